@@ -21,7 +21,7 @@
 ``settings``              what a stack file may say, and what reads it
 ``catalog``               facts about Google Cloud as data, each row with its source
 ``located_yaml``          YAML documents with the line and column of every value
-``secret_rules``          what looks like a secret in a text, and redaction
+``secret_rules``          what looks like a secret: redaction, and scans of files that leave
 ========================  ==========================================================
 
 Each folder imports only those below it. ``components``, ``engine``, ``extra``, ``host``,

@@ -202,7 +202,8 @@ def read_jobs(stack: Stack, also: Sequence[Problem] = ()) -> dict[str, JobReques
 def log_advice(stack: Stack, requests: Mapping[str, JobRequest]) -> None:
     """Log what a reviewer must know and no resource shows: advice, prices, external grants."""
     for warning in stack.warnings(requests):
-        pulumi.log.warn(str(warning))
+        log = pulumi.log.info if warning.level == "note" else pulumi.log.warn
+        log(str(warning))
     log_reservation_costs(stack)
     log_tuning_costs(requests)
     log_external_grants(stack, requests)

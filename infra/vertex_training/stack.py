@@ -38,6 +38,7 @@ from vertex_training.plan.reservations import (
     plan_reservations,
     reservation_grants,
 )
+from vertex_training.secret_rules.files import Scan
 from vertex_training.settings import locations, partial, renames, stack_files
 from vertex_training.settings.model import Settings
 from vertex_training.settings.reader import Schema
@@ -47,6 +48,7 @@ from vertex_training.stack_rules import (
     existing,
     files,
     job_rules,
+    leaving_files,
     limits,
     names,
     network,
@@ -185,7 +187,21 @@ class Stack:
         first = renames.first_keys(self.settings, ("reservations",))
         plans = {key: self.reservations[first[key]] for key in first}
         found = advice.warnings(self.settings, plans, requests)
-        return [*self.located(found), *self.image_warnings()]
+        return [*self.located(found), *self.image_warnings(), *self.leaving_warnings()]
+
+    def leaving_warnings(self) -> list[Problem]:
+        """Secrets in contexts, each at its file, and files that were not looked at."""
+        found = list(leaving_files.context_warnings(self.settings, self.root))
+        if self.leaving.note:
+            here = self.schema.location(self.settings.stack)
+            found.append(Problem(self.leaving.note, location=here, level="note"))
+        elsewhere = [each for each in found if each.location.file]
+        return [*elsewhere, *self.located([each for each in found if not each.location.file])]
+
+    @functools.cached_property
+    def leaving(self) -> Scan:
+        """Secrets in the files that ``pulumi up`` sends."""
+        return leaving_files.scan(self.settings, self.root)
 
     def deployment_warnings(self) -> list[Problem]:
         """What a deployment would be refused."""
@@ -245,10 +261,13 @@ def with_packages(settings: Settings, root: Path, schema: Schema[Settings] = SCH
     """The stack of settings that were checked, with its packages built; nothing is written.
 
     Raises:
-        ConfigError: with every path that cannot be packaged.
+        ConfigError: with every path that cannot be packaged, or every secret in what would leave.
     """
     paths = {key: package.path for key, package in settings.packages.items()}
-    return Stack(settings, root, packages.build_all(paths, root), schema)
+    made = Stack(settings, root, packages.build_all(paths, root), schema)
+    if made.leaving.problems:
+        raise ConfigError(made.leaving.problems)
+    return made
 
 
 def read_settings(

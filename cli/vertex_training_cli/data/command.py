@@ -26,6 +26,8 @@ from vertex_training_cli.status import print_line
 if TYPE_CHECKING:
     from google.cloud import storage
 
+    from vertex_training.settings.model import Settings
+
 #: Exit code where a question cannot be asked.
 REFUSED: Final = 2
 
@@ -56,13 +58,23 @@ def _say(text: str) -> None:
 
 @contextmanager
 def _place(text: str, stack: str | None) -> Iterator[tuple[storage.Client, Place]]:
-    """The client and the place."""
+    """The client and the place; see :func:`_stack_place`."""
+    with _stack_place(text, stack) as (client, place, _, _):
+        yield client, place
+
+
+@contextmanager
+def _stack_place(
+    text: str, stack: str | None
+) -> Iterator[tuple[storage.Client, Place, Settings, Path]]:
+    """The client and the place, the settings of the stack, and its checkout."""
     ref = stacks.find(stack)
     raw = stack_files.read_raw(stacks_of_files.SCHEMA, ref.root, ref.stack)
     settings = stacks_of_files.read_settings(raw, ref.root)
     place = places.find(text, settings, settings.names)
     try:
-        yield cloud.connect(ref, lambda line: _say(f"vt: {line}")), place
+        client = cloud.connect(ref, lambda line: _say(f"vt: {line}"))
+        yield client, place, settings, ref.root
     except KeyboardInterrupt:
         _say("vt: interrupted; what arrived stays. Run it again to go on.")
         raise
@@ -82,14 +94,17 @@ def push(
 
     Files are compared by size and CRC32C. A large file that was interrupted goes on where it was.
 
+    Files that look like secrets are refused before anything is sent.
+
     Exit code: 0 done, 1 something was not sent, 2 --delete cannot ask, 130 interrupted.
     """
-    with _place(bucket, stack) as (client, place):
+    with _stack_place(bucket, stack) as (client, place, settings, root):
         found = files.scan(folder, exclude or (), follow_links=follow_links)
         if found.links:
             _say(f"vt: {found.links} links are left out; --follow-links takes their files")
         remote = {item.name: item for item in cloud.objects(client, place)}
         compared = comparison.to_push(found.files, remote, _checksum)
+        upload.refuse_secrets(compared.of("new", "changed"), settings, root, _say)
         gone = _not_excluded(compared.only_in_target, exclude) if delete else ()
         if dry_run:
             _show(compared, gone, "send")

@@ -1,17 +1,21 @@
-"""Files to objects, by the official client; large ones by sessions."""
+"""Files to objects, by the official client; large ones by sessions; none with a secret."""
 
 from __future__ import annotations
 
 import mimetypes
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from vertex_training.errors import CommandError
+from vertex_training.secret_rules.files import File, scan
+from vertex_training.settings.model import Settings
 from vertex_training_cli.data import sessions
 from vertex_training_cli.data.cloud import TIMEOUT, explained, plain_errors
 from vertex_training_cli.data.comparison import Pair, RemoteObject
+from vertex_training_cli.data.files import LocalFile
 from vertex_training_cli.data.places import Place
 from vertex_training_cli.data.progress import Advance
 
@@ -21,6 +25,8 @@ if TYPE_CHECKING:
 #: Bytes from which a file is worth a session.
 LARGE: Final = 64 << 20
 WORKERS: Final = 8
+#: Secrets that a refusal names; the others are counted.
+_SECRETS_SHOWN: Final = 10
 #: Between two reports of how far it is.
 _FILES: Final = 128
 _BYTES: Final = 64 << 20
@@ -101,3 +107,41 @@ def failure(failed: Sequence[tuple[Pair, Exception]], place: Place, right: str) 
         first = explained(error, place, right)
     count = f"{len(failed)} files failed; the first is {pair.name!r}: " if len(failed) > 1 else ""
     return CommandError(count + first.message, first.hint)
+
+
+def refuse_secrets(
+    pairs: Iterable[Pair], settings: Settings, root: Path, report: Callable[[str], None]
+) -> None:
+    """Refuse files that look like secrets and that the stack file does not allow.
+
+    Raises:
+        CommandError: with the file and line of each; or a file cannot be read.
+    """
+    try:
+        found = scan(
+            (_file(pair.file, root) for pair in pairs if pair.file), settings.allowed_secrets
+        )
+    except OSError as failed:
+        raise CommandError(f"{failed.filename} cannot be read: {failed.strerror}.") from None
+    if found.note:
+        report(f"vt: {found.note}")
+    if found.problems:
+        shown = "; ".join(
+            f"{each.location}: {each.what}" for each in found.problems[:_SECRETS_SHOWN]
+        )
+        count = len(found.problems) - _SECRETS_SHOWN
+        more = f"; and {count} more" if count > 0 else ""
+        hint = found.problems[0].hint.replace("leave the file out", "--exclude it")
+        raise CommandError(f"{shown}{more}.", hint)
+
+
+def _file(file: LocalFile, root: Path) -> File:
+    """Named from the top of the checkout, if it is below it."""
+    path = file.path.resolve()
+    name = path.relative_to(root.resolve()) if path.is_relative_to(root.resolve()) else file.path
+
+    def read() -> bytes:
+        with file.open() as stream:
+            return stream.read()
+
+    return File(name.as_posix(), file.size, read)

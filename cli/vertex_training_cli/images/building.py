@@ -21,10 +21,12 @@ from vertex_training.errors import (
     did_you_mean,
 )
 from vertex_training.images import identity, pins
+from vertex_training.images.context import Context
 from vertex_training.images.identity import Source
 from vertex_training.naming import is_local
 from vertex_training.settings import project_files
 from vertex_training.settings.model import Settings
+from vertex_training.stack_rules import leaving_files
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.images import labels, registry, stack_file
@@ -118,7 +120,8 @@ def build_image(settings: Settings, name: str, root: Path, options: BuildOptions
     source = pins.source_of(settings.images[name])
     assert source is not None  # names_to_build
     image = settings.names.image(name)
-    wanted = identity.identity(source, source.read(root))
+    context = source.read(root)
+    wanted = identity.identity(source, context)
     tag = identity.tag(wanted)
     at, path = registry.registry_of(image)
     digest, built = at.digest_of(path, tag), False
@@ -129,10 +132,24 @@ def build_image(settings: Settings, name: str, root: Path, options: BuildOptions
         with _lock(f"{path}@{wanted}", options):
             digest = at.digest_of(path, tag)
             if digest is None:
+                _refuse_secrets(settings, name, context, options)
                 digest, built = _build(settings, name, source, wanted, root, options), True
     values = {"digest": digest, "builtFrom": tag}
     pinned = stack_file.write_pins(root, settings.stack, {name: values})
     return BuildResult(name, digest, tag, built, pinned, time.monotonic() - started)
+
+
+def _refuse_secrets(settings: Settings, name: str, context: Context, options: BuildOptions) -> None:
+    """Let no secret leave in a context. What changes after this look is refused as a change.
+
+    Raises:
+        ConfigError: with each secret that the stack file does not allow.
+    """
+    found = leaving_files.scan_context(settings, name, context)
+    if found.note:
+        options.report(f"{name}: {found.note}")
+    if found.problems:
+        raise ConfigError(found.problems)
 
 
 def _build(

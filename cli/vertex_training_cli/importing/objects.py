@@ -61,6 +61,8 @@ def place_uploads(uploads: Mapping[str, bytes], entries: StackEntries) -> dict[s
     copies: dict[str, bytes] = {}
     for place, data in uploads.items():
         key, _, name = place.partition("/")
+        if contains_secret(data.decode("utf-8", errors="replace")):
+            continue
         if key in entries.keys("buckets"):
             copies[f"jobs/data/{place}"] = data
             entries.add_objects(key, {name: f"jobs/data/{place}"})

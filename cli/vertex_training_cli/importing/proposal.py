@@ -35,6 +35,7 @@ ORDER: Final = ("displayName", "labels", "encryptionSpec", "maxTrialCount", "par
                 "env", "name", "value")  # fmt: skip
 #: A part of a value that is open.
 PLACEHOLDER: Final = re.compile(r"<[A-Z0-9_]+>")
+SECRET_IN_CODE: Final = "holds what looks like a secret: read it from Secret Manager, then commit"
 SCHEMA_LINE: Final = "# yaml-language-server: $schema=job.schema.json\n"
 
 
@@ -143,6 +144,8 @@ def propose_files(source: Source, folder: Path) -> Proposal:
             lines = "".join(f"{line}\n" for line in job.requirements)
             made.files |= {f"{where.removesuffix('.py')}.requirements.txt": lines} if lines else {}
             job.remarks.append(f"its package is where the client put it; the script is {where}")
+            if contains_secret(f"{made.files[where]}\n{lines}"):
+                job.remarks.append(f"{where}, or its requirements, {SECRET_IN_CODE}")
         Adoption(job, None, StackEntries()).apply()
         made.files[file := f"jobs/{job.name}.yaml"] = job_text(job)
         made.jobs.append(job)
@@ -214,9 +217,8 @@ def _package(
             f"the script {job.script} is not here: put it at {file}, which is a placeholder"
         )
         code = f'raise SystemExit("{file} is a placeholder: put the training script here")\n'
-    if contains_secret(code):
-        what = "holds what looks like a secret: read it from Secret Manager before you commit it"
-        job.remarks.append(f"{file} {what}")
+    if contains_secret("\n".join([code, *job.requirements])):
+        job.remarks.append(f"{file}, or its requirements, {SECRET_IN_CODE}")
     made.files[file] = code
     if job.requirements:
         made.files[f"{file.removesuffix('.py')}.requirements.txt"] = "".join(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import functools
 import time
@@ -14,6 +15,7 @@ from vertex_training.customjob.kinds import CUSTOM_JOB, TUNING_JOB
 from vertex_training.errors import CommandError
 from vertex_training_cli.console import json_text, plain
 from vertex_training_cli.engine.stacks import StackRef
+from vertex_training_cli.engine.values import LineRedactor
 from vertex_training_cli.jobs import trials, view
 from vertex_training_cli.jobs.service import Jobs
 
@@ -106,7 +108,15 @@ def _lines(
 
 
 def _writer(*, as_json: bool, several: bool) -> Callable[[Line, str], None]:
+    redactors = collections.defaultdict[tuple[str, str], LineRedactor](LineRedactor)
+
     def write(line: Line, trial: str) -> None:
+        # Line by line for each replica, since a private key has several.
+        whole = f"{line.text}\n".encode(errors="surrogateescape")
+        shown = redactors[trial, line.replica].feed(whole).decode(errors="surrogateescape")
+        if not shown:
+            return
+        line = dataclasses.replace(line, text=shown.removesuffix("\n"))
         if as_json:
             named = {"trial": trial.removeprefix("trial ")} if trial else {}
             print(json_text({**dataclasses.asdict(line), **named}), flush=True)

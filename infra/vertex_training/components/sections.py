@@ -515,6 +515,9 @@ class EnvironmentFields(TypedDict):
     """Bounds for the stack and every job."""
     job_defaults: NotRequired[Input[JobDefaultsArgs]]
     """What job files may leave out."""
+    allowed_secrets: NotRequired[Input[Mapping[str, Input[str]]]]
+    """Files that may leave the machine though they look like secrets, or lines of files, as
+    ``vt check`` names them (``FILE`` or ``FILE:LINE``): each with a reason."""
     rules: NotRequired[Input[Mapping[str, Input[Literal["error", "warning", "note"]]]]]
     """Levels of rules of job files; an error stays one."""
     on_change: NotRequired[Input[Literal["cancel", "finish"]]]

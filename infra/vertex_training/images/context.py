@@ -59,6 +59,11 @@ class Entry:
     target: str = ""
     """Of a link."""
 
+    @property
+    def is_file(self) -> bool:
+        """Whether it is neither a folder nor a link."""
+        return self.kind == tarfile.REGTYPE
+
 
 class _Counted:
     """A stream that is only written to, and says how much was."""

@@ -148,6 +148,15 @@ def files_below(folder: Path) -> Iterator[tuple[str, bytes]]:
             yield inside.as_posix(), file.read_bytes()
 
 
+def sources(path: Path, shown: str) -> Iterator[str]:
+    """The files that the package of ``path`` is made of; ``shown`` stands in messages for it."""
+    if path.is_dir():
+        yield from (f"{shown}/{name}" for name, _ in files_below(path))
+        return
+    yield shown
+    yield (PurePath(shown).parent / f"{path.stem}.{REQUIREMENTS}").as_posix()
+
+
 def _skipped(inside: PurePath) -> bool:
     hidden = any(part.startswith(".") or part in SKIPPED for part in inside.parts)
     return hidden or any(kind.match(inside.name) for kind in (CREDENTIALS, IMAGE_FILES))

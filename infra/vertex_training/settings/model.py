@@ -432,6 +432,9 @@ class Settings(Section):
     """Bounds for the stack and every job."""
     job_defaults: JobDefaults = JobDefaults()
     """What job files may leave out."""
+    allowed_secrets: dict[str, Annotated[str, Field(min_length=10)]] = {}
+    """Files that may leave the machine though they look like secrets, or lines of files, as
+    ``vt check`` names them (``FILE`` or ``FILE:LINE``): each with a reason."""
     rules: dict[str, Literal["error", "warning", "note"]] = {}
     """Levels of rules of job files; an error stays one."""
     drift: DriftSettings = DriftSettings()

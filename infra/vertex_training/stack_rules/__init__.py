@@ -9,6 +9,7 @@
 ``retention``        what a stack could no longer do where nothing can be deleted
 ``teams``            the section ``teams``: what a team owns
 ``files``            files that the stack file names
+``leaving_files``    no secret is in what a stack sends
 ``project_numbers``  numbers that are not their project's
 ``network``          the sections ``network`` and ``sharedVpc``
 ``reservations``     the section ``reservations``

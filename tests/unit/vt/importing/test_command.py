@@ -203,10 +203,11 @@ def test_a_script_of_others_acts_on_no_terminal_and_shows_no_secret(project, vt,
         "aiplatform.CustomJob.from_local_script(display_name='far', script_path='train.py',"
         " container_uri='us-docker.pkg.dev/vertex-ai/training/sklearn-cpu.1-6:latest').run()\n"
     )
-    done = vt(tmp_path / "go.py")
+    done = vt(tmp_path / "go.py", code=1)
     assert secret not in done.output
     assert "\x1b" not in done.output
     assert "holds what looks like a secret" in done.stderr
+    assert "allowedSecrets" in done.stdout + done.stderr
 
 
 def test_a_page_is_imported_block_by_block(project, vt, tmp_path):

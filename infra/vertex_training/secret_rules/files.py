@@ -1,0 +1,132 @@
+"""Secrets in files that leave the machine: parts of images and packages, objects, data."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Container, Iterable
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Final
+
+from vertex_training.errors import Location, Problem
+from vertex_training.secret_rules.names import looks_random
+from vertex_training.secret_rules.redaction import Secret, secrets_of
+
+#: Bytes of a file, and of all together, that are looked at: a preview takes a fifth of a second
+#: for each MiB. Secrets stand in small files; what is larger is said.
+MAX_FILE: Final = 2**20
+MAX_TOTAL: Final = 16 * 2**20
+#: Files that are keys, whatever their content is.
+_KEY_FILES: Final = re.compile(
+    r"id_(?:rsa|dsa|ecdsa|ed25519)|\.netrc|\.pgpass|\.pypirc|\.git-credentials|\.vault-token|"
+    r".*\.(?:p12|pfx|jks|keystore|kdbx|ppk)"
+)
+#: Files of settings: a value has no quotes there.
+_SETTINGS: Final = re.compile(
+    r"\.?env(?:\..*)?|.*\.(?:env|ini|cfg|conf|toml|properties|ya?ml|sh|bash)|Dockerfile(?:\..*)?"
+)
+#: What a token in code is made of.
+_TOKEN: Final = re.compile(r"[\w+/=.~:@-]{8,}")
+#: A line of a private key.
+_KEY_BODY: Final = re.compile(r"[A-Za-z0-9+/=]{20}")
+#: What examples have in the place of a secret.
+_PLACEHOLDER: Final = re.compile(
+    r"(?:my|your|the|some|a)[-_ ]?\w*|x{3,}.*|\.{3}|change[-_]?me|example\w*|dummy|fake\w*|test\w*|"
+    r"placeholder|to-?do|pass(?:word|wd)?|pwd?|secret|token|user(?:name)?|foo|bar|str(?:ing)?",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file that is about to leave."""
+
+    name: str
+    """As messages name it: from the top of the checkout, with ``/``."""
+    size: int
+    read: Callable[[], bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """What a look at files found."""
+
+    problems: tuple[Problem, ...]
+    """Secrets that nobody allowed, each at its file and line."""
+    unscanned: tuple[str, ...] = ()
+    """Names of files that are too large to be looked at."""
+
+    @property
+    def note(self) -> str:
+        """One line on what was not looked at; empty if all of it was."""
+        if not self.unscanned:
+            return ""
+        first, count = next(iter(self.unscanned)), len(self.unscanned) - 1
+        more = f" and {count} more" if count else ""
+        bounds = f"larger than {MAX_FILE >> 20} MiB, or beyond {MAX_TOTAL >> 20} MiB in all"
+        return f"not scanned for secrets: {bounds}: {first}{more}"
+
+
+def scan(files: Iterable[File], allowed: Container[str]) -> Scan:
+    """Look for secrets. ``allowed`` has files, and lines of files as ``FILE:LINE``.
+
+    Raises:
+        OSError: a file cannot be read.
+    """
+    problems: list[Problem] = []
+    unscanned: list[str] = []
+    left = MAX_TOTAL
+    for file in files:
+        if file.name in allowed:
+            continue
+        if _KEY_FILES.fullmatch(PurePosixPath(file.name).name):
+            problems.append(_problem(file.name, 0, "key-file"))
+        elif file.size > min(MAX_FILE, left):
+            unscanned.append(file.name)
+        else:
+            left -= file.size
+            found = secret_lines(file.name, file.read()).items()
+            problems += [
+                _problem(file.name, line, rule)
+                for line, rule in found
+                if f"{file.name}:{line}" not in allowed
+            ]
+    return Scan(tuple(problems), tuple(unscanned))
+
+
+def secret_lines(name: str, data: bytes) -> dict[int, str]:
+    """Line -> rule of the first secret on it. Binary files have none."""
+    if b"\0" in data[:8192]:
+        return {}
+    text = data.decode("utf-8", errors="replace")
+    lines: dict[int, str] = {}
+    line, place = 1, 0
+    for secret in secrets_of(text):
+        if _counts(PurePosixPath(name).name, text, secret):
+            line, place = line + text.count("\n", place, secret.start), secret.start
+            lines.setdefault(line, secret.rule)
+    return lines
+
+
+def _counts(name: str, text: str, secret: Secret) -> bool:
+    """Whether it is one in a file of this name: code has values that only look like some."""
+    value = text[secret.start : secret.end]
+    if _PLACEHOLDER.fullmatch(value) or value.startswith(("{", "[", "%", "<")):
+        return False
+    if secret.rule == "private-key":  # code that writes or reads one has its first line alone
+        return _KEY_BODY.search(value[:500]) is not None
+    if secret.rule == "password-in-url":
+        return not text.startswith(("@localhost", "@127.", "@example", "@host"), secret.end)
+    if secret.rule != "secret-by-name" or _SETTINGS.fullmatch(name):
+        return True
+    quoted = text[secret.start - 1] in "\"'"
+    random = _TOKEN.fullmatch(value) and looks_random(value)
+    return quoted and (name.endswith(".json") or bool(random))
+
+
+def _problem(name: str, line: int, rule: str) -> Problem:
+    location = Location(name, line)
+    hint = "read it from Secret Manager, or leave the file out; if it is none, the stack file says "
+    hint += f'so: allowedSecrets: {{"{location}": reason}}'
+    what = f"looks like a secret, and would leave this machine ({rule})"
+    return Problem(what, "", hint, (), location)

@@ -1,0 +1,201 @@
+"""No secret leaves in a context, a package, an object or data, unless the stack file allows it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Final
+
+import pytest
+import yaml
+from google.cloud import aiplatform_v1 as vertex
+from google.cloud import storage
+from typer.testing import CliRunner, Result
+
+from tests.unit.localcloud.conftest import command_job
+from tests.unit.vt.data import test_data
+from tests.unit.vt.data.test_data import bucket, front, home
+from tests.unit.vt.images.conftest import programs, registry, root, vt, write_stack
+from vertex_training.customjob.google.logs import Line
+from vertex_training.errors import ConfigError
+from vertex_training.secret_rules import files
+from vertex_training.stack import load
+from vertex_training_cli.cli import app
+from vertex_training_cli.jobs import log as job_log
+
+__all__ = ["bucket", "front", "home", "programs", "registry", "root", "vt"]
+TOKEN: Final = "hf_" + "canaryCANARY7" * 3
+KEY: Final = (
+    "-----BEGIN " + "PRIVATE KEY-----\n" + "MIIcanary" * 8 + "\n-----END PRIVATE KEY-----\n"
+)
+#: File -> (content, line and rule of its secret).
+LEAKS: Final = {
+    ".env": ("# settings\nLOG=info\nDB_PASS=canary-two\n", 3, "secret-by-name"),
+    "id_rsa": (KEY, 0, "key-file"),
+    "deploy.pem": (KEY, 1, "private-key"),
+    "key.json": (json.dumps({"type": "service_account", "private_key": KEY}), 1, "private-key"),
+    "settings.json": ('{\n"password": "canary two"}', 2, "secret-by-name"),
+    "report.py": (f"import os\nTOKEN = {TOKEN!r}\n", 2, "hugging-face-token"),
+    "run.sh": ("set -e\nmysql -u me -pcanary2x runs\n", 2, "database-password"),
+    "pip.conf": ("index-url = https://me:canary2@pypi.acme/simple\n", 1, "password-in-url"),
+    "conf.yaml": ("a: 1\n  password: canary two  # why\n", 2, "secret-by-name"),
+    "store.p12": ("\0canary", 0, "key-file"),
+}  # fmt: skip
+HARMLESS: Final = {
+    "train.py": "password = getpass()\napi_key = settings.api_key\ntoken = 'pad'\nkey = keys[0]\n"
+    "if line.startswith('-----BEGIN PRIVATE KEY-----'): pass\n",
+    "README.md": "Set `HF_TOKEN=<your token>`, `postgresql://user:password@localhost/db`.\n",
+    "vocab.json": '{"password": 21456, "token": 3, "secret": 77}',
+    "tokenizer_config.json": '{"pad_token": "<pad>", "eos_token": "</s>"}',
+    "conf.yaml": "api_key: ${oc.env:WANDB_API_KEY}\nsecret: hf-token-prod\npassword: null\n",
+    "image.bin": "\0" + TOKEN,
+}
+
+
+def place(file: str) -> str:
+    """``file`` or ``file:line``, as messages have it."""
+    line = LEAKS[Path(file).name][1]
+    return f"{file}:{line}" if line else file
+
+
+def configure(root: Path, **sections: Any) -> None:
+    """Write sections into the file of stack ``one``."""
+    file = root / "Pulumi.one.yaml"
+    content = yaml.safe_load(file.read_text())
+    content["config"] |= {f"vertex-training:{key}": value for key, value in sections.items()}
+    file.write_text(yaml.safe_dump(content))
+
+
+def checked() -> Result:
+    return CliRunner().invoke(app, ["check", "--stack", "one"])
+
+
+@pytest.mark.parametrize("name", LEAKS)
+def test_a_secret_is_found_with_its_line_and_rule(name: str) -> None:
+    text, line, rule = LEAKS[name]
+    file = files.File(f"jobs/{name}", len(text), text.encode)
+    (problem,) = files.scan([file], {}).problems
+    assert (problem.location.file, problem.location.line) == (f"jobs/{name}", line)
+    assert f"({rule})" in problem.what
+    assert "canary" not in str(problem).lower()
+    for allowed in ({f"jobs/{name}": "why"}, {str(problem.location): "why"}):
+        assert files.scan([file], allowed).problems == ()
+
+
+def test_code_and_settings_without_secrets_are_let_through() -> None:
+    found = files.scan([files.File(n, len(t), t.encode) for n, t in HARMLESS.items()], {})
+    assert found.problems == ()
+
+
+def test_what_is_too_large_to_be_looked_at_is_said_in_one_line() -> None:
+    def read() -> bytes:
+        return b"x" * files.MAX_FILE
+
+    many = [files.File(f"{number}.txt", files.MAX_FILE, read) for number in range(18)]
+    large = files.File("large.txt", files.MAX_FILE + 1, read)
+    found = files.scan([large, *many], {})
+    assert found.unscanned == ("large.txt", "16.txt", "17.txt")
+    assert found.note == (
+        "not scanned for secrets: larger than 1 MiB, or beyond 16 MiB in all: large.txt and 2 more"
+    )
+
+
+@pytest.mark.parametrize("name", ["key.json", "report.py"])
+def test_a_package_with_a_secret_is_refused_by_checks_and_previews(root: Path, name: str) -> None:
+    (root / "jobs/lib").mkdir()
+    (root / "jobs/lib/__init__.py").touch()
+    (root / "jobs/lib" / name).write_text(LEAKS[name][0])
+    configure(root, packages={"lib": {"path": "jobs/lib"}})
+    with pytest.raises(ConfigError) as refused:
+        load(root, "one")  # what a preview begins with
+    assert place(f"jobs/lib/{name}") in str(refused.value)
+    done = checked()
+    assert done.exit_code == 1
+    assert "allowedSecrets" in done.output
+    assert "canary" not in done.output.lower()
+    configure(root, allowedSecrets={place(f"jobs/lib/{name}"): "made up for the tests"})
+    assert load(root, "one").packages
+
+
+def test_requirements_beside_a_script_are_looked_at(root: Path) -> None:
+    (root / "jobs/a.py").write_text("print(1)\n")
+    (root / "jobs/a.requirements.txt").write_text(f"x @ git+https://{TOKEN}@git.acme/x.git\n")
+    configure(root, packages={"a": {"path": "jobs/a.py"}})
+    with pytest.raises(ConfigError, match=r"jobs/a\.requirements\.txt:1"):
+        load(root, "one")
+
+
+def test_an_object_with_a_secret_is_refused_before_anything_is_sent(root: Path) -> None:
+    (root / "data").mkdir()
+    (root / "data/settings.json").write_text(LEAKS["settings.json"][0])
+    (root / "data/large.bin").write_bytes(b"x" * (files.MAX_FILE + 1))
+    configure(root, buckets={"artifacts": {"objects": {"c": "data"}}})
+    with pytest.raises(ConfigError, match=r"data/settings\.json:2"):
+        load(root, "one")
+    configure(root, allowedSecrets={"data/settings.json:2": "made up for the tests"})
+    notes = [each.what for each in load(root, "one").warnings({})]
+    assert any(note.startswith("not scanned for secrets: larger than 1 MiB") for note in notes)
+
+
+@pytest.mark.parametrize("name", [".env", "id_rsa", "key.json", "report.py"])
+def test_a_context_with_a_secret_is_warned_of_and_never_built(
+    vt: Any, root: Path, registry: Any, programs: Path, name: str
+) -> None:
+    (root / "jobs/train" / name).write_text(LEAKS[name][0])
+    assert place(f"jobs/train/{name}") in "\n".join(map(str, load(root, "one").warnings({})))
+    build = ("images", "build", "--stack", "one", "--engine", "buildah")
+    refused = vt(*build)
+    assert refused.exit_code == 1
+    assert place(f"jobs/train/{name}") in refused.output
+    assert "canary" not in refused.output.lower()
+    assert not (programs / "calls").exists()
+    (root / "jobs/train/.dockerignore").write_text(f"{name}\n")
+    assert vt(*build).exit_code == 0
+
+
+def test_a_secret_in_a_build_argument_is_refused(
+    vt: Any, root: Path, registry: Any, programs: Path
+) -> None:
+    image = f"{{context: jobs/train, buildArgs: {{PIP_INDEX_URL: 'https://me:{TOKEN}@pypi.acme'}}}}"
+    write_stack(root, "one", "local-one", image)
+    refused = vt("images", "build", "--stack", "one", "--engine", "buildah")
+    assert refused.exit_code == 1
+    assert "buildArgs.PIP_INDEX_URL" in refused.output
+    assert "canary" not in refused.output.lower()
+    assert not (programs / "calls").exists()
+
+
+def test_data_with_a_secret_is_not_pushed(bucket: storage.Bucket, tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "a.txt").write_text("a")
+    for name, (text, _, _) in LEAKS.items():
+        (folder / "sub" / name).write_text(text)
+    for more in ((), ("--dry-run",)):
+        refused = test_data.vt("push", "data/set", folder, *more)
+        assert refused.exit_code == 1
+        assert all(place(f"sub/{name}") in refused.output for name in LEAKS)
+        assert "canary" not in refused.output.lower()
+    assert list(bucket.list_blobs()) == []
+    sent = test_data.vt("push", "data/set", folder, "--exclude", "sub")
+    assert (sent.exit_code, sent.stdout) == (0, "sent 1 files, 1 B; 0 are the same\n")
+
+
+@pytest.mark.parametrize("as_json", [False, True], ids=["text", "json"])
+def test_the_log_of_a_job_is_shown_without_secrets(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], as_json: bool
+) -> None:
+    said = [f"login with {TOKEN}", "--password=canary-two", *KEY.splitlines(), "loss 0.1"]
+    lines = [Line("2026-11-21T10:00:00Z", "workerpool0-0", "INFO", each) for each in said]
+    monkeypatch.setattr("vertex_training_cli.jobs.log.logs.connect", lambda _project: None)
+    monkeypatch.setattr("vertex_training_cli.jobs.log._lines", lambda *_a, **_k: lines)
+    job_log.show(
+        SimpleNamespace(ref=SimpleNamespace(project="p")),  # pyright: ignore[reportArgumentType]
+        vertex.CustomJob(command_job("true")),
+        replica=None, follow=False, tail=None, as_json=as_json, log=print,
+    )  # fmt: skip
+    shown = capsys.readouterr().out
+    assert "canary" not in shown.lower()
+    assert "login with [secret]" in shown
+    assert shown.rstrip().endswith('"loss 0.1"}' if as_json else "loss 0.1")
