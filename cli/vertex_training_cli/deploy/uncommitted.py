@@ -14,7 +14,7 @@ CODE: Final = tuple(importlib.machinery.all_suffixes())
 READ: Final = (*CODE, ".yaml", ".yml")
 #: What ``make setup`` installs in a repository that ``vt init`` made.
 INSTALLED: Final = frozenset({"requirements.lock", "requirements.txt"})
-#: Nothing is imported from these; ``stacks.NO_BYTECODE`` keeps bytecode from being read.
+#: Nothing is imported from these; ``stacks.own_bytecode`` keeps bytecode from being read.
 _NOT_IMPORTED: Final = frozenset({"__pycache__", ".git"})
 
 

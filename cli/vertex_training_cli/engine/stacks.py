@@ -34,9 +34,6 @@ DEFAULT: Final = "local"
 #: Where Google's clients find the local cloud.
 EMULATOR: Final = "VERTEX_EMULATOR_HOST"
 STORAGE_EMULATOR: Final = "STORAGE_EMULATOR_HOST"
-#: Programs of a deployment are compiled from their sources. Python takes bytecode beside a source
-#: by the time and the size that it names, or unchecked, and no commit binds it.
-NO_BYTECODE: Final = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPYCACHEPREFIX": os.devnull}
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +116,7 @@ class StackRef:
             raise CommandError(f"{BACKEND} is not set.", "set it to the gs:// URL of the state.")
         tools = str(Path(sys.executable).parent)
         path = f"{tools}{os.pathsep}{env.get('PATH', os.defpath)}"
-        return {**env, "PATH": path, **NO_BYTECODE}
+        return {**env, "PATH": path, **own_bytecode()}
 
     def local_backend(self) -> str:
         """URL of the local cloud's state. Nothing is started."""
@@ -145,7 +142,7 @@ class StackRef:
         own = backend == f"file://{home.pulumi}"
         if backend and not (own or offline or self.is_local):
             source = f"Previewed against the state in {_without_credentials(backend)}"
-            return PreviewTarget({**os.environ, **NO_BYTECODE}, source)
+            return PreviewTarget({**os.environ, **own_bytecode()}, source)
         with local_cloud_errors():
             home.create()
         install_tools(home)
@@ -172,6 +169,19 @@ class StackRef:
         os.environ.setdefault(STORAGE_EMULATOR, f"http://127.0.0.1:{info.storage_port}")
         if info.registry_port:
             os.environ.setdefault(REGISTRY, f"127.0.0.1:{info.registry_port}")
+
+
+def own_bytecode() -> Mapping[str, str]:
+    """Variables by which Python reads and writes bytecode in the user's cache alone.
+
+    Beside a source, Python takes it by the time and the size that it names, or unchecked, and no
+    commit binds it. The cache has the engine, too.
+    """
+    from vertex_training_cli.toolchain.layout import cache_home
+
+    cache = str(cache_home(os.environ) / "bytecode")
+    # Empty is unset: containers often set it, and each program would be compiled each time.
+    return {"PYTHONPYCACHEPREFIX": cache, "PYTHONDONTWRITEBYTECODE": ""}
 
 
 def find(stack: str | None, start: Path | None = None) -> StackRef:
