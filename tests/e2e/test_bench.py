@@ -21,6 +21,7 @@ SMALLEST = {
     "images": ("--rounds=1", "of the processor: "),
     "package": ("--rounds=1", "components over pulumi_gcp alone"),
     "review": ("--rounds=1 --jobs=2 --buckets=2", "ratio of the medians"),
+    "run": ("--rounds=1", "vt run adds"),
     "submit": ("--rounds=1 --sizes=2 --calls=2", "minutes"),
 }
 #: What these scripts import, and the two with tests of their own.

@@ -68,6 +68,10 @@ EXAMPLES: Final[Mapping[str, Sequence[str]]] = {
         "vt jobs list --state running --label team=ml",
         "vt jobs list --all --format json",
     ),
+    "jobs compare": (
+        "vt jobs compare 1234567890 1234567891",
+        "vt jobs compare titanic run_titanic --format json",
+    ),
     "jobs show": ("vt jobs show titanic", "vt jobs show 1234567890 --format json"),
     "jobs logs": (
         "vt jobs logs titanic --follow",

@@ -60,6 +60,7 @@ VERBS: Final[Mapping[str, str]] = {
     "new job": "vertex_training_cli.new.command:job",
     "jobs list": "vertex_training_cli.jobs.command:list_",
     "jobs show": "vertex_training_cli.jobs.command:show_",
+    "jobs compare": "vertex_training_cli.jobs.command:compare_",
     "jobs logs": "vertex_training_cli.jobs.command:logs",
     "jobs artifacts": "vertex_training_cli.jobs.command:artifacts",
     "jobs wait": "vertex_training_cli.jobs.command:wait",

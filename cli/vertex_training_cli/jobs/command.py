@@ -13,7 +13,8 @@ import typer
 from vertex_training.errors import CommandError
 from vertex_training_cli.data import command as data
 from vertex_training_cli.engine import stacks
-from vertex_training_cli.jobs import log, show, view, waiting
+from vertex_training_cli.jobs import compare, log, show, view, waiting
+from vertex_training_cli.jobs.metrics import MetricsReader
 from vertex_training_cli.jobs.service import Jobs
 from vertex_training_cli.options import Format, FormatOption, SelectedStack, matching, seconds
 from vertex_training_cli.status import print_line
@@ -61,6 +62,9 @@ def list_(
         list[str] | None, typer.Option(help="Only with this label, like team=ml; repeatable.")
     ] = None,
     limit: Annotated[int, typer.Option(min=1, help="How many, newest first.")] = 20,
+    metrics: Annotated[
+        bool, typer.Option("--metrics", help="With the numbers of each job's metrics.json.")
+    ] = False,
     format_: FormatOption = Format.TEXT,
 ) -> None:
     """List jobs, newest first."""
@@ -69,15 +73,38 @@ def list_(
     found = _jobs_of(stack)
     states = [show.known_state(text) for text in state or []]
     chosen = found.list(all_stacks=all_stacks, states=states, labels=labels)
-    show.table_of(chosen, found.ref, limit, as_json=format_ is Format.JSON, log=print_status)
+    reader = MetricsReader(found.ref.project, print_status) if metrics else None
+    as_json = format_ is Format.JSON
+    show.table_of(chosen, found.ref, limit, as_json=as_json, log=print_status, reader=reader)
 
 
 def show_(
     job: JobArgument, stack: SelectedStack = None, format_: FormatOption = Format.TEXT
 ) -> None:
-    """Show one job, or a tuning job with its trials; as JSON the whole message, as REST has it."""
+    """Show one job with its metrics, or a tuning job with its trials.
+
+    As JSON the whole message, as REST has it.
+    """
     found = _jobs_of(stack)
-    show.one(found.find(job), found.ref, as_json=format_ is Format.JSON)
+    as_json = format_ is Format.JSON
+    reader = None if as_json else MetricsReader(found.ref.project, print_status)
+    show.one(found.find(job), found.ref, as_json=as_json, reader=reader)
+
+
+def compare_(
+    job: Annotated[list[str], typer.Argument(metavar="JOB...", help="As for `vt jobs show`.")],
+    stack: SelectedStack = None,
+    format_: FormatOption = Format.TEXT,
+) -> None:
+    """Compare jobs: parameters that differ, metrics, curves, duration, cost at list prices.
+
+    Metrics are the numbers of metrics.json below the output directory, curves the columns of a
+    file that ends in history.csv; of a tuning job, those of its best trial.
+    """
+    found = _jobs_of(stack)
+    reader = MetricsReader(found.ref.project, print_status)
+    each = [compare.compared(found.find(one), found.ref.region, reader) for one in job]
+    show.compared(each, as_json=format_ is Format.JSON)
 
 
 def logs(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -57,36 +59,66 @@ class Objects:
         Raises:
             OperatorError: it cannot be listed.
         """
-        from google.api_core.exceptions import GoogleAPICallError, RetryError
-        from google.auth.exceptions import GoogleAuthError
-        from requests.exceptions import RequestException
-
-        found = _URI.match(uri)
-        if found is None:
-            raise OperatorError(f"{uri!r} is no gs:// URI")
-        try:
+        bucket, prefix = _parts(uri)
+        with _readable(bucket):
             listed = self._client.list_blobs(
-                found[1], prefix=found[2] or None, versions=versions, **_ONE_PAGE
+                bucket, prefix=prefix or None, versions=versions, **_ONE_PAGE
             )
             page = next(listed.pages, ())
             times = [blob.updated for blob in page]
-        except (GoogleAPICallError, RetryError, GoogleAuthError, RequestException) as error:
-            text = getattr(error, "message", error)
-            raise OperatorError(f"gs://{found[1]} cannot be listed: {text}") from None
         written = [each for each in times if each]
         return Listing(len(times), bool(listed.next_page_token), max(written, default=None))
 
     def has_bucket(self, name: str) -> bool:
         """Whether there is a bucket of this name that the caller may see."""
-        from google.api_core.exceptions import GoogleAPICallError, RetryError
-        from google.auth.exceptions import GoogleAuthError
-        from requests.exceptions import RequestException
-
         bounds: dict[str, Any] = {"timeout": TIMEOUT, "retry": None}
         try:
-            return self._client.lookup_bucket(name, **bounds) is not None
-        except (GoogleAPICallError, RetryError, GoogleAuthError, RequestException):
+            with _readable(name):
+                return self._client.lookup_bucket(name, **bounds) is not None
+        except OperatorError:
             return False
+
+    def nearest(self, uri: str, ending: str) -> bytes:
+        """The object below a ``gs://`` URI whose name ends so; of several, the one nearest to it.
+
+        Empty if there is none among the first ``MOST``.
+
+        Raises:
+            OperatorError: it cannot be read.
+        """
+        bucket, prefix = _parts(uri)
+        with _readable(bucket):
+            listed = self._client.list_blobs(bucket, prefix=f"{prefix.rstrip('/')}/", **_ONE_PAGE)
+            names = [str(blob.name) for blob in next(listed.pages, ())]
+            found = sorted(
+                (each for each in names if each.endswith(ending)), key=lambda n: (n.count("/"), n)
+            )
+            if not found:
+                return b""
+            blob = self._client.bucket(bucket).blob(found[0])
+            return blob.download_as_bytes(timeout=TIMEOUT)
+
+
+def _parts(uri: str) -> tuple[str, str]:
+    """Bucket and prefix. Raises OperatorError."""
+    found = _URI.match(uri)
+    if found is None:
+        raise OperatorError(f"{uri!r} is no gs:// URI")
+    return found[1], found[2]
+
+
+@contextmanager
+def _readable(bucket: str) -> Iterator[None]:
+    """Raise what a bucket answers as OperatorError."""
+    from google.api_core.exceptions import GoogleAPICallError, RetryError
+    from google.auth.exceptions import GoogleAuthError
+    from requests.exceptions import RequestException
+
+    try:
+        yield
+    except (GoogleAPICallError, RetryError, GoogleAuthError, RequestException) as error:
+        text = getattr(error, "message", error)
+        raise OperatorError(f"gs://{bucket} cannot be listed: {text}") from None
 
 
 class CheckpointLook:

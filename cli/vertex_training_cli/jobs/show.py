@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING, Final
 from vertex_training.errors import CommandError, did_you_mean
 from vertex_training_cli.console import console, plain, show_facts, table
 from vertex_training_cli.engine.stacks import StackRef
-from vertex_training_cli.jobs import trials, view
+from vertex_training_cli.jobs import compare, trials, view
+from vertex_training_cli.jobs.compare import Compared
+from vertex_training_cli.jobs.metrics import MetricsReader
 
 if TYPE_CHECKING:
     from vertex_training.customjob.google.job_service import AnyJob
 
 
+#: Columns of metrics in a list.
+MOST_METRICS: Final = 4
 #: After the state of a job that ran on something else than it asked for.
 MARK: Final = "*"
 
@@ -43,13 +47,16 @@ def table_of(
     *,
     as_json: bool,
     log: Callable[[str], None],
+    reader: MetricsReader | None = None,
 ) -> None:
-    """Print the newest ``limit`` jobs."""
+    """Print the newest ``limit`` jobs; with ``reader``, also what they measured."""
     now = datetime.now(UTC)
+    measured = reader.of_all(jobs[:limit]) if reader else {}
     if as_json:
         entries = [view.list_entry(job, now) for job in jobs[:limit]]
         for job, entry in zip(jobs, entries, strict=False):
             entry["substitutes"] = substitutes_of(job, ref)
+            entry |= {"metrics": measured[job.name]} if reader else {}
         print(json.dumps(entries, indent=2))
         return
     if not jobs:
@@ -58,21 +65,40 @@ def table_of(
     runs = view.run_texts(jobs)
     marks = {job.name for job in jobs[:limit] if substitutes_of(job, ref)}
     rows = [_row(job, runs[job.name], now, mark=job.name in marks) for job in jobs[:limit]]
-    console().print(table(*(key.upper() for key in view.COLUMNS), rows=rows))
+    names = list(dict.fromkeys(name for each in measured.values() for name in each))[:MOST_METRICS]
+    cells = (
+        [[trials.shown(measured[job.name].get(n)) for n in names] for job in jobs[:limit]]
+        if names
+        else []
+    )
+    rows = [(*row, *more) for row, more in zip(rows, cells, strict=True)] if names else rows
+    heads = (*(key.upper() for key in view.COLUMNS), *map(plain, names))
+    console().print(table(*heads, rows=rows))
     if marks:
         log(f"{MARK} not on the machine or Python that it asked for: `vt jobs show` says on what")
     if len(jobs) > limit:
         log(f"{len(jobs) - limit} older ones are not shown (--limit)")
 
 
-def one(job: AnyJob, ref: StackRef, *, as_json: bool) -> None:
-    """Print all that is known of a job."""
+def compared(found: Sequence[Compared], *, as_json: bool) -> None:
+    """Print jobs side by side."""
+    if as_json:
+        print(json.dumps([each.as_json() for each in found], indent=2))
+        return
+    heads, rows = compare.table(found)
+    console().print(table(*heads, rows=[tuple(map(plain, row)) for row in rows]))
+
+
+def one(job: AnyJob, ref: StackRef, *, as_json: bool, reader: MetricsReader | None = None) -> None:
+    """Print all that is known of a job; with ``reader``, also what it measured."""
     if as_json:
         print(json.dumps(view.message(job), indent=2))
         return
     rows = view.facts(job, ref.project, ref.region, datetime.now(UTC))
     if found := substitutes_of(job, ref):
         rows.insert(1, ("ran", "; ".join(found)))
+    if reader and not view.is_tuning(job):
+        rows += [(plain(n), trials.shown(v)) for n, v in reader.metrics(job).items()]
     head = "TUNING JOB" if view.is_tuning(job) else "JOB"
     show_facts(console(), (head, view.title(job)), rows)
     if view.is_tuning(job):

@@ -84,8 +84,8 @@ def table(message: Mapping[str, Any]) -> tuple[tuple[str, ...], list[tuple[str, 
         (
             each.id,
             each.state,
-            *(_shown(each.metrics.get(name)) for name in metrics),
-            *(_shown(each.parameters.get(name)) for name in parameters),
+            *(shown(each.metrics.get(name)) for name in metrics),
+            *(shown(each.parameters.get(name)) for name in parameters),
             each.job,
         )
         for each in found
@@ -122,7 +122,7 @@ def _names(of: Any) -> list[str]:
     return list(dict.fromkeys(name for mapping in of for name in mapping))
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
     """A value as people read it: 0.817259, 32, adam; empty if there is none."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return f"{value:.6g}"

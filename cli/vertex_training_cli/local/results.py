@@ -6,13 +6,11 @@ import json
 import urllib.error
 import urllib.parse
 import urllib.request
-from typing import Any, Final
+from typing import Final
 
 from localgcp.home import Home
 from localgcp.vertex.records import JobRecord
-
-#: Numbers that are shown before the others.
-FIRST: Final = ("validation_accuracy", "test_accuracy")
+from vertex_training_cli.jobs import metrics as measured
 
 NOTHING_THERE: Final = (
     "nothing is there: it wrote none, or they were removed; raise `run` to run it again"
@@ -22,7 +20,7 @@ _TIMEOUT_SECONDS: Final = 10
 
 
 def metrics(job: JobRecord, storage_port: int) -> dict[str, float]:
-    """Numbers at the top of the job's metrics.json, ``FIRST`` first; empty if it wrote none.
+    """Numbers at the top of the job's metrics.json; empty if it wrote none.
 
     Any object of that name below ``baseOutputDirectory`` counts; the one nearest to it is taken.
     """
@@ -36,7 +34,7 @@ def metrics(job: JobRecord, storage_port: int) -> dict[str, float]:
     if not found:
         return {}
     body = _get(f"{base}/{urllib.parse.quote(found[0], safe='')}?alt=media")
-    return _numbers(_parsed(body)) if body else {}
+    return measured.numbers(measured.parsed(body)) if body else {}
 
 
 def artifacts(home: Home, job: JobRecord) -> tuple[str, str] | None:
@@ -49,26 +47,6 @@ def artifacts(home: Home, job: JobRecord) -> tuple[str, str] | None:
         return None
     folder = home.storage / job.output_prefix.removeprefix("gs://")
     return f"{job.output_prefix}/", str(folder) if folder.is_dir() else NOTHING_THERE
-
-
-def _parsed(body: bytes) -> Any:
-    """What the file says; None if it is no JSON: the job wrote it, and may have been cut short."""
-    try:
-        return json.loads(body)
-    except ValueError:
-        return None
-
-
-def _numbers(data: Any) -> dict[str, float]:
-    if not isinstance(data, dict):
-        return {}
-    found = {
-        key: value
-        for key, value in data.items()
-        if isinstance(value, int | float) and not isinstance(value, bool)
-    }
-    order = [*(key for key in FIRST if key in found), *(key for key in found if key not in FIRST)]
-    return {key: found[key] for key in order}
 
 
 def _get(url: str) -> bytes | None:

@@ -18,9 +18,13 @@ def submit(cloud: Cloud, script: str, job: str, run: int = 1, stack: str = "loca
     return submit_with(cloud, script, job, labels | {REQUEST_ID_LABEL: f"{job}-{run}"})
 
 
-def submit_with(cloud: Cloud, script: str, job: str, labels: dict[str, str]) -> str:
-    """Id of a job with these labels and no other."""
-    body = {**command_job("sh", "-c", script), "labels": labels, "display_name": f"the {job}"}
+def submit_with(
+    cloud: Cloud, script: str, job: str, labels: dict[str, str], output: str = ""
+) -> str:
+    """Id of a job with these labels and no other; ``output`` is its output directory."""
+    spec = {"base_output_directory": {"output_uri_prefix": output}} if output else {}
+    command = command_job("sh", "-c", script, **spec)
+    body = {**command, "labels": labels, "display_name": f"the {job}"}
     return cloud.submit(body).name.rpartition("/")[2]
 
 

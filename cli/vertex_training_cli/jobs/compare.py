@@ -1,0 +1,148 @@
+"""``vt jobs compare``: jobs side by side. What is equal in all is left out. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from vertex_training.catalog import costs
+from vertex_training_cli.engine.values import redact
+from vertex_training_cli.jobs import trials, view
+from vertex_training_cli.jobs.metrics import MetricsReader
+from vertex_training_cli.jobs.service import kind_of
+
+if TYPE_CHECKING:
+    from vertex_training.customjob.google.job_service import AnyJob
+
+#: From low to high.
+_BARS: Final = "▁▂▃▄▅▆▇█"
+#: Cells of a curve.
+_WIDTH: Final = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One of the jobs."""
+
+    job: str
+    run: str
+    id: str
+    state: str
+    duration: str
+    cost: str
+    """At list prices, for as long as it ran."""
+    parameters: Mapping[str, str]
+    metrics: Mapping[str, float]
+    curves: Mapping[str, Sequence[float]] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """For scripts."""
+        return asdict(self)
+
+
+def compared(job: AnyJob, region: str, reader: MetricsReader) -> Compared:
+    """What is known of a job, with what it wrote."""
+    now, message = datetime.now(UTC), view.message(job)
+    row = view.row(job, now)
+    found = Compared(
+        job=row["job"],
+        run=row["run"],
+        id=row["id"],
+        state=row["state"],
+        duration=row["duration"],
+        cost=_cost(job, message, region, now),
+        parameters=parameters(kind_of(job).trial_of(message)),
+        metrics=reader.metrics(job),
+        curves=reader.curves(job),
+    )
+    return found
+
+
+def table(jobs: Sequence[Compared]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Heads and rows: a column for each job."""
+    heads = ("", *(f"{each.job} {each.run}".strip() for each in jobs))
+    rows = [
+        (key, *(str(getattr(each, key)) for each in jobs))
+        for key in ("id", "state", "duration", "cost")
+    ]
+    names = dict.fromkeys(name for each in jobs for name in each.parameters)
+    for name in names:
+        cells = [each.parameters.get(name, "") for each in jobs]
+        if len(set(cells)) > 1:
+            rows.append((name, *cells))
+    for name in dict.fromkeys(name for each in jobs for name in each.metrics):
+        rows.append((name, *(trials.shown(each.metrics.get(name)) for each in jobs)))
+    for name in dict.fromkeys(name for each in jobs for name in each.curves):
+        series = [each.curves.get(name, ()) for each in jobs]
+        rows.append((f"{name} (curve)", *curves(series)))
+    return heads, rows
+
+
+def parameters(job: Mapping[str, Any]) -> dict[str, str]:
+    """Arguments and machines of a CustomJob: ``--epochs`` -> ``3``; the first pool's count."""
+    found: dict[str, str] = {}
+    pools = job.get("jobSpec", {}).get("workerPoolSpecs", [])
+    for number, pool in enumerate(pools):
+        machine = pool.get("machineSpec", {})
+        text = f"{pool.get('replicaCount', 1)} x {machine.get('machineType', '')}"
+        if machine.get("acceleratorCount"):
+            text += f" + {machine['acceleratorCount']} x {machine.get('acceleratorType')}"
+        found[f"pool {number}"] = text
+        task = pool.get("pythonPackageSpec") or pool.get("containerSpec") or {}
+        found |= {key: value for key, value in _flags(task).items() if key not in found}
+        code = task.get("packageUris") or [task.get("imageUri", "")]
+        found.setdefault("code", " ".join(str(uri).rpartition("/")[2] for uri in code))
+    return redact(found)
+
+
+def curves(series: Sequence[Sequence[float]]) -> list[str]:
+    """A line of bars for each series, all on one scale, with the first and the last value.
+
+    >>> curves([[0.0, 1.0], [0.5]])
+    ['▁█ 0 → 1', '▄ 0.5']
+    """
+    finite = [value for each in series for value in each if math.isfinite(value)]
+    low, high = min(finite, default=0.0), max(finite, default=0.0)
+    return [_curve(each, low, high) for each in series]
+
+
+def _curve(values: Sequence[float], low: float, high: float) -> str:
+    if not values:
+        return ""
+    count = min(len(values), _WIDTH)
+    chosen = [values[i * (len(values) - 1) // max(count - 1, 1)] for i in range(count)]
+    ends = [trials.shown(values[0])]
+    ends += [trials.shown(values[-1])] if len(values) > 1 else []
+    return f"{''.join(_bar(value, low, high) for value in chosen)} {' → '.join(ends)}"
+
+
+def _bar(value: float, low: float, high: float) -> str:
+    if not math.isfinite(value):
+        return "?"
+    share = (value - low) / (high - low) if high > low else 0.0
+    return _BARS[int(share * (len(_BARS) - 1))]
+
+
+def _flags(task: Mapping[str, Any]) -> dict[str, str]:
+    """Values of a task's arguments; a word that belongs to none stands for itself."""
+    words, found = [str(word) for word in task.get("args", [])], dict[str, str]()
+    index = 0
+    while index < len(words):
+        flag, equals, value = words[index].partition("=")
+        index += 1
+        if not equals and index < len(words) and not words[index].startswith("-"):
+            value, index = words[index], index + 1
+        found[flag] = value
+    return found
+
+
+def _cost(job: AnyJob, message: Mapping[str, Any], region: str, now: datetime) -> str:
+    began: Any = job.start_time
+    if not began or view.is_tuning(job):
+        return ""
+    ended: Any = job.end_time or now
+    hourly = costs.of_job(message, region).hourly
+    return "" if hourly is None else costs.usd(hourly * (ended - began).total_seconds() / 3600)

@@ -1,0 +1,111 @@
+"""What a job measured: numbers of its ``metrics.json``, and curves of its ``*history.csv``.
+
+Both are looked for below the output directory; of several, the one nearest to it is taken. Of a
+tuning job: the final measurement of its best trial.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, Final
+
+from vertex_training.errors import OperatorError
+from vertex_training_cli.jobs import trials, view
+from vertex_training_cli.jobs.objects import Objects
+
+if TYPE_CHECKING:
+    from vertex_training.customjob.google.job_service import AnyJob
+
+#: Numbers that are shown before the others.
+FIRST: Final = ("validation_accuracy", "test_accuracy")
+METRICS: Final = "metrics.json"
+HISTORY: Final = "history.csv"
+#: Jobs that are read at once.
+_AT_ONCE: Final = 8
+#: Lines of a history that are read.
+_LINES: Final = 100_000
+
+
+class MetricsReader:
+    """Reads what jobs of a project measured. What cannot be read is logged, once."""
+
+    def __init__(self, project: str, log: Callable[[str], None]) -> None:
+        self._objects, self._log = Objects(project), log
+        self._told = False
+
+    def metrics(self, job: AnyJob) -> dict[str, float]:
+        """The job's numbers; empty if it wrote none."""
+        if view.is_tuning(job):
+            best = next(iter(trials.trials_of(view.message(job))), None)
+            return dict(best.metrics) if best else {}
+        return numbers(parsed(self._read(job, METRICS)))
+
+    def of_all(self, jobs: Sequence[AnyJob]) -> dict[str, dict[str, float]]:
+        """Resource name -> numbers, of all jobs at once."""
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            found = pool.map(self.metrics, jobs)
+            return {job.name: each for job, each in zip(jobs, found, strict=True)}
+
+    def curves(self, job: AnyJob) -> dict[str, list[float]]:
+        """Values of each column of the job's history, the first column left out: it counts."""
+        return {} if view.is_tuning(job) else columns(self._read(job, HISTORY))
+
+    def _read(self, job: AnyJob, name: str) -> bytes:
+        where = view.spec_of(job).base_output_directory.output_uri_prefix
+        if not where:
+            return b""
+        try:
+            return self._objects.nearest(where, name)
+        except OperatorError as error:
+            if not self._told:
+                self._told = True
+                self._log(f"no metrics: {error}")
+            return b""
+
+
+def numbers(data: Any) -> dict[str, float]:
+    """Numbers at the top of a document, ``FIRST`` first.
+
+    >>> numbers({"loss": 0.5, "name": "x", "ok": True, "test_accuracy": 1})
+    {'test_accuracy': 1, 'loss': 0.5}
+    """
+    if not isinstance(data, Mapping):
+        return {}
+    found: dict[str, float] = {
+        key: value
+        for key, value in data.items()
+        if isinstance(value, int | float) and not isinstance(value, bool)
+    }
+    order = [*(key for key in FIRST if key in found), *(key for key in found if key not in FIRST)]
+    return {key: found[key] for key in order}
+
+
+def columns(data: bytes) -> dict[str, list[float]]:
+    """Columns of numbers of a CSV file with a head, without the first; others are left out.
+
+    >>> columns(b"epoch,loss,kind\\n1,0.5,a\\n2,0.25,b\\n")
+    {'loss': [0.5, 0.25]}
+    """
+    lines = data.decode("utf-8", errors="replace").splitlines()[:_LINES]
+    head, *rows = list(csv.reader(io.StringIO("\n".join(lines)))) or [[]]
+    found = {name: _floats(row[at : at + 1] for row in rows) for at, name in enumerate(head) if at}
+    return {name: values for name, values in found.items() if values}
+
+
+def _floats(cells: Iterable[Sequence[str]]) -> list[float]:
+    try:
+        return [float(cell[0]) for cell in cells if cell and cell[0]]
+    except ValueError:
+        return []
+
+
+def parsed(body: bytes) -> Any:
+    """What the file says; None if it is no JSON: the job wrote it, and may have been cut short."""
+    try:
+        return json.loads(body)
+    except ValueError:
+        return None
