@@ -10,6 +10,7 @@ import pytest
 
 from tests.security.test_links import SECRET
 from tests.unit.vt.importing.test_command import YAML, project, vt
+from vertex_training_cli.importing import sources
 from vertex_training_cli.importing.values import MAX_LENGTH, Unknown, text
 
 __all__ = ["project", "vt"]
@@ -81,3 +82,35 @@ def test_a_link_in_the_checkout_is_not_written_through(beside: Path, vt, project
     (project / "jobs" / "data").symlink_to(victim)
     vt(beside / "job.yaml", "--write", code=2)
     assert list(victim.iterdir()) == []
+
+
+#: Code of others that would be read for hours if every loop, call and branch were followed.
+LONG = {
+    "branches": "".join(f"x{i} = [1]\nif f{i}():\n    y{i} = 1\n" for i in range(1500)),
+    "loops": "for a in range(900):\n for b in range(900):\n  for c in range(900):\n   x = a\n",
+    "comprehensions": "x = [1 for a in range(900) for b in range(900) for c in range(900)]\n",
+    "calls": "def f0():\n    return 1\n"
+    + "".join(f"def f{i}():\n    return f{i - 1}() + f{i - 1}()\n" for i in range(1, 40))
+    + "z = f39()\n",
+    "large values": f"d = {{{', '.join(f'{i}: [{i}]' for i in range(8000))}}}\n"
+    + "".join(f"if f{i}():\n    d[{i}] = 1\n" for i in range(300)),
+}
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("code", LONG.values(), ids=LONG)
+def test_code_that_runs_long_is_read_in_bounds_and_the_job_behind_it_is_found(
+    code: str, tmp_path: Path
+) -> None:
+    job = "j = CustomJob(display_name='x', worker_pool_specs=[{'replica_count': 1}])\nj.run()\n"
+    (tmp_path / "long.py").write_text(code + job)
+    [found] = sources.read(tmp_path / "long.py").jobs
+    assert found.spec["workerPoolSpecs"] == [{"replicaCount": 1}]
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("part", ["$(", "${a:-", "`", "a=(", "<<E\n", "if x; then ", "\\\n"])
+def test_a_script_of_halves_is_read_in_bounds(part: str, tmp_path: Path) -> None:
+    line = "gcloud ai custom-jobs create --display-name=x --worker-pool-spec=machine-type=n1\n"
+    (tmp_path / "half.sh").write_text(f"#!/bin/sh\n{line}X={part * 20_000}\n{line}")
+    assert sources.read(tmp_path / "half.sh").jobs

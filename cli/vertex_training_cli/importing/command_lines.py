@@ -57,11 +57,11 @@ MAKE: Final = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)\s*([:?+]?)=[ \t]*(.*)")
 HEREDOC: Final = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
 FILE_OF_HEREDOC: Final = re.compile(r">\s*[\"']?([^\s\"'<>|]+)")
 VARIABLE: Final = re.compile(
-    r"\$\{(?P<braced>\w+)(?P<default>:?[-=][^{}]*(?:\{[^{}]*\}[^{}]*)*)?(?P<more>[^}]*)\}"
-    r"|\$(?P<name>[A-Za-z_]\w*|[0-9@*#])|%(?P<windows>[A-Za-z_]\w*)%|\$\((?P<command>(?:[^()]|\([^()]*\))*)\)|`(?P<old>[^`]*)`"
+    r"\$\{(?P<braced>\w+)(?P<default>:?[-=][^{}]{0,500}(?:\{[^{}]{0,100}\}[^{}]{0,100}){0,9})?(?P<more>[^}]{0,200})\}"
+    r"|\$(?P<name>[A-Za-z_]\w*|[0-9@*#])|%(?P<windows>[A-Za-z_]\w*)%|\$\((?P<command>(?:[^()]|\([^()]{0,300}\)){0,500})\)|`(?P<old>[^`]{0,500})`"
 )
 #: Where a block of a script begins and ends.
-OPENS: Final = re.compile(r"\s*(if|for|while|until|case|select)\b|.*\bdo\s*$.*(?<!do)$")
+OPENS: Final = re.compile(r"\s*(if|for|while|until|case|select)\b")
 CLOSES: Final = re.compile(r"(?:^|[;\s])(fi|done|esac)\b")
 #: Characters for < and > of a placeholder, which a shell would read as redirections.
 MARKS: Final = str.maketrans({"<": "\ue000", ">": "\ue001"})

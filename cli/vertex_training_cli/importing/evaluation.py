@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import copy
 import json
 import operator
@@ -63,9 +64,13 @@ ARITHMETIC: Final[dict[type, Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
     ast.Div: operator.truediv, ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
 }  # fmt: skip
-CONVERSIONS: Final[dict[str, Any]] = {
+#: Functions that are called, if all that they get is known.
+PURE: Final[dict[str, Any]] = {
     "int": int, "float": float, "min": min, "max": max, "sum": sum, "round": round, "abs": abs,
+    "range": range, "sorted": sorted, "set": lambda items: list(dict.fromkeys(items)),
 }  # fmt: skip
+#: Rounds of a comprehension, and items of a range.
+MAX_ITEMS: Final = 1000
 #: Forms of a number in a text that cannot make it long.
 FORMAT: Final = re.compile(r"0?\d{0,2},?(\.\d{1,2})?[dfeg%]?")
 
@@ -340,7 +345,10 @@ class Evaluator:
             self._known_rounds = False
             return
         self.scopes = [*self.scopes, {}]
-        for item in items[:1000]:
+        for item in items[:MAX_ITEMS]:
+            if self.is_tired():
+                self._known_rounds = False
+                break
             self.assign(each.target, item)
             tests = [self.decide(test) for test in each.ifs]
             if None in tests:
@@ -350,8 +358,17 @@ class Evaluator:
         self.scopes = self.scopes[:-1]
 
     def items(self, node: ast.expr) -> list[Any] | None:
-        """What a loop goes over; None if that is not known."""
+        """What a loop goes over; None if that is not known, or too much was read already."""
         found = self.value(node)
+        return None if self.is_tired() else self.items_of(found)
+
+    def is_tired(self) -> bool:
+        """Whether so much was read that loops and calls are not followed any more."""
+        return self._steps > MAX_STEPS // 2
+
+    @staticmethod
+    def items_of(found: Any) -> list[Any] | None:
+        """The members of a list, or the keys of a mapping."""
         if isinstance(found, dict):
             return [key for key in found if key != ABOUT]
         return [x for x in found if bare(x) is not DROPPED] if isinstance(found, list) else None
@@ -373,7 +390,8 @@ class Evaluator:
             found = self._method(node, of, called, arguments, held)
             if found is not NotImplemented:
                 return found
-        found = self._function(node, called, arguments)
+        shadowed = is_method and hasattr(builtins, called)  # np.max is another one
+        found = NotImplemented if shadowed else self._function(node, called, arguments)
         if found is NotImplemented:
             self._tell_unread(node, called, arguments)
             return self._unknown(node)
@@ -405,26 +423,20 @@ class Evaluator:
                 else:
                     self.update(found, self.value(word.value), node, ast.unparse(word.value))
             return found
-        if called in ("list", "tuple", "sorted", "set"):
-            items = [] if not arguments else first
-            keys = [key for key in items if key != ABOUT] if isinstance(items, dict) else items
-            if called in ("sorted", "set") and isinstance(keys, list) and not named:
-                keys = [self.open(each) for each in keys]
-                if not all(map(is_certain, keys)):
-                    return NotImplemented
-                try:
-                    return sorted(keys) if called == "sorted" else list(dict.fromkeys(keys))
-                except TypeError:
-                    return NotImplemented
-            return list(keys) if isinstance(keys, list) and not named else NotImplemented
+        if called in ("list", "tuple") and not named:
+            return (
+                list(self.items_of(first) or [])
+                if isinstance(first, list | dict)
+                else (NotImplemented if arguments else [])
+            )
         if called in ("deepcopy", "copy") and arguments:
             return copy.deepcopy(first) if called == "deepcopy" else copy.copy(first)
         if called in ("str", "Path", "PurePosixPath", "Template", "cast") and arguments:
             last = arguments[-1] if called == "cast" else first
             return text(last) if called == "str" and not isinstance(last, Unknown) else last
-        if called in CONVERSIONS and arguments and not named:
-            return self._converted(called, arguments)
-        return NotImplemented if named else self._of_sequences(called, arguments)
+        if named:
+            return NotImplemented
+        return self._of_sequences(called, arguments)
 
     def _of_sequences(self, called: str, arguments: list[Any]) -> Any:
         first = arguments[0] if arguments else None
@@ -432,9 +444,6 @@ class Evaluator:
             return NotImplemented if (found := truth(first)) is None else found
         if called == "len" and isinstance(first, list | dict):
             return sum(bare(each) is not DROPPED and each != ABOUT for each in first)
-        if called == "range" and all(isinstance(each, int) for each in arguments) and arguments:
-            found = range(*arguments) if 0 not in arguments[2:] else range(0)
-            return list(found) if 0 < len(found) <= 1000 else NotImplemented
         if called == "enumerate" and isinstance(first, list):
             start = arguments[1] if len(arguments) > 1 else 0
             return [[index, each] for index, each in enumerate(first, start)]
@@ -449,17 +458,23 @@ class Evaluator:
                 return json.loads(first)
             except (ValueError, RecursionError):
                 return NotImplemented
-        return NotImplemented
+        return self._pure(called, arguments)
 
-    def _converted(self, called: str, arguments: list[Any]) -> Any:
+    def _pure(self, called: str, arguments: list[Any]) -> Any:
+        """A function of Python's own whose arguments are all known."""
+        if called not in PURE or not arguments:
+            return NotImplemented
         if len(arguments) == 1 and isinstance(arguments[0], Unknown):
-            return arguments[0]
-        values = [bare(each) for each in _listed(arguments[0])] + arguments[1:]
-        if not all(is_certain(each) for each in values):
+            return arguments[0] if called in ("int", "float", "round") else NotImplemented
+        given = [self.items_of(each) if isinstance(each, list) else each for each in arguments]
+        values = [[self.open(x) for x in each] if isinstance(each, list) else each
+                  for each in given]  # fmt: skip
+        if not all(is_certain(x) for each in values for x in _listed(each)):
             return NotImplemented
         try:
-            many = called in ("min", "max", "sum")
-            return CONVERSIONS[called](values) if many else CONVERSIONS[called](*values)
+            found = PURE[called](*values)
+            short = not isinstance(found, range) or len(found) <= MAX_ITEMS
+            return (list(found) if short else NotImplemented) if isinstance(found, range) else found
         except (TypeError, ValueError, ArithmeticError):
             return NotImplemented
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from vertex_training_cli.importing.evaluation import CONVERSIONS, Evaluator, called_name
+from vertex_training_cli.importing.evaluation import PURE, Evaluator, called_name
 from vertex_training_cli.importing.imported import Note
 from vertex_training_cli.importing.values import (
     Unknown,
@@ -25,6 +25,8 @@ from vertex_training_cli.importing.values import (
 
 #: Functions that call one another, at most.
 MAX_CALLS: Final = 12
+#: What a branch that is read twice counts for.
+FORK_STEPS: Final = 50
 #: Rounds of a loop that are read.
 MAX_ROUNDS: Final = 50
 #: Methods that read a variable of the environment.
@@ -54,6 +56,40 @@ class Function:
         return self
 
 
+class State:
+    """What names stand for, and the content of every list and mapping that they lead to."""
+
+    def __init__(self, frames: list[dict[str, Any]], names: set[str]) -> None:
+        self._frames, self._names = list(frames), names
+        self._bound = self.bindings(names)
+        self._content: dict[int, tuple[Any, Any]] = {}
+        left = [value for bound in self._bound for value in bound.values()]
+        while left:
+            each = bare(left.pop())
+            if isinstance(each, dict | list) and id(each) not in self._content:
+                self._content[id(each)] = (each, copy.copy(each))
+                left += each.values() if isinstance(each, dict) else each
+
+    @property
+    def size(self) -> int:
+        """About how much there is."""
+        return sum(len(content) + 1 for _, content in self._content.values())
+
+    def bindings(self, names: set[str]) -> list[dict[str, Any]]:
+        """What the names stand for now, frame by frame."""
+        return [{name: each[name] for name in names if name in each} for each in self._frames]
+
+    def restore(self) -> None:
+        """Put everything back, so that each list and mapping stays the one that it is."""
+        for frame, bound in zip(self._frames, self._bound, strict=True):
+            for name in self._names:
+                frame.pop(name, None)
+            frame.update(bound)
+        for value, content in self._content.values():
+            value.clear()
+            value.extend(content) if isinstance(value, list) else value.update(content)
+
+
 class Interpreter(Evaluator):
     """Reads statements in the order in which they would run."""
 
@@ -67,7 +103,7 @@ class Interpreter(Evaluator):
         self._frames = [self.scopes[0], self._environ]
         self._returned = list[Any]()
         self._jump: type[ast.stmt] | None = None
-        self._global = set[str]()
+        self._global, self._classes = set[str](), set[str]()
         self.aliases: dict[str, str] = {}
         """Names of imports: as the code calls them -> as their module does."""
         self._reading = list[Function]()
@@ -117,6 +153,7 @@ class Interpreter(Evaluator):
         self.visit(node.body)
         self.scopes = self.scopes[:-1]
         self.scopes[-1][node.name] = found
+        self._classes.add(node.name)
 
     def _visit_assign(self, node: ast.Assign) -> None:
         value = self.held(node.value)
@@ -212,24 +249,40 @@ class Interpreter(Evaluator):
     ) -> bool:
         """Read two branches, each from the same state, and merge what they leave."""
         merge = self.merge(node, why)
-        before = copy.deepcopy(self._frames)
+        names = self._touched(node)
+        if self.is_tired():
+            note = {merge.note("it is changed")}
+            for name in names:
+                for frame in self._frames:
+                    if name in frame:
+                        frame[name] = noted(frame[name], note)
+            return False
+        before = State(self._frames, names)
+        self._steps += before.size + FORK_STEPS
         self.only_if.append(Note(f"only `{merge.why}`", self.place(node)))
         ended, jump = one(), self._take_jump()
-        after = [dict(frame) for frame in self._frames]
-        for frame, content in zip(self._frames, before, strict=True):
-            frame.clear()
-            frame.update(content)
+        after, content = State(self._frames, names), copy.deepcopy(before.bindings(names))
+        before.restore()
         other_ended, other_jump = other(), self._take_jump()
         self.only_if.pop()
         gone, other_gone = ended and not jump, other_ended and not other_jump
-        if not gone:  # what is behind a jump out of a loop's round is read for both
-            for frame, content in zip(self._frames, after, strict=True):
-                if not other_gone:
-                    merge.names(content, frame)
-                frame.clear()
-                frame.update(content)
+        if other_gone and not gone:
+            after.restore()
+        elif not gone:  # what is behind a jump out of a loop's round is read for both
+            for frame, first in zip(self._frames, content, strict=True):
+                second = {name: frame[name] for name in names if name in frame}
+                merge.names(second, first)
+                frame.update(second)
         self._jump = jump if jump is other_jump else None
         return ended and other_ended and (jump is other_jump)
+
+    def _touched(self, node: ast.AST) -> set[str]:
+        """Names that a branch may change: those in it, or all if it calls the code's own."""
+        inside = list(ast.walk(node))
+        own = {each.node.name for each in self.functions} | self._classes
+        if any(isinstance(each, ast.Call) and called_name(each) in own for each in inside):
+            return {name for frame in self._frames for name in frame}
+        return {each.id for each in inside if isinstance(each, ast.Name)} | {*self._environ}
 
     def _take_jump(self) -> type[ast.stmt] | None:
         jump, self._jump = self._jump, None
@@ -321,7 +374,7 @@ class Interpreter(Evaluator):
     def run(self, function: Function, node: ast.Call | None, held: list[Any]) -> Any:
         """Read the body of a function with its arguments; the value that it returns."""
         function.called = True
-        if function in self._reading or len(self._reading) >= MAX_CALLS:
+        if function in self._reading or len(self._reading) >= MAX_CALLS or self.is_tired():
             return Unknown(function.node.name)
         scope = self._bound(function, node, held)
         kept = (self.scopes, self.label, self._returned, self._global)
@@ -407,7 +460,7 @@ class Interpreter(Evaluator):
         kind = ast.unparse(words["type"]) if "type" in words else ""
         if kind in ("int", "float") and isinstance(bare(default), str):
             try:
-                default = CONVERSIONS[kind](bare(default))
+                default = PURE[kind](bare(default))
             except ValueError:
                 return Unknown(name.lstrip("-"))
         elif kind not in ("", "str", "Path", "pathlib.Path") and isinstance(bare(default), str):

@@ -227,7 +227,7 @@ SHAPES = {
         f"pools = [{POOL}]\ntry:\n    check()\nexcept QuotaError:\n    pools[0]['machine_spec']"
         "['machine_type'] = 'n1-standard-8'\naiplatform.CustomJob('j', pools).run()\n",
         {M0 + "machineType": "<MACHINE_TYPE>"},
-        "'n1-standard-8' or 'n1-standard-4'",
+        "'n1-standard-4' or 'n1-standard-8'",
     ),
     "a command of the shell with a program in it": code(
         "CMD = ['bash', '-c', f'''python t.py --out={os.environ[\"OUT\"]} && echo done''']\n"

@@ -113,7 +113,7 @@ def test_the_last_branch_does_not_win_where_none_can_be_decided(one) -> None:
         "else:\n    machine['machine_type'] = 'c2-standard-8'\n" + SUBMIT
     )
     assert first(job)["machineSpec"]["machineType"] == "<MACHINE_TYPE>"
-    assert "machine_type is 'n1-standard-4' or 'c2-standard-8'" in told(job)
+    assert "machine_type is 'c2-standard-8' or 'n1-standard-4'" in told(job)
     assert "accelerator_type is only there by `if GPU`" in told(job)
 
 
