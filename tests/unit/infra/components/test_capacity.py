@@ -3,12 +3,14 @@
 from tests.unit.infra.recorder import registered
 from tests.unit.infra.stacks import H100
 
+#: Five machines for a month cost more than dev may.
+LIMITS = {"maxUsdPerEnvironment": 2_000_000}
 TYPE = "gcp:compute/reservation:Reservation"
 
 
 def reservation(**given):
     """Inputs of the one reservation that is registered."""
-    found = registered("dev", reservations={"h100": H100 | given})
+    found = registered("dev", limits=LIMITS, reservations={"h100": H100 | given})
     [inputs] = [inputs for type_, inputs in found.values() if type_ == TYPE]
     return inputs
 
@@ -54,7 +56,9 @@ def test_an_end_is_passed_on_in_universal_time():
 
 def test_compute_engine_is_enabled_in_another_project_that_a_reservation_is_made_in():
     theirs = {"project": "acme-capacity", "shareWith": ["acme-ml-dev"]}
-    found = registered("dev", reservations={"a": H100 | theirs, "b": H100 | theirs, "c": H100})
+    found = registered(
+        "dev", limits=LIMITS, reservations={"a": H100 | theirs, "b": H100 | theirs, "c": H100}
+    )
     enabled = [
         (inputs["project"], inputs["service"])
         for type_, inputs in found.values()
@@ -65,12 +69,14 @@ def test_compute_engine_is_enabled_in_another_project_that_a_reservation_is_made
 
 def test_a_reservation_of_others_is_not_made():
     path = "projects/acme-capacity/zones/us-central1-a/reservations/h100"
-    found = registered("dev", reservations={"h100": H100 | {"existing": path}})
+    found = registered("dev", limits=LIMITS, reservations={"h100": H100 | {"existing": path}})
     assert TYPE not in {type_ for type_, _ in found.values()}
 
 
 def test_an_open_reservation_needs_no_right():
-    found = registered("dev", reservations={"h100": H100 | {"specificReservationRequired": False}})
+    found = registered(
+        "dev", limits=LIMITS, reservations={"h100": H100 | {"specificReservationRequired": False}}
+    )
     assert not [name for name in found if name.startswith("capacity-finds")]
-    named = registered("dev", reservations={"h100": H100})
+    named = registered("dev", limits=LIMITS, reservations={"h100": H100})
     assert named["capacity-finds-acme-ml-dev"][1]["role"] == "roles/compute.viewer"
