@@ -124,6 +124,7 @@ def test_a_dynamic_resource_without_a_provider_is_refused() -> None:
         {"inputs": {"__internal": {"pluginDownloadURL": "https://m.example"}}},
         {"inputs": {"__internal": {"parameterization": {"name": "m", "value": "eA=="}}}},
         {"outputs": {"pluginDownloadURL": "https://m.example"}},
+        {"inputs": {"batching": [{"a": 1}, [{"pluginDownloadURL": "https://m.example"}]]}},
     ],
 )
 def test_a_plugin_that_the_program_does_not_use_is_refused(changed: dict[str, Any]) -> None:
