@@ -19,7 +19,9 @@ def test_a_resource_is_shown_by_its_name():
 
 
 def test_secrets_are_withheld_at_any_depth_and_notes_of_the_engine_left_out():
-    assert "hidden" not in str(redact({"a": [{"b": SECRET}], "__defaults": ["c"]}))
+    shown = redact({"a": [{"b": SECRET}], "__defaults": ["c"]})
+    assert shown == {"a": [{"b": values.SECRET}]}
+    assert redact(SECRET | {"hash": "hidden", "urn": "hidden"}) == values.SECRET
     assert redact({"a": 1, "__defaults": ["c"]}) == {"a": 1}
 
 
