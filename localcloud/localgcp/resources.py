@@ -107,7 +107,9 @@ class Resources:
     def answer(self, verb: str, path: str, body: Mapping[str, Any]) -> dict[str, Any] | None:
         """The answer; None if no method is called so. Raises RefusedRequestError."""
         if verb == "POST":
-            return self._insert(path, body) or self._act(path, body)
+            return self._enable(path, body) or self._insert(path, body) or self._act(path, body)
+        if verb == "GET" and (listed := self._list(path)) is not None:
+            return listed
         found = self._find(path)
         if found is None or verb not in ("GET", "PATCH", "DELETE"):
             return None
@@ -154,6 +156,42 @@ class Resources:
         if not self._store.insert(type_, id_, found[2], values, values):
             raise RefusedRequestError(409, f"The resource '{id_}' already exists")
         return _done(id_)
+
+    def _list(self, path: str) -> dict[str, Any] | None:
+        """APIs that are on, or service accounts, of a project."""
+        found = re.fullmatch(r"/v1/projects/([^/]+)/(services|serviceAccounts)", path)
+        if found is None:
+            return None
+        project, collection = found.groups()
+        if collection == "services":
+            names = [each.id.rpartition("/")[2] for each in self._store.list(SERVICE, project)]
+            on = {"state": "ENABLED", "parent": f"projects/{project}"}
+            return {
+                "services": [
+                    {"name": f"projects/{project}/services/{n}", "config": {"name": n}, **on}
+                    for n in sorted(names)
+                ]
+            }
+        emails = [str(each.outputs["email"]) for each in self._store.list(ACCOUNT, project)]
+        return {
+            "accounts": [
+                {
+                    "name": f"projects/{project}/serviceAccounts/{e}",
+                    "email": e,
+                    "projectId": project,
+                }
+                for e in sorted(emails)
+            ]
+        }
+
+    def _enable(self, path: str, body: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Switch APIs on: one that is named in the path, or those of the body."""
+        form = r"/v1/projects/([^/]+)/services(?:/([^/:]+):enable|:batchEnable)"
+        if (found := re.fullmatch(form, path)) is None:
+            return None
+        for name in [found[2]] if found[2] else body.get("serviceIds", ()):
+            self._store.put(SERVICE, f"{found[1]}/{name}", found[1], {}, {})
+        return {"name": "operations/noop.DONE_OPERATION", "done": True}
 
     def _act(self, path: str, body: Mapping[str, Any]) -> dict[str, Any] | None:
         if service := re.fullmatch(r"/v1/projects/([^/]+)/services/([^/:]+):disable", path):

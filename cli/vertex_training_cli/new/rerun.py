@@ -15,6 +15,7 @@ import typer
 import yaml
 
 from vertex_training import stack as stacks
+from vertex_training.customjob.request.job_file import REQUEST_ID
 from vertex_training.errors import CommandError, ConfigError, Mend, did_you_mean
 from vertex_training.errors import Path as FieldPath
 from vertex_training.located_yaml import document, mending
@@ -24,6 +25,7 @@ from vertex_training.settings.includes import read_config
 from vertex_training.settings.model import Settings
 from vertex_training.settings.reader import file_name
 from vertex_training_cli.engine import stacks as engine_stacks
+from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.importing.command import offer
 from vertex_training_cli.importing.imported import ImportedJob
 from vertex_training_cli.importing.proposal import Proposal, named_files
@@ -32,7 +34,12 @@ from vertex_training_cli.options import SelectedStack, Write
 #: Fields of a worker pool that have arguments, in both spellings.
 TASKS: Final = ("containerSpec", "container_spec", "pythonPackageSpec", "python_package_spec")
 POOLS: Final = ("workerPoolSpecs", "worker_pool_specs")
-SPECS: Final = ("jobSpec", "job_spec")
+SPECS: Final = ("trialJobSpec", "trial_job_spec", "jobSpec", "job_spec")
+#: Where an output directory stands in the spec of a job, in both spellings.
+OUTPUTS: Final = (
+    ("baseOutputDirectory", "outputUriPrefix"),
+    ("base_output_directory", "output_uri_prefix"),
+)
 
 
 def rerun(
@@ -41,55 +48,115 @@ def rerun(
     args: Annotated[
         str, typer.Option("--args", help="Arguments that change, as one text: '--epochs=3'.")
     ] = "",
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Go on from the newest checkpoint of the run before."),
+    ] = False,
     write: Write = False,
 ) -> None:
-    """Ask for one more run of a job: raises `run` in the stack file, and changes arguments.
+    """Ask for one more run of a job or tuning job: raises `run`, and changes arguments.
 
     Nothing is sent: the diff is shown, and what --write writes is submitted by the next `up`.
+    With --resume, the run gets the output directory of the newest submission, where its code finds
+    the checkpoints in AIP_CHECKPOINT_DIR.
     """
-    offer(_proposal(job, stack, args), write=write)
+    offer(_proposal(job, stack, args, resume=resume), write=write)
 
 
-def _proposal(job: str, stack: str | None, args: str) -> Proposal:
+def _proposal(job: str, stack: str | None, args: str, *, resume: bool) -> Proposal:
     ref = engine_stacks.find(stack)
     raw = stack_files.read_raw(stacks.SCHEMA, ref.root, ref.stack)
     settings = stacks.read_settings(raw, ref.root)
     _ensure_known(job, settings)
-    entry = settings.jobs[job]
+    section = "tuning" if job in settings.tuning else "jobs"
+    if resume and section == "tuning":
+        raise CommandError(f"{job} is a tuning job: its trials begin anew.", "leave out --resume")
+    entry = settings.submitted[job]
     made = Proposal(ref.root, ref.stack, settings.is_local, job_files=[entry.file])
     made.named = named_files(settings)
-    name = _file_of(job, [file_name(ref.stack), *settings.include], ref.root)
-    path = ("config", "vertex-training:jobs", job, "run")
+    name = _file_of(job, section, [file_name(ref.stack), *settings.include], ref.root)
+    path = ("config", f"vertex-training:{section}", job, "run")
     made.files[name] = set_value((ref.root / name).read_bytes(), path, entry.run + 1, name).decode()
     remarks = [f"run {entry.run + 1} is submitted by the next `vt up`"]
     if name in settings.include:
         remarks.append(f"{name} holds the job for every stack that includes it")
+    text = before = (ref.root / entry.file).read_bytes().decode()
     if words := _words(args):
-        text = (ref.root / entry.file).read_bytes().decode()
-        made.files[entry.file] = with_arguments(text, words, entry.file)
-        others = [k for k, each in settings.jobs.items() if each.file == entry.file and k != job]
+        text = with_arguments(text, words, entry.file)
+    if resume:
+        request_id, checkpoints = _checkpoints(job, ref)
+        text = with_folder_of(text, request_id, entry.file)
+        remarks.append(f"it goes on from the newest of {checkpoints}")
+    if text != before:
+        made.files[entry.file] = text
+        jobs = settings.submitted.items()
+        others = [key for key, each in jobs if each.file == entry.file and key != job]
         if others:
-            remarks.append(f"the arguments of {', '.join(others)} change too: one file")
+            changed = "the output directory" if resume else "the arguments"
+            remarks.append(f"{changed} of {', '.join(others)} change too: one file")
     made.jobs.append(ImportedJob(job, {}, remarks=remarks))
     return made
 
 
-def _file_of(job: str, files: Sequence[str], root: Path) -> str:
+def _checkpoints(job: str, ref: StackRef) -> tuple[str, str]:
+    """Request id of the newest submission of a job, and what its checkpoints are.
+
+    Raises:
+        CommandError: it has none, or nobody could look.
+    """
+    from vertex_training.customjob.protocol.ports import REQUEST_ID_LABEL
+    from vertex_training_cli.jobs.objects import CHECKPOINTS, Objects
+    from vertex_training_cli.jobs.service import Jobs, labels_of
+
+    ref.connect_clients()
+    found = Jobs(ref).find(job)
+    folder = found.job_spec.base_output_directory.output_uri_prefix.rstrip("/")
+    where = f"{folder}/{CHECKPOINTS}"
+    listing = Objects(ref.project).listing(where) if folder else None
+    if listing is None or not listing.count:
+        hint = "its code saves them below AIP_CHECKPOINT_DIR (docs/distributed.md)"
+        raise CommandError(f"the newest run of {job} left no checkpoint in {where}.", hint)
+    count = f"{listing.count}{'+' if listing.more else ''} files in {where}"
+    return labels_of(found)[REQUEST_ID_LABEL], count
+
+
+def with_folder_of(text: str, request_id: str, file: str) -> str:
+    """The job file with the output directory of an earlier request in place of one of its own.
+
+    Raises:
+        CommandError: it has none, or its place cannot be edited alone.
+    """
+    content: Any = yaml.safe_load(text)
+    path: FieldPath = ()
+    if key := next((name for name in SPECS if name in content), ""):
+        content, path = content[key], (key,)
+    for outer, inner in OUTPUTS:
+        given = (content.get(outer) or {}).get(inner)
+        if given is None:
+            continue
+        own = str(given).replace(f"${{{REQUEST_ID}}}", request_id)
+        if own == given:
+            return text  # one folder for all runs
+        edited = mending.mended(text, (*path, outer, inner), Mend("value", own))
+        if edited is not None:
+            return edited
+        raise CommandError(f"{file}: its output directory cannot be changed in place.", own)
+    raise CommandError(f"{file} has no output directory.", "give it baseOutputDirectory")
+
+
+def _file_of(job: str, section: str, files: Sequence[str], root: Path) -> str:
     """The file that has the job's entry; the stack's own if none can be told."""
     for file in files:
         config = read_config(root / file)
-        entries = config.get("vertex-training:jobs") or config.get("jobs")
+        entries = config.get(f"vertex-training:{section}") or config.get(section)
         if isinstance(entries, Mapping) and job in entries:
             return file
     return files[0]
 
 
 def _ensure_known(job: str, settings: Settings) -> None:
-    if job in settings.tuning:
-        hint = f"raise `run` of {job} below `tuning` in the stack file"
-        raise CommandError(f"{job} is a tuning job, of which no file is changed here.", hint)
-    if job not in settings.jobs:
-        hint = did_you_mean(job, settings.jobs)
+    if job not in settings.submitted:
+        hint = did_you_mean(job, settings.submitted)
         raise CommandError(f"stack {settings.stack} has no job {job!r}.", hint)
 
 

@@ -1,26 +1,34 @@
-"""Start torchrun on this node: ``python -m vertex_job.launch [--processes N] -- train.py [ARGS]``.
+"""Run torchrun on this node: ``python -m vertex_job.launch [--processes N] -- train.py [ARGS]``.
 
 What follows ``--`` is torchrun's: a script, or ``-m MODULE``. Every replica of pools 0 and 1 runs
 the same command line, whatever the pools are. One process starts for each GPU, or one without GPUs.
+
+The exit code is that of the process that failed first, 137 of one that was killed: torchrun's own
+is 1 whatever happened, and a kill for want of memory could not be told from a mistake.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
+from typing import Final
 
 from vertex_job.cluster import Cluster, processes, read_cluster
 from vertex_job.errors import VertexJobError
 
+#: How torchrun is started by hand; its own arguments follow.
+MODULE: Final = (sys.executable, "-m", "torch.distributed.run")
 
-def torchrun(cluster: Cluster, count: int, program: Sequence[str]) -> list[str]:
+
+def torchrun(cluster: Cluster, count: int, program: Sequence[str], restarts: int = 0) -> list[str]:
     """The command line for this node; ``count`` is its number of processes.
 
     A module and not the script ``torchrun``: the script may belong to another environment.
     """
-    command = [sys.executable, "-m", "torch.distributed.run", f"--nproc-per-node={count}"]
+    command = [*MODULE, f"--nproc-per-node={count}"]
+    if restarts:
+        command.append(f"--max-restarts={restarts}")
     if cluster.nodes == 1:
         return [*command, "--standalone", *program]
     return [
@@ -34,14 +42,17 @@ def torchrun(cluster: Cluster, count: int, program: Sequence[str]) -> list[str]:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Replace this process by torchrun, so that its exit code is the replica's."""
+    """Run torchrun in this process. Exit code: that of the process that failed first."""
     given = list(sys.argv[1:] if argv is None else argv)
     parser = argparse.ArgumentParser(
         prog="python -m vertex_job.launch",
-        usage="%(prog)s [--processes N] -- SCRIPT [ARGUMENTS]",
+        usage="%(prog)s [--processes N] [--max-restarts N] -- SCRIPT [ARGUMENTS]",
         description="Start torchrun on this node of a Vertex AI job.",
     )
     parser.add_argument("--processes", type=int, help="processes of a node; default: one for a GPU")
+    parser.add_argument(
+        "--max-restarts", type=int, default=0, help="restarts of a node's processes; default: none"
+    )
     if "--" not in given:
         if given and given[0] in ("-h", "--help"):
             parser.parse_args(given)
@@ -49,14 +60,36 @@ def main(argv: Sequence[str] | None = None) -> None:
     split = given.index("--")
     options, program = parser.parse_args(given[:split]), given[split + 1 :]
     count = processes() if options.processes is None else options.processes
-    if count < 1 or not program:
-        parser.error("--processes is 1 or more" if program else "nothing follows --")
+    if count < 1 or options.max_restarts < 0 or not program:
+        wrong = "--processes is 1 or more, --max-restarts 0 or more"
+        parser.error(wrong if program else "nothing follows --")
     try:
-        command = torchrun(read_cluster(), count, program)
+        command = torchrun(read_cluster(), count, program, options.max_restarts)
     except VertexJobError as error:
         raise SystemExit(f"error: {error}") from None
     print("+", *command, flush=True)
-    os.execv(command[0], command)
+    sys.exit(run(command[len(MODULE) :]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run torchrun with these arguments in this process.
+
+    Its signal handlers end the processes, as they do in torchrun's own process.
+    """
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError  # pyright: ignore
+    from torch.distributed.run import main as run_torchrun  # pyright: ignore[reportMissingImports]
+
+    try:
+        run_torchrun(list(arguments))
+    except ChildFailedError as failed:
+        print(failed, file=sys.stderr, flush=True)
+        return exit_code(failed.get_first_failure()[1].exitcode)
+    return 0
+
+
+def exit_code(code: int) -> int:
+    """What a shell makes of a process's code: -9, ended by SIGKILL, is 137."""
+    return 128 - code if code < 0 else code
 
 
 if __name__ == "__main__":

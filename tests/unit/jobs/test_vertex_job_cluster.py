@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,8 @@ from typing import Any
 import pytest
 from vertex_job import cluster, folders, launch
 from vertex_job.errors import ClusterError
+
+from localgcp.home import cache_dir
 
 REPLICAS = Path(__file__).resolve().parents[2] / "fixtures/replicas"
 LAYOUTS = sorted(REPLICAS.glob("*.json"))
@@ -109,6 +113,40 @@ def test_the_launcher_gives_torchrun_the_node_and_the_program() -> None:
     ]  # fmt: skip
     alone = launch.torchrun(cluster.Cluster(0, 1, "127.0.0.1", 29500), 1, ["-m", "a.b"])
     assert alone[3:] == ["--nproc-per-node=1", "--standalone", "-m", "a.b"]
+    again = launch.torchrun(node, 1, ["t.py"], 3)
+    assert again[3:5] == ["--nproc-per-node=1", "--max-restarts=3"]
+
+
+KILLED = """\
+import os, pathlib, signal
+tries = pathlib.Path("tries")
+tries.write_text(str(int(tries.read_text()) + 1 if tries.exists() else 1))
+print("try", tries.read_text(), flush=True)
+if tries.read_text() != os.environ.get("GOOD", ""):
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize(("good", "code", "tries"), [("", 137, "2"), ("2", 0, "2")])
+def test_the_launcher_hands_on_a_kill_after_its_restarts(
+    tmp_path: Path, good: str, code: int, tries: str
+) -> None:
+    found = sorted((cache_dir() / "executors").glob("pytorch-*/bin/python"))
+    if not found:
+        pytest.skip("no environment with torch was built here yet")
+    (tmp_path / "train.py").write_text(KILLED)
+    library = Path(launch.__file__).parents[1]
+    done = subprocess.run(
+        [str(found[0]), "-m", "vertex_job.launch", "--max-restarts", "1", "--", "train.py"],
+        cwd=tmp_path,
+        env={"PATH": os.defpath, "PYTHONPATH": str(library), "GOOD": good, "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+    )
+    assert done.returncode == code, done.stderr[-2000:]
+    assert (tmp_path / "tries").read_text() == tries
 
 
 @pytest.mark.parametrize("argv", [[], ["train.py"], ["--"], ["--processes", "0", "--", "x"]])
@@ -139,8 +177,6 @@ def test_output_folders_are_the_services_or_local_ones() -> None:
 
 def test_the_library_loads_the_standard_library_alone() -> None:
     """Of this interpreter, isolated: nothing else can be found."""
-    import subprocess
-
     folder = Path(cluster.__file__).parent
     code = (
         f"import sys; sys.path.insert(0, {str(folder.parent)!r})\n"

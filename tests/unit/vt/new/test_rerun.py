@@ -79,14 +79,31 @@ def test_without_write_it_is_a_diff(project):
     assert (project / "jobs" / "train.yaml").read_text() == JOB
 
 
-def test_of_a_tuning_job_it_is_told_what_to_raise(project):
-    stack = STACK + "  vertex-training:tuning: {search: {file: jobs/search.yaml}}\n"
+SEARCH = """\
+displayName: search
+maxTrialCount: 4
+parallelTrialCount: 2
+studySpec:
+  metrics: [{metricId: loss, goal: MINIMIZE}]
+  parameters:
+    - parameterId: rate
+      doubleValueSpec: {minValue: 0.1, maxValue: 1}
+trialJobSpec:
+"""
+
+
+def test_a_tuning_job_gets_one_more_run_and_its_trials_other_arguments(project):
+    stack = STACK + "  vertex-training:tuning: {search: {file: jobs/search.yaml, run: 2}}\n"
+    search = SEARCH + "".join(f"  {line}\n" for line in JOB.splitlines())
     (project / "Pulumi.local.yaml").write_text(stack)
-    (project / "jobs" / "search.yaml").write_text("studySpec: {}\n")
-    told = rerun("search", "--write", code=2).stderr
-    assert "search is a tuning job" in told
-    assert "raise `run` of search below `tuning`" in told
-    assert (project / "Pulumi.local.yaml").read_text() == stack
+    (project / "jobs" / "search.yaml").write_text(search)
+    rerun("search", "--args=--epochs=9", "--write")
+    raised = stack.replace("search.yaml, run: 2", "search.yaml, run: 3")
+    assert (project / "Pulumi.local.yaml").read_text() == raised
+    changed = search.replace("--epochs=3", "--epochs=9")
+    assert (project / "jobs" / "search.yaml").read_text() == changed
+    told = rerun("search", "--resume", "--write", code=2).stderr
+    assert "its trials begin anew" in told
 
 
 @pytest.mark.parametrize(

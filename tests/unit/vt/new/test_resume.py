@@ -1,0 +1,94 @@
+"""`rerun --resume`: the next run has the folder of the newest one, if that left a checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from localgcp.apis.server import serve
+from localgcp.inventory.store import project_number
+from localgcp.runner.gcsfuse import storage_client
+from localgcp.vertex.service import JobService
+from tests.unit.localcloud.conftest import PROJECT, Cloud, cloud, home, make_cloud
+from tests.unit.vt.jobs.submitting import done, submit_with
+from vertex_training_cli.cli import app
+
+__all__ = ["cloud", "home", "make_cloud"]
+
+STACK = f"""\
+config:
+  gcp:project: {PROJECT}
+  gcp:region: us-central1
+  vertex-training:projectNumber: "{project_number(PROJECT)}"
+  vertex-training:buckets: {{artifacts: {{}}}}
+  vertex-training:serviceAccounts: {{trainer: {{writes: [artifacts]}}}}
+  vertex-training:jobs:
+    train: {{file: jobs/train.yaml}}
+"""
+JOB = """\
+serviceAccount: ${serviceAccounts.trainer}
+baseOutputDirectory: {outputUriPrefix: "${buckets.artifacts}/train/${job.requestId}"}  # its own
+scheduling: {timeout: 3600s}
+workerPoolSpecs:
+  - machineSpec: {machineType: n1-standard-4}
+    replicaCount: 1
+    containerSpec: {imageUri: IMAGE, command: ["true"]}
+""".replace("IMAGE", "us-docker.pkg.dev/acme-ml/images/x@sha256:" + "a" * 64)
+FOLDER = "train/0123456789abcdef0123"
+
+
+@pytest.fixture
+def rerun(
+    make_cloud: Callable[..., Cloud], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[..., Result]]:
+    """`vt jobs rerun train --resume` after a run; ``saved``: it left a checkpoint."""
+    cloud = make_cloud(storage=True)
+    assert cloud.storage is not None
+    server = serve([JobService(cloud.store, cloud.jobs, cloud.scheduler), cloud.studies], 0)
+    monkeypatch.setenv("VERTEX_EMULATOR_HOST", f"127.0.0.1:{server.port}")
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", cloud.storage.url)
+    bucket = f"{PROJECT}-artifacts-local"
+    cloud.bucket(bucket)
+    labels = {"vt-stack": "local", "vt-job": "train", "vt-run": "1"}
+    labels["vt-request-id"] = FOLDER.partition("/")[2]
+    done(cloud, submit_with(cloud, "true", "train", labels, output=f"gs://{bucket}/{FOLDER}"))
+    checkout = tmp_path / "checkout"
+    (checkout / "jobs").mkdir(parents=True)
+    (checkout / "Pulumi.yaml").write_text("name: vertex-training\nruntime: python\n")
+    (checkout / "Pulumi.local.yaml").write_text(STACK)
+    (checkout / "jobs" / "train.yaml").write_text(JOB)
+    monkeypatch.chdir(checkout)
+
+    def run(*words: str, saved: bool = True) -> Result:
+        if saved:
+            url = cloud.storage.url if cloud.storage else ""
+            blob = storage_client(url).bucket(bucket).blob(f"{FOLDER}/checkpoints/step-1/a.pt")
+            blob.upload_from_string(b"state")
+        words = ("jobs", "rerun", "train", "--stack", "local", "--resume", *words)
+        return CliRunner().invoke(app, words)
+
+    yield run
+    server.stop(None).wait()
+
+
+def test_the_next_run_has_the_folder_of_the_run_before(rerun: Callable[..., Result]) -> None:
+    result = rerun("--write")
+    assert result.exit_code == 0, result.output
+    expected = JOB.replace("${job.requestId}", FOLDER.partition("/")[2])
+    assert Path("jobs/train.yaml").read_text() == expected
+    assert "run: 2" in Path("Pulumi.local.yaml").read_text()
+    assert "1 files in gs://" in result.stderr
+    # Once more: the folder stays, and only the run is raised.
+    assert rerun("--write").exit_code == 0
+    assert Path("jobs/train.yaml").read_text() == expected
+
+
+def test_without_a_checkpoint_nothing_changes(rerun: Callable[..., Result]) -> None:
+    result = rerun("--write", saved=False)
+    assert result.exit_code == 2
+    assert "left no checkpoint" in result.stderr
+    assert Path("jobs/train.yaml").read_text() == JOB
+    assert Path("Pulumi.local.yaml").read_text() == STACK
