@@ -20,7 +20,7 @@ from vertex_training.errors import CommandError, ConfigError
 from vertex_training.located_yaml import document
 from vertex_training_cli.importing import sdk_calls
 from vertex_training_cli.importing.command_lines import GCLOUD, Script
-from vertex_training_cli.importing.imported import ImportedJob, Scalar, from_message, key_of
+from vertex_training_cli.importing.imported import ImportedJob, Note, Scalar, from_message, key_of
 
 MAX_SOURCE: Final = 4 * 1024 * 1024
 #: What a job has in any form, and hardly anything else.
@@ -116,6 +116,11 @@ class _Reader:
             return []
         job = from_message(_as_written(parsed.root), self.name)
         job.remarks += [str(problem) for problem in parsed.problems]
+        for count in ("maxTrialCount", "parallelTrialCount"):
+            if job.study and count not in job.study:
+                job.study[count] = 1
+                what = f"{count} is 1, as gcloud's flag is by default"
+                job.notes.append(Note(what, self.path.name, guessed=True))
         return [job]
 
     def config(self, file: str) -> ImportedJob | None:

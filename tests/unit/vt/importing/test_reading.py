@@ -415,6 +415,9 @@ def test_a_search_of_gcloud_has_the_counts_of_its_flags(read, tmp_path) -> None:
     assert (job.study["maxTrialCount"], job.study["parallelTrialCount"]) == (8, 1)
     assert job.study["studySpec"]["algorithm"] == "RANDOM_SEARCH"
     assert first(job)["machineSpec"] == {"machineType": "n1-standard-4"}
+    [alone] = read(TUNING, "hp.yaml")
+    assert (alone.study["maxTrialCount"], alone.study["parallelTrialCount"]) == (1, 1)
+    assert "maxTrialCount is 1, as gcloud's flag is by default" in told(alone)
 
 
 @pytest.mark.parametrize(
