@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,7 +25,7 @@ from vertex_training.errors import (
 from vertex_training.naming import CONTROL
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
-from vertex_training_cli.engine.values import WIRE_UNKNOWN
+from vertex_training_cli.engine.values import WIRE_UNKNOWN, redact
 from vertex_training_cli.jobs.objects import Objects
 
 Log = Callable[[str], None]
@@ -88,6 +88,8 @@ class _Import:
 
     stack: str
     pulumi: PulumiCli
+    parents: dict[str, str] = field(default_factory=dict)
+    """Names of components that the state has -> their URNs; of the last preview."""
 
     def find(self) -> list[Entry]:
         """Entries of what is declared, not in the state, and there; with their components."""
@@ -102,7 +104,13 @@ class _Import:
     def run(self, entries: Sequence[Entry]) -> int:
         """The exit code of the import."""
         with tempfile.TemporaryDirectory(prefix="vt-import-") as folder:
-            options = ["--file", _write(Path(folder), entries), *_PLAIN, "--yes", "--skip-preview"]
+            options = [
+                "--file",
+                self._write(Path(folder), entries),
+                *_PLAIN,
+                "--yes",
+                "--skip-preview",
+            ]
             return self.pulumi.run_in_foreground("import", "--stack", self.stack, *options)
 
     def _declared(self) -> list[Entry]:
@@ -112,8 +120,12 @@ class _Import:
             options = ["--json", "--import-file", str(file)]
             steps = self.pulumi.read_json("preview", "--stack", self.stack, *options)["steps"]
             declared: list[Entry] = json.loads(file.read_text(encoding="utf-8"))["resources"]
+        own = {entry["name"] for entry in declared if entry.get("component")}
+        urns = {parent for each in steps if (parent := each.get("newState", {}).get("parent"))}
+        self.parents.clear()
+        self.parents.update({_name(urn): urn for urn in urns if _name(urn) not in own})
         made = [step["newState"] for step in steps if step.get("op") == "create"]
-        ids = {(each["type"], _name(each)): _id_to_import(each) for each in made}
+        ids = {(each["type"], _name(each["urn"])): _id_to_import(each) for each in made}
         found: list[Entry] = []
         for entry in declared:
             if entry.get("component"):
@@ -125,29 +137,39 @@ class _Import:
     def _missing(self, entries: Sequence[Entry]) -> set[str]:
         """Names of those that are not there, or cannot be read: some of them, or none is left."""
         with tempfile.TemporaryDirectory(prefix="vt-import-") as folder:
-            options = ["--file", _write(Path(folder), entries), *_PLAIN, "--preview-only", "--json"]
+            options = [
+                "--file",
+                self._write(Path(folder), entries),
+                *_PLAIN,
+                "--preview-only",
+                "--json",
+            ]
             done = self.pulumi.capture("import", "--stack", self.stack, *options)
         if done.returncode == 0:
             return set()
-        told = json.loads(done.stdout).get("diagnostics") or []
+        try:
+            told = json.loads(done.stdout).get("diagnostics") or []
+        except ValueError:
+            text = redact(done.stderr.strip() or done.stdout.strip())
+            raise CommandError(f"`pulumi import` failed: {text}") from None
         errors = [each for each in told if each.get("severity") == "error"]
-        names = {each["urn"].rpartition("::")[2] for each in errors if each.get("urn")}
+        names = {_name(each["urn"]) for each in errors if each.get("urn")}
         if not names:
             raise CommandError("; ".join(each["message"].strip() for each in errors))
         return names
 
+    def _write(self, folder: Path, entries: Sequence[Entry]) -> str:
+        file = folder / "import.json"
+        content = {"nameTable": self.parents, "resources": list(entries)}
+        file.write_text(json.dumps(content), encoding="utf-8")
+        return str(file)
 
-def _name(state: Mapping[str, Any]) -> str:
-    return str(state["urn"]).rpartition("::")[2]
+
+def _name(urn: str) -> str:
+    return urn.rpartition("::")[2]
 
 
 def _id_to_import(state: Mapping[str, Any]) -> str:
     inputs = state.get("inputs") or {}
     known = {key: value for key, value in inputs.items() if value != WIRE_UNKNOWN}
     return resource_types.find(state["type"]).id_to_import(known)
-
-
-def _write(folder: Path, entries: Sequence[Entry]) -> str:
-    file = folder / "import.json"
-    file.write_text(json.dumps({"resources": list(entries)}), encoding="utf-8")
-    return str(file)
