@@ -230,6 +230,8 @@ def outputs(
     }
     if stack.declared.overrides:
         found["overrides"] = dict(stack.declared.overrides)
+    if stack.declared.allowed_secrets:
+        found["allowedSecrets"] = dict(stack.declared.allowed_secrets)
     sections: dict[str, dict[str, object]] = {CUSTOM_JOB.section: {}}
     for key, request in requests.items():
         section = sections.setdefault(request.kind.section, {})

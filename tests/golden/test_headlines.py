@@ -21,6 +21,7 @@ ALARMS = {kind.headline for kind in RISKS if kind.headline}
 ELSEWHERE = {
     "made anew, empty: it was deleted in the cloud",
     "back as deployed",
+    "a file may leave with a secret",
     "loss accepted",
     "not possible like this",
     "guards lowered",

@@ -20,7 +20,7 @@ from vertex_training_cli.review.risk import RiskKind, told_alike
 
 Inputs = Mapping[str, Any]
 #: Sections of a stack file that lower guards; the digest covers them, and outputs have them.
-SECTIONS: Final = ("drift", "rules")
+SECTIONS: Final = ("allowedSecrets", "drift", "rules")
 #: Stands for the value that an included file has.
 AS_INCLUDED: Final = "as included"
 #: Levels of rules, from the least.
@@ -39,21 +39,28 @@ class LoweredGuard:
 
 def drift_exceptions(plan: Plan) -> tuple[FieldDifference, ...]:
     """What ``vt drift`` reports no longer, and did when the stack was deployed."""
-    return _new_ones(plan, _exceptions)
+    return _new_ones(plan, "drift", _exceptions)
 
 
 def new_acceptances(plan: Plan) -> tuple[FieldDifference, ...]:
     """Losses of protected resources that the stack file accepts, and did not when deployed."""
-    return _new_ones(plan, lambda drift: as_mapping(drift.get("acceptedLosses")))
+    return _new_ones(plan, "drift", lambda drift: as_mapping(drift.get("acceptedLosses")))
 
 
-def _new_ones(plan: Plan, read: Callable[[Inputs], Inputs]) -> tuple[FieldDifference, ...]:
+def allowed_secrets(plan: Plan) -> tuple[FieldDifference, ...]:
+    """Files that may leave with what looks like a secret, and might not when deployed."""
+    return _new_ones(plan, "allowedSecrets", lambda allowed: allowed)
+
+
+def _new_ones(
+    plan: Plan, section: str, read: Callable[[Inputs], Inputs]
+) -> tuple[FieldDifference, ...]:
     if not plan.is_compared:
         return ()
-    before = read(plan.deployed_output("drift") or {})
+    before = read(plan.deployed_output(section) or {})
     return tuple(
         FieldDifference(path, before.get(path), str(words))
-        for path, words in read(plan.section("drift")).items()
+        for path, words in read(plan.section(section)).items()
         if before.get(path) != words
     )
 
@@ -154,6 +161,12 @@ KINDS: Final = (
                 lambda each, quote: f"{quote(each.path)} ({quote(each.new)})",
                 "acceptedLosses",
                 "loss accepted",
+            ),
+            (
+                allowed_secrets,
+                lambda each, quote: f"{quote(each.path)} ({quote(each.new)})",
+                "allowedSecrets",
+                "a file may leave with a secret",
             ),
             (
                 lowered_rules,

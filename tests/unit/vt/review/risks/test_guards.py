@@ -82,6 +82,20 @@ def test_whatever_drift_reports_no_longer_is_in_the_headline(
     assert (digest.plan_digest(plan) == digest.plan_digest(planned(before))) is (now == before)
 
 
+def test_a_file_that_may_leave_with_a_secret_is_in_the_headline_and_in_the_digest() -> None:
+    allowed = {"jobs/titanic/key.json": "a key of the sample's documentation"}
+    config = {"vertex-training:allowedSecrets": json.dumps(allowed)}
+
+    def plan(config: dict[str, str], outputs: dict[str, Any]) -> Plan:
+        stack = plans.step("same", "pulumi:pulumi:Stack", "s", {}, {}, outputs=outputs)
+        return events.parse(plans.lines(stack, config=config), "dev")
+
+    told = "a file may leave with a secret: jobs/titanic/key.json (a key of the sample's"
+    assert told in headline(plan(config, {"rules": {}}))
+    assert headline(plan(config, {"allowedSecrets": allowed})) == "Nothing changes."
+    assert digest.plan_digest(plan(config, {})) != digest.plan_digest(plan({}, {}))
+
+
 def test_an_exception_that_is_deployed_is_told_once() -> None:
     drift = {"allowed": {"audit": AUDIT}}
     assert headline(planned(drift, deployed={"drift": drift})) == "Nothing changes."
