@@ -196,7 +196,7 @@ def _quoted(text: str, at: int) -> tuple[int, int] | None:
         if closing[2] is None:
             return None
         count = len(closing[1])
-        if count < slashes or (count - slashes) % (2 * (slashes + 1)) == 0:
+        if max(0, count - slashes) % (2 * (slashes + 1)) == 0:
             # Of more than the quote's own, the first are escapes that belong to the value.
             return begin, closing.end() - 1 - min(count, slashes)
     return None
