@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -96,9 +97,17 @@ class Checkout:
         return self.run("vt", "local", "shell", "-c", command, expect=expect)
 
     def left(self, project: str) -> dict[str, str]:
-        """What is in a project of the local cloud: id -> type, without what always stays there."""
+        """What is in a project of the local cloud: id -> type, without what always stays there.
+
+        Rights of service agents on a project stay: other stacks need them as well.
+        """
         found = Store(self.home / "cloud.sqlite").list(project=project)
-        return {each.id: each.type for each in found if each.type not in STAYING}
+        stays = re.compile(r"/serviceAccount:service-\d+@")
+        return {
+            each.id: each.type
+            for each in found
+            if each.type not in STAYING and not stays.search(each.id)
+        }
 
     def preview(self, stack: str) -> dict[str, Any]:
         """What ``pulumi preview --json`` says of a stack."""

@@ -114,7 +114,7 @@ class Host(ComponentProvider):
                 **_for_all_languages(json.loads(self.schema or "")),
                 "description": about["Summary"],
                 "license": about["License-Expression"],
-                "keywords": about["Keywords"].split(","),
+                "keywords": (about["Keywords"] or "").split(","),
             }
         )
 

@@ -226,8 +226,8 @@ _TURNS: Final = of(
         "            self.refuse_if_live(previous, stored)\n"
         "            settled = stored is not None and self._is_settled(stored)\n",
     ),
-    ("a job being cancelled stops the next one", " and job.state != CANCELLING", ""),
-    ("a job that has ended stops the next one", "job.state not in TERMINAL and ", ""),
+    ("a job being cancelled stops the next one", " or job.state == CANCELLING", ""),
+    ("a job that has ended stops the next one", "job.state in TERMINAL or ", ""),
     (
         "a list is all there is",
         "        if stored is not None and stored.record.job_name:\n"

@@ -10,7 +10,7 @@ ADOPT: Final = of(
     "protocol.adoption",
     "adopt",
     ("digests are not compared", "    if other:", "    if other is None:"),
-    ("an ended run is adopted", "if job.state not in FAILED and ", "if "),
+    ("an ended run is adopted", "return job.state not in FAILED and ", "return "),
     ("a run being cancelled is adopted", " and job.state != CANCELLING", ""),
     ("the newest job is adopted", "    return min(found", "    return max(found"),
 )
@@ -78,9 +78,9 @@ PROVIDER: Final = of(
     ),
     (
         "a forgotten job leaves the stack",
-        "        return dynamic.ReadResult(id_, {",
+        "        return dynamic.ReadResult(name, {",
         "        if job is None:\n            return dynamic.ReadResult('', {})\n"
-        "        return dynamic.ReadResult(id_, {",
+        "        return dynamic.ReadResult(name, {",
     ),
     (
         "a job is sent without its request id",

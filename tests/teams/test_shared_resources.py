@@ -136,7 +136,7 @@ def test_the_page_on_imports_is_followed_and_the_bucket_is_the_stacks_from_then_
     guest.pulumi(f"state delete --yes --target-dependents '{urn}'")
     guest.share({"name": "acme-corpus"})
 
-    [block] = re.findall(r"```sh\n(pulumi stack .*?)```", _page(), re.DOTALL)
+    [block] = re.findall(r"```sh\n(pulumi stack --show-urns.*?)```", _page(), re.DOTALL)
     show, rest = block.split("\n", 1)
     found = guest.checkout.shell(f"export PULUMI_STACK=guest\n{show}").stdout
     [parent] = re.findall(r"urn:\S+::storage\b", found)

@@ -166,9 +166,9 @@ class StackRef:
 
         info = _running(Home.find(cwd=self.root))
         os.environ[EMULATOR] = f"127.0.0.1:{info.vertex_port}"
-        os.environ.setdefault(STORAGE_EMULATOR, f"http://127.0.0.1:{info.storage_port}")
+        os.environ[STORAGE_EMULATOR] = f"http://127.0.0.1:{info.storage_port}"
         if info.registry_port:
-            os.environ.setdefault(REGISTRY, f"127.0.0.1:{info.registry_port}")
+            os.environ[REGISTRY] = f"127.0.0.1:{info.registry_port}"
 
 
 def own_bytecode() -> Mapping[str, str]:

@@ -11,6 +11,7 @@ import io
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from vertex_training.errors import OperatorError
@@ -34,8 +35,12 @@ class MetricsReader:
     """Reads what jobs of a project measured. What cannot be read is logged, once."""
 
     def __init__(self, project: str, log: Callable[[str], None]) -> None:
-        self._objects, self._log = Objects(project), log
+        self._project, self._log = project, log
         self._told = False
+
+    @cached_property
+    def _objects(self) -> Objects:
+        return Objects(self._project)
 
     def metrics(self, job: AnyJob) -> dict[str, float]:
         """The job's numbers; empty if it wrote none."""
