@@ -58,6 +58,19 @@ def pytest_xdist_auto_num_workers() -> int:
     return (os.cpu_count() or 1) + 2
 
 
+@pytest.fixture(autouse=True)
+def clients_connected_by_a_test_alone() -> Iterator[None]:
+    """A command that runs in this process connects Google's clients by variables, for good."""
+    names = ("VERTEX_EMULATOR_HOST", "STORAGE_EMULATOR_HOST", "VT_LOCAL_HOME")
+    before = {name: os.environ.get(name) for name in names}
+    yield
+    for name, value in before.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+
+
 @dataclass(frozen=True)
 class Checkout:
     """A copy of this checkout and the home of its local cloud."""

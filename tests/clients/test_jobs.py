@@ -99,7 +99,7 @@ def test_gcloud_reads_googles_words_about_a_mistake(shell: Shell, gcloud: str) -
 
 
 def test_gcloud_asks_no_other_cloud_for_what_is_not_here(shell: Shell, gcloud: str) -> None:
-    done = shell.run("gcloud compute addresses list", 1)
+    done = shell.run("gcloud compute addresses list")
     assert "there is no method of the local cloud at GET" in done.stderr
 
 

@@ -66,7 +66,7 @@ def test_sixty_of_sixty_secrets_are_found_and_none_of_two_hundred_harmless_texts
     print(f"found: {len(shapes) - len(missed)} of {len(shapes)} secrets")
     print(f"flagged: {len(flagged)} of {len(texts)} harmless texts")
     assert len({shape for shape, _ in shapes}) == 60
-    assert len({text for text, _ in texts}) == 200
+    assert len({text for text, _ in texts}) >= 200
     assert missed == []
     assert flagged == []
 
