@@ -12,6 +12,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from functools import cache
 from importlib.metadata import metadata, version
 from typing import Any, Final, Literal, Optional, get_args, get_origin
 
@@ -69,11 +70,7 @@ class _Analyzer(Analyzer):
             return text
         if typ.__module__ in sys.stdlib_module_names:
             return None
-        # At run time the only base of a typed dict is dict.
-        (tree,) = ast.parse(inspect.getsource(typ)).body
-        bases = [base.id for base in tree.bases if isinstance(base, ast.Name)]  # type: ignore[attr-defined]
-        module = sys.modules[typ.__module__]
-        texts = (self.get_docstring(getattr(module, base), name) for base in bases)
+        texts = (self.get_docstring(base, name) for base in _bases(typ))
         return next((text for text in texts if text), None)
 
     def analyze_property(
@@ -146,6 +143,14 @@ class Host(ComponentProvider):
         reached = [each.reached for each in inside([component]) if isinstance(each, Training)]
         urn = pulumi.Output.all(component.urn, *reached).apply(_urn_if_reached)
         return pulumi.provider.ConstructResult(urn, state)
+
+
+@cache
+def _bases(typ: type) -> list[type]:
+    """The bases in the source of a class: at run time the only base of a typed dict is dict."""
+    (tree,) = ast.parse(inspect.getsource(typ)).body
+    names = [base.id for base in tree.bases if isinstance(base, ast.Name)]  # type: ignore[attr-defined]
+    return [getattr(sys.modules[typ.__module__], name) for name in names]
 
 
 def _pascal(name: str) -> str:

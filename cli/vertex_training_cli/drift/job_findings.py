@@ -1,4 +1,4 @@
-"""Jobs as drift: orphaned ones, those submitted by hand as the stack's accounts, cancelled ones."""
+"""Jobs as drift: orphaned ones, and those submitted by hand as the stack's accounts."""
 
 from __future__ import annotations
 

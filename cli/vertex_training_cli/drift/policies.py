@@ -172,7 +172,7 @@ def undeclared(
         for each in set(found)
         if each not in wanted.memberships
         and wanted.concerns(each)
-        and not any(is_allowed(each, entry) for entry in allowed)
+        and not any(_is_allowed(each, entry) for entry in allowed)
     )
 
 
@@ -182,7 +182,7 @@ def digest_of(memberships: Iterable[Membership]) -> str:
     return hashlib.sha256(json.dumps(rows, separators=(",", ":")).encode()).hexdigest()
 
 
-def is_allowed(found: Membership, entry: AllowedMember) -> bool:
+def _is_allowed(found: Membership, entry: AllowedMember) -> bool:
     """Whether an exception of the stack file is about this membership."""
     return (
         found.member == entry.member

@@ -70,7 +70,11 @@ PLACEHOLDER: Final = re.compile(r"<[A-Z0-9_]+>")
 
 
 class Script:
-    """Reads the lines of a script in their order, and collects the jobs that they make."""
+    """Reads the lines of a script in their order, and collects the jobs that they make.
+
+    ``read`` returns the job in a file that gcloud gets: one that the script writes into ``files``,
+    or one beside it.
+    """
 
     def __init__(
         self, label: str, read: Callable[[str], Any], *, files: dict[str, str] | None = None
@@ -92,7 +96,7 @@ class Script:
             if is_make:
                 line = re.sub(r"\$\((\w+)\)", r"${\1}", line.lstrip("\t@-")).replace("$$", "$")
             if body is not None:
-                self._keep_file(line, body, place)
+                self._keep_file(line, body)
             self._depth += bool(OPENS.match(line)) - len(CLOSES.findall(line))
             if match := ASSIGNMENT.fullmatch(line.strip()):
                 self._assign(match[1], match[2], match[3], place)
@@ -122,9 +126,7 @@ class Script:
         found = " ".join(words)
         if more:
             found = f"{self._values.get(name, '')} {found}".strip()
-        if (self._depth > 0 and self._values.get(name, found) != found) or (
-            self._depth > 0 and name not in self._values
-        ):
+        if self._depth > 0 and self._values.get(name) != found:
             known = self._values.setdefault(name, str(Unknown(name)))
             what = f"{name} is {known!r} unless a branch or loop sets it"
             self._say(name, Note(what, place, known != str(Unknown(name))))
@@ -135,7 +137,7 @@ class Script:
         for note in notes:
             self._say(name, note)
 
-    def _keep_file(self, line: str, body: tuple[str, bool], place: str) -> None:
+    def _keep_file(self, line: str, body: tuple[str, bool]) -> None:
         """The file that a heredoc writes."""
         if match := FILE_OF_HEREDOC.search(HEREDOC.sub("", line)):
             notes = set[Note]()
@@ -143,7 +145,6 @@ class Script:
             file = self._expanded(match[1], notes)
             self.files[file] = text
             self._notes[f"\0{file}"] = notes
-        del place
 
     def _expanded(self, text: str, notes: set[Note]) -> str:
         """``text`` with the values of its variables."""
@@ -173,15 +174,11 @@ class Script:
         options = options_of(kind, self._expanded(rest, notes), None, place)
         for file in [value for flag, value in options["flags"] if flag == "config"]:
             notes |= self._notes.get(f"\0{file}", set())
-        job = job_of(options, name, self.read)
+        job = job_of(options, name, self._read)
         if self._depth > 0:
             notes.add(Note("it is made in a branch or loop, which is read once", place))
         job.notes += sorted(notes)
         self.jobs.append(job)
-
-    def read(self, file: str) -> Any:
-        """The job in a file that gcloud gets: one that the script writes, or one beside it."""
-        return self._read(file)
 
 
 def _lines(text: str, first: int) -> Iterator[tuple[int, str, tuple[str, bool] | None]]:

@@ -69,7 +69,7 @@ PURE: Final[dict[str, Any]] = {
     "int": int, "float": float, "min": min, "max": max, "sum": sum, "round": round, "abs": abs,
     "range": range, "sorted": sorted, "set": lambda items: list(dict.fromkeys(items)),
 }  # fmt: skip
-#: Rounds of a comprehension, and items of a range.
+#: Rounds of a comprehension, and items of a range or of a list that operators make.
 MAX_ITEMS: Final = 1000
 #: Forms of a number in a text that cannot make it long.
 FORMAT: Final = re.compile(r"0?\d{0,2},?(\.\d{1,2})?[dfeg%]?")
@@ -185,6 +185,14 @@ class Evaluator:
         elif more is not None:
             annotate(found, {Note(f"`{what}` is not read", self.place(node))})
 
+    def update_by_keywords(self, found: dict[str, Any], node: ast.Call) -> None:
+        """Put the arguments of a call that have names into a mapping."""
+        for word in node.keywords:
+            if word.arg:
+                found[word.arg] = self.held(word.value)
+            else:
+                self.update(found, self.value(word.value), node, ast.unparse(word.value))
+
     def _joinedstr(self, node: ast.JoinedStr) -> Any:
         joined = "".join(text(self.value(part)) for part in node.values)
         return re.sub(r"(\$\{job\.requestId\}[-_:.T]?){2,}", REQUEST_ID, joined)
@@ -210,7 +218,7 @@ class Evaluator:
             except ArithmeticError:
                 return Unknown("value")
         if isinstance(op, ast.Mult) and isinstance(left, list) and isinstance(right, int):
-            return left * right if len(left) * right <= 1000 else Unknown("long value")
+            return left * right if len(left) * right <= MAX_ITEMS else Unknown("long value")
         if isinstance(op, ast.BitOr) and isinstance(left, dict):
             found = dict(left)
             self.update(found, right, node, "|")
@@ -319,8 +327,9 @@ class Evaluator:
 
     def _listcomp(self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp) -> Any:
         found = list[Any]()
-        known = all([found.append(self.held(node.elt)) or True for _ in self._rounds(node, 0)])
-        return found if known and self._known_rounds else self._unknown(node)
+        for _ in self._rounds(node, 0):
+            found.append(self.held(node.elt))
+        return found if self._known_rounds else self._unknown(node)
 
     _generatorexp = _setcomp = _listcomp
 
@@ -417,11 +426,7 @@ class Evaluator:
             found = dict[str, Any]()
             for each in arguments:
                 self.update(found, dict(map(_pair, each)) if _is_pairs(each) else each, node, "it")
-            for word in node.keywords:
-                if word.arg:
-                    found[word.arg] = self.held(word.value)
-                else:
-                    self.update(found, self.value(word.value), node, ast.unparse(word.value))
+            self.update_by_keywords(found, node)
             return found
         if called in ("list", "tuple") and not named:
             return (

@@ -8,6 +8,10 @@ from typing import Any, Final
 
 from vertex_training.customjob.request.message import to_camel_case
 
+#: Keys on the way to a task, in both spellings of the API.
+SPECS: Final = ("trialJobSpec", "trial_job_spec", "jobSpec", "job_spec")
+POOLS: Final = ("workerPoolSpecs", "worker_pool_specs")
+TASKS: Final = ("containerSpec", "container_spec", "pythonPackageSpec", "python_package_spec")
 #: Longest key of a stack file.
 MAX_KEY: Final = 40
 #: Stands in a text for a value that is new for every submission, such as a time.

@@ -14,7 +14,14 @@ from typing import Any, Final
 from vertex_training.customjob.request.hints import messages
 from vertex_training_cli.importing.command_lines import ALGORITHMS, GCLOUD, job_of, options_of
 from vertex_training_cli.importing.evaluation import called_name
-from vertex_training_cli.importing.imported import ImportedJob, Note, from_message, key_of, staged
+from vertex_training_cli.importing.imported import (
+    SPECS,
+    ImportedJob,
+    Note,
+    from_message,
+    key_of,
+    staged,
+)
 from vertex_training_cli.importing.statements import Function, Interpreter
 from vertex_training_cli.importing.values import (
     ABOUT,
@@ -322,9 +329,7 @@ def _from_names(scope: dict[str, Any], name: str) -> list[ImportedJob]:
 
 
 def _message_of(key: str, value: Any) -> dict[str, Any]:
-    if isinstance(value, dict) and any(field in value for field in ("job_spec", "jobSpec")):
-        return value
-    if isinstance(value, dict) and ("trialJobSpec" in value or "trial_job_spec" in value):
+    if isinstance(value, dict) and any(field in value for field in SPECS):
         return value
     if _is_pool(value):
         return {"workerPoolSpecs": [value]}

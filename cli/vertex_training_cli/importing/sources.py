@@ -20,14 +20,19 @@ from vertex_training.errors import CommandError, ConfigError
 from vertex_training.located_yaml import document
 from vertex_training_cli.importing import sdk_calls
 from vertex_training_cli.importing.command_lines import GCLOUD, Script
-from vertex_training_cli.importing.imported import ImportedJob, Note, Scalar, from_message, key_of
+from vertex_training_cli.importing.imported import (
+    POOLS,
+    SPECS,
+    ImportedJob,
+    Note,
+    Scalar,
+    from_message,
+    key_of,
+)
 
 MAX_SOURCE: Final = 4 * 1024 * 1024
 #: What a job has in any form, and hardly anything else.
-JOB_FIELDS: Final = (
-    *("workerPoolSpecs", "worker_pool_specs", "jobSpec", "job_spec"),
-    *("trialJobSpec", "trial_job_spec"),
-)
+JOB_FIELDS: Final = (*POOLS, *SPECS)
 #: A fenced block of a page: its language, and its text.
 FENCE: Final = re.compile(
     r"^[ \t]*(?P<mark>```+|~~~+)[ \t]*(?:\{[a-z-]+\}[ \t]*)?(?P<language>[a-zA-Z0-9]*)[^\n]*\n"

@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from vertex_training_cli.importing.evaluation import PURE, Evaluator, called_name
+from vertex_training_cli.importing.evaluation import MAX_ITEMS, PURE, Evaluator, called_name
 from vertex_training_cli.importing.imported import Note
 from vertex_training_cli.importing.values import (
+    MAX_LENGTH,
     Unknown,
     annotate,
     bare,
@@ -170,11 +171,11 @@ class Interpreter(Evaluator):
         if isinstance(before, list) and isinstance(node.op, ast.Add):
             before += [noted(each, self.control) for each in more] if isinstance(
                 more, list) else [noted(more, self.notes)]  # fmt: skip
-            if len(before) > 1_000:
+            if len(before) > MAX_ITEMS:
                 before.clear()
         else:
             found = self.operate(node.op, before, more, node)
-            long = isinstance(found, str) and len(found) > 200_000
+            long = isinstance(found, str) and len(found) > MAX_LENGTH
             self.assign(node.target, noted(Unknown("long value") if long else found, self.notes))
         self.notes = outer
 
@@ -200,8 +201,8 @@ class Interpreter(Evaluator):
         self._returned.append((value, notes[-1:]))
         return True
 
-    def _visit_raise(self, node: ast.Raise) -> bool:
-        return bool(node)
+    def _visit_raise(self, _node: ast.Raise) -> bool:
+        return True
 
     def _visit_with(self, node: ast.With | ast.AsyncWith) -> bool:
         for item in node.items:
@@ -364,11 +365,7 @@ class Interpreter(Evaluator):
             return found
         fields = [key for key, each in of.items() if not isinstance(bare(each), Function)]
         found |= dict(zip(fields, held, strict=False))
-        for word in node.keywords:
-            if word.arg:
-                found[word.arg] = self.held(word.value)
-            else:
-                self.update(found, self.value(word.value), node, ast.unparse(word.value))
+        self.update_by_keywords(found, node)
         return found
 
     def run(self, function: Function, node: ast.Call | None, held: list[Any]) -> Any:

@@ -47,7 +47,7 @@ def compared(job: AnyJob, region: str, reader: MetricsReader) -> Compared:
     """What is known of a job, with what it wrote."""
     now, message = datetime.now(UTC), view.message(job)
     row = view.row(job, now)
-    found = Compared(
+    return Compared(
         job=row["job"],
         run=row["run"],
         id=row["id"],
@@ -58,7 +58,6 @@ def compared(job: AnyJob, region: str, reader: MetricsReader) -> Compared:
         metrics=reader.metrics(job),
         curves=reader.curves(job),
     )
-    return found
 
 
 def table(jobs: Sequence[Compared]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:

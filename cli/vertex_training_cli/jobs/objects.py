@@ -70,13 +70,14 @@ class Objects:
         return Listing(len(times), bool(listed.next_page_token), max(written, default=None))
 
     def has_bucket(self, name: str) -> bool:
-        """Whether there is a bucket of this name that the caller may see."""
+        """Whether there is a bucket of this name.
+
+        Raises:
+            OperatorError: it cannot be asked for.
+        """
         bounds: dict[str, Any] = {"timeout": TIMEOUT, "retry": None}
-        try:
-            with _readable(name):
-                return self._client.lookup_bucket(name, **bounds) is not None
-        except OperatorError:
-            return False
+        with _readable(name):
+            return self._client.lookup_bucket(name, **bounds) is not None
 
     def nearest(self, uri: str, ending: str) -> bytes:
         """The object below a ``gs://`` URI whose name ends so; of several, the one nearest to it.

@@ -64,14 +64,14 @@ def table_of(
         return
     runs = view.run_texts(jobs)
     marks = {job.name for job in jobs[:limit] if substitutes_of(job, ref)}
-    rows = [_row(job, runs[job.name], now, mark=job.name in marks) for job in jobs[:limit]]
     names = list(dict.fromkeys(name for each in measured.values() for name in each))[:MOST_METRICS]
-    cells = (
-        [[trials.shown(measured[job.name].get(n)) for n in names] for job in jobs[:limit]]
-        if names
-        else []
-    )
-    rows = [(*row, *more) for row, more in zip(rows, cells, strict=True)] if names else rows
+    rows = [
+        (
+            *_row(job, runs[job.name], now, mark=job.name in marks),
+            *(trials.shown(measured[job.name].get(name)) for name in names),
+        )
+        for job in jobs[:limit]
+    ]
     heads = (*(key.upper() for key in view.COLUMNS), *map(plain, names))
     console().print(table(*heads, rows=rows))
     if marks:

@@ -27,14 +27,11 @@ from vertex_training.settings.reader import file_name
 from vertex_training_cli.engine import stacks as engine_stacks
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.importing.command import offer
-from vertex_training_cli.importing.imported import ImportedJob
+from vertex_training_cli.importing.imported import POOLS, SPECS, TASKS, ImportedJob
 from vertex_training_cli.importing.proposal import Proposal, named_files
 from vertex_training_cli.options import SelectedStack, Write
 
 #: Fields of a worker pool that have arguments, in both spellings.
-TASKS: Final = ("containerSpec", "container_spec", "pythonPackageSpec", "python_package_spec")
-POOLS: Final = ("workerPoolSpecs", "worker_pool_specs")
-SPECS: Final = ("trialJobSpec", "trial_job_spec", "jobSpec", "job_spec")
 #: Where an output directory stands in the spec of a job, in both spellings.
 OUTPUTS: Final = (
     ("baseOutputDirectory", "outputUriPrefix"),

@@ -16,7 +16,7 @@ from vertex_training.catalog.resource_types import REPOSITORY
 from vertex_training_cli.engine.fields import FieldDifference
 from vertex_training_cli.engine.plan import Plan, Step
 from vertex_training_cli.engine.values import as_mapping
-from vertex_training_cli.review.risk import RiskKind, told_alike
+from vertex_training_cli.review.risk import Quote, RiskKind, told_alike
 
 Inputs = Mapping[str, Any]
 #: Sections of a stack file that lower guards; the digest covers them, and outputs have them.
@@ -135,6 +135,10 @@ def _weaknesses(repository: Inputs) -> Iterator[str]:
         yield "images are not scanned"
 
 
+def _with_reason(each: FieldDifference, quote: Quote) -> str:
+    return f"{quote(each.path)} ({quote(each.new or '')})"
+
+
 OVERRIDES: Final = RiskKind(
     changed_overrides,
     lambda each, quote: quote(each.path),
@@ -145,42 +149,26 @@ OVERRIDES: Final = RiskKind(
     ),
     danger="opens",
 )
-#: What finds each kind, its words for a finding, its key in JSON, and the words before a finding.
 KINDS: Final = (
-    *(
-        told_alike(*row)
-        for row in (
-            (
-                drift_exceptions,
-                lambda each, quote: quote(each.new),
-                "driftExceptions",
-                "drift is not reported",
-            ),
-            (
-                new_acceptances,
-                lambda each, quote: f"{quote(each.path)} ({quote(each.new)})",
-                "acceptedLosses",
-                "loss accepted",
-            ),
-            (
-                allowed_secrets,
-                lambda each, quote: f"{quote(each.path)} ({quote(each.new)})",
-                "allowedSecrets",
-                "a file may leave with a secret",
-            ),
-            (
-                lowered_rules,
-                lambda each, quote: f"{quote(each.path)} {quote(each.old)} → {quote(each.new)}",
-                "loweredRules",
-                "rules lowered",
-            ),
-            (
-                lowered_guards,
-                lambda each, quote: f"{quote(each.name)} ({each.what})",
-                "loweredGuards",
-                "guards lowered",
-            ),
-        )
+    told_alike(
+        drift_exceptions,
+        lambda each, quote: quote(each.new),
+        "driftExceptions",
+        "drift is not reported",
+    ),
+    told_alike(new_acceptances, _with_reason, "acceptedLosses", "loss accepted"),
+    told_alike(allowed_secrets, _with_reason, "allowedSecrets", "a file may leave with a secret"),
+    told_alike(
+        lowered_rules,
+        lambda each, quote: f"{quote(each.path)} {quote(each.old)} → {quote(each.new)}",
+        "loweredRules",
+        "rules lowered",
+    ),
+    told_alike(
+        lowered_guards,
+        lambda each, quote: f"{quote(each.name)} ({each.what})",
+        "loweredGuards",
+        "guards lowered",
     ),
     OVERRIDES,
 )

@@ -22,8 +22,6 @@ from vertex_training_cli.review.jobs import JobChange
 from vertex_training_cli.review.report import ReviewOutcome, ReviewReport
 from vertex_training_cli.review.risk import Danger, Quote
 
-#: Names in one part of the verdict; more are counted.
-NAMED: Final = 3
 #: Parts of the verdict; more are counted.
 PARTS: Final = 12
 #: Why nothing may be deployed though no policy forbids it.
@@ -56,7 +54,7 @@ def verdict(report: ReviewReport, quote: Quote = cut) -> str:
         parts.append(_cost(report))
     if images := report.images:
         changed = [f"{quote(e.name)}: {' → '.join(map(quote, e.versions))}" for e in images]
-        parts.append(f"image {_first(changed)}")
+        parts.append(f"image {risk.first(changed)}")
     if thrown := [job.now for job in report.jobs if job.cancels and job.now and job.now.seconds]:
         parts.append(_thrown_away(thrown))
     if deferred := [job for job in report.jobs if job.action == "defer"]:
@@ -82,13 +80,7 @@ def _risks(report: ReviewReport, quote: Quote) -> list[str]:
     for kind, findings in kinds:
         if kind.headline and findings:
             named.setdefault(kind.headline, []).extend(kind.name(each, quote) for each in findings)
-    return [f"{headline}: {_first(names)}" for headline, names in named.items()]
-
-
-def _first(names: Sequence[str]) -> str:
-    """The first of these, and how many more there are."""
-    left = len(names) - NAMED
-    return ", ".join(names[:NAMED]) + (f" and {left} more" if left > 0 else "")
+    return [f"{headline}: {risk.first(names)}" for headline, names in named.items()]
 
 
 def _failed(report: ReviewReport) -> str:
@@ -157,7 +149,7 @@ def _costs(report: ReviewReport, quote: Quote) -> Iterator[str]:
     if report.submitted:
         yield _cost(report)
     if deferred := [job for job in report.jobs if job.action == "defer"]:
-        yield f"later: {', '.join(usd(job.cost.worst_case) for job in deferred[:NAMED])}"
+        yield f"later: {', '.join(usd(job.cost.worst_case) for job in deferred[: risk.NAMED])}"
     if report.reservations:
         yield f"reservations, used or not: {_reservations(report, quote)}"
 
@@ -256,7 +248,7 @@ def _reservations(report: ReviewReport, quote: Quote) -> str:
     total = math.fsum(prices)
     price = f"{'-' if total < 0 else '+'}{usd(abs(total))} a month" if prices else ""
     what = " and ".join(part for part in (price, more) if part)
-    named = _first([_machines(each, quote) for each in report.reservations])
+    named = risk.first([_machines(each, quote) for each in report.reservations])
     return f"{what} ({named})"
 
 

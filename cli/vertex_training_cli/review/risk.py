@@ -21,6 +21,8 @@ LIMITS: Final = "which limits are raised"
 POLICIES: Final = "what policies say"
 COSTS: Final = "what it can cost"
 RIGHTS: Final = "who gains a right"
+#: Names in one part of a sentence; more are counted.
+NAMED: Final = 3
 #: What something means for who approves it; the page colours it: nothing, amber, red.
 Danger = Literal["plain", "opens", "destroys"]
 
@@ -55,6 +57,12 @@ class RiskKind(Generic[Finding]):
     line: Words | None = None
     """Words for a finding in the section of what is lost; None if another section has it."""
     danger: Danger = "destroys"
+
+
+def first(names: Sequence[str]) -> str:
+    """The first of these, and how many more there are."""
+    left = len(names) - NAMED
+    return ", ".join(names[:NAMED]) + (f" and {left} more" if left > 0 else "")
 
 
 def told_alike(

@@ -11,12 +11,10 @@ from vertex_training.plan.access import VERBS
 from vertex_training_cli.engine.plan import JOBS, Plan
 from vertex_training_cli.review import grants
 from vertex_training_cli.review.jobs import request
-from vertex_training_cli.review.risk import COSTS, LOST, Quote, told_alike
+from vertex_training_cli.review.risk import COSTS, LOST, Quote, first, told_alike
 
 #: Inputs with the key that encrypts a resource.
 KEYS: Final = ("kmsKeyName", "defaultKmsKeyName")
-#: Names of resources behind a key; more are counted.
-NAMED: Final = 3
 #: USD a GB read of each class; none for STANDARD, which has no retrieval fee:
 #: https://cloud.google.com/storage/pricing#retrieval-pricing
 RETRIEVAL: Final = {"NEARLINE": 0.01, "COLDLINE": 0.02, "ARCHIVE": 0.05}
@@ -88,12 +86,10 @@ def _fee(storage_class: str) -> float:
 
 
 def _change(each: KeyChange, quote: Quote) -> str:
-    names = ", ".join(map(quote, each.names[:NAMED]))
-    left = len(each.names) - NAMED
     short = [key.rpartition("/")[2] for key in (each.old, each.new)]
     old, new = (each.old, each.new) if short[0] == short[1] else short
     changed = f"{quote(old)} → {quote(new)}" if each.new else quote(old)
-    return f"{changed} ({names}{f' and {left} more' if left > 0 else ''})"
+    return f"{changed} ({first([quote(name) for name in each.names])})"
 
 
 def _cold(each: ColdBucket, quote: Quote) -> str:

@@ -3,7 +3,6 @@
 ================  ====================================================================
 ``command``       arguments, Ctrl-C and exit codes
 ``submission``    from a job of a stack, or a job file, to one submission of it
-``arguments``     the arguments after ``--``, in a job file
 ``script``        a Python file without a stack: a stack of its own in the local cloud
 ================  ====================================================================
 """

@@ -121,9 +121,7 @@ def _follow(jobs: Jobs, resource: str) -> int:
     """Print the job's log until it ends; the exit code."""
     try:
         found = jobs.get(resource)
-        if view.is_tuning(found):
-            found = _wait(jobs, resource)
-        else:
+        if not view.is_tuning(found):
             log.show(
                 jobs, found, replica=None, follow=True, tail=None, as_json=False, log=print_status
             )

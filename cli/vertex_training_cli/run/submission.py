@@ -10,19 +10,26 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from vertex_training.catalog import costs
 from vertex_training.customjob.request import job_file
 from vertex_training.customjob.request.job_file import JobFileResult, JobRequest, Submission
-from vertex_training.errors import CheckUnavailableError, CommandError, ConfigError, did_you_mean
+from vertex_training.errors import (
+    CheckUnavailableError,
+    CommandError,
+    ConfigError,
+    OperatorError,
+    did_you_mean,
+)
 from vertex_training.naming import CONTROL
 from vertex_training.stack import Stack
+from vertex_training_cli.importing.imported import POOLS, SPECS, TASKS, key_of
 from vertex_training_cli.jobs import view
+from vertex_training_cli.jobs.objects import Objects
 from vertex_training_cli.jobs.orphaned import RUN_PREFIX
-from vertex_training_cli.run.arguments import add_arguments
 
 if TYPE_CHECKING:
     from vertex_training_cli.jobs.service import Jobs
@@ -111,13 +118,9 @@ def submit(run: Run, stack: Stack) -> str:
 
 def has_bucket(project: str, name: str) -> bool:
     """Whether a bucket is there; what cannot be asked is told when it is written."""
-    from google.api_core.exceptions import GoogleAPICallError
-
-    from vertex_training.customjob.google.intent_store import storage_client
-
     try:
-        return storage_client(project).bucket(name).exists()
-    except GoogleAPICallError:
+        return Objects(project).has_bucket(name)
+    except OperatorError:
         return True
 
 
@@ -134,15 +137,9 @@ def _find(stack: Stack, wanted: str) -> tuple[str, Path]:
         return wanted, stack.root / known[wanted].file
     file = Path(wanted)
     if file.is_file():
-        return next(iter(stack.jobs_of(file)), _key(file.stem)), file
+        return next(iter(stack.jobs_of(file)), key_of(file.stem)), file
     hint = did_you_mean(wanted, known)
     raise CheckUnavailableError(f"{wanted} is neither a job of this stack nor a file; {hint}")
-
-
-def _key(text: str) -> str:
-    from vertex_training_cli.importing.imported import key_of
-
-    return key_of(text)
 
 
 def _read(file: Path, words: Sequence[str]) -> tuple[bytes, str]:
@@ -181,3 +178,50 @@ def _upload(project: str, uri: str, content: bytes) -> None:
     except (GoogleAPICallError, RetryError) as error:
         text = f"{uri} cannot be written: {getattr(error, 'message', error)}"
         raise CommandError(text, "`vt run` takes roles/storage.objectUser on the bucket") from None
+
+
+def add_arguments(content: Any, words: Sequence[str], file: str) -> None:
+    """Change ``content``, the document of a job file, in every pool that has a task.
+
+    Raises:
+        CommandError: it has none.
+    """
+    tasks = list(_tasks(content))
+    if not tasks:
+        raise CommandError(f"{file} has no task that takes arguments.", "leave out what follows --")
+    for task in tasks:
+        task["args"] = with_words([str(word) for word in task.get("args") or []], words)
+
+
+def with_words(args: Sequence[str], words: Sequence[str]) -> list[str]:
+    """``args`` with ``words``: of a flag that is in both, the later value is the only one.
+
+    >>> with_words(["--epochs=2", "--lr", "0.1", "train"], ["--epochs=3", "--lr=1", "--fast"])
+    ['train', '--epochs=3', '--lr=1', '--fast']
+    """
+    given = {_flag(word) for word in words if word.startswith("-")}
+    kept: list[str] = []
+    index = 0
+    while index < len(args):
+        word = args[index]
+        index += 1
+        if not word.startswith("-") or _flag(word) not in given:
+            kept.append(word)
+        elif "=" not in word and index < len(args) and not args[index].startswith("-"):
+            index += 1  # its value is a word of its own
+    return [*kept, *words]
+
+
+def _flag(word: str) -> str:
+    """``--epochs`` of ``--epochs=3``."""
+    return word.partition("=")[0]
+
+
+def _tasks(content: Any) -> list[dict[str, Any]]:
+    """The tasks of a CustomJob, of its ``jobSpec`` alone, or of a tuning job."""
+    for names in (SPECS, SPECS, POOLS):
+        key = next((n for n in names if isinstance(content, Mapping) and n in content), None)
+        content = content[key] if key else content
+    pools = content if isinstance(content, list) else []
+    found = [pool.get(key) for pool in pools if isinstance(pool, Mapping) for key in TASKS]
+    return [task for task in found if isinstance(task, dict)]

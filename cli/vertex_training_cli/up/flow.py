@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from vertex_training.customjob.protocol.withdrawal import CANCELLED_JOBS
-from vertex_training.errors import CommandError, Problem
+from vertex_training.errors import CommandError, OperatorError, Problem
 from vertex_training.settings import project_files
 from vertex_training_cli.engine import attributes_file, locks, pending_creates
 from vertex_training_cli.engine.preview import make_plan
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
+from vertex_training_cli.jobs import orphaned, view
 from vertex_training_cli.up.cancelled_jobs import report_cancelled_jobs
-from vertex_training_cli.up.orphaned_jobs import report_orphaned_jobs
 
 Log = Callable[[str], None]
 #: Exit code: a refresh would make anew, empty, what is protected.
@@ -140,3 +140,25 @@ def _config_file(arguments: Sequence[str]) -> list[str]:
         if argument.startswith("--config-file="):
             return [argument]
     return []
+
+
+def report_orphaned_jobs(
+    stack: StackRef, deployment: Mapping[str, Any], log: Callable[[str], None]
+) -> None:
+    """Log each orphaned job with what can be done about it. ``deployment`` is the stack's own.
+
+    Nothing is cancelled: the job may be wanted. If jobs cannot be listed, that is logged instead;
+    the ``up`` before it has succeeded all the same.
+    """
+    known = {resource.get("id", "") for resource in deployment.get("resources") or []}
+    name = stack.stack
+    try:
+        found = orphaned.find_orphaned_jobs(stack, known)
+    except (CommandError, OperatorError) as error:
+        log(f"it is not known whether jobs run that stack {name} does not know: {error}")
+        return
+    for job in found:
+        log(
+            f"job {orphaned.title(job)} is {view.state(job)}, and stack {name} does not know "
+            f"it: {job.name}. {orphaned.advice(job, name)}"
+        )

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -103,15 +104,8 @@ class _Import:
 
     def run(self, entries: Sequence[Entry]) -> int:
         """The exit code of the import."""
-        with tempfile.TemporaryDirectory(prefix="vt-import-") as folder:
-            options = [
-                "--file",
-                self._write(Path(folder), entries),
-                *_PLAIN,
-                "--yes",
-                "--skip-preview",
-            ]
-            return self.pulumi.run_in_foreground("import", "--stack", self.stack, *options)
+        with self._arguments(entries) as arguments:
+            return self.pulumi.run_in_foreground(*arguments, "--yes", "--skip-preview")
 
     def _declared(self) -> list[Entry]:
         """What a preview creates, each with the id by which it would be imported."""
@@ -136,15 +130,8 @@ class _Import:
 
     def _missing(self, entries: Sequence[Entry]) -> set[str]:
         """Names of those that are not there, or cannot be read: some of them, or none is left."""
-        with tempfile.TemporaryDirectory(prefix="vt-import-") as folder:
-            options = [
-                "--file",
-                self._write(Path(folder), entries),
-                *_PLAIN,
-                "--preview-only",
-                "--json",
-            ]
-            done = self.pulumi.capture("import", "--stack", self.stack, *options)
+        with self._arguments(entries) as arguments:
+            done = self.pulumi.capture(*arguments, "--preview-only", "--json")
         if done.returncode == 0:
             return set()
         try:
@@ -158,11 +145,14 @@ class _Import:
             raise CommandError("; ".join(each["message"].strip() for each in errors))
         return names
 
-    def _write(self, folder: Path, entries: Sequence[Entry]) -> str:
-        file = folder / "import.json"
+    @contextmanager
+    def _arguments(self, entries: Sequence[Entry]) -> Iterator[list[str]]:
+        """Words of ``pulumi import`` with a file of these entries."""
         content = {"nameTable": self.parents, "resources": list(entries)}
-        file.write_text(json.dumps(content), encoding="utf-8")
-        return str(file)
+        with tempfile.TemporaryDirectory(prefix="vt-import-") as folder:
+            file = Path(folder) / "import.json"
+            file.write_text(json.dumps(content), encoding="utf-8")
+            yield ["import", "--stack", self.stack, "--file", str(file), *_PLAIN]
 
 
 def _name(urn: str) -> str:

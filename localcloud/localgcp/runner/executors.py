@@ -29,7 +29,8 @@ from localgcp.errors import ExecutorError, LocalCloudError
 from localgcp.home import cache_dir
 
 _TABLE: Final = Path(__file__).with_name("executors.yaml")
-_IMAGE_PYTHON: Final = "3.10"
+#: The Python of a prebuilt image whose name has none.
+IMAGE_PYTHON: Final = "3.10"
 #: How long the index of CPU wheels may take to answer before the default wheels are used.
 _PROBE_SECONDS: Final = 12.0
 
@@ -179,7 +180,7 @@ def _python(executor: Executor) -> tuple[str, str]:
     """
     supported = SpecifierSet(executor.python)
     running = f"{sys.version_info.major}.{sys.version_info.minor}"
-    candidates = [_IMAGE_PYTHON, *([running] if supported.contains(running) else [])]
+    candidates = [IMAGE_PYTHON, *([running] if supported.contains(running) else [])]
     for wanted in (*candidates, executor.python):
         found = subprocess.run(
             [uv(), "python", "find", "--no-python-downloads", "--no-project", "--system", wanted],
@@ -193,7 +194,7 @@ def _python(executor: Executor) -> tuple[str, str]:
             return path, version
     raise ExecutorError(
         f"{executor.name} needs Python {executor.python}, and this machine has none "
-        f"(vt runs on {running}). Install Python {_IMAGE_PYTHON}."
+        f"(vt runs on {running}). Install Python {IMAGE_PYTHON}."
     )
 
 

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Final
 
 from localgcp.home import Home, open_private
+from localgcp.runner.executors import IMAGE_PYTHON
 
 _FILE: Final = "substitutes"
-#: The Python in the name of a prebuilt image, and that of images whose name has none.
+#: The Python in the name of a prebuilt image.
 _PYTHON: Final = re.compile(r"\.py(\d)(\d+)")
-_IMAGE_PYTHON: Final = "3.10"
 
 
 def host_for(image: str) -> str:
@@ -26,7 +26,7 @@ def host_for(image: str) -> str:
 def python_for(image: str, version: str) -> str:
     """Of an environment with this Python; empty if the image has the same."""
     found = _PYTHON.search(image)
-    own = f"{found[1]}.{found[2]}" if found else _IMAGE_PYTHON
+    own = f"{found[1]}.{found[2]}" if found else IMAGE_PYTHON
     return "" if version == own else f"on Python {version}, not the image's {own}"
 
 

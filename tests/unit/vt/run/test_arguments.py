@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from vertex_training.errors import CommandError
-from vertex_training_cli.run.arguments import add_arguments, with_words
 from vertex_training_cli.run.command import exit_code
+from vertex_training_cli.run.submission import add_arguments, with_words
 
 
 @pytest.mark.parametrize(

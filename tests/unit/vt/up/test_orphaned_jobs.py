@@ -24,7 +24,7 @@ from vertex_training.customjob.protocol.ports import (
 )
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.jobs.service import Jobs
-from vertex_training_cli.up.orphaned_jobs import report_orphaned_jobs
+from vertex_training_cli.up.flow import report_orphaned_jobs
 
 Told = Callable[..., list[str]]
 
