@@ -61,6 +61,10 @@ class Bench:
         from localgcp.inventory.store import project_number
 
         self.home = Home(root / "home", root)
+        # Not those of a local shell: they lead to its local cloud.
+        outer = ("VERTEX_EMULATOR_HOST", "STORAGE_EMULATOR_HOST")
+        self.env = {key: value for key, value in os.environ.items() if key not in outer}
+        self.env["VT_LOCAL_HOME"] = str(self.home.root)
         self.plain, self.stack = root / "plain", root / "stack"
         self.number = 0
         for folder in (self.plain, self.stack):
@@ -86,11 +90,10 @@ class Bench:
         self.number += 1
         (folder / "train.py").write_text(SCRIPT.format(number=self.number))
         known = {each.job_id for each in self._jobs()}
-        env = {**os.environ, "VT_LOCAL_HOME": str(self.home.root)}
         began = time.time()
         with tempfile.TemporaryFile("w+") as told:
             command = subprocess.Popen(
-                [str(VT), *words], cwd=folder, env=env, stdout=told, stderr=subprocess.STDOUT
+                [str(VT), *words], cwd=folder, env=self.env, stdout=told, stderr=subprocess.STDOUT
             )
             while (line_at := self._first_line(known)) is None:
                 if command.poll():
@@ -129,8 +132,7 @@ def main() -> int:
         try:
             times = in_turns({"vt run": bench.run, "vt local up": bench.up}, options.rounds, 1)
         finally:
-            env = {**os.environ, "VT_LOCAL_HOME": str(bench.home.root)}
-            subprocess.run([str(VT), "local", "down"], env=env, cwd=folder, check=False)
+            subprocess.run([str(VT), "local", "down"], env=bench.env, cwd=folder, check=False)
     for name, taken in times.items():
         shown = " ".join(f"{seconds:.2f}" for seconds in taken)
         print(f"{name}: adds {statistics.median(taken):.2f} s in the median ({shown})")

@@ -61,6 +61,19 @@ def pytest_xdist_auto_num_workers() -> int:
 @pytest.fixture(autouse=True)
 def clients_connected_by_a_test_alone() -> Iterator[None]:
     """A command that runs in this process connects Google's clients by variables, for good."""
+    with _restored_connection():
+        yield
+
+
+@pytest.fixture(autouse=True, scope="module")
+def clients_connected_by_a_module_alone() -> Iterator[None]:
+    """As above, for what fixtures of a module run."""
+    with _restored_connection():
+        yield
+
+
+@contextmanager
+def _restored_connection() -> Iterator[None]:
     names = ("VERTEX_EMULATOR_HOST", "STORAGE_EMULATOR_HOST", "VT_LOCAL_HOME")
     before = {name: os.environ.get(name) for name in names}
     yield
@@ -80,8 +93,7 @@ class Checkout:
 
     def run(self, *command: str, expect: int | None = 0) -> subprocess.CompletedProcess[str]:
         """Run a command in the copy; ``expect`` is the exit code, None for any."""
-        ambient = ("PULUMI_", "VT_LOCAL_", "VERTEX_EMULATOR", "STORAGE_EMULATOR")
-        env = {key: value for key, value in os.environ.items() if not key.startswith(ambient)}
+        env = fixture_project.clean_environment()
         # The copy's own packages come first: the environment's point at the original.
         env |= {
             "VT_LOCAL_HOME": str(self.home),

@@ -131,3 +131,12 @@ def sample(name: str) -> Path:
     if not (SAMPLES / name).exists():
         pytest.skip(f"jobs/{name} was removed", allow_module_level=True)
     return SAMPLES / name
+
+
+def clean_environment(*more: str) -> dict[str, str]:
+    """This process's variables without an outer local cloud's and a person's Pulumi.
+
+    ``more`` are prefixes of further variables that are left out.
+    """
+    ambient = ("PULUMI_", "VT_LOCAL_", "VERTEX_EMULATOR", "STORAGE_EMULATOR", *more)
+    return {key: value for key, value in os.environ.items() if not key.startswith(ambient)}

@@ -20,7 +20,7 @@ from localgcp.inventory.store import BUCKET, SERVICE, Store
 from localgcp.runner.gcsfuse import storage_client
 from localgcp.server_info import ServerInfo
 from localgcp.vertex.records import JobRecord, JobTable
-from tests.fixture_project import source_path
+from tests.fixture_project import clean_environment, source_path
 
 ROOT = Path(__file__).parents[2]
 PROJECT, REGION, CONTROL = "local-jobs", "us-central1", "local-jobs-control"
@@ -72,8 +72,7 @@ class Project:
     @property
     def env(self) -> dict[str, str]:
         """A clean environment: neither of an outer local cloud nor of a person's Pulumi."""
-        ambient = ("PULUMI_", "VT_LOCAL_", "VERTEX_EMULATOR", "STORAGE_EMULATOR")
-        kept = {key: value for key, value in os.environ.items() if not key.startswith(ambient)}
+        kept = clean_environment()
         path = f"{ROOT / '.venv' / 'bin'}{os.pathsep}{kept['PATH']}"
         home = {
             "VT_LOCAL_HOME": str(self.home.root),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fixture_project import ROOT
+from tests.fixture_project import ROOT, clean_environment
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
 #: Script -> its smallest measurement, and what it says at its end.
@@ -38,7 +38,7 @@ def test_a_measurement_runs_to_its_end(script: str, tmp_path: Path) -> None:
     options, end = SMALLEST[script]
     done = subprocess.run(
         [sys.executable, ROOT / "bench" / f"{script}.py", *options.split()],
-        cwd=tmp_path, capture_output=True, text=True, check=False,
+        cwd=tmp_path, env=clean_environment(), capture_output=True, text=True, check=False,
     )  # fmt: skip
     if done.returncode == 2 and "is not installed: nothing was measured" in done.stdout:
         pytest.skip(done.stdout.strip())

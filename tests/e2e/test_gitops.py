@@ -19,7 +19,7 @@ import pytest
 
 from localgcp.inventory.store import BUCKET, Binding, Store
 from tests.conftest import ROOT, copy_checkout
-from tests.fixture_project import source_path
+from tests.fixture_project import clean_environment, source_path
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
@@ -91,8 +91,7 @@ class World:
         self.event = folder / "event.json"
         seed = copy_checkout(folder / "seed").path
         (seed / "Pulumi.local.yaml").write_text(STACK)
-        ambient = ("PULUMI_", "VT_", "VERTEX_EMULATOR", "STORAGE_EMULATOR", "GITHUB_", "GH_")
-        env = {key: value for key, value in os.environ.items() if not key.startswith(ambient)}
+        env = clean_environment("VT_", "GITHUB_", "GH_")
         bin_ = folder / "bin"
         bin_.mkdir()
         (bin_ / "gh").write_text(f'#!/bin/sh\nexec {sys.executable} {STAND_IN} "$@"\n')
