@@ -34,6 +34,7 @@ config:
     data: {forceDestroy: true}
     raw: {forceDestroy: true}
     artifacts: {forceDestroy: true, keepNoncurrentDays: 7}
+  vertex-training:registry: {existing: projects/acme-images/locations/us/repositories/training}
   vertex-training:serviceAccounts:
     trainer: {reads: [data], writes: [artifacts]}
   vertex-training:jobs:
@@ -75,6 +76,9 @@ LARGE_JOB: Final = JOB + "pscInterfaceConfig: ${network.interface}\n"
 ENCRYPTION: Final = (
     f"  vertex-training:encryption: {{key: {RING}/cryptoKeys/first, covers: [buckets, jobs]}}\n"
 )
+REGISTRY: Final = """\
+  vertex-training:registry: {existing: projects/acme-images/locations/us/repositories/training}
+"""
 RESERVATIONS: Final = """\
   vertex-training:reservations:
     spare: {zone: us-central1-a, machineType: n1-standard-8, count: 1}
@@ -156,6 +160,13 @@ LIVE: Final[Mapping[str, Change]] = {
                 "serviceAccount:",
                 "pscInterfaceConfig:\n  networkAttachment: ${network.attachment}\nserviceAccount:",
             ),
+        ),
+    ),
+    "registry-existing-dropped": Change(
+        stack=((REGISTRY, ""),),
+        goes=(
+            "new and empty in place of another: registry-docker "
+            "(until now us-docker.pkg.dev/acme-images/training)",
         ),
     ),
     "account-and-secret": Change(
@@ -246,6 +257,10 @@ RECORDED: Final[Mapping[str, Change]] = {
             "registry-docker (newest versions kept of an image: 20 versions → 2 versions)",
         ),
         stack=(("{keepVersions: 20}", "{keepVersions: 2, deleteUntaggedAfterDays: 1}"),),
+    ),
+    "registry-of-another-team": Change(
+        stack=(("  vertex-training:registry: {keepVersions: 20}\n", REGISTRY),),
+        goes=("data is lost: registry-docker (destroyed)",),
     ),
     "limits-raised": Change(
         goes=(

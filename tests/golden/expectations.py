@@ -210,7 +210,9 @@ def _lost(old: Files, new: Files) -> Answer:
         )
         words |= {f"storage-{name}"} if any(worse) else set()
     was, now = old.section("registry"), new.section("registry")
-    if now.get("keepVersions", 10) < was.get("keepVersions", 10):
+    if now.get("existing") != was.get("existing"):
+        words |= {"registry-docker", "in place of" if was.get("existing") else "destroyed"}
+    elif now.get("keepVersions", 10) < was.get("keepVersions", 10):
         words |= {"registry-docker", "versions", "days"}
     words |= {
         name

@@ -187,10 +187,14 @@ class Plan:
         except json.JSONDecodeError:
             return {}
 
+    @property
+    def deployed_outputs(self) -> Mapping[str, Any]:
+        """Outputs of the deployed stack; empty if there is none."""
+        return next((s.old.outputs for s in self.steps if s.type == STACK and s.old), {})
+
     def deployed_output(self, name: str) -> Mapping[str, Any] | None:
         """An output of the deployed stack that is an object; None if it has none of this name."""
-        outputs = (step.old.outputs for step in self.steps if step.type == STACK and step.old)
-        found = next(outputs, {}).get(name)
+        found = self.deployed_outputs.get(name)
         return found if isinstance(found, Mapping) else None
 
     @property

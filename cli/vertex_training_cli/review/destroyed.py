@@ -16,6 +16,7 @@ from vertex_training.plan.objects import prefix_of
 from vertex_training_cli.engine.plan import JOBS, Diagnostic, Plan, Step
 from vertex_training_cli.engine.values import as_mapping
 from vertex_training_cli.review import grants
+from vertex_training_cli.review.renames import deployed_names
 from vertex_training_cli.review.risk import LOST, Quote, RiskKind
 
 #: Steps after which the resource is gone.
@@ -126,20 +127,15 @@ def remade(plan: Plan) -> tuple[Remade, ...]:
     A refresh of this preview found it, or one before: then the outputs of the stack still have it.
     """
     found = list[Remade]()
+    deployed = set(deployed_names(plan).values())
     for step in plan.steps:
         row = resource_types.find(step.type)
         if step.op != "create" or not row.holds or row.copy or step.new is None:
             continue
-        if step.deployed or str(step.inputs.get(row.name)) in _deployed_names(plan, step.type):
+        if step.deployed or row.output_of(step.inputs) in deployed:
             protected = step.new.protect or bool(step.deployed and step.deployed.protect)
             found.append(Remade(step.name, row.restoration(step.inputs), protected))
     return tuple(sorted(found))
-
-
-def _deployed_names(plan: Plan, type_: str) -> set[str]:
-    """Names of the buckets or secrets that the deployed stack had."""
-    output = {resource_types.BUCKET: "buckets", resource_types.SECRET: "secrets"}.get(type_, "")
-    return {str(each).rpartition("/")[2] for each in (plan.deployed_output(output) or {}).values()}
 
 
 def refused_losses(plan: Plan) -> tuple[Remade, ...]:

@@ -15,6 +15,7 @@ from typing import Final
 from vertex_training.catalog import resource_types
 from vertex_training_cli.engine.fields import FieldDifference, diff_fields
 from vertex_training_cli.engine.plan import JOBS, Diagnostic, Plan, Step
+from vertex_training_cli.engine.values import as_mapping
 from vertex_training_cli.review import jobs
 from vertex_training_cli.review.risk import LOST, told_alike
 
@@ -28,8 +29,10 @@ RESOURCES: Final[Mapping[str, str]] = {
 }
 #: Pairs that are compared: a plan of a pull request has as many steps as it likes.
 COMPARED: Final = 10_000
-#: Sections with data -> the output that has the names of the deployed ones.
+#: Sections with data: the output of this name has what each key was deployed as.
 OUTPUTS: Final = ("buckets", "secrets")
+#: The resource of section ``registry``, which has no keys; its output is one text.
+REGISTRY: Final = "registry-docker"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -78,17 +81,29 @@ def _differ_by_name(old: Step, new: Step, before: str, after: str) -> bool:
     return all(word.sub(after, each.old or "") == each.new for each in differences)
 
 
+def deployed_names(plan: Plan) -> dict[str, str]:
+    """Resources with data, by their names in the program -> what the stack was deployed with."""
+    found = {
+        RESOURCES[section].format(key): str(deployed)
+        for section in OUTPUTS
+        for key, deployed in as_mapping(plan.deployed_outputs.get(section)).items()
+    }
+    if isinstance(registry := plan.deployed_outputs.get("registry"), str):
+        found[REGISTRY] = registry
+    return found
+
+
 def substitutes(plan: Plan) -> tuple[FieldDifference, ...]:
     """Names of resources with data that are new and empty, with what the entry was until now."""
-    made = {step.name: step for step in plan.changed if step.op == "create"}
+    before = deployed_names(plan)
+    made = [step for step in plan.changed if step.op == "create" and step.name in before]
     found = list[FieldDifference]()
-    for section in OUTPUTS:
-        for key, deployed in (plan.deployed_output(section) or {}).items():
-            if step := made.get(RESOURCES[section].format(key)):
-                row = resource_types.find(step.type)
-                old, new = str(deployed).rpartition("/")[2], str(step.inputs.get(row.name))
-                if old != new:
-                    found.append(FieldDifference(step.name, old, new))
+    for step in made:
+        old, new = before[step.name], resource_types.find(step.type).output_of(step.inputs)
+        if old != new:
+            # Of most the last part says it; a repository has its project before that.
+            short = old if step.name == REGISTRY else old.rpartition("/")[2]
+            found.append(FieldDifference(step.name, short, new))
     return tuple(found)
 
 

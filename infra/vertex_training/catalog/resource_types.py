@@ -64,6 +64,7 @@ class ResourceType:
     unread: str = ""
     policy: str = ""
     import_id: str = ""
+    output: str = ""
     grants_on: str = ""
     named_by: str = ""
     api: str = ""
@@ -97,6 +98,10 @@ class ResourceType:
         parts = re.findall(r"\{(\w+)\}", self.import_id)
         is_known = all(inputs.get(part) for part in parts)
         return _filled_in(self.import_id, inputs) if is_known else ""
+
+    def output_of(self, inputs: Mapping[str, Any]) -> str:
+        """What an output of the stack calls one with these inputs; empty if none does."""
+        return _filled_in(self.output, inputs)
 
     def policy_name(self, inputs: Mapping[str, Any]) -> str:
         """The name of the IAM policy of a resource with these inputs, or of what it grants on."""

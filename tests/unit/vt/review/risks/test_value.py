@@ -165,7 +165,7 @@ class TestNames:
         assert said in answer("what is lost", made, outputs=outputs)
 
     def test_a_secret_that_existed_elsewhere_is_new_and_empty_too(self) -> None:
-        made = plans.create(SECRET, "secrets-key", secretId="key-dev")
+        made = plans.create(SECRET, "secrets-key", secretId="wandb", project="acme")
         outputs = {"secrets": {"key": "projects/others/secrets/wandb"}}
         assert "secrets-key (until now wandb)" in verdict(made, outputs=outputs)
 
