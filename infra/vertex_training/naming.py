@@ -46,13 +46,33 @@ MEMBER_KINDS: Final = ("user:", "group:", "serviceAccount:", "principal://", "pr
 #: Members that include everybody: https://docs.cloud.google.com/iam/docs/principals-overview
 PUBLIC_MEMBERS: Final = ("allUsers", "allAuthenticatedUsers")
 
-#: Accounts of Google's that a project has by its number, and pools of identities:
-#: https://docs.cloud.google.com/iam/docs/service-account-types
-_OF_NUMBER: Final = re.compile(
-    r"serviceAccount:(?:service-)?(\d+)(?:-compute)?@(?:(?:gcp-sa-[a-z0-9-]+|gs-project-accounts|"
-    r"compute-system)\.iam|cloudservices|cloudbuild|developer)\.gserviceaccount\.com\Z"
-    r"|principal(?:Set)?://iam\.googleapis\.com/projects/(\d+)/"
+#: A domain of two labels or more, without a dot at its end.
+DOMAIN: Final = r"(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z0-9-]{1,62}[A-Za-z0-9]"
+#: What ``limits.memberDomains`` may name: see :func:`domain_of_member`.
+MEMBER_DOMAIN: Final = (
+    rf"(?:\*\.)?{DOMAIN}|projects/[0-9]+|folders/[0-9]+|organizations/[0-9]+|"
+    r"workforcePools/[a-z0-9-]+"
 )
+#: Every form of a member that belongs to somebody, with what it belongs to:
+#: https://docs.cloud.google.com/iam/docs/principal-identifiers. A number is that of a project:
+#: https://docs.cloud.google.com/iam/docs/service-account-types
+_MEMBER: Final = re.compile(
+    r"serviceAccount:(?:service-)?(?P<number>[0-9]+)(?:-compute)?@(?:(?:gcp-sa-[a-z0-9-]+|"
+    r"gs-project-accounts|compute-system)\.iam|cloudservices|cloudbuild|developer)"
+    r"\.gserviceaccount\.com"
+    r"|serviceAccount:(?P<project>[a-z][a-z0-9-]+)"
+    r"(?:@appspot\.gserviceaccount\.com|\.svc\.id\.goog\[[a-z0-9-]+/[a-z0-9.-]+\])"
+    rf"|(?:user|group|serviceAccount):[A-Za-z0-9._%+'&=~-]+@(?P<domain>{DOMAIN})"
+    rf"|domain:(?P<whole>{DOMAIN})"
+    r"|principal(?:Set)?://iam\.googleapis\.com/(?:projects/(?P<pool_number>[0-9]+)/locations/global/"
+    r"workloadIdentityPools/[a-z0-9.-]+|locations/global/(?P<pool>workforcePools/[a-z0-9-]+))"
+    r"/(?:\*|[a-z][a-z0-9_.]*/[!-~]+)"
+    r"|principalSet://cloudresourcemanager\.googleapis\.com/"
+    r"(?P<parent>(?:projects|folders|organizations)/[0-9]+)/type/[A-Za-z]+"
+)
+
+#: A principal of any form: a stack without ``limits.memberDomains`` may name the latest ones.
+_PRINCIPAL: Final = re.compile(r"principal(?:Set)?://[!-~]+")
 
 #: Accounts by which Google's services act in a project: https://docs.cloud.google.com/iam/docs/service-agents
 _AGENT: Final = re.compile(
@@ -209,16 +229,38 @@ def deployer(project: str, stack: str) -> str:
 
 
 def domain_of_member(member: str) -> str:
-    """The domain of an IAM member, or of Google's accounts and of pools the project's number.
+    """The domain of an IAM member; the project of Google's accounts and of pools for workloads.
+
+    A pool for people has no project: it is the name of the pool. Empty if the member has none of
+    these forms, and so belongs to nobody that a list of domains can name.
 
     >>> domain_of_member("user:kim@example.com"), domain_of_member("domain:example.com")
     ('example.com', 'example.com')
     >>> domain_of_member("serviceAccount:12-compute@developer.gserviceaccount.com")
     'projects/12'
+    >>> domain_of_member("principalSet://iam.googleapis.com/locations/global/workforcePools/eu/*")
+    'workforcePools/eu'
     """
-    if found := _OF_NUMBER.match(member):
-        return f"projects/{found[1] or found[2]}"
-    return member.partition("?")[0].rpartition("@")[2].rpartition("domain:")[2]
+    if deleted := re.fullmatch(r"deleted:([^?]+)\?uid=[0-9]+", member):
+        member = deleted[1]
+    if (found := _MEMBER.fullmatch(member)) is None:
+        return ""
+    if number := found["number"] or found["pool_number"]:
+        return f"projects/{number}"
+    if found["project"]:
+        return f"{found['project']}.iam.gserviceaccount.com"
+    return found["domain"] or found["whole"] or found["pool"] or found["parent"]
+
+
+def is_member(member: str) -> bool:
+    """Whether a stack file may name this IAM member: ASCII, one address or a principal.
+
+    >>> is_member("group:ml@example.com"), is_member("user:a@evil.com/@example.com")
+    (True, False)
+    """
+    if not member.startswith(MEMBER_KINDS):
+        return False
+    return domain_of_member(member) != "" or bool(_PRINCIPAL.fullmatch(member))
 
 
 def is_service_agent(member: str) -> bool:
@@ -240,7 +282,7 @@ def own_domains(project: str, number: str, others: Iterable[str]) -> list[str]:
 def is_of_domains(member: str, patterns: Iterable[str]) -> bool:
     """Whether a member's domain matches one of these, as ``*.example.com`` does."""
     domain = domain_of_member(member).lower()
-    return any(fnmatch.fnmatchcase(domain, pattern.lower()) for pattern in patterns)
+    return domain != "" and any(fnmatch.fnmatchcase(domain, each.lower()) for each in patterns)
 
 
 def is_own_label(key: str) -> bool:

@@ -12,7 +12,7 @@ from tests.unit.vt.review import plans
 from vertex_training import stack
 from vertex_training.errors import ConfigError
 from vertex_training.guardrails.policy import Resource, load
-from vertex_training.naming import domain_of_member
+from vertex_training.naming import domain_of_member, is_of_domains
 from vertex_training_cli import policy_levels
 from vertex_training_cli.engine import events
 from vertex_training_cli.review import markdown, report
@@ -21,6 +21,7 @@ from vertex_training_cli.review.report import ReviewReport
 
 BOB: Final = "user:bob@gmail.com"
 KIM: Final = "user:kim@example.com"
+POOL: Final = "locations/global/workloadIdentityPools/ci"
 EXTRA: Final = "vertextraining:iam:ExtraGrants"
 ON_PROJECT: Final = "gcp:projects/iAMMember:IAMMember"
 CONFIG: Final = {
@@ -140,11 +141,13 @@ def test_what_the_program_must_grant_to_an_agent_is_not() -> None:
         ("domain:example.org", True),
         ("serviceAccount:x@other-project.iam.gserviceaccount.com", True),
         ("serviceAccount:service-999999999999@gcp-sa-aiplatform.iam.gserviceaccount.com", True),
-        ("principalSet://iam.googleapis.com/projects/999999999999/locations/global/x", True),
+        (f"principalSet://iam.googleapis.com/projects/999999999999/{POOL}/*", True),
+        ("principalSet://iam.googleapis.com/locations/global/workforcePools/evil-pool/*", True),
+        ("user:a@evil.com/@example.com", True),
         (KIM, False),
         ("serviceAccount:x@acme-ml-dev.iam.gserviceaccount.com", False),
         ("serviceAccount:210987654321-compute@developer.gserviceaccount.com", False),
-        ("principal://iam.googleapis.com/projects/210987654321/locations/global/x", False),
+        (f"principal://iam.googleapis.com/projects/210987654321/{POOL}/subject/x", False),
     ],
 )
 def test_a_member_of_a_domain_that_had_none_is_in_the_headline(member: str, told: bool) -> None:
@@ -222,9 +225,121 @@ def test_the_policy_gets_the_domains_of_the_stack_file(root: Path) -> None:
     assert not refuses(agent)
 
 
-def test_an_address_that_only_ends_like_a_domain_is_of_another() -> None:
-    assert domain_of_member("user:kim@example.com@gmail.com") == "gmail.com"
-    assert domain_of_member("user:kim@evil-example.com") == "evil-example.com"
-    assert domain_of_member("serviceAccount:service-1@evil.iam.gserviceaccount.com") == (
-        "evil.iam.gserviceaccount.com"
-    )
+#: What no list of domains allows, for it is no member that IAM has or its domain is unknown.
+NO_MEMBERS: Final = (
+    "user:a@evil.com/@example.com",
+    "user:kim@example.com@gmail.com",
+    "user:a@evil.com?@example.com",
+    "user:a@evil.com domain:example.com",
+    "user:evil.domain:example.com",
+    "user:kim@example.com.",
+    "user:kim@.example.com",
+    "user:kim@example..com",
+    "user:kim@ex\u0430mple.com",
+    "user:k\u0456m@example.com",
+    "user:kim@example.com\n",
+    "user:@example.com",
+    "user:example.com",
+    "user:kim@example.com?uid=12",
+    "group:domain:example.com",
+    "domain:evil.com@example.com",
+    "User:kim@example.com",
+    "example.com",
+    "projects/210987654321",
+    "serviceAccount:service-\uff12@gcp-sa-aiplatform.iam.gserviceaccount.com",
+    "serviceAccount:evil.svc.id.goog[a/b]@example.com",
+    "principal://iam.googleapis.com/projects/210987654321/../1/locations/global/x",
+    "principalSet://iam.googleapis.com/locations/global/workforcePools/evil@example.com",
+    "principalSet://iam.googleapis.com/locations/global/workforcePools/a/../b/*",
+    "principalSet://goog/public:all",
+    "",
+)
+
+
+@pytest.mark.parametrize("member", NO_MEMBERS)
+def test_what_is_no_member_is_of_no_domain(member: str) -> None:
+    assert domain_of_member(member) == ""
+    assert not is_of_domains(member, ["*", "example.com", "*example.com", "projects/*"])
+
+
+@pytest.mark.parametrize(
+    ("member", "domain"),
+    [
+        ("user:kim@evil-example.com", "evil-example.com"),
+        ("user:Kim.O'Neil+ml@EXAMPLE.com", "EXAMPLE.com"),
+        ("deleted:user:kim@example.com?uid=123", "example.com"),
+        ("domain:example.com", "example.com"),
+        (
+            "serviceAccount:service-1@evil.iam.gserviceaccount.com",
+            "evil.iam.gserviceaccount.com",
+        ),
+        (
+            "deleted:serviceAccount:a@evil.iam.gserviceaccount.com?uid=1",
+            "evil.iam.gserviceaccount.com",
+        ),
+        ("serviceAccount:evil-1@appspot.gserviceaccount.com", "evil-1.iam.gserviceaccount.com"),
+        ("serviceAccount:evil-1.svc.id.goog[a/b]", "evil-1.iam.gserviceaccount.com"),
+        (f"principal://iam.googleapis.com/projects/12/{POOL}/subject/a@b.com", "projects/12"),
+        (
+            "principalSet://iam.googleapis.com/locations/global/workforcePools/a-pool/group/x@y.z",
+            "workforcePools/a-pool",
+        ),
+        (
+            "principalSet://cloudresourcemanager.googleapis.com/folders/12/type/ServiceAccount",
+            "folders/12",
+        ),
+    ],
+)
+def test_a_member_is_of_one_domain_project_or_pool(member: str, domain: str) -> None:
+    assert domain_of_member(member) == domain
+    assert is_of_domains(member, [domain])
+    assert not is_of_domains(member, ["example.org", "projects/210987654321"])
+
+
+@pytest.mark.parametrize(
+    ("entry", "member"),
+    [
+        ("workforcePools/acme-people", "locations/global/workforcePools/acme-people/*"),
+        ("projects/123456789012", f"projects/123456789012/{POOL}/*"),
+    ],
+)
+def test_a_pool_is_allowed_by_its_name(root: Path, entry: str, member: str) -> None:
+    member = f"principalSet://iam.googleapis.com/{member}"
+    told = STACK.replace('"group:ml@example.com", "group:ml@example.org"', f'"{member}"')
+    (root / "Pulumi.dev.yaml").write_text(told)
+    with pytest.raises(ConfigError) as refused:
+        stack.load(root, "dev")
+    assert member in [p.value for p in refused.value.problems]
+    told = told.replace("[example.com]", f"[example.com, {entry}]")
+    (root / "Pulumi.dev.yaml").write_text(told)
+    with pytest.raises(ConfigError) as refused:
+        stack.load(root, "dev")
+    assert member not in [p.value for p in refused.value.problems]
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        *("*", "example.*", "*example.com", "@example.com", "example.com.", "ex\u0430mple.com"),
+        *("gmail", "workforcePools/*", "projects/*", "user:kim@example.com", "projects/acme-ml"),
+    ],
+)
+def test_an_entry_that_allows_more_than_it_says_is_refused(root: Path, entry: str) -> None:
+    told = STACK.replace("[example.com]", json.dumps([entry]))
+    (root / "Pulumi.dev.yaml").write_text(told, encoding="utf-8")
+    with pytest.raises(ConfigError) as refused:
+        stack.load(root, "dev")
+    [problem] = [p for p in refused.value.problems if "memberDomains" in p.path]
+    assert "must look like example.com" in problem.message
+
+
+@pytest.mark.parametrize("member", [each for each in NO_MEMBERS if each[:5] in ("user:", "princ")])
+def test_a_stack_file_names_members_that_iam_has(root: Path, member: str) -> None:
+    told = STACK.replace('"group:ml@example.com"', json.dumps(member))
+    told = told.replace("[example.com]", "[example.com, example.org]")
+    (root / "Pulumi.dev.yaml").write_text(told, encoding="utf-8")
+    with pytest.raises(ConfigError) as refused:
+        stack.load(root, "dev")
+    assert ("submitters", 0) in [
+        (p.path[0].rpartition(":")[2], *p.path[1:]) for p in refused.value.problems
+    ]

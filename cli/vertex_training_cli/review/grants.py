@@ -176,7 +176,7 @@ def strangers(plan: Plan) -> list[IamBinding]:
     project, number = (plan.config.get(key, "") for key in PROJECT_KEYS)
     named = limits.get("memberDomains")
     own = own_domains(project, number, map(str, named) if isinstance(named, list) else ())
-    known = {domain_of_member(each.member) for each in before} - PUBLIC_MAIL
+    known = {domain_of_member(each.member) for each in before} - PUBLIC_MAIL - {""}
 
     def is_strange(member: str) -> bool:
         if member in PUBLIC_MEMBERS or is_of_domains(member, own):

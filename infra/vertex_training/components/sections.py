@@ -364,7 +364,8 @@ class LimitsArgs(TypedDict):
     """Strategies jobs may be scheduled with."""
     member_domains: NotRequired[Input[Sequence[Input[str]]]]
     """Domains of users and groups, and of accounts of other projects, that may be members, like
-    ``example.com`` or ``PROJECT.iam.gserviceaccount.com``. The stack's own project always may."""
+    ``example.com`` or ``PROJECT.iam.gserviceaccount.com``; of a pool of identities
+    ``workforcePools/ID`` or ``projects/NUMBER``. The stack's own project always may."""
 
 
 class JobDefaultsArgs(TypedDict):

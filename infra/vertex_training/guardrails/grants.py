@@ -127,7 +127,9 @@ def members_of_own_domains(resource: Resource, settings: Mapping[str, Any]) -> I
         if not domains or isinstance(member, Unknown) or member in PUBLIC_MEMBERS:
             continue
         if not is_of_domains(str(member), domains):
-            yield f"{member} gets {role}. Hint: add {domain_of_member(str(member))} to the domains"
+            domain = domain_of_member(str(member))
+            hint = f"add {domain} to the domains" if domain else "write it as IAM's page has it"
+            yield f"{member} gets {role}. Hint: {hint}"
 
 
 @policy(

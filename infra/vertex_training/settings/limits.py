@@ -6,8 +6,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from vertex_training.naming import MEMBER_DOMAIN
 from vertex_training.settings.section import Section, form
 
+MemberDomain = Annotated[
+    str, form(MEMBER_DOMAIN, "example.com, *.example.com, projects/NUMBER or workforcePools/ID")
+]
 Usd = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
@@ -30,9 +34,10 @@ class Limits(Section):
         Annotated[list[Literal["STANDARD", "SPOT", "FLEX_START"]], Field(min_length=1)] | None
     ) = None
     """Strategies jobs may be scheduled with."""
-    member_domains: Annotated[list[str], Field(min_length=1)] | None = None
+    member_domains: Annotated[list[MemberDomain], Field(min_length=1)] | None = None
     """Domains of users and groups, and of accounts of other projects, that may be members, like
-    ``example.com`` or ``PROJECT.iam.gserviceaccount.com``. The stack's own project always may."""
+    ``example.com`` or ``PROJECT.iam.gserviceaccount.com``; of a pool of identities
+    ``workforcePools/ID`` or ``projects/NUMBER``. The stack's own project always may."""
 
     @property
     def in_usd(self) -> bool:

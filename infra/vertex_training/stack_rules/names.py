@@ -23,7 +23,7 @@ def problems(settings: Settings) -> Iterator[Problem]:
     yield from _labels(settings)
     for path, members in stack_grants.member_lists(settings):
         for index, member in enumerate(members):
-            if not member.startswith(naming.MEMBER_KINDS):
+            if not naming.is_member(member):
                 kinds = ", ".join(naming.MEMBER_KINDS[:3])
                 hint = f"write {kinds} or a principal of workload identity"
                 yield Problem("not an IAM member", member, hint, (*path, index))
