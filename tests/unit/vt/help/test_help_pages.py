@@ -9,7 +9,7 @@ import typer
 from typer.testing import CliRunner
 
 from vertex_training_cli.cli import app
-from vertex_training_cli.help.examples import EXAMPLES
+from vertex_training_cli.help.table import GROUPS, VERBS
 
 ROOT = typer.main.get_command(app)
 FRAME = re.compile("[─╭╮╰╯│]")
@@ -22,6 +22,7 @@ def commands(command=ROOT, path=()):
 
 
 ALL = dict(commands())
+EXAMPLES = {path: row.examples for path, row in (GROUPS | VERBS).items()}
 
 
 @functools.cache
