@@ -28,14 +28,15 @@ class Checkout:
 
     def problems(self) -> list[Problem]:
         """What a program would run or read, and the commit does not bind."""
+        conversion = "; where `git diff` shows nothing, git converts them (attributes, autocrlf)"
         kinds = (
-            ("files differ from the commit", self.changed, "undo"),
-            ("the commit does not have files that a program could read", self.added, "remove"),
+            ("files differ from the commit", self.changed, "undo", conversion),
+            ("the commit does not have files that a program could read", self.added, "remove", ""),
         )
-        hint = "commit or {} them: a commit is deployed, not a folder"
+        hint = "commit or {} them: a commit is deployed, not a folder{}"
         return [
-            Problem(what, ", ".join(names), hint.format(otherwise), ("checkout",))
-            for what, names, otherwise in kinds
+            Problem(what, ", ".join(names), hint.format(otherwise, note), ("checkout",))
+            for what, names, otherwise, note in kinds
             if names
         ]
 

@@ -21,6 +21,7 @@ from vertex_training.settings.reader import file_name
 from vertex_training.stack import SCHEMA
 from vertex_training_cli.deploy.decision import Checkout
 from vertex_training_cli.deploy.uncommitted import INSTALLED, uncommitted_inputs
+from vertex_training_cli.deploy.working_tree import LINK, CommittedFile, changed_files
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.engine.values import redact
@@ -29,8 +30,6 @@ from vertex_training_cli.engine.values import redact
 REVIEWED: Final = 0
 #: How ``StackRef.preview_target`` begins the source of a plan that was made offline.
 OFFLINE: Final = "Previewed offline"
-#: Mode of a symbolic link in git.
-_LINK: Final = "120000"
 
 
 def checkout(root: Path, stack: str) -> Checkout:
@@ -41,12 +40,15 @@ def checkout(root: Path, stack: str) -> Checkout:
     """
     commit, tree = run_git(root, "rev-parse", "HEAD", "HEAD^{tree}").split()
     with _index_of(root, tree) as index:
-        changed = _names(root, index, "diff", "--name-only", "-z", "--relative", "HEAD")
-        # (mode, object, stage) and the name of each file
-        staged = [each.split("\t", 1) for each in _names(root, index, "ls-files", "-z", "--stage")]
+        lines = _names(root, index, "ls-files", "-z", "--stage")
+        committed = [CommittedFile.parse(line) for line in lines]
+        changed = changed_files(root, committed)
+        if submodules := [file.name for file in committed if file.is_repository]:
+            diff = ("diff", "--name-only", "-z", "--relative", "--ignore-submodules=none", "HEAD")
+            changed += _names(root, index, *diff, "--", *submodules)
         untracked = _names(root, index, "ls-files", "-z", "--others", "--exclude-standard")
-    links = [name for mode, name in staged if mode.startswith(_LINK)]
-    tracked = {name for _, name in staged}
+    links = [file.name for file in committed if file.mode == LINK]
+    tracked = {file.name for file in committed}
     read = {file_name(stack), PROJECT_FILE, *_named_files(root, stack)}  # maybe ignored
     read = (read | {name for name in INSTALLED if (root / name).exists()}) - tracked
     added = uncommitted_inputs(root, tracked, {*untracked, *read}, links)
@@ -96,7 +98,9 @@ def run_git(root: Path, *arguments: str, variables: Mapping[str, str] | None = N
     Raises:
         CommandError: there is no git, or it failed.
     """
-    command = ["git", "-C", str(root), *arguments]
+    # Objects are the commit's (`git replace`), and no folder of it is taken for a repository.
+    options = ("--no-replace-objects", "-c", "safe.bareRepository=explicit")
+    command = ["git", "-C", str(root), *options, *arguments]
     try:
         env = {**os.environ, **(variables or {})}
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
