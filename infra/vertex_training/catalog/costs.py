@@ -11,6 +11,7 @@ A machine without a price in any source has ``None``, never 0.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -26,6 +27,10 @@ DEFAULT_TIMEOUT: Final = 7 * 24 * 3600.0
 SPOT: Final = frozenset({"SPOT", "LOW_COST"})
 #: Hours of a month, as price lists count them: 365 days / 12.
 HOURS_A_MONTH: Final = 730
+#: A duration that is not negative, as JSON writes it.
+_DURATION: Final = re.compile(r"([0-9]+(?:\.[0-9]{1,9})?)s")
+#: Longer than any duration can be.
+MOST_SECONDS: Final = 1e15
 #: Why the figures are no invoice; shown wherever they are.
 NOT_INCLUDED: Final = (
     "Estimates: list prices, GPUs included, with Vertex AI's fee. Boot disks, local SSDs that are "
@@ -89,7 +94,7 @@ class JobCost:
     timeout: float
     """Seconds it may run; of a tuning job, each trial."""
     default_timeout: bool
-    """Whether the job sets no timeout."""
+    """Whether the job sets no timeout of a second or more."""
     trials: int | None = None
     """How many trials a tuning job has at most; None of other jobs."""
     parallel: int = 1
@@ -190,18 +195,29 @@ def of_job(message: Mapping[str, Any], region: str) -> JobCost:
     trials = int(message.get("maxTrialCount", 0)) if "trialJobSpec" in message else None
     spec = message.get("jobSpec" if trials is None else "trialJobSpec", {})
     scheduling = spec.get("scheduling", {})
-    strategy, timeout = scheduling.get("strategy", "STANDARD"), scheduling.get("timeout")
+    strategy, timeout = scheduling.get("strategy", "STANDARD"), whole_seconds(scheduling)
     return JobCost(
         pools=tuple(
             _pool(index, pool, region, strategy)
             for index, pool in enumerate(spec.get("workerPoolSpecs", ()))
             if pool
         ),
-        timeout=float(timeout.removesuffix("s")) if timeout else DEFAULT_TIMEOUT,
+        timeout=timeout or DEFAULT_TIMEOUT,
         default_timeout=not timeout,
         trials=trials,
         parallel=1 if trials is None else min(trials, int(message.get("parallelTrialCount", 1))),
     )
+
+
+def whole_seconds(scheduling: Mapping[str, Any]) -> float:
+    """The timeout of a job, rounded up; 0 if it sets none.
+
+    What is shorter than a second, or no duration, is none: whoever counts whole seconds reads 0,
+    which is how the API writes a timeout that is not set.
+    """
+    given = _DURATION.fullmatch(str(scheduling.get("timeout") or ""))
+    seconds = float(given[1]) if given else 0.0
+    return math.ceil(min(seconds, MOST_SECONDS)) if seconds >= 1 else 0.0
 
 
 def _pool(index: int, pool: Mapping[str, Any], region: str, strategy: str) -> PoolCost:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from vertex_training.catalog import costs
 from vertex_training.catalog.resource_types import JOB, TUNING_JOB
 from vertex_training.guardrails.policy import (
     REHEARSAL_STACKS,
@@ -30,8 +31,6 @@ TRAINING: Final = (
 )
 #: Seconds in an hour.
 HOUR: Final = 3600
-#: The service's default: seven days.
-DEFAULT_TIMEOUT: Final = f"{7 * 24 * HOUR}s"
 
 #: Google's images that only the tag latest names: prebuilt images for Python packages, and the
 #: reduction server. https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/training/pre-built-containers
@@ -129,11 +128,13 @@ def job_timeout_bounded(resource: Resource, settings: Mapping[str, Any]) -> Iter
     """A job says when it is to be stopped, and that is soon enough."""
     if not (spec := job_spec(resource)):
         return
-    given = text(mapping(spec, "scheduling"), "timeout")
-    hours = float((given or DEFAULT_TIMEOUT).removesuffix("s")) / HOUR
-    limit = settings["maxHours"]
-    if not given:
-        yield f"it has no timeout, so {hours:g} hours. Hint: scheduling.timeout of at most {limit}"
+    scheduling = mapping(spec, "scheduling")
+    seconds, limit = costs.whole_seconds(scheduling), settings["maxHours"]
+    hours = (seconds or costs.DEFAULT_TIMEOUT) / HOUR
+    given = text(scheduling, "timeout")
+    if not seconds:
+        what = f"timeout {given} is none" if given else "it has no timeout"
+        yield f"{what}, so {hours:g} hours. Hint: scheduling.timeout of at most {limit}"
     elif hours > limit:
         yield f"timeout {given} is {hours:g} hours, more than {limit:g}. Hint: shorten or split it"
 

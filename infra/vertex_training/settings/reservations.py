@@ -25,7 +25,7 @@ ReservationName = Annotated[
     str, form(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?", "h100-pool: lowercase letters, digits and '-'")
 ]
 Zone = Annotated[str, form(r"[a-z]+-[a-z]+[0-9]+-[a-z]", "us-central1-a")]
-Seconds = Annotated[str, form(r"[1-9][0-9]*s", "604800s")]
+Seconds = Annotated[str, form(r"[1-9][0-9]{0,8}s", "604800s")]
 #: 24 disks are the most that Compute Engine attaches:
 #: https://docs.cloud.google.com/compute/docs/disks/local-ssd
 MOST_SSDS: Final = 24
@@ -49,7 +49,7 @@ class Reservation(NamedSection):
     """Zone of the machines, in the stack's region."""
     machine_type: str
     """Machine type, as job files name it."""
-    count: int = Field(ge=1)
+    count: int = Field(ge=1, le=100_000)
     """How many machines."""
     accelerator_type: str | None = None
     """For N1 machines. Other machine types have their GPUs in their name."""

@@ -180,6 +180,24 @@ def test_a_job_without_a_timeout_may_run_for_seven_days() -> None:
     assert cost.worst_case == pytest.approx(price_of("n1-standard-4").on_demand * FEE * 168)
 
 
+@pytest.mark.parametrize("timeout", ["0.000000001s", "0.5s", "0.999999999s", "0s", "-1s"])
+def test_a_timeout_below_a_second_is_paid_for_like_none(timeout: str) -> None:
+    cost = costs.of_job(job(pool("n1-standard-4"), timeout=timeout), "us-central1")
+    assert (cost.timeout, cost.default_timeout) == (costs.DEFAULT_TIMEOUT, True)
+
+
+def test_a_part_of_a_second_is_paid_for_like_a_whole_one() -> None:
+    cost = costs.of_job(job(pool("n1-standard-4"), timeout="1.000000001s"), "us-central1")
+    assert cost.timeout == 2
+
+
+@pytest.mark.parametrize("digits", [13, 400, 5000])
+def test_no_timeout_is_too_long_to_be_paid_for(digits: int) -> None:
+    cost = costs.of_job(job(pool("n1-standard-4"), timeout=f"{'9' * digits}s"), "us-central1")
+    assert cost.worst_case is not None
+    assert cost.worst_case > 10**8
+
+
 def test_one_pool_without_a_price_leaves_the_job_without_one() -> None:
     gpus = pool("a4-highgpu-8g", acceleratorType="NVIDIA_B200", acceleratorCount=8)
     cost = costs.of_job(job(pool("n1-standard-4"), gpus), "us-central1")

@@ -2,10 +2,12 @@
 
 import datetime
 
+import pydantic
 import pytest
 
 from tests.unit.infra.stacks import H100, planned
 from vertex_training.catalog import costs
+from vertex_training.errors import ConfigError
 from vertex_training.plan.reservations import cost_lines, reservation_grants
 
 NOW = datetime.datetime(2026, 11, 21, tzinfo=datetime.UTC)
@@ -95,3 +97,9 @@ def test_a_machine_without_a_price_has_none():
 
 def test_a_reservation_of_others_costs_others():
     assert lines(existing=THEIRS) == []
+
+
+@pytest.mark.parametrize("given", [{"count": 10**400}, {"deleteAfterDuration": "9" * 400 + "s"}])
+def test_numbers_that_no_price_can_be_multiplied_with_are_refused(given):
+    with pytest.raises((ConfigError, pydantic.ValidationError)):
+        lines(**given)

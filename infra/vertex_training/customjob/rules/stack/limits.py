@@ -42,9 +42,14 @@ def limit_job_cost(job: Job) -> Iterator[Finding]:
     fewer = "fewer or cheaper machines" if cost.trials is None else "fewer trials"
     hint = f'timeout: "{seconds}s" keeps the limit; so do {fewer}'
     if cost.default_timeout:
-        inside = job.scheduling is not None and "scheduling" in job.spec
-        path = TIMEOUT[:2] if inside else SPEC
-        yield Finding(path, f"{what}: without a timeout it may run for 7 days", "", hint)
+        given = job.scheduling.get("timeout", "")
+        path = TIMEOUT if given else TIMEOUT[:2] if "scheduling" in job.spec else SPEC
+        none = (
+            "a timeout below a second may count as none, which is"
+            if given
+            else "without a timeout it may run for"
+        )
+        yield Finding(path, f"{what}: {none} 7 days", given, hint)
     else:
         yield Finding(TIMEOUT, what, job.scheduling["timeout"], hint)
 
