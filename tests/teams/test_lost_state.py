@@ -56,3 +56,21 @@ def test_a_lost_state_comes_back_and_the_job_goes_on(stack: SmallStack) -> None:
     assert stack.states() == [JobState.RUNNING]
     assert stack.left() == before
     stack.is_settled()
+
+
+def test_a_state_that_is_lost_together_with_the_records_is_noticed_by_the_accounts(
+    stack: SmallStack,
+) -> None:
+    vt, name, control = stack.checkout.run, stack.name, f"{stack.project}-control-{stack.name}"
+    bucket = f"storage.Client(project='{stack.project}').bucket('{control}')"
+    script = f"from google.cloud import storage; {bucket}.delete(force=True)"
+    stack.checkout.shell(f'python -c "{script}"')
+    stack.store.delete("gcp:storage/bucket:Bucket", control)
+    stack.pulumi("stack rm --force --yes --preserve-config")
+    stack.checkout.shell(f"pulumi stack init {name}")
+    before = stack.left()
+
+    told = vt("vt", "up", "--stack", name, "--yes", "--skip-preview", expect=1).stderr
+    account = f"trainer-{name}@{stack.project}.iam.gserviceaccount.com"
+    assert f"its account {account} is there: the state was lost" in told
+    assert stack.left() == before

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -24,6 +24,8 @@ from vertex_training.errors import (
     UnknownStackError,
 )
 from vertex_training.naming import CONTROL
+from vertex_training.settings.model import Settings
+from vertex_training_cli.drift import rest
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.engine.values import WIRE_UNKNOWN, redact
@@ -37,26 +39,39 @@ Entry = dict[str, Any]
 
 
 def refuse_if_lost(stack: StackRef) -> None:
-    """Refuse to make a stack whose state is empty and whose control bucket is there.
+    """Refuse to make a stack whose state is empty, and whose control bucket or an account is there.
 
-    Each stack has that bucket, and none is there before its first ``up``. A stack whose files
-    cannot be read, and a cloud that cannot be asked, are left to ``pulumi``.
+    None of them is there before the first ``up``. A stack whose files cannot be read, and a cloud
+    that cannot be asked, are left to ``pulumi``.
 
     Raises:
-        CommandError: the bucket is there.
+        CommandError: one of them is there.
     """
     try:
-        control = stacks.load(stack.root, stack.stack).settings.names.bucket(CONTROL)
+        settings = stacks.load(stack.root, stack.stack).settings
         stack.connect_clients()
-        is_there = Objects(stack.project).has_bucket(control)
     except (CommandError, ConfigError, OperatorError, UnknownStackError, OSError):
         return
-    if is_there:
+    if found := next(_traces(stack, settings), None):
         raise CommandError(
-            f"the state of {stack.stack} is empty, and its bucket gs://{control} is there: the "
-            "state was lost, or this is not its backend. Nothing was changed.",
+            f"the state of {stack.stack} is empty, and its {found} is there: the state was lost, "
+            "or this is not its backend. Nothing was changed.",
             f"`vt import --state --stack {stack.stack}` shows what else is there.",
         )
+
+
+def _traces(stack: StackRef, settings: Settings) -> Iterator[str]:
+    """What is there of that: one question each, and what has no answer counts as not there."""
+    names, control = settings.names, settings.names.bucket(CONTROL)
+    with suppress(CommandError, OperatorError):
+        if Objects(stack.project).has_bucket(control):
+            yield f"bucket gs://{control}"
+    with suppress(CommandError, OperatorError):
+        client = rest.connect(stack)
+        for key in [key for key, each in settings.service_accounts.items() if not each.existing]:
+            name = names.account(key)
+            if client.get(f"https://iam.googleapis.com/v1/{name}", name):
+                yield f"account {names.account_email(key)}"
 
 
 def take_over(stack: StackRef, pulumi: PulumiCli, log: Log, *, write: bool) -> int:
