@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import grpc
+import grpc.aio
 import pytest
 
 from vertex_training import plugin_callers
@@ -29,6 +31,19 @@ class Service(grpc.GenericRpcHandler):
         if handler_call_details.method != METHOD:
             return None
         return grpc.unary_unary_rpc_method_handler(lambda request, _: request)
+
+
+class AsynchronousService(grpc.GenericRpcHandler):
+    """The same, as a plugin serves it."""
+
+    def service(self, handler_call_details: grpc.HandlerCallDetails) -> Any:
+        if handler_call_details.method != METHOD:
+            return None
+
+        async def answer(request: bytes, _: grpc.aio.ServicerContext) -> bytes:
+            return request
+
+        return grpc.unary_unary_rpc_method_handler(answer)
 
 
 class Recorder(grpc.ServerInterceptor):
@@ -70,6 +85,29 @@ def test_a_caller_of_another_user_or_of_nobody_is_refused(
     monkeypatch.setattr(plugin_callers, "owner", lambda *_: uid)
     with serving() as call, pytest.raises(grpc.RpcError, match="PERMISSION_DENIED"):
         call()
+
+
+async def call_asynchronously() -> bytes:
+    make = plugin_callers._guarded(grpc.aio.server, plugin_callers._AioInterceptor)
+    server = make(handlers=[AsynchronousService()])
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    try:
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+            with pytest.raises(grpc.RpcError, match="UNIMPLEMENTED"):
+                await channel.unary_unary("/test.Service/Other")(b"text", timeout=60)
+            return await channel.unary_unary(METHOD)(b"text", timeout=60)
+    finally:
+        await server.stop(None)
+
+
+def test_a_server_of_coroutines_answers_the_own_user_and_refuses_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert asyncio.run(call_asynchronously()) == b"text"
+    monkeypatch.setattr(plugin_callers, "owner", lambda *_: OWN + 1)
+    with pytest.raises(grpc.RpcError, match="PERMISSION_DENIED"):
+        asyncio.run(call_asynchronously())
 
 
 @pytest.mark.parametrize("peer", ["ipv6:[::1]:80", "unix:/x", "ipv4:127.0.0.1:", "127.0.0.1:80"])

@@ -110,6 +110,16 @@ def test_a_command_that_loads_config_gets_a_file_of_its_own(
     assert sorted(path.name for path in project.iterdir()) == ["Pulumi.dev.yaml", "Pulumi.yaml"]
 
 
+@pytest.mark.parametrize(
+    "command",
+    ["preview", "pre", "up", "update", "refresh", "destroy", "down", "dn", "import", "watch"],
+)
+def test_every_name_of_a_command_that_loads_config_is_known(
+    home: Home, engine: Path, project: Path, command: str
+) -> None:
+    assert call(home, engine, project, command, "-s", "dev")[:2] == [command, "--config-file"]
+
+
 def test_the_project_is_found_from_a_folder_below_it(
     home: Home, engine: Path, project: Path
 ) -> None:

@@ -143,10 +143,18 @@ def test_the_account_needs_a_grant_to_write_its_output(
     assert cloud.run(spec).state == JobState.JOB_STATE_SUCCEEDED
 
 
-def test_a_bucket_the_code_would_be_refused_fails_the_job(cloud_with_storage: Cloud) -> None:
+@pytest.mark.parametrize("place", ["args", "env"])
+def test_a_bucket_the_code_would_be_refused_fails_the_job(
+    cloud_with_storage: Cloud, place: str
+) -> None:
     cloud = cloud_with_storage
     cloud.bucket("data")
-    spec = command_job("echo", "--train=gs://data/in/train.npz", service_account=TRAINER)
+    uri = "gs://data/in/train.npz"
+    spec = command_job("echo", *([f"--train={uri}"] if place == "args" else []))
+    spec["job_spec"]["service_account"] = TRAINER
+    if place == "env":
+        container = spec["job_spec"]["worker_pool_specs"][0]["container_spec"]
+        container["env"] = [{"name": "TRAIN", "value": uri}]
     refused = cloud.run(spec)
     assert refused.state == JobState.JOB_STATE_FAILED
     assert "403 for what the job names" in refused.error.message

@@ -1,0 +1,26 @@
+"""What an approval binds beside the plan: where a deployment goes, and as whom."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from vertex_training_cli.deploy.target import target_of
+from vertex_training_cli.engine.stacks import StackRef
+
+STACK_FILE = """\
+config:
+  gcp:project: acme-ml-dev
+  aws:region: eu-west-1
+  vertex-training:jobs: {titanic: {file: jobs/titanic.yaml}}
+  training:own: 1
+  plain: 2
+"""
+
+
+def test_settings_of_other_providers_are_bound_and_the_programs_own_are_in_the_plan(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "Pulumi.dev.yaml").write_text(STACK_FILE)
+    ref = StackRef(tmp_path, "training", "dev", "acme-ml-dev", "us-central1")
+    target = target_of(ref, {"PULUMI_BACKEND_URL": "gs://acme-state"})
+    assert target.settings == {"aws:region": "eu-west-1", "gcp:project": "acme-ml-dev"}
