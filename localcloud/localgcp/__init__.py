@@ -24,6 +24,7 @@
 ``rpc_code``            codes of ``google.rpc.Code``
 ``gcp``                 stand-in for the plugin ``pulumi-resource-gcp``
 ``pipelines``           stand-in for training pipelines of one job
+``experiments``         stand-in for experiments: metadata and TensorBoards
 ``tuning``              hyperparameter tuning jobs and their trials
 ``apis``                Google's APIs over gRPC and REST, by Google's own clients
 ``vertex``              stand-in for the Vertex AI job service and the logs of jobs

@@ -106,10 +106,14 @@ def _serve(
     # Google's library takes more than a second to import: only here, and after storage began.
     from localgcp.apis.server import serve
     from localgcp.cloudbuild.service import CloudBuild
+    from localgcp.experiments.metadata import MetadataService
+    from localgcp.experiments.records import ExperimentTable
+    from localgcp.experiments.tensorboards import TensorboardService
     from localgcp.faults.calls import CallFaults
     from localgcp.inventory.store import Store
     from localgcp.pipelines import PipelineService, PipelineTable
     from localgcp.reads import Reads
+    from localgcp.resources import ProjectService
     from localgcp.secretmanager import SecretService
     from localgcp.tuning.service import Tuning
     from localgcp.vertex.log_entries import LogService
@@ -132,6 +136,9 @@ def _serve(
             service,
             tuning.start(service),
             PipelineService(service, PipelineTable(home.database)),
+            MetadataService(service, ExperimentTable(home.database)),
+            TensorboardService(service, ExperimentTable(home.database)),
+            ProjectService(store),
             LogService(home, store, jobs, builds.entries(), tuning.trials),
             SecretService(home, store),
             builds.service,

@@ -28,6 +28,7 @@ BUSY_SECONDS: Final = 30.0
 SERVICE: Final = "gcp:projects/service:Service"
 ACCOUNT: Final = "gcp:serviceaccount/account:Account"
 BUCKET: Final = "gcp:storage/bucket:Bucket"
+TENSORBOARD: Final = "gcp:vertex/aiTensorboard:AiTensorboard"
 
 _SCHEMA_VERSION: Final = 1
 _SCHEMA: Final = """

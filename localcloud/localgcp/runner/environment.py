@@ -17,6 +17,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
+
+from localgcp.clients import python_clients
 
 _REFERENCE: Final = re.compile(r"\$\$\(([A-Za-z_]\w*)\)|\$\(([A-Za-z_]\w*)\)")
 _MOUNT: Final = re.compile(r"(?<![\w/.])/gcs(?=/|$)")
@@ -83,6 +86,10 @@ def service_variables(
         variables["AIP_MODEL_DIR"] = f"{prefix}/model/"
         variables["AIP_CHECKPOINT_DIR"] = f"{prefix}/checkpoints/"
         variables["AIP_TENSORBOARD_LOG_DIR"] = f"{prefix}/logs/"
+    if tensorboard := spec.get("tensorboard"):
+        variables["AIP_TENSORBOARD_RESOURCE_NAME"] = tensorboard
+        region = tensorboard.split("/")[3]
+        variables["AIP_TENSORBOARD_API_URI"] = f"{region}-aiplatform.googleapis.com"
     return variables
 
 
@@ -115,8 +122,8 @@ def machine_variables(folders: Folders, path: str, storage_url: str) -> dict[str
 
 
 def api_variables(url: str) -> dict[str, str]:
-    """Where a job finds Secret Manager of the local cloud; gcloud takes it as it is."""
-    return {SECRET_MANAGER: url} if url else {}
+    """Where a job finds the APIs of the local cloud; gcloud takes Secret Manager's as it is."""
+    return {SECRET_MANAGER: url, python_clients.VERTEX: urlsplit(url).netloc} if url else {}
 
 
 def user_variables(task: Mapping[str, Any], known: Mapping[str, str], gcs: Path) -> dict[str, str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from localgcp import processes
-from localgcp.clients import cloud_sdk
+from localgcp.clients import cloud_sdk, python_clients
 from localgcp.containers.engines import MOUNT, Engine
 from localgcp.containers.host import ContainerHost
 from localgcp.errors import ImageError
@@ -80,6 +80,9 @@ class HostProgram:
         argv = [environment.mounted(environment.expand(w, known), self.gcs) for w in self.argv]
         machine = environment.machine_variables(self.folders, self.path, self.storage_url)
         machine |= self._cloud_sdk()
+        if python_clients.VERTEX in service:
+            python_clients.write_settings(self.folders.tmp)
+            user = {**user, **python_clients.environment(self.folders.tmp, user)}
         # What the user sets wins, but not over what the service sets (PATH may be changed).
         return Launch(argv, {**machine, **user, **service})
 

@@ -15,11 +15,12 @@ from typing import Any, Final
 from localgcp.apis.refusals import (
     invalid_argument,
     invalid_fields,
+    not_found,
     permission_denied,
 )
 from localgcp.errors import ApiError
 from localgcp.inventory import resource_paths
-from localgcp.inventory.store import Store, project_number
+from localgcp.inventory.store import TENSORBOARD, Store, project_number
 from localgcp.projects import LOCAL_PREFIX, is_local
 from localgcp.vertex import placement
 from localgcp.vertex.records import JobTable
@@ -83,6 +84,12 @@ def check_custom_job(
     account = job["jobSpec"].get("serviceAccount")
     if account and store.account(account) is None:
         raise no_act_as(account)
+    if name := job["jobSpec"].get("tensorboard"):
+        place, _, id_ = name.partition("/tensorboards/")
+        project, region = resolve_parent(store, place)
+        number = project_number(project)
+        if not store.get(TENSORBOARD, f"projects/{number}/locations/{region}/tensorboards/{id_}"):
+            raise not_found(name, "Tensorboard")
 
 
 def no_act_as(account: str) -> ApiError:

@@ -1,27 +1,51 @@
-"""The filter of ListCustomJobs: ``labels.k=v``, ``labels.k:*``, ``display_name="x"``, …
+"""The filter of List methods: ``labels.k=v``, ``labels.k:*``, ``display_name="x"``, …
 
 Grammar (AIP-160, the part the service documents for jobs: T:job_service.ListCustomJobsRequest):
 terms joined by AND, or by OR, which binds tighter; NOT or ``-`` before a term; parentheses.
 Operators = != and, for times, < <= > >=; ``:`` asks for presence (``*``) or a part of the value.
+Of lists ``FIELD:"a","b"`` and ``FIELD("a")`` ask for members (T:metadata_service).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
 
 from localgcp.errors import FilterError
 from localgcp.vertex.records import JobRecord
 
-Predicate = Callable[[JobRecord], bool]
+Predicate = Callable[[Any], bool]
+#: A field's value; a list is a field that has members.
+Value = str | list[str] | None
 
 _TOKEN: Final = re.compile(
     r"""\s*(?:(?P<string>"(?:[^"\\]|\\.)*")|(?P<op><=|>=|!=|[=<>:()])|(?P<word>[^\s"()=<>:!]+))"""
 )
 _TIMES: Final = ("create_time", "start_time", "end_time", "update_time")
 _ORDER: Final = ("<", "<=", ">", ">=")
-_FIELDS: Final = ("display_name", "state", *_TIMES)
+
+
+@dataclass(frozen=True)
+class Fields:
+    """What a filter may ask for."""
+
+    names: re.Pattern[str]
+    read: Callable[[Any, str], Value]
+    """The value that something has in a field."""
+
+
+def _of_job(job: JobRecord, field: str) -> Value:
+    if field.startswith("labels."):
+        return job.labels.get(field.removeprefix("labels."))
+    return getattr(job, field)
+
+
+_LABELS: Final = r"labels\.[\w-]+"
+JOB_FIELDS: Final = Fields(
+    re.compile("|".join(("display_name", "state", *_TIMES, _LABELS))), _of_job
+)
 
 
 class _Token(NamedTuple):
@@ -29,12 +53,12 @@ class _Token(NamedTuple):
     text: str
 
 
-def parse(text: str) -> Predicate:
-    """The filter as a test of a job; an empty one lets all pass. Raises FilterError."""
+def parse(text: str, fields: Fields = JOB_FIELDS) -> Predicate:
+    """The filter as a test of what is listed; an empty one lets all pass. Raises FilterError."""
     tokens = _tokens(text)
     if not tokens:
-        return lambda _job: True
-    parser = _Parser(tokens, text)
+        return lambda _item: True
+    parser = _Parser(tokens, text, fields)
     test = parser.conjunction()
     if parser.peek() is not None:
         raise parser.error()
@@ -71,9 +95,8 @@ def _tokens(text: str) -> list[_Token]:
 
 
 class _Parser:
-    def __init__(self, tokens: list[_Token], text: str) -> None:
-        self._tokens = tokens
-        self._text = text
+    def __init__(self, tokens: list[_Token], text: str, fields: Fields) -> None:
+        self._tokens, self._text, self._fields = tokens, text, fields
         self._next = 0
 
     def peek(self) -> _Token | None:
@@ -111,13 +134,18 @@ class _Parser:
         field = self._take("word")
         negate = field.startswith("-")
         field = field.removeprefix("-")
-        if field not in _FIELDS and not re.fullmatch(r"labels\.[\w-]+", field):
+        if not self._fields.names.fullmatch(field):
             raise FilterError(f"Invalid filter: {self._text!r}, unknown field {field!r}.")
         operator = self._take("op")
-        value = self._take("string", "word")
+        values = [self._take("string", "word")]
+        while self._accept("word", ","):
+            values.append(self._take("string", "word"))
+        if operator == "(" and self._accept("op", ")"):
+            operator = ":"
         if operator in ("(", ")") or (operator in _ORDER and field not in _TIMES):
             raise self.error()
-        test = _comparison(field, operator, value)
+        tests = [_comparison(self._fields.read, field, operator, value) for value in values]
+        test = tests[0] if len(tests) == 1 else lambda item: any(each(item) for each in tests)
         return (lambda job: not test(job)) if negate else test
 
     def _accept(self, kind: str, text: str) -> bool:
@@ -134,21 +162,22 @@ class _Parser:
         return token.text
 
 
-def _comparison(field: str, operator: str, value: str) -> Predicate:
+def _comparison(
+    read: Callable[[Any, str], Value], field: str, operator: str, value: str
+) -> Predicate:
     if field in _TIMES:
         value = value.replace("+00:00", "Z")
         if "." not in value:  # records hold microseconds; as text, "…05Z" sorts after "…05.9Z"
             value = value.removesuffix("Z") + ".000000Z"
 
-    def test(job: JobRecord) -> bool:
-        if field.startswith("labels."):
-            actual = job.labels.get(field.removeprefix("labels."))
-        else:
-            actual = getattr(job, field)
+    def test(item: Any) -> bool:
+        actual = read(item, field)
         if operator == "!=":
             return actual != value
         if actual is None:
             return False
+        if isinstance(actual, list):
+            return operator == ":" and (value in actual or (value == "*" and bool(actual)))
         if operator == ":":
             return value == "*" or value.strip("*") in actual
         if operator == "=":

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Final, Protocol, TypeVar
 import grpc
 from google.longrunning import operations_pb2
 from google.protobuf import any_pb2, empty_pb2, json_format
+from google.protobuf.message import Message
 
 from localgcp.apis.client import Api
 from localgcp.apis.messages import custom_job, job_service, operation
@@ -123,18 +124,19 @@ class JobService:
 
     def deleted(self, job: JobRecord) -> operations_pb2.Operation:
         """The operation, which is done, that deleted a job of any type."""
-        parent = job.name.rpartition("/")[0].rpartition("/")[0]
-        deletion = operations_pb2.Operation(
-            name=f"{parent}/operations/{new_id()}",
+        return self.finish(job.name, empty_pb2.Empty(), operation.DeleteOperationMetadata())
+
+    def finish(self, name: str, response: Any, metadata: Any) -> operations_pb2.Operation:
+        """An operation on the resource ``name``, which is done, with messages of the client."""
+        finished = operations_pb2.Operation(
+            name=f"{'/'.join(name.split('/')[:4])}/operations/{new_id()}",
             done=True,
-            response=_any(empty_pb2.Empty()),
-            metadata=_any(
-                operation.DeleteOperationMetadata.pb(operation.DeleteOperationMetadata())
-            ),
+            response=_any(response),
+            metadata=_any(metadata),
         )
         with self._operations_lock:
-            self._operations[deletion.name] = deletion
-        return deletion
+            self._operations[finished.name] = finished
+        return finished
 
     def get_operation(
         self, request: operations_pb2.GetOperationRequest | operations_pb2.WaitOperationRequest
@@ -216,9 +218,9 @@ def message_body(record: JobRecord) -> dict[str, Any]:
     return body
 
 
-def _any(message: object) -> any_pb2.Any:
+def _any(message: Any) -> any_pb2.Any:
     packed = any_pb2.Any()
-    packed.Pack(message)  # pyright: ignore[reportArgumentType]
+    packed.Pack(message if isinstance(message, Message) else type(message).pb(message))
     return packed
 
 

@@ -44,6 +44,7 @@ from localgcp.gcp.services.registry import Repository
 from localgcp.gcp.services.roles import CUSTOM_ROLE, CustomRole
 from localgcp.gcp.services.secrets import Secret
 from localgcp.inventory import vpc
+from localgcp.inventory.store import TENSORBOARD
 
 RESOURCE_TYPES: Final[dict[str, ResourceType]] = {
     "gcp:projects/service:Service": ProjectService(),
@@ -78,7 +79,7 @@ RESOURCE_TYPES: Final[dict[str, ResourceType]] = {
     observing.CHANNEL: observing.NotificationChannel(),
     "gcp:monitoring/alertPolicy:AlertPolicy": observing.AlertPolicy(),
     "gcp:billing/budget:Budget": observing.Budget(),
-    "gcp:vertex/aiTensorboard:AiTensorboard": observing.Tensorboard(),
+    TENSORBOARD: observing.Tensorboard(),
     **GRANTS,
 }
 

@@ -50,6 +50,15 @@ def test_an_output_directory_adds_the_three_aip_folders(prefix: str) -> None:
     }
 
 
+def test_a_tensorboard_adds_its_name_and_the_address_of_its_api() -> None:
+    name = "projects/1/locations/europe-west4/tensorboards/7"
+    found = variables(tensorboard=name)
+    assert {key: value for key, value in found.items() if key.startswith("AIP_")} == {
+        "AIP_TENSORBOARD_RESOURCE_NAME": name,
+        "AIP_TENSORBOARD_API_URI": "europe-west4-aiplatform.googleapis.com",
+    }
+
+
 def test_nothing_of_the_servers_environment_reaches_the_job() -> None:
     found = environment.machine_variables(FOLDERS, "/bin", "http://127.0.0.1:1")
     assert found == {

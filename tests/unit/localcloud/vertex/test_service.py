@@ -11,7 +11,7 @@ from google.api_core import exceptions
 from google.cloud import aiplatform_v1 as vertex
 
 from localgcp.apis.server import Call
-from localgcp.inventory.store import project_number
+from localgcp.inventory.store import TENSORBOARD, project_number
 from localgcp.runner.job import STOPPED
 from localgcp.vertex.records import JobState
 from tests.unit.localcloud.conftest import PARENT, PROJECT, TRAINER, Cloud, command_job, wait_until
@@ -86,6 +86,16 @@ def test_create_needs_the_api_enabled(cloud: Cloud) -> None:
 def test_create_needs_the_service_account(cloud: Cloud) -> None:
     with pytest.raises(exceptions.PermissionDenied, match="act as service_account: nobody@x"):
         cloud.submit(command_job("true", service_account="nobody@x"))
+
+
+def test_create_needs_the_tensorboard(cloud: Cloud) -> None:
+    name = f"{PARENT}/tensorboards/7"
+    job = command_job("true", service_account=TRAINER, tensorboard=name)
+    with pytest.raises(exceptions.NotFound, match="The Tensorboard does not exist"):
+        cloud.submit(job)
+    id_ = name.replace(PROJECT, project_number(PROJECT))
+    cloud.store.put(TENSORBOARD, id_, PROJECT, {}, {})
+    assert cloud.submit(job).job_spec.tensorboard == name
 
 
 def test_create_lists_all_bad_fields_at_once(cloud: Cloud) -> None:
