@@ -130,3 +130,32 @@ def test_a_stack_that_is_not_up_and_a_mistake_in_a_file_are_told_with_what_to_do
     assert "24h" in told
     assert "nonsense" in told
     assert "Traceback" not in told
+
+
+def test_a_live_run_is_no_orphan_and_keeps_its_stack_from_being_destroyed(stack: SmallStack) -> None:
+    """It belongs to no state, and holds what a destroy removes."""
+    checkout = stack.checkout
+    other = SmallStack(checkout, "kept")
+    busy = job_file()
+    other.write({"busy": busy}, jobs={})
+    checkout.run("vt", "local", "up", "--stack", "kept")
+    ran = checkout.run("vt", "run", "jobs/kept-busy.yaml", "-s", "kept", "--detach")
+    number = ran.stdout.strip()
+    raised = checkout.run("vt", "up", "--stack", "kept", "--yes", "--skip-preview")
+    drift = checkout.run("vt", "drift", "--stack", "kept")
+    for told in (raised, drift):
+        assert number not in told.stdout + told.stderr
+        assert "run_kept-busy" not in told.stdout + told.stderr
+    destroy = ("vt", "destroy", "--stack", "kept", "--yes", "--name", "kept")
+    refused = checkout.run(*destroy, expect=3)
+    cancel = f"vt jobs cancel {number} --stack kept"
+    assert f"run_kept-busy (run 1), `{cancel}` ends it" in refused.stdout + refused.stderr
+    assert other.states() == [JobState.RUNNING]
+    checkout.run(*cancel.split(), "--yes")
+    deadline = time.monotonic() + 60
+    while other.states() != [JobState.CANCELLED]:
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+    # One that has ended holds nothing, whatever the control bucket keeps of it.
+    checkout.run(*destroy)
+    assert other.left() == {}
