@@ -132,7 +132,9 @@ def test_a_stack_that_is_not_up_and_a_mistake_in_a_file_are_told_with_what_to_do
     assert "Traceback" not in told
 
 
-def test_a_live_run_is_no_orphan_and_keeps_its_stack_from_being_destroyed(stack: SmallStack) -> None:
+def test_a_live_run_is_no_orphan_and_keeps_its_stack_from_being_destroyed(
+    stack: SmallStack,
+) -> None:
     """It belongs to no state, and holds what a destroy removes."""
     checkout = stack.checkout
     other = SmallStack(checkout, "kept")

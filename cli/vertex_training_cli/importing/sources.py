@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from localgcp.root_directory import RootDirectory
+from vertex_training.customjob.rules.tuning.trials import COUNTS
 from vertex_training.errors import CommandError, ConfigError
 from vertex_training.located_yaml import document
 from vertex_training_cli.importing import sdk_calls
@@ -121,7 +122,7 @@ class _Reader:
             return []
         job = from_message(_as_written(parsed.root), self.name)
         job.remarks += [str(problem) for problem in parsed.problems]
-        for count in ("maxTrialCount", "parallelTrialCount"):
+        for count in COUNTS:
             if job.study and count not in job.study:
                 job.study[count] = 1
                 what = f"{count} is 1, as gcloud's flag is by default"

@@ -12,12 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from vertex_training.customjob.kinds import CUSTOM_JOB, JobKind
+from vertex_training.customjob.kinds import CUSTOM_JOB, TUNING_JOB, JobKind
 from vertex_training.customjob.request import checking, ignoring, references
 from vertex_training.customjob.request.message import MessageBuilder
 from vertex_training.customjob.rules.context import FILE_ONLY, Context, FileDefaults, JobFacts
 from vertex_training.customjob.rules.job import Job
 from vertex_training.customjob.rules.job_facts import concerns, job_facts_of
+from vertex_training.customjob.rules.tuning.trials import COUNTS
 from vertex_training.errors import ConfigError, Level, Problem, UnknownReferenceError
 from vertex_training.located_yaml import document
 
@@ -163,6 +164,8 @@ def check_job_file(
     notes = _of_level(found, "note")
     if errors or message is None:
         return JobFileResult(None, errors, warnings, facts, notes, ignored)
+    if builder.kind is TUNING_JOB:
+        message = {**dict.fromkeys(COUNTS, 1), **message}
     draft = canonical(message)
     request_id = request_id_of(submission, draft)
     body = draft.replace("${" + REQUEST_ID + "}", request_id)

@@ -14,23 +14,27 @@ from vertex_training.customjob.rules.tuning.study import (
     TUNING_TYPES,
     parameters_of,
 )
+from vertex_training.errors import Level
 
 #: Programs that take a script as the word after ``-c``, and give what follows to it as $0, $1, …
 SHELLS: Final = frozenset({"sh", "bash", "dash", "ash", "zsh", "ksh"})
 ARGUMENTS: Final = re.compile(r"\$(?:[@*1-9]|\{[@*1-9])")
-COUNTS: Final = ("maxTrialCount", "parallelTrialCount")
+#: Counts of a tuning job, and their levels where they are left out: they are 1 then, as gcloud
+#: sends them (googlecloudsdk/api_lib/ai/hp_tuning_jobs/client.py, 528.0.0).
+COUNTS: Final[dict[str, Level]] = {"maxTrialCount": "warning", "parallelTrialCount": "note"}
+MOST, PARALLEL = COUNTS
 
 
 @rule("trial-count", TUNING_TYPES)
 def trial_count(job: Job) -> Iterator[Finding]:
-    """maxTrialCount and parallelTrialCount are given, and at least 1."""
+    """maxTrialCount and parallelTrialCount are at least 1; one left out is 1, as with gcloud."""
     if job.tuning is None:
         return
-    for name in COUNTS:
+    for name, level in COUNTS.items():
         count = job.tuning.get(name)
         if count is None:
-            hint = f"{name}: {20 if name == COUNTS[0] else 3}; gcloud alone fills it in"
-            yield Finding((), f"{name} is missing", "", hint, missing=name)
+            what, hint = f"{name} is missing: it is 1, as with gcloud", f"{name}: NUMBER"
+            yield Finding((), what, "", hint, missing=name, level=level)
         elif count < 1:
             yield Finding((name,), "must be at least 1", str(count), f"{name}: 1 or more")
 
@@ -39,17 +43,17 @@ def trial_count(job: Job) -> Iterator[Finding]:
 def trial_parallel(job: Job) -> Iterator[Finding]:
     """No more trials run at once than there are."""
     tuning = job.tuning or {}
-    most, parallel = tuning.get(COUNTS[0], 0), tuning.get(COUNTS[1], 0)
+    most, parallel = tuning.get(MOST, 0), tuning.get(PARALLEL, 0)
     if parallel > most > 0:
         what = f"is above maxTrialCount, {most}"
-        yield Finding((COUNTS[1],), what, str(parallel), f"at most {most}")
+        yield Finding((PARALLEL,), what, str(parallel), f"at most {most}")
 
 
 @rule("trial-failures", TUNING_GUIDE)
 def trial_failures(job: Job) -> Iterator[Finding]:
     """maxFailedTrialCount is 0 (the service decides) to maxTrialCount."""
     tuning = job.tuning or {}
-    failed, most = tuning.get("maxFailedTrialCount", 0), tuning.get(COUNTS[0], 0)
+    failed, most = tuning.get("maxFailedTrialCount", 0), tuning.get(MOST, 0)
     path = ("maxFailedTrialCount",)
     if failed < 0:
         yield Finding(path, "must not be negative", str(failed), "0: the service decides")

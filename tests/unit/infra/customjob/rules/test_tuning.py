@@ -39,6 +39,13 @@ def test_a_wrong_file_breaks_its_rule_at_its_place(case):
     assert found[0].hint
 
 
+def test_a_count_that_is_left_out_is_one_as_by_gclouds_flag():
+    """googlecloudsdk/api_lib/ai/hp_tuning_jobs/client.py, Google Cloud CLI 528.0.0."""
+    text = RIGHT.replace("maxTrialCount: 60\n", "").replace("parallelTrialCount: 3\n", "")
+    sent = check(text.replace("maxFailedTrialCount: 2\n", "")).request.message
+    assert (sent["maxTrialCount"], sent["parallelTrialCount"]) == (1, 1)
+
+
 def test_there_are_forty_refused_files():
     assert sum(case.level == "error" for case in CASES) >= 40
 

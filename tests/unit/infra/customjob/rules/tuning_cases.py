@@ -448,7 +448,10 @@ CASES = [
         "timestamp-format",
         "studySpec.studyStoppingConfig.maximumRuntimeConstraint.endTime",
     ),
-    Case("no number of trials", "maxTrialCount: 60\n", "", "trial-count"),
+    Case("no number of trials", "maxTrialCount: 60\n", "", "trial-count", level="warning"),
+    Case(
+        "nothing said of parallel ones", "parallelTrialCount: 3\n", "", "trial-count", level="note"
+    ),
     Case("no trial", "maxTrialCount: 60", "maxTrialCount: 0", "trial-count", "maxTrialCount"),
     Case(
         "nothing in parallel",
