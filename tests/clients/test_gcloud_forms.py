@@ -78,6 +78,11 @@ def test_a_form_that_runs(shell: Shell, gcloud: str, form: str, printed: list[st
         (f"{HOST} --env-vars=A=1", "unrecognized arguments"),
         (f"{POOL},container-image-uri=x,replica-count=0", "replica"),
         ("--config=none.yaml", "none.yaml"),
+        (HOST.replace("n1-standard-4", "n1-standrd-4"), 'type "n1-standrd-4" is not supported'),
+        (
+            HOST.replace(" --command", ",accelerator-type=NVIDIA_L4,accelerator-count=1 --command"),
+            'Accelerator "NVIDIA_L4" is not supported for machine type "n1-standard-4"',
+        ),
     ],
 )
 def test_a_form_that_is_refused(shell: Shell, gcloud: str, form: str, reason: str) -> None:

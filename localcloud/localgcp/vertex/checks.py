@@ -8,8 +8,10 @@ the service finds out only when the job starts is in
 
 from __future__ import annotations
 
+import importlib.metadata
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from typing import Any, Final
 
 from localgcp.apis.refusals import (
@@ -33,6 +35,9 @@ _LABEL_VALUE: Final = re.compile(r"[\w-]{0,63}$")
 _ENV_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*$")
 _MAX_POOLS: Final = 4
 FieldErrors = Iterator[tuple[str, str]]
+#: Group of the entry points that know the service's machines and images, which localgcp does not: a
+#: function of a CustomJob in the API's JSON form and its region, that yields field and message.
+LIMITS: Final = "localgcp.job_limits"
 
 
 def resolve_parent(store: Store, parent: str) -> tuple[str, str]:
@@ -77,6 +82,7 @@ def check_custom_job(
     fields of that message.
     """
     found = [*_fields(job), *placement.fields(job, region)]
+    found += [error for limits in _installed_limits() for error in limits(job, region)]
     named = [(re.sub("^job_spec", spec_field, field), text) for field, text in found]
     if bad := [*named, *more]:
         raise invalid_fields(bad)
@@ -90,6 +96,11 @@ def check_custom_job(
         number = project_number(project)
         if not store.get(TENSORBOARD, f"projects/{number}/locations/{region}/tensorboards/{id_}"):
             raise not_found(name, "Tensorboard")
+
+
+@cache
+def _installed_limits() -> tuple[Callable[[dict[str, Any], str], FieldErrors], ...]:
+    return tuple(each.load() for each in importlib.metadata.entry_points(group=LIMITS))
 
 
 def no_act_as(account: str) -> ApiError:

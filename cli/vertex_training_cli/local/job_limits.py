@@ -1,0 +1,63 @@
+"""What the job service refuses by the catalogue and the rules of images.
+
+The local cloud calls it by the entry point ``localgcp.job_limits``: it has no such tables, and they
+stand in one place (docs/adr/0072-the-stand-in-asks-the-rules-of-the-check.md).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from vertex_training.customjob import rules
+from vertex_training.customjob.kinds import KINDS
+from vertex_training.customjob.protocol.ports import REQUEST_ID_LABEL
+from vertex_training.customjob.rules import Finding, Job
+from vertex_training.customjob.rules.context import Context
+from vertex_training.errors import Path
+
+#: Rules whose findings are no advice: the service has no such machine, or no such image.
+REFUSED: Final = frozenset(
+    {
+        *("machine-type", "accelerator-required", "accelerator-machine", "accelerator-count"),
+        *("accelerator-region", "accelerator-retired", "gpu-partition", "disk-type", "disk-size"),
+        *("tpu-topology", "tpu-topology-unused", "tpu-accelerator", "tpu-count", "tpu-pod-region"),
+        *("image-name", "executor-image", "prebuilt-tag", "prebuilt-name"),
+    }
+)
+#: Words of the service, as seen in public threads
+#: (https://github.com/GoogleCloudPlatform/vertex-ai-samples/issues/213). Others are the rules' own.
+WORDS: Final = {
+    "machine-type": 'Machine type "{value}" is not supported.',
+    "accelerator-machine": 'Accelerator "{value}" is not supported for machine type "{machine}".',
+}
+
+
+def refusals(job: dict[str, Any], region: str) -> Iterator[tuple[str, str]]:
+    """Field and message of each mistake in a CustomJob in the API's JSON form.
+
+    What ``vt`` submits was checked before, with the rules that its file sets aside.
+    """
+    if any(kind.sent_label(REQUEST_ID_LABEL) in job.get("labels", {}) for kind in KINDS):
+        return
+    checked = Job({"jobSpec": job.get("jobSpec", {})}, Context(region=region))
+    for rule in rules.RULES:
+        if rule.id in REFUSED and rule.check is not None:
+            for finding in rule.check(checked):
+                yield _field(finding), _message(rule.id, finding, checked)
+
+
+def _message(rule: str, finding: Finding, job: Job) -> str:
+    own = f"{finding.what}: {finding.value}." if finding.value else f"{finding.what}."
+    machine = job.spec["workerPoolSpecs"][finding.path[2]].get("machineSpec", {})
+    text = WORDS.get(rule, own.replace("{", "{{").replace("}", "}}"))
+    told = text.format(value=finding.value, machine=machine.get("machineType", ""))
+    return f"{told} ({finding.hint})" if finding.hint else told
+
+
+def _field(finding: Finding) -> str:
+    """The path as the service writes it: ``job_spec.worker_pool_specs[0].machine_spec``."""
+    path: Path = (*finding.path, finding.missing) if finding.missing else finding.path
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return re.sub(r"(?<!\.)([A-Z])", r"_\1", text).lower().removeprefix(".")
