@@ -6,14 +6,17 @@ can put those there writes as the user.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Final
 
 import pytest
+from typer.testing import CliRunner
 
 from vertex_training.errors import ConfigError
 from vertex_training.plan import packages
 from vertex_training.stack import read_settings
+from vertex_training_cli.cli import app
 from vertex_training_cli.local import image_form
 
 SECRET: Final = "FROM canary-of-the-host"
@@ -85,3 +88,43 @@ def test_a_file_of_a_package_that_is_a_link_out_of_it_is_refused_unread(
     (checkout / "jobs/digits" / name).symlink_to(outside)
     said = refused(packages.build, "digits", checkout / "jobs/digits", "jobs/digits")
     assert f"jobs/digits/{name}: is a link out of the package" in said
+
+
+#: A job file with a mistake that has one certain mend.
+MENDABLE: Final = "workerPoolSpecs: []\nschedulling: {timeout: 24h}\n"
+
+
+@pytest.mark.parametrize("with_project", [True, False])
+@pytest.mark.parametrize("link", ["jobs/x.yaml", "linked", "linked/jobs/x.yaml", ".git"])
+@pytest.mark.parametrize("cwd", [".", "..", "jobs"])
+def test_check_fix_mends_nothing_that_a_link_out_of_the_checkout_leads_to(
+    checkout: Path, outside: Path, link: str, cwd: str, with_project: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """Neither a file nor a folder is such a link, and none leads to what is git's own."""
+    if with_project:
+        (checkout / "Pulumi.yaml").write_text("name: x\nruntime: python\n")
+        (outside.parent / "Pulumi.yaml").write_text("name: x\nruntime: python\n")
+    (checkout / ".git").mkdir()
+    (checkout / ".git" / "x.yaml").write_text(MENDABLE)
+    (outside.parent / "jobs").mkdir()
+    victim = outside.parent / "jobs" / "x.yaml"
+    victim.write_text(MENDABLE)
+    file = checkout / "jobs" / "x.yaml"
+    if link == ".git":
+        file.symlink_to("../.git/x.yaml")
+    elif link == "linked":
+        file = checkout / "linked" / "x.yaml"
+        file.parent.symlink_to(victim.parent)
+    elif link == "linked/jobs/x.yaml":
+        file = checkout / "linked" / "jobs" / "x.yaml"
+        file.parent.parent.symlink_to(outside.parent)
+    else:
+        file.symlink_to(victim)
+    before = file.stat().st_ino
+    monkeypatch.chdir(checkout / cwd)
+    for named in (file, os.path.relpath(file), os.path.relpath(file.parent)):
+        done = CliRunner().invoke(app, ["check", "--fix", str(named)])
+        assert (done.exit_code, file.stat().st_ino) == (2, before), done.output
+        assert "is a link out of its folder" in done.stderr, done.output
+    assert victim.read_text() == MENDABLE

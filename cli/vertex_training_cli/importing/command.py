@@ -168,7 +168,9 @@ def _proposal(source: Path | None, job: str, run: str, stack: str, name: str) ->
     if name:
         if len(found.jobs) != 1:
             raise CommandError(f"--name is for one job, and there are {len(found.jobs)}.")
-        found.jobs[0].name = _checked(name)
+        from vertex_training_cli.importing.imported import to_key
+
+        found.jobs[0].name = to_key(name)
     if root is None or settings is None:
         return proposal.propose_files(found, Path.cwd())
     folder = source.parent if source else root
@@ -206,14 +208,6 @@ def _bring_up(proposal: Proposal) -> None:
         raise typer.Exit(
             local_up.run(home, proposal.stack, wait=True, report=commands.report, only=names)
         )
-
-
-def _checked(name: str) -> str:
-    from vertex_training_cli.importing.imported import key_of
-
-    if key_of(name) != name:
-        raise CommandError(f"{name!r} is no name of a job.", f"write {key_of(name)}")
-    return name
 
 
 def _of_job(job: str, stack: str, root: Path) -> Source:

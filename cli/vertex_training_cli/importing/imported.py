@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from vertex_training.customjob.request.message import to_camel_case
+from vertex_training.errors import CommandError
 
 #: Keys on the way to a task, in both spellings of the API.
 SPECS: Final = ("trialJobSpec", "trial_job_spec", "jobSpec", "job_spec")
@@ -94,6 +95,17 @@ def key_of(text: str, default: str = "job") -> str:
     if not key:
         return default
     return key if key[0].isalpha() else f"{default}-{key}"[:MAX_KEY].strip("-")
+
+
+def to_key(name: str) -> str:
+    """A name that somebody gave to a job: it becomes a part of paths.
+
+    Raises:
+        CommandError: it is no key for a stack file.
+    """
+    if key_of(name) != name:
+        raise CommandError(f"{name!r} is no name of a job.", f"write {key_of(name)}")
+    return name
 
 
 def free_key(key: str, taken: object) -> str:

@@ -15,7 +15,7 @@ from vertex_training.settings.model import Settings
 from vertex_training_cli.engine import paths
 from vertex_training_cli.importing import proposal
 from vertex_training_cli.importing.command import offer
-from vertex_training_cli.importing.imported import key_of
+from vertex_training_cli.importing.imported import to_key
 from vertex_training_cli.importing.proposal import Proposal
 from vertex_training_cli.new import template
 from vertex_training_cli.new.template import Choices
@@ -89,9 +89,7 @@ def _settings(stack: str, name: str) -> tuple[Path, Settings]:
     if root is None:
         raise CheckUnavailableError("no Pulumi.yaml here or above: a stack needs a project")
     settings = stacks.read_settings(stack_files.read_raw(stacks.SCHEMA, root, stack), root)
-    if key_of(name) != name:
-        raise CommandError(f"{name!r} is no name of a job.", f"write {key_of(name)}")
-    if name in settings.jobs:
+    if to_key(name) in settings.jobs:
         raise CommandError(f"{stack} has a job {name} already.", "choose another name")
     if (root / "jobs" / f"{name}.yaml").exists():
         raise CommandError(f"jobs/{name}.yaml is there already.", "choose another name")

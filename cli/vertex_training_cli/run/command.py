@@ -16,6 +16,7 @@ from vertex_training.stack import Stack
 from vertex_training.stack import load as load_stack
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.values import redact
+from vertex_training_cli.importing.imported import to_key
 from vertex_training_cli.jobs import log, view
 from vertex_training_cli.jobs.command import REFUSED, print_status
 from vertex_training_cli.jobs.service import Jobs
@@ -59,6 +60,7 @@ def run(
     it. Exit code: that of the job, 1 if it ended without one, 2 not submitted, 130 cancelled.
     """
     words, file = args or [], Path(job)
+    name = name and to_key(name)
     if file.suffix == ".py":
         jobs, loaded, prepared = _script(file, words, stack, name)
     else:
