@@ -7,7 +7,6 @@ variable that is set in a branch or loop is not known, unless it has a value bef
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
@@ -48,25 +47,28 @@ POOL_KEYS: Final = ("machine-type", "replica-count", "accelerator-type", "accele
 ASSIGNMENT: Final = re.compile(
     r"(?:(?:export|readonly|local|declare(?: -\w)?|typeset)\s+)?([A-Za-z_]\w*)(\+?)=(.*)", re.DOTALL
 )
-#: An assignment behind something else in its line.
-INSIDE: Final = re.compile(
-    r"(?:[;&|)]|\b(?:then|do|else|export|local))\s*([A-Za-z_]\w*)(\+?)=([^\s;&|]*)"
+#: A part of a line, or what ends a command in it.
+PART: Final = re.compile(
+    r"\\.|'[^']*'|\"(?:\\.|[^\"\\])*\"|=\([^()]*\)|\$\((?:[^()]|\([^()]*\))*\)|`[^`]*`|\$\{[^}]*\}"
+    r"|(?P<end>;|&&|\|\|?|(?<!>)&(?!>)|\)|\b(?:then|do|else)\b)|.",
+    re.DOTALL,
 )
 #: `NAME ?= value` of a Makefile.
 MAKE: Final = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)\s*([:?+]?)=[ \t]*(.*)")
 HEREDOC: Final = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
-FILE_OF_HEREDOC: Final = re.compile(r">\s*[\"']?([^\s\"'<>|]+)")
+#: A variable, what a command prints, or a character that a backslash keeps from being one.
 VARIABLE: Final = re.compile(
-    r"\$\{(?P<braced>\w+)(?P<default>:?[-=][^{}]{0,500}(?:\{[^{}]{0,100}\}[^{}]{0,100}){0,9})?(?P<more>[^}]{0,200})\}"
+    r"\\(?P<escaped>[\\$`\n])"
+    r"|\$'(?P<ansi>[^']*)'|\$\{(?P<prefix>[#!]?)(?P<braced>\w+)(?P<default>:?[-=][^{}]{0,500}(?:\{[^{}]{0,100}\}[^{}]{0,100}){0,9})?(?P<more>[^}]{0,200})\}"
     r"|\$(?P<name>[A-Za-z_]\w*|[0-9@*#])|%(?P<windows>[A-Za-z_]\w*)%|\$\((?P<command>(?:[^()]|\([^()]{0,300}\)){0,500})\)|`(?P<old>[^`]{0,500})`"
 )
 #: Where a block of a script begins and ends.
 OPENS: Final = re.compile(r"\s*(if|for|while|until|case|select)\b")
 CLOSES: Final = re.compile(r"(?:^|[;\s])(fi|done|esac)\b")
-#: Characters for < and > of a placeholder, which a shell would read as redirections.
-MARKS: Final = str.maketrans({"<": "\ue000", ">": "\ue001"})
-UNMARK: Final = str.maketrans({"\ue000": "<", "\ue001": ">"})
 PLACEHOLDER: Final = re.compile(r"<[A-Z0-9_]+>")
+#: What of a line is certainly between quotes, and a comment behind it.
+QUOTED: Final = re.compile(r"\\.|'[^']*'|\"(?:\\.|[^\"\\])*\"|(?:^|\s)#.*", re.DOTALL)
+PYTHON: Final = re.compile(r"\s*(?:\w+=\S*\s+)*python[\d.]*\b")
 
 
 class Script:
@@ -81,13 +83,16 @@ class Script:
     ) -> None:
         self.label, self.files = label, files if files is not None else {}
         self.jobs = list[ImportedJob]()
+        self.programs = list[tuple[str, int]]()
+        """Python that it runs: the text, and the number of lines before it."""
         self._read = read
-        self._values: dict[str, str] = {}
+        self._values: dict[str, list[str]] = {}
         self._notes: dict[str, set[Note]] = {}
         self._depth = 0
 
     def visit(self, text: str, name: str, *, is_make: bool = False, first: int = 1) -> None:
         """Read a script from its line ``first`` on; ``name`` is for a nameless job."""
+        printed = list[ImportedJob]()
         for number, line, body in _lines(text, first):
             place = f"{self.label}, line {number}"
             if is_make and not line.startswith("\t") and (match := MAKE.fullmatch(line.rstrip())):
@@ -95,23 +100,38 @@ class Script:
                 continue
             if is_make:
                 line = re.sub(r"\$\((\w+)\)", r"${\1}", line.lstrip("\t@-")).replace("$$", "$")
+            if re.match(r"\s*(echo|printf)\b", line):
+                printed += self._echo(line, place, name)
+                continue
             if body is not None:
-                self._keep_file(line, body)
+                self._keep_file(line, body, number)
             self._depth += bool(OPENS.match(line)) - len(CLOSES.findall(line))
-            if match := ASSIGNMENT.fullmatch(line.strip()):
-                self._assign(match[1], match[2], match[3], place)
-            else:
-                self._depth += 1  # behind something else, which may not hold
-                for match in INSIDE.finditer(line):
-                    self._assign(match[1], match[2], match[3], place)
-                self._depth -= 1
+            self._set_variables(line, place)
             if found := GCLOUD.search(line):
-                self._add(found[1], line[found.end() :], place, name)
+                notes = set[Note]()
+                words, _ = split(line[found.end() :], self._value_of(notes))
+                self.jobs.append(self._job(found[1], words, place, name, notes))
+        self.jobs += [] if self.jobs else printed
+
+    def _set_variables(self, line: str, place: str) -> None:
+        """Assignments of a line; one behind a condition may not hold."""
+        depth, begin = self._depth, 0
+        for part in [*PART.finditer(line), None]:
+            if part and not part["end"]:
+                continue
+            command = line[begin : part.start() if part else None].strip(" \t{")
+            if match := ASSIGNMENT.fullmatch(command):
+                self._assign(match[1], match[2], match[3], place)
+            elif command.startswith("unset "):
+                self._values |= {name: [""] for name in command.split()[1:]}
+            self._depth += bool(part and part["end"] != ";")
+            begin = part.end() if part else begin
+        self._depth = depth
 
     def _of_make(self, match: re.Match[str], place: str) -> None:
         name, how, value = match.groups()
         value = re.sub(r"\$\((\w+)\)", r"${\1}", value).strip()
-        self._assign(name, "+" if how == "+" else "", f'"{value}"', place)
+        self._assign(name, "", f'"${{{name}}} {value}"' if how == "+" else f'"{value}"', place)
         if how == "?":
             self._say(name, Note(f"{value!r} is the default of {name}", place, True))
 
@@ -120,65 +140,96 @@ class Script:
 
     def _assign(self, name: str, more: str, value: str, place: str) -> None:
         notes = set[Note]()
-        if value.startswith("("):
-            value = value.strip("()")
-        words = _words(self._expanded(value, notes)) or [""]
-        found = " ".join(words)
+        is_array = value.startswith("(")
+        words, _ = split(value.strip("()") if is_array else value, self._value_of(notes))
+        found = words if is_array else words[:1] or [""]
+        for match in () if is_array else map(ASSIGNMENT.fullmatch, words[1:]):
+            if match is None:  # variables of one command alone
+                return
+            self._assign(match[1], match[2], f"'{match[3]}'", place)
         if more:
-            found = f"{self._values.get(name, '')} {found}".strip()
+            before = self._values.get(name, [])
+            found = [*before, *found] if is_array else ["".join([*before[:1], *found])]
         if self._depth > 0 and self._values.get(name) != found:
-            known = self._values.setdefault(name, str(Unknown(name)))
+            known = " ".join(self._values.setdefault(name, [str(Unknown(name))]))
             what = f"{name} is {known!r} unless a branch or loop sets it"
             self._say(name, Note(what, place, known != str(Unknown(name))))
             return
-        self._values[name] = found if len(found) < MAX_LENGTH else str(Unknown(name))
+        is_long = sum(map(len, found)) > MAX_LENGTH
+        self._values[name] = [str(Unknown(name))] if is_long else found
         if not more:
             self._notes[name] = set()
         for note in notes:
             self._say(name, note)
 
-    def _keep_file(self, line: str, body: tuple[str, bool]) -> None:
-        """The file that a heredoc writes."""
-        if match := FILE_OF_HEREDOC.search(HEREDOC.sub("", line)):
-            notes = set[Note]()
-            text = body[0] if body[1] else self._expanded(body[0], notes)
-            file = self._expanded(match[1], notes)
-            self.files[file] = text
-            self._notes[f"\0{file}"] = notes
+    def _keep_file(self, line: str, body: tuple[str, bool], number: int) -> None:
+        """The file that a heredoc writes, or the program that it is."""
+        text, is_literal = body
+        notes = set[Note]()
+        _, files = split(line, self._value_of(notes))
+        text = text if is_literal else self._expanded(text, notes)
+        for file in files:
+            self.files[file], self._notes[f"\0{file}"] = text, notes
+        if not files and PYTHON.match(line):
+            self.programs.append((text, number))
+
+    def _echo(self, line: str, place: str, name: str) -> list[ImportedJob]:
+        """Keep the file that a line writes; the job of the command that it prints."""
+        notes = set[Note]()
+        words, files = split(line, self._value_of(notes))
+        text = " ".join(words[1:])
+        for file in files:
+            self.files[file], self._notes[f"\0{file}"] = f"{text}\n", notes
+        if files or not (found := GCLOUD.search(text)):
+            return []
+        notes.add(Note("the script prints this command, and does not run it", place))
+        return [self._job(found[1], split(text[found.end() :])[0], place, name, notes)]
 
     def _expanded(self, text: str, notes: set[Note]) -> str:
         """``text`` with the values of its variables."""
+        value = self._value_of(notes)
+        return VARIABLE.sub(lambda match: " ".join(value(match)), text)[:MAX_LENGTH]
 
-        def value(match: re.Match[str]) -> str:
+    def _value_of(self, notes: set[Note]) -> Callable[[re.Match[str]], list[str]]:
+        """The values of variables; what has to be said of them goes to ``notes``."""
+
+        def value(match: re.Match[str]) -> list[str]:
+            if match["escaped"]:
+                return [match["escaped"].strip("\n")]
             command = match["command"] if match["command"] is not None else match["old"]
             if command is not None:
                 if re.match(r"\s*date\b", command):
-                    return REQUEST_ID
+                    return [REQUEST_ID]
                 words = re.findall(r"[A-Za-z]\w*", command) or ["value"]
-                return str(Unknown(words[-1]))
+                return [str(Unknown(words[-1]))]
+            if match["ansi"] is not None or match["prefix"]:
+                return [str(Unknown(match["braced"] or "text"))]
             name = match["braced"] or match["name"] or match["windows"]
             if match["default"] and name not in self._values:
                 default = self._expanded(match["default"].lstrip(":-="), notes).strip("\"'")
                 notes.add(Note(f"{default!r} is the default of {name}", self.label, True))
-                return default
+                return [default]
             if match["more"] and not re.fullmatch(r"\[[@*]\]|:\?.*", match["more"]):
-                return str(Unknown(name))  # one of the shell's operators
+                return [str(Unknown(name))]  # one of the shell's operators
             notes.update(self._notes.get(name, ()))
             name = {"@": "ARGUMENTS", "*": "ARGUMENTS"}.get(name, name)
-            return self._values.get(name, str(Unknown(f"arg_{name}" if name.isdigit() else name)))
+            unknown = str(Unknown(f"arg_{name}" if name.isdigit() else name))
+            known = self._values.get(name, [unknown])
+            return known if match["more"] else known[:1]  # of an array, its first
 
-        return VARIABLE.sub(value, text)[:MAX_LENGTH]
+        return value
 
-    def _add(self, kind: str, rest: str, place: str, name: str) -> None:
-        notes = set[Note]()
-        options = options_of(kind, self._expanded(rest, notes), None, place)
+    def _job(
+        self, kind: str, words: list[str], place: str, name: str, notes: set[Note]
+    ) -> ImportedJob:
+        options = options_of(kind, words, place)
         for file in [value for flag, value in options["flags"] if flag == "config"]:
             notes |= self._notes.get(f"\0{file}", set())
         job = job_of(options, name, self._read)
         if self._depth > 0:
             notes.add(Note("it is made in a branch or loop, which is read once", place))
         job.notes += sorted(notes)
-        self.jobs.append(job)
+        return job
 
 
 def _lines(text: str, first: int) -> Iterator[tuple[int, str, tuple[str, bool] | None]]:
@@ -187,49 +238,86 @@ def _lines(text: str, first: int) -> Iterator[tuple[int, str, tuple[str, bool] |
     index = 0
     while index < len(lines):
         start, line = index, lines[index]
+        index += 1
         if line.lstrip("\t @-").startswith("#"):
-            index += 1
             continue
-        while index + 1 < len(lines) and (
+        while index < len(lines) and (
             line.endswith("\\")
-            or (line.endswith(("^", "`")) and lines[index + 1].lstrip().startswith("-"))
+            or (line.endswith(("^", "`")) and lines[index].lstrip().startswith("-"))
         ):
+            line = line[:-1] + lines[index]
             index += 1
-            line = f"{line[:-1]} {lines[index].strip()}"
         while len(line) < MAX_LENGTH and re.match(r"\s*[\w ]+\+?=\(", line) and ")" not in line:
-            index += 1
             if index >= len(lines):
                 break
             line = f"{line} {lines[index].partition(' #')[0].strip()}"
-        index += 1
+            index += 1
         body = None
         if heredoc := HEREDOC.search(line):
             end = next((i for i in range(index, len(lines)) if lines[i].strip() == heredoc[2]),
                        len(lines))  # fmt: skip
             body = ("\n".join(lines[index:end]) + "\n", bool(heredoc[1]))
             index = end + 1
+        elif quote := re.search("[\"']", QUOTED.sub("", line)):
+            end = next((i for i in range(index, len(lines)) if quote[0] in lines[i]), -1) + 1
+            line = "\n".join([line, *lines[index:end]])
+            index = max(index, end)
         yield first + start, line, body
 
 
-def _words(line: str) -> list[str]:
-    """The words of a command up to its end."""
-    marked = PLACEHOLDER.sub(lambda match: match[0].translate(MARKS), line)
-    lexer = shlex.shlex(marked, posix=True, punctuation_chars="();<>|&")
-    lexer.whitespace_split = True
-    words = list[str]()
-    try:
-        for word in lexer:
-            if re.fullmatch(r"[();<>|&]+", word):
+def split(
+    line: str, value: Callable[[re.Match[str]], list[str]] | None = None
+) -> tuple[list[str], list[str]]:
+    """The words of a command up to its end, and the files that its output goes to.
+
+    ``value`` gives the values of variables, whose quotes are none of the line's.
+    """
+    words, files, word, quote, index = list[str](), list[str](), "", "", 0
+    begun, target = False, words
+    while index < len(line):
+        char, index = line[index], index + 1
+        placeholder = PLACEHOLDER.match(line, index - 1)
+        variable = value and quote != "'" and char in "$`%" and VARIABLE.match(line, index - 1)
+        if placeholder:
+            word, begun, index = word + placeholder[0], True, placeholder.end()
+        elif variable:
+            index = variable.end()
+            parts = value(variable) if value else []
+            if variable["more"] != "[@]":
+                parts = [" ".join(parts)] if quote else " ".join(parts).split()
+            for part in parts[:-1]:
+                target.append(word + part)
+                word = ""
+            word, begun = word + "".join(parts[-1:]), begun or bool(parts)
+        elif char == "\\" and quote != "'" and index < len(line):
+            keeps = quote and line[index] not in '$`"\\'
+            word, begun, index = word + (char if keeps else "") + line[index], True, index + 1
+        elif char == quote:
+            quote = ""
+        elif quote or char not in "\"' \t\n;|&<>()#" or (char == "#" and begun):
+            word, begun = word + char, True
+        elif char in "\"'":
+            quote, begun = char, True
+        else:
+            if begun and not (char in "<>" and word.isdigit()):
+                target.append(word)
+                target = words
+            word, begun = "", False
+            if char in ";|&()#":
                 break
-            words.append(word.translate(UNMARK))
-    except ValueError:  # a quote without its end
-        return [*words, *line.split()[len(words) :]]
-    return words
+            if char in "<>":
+                more = re.compile(r"[<>]*(&\d?)?-?").match(line, index)
+                index = more.end() if more else index
+                target = files if char == ">" and not (more and more[1]) else []
+                target = words if more and more[1] else target
+    if begun:
+        target.append(word)
+    return words, files
 
 
-def options_of(kind: str, rest: str, words: list[str] | None, place: str) -> dict[str, Any]:
+def options_of(kind: str, words: list[str], place: str) -> dict[str, Any]:
     """Flags of a call of gcloud with their values."""
-    flags, left = list[tuple[str, str]](), list(words if words is not None else _words(rest))
+    flags, left = list[tuple[str, str]](), list(words)
     unread = list[str]()
     while left:
         word = left.pop(0)
@@ -266,15 +354,18 @@ def job_of(options: dict[str, Any], name: str, read: Callable[[str], Any]) -> Im
     display = given.get("display-name") or name
     is_search = options["kind"] == "hp-tuning-jobs"
     base = read(given["config"]) if "config" in given else None
+    is_missing = base is None and "config" in given
     if base is None:
         base = from_message({"workerPoolSpecs": []}, display)
-        if "config" in given:
-            base.remarks.append(
-                f"gcloud reads {given['config']}, which is not beside the source ({place})"
-            )
+        if is_missing:
+            what = f"gcloud reads {given['config'] or 'a file'}, which is not beside the source"
+            words = [f"--{flag}={given[flag]}" for flag in ("command", "args") if flag in given]
+            what += f": each of its pools gets {' '.join(words)}" if words else ""
+            base.remarks.append(f"{what} ({place})")
     base.name = key_of(display, name)
     if pools:
         base.spec["workerPoolSpecs"] = [_pool(each, given, base, place) for each in pools]
+    _set_words(base.spec["workerPoolSpecs"], given)
     for flag, field in SPEC_FIELDS.items():
         if flag in given:
             base.spec[field] = True if given[flag] == "true" else given[flag]
@@ -285,7 +376,8 @@ def job_of(options: dict[str, Any], name: str, read: Callable[[str], Any]) -> Im
         for flag, field in (("max-trial-count", "maxTrialCount"),
                             ("parallel-trial-count", "parallelTrialCount")):  # fmt: skip
             if flag in given or field not in base.study:
-                base.study[field] = _number(given.get(flag, "1"))
+                default = str(Unknown(flag)) if is_missing else "1"
+                base.study[field] = _number(given.get(flag, default))
         if "algorithm" in given:
             algorithm = given["algorithm"].replace("-", "_").upper()
             base.study.setdefault("studySpec", {})["algorithm"] = ALGORITHMS.get(
@@ -298,8 +390,6 @@ def job_of(options: dict[str, Any], name: str, read: Callable[[str], Any]) -> Im
         f"gcloud's --{flag} is not read ({place})"
         for flag in dict.fromkeys(flag for flag, _ in options["flags"]) if flag not in known
     ]  # fmt: skip
-    if not pools and ("args" in given or "command" in given):
-        base.remarks.append(f"gcloud leaves out --args and --command beside --config ({place})")
     if options["unread"]:
         base.remarks.append(f"`{' '.join(options['unread'])[:80]}` is not read ({place})")
     return base
@@ -316,8 +406,7 @@ def _pool(value: str, given: dict[str, str], job: ImportedJob, place: str) -> di
     pool: dict[str, Any] = {
         "replicaCount": _number(spec.get("replica-count", "1")), "machineSpec": machine
     }  # fmt: skip
-    arguments, command = _listed(given.get("args", "")), _listed(given.get("command", ""))
-    more = {"args": arguments} if arguments else {}
+    uris = _listed(given.get("python-package-uris", ""))
     if "local-package-path" in spec:
         image = spec.get("output-image-uri", "<YOUR_IMAGE>")
         what = f"gcloud builds an image of {spec['local-package-path']}, an import does not"
@@ -327,19 +416,26 @@ def _pool(value: str, given: dict[str, str], job: ImportedJob, place: str) -> di
                  "python-module", "requirements", "extra-packages", "extra-dirs")  # fmt: skip
         spec = {key: item for key, item in spec.items() if key not in local}
     if "container-image-uri" in spec:
-        more |= {"command": command} if command else {}
-        pool["containerSpec"] = {"imageUri": spec["container-image-uri"], **more}
-    elif "executor-image-uri" in spec or "python-module" in spec:
+        pool["containerSpec"] = {"imageUri": spec["container-image-uri"]}
+    elif "executor-image-uri" in spec or "python-module" in spec or uris:
         pool["pythonPackageSpec"] = {
             "executorImageUri": spec.get("executor-image-uri", ""),
-            "packageUris": _listed(given.get("python-package-uris", "")),
+            "packageUris": uris,
             "pythonModule": spec.get("python-module", ""),
-            **more,
         }
     unread = [f"{key}={item}" for key, item in spec.items() if key not in POOL_KEYS]
     if unread:
         job.remarks.append(f"{', '.join(unread)} of --worker-pool-spec is not read ({place})")
     return pool
+
+
+def _set_words(pools: Any, given: dict[str, str]) -> None:
+    """gcloud's --args and --command, which are those of every pool, of a file as well."""
+    for pool in pools if isinstance(pools, list) else [pools]:
+        for task in ("containerSpec", "pythonPackageSpec"):
+            if isinstance(pool, dict) and isinstance(pool.get(task), dict):
+                names = ("args", "command") if task == "containerSpec" else ("args",)
+                pool[task] |= {name: _listed(given[name]) for name in names if given.get(name)}
 
 
 def _number(value: str) -> int | str:

@@ -21,6 +21,7 @@ from vertex_training_cli.importing.values import (
     ClientCall,
     Merge,
     Noted,
+    Tuple,
     Unknown,
     annotate,
     bare,
@@ -148,8 +149,10 @@ class Evaluator:
                 return self.open(of[node.attr])
         if ENUMS.search(ast.unparse(node.value)):  # of the client
             return node.attr
-        if node.attr in ("value", "name") and is_certain(of):  # of an enum of the code
+        if node.attr == "value" and is_certain(of):  # of an enum of the code
             return of
+        if node.attr == "name" and is_certain(of) and isinstance(node.value, ast.Attribute):
+            return node.value.attr
         if isinstance(of, Unknown) and node.attr in PLAIN_ATTRIBUTES:
             return Unknown(f"{of.name}_{node.attr}")
         return self._unknown(node)
@@ -159,10 +162,14 @@ class Evaluator:
         for item in node.elts:
             if isinstance(item, ast.Starred):
                 more = self.value(item.value)
-                items += more if isinstance(more, list) else [more]
+                is_text = isinstance(more, str) and is_certain(more)
+                if isinstance(more, dict | list):
+                    items += self.items_of(more) or []
+                else:
+                    items += more if is_text else [more]
             else:
                 items.append(self.held(item))
-        return items
+        return Tuple(items) if isinstance(node, ast.Tuple) else items
 
     _tuple = _set = _list
 
@@ -210,7 +217,7 @@ class Evaluator:
     def operate(self, op: ast.operator, left: Any, right: Any, node: ast.expr | ast.stmt) -> Any:
         """The result of an operator."""
         if isinstance(op, ast.Div) and isinstance(left, str):  # of paths
-            return f"{left.rstrip('/')}/{text(right)}"
+            return join_paths([left, right])
         numbers = all(isinstance(each, int | float) and abs(each) < 10**9 for each in (left, right))
         if numbers and type(op) in ARITHMETIC:
             try:
@@ -354,8 +361,8 @@ class Evaluator:
             self._known_rounds = False
             return
         self.scopes = [*self.scopes, {}]
-        for item in items[:MAX_ITEMS]:
-            if self.is_tired():
+        for item in items:
+            if self.is_tired() or len(items) > MAX_ITEMS:
                 self._known_rounds = False
                 break
             self.assign(each.target, item)
@@ -492,9 +499,9 @@ class Evaluator:
                 joined = None if parts is None else of.join(text(self.open(x)) for x in parts)
                 return str(arguments[0]) if joined is None else joined
             if "path" in ast.unparse(node.func.value) or isinstance(of, str):
-                return "/".join(text(each).rstrip("/") for each in arguments)
+                return join_paths(arguments)
         if called == "joinpath" and isinstance(of, str):
-            return "/".join([of.rstrip("/"), *map(text, arguments)])
+            return join_paths([of, *arguments])
         if isinstance(of, dict):
             return self._of_mapping(node, of, called, arguments)
         if isinstance(of, list):
@@ -635,6 +642,14 @@ def called_name(node: ast.Call) -> str:
     return node.func.id if isinstance(node.func, ast.Name) else ""
 
 
+def join_paths(parts: list[Any]) -> str:
+    """A path of parts: one with a slash before it begins anew."""
+    found = ""
+    for part in map(text, parts):
+        found = f"{found.rstrip('/')}/{part}" if found and not part.startswith("/") else part
+    return found
+
+
 def noted_items(value: Any, notes: frozenset[Note]) -> Any:
     """A mapping with notes on each item."""
     if isinstance(value, dict) and notes:
@@ -694,6 +709,8 @@ def _formatted(template: str, arguments: list[Any], named: dict[str, Any]) -> st
         if match[0] in ("{{", "}}"):
             return match[0][0]
         value = given.get(match[1], Unknown(match[1])) if match[1] else next(rest, Unknown("value"))
-        return text(formatted(value, match[2]) if match[2] and is_certain(value) else value)
+        if match[2] == "r" and is_certain(value):
+            return repr(value)
+        return text(formatted(value, match[3]) if match[3] and is_certain(value) else value)
 
-    return re.sub(r"\{\{|\}\}|\{([^{}:!]*)(?:![rs])?(?::([^{}]*))?\}", field, template)
+    return re.sub(r"\{\{|\}\}|\{([^{}:!]*)(?:!([rs]))?(?::([^{}]*))?\}", field, template)

@@ -146,6 +146,8 @@ def propose_files(source: Source, folder: Path) -> Proposal:
             job.remarks.append(f"its package is where the client put it; the script is {where}")
             if contains_secret(f"{made.files[where]}\n{lines}"):
                 job.remarks.append(f"{where}, or its requirements, {SECRET_IN_CODE}")
+        if job.region:
+            job.remarks.append(f"it is sent to {job.region}, which a job file does not say")
         Adoption(job, None, StackEntries()).apply()
         made.files[file := f"jobs/{job.name}.yaml"] = job_text(job)
         made.jobs.append(job)

@@ -12,7 +12,13 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from vertex_training.customjob.request.hints import messages
-from vertex_training_cli.importing.command_lines import ALGORITHMS, GCLOUD, job_of, options_of
+from vertex_training_cli.importing.command_lines import (
+    ALGORITHMS,
+    GCLOUD,
+    job_of,
+    options_of,
+    split,
+)
 from vertex_training_cli.importing.evaluation import called_name
 from vertex_training_cli.importing.imported import (
     SPECS,
@@ -22,7 +28,7 @@ from vertex_training_cli.importing.imported import (
     key_of,
     staged,
 )
-from vertex_training_cli.importing.statements import Function, Interpreter
+from vertex_training_cli.importing.statements import Interpreter
 from vertex_training_cli.importing.values import (
     ABOUT,
     ClientCall,
@@ -99,6 +105,8 @@ PARAMETERS: Final = {
     "CategoricalParameterSpec": ("categoricalValueSpec", "values"),
     "DiscreteParameterSpec": ("discreteValueSpec", "values", "scale"),
 }
+#: A call of gcloud's in Python: as a line, or as a list of words.
+GCLOUD_WORDS: Final = re.compile(r"(custom|hp-tuning)-jobs\W{1,5}create\b")
 SHELLS: Final = (
     "run",
     "call",
@@ -158,10 +166,12 @@ class CallFinder(Interpreter):
         )}  # fmt: skip
         if called == "HyperparameterTuningJob":
             defaults.pop("staging_bucket", None)
-        return defaults | {key: each for key, each in options.items() if bare(each) is not None}
+        unset = {key for key in defaults if key in options and bare(options[key]) is None}
+        return defaults | {key: each for key, each in options.items() if key not in unset}
 
     def _add(self, node: ast.Call, made_by: str, options: dict[str, Any]) -> ClientCall:
         notes = {*self.only_if, *self.control, *notes_of(options.pop(ABOUT, None))}
+        notes.update(*(notes_of(each) for each in options.values() if bare(each) is None))
         made = ClientCall(made_by, options, self.place(node), notes)
         inner = bare(options.get("custom_job"))
         if isinstance(inner, ClientCall):
@@ -181,7 +191,9 @@ class CallFinder(Interpreter):
             merge = self.merge(node, ast.unparse(node.func))
             for key, value in options.items():
                 old = of.options.get(key) if of.submitted else None
-                if bare(value) is not None:
+                if bare(value) is None:
+                    of.notes |= notes_of(value)
+                else:
                     merged = value if old is None else merge.values(old, _copied(value), key)
                     of.options[key] = _copied(merged)
             of.submitted = True
@@ -218,15 +230,18 @@ class CallFinder(Interpreter):
 
     def _shell(self, node: ast.Call, called: str, held: list[Any]) -> Any:
         """A command for a shell; one of gcloud's that makes a job is a job."""
-        line = bare(held[0]) if held else None
-        words = [text(bare(each)) for each in line] if isinstance(line, list) else None
+        given = held[0] if held else None
+        self.notes |= notes_of(given)
+        line = plain(bare(given), self.notes) if isinstance(bare(given), str | list) else None
+        words = [text(each) for each in line] if isinstance(line, list) else None
         if words is None and isinstance(line, str):
             line = re.sub(r"(?<!\{)\{(\w+)\}|\$\{?(\w+)\}?", self._named, line) if (
                 called == "__shell__") else line  # fmt: skip
         joined = " ".join(words) if words else line
         if isinstance(joined, str) and (match := GCLOUD.search(joined)):
             given = words[words.index("create") + 1 :] if words and "create" in words else None
-            options = options_of(match[1], joined[match.end() :], given, self.place(node))
+            given = split(joined[match.end() :])[0] if given is None else given
+            options = options_of(match[1], given, self.place(node))
             made = self._add(node, "gcloud", {})
             made.options["options"] = options
             made.notes |= self.notes
@@ -239,6 +254,9 @@ class CallFinder(Interpreter):
         found = self.value(ast.Name(match[1] or match[2], ast.Load()))
         return text(plain(found, self.notes))
 
+    def makes_job(self, statements: list[ast.stmt]) -> bool:
+        return any(called_name(each) in POSITIONS for each in _calls(statements))
+
     def skipped(self, statements: list[ast.stmt], notes: frozenset[Note]) -> None:
         made = {each for each in _calls(statements) if called_name(each) in POSITIONS}
         for each in sorted(made, key=lambda each: each.lineno):
@@ -248,27 +266,22 @@ class CallFinder(Interpreter):
 
     def read_uncalled(self) -> None:
         """Read functions that make jobs and that nothing in the source calls."""
-        makers = set(MAKING)
-        for _ in range(5):  # functions that call those that make jobs
-            makers |= {
-                each.node.name
-                for each in self.functions
-                if any(called_name(call) in makers for call in _calls(each.node.body))
-            }
-        called = {called_name(x) for each in self.functions for x in _calls(each.node.body)}
-        for function in sorted(self.functions, key=lambda each: each.node.name in called):
-            made = function.node.name in makers
-            if not function.called and made and not _is_fixture(function):
+        makers = dict.fromkeys(MAKING, 0)
+        for level in range(1, 6):  # functions that call those that make jobs
+            for each in self.functions:
+                inside = [ast.unparse(each.node)] if level == 1 else []
+                if any(GCLOUD_WORDS.search(code) for code in inside) or any(
+                    makers.get(called_name(call)) == level - 1 for call in _calls(each.node.body)
+                ):
+                    makers[each.node.name] = level
+        for function in sorted(self.functions, key=lambda each: -makers.get(each.node.name, 0)):
+            if not function.called and function.node.name in makers:
                 parameters = [*function.node.args.posonlyargs, *function.node.args.args]
                 is_method = bool(parameters) and parameters[0].arg in ("self", "cls")
                 self.run(function, None, [Unknown("self")] if is_method else [])
 
 
 MAKING: Final = (*POSITIONS, "create_custom_job", "create_hyperparameter_tuning_job")
-
-
-def _is_fixture(function: Function) -> bool:
-    return any("component" in ast.unparse(each) for each in function.node.decorator_list)
 
 
 def _calls(statements: list[ast.stmt]) -> Iterator[ast.Call]:
@@ -392,7 +405,8 @@ def _job(call: ClientCall, name: str, read: Callable[[str], Any]) -> ImportedJob
             f"the client's option {key} is not read ({call.place})"
             for key in options if key not in READ | JOB_FIELDS.keys() | DROPPED.keys()
         ]  # fmt: skip
-    job.region = job.region or str(options.get("location") or "")
+    default = "" if call.made_by in ("message", "gcloud") else "us-central1"  # the client's own
+    job.region = job.region or str(options.get("location") or default)
     job.notes += sorted(notes)
     return job
 

@@ -47,6 +47,8 @@ SHELL_CELL: Final = re.compile(r"%%(?:bash|sh|script\s+(?:ba|z)?sh)\b[^\n]*\n")
 #: A line of a notebook for the shell, whose output a name may get; one that sets a variable.
 SHELL_LINE: Final = re.compile(r"(\s*)((?:[\w.,\[\]() ]+=\s*)?)!(.*)", re.DOTALL)
 SET_ENV: Final = re.compile(r"(\s*)%(?:set_)?env\s+(\w+)[= ](.*)")
+#: What Python within a script has, if it makes a job.
+MAKES: Final = re.compile(r"(Custom|Training|Tuning)Job\(|create_\w+_job\(|(custom|hp-tuning)-jobs")
 SCRIPTS: Final = (".sh", ".bash", ".zsh", ".mk", ".bat", ".cmd", ".ps1", ".envrc")
 PAGES: Final = (".md", ".rst", ".txt", ".qmd", ".Rmd", ".markdown")
 
@@ -109,7 +111,7 @@ class _Reader:
         elif suffix == ".tf":
             self.found.remarks.append("Terraform is not read: `vt import --job ID` takes its job")
         else:
-            self.found.jobs += self.of_document(data)
+            self.found.jobs += map(self._counted, self.of_document(data))
         return self.found
 
     def of_document(self, data: bytes) -> list[ImportedJob]:
@@ -122,12 +124,16 @@ class _Reader:
             return []
         job = from_message(_as_written(parsed.root), self.name)
         job.remarks += [str(problem) for problem in parsed.problems]
+        return [job]
+
+    def _counted(self, job: ImportedJob) -> ImportedJob:
+        """A search with the counts that gcloud gives it by default."""
         for count in COUNTS:
             if job.study and count not in job.study:
                 job.study[count] = 1
                 what = f"{count} is 1, as gcloud's flag is by default"
                 job.notes.append(Note(what, self.path.name, guessed=True))
-        return [job]
+        return job
 
     def config(self, file: str) -> ImportedJob | None:
         """The job of a file that the source writes or that lies beside it."""
@@ -144,6 +150,7 @@ class _Reader:
         script = Script(label, self.config, files=self.found.files)
         script.visit(text, self.name, is_make=is_make, first=first)
         self.found.jobs += script.jobs
+        self._python([(label, code, line) for code, line in script.programs if MAKES.search(code)])
 
     def _python(self, parts: list[tuple[str, str, int]]) -> None:
         """Python code, part by part: its label, its text and the number of lines before it."""
@@ -203,7 +210,7 @@ class _Reader:
                 continue
             elif language in ("yaml", "yml", "json", "") and any(key in code for key in JOB_FIELDS):
                 try:
-                    self.found.jobs += self.of_document(code.encode())
+                    self.found.jobs += map(self._counted, self.of_document(code.encode()))
                     continue
                 except CommandError as failed:
                     self.found.remarks.append(f"line {line}: {failed.message}")
@@ -232,6 +239,9 @@ def _blocks(text: str) -> Iterator[tuple[int, str, str]]:
     for block in fences:
         line = text.count("\n", 0, block.start("text")) + 1
         yield line, block["language"].lower(), textwrap.dedent(block["text"])
+    for span in re.finditer(r"(?<!`)`([^`\n]+)`", FENCE.sub("", text)):
+        if GCLOUD.search(span[1]):
+            yield text.count("\n", 0, text.index(span[0])) + 1, "sh", span[1]
     for block in [] if fences else INDENTED.finditer(text + "\n"):
         if block[0].strip():
             yield text.count("\n", 0, block.start()) + 1, "", textwrap.dedent(block[0])

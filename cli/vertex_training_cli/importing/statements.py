@@ -51,6 +51,8 @@ class Function:
     node: ast.FunctionDef | ast.AsyncFunctionDef
     scopes: list[dict[str, Any]]
     label: str
+    defaults: dict[str, Any]
+    """Of its parameters: they are made once."""
     called: bool = False
 
     def __deepcopy__(self, memo: object) -> Function:
@@ -104,7 +106,9 @@ class Interpreter(Evaluator):
         self._frames = [self.scopes[0], self._environ]
         self._returned = list[Any]()
         self._jump: type[ast.stmt] | None = None
-        self._global, self._classes = set[str](), set[str]()
+        self._outer = dict[str, dict[str, Any]]()
+        """Names that a function assigns outside of it, and the scope that has them."""
+        self._classes = set[str]()
         self.aliases: dict[str, str] = {}
         """Names of imports: as the code calls them -> as their module does."""
         self._reading = list[Function]()
@@ -121,7 +125,12 @@ class Interpreter(Evaluator):
         return bool(handler(node)) if handler else False
 
     def _visit_global(self, node: ast.Global) -> None:
-        self._global |= set(node.names)
+        self._outer |= dict.fromkeys(node.names, self._frames[0])
+
+    def _visit_nonlocal(self, node: ast.Nonlocal) -> None:
+        for name in node.names:
+            scopes = [each for each in self.scopes[1:-1] if name in each]
+            self._outer |= dict.fromkeys([name], scopes[-1]) if scopes else {}
 
     def _visit_importfrom(self, node: ast.ImportFrom | ast.Import) -> None:
         for each in node.names:
@@ -133,15 +142,21 @@ class Interpreter(Evaluator):
     _visit_import = _visit_importfrom
 
     def assign(self, target: ast.expr, value: Any) -> None:
-        if isinstance(target, ast.Name) and target.id in self._global:
-            self._frames[0][target.id] = value
+        if isinstance(target, ast.Name) and target.id in self._outer:
+            self._outer[target.id][target.id] = value
         else:
             super().assign(target, value)
 
     def _visit_functiondef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        function = Function(node, list(self.scopes), self.label)
+        given = defaults_of(node.args)
+        defaults = {name: self.held(each) for name, each in given if each is not None}
+        function = Function(node, list(self.scopes), self.label, defaults)
         self.functions.append(function)
         self.scopes[-1][node.name] = function
+        for each in reversed(node.decorator_list):
+            if isinstance(each, ast.Name) and isinstance(by := self.value(each), Function):
+                call = ast.copy_location(ast.Call(each, [], []), node)
+                self.scopes[-1][node.name] = self.run(by, call, [self.scopes[-1][node.name]])
 
     _visit_asyncfunctiondef = _visit_functiondef
 
@@ -201,7 +216,8 @@ class Interpreter(Evaluator):
         self._returned.append((value, notes[-1:]))
         return True
 
-    def _visit_raise(self, _node: ast.Raise) -> bool:
+    def _visit_raise(self, node: ast.Raise) -> bool:
+        self.held(node.exc)  # often the exit code that the whole program returns
         return True
 
     def _visit_with(self, node: ast.With | ast.AsyncWith) -> bool:
@@ -217,7 +233,8 @@ class Interpreter(Evaluator):
         outer, self.notes = self.notes, set(self.control)
         test = self.decide(node.test)
         chosen, self.notes = frozenset(self.notes), outer
-        if test is None:
+        makes = [self.makes_job(each) for each in (node.body, node.orelse)]
+        if test is None or (chosen - self.control and makes == [not test, bool(test)]):
             why = ast.unparse(node.test)
             return self._fork(
                 node, f"if {why}", lambda: self.visit(node.body), lambda: self.visit(node.orelse)
@@ -242,6 +259,11 @@ class Interpreter(Evaluator):
                     break
         self.skipped(skipped, notes)
 
+    def makes_job(self, statements: list[ast.stmt]) -> bool:
+        """Whether the only job may be among statements: then a default does not skip them."""
+        del statements
+        return False
+
     def skipped(self, statements: list[ast.stmt], notes: frozenset[Note]) -> None:
         """Statements that are not read because of a default."""
 
@@ -264,6 +286,7 @@ class Interpreter(Evaluator):
         ended, jump = one(), self._take_jump()
         after, content = State(self._frames, names), copy.deepcopy(before.bindings(names))
         before.restore()
+        self.only_if[-1] = Note(f"not `{merge.why}`", self.place(node))
         other_ended, other_jump = other(), self._take_jump()
         self.only_if.pop()
         gone, other_gone = ended and not jump, other_ended and not other_jump
@@ -291,7 +314,7 @@ class Interpreter(Evaluator):
 
     def _visit_for(self, node: ast.For | ast.AsyncFor) -> bool:
         items = self.items(node.iter)
-        if items is None:
+        if items is None or len(items) > MAX_ROUNDS:
 
             def once() -> bool:
                 self.assign(node.target, Unknown(ast.unparse(node.target)))
@@ -299,14 +322,14 @@ class Interpreter(Evaluator):
 
             why = f"for {ast.unparse(node.target)} in {ast.unparse(node.iter)}"
             self._fork(node, why, once, lambda: False)
-            return False
-        for item in items[:MAX_ROUNDS]:
+            return self.visit(node.orelse)
+        for item in items:
             self.assign(node.target, item)
             ended, jump = self.visit(node.body), self._take_jump()
             if ended and jump is None:
                 return True
             if jump is ast.Break:
-                break
+                return False
         return self.visit(node.orelse)
 
     def _visit_round(self, body: list[ast.stmt]) -> bool:
@@ -374,9 +397,9 @@ class Interpreter(Evaluator):
         if function in self._reading or len(self._reading) >= MAX_CALLS or self.is_tired():
             return Unknown(function.node.name)
         scope = self._bound(function, node, held)
-        kept = (self.scopes, self.label, self._returned, self._global)
+        kept = (self.scopes, self.label, self._returned, self._outer)
         self.scopes, self.label = [*function.scopes, scope], function.label
-        self._returned, self._global = [], set()
+        self._returned, self._outer = [], {}
         self._frames.append(scope)
         self._reading.append(function)
         ended = self.visit(function.node.body)
@@ -385,11 +408,11 @@ class Interpreter(Evaluator):
         returned = self._returned
         self._reading.pop()
         self._frames.pop()
-        self.scopes, self.label, self._returned, self._global = kept
+        self.scopes, self.label, self._returned, self._outer = kept
         found = None if not returned else returned[0][0]
         for index, (value, _) in enumerate(returned[1:]):
             why = returned[index][1]
-            where = why[0].text.removeprefix("only `").partition("`")[0] if why else "return"
+            where = why[0].text.split("`")[1] if why else "return"
             found = self.merge(node or function.node, where).values(
                 found, value, f"{function.node.name}()"
             )
@@ -426,22 +449,18 @@ class Interpreter(Evaluator):
         self, function: Function, name: str, default: ast.expr | None,
         options: dict[str, ast.Call], *, is_read: bool,
     ) -> Any:  # fmt: skip
-        kept, self.scopes = self.scopes, list(function.scopes)
-        label, self.label = self.label, function.label
-        try:
-            if option := options.get(name):
-                words = {each.arg: each.value for each in option.keywords}
-                return self._default_of(option, f"--{name.replace('_', '-')}", words)
-            if default is None:
-                return Unknown(name)
-            value = self.held(default)
-            what = f"the default of {name} in {function.node.name}(), as nothing here calls it"
-            is_plain = bare(value) is None or isinstance(bare(value), Unknown)
-            if is_read and is_plain:
-                return Unknown(name, optional=True)
-            return noted(value, {Note(what, self.place(default), True)}) if is_read else value
-        finally:
-            self.scopes, self.label = kept, label
+        if option := options.get(name):
+            words = {each.arg: each.value for each in option.keywords}
+            return self._default_of(option, f"--{name.replace('_', '-')}", words)
+        if default is None:
+            return Unknown(name)
+        value = function.defaults[name]
+        if not is_read:
+            return value
+        what = f"the default of {name} in {function.node.name}(), as nothing here calls it"
+        where = f"{function.label}, line {default.lineno}"
+        is_plain = bare(value) is None or isinstance(bare(value), Unknown)
+        return Unknown(name, optional=True) if is_plain else noted(value, {Note(what, where, True)})
 
     def _default_of(self, node: ast.Call, name: str, words: dict[str | None, ast.expr]) -> Any:
         """The default of an option that a program takes."""

@@ -50,6 +50,10 @@ class Noted:
     notes: frozenset[Note]
 
 
+class Tuple(list[Any]):
+    """A list that a text shows as a tuple."""
+
+
 #: A member of a list that only holds notes about the whole list.
 DROPPED: Final = Unknown("\0dropped")
 
@@ -120,7 +124,7 @@ def text(value: Any) -> str:
     if isinstance(value, list | dict):
         if _is_longer(value, MAX_LENGTH):
             return str(Unknown("long value"))
-        return str(plain(value))
+        return str(plain(value, tuples=True))
     return str(value)
 
 
@@ -137,7 +141,7 @@ def _is_longer(value: Any, most: int) -> bool:
     return most < 0
 
 
-def plain(value: Any, notes: set[Note] | None = None) -> Any:
+def plain(value: Any, notes: set[Note] | None = None, *, tuples: bool = False) -> Any:
     """``value`` with a text for each unknown part; what was noted goes to ``notes``.
 
     Raises:
@@ -157,7 +161,8 @@ def plain(value: Any, notes: set[Note] | None = None) -> Any:
             found = {key: copied(item) for key, item in inner.items()}
             return {key: item for key, item in found.items() if key != ABOUT}
         if isinstance(inner, list):
-            return [item for item in map(copied, inner) if item is not DROPPED]
+            items = [item for item in map(copied, inner) if item is not DROPPED]
+            return tuple(items) if tuples and isinstance(inner, Tuple) else items
         if isinstance(inner, str | int | float | None) or inner is DROPPED:
             return inner
         return str(inner) if isinstance(inner, Unknown) else str(Unknown("value"))

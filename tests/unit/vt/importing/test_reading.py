@@ -124,7 +124,7 @@ def test_two_jobs_of_two_branches_are_both_there_with_the_condition(read) -> Non
     assert [job.name for job in jobs] == ["a", "b"]
     for job in jobs:
         assert job.spec["scheduling"] == {"timeout": "60s"}
-        assert "only `if gpu()`" in told(job)
+    assert ["only `if gpu()`" in told(jobs[0]), "not `if gpu()`" in told(jobs[1])] == [True, True]
 
 
 @pytest.mark.parametrize(
