@@ -84,6 +84,25 @@ def test_a_link_in_the_checkout_is_not_written_through(beside: Path, vt, project
     assert list(victim.iterdir()) == []
 
 
+@pytest.mark.parametrize("place", ["", "behind a link"])
+def test_looking_at_a_job_removes_no_file_outside_of_the_copy(
+    place: str, beside: Path, vt, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary, name = project.parent / "temporary", "../../../../victim/data.csv"
+    victim = temporary / "victim" / "data.csv"
+    victim.parent.mkdir(parents=True)
+    victim.write_text("precious")
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
+    folder = project / "jobs" / "data" / "acme-in"
+    folder.mkdir(parents=True)
+    if place:  # a link that leads elsewhere from the copy than from the checkout
+        name = "sub/data.csv"
+        (folder / "sub").symlink_to("../../../../victim")
+    (beside / "job.yaml").write_text(YAML.replace("acme-in/a", f"acme-in/{name}"))
+    vt(beside / "job.yaml", code=2)
+    assert victim.read_text() == "precious"
+
+
 #: Code of others that would be read for hours if every loop, call and branch were followed.
 LONG = {
     "branches": "".join(f"x{i} = [1]\nif f{i}():\n    y{i} = 1\n" for i in range(1500)),

@@ -322,8 +322,6 @@ def rehearsal(proposal: Proposal) -> tempfile.TemporaryDirectory[str]:
         shutil.copytree(proposal.root / "jobs", copy / "jobs", copy_function=_link, symlinks=True)
     for file in proposal.named:
         _link_all(proposal.root / file, copy / file)
-    for file in proposal.files:  # a link would be written through
-        (copy / file).unlink(missing_ok=True)
     write_below(copy, proposal.files)
     return folder
 
