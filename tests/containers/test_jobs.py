@@ -57,6 +57,15 @@ if what == "trial":
     with open(os.environ["CLOUD_ML_HP_METRIC_FILE"], "w") as file:
         print(json.dumps({{"score": sys.argv[-1], "global_step": 1}}), file=file)
     sys.exit(0)
+if what == "processes":
+    for process in filter(str.isdigit, os.listdir("/proc")):
+        command = open(f"/proc/{{process}}/cmdline").read().replace("\\0", " ").strip()
+        try:
+            known = "canary of the host" in open(f"/proc/{{process}}/environ").read()
+            print("process:", command, known)
+        except PermissionError:
+            print("process:", command, "not readable")
+    sys.exit(0)
 if what == "links":
     os.symlink(sys.argv[2], "/gcs/data-of-tests/leak.txt")
     os.symlink(os.path.dirname(sys.argv[2]), "/gcs/data-of-tests/d")
@@ -271,6 +280,16 @@ def test_a_link_that_a_container_makes_leads_the_runner_nowhere(cloud: Cloud, tm
     assert "leak.txt is a link: not uploaded" in cloud.log(name)
     for path in ("d/authorized_keys", "go.txt"):
         bucket.blob(path).delete()
+
+
+def test_a_container_sees_no_process_of_this_machine(cloud: Cloud):
+    with subprocess.Popen(["sleep", "600"], env={"CANARY": "canary of the host"}) as shell:
+        name = cloud.submit("processes")
+        assert cloud.wait(name, "FAILED", "SUCCEEDED") == "SUCCEEDED", cloud.log(name)
+        shell.kill()
+    seen = [line for line in cloud.log(name).splitlines() if line.startswith("process:")]
+    assert any("probe.py processes" in line for line in seen)
+    assert not [line for line in seen if "sleep" in line or line.endswith("True")], seen
 
 
 def test_an_image_that_is_not_there_fails_the_job_with_the_image_named(cloud: Cloud):

@@ -108,6 +108,34 @@ def test_the_code_of_a_job_sees_no_variable_of_this_machine(cloud: Cloud, host: 
     assert "canary" not in log
 
 
+#: Prints which processes have this text in their variables.
+READER: Final = """
+import pathlib, sys
+for file in pathlib.Path("/proc").glob("[0-9]*/environ"):
+    try:
+        text = file.read_bytes().decode(errors="replace")
+    except OSError:
+        continue
+    if sys.argv[1] in text:
+        print("found in", file.parent.name)
+"""
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/environ"), reason="needs /proc")
+def test_a_job_that_is_a_process_is_given_nothing_and_reads_your_processes_as_the_page_says(
+    cloud: Cloud,
+) -> None:
+    # A container sees none of them: tests/containers/test_jobs.py.
+    env = {"CANARY": "canary-of-a-shell"}
+    with subprocess.Popen(
+        [sys.executable, "-c", "input()"], env=env, stdin=subprocess.PIPE
+    ) as shell:
+        name = cloud.run(command_job(sys.executable, "-c", READER, "canary-of-a-shell"))
+        shell.communicate(b"\n")
+    found = [line for line in cloud.log(name).splitlines() if "found in" in line]
+    assert [line.rpartition(" ")[2] for line in found] == [str(shell.pid)]
+
+
 INSTALLERS: Final = (
     *("PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "LANG", "LANGUAGE", "LC_ALL", "TZ"),
     *("XDG_CACHE_HOME", "HTTPS_PROXY", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR", "NETRC"),

@@ -114,10 +114,10 @@ def review(
 ) -> None:
     """Preview a stack and tell what a reviewer asks: jobs, costs, rights, reachability, losses.
 
-    Exit code: 0 nothing stands against it, 1 the preview failed, 2 wrong usage, 3 a policy forbids
-    it, or what is protected and was deleted in the cloud would be made anew, empty, 4 it is over
-    the environment's limits, 5 the plan is not the expected one. There is a report with each of
-    them but 2.
+    Exit code: 0 nothing stands against it, 1 the preview failed, an image is missing, or a job goes
+    to another stack while it runs, 2 wrong usage, 3 a policy forbids it, or what is protected and
+    was deleted in the cloud would be made anew, empty, 4 it is over the environment's limits, 5 the
+    plan is not the expected one. There is a report with each of them but 2.
     """
     _write_utf8()
     formats = _formats(output or [], format_)
@@ -173,12 +173,14 @@ def _review(stack: str, expect: str, how: PreviewOptions) -> tuple[ReviewReport,
             f"--expect takes 8 to 64 hex digits of a plan's digest (got {expect[:80]})"
         )
     plan, source = _plan(root, stack, how)
-    observed = _observed(root, stack, plan, offline=how.offline or "offline" in source)
+    is_offline = how.offline or "offline" in source
+    observed = _observed(root, stack, plan, offline=is_offline)
     problems = () if plan.succeeded else _problems(root, stack)
     from vertex_training_cli.review import report  # loaded by now, beside the preview
 
     made = report.build(plan, source=source, expected=expect, problems=problems, observed=observed)
-    return _with_images(made, root, offline=how.offline or "offline" in source), plan
+    made = report.with_problems(made, [] if is_offline else _moved_jobs(root, stack, plan))
+    return _with_images(made, root, offline=is_offline), plan
 
 
 def _with_images(report: ReviewReport, root: Path, *, offline: bool) -> ReviewReport:
@@ -224,6 +226,16 @@ def _observed(root: Path, stack: str, plan: Plan, *, offline: bool) -> Observati
     from vertex_training_cli.jobs.observe import observe_jobs
 
     return observe_jobs(stacks.find_unchecked(root, stack), plan, offline=offline)
+
+
+def _moved_jobs(root: Path, stack: str, plan: Plan) -> list[Problem]:
+    from vertex_training_cli.engine import stacks
+    from vertex_training_cli.engine.pulumi_cli import PulumiCli
+    from vertex_training_cli.jobs.moved import find_moved_jobs, planned_from
+
+    ref = stacks.find_unchecked(root, stack)
+    pulumi = PulumiCli(root, ref.preview_target(offline=False).env)
+    return find_moved_jobs(ref, planned_from(plan), pulumi)
 
 
 def _load_the_rest() -> None:

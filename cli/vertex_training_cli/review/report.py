@@ -268,13 +268,17 @@ def with_images(
 
     ``problems`` are images that cannot be run: no job of theirs may be submitted.
     """
+    found = replace(report, origins=origins, unseen_images=tuple(unseen))
+    return with_problems(found, problems)
+
+
+def with_problems(report: ReviewReport, problems: Sequence[Problem]) -> ReviewReport:
+    """The report with what forbids a deployment and stands in no plan."""
     worse = problems and report.outcome in (ReviewOutcome.CLEAN, ReviewOutcome.DIFFERENT)
     return replace(
         report,
         outcome=ReviewOutcome.FAILED if worse else report.outcome,
         problems=(*report.problems, *problems),
-        origins=origins,
-        unseen_images=tuple(unseen),
     )
 
 

@@ -46,7 +46,7 @@ def up(
     With a refresh, it first looks whether something protected was deleted in the cloud.
 
     Exit code: that of pulumi; 1 if the stack is in use, 3 if what is protected would be made anew,
-    empty.
+    empty, or a job goes from stack to stack while it runs.
     """
     ref = stacks.find(stack)
     policies = up_options(ref.root, ref.stack, context.args, policy_levels)

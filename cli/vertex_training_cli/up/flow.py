@@ -17,10 +17,11 @@ from vertex_training_cli.engine.preview import make_plan
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.jobs import orphaned, view
+from vertex_training_cli.jobs.moved import deployed_jobs, find_moved_jobs
 from vertex_training_cli.up.cancelled_jobs import report_cancelled_jobs
 
 Log = Callable[[str], None]
-#: Exit code: a refresh would make anew, empty, what is protected.
+#: Exit code: a refresh would make anew, empty, what is protected, or a running job changes stacks.
 REFUSED: Final = 3
 #: Options by which ``pulumi up`` refreshes first (pulumi v3.259.0).
 _REFRESH: Final = re.compile(r"(?:--refresh|-[a-z]*r)(?:=(?P<value>.*))?")
@@ -38,7 +39,8 @@ def bring_up(
 
     Calls ``on_dead_lock`` after a dead lock was removed, before ``pulumi`` runs.
 
-    ``REFUSED`` if a refresh would make anew what is protected, empty.
+    ``REFUSED`` if a refresh would make anew what is protected, empty, or a job goes to another
+    stack, or comes from one, while it runs.
 
     Raises:
         CommandError: the stack is in use, its state was lost, or a command of ``pulumi`` before or
@@ -48,8 +50,9 @@ def bring_up(
     if locks.clear_dead(backend, stack.pulumi_project, stack.stack, log):
         on_dead_lock()
     attributes_file.remove_truncated(backend, stack.pulumi_project, stack.stack, log)
-    _refuse_if_lost(stack, pulumi)
-    if refused := refused_repairs(stack.root, pulumi, stack.stack, arguments):
+    before = _deployment_before(stack, pulumi)
+    refused = refused_repairs(stack.root, pulumi, stack.stack, arguments)
+    if refused := [*refused, *find_moved_jobs(stack, deployed_jobs(before), pulumi)]:
         log(f"{stack.stack} is not deployed; nothing was changed.")
         for problem in refused:
             log(str(problem))
@@ -63,15 +66,17 @@ def bring_up(
     return code
 
 
-def _refuse_if_lost(stack: StackRef, pulumi: PulumiCli) -> None:
+def _deployment_before(stack: StackRef, pulumi: PulumiCli) -> Mapping[str, Any]:
+    """What the state has; refuses one that was lost."""
     try:
         deployment = pulumi.export_deployment(stack.stack)
     except CommandError:
-        return  # there is no such stack yet, or `pulumi up` has more to say
+        return {}  # there is no such stack yet, or `pulumi up` has more to say
     if not any(each.get("custom") for each in deployment.get("resources") or []):
         from vertex_training_cli.up.lost_state import refuse_if_lost  # loads Google's client
 
         refuse_if_lost(stack)
+    return deployment
 
 
 def refused_repairs(

@@ -1,0 +1,131 @@
+"""Which jobs go from one stack file to another while they run; ``pulumi`` prints written states."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from localgcp.apis.server import serve
+from localgcp.inventory.store import project_number
+from localgcp.vertex.service import JobService
+from tests.unit.localcloud.conftest import PROJECT, Cloud
+from tests.unit.vt.jobs.submitting import done, submit, until_running
+from tests.unit.vt.review import plans
+from vertex_training_cli.engine.pulumi_cli import PulumiCli
+from vertex_training_cli.engine.stacks import StackRef
+from vertex_training_cli.jobs.moved import deployed_jobs, find_moved_jobs, planned_from
+
+CUSTOM_JOB = "pulumi-python:dynamic/vertex:CustomJob"
+PULUMI = '#!/bin/sh\ncat "{states}/$4.json"\n'
+
+
+@dataclass
+class Checkout:
+    """Stack files ``old`` and ``new``, and their states."""
+
+    root: Path
+    env: dict[str, str] = field(default_factory=dict)
+
+    def stack(self, name: str, *jobs: str, project: str = PROJECT, **state: str) -> None:
+        files = "".join(f"\n    {job}: {{file: job.yaml}}" for job in jobs) or " {}"
+        (self.root / f"Pulumi.{name}.yaml").write_text(
+            f"config:\n  gcp:project: {project}\n  gcp:region: us-central1\n"
+            f'  vertex-training:projectNumber: "{project_number(project)}"\n'
+            f"  vertex-training:jobs:{files}\n"
+        )
+        resources = [
+            {"urn": f"urn:pulumi:{name}::demo::a$b::training-{job}", "type": CUSTOM_JOB, "id": id_}
+            for job, id_ in state.items()
+        ]
+        exported = {"deployment": {"resources": resources}}
+        (self.root / f"{name}.json").write_text(json.dumps(exported))
+
+    def moved(self, stack: str) -> list[str]:
+        state = json.loads((self.root / f"{stack}.json").read_text())["deployment"]
+        ref = StackRef(self.root, "demo", stack, PROJECT, "us-central1")
+        pulumi = PulumiCli(self.root, self.env)
+        return [str(each) for each in find_moved_jobs(ref, deployed_jobs(state), pulumi)]
+
+
+@pytest.fixture
+def checkout(cloud: Cloud, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Checkout]:
+    server = serve([JobService(cloud.store, cloud.jobs, cloud.scheduler), cloud.studies], 0)
+    monkeypatch.setenv("VERTEX_EMULATOR_HOST", f"127.0.0.1:{server.port}")
+    (tmp_path / "Pulumi.yaml").write_text("name: demo\nruntime: python\n")
+    (tmp_path / "job.yaml").touch()
+    pulumi = tmp_path / "bin" / "pulumi"
+    pulumi.parent.mkdir()
+    pulumi.write_text(PULUMI.format(states=tmp_path))
+    pulumi.chmod(0o755)
+    yield Checkout(tmp_path, {**os.environ, "PATH": f"{pulumi.parent}:{os.environ['PATH']}"})
+    server.stop(None).wait()
+
+
+@pytest.fixture
+def live(cloud: Cloud) -> str:
+    """Resource name of a job that runs."""
+    record = cloud.jobs.get(until_running(cloud, submit(cloud, "sleep 600", "fit", stack="old")))
+    assert record
+    return record.name
+
+
+def test_a_live_job_that_goes_to_another_file_is_named_from_both_sides(
+    checkout: Checkout, live: str
+) -> None:
+    checkout.stack("old", fit=live)
+    checkout.stack("new", "fit")
+    [told] = checkout.moved("old")
+    assert told.startswith("job fit goes from stack old to new and has not ended: ")
+    assert live in told
+    assert "`vt jobs wait fit --stack old`" in told
+    assert checkout.moved("new") == [told]
+
+
+def test_a_job_that_both_stacks_have_and_one_that_only_leaves_are_no_move(
+    checkout: Checkout, live: str
+) -> None:
+    checkout.stack("old", "fit", fit=live)
+    checkout.stack("new", "fit")
+    assert checkout.moved("old") == checkout.moved("new") == []
+    checkout.stack("old", fit=live)
+    checkout.stack("new", "fit", fit=f"{live}9")
+    assert checkout.moved("old") == checkout.moved("new") == []
+    checkout.stack("new")
+    assert checkout.moved("old") == checkout.moved("new") == []
+
+
+def test_an_ended_job_may_go(checkout: Checkout, cloud: Cloud, live: str) -> None:
+    cloud.scheduler.cancel(live.rpartition("/")[2])
+    done(cloud, live.rpartition("/")[2])
+    checkout.stack("old", fit=live)
+    checkout.stack("new", "fit")
+    assert checkout.moved("old") == checkout.moved("new") == []
+
+
+def test_another_project_and_what_cannot_be_read_are_passed_over(
+    checkout: Checkout, live: str
+) -> None:
+    checkout.stack("old", fit=live)
+    checkout.stack("new", "fit", project="local-other")
+    assert checkout.moved("old") == []
+    checkout.stack("new", "fit")
+    (checkout.root / "Pulumi.old.yaml").write_text("config: [")
+    assert checkout.moved("old") == checkout.moved("new") == []
+    checkout.stack("old", fit=live)
+    (checkout.root / "old.json").unlink()
+    assert checkout.moved("new") == []
+
+
+def test_a_plan_begins_with_the_jobs_of_the_state() -> None:
+
+    told = [
+        plans.delete(plans.JOB, "training-fit", **plans.job("fit")),
+        plans.create(plans.JOB, "training-new", **plans.job("new")),
+    ]
+    plan = plans.plan(*told)
+    assert list(planned_from(plan)) == ["fit"]
