@@ -308,3 +308,12 @@ def test_what_a_command_leaves_running_does_not_hold_it_back(tmp_path: Path) -> 
     finally:
         os.kill(int(pid.read_text()), signal.SIGKILL)  # it ran on: a dead one could not be killed
     assert done.returncode == 4
+
+
+@pytest.mark.parametrize("before", ["", "env "])
+def test_after_an_assignment_of_a_shell_the_rest_of_the_line_is_no_part_of_the_secret(
+    before: str,
+) -> None:
+    shown = redact(f"{before}DB_PASSWORD=canary-8x7 python train.py --epochs=3")
+    assert "canary" not in shown
+    assert shown.endswith(" python train.py --epochs=3")
