@@ -127,11 +127,6 @@ CLIENT: Final = of(
         "NotSubmittedError",
     ),
     (
-        "jobs of the first releases are not looked for",
-        "labelled(FORMER_REQUEST_ID_LABEL)",
-        "list[Any]()",
-    ),
-    (
         "a tuning job has the labels of jobs, and its trials with it",
         "**kind.sent_labels(labels)}",
         "**labels}",

@@ -317,3 +317,15 @@ def test_after_an_assignment_of_a_shell_the_rest_of_the_line_is_no_part_of_the_s
     shown = redact(f"{before}DB_PASSWORD=canary-8x7 python train.py --epochs=3")
     assert "canary" not in shown
     assert shown.endswith(" python train.py --epochs=3")
+
+
+@pytest.mark.parametrize(
+    "line", ["DB_PASSWORD=48151623", "--password=4815", "PGPASSWORD: '48151623'"]
+)
+def test_a_password_may_be_digits_alone(line: str) -> None:
+    assert "4815" not in redact(line)
+
+
+@pytest.mark.parametrize("line", ["DB_PASSWORD=123", "NUM_TOKENS=48151623", "DB_PASS=${DB_PASS}"])
+def test_numbers_that_are_no_passwords_stay(line: str) -> None:
+    assert redact(line) == line

@@ -230,14 +230,13 @@ def _of_job(job: str, stack: str, root: Path) -> Source:
     found = Jobs(ref).find(job)
     given = MessageToDict(type(found).pb(found))
     own = own_labels(found.labels)
-    former = () if REQUEST_ID_LABEL in found.labels else [key.removeprefix("vt-") for key in own]
     fields = messages()["CustomJob"]
     kept = {k: v for k, v in given.items() if k in fields and fields[k]["type"] != "output"}
     message = recorded.whole_numbers(kept)
     labels, display_name = message.pop("labels", {}), message.pop("displayName", "job")
     if id_ := own.get(REQUEST_ID_LABEL):  # a new submission has a folder of its own again
         message = json.loads(json.dumps(message).replace(id_, imported.REQUEST_ID))
-    message["labels"] = {k: v for k, v in labels.items() if k not in (*JOB_LABELS, *former)}
+    message["labels"] = {k: v for k, v in labels.items() if k not in JOB_LABELS}
     made = imported.from_message(message, own.get(JOB_LABEL) or display_name)
     imported.name_by_request(made)
     return sources.Source([made])

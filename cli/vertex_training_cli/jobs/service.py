@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 from vertex_training.customjob.google.job_service import client, read
 from vertex_training.customjob.kinds import CUSTOM_JOB, KINDS, JobKind, kind_of_name
 from vertex_training.customjob.protocol.ports import (
-    FORMER_REQUEST_ID_LABEL,
-    FORMER_STACK_LABEL,
     JOB_LABEL,
     REQUEST_ID_LABEL,
     STACK_LABEL,
@@ -118,15 +116,10 @@ class Jobs:
         return getattr(self._client, f"{verb}_{(kind or CUSTOM_JOB).argument}")
 
     def _own(self, terms: Sequence[str], kind: JobKind) -> list[AnyJob]:
-        """Jobs that this stack submitted; the first releases labelled them without a prefix."""
-        stack = self.ref.stack
-        in_stack = f"labels.{kind.sent_label(STACK_LABEL)}={stack}"
-        own = self._all([*terms, in_stack, f"labels.{kind.sent_label(REQUEST_ID_LABEL)}:*"], kind)
-        if kind is not CUSTOM_JOB:
-            return own
-        in_stack = f"labels.{FORMER_STACK_LABEL}={stack}"
-        former = self._all([*terms, in_stack, f"labels.{FORMER_REQUEST_ID_LABEL}:*"], kind)
-        return own + [job for job in former if REQUEST_ID_LABEL not in job.labels]
+        """Jobs that this stack submitted."""
+        in_stack = f"labels.{kind.sent_label(STACK_LABEL)}={self.ref.stack}"
+        has_request = f"labels.{kind.sent_label(REQUEST_ID_LABEL)}:*"
+        return self._all([*terms, in_stack, has_request], kind)
 
     def _all(self, terms: Sequence[str], kind: JobKind) -> list[AnyJob]:
         from google.api_core.exceptions import GoogleAPICallError, NotFound, RetryError

@@ -29,7 +29,6 @@ from vertex_training.customjob.google.impersonation import impersonated_credenti
 from vertex_training.customjob.kinds import CUSTOM_JOB, JobKind
 from vertex_training.customjob.protocol.ports import (
     DIGEST_LABEL,
-    FORMER_REQUEST_ID_LABEL,
     REQUEST_ID_LABEL,
     TURN_LABEL,
     JobSnapshot,
@@ -227,25 +226,15 @@ class VertexJobs:
             return None
 
     def find(self, parent: str, request_id: str) -> list[JobSnapshot]:
-        """All jobs labelled with the request id, also as the first releases labelled CustomJobs.
-
-        The service documents no filter for either of two labels, so it is asked twice.
-        """
+        """All jobs labelled with the request id."""
 
         def list_jobs(**arguments: Any) -> list[AnyJob]:
             return list(self._method("list")(**arguments))  # reading a later page may fail as well
 
-        def labelled(label: str) -> list[AnyJob]:
-            request = {"parent": parent, "filter": f"labels.{label}={request_id}"}
-            return read(list_jobs, request=request)
-
+        label = self._kind.sent_label(REQUEST_ID_LABEL)
+        request = {"parent": parent, "filter": f"labels.{label}={request_id}"}
         try:
-            own = labelled(self._kind.sent_label(REQUEST_ID_LABEL))
-            if self._kind is CUSTOM_JOB:
-                former = labelled(FORMER_REQUEST_ID_LABEL)
-                # A label without the prefix may be a file's own, on a job of another request.
-                own += [job for job in former if REQUEST_ID_LABEL not in job.labels]
-            return [_snapshot(job, self._kind) for job in own]
+            return [_snapshot(job, self._kind) for job in read(list_jobs, request=request)]
         except (NotFound, FailedPrecondition) as error:
             raise OperatorError(
                 f"Vertex AI did not list jobs of {parent}: {_code(error)}: {error.message}"

@@ -29,9 +29,6 @@ TURN_LABEL: Final = "vt-request-turn"
 JOB_LABELS: Final = (
     STACK_LABEL, JOB_LABEL, RUN_LABEL, REQUEST_ID_LABEL, DIGEST_LABEL, TURN_LABEL,
 )  # fmt: skip
-#: What the request id and the stack were called before there was a prefix.
-FORMER_REQUEST_ID_LABEL: Final = "request-id"
-FORMER_STACK_LABEL: Final = "stack"
 #: Label values have at most 63 characters, and 80 bits distinguish requests.
 DIGEST_LABEL_LENGTH: Final = 20
 
@@ -69,21 +66,16 @@ class JobSnapshot:
 
 
 def own_labels(labels: Mapping[str, str]) -> dict[str, str]:
-    """What the program said of a job, by the names of today; empty for the jobs of others.
+    """What the program said of a job; empty for the jobs of others.
 
-    Jobs of the first releases have these labels without the prefix.
-
-    >>> own_labels({"request-id": "x", "run": "2", "team": "ml"})
-    {'vt-run': '2', 'vt-request-id': 'x'}
+    >>> own_labels({"run": "2", "team": "ml"})
+    {}
     >>> own_labels({"vt-request-id": "x", "vt-run": "2", "run": "mine"})
     {'vt-run': '2', 'vt-request-id': 'x'}
     """
-    if REQUEST_ID_LABEL in labels:
-        return {key: labels[key] for key in JOB_LABELS if key in labels}
-    if FORMER_REQUEST_ID_LABEL in labels:
-        former = {key: key.removeprefix(LABEL_PREFIX) for key in JOB_LABELS}
-        return {key: labels[old] for key, old in former.items() if old in labels}
-    return {}
+    if REQUEST_ID_LABEL not in labels:
+        return {}
+    return {key: labels[key] for key in JOB_LABELS if key in labels}
 
 
 @dataclass(frozen=True, slots=True)

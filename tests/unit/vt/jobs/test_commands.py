@@ -205,22 +205,6 @@ def test_a_question_that_is_not_answered_cancels_nothing(vt: Vt, cloud: Cloud) -
     cloud.scheduler.cancel(job_id)
 
 
-def test_jobs_of_the_first_releases_are_listed_by_their_labels_without_a_prefix(
-    vt: Vt, cloud: Cloud
-) -> None:
-    former = {"stack": "local", "job": "old", "run": "2", "request-id": "r1"}
-    old = done(cloud, submit_with(cloud, "true", "old", former))
-    other = {**former, "stack": "other"}
-    done(cloud, submit_with(cloud, "true", "old", other))
-    new = done(cloud, submit(cloud, "true", "new"))
-    found = json.loads(vt("list", "--format", "json").stdout)
-    assert {(row["id"], row["job"], row["run"]) for row in found} == {
-        (old, "old", "2"),
-        (new, "new", "1"),
-    }
-    assert old in vt("show", "old").stdout
-
-
 def test_labels_of_a_user_are_not_taken_for_the_stacks(vt: Vt, cloud: Cloud) -> None:
     mine = {"stack": "local", "job": "mine", "run": "nightly"}
     done(cloud, submit_with(cloud, "true", "x", mine))
