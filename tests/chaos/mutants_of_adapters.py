@@ -133,8 +133,8 @@ CLIENT: Final = of(
     ),
     (
         "a tuning job is looked for by the label of jobs",
-        "labelled(self._kind.sent_label(REQUEST_ID_LABEL))",
-        "labelled(REQUEST_ID_LABEL)",
+        "label = self._kind.sent_label(REQUEST_ID_LABEL)",
+        "label = REQUEST_ID_LABEL",
     ),
     (
         "a label that was copied makes a job another request's",

@@ -75,8 +75,8 @@ def test_a_rule_is_named_after_the_service_and_what_its_secret_is() -> None:
         service, _, secret = rule.partition("-")
         assert service in services
         assert secret.rpartition("-")[2] in ("key", "token", "secret")
-    kinds = "url key webhook signature header user password login sshpass".split()
-    assert {rule.rpartition("-")[2] for rule in forms.PLACES} == set(kinds)
+    kinds = {"url", "key", "webhook", "signature", "header", "user", "password", "login", "sshpass"}
+    assert {rule.rpartition("-")[2] for rule in forms.PLACES} == kinds
 
 
 def test_every_shape_of_published_scanners_is_withheld_to_its_end() -> None:
