@@ -6,9 +6,12 @@ passes ``plain``, ``plain_lines`` or ``json_text``: nothing of it acts on a term
 
 from __future__ import annotations
 
+import functools
 import json
+import re
 import shutil
 import sys
+import unicodedata
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
@@ -29,6 +32,11 @@ _LEAST: Final = 8
 #: What it gets where ids need the rest.
 _NARROW: Final = 4
 
+#: In the names of printable characters that are seen as nothing, or change the one before.
+_UNSEEN: Final = re.compile(
+    r"\b(?:FILLER|BLANK|NULL NOTEHEAD|SELECTOR(?:-\d+)?|GRAPHEME JOINER|VOWEL INHERENT)\b"
+)
+
 
 def console() -> Console:
     """A console on stdout. Text is shown as it is: brackets and colons in it mean nothing."""
@@ -38,10 +46,20 @@ def console() -> Console:
     return Console(highlight=False, markup=False, emoji=False, width=width)
 
 
+@functools.lru_cache(maxsize=4096)
+def is_seen(char: str) -> bool:
+    """Whether a reader sees a character, or a blank, where it is printed, and it does nothing else.
+
+    Unicode's database has fillers, joiners and selectors among letters, marks and symbols: only
+    their names tell them.
+    """
+    return char.isprintable() and not _UNSEEN.search(unicodedata.name(char, ""))
+
+
 def plain(text: Iterable[str]) -> str:
     """``text`` without anything a terminal would act upon; a tab becomes one space."""
     return "".join(
-        " " if char == "\t" else char if char.isprintable() else "\N{REPLACEMENT CHARACTER}"
+        " " if char == "\t" else char if is_seen(char) else "\N{REPLACEMENT CHARACTER}"
         for char in text
     )
 
@@ -54,7 +72,7 @@ def plain_lines(text: str) -> str:
 def json_text(value: Any) -> str:
     """JSON on one line, with escapes for what a terminal would act upon."""
     return "".join(
-        char if char.isprintable() else json.dumps(char)[1:-1]
+        char if is_seen(char) else json.dumps(char)[1:-1]
         for char in json.dumps(value, ensure_ascii=False)
     )
 

@@ -274,6 +274,10 @@ RECORDED: Final[Mapping[str, Change]] = {
             ),
         ),
     ),
+    "limits-widened": Change(
+        goes=("limits raised: limits.machineTypes n1-* → n*",),
+        stack=(('machineTypes: ["n1-*"]', 'machineTypes: ["n*"]'),),
+    ),
     "reservation-grown": Change(
         goes=("reservations, used or not: +$554.80 a month (spare-local 1 → 3 x n1-standard-8",),
         stack=(("count: 1", "count: 3"),),

@@ -14,9 +14,11 @@ from localgcp.runner.joblog import log_path
 from localgcp.vertex.records import JobRecord, JobState, JobTable
 from tests.unit.localcloud.conftest import command_job
 from vertex_training.customjob.google.logs import Line
+from vertex_training_cli.console import json_text, plain
 from vertex_training_cli.jobs import log as job_log
 from vertex_training_cli.local import joblogs
 from vertex_training_cli.local.watch import tail
+from vertex_training_cli.review.escaping import visible
 
 #: What each line does to a terminal that shows it as it is.
 ATTACKS = {
@@ -36,6 +38,61 @@ ATTACKS = {
     "a line separator": "a\u2028b",
     "a form feed": "a\x0cb",
 }
+
+
+#: Ranges that Unicode calls default ignorable (DerivedCoreProperties.txt), and blanks beside them.
+UNSEEN = (
+    *((0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C), (0x115F, 0x1160), (0x17B4, 0x17B5)),
+    *((0x180B, 0x180F), (0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F), (0x3164, 0x3164)),
+    *((0xFE00, 0xFE0F), (0xFEFF, 0xFEFF), (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8), (0x1BCA0, 0x1BCA3)),
+    *((0x1D173, 0x1D17A), (0xE0000, 0xE0FFF), (0x2800, 0x2800), (0x1D159, 0x1D159)),
+    *((0x0, 0x8), (0xE, 0x1B), (0x7F, 0x84), (0x86, 0x9F), (0xD800, 0xDFFF), (0xE000, 0xF8FF)),
+    (0x16FE4, 0x16FE4),
+)
+
+
+@pytest.mark.parametrize(("first", "last"), UNSEEN, ids=lambda code: f"{code:X}")
+def test_no_text_shows_what_nobody_sees(first: int, last: int) -> None:
+    for code in range(first, last + 1):
+        assert chr(code) not in plain(f"pay{chr(code)}pal"), hex(code)
+        assert chr(code) not in json_text(f"pay{chr(code)}pal"), hex(code)
+        assert visible(f"pay{chr(code)}pal") in (
+            f"pay\\u{code:04x}pal",
+            f"pay\\U{code:08x}pal",
+        ), hex(code)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Größe: 3 €", "学習の結果", "Обучение модели", "मॉडल का प्रशिक्षण", "naïve — “ok” …", "déjà vu"],
+)
+def test_what_people_write_is_shown(text: str) -> None:
+    assert (plain(text), visible(text)) == (text, text)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "user:kim@ex\u0430mple.com",
+        "group:\u0430dmins@example.com",
+        "roles/st\u043erage.admin",
+        "serviceAccount:a@\u0435vil.iam.gserviceaccount.com",
+        "\u0430\u0441\u0441\u0435\u0441\u0441",
+        "buckets-\u0432",
+        "\uff41dmin",
+        "\U0001d41admin",
+        "ro\u03bft",
+        "adm\u0131n",
+        "e\u0301",
+        "the role r\u043eles/owner",
+        "of b\u0430nk",
+        "\u0391dmin of all",
+    ],
+)
+def test_a_name_is_shown_in_ascii(name: str) -> None:
+    shown = visible(name)
+    assert shown.isascii()
+    assert shown == "".join(c if c.isascii() else c.encode("unicode_escape").decode() for c in name)
 
 
 def acts(text: str) -> list[str]:

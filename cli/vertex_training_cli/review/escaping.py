@@ -3,23 +3,54 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from typing import Final
+
+from vertex_training_cli.console import is_seen
 
 #: Longer values are cut; the field diff of the JSON report has them in full.
 MAX_SHOWN: Final = 160
 
+#: What reports add to names themselves.
+OWN: Final = "…→"
+#: What is before and after a word.
+_EDGES: Final = re.compile(r"\A\W+|\W+\Z")
+#: Scripts without blanks between words: a sentence is one word, and no letter is like a Latin one.
+_EAST_ASIAN: Final = re.compile(r"[\u3041-\u30ff\u3400-\u9fff\uac00-\ud7a3]+")
+
 
 def visible(value: str) -> str:
-    """``value`` on one line, with invisible and direction-changing characters spelt out.
+    """``value`` on one line, with characters that nobody sees spelt out, and names in ASCII.
 
-    >>> visible("a\\n b\\u202e")
-    'a b\\\\u202e'
+    Names of Google Cloud, of Pulumi and of people are ASCII, so another letter in one only looks
+    like it. A single word is a name, and so is one that mixes ASCII with other than Latin letters.
+
+    >>> visible("a\\n b\\u202e"), visible("of b\\u0430nk")
+    ('a b\\\\u202e', 'of b\\\\u0430nk')
+    >>> visible("Größe, 3 €")
+    'Größe, 3 €'
     """
-    line = " ".join(value.split())
-    if line.isprintable():  # tens of thousands of values, hardly one of which is not
+    words = value.split()
+    line = " ".join(words)
+    if line.isascii() and line.isprintable():  # tens of thousands of values, nearly all of them
         return line
-    return "".join(_spelt(character) for character in line)
+    return " ".join(_visible_word(word, is_name=len(words) == 1) for word in words)
+
+
+def _visible_word(word: str, *, is_name: bool) -> str:
+    if word.isascii() and word.isprintable():
+        return word
+    bare = _EDGES.sub("", word)
+    is_name = not _EAST_ASIAN.fullmatch(bare) and (is_name or not _is_prose(bare))
+    return "".join(
+        char if is_seen(char) and (char.isascii() or not is_name or char in OWN) else _spelt(char)
+        for char in word
+    )
+
+
+def _is_prose(word: str) -> bool:
+    """Whether a word is all of another script, or of Latin letters with their accents."""
+    latin = (char in "-'\u2019" or (char.isalpha() and char <= "\u024f") for char in word)
+    return not any(map(str.isascii, word)) or all(latin)
 
 
 def cut(value: str, length: int = MAX_SHOWN) -> str:
@@ -57,6 +88,5 @@ def label(value: str) -> str:
 
 
 def _spelt(character: str) -> str:
-    if unicodedata.category(character) in ("Cc", "Cf", "Co", "Cs", "Zl", "Zp"):
-        return f"\\u{ord(character):04x}"
-    return character
+    code = ord(character)
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -25,6 +26,9 @@ NONE: Final = "no limit"
 DEFAULT: Final = "mandatory"
 #: Levels, from what is not even looked at to what stops a deployment.
 ORDER: Final = ("disabled", "advisory", "remediate", DEFAULT)
+
+#: What stands for more than itself in a pattern.
+_WILDCARD: Final = re.compile(r"[*?\[\]]")
 
 
 def limits_of(plan: Plan) -> dict[str, Limits]:
@@ -82,13 +86,28 @@ def _raised(before: Limits, now: Limits) -> Iterator[tuple[str, str, str]]:
             yield key, _words(listed), NONE
         elif isinstance(listed, list) and isinstance(allowed, list) and _widens(listed, allowed):
             yield key, _words(listed), _words(allowed)
-    if now.get("allowUnpriced") is True and before.get("allowUnpriced") is not True:
+    # In quotes, yes and 1 are true to the program as well.
+    if now.get("allowUnpriced", False) is not False and before.get("allowUnpriced") is not True:
         yield "allowUnpriced", "false", "true"
 
 
 def _widens(listed: list[Any], allowed: list[Any]) -> bool:
     """Whether something is allowed that no earlier entry, ``n1-*`` among them, allowed."""
-    return not all(any(fnmatch.fnmatchcase(str(n), str(o)) for o in listed) for n in allowed)
+    return not all(any(_covers(str(old), str(new)) for old in listed) for new in allowed)
+
+
+def _covers(old: str, new: str) -> bool:
+    """Whether all that ``new`` matches is certain to match ``old``.
+
+    Of two patterns that is certain if they are alike, or if ``old`` has one ``*`` and ``new`` has
+    what stands before and after it.
+    """
+    first, *_ = parts = _WILDCARD.split(new)
+    if old == new or len(parts) == 1:
+        return old == new or fnmatch.fnmatchcase(new, old)
+    head, star, tail = old.partition("*")
+    plain = star and not _WILDCARD.search(head + tail)
+    return bool(plain) and first.startswith(head) and parts[-1].endswith(tail)
 
 
 def _words(values: list[Any]) -> str:

@@ -62,6 +62,45 @@ def test_a_limit_that_is_kept_lowered_or_new_is_not_raised(changes):
     assert headline(**changes) == "Nothing changes."
 
 
+@pytest.mark.parametrize(
+    ("listed", "allowed"),
+    [
+        (["n1-standard-?"], ["n1-standard-*"]),
+        (["n1-standard-[48]"], ["n1-standard-?"]),
+        (["?1-standard-4"], ["*1-standard-4"]),
+        (["n1-*-4"], ["n1-*"]),
+        (["n1-*"], ["n*"]),
+        (["n1-*", "a2-highgpu-?g"], ["n1-*", "a2-highgpu-*g"]),
+        (["n1-*"], ["*n1-*"]),
+        (["n1-standard-4"], ["[n]1-*"]),
+        (["n1-*8]"], ["n1-[48]"]),
+    ],
+)
+def test_a_wider_pattern_is_a_raised_limit(listed, allowed):
+    deployed = {"limits": {"machineTypes": listed}}
+    told = headline(limits={"machineTypes": allowed}, deployed=deployed)
+    assert f"limits.machineTypes {', '.join(listed)} → {', '.join(allowed)}" in told
+
+
+@pytest.mark.parametrize(
+    ("listed", "allowed"),
+    [
+        (["n1-*"], ["n1-standard-*", "n1-highmem-?"]),
+        (["n1-standard-?"], ["n1-standard-?"]),
+        (["n1-standard-?"], ["n1-standard-4"]),
+        (["a2-*g"], ["a2-high*-8g"]),
+    ],
+)
+def test_a_narrower_pattern_is_not(listed, allowed):
+    deployed = {"limits": {"machineTypes": listed}}
+    assert headline(limits={"machineTypes": allowed}, deployed=deployed) == "Nothing changes."
+
+
+@pytest.mark.parametrize("word", ["yes", "true", 1, "on", "1"])
+def test_what_the_program_reads_as_true_allows_jobs_without_a_price(word):
+    assert "limits.allowUnpriced false → true" in headline(limits=STACK | {"allowUnpriced": word})
+
+
 def test_another_limit_is_another_digest():
     raised = planned(limits=STACK | {"maxUsdPerJob": 900})
     lowered = planned(limits=STACK | {"maxUsdPerJob": 100})
