@@ -61,6 +61,8 @@ PAYLOADS: Final = (
 )
 #: Names programs, so it may name any.
 PROGRAMS: Final = {"PYTHON", "BIN"}
+#: Set by make itself.
+OF_MAKE: Final = {"MAKEFILE_LIST", "MAKECMDGOALS"}
 
 
 def variables_of(makefile: Path) -> list[str]:
@@ -68,7 +70,7 @@ def variables_of(makefile: Path) -> list[str]:
     text = re.sub(r"^\s*#.*", "", makefile.read_text(), flags=re.MULTILINE)
     used = set(re.findall(r"\$\$?[({]?(?:value )?([A-Z][A-Z_]*)\b", text))
     own = set(re.findall(r"^([A-Z_]+) :?= ", text, re.MULTILINE))
-    return sorted(used - own - PROGRAMS - {"PWD", "HOME", "CURDIR", "MAKEFILE_LIST"})
+    return sorted(used - own - PROGRAMS - {"PWD", "HOME", "CURDIR", *OF_MAKE})
 
 
 def verbs_of(makefile: Path) -> list[str]:
@@ -117,3 +119,22 @@ def test_words_of_arguments_reach_the_command_as_they_are(makefile: Path, tmp_pa
     arguments = run(makefile, tmp_path, "up", STACK="dev", ARGS="--yes --message it's;$x")
     assert arguments[:3] == ["up", "--stack", "dev"]
     assert arguments[-3:] == ["--yes", "--message", "it's;$x"]
+
+
+@pytest.mark.parametrize("verb", ["report", "preview", "comment", "deploy", "drift"])
+def test_what_a_verb_prints_is_no_command_to_the_runner(
+    makefile: Path, tmp_path: Path, verb: str
+) -> None:
+    command = ["make", "-n", "-f", str(makefile), "-o", "setup", "-o", ".venv/ready-dev", verb]
+
+    def first_line(actions: str) -> str:
+        env = {**os.environ, "STACK": "dev", "GITHUB_ACTIONS": actions}
+        done = subprocess.run(
+            command, cwd=tmp_path, env=env, check=False, capture_output=True, text=True, timeout=60
+        )
+        return done.stdout.split("\n", 1)[0]
+
+    told = {first_line("true") for _ in range(2)}
+    assert len(told) == 2
+    assert all(re.fullmatch("::stop-commands::[0-9a-f]{32}", line) for line in told)
+    assert "::" not in first_line("")

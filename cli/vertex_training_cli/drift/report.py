@@ -14,6 +14,7 @@ from vertex_training_cli.drift.findings import (
     ResourceDifference,
 )
 from vertex_training_cli.engine.values import redact
+from vertex_training_cli.review.escaping import visible
 
 #: Raised when a key changes its meaning or goes away; new keys may come at any time.
 VERSION: Final = 1
@@ -118,7 +119,7 @@ def _lines(text: str) -> list[str]:
 
 def _text(text: str) -> str:
     """``text`` as plain text of Markdown: no secret, no markup, no mention, no new cell or line."""
-    return _SPECIAL.sub(r"\\\1", " ".join(redact(text).split())).replace("\\@", "@\u200b")
+    return _SPECIAL.sub(r"\\\1", visible(redact(text))).replace("\\@", "@\u200b")
 
 
 def as_json(drift: Drift) -> str:

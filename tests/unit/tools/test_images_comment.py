@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -30,7 +31,7 @@ def comment(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
         subprocess.run([*git, *command], check=True)
 
     def run(after: str, number: str = "7", branch: str = "topic"):
-        (source / "Pulumi.dev.yaml").write_text(after)
+        (source / "Pulumi.dev.yaml").write_bytes(after.encode())
         env = {
             **os.environ,
             "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}",
@@ -41,9 +42,10 @@ def comment(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
             "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md"),
         }
         command = [str(ROOT / "tools" / "images-comment")]
-        return subprocess.run(
-            command, cwd=tmp_path, env=env, capture_output=True, text=True, check=True
-        )
+        done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, check=True)
+        # Not text=True, which takes a carriage return for the end of a line.
+        told = (each.decode() for each in (done.stdout, done.stderr))
+        return subprocess.CompletedProcess(command, 0, *told)
 
     return run
 
@@ -58,6 +60,17 @@ def test_text_of_the_branch_cannot_leave_the_code(comment) -> None:
     told = comment(BEFORE + "# ```\n# @everybody ![x](https://example.com)\n").stdout
     body = told.split("apply this change:\n", 1)[1]
     assert all(not line or line.startswith("    ") for line in body.splitlines())
+
+
+@pytest.mark.parametrize(
+    "text", ["\r", "\r\n", "\x0b", "\x0c", "\x85", "\u2028", "\x1b[2J", "\u202e", "\u3164", "\x00"]
+)
+def test_no_character_of_the_branch_ends_the_code_or_hides(comment, text: str) -> None:
+    told = comment(BEFORE + f"# a{text}</details>@everybody\n").stdout
+    body = told.split("apply this change:\n", 1)[1]
+    assert all(not line or line.startswith("    ") for line in re.split(r"\r\n|\n|\r", body))
+    assert text not in body or text == "\r\n"
+    assert body.isascii()
 
 
 def test_where_nothing_is_to_be_pinned_no_comment_is_made(comment) -> None:

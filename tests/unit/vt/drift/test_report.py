@@ -71,6 +71,15 @@ def test_no_value_breaks_out_of_its_cell_or_calls_anybody(value):
     assert "<" not in row.replace("\\<", "")
 
 
+def test_what_nobody_sees_is_spelt_out_in_an_issue():
+    told = ("user:k\u0456m@example.com", "data\u202e", "a\u3164b", "x\u2028y\x00z")
+    drift = Drift("dev", DriftOutcome.FAILED, errors=told)
+    text = report.markdown(drift).replace("@\u200b", "@")
+    assert text.isascii()
+    assert "\x00" not in text
+    assert all(code in text for code in ("u0456", "u202e", "u3164", "u0000"))
+
+
 def test_programs_get_the_same_with_a_version():
     found = json.loads(report.as_json(drifted(BUCKET)))
     assert set(found) == {
