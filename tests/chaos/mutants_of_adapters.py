@@ -136,11 +136,6 @@ CLIENT: Final = of(
         "label = self._kind.sent_label(REQUEST_ID_LABEL)",
         "label = REQUEST_ID_LABEL",
     ),
-    (
-        "a label that was copied makes a job another request's",
-        " if REQUEST_ID_LABEL not in job.labels",
-        "",
-    ),
 )
 STORE: Final = of(
     "google.intent_store",
