@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import subprocess
+import sys
 from pathlib import Path
 from typing import Final
 
@@ -103,3 +104,46 @@ def test_a_manifest_that_names_what_is_not_the_repositorys_is_refused(
     document["files"][path] = document["files"].pop("README.md")
     (root / manifest.NAME).write_text(json.dumps(document))
     assert "is no file of this repository" in vt("upgrade", str(root), "--write", code=2)
+
+
+#: Modules that Python, or a tool, would load from a folder by itself.
+LOADED: Final = ("extra.py", "sitecustomize.py", "usercustomize.py", "conftest.py", "yaml.py")
+PROGRAMS: Final = ("pulumi", "python", "git", "gcloud")
+
+
+@pytest.fixture(scope="module")
+def trapped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository of which every piece of code leaves a file beside it when it runs."""
+    folder = tmp_path_factory.mktemp("trapped")
+    root, trap = made(folder / "clone", "--name", "acme"), f"open({str(folder / 'ran')!r}, 'a')\n"
+    for name in (*LOADED, "jobs/digits/setup.py"):
+        (root / name).write_text("")
+    for file in root.rglob("*.py"):
+        file.write_text(trap + file.read_text())
+    (root / ".venv/bin").mkdir(parents=True)
+    for name in PROGRAMS:
+        (root / ".venv/bin" / name).write_text(f"#!/bin/sh\ntouch {folder / 'ran'}\n")
+        (root / ".venv/bin" / name).chmod(0o755)
+    clone(root, folder / "unused")
+    return root
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "check", "check --fix", "render jobs/digits.yaml --stack dev", "diff dev local",
+        "images list --stack dev", "upgrade", "jobs rerun digits --stack dev",
+        "import jobs/digits/task.py",
+    ],
+)  # fmt: skip
+def test_what_only_reads_a_repository_runs_nothing_of_it(trapped: Path, command: str) -> None:
+    vt = Path(sys.executable).parent / "vt"
+    ran = trapped.parent / "ran"
+    done = subprocess.run(
+        [vt, *command.split()], cwd=trapped, capture_output=True, text=True, check=False
+    )
+    assert done.stdout + done.stderr
+    assert not ran.exists()
+    subprocess.run([sys.executable, "extra.py"], cwd=trapped, check=True)
+    assert ran.exists(), "the trap does not work"
+    ran.unlink()
