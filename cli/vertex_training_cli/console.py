@@ -95,6 +95,7 @@ def table(*columns: str, rows: Iterable[tuple[str, ...]], title: str | None = No
     """A small table: no frame, left aligned. A narrow terminal cuts no id in two, if it can."""
     from rich.table import Table
 
+    columns = tuple(map(plain, columns))
     made = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
     cells = [tuple(plain_lines(redact(cell)) for cell in row) for row in rows]
     whole, fits = _whole(columns, cells)

@@ -121,7 +121,8 @@ def _curve(values: Sequence[float], low: float, high: float) -> str:
 def _bar(value: float, low: float, high: float) -> str:
     if not math.isfinite(value):
         return "?"
-    share = (value - low) / (high - low) if high > low else 0.0
+    span = high / 2 - low / 2  # halves: the whole may be larger than any float
+    share = (value / 2 - low / 2) / span if span > 0 else 0.0
     return _BARS[int(share * (len(_BARS) - 1))]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
@@ -84,6 +85,8 @@ def numbers(data: Any) -> dict[str, float]:
         key: value
         for key, value in data.items()
         if isinstance(value, int | float) and not isinstance(value, bool)
+        # An integer of JSON may be larger than any float, which nothing could print.
+        if isinstance(value, float) or abs(value) <= sys.float_info.max
     }
     order = [*(key for key in FIRST if key in found), *(key for key in found if key not in FIRST)]
     return {key: found[key] for key in order}
@@ -96,7 +99,10 @@ def columns(data: bytes) -> dict[str, list[float]]:
     {'loss': [0.5, 0.25]}
     """
     lines = data.decode("utf-8", errors="replace").splitlines()[:_LINES]
-    head, *rows = list(csv.reader(io.StringIO("\n".join(lines)))) or [[]]
+    try:
+        head, *rows = list(csv.reader(io.StringIO("\n".join(lines)))) or [[]]
+    except csv.Error:  # a field that is too long
+        return {}
     found = {name: _floats(row[at : at + 1] for row in rows) for at, name in enumerate(head) if at}
     return {name: values for name, values in found.items() if values}
 
@@ -112,5 +118,5 @@ def parsed(body: bytes) -> Any:
     """What the file says; None if it is no JSON: the job wrote it, and may have been cut short."""
     try:
         return json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None

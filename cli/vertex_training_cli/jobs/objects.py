@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 MOST: Final = 1000
 #: Seconds for one page. A look is worth no more; nothing is tried again.
 TIMEOUT: Final = 4
+#: Of an object's content at most, also of a compressed one's: a job may write what it likes.
+MOST_BYTES: Final = 8 * 1024 * 1024
+_GZIP: Final = b"\x1f\x8b"
 #: Below a job's output directory, where the service has jobs write checkpoints
 #: (``AIP_CHECKPOINT_DIR``): https://docs.cloud.google.com/vertex-ai/docs/training/code-requirements
 CHECKPOINTS: Final = "checkpoints/"
@@ -82,7 +86,7 @@ class Objects:
     def nearest(self, uri: str, ending: str) -> bytes:
         """The object below a ``gs://`` URI whose name ends so; of several, the one nearest to it.
 
-        Empty if there is none among the first ``MOST``.
+        Its first ``MOST_BYTES``. Empty if there is none among the first ``MOST``.
 
         Raises:
             OperatorError: it cannot be read.
@@ -97,7 +101,19 @@ class Objects:
             if not found:
                 return b""
             blob = self._client.bucket(bucket).blob(found[0])
-            return blob.download_as_bytes(timeout=TIMEOUT)
+            # As it is stored: the client would unpack a compressed one whole.
+            stored = blob.download_as_bytes(end=MOST_BYTES, raw_download=True, timeout=TIMEOUT)
+        return _unpacked(stored)
+
+
+def _unpacked(stored: bytes) -> bytes:
+    """The first ``MOST_BYTES`` of what an object holds; empty if it cannot be unpacked."""
+    if not stored.startswith(_GZIP):
+        return stored[:MOST_BYTES]
+    try:
+        return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(stored, MOST_BYTES)
+    except zlib.error:
+        return b""
 
 
 def _parts(uri: str) -> tuple[str, str]:

@@ -72,7 +72,7 @@ def table_of(
         )
         for job in jobs[:limit]
     ]
-    heads = (*(key.upper() for key in view.COLUMNS), *map(plain, names))
+    heads = (*(key.upper() for key in view.COLUMNS), *names)
     console().print(table(*heads, rows=rows))
     if marks:
         log(f"{MARK} not on the machine or Python that it asked for: `vt jobs show` says on what")
@@ -104,7 +104,7 @@ def one(job: AnyJob, ref: StackRef, *, as_json: bool, reader: MetricsReader | No
     if view.is_tuning(job):
         heads, lines = trials.table(view.message(job))
         console().print()
-        names = (*map(str.upper, heads[:2]), *map(plain, heads[2:]))
+        names = (*map(str.upper, heads[:2]), *heads[2:])
         console().print(table(*names, rows=lines))
 
 

@@ -11,6 +11,7 @@ from vertex_training.customjob.google import console
 from vertex_training.customjob.kinds import CUSTOM_JOB
 from vertex_training.customjob.protocol.ports import JOB_LABEL, RUN_LABEL, TERMINAL
 from vertex_training.customjob.protocol.waiting import format_duration
+from vertex_training_cli.console import plain
 from vertex_training_cli.engine.values import redact
 from vertex_training_cli.jobs import trials
 from vertex_training_cli.jobs.service import kind_of, labels_of
@@ -39,7 +40,7 @@ def spec_of(job: Any) -> Any:
 
 def title(job: AnyJob) -> str:
     """Its name in the stack, else its display name."""
-    return labels_of(job).get(JOB_LABEL, "") or redact(job.display_name)
+    return labels_of(job).get(JOB_LABEL, "") or plain(redact(job.display_name))
 
 
 def run(job: AnyJob) -> str:

@@ -1,0 +1,97 @@
+"""What a job wrote about itself ends no command of others, fills no memory, acts on no terminal."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import resource
+import zlib
+from collections.abc import Callable
+
+import pytest
+
+from localgcp.runner.gcsfuse import storage_client
+from tests.unit.localcloud.conftest import PROJECT, Cloud
+from tests.unit.vt.jobs import submitting
+from tests.unit.vt.jobs.test_metrics import vt
+from vertex_training_cli.jobs.compare import curves
+from vertex_training_cli.jobs.metrics import columns
+from vertex_training_cli.jobs.objects import MOST_BYTES, Objects
+
+__all__ = ["vt"]
+#: Metrics that no command can print as numbers.
+METRICS = {
+    "deep lists": b"[" * 100_000,
+    "deep objects": b'{"a":' * 100_000,
+    "an integer larger than any float": b'{"loss": ' + b"9" * 4000 + b"}",
+    "a compressed file that is cut short": gzip.compress(b"{}")[:9] + b"x",
+}
+HISTORIES = {
+    "a field that is too long": b"epoch,loss\n1," + b"9" * 200_000,
+    "a quote that never ends": b'epoch,loss\n1,"' + b"9\n" * 100_000,
+    "values further apart than any float": b"epoch,loss\n1,-1e308\n2,1e308\n",
+    "values closer than any half": b"epoch,loss\n1,0\n2,5e-324\n",
+}
+
+
+def put(name: str, content: bytes, encoding: str | None = None) -> None:
+    blob = storage_client(os.environ["STORAGE_EMULATOR_HOST"]).bucket("out").blob(name)
+    blob.content_encoding = encoding
+    blob.upload_from_string(content)
+
+
+@pytest.mark.parametrize("content", METRICS.values(), ids=METRICS)
+def test_metrics_that_are_no_numbers_are_none_and_other_jobs_keep_theirs(
+    content: bytes, vt: Callable[..., str]
+) -> None:
+    put("b/metrics.json", content)
+    listed = json.loads(vt("list", "--metrics", "--format", "json"))
+    assert {each["job"]: each["metrics"] for each in listed} == {"a": {"loss": 0.25}, "b": {}}
+    vt("show", "b")
+    assert "0.25" in vt("compare", "a", "b")
+
+
+@pytest.mark.parametrize("content", HISTORIES.values(), ids=HISTORIES)
+def test_a_history_that_cannot_be_drawn_leaves_that_of_the_other_job(
+    content: bytes, vt: Callable[..., str]
+) -> None:
+    put("b/history.csv", content)
+    assert "1 → 0.25" in vt("compare", "a", "b")
+    assert curves([columns(content).get("loss", [])])
+
+
+def test_a_small_object_that_unpacks_to_a_large_one_is_read_in_bounds(
+    vt: Callable[..., str],
+) -> None:
+    packer = zlib.compressobj(wbits=31)
+    bomb = b"".join(packer.compress(b" " * (1 << 20)) for _ in range(300)) + packer.flush()
+    put("b/metrics.json", bomb, "gzip")
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert len(Objects(PROJECT).nearest("gs://out/b", "metrics.json")) == MOST_BYTES
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < (100 << 10)
+
+
+@pytest.mark.parametrize("encoding", ["gzip", None])
+def test_metrics_are_read_compressed_as_plain(encoding: str | None, vt: Callable[..., str]) -> None:
+    text = b'{"loss": 0.125}'
+    put("b/metrics.json", gzip.compress(text) if encoding else text, encoding)
+    assert "0.125" in vt("show", "b")
+    put("b/metrics.json", b"")
+    assert "0.125" not in vt("show", "b")
+
+
+def test_a_large_object_is_read_in_bounds(vt: Callable[..., str]) -> None:
+    put("b/metrics.json", b"\n" * (MOST_BYTES + 5))
+    assert len(Objects(PROJECT).nearest("gs://out/b", "metrics.json")) == MOST_BYTES
+
+
+def test_a_name_acts_on_no_terminal_and_makes_no_second_row(
+    vt: Callable[..., str], cloud: Cloud
+) -> None:
+    name = "x\x1b[2J\x1b]0;t\x07\u202e\ntitanic  1  FAILED"
+    id_ = submitting.submit_with(cloud, "true", name, {"vt-stack": "local"})
+    said = [vt("list", "--all"), vt("show", id_), vt("compare", id_, "a")]
+    assert all("\N{REPLACEMENT CHARACTER}[2J" in text for text in said), said
+    assert not [char for char in "".join(said) if not char.isprintable() and char != "\n"]
+    assert not [line for text in said for line in text.splitlines() if line.startswith("titanic")]
