@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from vertex_training import stack as stacks
+from vertex_training.customjob.kinds import KINDS
 from vertex_training.errors import (
     CommandError,
     ConfigError,
@@ -17,7 +18,7 @@ from vertex_training.errors import (
     Problem,
     UnknownStackError,
 )
-from vertex_training.settings import project_files
+from vertex_training.settings import project_files, renames, stack_files
 from vertex_training_cli.engine.plan import JOBS, Plan
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stacks import StackRef, find_unchecked
@@ -85,9 +86,12 @@ def _moves(
 def _declared(stack: StackRef) -> set[str] | None:
     """Names that the jobs of a stack file have in the state; None if it cannot be read."""
     try:
-        return set(stacks.load(stack.root, stack.stack).first_job_keys.values())
+        raw = stack_files.read_raw(stacks.SCHEMA, stack.root, stack.stack)
+        settings = stacks.read_settings(raw, stack.root)
     except (ConfigError, UnknownStackError, OSError):
         return None
+    sections = [renames.first_keys(settings, (kind.section,)) for kind in KINDS]
+    return {first for keys in sections for first in keys.values()}
 
 
 def _state(pulumi: PulumiCli, stack: str) -> Deployed:

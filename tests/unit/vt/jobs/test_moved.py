@@ -99,6 +99,15 @@ def test_a_job_that_both_stacks_have_and_one_that_only_leaves_are_no_move(
     assert checkout.moved("old") == checkout.moved("new") == []
 
 
+def test_a_job_that_is_renamed_in_its_stack_stays(checkout: Checkout, live: str) -> None:
+    checkout.stack("old", "verify", fit=live)
+    checkout.stack("new", "fit")
+    assert len(checkout.moved("old")) == 1
+    file = checkout.root / "Pulumi.old.yaml"
+    file.write_text(file.read_text().replace("job.yaml", "job.yaml, formerly: fit"))
+    assert checkout.moved("old") == checkout.moved("new") == []
+
+
 def test_an_ended_job_may_go(checkout: Checkout, cloud: Cloud, live: str) -> None:
     cloud.scheduler.cancel(live.rpartition("/")[2])
     done(cloud, live.rpartition("/")[2])
