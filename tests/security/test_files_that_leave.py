@@ -26,6 +26,8 @@ from vertex_training_cli.jobs import log as job_log
 
 __all__ = ["bucket", "front", "home", "programs", "registry", "root", "vt"]
 TOKEN: Final = "hf_" + "canaryCANARY7" * 3
+#: A token on the last of its lines.
+TEXT: Final = f"# settings\nLOG=info\nHF_TOKEN={TOKEN}"
 KEY: Final = (
     "-----BEGIN " + "PRIVATE KEY-----\n" + "MIIcanary" * 8 + "\n-----END PRIVATE KEY-----\n"
 )
@@ -49,7 +51,7 @@ HARMLESS: Final = {
     "vocab.json": '{"password": 21456, "token": 3, "secret": 77}',
     "tokenizer_config.json": '{"pad_token": "<pad>", "eos_token": "</s>"}',
     "conf.yaml": "api_key: ${oc.env:WANDB_API_KEY}\nsecret: hf-token-prod\npassword: null\n",
-    "image.bin": "\0" + TOKEN,
+    "image.bin": "\0" + "hf_tokenizer \0\1\2 password: \0 secret=\0\7",
 }
 
 
@@ -88,6 +90,33 @@ def test_code_and_settings_without_secrets_are_let_through() -> None:
     assert found.problems == ()
 
 
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\0" + TEXT.encode(),
+        TEXT.encode() + b"\0",
+        TEXT.replace("=", "=\0").encode(),
+        TEXT.replace("hf_", "h\0f_").encode(),
+        b"\x89PNG\r\n" + bytes(range(256)) * 9 + b"\nx\0" + TEXT.encode(),
+        *(TEXT.encode(form) for form in ("utf-16", "utf-16-le", "utf-16-be", "utf-32")),
+    ],
+)
+def test_bytes_of_zero_hide_no_secret(data: bytes) -> None:
+    file = files.File("jobs/notes.env", len(data), lambda: data)
+    found = files.scan([file], {})
+    assert [each.location.line for each in found.problems][:1] == [data.count(b"\n") + 1]
+    assert "canary" not in str(found).lower()
+
+
+@pytest.mark.parametrize("begin", files.COMPRESSED)
+def test_what_is_compressed_is_said(begin: bytes) -> None:
+    data = begin + b"\0\1\2"
+    found = files.scan([files.File("jobs/data.x", len(data), lambda: data)], {})
+    assert found.unscanned == ("jobs/data.x",)
+    assert "compressed" in found.note
+    assert "jobs/data.x" in found.note
+
+
 def test_what_is_too_large_to_be_looked_at_is_said_in_one_line() -> None:
     def read() -> bytes:
         return b"x" * files.MAX_FILE
@@ -97,7 +126,8 @@ def test_what_is_too_large_to_be_looked_at_is_said_in_one_line() -> None:
     found = files.scan([large, *many], {})
     assert found.unscanned == ("large.txt", "16.txt", "17.txt")
     assert found.note == (
-        "not scanned for secrets: larger than 1 MiB, or beyond 16 MiB in all: large.txt and 2 more"
+        "not scanned for secrets: compressed, larger than 1 MiB, or beyond 16 MiB in all: "
+        "large.txt and 2 more"
     )
 
 
@@ -135,7 +165,9 @@ def test_an_object_with_a_secret_is_refused_before_anything_is_sent(root: Path) 
         load(root, "one")
     configure(root, allowedSecrets={"data/settings.json:2": "made up for the tests"})
     notes = [each.what for each in load(root, "one").warnings({})]
-    assert any(note.startswith("not scanned for secrets: larger than 1 MiB") for note in notes)
+    assert any(
+        note.startswith("not scanned for secrets: compressed, larger than 1 MiB") for note in notes
+    )
 
 
 @pytest.mark.parametrize("name", [".env", "id_rsa", "key.json", "report.py"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Final
@@ -16,6 +16,11 @@ from vertex_training.secret_rules.redaction import Secret, secrets_of
 #: for each MiB. Secrets stand in small files; what is larger is said.
 MAX_FILE: Final = 2**20
 MAX_TOTAL: Final = 16 * 2**20
+#: How files begin whose content is not seen in their bytes: zip, gzip, bzip2, xz, zstd, 7z, RAR.
+COMPRESSED: Final = (
+    *(b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd"),
+    *(b"7z\xbc\xaf\x27\x1c", b"Rar!\x1a\x07"),
+)
 #: Files that are keys, whatever their content is.
 _KEY_FILES: Final = re.compile(
     r"id_(?:rsa|dsa|ecdsa|ed25519)|\.netrc|\.pgpass|\.pypirc|\.git-credentials|\.vault-token|"
@@ -25,6 +30,8 @@ _KEY_FILES: Final = re.compile(
 _SETTINGS: Final = re.compile(
     r"\.?env(?:\..*)?|.*\.(?:env|ini|cfg|conf|toml|properties|ya?ml|sh|bash)|Dockerfile(?:\..*)?"
 )
+#: Text in a binary file, which is what is left of it, and ends of lines.
+_PRINTED: Final = re.compile(rb"[\t\r\n -~]{6,}|\n")
 #: What a token in code is made of.
 _TOKEN: Final = re.compile(r"[\w+/=.~:@-]{8,}")
 #: A line of a private key.
@@ -54,7 +61,7 @@ class Scan:
     problems: tuple[Problem, ...]
     """Secrets that nobody allowed, each at its file and line."""
     unscanned: tuple[str, ...] = ()
-    """Names of files that are too large to be looked at."""
+    """Names of files that are too large to be looked at, or compressed."""
 
     @property
     def note(self) -> str:
@@ -63,7 +70,9 @@ class Scan:
             return ""
         first, count = next(iter(self.unscanned)), len(self.unscanned) - 1
         more = f" and {count} more" if count else ""
-        bounds = f"larger than {MAX_FILE >> 20} MiB, or beyond {MAX_TOTAL >> 20} MiB in all"
+        bounds = (
+            f"compressed, larger than {MAX_FILE >> 20} MiB, or beyond {MAX_TOTAL >> 20} MiB in all"
+        )
         return f"not scanned for secrets: {bounds}: {first}{more}"
 
 
@@ -85,7 +94,10 @@ def scan(files: Iterable[File], allowed: Container[str]) -> Scan:
             unscanned.append(file.name)
         else:
             left -= file.size
-            found = secret_lines(file.name, file.read()).items()
+            data = file.read()
+            if data.startswith(COMPRESSED):
+                unscanned.append(file.name)
+            found = secret_lines(file.name, data).items()
             problems += [
                 _problem(file.name, line, rule)
                 for line, rule in found
@@ -95,17 +107,31 @@ def scan(files: Iterable[File], allowed: Container[str]) -> Scan:
 
 
 def secret_lines(name: str, data: bytes) -> dict[int, str]:
-    """Line -> rule of the first secret on it. Binary files have none."""
-    if b"\0" in data[:8192]:
-        return {}
-    text = data.decode("utf-8", errors="replace")
+    """Line -> rule of the first secret on it."""
     lines: dict[int, str] = {}
-    line, place = 1, 0
-    for secret in secrets_of(text):
-        if _counts(PurePosixPath(name).name, text, secret):
-            line, place = line + text.count("\n", place, secret.start), secret.start
-            lines.setdefault(line, secret.rule)
+    for text in _texts(data):
+        line, place = 1, 0
+        for secret in secrets_of(text):
+            if _counts(PurePosixPath(name).name, text, secret):
+                line, place = line + text.count("\n", place, secret.start), secret.start
+                lines.setdefault(line, secret.rule)
     return lines
+
+
+def _texts(data: bytes) -> Iterator[str]:
+    """What is read of a file. Bytes of zero hide nothing.
+
+    Without them, UTF-16 and UTF-32 are text; as blanks, they part the texts of a binary file.
+    """
+    if b"\0" not in data:
+        yield data.decode("utf-8", errors="replace")
+        return
+    for zero in (b"", b" "):
+        left = re.sub(rb"\0+", zero, data)
+        try:
+            yield left.decode("utf-8")
+        except UnicodeDecodeError:
+            yield b" ".join(_PRINTED.findall(left)).decode("ascii")
 
 
 def _counts(name: str, text: str, secret: Secret) -> bool:
