@@ -14,6 +14,8 @@ from vertex_training.errors import CommandError, ForbiddenReadError, OperatorErr
 from vertex_training_cli.engine.stacks import StackRef
 
 TIMEOUT: Final = 30
+#: Pages of a list, of up to 500 items each.
+MAX_PAGES: Final = 1_000
 
 
 class RestClient:
@@ -39,8 +41,9 @@ class RestClient:
             ForbiddenReadError: the caller may not list it.
             CommandError: it cannot be listed.
         """
-        page = ""
-        while True:
+        page, asked = "", set[str]()
+        while page not in asked and len(asked) < MAX_PAGES:
+            asked.add(page)
             query = f"?{urlencode({'pageToken': page})}" if page else ""
             document = self.get(url + query, what) or {}
             found = document.get("items") or ()
@@ -52,6 +55,7 @@ class RestClient:
             page = document.get("nextPageToken", "")
             if not page:
                 return
+        raise CommandError(f"{what} cannot be read: its list has no end.")
 
     def call(
         self, method: str, url: str, what: str, *, conflict: tuple[int, ...] = (404,), **more: Any

@@ -119,8 +119,9 @@ class BucketStore:
     def sizes(self) -> dict[str, int]:
         """Of all pages of the list."""
         found: dict[str, int] = {}
-        page = ""
-        while True:
+        page, asked = "", set[str]()
+        while page not in asked:  # a token again would be a list without an end
+            asked.add(page)
             query = {"prefix": self.prefix, "fields": "items(name,size),nextPageToken"}
             listed = self._json("GET", f"/storage/v1/b/{_quoted(self.bucket)}/o", query, page)
             for item in listed.get("items", []):
@@ -128,6 +129,7 @@ class BucketStore:
             page = listed.get("nextPageToken", "")
             if not page:
                 return found
+        raise StoreError(f"cannot list {self._uri('')}: the list has no end")
 
     def read(self, name: str) -> bytes:
         """The whole object."""

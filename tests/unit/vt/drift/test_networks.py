@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -143,3 +144,27 @@ def test_a_list_is_read_to_its_last_page() -> None:
     client = RestClient(Session())
     found = client.items("https://compute.googleapis.com/x", "x", "firewalls")
     assert [each["name"] for each in found] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "next_token",
+    [lambda _: "t", lambda count: "ab"[count % 2], str],
+    ids=["one", "two", "new ones"],
+)
+def test_a_list_without_an_end_is_given_up(next_token: Callable[[int], str]) -> None:
+    class Session:
+        """Empty pages, each with a token for another one."""
+
+        pages = 0
+
+        def request(self, _method: str, url: str, **_more: Any) -> requests.Response:
+            self.pages += 1
+            assert self.pages < 20_000, "it is asked for ever"
+            answer = requests.Response()
+            answer.status_code = 200
+            answer._content = json.dumps({"nextPageToken": next_token(self.pages)}).encode()
+            return answer
+
+    client = RestClient(Session())
+    with pytest.raises(CommandError, match="firewalls cannot be read: its list has no end"):
+        list(client.items("https://compute.googleapis.com/x", "firewalls", "firewalls"))
