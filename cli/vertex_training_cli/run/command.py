@@ -25,6 +25,7 @@ from vertex_training_cli.run import submission
 
 if TYPE_CHECKING:
     from vertex_training.customjob.google.job_service import AnyJob
+    from vertex_training.settings.model import Settings
     from vertex_training_cli.run.submission import Run
 
 #: How the service says in a job's error what a replica ended with.
@@ -69,7 +70,7 @@ def run(
         jobs, loaded = Jobs(ref), load_stack(ref.root, ref.stack)
         _ensure_usable(ref, loaded)
         prepared = submission.prepare(loaded, jobs, job, words, name)
-    _tell(prepared)
+    tell(prepared, loaded.settings)
     if not (jobs.ref.is_local or yes):
         _confirm(prepared)
     resource = submission.submit(prepared, loaded)
@@ -105,9 +106,14 @@ def _ensure_usable(ref: stacks.StackRef, loaded: Stack) -> None:
         raise CommandError(text, f"`{command} --stack {ref.stack}`, once")
 
 
-def _tell(prepared: Run) -> None:
+def tell(prepared: Run, settings: Settings) -> None:
+    """Print what is doubtful about a run, and what limits do not hold of it."""
     for warning in prepared.warnings:
         print_status(redact(warning))
+    limits = (settings.limits, *(team.limits for team in settings.teams.values()))
+    if any(each.in_usd for each in limits):
+        cost = f"{prepared.request.submission.job} costs at most {prepared.costs_at_most}"
+        print_status(f"{cost}; limits in USD hold for each run, and add no runs up")
 
 
 def _confirm(prepared: Run) -> None:

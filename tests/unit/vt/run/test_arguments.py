@@ -1,12 +1,19 @@
-"""Arguments of ``vt run``, and the exit code that it hands on."""
+"""Arguments of ``vt run``, what it says of its cost, and the exit code that it hands on."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from tests.unit.infra.customjob.test_rules_in_stack import STACK, file
+from tests.unit.infra.stacks import planned
+from vertex_training.customjob.request import job_file
+from vertex_training.customjob.request.job_file import JobRequest
+from vertex_training.customjob.rules import Context
 from vertex_training.errors import CommandError
-from vertex_training_cli.run.command import exit_code
-from vertex_training_cli.run.submission import add_arguments, with_words
+from vertex_training_cli.run.command import exit_code, tell
+from vertex_training_cli.run.submission import Run, add_arguments, with_words
 
 
 @pytest.mark.parametrize(
@@ -55,3 +62,27 @@ def test_a_file_without_a_task_is_refused(content: object) -> None:
 )
 def test_the_exit_code_is_that_of_the_job(state: str, error: str, code: int) -> None:
     assert exit_code(state, error) == code
+
+
+@pytest.mark.parametrize(
+    ("sections", "told"),
+    [
+        ({"limits": {"maxUsdPerJob": 500}}, True),
+        ({"limits": {"maxUsdPerEnvironment": 500}}, True),
+        ({"teams": {"vision": {"limits": {"maxUsdPerTeam": 5}}}}, True),
+        ({"limits": {"regions": ["us-central1"]}}, False),
+    ],
+)
+def test_a_run_says_that_limits_do_not_add_runs_up(
+    sections: dict[str, Any], told: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tell(Run(request_of("train"), (), {}), planned(**sections).declared)
+    line = "costs at most $36.71 in 168 h; limits in USD hold for each run, and add no runs up"
+    assert (line in capsys.readouterr().err) is told
+
+
+def request_of(name: str) -> JobRequest:
+    """The request of a job on one n1-standard-4, without a timeout."""
+    found = job_file.check_job_files([file(name)], {}, Context.of(STACK))[name].request
+    assert found is not None
+    return found
