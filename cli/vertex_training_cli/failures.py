@@ -21,7 +21,6 @@ from vertex_training.errors import (
     UnknownNameError,
     UnknownStackError,
 )
-from vertex_training_cli.console import plain_lines
 from vertex_training_cli.status import extra_hint, print_line
 
 FAILED: Final = 1
@@ -48,7 +47,7 @@ def exit_codes(verb: str, failed: int | None = None) -> Iterator[None]:
         text = _text(error, verb)
         if text is None:
             raise
-        print_line(plain_lines(f"vt {verb}: {text}"))
+        print_line(f"vt {verb}: {text}")
         if failed is None:
             failed = NOT_POSSIBLE if verb in OWN_FAILURE else FAILED
         code = NOT_POSSIBLE if isinstance(error, NOTHING_THERE) else failed

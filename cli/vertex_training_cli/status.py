@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping
 from typing import Final
 
+from vertex_training_cli.console import plain_lines
 from vertex_training_cli.engine.values import redact
 
 #: Packages that only an extra of this distribution brings along -> that extra.
@@ -21,11 +22,11 @@ EXTRAS: Final[Mapping[str, str]] = {
 
 
 def print_line(text: object) -> None:
-    """Print ``text`` to stderr with what looks like a secret redacted.
+    """Print ``text`` to stderr with what looks like a secret redacted, and nothing that acts.
 
-    Errors quote the engine, the cloud and files, which may quote a secret.
+    Errors quote the engine, the cloud and files, which may quote a secret or direct a terminal.
     """
-    print(redact(str(text)), file=sys.stderr, flush=True)
+    print(plain_lines(redact(str(text))), file=sys.stderr, flush=True)
 
 
 def extra_hint(module: str) -> str:

@@ -19,6 +19,7 @@ from vertex_training_cli.jobs import log as job_log
 from vertex_training_cli.local import joblogs
 from vertex_training_cli.local.watch import tail
 from vertex_training_cli.review.escaping import visible
+from vertex_training_cli.status import print_line
 
 #: What each line does to a terminal that shows it as it is.
 ATTACKS = {
@@ -60,6 +61,11 @@ def test_no_text_shows_what_nobody_sees(first: int, last: int) -> None:
             f"pay\\u{code:04x}pal",
             f"pay\\U{code:08x}pal",
         ), hex(code)
+
+
+def test_no_line_on_stderr_acts(attack: str, capsys: pytest.CaptureFixture[str]) -> None:
+    print_line(f"vt: {attack}")
+    assert acts(capsys.readouterr().err) == []
 
 
 @pytest.mark.parametrize(

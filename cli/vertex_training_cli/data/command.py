@@ -13,7 +13,7 @@ import typer
 
 from vertex_training import stack as stacks_of_files
 from vertex_training.settings import stack_files
-from vertex_training_cli.console import plain, plain_lines
+from vertex_training_cli.console import plain
 from vertex_training_cli.data import cloud, comparison, download, files, places, upload
 from vertex_training_cli.data.comparison import Comparison, Pair
 from vertex_training_cli.data.files import LocalFile
@@ -53,7 +53,7 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done,
 
 def _say(text: str) -> None:
     """A line for people: names of objects and files in it direct no terminal."""
-    print_line(plain_lines(text))
+    print_line(text)
 
 
 @contextmanager
