@@ -40,6 +40,10 @@ JOB_LABEL_PREFIX: Final = "vt-"
 #: https://docs.cloud.google.com/resource-manager/docs/labels-overview: at most 64 on a resource
 MOST_LABELS: Final = 64
 
+#: The id of what the stack makes and the service numbers; the number takes its place when a job is
+#: sent (docs/adr/0070-a-job-names-its-tensorboard-when-it-is-sent.md).
+SERVICE_CHOSEN: Final = "0"
+
 #: How IAM members begin that a stack file may name.
 MEMBER_KINDS: Final = ("user:", "group:", "serviceAccount:", "principal://", "principalSet://")
 
@@ -162,6 +166,11 @@ class Names:
     def image(self, key: str) -> str:
         """An image of that repository, without tag or digest."""
         return f"{self.repository()}/{key}"
+
+    def tensorboard(self) -> str:
+        """Resource name of the stack's TensorBoard instance; see :data:`SERVICE_CHOSEN`."""
+        here = f"projects/{self.number}/locations/{self.region}"
+        return self.given.get(("tensorboard", "")) or f"{here}/tensorboards/{SERVICE_CHOSEN}"
 
     def network(self) -> str:
         """Name of the stack's network, and of the one subnet, attachment, router and NAT in it."""

@@ -43,6 +43,7 @@ from vertex_training.components.registry import ImageBuilds, Registry
 from vertex_training.components.scope import TOP, Scope
 from vertex_training.components.secrets import Secrets
 from vertex_training.components.storage import Packages, Storage
+from vertex_training.components.tensorboard import make_tensorboard
 from vertex_training.components.training import Training, job_outputs, log_tuning_costs
 from vertex_training.customjob.kinds import CUSTOM_JOB
 from vertex_training.customjob.request.job_file import JobRequest
@@ -111,12 +112,14 @@ def declare(
     packages = Packages(child("packages"), stack, storage)
     network = make_network(scope, stack, apis)
     capacity = make_capacity(scope, stack, apis)
+    of_job = grants_beside(JOB_GRANTS, child("job"), stack.job_grants(requests), [apis.agent])
     granted = [storage, registry, secrets, *identities.values()]
     of_jobs: list[pulumi.ComponentResource] = [
         *(apis, storage, registry, packages),
         *network,
         *capacity,
-        *grants_beside(JOB_GRANTS, child("job"), stack.job_grants(requests), [apis.agent]),
+        *of_job,
+        *make_tensorboard(scope, settings, [*apis.on("aiplatform"), *of_job]),
         *identities.values(),
         *grants_beside(EXTRA_GRANTS, child("extra"), extra_grants(settings), granted),
     ]

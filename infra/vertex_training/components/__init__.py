@@ -9,6 +9,7 @@
 ``network``      the network jobs reach; ``TrainingNetwork``
 ``connections``  how machines join it: peering, an interface, a Shared VPC
 ``capacity``     reservations; ``GpuReservation``
+``tensorboard``  the TensorBoard instance of jobs
 ``training``     the jobs; ``TrainingJob``
 ``iam``          makes every grant
 ``ordering``     what a job waits for, and what goes first

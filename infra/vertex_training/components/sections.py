@@ -510,6 +510,9 @@ class EnvironmentFields(TypedDict):
     """The project that owns the network, if it is another one."""
     reservations: NotRequired[Input[Mapping[str, Input[ReservationArgs]]]]
     """Machines that are kept for jobs, by name."""
+    tensorboard: NotRequired[Input[str]]
+    """Display name of a TensorBoard instance for jobs, which the stack makes, or the full name of
+    one that is there: ``projects/P/locations/REGION/tensorboards/ID``."""
     encryption: NotRequired[Input[EncryptionArgs]]
     """A key for what the stack stores; Google's keys encrypt it otherwise."""
     limits: NotRequired[Input[LimitsArgs]]

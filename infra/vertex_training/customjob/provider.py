@@ -7,6 +7,7 @@ threads.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import json
 import os
@@ -128,7 +129,11 @@ class CustomJobProvider(dynamic.ResourceProvider):
         Raises:
             OperatorError: it was refused, or is not certain; and what was cancelled for it.
         """
+        from vertex_training.customjob.google import tensorboards  # loads Google's client
+
         request = _request(props)
+        sent = tensorboards.with_number(request.body, request.parent, request.stack)
+        request = dataclasses.replace(request, body=sent)
         environment = ProcessEnvironment(engine_is_alive=is_engine_alive)
         service, intents = _service(props), _intents(props)
         try:

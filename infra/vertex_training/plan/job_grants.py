@@ -1,4 +1,4 @@
-"""Grants that single jobs need: to use their key, and to pull images of another project. Pure.
+"""Grants that single jobs need: for their key, their TensorBoard, images of another project. Pure.
 
 Google's service agents encrypt the disks of a job and pull its image; the account that the job runs
 as does neither. The stack makes the grant on a key of its own project. Owners of other projects
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any, Final
 
 from vertex_training.customjob.rules.identity import KEY
@@ -28,7 +29,8 @@ def job_grants(settings: Settings, messages: Iterable[Mapping[str, Any]]) -> lis
     """
     found: dict[str, GrantRequest] = {}
     for message in messages:
-        for grant in (*_key_grants(settings, message), *image_grants(settings, images(message))):
+        derived = (_key_grants(settings, message), _tensorboard_grants(settings, message))
+        for grant in (*chain(*derived), *image_grants(settings, images(message))):
             found.setdefault(grant.key, grant)
     return list(found.values())
 
@@ -69,6 +71,26 @@ def images(message: Mapping[str, Any]) -> Iterator[str]:
         ):
             if name := (pool.get(task) or {}).get(field):
                 yield name
+
+
+def _tensorboard_grants(settings: Settings, message: Mapping[str, Any]) -> Iterator[GrantRequest]:
+    """The grant to write to a TensorBoard, as the account of the job, unless it may anyway.
+
+    experiments/tensorboard-setup asks for roles/aiplatform.user; for logs, the right to write to
+    the job's output folder does.
+    """
+    spec, names = message.get("jobSpec", {}), settings.names
+    account = str(spec.get("serviceAccount") or "")
+    accounts = settings.service_accounts.items()
+    may = {names.account_email(key) for key, given in accounts if given.calls_vertex}
+    if spec.get("tensorboard") and account and account not in may:
+        yield GrantRequest(
+            f"tensorboard-{account.partition('@')[0]}",
+            grants.ON_PROJECT,
+            grants.CALL_VERTEX,
+            f"serviceAccount:{account}",
+            settings.project,
+        )
 
 
 def _key_grants(settings: Settings, message: Mapping[str, Any]) -> Iterator[GrantRequest]:

@@ -46,6 +46,8 @@ def reference_table(
     for key, reservation in reservations.items():
         known[f"reservations.{key}"] = reservation.affinity
         known[f"reservations.{key}.name"] = reservation.path
+    if settings.tensorboard:
+        known["tensorboard.name"] = names.tensorboard()
     if network:
         known |= network.references
     return known

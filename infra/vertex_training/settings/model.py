@@ -110,6 +110,13 @@ KeyPath = Annotated[
         "projects/PROJECT/locations/REGION/keyRings/RING/cryptoKeys/KEY",
     ),
 ]
+TensorboardName = Annotated[
+    str,
+    form(
+        r"(?:[^/\s][^/]{0,127}|projects/[^/]+/locations/[a-z0-9-]+/tensorboards/[0-9]+)?",
+        "training, or projects/PROJECT/locations/REGION/tensorboards/ID",
+    ),
+]
 Covered = Literal["buckets", "registry", "secrets", "jobs"]
 
 
@@ -426,6 +433,9 @@ class Settings(Section):
     """The project that owns the network, if it is another one."""
     reservations: dict[Key, Reservation] = {}
     """Machines that are kept for jobs, by name."""
+    tensorboard: TensorboardName = ""
+    """Display name of a TensorBoard instance for jobs, which the stack makes, or the full name of
+    one that is there: ``projects/P/locations/REGION/tensorboards/ID``."""
     encryption: Encryption | None = None
     """A key for what the stack stores; Google's keys encrypt it otherwise."""
     limits: Limits = Limits()
@@ -477,6 +487,8 @@ class Settings(Section):
             for key, entry in entries.items()
             if (name := entry.existing or entry.name)
         }
+        if "/" in self.tensorboard:
+            given["tensorboard", ""] = self.tensorboard
         if repository := self.registry.existing or self.registry.name:
             given["registry", ""] = repository
         return Names(self.project, self.project_number, self.region, self.stack, given)

@@ -10,7 +10,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from localgcp.home import touch_private
-from localgcp.inventory.store import BUSY_SECONDS, TENSORBOARD, Store, project_number
+from localgcp.inventory.store import (
+    BUSY_SECONDS,
+    TENSORBOARD,
+    Store,
+    StoredResource,
+    project_number,
+)
 
 Body = dict[str, Any]
 
@@ -125,16 +131,12 @@ class InstanceTable:
     def get(self, name: str) -> Body | None:
         """The instance, or None."""
         found = self._store.get(TENSORBOARD, name)
-        return found and {**found.outputs, "name": found.id}
+        return found and _instance(found)
 
     def list(self, parent: str) -> list[Body]:
         """Instances whose names are ``parent`` with one more part."""
         found = self._store.list(TENSORBOARD)
-        return [
-            {**each.outputs, "name": each.id}
-            for each in found
-            if each.id.rpartition("/")[0] == parent
-        ]
+        return [_instance(each) for each in found if each.id.rpartition("/")[0] == parent]
 
     def put(self, body: Body) -> None:
         """Write an instance; what only the plugin notes of it stays."""
@@ -147,3 +149,9 @@ class InstanceTable:
     def delete(self, name: str) -> None:
         """Remove an instance."""
         self._store.delete(TENSORBOARD, name)
+
+
+def _instance(found: StoredResource) -> Body:
+    """An instance without what the plugin notes as empty: a number is none in JSON."""
+    given = {key: value for key, value in found.outputs.items() if value not in ("", None)}
+    return {**given, "name": found.id}

@@ -6,6 +6,7 @@ Functions import Google's libraries when called: most operations on a stack subm
 ``job_service``    the Vertex AI calls, their retries and error messages
 ``intent_store``   intent and turn records, as objects in the control bucket
 ``prerequisites``  permissions, images, reservations and quota, before a job is cancelled
+``tensorboards``   the number of a stack's TensorBoard, when a job is sent
 ``logs``           log lines of a job's replicas
 ``vertex_api``     the part of Google's client that is used here
 ``impersonation``  credentials of the account that the environment names

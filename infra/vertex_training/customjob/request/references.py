@@ -79,4 +79,6 @@ def _hint(name: str, table: Table) -> str:
         return f"this stack declares no {kind}; name '{key}' under vertex-training:{kind}"
     if kind == "network" and rest in OF_MODE and name not in same_kind:
         return f"vertex-training:network gives it in mode {OF_MODE[rest]}"
+    if name == "tensorboard.name":
+        return "vertex-training:tensorboard names the instance"
     return did_you_mean(name, same_kind or list(table))

@@ -197,7 +197,13 @@ def test_an_instance_of_a_stack_and_one_of_a_client_are_in_one_list(
 ) -> None:
     name = f"{NUMBERED}/tensorboards/7"
     values = {"displayName": "of the stack", "createTime": "2026-11-24T00:00:00Z"}
-    store.put(TENSORBOARD, name, PROJECT, {"displayName": "x"}, {**values, "effectiveLabels": {}})
+    store.put(
+        TENSORBOARD,
+        name,
+        PROJECT,
+        {"displayName": "x"},
+        {**values, "effectiveLabels": {}, "runCount": ""},
+    )
     for title in ("first", "second"):
         boards.create_tensorboard(
             {"parent": PLACE, "tensorboard": {"display_name": title, "is_default": True}}

@@ -1,0 +1,74 @@
+"""The TensorBoard instance of a stack, by its labels: the service chooses its id.
+
+The request of a job has ``tensorboards/0`` in place of the number, so that it is the same before
+the instance exists and after; the number takes its place when the request is sent.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from google.api_core.client_options import ClientOptions
+from google.api_core.exceptions import FailedPrecondition, NotFound
+
+from vertex_training.customjob.google.impersonation import impersonated_credentials
+from vertex_training.errors import NotSubmittedError, OperatorError
+from vertex_training.naming import SERVICE_CHOSEN
+
+_UNNUMBERED: Final = f"/tensorboards/{SERVICE_CHOSEN}"
+
+
+def with_number(body: str, parent: str, stack: str) -> str:
+    """The request ``body`` with the instance's number, where it names that of ``stack``.
+
+    Raises:
+        NotSubmittedError: there is no such instance, or more than one.
+    """
+    message = json.loads(body)
+    spec = message.get("jobSpec") or message.get("trialJobSpec") or {}
+    if not str(spec.get("tensorboard", "")).endswith(_UNNUMBERED):
+        return body
+    try:
+        found = [each.name for each in _instances(parent) if each.labels.get("stack") == stack]
+    except (OperatorError, NotFound, FailedPrecondition) as error:
+        text = getattr(error, "message", error)
+        raise NotSubmittedError(f"the TensorBoard of stack {stack} is not found: {text}") from None
+    if len(found) != 1:
+        there = (
+            f"there are {len(found)} with its label: {', '.join(found)}"
+            if found
+            else (f"none in {parent} has the label stack={stack}; `pulumi up` makes it")
+        )
+        raise NotSubmittedError(f"the TensorBoard of stack {stack}: {there}. Nothing was sent.")
+    spec["tensorboard"] = found[0]
+    return json.dumps(message)
+
+
+def _instances(parent: str) -> list[Any]:
+    """TensorBoard instances of ``projects/P/locations/REGION``."""
+    import grpc
+
+    from vertex_training.customjob.google import (
+        vertex_api,  # noqa: F401 (first: it leaves out the rest of the client)
+    )
+    from google.cloud.aiplatform_v1.services.tensorboard_service import (  # isort: skip
+        TensorboardServiceClient,
+        transports,
+    )
+    from vertex_training.customjob.google.job_service import local_address, read
+
+    project, region = parent.split("/")[1::2]
+    if address := local_address(project):
+        channel = grpc.insecure_channel(address)
+        transport = transports.TensorboardServiceGrpcTransport(channel=channel)
+        client = TensorboardServiceClient(transport=transport)
+    else:
+        options = ClientOptions(api_endpoint=f"{region}-aiplatform.googleapis.com")
+        account = impersonated_credentials()
+        client = TensorboardServiceClient(credentials=account, client_options=options)
+
+    def list_tensorboards(**arguments: Any) -> list[Any]:
+        return list(client.list_tensorboards(**arguments))  # reading a later page may fail as well
+
+    return read(list_tensorboards, request={"parent": parent})
