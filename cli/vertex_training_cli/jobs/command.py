@@ -94,6 +94,9 @@ def show_(
 def compare_(
     job: Annotated[list[str], typer.Argument(metavar="JOB...", help="As for `vt jobs show`.")],
     stack: SelectedStack = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Also write a page with plots.")
+    ] = None,
     format_: FormatOption = Format.TEXT,
 ) -> None:
     """Compare jobs: parameters that differ, metrics, curves, duration, cost at list prices.
@@ -104,7 +107,19 @@ def compare_(
     found = _jobs_of(stack)
     reader = MetricsReader(found.ref.project, print_status)
     each = [compare.compared(found.find(one), found.ref.region, reader) for one in job]
+    if html:
+        _write_page(html, each)
     show.compared(each, as_json=format_ is Format.JSON)
+
+
+def _write_page(file: Path, jobs: list[compare.Compared]) -> None:
+    from vertex_training_cli.jobs import page  # loads the template engine
+
+    try:
+        file.write_text(page.render(jobs), encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise CommandError(f"{file} cannot be written: {error.strerror}.") from None
+    print_status(f"wrote {file}")
 
 
 def logs(

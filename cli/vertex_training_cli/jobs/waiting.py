@@ -12,7 +12,7 @@ from vertex_training.customjob.google import job_service, logs
 from vertex_training.customjob.protocol.waiting import Goal, Wait, WaitPorts, wait_for_job
 from vertex_training.errors import OperatorError, WaitDeadlineError
 from vertex_training_cli.engine.values import redact
-from vertex_training_cli.jobs import view
+from vertex_training_cli.jobs import live, view
 from vertex_training_cli.jobs.service import Jobs, kind_of
 from vertex_training_cli.status import print_line
 
@@ -57,20 +57,17 @@ def wait_for(chosen: Sequence[AnyJob], jobs: Jobs, goal: Goal, deadline: float) 
     async def all_(log: Callable[[str], None]) -> list[OperatorError | None]:
         return await asyncio.gather(*(one(job, log) for job in chosen))
 
-    with _progress() as log:
+    with _progress(jobs, chosen) as log:
         errors = [error for error in asyncio.run(all_(log)) if error]
     failed = any(not isinstance(error, WaitDeadlineError) for error in errors)
     return WaitResult(tuple(str(error) for error in errors), failed)
 
 
 @contextmanager
-def _progress() -> Iterator[Callable[[str], None]]:
-    """Lines on stderr, on a terminal above a line that moves: something is going on."""
-    from rich.console import Console
-
-    out = Console(stderr=True, highlight=False)
-    if not out.is_terminal:
-        yield lambda text: print_line(f"vt: {text}")
-        return
-    with out.status("waiting; Ctrl-C ends the waiting, not the job"):
-        yield lambda text: out.print(redact(text), markup=False)
+def _progress(jobs: Jobs, chosen: Sequence[AnyJob]) -> Iterator[Callable[[str], None]]:
+    """Lines on stderr, on a terminal above a line that moves: the curve of the first job."""
+    with live.curve_of(jobs, chosen, "waiting; Ctrl-C ends the waiting, not the job") as out:
+        if out is None:
+            yield lambda text: print_line(f"vt: {text}")
+        else:
+            yield lambda text: out.print(redact(text), markup=False)
