@@ -76,15 +76,21 @@ def test_one_that_the_file_protects_no_longer_is_refused_as_well() -> None:
 
 
 def test_a_refresh_before_the_review_hides_nothing() -> None:
-    outputs = {"buckets": {"data": "gs://acme-data-dev"}, "secrets": {"wandb": "x/wandb-dev"}}
+    images = {"repositoryId": "training-dev", "location": "us-central1", "project": "acme-ml-dev"}
+    outputs = {
+        "buckets": {"data": "gs://acme-data-dev"},
+        "registry": "us-central1-docker.pkg.dev/acme-ml-dev/training-dev",
+    }
     stack = plans.step("same", "pulumi:pulumi:Stack", "dev", {}, {}, outputs=outputs)
     create = [
         plans.step("create", plans.BUCKET, "storage-data", None, DATA, protect=(False, True)),
         plans.create(plans.BUCKET, "storage-new", name="acme-new-dev"),
+        plans.create(REPOSITORY, "registry-docker", **images),
     ]
     found = report.build(plans.plan(stack, *create), source="here")
     assert found.outcome is ReviewOutcome.FORBIDDEN
-    assert "deleted in the cloud: storage-data (" in verdict(found)
+    assert "deleted in the cloud: registry-docker (" in verdict(found)
+    assert "storage-data (" in verdict(found)
     assert "storage-new" not in verdict(found)
 
 
