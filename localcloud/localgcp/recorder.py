@@ -224,7 +224,8 @@ class Recorder:
         self._url = self._storage.start()
         apis = [_Jobs(self._recorded), _Pipelines(self._recorded)]
         sockets = self._folder / "sockets"
-        self._server = serve(apis, 0, (), sockets, self._refuse, self.refused.append)
+        refused = self.refused.append
+        self._server = serve(apis, 0, (), sockets, self._refuse, refused, takes_beta=True)
         cloud_sdk.write_settings(self._folder / "cloud-sdk")
         python_clients.write_settings(self._folder / "cloud-sdk")
         return self

@@ -56,7 +56,7 @@ def create(shell: Shell, form: str, expect: int = 0) -> str:
             "replica-count=2,container-image-uri=python:3.11 --command=echo --args=two",
             ['"acceleratorType": "NVIDIA_TESLA_T4"', '"replicaCount": "2"'],
         ),
-        # gcloud leaves out --args beside --config: they belong to --worker-pool-spec.
+        # gcloud leaves out --args beside a --config whose names are in snake case.
         ("--config=form.yaml --args=and,more", ["of the file\n"]),
     ],
 )  # fmt: skip

@@ -6,6 +6,7 @@ Each story runs the real SDK in a process of its own (two seconds of processor t
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -172,3 +173,21 @@ def test_a_python_that_nothing_leads_here_finds_no_login_of_the_users(tmp_path: 
     (tmp_path / "submit.py").write_text(SUBMIT)
     done = run_import(tmp_path, "--run", f"{sys.executable} -I submit.py", code=2)
     assert "no-credentials.json was not found" in done.stderr
+
+
+@pytest.mark.skipif(not shutil.which("gcloud"), reason="gcloud is not here")
+def test_a_search_that_gcloud_of_the_beta_track_sends_is_imported_with_its_name(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "t.yaml").write_text(
+        "studySpec:\n  metrics: [{metricId: a, goal: MAXIMIZE}]\n  parameters:\n"
+        "  - {parameterId: p, integerValueSpec: {minValue: 1, maxValue: 9}}\ntrialJobSpec:\n"
+        "  workerPoolSpecs:\n  - machineSpec: {machineType: n1-standard-4}\n    replicaCount: 1\n"
+        "    containerSpec: {imageUri: us-docker.pkg.dev/a/b/c:1}\n"
+    )
+    call = "gcloud beta ai hp-tuning-jobs create --region=us-central1 --project=acme"
+    run_import(tmp_path, "--run", f"{call} --display-name=Study --config=t.yaml", "--write")
+    search = read(tmp_path / "jobs/study.yaml")
+    assert (search["displayName"], search["maxTrialCount"]) == ("Study", 1)
+    [pool] = search["trialJobSpec"]["workerPoolSpecs"]
+    assert pool["containerSpec"]["imageUri"] == "us-docker.pkg.dev/a/b/c:1"

@@ -171,10 +171,8 @@ def _proposal(source: Path | None, job: str, run: str, stack: str, name: str) ->
         from vertex_training_cli.importing.imported import to_key
 
         found.jobs[0].name = to_key(name)
-    if root is None or settings is None:
-        return proposal.propose_files(found, Path.cwd())
-    folder = source.parent if source else root
-    return proposal.propose(found, folder, root, stack, settings)
+    folder = source.parent if source else root or Path.cwd()
+    return proposal.propose(found, folder, root or Path.cwd(), stack if root else "", settings)
 
 
 def _choose(found: Source, job: str) -> None:
@@ -266,23 +264,25 @@ def _renamed(report: FileReport, proposal: Proposal) -> FileReport:
 
 
 def _of_the_job(finding: LintFinding) -> LintFinding:
-    """What this machine cannot run is no mistake of the job that is imported."""
+    """What this machine cannot run is no mistake of the job; what is open has a line of its own."""
     from vertex_training_cli.check.rehearsal import RULE
 
-    problem = finding.problem
-    if problem.rule != RULE or problem.level != "error":
-        return finding
-    return dataclasses.replace(finding, problem=dataclasses.replace(problem, level="warning"))
+    levels = {(RULE, "error"): "warning", ("placeholder", "warning"): "note"}
+    level = levels.get((finding.problem.rule, finding.problem.level), finding.problem.level)
+    return dataclasses.replace(finding, problem=dataclasses.replace(finding.problem, level=level))
 
 
 def _tell(proposal: Proposal, reports: list[FileReport], *, hint: str) -> None:
     """What was left out and what is wrong; ``hint`` says how it is written, if it is not."""
     from vertex_training_cli.check import text_report
+    from vertex_training_cli.importing.proposal import open_names
 
     for remark in proposal.remarks:
         print_line(f"note: {redacted(plain(remark))}.")
     for job in proposal.jobs:
-        for remark in dict.fromkeys([*job.remarks, *map(str, job.notes)]):
+        names = open_names(job)
+        opens = [f"to be filled in: {', '.join(names)}"] if names else []
+        for remark in dict.fromkeys([*opens, *job.remarks, *map(str, job.notes)]):
             print_line(f"{job.name}: {redacted(plain(remark))}.")
     told = [report.without_notes() for report in reports]
     for line in text_report.lines(told, color=sys.stderr.isatty()):

@@ -365,7 +365,11 @@ def job_of(options: dict[str, Any], name: str, read: Callable[[str], Any]) -> Im
     base.name = key_of(display, name)
     if pools:
         base.spec["workerPoolSpecs"] = [_pool(each, given, base, place) for each in pools]
-    _set_words(base.spec["workerPoolSpecs"], given)
+    if pools or not base.in_snake_case:
+        _set_words(base.spec["workerPoolSpecs"], given)
+    elif "args" in given or "command" in given:
+        what = "gcloud leaves out --args and --command beside a file in snake case"
+        base.remarks.append(f"{what} ({place})")
     for flag, field in SPEC_FIELDS.items():
         if flag in given:
             base.spec[field] = True if given[flag] == "true" else given[flag]

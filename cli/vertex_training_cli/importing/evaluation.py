@@ -8,8 +8,9 @@ import copy
 import json
 import operator
 import re
+import string
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any, Final
 
 from vertex_training.errors import CommandError
@@ -26,6 +27,7 @@ from vertex_training_cli.importing.values import (
     annotate,
     bare,
     is_certain,
+    is_known,
     noted,
     notes_of,
     plain,
@@ -37,14 +39,14 @@ from vertex_training_cli.importing.values import (
 MAX_STEPS: Final = 1_000_000
 #: Calls that make a value new with every run.
 TIMES: Final = re.compile(r"\b(now|utcnow|today|strftime|time|time_ns|uuid[14]|random|token_hex)\(")
-#: Methods of texts that are applied; none of them can make a text much longer.
-TEXT_METHODS: Final = (
-    *("strip", "lstrip", "rstrip", "lower", "upper", "title", "capitalize"),
-    *("removeprefix", "removesuffix"),
-)
-#: Methods of texts whose result is only right if all of the text is known.
-CERTAIN_METHODS: Final = ("split", "rsplit", "splitlines", "startswith", "endswith", "partition",
-                          "rpartition", "isdigit", "count", "find")  # fmt: skip
+#: Methods of texts; of a text with open parts, only those of ``PARTS`` are right.
+PARTS: Final = ("strip", "lstrip", "rstrip", "removeprefix", "removesuffix", "replace")
+CASES: Final = ("lower", "upper", "title", "capitalize")
+TEXT_METHODS: Final = {
+    name: getattr(str, name)
+    for name in (*PARTS, *CASES, "split", "rsplit", "splitlines", "startswith", "endswith", "find",
+                 "partition", "rpartition", "isdigit", "count")
+}  # fmt: skip
 #: Functions without an effect on what they get.
 _HARMLESS: Final = (
     "print pprint display len str repr type isinstance dumps dump info debug warning error "
@@ -57,19 +59,22 @@ PLAIN_ATTRIBUTES: Final = ("name", "value", "uri", "id", "path", "resource_name"
 ENUMS: Final = re.compile(
     r"\b(AcceleratorType|Strategy|Algorithm|GoalType|ScaleType|MeasurementSelectionType|Type)$"
 )
-COMPARE: Final[dict[type, Any]] = {
+OPERATORS: Final[dict[type, Any]] = {
     ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le,
     ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Is: operator.eq, ast.IsNot: operator.ne,
-}  # fmt: skip
-ARITHMETIC: Final[dict[type, Any]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
-    ast.Div: operator.truediv, ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Mod: operator.mod,
+    ast.Div: operator.truediv, ast.FloorDiv: operator.floordiv,
 }  # fmt: skip
 #: Functions that are called, if all that they get is known.
 PURE: Final[dict[str, Any]] = {
-    "int": int, "float": float, "min": min, "max": max, "sum": sum, "round": round, "abs": abs,
-    "range": range, "sorted": sorted, "set": lambda items: list(dict.fromkeys(items)),
-}  # fmt: skip
+    each.__name__: each
+    for each in (abs, all, any, float, int, len, list, max, min, range, repr, round, sorted, sum,
+                 tuple, json.dumps, json.loads, textwrap.dedent)
+} | {"set": dict.fromkeys}  # fmt: skip
+#: Functions of lists, whatever is in these.
+OF_LISTS: Final[dict[str, Any]] = {
+    each.__name__: each for each in (len, enumerate, zip, list, tuple, reversed)
+}
 #: Rounds of a comprehension, and items of a range or of a list that operators make.
 MAX_ITEMS: Final = 1000
 #: Forms of a number in a text that cannot make it long.
@@ -126,11 +131,13 @@ class Evaluator:
 
     def decide(self, node: ast.expr) -> bool | None:
         """Whether a condition holds; None if that cannot be known."""
-        value = self.value(node)
-        if isinstance(value, Unknown) and value.optional:
-            self.note(node, f"{value.name} is taken as not given", guessed=True)
-            return False
-        return truth(value)
+        return truth(self.unless_given(self.value(node), node))
+
+    def unless_given(self, value: Any, node: ast.AST) -> Any:
+        """A value; None for an option that nobody gives, which is said."""
+        if not isinstance(value, Unknown) or not value.optional:
+            return value
+        return self.note(node, f"{value.name} is taken as not given", guessed=True)
 
     def _constant(self, node: ast.Constant) -> Any:
         return node.value if isinstance(node.value, str | int | float | None) else Unknown("value")
@@ -162,11 +169,10 @@ class Evaluator:
         for item in node.elts:
             if isinstance(item, ast.Starred):
                 more = self.value(item.value)
-                is_text = isinstance(more, str) and is_certain(more)
-                if isinstance(more, dict | list):
-                    items += self.items_of(more) or []
-                else:
-                    items += more if is_text else [more]
+                if isinstance(more, str) and is_certain(more):
+                    more = list(more)
+                known = self.items_of(more)
+                items += [more] if known is None else known
             else:
                 items.append(self.held(item))
         return Tuple(items) if isinstance(node, ast.Tuple) else items
@@ -198,7 +204,7 @@ class Evaluator:
             if word.arg:
                 found[word.arg] = self.held(word.value)
             else:
-                self.update(found, self.value(word.value), node, ast.unparse(word.value))
+                self.update(found, self.value(word.value), node, f"**{ast.unparse(word.value)}")
 
     def _joinedstr(self, node: ast.JoinedStr) -> Any:
         joined = "".join(text(self.value(part)) for part in node.values)
@@ -218,26 +224,21 @@ class Evaluator:
         """The result of an operator."""
         if isinstance(op, ast.Div) and isinstance(left, str):  # of paths
             return join_paths([left, right])
-        numbers = all(isinstance(each, int | float) and abs(each) < 10**9 for each in (left, right))
-        if numbers and type(op) in ARITHMETIC:
-            try:
-                return ARITHMETIC[type(op)](left, right)
-            except ArithmeticError:
-                return Unknown("value")
-        if isinstance(op, ast.Mult) and isinstance(left, list) and isinstance(right, int):
-            return left * right if len(left) * right <= MAX_ITEMS else Unknown("long value")
         if isinstance(op, ast.BitOr) and isinstance(left, dict):
             found = dict(left)
             self.update(found, right, node, "|")
             return found
         if isinstance(op, ast.Mod) and isinstance(left, str):
             return _percent(left, right)
-        if isinstance(op, ast.Add):
-            if isinstance(left, list) or isinstance(right, list):
-                return [*_listed(left), *_listed(right)]
-            if isinstance(left, str) or isinstance(right, str):
-                return text(left) + text(right)
-        return self._unknown(node)
+        if isinstance(op, ast.Add) and (isinstance(left, list) or isinstance(right, list)):
+            return [*_listed(left), *_listed(right)]
+        if isinstance(op, ast.Add) and (isinstance(left, str) or isinstance(right, str)):
+            return text(left) + text(right)
+        is_small = all(isinstance(x, int | float) and abs(x) < 10**9 for x in (left, right))
+        if isinstance(op, ast.Mult) and isinstance(left, list | str) and isinstance(right, int):
+            is_small = len(left) * right <= MAX_ITEMS
+        found = applied(OPERATORS.get(type(op)), [left, right], {}) if is_small else NotImplemented
+        return self._unknown(node) if found is NotImplemented else found
 
     def _unaryop(self, node: ast.UnaryOp) -> Any:
         if isinstance(node.op, ast.Not):
@@ -261,28 +262,18 @@ class Evaluator:
         return True
 
     def _compared(self, op: ast.cmpop, left: Any, right: Any, node: ast.AST) -> Any:
-        if isinstance(op, ast.In | ast.NotIn) and is_certain(left):
-            items = [bare(x) for x in right] if isinstance(right, list | dict) else right
-            known = is_certain(items) or (isinstance(items, list) and all(map(is_certain, items)))
-            if not known or not isinstance(items, str | list):
+        if isinstance(op, ast.In | ast.NotIn):
+            items = right if isinstance(right, str) else self.items_of(right)
+            if items is None or not is_known(left) or not is_known(items):
                 return None
-            try:
-                return (left in items) == isinstance(op, ast.In)
-            except TypeError:
-                return None
-        none = (left is None or right is None) and isinstance(op, ast.Is | ast.IsNot | ast.Eq)
-        of = right if left is None else left
-        if none and isinstance(of, Unknown) and of.optional:
-            self.note(node, f"{of.name} is taken as not given", guessed=True)
-            return not isinstance(op, ast.IsNot)
-        if none and isinstance(of, list | dict | ClientCall):
-            return isinstance(op, ast.IsNot)
-        if type(op) in COMPARE and is_certain(left) and is_certain(right):
-            try:
-                return bool(COMPARE[type(op)](left, right))
-            except TypeError:
-                return None
-        return None
+            found = applied(operator.contains, [plain(items), plain(left)], {})
+            return None if found is NotImplemented else found == isinstance(op, ast.In)
+        if left is None or right is None:
+            left, right = self.unless_given(left, node), self.unless_given(right, node)
+            if any(isinstance(each, list | dict | ClientCall) for each in (left, right)):
+                return isinstance(op, ast.IsNot | ast.NotEq)
+        certain = is_certain(left) and is_certain(right)
+        return applied(OPERATORS.get(type(op)), [left, right], {}) if certain else None
 
     def _ifexp(self, node: ast.IfExp) -> Any:
         test = self.decide(node.test)
@@ -300,11 +291,9 @@ class Evaluator:
         is_or, found = isinstance(node.op, ast.Or), None
         for each in node.values:
             found = self.value(each)
-            if isinstance(found, Unknown) and found.optional and is_or:
-                self.note(node, f"{found.name} is taken as not given", guessed=True)
-                continue
-            if (known := truth(found)) is None:
-                return Unknown("value") if not is_or or not isinstance(found, Unknown) else found
+            known = truth(self.unless_given(found, node) if is_or else found)
+            if known is None:
+                return found if is_or and isinstance(found, Unknown) else Unknown("value")
             if known == is_or:
                 return found
         return found
@@ -334,44 +323,37 @@ class Evaluator:
 
     def _listcomp(self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp) -> Any:
         found = list[Any]()
-        for _ in self._rounds(node, 0):
-            found.append(self.held(node.elt))
-        return found if self._known_rounds else self._unknown(node)
+        known = self._rounds(node, 0, lambda: found.append(self.held(node.elt)))
+        return found if known else self._unknown(node)
 
     _generatorexp = _setcomp = _listcomp
 
     def _dictcomp(self, node: ast.DictComp) -> Any:
         found = dict[str, Any]()
-        for _ in self._rounds(node, 0):
+
+        def keep() -> None:
             found[text(self.value(node.key))] = self.held(node.value)
-        return found if self._known_rounds else self._unknown(node)
 
-    _known_rounds = True
+        return found if self._rounds(node, 0, keep) else self._unknown(node)
 
-    def _rounds(self, node: Any, level: int) -> Iterator[None]:
-        """Bind the targets of a comprehension, once for each item."""
-        if level == 0:
-            self._known_rounds = True
+    def _rounds(self, node: Any, level: int, keep: Callable[[], None]) -> bool:
+        """Call ``keep`` for each item of a comprehension; whether all of them are known."""
         if level == len(node.generators):
-            yield
-            return
+            keep()
+            return True
         each = node.generators[level]
         items = self.items(each.iter)
-        if items is None:
-            self._known_rounds = False
-            return
-        self.scopes = [*self.scopes, {}]
+        if items is None or len(items) > MAX_ITEMS:
+            return False
+        scopes, self.scopes, known = self.scopes, [*self.scopes, {}], True
         for item in items:
-            if self.is_tired() or len(items) > MAX_ITEMS:
-                self._known_rounds = False
-                break
             self.assign(each.target, item)
             tests = [self.decide(test) for test in each.ifs]
-            if None in tests:
-                self._known_rounds = False
-            elif all(tests):
-                yield from self._rounds(node, level + 1)
-        self.scopes = self.scopes[:-1]
+            known = known and None not in tests and not self.is_tired()
+            if known and all(tests):
+                known = self._rounds(node, level + 1, keep)
+        self.scopes = scopes
+        return known
 
     def items(self, node: ast.expr) -> list[Any] | None:
         """What a loop goes over; None if that is not known, or too much was read already."""
@@ -427,7 +409,6 @@ class Evaluator:
             self.tell_change(each, ast.Pass(lineno=node.lineno), what)
 
     def _function(self, node: ast.Call, called: str, arguments: list[Any]) -> Any:
-        named = {each.arg: each.value for each in node.keywords if each.arg}
         first = bare(arguments[0]) if arguments else None
         if called == "dict":
             found = dict[str, Any]()
@@ -435,60 +416,30 @@ class Evaluator:
                 self.update(found, dict(map(_pair, each)) if _is_pairs(each) else each, node, "it")
             self.update_by_keywords(found, node)
             return found
-        if called in ("list", "tuple") and not named:
-            return (
-                list(self.items_of(first) or [])
-                if isinstance(first, list | dict)
-                else (NotImplemented if arguments else [])
-            )
         if called in ("deepcopy", "copy") and arguments:
             return copy.deepcopy(first) if called == "deepcopy" else copy.copy(first)
-        if called in ("str", "Path", "PurePosixPath", "Template", "cast") and arguments:
+        if called in ("str", "Path", "PurePosixPath", "cast") and arguments:
             last = arguments[-1] if called == "cast" else first
             return text(last) if called == "str" and not isinstance(last, Unknown) else last
-        if named:
-            return NotImplemented
-        return self._of_sequences(called, arguments)
-
-    def _of_sequences(self, called: str, arguments: list[Any]) -> Any:
-        first = arguments[0] if arguments else None
         if called == "bool" and arguments:
             return NotImplemented if (found := truth(first)) is None else found
-        if called == "len" and isinstance(first, list | dict):
-            return sum(bare(each) is not DROPPED and each != ABOUT for each in first)
-        if called == "enumerate" and isinstance(first, list):
-            start = arguments[1] if len(arguments) > 1 else 0
-            return [[index, each] for index, each in enumerate(first, start)]
-        if called == "zip" and all(isinstance(each, list) for each in arguments):
-            return [list(each) for each in zip(*arguments, strict=False)]
-        if called == "dumps" and isinstance(first, list | dict):
-            return json.dumps(plain(first, self.notes))
-        if called in ("loads", "safe_load", "dedent") and isinstance(first, str):
-            if called == "dedent":
-                return textwrap.dedent(first)
-            try:
-                return json.loads(first)
-            except (ValueError, RecursionError):
-                return NotImplemented
-        return self._pure(called, arguments)
+        if called in ("int", "float", "round") and isinstance(first, Unknown):
+            return first
+        return self._applied(node, called, arguments)
 
-    def _pure(self, called: str, arguments: list[Any]) -> Any:
-        """A function of Python's own whose arguments are all known."""
-        if called not in PURE or not arguments:
+    def _applied(self, node: ast.Call, called: str, arguments: list[Any]) -> Any:
+        """A function of the tables, whose arguments are known as far as it needs them."""
+        if called not in {*PURE, *OF_LISTS}:
             return NotImplemented
-        if len(arguments) == 1 and isinstance(arguments[0], Unknown):
-            return arguments[0] if called in ("int", "float", "round") else NotImplemented
-        given = [self.items_of(each) if isinstance(each, list) else each for each in arguments]
-        values = [[self.open(x) for x in each] if isinstance(each, list) else each
-                  for each in given]  # fmt: skip
-        if not all(is_certain(x) for each in values for x in _listed(each)):
+        named = {each.arg: self.value(each.value) for each in node.keywords if each.arg}
+        if not all(map(is_known, named.values())):
             return NotImplemented
-        try:
-            found = PURE[called](*values)
-            short = not isinstance(found, range) or len(found) <= MAX_ITEMS
-            return (list(found) if short else NotImplemented) if isinstance(found, range) else found
-        except (TypeError, ValueError, ArithmeticError):
+        given = [self.items_of(x) if isinstance(x, list | dict) else x for x in arguments]
+        if called in OF_LISTS and given and all(isinstance(x, list | int) for x in given):
+            return applied(OF_LISTS[called], given, named)
+        if called not in PURE or not all(map(is_known, arguments)):
             return NotImplemented
+        return applied(PURE[called], [plain(x, self.notes, tuples=True) for x in given], named)
 
     def _method(
         self, node: ast.Call, of: Any, called: str, arguments: list[Any], held: list[Any]
@@ -500,8 +451,6 @@ class Evaluator:
                 return str(arguments[0]) if joined is None else joined
             if "path" in ast.unparse(node.func.value) or isinstance(of, str):
                 return join_paths(arguments)
-        if called == "joinpath" and isinstance(of, str):
-            return join_paths([of, *arguments])
         if isinstance(of, dict):
             return self._of_mapping(node, of, called, arguments)
         if isinstance(of, list):
@@ -513,37 +462,30 @@ class Evaluator:
         return NotImplemented
 
     def _of_text(self, node: ast.Call, of: str, called: str, arguments: list[Any]) -> Any:
-        if called in TEXT_METHODS:
-            known = is_certain(of) or called not in ("lower", "upper", "title", "capitalize")
-            words = [each for each in arguments if isinstance(each, str)]
-            return getattr(of, called)(*words) if known else of
-        if called in ("format", "safe_substitute", "substitute"):
+        if called == "format":
             named = {each.arg: self.value(each.value) for each in node.keywords if each.arg}
-            if called != "format":
-                of, arguments = re.sub(r"\$\{?(\w+)\}?", r"{\1}", of), []
             return _formatted(of, arguments, named)
-        if called == "replace" and len(arguments) >= 2:
-            old, new = (text(each) for each in arguments[:2])
-            return of.replace(old, new) if old and len(of) * (len(new) + 1) < MAX_LENGTH else of
-        if called in CERTAIN_METHODS and is_certain(of) and all(map(is_certain, arguments)):
-            try:
-                found = getattr(of, called)(*arguments)
-            except (TypeError, ValueError):
-                return NotImplemented
-            return list(found) if isinstance(found, tuple) else found
-        return of if called in ("as_posix", "resolve", "expanduser", "encode") else NotImplemented
+        if called in ("as_posix", "resolve", "expanduser", "encode") or (
+            called in CASES and not is_certain(of)
+        ):
+            return of
+        if called == "replace":
+            arguments = [x if is_certain(x) else text(x) for x in arguments]
+            if len(of) * (1 + max((len(text(x)) for x in arguments), default=0)) > MAX_LENGTH:
+                return Unknown("long value")
+        elif not all(map(is_certain, arguments)) or not (called in PARTS or is_certain(of)):
+            return NotImplemented
+        return applied(TEXT_METHODS.get(called), [of, *arguments], {})
 
     def _of_mapping(
         self, node: ast.Call, of: dict[str, Any], called: str, arguments: list[Any]
     ) -> Any:
-        keys = [key for key in of if key != ABOUT]
         self.notes |= notes_of(of.get(ABOUT))
-        if called == "items":
-            return [[key, of[key]] for key in keys]
-        if called in ("keys", "values"):
-            return keys if called == "keys" else [of[key] for key in keys]
         if called == "copy":
             return dict(of)
+        if called in ("keys", "values", "items"):
+            inside = {key: each for key, each in of.items() if key != ABOUT}
+            return [list(x) if called == "items" else x for x in getattr(inside, called)()]
         if called in ("get", "pop", "setdefault") and arguments and called not in of:
             key, default = text(arguments[0]), arguments[1] if len(arguments) > 1 else None
             if called == "setdefault":
@@ -565,27 +507,26 @@ class Evaluator:
     def _of_list(
         self, node: ast.Call, of: list[Any], called: str, arguments: list[Any], held: list[Any]
     ) -> Any:
-        if called == "append" and held:
-            of.append(held[0])
-        elif called == "extend" and held:
+        found = None
+        if called == "extend" and held:
             of += [noted(each, self.control) for each in _listed(bare(held[0]))]
-        elif called == "insert" and len(held) > 1 and isinstance(arguments[0], int):
-            of.insert(arguments[0], held[1])
-        elif called == "copy":
-            return list(of)
-        elif called == "clear":
-            of.clear()
-        elif called == "pop" and of and all(isinstance(each, int) for each in arguments):
-            index = arguments[0] if arguments else -1
-            return self.open(of.pop(index)) if -len(of) <= index < len(of) else Unknown("value")
+        elif called == "append" and held:
+            of.append(held[0])
+        elif called in ("insert", "pop", "copy", "clear") and all(
+            isinstance(each, int) for each in arguments[:1]
+        ):
+            try:
+                found = getattr(of, called)(*arguments[:1], *held[1:])
+            except (IndexError, TypeError):
+                return Unknown("value")
         elif called in ("index", "count"):
-            return self._unknown(node)
+            return applied(getattr(of, called), arguments, {}) if is_known(of) else Unknown(called)
         else:
             annotate(of, {Note(f"`{ast.unparse(node)[:80]}` is not read", self.place(node))})
             return self._unknown(node)
         if len(of) > MAX_LENGTH:
             of.clear()
-        return None
+        return self.open(found)
 
     def assign(self, target: ast.expr, value: Any) -> None:
         """Bind what stands left of ``=``: a name, several, or an item of a known value."""
@@ -650,6 +591,23 @@ def join_paths(parts: list[Any]) -> str:
     return found
 
 
+def applied(function: Any, given: list[Any], named: dict[str, Any]) -> Any:
+    """What a function of Python's returns, with lists in place of what else can be iterated."""
+    try:
+        found = function(*given, **named)
+        if isinstance(found, tuple):
+            return Tuple(found)
+        if isinstance(found, str | int | float | list | None):
+            return found
+        if isinstance(found, dict) and function != dict.fromkeys:
+            return found
+        if isinstance(found, range) and len(found) > MAX_ITEMS:
+            return NotImplemented
+        return [Tuple(each) if isinstance(each, tuple) else each for each in found]
+    except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError):
+        return NotImplemented
+
+
 def noted_items(value: Any, notes: frozenset[Note]) -> Any:
     """A mapping with notes on each item."""
     if isinstance(value, dict) and notes:
@@ -684,33 +642,35 @@ def formatted(value: Any, form: str) -> Any:
 
 def _percent(template: str, right: Any) -> str:
     """The ``%`` operator for plain fields."""
-    rest = iter(_listed(right))
-    named = right if isinstance(right, dict) else {}
+    rest, named = iter(_listed(right)), right if isinstance(right, dict) else {}
 
     def field(match: re.Match[str]) -> str:
-        if match[0] == "%%":
-            return "%"
-        value = bare(named.get(match[1]) if match[1] else next(rest, Unknown("value")))
-        if match[2] and is_certain(value):
-            value = formatted(value, match[2] + match[3].replace("i", "d"))
-        return text(Unknown(match[1]) if match[1] and match[1] not in named else value)
+        key, form, kind = match.groups()
+        unknown = Unknown(key or "value")
+        value = bare(named.get(key, unknown) if key else next(rest, unknown)) if kind else "%"
+        is_plain = not form or not is_certain(value)
+        return text(value if is_plain else formatted(value, form + kind.replace("i", "d")))
 
     return re.sub(r"%(?:\((\w+)\))?(?:(0?\d{0,2}(?:\.\d)?)([sdifr])|%)", field, template)
 
 
-def _formatted(template: str, arguments: list[Any], named: dict[str, Any]) -> str:
+class _Fields(string.Formatter):
     """``str.format`` for plain fields: a width in one would make any text long."""
-    rest, given = (
-        iter(arguments),
-        {str(index): each for index, each in enumerate(arguments)} | named,
-    )
 
-    def field(match: re.Match[str]) -> str:
-        if match[0] in ("{{", "}}"):
-            return match[0][0]
-        value = given.get(match[1], Unknown(match[1])) if match[1] else next(rest, Unknown("value"))
-        if match[2] == "r" and is_certain(value):
-            return repr(value)
-        return text(formatted(value, match[3]) if match[3] and is_certain(value) else value)
+    def get_field(self, field_name: str, args: Any, kwargs: Any) -> Any:
+        given = {str(index): each for index, each in enumerate(args)} | kwargs
+        return bare(given.get(field_name, Unknown(field_name))), field_name
 
-    return re.sub(r"\{\{|\}\}|\{([^{}:!]*)(?:!([rs]))?(?::([^{}]*))?\}", field, template)
+    def convert_field(self, value: Any, conversion: str | None) -> Any:
+        return repr(value) if conversion == "r" and is_certain(value) else value
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        is_plain = not format_spec or not is_certain(value)
+        return text(value if is_plain else formatted(value, format_spec))
+
+
+def _formatted(template: str, arguments: list[Any], named: dict[Any, Any]) -> str:
+    try:
+        return _Fields().vformat(template, arguments, named)
+    except ValueError:  # no template
+        return template

@@ -44,6 +44,8 @@ class ImportedJob:
     """What reading code could not decide, or took from a default."""
     region: str = ""
     """Where the source sends it, if it names a region."""
+    in_snake_case: bool = False
+    """Whether a file names its pools as protobuf does: gcloud then sets no arguments in them."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -142,10 +144,13 @@ def from_message(message: dict[str, Any], name: str) -> ImportedJob:
     key = given.pop("encryptionSpec", None) or {}
     display, spec = given.pop("displayName", None), given.pop(field_name)
     labels = message.get("labels")
+    study = given if field_name == "trialJobSpec" else {}
+    if study and display:
+        study["displayName"] = display
     return ImportedJob(
         key_of(str(display or name)),
         spec if isinstance(spec, dict) else {"workerPoolSpecs": spec},
-        given if field_name == "trialJobSpec" else {},
+        study,
         {str(k): v for k, v in labels.items()} if isinstance(labels, dict) else {},
         str(key.get("kmsKeyName", "")) if isinstance(key, dict) else "",
     )

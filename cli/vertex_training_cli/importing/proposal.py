@@ -90,22 +90,27 @@ class Proposal:
         write_below(self.root, self.files)
 
 
-def propose(source: Source, folder: Path, root: Path, stack: str, settings: Settings) -> Proposal:
+def propose(
+    source: Source, folder: Path, root: Path, stack: str = "", settings: Settings | None = None
+) -> Proposal:
     """What makes the jobs of a source jobs of the stack. ``folder`` is where scripts are looked up.
+
+    Without a stack, it is job files alone: buckets and accounts stay as the source has them.
 
     Raises:
         CommandError: the stack file cannot be edited in place.
     """
-    made = Proposal(root, stack, settings.is_local, remarks=list(source.remarks))
+    made = Proposal(root, stack, bool(settings and settings.is_local))
     entries = StackEntries()
     uploads = {_place(address): data for address, data in source.uploads.items()}
     for job in source.jobs:
-        taken = {*settings.submitted, *(each.name for each in made.jobs)}
+        taken = {*(settings.submitted if settings else ()), *(each.name for each in made.jobs)}
         names = {path.stem for path in (root / "jobs").glob("*.yaml")}
         job.name = free_key(job.name, taken | names)
-        if job.region not in ("", settings.region):
-            what = f"it is sent to {job.region}: the stack runs jobs in {settings.region}"
-            job.remarks.append(what)
+        if job.region not in ("", settings.region if settings else ""):
+            stays = f": the stack runs jobs in {settings.region}" if settings else (
+                ", which a job file does not say")  # fmt: skip
+            job.remarks.append(f"it is sent to {job.region}{stays}")
         _package(job, source, folder, made, settings, entries)
         adoption = Adoption(job, settings, entries)
         adoption.apply()
@@ -116,12 +121,16 @@ def propose(source: Source, folder: Path, root: Path, stack: str, settings: Sett
         made.jobs.append(job)
         made.job_files.append(file)
     made.files |= (copies := objects.place_uploads(uploads, entries))
-    for address in source.uploads:
-        if f"jobs/data/{_place(address)}" not in copies:
-            made.remarks.append(f"gs://{address}, which the code uploads, is not taken along")
+    made.remarks = source.remarks + [
+        f"gs://{address}, which the code uploads, is not taken along"
+        for address in source.uploads if f"jobs/data/{_place(address)}" not in copies
+    ]  # fmt: skip
     for file in made.files:
         if (root / file).exists():
             raise CommandError(f"{file} is there already.", "choose another --name")
+    if settings is None:
+        made.remarks.append("there is no stack here: job files alone. `vt init` makes a stack")
+        return made
     name = file_name(stack)
     made.named = [file for file in entries.object_files() if file not in made.files]
     made.named += named_files(settings)
@@ -129,31 +138,10 @@ def propose(source: Source, folder: Path, root: Path, stack: str, settings: Sett
     return made
 
 
-def propose_files(source: Source, folder: Path) -> Proposal:
-    """Job files alone, where there is no stack: buckets and accounts stay as the source has them.
-
-    A secret is left out; a script is written beside its job.
-    """
-    made = Proposal(folder, "", remarks=list(source.remarks))
-    for job in source.jobs:
-        taken = {*(each.name for each in made.jobs), *(p.stem for p in folder.glob("jobs/*.yaml"))}
-        job.name = free_key(job.name, taken)
-        if job.script:
-            where = f"jobs/{job.name.replace('-', '_')}/{Path(job.script).name}"
-            made.files[where] = _script(job.script, source, folder) or ""
-            lines = "".join(f"{line}\n" for line in job.requirements)
-            made.files |= {f"{where.removesuffix('.py')}.requirements.txt": lines} if lines else {}
-            job.remarks.append(f"its package is where the client put it; the script is {where}")
-            if contains_secret(f"{made.files[where]}\n{lines}"):
-                job.remarks.append(f"{where}, or its requirements, {SECRET_IN_CODE}")
-        if job.region:
-            job.remarks.append(f"it is sent to {job.region}, which a job file does not say")
-        Adoption(job, None, StackEntries()).apply()
-        made.files[file := f"jobs/{job.name}.yaml"] = job_text(job)
-        made.jobs.append(job)
-        made.job_files.append(file)
-    made.remarks.append("there is no stack here: job files alone. `vt init` makes a stack")
-    return made
+def open_names(job: ImportedJob) -> list[str]:
+    """The placeholders of a job, each once."""
+    values = (str(value) for _, value in _leaves([job.study, job.spec, job.labels]))
+    return list(dict.fromkeys(name for value in values for name in PLACEHOLDER.findall(value)))
 
 
 def _summary(job: ImportedJob) -> dict[str, Any]:
@@ -199,19 +187,14 @@ def _edited(data: bytes, entries: StackEntries, name: str) -> str:
 
 
 def _package(
-    job: ImportedJob,
-    source: Source,
-    folder: Path,
-    made: Proposal,
-    settings: Settings,
-    entries: StackEntries,
-) -> None:
+    job: ImportedJob, source: Source, folder: Path, made: Proposal,
+    settings: Settings | None, entries: StackEntries,
+) -> None:  # fmt: skip
     """The package of a job's script; a script that is not here is told, and stays to be added."""
     if not job.script:
         return
     stem = "".join(c if c.isalnum() else "_" for c in Path(job.script).stem) or "task"
     module = stem if stem.isidentifier() else f"task_{stem}"
-    key = free_key(job.name, {*settings.packages, *entries.keys("packages")})
     file = f"jobs/{job.name.replace('-', '_')}/{module}.py"
     code = _script(job.script, source, folder)
     if code is None:
@@ -219,18 +202,22 @@ def _package(
             f"the script {job.script} is not here: put it at {file}, which is a placeholder"
         )
         code = f'raise SystemExit("{file} is a placeholder: put the training script here")\n'
-    if contains_secret("\n".join([code, *job.requirements])):
+    lines = "".join(f"{line}\n" for line in job.requirements)
+    if contains_secret(f"{code}\n{lines}"):
         job.remarks.append(f"{file}, or its requirements, {SECRET_IN_CODE}")
     made.files[file] = code
-    if job.requirements:
-        made.files[f"{file.removesuffix('.py')}.requirements.txt"] = "".join(
-            f"{line}\n" for line in job.requirements
-        )
+    made.files |= {f"{file.removesuffix('.py')}.requirements.txt": lines} if lines else {}
+    pools = [pool for pool in job.spec["workerPoolSpecs"] if "pythonPackageSpec" in pool]
+    if settings is None:
+        is_there = any("packageUris" in pool["pythonPackageSpec"] for pool in pools)
+        of = "is where the client put it" if is_there else "is made by a stack"
+        job.remarks.append(f"its package {of}; the script is {file}")
+        return
+    key = free_key(job.name, {*settings.packages, *entries.keys("packages")})
     entries.add("packages", key, {"path": file})
-    for pool in job.spec["workerPoolSpecs"]:
-        if "pythonPackageSpec" in pool:
-            pool["pythonPackageSpec"]["packageUris"] = [f"${{packages.{key}}}"]
-            pool["pythonPackageSpec"]["pythonModule"] = module
+    for pool in pools:
+        pool["pythonPackageSpec"]["packageUris"] = [f"${{packages.{key}}}"]
+        pool["pythonPackageSpec"]["pythonModule"] = module
 
 
 def _script(script: str, source: Source, folder: Path) -> str | None:

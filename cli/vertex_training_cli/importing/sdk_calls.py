@@ -21,7 +21,6 @@ from vertex_training_cli.importing.command_lines import (
 )
 from vertex_training_cli.importing.evaluation import called_name
 from vertex_training_cli.importing.imported import (
-    SPECS,
     ImportedJob,
     Note,
     from_message,
@@ -85,8 +84,7 @@ JOB_FIELDS: Final = {
 _READ: Final = (
     "display_name worker_pool_specs script_path container_uri requirements args command "
     "environment_variables machine_type accelerator_type accelerator_count boot_disk_type "
-    "boot_disk_size_gb replica_count reduction_server_replica_count tpu_topology "
-    "reduction_server_machine_type reduction_server_container_uri python_package_gcs_uri "
+    "boot_disk_size_gb replica_count tpu_topology python_package_gcs_uri "
     "python_module_name labels encryption_spec_key_name training_encryption_spec_key_name "
     "project location staging_bucket sync create_request_timeout custom_job metric_spec "
     "parameter_spec max_trial_count parallel_trial_count max_failed_trial_count "
@@ -107,15 +105,18 @@ PARAMETERS: Final = {
 }
 #: A call of gcloud's in Python: as a line, or as a list of words.
 GCLOUD_WORDS: Final = re.compile(r"(custom|hp-tuning)-jobs\W{1,5}create\b")
-SHELLS: Final = (
-    "run",
-    "call",
-    "check_call",
-    "check_output",
-    "Popen",
-    "system",
-    "popen",
-    "getoutput",
+SHELLS: Final = frozenset(
+    [
+        "run",
+        "call",
+        "check_call",
+        "check_output",
+        "Popen",
+        "system",
+        "popen",
+        "getoutput",
+        "__shell__",
+    ]
 )
 
 
@@ -155,7 +156,7 @@ class CallFinder(Interpreter):
             return {"\0kind": called, **self._options(node, held, names)}
         if called in messages() and not held and node.keywords:
             return self._options(node, held, ())
-        if called in SHELLS or called == "__shell__":
+        if called in SHELLS:
             return self._shell(node, called, held)
         return NotImplemented
 
@@ -205,12 +206,7 @@ class CallFinder(Interpreter):
         found: dict[str, Any] = dict(zip(names, held, strict=False))
         if len(held) > len(names):
             self.note(node, f"arguments of `{called_name(node)}` without a name are not read")
-        for word in node.keywords:
-            if word.arg:
-                found[word.arg] = self.held(word.value)
-            else:
-                given = self.value(word.value)
-                self.update(found, given, word.value, f"**{ast.unparse(word.value)}")
+        self.update_by_keywords(found, node)
         return found
 
     def _of_request(self, node: ast.Call, called: str, held: list[Any]) -> Any:
@@ -233,15 +229,14 @@ class CallFinder(Interpreter):
         given = held[0] if held else None
         self.notes |= notes_of(given)
         line = plain(bare(given), self.notes) if isinstance(bare(given), str | list) else None
-        words = [text(each) for each in line] if isinstance(line, list) else None
-        if words is None and isinstance(line, str):
-            line = re.sub(r"(?<!\{)\{(\w+)\}|\$\{?(\w+)\}?", self._named, line) if (
-                called == "__shell__") else line  # fmt: skip
-        joined = " ".join(words) if words else line
+        joined = " ".join(map(text, line)) if isinstance(line, list) else line
+        if called == "__shell__" and isinstance(joined, str):
+            joined = re.sub(r"(?<!\{)\{(\w+)\}|\$\{?(\w+)\}?", self._named, joined)
         if isinstance(joined, str) and (match := GCLOUD.search(joined)):
-            given = words[words.index("create") + 1 :] if words and "create" in words else None
-            given = split(joined[match.end() :])[0] if given is None else given
-            options = options_of(match[1], given, self.place(node))
+            words = split(joined[match.end() :])[0]
+            if isinstance(line, list):
+                words = [text(each) for each in line[line.index("create") + 1 :]]
+            options = options_of(match[1], words, self.place(node))
             made = self._add(node, "gcloud", {})
             made.options["options"] = options
             made.notes |= self.notes
@@ -301,8 +296,8 @@ def jobs_in(
 ) -> tuple[list[ImportedJob], list[str]]:
     """The jobs that these trees make, and what is left out; ``name`` is for a nameless one.
 
-    ``read`` gives the job of a file that gcloud gets. Where nothing calls the client, a value that
-    is a list of worker pools or a message counts.
+    ``read`` gives the job of a file that gcloud gets. Where nothing calls the client, pools with
+    a number in their names count: ``worker_pool_1 = {…}``.
     """
     finder = CallFinder()
     for label, tree in trees:
@@ -318,57 +313,19 @@ def jobs_in(
                 if not call.submitted:
                     job.remarks.append(f"nothing that was read runs this job ({call.place})")
         return jobs, told
-    return _from_names(finder.scopes[0], name), told
+    pools, noted_too = dict[int, Any](), set[Note]()
+    for key, value in finder.scopes[0].items():
+        if (match := NUMBERED.search(key)) and isinstance(bare(value), dict):
+            pools[int(match[1])] = plain(value, noted_too)
+    return [_of_numbered(pools, name, noted_too)] if pools else [], told
 
 
-def _from_names(scope: dict[str, Any], name: str) -> list[ImportedJob]:
-    """The job that the values of a source describe, where no call is one."""
-    notes = set[Note]()
-    names = {key: bare(each) for key, each in scope.items()}
-    found = list[tuple[str, ImportedJob]]()
-    if pools := _numbered_pools(names, notes):
-        found = [("pools", _of_numbered(pools, name))]
-    else:
-        for key, value in names.items():
-            message = _message_of(key, value)
-            if message:
-                found.append((key, from_message(plain(message, notes), name)))
-    for _, job in found[-1:]:
-        job.remarks += sorted(str(note) for note in notes)
-        others = ", ".join(key for key, _ in found[:-1])
-        if others:
-            job.remarks.append(f"{others} of the source could be a job as well, and is left out")
-    return [job for _, job in found[-1:]]
-
-
-def _message_of(key: str, value: Any) -> dict[str, Any]:
-    if isinstance(value, dict) and any(field in value for field in SPECS):
-        return value
-    if _is_pool(value):
-        return {"workerPoolSpecs": [value]}
-    if "worker_pool_spec" in key.lower() and isinstance(value, list):
-        return {"workerPoolSpecs": value}
-    return {}
-
-
-def _is_pool(value: Any) -> bool:
-    return isinstance(value, dict) and any("machine" in key and "spec" in key for key in value)
-
-
-def _numbered_pools(names: dict[str, Any], notes: set[Note]) -> dict[int, Any]:
-    """Pools by the number in their variable's name: ``worker_pool_1 = {…}``."""
-    found = dict[int, Any]()
-    for name, value in names.items():
-        if (match := NUMBERED.search(name)) and _is_pool(value):
-            found[int(match[1])] = plain(value, notes)
-    return dict(sorted(found.items()))
-
-
-def _of_numbered(pools: dict[int, Any], name: str) -> ImportedJob:
-    job = from_message({"workerPoolSpecs": list(pools.values())}, name)
+def _of_numbered(pools: dict[int, Any], name: str, notes: set[Note]) -> ImportedJob:
+    job = from_message({"workerPoolSpecs": [pools[number] for number in sorted(pools)]}, name)
     if missing := sorted(set(range(max(pools))) - set(pools)):
         which = ", ".join(map(str, missing))
         job.remarks.append(f"this is a part of a job: pool {which} is not in the source")
+    job.notes += sorted(notes)
     return job
 
 
@@ -390,10 +347,7 @@ def _job(call: ClientCall, name: str, read: Callable[[str], Any]) -> ImportedJob
     elif call.made_by == "HyperparameterTuningJob":
         job = _tuning(call, options, display, notes)
     elif call.made_by == "CustomJob":
-        job = from_message({"workerPoolSpecs": options.get("worker_pool_specs") or []}, display)
-        if not isinstance(job.spec["workerPoolSpecs"], list):
-            job.remarks.append("worker_pool_specs is made while the code runs: write the pools")
-            job.spec["workerPoolSpecs"] = []
+        job = _of_message({"worker_pool_specs": options.get("worker_pool_specs") or []}, display)
     else:
         job = ImportedJob(key_of(display, name), {"workerPoolSpecs": _pools(call, options)})
         job.script = str(options.get("script_path", ""))
@@ -412,10 +366,11 @@ def _job(call: ClientCall, name: str, read: Callable[[str], Any]) -> ImportedJob
 
 
 def _of_message(message: Any, display: str) -> ImportedJob:
-    if isinstance(message, dict):
+    pools = message.get("worker_pool_specs", []) if isinstance(message, dict) else message
+    if isinstance(pools, list) and isinstance(message, dict):
         return from_message(message, str(message.get("display_name") or display))
     job = from_message({"workerPoolSpecs": []}, display)
-    job.remarks.append(f"the message {message} is made while the code runs: write the pools")
+    job.remarks.append(f"{pools} is made while the code runs: write the pools")
     return job
 
 
@@ -507,12 +462,12 @@ def _set_fields(job: ImportedJob, options: dict[str, Any], display: str, name: s
 
 
 def _pools(call: ClientCall, options: dict[str, Any]) -> list[dict[str, Any]]:
-    """The pools that the client makes of its options: a chief, workers, a reduction server."""
+    """The pools that the client makes of its options: a chief, and workers."""
     machine: dict[str, Any] = {"machineType": options.get("machine_type") or "n1-standard-4"}
     accelerator = options.get("accelerator_type")
-    if accelerator and not str(accelerator).endswith("_UNSPECIFIED"):
-        machine["acceleratorType"] = accelerator
-        machine["acceleratorCount"] = options.get("accelerator_count") or 1
+    count = options.get("accelerator_count") or 0  # without one, the client sends no type
+    if accelerator and count and not str(accelerator).endswith("_UNSPECIFIED"):
+        machine |= {"acceleratorType": accelerator, "acceleratorCount": count}
     affinity = {
         key: options[f"reservation_affinity_{name}"]
         for key, name in (("reservationAffinityType", "type"), ("key", "key"), ("values", "values"))
@@ -520,11 +475,10 @@ def _pools(call: ClientCall, options: dict[str, Any]) -> list[dict[str, Any]]:
     }
     machine |= {"reservationAffinity": affinity} if affinity else {}
     pool: dict[str, Any] = {"replicaCount": 1, "machineSpec": machine, **_task(call, options)}
-    if "boot_disk_type" in options or "boot_disk_size_gb" in options:
-        pool["diskSpec"] = {
-            "bootDiskType": options.get("boot_disk_type", "pd-ssd"),
-            "bootDiskSizeGb": options.get("boot_disk_size_gb", 100),
-        }
+    pool["diskSpec"] = {
+        "bootDiskType": options.get("boot_disk_type", "pd-ssd"),
+        "bootDiskSizeGb": options.get("boot_disk_size_gb", 100),
+    }
     replicas, topology = options.get("replica_count", 1), options.get("tpu_topology")
     chief = {**pool, "machineSpec": {**machine, "tpuTopology": topology}} if topology else pool
     pools = [chief]
@@ -532,15 +486,6 @@ def _pools(call: ClientCall, options: dict[str, Any]) -> list[dict[str, Any]]:
         pools.append({**pool, "replicaCount": f"{replicas} - 1"})
     elif replicas > 1:
         pools.append({**pool, "replicaCount": replicas - 1})
-    servers = options.get("reduction_server_replica_count") or 0
-    if not isinstance(servers, int) or servers > 0:
-        image = options.get("reduction_server_container_uri") or (
-            "us-docker.pkg.dev/vertex-ai-restricted/training/reductionserver:latest"
-        )
-        reduction = {"machineType": options.get("reduction_server_machine_type", "n1-highcpu-16")}
-        task = {"containerSpec": {"imageUri": image}}
-        pools += [{}] if len(pools) == 1 else []
-        pools.append({"replicaCount": servers, "machineSpec": reduction, **task})
     return pools
 
 

@@ -142,7 +142,12 @@ class _Reader:
         try:
             folder = RootDirectory(self.path.parent)
             data = text.encode() if text is not None else folder.read(file.removeprefix("./"))
-            return next(iter(self.of_document(data or b"{}")), None)
+            for job in self.of_document(data or b"{}"):
+                job.in_snake_case = bool(
+                    re.search(rb"worker_pool_specs|container_spec", data or b"")
+                )
+                return job
+            return None
         except (OSError, CommandError):
             return None
 

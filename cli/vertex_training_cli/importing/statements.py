@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import copy
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
@@ -196,15 +195,12 @@ class Interpreter(Evaluator):
 
     def _visit_delete(self, node: ast.Delete) -> None:
         for target in node.targets:
-            if not isinstance(target, ast.Subscript):
-                continue
-            inside, key = self.value(target.value), self.value(target.slice)
-            if isinstance(inside, dict) and text(key) in inside:
-                del inside[text(key)]
-            elif isinstance(inside, list) and isinstance(key, int) and 0 <= key < len(inside):
-                del inside[key]
-            else:
-                self.tell_change(inside, target, f"`{ast.unparse(node)}` is not read")
+            if isinstance(target, ast.Subscript):
+                inside, key = self.value(target.value), self.value(target.slice)
+                try:
+                    del inside[text(key) if isinstance(inside, dict) else key]
+                except (LookupError, TypeError):
+                    self.tell_change(inside, target, f"`{ast.unparse(node)}` is not read")
 
     def _visit_expr(self, node: ast.Expr) -> bool:
         self.held(node.value)
@@ -439,19 +435,14 @@ class Interpreter(Evaluator):
                 self.update(more, rest if known else given, word.value, ast.unparse(word.value))
         if parameters.kwarg:
             scope[parameters.kwarg.arg] = more
-        options = dict(_options_of(function.node))
         for name, default in defaults_of(parameters):
             if name not in scope:
-                scope[name] = self._default(function, name, default, options, is_read=node is None)
+                scope[name] = self._default(function, name, default, is_read=node is None)
         return scope
 
     def _default(
-        self, function: Function, name: str, default: ast.expr | None,
-        options: dict[str, ast.Call], *, is_read: bool,
-    ) -> Any:  # fmt: skip
-        if option := options.get(name):
-            words = {each.arg: each.value for each in option.keywords}
-            return self._default_of(option, f"--{name.replace('_', '-')}", words)
+        self, function: Function, name: str, default: ast.expr | None, *, is_read: bool
+    ) -> Any:
         if default is None:
             return Unknown(name)
         value = function.defaults[name]
@@ -497,8 +488,6 @@ class Interpreter(Evaluator):
             return Parser()
         if isinstance(of, Parser):
             return self._of_parser(node, of, called, given, words)
-        if called in ("Namespace", "SimpleNamespace"):
-            return {word.arg: self.held(word.value) for word in node.keywords if word.arg}
         if called == "vars" and given and isinstance(given[0], dict):
             return given[0]
         if given and (called == "getenv" or (of is self._environ and called in READS)):
@@ -526,9 +515,6 @@ class Interpreter(Evaluator):
             dest = self.value(words["dest"]) if "dest" in words else name.lstrip("-")
             of[str(dest).replace("-", "_")] = self._default_of(node, name, words)
             return None
-        if called == "set_defaults":
-            of |= {word.arg: self.held(word.value) for word in node.keywords if word.arg}
-            return None
         if called in ("parse_args", "parse_known_args"):
             found = dict(of)
             if given and given[0] is not None:
@@ -554,10 +540,9 @@ class Interpreter(Evaluator):
 def defaults_of(parameters: ast.arguments) -> Iterator[tuple[str, ast.expr | None]]:
     """Each parameter by its name, with its default."""
     every = [*parameters.posonlyargs, *parameters.args]
-    missing: list[ast.expr | None] = [None] * (len(every) - len(parameters.defaults))
-    for each, default in zip(every, [*missing, *parameters.defaults], strict=True):
-        yield each.arg, default
-    for each, default in zip(parameters.kwonlyargs, parameters.kw_defaults, strict=True):
+    missing = [None] * (len(every) - len(parameters.defaults))
+    defaults = (*missing, *parameters.defaults, *parameters.kw_defaults)
+    for each, default in zip([*every, *parameters.kwonlyargs], defaults, strict=True):
         yield each.arg, default
 
 
@@ -574,14 +559,3 @@ def changed_names(statements: list[ast.stmt]) -> set[str]:
             if isinstance(root, ast.Name):
                 found.add(root.id)
     return found
-
-
-def _options_of(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple[str, ast.Call]]:
-    """Options that decorators give a function, by the parameter that gets them."""
-    for each in node.decorator_list:
-        if isinstance(each, ast.Call) and called_name(each) in ("option", "argument"):
-            names = [str(x.value) for x in each.args if isinstance(x, ast.Constant)]
-            long = [name for name in names if not re.match(r"-\w$", name)]
-            if long:
-                plain = [name for name in long if not name.startswith("-")]
-                yield (plain or long)[0].lstrip("-").replace("-", "_"), each

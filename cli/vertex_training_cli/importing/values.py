@@ -103,6 +103,15 @@ def is_certain(value: Any) -> bool:
     return value is None or isinstance(value, int | float)
 
 
+def is_known(value: Any) -> bool:
+    """Whether no part of a value is unknown, at any depth."""
+    value = bare(value)
+    if isinstance(value, list | dict):
+        inside = value.values() if isinstance(value, dict) else value
+        return not _is_longer(value, MAX_VALUES) and all(map(is_known, inside))
+    return is_certain(value)
+
+
 def truth(value: Any) -> bool | None:
     """Whether a value is true; None if that is not known."""
     if isinstance(value, dict):

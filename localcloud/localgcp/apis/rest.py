@@ -54,9 +54,15 @@ _NAMES: Final = {400: "INVALID_ARGUMENT", 403: "PERMISSION_DENIED", 404: "NOT_FO
 class RestFront:
     """Serves ``methods`` over HTTP."""
 
-    def __init__(self, methods: Iterable[Method], also: Also = lambda *_: None) -> None:
-        """``also`` answers what is no method of the gRPC server; None if nothing is called so."""
+    def __init__(
+        self, methods: Iterable[Method], also: Also = lambda *_: None, *, takes_beta: bool = False
+    ) -> None:
+        """``also`` answers what is no method of the gRPC server; None if nothing is called so.
+
+        ``takes_beta``: requests of ``v1beta1`` are answered as those of ``v1`` are.
+        """
         self.port, self._server, self._methods, self._also = 0, Path(), methods, also
+        self._takes_beta = takes_beta
 
     def at(self, server: Path, port: int) -> HttpServer:
         """What answers at ``port``, for the gRPC server at the Unix socket ``server``."""
@@ -81,6 +87,8 @@ class RestFront:
 
         Raises RefusedRequestError, RpcError or DecodeError."""
         path, _, query = target.partition("?")
+        if self._takes_beta and path.startswith("/v1beta1/"):
+            path = path.replace("/v1beta1/", "/v1/", 1)
         found = find_rule(self._rules, verb, path)
         if found is None:
             if (answer := self._also(verb, path, body)) is not None:

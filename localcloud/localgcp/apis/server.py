@@ -56,12 +56,14 @@ def serve(
     folder: Path | None = None,
     also: Also = lambda *_: None,
     on_unserved: Callable[[str], None] = lambda _method: None,
+    *,
+    takes_beta: bool = False,
 ) -> grpc_server.LocalServer:
     """Start a server on 127.0.0.1 (port 0: any free one).
 
     Only processes of this user get in (``localgcp.access``); ``folder`` is for its sockets.
-    ``also`` answers what is asked over REST alone. ``on_unserved`` is called with each method that
-    a client asks for over gRPC and nothing here has.
+    ``also`` answers what is asked over REST alone, where ``takes_beta`` lets ``v1beta1`` in.
+    ``on_unserved`` is called with each method that a client asks for over gRPC and nothing has.
 
     Raises LocalCloudError if the port is taken.
     """
@@ -81,7 +83,7 @@ def serve(
         interceptors=[grpc_server.PageInterceptor()],
         options=[("grpc.max_receive_message_length", 32 << 20)],
     )
-    rest = RestFront(methods, also)
+    rest = RestFront(methods, also, takes_beta=takes_beta)
     return grpc_server.start(server, port, "vertex", folder, rest.at)
 
 

@@ -462,3 +462,10 @@ def test_a_program_gets_what_is_read_guessed_and_open(project, vt, tmp_path):
     assert "workerPoolSpecs[0].machineSpec.machineType" in job["read"]
     assert job["open"] == ["workerPoolSpecs[0].containerSpec.imageUri: <YOUR_IMAGE>"]
     assert any("the default of machine in main()" in each for each in job["guessed"])
+
+
+def test_what_is_open_is_one_line_a_job_and_no_warning_each(project, vt, tmp_path):
+    (tmp_path / "x.yaml").write_text(YAML.replace("--output-dir", "--out=<OUT_DIR>, --n=<N_X>"))
+    told = vt(tmp_path / "x.yaml").stderr
+    assert "x: to be filled in: <OUT_DIR>, <N_X>" in told
+    assert "[placeholder]" not in told

@@ -58,6 +58,12 @@ SHAPES = {
         f"cat > c.yaml <<EOF\n{CONFIG}EOF\n{GCLOUD}--config=c.yaml --args=--seed,7\n",
         {C0 + "args": ["--seed", "7"]},
     ),
+    "arguments beside a file in snake case": shell(
+        "cat > c.yaml <<EOF\nworker_pool_specs:\n- container_spec: {image_uri: a/b/c:1}\nEOF\n"
+        f"{GCLOUD}--config=c.yaml --args=--seed,7\n",
+        {P0 + "containerSpec": {"imageUri": "a/b/c:1"}},
+        "leaves out --args",
+    ),
     "a file that echo writes, over several lines": shell(
         f"O=gs://b/o\necho > ./c.yaml \"{CONFIG}baseOutputDirectory:\n  outputUriPrefix: $O\"\n\n"
         f"{GCLOUD} \\\n  --config=c.yaml\n",
@@ -133,6 +139,15 @@ SHAPES = {
             f"{GCLOUD}--config=c.yaml"}]}),
         {M0 + "machineType": "n1-standard-8", P0 + "replicaCount": "1"}, name="n.ipynb",
     ),
+    "an accelerator without its number, which the client leaves out": code(
+        f"{TRAINING}.run(accelerator_type='NVIDIA_TESLA_T4')\n",
+        {P0 + "machineSpec": {"machineType": "n1-standard-4"},
+         P0 + "diskSpec": {"bootDiskType": "pd-ssd", "bootDiskSizeGb": 100}},
+    ),
+    "servers for a reduction": code(
+        f"{TRAINING}.run(replica_count=1, reduction_server_replica_count=2)\n", {REPLICAS: 1},
+        "option reduction_server_replica_count is not read",
+    ),
     "a pool in a function that gets it by position": code(
         f"aiplatform.CustomJob('j', [{POOL}], 'gs://b/o', 'p', 'europe-west4').run()\n",
         {"baseOutputDirectory.outputUriPrefix": "gs://b/o"},
@@ -147,10 +162,21 @@ def test_a_shape_that_was_read_wrongly_is_read_or_said(tmp_path: Path, shape: Sh
 
 def test_where_a_job_is_sent_is_said_without_a_stack(tmp_path: Path) -> None:
     (tmp_path / "s.sh").write_text(f"#!/bin/sh\n{GCLOUD}{SPEC}\n")
-    made = proposal.propose_files(sources.read(tmp_path / "s.sh"), tmp_path)
+    made = proposal.propose(sources.read(tmp_path / "s.sh"), tmp_path, tmp_path)
     assert "it is sent to us-central1, which a job file does not say" in made.jobs[0].remarks
 
 
 def test_a_client_without_a_region_sends_to_its_default(tmp_path: Path) -> None:
     (tmp_path / "s.py").write_text(f"{HEAD}{TRAINING}.run()\n")
     assert sources.read(tmp_path / "s.py").jobs[0].region == "us-central1"
+
+
+def test_without_a_stack_a_script_that_is_not_here_is_no_empty_file(tmp_path: Path) -> None:
+    made_by = "aiplatform.CustomTrainingJob('j', 'train/task.py', 'a/b/c:1')"
+    (tmp_path / "s.py").write_text(f"{HEAD}{made_by}.run()\n")
+    source = sources.read(tmp_path / "s.py")
+    source.uploads["acme-data/in.csv"] = b"1"
+    made = proposal.propose(source, tmp_path, tmp_path)
+    assert "is a placeholder" in str(made.files["jobs/j/task.py"])
+    assert any("train/task.py is not here" in remark for remark in made.jobs[0].remarks)
+    assert "gs://acme-data/in.csv, which the code uploads, is not taken along" in made.remarks
