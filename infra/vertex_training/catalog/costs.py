@@ -2,8 +2,9 @@
 
 The price of a machine is Compute Engine's list price with the GPUs it carries, times the fee that
 Vertex AI adds (``machines.fee_ratio``, observed for one machine type only). The worst case of a
-job is rate x machines x timeout, summed over its worker pools. Boot disks, local SSDs that are not
-part of a machine type, storage, network traffic and discounts are not in it.
+job is rate x machines x timeout, summed over its worker pools. A boot disk counts above the default
+size, by the dearest region's price. Boot disks up to that size, local SSDs that are not part of a
+machine type, storage, network traffic and discounts are not in it.
 
 A machine without a price in any source has ``None``, never 0.
 """
@@ -33,8 +34,8 @@ _DURATION: Final = re.compile(r"([0-9]+(?:\.[0-9]{1,9})?)s")
 MOST_SECONDS: Final = 1e15
 #: Why the figures are no invoice; shown wherever they are.
 NOT_INCLUDED: Final = (
-    "Estimates: list prices, GPUs included, with Vertex AI's fee. Boot disks, local SSDs that are "
-    "added, storage, network traffic and discounts are not in them."
+    "Estimates: list prices, GPUs included, with Vertex AI's fee. Boot disks up to 100 GB, local "
+    "SSDs that are added, storage, network traffic and discounts are not in them."
 )
 
 
@@ -78,11 +79,13 @@ class PoolCost:
     machines: int
     """Replicas; a TPU slice counts as several machines."""
     rate: Rate | None
+    disk: float = 0.0
+    """USD an hour of one machine's boot disk, at most, above one of the default size."""
 
     @property
     def hourly(self) -> float | None:
         """USD an hour of the whole pool."""
-        return None if self.rate is None else self.rate.usd * self.machines
+        return None if self.rate is None else (self.rate.usd + self.disk) * self.machines
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +237,15 @@ def _pool(index: int, pool: Mapping[str, Any], region: str, strategy: str) -> Po
         count=count,
         machines=int(pool.get("replicaCount", 1)) * hosts,
         rate=hourly(machine_type, accelerator, count, region, strategy),
+        disk=_disk(pool.get("diskSpec", {})),
     )
+
+
+def _disk(spec: Mapping[str, Any]) -> float:
+    month = machines.boot_disk_cost(
+        spec.get("bootDiskType", ""), int(spec.get("bootDiskSizeGb", 0))
+    )
+    return month / HOURS_A_MONTH * machines.fee_ratio()
 
 
 def _hosts(machine: MachineType | None, topology: str) -> int:

@@ -168,6 +168,16 @@ def boot_disk_sizes() -> range:
     return range(size["min"], size["max"] + 1)
 
 
+def boot_disk_cost(kind: str, size_gb: int) -> float:
+    """The most that a boot disk costs a month above one of the default size, in USD.
+
+    A type without a price, such as Hyperdisk, counts as the dearest that has one.
+    """
+    dearest = catalog.load("regional_prices.yaml")["disks"]["dearest"]
+    default = catalog.load("machines.yaml")["disks"]["size_gb"]["default"]
+    return max(0, size_gb - default) * dearest.get(kind, max(dearest.values()))
+
+
 def fee_ratio() -> float:
     """List price times this is what a job pays; known for one machine type, see the row's basis."""
     return catalog.load("machines.yaml")["fee"]["ratio"]

@@ -198,6 +198,25 @@ def test_no_timeout_is_too_long_to_be_paid_for(digits: int) -> None:
     assert cost.worst_case > 10**8
 
 
+@pytest.mark.parametrize(
+    ("disk", "usd"),
+    [
+        ({}, 0),
+        ({"bootDiskSizeGb": 100}, 0),
+        ({"bootDiskType": "pd-standard"}, 0),
+        ({"bootDiskSizeGb": 64000}, 63900 * 0.272 / 730),
+        ({"bootDiskType": "pd-ssd", "bootDiskSizeGb": 600}, 500 * 0.272 / 730),
+        ({"bootDiskType": "pd-standard", "bootDiskSizeGb": 600}, 500 * 0.064 / 730),
+        ({"bootDiskType": "hyperdisk-balanced", "bootDiskSizeGb": 600}, 500 * 0.272 / 730),
+    ],
+)
+def test_a_boot_disk_above_the_default_is_paid_for(disk: dict[str, Any], usd: float) -> None:
+    with_disk = pool("n1-standard-4", replicas=3) | {"diskSpec": disk}
+    cost = costs.of_job(job(with_disk, timeout="3600s"), "us-central1")
+    rate = price_of("n1-standard-4").on_demand
+    assert cost.worst_case == pytest.approx(3 * (rate + usd) * FEE)
+
+
 def test_one_pool_without_a_price_leaves_the_job_without_one() -> None:
     gpus = pool("a4-highgpu-8g", acceleratorType="NVIDIA_B200", acceleratorCount=8)
     cost = costs.of_job(job(pool("n1-standard-4"), gpus), "us-central1")
