@@ -34,6 +34,7 @@ from vertex_training.foundation import program as foundation
 from vertex_training.naming import is_local
 from vertex_training.settings import project_files, stack_files
 from vertex_training_cli.engine.paths import root_of
+from vertex_training_cli.review.escaping import code, visible
 from vertex_training_cli.review.grants import IamBinding
 from vertex_training_cli.status import print_line
 
@@ -170,7 +171,9 @@ def _section(access: EnvironmentIam) -> str:
 
 def _code(text: str) -> str:
     """A cell; a bar inside of a table must be escaped."""
-    return f"`{text}`".replace("|", "\\|") if text else ""
+    if "`" in text:
+        return code(text, len(text))
+    return f"`{visible(text)}`".replace("|", "\\|") if text else ""
 
 
 @dataclass(frozen=True, slots=True)

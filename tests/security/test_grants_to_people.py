@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,9 +14,12 @@ from vertex_training import stack
 from vertex_training.errors import ConfigError
 from vertex_training.guardrails.policy import Resource, load
 from vertex_training.naming import domain_of_member, is_of_domains
-from vertex_training_cli import policy_levels
+from vertex_training.plan import external_grants
+from vertex_training.plan.grants import GrantRequest
+from vertex_training_cli import iam, policy_levels
 from vertex_training_cli.engine import events
 from vertex_training_cli.review import markdown, report
+from vertex_training_cli.review.grants import IamBinding
 from vertex_training_cli.review.headline import answers, verdict
 from vertex_training_cli.review.report import ReviewReport
 
@@ -343,3 +347,31 @@ def test_a_stack_file_names_members_that_iam_has(root: Path, member: str) -> Non
     assert ("submitters", 0) in [
         (p.path[0].rpartition(":")[2], *p.path[1:]) for p in refused.value.problems
     ]
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        "user:o'neil@example.com",
+        "principal://iam.googleapis.com/x/subject/';touch${IFS}PWNED;'",
+        "principal://iam.googleapis.com/x/subject/$(touch)`touch`",
+    ],
+)
+@pytest.mark.parametrize("type_", [ON_PROJECT, *external_grants.BY_NAME])
+def test_a_member_is_one_word_of_the_command_that_others_run(member: str, type_: str) -> None:
+    resource = "" if type_ == ON_PROJECT else "b/name"
+    grant = GrantRequest(
+        "key", type_, "roles/x.y", member, "acme", resource, ours=False, asked_for=True
+    )
+    words = shlex.split(external_grants.command(grant))
+    assert f"--member={member}" in words
+
+
+def test_a_member_ends_no_code_on_the_page_of_rights() -> None:
+    member = "principal://iam.googleapis.com/x/subject/`</code><img>\u202e|"
+    grants = (IamBinding(member, "r", "bucket", "b"),)
+    page = iam.as_markdown([iam.EnvironmentIam("dev", grants, {}, ())])
+    [row] = [line for line in page.splitlines() if "principal" in line]
+    assert "<img>" not in row
+    assert "\u202e" not in row
+    assert row.count("|") == 5

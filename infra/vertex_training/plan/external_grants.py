@@ -55,7 +55,8 @@ def report(settings: Settings, network: NetworkPlan | None, grants: Sequence[Gra
 
 def command(grant: GrantRequest) -> str:
     """The grant as a gcloud command."""
-    to = f"--member='{grant.member}' --role={grant.role}"
+    member = grant.member.replace("'", "'\"'\"'")  # one word to a shell, whatever is in it
+    to = f"--member='{member}' --role={grant.role}"
     if grant.type == ON_SUBNET:
         _, _, _, region, _, subnet = grant.resource.split("/")
         return (
