@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from tests.security.test_links import SECRET
 from tests.unit.vt.importing.test_command import YAML, project, vt
+from vertex_training.errors import CommandError
 from vertex_training_cli.importing import sources
 from vertex_training_cli.importing.values import MAX_LENGTH, Unknown, text
 
@@ -133,3 +136,28 @@ def test_a_script_of_halves_is_read_in_bounds(part: str, tmp_path: Path) -> None
     line = "gcloud ai custom-jobs create --display-name=x --worker-pool-spec=machine-type=n1\n"
     (tmp_path / "half.sh").write_text(f"#!/bin/sh\n{line}X={part * 20_000}\n{line}")
     assert sources.read(tmp_path / "half.sh").jobs
+
+
+#: Pages, notebooks and scripts below the bound, each part of which was once looked up in all.
+MANY = {
+    "fences that are not closed": ("page.md", "```yaml\nx\n" * 300_000),
+    "fences of many lengths": ("page.md", "````a\n" * 500_000),
+    "long fences": ("page.md", ("```yaml\n" + " " * 2000 + "x\n") * 1700),
+    "words with commands": ("page.md", "`gcloud ai custom-jobs create`\n" * 15_000),
+    "blank lines": ("page.md", "    \n\t\n" * 100_000),
+    "lines of a cell that go on": ("cell.ipynb", "!a\\\n" * 600_000),
+    "lines of a script that go on": ("script.sh", "#!/bin/sh\n" + "a\\\n" * 900_000),
+    "arrays that do not end": ("script.sh", "#!/bin/sh\nX=(\n" + "a\n" * 300_000),
+}
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(("name", "text"), MANY.values(), ids=MANY)
+def test_a_source_of_many_parts_is_read_in_time_that_grows_with_its_length(
+    name: str, text: str, tmp_path: Path
+) -> None:
+    if name.endswith(".ipynb"):
+        text = json.dumps({"cells": [{"cell_type": "code", "source": text}]})
+    (tmp_path / name).write_text(text)
+    with suppress(CommandError):  # some have no job
+        sources.read(tmp_path / name)

@@ -241,12 +241,14 @@ def _lines(text: str, first: int) -> Iterator[tuple[int, str, tuple[str, bool] |
         index += 1
         if line.lstrip("\t @-").startswith("#"):
             continue
+        parts = [line]
         while index < len(lines) and (
-            line.endswith("\\")
-            or (line.endswith(("^", "`")) and lines[index].lstrip().startswith("-"))
+            parts[-1].endswith("\\")
+            or (parts[-1].endswith(("^", "`")) and lines[index].lstrip().startswith("-"))
         ):
-            line = line[:-1] + lines[index]
+            parts[-1:] = [parts[-1][:-1], lines[index]]
             index += 1
+        line = "".join(parts)
         while len(line) < MAX_LENGTH and re.match(r"\s*[\w ]+\+?=\(", line) and ")" not in line:
             if index >= len(lines):
                 break

@@ -10,8 +10,11 @@ import json
 import re
 import textwrap
 import warnings
+from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,14 +37,12 @@ from vertex_training_cli.importing.imported import (
 MAX_SOURCE: Final = 4 * 1024 * 1024
 #: What a job has in any form, and hardly anything else.
 JOB_FIELDS: Final = (*POOLS, *SPECS)
-#: A fenced block of a page: its language, and its text.
+#: The line that begins a fenced block of a page: its mark, which also ends it, and its language.
 FENCE: Final = re.compile(
-    r"^[ \t]*(?P<mark>```+|~~~+)[ \t]*(?:\{[a-z-]+\}[ \t]*)?(?P<language>[a-zA-Z0-9]*)[^\n]*\n"
-    r"(?P<text>.*?)^[ \t]*(?P=mark)[ \t]*$",
-    re.MULTILINE | re.DOTALL,
+    r"[ \t]*(?P<mark>```+|~~~+)[ \t]*(?:\{[a-z-]+\}[ \t]*)?(?P<language>[a-zA-Z0-9]*).*"
 )
-#: A block of a page by its indentation.
-INDENTED: Final = re.compile(r"(?:^(?: {4}|\t)[^\n]*\n|^[ \t]*\n)+", re.MULTILINE)
+#: Code within a line of a page.
+INLINE: Final = re.compile(r"(?<!`)`([^`]+)`")
 WRITEFILE: Final = re.compile(r"%%writefile[ \t]+(?:-a[ \t]+)?([^\s]+)[ \t]*\n")
 SHELL_CELL: Final = re.compile(r"%%(?:bash|sh|script\s+(?:ba|z)?sh)\b[^\n]*\n")
 #: A line of a notebook for the shell, whose output a name may get; one that sets a variable.
@@ -240,16 +241,42 @@ def _is_script(suffix: str, text: str) -> bool:
 
 def _blocks(text: str) -> Iterator[tuple[int, str, str]]:
     """Each block of code of a page: its first line, its language and its text."""
-    fences = list(FENCE.finditer(text))
-    for block in fences:
-        line = text.count("\n", 0, block.start("text")) + 1
-        yield line, block["language"].lower(), textwrap.dedent(block["text"])
-    for span in re.finditer(r"(?<!`)`([^`\n]+)`", FENCE.sub("", text)):
-        if GCLOUD.search(span[1]):
-            yield text.count("\n", 0, text.index(span[0])) + 1, "sh", span[1]
-    for block in [] if fences else INDENTED.finditer(text + "\n"):
-        if block[0].strip():
-            yield text.count("\n", 0, block.start()) + 1, "", textwrap.dedent(block[0])
+    lines = text.split("\n")
+    outside = list(enumerate(lines, 1))
+    fences = list(_fences(lines))
+    for first, end, language in fences:
+        yield first + 1, language, _dedented(lines[first:end])
+        outside[first - 1 : end + 1] = [(0, "")] * (end + 2 - first)
+    for number, line in outside:
+        spans = (span[1] for span in INLINE.finditer(line))
+        yield from ((number, "sh", span) for span in spans if GCLOUD.search(span))
+    for is_code, block in [] if fences else groupby(outside, lambda each: _is_indented(each[1])):
+        found = list(block)
+        if is_code and any(line.strip() for _, line in found):
+            yield found[0][0], "", _dedented([line for _, line in found])
+
+
+def _fences(lines: list[str]) -> Iterator[tuple[int, int, str]]:
+    """The index behind each line that begins a fenced block, that of its end, and its language."""
+    ends = defaultdict[str, list[int]](list)
+    for index, line in enumerate(lines):
+        ends[line.strip(" \t")].append(index)
+    index = 0
+    while index < len(lines):
+        begin = FENCE.fullmatch(lines[index])
+        index += 1
+        closing = ends[begin["mark"]] if begin else []
+        if begin and (at := bisect_left(closing, index)) < len(closing):
+            yield index, closing[at], begin["language"].lower()
+            index = closing[at] + 1
+
+
+def _is_indented(line: str) -> bool:
+    return line.startswith(("    ", "\t")) or not line.strip(" \t")
+
+
+def _dedented(lines: list[str]) -> str:
+    return textwrap.dedent("\n".join([*lines, ""]))
 
 
 def _without_magic(source: str) -> str:
@@ -259,11 +286,11 @@ def _without_magic(source: str) -> str:
     while index < len(lines):
         line, more = lines[index], 0
         if shell := SHELL_LINE.fullmatch(line):
-            command = shell[3]
-            while command.endswith("\\") and index + more + 1 < len(lines):
+            command = [shell[3]]
+            while command[-1].endswith("\\") and index + more + 1 < len(lines):
                 more += 1
-                command = f"{command[:-1]} {lines[index + more].strip()}"
-            line = f"{shell[1]}{shell[2]}__shell__({command.lstrip('!')!r})"
+                command[-1:] = [command[-1][:-1], lines[index + more].strip()]
+            line = f"{shell[1]}{shell[2]}__shell__({' '.join(command).lstrip('!')!r})"
         elif variable := SET_ENV.fullmatch(line):
             line = f"{variable[1]}os.environ[{variable[2]!r}] = {variable[3].strip()!r}"
         elif line.lstrip().startswith("%"):
