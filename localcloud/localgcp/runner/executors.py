@@ -141,9 +141,11 @@ def _key(executor: Executor, version: str) -> str:
 
 
 def _build(executor: Executor, python: str, folder: Path, report: Report) -> None:
+    # All checkouts share it: no settings for uv in one of them say what is installed.
+    start = [uv(), "--directory", str(folder.parent)]
     # Relocatable: the folder is renamed when it is complete.
-    _run([uv(), "venv", "--quiet", "--relocatable", "--python", python, str(folder)], report)
-    install = [uv(), "pip", "install", "--python", str(folder / "bin" / "python")]
+    _run([*start, "venv", "--quiet", "--relocatable", "--python", python, str(folder)], report)
+    install = [*start, "pip", "install", "--python", str(folder / "bin" / "python")]
     if not executor.framework.startswith("torch=="):
         report(f"{executor.framework} has no CUDA: it runs on processors")
     elif _cpu_wheels(install, executor):
