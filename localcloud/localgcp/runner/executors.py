@@ -192,7 +192,7 @@ def _python(executor: Executor) -> tuple[str, str]:
             check=False,
         )
         path = found.stdout.strip()
-        if found.returncode == 0 and (version := _version(path)):
+        if found.returncode == 0 and (version := version_of(path)):
             return path, version
     raise ExecutorError(
         f"{executor.name} needs Python {executor.python}, and this machine has none "
@@ -200,7 +200,7 @@ def _python(executor: Executor) -> tuple[str, str]:
     )
 
 
-def _version(python: str) -> str | None:
+def version_of(python: str) -> str | None:
     """Minor version of an interpreter that can be started, else None."""
     code = "import sys; print('%d.%d' % sys.version_info[:2])"
     found = subprocess.run(

@@ -6,13 +6,16 @@ texts.
 
 from __future__ import annotations
 
+import re
+import shutil
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from localgcp.containers.images import registry_path
-from localgcp.errors import StartRefusedError
-from localgcp.runner import executors
+from localgcp.errors import ExecutorError, StartRefusedError
+from localgcp.runner import executors, substitutes
 from localgcp.runner.gang import cluster
 
 #: Keys and indices from the top of a document to a value.
@@ -22,6 +25,8 @@ Level = Literal["error", "warning", "note"]
 _POOLS: Final[Path] = ("jobSpec", "workerPoolSpecs")
 #: Machine types with TPUs begin so, and accelerators of that kind (catalogue of machines).
 _TPU: Final = ("ct", "tpu", "cloud-tpu", "TPU")
+#: Names of Python in a command line or a shell script.
+_PYTHON: Final = re.compile(r"(?<![\w./-])python(?:3(?:\.\d+)?)?(?![\w.-])")
 #: Fields of a job's spec that are kept, and that nothing here carries out.
 _WITHOUT_EFFECT: Final = {
     "persistentResourceId": "the local cloud has no persistent resources: the job runs on this "
@@ -65,10 +70,8 @@ def refusals(
         if container := pool.get("containerSpec"):
             yield from _container(container, (*path, "containerSpec"), engine_missing)
         elif package := pool.get("pythonPackageSpec"):
-            image = package.get("executorImageUri", "")
-            if executors.for_image(image) is None:
-                at = (*path, "pythonPackageSpec", "executorImageUri")
-                yield Refusal(at, no_stand_in(image))
+            at = (*path, "pythonPackageSpec", "executorImageUri")
+            yield from _executor(package.get("executorImageUri", ""), at)
 
 
 def _machine(machine: Mapping[str, Any], path: Path) -> Iterator[Refusal]:
@@ -79,6 +82,21 @@ def _machine(machine: Mapping[str, Any], path: Path) -> Iterator[Refusal]:
     elif machine.get("acceleratorCount"):
         what = "the local cloud has no GPU: the job runs on processors here"
         yield Refusal(path, what, level="note")
+
+
+def _executor(image: str, path: Path) -> Iterator[Refusal]:
+    """Of the environment that stands in for the image of a package."""
+    executor = executors.for_image(image)
+    if executor is None:
+        yield Refusal(path, no_stand_in(image))
+        return
+    try:
+        version = executors.python_version(executor)
+    except ExecutorError as error:
+        yield Refusal(path, str(error))
+        return
+    if other := substitutes.python_for(image, version):
+        yield Refusal(path, f"its code runs {other}", level="note")
 
 
 def _container(
@@ -92,9 +110,40 @@ def _container(
             yield Refusal((*path, "imageUri"), f"cannot run here: {missing}", "", "warning")
     elif not container.get("command"):
         yield Refusal((*path, "imageUri"), no_command(image))
-    elif executors.for_image(image) is None:
+    else:
+        yield from _command(container, (*path, "command"))
+
+
+def _command(container: Mapping[str, Any], path: Path) -> Iterator[Refusal]:
+    """Of a command that runs on this machine in place of its image."""
+    image, words = container["imageUri"], [*container["command"], *container.get("args", [])]
+    executor = executors.for_image(image)
+    named = {name for word in words for name in _PYTHON.findall(word)}
+    version = _python_here(executor, named)
+    there = {"python", "python3", f"python{version}"} if executor else set[str]()
+    for name in sorted(named - there):
+        if shutil.which(name) is None:
+            what = f"its command starts {name}, and this machine has none"
+            yield Refusal(path, what, f"install {name}", "warning")
+    known = version and (executor or substitutes.python_of(image))
+    other = substitutes.python_for(image, version) if known else ""
+    if executor is None:
         what = "its command runs on this machine, with the programs that are here, not in the image"
-        yield Refusal((*path, "command"), what, level="warning")
+        yield Refusal(path, f"{what}, {other}" if other else what, level="warning")
+    elif other:
+        yield Refusal(path, f"its command runs {other}", level="warning")
+
+
+def _python_here(executor: executors.Executor | None, named: set[str]) -> str:
+    """Minor version of the Python that a command starts, of those it names; empty if unknown."""
+    if not named:
+        return ""
+    if executor:
+        with suppress(ExecutorError):  # told when the job starts, and of packages
+            return executors.python_version(executor)
+        return ""
+    found = shutil.which(min(named))
+    return executors.version_of(found) or "" if found else ""
 
 
 def no_stand_in(image: str) -> str:

@@ -14,8 +14,8 @@ from localgcp.home import Home, open_private
 from localgcp.runner.executors import IMAGE_PYTHON
 
 _FILE: Final = "substitutes"
-#: The Python in the name of a prebuilt image.
-_PYTHON: Final = re.compile(r"\.py(\d)(\d+)")
+#: The Python in the name of one of Google's images, and of Docker Hub's ``python``.
+_PYTHON: Final = re.compile(r"\.py(\d)(\d+)|(?:^|/)python:(\d)\.(\d+)")
 
 
 def host_for(image: str) -> str:
@@ -25,9 +25,18 @@ def host_for(image: str) -> str:
 
 def python_for(image: str, version: str) -> str:
     """Of an environment with this Python; empty if the image has the same."""
-    found = _PYTHON.search(image)
-    own = f"{found[1]}.{found[2]}" if found else IMAGE_PYTHON
+    own = python_of(image) or IMAGE_PYTHON
     return "" if version == own else f"on Python {version}, not the image's {own}"
+
+
+def python_of(image: str) -> str:
+    """The minor version of an image's Python as its name has it; empty if it has none.
+
+    >>> python_of("us-docker.pkg.dev/x/gcr.io/pytorch-gpu.2-0.py310"), python_of("python:3.12-slim")
+    ('3.10', '3.12')
+    """
+    found = _PYTHON.search(image)
+    return f"{found[1] or found[3]}.{found[2] or found[4]}" if found else ""
 
 
 def note(folder: Path, text: str) -> None:

@@ -6,11 +6,19 @@ from typing import Any
 
 import pytest
 
+from localgcp.errors import ExecutorError
+from localgcp.runner import executors
 from localgcp.runner.refusals import Refusal, refusals
 
 PREBUILT = "us-docker.pkg.dev/vertex-ai/training"
 LOCAL = f"us-central1-docker.pkg.dev/local-training/training/x@sha256:{'0' * 64}"
 FREE = 8 << 30
+
+
+@pytest.fixture(autouse=True)
+def python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that has the images' Python."""
+    monkeypatch.setattr(executors, "python_version", lambda _executor: "3.10")
 
 
 def container(image: str, **task: Any) -> dict[str, Any]:
@@ -97,3 +105,35 @@ def test_fields_that_nothing_here_carries_out_are_notes() -> None:
         ("persistentResourceId", "note"),
         ("enableWebAccess", "note"),
     ]
+
+
+def test_another_python_than_the_images_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(executors, "python_version", lambda _executor: "3.11")
+    monkeypatch.setattr(executors, "version_of", lambda _path: "3.11")
+    other = "on Python 3.11, not the image's 3.10"
+    prebuilt = f"{PREBUILT}/pytorch-gpu.2-4.py310:latest"
+    deep = "us-docker.pkg.dev/deeplearning-platform-release/gcr.io/pytorch-gpu.2-0.py310"
+    assert [(each.what, each.level) for each in found(package(prebuilt))] == [
+        (f"its code runs {other}", "note")
+    ]
+    for image in (prebuilt, deep):
+        for command in (["python3", "t.py"], ["bash", "-c", "pip list && python3 -m t"]):
+            [only] = found(container(image, command=command))
+            assert only.level == "warning"
+            assert only.what.endswith(other)
+        assert other not in str(found(container(image, command=["bash", "-c", "./python-less"])))
+    for image in ("docker.io/library/python:3.11-slim", "docker.io/acme/own:1"):
+        [only] = found(container(image, command=["python3"]))
+        assert "Python" not in only.what
+
+
+def test_a_python_that_is_missing_here_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    missing = found(container("docker.io/x:1", command=["python3.99", "t.py"]))
+    assert "starts python3.99, and this machine has none" in missing[0].what
+
+    def none(_executor: object) -> str:
+        raise ExecutorError("this machine has none")
+
+    monkeypatch.setattr(executors, "python_version", none)
+    [only] = found(package(f"{PREBUILT}/sklearn-cpu.1-6.py310:latest"))
+    assert (only.level, only.what) == ("error", "this machine has none")
