@@ -221,7 +221,7 @@ class Home:
             "PULUMI_HOME": str(self.pulumi_home),
             "PULUMI_CONFIG_PASSPHRASE": PASSPHRASE,
             "PULUMI_SKIP_UPDATE_CHECK": "true",
-            "PATH": os.pathsep.join([str(self.bin), str(tools), _path_without(self.bin, tools)]),
+            "PATH": os.pathsep.join([str(self.bin), str(tools), path_without(self.bin, tools)]),
         }
         if ports:
             env["VERTEX_EMULATOR_HOST"] = f"127.0.0.1:{ports.vertex}"
@@ -304,7 +304,7 @@ def _checkout(cwd: Path) -> Path:
     return checkout if (checkout / "Pulumi.yaml").is_file() else cwd
 
 
-def _path_without(*folders: Path) -> str:
+def path_without(*folders: Path) -> str:
     """PATH without ``folders``, so that shells in shells do not make it grow."""
     drop = {str(folder) for folder in folders}
     parts = os.environ.get("PATH", os.defpath).split(os.pathsep)

@@ -1,24 +1,26 @@
-"""The two programs that come first on PATH in the local shell.
+"""The programs that come first on PATH in the local shell.
 
 ``pulumi-resource-gcp`` is the stand-in for the gcp plugin: the engine takes a plugin from PATH
 before any other. ``pulumi`` is a shim that keeps the checkout untouched
-(``localgcp.pulumi_shim``).
+(``localgcp.pulumi_shim``). ``gcloud`` is the user's, where there is one, with a home of its own: it
+would write keys for ssh and settings of Docker into the user's.
 """
 
 from __future__ import annotations
 
 import shlex
+import shutil
 import sys
 from pathlib import Path
 from typing import Final
 
-from localgcp.home import PRIVATE_UMASK, Home
+from localgcp.home import PRIVATE_UMASK, Home, path_without
 
 _PACKAGE_PARENT: Final = Path(__file__).resolve().parents[1]
 
 
 def install_tools(home: Home) -> None:
-    """Write both programs, if they are not there as they should be."""
+    """Write the programs, if they are not there as they should be."""
     python = shlex.quote(sys.executable)
     shim = shlex.quote(str(Path(__file__).with_name("pulumi_shim.py")))
     parent = shlex.quote(str(_PACKAGE_PARENT))
@@ -30,6 +32,15 @@ def install_tools(home: Home) -> None:
         home.bin / "pulumi-resource-gcp",
         f"{private}export PYTHONPATH={parent}${{PYTHONPATH:+:$PYTHONPATH}}\n"
         f'exec {python} -m localgcp.gcp "$@"',
+    )
+    gcloud = shutil.which("gcloud", path=path_without(home.bin))
+    if gcloud is None:
+        (home.bin / "gcloud").unlink(missing_ok=True)
+        return
+    own = shlex.quote(str(home.cloud_sdk / "home"))
+    _write(
+        home.bin / "gcloud",
+        f'unset DOCKER_CONFIG KUBECONFIG\nHOME={own} exec {shlex.quote(gcloud)} "$@"',
     )
 
 
