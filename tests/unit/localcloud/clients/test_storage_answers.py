@@ -31,10 +31,19 @@ def test_the_layout_of_a_bucket_that_is_not_there_is_the_emulators_404() -> None
     assert completed("GET", LAYOUT, answer) == answer
 
 
+def test_a_bucket_has_no_managed_folders() -> None:
+    target = "/storage/v1/b/box/managedFolders?alt=json"
+    assert layout_source("GET", target) == "/storage/v1/b/box"
+    status, _, body = completed("GET", target, (200, JSON, b'{"name": "box"}'))
+    assert (status, json.loads(body)) == (200, {"kind": "storage#managedFolders"})
+    assert completed("GET", target, (404, JSON, b"Not Found"))[0] == 404
+
+
 @pytest.mark.parametrize(
     ("verb", "target"),
     [
         ("POST", LAYOUT),
+        ("POST", "/storage/v1/b/box/managedFolders"),
         ("GET", "/storage/v1/b/box"),
         ("GET", "/storage/v1/b/box/o/storageLayout"),
         ("GET", "/storage/v1/b/box/o/a/storageLayout"),
