@@ -144,9 +144,14 @@ class Store:
         return self._outputs_where(ACCOUNT, "$.email", email)
 
     def bucket(self, name: str) -> dict[str, Any] | None:
-        """Outputs of the bucket, or None. Names are unique over all projects."""
-        found = self.get(BUCKET, name)
-        return found.outputs if found else None
+        """Outputs of the bucket, or None. Names are unique over all projects.
+
+        One that a client made, like ``gsutil mb``, is of no project.
+        """
+        if found := self.get(BUCKET, name):
+            return found.outputs
+        folder = self.path.with_name("storage") / name  # where the emulator keeps it
+        return {"name": name} if name and folder.is_dir() else None
 
     def roles(self, resource: str, member: str) -> set[str]:
         """Roles that ``member`` (``serviceAccount:…``) holds on exactly this resource.

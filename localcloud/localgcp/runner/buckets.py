@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from localgcp.containers.images import registry_path
-from localgcp.inventory.store import BUCKET, Store
+from localgcp.inventory.store import Store
 from localgcp.runner import environment, stray_writes
 from localgcp.runner.gang import hosts
 from localgcp.runner.gang.cluster import Replica
@@ -113,10 +113,9 @@ class JobBuckets:
         return shown
 
     def _usable(self, named: set[str]) -> Iterator[str]:
-        for resource in self.store.list(BUCKET):
-            bucket = resource.id
-            exists = (self.storage / bucket).is_dir()
-            if bucket not in named and exists and self._may_use(bucket):
+        for folder in sorted(self.storage.iterdir()):
+            bucket = folder.name
+            if bucket not in named and folder.is_dir() and self._may_use(bucket):
                 yield bucket
 
     def _may_use(self, bucket: str) -> bool:

@@ -170,3 +170,13 @@ def test_a_read_does_not_write_to_the_file(store: Store) -> None:
     assert store.policies() == {}
 
     assert store.path.read_bytes() == before
+
+
+def test_a_bucket_that_a_client_made_is_of_no_project(store: Store) -> None:
+    """gsutil makes it in the emulator, which keeps each bucket in a folder."""
+    assert store.bucket("mine") is None
+    (store.path.with_name("storage") / "mine").mkdir(parents=True)
+    assert store.bucket("mine") == {"name": "mine"}
+    store.put(BUCKET, "mine", "local-p", {}, {"name": "mine", "project": "local-p"})
+    assert store.bucket("mine") == {"name": "mine", "project": "local-p"}
+    assert store.bucket("") is None
