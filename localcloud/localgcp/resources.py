@@ -63,7 +63,8 @@ def read_policy(store: Store, name: str) -> dict[str, Any]:
 
 
 def write_policy(store: Store, name: str, policy: Mapping[str, Any]) -> dict[str, Any]:
-    """Replace an IAM policy; refused if it is not the one that was read (its ``etag``).
+    """Replace an IAM policy; refused if it is not the one that was read (its ``etag``), or if a
+    member has no name.
 
     Bindings of one role and condition are made one, as IAM does.
     """
@@ -72,6 +73,9 @@ def write_policy(store: Store, name: str, policy: Mapping[str, Any]) -> dict[str
         role, condition = str(given["role"]), given.get("condition") or None
         key = json.dumps([role, condition], sort_keys=True)
         before = merged[key].members if key in merged else ()
+        for member in given.get("members", ()):
+            if member.endswith(":"):
+                raise RefusedRequestError(400, f"Invalid member ({member}).")
         members = tuple(dict.fromkeys((*before, *given.get("members", ()))))
         merged[key] = Binding(role, members, condition)
     bindings = tuple(merged.values())
@@ -186,14 +190,17 @@ class Resources:
                 ]
             }
         emails = [str(each.outputs["email"]) for each in self._store.list(ACCOUNT, project)]
+        accounts = [{"email": email} for email in sorted(emails)]
+        if self._store.service_enabled(project, "compute.googleapis.com"):
+            # https://docs.cloud.google.com/compute/docs/access/service-accounts#default_service_account
+            email = f"{project_number(project)}-compute@developer.gserviceaccount.com"
+            name = "Compute Engine default service account"
+            accounts.append({"email": email, "displayName": name})
+        named = f"projects/{project}/serviceAccounts"
         return {
             "accounts": [
-                {
-                    "name": f"projects/{project}/serviceAccounts/{e}",
-                    "email": e,
-                    "projectId": project,
-                }
-                for e in sorted(emails)
+                {"name": f"{named}/{each['email']}", "projectId": project, **each}
+                for each in accounts
             ]
         }
 

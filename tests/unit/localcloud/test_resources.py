@@ -138,3 +138,22 @@ def test_an_api_is_switched_off_and_an_account_disabled(client: Client) -> None:
 def test_what_is_not_there_is_404(client: Client, path: str) -> None:
     for verb in ("GET", "PATCH", "DELETE"):
         client.call(verb, path, {}, expect=404)
+
+
+def test_the_default_account_of_compute_engine_is_listed_where_its_api_is_on(
+    client: Client,
+) -> None:
+    path = f"/v1/projects/{PROJECT}/serviceAccounts"
+    assert client.call("GET", path)["accounts"] == []
+    client.call("POST", f"/v1/projects/{PROJECT}/services/compute.googleapis.com:enable", {})
+    [default] = client.call("GET", path)["accounts"]
+    assert default["displayName"] == "Compute Engine default service account"
+    assert default["email"].endswith("-compute@developer.gserviceaccount.com")
+
+
+def test_a_member_without_a_name_is_refused(client: Client) -> None:
+    policy = {"bindings": [{"role": "roles/x", "members": ["serviceAccount:"]}]}
+    path = f"/v3/projects/{PROJECT}:setIamPolicy"
+    told = client.call("POST", path, {"policy": policy}, expect=400)["error"]
+    assert told["status"] == "INVALID_ARGUMENT"
+    assert "Invalid member (serviceAccount:)." in told["message"]
