@@ -300,6 +300,16 @@ def test_a_member_is_of_one_domain_project_or_pool(member: str, domain: str) -> 
     assert not is_of_domains(member, ["example.org", "projects/210987654321"])
 
 
+def test_an_existing_account_of_another_project_is_a_member_as_well(root: Path) -> None:
+    account = "trainer@other-project.iam.gserviceaccount.com"
+    accounts = f"  vertex-training:serviceAccounts:\n    trainer: {{existing: {account}}}\n"
+    (root / "Pulumi.dev.yaml").write_text(STACK + accounts)
+    with pytest.raises(ConfigError) as refused:
+        stack.load(root, "dev")
+    told = [(p.path[1:], p.rule) for p in refused.value.problems if p.value == account]
+    assert told == [(("trainer", "existing"), "limit-member-domain")]
+
+
 @pytest.mark.parametrize(
     ("entry", "member"),
     [

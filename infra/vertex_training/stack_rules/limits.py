@@ -55,11 +55,22 @@ def _members(settings: Settings) -> Iterator[Problem]:
         settings.project, settings.project_number, settings.limits.member_domains
     )
     hint = f"limits.memberDomains allows {', '.join(settings.limits.member_domains)}"
-    for path, members in stack_grants.member_lists(settings):
-        for index, member in enumerate(members):
-            if not naming.is_of_domains(member, domains):
-                what = "a member of another domain"
-                yield Problem(what, member, hint, (*path, index), rule="limit-member-domain")
+    named: list[tuple[Path, str]] = [
+        ((*path, index), member)
+        for path, members in stack_grants.member_lists(settings)
+        for index, member in enumerate(members)
+    ]
+    # Whoever owns the project of an account acts as it, and reaches what it is given.
+    named += [
+        (("serviceAccounts", key, "existing"), account.existing)
+        for key, account in settings.service_accounts.items()
+        if account.existing
+    ]
+    for path, member in named:
+        is_account = path[-1] == "existing"
+        if not naming.is_of_domains(f"serviceAccount:{member}" if is_account else member, domains):
+            what = "a member of another domain"
+            yield Problem(what, member, hint, path, rule="limit-member-domain")
 
 
 def exceeded(settings: Settings, results: Mapping[str, JobFileResult]) -> list[Problem]:
