@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from vertex_training.customjob.request.hints import messages
+from vertex_training.customjob.request.message import to_camel_case
 from vertex_training_cli.importing.command_lines import (
     ALGORITHMS,
     GCLOUD,
@@ -63,23 +64,17 @@ DROPPED: Final = {
     "credentials": "the job runs as its service account, without a key",
 }
 #: Option of the client -> field of the job, for those of the whole job.
-JOB_FIELDS: Final = {
-    "service_account": ("serviceAccount",),
-    "network": ("network",),
-    "enable_web_access": ("enableWebAccess",),
-    "enable_dashboard_access": ("enableDashboardAccess",),
-    "tensorboard": ("tensorboard",),
-    "experiment": ("experiment",),
-    "experiment_run": ("experimentRun",),
-    "psc_interface_config": ("pscInterfaceConfig",),
-    "persistent_resource_id": ("persistentResourceId",),
-    "restart_job_on_worker_restart": ("scheduling", "restartJobOnWorkerRestart"),
-    "disable_retries": ("scheduling", "disableRetries"),
+JOB_FIELDS: Final[dict[str, tuple[str, ...]]] = {
+    **{name: (to_camel_case(name),) for name in (
+        "service_account", "network", "enable_web_access", "enable_dashboard_access", "tensorboard",
+        "experiment", "experiment_run", "psc_interface_config", "persistent_resource_id",
+    )},
+    **{name: ("scheduling", to_camel_case(name)) for name in (
+        "restart_job_on_worker_restart", "disable_retries", "timeout", "max_wait_duration",
+    )},
     "scheduling_strategy": ("scheduling", "strategy"),
-    "timeout": ("scheduling", "timeout"),
-    "max_wait_duration": ("scheduling", "maxWaitDuration"),
     "base_output_dir": ("baseOutputDirectory", "outputUriPrefix"),
-}
+}  # fmt: skip
 #: Options of which nothing is left to say: read elsewhere, or about the call alone.
 _READ: Final = (
     "display_name worker_pool_specs script_path container_uri requirements args command "
@@ -143,6 +138,8 @@ class CallFinder(Interpreter):
         root = ast.unparse(node.func).partition(".")[0]
         if called == "init" and CLIENTS.fullmatch(root):
             self.init |= self._options(node, held, ("project", "location"))
+            if bare(self.init.get("location")) is None:
+                self.init["location"] = "us-central1"  # the client's own
             return None
         if called in POSITIONS:
             options = self._options(node, held, POSITIONS[called])
@@ -359,8 +356,7 @@ def _job(call: ClientCall, name: str, read: Callable[[str], Any]) -> ImportedJob
             f"the client's option {key} is not read ({call.place})"
             for key in options if key not in READ | JOB_FIELDS.keys() | DROPPED.keys()
         ]  # fmt: skip
-    default = "" if call.made_by in ("message", "gcloud") else "us-central1"  # the client's own
-    job.region = job.region or str(options.get("location") or default)
+    job.region = job.region or str(options.get("location") or "")
     job.notes += sorted(notes)
     return job
 

@@ -167,8 +167,9 @@ def test_where_a_job_is_sent_is_said_without_a_stack(tmp_path: Path) -> None:
 
 
 def test_a_client_without_a_region_sends_to_its_default(tmp_path: Path) -> None:
-    (tmp_path / "s.py").write_text(f"{HEAD}{TRAINING}.run()\n")
-    assert sources.read(tmp_path / "s.py").jobs[0].region == "us-central1"
+    for init, region in (("aiplatform.init(project='acme')\n", "us-central1"), ("", "")):
+        (tmp_path / "s.py").write_text(f"{HEAD}{init}{TRAINING}.run()\n")
+        assert sources.read(tmp_path / "s.py").jobs[0].region == region
 
 
 def test_without_a_stack_a_script_that_is_not_here_is_no_empty_file(tmp_path: Path) -> None:
