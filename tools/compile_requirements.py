@@ -1,6 +1,6 @@
 """Compile requirements/*.in to *.txt, every version pinned by hash: ``make requirements``.
 
-``policy.txt`` is a part of the package: ``vt setup`` installs it, too.
+``policy.txt`` and ``tensorboard.txt`` are parts of the package: ``vt`` installs what they name.
 
 The results name no registry, machine or folder: the configuration of the installer does.
 """
@@ -20,6 +20,7 @@ SOURCES: Final = {
     "runtime": ("../pyproject.toml",),
     "dev": ("../pyproject.toml", "../localcloud/pyproject.toml"),
     "policy": (),
+    "tensorboard": (),
 }
 
 #: Ours, of no index: `make setup` installs it from the checkout.
@@ -27,7 +28,9 @@ OURS: Final = "localgcp"
 
 FOLDER: Final = Path(__file__).resolve().parents[1] / "requirements"
 #: Where results go that are not beside their source, from there.
-ELSEWHERE: Final = {"policy": "../cli/vertex_training_cli/toolchain/policy.txt"}
+ELSEWHERE: Final = {
+    stem: f"../cli/vertex_training_cli/toolchain/{stem}.txt" for stem in ("policy", "tensorboard")
+}
 
 COMMAND: Final = (
     *(sys.executable, "-m", "uv", "pip", "compile", "--quiet", "--universal", "--generate-hashes"),

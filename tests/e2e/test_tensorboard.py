@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
 from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -76,3 +87,60 @@ def test_a_removed_instance_is_a_loss_and_the_job_is_refused_by_name(
     refused = checkout.shell("vt run curves --stack board", expect=None)
     assert "has the label stack=board; `pulumi up` makes it" in refused.stdout + refused.stderr
     store.put(TENSORBOARD, instance.id, stack.project, instance.inputs, instance.outputs)
+
+
+#: A job's program as any that logs to TensorBoard, by TensorBoard's own writer.
+EVENTS = """\
+import os, time
+from tensorboard.compat.proto.event_pb2 import Event
+from tensorboard.compat.proto.summary_pb2 import Summary
+from tensorboard.summary.writer.event_file_writer import EventFileWriter
+folder = os.environ["AIP_TENSORBOARD_LOG_DIR"].replace("gs://", "/gcs/", 1) + "train"
+writer = EventFileWriter(folder)
+for step in range(3):
+    value = Summary.Value(tag="loss", simple_value=1 / (step + 1))
+    writer.add_event(Event(wall_time=time.time(), step=step, summary=Summary(value=[value])))
+writer.close()
+"""
+
+
+def _answer(url: str, seconds: float = 60) -> Any:
+    ends = time.monotonic() + seconds
+    while True:
+        try:
+            with urllib.request.urlopen(url, timeout=10) as answer:
+                if found := json.load(answer):
+                    return found
+        except OSError:
+            pass
+        assert time.monotonic() < ends, url
+        time.sleep(0.5)
+
+
+def test_tensorboard_shows_what_a_job_logged_once_it_is_installed(
+    checkout: Checkout, stack: SmallStack, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("VT_CACHE_DIR", str(tmp_path / "cache"))
+    refused = checkout.shell("vt tensorboard --stack board", expect=1)
+    assert "TensorBoard is not installed. Hint: `vt tensorboard --install`, once" in refused.stderr
+    told = checkout.shell("vt tensorboard --install").stderr
+    python = f"{told.split()[-1]}/bin/python"
+    job = job_file()
+    job["jobSpec"]["workerPoolSpecs"][0]["containerSpec"]["command"] = [python, "-c", EVENTS]
+    stack._dump("jobs/events.yaml", job)
+    checkout.shell("vt run jobs/events.yaml --stack board")
+    with closing(socket.create_server(("127.0.0.1", 0))) as free:
+        port = free.getsockname()[1]
+    line = ["-m", "vertex_training_cli.cli", "tensorboard", "--stack", "board", "--port", str(port)]
+    env = {**os.environ, "VT_LOCAL_HOME": str(checkout.home)}
+    server = subprocess.Popen(
+        [sys.executable, *line], cwd=checkout.path, env=env, start_new_session=True
+    )
+    try:
+        runs = _answer(f"http://127.0.0.1:{port}/data/runs")
+        assert [re.sub("[0-9]{10,}", "ID", run) for run in runs] == ["run_events-1-ID/train"]
+        scalars = f"http://127.0.0.1:{port}/data/plugin/scalars/scalars?tag=loss&run={runs[0]}"
+        assert [point[2] for point in _answer(scalars)][::2] == [1.0, pytest.approx(1 / 3)]
+    finally:
+        os.killpg(server.pid, signal.SIGINT)  # as Ctrl-C of a terminal
+        server.wait(30)

@@ -120,6 +120,12 @@ VERBS: Final[Mapping[str, VerbRow]] = {
         "vt run jobs/train.yaml --stack dev",
         "vt run train.py -- --learning-rate=0.1",
     ),
+    "tensorboard": _verb(
+        "jobs.tensorboard:tensorboard",
+        "vt tensorboard",
+        "vt tensorboard titanic 1234567890 --port 7007",
+        "vt tensorboard --install",
+    ),
     "destroy": _verb(
         "destroy.command:destroy",
         "vt destroy --stack dev",

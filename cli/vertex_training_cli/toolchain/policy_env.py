@@ -22,8 +22,22 @@ from vertex_training_cli.toolchain.python_env import (
 
 def install_policy_packages(layout: Layout, uv: Path | None) -> str:
     """Create the environment anew, by ``uv`` or else by venv and pip. Returns a note."""
-    folder = layout.policy_venv
-    python, pins = folder / "bin" / "python", layout.policy_requirements
+    pins = layout.policy_requirements
+    create_environment(layout.policy_venv, pins, "the policy pack", layout, uv)
+    if layout.environment:
+        _link_package(layout)
+    return f"{count_pins(pins)} packages by hash, in an environment of their own"
+
+
+def create_environment(
+    folder: Path, pins: Path, what: str, layout: Layout, uv: Path | None
+) -> None:
+    """Make the environment ``folder`` of ``what`` anew, with the packages of ``pins`` by hash.
+
+    Raises:
+        SetupError: an installer failed.
+    """
+    python = folder / "bin" / "python"
     if uv:
         create = [uv, "venv", "--quiet", "--clear", "--python", layout.python, folder]
         install = [uv, "pip", "sync", "--quiet", "--python", python, "--require-hashes", pins]
@@ -31,11 +45,8 @@ def install_policy_packages(layout: Layout, uv: Path | None) -> str:
         create = [layout.python, "-m", "venv", "--clear", folder]
         install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         install += ["--require-hashes", "-r", pins]
-    run_installer("creating the environment of the policy pack", create, layout)
-    run_installer("installing the policy pack's packages", install, layout)
-    if layout.environment:
-        _link_package(layout)
-    return f"{count_pins(pins)} packages by hash, in an environment of their own"
+    run_installer(f"creating the environment of {what}", create, layout)
+    run_installer(f"installing {what}'s packages", install, layout)
 
 
 def is_whole(layout: Layout) -> bool:

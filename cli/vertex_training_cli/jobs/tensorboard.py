@@ -1,0 +1,119 @@
+"""``vt tensorboard``: the real TensorBoard on the logs of jobs, at an address of this machine."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from localgcp.home import Home, cache_dir
+from vertex_training.errors import CommandError
+from vertex_training_cli.data import command as data
+from vertex_training_cli.engine import stacks
+from vertex_training_cli.jobs import view
+from vertex_training_cli.jobs.service import Jobs
+from vertex_training_cli.options import SelectedStack
+from vertex_training_cli.status import print_line
+from vertex_training_cli.toolchain import policy_env
+from vertex_training_cli.toolchain.layout import Layout
+
+if TYPE_CHECKING:
+    from vertex_training.customjob.google.job_service import AnyJob
+
+#: Its packages by hash (requirements/tensorboard.in).
+PINS: Final = Path(policy_env.__file__).parent / "tensorboard.txt"
+#: Jobs that are shown where none is named.
+NEWEST: Final = 10
+#: Written last: an installation that was interrupted is none.
+_DONE: Final = ".installed"
+_LOGS: Final = "logs"  # below the output directory: AIP_TENSORBOARD_LOG_DIR
+
+
+def tensorboard(
+    job: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[JOB...]", help="As for `vt jobs show`; the newest ones without."),
+    ] = None,
+    stack: SelectedStack = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any free one.")] = 6006,
+    install: Annotated[
+        bool, typer.Option("--install", help="Install TensorBoard by hash, and show nothing.")
+    ] = False,
+) -> None:
+    """Open TensorBoard on what jobs wrote to AIP_TENSORBOARD_LOG_DIR, until Ctrl-C.
+
+    In the local cloud it follows jobs that run; from a bucket of Google Cloud the logs are fetched
+    once. TensorBoard has an environment of its own, below the cache folder, which --install makes.
+
+    Exit code: 1 if it is not installed, or no job has logs.
+    """
+    folder = _environment()
+    if install:
+        _install(folder)
+        return
+    python = folder / "bin" / "python"
+    if not (folder / _DONE).is_file():
+        raise CommandError("TensorBoard is not installed.", "`vt tensorboard --install`, once")
+    ref = stacks.find(stack)
+    ref.connect_clients()
+    jobs = Jobs(ref)
+    chosen = [jobs.find(each) for each in job] if job else jobs.list()[:NEWEST]
+    with tempfile.TemporaryDirectory(prefix="vt-tensorboard-") as shown:
+        found = _collect(chosen, ref, Path(shown))
+        if not found:
+            names = ", ".join(view.title(each) for each in chosen) or "this stack has none"
+            hint = "a job writes them to $AIP_TENSORBOARD_LOG_DIR, which baseOutputDirectory sets"
+            raise CommandError(f"no job has TensorBoard logs ({names}).", hint)
+        print_line(f"vt: TensorBoard on the logs of {', '.join(found)}")
+        # The fast loader is a program of its own, which follows no links.
+        command = [str(python), "-m", "tensorboard.main", "--logdir", shown, "--load_fast=false"]
+        command += ["--host", "127.0.0.1", "--port", str(port)]
+        raise typer.Exit(os.spawnve(os.P_WAIT, command[0], command, _variables()))
+
+
+def _environment() -> Path:
+    """The folder of the environment, another one for other versions."""
+    digest = hashlib.sha256(PINS.read_bytes()).hexdigest()[:16]
+    python = f"{sys.version_info.major}.{sys.version_info.minor}"
+    return cache_dir() / f"tensorboard-{digest}-{python}"
+
+
+def _install(folder: Path) -> None:
+    if not (folder / _DONE).is_file():
+        layout = Layout.of_this_environment(deploy=False)
+        layout.toolchain.mkdir(parents=True, exist_ok=True)
+        uv = policy_env.find_uv(layout)
+        policy_env.create_environment(folder, PINS, "TensorBoard", layout, uv)
+        (folder / _DONE).touch()
+    print_line(f"vt: TensorBoard is installed in {folder}")
+
+
+def _collect(chosen: Sequence[AnyJob], ref: stacks.StackRef, shown: Path) -> list[str]:
+    """Put the logs of each job into a folder of its name, below ``shown``; names of those."""
+    found: list[str] = []
+    for job in chosen:
+        where = view.spec_of(job).base_output_directory.output_uri_prefix.rstrip("/")
+        if not where:
+            continue
+        name = f"{view.title(job)}-{view.run(job)}-{view.job_id(job)}".replace("/", "_")
+        target = shown / name
+        if ref.is_local:  # files of the emulator, which grow while a job runs
+            kept = Home.find(cwd=ref.root).storage / where.removeprefix("gs://") / _LOGS
+            if kept.is_dir():
+                target.symlink_to(kept)
+        else:
+            data.pull(f"{where}/{_LOGS}/", target, ref.stack)
+        if target.is_dir() and any(target.iterdir()):
+            found.append(name)
+    return found
+
+
+def _variables() -> dict[str, str]:
+    """Without paths of this program's packages, whose versions are others."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
