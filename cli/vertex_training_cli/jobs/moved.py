@@ -26,6 +26,8 @@ from vertex_training_cli.jobs import view
 
 #: Names of jobs in a stack -> their resource names.
 Deployed = Mapping[str, str]
+#: Of the problem; a headline knows it.
+RULE: Final = "job-changes-stacks"
 #: How a component calls the resource of a job.
 RESOURCE: Final = "training-"
 
@@ -55,6 +57,7 @@ def find_moved_jobs(stack: StackRef, deployed: Deployed, pulumi: PulumiCli) -> l
             id_,
             f"let it end (`vt jobs wait {job} --stack {old.stack}`), or end it (`vt jobs cancel "
             f"{job} --stack {old.stack}`), then deploy both",
+            rule=RULE,
         )
         for old, new, job, id_ in _moves(stack, deployed, pulumi)
         if _is_live(old, id_)

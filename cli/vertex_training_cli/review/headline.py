@@ -24,6 +24,11 @@ from vertex_training_cli.review.risk import Danger, Quote
 
 #: Parts of the verdict; more are counted.
 PARTS: Final = 12
+#: What stands against a plan that the engine made: rules of the problems, words.
+BESIDE_THE_PLAN: Final = (
+    (("image-missing", "image-platform"), "image", "cannot be run"),
+    (("job-changes-stacks",), "running job", "would change stacks"),
+)
 #: Why nothing may be deployed though no policy forbids it.
 REFUSED: Final = "refused: what is protected would be made anew, empty"
 #: Phrases of one answer; more are counted.
@@ -86,15 +91,23 @@ def _risks(report: ReviewReport, quote: Quote) -> list[str]:
 def _failed(report: ReviewReport) -> str:
     """Why nothing may be deployed."""
     violations = _count(len(report.forbidding), "policy violation")
-    images = [problem for problem in report.problems if problem.rule.startswith("image-")]
-    by_images = images and len(images) == len(report.problems) and not report.errors
-    cannot_run = f"{_count(len(images), 'image')} cannot be run"
     return {
-        ReviewOutcome.FAILED: cannot_run if by_images else "the preview failed",
+        ReviewOutcome.FAILED: _beside_the_plan(report) or "the preview failed",
         ReviewOutcome.FORBIDDEN: f"forbidden by {violations}" if report.forbidding else REFUSED,
         ReviewOutcome.OVER_LIMIT: "forbidden by the environment's limits",
         ReviewOutcome.DIFFERENT: "this is not the plan that was approved",
     }[report.outcome]
+
+
+def _beside_the_plan(report: ReviewReport) -> str:
+    """What stands against a plan that the engine made; empty if it made none."""
+    counts = [
+        (sum(problem.rule in rules for problem in report.problems), noun, verb)
+        for rules, noun, verb in BESIDE_THE_PLAN
+    ]
+    if report.errors or sum(count for count, *_ in counts) < len(report.problems):
+        return ""
+    return ", ".join(f"{_count(count, noun)} {verb}" for count, noun, verb in counts if count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +209,8 @@ def _readable(report: ReviewReport, quote: Quote) -> Iterator[str]:
 
 
 def _unseen(report: ReviewReport, quote: Quote) -> Iterator[str]:
-    if report.outcome in (ReviewOutcome.FAILED, ReviewOutcome.OVER_LIMIT):
+    ended = report.outcome in (ReviewOutcome.FAILED, ReviewOutcome.OVER_LIMIT)
+    if ended and not _beside_the_plan(report):
         yield "what comes after the point where the preview failed"
     if report.not_observed:
         yield f"jobs as they are now: {quote(report.not_observed)}"

@@ -287,7 +287,7 @@ def _outcome(plan: Plan, problems: Sequence[Problem], different: bool) -> Review
         return ReviewOutcome.FORBIDDEN
     if problems and all(problem.rule.startswith("limit-") for problem in problems):
         return ReviewOutcome.OVER_LIMIT
-    if not plan.succeeded:
+    if not plan.succeeded or problems:
         return ReviewOutcome.FAILED
     return ReviewOutcome.DIFFERENT if different else ReviewOutcome.CLEAN
 

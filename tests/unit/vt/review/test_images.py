@@ -7,6 +7,8 @@ import json
 
 from tests.unit.vt.review import plans
 from vertex_training.errors import Problem
+from vertex_training_cli.engine import plan_file
+from vertex_training_cli.jobs.moved import RULE as MOVED
 from vertex_training_cli.review import html, json_report, markdown, report
 from vertex_training_cli.review.images import image_changes
 
@@ -74,6 +76,34 @@ def test_an_image_that_cannot_be_run_stands_against_the_change() -> None:
     assert "1 image cannot be run" in text
     assert "the registry has no image" in text
     assert "the registry has no image" in html.render(found)
+
+
+def test_it_stands_against_the_change_in_the_comment_on_a_pull_request_too() -> None:
+    plan = plans.plan(change("a", (OLD,), (NEW,)))
+    missing = Problem("image train of a: the registry has no image", NEW, rule="image-missing")
+    file = plan_file.parse(
+        plan_file.write(plan, "Previewed against the local stack's state", (missing,)).encode(),
+        "dev",
+    )
+    found = report.build(file.plan, source=file.source, problems=file.problems)
+    assert found.outcome == report.ReviewOutcome.FAILED
+    assert "1 image cannot be run" in markdown.render(found)
+
+
+def test_a_job_that_goes_to_another_stack_is_not_said_to_be_a_preview_that_failed() -> None:
+    moved = Problem("job a goes from stack dev to qa and has not ended", rule=MOVED)
+    found = report.with_problems(built(change("a", (OLD,), (NEW,))), [moved])
+    assert found.outcome == report.ReviewOutcome.FAILED
+    text = markdown.render(found)
+    assert "**1 running job would change stacks; 1 job replaced;" in text
+    assert "preview failed" not in text
+
+
+def test_a_mistake_about_an_image_in_a_job_file_is_a_preview_that_failed() -> None:
+    wrong = Problem("imageUri: is no image", "x", rule="image-name")
+    text = markdown.render(report.build(plans.plan(), source="x", problems=[wrong]))
+    assert "cannot be run" not in text
+    assert "what comes after the point where the preview failed" in text
 
 
 def test_a_worse_outcome_stays() -> None:
