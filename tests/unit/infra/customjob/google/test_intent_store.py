@@ -91,7 +91,9 @@ def test_the_stores_time_is_that_of_its_records(intents):
     assert 0 <= intents.now() - written.updated < 30
 
 
-@pytest.mark.parametrize("content", ["{}", "[]", "no JSON", '{"format": 2, "requestId": "id1"}'])
+@pytest.mark.parametrize(
+    "content", ["{}", "[]", "no JSON", "[" * 100_000, '{"format": 2, "requestId": "id1"}']
+)
 def test_what_somebody_else_put_there_is_refused(intents, emulator, content):
     bucket = storage.Client(project="local-x").bucket(intents._name)
     bucket.blob("submissions/id1.json").upload_from_string(content)
