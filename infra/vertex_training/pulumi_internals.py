@@ -6,6 +6,7 @@ changes one.
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import sys
 import traceback
@@ -19,6 +20,7 @@ from pulumi.output import UNKNOWN, Unknown
 from pulumi.resource import DependencyResource
 from pulumi.runtime import get_root_resource
 from pulumi.runtime.mocks import MockMonitor
+from pulumi.runtime.settings import _get_rpc_manager
 from pulumi.runtime.sync_await import _sync_await
 
 __all__ = ["UNKNOWN", "DependencyResource", "Unknown", "get_root_resource"]
@@ -27,6 +29,8 @@ T = TypeVar("T")
 
 #: The module that runs as a dynamic provider's process: ``python -m pulumi.dynamic ADDRESS``.
 PROVIDER_MODULE: Final = "pulumi.dynamic.__main__"
+#: Seconds after which a program looks whether what it waits for can still come.
+FAILURE_INTERVAL: Final = 1.0
 #: Seconds to wait for a connection to the engine.
 CONNECT_TIMEOUT: Final = 2.0
 #: What :func:`names_of_run` gives: by the root of a program, and in a plugin by the engine's
@@ -41,8 +45,23 @@ def config() -> Mapping[str, str]:
 
 
 def awaited(value: Awaitable[T]) -> T:
-    """What a program, which cannot await, gets of ``value``. The SDK's ``invoke`` uses it, too."""
-    return _sync_await(value)
+    """What a program, which cannot await, gets of ``value``. The SDK's ``invoke`` uses it, too.
+
+    Raises what ended the registration of a resource. The SDK leaves its outputs pending for ever
+    where the engine has gone: it first logs the failure, to that engine. A program of its own the
+    engine kills; one of the Automation API it cannot.
+    """
+    return _sync_await(_until_failure(value))
+
+
+async def _until_failure(value: Awaitable[T]) -> T:
+    pending = asyncio.ensure_future(value)
+    while not (await asyncio.wait({pending}, timeout=FAILURE_INTERVAL))[0]:
+        for call in _get_rpc_manager().rpcs:
+            if call.done() and not call.cancelled() and (failure := call.exception()):
+                pending.cancel()
+                raise failure
+    return pending.result()
 
 
 def names_of_run() -> dict[str, str]:

@@ -5,13 +5,14 @@ rules and messages (docs/components.md).
 """
 
 from collections.abc import Mapping
-from typing import Final, NotRequired, Optional
+from typing import Any, Final, NotRequired, Unpack, overload
 
 import pulumi
 from pulumi import Input, Output
 
 from vertex_training import program
-from vertex_training.components.arguments import Arguments, set_outputs
+from vertex_training.components import provider
+from vertex_training.components.arguments import KEYWORDS, Arguments, Opts, set_outputs
 from vertex_training.components.scope import Scope
 from vertex_training.components.sections import EnvironmentFields
 from vertex_training.components.storage import made_buckets
@@ -22,15 +23,23 @@ from vertex_training.settings.model import Settings
 FIELDS: Final = (*EnvironmentFields.__annotations__, "project", "region", "project_number")
 
 
+def output(name: str) -> Any:
+    """An output that has the name of an argument, and another type.
+
+    Pulumi's SDK holds arguments that it registered against the outputs of their name.
+    """
+    return pulumi.property(f"{name}Output")
+
+
 class TrainingEnvironmentArgs(EnvironmentFields):
     """Arguments of :class:`TrainingEnvironment`: the keys of a stack file."""
 
-    project: Input[str]
-    """Id of the project."""
+    project: NotRequired[Input[str]]
+    """Id of the project. The provider's without it."""
     project_number: Input[str]
     """Its number."""
-    region: Input[str]
-    """Region of everything in it."""
+    region: NotRequired[Input[str]]
+    """Region of everything in it. The provider's without it."""
     environment: NotRequired[Input[str]]
     """Name of the environment, part of the names of everything in it. The Pulumi stack's name
     without it."""
@@ -58,40 +67,50 @@ class TrainingEnvironment(pulumi.ComponentResource):
         pulumi.export("jobs", training.jobs)
     """
 
-    buckets: Output[Mapping[str, str]]
+    buckets: Output[Mapping[str, str]] = output("buckets")
     """``gs://NAME`` by key."""
     service_accounts: Output[Mapping[str, str]]
     """Addresses of the accounts that jobs run as, by key."""
-    registry: Output[str]
+    registry: Output[str] = output("registry")
     """Prefix of images: ``REGION-docker.pkg.dev/PROJECT/REPOSITORY``."""
-    jobs: Output[Mapping[str, Mapping[str, str]]]
+    jobs: Output[Mapping[str, Mapping[str, str]]] = output("jobs")
     """By key: ``name``, ``state``, ``requestId``, ``artifacts``, ``costsAtMost``, links."""
 
+    @overload
+    def __init__(self, name: str, /, args: TrainingEnvironmentArgs, opts: Opts = None) -> None: ...
+    @overload
+    def __init__(
+        self, name: str, /, *, opts: Opts = None, **given: Unpack[TrainingEnvironmentArgs]
+    ) -> None: ...
     def __init__(
         self,
         name: str,
-        args: TrainingEnvironmentArgs,
-        opts: Optional[pulumi.ResourceOptions] = None,  # noqa: UP045 - as Pulumi's host reads it
+        /,
+        args: TrainingEnvironmentArgs = KEYWORDS,
+        opts: Opts = None,
+        **keywords: Any,
     ) -> None:
         """Check the arguments and all jobs, log what a reviewer must know, and declare everything.
 
         Raises:
             ArgumentsError: with every mistake; nothing was declared.
         """
-        arguments = Arguments(f"TrainingEnvironment '{name}'")
-        given = arguments.named(args, (*FIELDS, "environment"))
+        arguments = Arguments(f"TrainingEnvironment '{name}'", opts)
+        given = arguments.named(args, keywords, (*FIELDS, "environment"))
         raw = arguments.section(Settings, given, FIELDS)
         stack, requests = arguments.stack(raw, arguments.environment(given)), {}
         try:
             requests = program.read_jobs(stack)
         except ConfigError as failed:
             arguments.add(failed.problems)
+        if requests:
+            arguments.add(provider.identity_problems(opts))
         arguments.check()
         jobs = [request.submission for request in requests.values()]
         arguments.claim(jobs=jobs, buckets=made_buckets(stack.declared))
-        super().__init__("vertex-training:index:TrainingEnvironment", name, {}, opts)
+        super().__init__("vertex-training:index:TrainingEnvironment", name, arguments.inputs, opts)
         program.log_advice(stack, requests)
-        after = arguments.prerequisites(opts)
+        after = arguments.prerequisites()
         # Not annotated: in other languages only outputs are properties.
         self.environment = program.declare(stack, requests, Scope(name, self), after)
         found = program.outputs(stack, self.environment, requests)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import gc
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
+import pulumi
+import pulumi_gcp as gcp
 import pytest
 from pulumi import automation
 
@@ -65,6 +68,27 @@ def test_one_program_still_declares_a_bucket_once(programs: InlinePrograms) -> N
             stack.preview()
         assert "'store' declares bucket local-inline-control-twice" in str(refused.value)
         assert "Traceback" not in str(refused.value)
+
+
+def test_a_program_ends_where_what_its_arguments_come_from_cannot_be_made(
+    programs: InlinePrograms,
+) -> None:
+    ended = threading.Event()
+
+    def declare_after_a_failure() -> None:
+        try:
+            # No API is on yet.
+            made = gcp.storage.Bucket("early", project="local-early", location=REGION)
+            known = (
+                {} if pulumi.runtime.is_dry_run() else {"of": made.self_link.apply(lambda _: "x")}
+            )
+            TrainingBuckets("store", {**PLACE, "labels": known})
+        finally:
+            ended.set()
+
+    with pytest.raises(automation.CommandError, match="has not been used"):
+        programs.stack(declare_after_a_failure, "early").up()
+    assert ended.wait(30)
 
 
 def test_names_of_runs_that_ended_are_not_kept(programs: InlinePrograms) -> None:

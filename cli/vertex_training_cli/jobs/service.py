@@ -10,6 +10,7 @@ from vertex_training.customjob.google.job_service import client, read
 from vertex_training.customjob.kinds import CUSTOM_JOB, KINDS, JobKind, kind_of_name
 from vertex_training.customjob.protocol.ports import (
     JOB_LABEL,
+    PROGRAM_LABEL,
     REQUEST_ID_LABEL,
     STACK_LABEL,
     TERMINAL,
@@ -116,10 +117,11 @@ class Jobs:
         return getattr(self._client, f"{verb}_{(kind or CUSTOM_JOB).argument}")
 
     def _own(self, terms: Sequence[str], kind: JobKind) -> list[AnyJob]:
-        """Jobs that this stack submitted."""
-        in_stack = f"labels.{kind.sent_label(STACK_LABEL)}={self.ref.stack}"
-        has_request = f"labels.{kind.sent_label(REQUEST_ID_LABEL)}:*"
-        return self._all([*terms, in_stack, has_request], kind)
+        """Jobs that this stack submitted, also those of environments that its program declares."""
+        stack, has_request = self.ref.stack, f"labels.{kind.sent_label(REQUEST_ID_LABEL)}:*"
+        labels = (kind.sent_label(name) for name in (STACK_LABEL, PROGRAM_LABEL))
+        own = (f"labels.{label}={stack}" for label in labels)
+        return [job for each in own for job in self._all([*terms, each, has_request], kind)]
 
     def _all(self, terms: Sequence[str], kind: JobKind) -> list[AnyJob]:
         from google.api_core.exceptions import GoogleAPICallError, NotFound, RetryError

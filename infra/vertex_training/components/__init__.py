@@ -15,6 +15,7 @@
 ``ordering``     what a job waits for, and what goes first
 ``environment``  what was declared, for what is declared beside it
 ``scope``        where a component is declared, and under which name
+``provider``     project, region and credentials of a component's provider
 ``arguments``    arguments of a component -> a stack, mistakes at their paths
 ``sections``     sections of a stack file as typed dicts (generated)
 ===============  ============================================================

@@ -16,13 +16,14 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Optional, TypeVar
 
 import pulumi
 from pydantic.alias_generators import to_camel
 
 from vertex_training import naming
 from vertex_training import stack as stacks
+from vertex_training.components import provider
 from vertex_training.customjob.request.job_file import Submission
 from vertex_training.engine import HOSTED
 from vertex_training.errors import ConfigError, Location, Problem, did_you_mean, dotted
@@ -75,6 +76,14 @@ _ENVIRONMENT_RULE: Final = "1 to 40 lowercase letters, digits and hyphens, the f
 SCHEMA: Final[Schema[Settings]] = _Schema(stacks.SCHEMA.namespace, Settings)
 
 
+#: As every resource takes them. ``X | None`` is no type to Pulumi's host.
+Opts = Optional[pulumi.ResourceOptions]  # noqa: UP045
+#: Stands for arguments that are given as keywords.
+KEYWORDS: Final[Any] = {}
+#: Text that may be unknown in a preview, by the key it is at -> what stands for it in all checks.
+STAND_INS_OF_UNKNOWN: Final = {"imageUri": f"image.invalid/not-known-yet@sha256:{'0' * 64}"}
+
+
 @dataclass
 class Arguments:
     """The arguments of one component, while they are read.
@@ -83,13 +92,20 @@ class Arguments:
     """
 
     component: str
+    opts: pulumi.ResourceOptions | None = None
     problems: list[Problem] = field(default_factory=list)
     unknown: list[Problem] = field(default_factory=list)
     """Those of the problems that are about a value which is not known yet."""
     dependencies: dict[pulumi.Resource, None] = field(default_factory=dict)
     """Resources that the values come from, each once; what is declared waits for them."""
+    inputs: dict[str, Any] = field(default_factory=dict)
+    """What was read, as the schema spells it: what the component is registered with."""
+    stood_in: list[ProblemPath] = field(default_factory=list)
+    """Where a value that may be unknown is, and something stands for it."""
     _given: dict[ProblemPath, ProblemPath] = field(default_factory=dict)
     """Path in the config -> path as it was given."""
+    _name: str = "name"
+    """The argument that says what it is called, as messages show it."""
 
     def section(
         self,
@@ -105,10 +121,21 @@ class Arguments:
         """
         wanted = {key: value for key, value in given.items() if key in only}
         self._given[at] = ()
-        return self._mapping(model, self.plain(wanted, ()), at, ())
+        found = self._mapping(model, self.plain(wanted, ()), at, ())
+        self.inputs |= found
+        return found
 
-    def named(self, given: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
-        """The arguments that are given, by their names in Python; unknown ones are problems."""
+    def named(
+        self, args: Mapping[str, Any], keywords: Mapping[str, Any], known: Collection[str]
+    ) -> dict[str, Any]:
+        """The arguments that are given, by their names in Python; unknown ones are problems.
+
+        Project and region are else those of the provider of the component.
+        """
+        given: Any = keywords if args is KEYWORDS else args
+        if args is not KEYWORDS and keywords:
+            hint = "give all arguments in one way"
+            self.problems.append(Problem("are keywords, too", hint=hint, path=(*keywords,)[:1]))
         if not isinstance(given, Mapping):
             what = f"the arguments are a {type(given).__name__}"
             self.problems.append(Problem(what, hint="give a dict by names of arguments"))
@@ -122,7 +149,27 @@ class Arguments:
                 self.problems.append(Problem("unknown argument", hint=hint, path=(str(key),)))
             elif value is not None:
                 found[name] = value
+        for name in provider.PLACE:
+            if name in known and name not in found and (value := provider.value(self.opts, name)):
+                found[name] = value
         return found
+
+    def base_name(self, given: Mapping[str, Any], name: str) -> str:
+        """The argument ``base_name``, or the component's own name: the key in a stack file."""
+        if "base_name" not in given:
+            return name
+        self._name = _spelled("base_name")
+        self.inputs["baseName"] = asked = self.plain(given["base_name"], ("base_name",))
+        return "" if asked is None else str(asked)
+
+    def flag(self, given: Mapping[str, Any], key: str) -> bool:
+        """The argument ``key``, true without it."""
+        if key not in given:
+            return True
+        self.inputs[to_camel(key)] = found = self.plain(given[key], (key,))
+        if found is not None and not isinstance(found, bool):
+            self._problem("must be true or false", "", (key,))
+        return found is not False
 
     def mapping(self, given: Mapping[str, Any], key: str) -> dict[str, Any]:
         """The argument ``key``, entries by names; entries may be outputs, all of it may not."""
@@ -144,6 +191,9 @@ class Arguments:
             return {key: self.plain(item, (*path, key)) for key, item in items}
         if isinstance(value, list | tuple):
             return [self.plain(item, (*path, index)) for index, item in enumerate(value)]
+        if isinstance(value, Unknown) and path and path[-1] in STAND_INS_OF_UNKNOWN:
+            self.stood_in.append(path)
+            return STAND_INS_OF_UNKNOWN[str(path[-1])]
         if isinstance(value, Unknown):
             hint = "give what is known in a preview, like a name that the program chooses"
             self._problem("is not known before another resource was made", hint, path)
@@ -166,12 +216,19 @@ class Arguments:
         plain = apart.plain(value, path)
         self.dependencies |= apart.dependencies
         self.problems += [problem for problem in apart.problems if problem not in apart.unknown]
+        *outer, last = path
+        inside = self.inputs
+        for part in outer:
+            inside = inside.setdefault(to_camel(str(part)), {})
+        inside[str(last) if outer else to_camel(str(last))] = value if apart.unknown else plain
         return None if apart.problems else plain
 
     def environment(self, given: Mapping[str, Any]) -> str:
         """The argument ``environment``, or the Pulumi stack's name; another one if it is wrong."""
         asked = self.plain(given.get("environment"), ("environment",))
         name = pulumi.get_stack() if asked is None else asked
+        if asked is not None:
+            self.inputs["environment"] = asked
         if isinstance(name, str) and _ENVIRONMENT.fullmatch(name):
             return name
         what, hint = "must be a name like staging", _ENVIRONMENT_RULE
@@ -216,7 +273,7 @@ class Arguments:
         for problem in problems:
             path = self.given_path(problem.path)
             if not path and len(problem.path) > 1 and problem.value:
-                path = ("name",)  # the value of an entry as a whole is its key
+                path = (self._name,)  # the value of an entry as a whole is its key
             if path not in lost:
                 self.problems.append(dataclasses.replace(problem, path=path))
 
@@ -236,9 +293,9 @@ class Arguments:
         if self.problems:
             raise ArgumentsError(self.component, self.problems)
 
-    def prerequisites(self, opts: pulumi.ResourceOptions | None) -> list[pulumi.Resource]:
+    def prerequisites(self) -> list[pulumi.Resource]:
         """What all in it waits for: its own ``depends_on``, and where its values are from."""
-        given: Any = opts.depends_on if opts else None
+        given: Any = self.opts.depends_on if self.opts else None
         if isinstance(given, pulumi.Output):
             given = awaited(given.future())
         own = [given] if isinstance(given, pulumi.Resource) else list(given or [])
@@ -348,7 +405,7 @@ def set_outputs(component: pulumi.ComponentResource, values: Mapping[str, Any]) 
     outputs = {key: _output_of(component, value) for key, value in values.items()}
     for key, output in outputs.items():
         setattr(component, key, output)
-    component.register_outputs(outputs)
+    component.register_outputs({to_camel(key): output for key, output in outputs.items()})
 
 
 def _output_of(component: pulumi.Resource, value: Any) -> pulumi.Output[Any]:

@@ -8,14 +8,14 @@ a reservation without that is paid for and never used.
 
 import datetime
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NotRequired, Optional
+from typing import Any, Final, NotRequired, Unpack, overload
 
 import pulumi
 import pulumi_gcp as gcp
 from pulumi import Input, Output
 
 from vertex_training.components.apis import Apis, enable_api
-from vertex_training.components.arguments import Arguments, set_outputs
+from vertex_training.components.arguments import KEYWORDS, Arguments, Opts, set_outputs
 from vertex_training.components.iam import make_grants
 from vertex_training.components.scope import Scope, child_options
 from vertex_training.components.sections import ReservationFields
@@ -142,20 +142,23 @@ def log_reservation_costs(stack: Stack, component: pulumi.Resource | None = None
         pulumi.log.info(line, component)
 
 
-#: Arguments that are fields of a reservation in a stack file, and of the file itself.
+#: Arguments that are fields of a reservation in a stack file, of the file itself, and others.
 FIELDS: Final = tuple(ReservationFields.__annotations__)
 SETTINGS: Final = ("project", "project_number")
+OTHERS: Final = ("environment", "base_name")
 
 
 class GpuReservationArgs(ReservationFields):
     """Arguments of :class:`GpuReservation`."""
 
-    project: Input[str]
-    """Id of the project that pays for the machines and runs the jobs."""
+    project: NotRequired[Input[str]]
+    """Id of the project that pays for the machines and runs the jobs. The provider's without it."""
     project_number: Input[str]
     """Its number, which Google's service agent has in its address."""
     environment: NotRequired[Input[str]]
     """Ends its name: ``NAME-ENVIRONMENT``. The Pulumi stack's name without it."""
+    base_name: NotRequired[Input[str]]
+    """Begins its name: ``BASE_NAME-ENVIRONMENT``. The component's own name without it."""
 
 
 class GpuReservation(pulumi.ComponentResource):
@@ -185,28 +188,32 @@ class GpuReservation(pulumi.ComponentResource):
     affinity: Output[Mapping[str, Any]]
     """``reservationAffinity`` of a job's machines that use it."""
 
+    @overload
+    def __init__(self, name: str, /, args: GpuReservationArgs, opts: Opts = None) -> None: ...
+    @overload
     def __init__(
-        self,
-        name: str,
-        args: GpuReservationArgs,
-        opts: Optional[pulumi.ResourceOptions] = None,  # noqa: UP045 - as Pulumi's host reads it
+        self, name: str, /, *, opts: Opts = None, **given: Unpack[GpuReservationArgs]
+    ) -> None: ...
+    def __init__(
+        self, name: str, /, args: GpuReservationArgs = KEYWORDS, opts: Opts = None, **keywords: Any
     ) -> None:
         """Check the arguments and declare the reservation.
 
         Raises:
             ArgumentsError: with every mistake; nothing was declared.
         """
-        arguments = Arguments(f"GpuReservation '{name}'")
-        named = arguments.named(args, (*FIELDS, *SETTINGS, "environment"))
-        given = arguments.section(Reservation, named, FIELDS, at=("reservations", name))
+        arguments = Arguments(f"GpuReservation '{name}'", opts)
+        named = arguments.named(args, keywords, (*FIELDS, *SETTINGS, *OTHERS))
+        key = arguments.base_name(named, name)
+        given = arguments.section(Reservation, named, FIELDS, at=("reservations", key))
         raw = arguments.section(Settings, named, SETTINGS)
-        raw |= {"region": _region(given.get("zone")), "reservations": {name: given}}
+        raw |= {"region": _region(given.get("zone")), "reservations": {key: given}}
         stack = arguments.stack(raw, arguments.environment(named))
-        super().__init__("vertex-training:index:GpuReservation", name, {}, opts)
-        scope, plan = Scope(name, self), stack.reservations[name]
+        super().__init__("vertex-training:index:GpuReservation", name, arguments.inputs, opts)
+        scope, plan = Scope(name, self), stack.reservations[key]
         needed, waits = (
             ("compute", "aiplatform", "cloudresourcemanager"),
-            arguments.prerequisites(opts),
+            arguments.prerequisites(),
         )
         make_capacity(scope, stack, Apis(scope.child("apis"), plan.project, needed, after=waits))
         log_reservation_costs(stack, self)

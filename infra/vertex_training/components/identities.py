@@ -5,21 +5,21 @@ that let people and CI submit jobs at all; those come with the project.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NotRequired, Optional, TypedDict
+from typing import Any, Final, NotRequired, TypedDict, Unpack, overload
 
 import pulumi
 import pulumi_gcp as gcp
 from pulumi import Input, Output
 
 from vertex_training.components.apis import Apis
-from vertex_training.components.arguments import Arguments, set_outputs
+from vertex_training.components.arguments import KEYWORDS, Arguments, Opts, set_outputs
 from vertex_training.components.iam import (
     grants_beside,
     log_external_grants,
     make_grants,
 )
 from vertex_training.components.scope import Scope
-from vertex_training.naming import Names
+from vertex_training.naming import STAGING, Names
 from vertex_training.plan.grants import EXTRA_GRANTS
 from vertex_training.plan.stack_grants import account_grants, extra_grants
 from vertex_training.settings.model import ServiceAccount, Settings
@@ -86,18 +86,20 @@ def account_outputs(
 
 #: Arguments that are fields of an account in a stack file, and the others.
 FIELDS: Final = ("name", "existing", "members", "roles", "datasets", "calls_vertex", "description")
-OTHERS: Final = ("project", "environment", "submitters", "reads", "writes", "secrets")
-#: Stand for names that are not known yet.
-UNKNOWN: Final = {"buckets": "not-known-yet", "secrets": "projects/not-known/secrets/not-known-yet"}
+OTHERS: Final = ("project", "environment", "base_name", "submitters", "reads", "writes", "secrets")
+#: Stand for names that are not known yet, each with a number.
+UNKNOWN: Final = {"buckets": "not-known-yet-", "secrets": "projects/not-known/secrets/not-yet-"}
 
 
 class TrainingAccountArgs(TypedDict):
     """Arguments of :class:`TrainingAccount`."""
 
-    project: Input[str]
-    """Id of the project that owns it."""
+    project: NotRequired[Input[str]]
+    """Id of the project that owns it. The provider's without it."""
     environment: NotRequired[Input[str]]
     """Ends its address: ``NAME-ENVIRONMENT``. The Pulumi stack's name without it."""
+    base_name: NotRequired[Input[str]]
+    """Begins its address: ``BASE_NAME-ENVIRONMENT``. The component's own name without it."""
     name: NotRequired[Input[str]]
     """The part of its address before the ``@``, if another one is wanted."""
     existing: NotRequired[Input[str]]
@@ -148,42 +150,47 @@ class TrainingAccount(pulumi.ComponentResource):
     member: Output[str]
     """``serviceAccount:ADDRESS``, as IAM takes it."""
 
+    @overload
+    def __init__(self, name: str, /, args: TrainingAccountArgs, opts: Opts = None) -> None: ...
+    @overload
     def __init__(
-        self,
-        name: str,
-        args: TrainingAccountArgs,
-        opts: Optional[pulumi.ResourceOptions] = None,  # noqa: UP045 - as Pulumi's host reads it
+        self, name: str, /, *, opts: Opts = None, **given: Unpack[TrainingAccountArgs]
+    ) -> None: ...
+    def __init__(
+        self, name: str, /, args: TrainingAccountArgs = KEYWORDS, opts: Opts = None, **keywords: Any
     ) -> None:
         """Check the arguments and declare the account with its grants.
 
         Raises:
             ArgumentsError: with every mistake; nothing was declared.
         """
-        arguments = Arguments(f"TrainingAccount '{name}'")
-        given = arguments.named(args, (*FIELDS, *OTHERS))
+        arguments = Arguments(f"TrainingAccount '{name}'", opts)
+        given = arguments.named(args, keywords, (*FIELDS, *OTHERS))
         access = {verb: arguments.mapping(given, verb) for verb in ("reads", "writes", "secrets")}
-        raw = _config(name, given, access, arguments)
-        stack = arguments.stack(raw, arguments.environment(given))
-        super().__init__("vertex-training:index:TrainingAccount", name, {}, opts)
+        key, environment = arguments.base_name(given, name), arguments.environment(given)
+        raw = _config(key, environment, given, access, arguments)
+        stack = arguments.stack(raw, environment)
+        super().__init__("vertex-training:index:TrainingAccount", name, arguments.inputs, opts)
         scope, settings, needed = Scope(name, self), stack.declared, ("iam", "cloudresourcemanager")
-        waits = arguments.prerequisites(opts)
+        waits = arguments.prerequisites()
         apis = Apis(scope.child("apis"), settings.project, needed, after=waits)
         account = JobIdentity(
             scope,
             settings,
-            name,
+            key,
             buckets=access["reads"] | access["writes"],
             secrets=access["secrets"],
             after=apis.on(*needed),
         )
         grants_beside(EXTRA_GRANTS, scope.child("extra"), extra_grants(settings), [account])
         log_external_grants(stack, {}, self)
-        address = settings.names.account_email(name)
+        address = settings.names.account_email(key)
         set_outputs(self, {"email": address, "member": f"serviceAccount:{address}"})
 
 
 def _config(
     name: str,
+    environment: str,
     given: Mapping[str, Any],
     access: Mapping[str, Mapping[str, Input[str]]],
     arguments: Arguments,
@@ -193,12 +200,16 @@ def _config(
     account = arguments.section(ServiceAccount, given, FIELDS, at=at)
     raw = arguments.section(Settings, given, ("project", "submitters"))
     used: dict[str, dict[str, Any]] = {"buckets": {}, "secrets": {}}
+    code = Names(str(raw.get("project")), "", "", environment).bucket(STAGING)
     for verb, entries in access.items():
         section = "secrets" if verb == "secrets" else "buckets"
         account[verb] = list(entries)
         arguments.alias((verb,), (*at, verb))
         for key, value in entries.items():
             known = arguments.known(value, (verb, key))
-            used[section][key] = {"existing": UNKNOWN[section] if known is None else known}
+            if known is None or (known == code and verb == "reads"):
+                # The environment's own bucket is made by another component, and here a given one.
+                known = f"{UNKNOWN[section]}{len(used[section])}"
+            used[section][key] = {"existing": known}
             arguments.alias((verb, key), (section, key, "existing"))
     return raw | used | {"region": STAND_INS["region"], "serviceAccounts": {name: account}}

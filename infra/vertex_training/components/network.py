@@ -9,14 +9,14 @@ a network has no rules of its own, and without one nothing comes in.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NotRequired, Optional
+from typing import Any, Final, NotRequired, Unpack, overload
 
 import pulumi
 import pulumi_gcp as gcp
 from pulumi import Input, Output
 
 from vertex_training.components.apis import Apis
-from vertex_training.components.arguments import Arguments, set_outputs
+from vertex_training.components.arguments import KEYWORDS, Arguments, Opts, set_outputs
 from vertex_training.components.connections import HostProject, Peering, PscInterface
 from vertex_training.components.iam import log_external_grants, make_grants
 from vertex_training.components.scope import Scope
@@ -212,12 +212,12 @@ SETTINGS: Final = ("project", "project_number", "region", "shared_vpc")
 class TrainingNetworkArgs(NetworkFields):
     """Arguments of :class:`TrainingNetwork`. ``mode`` is ``peering`` or ``psc``."""
 
-    project: Input[str]
-    """Id of the project of the jobs."""
+    project: NotRequired[Input[str]]
+    """Id of the project of the jobs. The provider's without it."""
     project_number: Input[str]
     """Its number, by which jobs name a peered network."""
-    region: Input[str]
-    """The region of the jobs."""
+    region: NotRequired[Input[str]]
+    """The region of the jobs. The provider's without it."""
     environment: NotRequired[Input[str]]
     """Ends its name: ``training-ENVIRONMENT``. The Pulumi stack's name without it."""
     shared_vpc: NotRequired[Input[SharedVpcArgs]]
@@ -255,33 +255,36 @@ class TrainingNetwork(pulumi.ComponentResource):
     interface: Output[Mapping[str, Any]]
     """``pscInterfaceConfig`` of a job with an interface. Empty otherwise."""
 
+    @overload
+    def __init__(self, name: str, /, args: TrainingNetworkArgs, opts: Opts = None) -> None: ...
+    @overload
     def __init__(
-        self,
-        name: str,
-        args: TrainingNetworkArgs,
-        opts: Optional[pulumi.ResourceOptions] = None,  # noqa: UP045 - as Pulumi's host reads it
+        self, name: str, /, *, opts: Opts = None, **given: Unpack[TrainingNetworkArgs]
+    ) -> None: ...
+    def __init__(
+        self, name: str, /, args: TrainingNetworkArgs = KEYWORDS, opts: Opts = None, **keywords: Any
     ) -> None:
         """Check the arguments and declare the network.
 
         Raises:
             ArgumentsError: with every mistake; nothing was declared.
         """
-        arguments = Arguments(f"TrainingNetwork '{name}'")
-        named = arguments.named(args, (*FIELDS, *SETTINGS, "environment"))
+        arguments = Arguments(f"TrainingNetwork '{name}'", opts)
+        named = arguments.named(args, keywords, (*FIELDS, *SETTINGS, "environment"))
         given = arguments.section(NetworkSettings, named, FIELDS, at=("network",))
         raw = arguments.section(Settings, named, SETTINGS) | {"network": given}
         if given.get("mode", "none") == "none":
             hint = "peering or psc; a job without a network needs no component"
             arguments.add([Problem("says how jobs reach it", hint=hint, path=("network", "mode"))])
         stack = arguments.stack(raw, arguments.environment(named))
-        super().__init__("vertex-training:index:TrainingNetwork", name, {}, opts)
+        super().__init__("vertex-training:index:TrainingNetwork", name, arguments.inputs, opts)
         plan, settings = stack.network, stack.declared
         assert plan is not None  # the mode is not none
         peering = plan.mode == "peering"
         needed = ["compute", "aiplatform", "cloudresourcemanager"]
         needed += ["servicenetworking"] if peering else []
         needed += ["dns"] if settings.network.dns_peering else []
-        scope, waits = Scope(name, self), arguments.prerequisites(opts)
+        scope, waits = Scope(name, self), arguments.prerequisites()
         apis = Apis(scope.child("apis"), settings.project, needed, after=waits)
         make_network(scope, stack, apis)
         log_external_grants(stack, {}, self)

@@ -5,7 +5,7 @@ can be restored for a while and are then removed. Does not own the grants: see `
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Final, NotRequired, Optional, TypedDict
+from typing import Any, Final, NotRequired, TypedDict, Unpack, overload
 
 import pulumi
 import pulumi_gcp as gcp
@@ -13,7 +13,7 @@ from pulumi import Input, Output
 
 from vertex_training import naming
 from vertex_training.components.apis import Apis
-from vertex_training.components.arguments import Arguments, set_outputs
+from vertex_training.components.arguments import KEYWORDS, Arguments, Opts, set_outputs
 from vertex_training.components.iam import grants_beside
 from vertex_training.components.scope import Scope, child_options
 from vertex_training.components.sections import BucketArgs
@@ -43,10 +43,12 @@ class Storage(pulumi.ComponentResource):
         stack: Stack,
         *,
         key: Input[str] | None = None,
+        own_buckets: bool = True,
         after: Sequence[pulumi.Resource],
     ) -> None:
         """``key`` encrypts all of them, in place of the stack's own.
 
+        ``own_buckets``: whether ``staging`` and ``control`` are made.
         ``after``: APIs that must be enabled.
         """
         super().__init__("vertextraining:storage:Storage", scope.name, None, scope.opts)
@@ -56,7 +58,7 @@ class Storage(pulumi.ComponentResource):
         self._key = settings.key_for("buckets") if key is None else key
         self.buckets = {
             key: self._bucket(key, bucket)
-            for key, bucket in {**own(settings.names), **buckets}.items()
+            for key, bucket in {**(own(settings.names) if own_buckets else {}), **buckets}.items()
             if not bucket.existing
         }
         existing = {
@@ -136,10 +138,10 @@ class Packages(pulumi.ComponentResource):
         self.register_outputs({"objects": {k: o.output_name for k, o in self.objects.items()}})
 
 
-def made_buckets(settings: Settings) -> list[str]:
+def made_buckets(settings: Settings, *, own_buckets: bool = True) -> list[str]:
     """Names of the buckets that a stack makes, and does not only grant on."""
     keys = [key for key, bucket in settings.buckets.items() if not bucket.existing]
-    return [settings.names.bucket(key) for key in (*keys, STAGING, CONTROL)]
+    return [settings.names.bucket(key) for key in (*keys, *((STAGING, CONTROL) * own_buckets))]
 
 
 def own(names: Names) -> dict[str, Bucket]:
@@ -184,22 +186,25 @@ def _lifecycle(bucket: Bucket) -> list[gcp.storage.BucketLifecycleRuleArgs]:
 
 #: Arguments that are fields of a stack file, and the others.
 FIELDS: Final = ("project", "region", "labels", "buckets")
-OTHERS: Final = ("environment", "encryption_key")
+OTHERS: Final = ("environment", "encryption_key", "own_buckets")
 
 
 class TrainingBucketsArgs(TypedDict):
     """Arguments of :class:`TrainingBuckets`."""
 
-    project: Input[str]
-    """Id of the project that owns them."""
-    region: Input[str]
-    """Where they are: the region of the jobs."""
+    project: NotRequired[Input[str]]
+    """Id of the project that owns them. The provider's without it."""
+    region: NotRequired[Input[str]]
+    """Where they are: the region of the jobs. The provider's without it."""
     environment: NotRequired[Input[str]]
     """Ends their names: ``PROJECT-KEY-ENVIRONMENT``. The Pulumi stack's name without it."""
     labels: NotRequired[Input[Mapping[str, Input[str]]]]
     """Labels of all of them."""
     buckets: NotRequired[Input[Mapping[str, Input[BucketArgs]]]]
-    """By key. ``staging`` (code) and ``control`` (records) are always made."""
+    """By key."""
+    own_buckets: NotRequired[Input[bool]]
+    """Whether ``staging`` (code) and ``control`` (records) are made; true without it. One component
+    of an environment makes them."""
     encryption_key: NotRequired[Input[str]]
     """A key in Cloud KMS that encrypts all of them; Cloud Storage must be allowed to use it. May be
     unknown in a preview."""
@@ -208,7 +213,7 @@ class TrainingBucketsArgs(TypedDict):
 class TrainingBuckets(pulumi.ComponentResource):
     """Buckets for training: regional, closed to the public, with uniform access.
 
-    Two are always made: ``staging`` for code, and ``control`` for the records by which a job is
+    Two are made besides: ``staging`` for code, and ``control`` for the records by which a job is
     submitted once. Enables Cloud Storage.
 
     Example::
@@ -231,31 +236,35 @@ class TrainingBuckets(pulumi.ComponentResource):
     control: Output[str]
     """Name of the bucket for records, which ``TrainingJob`` takes."""
 
+    @overload
+    def __init__(self, name: str, /, args: TrainingBucketsArgs, opts: Opts = None) -> None: ...
+    @overload
     def __init__(
-        self,
-        name: str,
-        args: TrainingBucketsArgs,
-        opts: Optional[pulumi.ResourceOptions] = None,  # noqa: UP045 - as Pulumi's host reads it
+        self, name: str, /, *, opts: Opts = None, **given: Unpack[TrainingBucketsArgs]
+    ) -> None: ...
+    def __init__(
+        self, name: str, /, args: TrainingBucketsArgs = KEYWORDS, opts: Opts = None, **keywords: Any
     ) -> None:
         """Check the arguments and declare the buckets.
 
         Raises:
             ArgumentsError: with every mistake; nothing was declared.
         """
-        arguments = Arguments(f"TrainingBuckets '{name}'")
-        given = arguments.named(args, (*FIELDS, *OTHERS))
+        arguments = Arguments(f"TrainingBuckets '{name}'", opts)
+        given = arguments.named(args, keywords, (*FIELDS, *OTHERS))
         raw = arguments.section(Settings, given, FIELDS)
         key = given.get("encryption_key")
         if (known := arguments.known(key, ("encryption_key",))) is not None:
             raw["encryption"] = {"key": known, "covers": ["buckets"]}
             arguments.alias(("encryption_key",), ("encryption", "key"))
+        own_buckets = arguments.flag(given, "own_buckets")
         stack = arguments.stack(raw, arguments.environment(given))
-        arguments.claim(buckets=made_buckets(stack.declared))
-        super().__init__("vertex-training:index:TrainingBuckets", name, {}, opts)
+        arguments.claim(buckets=made_buckets(stack.declared, own_buckets=own_buckets))
+        super().__init__("vertex-training:index:TrainingBuckets", name, arguments.inputs, opts)
         scope, names = Scope(name, self), stack.declared.names
-        waits = arguments.prerequisites(opts)
+        waits = arguments.prerequisites()
         apis = Apis(scope.child("apis"), names.project, ["storage"], after=waits)
-        storage = Storage(scope, stack, key=key, after=apis.on("storage"))
+        storage = Storage(scope, stack, key=key, own_buckets=own_buckets, after=apis.on("storage"))
         extra = extra_grants(stack.declared)
         grants_beside(EXTRA_GRANTS, scope.child("extra"), extra, [storage])
         by_key = {key: names.bucket(key) for key in (*stack.declared.buckets, STAGING, CONTROL)}

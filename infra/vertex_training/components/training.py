@@ -7,24 +7,27 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NotRequired, Optional
+from typing import TYPE_CHECKING, Any, Final, NotRequired, Optional, Unpack, overload
 
 import pulumi
 from pulumi import Input, Output
 
+from vertex_training import naming
 from vertex_training.catalog import costs
-from vertex_training.components.arguments import Arguments, set_outputs
+from vertex_training.components import provider
+from vertex_training.components.arguments import KEYWORDS, Arguments, Opts, set_outputs
 from vertex_training.components.ordering import component_dependencies
 from vertex_training.components.scope import Scope
 from vertex_training.components.sections import JobFields, LimitsArgs
 from vertex_training.customjob.kinds import CUSTOM_JOB, TUNING_JOB, JobKind
+from vertex_training.customjob.protocol.ports import PROGRAM_LABEL
 from vertex_training.customjob.protocol.waiting import Wait, WaitPorts, wait_for_job
 from vertex_training.customjob.request import job_file
 from vertex_training.customjob.request.job_file import JobRequest, Submission
 from vertex_training.customjob.resource import CustomJob, HyperparameterTuningJob
 from vertex_training.customjob.rules.context import FILE_ONLY
 from vertex_training.engine import HOSTED, MESSAGE_SHOWN
-from vertex_training.errors import Location, OperatorError, Problem
+from vertex_training.errors import Location, OperatorError, Problem, dotted
 from vertex_training.plan.facts import job_limits
 from vertex_training.settings.model import JobOptions, Settings
 from vertex_training.settings.partial import STAND_INS
@@ -56,10 +59,12 @@ class Training(pulumi.ComponentResource):
         requests: Mapping[str, JobRequest],
         *,
         control_bucket: Input[str],
+        is_known: bool = True,
         after: Sequence[pulumi.Resource],
     ) -> None:
         """``requests`` are by the keys of ``settings``.
 
+        ``is_known``: False in a preview where something stands in for a part of the requests.
         ``after``: everything a job may need; all of it is there first.
 
         The component waits for it and jobs wait for the component, so that the long list of what
@@ -67,16 +72,22 @@ class Training(pulumi.ComponentResource):
         """
         opts = pulumi.ResourceOptions.merge(scope.opts, pulumi.ResourceOptions(depends_on=after))
         super().__init__("vertextraining:training:Training", scope.name, None, opts)
+        self._submitter = provider.submitter_of(self)
         dependencies = component_dependencies(after)
         jobs = settings.submitted
         self.jobs = {
             key: RESOURCES[request.kind](
                 f"{scope.name}-{key}",
                 request=request,
-                labels=settings.labels_of(settings.team_at(request.account)),
+                labels={
+                    **settings.labels_of(settings.team_at(request.account)),
+                    **_program_label(settings.stack),
+                },
                 control_bucket=control_bucket,
                 on_delete=jobs[key].on_delete,
                 finishes=settings.finishes(key),
+                impersonate=self._submitter,
+                is_known=is_known,
                 opts=pulumi.ResourceOptions(parent=self, depends_on=dependencies),
             )
             for key, request in requests.items()
@@ -114,7 +125,8 @@ class Training(pulumi.ComponentResource):
         """
 
         async def reached(name: str) -> bool:
-            ports = _wait_ports(request, lambda text: pulumi.log.info(text, job))
+            say = functools.partial(pulumi.log.info, resource=job)
+            ports = _wait_ports(request, self._submitter, say)
             try:
                 await wait_for_job(wanted, name, ports)
             except OperatorError as error:
@@ -125,11 +137,18 @@ class Training(pulumi.ComponentResource):
         return job.name.apply(reached)
 
 
+def _program_label(environment: str) -> dict[str, str]:
+    """By which ``vt jobs`` finds the jobs of a program whose environments are not its stack."""
+    stack = pulumi.get_stack()
+    is_another = stack != environment and naming.LABEL_VALUE.match(stack)
+    return {PROGRAM_LABEL: stack} if is_another else {}
+
+
 def _wanted(key: str, job: JobOptions, request: JobRequest) -> Wait:
     return Wait(key, request.submission.run, job.wait or "succeeded", job.deadline_seconds)
 
 
-def _wait_ports(request: JobRequest, say: Callable[[str], None]) -> WaitPorts:
+def _wait_ports(request: JobRequest, account: str, say: Callable[[str], None]) -> WaitPorts:
     """The I/O of a wait: the official clients, loaded in its threads when first needed."""
     project, region, kind = request.submission.project, request.submission.region, request.kind
 
@@ -137,12 +156,12 @@ def _wait_ports(request: JobRequest, say: Callable[[str], None]) -> WaitPorts:
     def service() -> "VertexJobs":
         from vertex_training.customjob.google import job_service
 
-        return job_service.connect(project, region, kind)
+        return job_service.connect(project, region, kind, account)
 
     def tail(name: str, count: int) -> list[str]:
         from vertex_training.customjob.google import logs
 
-        found = logs.connect(project)
+        found = logs.connect(project, account)
         ids = service().log_ids(name)
         return [line.text for each in ids for line in found.tail(each, count)]
 
@@ -172,9 +191,9 @@ def job_outputs(job: CustomJob, request: JobRequest) -> dict[str, Input[str]]:
     return {
         "name": job.name,
         "state": job.state,
-        "requestId": request.request_id,
-        "requestDigest": request.digest,
-        "artifacts": request.output_directory,
+        "requestId": job.once_known(request.request_id),
+        "requestDigest": job.once_known(request.digest),
+        "artifacts": job.once_known(request.output_directory),
         "costsAtMost": str(costs.of_job(request.message, request.submission.region)),
         "console": job.console_url,
         "logs": job.log_url,
@@ -184,7 +203,7 @@ def job_outputs(job: CustomJob, request: JobRequest) -> dict[str, Input[str]]:
 #: Arguments that are options of a job in a stack file, fields of the file itself, and others.
 FIELDS: Final = tuple(JobFields.__annotations__)
 SETTINGS: Final = ("project", "region", "labels", "limits")
-OTHERS: Final = ("environment", "file", "spec", "control_bucket")
+OTHERS: Final = ("environment", "base_name", "file", "spec", "control_bucket")
 #: https://docs.cloud.google.com/storage/docs/buckets#naming
 _BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]")
 #: Output -> its name among the outputs of a stack.
@@ -202,19 +221,23 @@ OUTPUTS: Final = {
 class TrainingJobArgs(JobFields):
     """Arguments of :class:`TrainingJob`."""
 
-    project: Input[str]
-    """Id of the project of the job."""
-    region: Input[str]
-    """Region that the job runs in."""
+    project: NotRequired[Input[str]]
+    """Id of the project of the job. The provider's without it."""
+    region: NotRequired[Input[str]]
+    """Region that the job runs in. The provider's without it."""
     control_bucket: Input[str]
     """Name of the bucket for records: ``TrainingBuckets.control``. May be unknown in a preview."""
     spec: NotRequired[Input[Mapping[str, Any]]]
     """The request, as REST spells it: a CustomJob, its ``jobSpec`` alone, or a
-    HyperparameterTuningJob. All of it must be known in a preview."""
+    HyperparameterTuningJob. An ``imageUri`` may be unknown in a preview: all else is judged then,
+    and the image in the ``up``."""
     file: NotRequired[Input[str]]
     """A file with the request, below the folder of the program; in place of ``spec``."""
     environment: NotRequired[Input[str]]
     """Part of the job's name and identity. The Pulumi stack's name without it."""
+    base_name: NotRequired[Input[str]]
+    """The job's name in its environment, part of its identity. The component's own name without
+    it."""
     labels: NotRequired[Input[Mapping[str, Input[str]]]]
     """Labels of the job; a change of them submits nothing."""
     limits: NotRequired[Input[LimitsArgs]]
@@ -272,43 +295,55 @@ class TrainingJob(pulumi.ComponentResource):
     """Its output directory, a gs:// URI; empty if it has none. Known in a preview."""
     costs_at_most: Output[str]
     """The most that it can cost, in words. Known in a preview."""
+    cost_usd_at_most: Output[Optional[float]]  # noqa: UP045 - as Pulumi's host reads it
+    """The same as a number of USD; none where a machine has no known price."""
     console: Output[str]
     """URL of the job in the console, or the command that shows a local job."""
     logs: Output[str]
     """URL of the job's log in the console, or the command that shows a local one."""
 
+    @overload
+    def __init__(self, name: str, /, args: TrainingJobArgs, opts: Opts = None) -> None: ...
+    @overload
     def __init__(
-        self,
-        name: str,
-        args: TrainingJobArgs,
-        opts: Optional[pulumi.ResourceOptions] = None,  # noqa: UP045 - as Pulumi's host reads it
+        self, name: str, /, *, opts: Opts = None, **given: Unpack[TrainingJobArgs]
+    ) -> None: ...
+    def __init__(
+        self, name: str, /, args: TrainingJobArgs = KEYWORDS, opts: Opts = None, **keywords: Any
     ) -> None:
         """Check the request and declare the job.
 
         Raises:
             ArgumentsError: with every mistake; nothing was declared.
         """
-        arguments = Arguments(f"TrainingJob '{name}'")
-        given = arguments.named(args, (*FIELDS, *SETTINGS, *OTHERS))
-        environment = arguments.environment(given)
-        options = _options(name, given, environment, arguments)
+        arguments = Arguments(f"TrainingJob '{name}'", opts)
+        given = arguments.named(args, keywords, (*FIELDS, *SETTINGS, *OTHERS))
+        environment, key = arguments.environment(given), arguments.base_name(given, name)
+        options = _options(key, given, environment, arguments)
         bucket = _control_bucket(given, arguments)
         stack = arguments.stack_or_none(arguments.section(Settings, given, SETTINGS), environment)
         settings = stack.settings if stack else Settings.model_validate(STAND_INS)
-        settings = settings.model_copy(update={"jobs": {name: options}})
-        submission = Submission(settings.project, settings.region, environment, name, options.run)
+        settings = settings.model_copy(update={"jobs": {key: options}})
+        submission = Submission(settings.project, settings.region, environment, key, options.run)
+        arguments.add(provider.identity_problems(opts))
         request = _request(given, submission, stack, arguments)
         arguments.claim(jobs=[submission])
-        super().__init__("vertex-training:index:TrainingJob", name, {}, opts)
+        super().__init__("vertex-training:index:TrainingJob", name, arguments.inputs, opts)
         training = Training(
             Scope(name, self),
             settings,
-            {name: request},
+            {key: request},
             control_bucket=bucket,
-            after=arguments.prerequisites(opts),
+            is_known=not arguments.stood_in,
+            after=arguments.prerequisites(),
         )
-        summary = job_outputs(training.jobs[name], request)
-        set_outputs(self, {key: Output.from_input(summary[name]) for key, name in OUTPUTS.items()})
+        found = job_outputs(training.jobs[key], request)
+        values: dict[str, Any] = {
+            own: Output.from_input(found[name]) for own, name in OUTPUTS.items()
+        }
+        cost = costs.of_job(request.message, submission.region).worst_case
+        values["cost_usd_at_most"] = cost if cost is None else round(cost, 4)
+        set_outputs(self, values)
 
 
 def _control_bucket(given: Mapping[str, Any], arguments: Arguments) -> Input[str]:
@@ -360,6 +395,9 @@ def _request(
     assert result.request is not None  # and without a request as well
     for warning in result.warnings:
         pulumi.log.warn(f"{arguments.component}: {_placed(warning, file)}")
+    for path in arguments.stood_in:
+        what = "not known yet: `up` judges the image, and submits the job anew if it is another"
+        pulumi.log.warn(f"{arguments.component}: {dotted(path)}: {what}.")
     return result.request
 
 
@@ -370,10 +408,10 @@ def _document(given: Mapping[str, Any], arguments: Arguments) -> tuple[bytes, st
         return None
     before = len(arguments.problems)
     if "spec" in given:
-        spec = arguments.plain(given["spec"], ("spec",))
+        arguments.inputs["spec"] = spec = arguments.plain(given["spec"], ("spec",))
         # An unknown value is reported as such, and not as missing by the rules of requests.
         return None if len(arguments.problems) > before else (json.dumps(spec).encode(), "")
-    name = str(arguments.plain(given["file"], ("file",)))
+    arguments.inputs["file"] = name = str(arguments.plain(given["file"], ("file",)))
     arguments.problems += files.file_problems(("file",), name, Path.cwd())
     return None if len(arguments.problems) > before else (Path(name).read_bytes(), name)
 

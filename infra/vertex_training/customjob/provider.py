@@ -65,6 +65,8 @@ SUBMISSION_KEYS: Final = ("project", "region", "stack", "job", "run")
 SECTION: Final = "section"
 #: Keys of ``options`` that the state keeps: what ``delete`` needs. Only ``create`` needs labels.
 KEPT_OPTIONS: Final = ("controlBucket", "onDelete")
+#: Key of ``options``: the account that acts for the caller, which ``delete`` needs as well.
+IMPERSONATE: Final = "impersonate"
 #: Key of the outputs of a job that ends by itself: the id of the request that is submitted then.
 DEFERRED: Final = "deferredRequestId"
 #: Key of the pickled provider in the inputs of a dynamic resource.
@@ -319,20 +321,26 @@ def _kind(props: Mapping[str, Any]) -> JobKind:
 def _service(props: dict[str, Any]) -> JobService:
     from vertex_training.customjob.google.job_service import connect  # loads Google's client
 
-    return connect(props["submission"]["project"], props["submission"]["region"], _kind(props))
+    submission = props["submission"]
+    return connect(submission["project"], submission["region"], _kind(props), _account(props))
 
 
 def _prerequisites(props: dict[str, Any]) -> Prerequisites:
     from vertex_training.customjob.google.prerequisites import connect
 
-    return connect(props["submission"]["project"])
+    return connect(props["submission"]["project"], _account(props))
 
 
 def _intents(props: dict[str, Any]) -> IntentStore:
     from vertex_training.customjob.google.intent_store import connect  # loads Google's client
 
     bucket = props["options"]["controlBucket"]
-    return connect(props["submission"]["project"], bucket, _kind(props).records)
+    project, records = props["submission"]["project"], _kind(props).records
+    return connect(project, bucket, records, _account(props))
+
+
+def _account(props: Mapping[str, Any]) -> str:
+    return str(props["options"].get(IMPERSONATE, ""))
 
 
 def _labels(props: Mapping[str, Any]) -> dict[str, str]:
@@ -358,7 +366,8 @@ def _outputs(props: dict[str, Any], job: JobSnapshot) -> dict[str, Any]:
 
 
 def _kept(options: dict[str, Any]) -> dict[str, Any]:
-    return {key: options[key] for key in KEPT_OPTIONS}
+    given = (IMPERSONATE,) if options.get(IMPERSONATE) else ()
+    return {key: options[key] for key in (*KEPT_OPTIONS, *given)}
 
 
 def _changed(olds: dict[str, Any], news: dict[str, Any], key: str) -> bool:

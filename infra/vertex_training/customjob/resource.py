@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from typing import Any
 
 import pulumi
 from pulumi import dynamic
 
 from vertex_training.customjob.google import console
 from vertex_training.customjob.kinds import CUSTOM_JOB
-from vertex_training.customjob.provider import SECTION, CustomJobProvider
+from vertex_training.customjob.provider import IMPERSONATE, SECTION, CustomJobProvider
 from vertex_training.customjob.request.job_file import JobRequest
+from vertex_training.pulumi_internals import UNKNOWN
 
 
 class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
@@ -39,6 +41,8 @@ class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
         control_bucket: pulumi.Input[str],
         on_delete: str,
         finishes: bool = False,
+        impersonate: str = "",
+        is_known: bool = True,
         opts: pulumi.ResourceOptions,
     ) -> None:
         """Declare the job.
@@ -48,19 +52,23 @@ class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
         ``on_delete``, ``keep`` or ``delete``, applies to the record of the job once it has ended.
         ``finishes``: when the request changes, a job that runs ends by itself. The next ``pulumi
         up`` after that submits the new request.
+        ``impersonate`` is the account that submits it; empty for the caller's own.
+        ``is_known``: False where the request has a stand-in for what a preview cannot know.
         """
+        self._is_known = is_known
         # Keep them few: the SDK makes an output of each and iterates over all of them whenever a
         # resource is registered, and the engine lists the dependencies of each (docs/adr/0014).
         inputs = {
             "submission": _submission(request),
-            "requestId": request.request_id,
-            "request": request.body,
+            "requestId": self.once_known(request.request_id),
+            "request": self.once_known(request.body),
             "options": {
                 **({"filledIn": dict(request.filled_in)} if request.filled_in else {}),
                 "labels": dict(labels),
                 "controlBucket": control_bucket,
                 "onDelete": on_delete,
                 **({"onChange": "finish"} if finishes else {}),
+                **({IMPERSONATE: impersonate} if impersonate else {}),
             },
         }
         opts = pulumi.ResourceOptions.merge(
@@ -69,6 +77,11 @@ class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
         super().__init__(self.PROVIDER(), resource_name, {**inputs, "state": None}, opts)
         self._place = (request.submission.project, request.submission.region)
         self._kind = request.kind
+
+    def once_known(self, value: str) -> pulumi.Input[str]:
+        """``value``, which follows from the request, or an unknown output in its place."""
+        unknown: Any = pulumi.Output.from_input(UNKNOWN)
+        return value if self._is_known else unknown
 
     # Computed from the id and the inputs, so the state need not keep them as outputs.
 

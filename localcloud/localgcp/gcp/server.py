@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import sys
 import traceback
@@ -27,7 +28,10 @@ from localgcp.gcp.schema import TypeSchema
 from localgcp.gcp.services import find
 from localgcp.gcp.services.base import ResourceType
 
-VERSION: Final = "9.35.0"
+#: The official plugin that it was measured by.
+MEASURED: Final = "9.35.0"
+#: Major versions whose SDK gives it the same inputs (docs/adr/0075).
+_SERVED: Final = ("9.", "10.")
 #: Which way out there is, in one line: an engine prints the text as it is.
 _UNSERVED: Final = (
     ": it can be neither rehearsed nor previewed offline. Hint: declare it only outside of local "
@@ -47,6 +51,19 @@ class Call:
     cloud: Cloud
 
 
+def version() -> str:
+    """The version of the SDK that is installed beside it, which the engine compares with this.
+
+    A program in another language, or with an SDK that it does not serve, is told of the one that it
+    was measured by.
+    """
+    try:
+        found = importlib.metadata.version("pulumi-gcp")
+    except importlib.metadata.PackageNotFoundError:
+        return MEASURED
+    return found if found.startswith(_SERVED) else MEASURED
+
+
 class Provider(provider_pb2_grpc.ResourceProviderServicer):
     """The plugin. Stateless but for its configuration: state is the store's."""
 
@@ -63,10 +80,10 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         )
 
     def GetPluginInfo(self, request: Any, context: Any) -> Any:
-        return plugin_pb2.PluginInfo(version=VERSION)
+        return plugin_pb2.PluginInfo(version=version())
 
     def GetSchema(self, request: Any, context: Any) -> Any:
-        return provider_pb2.GetSchemaResponse(schema=json.dumps(package_schema(VERSION)))
+        return provider_pb2.GetSchemaResponse(schema=json.dumps(package_schema(version())))
 
     def Attach(self, request: Any, context: Any) -> Any:
         return empty_pb2.Empty()

@@ -18,7 +18,27 @@ def registered(
     declare: Callable[[], Any], *, preview: bool = False
 ) -> dict[str, tuple[str, dict[str, Any]]]:
     """Name -> type and inputs of what ``declare`` registers."""
-    recorder = Recorder()
+    return _record(Recorder(), declare, preview).registered
+
+
+def components(declare: Callable[[], Any]) -> dict[str, dict[str, Any]]:
+    """Name -> inputs of the components that ``declare`` registers in a preview."""
+    found = _record(_Components(), declare, True).registered
+    return {name: inputs for name, (_, inputs) in found.items()}
+
+
+class _Components(Recorder):
+    """Remembers our components alone; what is in one may have its name."""
+
+    def new_resource(self, args: Any) -> Any:
+        before = dict(self.registered)
+        found = super().new_resource(args)
+        if not args.typ.startswith("vertex-training:"):
+            self.registered = before
+        return found
+
+
+def _record(recorder: Any, declare: Callable[[], Any], preview: bool) -> Any:
     asyncio.set_event_loop(asyncio.new_event_loop())
     pulumi.runtime.set_mocks(recorder, "acme", "dev", preview=preview)
 
@@ -27,7 +47,7 @@ def registered(
         declare()
 
     run()
-    return recorder.registered
+    return recorder
 
 
 def unknown() -> pulumi.Output[Any]:

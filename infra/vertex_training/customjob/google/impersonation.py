@@ -1,8 +1,9 @@
-"""Credentials of the account that the environment names, as the gcp provider uses them.
+"""Credentials of the account that acts for the caller, as the gcp provider uses them.
 
 ``GOOGLE_IMPERSONATE_SERVICE_ACCOUNT`` makes the gcp provider act as another account. Submissions
-act as the same one: otherwise resources and jobs of one ``up`` would have two owners. The key
-``gcp:impersonateServiceAccount`` of a stack file is refused. Tokens stay in the process.
+act as the same one: otherwise resources and jobs of one ``up`` would have two owners. A component's
+job names the account of its provider. The key ``gcp:impersonateServiceAccount`` of a stack file is
+refused. Tokens stay in the process.
 """
 
 from __future__ import annotations
@@ -20,30 +21,35 @@ if TYPE_CHECKING:
 
 #: https://www.pulumi.com/registry/packages/gcp/installation-configuration/
 VARIABLE: Final = "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT"
+#: The same of a provider in a program.
+_PROVIDER: Final = "impersonate_service_account of the gcp provider"
 SCOPE: Final = "https://www.googleapis.com/auth/cloud-platform"
 _ADDRESS: Final = re.compile(r"[a-z0-9][a-z0-9.:_-]*@[a-z0-9.-]+\.gserviceaccount\.com")
 _lock = threading.Lock()
 
 
-def impersonated_credentials() -> Credentials | None:
-    """Credentials of the named account; None if none is named, for a client's own default.
+def impersonated_credentials(account: str = "") -> Credentials | None:
+    """Credentials of ``account``, or else of the one that the environment names.
+
+    None if none is named, for a client's own default.
 
     The first token is requested here, so a missing right is an error before anything is sent.
 
     Raises:
         OperatorError: the name is no service account, or the caller may not act as it.
     """
-    account = os.environ.get(VARIABLE, "")
+    source = _PROVIDER if account else VARIABLE
+    account = account or os.environ.get(VARIABLE, "")
     if not account:
         return None
     if not _ADDRESS.fullmatch(account):
-        raise OperatorError(f"{VARIABLE} must be the address of a service account")
+        raise OperatorError(f"{source} must be the address of a service account")
     with _lock:
-        return _credentials(account)
+        return _credentials(account, source)
 
 
 @functools.lru_cache(maxsize=4)
-def _credentials(account: str) -> Credentials:
+def _credentials(account: str, source: str) -> Credentials:
     import google.auth
     from google.auth import impersonated_credentials
     from google.auth.exceptions import GoogleAuthError
@@ -55,9 +61,9 @@ def _credentials(account: str) -> Credentials:
         made.refresh(Request())
     except GoogleAuthError as error:
         raise OperatorError(
-            f"{VARIABLE} names {account}, and no token of it can be had: {_first_line(error)} "
-            "Hint: the caller needs roles/iam.serviceAccountTokenCreator on that account, or unset "
-            "the variable."
+            f"{source} names {account}, and no token of it can be had: {_first_line(error)} "
+            "Hint: the caller needs roles/iam.serviceAccountTokenCreator on that account, or do "
+            "not set it."
         ) from None
     return made
 

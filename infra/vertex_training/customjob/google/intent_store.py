@@ -47,18 +47,19 @@ TURNS: Final = "turns/"
 _connect_lock = threading.Lock()
 
 
-def connect(project: str, bucket: str, folder: str = "") -> BucketIntents:
+def connect(project: str, bucket: str, folder: str = "", account: str = "") -> BucketIntents:
     """The control bucket: Google's, or the local cloud's for projects named ``local-…``.
 
-    ``folder`` ends with ``/`` and keeps the records of one kind of jobs apart.
+    ``folder`` ends with ``/`` and keeps the records of one kind of jobs apart. ``account`` acts for
+    the caller.
 
     Raises:
         OperatorError: a local project without a local cloud or the reverse, or no credentials.
     """
-    return BucketIntents(storage_client(project), bucket, folder)
+    return BucketIntents(storage_client(project, account), bucket, folder)
 
 
-def storage_client(project: str) -> storage.Client:
+def storage_client(project: str, account: str = "") -> storage.Client:
     """The official client of Cloud Storage, or of the local cloud's for ``local-…``.
 
     All threads share a client, which its documentation allows (docs/index.rst of
@@ -72,16 +73,16 @@ def storage_client(project: str) -> storage.Client:
         place = "outside of" if address else "in"
         raise OperatorError(f"project '{project}' is to be deployed {place} `vt local shell`.")
     with _connect_lock:
-        return _client(project, address)
+        return _client(project, account, address)
 
 
 @functools.lru_cache(maxsize=16)
-def _client(project: str, _address: str | None) -> storage.Client:
+def _client(project: str, account: str, _address: str | None) -> storage.Client:
     from google.cloud import storage  # loads slowly
 
-    account = None if _address else impersonated_credentials()
+    credentials = None if _address else impersonated_credentials(account)
     try:
-        return storage.Client(project=project, credentials=account)
+        return storage.Client(project=project, credentials=credentials)
     except DefaultCredentialsError:
         raise OperatorError(
             "no Google Cloud credentials. Sign in with `gcloud auth application-default login`, "

@@ -86,23 +86,27 @@ READ_HINTS: Final = {
 _connect_lock = threading.Lock()
 
 
-def connect(project: str, region: str, kind: JobKind = CUSTOM_JOB) -> VertexJobs:
+def connect(project: str, region: str, kind: JobKind = CUSTOM_JOB, account: str = "") -> VertexJobs:
     """The job service of a project's region, shared by all threads; see ``client``.
 
     A client for each submission would open a connection and request a token each time.
     """
     with _connect_lock:
-        return _connected(project, region, kind, local_address(project))
+        return _connected(project, region, kind, account, local_address(project))
 
 
 @functools.lru_cache(maxsize=32)
-def _connected(project: str, region: str, kind: JobKind, address: str | None) -> VertexJobs:
-    return VertexJobs(_client_of(project, region, address), kind)
+def _connected(
+    project: str, region: str, kind: JobKind, account: str, address: str | None
+) -> VertexJobs:
+    return VertexJobs(_client_of(project, region, account, address), kind)
 
 
 @functools.lru_cache(maxsize=16)
-def _client_of(project: str, region: str, _address: str | None) -> vertex_api.JobServiceClient:
-    return client(project, region)
+def _client_of(
+    project: str, region: str, account: str, _address: str | None
+) -> vertex_api.JobServiceClient:
+    return client(project, region, account)
 
 
 def local_address(project: str) -> str | None:
@@ -128,23 +132,23 @@ def local_address(project: str) -> str | None:
     return None
 
 
-def client(project: str, region: str) -> vertex_api.JobServiceClient:
+def client(project: str, region: str, account: str = "") -> vertex_api.JobServiceClient:
     """The official client: of Google's service, or of the local cloud's for ``local-…``.
 
     Raises:
         OperatorError: a local project without a local cloud, or no credentials.
 
-    Acts as the account that ``impersonation`` names, if there is one.
+    Acts as ``account``, or as the one that ``impersonation`` names, if there is one.
     """
     from vertex_training.customjob.google import vertex_api
 
     if address := local_address(project):
         return _local_client(address)
-    account = impersonated_credentials()
+    credentials = impersonated_credentials(account)
     options = ClientOptions(api_endpoint=f"{region}-aiplatform.googleapis.com")
     try:
         return vertex_api.JobServiceClient(
-            credentials=account, client_options=options, transport=_transport
+            credentials=credentials, client_options=options, transport=_transport
         )
     except DefaultCredentialsError:
         raise OperatorError(NO_CREDENTIALS) from None

@@ -36,7 +36,7 @@ class Line:
     text: str
 
 
-def connect(project: str) -> JobLogs:
+def connect(project: str, account: str = "") -> JobLogs:
     """The logs of a project's jobs. Raises OperatorError, as ``job_service.connect`` does."""
     from google.auth.exceptions import DefaultCredentialsError
     from google.cloud.logging_v2.services.logging_service_v2 import LoggingServiceV2Client
@@ -44,7 +44,8 @@ def connect(project: str) -> JobLogs:
     if address := local_address(project):
         return JobLogs(_local_client(address), project)
     try:
-        return JobLogs(LoggingServiceV2Client(credentials=impersonated_credentials()), project)
+        credentials = impersonated_credentials(account)
+        return JobLogs(LoggingServiceV2Client(credentials=credentials), project)
     except DefaultCredentialsError:
         raise OperatorError(NO_CREDENTIALS) from None
 

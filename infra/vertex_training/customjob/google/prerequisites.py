@@ -35,17 +35,19 @@ MANIFESTS: Final = (
 )
 
 
-def connect(project: str) -> GooglePrerequisites:
+def connect(project: str, account: str = "") -> GooglePrerequisites:
     """Google's services, or the local cloud for ``local-…``. Connects when it is asked.
+
+    ``account`` acts for the caller.
 
     Raises:
         OperatorError: a local project without a local cloud, or the reverse.
     """
-    return GooglePrerequisites(local_address(project))
+    return GooglePrerequisites(local_address(project), account)
 
 
 @functools.lru_cache(maxsize=4)
-def _session(*, local: bool) -> requests.Session:
+def _session(*, local: bool, account: str) -> requests.Session:
     """A session for all threads.
 
     Raises:
@@ -62,7 +64,7 @@ def _session(*, local: bool) -> requests.Session:
     from google.auth.transport.requests import AuthorizedSession
 
     try:
-        credentials = impersonated_credentials() or google.auth.default(scopes=[SCOPE])[0]
+        credentials = impersonated_credentials(account) or google.auth.default(scopes=[SCOPE])[0]
     except GoogleAuthError:
         raise OperatorError(NO_CREDENTIALS) from None
     return AuthorizedSession(credentials)
@@ -71,9 +73,9 @@ def _session(*, local: bool) -> requests.Session:
 class GooglePrerequisites:
     """``protocol.prerequisites.Prerequisites`` over REST."""
 
-    def __init__(self, local: str | None) -> None:
+    def __init__(self, local: str | None, account: str = "") -> None:
         """``local`` is ``HOST:PORT`` of the local cloud, None for Google's."""
-        self._local = local
+        self._local, self._account = local, account
 
     def has_permission(self, resource: str, permission: str) -> bool:
         """Whether the caller holds it. A resource that does not exist answers as if not."""
@@ -128,7 +130,7 @@ class GooglePrerequisites:
         from google.auth.exceptions import GoogleAuthError
 
         try:
-            session = _session(local=bool(self._local))
+            session = _session(local=bool(self._local), account=self._account)
             answer = session.request(method, url, timeout=TIMEOUT, **options)
             if answer.status_code == 404:
                 return None

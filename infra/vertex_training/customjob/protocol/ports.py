@@ -19,6 +19,8 @@ LABEL_PREFIX: Final = JOB_LABEL_PREFIX
 STACK_LABEL: Final = "vt-stack"
 JOB_LABEL: Final = "vt-job"
 RUN_LABEL: Final = "vt-run"
+#: Label with the Pulumi stack of a job whose environment has another name, as components may.
+PROGRAM_LABEL: Final = "vt-program"
 #: Label with the request id of a job.
 REQUEST_ID_LABEL: Final = "vt-request-id"
 #: Label with the first ``DIGEST_LABEL_LENGTH`` digits of the request's digest.
@@ -27,7 +29,7 @@ DIGEST_LABEL: Final = "vt-request-digest"
 TURN_LABEL: Final = "vt-request-turn"
 #: All of them.
 JOB_LABELS: Final = (
-    STACK_LABEL, JOB_LABEL, RUN_LABEL, REQUEST_ID_LABEL, DIGEST_LABEL, TURN_LABEL,
+    STACK_LABEL, PROGRAM_LABEL, JOB_LABEL, RUN_LABEL, REQUEST_ID_LABEL, DIGEST_LABEL, TURN_LABEL,
 )  # fmt: skip
 #: Label values have at most 63 characters, and 80 bits distinguish requests.
 DIGEST_LABEL_LENGTH: Final = 20

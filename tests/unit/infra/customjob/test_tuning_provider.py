@@ -12,7 +12,11 @@ from vertex_training.customjob.kinds import CUSTOM_JOB, TUNING_JOB
 
 PLACE = {"project": "local-x", "region": "us-central1"}
 JOB: dict[str, Any] = {"submission": PLACE, "options": {"controlBucket": "control"}}
-TUNING: dict[str, Any] = JOB | {"submission": {**PLACE, "section": "tuning"}}
+ROBOT = "robot@acme-ml.iam.gserviceaccount.com"
+TUNING: dict[str, Any] = {
+    "submission": {**PLACE, "section": "tuning"},
+    "options": {"controlBucket": "control", "onDelete": "keep", "impersonate": ROBOT},
+}
 
 
 @pytest.fixture
@@ -24,15 +28,15 @@ def connected(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     return calls
 
 
-def test_each_kind_has_a_service_and_records_of_its_own(connected: list[Any]) -> None:
+def test_each_kind_and_account_has_a_service_and_records_of_its_own(connected: list[Any]) -> None:
     for props in (JOB, TUNING):
         module._service(props)
         module._intents(props)
     assert connected == [
-        ("local-x", "us-central1", CUSTOM_JOB),
-        ("local-x", "control", ""),
-        ("local-x", "us-central1", TUNING_JOB),
-        ("local-x", "control", "tuning/"),
+        ("local-x", "us-central1", CUSTOM_JOB, ""),
+        ("local-x", "control", "", ""),
+        ("local-x", "us-central1", TUNING_JOB, ROBOT),
+        ("local-x", "control", "tuning/", ROBOT),
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import shlex
 import signal
 import subprocess
@@ -11,6 +12,24 @@ import grpc
 import pytest
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2_grpc
+
+from localgcp.gcp.server import Provider
+
+
+@pytest.mark.parametrize(
+    ("installed", "answered"),
+    [("9.37.1", "9.37.1"), ("10.2.0", "10.2.0"), ("11.0.0", "9.35.0"), (None, "9.35.0")],
+)
+def test_it_has_the_version_of_the_sdk_that_it_serves(
+    installed: str | None, answered: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def version(_name: str) -> str:
+        if installed is None:
+            raise importlib.metadata.PackageNotFoundError
+        return installed
+
+    monkeypatch.setattr(importlib.metadata, "version", version)
+    assert Provider({}).GetPluginInfo(None, None).version == answered
 
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])

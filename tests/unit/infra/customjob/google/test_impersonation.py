@@ -108,6 +108,19 @@ def test_jobs_are_submitted_as_the_account_that_makes_the_resources(
     assert len([each for each in tokens.asked if "generateAccessToken" in each[0]]) == 1
 
 
+def test_jobs_of_a_component_are_submitted_as_the_account_of_its_provider(
+    tokens: type[Tokens], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, "other@acme-ml-dev.iam.gserviceaccount.com")
+    service: Any = job_service.connect("acme-ml-dev", "us-central1", account=DEPLOYER)._client
+    records: Any = intent_store.storage_client("acme-ml-dev", DEPLOYER)._credentials
+    assert records.service_account_email == DEPLOYER
+    assert service.transport._credentials is impersonated_credentials(DEPLOYER)
+    asked = [path for path, _ in tokens.asked if "generateAccessToken" in path]
+    assert len(asked) == 1
+    assert DEPLOYER in asked[0]
+
+
 def test_an_account_that_the_caller_may_not_act_as_is_named_before_anything_is_sent(
     tokens: type[Tokens], monkeypatch: pytest.MonkeyPatch
 ) -> None:

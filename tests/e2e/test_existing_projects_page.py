@@ -1,0 +1,96 @@
+"""The page *In an existing Pulumi project*: its programs, one after the other, and its test."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pulumi import automation
+
+from tests.conftest import ROOT
+from tests.e2e.inline_programs import REGION, InlinePrograms, resources, running
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+
+PROJECT = "local-existing"
+PAGE = (ROOT / "docs" / "existing-projects.md").read_text(encoding="utf-8")
+#: Heading -> code below it.
+CODE = dict(re.findall(r"^## ([^\n]*)\n[^#]*?```python\n(.*?)```", PAGE, re.M | re.S))
+BUCKET, JOB = "gcp:storage/bucket:Bucket", "pulumi-python:dynamic/vertex:CustomJob"
+
+
+class Program:
+    """The code below some headings, as one program."""
+
+    def __init__(self) -> None:
+        self.headings: tuple[str, ...] = ("What there is",)
+
+    def __call__(self) -> None:
+        exec(compile("\n".join(CODE[each] for each in self.headings), "page", "exec"), {})
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InlinePrograms]:
+    with running(tmp_path_factory.mktemp("existing")) as found:
+        yield found
+
+
+def ids_of(stack: automation.Stack) -> dict[str, str]:
+    """Ids of the bucket for models and of the job."""
+    states = [each for each in resources(stack).values() if each["type"] in (BUCKET, JOB)]
+    return {
+        each["type"]: each["id"]
+        for each in states
+        if "models" in each["urn"] or each["type"] == JOB
+    }
+
+
+def changes(stack: automation.Stack) -> dict[Any, int]:
+    return dict(stack.up().summary.resource_changes or {})
+
+
+def test_a_project_adopts_a_component_moves_a_bucket_into_another_and_leaves(
+    programs: InlinePrograms,
+) -> None:
+    program = Program()
+    stack = programs.stack(program)
+    stack.set_config("gcp:project", automation.ConfigValue(PROJECT))
+    stack.set_config("gcp:region", automation.ConfigValue(REGION))
+    changes(stack)
+
+    program.headings = ("What there is", "Adopt one component")
+    assert changes(stack)["create"] == 3  # the component, the one inside, and the job
+    before = ids_of(stack)
+    assert set(before) == {BUCKET, JOB}
+
+    managed = CODE["What there is"].replace("models = ", "# ")
+    CODE["Without the bucket"] = managed
+    CODE["The job, its records in the component's bucket"] = CODE["Adopt one component"].replace(
+        "models.name", 'store.names["models"]'
+    )
+    rest = ("Move a resource into a component", "The job, its records in the component's bucket")
+    program.headings = ("Without the bucket", *rest)
+    moved = changes(stack)
+    assert not {"delete", "replace"} & set(moved)
+    assert ids_of(stack) == before
+
+    program.headings = ("Without the bucket", "Leave again", "Adopt one component")
+    left = changes(stack)
+    assert "replace" not in left
+    assert ids_of(stack) == before
+    states = resources(stack).values()
+    assert not [each for each in states if each["type"].endswith(":TrainingBuckets")]
+    stack.destroy()
+
+
+def test_the_test_of_the_page_passes(tmp_path: Path) -> None:
+    imports = "import pulumi\nfrom vertex_training import TrainingJob\n\n"
+    (tmp_path / "test_page.py").write_text(imports + CODE["Tests with mocks"])
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert "1 passed" in done.stdout, done.stdout + done.stderr
