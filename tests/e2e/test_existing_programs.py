@@ -101,7 +101,7 @@ def test_a_loop_over_teams_and_environments_stands_in_one_stack(programs: Inline
     stack = programs.stack(teams, project="teams")
     stack.up()
     states = resources(stack).values()
-    ids = {each["inputs"]["accountId"] for each in states if "accountId" in each["inputs"]}
+    ids = {each["inputs"]["accountId"] for each in states if "accountId" in each.get("inputs", {})}
     assert ids == {"run-vision-blue", "run-vision-green", "run-speech-blue", "run-speech-green"}
     jobs = [each["inputs"]["submission"] for each in states if each["type"] == JOB_TYPE]
     assert {each["job"] for each in jobs} == {"hello"}
@@ -126,7 +126,7 @@ def test_a_job_keeps_its_place_where_its_component_is_renamed(programs: InlinePr
         aliases = [] if name == "hello" else [pulumi.Alias(name="hello")]
         spec = copy.deepcopy(SPEC) | {"serviceAccount": account.email}
         opts = pulumi.ResourceOptions(aliases=aliases, depends_on=[api])
-        TrainingJob(name, **place, base_name="hello", control_bucket=store.control, spec=spec,
+        TrainingJob(name, **place, base_name="renamed", control_bucket=store.control, spec=spec,
                     opts=opts)  # fmt: skip
 
     stack = programs.stack(declare, project="renames")

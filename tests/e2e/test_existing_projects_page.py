@@ -85,7 +85,6 @@ def test_a_project_adopts_a_component_moves_a_bucket_into_another_and_leaves(
     assert ids_of(stack) == before
     states = resources(stack).values()
     assert not [each for each in states if each["type"].endswith(":TrainingBuckets")]
-    stack.destroy()
 
 
 def test_the_test_of_the_page_passes(tmp_path: Path) -> None:

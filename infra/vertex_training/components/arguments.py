@@ -80,7 +80,7 @@ SCHEMA: Final[Schema[Settings]] = _Schema(stacks.SCHEMA.namespace, Settings)
 Opts = Optional[pulumi.ResourceOptions]  # noqa: UP045
 #: Stands for arguments that are given as keywords.
 KEYWORDS: Final[Any] = {}
-#: Text that may be unknown in a preview, by the key it is at -> what stands for it in all checks.
+#: Text that may be unknown in a preview, by the key it is at -> what stands for it meanwhile.
 STAND_INS_OF_UNKNOWN: Final = {"imageUri": f"image.invalid/not-known-yet@sha256:{'0' * 64}"}
 
 

@@ -61,7 +61,8 @@ class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
         inputs = {
             "submission": _submission(request),
             "requestId": self.once_known(request.request_id),
-            "request": self.once_known(request.body),
+            # With the stand-in: a review and policies read machines, limits and costs in it.
+            "request": request.body,
             "options": {
                 **({"filledIn": dict(request.filled_in)} if request.filled_in else {}),
                 "labels": dict(labels),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -235,7 +236,9 @@ def test_an_image_may_be_unknown_in_a_preview(monkeypatch: pytest.MonkeyPatch) -
     costs: list[float] = []
     ids: list[str] = []
     made = inputs_of(declare, "hello-hello", preview=True)
-    assert not isinstance(made.get("request"), str)
+    assert not isinstance(made.get("requestId"), str)
+    pool = json.loads(made["request"])["jobSpec"]["workerPoolSpecs"][0]
+    assert pool["containerSpec"]["imageUri"].startswith("image.invalid/not-known-yet@")
     assert costs[0] > 0
     assert ids == []
     assert "spec.workerPoolSpecs[0].containerSpec.imageUri: not known yet" in said[0]
