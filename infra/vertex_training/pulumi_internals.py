@@ -57,7 +57,8 @@ def awaited(value: Awaitable[T]) -> T:
 async def _until_failure(value: Awaitable[T]) -> T:
     pending = asyncio.ensure_future(value)
     while not (await asyncio.wait({pending}, timeout=FAILURE_INTERVAL))[0]:
-        for call in _get_rpc_manager().rpcs:
+        calls = (each for each in _get_rpc_manager().rpcs if isinstance(each, asyncio.Future))
+        for call in calls:
             if call.done() and not call.cancelled() and (failure := call.exception()):
                 pending.cancel()
                 raise failure
