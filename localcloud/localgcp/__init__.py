@@ -3,6 +3,7 @@
 ======================  ==============================================================
 ``__main__``            ``localgcp``, the command
 ``home``                ``VT_LOCAL_HOME``: paths, and the environment for programs
+``home_identity``       whether a folder is a home of this user, and not one of a clone
 ``environment``         environments of programs that use it, of the server, of installers
 ``lifecycle``           starts and stops the server, and cleans up after a crash
 ``server``              the server process: object storage, job service and runner

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
 
+from localgcp import home_identity
 from localgcp.clients import cloud_sdk
 from localgcp.errors import LocalCloudError
 
@@ -32,8 +33,6 @@ REGISTRY: Final = "ARTIFACT_REGISTRY_EMULATOR_HOST"
 #: Settings of buildah and podman: containers-registries.conf(5), containers.conf(5).
 REGISTRIES: Final = "CONTAINERS_REGISTRIES_CONF"
 BUILDERS: Final = "CONTAINERS_CONF"
-
-_MARKER: Final = ".vt-local-home"
 
 
 class Ports(NamedTuple):
@@ -54,12 +53,16 @@ class Home:
 
     @classmethod
     def find(cls, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> Home:
-        """The home that ``VT_LOCAL_HOME`` names, else ``.vt-local`` in the checkout of ``cwd``."""
+        """The home that ``VT_LOCAL_HOME`` names, else ``.vt-local`` in the checkout of ``cwd``.
+
+        Raises LocalCloudError if a folder is there that is none (``localgcp.home_identity``).
+        """
         env = os.environ if env is None else env
         repo = _checkout((cwd or Path.cwd()).resolve())
         named = env.get("VT_LOCAL_HOME")
-        root = Path(named).expanduser() if named else repo / ".vt-local"
-        return cls(root=Path(os.path.abspath(root)), repo=repo)
+        root = Path(os.path.abspath(Path(named).expanduser() if named else repo / ".vt-local"))
+        home_identity.ensure_usable(root, cache_dir())
+        return cls(root, repo)
 
     @property
     def database(self) -> Path:
@@ -188,15 +191,13 @@ class Home:
         folders = (self.storage, self.jobs, self.children, self.pulumi, self.bin, self.stacks)
         folders = (*folders, self.sockets)
         try:
-            if self.root.is_dir() and not self.is_ours() and any(self.root.iterdir()):
-                text = f"{self.root} is not empty and was not made by `vt local`."
-                raise LocalCloudError(text, hint)
+            home_identity.ensure_usable(self.root, cache_dir())
             self.root.mkdir(0o700, parents=True, exist_ok=True)
             if self.root.stat().st_uid != os.geteuid():
                 raise LocalCloudError(f"{self.root} belongs to another user.", hint)
             self.root.chmod(0o700)
             # The marker comes first: a start that fails half-way stays ours.
-            (self.root / _MARKER).touch(0o600)
+            home_identity.mark(self.root, cache_dir())
             for folder in folders:
                 folder.mkdir(0o700, exist_ok=True)
         except OSError as error:
@@ -205,7 +206,7 @@ class Home:
 
     def is_ours(self) -> bool:
         """Was this folder made by ``create``?"""
-        return (self.root / _MARKER).is_file()
+        return home_identity.is_marked(self.root, cache_dir())
 
     def environment(self, ports: Ports | None) -> dict[str, str]:
         """Variables that make pulumi and Google's clients use the local cloud.
@@ -245,12 +246,14 @@ class Home:
 def _is_unset(variable: str, file: Path) -> bool:
     """Whether ``file`` is there, and the variable names none of the user's own."""
     named = os.environ.get(variable)
-    return file.is_file() and (not named or (Path(named).parent / _MARKER).is_file())
+    return file.is_file() and (
+        not named or home_identity.is_marked(Path(named).parent, cache_dir())
+    )
 
 
 def open_private(path: Path, mode: str) -> IO[Any]:
-    """``open``; a file that it makes is for this user alone."""
-    return open(path, mode, opener=lambda name, flags: os.open(name, flags, 0o600))
+    """``open``; a file that it makes is for this user alone. A link is not followed."""
+    return open(path, mode, opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW, 0o600))
 
 
 def touch_private(path: Path) -> None:

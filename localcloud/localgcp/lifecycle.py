@@ -109,7 +109,7 @@ def _locked(home: Home) -> bool:
     """Does a server hold its lock?"""
     if not home.server_lock.exists():
         return False
-    with home.server_lock.open() as lock:
+    with open_private(home.server_lock, "r") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -119,7 +119,7 @@ def _locked(home: Home) -> bool:
 
 @contextmanager
 def _starting(home: Home) -> Iterator[None]:
-    with open_private(home.start_lock, "w") as lock:
+    with open_private(home.start_lock, "a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
@@ -195,6 +195,11 @@ def _end_server(home: Home) -> None:
                 f"end the process that has {home.server_lock} open.",
             )
         return
+    if not processes.runs(info.pid, "localgcp.server", str(home.root)):
+        raise LocalCloudError(
+            f"{home.server_file} names process {info.pid}, which is not the server.",
+            f"end the process that has {home.server_lock} open.",
+        )
     server = processes.ChildProcess(info.pid, processes.start_time(info.pid) or "gone", "server")
     for number in (signal.SIGTERM, signal.SIGKILL):
         try:

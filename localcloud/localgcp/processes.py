@@ -16,14 +16,21 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 if TYPE_CHECKING:
     import psutil
 
 _POLL_SECONDS: Final = 0.02
+#: Linux gives no greater id, and other systems lower ones.
+_MAX_ID: Final = 1 << 22
 #: How long to wait for the end of a process that was killed: it may be in the kernel.
 _KILL_SECONDS: Final = 5.0
+
+
+def is_process_id(value: object) -> bool:
+    """Whether a value from a file may be signalled: 0, 1 and -1 stand for many processes."""
+    return type(value) is int and 1 < value <= _MAX_ID
 
 
 def start_time(pid: int) -> str | None:
@@ -42,6 +49,16 @@ def start_time(pid: int) -> str | None:
         return None
     # On Linux, both times move when the system clock is set; their difference does not.
     return f"{created - psutil.boot_time() if psutil.LINUX else created:.2f}"
+
+
+def runs(pid: int, *words: str) -> bool:
+    """Whether the command line of a process has all these words."""
+    import psutil
+
+    try:
+        return set(words) <= set(psutil.Process(pid).cmdline())
+    except psutil.Error:
+        return False
 
 
 def program(pid: int) -> str | None:
@@ -64,9 +81,26 @@ class ChildProcess:
     started: str
     role: str
 
+    @classmethod
+    def parse(cls, text: str) -> Self | None:
+        """The process of a record; None if it names none."""
+        try:
+            child = cls(**json.loads(text))
+        except (ValueError, TypeError, RecursionError):
+            return None
+        named = isinstance(child.started, str) and isinstance(child.role, str)
+        return child if named and is_process_id(child.pid) else None
+
     def is_alive(self) -> bool:
         """Whether this very process still runs."""
         return start_time(self.pid) == self.started
+
+    def leads_session(self) -> bool:
+        """Whether its group is its own; true also of a group that outlived it."""
+        try:
+            return os.getsid(self.pid) == self.pid
+        except ProcessLookupError:
+            return True
 
     def end(
         self, grace_seconds: float, terminate: Callable[[ChildProcess], bool] = lambda _: False
@@ -87,6 +121,8 @@ class ChildProcess:
     def _signal(self, number: signal.Signals) -> None:
         # The group can outlive its leader (a shell that put work in the background), and while it
         # does, the kernel does not give its id away.
+        if not (is_process_id(self.pid) and self.leads_session()):
+            return
         try:
             os.killpg(self.pid, number)
         except (ProcessLookupError, PermissionError):
@@ -171,11 +207,11 @@ def _kill(process: psutil.Process) -> None:
 
 
 def live_children(folder: Path) -> list[ChildProcess]:
-    """Registered children that are alive. Removes the records of dead ones."""
+    """Registered children that are alive. Removes the records of dead ones and of no process."""
     alive: list[ChildProcess] = []
     for record in sorted(folder.glob("*.json")):
-        child = ChildProcess(**json.loads(record.read_text()))
-        if child.is_alive():
+        child = ChildProcess.parse(record.read_text())
+        if child and child.is_alive() and child.leads_session():
             alive.append(child)
         else:
             record.unlink(missing_ok=True)

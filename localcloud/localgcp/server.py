@@ -19,7 +19,7 @@ import time
 import traceback
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import IO, TYPE_CHECKING, Any, Final
 
 from localgcp import processes
 from localgcp.access.callers import can_check
@@ -27,7 +27,7 @@ from localgcp.containers.registry import Registry, find_program
 from localgcp.errors import LocalCloudError
 from localgcp.faults.proxy import StorageFront
 from localgcp.faults.table import FaultTable
-from localgcp.home import PRIVATE_UMASK, Home
+from localgcp.home import PRIVATE_UMASK, Home, open_private
 from localgcp.server_info import ServerInfo
 from localgcp.storage import StorageEmulator
 
@@ -100,7 +100,7 @@ def _serve(
     storage: StorageFront,
     faults: FaultTable,
     before: ServerInfo | None,
-    lock: TextIO,
+    lock: IO[Any],
     stop: threading.Event,
 ) -> None:
     # Google's library takes more than a second to import: only here, and after storage began.
@@ -219,7 +219,7 @@ def _live(
     registry: RegistryFront,
     containers: ContainerHost,
     port: int,
-    lock: TextIO,
+    lock: IO[Any],
     stop: threading.Event,
 ) -> None:
     """Be found, and look after storage and registry, until the end."""
@@ -252,9 +252,9 @@ def _warnings(storage: StorageFront) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _lock(home: Home) -> TextIO:
+def _lock(home: Home) -> IO[Any]:
     """Hold the server lock. Raises LocalCloudError if another server does."""
-    lock = home.server_lock.open("w")
+    lock = open_private(home.server_lock, "a")
     deadline = time.monotonic() + _LOCK_SECONDS
     while True:
         try:
@@ -267,7 +267,7 @@ def _lock(home: Home) -> TextIO:
             time.sleep(0.02)
 
 
-def _is_ours(lock: TextIO, home: Home) -> bool:
+def _is_ours(lock: IO[Any], home: Home) -> bool:
     """Whether this server's lock is still in the folder.
 
     If not, the folder was removed (``rm -rf``, ``git clean``) with all state.

@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Final
 
 from localgcp.home import Ports
+from localgcp.processes import is_process_id
+
+_MAX_PORT: Final = 65_535
 
 
 @dataclass(frozen=True)
@@ -27,14 +31,14 @@ class ServerInfo:
         """The file, or None if it is missing or broken (a machine that lost power)."""
         try:
             found = json.loads(path.read_text())
-            pid, vertex, storage = (
-                int(found[name]) for name in ("pid", "vertex_port", "storage_port")
-            )
-            registry = int(found.get("registry_port", 0))
+            vertex, storage = found["vertex_port"], found["storage_port"]
+            pid, registry = found["pid"], found.get("registry_port", 0)
             warnings = tuple(map(str, found.get("warnings", ())))
-            return cls(pid, vertex, storage, str(found["started"]), registry, warnings)
-        except (FileNotFoundError, ValueError, TypeError, KeyError):
+            info = cls(pid, vertex, storage, str(found["started"]), registry, warnings)
+        except (FileNotFoundError, ValueError, TypeError, KeyError, RecursionError):
             return None
+        ports = all(type(port) is int and 0 <= port <= _MAX_PORT for port in info.ports)
+        return info if ports and is_process_id(pid) else None
 
     def write(self, path: Path) -> None:
         partial = path.with_suffix(".tmp")

@@ -17,6 +17,7 @@ from vertex_training.errors import ConfigError
 from vertex_training.plan import packages
 from vertex_training.stack import read_settings
 from vertex_training_cli.cli import app
+from vertex_training_cli.images import stack_file
 from vertex_training_cli.local import image_form
 
 SECRET: Final = "FROM canary-of-the-host"
@@ -128,3 +129,25 @@ def test_check_fix_mends_nothing_that_a_link_out_of_the_checkout_leads_to(
         assert (done.exit_code, file.stat().st_ino) == (2, before), done.output
         assert "is a link out of its folder" in done.stderr, done.output
     assert victim.read_text() == MENDABLE
+
+
+#: A stack with an image that gets a pin.
+PINNED: Final = f"{STACK}  vertex-training:images: {{digits: {{context: jobs/digits}}}}\n"
+
+
+def test_a_file_of_a_stack_is_written_through_no_link_beside_it(
+    checkout: Path, outside: Path
+) -> None:
+    """A half of it, as a command that was killed leaves it, may be a link in a clone."""
+    for name in (".Pulumi.local.yaml.partial", ".Pulumi.local-image.yaml.partial"):
+        (checkout / name).symlink_to(outside)
+    (checkout / "Pulumi.local.yaml").write_text(PINNED)
+    assert stack_file.write_pins(checkout, "local", {"digits": {"digest": "sha256:0"}})
+    assert "sha256:0" in (checkout / "Pulumi.local.yaml").read_text()
+    (checkout / "jobs/digits/Dockerfile").unlink()
+    (checkout / "jobs/digits/Dockerfile").write_text("FROM python\n")
+    form = image_form.find_form(checkout, "local")
+    assert form is not None
+    image_form._write(checkout / "Pulumi.local-image.yaml", "local", form, {}, with_jobs=True)
+    assert "local-training" in (checkout / "Pulumi.local-image.yaml").read_text()
+    assert outside.read_text() == f"{SECRET}\n"

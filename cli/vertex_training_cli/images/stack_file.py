@@ -60,7 +60,8 @@ def _locked(folder: Path) -> Iterator[None]:
 def _replace(file: Path, content: bytes) -> None:
     partial = file.with_name(f".{file.name}.partial")
     try:
-        handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        partial.unlink(missing_ok=True)  # of a killed command, or a link that a clone has
+        handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
         with open(handle, "wb") as stream:
             stream.write(content)
             stream.flush()

@@ -9,7 +9,6 @@ runs (docs/adr/0036-a-rehearsal-in-images-is-a-stack-of-its-own.md).
 from __future__ import annotations
 
 import copy
-import os
 import re
 import subprocess
 import sys
@@ -28,6 +27,7 @@ from localgcp.containers.requests import REPOSITORY
 from localgcp.environment import installer_environment
 from localgcp.home import Home
 from localgcp.inventory.store import Store
+from localgcp.root_directory import RootDirectory
 from localgcp.runner.executors import uv
 from vertex_training import stack as stacks_of_program
 from vertex_training.errors import CommandError, ImageBuildError
@@ -274,6 +274,4 @@ def _write(
     text = form.text(source, pinned, with_jobs=with_jobs)
     if file.exists() and file.read_text("utf-8", errors="replace") == text:
         return
-    part = file.with_name(f".{file.name}.partial")
-    part.write_text(text, encoding="utf-8")
-    os.replace(part, file)
+    RootDirectory(file.parent).write(file.name, text.encode())

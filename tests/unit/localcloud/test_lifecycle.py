@@ -118,9 +118,9 @@ def test_a_server_whose_folder_was_removed_leaves_its_successor_alone(home: Home
     moved = home.root.with_name("moved")
     home.root.rename(moved)
     home.create()
-    ServerInfo(1, 2, 3, "of the successor").write(home.server_file)
+    ServerInfo(2, 3, 4, "of the successor").write(home.server_file)
     wait_until(lambda: processes.start_time(before.pid) is None)
-    assert ServerInfo.read(home.server_file) == ServerInfo(1, 2, 3, "of the successor")
+    assert ServerInfo.read(home.server_file) == ServerInfo(2, 3, 4, "of the successor")
 
 
 def test_a_stale_server_file_is_no_server(home: Home) -> None:

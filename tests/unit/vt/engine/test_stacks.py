@@ -63,7 +63,7 @@ def test_clients_of_jobs_and_of_images_reach_the_same_local_cloud(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A review looks at jobs first: its look at images found no registry."""
-    info = ServerInfo(1, 1001, 1002, "now", 1003)
+    info = ServerInfo(4242, 1001, 1002, "now", 1003)
     monkeypatch.setattr(lifecycle, "running", lambda _: info)
     for name in (stacks.EMULATOR, stacks.STORAGE_EMULATOR, REGISTRY):
         monkeypatch.setenv(name, "")

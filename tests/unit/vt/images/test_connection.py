@@ -26,7 +26,7 @@ def addresses():
 
 
 def test_a_local_cloud_that_runs_is_found_with_all_its_addresses(ref, monkeypatch):
-    info = ServerInfo(1, 2, 3, "2026-11-22T00:00:00Z", 4)
+    info = ServerInfo(4242, 2, 3, "2026-11-22T00:00:00Z", 4)
     monkeypatch.setattr(lifecycle, "running", lambda _: info)
     connection.connect(ref, lambda _: None, start=False)
     assert addresses() == ["127.0.0.1:4", "127.0.0.1:2", "http://127.0.0.1:3"]

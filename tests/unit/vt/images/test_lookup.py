@@ -168,7 +168,7 @@ def test_who_pulls_an_image_of_another_project_is_said_with_the_command(
 
     assert pulls() == ["who may pull it was not looked at: the local cloud was never started."]
     home = Home.find(cwd=root)
-    home.database.parent.mkdir(parents=True)
+    home.create()
     store = Store(home.database)
     store.set_policy("b/x", (), expected_etag=store.policy("b/x").etag)
     agent, code = pulls()

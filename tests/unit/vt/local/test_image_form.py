@@ -32,7 +32,13 @@ PATH = "local-training/training-local-image/train"
 
 
 @pytest.fixture
-def project(home):
+def cache(monkeypatch, tmp_path):
+    """Of this test alone; the home is this cache's."""
+    monkeypatch.setenv("VT_CACHE_DIR", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def project(cache, home):
     """A home whose checkout has a job in both forms."""
     root = home.root / "checkout"
     (root / "jobs" / "train").mkdir(parents=True)
@@ -50,7 +56,7 @@ def machine(project, monkeypatch, tmp_path):
     registry = stand_in.Registry()
     monkeypatch.setenv("ARTIFACT_REGISTRY_EMULATOR_HOST", registry.address)
     monkeypatch.setenv("VERTEX_EMULATOR_HOST", "127.0.0.1:1")
-    monkeypatch.setattr(lifecycle, "start", lambda *_: ServerInfo(1, 2, 3, "now"))
+    monkeypatch.setattr(lifecycle, "start", lambda *_: ServerInfo(4242, 2, 3, "now"))
     monkeypatch.setattr(registry_program, "find_program", lambda: "/bin/registry")
     monkeypatch.setattr(host, "find_engine", lambda _: object())
     monkeypatch.setattr(image_form.sys, "platform", "linux")
@@ -58,7 +64,6 @@ def machine(project, monkeypatch, tmp_path):
     programs.mkdir()
     stand_in.install_buildah(programs)
     monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
-    monkeypatch.setenv("VT_CACHE_DIR", str(tmp_path / "cache"))
     yield registry
     registry.stop()
 

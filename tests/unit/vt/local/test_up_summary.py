@@ -46,7 +46,7 @@ def run(home: Home, monkeypatch: pytest.MonkeyPatch) -> Up:
 
     The record of a job without a state was deleted.
     """
-    info = ServerInfo(1, 2, free_port(), TIME)
+    info = ServerInfo(4242, 2, free_port(), TIME)
     monkeypatch.setattr(lifecycle, "start", lambda _home, _report: info)
 
     def run_with(*states: JobState | None, code: int = 0, wait: bool = False) -> int:

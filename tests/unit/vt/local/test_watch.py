@@ -52,7 +52,7 @@ def jobs(home: Home) -> JobTable:
 @pytest.fixture
 def server(home: Home) -> Iterator[None]:
     """The lock and the file of a server that runs."""
-    ServerInfo(1, 2, 3, TIME).write(home.server_file)
+    ServerInfo(4242, 2, 3, TIME).write(home.server_file)
     with home.server_lock.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

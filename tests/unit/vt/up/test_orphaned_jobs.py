@@ -94,7 +94,7 @@ def test_a_service_that_does_not_answer_is_told_and_no_failure(
     told: Told, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delenv("VERTEX_EMULATOR_HOST")
-    monkeypatch.setenv("VT_LOCAL_HOME", str(tmp_path))
+    monkeypatch.setenv("VT_LOCAL_HOME", str(tmp_path / "home"))
     [line] = told()
     assert line.startswith("it is not known whether jobs run that stack local does not know: ")
     assert "the local cloud does not run" in line

@@ -1,0 +1,295 @@
+"""A folder that a clone, a branch or an archive brings along is no home of the local cloud."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from google.cloud import aiplatform_v1 as vertex
+
+from localgcp import lifecycle, processes
+from localgcp.errors import LocalCloudError
+from localgcp.home import Home
+from localgcp.server_info import ServerInfo
+from localgcp.vertex.records import JobRecord, JobState, JobTable
+from tests.unit.localcloud.conftest import PROJECT, command_job
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+#: Commands that open, write or remove something of a home.
+COMMANDS: Final = (
+    ("local", "start"), ("local", "stop"), ("local", "down"), ("local", "down", "--clean"),
+    ("local", "status"), ("local", "up"), ("local", "logs"), ("local", "shell", "-c", "true"),
+    ("run", "x.py"), ("jobs", "list"), ("review", "--stack", "local"),
+)  # fmt: skip
+#: Some of them: what keeps them from a home is one place.
+FEW: Final = (("local", "down"), ("local", "start"), ("run", "x.py"))
+STACK: Final = "config: {'gcp:project': local-x, 'gcp:region': us-central1}\n"
+
+
+def git(folder: Path, *words: str) -> None:
+    identity = ("-c", "user.name=x", "-c", "user.email=x@example.com")
+    subprocess.run(["git", *identity, *words], cwd=folder, check=True, capture_output=True)
+
+
+def vt(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """The command in a session of its own, which it might end."""
+    env = {name: value for name, value in os.environ.items() if name != "VT_LOCAL_HOME"}
+    command = [sys.executable, "-m", "vertex_training_cli.cli", *words]
+    return subprocess.run(
+        command, cwd=folder, env=env, capture_output=True, text=True, check=False,
+        stdin=subprocess.DEVNULL, start_new_session=True, timeout=120,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """A project of somebody else, and a file outside of it."""
+    root = tmp_path / "source"
+    root.mkdir()
+    (root / "Pulumi.yaml").write_text("name: x\nruntime: python\n")
+    (root / "Pulumi.local.yaml").write_text(STACK)
+    (root / "x.py").write_text("")
+    (tmp_path / "victim").write_text("canary of the host\n")
+    git(root, "init", "-q", "-b", "main")
+    return root
+
+
+def committed(source: Path) -> None:
+    git(source, "add", "--force", "-A")
+    git(source, "commit", "-qm", "x")
+
+
+@pytest.fixture
+def hostile(source: Path) -> Path:
+    """A home as ``vt local`` makes it, with links in it."""
+    home = Home(source / ".vt-local", source)
+    home.create()
+    (home.root / ".vt-local-home").touch()
+    for name in ("start.lock", "server.log", "server.lock", "cloud.sqlite"):
+        (home.root / name).symlink_to("../../victim")
+    committed(source)
+    return home.root
+
+
+def cloned(source: Path) -> Path:
+    target = source.with_name("clone")
+    git(source.parent, "clone", "-q", str(source), str(target))
+    return target
+
+
+def unpacked(source: Path) -> Path:
+    """An archive of the repository, as a page of it offers one."""
+    target = source.with_name("archive")
+    shutil.copytree(source, target, symlinks=True, ignore=shutil.ignore_patterns(".git"))
+    return target
+
+
+def contents(root: Path) -> dict[str, bytes | None]:
+    return {
+        str(path.relative_to(root)): path.read_bytes() if path.is_file() else None
+        for path in root.rglob("*")
+        if "__pycache__" not in path.parts
+    }
+
+
+@pytest.mark.parametrize(
+    ("command", "way"),
+    [*((command, cloned) for command in COMMANDS), (("local", "down"), unpacked)],
+    ids=lambda value: value.__name__ if callable(value) else " ".join(value),
+)
+def test_no_command_takes_a_home_that_came_with_a_checkout(
+    command: tuple[str, ...], way: Any, source: Path, hostile: Path
+) -> None:
+    checkout = way(source)
+    before = contents(source.parent)
+    done = vt(checkout, *command)
+    assert contents(source.parent) == before
+    assert ".vt-local is not empty and was not made by `vt local`" in done.stderr, done
+    assert done.returncode > 0, done
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("pid", [0, -1, "0", 1.5, None])
+def test_a_record_of_a_clone_signals_no_process(pid: object, source: Path) -> None:
+    """0 stands for the command's own group. 1 is not tried here: it stands for every process."""
+    home = Home(source / ".vt-local", source)
+    home.create()
+    (home.root / ".vt-local-home").touch()
+    record = {"pid": pid, "started": None, "role": "x"}
+    (home.children / "0.json").write_text(json.dumps(record))
+    committed(source)
+    assert vt(cloned(source), "local", "down").returncode == 1
+
+
+@pytest.fixture
+def ours(tmp_path: Path) -> Iterator[Home]:
+    home = Home(tmp_path / "ours", ROOT)
+    home.create()
+    yield home
+    lifecycle.stop(home)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        *({"pid": pid, "started": None, "role": "x"} for pid in (0, -1, None, 1.5, [], "own")),
+        *({"pid": pid, "started": "of 1", "role": "x"} for pid in (1, True)),
+        {"pid": "own", "started": 1.5, "role": "x"},
+        {"pid": "own", "started": "own", "role": 7},
+        {"pid": "own", "started": "own"},
+        {"pid": "own", "started": "own", "role": "x", "more": 1},
+        {}, [], "x", None, 1, "[" * 100_000, "{",
+    ],
+    ids=lambda record: str(record)[:60],
+)  # fmt: skip
+def test_a_record_of_no_process_signals_none(
+    record: Any, ours: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that exists is named by its start time, too."""
+    monkeypatch.setattr(os, "killpg", lambda *_: pytest.fail("a group was signalled"))
+    sleeper = subprocess.Popen(["sleep", "60"], start_new_session=True)
+    try:
+        times = {"own": processes.start_time(sleeper.pid), "of 1": processes.start_time(1)}
+        if isinstance(record, dict):
+            record = dict(record)
+            if record.get("pid") == "own":
+                record["pid"] = sleeper.pid
+            if "started" in record:
+                record["started"] = times.get(record["started"], record["started"])
+        text = record if isinstance(record, str) else json.dumps(record)
+        (ours.children / "0.json").write_text(text)
+        assert processes.end_orphaned_children(ours.children, 0) == []
+        assert list(ours.children.iterdir()) == []
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+
+
+def test_a_record_of_a_process_that_leads_no_session_signals_none(ours: Home) -> None:
+    """Each process of a server is the leader of its own; others are the user's."""
+    sleeper = subprocess.Popen(["sleep", "60"], process_group=0)
+    try:
+        processes.register_child(ours.children, sleeper.pid, "x")
+        assert processes.end_orphaned_children(ours.children, 0) == []
+        assert sleeper.poll() is None
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+
+
+@pytest.mark.parametrize("field", ["pid", "vertex_port", "storage_port", "registry_port"])
+@pytest.mark.parametrize("value", [-1, 70_000_000_000, True, "7", 1.5, None, "1" * 5000])
+def test_a_server_file_with_no_process_or_port_says_nothing(
+    field: str, value: object, ours: Home
+) -> None:
+    info = ServerInfo(4242, 20_000, 20_001, "2026-11-24T00:00:00+0000")
+    info.write(ours.server_file)
+    assert ServerInfo.read(ours.server_file) == info
+    content = json.loads(ours.server_file.read_text())
+    ours.server_file.write_text(json.dumps({**content, field: value}))
+    assert ServerInfo.read(ours.server_file) is None
+
+
+def test_a_server_file_that_names_another_process_ends_none(ours: Home) -> None:
+    info, sleeper = lifecycle.start(ours, print), subprocess.Popen(["sleep", "60"])
+    os.kill(info.pid, signal.SIGSTOP)  # it would write its file anew
+    try:
+        ServerInfo(sleeper.pid, info.vertex_port, info.storage_port, "x").write(ours.server_file)
+        with pytest.raises(LocalCloudError, match=f"process {sleeper.pid}"):
+            lifecycle.stop(ours)
+        assert sleeper.poll() is None
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+        os.kill(info.pid, signal.SIGCONT)
+        time.sleep(1)  # the server mends its file
+
+
+def test_a_database_of_a_clone_runs_no_job(source: Path, tmp_path: Path) -> None:
+    """A server goes on with the jobs of one that was killed."""
+    home = Home(source / ".vt-local", source)
+    home.create()
+    job = command_job("touch", str(tmp_path / "ran"))
+    request = vertex.CustomJob.to_dict(
+        vertex.CustomJob(job), use_integers_for_enums=False, preserving_proto_field_name=False
+    )
+    JobTable(home.database).insert(JobRecord.new(PROJECT, "us-central1", request, JobState.QUEUED))
+    (home.root / ".vt-local-home").touch()
+    committed(source)
+    checkout = cloned(source)
+    try:
+        done = vt(checkout, "local", "start")
+        time.sleep(3 if done.returncode == 0 else 0)
+        assert not (tmp_path / "ran").exists()
+        assert done.returncode == 1
+    finally:
+        vt(checkout, "local", "stop")
+
+
+def test_a_branch_that_tracks_files_of_our_home_makes_it_no_home(
+    source: Path, tmp_path: Path
+) -> None:
+    """What is ignored is overwritten when a branch is checked out."""
+    (source / ".gitignore").write_text(".vt-local\n")
+    committed(source)
+    git(source, "checkout", "-q", "-b", "theirs")
+    (source / ".vt-local").mkdir()
+    (source / ".vt-local" / "start.lock").symlink_to("../../victim")
+    git(source, "add", "--force", ".vt-local/start.lock")
+    committed(source)
+    git(source, "checkout", "-q", "main")
+    checkout = cloned(source)
+    home = Home(checkout / ".vt-local", checkout)
+    home.create()
+    assert vt(checkout, "local", "stop").returncode == 0
+    git(checkout, "checkout", "-q", "theirs")
+    for command in FEW:
+        done = vt(checkout, *command)
+        assert done.returncode > 0, command
+        assert "git tracks files in" in done.stderr, (command, done)
+    assert (tmp_path / "victim").read_text() == "canary of the host\n"
+    git(checkout, "checkout", "-q", "main")
+    assert vt(checkout, "local", "stop").returncode == 0
+
+
+def test_a_link_to_a_home_of_another_checkout_is_no_home(source: Path, ours: Home) -> None:
+    (source / ".vt-local").symlink_to(ours.root)
+    committed(source)
+    checkout = cloned(source)
+    before = contents(ours.root)
+    for command in FEW:
+        done = vt(checkout, *command)
+        assert done.returncode > 0, command
+        assert ".vt-local is a link" in done.stderr, (command, done)
+    assert contents(ours.root) == before
+
+
+def test_a_home_stays_ours_when_its_checkout_is_moved_and_a_copy_is_none(
+    source: Path, tmp_path: Path
+) -> None:
+    home = Home(source / ".vt-local", source)
+    home.create()
+    source.rename(tmp_path / "moved")
+    assert vt(tmp_path / "moved", "local", "stop").returncode == 0
+    shutil.copytree(tmp_path / "moved", tmp_path / "copy", symlinks=True)
+    done = vt(tmp_path / "copy", "local", "stop")
+    assert (done.returncode, "was not made by `vt local`" in done.stderr) == (1, True)
+
+
+def test_files_of_our_home_that_became_links_are_not_followed(ours: Home, tmp_path: Path) -> None:
+    (tmp_path / "victim").write_text("canary of the host\n")
+    for file in (ours.start_lock, ours.server_log, ours.server_lock):
+        file.symlink_to(tmp_path / "victim")
+        with pytest.raises((LocalCloudError, OSError)):
+            lifecycle.start(ours, print)
+        file.unlink()
+    assert (tmp_path / "victim").read_text() == "canary of the host\n"
