@@ -14,12 +14,12 @@ import pytest
 from localgcp.runner.gcsfuse import storage_client
 from tests.unit.localcloud.conftest import PROJECT, Cloud
 from tests.unit.vt.jobs import submitting
-from tests.unit.vt.jobs.test_metrics import vt
+from tests.unit.vt.jobs.test_metrics import cloud, vt
 from vertex_training_cli.jobs.compare import curves
 from vertex_training_cli.jobs.metrics import columns
 from vertex_training_cli.jobs.objects import MOST_BYTES, Objects
 
-__all__ = ["vt"]
+__all__ = ["cloud", "vt"]
 #: Metrics that no command can print as numbers.
 METRICS = {
     "deep lists": b"[" * 100_000,
