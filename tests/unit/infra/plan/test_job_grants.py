@@ -84,3 +84,17 @@ def test_every_such_grant_is_in_the_table_with_its_reason() -> None:
     found = job_grants(stack(), [job(KEY.format("acme-ml-prod"), f"{IMAGE}:v1")])
     assert all(grants.reason(grant.type, grant.role) for grant in found)
     assert external_report(planned()) == ""
+
+
+def tracked(account: str) -> dict[str, Any]:
+    name = "projects/109876543210/locations/us-central1/tensorboards/0"
+    return {"jobSpec": {"tensorboard": name, "serviceAccount": account}}
+
+
+def test_the_account_of_a_job_with_a_tensorboard_may_call_vertex_once() -> None:
+    settings = stack(serviceAccounts={"quiet": {}, "loud": {"callsVertex": True}})
+    quiet, loud = (settings.names.account_email(key) for key in ("quiet", "loud"))
+    [grant] = job_grants(settings, [tracked(quiet), tracked(quiet), tracked(loud), job()])
+    wanted = (grants.ON_PROJECT, grants.CALL_VERTEX, f"serviceAccount:{quiet}")
+    assert (grant.type, grant.role, grant.member) == wanted
+    assert grant.ours

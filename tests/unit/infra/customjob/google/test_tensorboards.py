@@ -1,0 +1,74 @@
+"""The number of a stack's TensorBoard takes its place in a request, by the official client."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from localgcp.apis.server import serve
+from localgcp.experiments.records import ExperimentTable
+from localgcp.experiments.tensorboards import TensorboardService
+from localgcp.home import Home
+from localgcp.inventory.store import SERVICE, TENSORBOARD, Store, project_number
+from localgcp.vertex.records import JobTable
+from localgcp.vertex.service import JobService
+from tests.unit.localcloud.conftest import home
+from vertex_training.customjob.google.tensorboards import with_number
+from vertex_training.errors import NotSubmittedError
+
+__all__ = ["home"]
+PROJECT = "local-training"
+PARENT = f"projects/{PROJECT}/locations/us-central1"
+HERE = f"projects/{project_number(PROJECT)}/locations/us-central1/tensorboards"
+
+
+class _NoScheduler:
+    def submit(self, job_id: str) -> None: ...
+    def cancel(self, job_id: str) -> None: ...
+
+
+@pytest.fixture
+def store(home: Home, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    made = Store(home.database)
+    made.put(SERVICE, f"{PROJECT}/aiplatform.googleapis.com", PROJECT, {}, {})
+    jobs = JobService(made, JobTable(home.database), _NoScheduler())
+    server = serve([TensorboardService(jobs, ExperimentTable(home.database))], 0)
+    monkeypatch.setenv("VERTEX_EMULATOR_HOST", f"127.0.0.1:{server.port}")
+    yield made
+    server.stop(None).wait()
+
+
+def add(store: Store, number: str, stack: str) -> None:
+    time = "2026-11-24T00:00:00Z"
+    outputs = {"displayName": "x", "labels": {"stack": stack}, "createTime": time}
+    store.put(TENSORBOARD, f"{HERE}/{number}", PROJECT, {}, outputs)
+
+
+@pytest.mark.parametrize("spec", ["jobSpec", "trialJobSpec"])
+def test_the_instance_with_the_label_of_the_stack_is_named(store: Store, spec: str) -> None:
+    add(store, "7", "dev")
+    add(store, "8", "prod")
+    body = json.dumps({spec: {"tensorboard": f"{HERE}/0", "serviceAccount": "a"}})
+    sent = json.loads(with_number(body, PARENT, "dev"))
+    assert sent == {spec: {"tensorboard": f"{HERE}/7", "serviceAccount": "a"}}
+
+
+@pytest.mark.parametrize("named", ["", f"{HERE}/70", "projects/1/locations/x/tensorboards/9"])
+def test_a_request_without_it_is_sent_as_it_is_and_nobody_is_asked(named: str) -> None:
+    body = json.dumps({"jobSpec": {"tensorboard": named, "args": f"{HERE}/0"}})
+    assert with_number(body, PARENT, "dev") is body
+
+
+def test_none_and_two_are_refused_by_name(store: Store) -> None:
+    body = json.dumps({"jobSpec": {"tensorboard": f"{HERE}/0"}})
+    with pytest.raises(NotSubmittedError, match=r"has the label stack=dev; `pulumi up` makes it"):
+        with_number(body, PARENT, "dev")
+    add(store, "7", "dev")
+    add(store, "8", "dev")
+    with pytest.raises(NotSubmittedError, match=rf"there are 2 .*{HERE}/7, {HERE}/8"):
+        with_number(body, PARENT, "dev")
+    store.delete(SERVICE, f"{PROJECT}/aiplatform.googleapis.com")
+    with pytest.raises(NotSubmittedError, match="is not found: Vertex AI did not answer"):
+        with_number(body, PARENT, "dev")
