@@ -57,6 +57,8 @@ def show(
 
     Raises LocalCloudError if there is no such job, trial or log, or no trial was chosen to follow.
     """
+    if "/" in replica or replica.startswith("."):
+        raise LocalCloudError(f"{replica!r} is no name of a replica.", "write workerpool0-0.")
     found, trial = _find(home, wanted, trial)
     if not isinstance(found, TuningRecord):
         if trial:
