@@ -71,9 +71,10 @@ def tensorboard(
             hint = "a job writes them to $AIP_TENSORBOARD_LOG_DIR, which baseOutputDirectory sets"
             raise CommandError(f"no job has TensorBoard logs ({names}).", hint)
         print_line(f"vt: TensorBoard on the logs of {', '.join(found)}")
+        # -P: no module of the folder that this is called in.
         # The fast loader is a program of its own, which follows no links.
-        command = [str(python), "-m", "tensorboard.main", "--logdir", shown, "--load_fast=false"]
-        command += ["--host", "127.0.0.1", "--port", str(port)]
+        command = [str(python), "-P", "-m", "tensorboard.main", "--load_fast=false"]
+        command += ["--logdir", shown, "--host", "127.0.0.1", "--port", str(port)]
         raise typer.Exit(os.spawnve(os.P_WAIT, command[0], command, _variables()))
 
 
