@@ -242,4 +242,7 @@ def test_the_outputs_are_what_a_stack_file_and_the_workflows_need(
         "workloadIdentityProvider": f"{pool}/providers/github",
     }
     assert texts["secretsProvider"].startswith("gcpkms://projects/acme-ml-prod/")
-    assert outputs.keys() - texts.keys() == {"planAccount", "deployAccount", "deployer"}
+    accounts = {"planAccount", "deployAccount", "deployer"}
+    assert outputs.keys() - texts.keys() == accounts
+    registered("dev")
+    assert outputs.keys() == {*texts, *accounts, "previewAccount", "builder"}
