@@ -199,6 +199,33 @@ def test_an_edit_after_a_kill_is_not_overwritten(
     assert (root / "Makefile").read_text() == "mine\n"
 
 
+def test_what_was_written_before_a_kill_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gone").write_text("old")
+    changes = [
+        staging.FileChange("gone", b"old", None),
+        staging.FileChange("first", None, b"1"),
+        staging.FileChange("second", None, b"2"),
+    ]
+    real = os.replace
+
+    def replace(source: str, target: str, **folders: int) -> None:
+        if target == "second":
+            raise KeyboardInterrupt
+        real(source, target, **folders)
+
+    with monkeypatch.context() as killed:
+        killed.setattr(os, "replace", replace)
+        with pytest.raises(KeyboardInterrupt):
+            staging.write(tmp_path, changes)
+    written = (tmp_path / "first").stat()
+    assert staging.resume(tmp_path, write=True)
+    assert files(tmp_path) == {"first": b"1", "second": b"2"}
+    now = (tmp_path / "first").stat()
+    assert (now.st_ino, now.st_mtime_ns) == (written.st_ino, written.st_mtime_ns)
+
+
 def test_two_commands_do_not_write_at_once(tmp_path: Path) -> None:
     root = made(tmp_path / "x")
     with staging._lock(root):
