@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from vertex_training_cli.deploy.target import target_of
+import pytest
+from pydantic import ValidationError
+
+from vertex_training_cli.deploy.target import Target, target_of
 from vertex_training_cli.engine.stacks import StackRef
 
 STACK_FILE = """\
@@ -24,3 +27,10 @@ def test_settings_of_other_providers_are_bound_and_the_programs_own_are_in_the_p
     ref = StackRef(tmp_path, "training", "dev", "acme-ml-dev", "us-central1")
     target = target_of(ref, {"PULUMI_BACKEND_URL": "gs://acme-state"})
     assert target.settings == {"aws:region": "eu-west-1", "gcp:project": "acme-ml-dev"}
+
+
+def test_nothing_changes_a_target_that_was_read() -> None:
+    target = Target(backend="gs://acme-state")
+    with pytest.raises(ValidationError, match="frozen"):
+        target.backend = "gs://mallory"
+    assert target.backend == "gs://acme-state"
