@@ -80,9 +80,13 @@ def test_a_tag_is_bound_to_an_account_that_exists(ready: Plugin) -> None:
 
 def test_nothing_hangs_on_a_tag_that_does_not_exist(ready: Plugin) -> None:
     wrong = {"parent": "tagKeys/1", "shortName": "v"}
-    assert "Error 404" in refused(lambda: ready.create(VALUE, wrong))
+    text = refused(lambda: ready.create(VALUE, wrong))
+    assert "Error creating TagValue: " in text
+    assert "Error 404" in text
     wrong = {"parent": "//x.googleapis.com/projects/local-p1/y/z", "tagValue": "tagValues/1"}
-    assert "Error 404" in refused(lambda: ready.create(BINDING, wrong))
+    text = refused(lambda: ready.create(BINDING, wrong))
+    assert "Error creating TagBinding: " in text
+    assert "Error 404" in text
 
 
 def test_a_tags_key_is_in_the_project_that_it_names(ready: Plugin) -> None:

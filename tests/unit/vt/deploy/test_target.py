@@ -29,6 +29,17 @@ def test_settings_of_other_providers_are_bound_and_the_programs_own_are_in_the_p
     assert target.settings == {"aws:region": "eu-west-1", "gcp:project": "acme-ml-dev"}
 
 
+def test_a_local_stack_has_the_local_state_unless_its_processes_were_given_another(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "Pulumi.local.yaml").write_text("config: {}\n")
+    ref = StackRef(tmp_path, "training", "local", "local-project", "us-central1")
+    given = {"PULUMI_BACKEND_URL": "gs://acme-state"}
+    assert target_of(ref, given).backend == ref.local_backend()
+    inside = given | {"VERTEX_EMULATOR_HOST": "127.0.0.1:1"}
+    assert target_of(ref, inside).backend == "gs://acme-state"
+
+
 def test_nothing_changes_a_target_that_was_read() -> None:
     target = Target(backend="gs://acme-state")
     with pytest.raises(ValidationError, match="frozen"):

@@ -23,6 +23,10 @@ def test_a_second_preview_writes_the_same_comment_anew(hub):
     assert hub.state["calls"] == ["POST issues/7/comments", "PATCH issues/comments/100"]
 
 
+def test_the_log_shows_where_the_comment_is(hub):
+    assert "vt github: https://" in hub.told(approval=True)
+
+
 def test_it_is_rendered_of_the_plan_and_not_of_the_uploaded_report(hub):
     hub.told(approval=True)
     [body] = hub.comments()
