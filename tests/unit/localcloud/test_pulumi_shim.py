@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from localgcp import pulumi_shim as shim
+from localgcp.access import engine_network
 from localgcp.home import Home
 from localgcp.tools import install_tools
 
@@ -181,3 +182,38 @@ def test_a_stack_that_cannot_be_made_is_told_with_the_reason(
         env={"VT_LOCAL_HOME": str(home.root), "PATH": path}, capture_output=True, check=False,
     )  # fmt: skip
     assert (done.stdout, done.stderr) == ("preview -s dev\n", f"{reason}\n")
+
+
+def test_a_second_stack_of_a_project_is_made_beside_the_first(home: Home, engine: Path) -> None:
+    env = {**os.environ, "VT_LOCAL_HOME": str(home.root)}
+    for stack in ("one", "two"):
+        assert shim.make_stack(str(engine), str(home.stacks / "demo"), "demo", stack, env) == ""
+    for stack in ("one", "two"):
+        assert shim.salt_of(str(home.root), "demo", stack) == "v1:salt"
+
+
+@pytest.mark.parametrize(
+    ("args", "network", "entered"),
+    [
+        (["up", "--exec-agent=127.0.0.1:4000"], None, {4000, 4711}),
+        (["up", "--client=127.0.0.1:4000"], None, None),
+        (["up", "--help"], None, None),
+        (["stack", "output"], None, None),
+        (["preview"], "host", None),
+    ],
+)
+def test_what_loads_a_program_gets_a_network_with_the_ports_that_it_names(
+    monkeypatch: pytest.MonkeyPatch, args: list[str], network: str | None, entered: set[int] | None
+) -> None:
+    calls: list[set[int]] = []
+    monkeypatch.setattr(engine_network, "enter", calls.append)
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    variables = {"STORAGE_EMULATOR_HOST": "http://127.0.0.1:4711", "FAR": "http://10.0.0.1:80"}
+    variables |= {"WRONG": "127.0.0.1:99999"} | ({"VT_LOCAL_NETWORK": network} if network else {})
+    for name in [*os.environ]:
+        monkeypatch.delenv(name)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    shim.enter_network(args)
+    assert calls == ([] if entered is None else [entered])
