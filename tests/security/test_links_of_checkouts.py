@@ -13,7 +13,7 @@ from typing import Final
 import pytest
 from typer.testing import CliRunner
 
-from vertex_training.errors import ConfigError
+from vertex_training.errors import CommandError, ConfigError
 from vertex_training.plan import packages
 from vertex_training.stack import read_settings
 from vertex_training_cli.cli import app
@@ -151,3 +151,15 @@ def test_a_file_of_a_stack_is_written_through_no_link_beside_it(
     image_form._write(checkout / "Pulumi.local-image.yaml", "local", form, {}, with_jobs=True)
     assert "local-training" in (checkout / "Pulumi.local-image.yaml").read_text()
     assert outside.read_text() == f"{SECRET}\n"
+
+
+def test_no_pin_is_written_into_a_stack_file_that_a_link_has_elsewhere(
+    checkout: Path, tmp_path: Path
+) -> None:
+    foreign = tmp_path / "Pulumi.foreign.yaml"
+    foreign.write_text(PINNED)
+    (checkout / "Pulumi.local.yaml").unlink(missing_ok=True)
+    (checkout / "Pulumi.local.yaml").symlink_to(foreign)
+    with pytest.raises(CommandError, match="is a link out of its folder"):
+        stack_file.write_pins(checkout, "local", {"digits": {"digest": "sha256:0"}})
+    assert foreign.read_text() == PINNED

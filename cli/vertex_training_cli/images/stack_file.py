@@ -27,9 +27,13 @@ def write_pins(root: Path, stack: str, pins: Mapping[str, Mapping[str, str]]) ->
     Raises:
         UnknownStackError: there is no such file.
         ConfigError: it cannot be edited in place.
-        CommandError: it cannot be written.
+        CommandError: it cannot be written, or is a link out of ``root``.
     """
-    file = file_of(root, stack).resolve()
+    named = file_of(root, stack)
+    file = named.resolve()
+    if not file.is_relative_to(root.resolve()):
+        what = f"{named.name} is a link out of its folder; nothing is written through it."
+        raise CommandError(what, "put a file in its place")
     try:
         with _locked(file.parent):
             before = after = file.read_bytes()
