@@ -159,6 +159,16 @@ def test_a_file_is_moved_to_a_folder_that_is_made_and_appended_to_in_one(root: P
     assert [below.read(path) for path in ("d/x", "e/f/y", "g/log")] == [None, b"ours", b"a line"]
 
 
+@pytest.mark.parametrize("is_read", [True, False])
+def test_nothing_is_appended_to_a_pipe(root: Path, is_read: bool) -> None:
+    os.mkfifo(root / "d/pipe")
+    reader = os.open(root / "d/pipe", os.O_RDONLY | os.O_NONBLOCK) if is_read else None
+    with pytest.raises(UnsafePathError, match="is no file"):
+        RootDirectory(root).append("d/pipe")
+    if reader is not None:
+        os.close(reader)
+
+
 def test_a_folder_swapped_with_a_link_never_leads_out(root: Path, outside: Path) -> None:
     (root / "link").symlink_to(outside)
     below, ours = RootDirectory(root), root.parent / "ours"

@@ -72,6 +72,7 @@ def test_a_tag_is_bound_to_an_account_that_exists(ready: Plugin) -> None:
     for name in (account["uniqueId"], account["email"]):
         id_, bound = ready.create(BINDING, {"parent": f"{parent}/{name}", "tagValue": value})
         assert id_ == f"tagBindings/{bound['name']}"
+        assert id_.startswith("tagBindings/%2F%2Fiam.googleapis.com%2Fprojects%2Flocal-p1%2F")
         for given in (id_, bound["name"]):
             assert ready.read(BINDING, given).id == id_
     missing = {"parent": f"{parent}/nobody@x.com", "tagValue": value}
