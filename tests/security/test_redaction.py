@@ -329,3 +329,14 @@ def test_a_password_may_be_digits_alone(line: str) -> None:
 @pytest.mark.parametrize("line", ["DB_PASSWORD=123", "NUM_TOKENS=48151623", "DB_PASS=${DB_PASS}"])
 def test_numbers_that_are_no_passwords_stay(line: str) -> None:
     assert redact(line) == line
+
+
+def test_of_secrets_that_overlap_all_is_withheld_to_the_last_end() -> None:
+    assert redact(f"--password=hf_{'a' * 34},canary --epochs=3").endswith(" --epochs=3")
+    assert "canary" not in redact(f"--password=hf_{'a' * 34},canary --epochs=3")
+
+
+@pytest.mark.parametrize("value", ["<(cat password.txt)", "$(cat password.txt)", "`cat password`"])
+def test_what_a_shell_puts_in_place_of_a_password_stays(value: str) -> None:
+    line = f'mysql --password="{value}" --host=db'
+    assert redact(line) == line
