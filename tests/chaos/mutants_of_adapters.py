@@ -99,8 +99,8 @@ PROVIDER: Final = of(
     ),
     (
         "tuning jobs share the records of jobs",
-        "bucket, _kind(props).records)",
-        "bucket)",
+        'records = props["submission"]["project"], _kind(props).records',
+        'records = props["submission"]["project"], CUSTOM_JOB.records',
     ),
     (
         "a changed request is no change",
