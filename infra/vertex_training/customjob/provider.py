@@ -7,7 +7,6 @@ threads.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import json
 import os
@@ -133,12 +132,10 @@ class CustomJobProvider(dynamic.ResourceProvider):
         """
         from vertex_training.customjob.google import tensorboards  # loads Google's client
 
-        request = _request(props)
-        sent = tensorboards.with_number(request.body, request.parent, request.stack)
-        request = dataclasses.replace(request, body=sent)
         environment = ProcessEnvironment(engine_is_alive=is_engine_alive)
         service, intents = _service(props), _intents(props)
         try:
+            request = tensorboards.to_send(_request(props), _account(props))
             job, adopted = submit(request, service, intents, self.timing, environment)
         except (NotSubmittedError, JobRefusedError) as error:
             cancelled = _cancelled.get(_job_key(props))
@@ -198,6 +195,8 @@ class CustomJobProvider(dynamic.ResourceProvider):
 
         By now all that it needs was made: the engine deletes when it comes to the job.
         """
+        from vertex_training.customjob.google import tensorboards  # loads Google's client
+
         if news is None or _has_unknown(news):
             return
         request, environment = _request(news), ProcessEnvironment()
@@ -209,7 +208,7 @@ class CustomJobProvider(dynamic.ResourceProvider):
             answers = ask_until_settled(asked, _prerequisites(news), self.timing, environment)
             for line in answers.unanswered:
                 _print(f"job '{request.job}' is replaced, and {line}")
-            reason = str(answers)
+            reason = str(answers) or tensorboards.obstacle(request, _account(news))
         if reason:
             raise JobRefusedError(
                 f"job '{request.job}' is not replaced, and {job.name} goes on "

@@ -6,6 +6,7 @@ the instance exists and after; the number takes its place when the request is se
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import Any, Final
 
@@ -13,13 +14,29 @@ from google.api_core.client_options import ClientOptions
 from google.api_core.exceptions import FailedPrecondition, NotFound
 
 from vertex_training.customjob.google.impersonation import impersonated_credentials
+from vertex_training.customjob.protocol.ports import SubmissionRequest
 from vertex_training.errors import NotSubmittedError, OperatorError
 from vertex_training.naming import SERVICE_CHOSEN
 
 _UNNUMBERED: Final = f"/tensorboards/{SERVICE_CHOSEN}"
 
 
-def with_number(body: str, parent: str, stack: str) -> str:
+def to_send(request: SubmissionRequest, account: str = "") -> SubmissionRequest:
+    """The request as it is sent. ``account`` acts for the caller. Raises NotSubmittedError."""
+    body = with_number(request.body, request.parent, request.stack, account)
+    return dataclasses.replace(request, body=body)
+
+
+def obstacle(request: SubmissionRequest, account: str = "") -> str:
+    """Why the request would not be sent; empty if it would."""
+    try:
+        to_send(request, account)
+    except NotSubmittedError as error:
+        return str(error).rstrip(".")
+    return ""
+
+
+def with_number(body: str, parent: str, stack: str, account: str = "") -> str:
     """The request ``body`` with the instance's number, where it names that of ``stack``.
 
     Raises:
@@ -30,7 +47,9 @@ def with_number(body: str, parent: str, stack: str) -> str:
     if not str(spec.get("tensorboard", "")).endswith(_UNNUMBERED):
         return body
     try:
-        found = [each.name for each in _instances(parent) if each.labels.get("stack") == stack]
+        found = [
+            each.name for each in _instances(parent, account) if each.labels.get("stack") == stack
+        ]
     except (OperatorError, NotFound, FailedPrecondition) as error:
         text = getattr(error, "message", error)
         raise NotSubmittedError(f"the TensorBoard of stack {stack} is not found: {text}") from None
@@ -40,12 +59,12 @@ def with_number(body: str, parent: str, stack: str) -> str:
             if found
             else (f"none in {parent} has the label stack={stack}; `pulumi up` makes it")
         )
-        raise NotSubmittedError(f"the TensorBoard of stack {stack}: {there}. Nothing was sent.")
+        raise NotSubmittedError(f"the TensorBoard of stack {stack}: {there}.")
     spec["tensorboard"] = found[0]
     return json.dumps(message)
 
 
-def _instances(parent: str) -> list[Any]:
+def _instances(parent: str, account: str) -> list[Any]:
     """TensorBoard instances of ``projects/P/locations/REGION``."""
     import grpc
 
@@ -65,8 +84,8 @@ def _instances(parent: str) -> list[Any]:
         client = TensorboardServiceClient(transport=transport)
     else:
         options = ClientOptions(api_endpoint=f"{region}-aiplatform.googleapis.com")
-        account = impersonated_credentials()
-        client = TensorboardServiceClient(credentials=account, client_options=options)
+        credentials = impersonated_credentials(account)
+        client = TensorboardServiceClient(credentials=credentials, client_options=options)
 
     def list_tensorboards(**arguments: Any) -> list[Any]:
         return list(client.list_tensorboards(**arguments))  # reading a later page may fail as well

@@ -6,6 +6,8 @@ import dill
 import pytest
 from pulumi.output import Unknown
 
+from localgcp.inventory.store import TENSORBOARD
+from tests.unit.infra.customjob.google.test_tensorboards import HERE, PROJECT, add, home, store
 from vertex_training.customjob import provider as module
 from vertex_training.customjob.protocol.ports import (
     IntentState,
@@ -19,6 +21,7 @@ from vertex_training.customjob.refusal_lookup import RefusalLookup
 from vertex_training.customjob.request import job_file as spec
 from vertex_training.errors import JobRefusedError, NotSubmittedError, OperatorError
 
+__all__ = ["home", "store"]
 BODY = json.dumps(
     {"displayName": "x", "jobSpec": {"baseOutputDirectory": {"outputUriPrefix": "gs://a/x"}}}
 )
@@ -306,6 +309,47 @@ def test_a_live_job_goes_on_if_what_replaces_it_would_be_refused(service, google
     assert service.record.state == "JOB_STATE_RUNNING"
     assert intents.stored.record.state is IntentState.DONE
     assert asked.asked == 2
+
+
+#: A request that names the TensorBoard of its stack, whose number is looked up by a label.
+LOGGED = PROPS | {
+    "submission": PLACE | {"project": PROJECT},
+    "requestId": "id2",
+    "request": json.dumps({"jobSpec": {"tensorboard": f"{HERE}/0"}}),
+}
+
+
+@pytest.mark.parametrize("numbers", ["", "78"])
+def test_a_live_job_goes_on_if_it_is_not_certain_where_its_successor_logs(
+    service, google, store, numbers
+):
+    outs, _ = running(service), google(yes=True)
+    outs = outs | {"submission": LOGGED["submission"]}
+    for number in numbers:  # whoever may use Vertex AI in the project may make one more
+        add(store, number, "dev")
+    PROVIDER.check({}, LOGGED)
+    with pytest.raises(
+        JobRefusedError, match=r"the TensorBoard of stack dev: .*[^.]\. Nothing was"
+    ):
+        PROVIDER.delete(NAME, outs)
+    assert service.record.state == "JOB_STATE_RUNNING"
+
+
+def test_a_tensorboard_that_appears_after_a_cancellation_says_what_was_cancelled(
+    service, google, store
+):
+    outs, _ = running(service), google(yes=True)
+    add(store, "7", "dev")
+    PROVIDER.check({}, LOGGED)
+    PROVIDER.delete(NAME, outs | {"submission": LOGGED["submission"]})
+    assert service.record.state == "JOB_STATE_CANCELLED"
+    add(store, "8", "dev")
+    with pytest.raises(NotSubmittedError, match=rf"there are 2 .*For it job 'titanic' .*{NAME}"):
+        PROVIDER.create(LOGGED)
+    store.delete(TENSORBOARD, f"{HERE}/8")
+    service.record = None
+    PROVIDER.create(LOGGED)
+    assert json.loads(service.created[-1][1])["jobSpec"]["tensorboard"] == f"{HERE}/7"
 
 
 def test_a_no_answer_is_told_and_cancels_as_any_change(service, google, capsys):
