@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import resource
+import time
 import zlib
 from collections.abc import Callable
 
@@ -16,7 +17,7 @@ from tests.unit.localcloud.conftest import PROJECT, Cloud
 from tests.unit.vt.jobs import submitting
 from tests.unit.vt.jobs.test_metrics import cloud, vt
 from vertex_training_cli.jobs.compare import curves
-from vertex_training_cli.jobs.metrics import columns
+from vertex_training_cli.jobs.metrics import MOST_NAMES, columns, numbers
 from vertex_training_cli.jobs.objects import MOST_BYTES, Objects
 
 __all__ = ["cloud", "vt"]
@@ -33,6 +34,20 @@ HISTORIES = {
     "values further apart than any float": b"epoch,loss\n1,-1e308\n2,1e308\n",
     "values closer than any half": b"epoch,loss\n1,0\n2,5e-324\n",
 }
+
+
+def test_a_head_of_many_columns_above_many_lines_takes_no_longer_than_its_bytes() -> None:
+    head = ",".join(f"c{number:x}" for number in range(20_000))
+    began = time.process_time()
+    found = columns(f"{head}\n".encode() + b"0,1\n" * 99_000)
+    assert list(found) == ["c1"]
+    assert time.process_time() - began < 10
+
+
+def test_of_very_many_names_the_first_are_shown() -> None:
+    names = [f"m{number}" for number in range(100_000)]
+    head = ",".join(["step", *names]).encode() + b"\n1" + b",0.5" * len(names)
+    assert list(columns(head)) == list(numbers(dict.fromkeys(names, 0.5))) == names[:MOST_NAMES]
 
 
 def put(name: str, content: bytes, encoding: str | None = None) -> None:

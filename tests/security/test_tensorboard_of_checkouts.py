@@ -1,4 +1,4 @@
-"""``vt tensorboard`` in somebody's checkout runs TensorBoard, and no module of that name there."""
+"""``vt tensorboard`` runs TensorBoard, no module of a checkout, and shows logs of jobs alone."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from localgcp.home import Home
 from tests.unit.localcloud.conftest import Cloud
+from tests.unit.vt.jobs import submitting
 from tests.unit.vt.jobs.test_metrics import cloud
 from vertex_training_cli.cli import app
 from vertex_training_cli.jobs import tensorboard
@@ -17,21 +18,29 @@ from vertex_training_cli.jobs import tensorboard
 __all__ = ["cloud"]
 
 
-@pytest.mark.parametrize("path", ["", "PYTHONPATH"])
-def test_a_module_of_the_checkout_is_not_taken_for_tensorboard(
-    path: str, cloud: Cloud, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Python without TensorBoard in the place of its environment, and a home."""
     monkeypatch.delenv("VT_LOCAL_HOME", raising=False)
-    monkeypatch.setenv("VT_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("VT_CACHE_DIR", str(folder / "cache"))
     installed = tensorboard._environment()
     (installed / "bin").mkdir(parents=True)
     (installed / "bin" / "python").symlink_to(sys.executable)
     (installed / ".installed").touch()
-    checkout = Path.cwd()
     Home.find().create()
-    logs = Home.find().storage / "out" / "a" / "logs"
-    logs.mkdir(parents=True)
-    (logs / "events.out.tfevents.1").touch()
+
+
+def write_logs(output: Path) -> None:
+    (output / "logs").mkdir(parents=True)
+    (output / "logs" / "events.out.tfevents.1").touch()
+
+
+@pytest.mark.parametrize("path", ["", "PYTHONPATH"])
+def test_a_module_of_the_checkout_is_not_taken_for_tensorboard(
+    path: str, cloud: Cloud, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkout = Path.cwd()
+    install(tmp_path, monkeypatch)
+    write_logs(Home.find().storage / "out" / "a")
     (checkout / "tensorboard").mkdir()
     (checkout / "tensorboard" / "__init__.py").touch()
     (checkout / "tensorboard" / "main.py").write_text("open('ran', 'w')")
@@ -40,3 +49,33 @@ def test_a_module_of_the_checkout_is_not_taken_for_tensorboard(
     said = CliRunner().invoke(app, ["tensorboard", "a", "--stack", "local"])
     assert "TensorBoard on the logs of" in said.output
     assert not (checkout / "ran").exists()
+
+
+def test_a_name_that_no_file_may_have_keeps_no_other_jobs_logs_away(
+    cloud: Cloud, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path, monkeypatch)
+    labels = {"vt-stack": "local", "vt-request-id": "x"}
+    submitting.submit_with(cloud, "true", "\N{ROCKET}" * 120, labels, output="gs://out/long")
+    for job in ("a", "long"):
+        write_logs(Home.find().storage / "out" / job)
+    said = CliRunner().invoke(app, ["tensorboard", "--stack", "local"]).output
+    [line] = [each for each in said.splitlines() if "TensorBoard on the logs of" in each]
+    assert "a-1-" in line
+    assert "\N{ROCKET}" in line
+
+
+def test_an_output_directory_leads_to_no_folder_beside_the_local_clouds_buckets(
+    cloud: Cloud, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path, monkeypatch)
+    write_logs(tmp_path / "elsewhere")
+    link = Home.find().storage / "out"
+    link.mkdir()
+    (link / "link").symlink_to(tmp_path / "elsewhere")
+    up = "/".join([".."] * 30)
+    labels = {"vt-stack": "local", "vt-request-id": "x"}
+    for way in (f"{up}{tmp_path}/elsewhere", "link"):
+        id_ = submitting.submit_with(cloud, "true", "x", labels, output=f"gs://out/{way}")
+        said = CliRunner().invoke(app, ["tensorboard", id_, "--stack", "local"])
+        assert "no job has TensorBoard logs" in said.output

@@ -30,6 +30,8 @@ HISTORY: Final = "history.csv"
 _AT_ONCE: Final = 8
 #: Lines of a history that are read.
 _LINES: Final = 100_000
+#: Numbers and curves of a job that are read: a table of all that a job can name takes minutes.
+MOST_NAMES: Final = 1000
 
 
 class MetricsReader:
@@ -89,7 +91,7 @@ def numbers(data: Any) -> dict[str, float]:
         if isinstance(value, float) or abs(value) <= sys.float_info.max
     }
     order = [*(key for key in FIRST if key in found), *(key for key in found if key not in FIRST)]
-    return {key: found[key] for key in order}
+    return {key: found[key] for key in order[:MOST_NAMES]}
 
 
 def columns(data: bytes) -> dict[str, list[float]]:
@@ -103,13 +105,20 @@ def columns(data: bytes) -> dict[str, list[float]]:
         head, *rows = list(csv.reader(io.StringIO("\n".join(lines)))) or [[]]
     except csv.Error:  # a field that is too long
         return {}
-    found = {name: _floats(row[at : at + 1] for row in rows) for at, name in enumerate(head) if at}
-    return {name: values for name, values in found.items() if values}
+    head = head[: MOST_NAMES + 1]
+    # By rows: by columns, a long head above many short lines would take days.
+    found: list[list[str]] = [[] for _ in head[1:]]
+    for row in rows:
+        for cells, cell in zip(found, row[1:], strict=False):
+            if cell:
+                cells.append(cell)
+    floats = {name: _floats(cells) for name, cells in zip(head[1:], found, strict=True)}
+    return {name: values for name, values in floats.items() if values}
 
 
-def _floats(cells: Iterable[Sequence[str]]) -> list[float]:
+def _floats(cells: Iterable[str]) -> list[float]:
     try:
-        return [float(cell[0]) for cell in cells if cell and cell[0]]
+        return [float(cell) for cell in cells]
     except ValueError:
         return []
 

@@ -102,17 +102,24 @@ def _collect(chosen: Sequence[AnyJob], ref: stacks.StackRef, shown: Path) -> lis
         where = view.spec_of(job).base_output_directory.output_uri_prefix.rstrip("/")
         if not where:
             continue
-        name = f"{view.title(job)}-{view.run(job)}-{view.job_id(job)}".replace("/", "_")
+        name = f"{view.title(job)}-{view.run(job)}".replace("/", "_")
+        name = f"{_cut(name)}-{view.job_id(job)}"
         target = shown / name
         if ref.is_local:  # files of the emulator, which grow while a job runs
-            kept = Home.find(cwd=ref.root).storage / where.removeprefix("gs://") / _LOGS
-            if kept.is_dir():
+            buckets = Home.find(cwd=ref.root).storage.resolve()
+            kept = (buckets / where.removeprefix("gs://") / _LOGS).resolve()
+            if kept.is_dir() and kept.is_relative_to(buckets):  # a job names it as it likes
                 target.symlink_to(kept)
         else:
             data.pull(f"{where}/{_LOGS}/", target, ref.stack)
         if target.is_dir() and any(target.iterdir()):
             found.append(name)
     return found
+
+
+def _cut(name: str) -> str:
+    """What a file system takes: 255 bytes at most, and a display name may have twice as many."""
+    return name.encode()[:200].decode(errors="ignore")
 
 
 def _variables() -> dict[str, str]:
