@@ -69,6 +69,17 @@ def test_a_file_that_is_not_there_is_one_line_that_says_how_to_build_it(reposito
     assert not (repository / ".venv").exists()
 
 
+@pytest.mark.parametrize("name", ["x.whl ; touch ran ; y", "$(shell touch ran)", "x.whl\ty"])
+def test_the_name_of_a_package_is_no_command_of_make(repository: Path, name: str) -> None:
+    put_wheels(repository)
+    (repository / "requirements.lock").write_text("not-there==1\n")
+    with (repository / "requirements.txt").open("a") as file:
+        file.write(f"./wheels/{name}.whl\n")
+    (repository / "wheels" / "x.whl").touch()
+    make(repository, "setup", "DEPLOY=1", "PYTHON=/bin/false")
+    assert not (repository / "ran").exists()
+
+
 def test_a_deployment_is_not_set_up_without_a_lock(repository: Path) -> None:
     put_wheels(repository)
     done = make(repository, "setup", "DEPLOY=1")
