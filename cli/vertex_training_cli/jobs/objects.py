@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from vertex_training.customjob.google.intent_store import storage_client
-from vertex_training.errors import OperatorError
+from vertex_training.errors import CommandError, OperatorError
 
 if TYPE_CHECKING:
     from google.cloud import storage
@@ -73,15 +73,21 @@ class Objects:
         written = [each for each in times if each]
         return Listing(len(times), bool(listed.next_page_token), max(written, default=None))
 
-    def has_bucket(self, name: str) -> bool:
-        """Whether there is a bucket of this name.
+    def has_bucket(self, name: str, project: str) -> bool:
+        """Whether the project of this number has a bucket of this name.
 
         Raises:
             OperatorError: it cannot be asked for.
+            CommandError: another project has it, and would get what is written to it.
         """
         bounds: dict[str, Any] = {"timeout": TIMEOUT, "retry": None}
         with _readable(name):
-            return self._client.lookup_bucket(name, **bounds) is not None
+            found = self._client.lookup_bucket(name, **bounds)
+        owner = str(found.project_number or project) if found else project  # the emulator's: 0
+        if owner != project:
+            text = f"bucket gs://{name} is of project {owner}, and not of {project}"
+            raise CommandError(f"{text}: somebody took the name.", "give the stack another name")
+        return found is not None
 
     def nearest(self, uri: str, ending: str) -> bytes:
         """The object below a ``gs://`` URI whose name ends so; of several, the one nearest to it.

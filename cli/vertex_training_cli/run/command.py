@@ -100,7 +100,7 @@ def _ensure_usable(ref: stacks.StackRef, loaded: Stack) -> None:
         text = f"stack {ref.stack} is protected: what runs in it is reviewed."
         raise CommandError(text, "add the job to the stack's file, or run it in another stack")
     bucket = loaded.settings.names.bucket(CONTROL)
-    if not submission.has_bucket(ref.project, bucket):
+    if not submission.has_bucket(ref.project, bucket, loaded.settings.project_number):
         command = "vt local up" if ref.is_local else "vt up"
         text = f"stack {ref.stack} is not up: there is no bucket {bucket}."
         raise CommandError(text, f"`{command} --stack {ref.stack}`, once")

@@ -80,7 +80,8 @@ def find(log: Callable[[str], None]) -> StackRef:
     ref = find_stack(STACK, root)
     ref.connect_clients()
     settings = stacks.load(root, STACK).settings
-    if not submission.has_bucket(ref.project, settings.names.bucket(CONTROL)):
+    control = settings.names.bucket(CONTROL)
+    if not submission.has_bucket(ref.project, control, settings.project_number):
         log("the stack of scripts comes first, once")
         _bring_up(root)
     return ref

@@ -116,10 +116,14 @@ def submit(run: Run, stack: Stack) -> str:
     return str(created.id)
 
 
-def has_bucket(project: str, name: str) -> bool:
-    """Whether a bucket is there; what cannot be asked is told when it is written."""
+def has_bucket(project: str, name: str, number: str) -> bool:
+    """Whether a bucket is there; what cannot be asked is told when it is written.
+
+    Raises:
+        CommandError: it is not of the project with this number.
+    """
     try:
-        return Objects(project).has_bucket(name)
+        return Objects(project).has_bucket(name, number)
     except OperatorError:
         return True
 

@@ -64,7 +64,7 @@ def _traces(stack: StackRef, settings: Settings) -> Iterator[str]:
     """What is there of that: one question each, and what has no answer counts as not there."""
     names, control = settings.names, settings.names.bucket(CONTROL)
     with suppress(CommandError, OperatorError):
-        if Objects(stack.project).has_bucket(control):
+        if Objects(stack.project).has_bucket(control, settings.project_number):
             yield f"bucket gs://{control}"
     with suppress(CommandError, OperatorError):
         client = rest.connect(stack)

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from vertex_training.errors import OperatorError
+from vertex_training.errors import CommandError, OperatorError
 from vertex_training_cli.jobs.objects import CheckpointLook, Objects
+from vertex_training_cli.run import submission
 
 PROJECT = "local-objects"
 
@@ -106,3 +107,18 @@ def test_a_local_project_is_never_looked_up_at_google(monkeypatch: pytest.Monkey
     monkeypatch.delenv("STORAGE_EMULATOR_HOST", raising=False)
     with pytest.raises(OperatorError, match="local shell"):
         Objects(PROJECT)
+
+
+@pytest.mark.parametrize("number", ["7", "0"])  # the emulator has no numbers of projects
+def test_a_bucket_of_the_stacks_project_is_there(answers: dict[str, Any], number: str) -> None:
+    answers[""] = {"name": "p-control-dev", "projectNumber": number}
+    assert submission.has_bucket(PROJECT, "p-control-dev", "7")
+
+
+def test_a_bucket_that_another_project_made_under_the_stacks_name_gets_no_code(
+    answers: dict[str, Any],
+) -> None:
+    """Names are global, and those of a stack's buckets can be guessed."""
+    answers[""] = {"name": "p-control-dev", "projectNumber": "666"}
+    with pytest.raises(CommandError, match="gs://p-control-dev is of project 666, and not of 7"):
+        submission.has_bucket(PROJECT, "p-control-dev", "7")
