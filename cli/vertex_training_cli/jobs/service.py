@@ -121,7 +121,8 @@ class Jobs:
         stack, has_request = self.ref.stack, f"labels.{kind.sent_label(REQUEST_ID_LABEL)}:*"
         labels = (kind.sent_label(name) for name in (STACK_LABEL, PROGRAM_LABEL))
         own = (f"labels.{label}={stack}" for label in labels)
-        return [job for each in own for job in self._all([*terms, each, has_request], kind)]
+        found = [job for each in own for job in self._all([*terms, each, has_request], kind)]
+        return list({job.name: job for job in found}.values())  # one may have both labels
 
     def _all(self, terms: Sequence[str], kind: JobKind) -> list[AnyJob]:
         from google.api_core.exceptions import GoogleAPICallError, NotFound, RetryError

@@ -61,6 +61,13 @@ def ids(result: Result) -> list[str]:
     return [row["id"] for row in json.loads(result.stdout)]
 
 
+def test_a_job_with_both_labels_of_a_stack_is_listed_once(vt: Vt, cloud: Cloud) -> None:
+    """Whoever may submit jobs may label them as the program would never do."""
+    labels = {"vt-stack": "local", "vt-program": "local", "vt-job": "train", "vt-request-id": "x"}
+    id_ = done(cloud, submit_with(cloud, "true", "train", labels))
+    assert ids(vt("list", "--format", "json")) == [id_]
+
+
 def test_the_list_is_of_the_stacks_own_jobs_newest_first(vt: Vt, cloud: Cloud) -> None:
     first = done(cloud, submit(cloud, "true", "train"))
     cloud.run(command_job("true"))  # somebody else's
