@@ -40,7 +40,10 @@ _REFUSED_SECONDS: Final = 5.0
 #: Answers a connection until it ends; its first bytes were read already.
 HttpServer = Callable[[socket.socket, bytes], None]
 
+#: By the peer's address, which can be guessed: no caller may say it.
 _OPEN: Final[dict[str, socket.socket]] = {}
+#: By a name that cannot be guessed, which calls over another connection say.
+_NAMED: Final[dict[str, socket.socket]] = {}
 
 
 @contextmanager
@@ -50,18 +53,18 @@ def known_by_name(connection: socket.socket) -> Iterator[str]:
     For a connection whose calls reach the gRPC server over another one.
     """
     name = secrets.token_hex(16)
-    _OPEN[name] = connection
+    _NAMED[name] = connection
     try:
         yield name
     finally:
-        _OPEN.pop(name, None)
+        _NAMED.pop(name, None)
 
 
 def guest_behind(context: grpc.ServicerContext) -> guests.Guest | None:
     """The job whose process made this call; None for a program of the owner."""
     metadata = {key: value for key, value in context.invocation_metadata() or ()}
-    named = str(metadata.get(CONNECTION, context.peer()))
-    connection = connection_of(named)
+    named = metadata.get(CONNECTION)
+    connection = connection_of(context.peer()) if named is None else _NAMED.get(str(named))
     if connection is None:
         raise ApiError(grpc.StatusCode.UNAVAILABLE, "the connection is over.")
     client = plain_address(connection.getpeername())
