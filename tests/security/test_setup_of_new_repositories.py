@@ -5,9 +5,13 @@ The names of the packages are on no index: whoever registered them there would r
 
 from __future__ import annotations
 
+import hashlib
 import importlib.metadata
+import io
 import re
 import subprocess
+import sys
+import tarfile
 from pathlib import Path
 from typing import Final
 
@@ -105,6 +109,29 @@ def test_a_deployment_installs_what_the_lock_has_and_nothing_else(
     for line in installs:
         assert re.findall(r"-r [^\s;]+", line) == ["-r requirements.lock"]
         assert "--require-hashes" in line
+
+
+def test_a_deployment_builds_no_package(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a build asks an index for has no hash in the lock."""
+    put_wheels(repository)
+    source = repository / "wheels" / "built-1.tar.gz"
+    with tarfile.open(source, "w:gz") as archive:
+        for name, text in {
+            "pyproject.toml": '[build-system]\nrequires = []\nbuild-backend = "builder"\n'
+            'backend-path = ["."]\n',
+            "builder.py": f"open({str(repository / 'ran')!r}, 'w')",
+            "PKG-INFO": "Metadata-Version: 2.1\nName: built\nVersion: 1\n",
+        }.items():
+            member = tarfile.TarInfo(f"built-1/{name}")
+            member.size = len(text)
+            archive.addfile(member, io.BytesIO(text.encode()))
+    digest = hashlib.sha256(source.read_bytes()).hexdigest()
+    (repository / "requirements.lock").write_text(f"built==1 --hash=sha256:{digest}\n")
+    for program in ("PIP", "UV"):
+        monkeypatch.setenv(f"{program}_NO_INDEX", "1")
+        monkeypatch.setenv(f"{program}_FIND_LINKS", str(source.parent))
+    assert make(repository, "setup", "DEPLOY=1", f"PYTHON={sys.executable}").returncode != 0
+    assert not (repository / "ran").exists()
 
 
 def test_every_job_that_can_sign_in_is_set_up_so(repository: Path) -> None:
