@@ -16,7 +16,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from vertex_training_cli.toolchain import pulumi_cli, python_env, releases
+from vertex_training_cli.toolchain import policy_env, pulumi_cli, python_env, releases
 from vertex_training_cli.toolchain.console import SetupError
 from vertex_training_cli.toolchain.layout import PLUGINS, Layout
 from vertex_training_cli.toolchain.pulumi_cli import SourceUnavailableError
@@ -206,3 +206,38 @@ def test_the_gcp_plugin_is_installed_with_its_pinned_checksum(
     assert commands[0][1:] == [
         *("plugin", "install", "resource", "gcp", "9.1.0", "--exact", "--checksum", "a" * 64)
     ]
+
+
+def offer_source(folder: Path, marker: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Let installers find one package without a wheel, whose build writes ``marker``; its pin."""
+    source = folder / "built-1.tar.gz"
+    with tarfile.open(source, "w:gz") as archive:
+        for name, text in {
+            "pyproject.toml": '[build-system]\nrequires = []\nbuild-backend = "builder"\n'
+            'backend-path = ["."]\n',
+            "builder.py": f"open({str(marker)!r}, 'w')",
+            "PKG-INFO": "Metadata-Version: 2.1\nName: built\nVersion: 1\n",
+        }.items():
+            member = tarfile.TarInfo(f"built-1/{name}")
+            member.size = len(text)
+            archive.addfile(member, io.BytesIO(text.encode()))
+    for program in ("PIP", "UV"):
+        monkeypatch.setenv(f"{program}_NO_INDEX", "1")
+        monkeypatch.setenv(f"{program}_FIND_LINKS", str(folder))
+    return f"built==1 --hash=sha256:{hashlib.sha256(source.read_bytes()).hexdigest()}\n"
+
+
+@pytest.mark.parametrize("with_uv", [True, False])
+def test_the_packages_of_policies_are_not_built(
+    checkout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, with_uv: bool
+) -> None:
+    """What a build asks an index for has no hash among the pins."""
+    pins = tmp_path / "pins.txt"
+    pins.write_text(offer_source(tmp_path, tmp_path / "ran", monkeypatch))
+    layout = dataclasses.replace(checkout, environment=Path(sys.prefix))
+    layout.toolchain.mkdir(parents=True, exist_ok=True)
+    uv = policy_env.find_uv(layout) if with_uv else None
+    assert bool(uv) is with_uv
+    with pytest.raises(SetupError, match="installing x's packages failed"):
+        policy_env.create_environment(tmp_path / "made", pins, "x", layout, uv)
+    assert not (tmp_path / "ran").exists()

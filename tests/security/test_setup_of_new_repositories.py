@@ -5,13 +5,10 @@ The names of the packages are on no index: whoever registered them there would r
 
 from __future__ import annotations
 
-import hashlib
 import importlib.metadata
-import io
 import re
 import subprocess
 import sys
-import tarfile
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +16,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from tests.security.test_setup_of_deployments import offer_source
 from vertex_training_cli.cli import app
 from vertex_training_cli.deploy import sources
 
@@ -111,25 +109,13 @@ def test_a_deployment_installs_what_the_lock_has_and_nothing_else(
         assert "--require-hashes" in line
 
 
-def test_a_deployment_builds_no_package(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_deployment_builds_no_package(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What a build asks an index for has no hash in the lock."""
     put_wheels(repository)
-    source = repository / "wheels" / "built-1.tar.gz"
-    with tarfile.open(source, "w:gz") as archive:
-        for name, text in {
-            "pyproject.toml": '[build-system]\nrequires = []\nbuild-backend = "builder"\n'
-            'backend-path = ["."]\n',
-            "builder.py": f"open({str(repository / 'ran')!r}, 'w')",
-            "PKG-INFO": "Metadata-Version: 2.1\nName: built\nVersion: 1\n",
-        }.items():
-            member = tarfile.TarInfo(f"built-1/{name}")
-            member.size = len(text)
-            archive.addfile(member, io.BytesIO(text.encode()))
-    digest = hashlib.sha256(source.read_bytes()).hexdigest()
-    (repository / "requirements.lock").write_text(f"built==1 --hash=sha256:{digest}\n")
-    for program in ("PIP", "UV"):
-        monkeypatch.setenv(f"{program}_NO_INDEX", "1")
-        monkeypatch.setenv(f"{program}_FIND_LINKS", str(source.parent))
+    pin = offer_source(tmp_path, repository / "ran", monkeypatch)
+    (repository / "requirements.lock").write_text(pin)
     assert make(repository, "setup", "DEPLOY=1", f"PYTHON={sys.executable}").returncode != 0
     assert not (repository / "ran").exists()
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
+from typing import Final
 
 from vertex_training_cli.toolchain.console import SubprocessError, read_output
 from vertex_training_cli.toolchain.layout import Layout
@@ -18,6 +19,9 @@ from vertex_training_cli.toolchain.python_env import (
     parse_version,
     run_installer,
 )
+
+#: What a build asks an index for has no hash among the pins: nothing is built.
+_PINNED: Final = ("--require-hashes", "--only-binary", ":all:")
 
 
 def install_policy_packages(layout: Layout, uv: Path | None) -> str:
@@ -40,11 +44,11 @@ def create_environment(
     python = folder / "bin" / "python"
     if uv:
         create = [uv, "venv", "--quiet", "--clear", "--python", layout.python, folder]
-        install = [uv, "pip", "sync", "--quiet", "--python", python, "--require-hashes", pins]
+        install = [uv, "pip", "sync", "--quiet", "--python", python, *_PINNED, pins]
     else:
         create = [layout.python, "-m", "venv", "--clear", folder]
         install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        install += ["--require-hashes", "-r", pins]
+        install += [*_PINNED, "-r", pins]
     run_installer(f"creating the environment of {what}", create, layout)
     run_installer(f"installing {what}'s packages", install, layout)
 
