@@ -63,7 +63,7 @@ def list_(
     ] = None,
     limit: Annotated[int, typer.Option(min=1, help="How many, newest first.")] = 20,
     metrics: Annotated[
-        bool, typer.Option("--metrics", help="With the numbers of each job's metrics.json.")
+        bool, typer.Option("--metrics", help="With the numbers that each job wrote.")
     ] = False,
     format_: FormatOption = Format.TEXT,
 ) -> None:
@@ -102,7 +102,8 @@ def compare_(
     """Compare jobs: parameters that differ, metrics, curves, duration, cost at list prices.
 
     Metrics are the numbers of metrics.json below the output directory, curves the columns of a
-    file that ends in history.csv; of a tuning job, those of its best trial.
+    file that ends in history.csv, and both TensorBoard's scalars; of a tuning job, those of its
+    best trial.
     """
     found = _jobs_of(stack)
     reader = MetricsReader(found.ref.project, print_status)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
@@ -21,13 +22,15 @@ if TYPE_CHECKING:
 #: Seconds between two looks at a bucket of Google's, and at one on this machine.
 _CLOUD_PAUSE: Final = 15.0
 _LOCAL_PAUSE: Final = 1.0
-#: Columns of a history that the line has, and characters of their names.
+#: Pauses are this many times as long as a look at least: long logs take a second to read.
+_REST: Final = 10
+#: Columns of a history, or TensorBoard scalars, that the line has, and characters of their names.
 _CURVES: Final = 2
 _NAME: Final = 24
 
 
 def line(curves: Mapping[str, Sequence[float]]) -> str:
-    """The newest values of the first columns of a history; empty without any.
+    """The newest values of the first curves; empty without any.
 
     >>> line({"loss": [1.0, 0.5], "accuracy": [0.1, 0.9]})
     'loss █▁ 1 → 0.5   accuracy ▁█ 0.1 → 0.9'
@@ -43,7 +46,7 @@ def curve_of(jobs: Jobs, chosen: Sequence[AnyJob], waiting: str = "") -> Iterato
     """While this lasts, show the curve of the first job that has one on the terminal.
 
     The console to print to meanwhile; None if this is no terminal. ``waiting`` stands there until
-    a job wrote a history. What cannot be read is no error: the
+    a job wrote one. What cannot be read is no error: the
     command that shows the line goes on.
     """
     from rich.console import Console
@@ -70,8 +73,9 @@ def _watch(
     jobs: Jobs, chosen: Sequence[AnyJob], show: Callable[[str], None], ended: threading.Event
 ) -> None:
     reader = MetricsReader(jobs.ref.project, lambda _text: None)
-    pause = _LOCAL_PAUSE if jobs.ref.is_local else _CLOUD_PAUSE
+    shortest = pause = _LOCAL_PAUSE if jobs.ref.is_local else _CLOUD_PAUSE
     while not ended.wait(pause):
+        began = time.monotonic()
         for job in chosen:
             try:
                 text = line(reader.curves(job))
@@ -80,3 +84,4 @@ def _watch(
             if text:
                 show(text)
                 break
+        pause = max(shortest, _REST * (time.monotonic() - began))

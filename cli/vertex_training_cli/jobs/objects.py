@@ -27,13 +27,15 @@ _GZIP: Final = b"\x1f\x8b"
 #: Below a job's output directory, where the service has jobs write checkpoints
 #: (``AIP_CHECKPOINT_DIR``): https://docs.cloud.google.com/vertex-ai/docs/training/code-requirements
 CHECKPOINTS: Final = "checkpoints/"
+#: There, TensorBoard logs (``AIP_TENSORBOARD_LOG_DIR``).
+LOGS: Final = "logs/"
 _ONE_PAGE: Final[dict[str, Any]] = {
     "page_size": MOST,
-    "fields": "items(name,updated),nextPageToken",
+    "fields": "items(name,size,updated),nextPageToken",
     "timeout": TIMEOUT,
     "retry": None,
 }
-_URI: Final = re.compile(r"gs://([^/]+)/?(.*)\Z")
+_URI: Final = re.compile(r"(?s)gs://([^/]+)/?(.*)\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,16 @@ class Listing:
     """Whether there are more than were listed."""
     newest: datetime | None
     """When the newest of those listed was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """An object below a folder."""
+
+    name: str
+    """Below that folder."""
+    size: int
+    updated: datetime | None
 
 
 class Objects:
@@ -110,6 +122,36 @@ class Objects:
             # As it is stored: the client would unpack a compressed one whole.
             stored = blob.download_as_bytes(end=MOST_BYTES, raw_download=True, timeout=TIMEOUT)
         return _unpacked(stored)
+
+    def files(self, folder: str, part: str) -> tuple[list[StoredFile], bool]:
+        """Objects below a ``gs://`` folder with ``part`` in their last name.
+
+        Only the first ``MOST`` objects are looked at; and whether there are more.
+
+        Raises:
+            OperatorError: it cannot be listed.
+        """
+        bucket, prefix = _parts(folder)
+        with _readable(bucket):
+            listed = self._client.list_blobs(bucket, prefix=prefix, **_ONE_PAGE)
+            found = [
+                StoredFile(blob.name.removeprefix(prefix), blob.size or 0, blob.updated)
+                for blob in next(listed.pages, ())
+                if part in blob.name.rpartition("/")[2]
+            ]
+        return found, bool(listed.next_page_token)
+
+    def end_of(self, uri: str, size: int, count: int) -> bytes:
+        """The last ``count`` of an object's first ``size`` bytes.
+
+        Raises:
+            OperatorError: it cannot be read.
+        """
+        bucket, name = _parts(uri)
+        bounds: dict[str, Any] = {"raw_download": True, "timeout": TIMEOUT, "retry": None}
+        with _readable(bucket):
+            blob = self._client.bucket(bucket).blob(name)
+            return blob.download_as_bytes(start=size - count, end=size - 1, **bounds)
 
 
 def _unpacked(stored: bytes) -> bytes:

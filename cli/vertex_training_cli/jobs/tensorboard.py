@@ -17,6 +17,7 @@ from vertex_training.errors import CommandError
 from vertex_training_cli.data import command as data
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.jobs import view
+from vertex_training_cli.jobs.objects import LOGS
 from vertex_training_cli.jobs.service import Jobs
 from vertex_training_cli.options import SelectedStack
 from vertex_training_cli.status import print_line
@@ -32,7 +33,6 @@ PINS: Final = Path(policy_env.__file__).parent / "tensorboard.txt"
 NEWEST: Final = 10
 #: Written last: an installation that was interrupted is none.
 _DONE: Final = ".installed"
-_LOGS: Final = "logs"  # below the output directory: AIP_TENSORBOARD_LOG_DIR
 
 
 def tensorboard(
@@ -107,11 +107,11 @@ def _collect(chosen: Sequence[AnyJob], ref: stacks.StackRef, shown: Path) -> lis
         target = shown / name
         if ref.is_local:  # files of the emulator, which grow while a job runs
             buckets = Home.find(cwd=ref.root).storage.resolve()
-            kept = (buckets / where.removeprefix("gs://") / _LOGS).resolve()
+            kept = (buckets / where.removeprefix("gs://") / LOGS).resolve()
             if kept.is_dir() and kept.is_relative_to(buckets):  # a job names it as it likes
                 target.symlink_to(kept)
         else:
-            data.pull(f"{where}/{_LOGS}/", target, ref.stack)
+            data.pull(f"{where}/{LOGS}", target, ref.stack)
         if target.is_dir() and any(target.iterdir()):
             found.append(name)
     return found

@@ -21,6 +21,7 @@ from localgcp.runner.gcsfuse import storage_client
 from localgcp.vertex.log_entries import LogService
 from localgcp.vertex.service import JobService
 from tests.unit.localcloud.conftest import PROJECT, Cloud
+from tests.unit.vt.jobs.event_files import event, file, scalar
 from tests.unit.vt.jobs.submitting import done, submit_with, until_running
 from vertex_training_cli.cli import app
 from vertex_training_cli.jobs import page
@@ -208,11 +209,13 @@ def test_the_curve_of_a_job_moves_below_its_wait_on_a_terminal_alone(
     )
     assert "loss █▁ 1 → 0.5" in told
     out.blob("c/history.csv").upload_from_string("step,loss\n1,1.0\n2,0.5\n3,0.25\n")
+    for_tensorboard = file(event(1, scalar("rate", 0.5)), event(2, scalar("rate", 0.125)))
+    out.blob("c/logs/train/events.out.tfevents.1").upload_from_string(for_tensorboard)
     told, _ = _on_a_terminal(
-        ["jobs", "logs", "c", "-f", "--stack", "local"], lambda text: "→ 0.25" in text
+        ["jobs", "logs", "c", "-f", "--stack", "local"], lambda text: "→ 0.125" in text
     )
     assert "training begins" in told
-    assert "loss █▃▁ 1 → 0.25" in told
+    assert "loss █▃▁ 1 → 0.25   train/rate █▁ 0.5 → 0.125" in told
     plain = subprocess.run(
         [sys.executable, "-m", "vertex_training_cli.cli", "jobs", "wait", "c", "--stack", "local",
          "--deadline", "3s"], capture_output=True, text=True, check=False, timeout=60,
