@@ -21,10 +21,10 @@ TEXT = "text ä\n"
 
 @pytest.fixture(scope="module")
 def bucket(shell: Shell, gcloud: str) -> str:
-    shell.run("gcloud storage buckets create gs://box && mkdir -p tree/deep")
+    shell.run("gcloud storage buckets create gs://crate && mkdir -p tree/deep")
     (shell.folder / "tree" / "a.txt").write_text(TEXT)
     (shell.folder / "tree" / "deep" / "b.bin").write_bytes(bytes(range(256)) * 5000)
-    return "gs://box"
+    return "gs://crate"
 
 
 def test_gcloud_copies_a_folder_there_and_back_and_removes_it(shell: Shell, bucket: str) -> None:

@@ -48,7 +48,7 @@ def test_a_review_and_an_up_with_a_refresh_are_refused(stack: SmallStack) -> Non
     told = vt(stack, "up", "--refresh", "--yes", expect=3)
     assert "nothing was changed" in told
     assert RESTORE.format(bucket(stack)) in told
-    assert stack.store.bucket(bucket(stack)) is None
+    assert stack.store.get(BUCKET, bucket(stack)) is None
 
 
 def test_a_refresh_that_forgets_it_does_not_make_a_review_forget(stack: SmallStack) -> None:

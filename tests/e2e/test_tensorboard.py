@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -18,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from localgcp.home import Home
+from localgcp.home import Home, cache_dir
 from localgcp.inventory.store import TENSORBOARD, Store
 from tests.conftest import Checkout, copy_checkout
 from tests.e2e.small_stacks import SmallStack, job_file
@@ -120,7 +121,10 @@ def _answer(url: str, seconds: float = 60) -> Any:
 def test_tensorboard_shows_what_a_job_logged_once_it_is_installed(
     checkout: Checkout, stack: SmallStack, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("VT_CACHE_DIR", str(tmp_path / "cache"))
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    shutil.copy(cache_dir() / "local-home.key", cache)  # the home was made with it
+    monkeypatch.setenv("VT_CACHE_DIR", str(cache))
     refused = checkout.shell("vt tensorboard --stack board", expect=1)
     assert "TensorBoard is not installed. Hint: `vt tensorboard --install`, once" in refused.stderr
     told = checkout.shell("vt tensorboard --install").stderr

@@ -15,6 +15,7 @@ from vertex_training.customjob.protocol.ports import (
     STACK_LABEL,
     TERMINAL,
     own_labels,
+    program_label,
 )
 from vertex_training.errors import CommandError, OperatorError, did_you_mean
 from vertex_training_cli.engine.stacks import StackRef
@@ -118,9 +119,10 @@ class Jobs:
 
     def _own(self, terms: Sequence[str], kind: JobKind) -> list[AnyJob]:
         """Jobs that this stack submitted, also those of environments that its program declares."""
-        stack, has_request = self.ref.stack, f"labels.{kind.sent_label(REQUEST_ID_LABEL)}:*"
-        labels = (kind.sent_label(name) for name in (STACK_LABEL, PROGRAM_LABEL))
-        own = (f"labels.{label}={stack}" for label in labels)
+        has_request = f"labels.{kind.sent_label(REQUEST_ID_LABEL)}:*"
+        program = program_label(self.ref.pulumi_project, self.ref.stack)
+        named = {STACK_LABEL: self.ref.stack, PROGRAM_LABEL: program}
+        own = (f"labels.{kind.sent_label(label)}={value}" for label, value in named.items())
         found = [job for each in own for job in self._all([*terms, each, has_request], kind)]
         return list({job.name: job for job in found}.values())  # one may have both labels
 

@@ -20,7 +20,7 @@ from vertex_training.components.ordering import component_dependencies
 from vertex_training.components.scope import Scope
 from vertex_training.components.sections import JobFields, LimitsArgs
 from vertex_training.customjob.kinds import CUSTOM_JOB, TUNING_JOB, JobKind
-from vertex_training.customjob.protocol.ports import PROGRAM_LABEL
+from vertex_training.customjob.protocol.ports import PROGRAM_LABEL, program_label
 from vertex_training.customjob.protocol.waiting import Wait, WaitPorts, wait_for_job
 from vertex_training.customjob.request import job_file
 from vertex_training.customjob.request.job_file import JobRequest, Submission
@@ -139,9 +139,9 @@ class Training(pulumi.ComponentResource):
 
 def _program_label(environment: str) -> dict[str, str]:
     """By which ``vt jobs`` finds the jobs of a program whose environments are not its stack."""
-    stack = pulumi.get_stack()
-    is_another = stack != environment and naming.LABEL_VALUE.match(stack)
-    return {PROGRAM_LABEL: stack} if is_another else {}
+    program = program_label(pulumi.get_project(), pulumi.get_stack())
+    is_another = pulumi.get_stack() != environment and naming.LABEL_VALUE.match(program)
+    return {PROGRAM_LABEL: program} if is_another else {}
 
 
 def _wanted(key: str, job: JobOptions, request: JobRequest) -> Wait:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import Any, Final
@@ -100,7 +101,13 @@ def check_custom_job(
 
 @cache
 def _installed_limits() -> tuple[Callable[[dict[str, Any], str], FieldErrors], ...]:
-    return tuple(each.load() for each in importlib.metadata.entry_points(group=LIMITS))
+    found = []
+    for each in importlib.metadata.entry_points(group=LIMITS):
+        try:
+            found.append(each.load())
+        except ImportError as error:  # its distribution is there in part: a file, an extra
+            print(f"machines and images are not checked by {each.value}: {error}", file=sys.stderr)
+    return tuple(found)
 
 
 def no_act_as(account: str) -> ApiError:

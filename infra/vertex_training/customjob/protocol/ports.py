@@ -19,7 +19,7 @@ LABEL_PREFIX: Final = JOB_LABEL_PREFIX
 STACK_LABEL: Final = "vt-stack"
 JOB_LABEL: Final = "vt-job"
 RUN_LABEL: Final = "vt-run"
-#: Label with the Pulumi stack of a job whose environment has another name, as components may.
+#: Label with the Pulumi program of a job whose environment is not its stack, as with components.
 PROGRAM_LABEL: Final = "vt-program"
 #: Label with the request id of a job.
 REQUEST_ID_LABEL: Final = "vt-request-id"
@@ -65,6 +65,11 @@ class JobSnapshot:
     def short_state(self) -> str:
         """The state without its prefix, like ``RUNNING``."""
         return self.state.removeprefix("JOB_STATE_")
+
+
+def program_label(pulumi_project: str, stack: str) -> str:
+    """Value of ``PROGRAM_LABEL``: programs of several projects have stacks of one name."""
+    return f"{pulumi_project}_{stack}"
 
 
 def own_labels(labels: Mapping[str, str]) -> dict[str, str]:

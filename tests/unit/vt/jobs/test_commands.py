@@ -21,6 +21,7 @@ from localgcp.vertex.records import JobState
 from localgcp.vertex.service import JobService
 from tests.unit.localcloud.conftest import PROJECT, Cloud, command_job
 from tests.unit.vt.jobs.submitting import done, submit, submit_with, until_running
+from vertex_training.customjob.protocol.ports import program_label
 from vertex_training_cli.cli import app
 
 Vt = Callable[..., Result]
@@ -63,7 +64,8 @@ def ids(result: Result) -> list[str]:
 
 def test_a_job_with_both_labels_of_a_stack_is_listed_once(vt: Vt, cloud: Cloud) -> None:
     """Whoever may submit jobs may label them as the program would never do."""
-    labels = {"vt-stack": "local", "vt-program": "local", "vt-job": "train", "vt-request-id": "x"}
+    program = program_label("demo", "local")
+    labels = {"vt-stack": "local", "vt-program": program, "vt-job": "train", "vt-request-id": "x"}
     id_ = done(cloud, submit_with(cloud, "true", "train", labels))
     assert ids(vt("list", "--format", "json")) == [id_]
 
