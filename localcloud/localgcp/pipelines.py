@@ -12,8 +12,7 @@ import json
 import re
 import secrets
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final
@@ -25,8 +24,7 @@ from localgcp.apis.client import Api
 from localgcp.apis.messages import custom_job, job_service, pipeline_service, training_pipeline
 from localgcp.apis.refusals import invalid_argument
 from localgcp.errors import ApiError
-from localgcp.home import touch_private
-from localgcp.inventory.store import BUSY_SECONDS, project_number
+from localgcp.inventory.store import connection, project_number
 from localgcp.vertex.checks import resolve_parent
 from localgcp.vertex.records import JobRecord, now
 from localgcp.vertex.service import JobService
@@ -225,16 +223,8 @@ class PipelineTable:
         with self._connect() as db:
             return [_record(row) for row in db.execute(query, (number, region))]
 
-    @contextmanager
-    def _connect(self) -> Iterator[sqlite3.Connection]:
-        touch_private(self._path)
-        db = sqlite3.connect(self._path, timeout=BUSY_SECONDS, isolation_level=None)
-        try:
-            db.row_factory = sqlite3.Row
-            db.execute(_SCHEMA)
-            yield db
-        finally:
-            db.close()
+    def _connect(self) -> AbstractContextManager[sqlite3.Connection]:
+        return connection(self._path, _SCHEMA)
 
 
 def _record(row: sqlite3.Row) -> PipelineRecord:

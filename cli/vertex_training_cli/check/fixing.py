@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from localgcp.root_directory import is_gits
 from vertex_training.customjob.request import job_file
 from vertex_training.errors import CheckUnavailableError, Problem
 from vertex_training.located_yaml.mending import mended
 from vertex_training_cli.check import checking, placeholders
-from vertex_training_cli.engine.paths import PROJECT_FILE, from_here, root_of
+from vertex_training_cli.engine.paths import from_here, link_out, root_of
 
 if TYPE_CHECKING:  # with a stack comes pydantic
     from vertex_training.stack import Stack
@@ -58,7 +57,7 @@ class FixedFile:
                 the checkout, or lies behind one.
         """
         path = Path(os.path.realpath(os.path.abspath(self.file)))
-        if link := _link_out(self.file):
+        if link := link_out(Path(os.path.abspath(self.file))):
             raise CheckUnavailableError(
                 f"{self.file}: {from_here(link)} is a link out of its folder"
             )
@@ -76,27 +75,6 @@ class FixedFile:
                     raise
         except OSError as failed:
             raise CheckUnavailableError(f"{self.file}: {failed.strerror or failed}") from None
-
-
-def _link_out(file: str) -> Path | None:
-    """A link on the way to a file that leaves the checkout or project that it lies in, or none.
-
-    A link that lies in neither is the user's own, unless it is the file itself.
-    """
-    full = Path(os.path.abspath(file))
-    for link in (each for each in (full, *full.parents) if each.is_symlink()):
-        own = link.parent if link == full else None
-        top = next((each for each in link.parents if _is_top(each)), own)
-        if top is None:
-            continue
-        target, inside = Path(os.path.realpath(link)), Path(os.path.realpath(top))
-        if not target.is_relative_to(inside) or any(map(is_gits, target.relative_to(inside).parts)):
-            return link
-    return None
-
-
-def _is_top(folder: Path) -> bool:
-    return (folder / ".git").exists() or (folder / PROJECT_FILE).is_file()
 
 
 def fix(file: str, data: bytes, judge: Judge) -> FixedFile:

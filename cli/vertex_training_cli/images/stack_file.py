@@ -13,6 +13,7 @@ from vertex_training.errors import CommandError
 from vertex_training.located_yaml.editing import set_value
 from vertex_training.settings.project_files import file_of
 from vertex_training.stack import SCHEMA
+from vertex_training_cli.engine.paths import link_out
 
 #: Keys of an image, in the order in which they are added to an entry.
 KEYS: Final = ("digest", "builtFrom")
@@ -31,7 +32,7 @@ def write_pins(root: Path, stack: str, pins: Mapping[str, Mapping[str, str]]) ->
     """
     named = file_of(root, stack)
     file = named.resolve()
-    if not file.is_relative_to(root.resolve()):
+    if link_out(named):
         what = f"{named.name} is a link out of its folder; nothing is written through it."
         raise CommandError(what, "put a file in its place")
     try:

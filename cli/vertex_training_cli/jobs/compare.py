@@ -121,9 +121,13 @@ def _curve(values: Sequence[float], low: float, high: float) -> str:
 def _bar(value: float, low: float, high: float) -> str:
     if not math.isfinite(value):
         return "?"
+    return _BARS[int(share_of(value, low, high, flat=0.0) * (len(_BARS) - 1))]
+
+
+def share_of(value: float, low: float, high: float, *, flat: float) -> float:
+    """How far up a scale a value is, 0 to 1; ``flat`` on a scale of one value."""
     span = high / 2 - low / 2  # halves: the whole may be larger than any float
-    share = (value / 2 - low / 2) / span if span > 0 else 0.0
-    return _BARS[int(share * (len(_BARS) - 1))]
+    return (value / 2 - low / 2) / span if span > 0 else flat
 
 
 def _flags(task: Mapping[str, Any]) -> dict[str, str]:

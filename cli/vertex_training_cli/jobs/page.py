@@ -99,9 +99,7 @@ def _pieces(values: Sequence[float], steps: int, low: float, high: float) -> lis
         if not math.isfinite(value):
             pieces.append([])
             continue
-        # Halves first: the difference of two numbers may be greater than any number.
-        span = high / 2 - low / 2
-        share = (value / 2 - low / 2) / span if span > 0 else 0.5
+        share = compare.share_of(value, low, high, flat=0.5)
         x, y = WIDTH * at / max(steps - 1, 1), HEIGHT * (1 - share)
         pieces[-1].append(f"{x:.1f},{y:.1f}")
     # A point alone is a line of no length, which round ends make a dot.

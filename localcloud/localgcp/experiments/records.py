@@ -9,12 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from localgcp.home import touch_private
 from localgcp.inventory.store import (
-    BUSY_SECONDS,
     TENSORBOARD,
     Store,
     StoredResource,
+    connection,
     project_number,
 )
 
@@ -111,15 +110,10 @@ class ExperimentTable:
 
     @contextmanager
     def _connect(self) -> Iterator[sqlite3.Connection]:
-        touch_private(self._path)
-        db = sqlite3.connect(self._path, timeout=BUSY_SECONDS, isolation_level=None)
-        try:
-            db.executescript(_SCHEMA)
+        with connection(self._path, _SCHEMA) as db:
             db.execute("BEGIN IMMEDIATE")
             yield db
             db.execute("COMMIT")
-        finally:
-            db.close()  # rolls back what was not committed
 
 
 class InstanceTable:

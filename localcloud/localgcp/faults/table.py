@@ -10,16 +10,16 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from localgcp.errors import LocalCloudError
 from localgcp.faults.model import Fault, Kind, Service
-from localgcp.home import Home, touch_private
-from localgcp.inventory.store import BUSY_SECONDS
+from localgcp.home import Home
+from localgcp.inventory.store import connection
 
 _POLL_SECONDS: Final = 0.02
 _SCHEMA: Final = """
@@ -190,15 +190,8 @@ class FaultTable:
             row = db.execute("SELECT released FROM faults WHERE id = ?", (fault_id,)).fetchone()
         return None if row is None else bool(row[0])
 
-    @contextmanager
-    def _connect(self) -> Iterator[sqlite3.Connection]:
-        touch_private(self.path)
-        db = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
-        try:
-            db.executescript(_SCHEMA)
-            yield db
-        finally:
-            db.close()
+    def _connect(self) -> AbstractContextManager[sqlite3.Connection]:
+        return connection(self.path, _SCHEMA)
 
 
 def _count(db: sqlite3.Connection, fault_id: int) -> Entry | None:

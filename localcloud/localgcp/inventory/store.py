@@ -223,6 +223,23 @@ class Store:
             db.close()  # rolls back what was not committed
 
 
+@contextmanager
+def connection(path: Path, schema: str) -> Iterator[sqlite3.Connection]:
+    """A connection to another table's file, where ``schema`` makes what is missing.
+
+    Each statement is committed by itself, but after a ``BEGIN``: what was not committed when the
+    block ends is rolled back.
+    """
+    touch_private(path)
+    db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+    try:
+        db.row_factory = sqlite3.Row
+        db.executescript(schema)
+        yield db
+    finally:
+        db.close()
+
+
 def _open(path: Path) -> sqlite3.Connection:
     path.parent.mkdir(parents=True, exist_ok=True)
     touch_private(path)

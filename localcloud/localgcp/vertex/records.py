@@ -18,8 +18,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, ClassVar, Final, Generic, Self, TypeVar, cast
 
-from localgcp.home import touch_private
-from localgcp.inventory.store import BUSY_SECONDS, project_number
+from localgcp.inventory.store import connection, project_number
 
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS {table} (
@@ -214,16 +213,10 @@ class RecordTable(Generic[_R]):
 
     @contextmanager
     def _connect(self) -> Iterator[sqlite3.Connection]:
-        touch_private(self.path)
-        db = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
-        try:
-            db.row_factory = sqlite3.Row
+        with connection(self.path, _SCHEMA.format(table=self.table)) as db:
             db.execute("PRAGMA synchronous = NORMAL")
-            db.execute(_SCHEMA.format(table=self.table))
             self._create(db)
             yield db
-        finally:
-            db.close()
 
     def _create(self, db: sqlite3.Connection) -> None:
         """Make what belongs to the table, where it is missing."""
