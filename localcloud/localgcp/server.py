@@ -44,29 +44,31 @@ _LOCK_SECONDS: Final = 3.0
 _LOWEST_PORT: Final = 20_000
 _PORTS: Final = 12_000
 _ATTEMPTS: Final = 20
+_BACKLOG: Final = 128
 _WATCH_SECONDS: Final = 0.5
 _STOP_GRACE_SECONDS: Final = 1.0
 
 
-def choose_port(wanted: int, service: str) -> int:
-    """``wanted`` (0: none) if it is free, so that open shells go on; else any free port.
+def listen(wanted: int, service: str) -> socket.socket:
+    """Listen at ``wanted`` (0: none) if it is free, so that open shells go on; else at any port.
 
     Chosen are ports that no system gives to outgoing connections: one that is kept for the next
-    start must not be another program's by then.
+    start must not be another program's by then. Raises LocalCloudError if there is none.
     """
     chosen = (_LOWEST_PORT + secrets.randbelow(_PORTS) for _ in range(_ATTEMPTS))
     for port in (*((wanted,) if wanted else ()), *chosen, 0):
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("127.0.0.1", port))
-                probe.listen()  # bind alone succeeds beside a listener with SO_REUSEPORT
-            except OSError:
-                if port == wanted:
-                    print(f"port {port} of {service} is taken by another program; choosing another")
-                continue
-            return probe.getsockname()[1]
+        try:
+            return socket.create_server(("127.0.0.1", port), backlog=_BACKLOG)
+        except OSError:
+            if port == wanted:
+                print(f"port {port} of {service} is taken by another program; choosing another")
     raise LocalCloudError(f"no free port on 127.0.0.1 for {service}.")
+
+
+def choose_port(wanted: int, service: str) -> int:
+    """A port as ``listen`` finds it, for a server that opens it itself, and at once."""
+    with listen(wanted, service) as listener:
+        return listener.getsockname()[1]
 
 
 def run(home: Home) -> None:
@@ -121,14 +123,15 @@ def _serve(
     from localgcp.vertex.service import JobService
 
     store, jobs, tuning = Store(home.database), JobTable(home.database), Tuning(home)
-    port = choose_port(before.vertex_port if before else 0, "vertex")
+    # Held from here on: the scheduler knows the port seconds before it is served.
+    listener = listen(before.vertex_port if before else 0, "vertex")
     registry = _registry(home, store, before.registry_port if before else 0)
     try:
         registry.start()
         if not registry.port:
             print("no container registry: `make containers` installs one")
         containers = _containers(home, registry)
-        scheduler = _scheduler(home, storage, faults, store, jobs, containers, tuning, port)
+        scheduler = _scheduler(home, storage, faults, store, jobs, containers, tuning, listener)
         scheduler.start()
         builds = CloudBuild(home, store, storage.url, lambda: home.image_environment(registry.port))
         service = JobService(store, jobs, scheduler, containers.refusal)
@@ -145,7 +148,7 @@ def _serve(
         ]
         hooks = [CallFaults(faults, jobs, stop, tuning.table)]
         reads = Reads(store, faults, stop)
-        server = serve(apis, port, hooks, home.sockets, reads.answer)
+        server = serve(apis, listener, hooks, home.sockets, reads.answer)
         containers.wait_ready()
         _live(home, storage, registry, containers, server.port, lock, stop)
         server.stop(_STOP_GRACE_SECONDS).wait()
@@ -186,11 +189,13 @@ def _scheduler(
     jobs: JobTable,
     containers: ContainerHost,
     tuning: Tuning,
-    port: int,
+    listener: socket.socket,
 ) -> LocalScheduler:
     from localgcp.faults.jobs import JobFaults
     from localgcp.runner.job import JobRun
     from localgcp.runner.scheduler import LocalScheduler
+
+    api_url = "http://{}:{}/".format(*listener.getsockname())
 
     def make_run(
         job_id: str, cancelled: threading.Event, stopping: threading.Event
@@ -202,7 +207,7 @@ def _scheduler(
             store=store,
             jobs=jobs,
             storage_url=storage.url,
-            api_url=f"http://127.0.0.1:{port}/",
+            api_url=api_url,
             faults=JobFaults(faults),
             containers=containers,
             cancelled=cancelled,

@@ -2,6 +2,7 @@
 
 ====================  ================================================================
 ``paths``             the Pulumi project around the current folder
+``links``             links out of the checkout
 ``stacks``            which stack a command is about, and the environment it needs
 ``pulumi_cli``        finds and starts ``pulumi``, and reads its JSON
 ``foreground``        runs a command at this terminal and passes signals on

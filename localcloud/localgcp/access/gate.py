@@ -79,8 +79,10 @@ def connection_of(peer: str) -> socket.socket | None:
 class Gate:
     """Listens on 127.0.0.1. ``server`` and ``refusal`` are Unix sockets in ``folder``."""
 
-    def __init__(self, port: int, folder: Path, server: Path, refusal: Path, service: str) -> None:
-        """Take ``port`` (0: any free one); connections wait until ``open``.
+    def __init__(
+        self, at: int | socket.socket, folder: Path, server: Path, refusal: Path, service: str
+    ) -> None:
+        """Take a port (0: any free one) or a socket that listens; connections wait until ``open``.
 
         Raises LocalCloudError if the port is taken.
         """
@@ -91,9 +93,13 @@ class Gate:
         self._log = RefusalLog(service)
         self._refused = threading.BoundedSemaphore(_REFUSED_AT_ONCE)
         try:
-            self._listener = socket.create_server(("127.0.0.1", port), backlog=_BACKLOG)
+            self._listener = (
+                socket.create_server(("127.0.0.1", at), backlog=_BACKLOG)
+                if isinstance(at, int)
+                else at
+            )
         except OSError as error:
-            raise LocalCloudError(f"port {port} is taken by another program.") from error
+            raise LocalCloudError(f"port {at} is taken by another program.") from error
         self.port: int = self._listener.getsockname()[1]
 
     def open(self) -> None:

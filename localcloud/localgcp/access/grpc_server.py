@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import socket
 import tempfile
 import threading
 from collections.abc import Callable
@@ -61,13 +62,14 @@ class LocalServer:
 
 def start(
     server: grpc.Server,
-    port: int,
+    at: int | socket.socket,
     service: str,
     folder: Path | None = None,
     rest: Callable[[Path, int], HttpServer] | None = None,
 ) -> LocalServer:
-    """Start ``server`` at 127.0.0.1:``port`` (0: any free one) for processes of this user.
+    """Start ``server`` at 127.0.0.1 for processes of this user.
 
+    ``at`` is a port (0: any free one) or a socket that listens.
     ``server`` has its handlers and no port; make it with ``interceptors=[PageInterceptor()]``.
     ``service`` is its name in the log. Its sockets lie in ``folder`` if their paths are short
     enough, else below the folder for temporary files. ``rest`` makes what answers HTTP/1 at this
@@ -82,7 +84,7 @@ def start(
         handlers=[_RefusingHandler()],
     )
     try:
-        gate = Gate(port, sockets, inner, refusal, service)
+        gate = Gate(at, sockets, inner, refusal, service)
     except Exception:
         shutil.rmtree(sockets, ignore_errors=True)
         raise

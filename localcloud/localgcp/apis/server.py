@@ -7,6 +7,7 @@ before it (429, 503), after it (accepted, answer lost) or wait past the caller's
 from __future__ import annotations
 
 import inspect
+import socket
 import traceback
 from collections.abc import Callable, Sequence
 from concurrent import futures
@@ -51,7 +52,7 @@ class Hook(Protocol):
 
 def serve(
     implementations: Sequence[Implementation],
-    port: int,
+    at: int | socket.socket,
     hooks: Sequence[Hook] = (),
     folder: Path | None = None,
     also: Also = lambda *_: None,
@@ -59,7 +60,7 @@ def serve(
     *,
     takes_beta: bool = False,
 ) -> grpc_server.LocalServer:
-    """Start a server on 127.0.0.1 (port 0: any free one).
+    """Start a server on 127.0.0.1, at a port (0: any free one) or a socket that listens.
 
     Only processes of this user get in (``localgcp.access``); ``folder`` is for its sockets.
     ``also`` answers what is asked over REST alone, where ``takes_beta`` lets ``v1beta1`` in.
@@ -84,7 +85,7 @@ def serve(
         options=[("grpc.max_receive_message_length", 32 << 20)],
     )
     rest = RestFront(methods, also, takes_beta=takes_beta)
-    return grpc_server.start(server, port, "vertex", folder, rest.at)
+    return grpc_server.start(server, at, "vertex", folder, rest.at)
 
 
 class _Unserved(grpc.GenericRpcHandler):

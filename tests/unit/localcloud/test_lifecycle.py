@@ -16,9 +16,10 @@ from pathlib import Path
 import pytest
 
 from localgcp import lifecycle, processes
+from localgcp.apis.server import serve
 from localgcp.errors import LocalCloudError
 from localgcp.home import Home
-from localgcp.server import choose_port
+from localgcp.server import choose_port, listen
 from localgcp.server_info import ServerInfo
 from localgcp.vertex.records import JobRecord, JobState, JobTable
 from tests.unit.localcloud.conftest import wait_until
@@ -107,10 +108,16 @@ def test_a_server_file_that_says_less_than_it_should_says_nothing(home: Home, ju
 def test_a_server_whose_folder_was_removed_ends_and_leaves_nothing(home: Home) -> None:
     info = lifecycle.start(home, silent)
     children = processes.live_children(home.children)
-    shutil.rmtree(home.root)
+    wait_until(lambda: _removed(home.root))
     wait_until(lambda: processes.start_time(info.pid) is None)
     assert not any(child.is_alive() for child in children)
     assert not home.root.exists()
+
+
+def _removed(folder: Path) -> bool:
+    """Remove a folder; one more try is due when its server wrote a file into it meanwhile."""
+    shutil.rmtree(folder, ignore_errors=True)
+    return not folder.exists()
 
 
 def test_a_server_whose_folder_was_removed_leaves_its_successor_alone(home: Home) -> None:
@@ -135,6 +142,17 @@ def test_a_port_that_another_program_took_is_replaced(capsys: pytest.CaptureFixt
         taken = other.getsockname()[1]
         assert choose_port(taken, "vertex") != taken
     assert f"port {taken} of vertex is taken by another program" in capsys.readouterr().out
+
+
+def test_a_port_is_held_from_its_choice_until_it_is_served() -> None:
+    with listen(0, "vertex") as listener:
+        port = listener.getsockname()[1]
+        assert choose_port(port, "another") != port
+        server = serve([], listener)
+        try:
+            assert server.port == port
+        finally:
+            server.stop(None)
 
 
 def test_a_server_that_cannot_start_says_why(

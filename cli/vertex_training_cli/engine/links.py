@@ -1,0 +1,29 @@
+"""Links that lead out of a checkout: what they point at is not the checkout's to change."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from localgcp.root_directory import is_gits
+from vertex_training_cli.engine.paths import PROJECT_FILE
+
+
+def link_out(file: Path) -> Path | None:
+    """A link on the way to a file that leaves the checkout or project that it lies in, or none.
+
+    A link that lies in neither is the user's own, unless it is the file itself.
+    """
+    full = file.absolute()
+    for link in (each for each in (full, *full.parents) if each.is_symlink()):
+        own = link.parent if link == full else None
+        top = next((each for each in link.parents if _is_top(each)), own)
+        if top is None:
+            continue
+        target, inside = link.resolve(), top.resolve()
+        if not target.is_relative_to(inside) or any(map(is_gits, target.relative_to(inside).parts)):
+            return link
+    return None
+
+
+def _is_top(folder: Path) -> bool:
+    return (folder / ".git").exists() or (folder / PROJECT_FILE).is_file()
