@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -147,3 +148,24 @@ def test_what_only_reads_a_repository_runs_nothing_of_it(trapped: Path, command:
     subprocess.run([sys.executable, "extra.py"], cwd=trapped, check=True)
     assert ran.exists(), "the trap does not work"
     ran.unlink()
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        (("diff", "x", "y"), 2), (("check", "--stack", "x"), 2), (("review", "-s", "x"), 2),
+        (("jobs", "list", "-s", "x"), 1),
+    ],
+)  # fmt: skip
+def test_a_pipe_in_the_place_of_a_stack_file_is_refused_and_not_waited_for(
+    command: tuple[str, ...], code: int, tmp_path: Path
+) -> None:
+    (tmp_path / "Pulumi.yaml").write_text("name: x\nruntime: python\n")
+    os.mkfifo(tmp_path / "Pulumi.x.yaml")
+    done = subprocess.run(
+        [str(Path(sys.executable).with_name("vt")), *command],
+        cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == code
+    assert "Pulumi.x.yaml" in done.stderr

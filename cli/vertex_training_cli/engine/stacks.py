@@ -19,7 +19,7 @@ import yaml
 
 from localgcp.pulumi_shim import find_project, selected_stack
 from vertex_training import naming
-from vertex_training.errors import CommandError
+from vertex_training.errors import CommandError, UnknownStackError
 from vertex_training.located_yaml.loader import Loader
 from vertex_training.settings import project_files
 from vertex_training_cli.engine import paths
@@ -210,10 +210,10 @@ def find_unchecked(root: Path, stack: str) -> StackRef:
     What the file lacks is empty.
     """
     try:
-        text = (root / f"Pulumi.{stack}.yaml").read_bytes()
+        text = project_files.file_of(root, stack).read_bytes()
         config = yaml.load(text, Loader=Loader)["config"]
         project = str(config["gcp:project"])
-    except (OSError, yaml.YAMLError, KeyError, TypeError, UnicodeDecodeError):
+    except (OSError, UnknownStackError, yaml.YAMLError, KeyError, TypeError, UnicodeDecodeError):
         return StackRef(root, "", stack, "", "")
     return StackRef(root, "", stack, project, str(config.get("gcp:region", "")))
 
@@ -226,8 +226,9 @@ def read_stack_file(root: Path, stack: str) -> dict[str, Any]:
     """
     file = root / f"Pulumi.{stack}.yaml"
     try:
-        text = file.read_text(encoding="utf-8")
-        content = yaml.safe_load(text) or {}
+        if not file.is_file():
+            raise FileNotFoundError
+        content = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
         content.get("config")
     except FileNotFoundError:
         known = project_files.names(root)

@@ -14,8 +14,9 @@ from typing import Any, Final, get_type_hints
 import typer
 from typer.models import ParameterInfo
 
-from vertex_training.errors import ConfigError
+from vertex_training.errors import ConfigError, UnknownStackError
 from vertex_training.located_yaml import document
+from vertex_training.settings.project_files import file_of
 from vertex_training_cli.engine.paths import root_of
 
 #: A shell sets it; its value names the shell and what it asks for.
@@ -84,9 +85,9 @@ def keys(start: Path, stack: str, section: str) -> list[str]:
     if root is None or "/" in stack:
         return []
     try:
-        data = (root / f"Pulumi.{stack}.yaml").read_bytes()
+        data = file_of(root, stack).read_bytes()
         content = document.parse(data, stack).root
-    except (OSError, ConfigError):
+    except (OSError, UnknownStackError, ConfigError):
         return []
     for key in ("config", f"vertex-training:{section}"):
         inner = content.content

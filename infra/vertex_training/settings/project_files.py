@@ -33,8 +33,8 @@ def refreshes(root: Path) -> bool:
 
 
 def names(root: Path) -> list[str]:
-    """Stacks that have a file in ``root``."""
-    files = (file.name for file in root.glob("Pulumi.*.yaml"))
+    """Stacks that have a file in ``root``; a pipe of that name, which nobody may open, is none."""
+    files = (file.name for file in root.glob("Pulumi.*.yaml") if file.is_file())
     return sorted(name.removeprefix("Pulumi.").removesuffix(".yaml") for name in files)
 
 
