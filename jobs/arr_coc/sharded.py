@@ -28,7 +28,7 @@ def save(engine: Any, checkpoints: Checkpoints) -> None:
         engine.save_checkpoint(folder, tag=TAG, save_latest=False)
         written = sorted(path for path in Path(folder, TAG).iterdir() if path.is_file())
         for path in written:
-            checkpoints.write_part(step, path.name, path.read_bytes())
+            checkpoints.write_part(step, path.name, path)
         names: list[Any] = [None] * dist.get_world_size()
         dist.all_gather_object(names, [path.name for path in written])  # all have written
     if dist.get_rank() == 0:
@@ -51,8 +51,7 @@ def resume(engine: Any, checkpoints: Checkpoints) -> int:
         found = checkpoints.at(told[0])
         names = files_of(found, dist.get_rank(), dist.get_world_size())
         with tempfile.TemporaryDirectory() as folder:
-            Path(folder, TAG).mkdir()
             for name in names:
-                Path(folder, TAG, name).write_bytes(found.read(name))
+                found.fetch(name, Path(folder, TAG, name))
             engine.load_checkpoint(folder, tag=TAG)
     return told[0]

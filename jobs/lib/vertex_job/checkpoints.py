@@ -13,12 +13,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 from vertex_job.errors import CheckpointError, StoreError
-from vertex_job.stores import Store, store_at
+from vertex_job.stores import Store, pieces_of, store_at
 
 MANIFEST = "manifest.json"
 _MANIFEST_NAME = re.compile(r"step-(\d{9,})/manifest\.json")
@@ -36,12 +39,35 @@ class Checkpoint:
 
     def read(self, name: str) -> bytes:
         """A file's content. Raises CheckpointError if it is not what was saved."""
+        return b"".join(self.pieces(name))
+
+    def fetch(self, name: str, target: Path) -> None:
+        """Write a file here, whole or not at all. Raises CheckpointError or StoreError."""
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with NamedTemporaryFile(dir=target.parent, delete=False) as file:
+                try:
+                    for piece in self.pieces(name):
+                        file.write(piece)
+                    file.close()
+                    os.replace(file.name, target)
+                except BaseException:
+                    os.unlink(file.name)
+                    raise
+        except OSError as error:
+            raise CheckpointError(f"cannot write {target}: {error.strerror}") from error
+
+    def pieces(self, name: str) -> Iterator[bytes]:
+        """A file's content, a megabyte at a time; raises at its end if it is not what was saved."""
         if name not in self.files:
             raise CheckpointError(f"{_folder(self.step)} has no {name}")
-        data = self.store.read(f"{_folder(self.step)}/{name}")
-        if _sum_of(data) != self.files[name]:
+        size, digest = 0, hashlib.sha256()
+        for piece in self.store.pieces(f"{_folder(self.step)}/{name}"):
+            size += len(piece)
+            digest.update(piece)
+            yield piece
+        if (size, digest.hexdigest()) != self.files[name]:
             raise CheckpointError(f"{_folder(self.step)}/{name} is not what was saved")
-        return data
 
 
 class Checkpoints:
@@ -63,7 +89,8 @@ class Checkpoints:
             try:
                 found = self.at(step)
                 for name in found.files:
-                    found.read(name)
+                    for _piece in found.pieces(name):
+                        pass
             except (CheckpointError, StoreError) as error:
                 print(f"checkpoint {_folder(step)} is not whole: {error}", flush=True)
                 continue
@@ -79,13 +106,13 @@ class Checkpoints:
             raise CheckpointError(f"its {MANIFEST} is damaged: {error}") from None
         return Checkpoint(self.store, step, files)
 
-    def save(self, step: int, files: Mapping[str, bytes]) -> None:
-        """Save a checkpoint by this process alone."""
+    def save(self, step: int, files: Mapping[str, bytes | Path]) -> None:
+        """Save a checkpoint by this process alone: contents, or files of this machine."""
         for name, data in files.items():
             self.write_part(step, name, data)
         self.commit(step, files)
 
-    def write_part(self, step: int, name: str, data: bytes) -> None:
+    def write_part(self, step: int, name: str, data: bytes | Path) -> None:
         """Write one file of a checkpoint that several processes save."""
         if not name or name == MANIFEST or name.endswith(_SUM) or name.startswith("/"):
             raise CheckpointError(f"{name!r} is no name of a file of a checkpoint")
@@ -148,5 +175,9 @@ def _steps(names: Iterable[str]) -> set[int]:
     return {int(match[1]) for name in names if (match := _MANIFEST_NAME.fullmatch(name))}
 
 
-def _sum_of(data: bytes) -> tuple[int, str]:
-    return len(data), hashlib.sha256(data).hexdigest()
+def _sum_of(data: bytes | Path) -> tuple[int, str]:
+    size, digest = 0, hashlib.sha256()
+    for piece in pieces_of(data):
+        size += len(piece)
+        digest.update(piece)
+    return size, digest.hexdigest()

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import http.client
 import json
 import os
 import random
@@ -19,7 +20,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -30,6 +31,8 @@ _TOKEN_URL = (
     "http://metadata.google.internal/computeMetadata/v1/instance/service-accounts/default/token"
 )
 _ATTEMPTS, _TIMEOUT_SECONDS = 6, 120.0
+#: What is held in memory of a large file.
+_PIECE = 1 << 20
 _TRANSIENT = frozenset({408, 429, 500, 502, 503, 504})
 
 
@@ -44,8 +47,12 @@ class Store(Protocol):
         """A file's content. Raises StoreError."""
         ...
 
-    def write(self, name: str, data: bytes) -> None:
-        """Write a file, or write it anew. Raises StoreError."""
+    def pieces(self, name: str) -> Iterator[bytes]:
+        """A file's content, a megabyte at a time. Raises StoreError."""
+        ...
+
+    def write(self, name: str, data: bytes | Path) -> None:
+        """Write a file, or write it anew; a path is sent by pieces. Raises StoreError."""
         ...
 
     def delete(self, name: str) -> None:
@@ -62,6 +69,19 @@ def store_at(place: str) -> Store:
     if scheme != "gs" or not bucket:
         raise StoreError(f"{place!r} is neither gs://BUCKET/PATH nor a path")
     return BucketStore(bucket, prefix)
+
+
+def pieces_of(data: bytes | Path) -> Iterator[bytes]:
+    """The bytes, or what a file has, a megabyte at a time. Raises StoreError."""
+    if not isinstance(data, Path):
+        yield data
+        return
+    try:
+        with data.open("rb") as file:
+            while piece := file.read(_PIECE):
+                yield piece
+    except OSError as error:
+        raise StoreError(f"cannot read {data}: {error.strerror}") from error
 
 
 class DiskStore:
@@ -83,18 +103,20 @@ class DiskStore:
 
     def read(self, name: str) -> bytes:
         """The whole file."""
-        try:
-            return (self.folder / name).read_bytes()
-        except OSError as error:
-            raise StoreError(f"cannot read {self.folder / name}: {error.strerror}") from error
+        return b"".join(self.pieces(name))
 
-    def write(self, name: str, data: bytes) -> None:
+    def pieces(self, name: str) -> Iterator[bytes]:
+        """The whole file, a megabyte at a time."""
+        return pieces_of(self.folder / name)
+
+    def write(self, name: str, data: bytes | Path) -> None:
         """The file is on the disk, or in the bucket, when this returns."""
         path = self.folder / name
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("wb") as file:
-                file.write(data)
+                for piece in pieces_of(data):
+                    file.write(piece)
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
@@ -135,12 +157,22 @@ class BucketStore:
         """The whole object."""
         return self._call("GET", self._object(name), {"alt": "media"}, None, f"read {name}")
 
-    def write(self, name: str, data: bytes) -> None:
-        """In one request; the service's checksum is compared."""
+    def pieces(self, name: str) -> Iterator[bytes]:
+        """The whole object; after a break it goes on where it stopped."""
+        path = self._object(name)
+        return self._answer("GET", path, {"alt": "media"}, None, f"read {name}", piece=_PIECE)
+
+    def write(self, name: str, data: bytes | Path) -> None:
+        """In one request, anew after a break; the service's checksum is compared."""
         path = f"/upload/storage/v1/b/{_quoted(self.bucket)}/o"
         query = {"uploadType": "media", "name": self.prefix + name}
-        answer = json.loads(self._call("POST", path, query, data, f"write {name}"))
-        digest = hashlib.md5(data, usedforsecurity=False).digest()
+        md5 = hashlib.md5(usedforsecurity=False)
+        for piece in pieces_of(data):
+            md5.update(piece)
+        answer, digest = (
+            json.loads(self._call("POST", path, query, data, f"write {name}")),
+            md5.digest(),
+        )
         if answer.get("md5Hash", _base64(digest)) != _base64(digest):
             raise StoreError(f"{self._uri(name)} arrived with another content than was sent")
 
@@ -158,36 +190,72 @@ class BucketStore:
         method: str,
         path: str,
         query: Mapping[str, str],
-        body: bytes | None,
+        body: bytes | Path | None,
         what: str,
         *,
         missing_ok: bool = False,
     ) -> bytes:
-        """Send a request until it is answered for good. Every one may be repeated without harm."""
+        return b"".join(self._answer(method, path, query, body, what, missing_ok=missing_ok))
+
+    def _answer(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str],
+        body: bytes | Path | None,
+        what: str,
+        *,
+        missing_ok: bool = False,
+        piece: int | None = None,
+    ) -> Iterator[bytes]:
+        """Send a request until it is answered for good. Every one may be repeated without harm.
+
+        The answer comes whole, or in pieces of ``piece`` bytes; after a break, the rest.
+        """
         base = os.environ.get("STORAGE_EMULATOR_HOST", "").rstrip("/")
         if base and "://" not in base:
             base = f"http://{base}"
         url = f"{base or _API}{path}?{urllib.parse.urlencode(query)}"
-        reason = ""
-        for attempt in range(_ATTEMPTS):
+        attempt, taken, version, reason = 0, 0, "", ""
+        while attempt < _ATTEMPTS:
             if attempt:
                 time.sleep(min(2.0**attempt, 30.0) * (0.5 + random.random() / 2))
-            headers = {"Content-Type": "application/octet-stream"}
-            if not base:
-                headers["Authorization"] = f"Bearer {self._bearer()}"
-            request = urllib.request.Request(url, body, headers, method=method)
+            attempt += 1
+            headers = self._headers(body, taken, local=bool(base))
+            content = None if body is None else pieces_of(body)
+            request = urllib.request.Request(url, content, headers, method=method)
             try:
                 with urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS) as answer:
-                    return answer.read()
+                    seen = answer.headers.get("x-goog-generation", "")
+                    if taken and (answer.status, seen) != (206, version):
+                        raise StoreError(f"cannot {what} at {self._uri('')}: it changed meanwhile")
+                    version = seen
+                    while part := answer.read(piece):
+                        attempt, taken = 1, taken + len(part)
+                        yield part
+                    if not answer.length:
+                        return
+                    reason = "the answer ended early"
             except urllib.error.HTTPError as error:
                 if error.code == 404 and missing_ok:
-                    return b""
+                    return
                 reason = f"HTTP {error.code} {error.reason}"
                 if error.code not in _TRANSIENT:
                     break
-            except OSError as error:
+            except (OSError, http.client.HTTPException) as error:
                 reason = str(error)
         raise StoreError(f"cannot {what} at {self._uri('')}: {reason}")
+
+    def _headers(self, body: bytes | Path | None, taken: int, *, local: bool) -> dict[str, str]:
+        headers = {"Content-Type": "application/octet-stream"}
+        if body is not None:
+            size = body.stat().st_size if isinstance(body, Path) else len(body)
+            headers["Content-Length"] = str(size)
+        if taken:
+            headers["Range"] = f"bytes={taken}-"
+        if not local:
+            headers["Authorization"] = f"Bearer {self._bearer()}"
+        return headers
 
     def _bearer(self) -> str:
         """The token of the job's service account, from the machine's metadata server."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import http.client
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,10 +14,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from vertex_job import stores
 from vertex_job.checkpoints import Checkpoints
 from vertex_job.errors import CheckpointError, StoreError
 from vertex_job.stop import StopRequest
-from vertex_job.stores import BucketStore, DiskStore, Store, store_at
+from vertex_job.stores import BucketStore, DiskStore, Store, pieces_of, store_at
 
 from localgcp.runner.gcsfuse import storage_client
 from tests.unit.localcloud.conftest import Cloud, cloud_with_storage, home, make_cloud
@@ -40,9 +44,13 @@ class MemoryStore:
             raise StoreError(f"no {name}")
         return self.files[name]
 
-    def write(self, name: str, data: bytes) -> None:
-        self._change(lambda: self.files.__setitem__(name, data[: len(data) // 2]))
-        self.files[name] = data
+    def pieces(self, name: str) -> Iterator[bytes]:
+        yield self.read(name)
+
+    def write(self, name: str, data: bytes | Path) -> None:
+        whole = b"".join(pieces_of(data))
+        self._change(lambda: self.files.__setitem__(name, whole[: len(whole) // 2]))
+        self.files[name] = whole
 
     def delete(self, name: str) -> None:
         self._change(lambda: None)
@@ -82,6 +90,127 @@ def test_the_newest_whole_checkpoint_is_found_by_listing(store: Store) -> None:
     assert (found.step, found.read("model.pt"), list(found.files)) == (200, b"b", ["model.pt"])
     with pytest.raises(CheckpointError, match="has no rng"):
         found.read("rng/0.bin")
+
+
+#: Saves a file of some megabytes and restores it; prints by how many its memory grew at most. The
+#: peak is that of this program: ``getrusage`` counts the process that started it too.
+STREAMED = """
+import sys
+from pathlib import Path
+from vertex_job.checkpoints import Checkpoints
+
+def peak():
+    return int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) // 1024
+
+place, folder, size = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
+with (folder / "model.pt").open("wb") as file:
+    for number in range(size):
+        file.write(bytes([number % 256]) * (1 << 20))
+before = peak()
+Checkpoints(place).save(1, {"model.pt": folder / "model.pt"})
+Checkpoints(place).newest().fetch("model.pt", folder / "restored.pt")
+print(peak() - before)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads the peak from /proc")
+@pytest.mark.parametrize("kind", ["disk", "bucket"])
+def test_a_large_checkpoint_is_saved_and_restored_with_little_memory(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    size, place = 200, str(tmp_path / "checkpoints")
+    if kind == "bucket":
+        request.getfixturevalue("bucket")
+        place = "gs://out/large"
+    library = str(Path(stores.__file__).parents[1])
+    grown = subprocess.run(
+        [sys.executable, "-c", STREAMED, place, str(tmp_path), str(size)],
+        env={**os.environ, "PYTHONPATH": library},
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    assert int(grown) < 40
+    sent, restored = tmp_path / "model.pt", tmp_path / "restored.pt"
+    assert restored.stat().st_size == size << 20
+    assert all(a == b for a, b in zip(pieces_of(sent), pieces_of(restored), strict=True))
+
+
+def test_a_download_that_breaks_goes_on_where_it_stopped(
+    bucket: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    content = os.urandom(5 << 20)
+    Checkpoints(bucket).save(1, {"w": content})
+    real, asked, breaks = http.client.HTTPResponse.read, list[int](), [3, 5]
+
+    def breaking(self: http.client.HTTPResponse, amt: int | None = None) -> bytes:
+        asked.append(amt or -1)
+        if breaks and len(asked) == breaks[0]:
+            breaks.pop(0)
+            raise ConnectionResetError("reset by peer")
+        return real(self, amt)
+
+    found = Checkpoints(bucket).at(1)
+    monkeypatch.setattr(http.client.HTTPResponse, "read", breaking)
+    monkeypatch.setattr("vertex_job.stores.time.sleep", lambda _seconds: None)
+    found.fetch("w", tmp_path / "w")
+    assert (tmp_path / "w").read_bytes() == content
+    assert not breaks
+    assert len(asked) == 5 + 2 + 1  # each piece once, two breaks, the end
+
+
+def test_an_answer_that_ends_early_is_no_whole_file(
+    bucket: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    Checkpoints(bucket).save(1, {"w": b"x" * (3 << 20)})
+    found = Checkpoints(bucket).at(1)
+    monkeypatch.setattr(http.client.HTTPResponse, "read", lambda *_args: b"")
+    monkeypatch.setattr("vertex_job.stores.time.sleep", lambda _seconds: None)
+    with pytest.raises(StoreError, match="the answer ended early"):
+        found.fetch("w", tmp_path / "w")
+    assert list(tmp_path.glob("*w*")) == []
+
+
+def test_an_object_that_changes_while_it_is_read_is_not_mixed(
+    bucket: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bucket.write("w", b"a" * (3 << 20))
+    pieces = bucket.pieces("w")
+    next(pieces)
+    bucket.write("w", b"b" * (3 << 20))
+
+    def broken(*_args: object) -> bytes:
+        patched.setattr(http.client.HTTPResponse, "read", real)
+        raise ConnectionResetError("reset by peer")
+
+    real = http.client.HTTPResponse.read
+    with monkeypatch.context() as patched:
+        patched.setattr("vertex_job.stores.time.sleep", lambda _seconds: None)
+        patched.setattr(http.client.HTTPResponse, "read", broken)
+        with pytest.raises(StoreError, match=r"cannot read w at .*: it changed meanwhile"):
+            list(pieces)
+
+
+def test_a_restored_file_is_whole_or_not_there(store: Store, tmp_path: Path) -> None:
+    made, target = Checkpoints(store), tmp_path / "into" / "w"
+    made.save(1, {"w": b"content"})
+    found = made.at(1)
+    found.fetch("w", target)
+    assert target.read_bytes() == b"content"
+    store.write("step-000000001/w", b"contemt")
+    with pytest.raises(CheckpointError, match="w is not what was saved"):
+        found.fetch("w", target)
+    assert target.read_bytes() == b"content"
+    assert [path.name for path in target.parent.iterdir()] == ["w"]
+    with pytest.raises(CheckpointError, match="cannot write"):
+        found.fetch("w", target / "below")
+
+
+def test_a_file_that_cannot_be_read_is_named(store: Store, tmp_path: Path) -> None:
+    for missing in (tmp_path / "none.pt", tmp_path):
+        with pytest.raises(StoreError, match=f"cannot read {missing}: "):
+            Checkpoints(store).save(1, {"w": missing})
+    assert store.sizes() == {}
 
 
 def test_only_the_newest_few_are_kept(store: Store) -> None:
@@ -230,22 +359,27 @@ def test_a_store_that_refuses_says_what_and_where(
 
 
 def test_an_answer_that_fails_for_a_moment_is_asked_for_again(
-    bucket: Store, monkeypatch: pytest.MonkeyPatch
+    bucket: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     import urllib.error
     import urllib.request
 
     real, failures = urllib.request.urlopen, [OSError("reset"), TimeoutError("slow")]
 
-    def flaky(*args: object, **kwargs: object) -> object:
+    def flaky(request: urllib.request.Request, timeout: float) -> object:
         if failures:
+            assert isinstance(request.data, Iterator)
+            assert next(request.data)  # a part of it was sent
             raise failures.pop()
-        return real(*args, **kwargs)  # pyright: ignore[reportArgumentType, reportCallIssue]
+        return real(request, timeout=timeout)
 
     monkeypatch.setattr(urllib.request, "urlopen", flaky)
     monkeypatch.setattr("vertex_job.stores.time.sleep", lambda _seconds: None)
-    bucket.write("w", b"content")
-    assert bucket.read("w") == b"content"
+    content = tmp_path / "w"
+    content.write_bytes(os.urandom(3 << 20))
+    bucket.write("w", content)
+    assert bucket.read("w") == content.read_bytes()
+    assert not failures
 
 
 def test_sigterm_is_a_flag() -> None:
