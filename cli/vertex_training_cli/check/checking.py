@@ -21,6 +21,7 @@ from vertex_training.errors import (
 )
 from vertex_training.located_yaml import document
 from vertex_training.naming import is_local
+from vertex_training.settings.project_files import file_name
 from vertex_training_cli.check import placeholders, rehearsal
 from vertex_training_cli.check.report import FileReport
 from vertex_training_cli.engine.paths import from_here, stack_file
@@ -209,7 +210,7 @@ def _of_config(root: Path, stack_name: str, problems: Sequence[Problem]) -> list
     is quoted: a line of requirements may hold a password.
     """
     shown = stack_file(root, stack_name)
-    source = _text((root / f"Pulumi.{stack_name}.yaml").read_bytes())
+    source = _text((root / file_name(stack_name)).read_bytes())
     others: dict[str, list[Problem]] = {}
     own: list[Problem] = []
     for problem in problems:

@@ -16,8 +16,7 @@ from typing import Any, Final
 from vertex_training.errors import CommandError, ConfigError, UnknownStackError
 from vertex_training.settings import stack_files
 from vertex_training.settings.includes import INCLUDE
-from vertex_training.settings.project_files import PROJECT_FILE
-from vertex_training.settings.reader import file_name
+from vertex_training.settings.project_files import PROJECT_FILE, file_name
 from vertex_training.stack import SCHEMA
 from vertex_training_cli.deploy.decision import Checkout
 from vertex_training_cli.deploy.uncommitted import INSTALLED, uncommitted_inputs

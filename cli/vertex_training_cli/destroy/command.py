@@ -11,7 +11,7 @@ import typer
 
 from vertex_training import stack
 from vertex_training.errors import ConfigError, Problem, UnknownStackError, dotted
-from vertex_training.settings.reader import file_name
+from vertex_training.settings.project_files import file_name
 from vertex_training_cli.console import console, table
 from vertex_training_cli.destroy.look import UNKNOWN, Contents, look
 from vertex_training_cli.destroy.losses import Loss, Losses, find_losses, refusals

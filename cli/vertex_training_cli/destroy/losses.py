@@ -10,6 +10,7 @@ from typing import Any, Final
 from vertex_training.catalog import resource_types
 from vertex_training.errors import Problem
 from vertex_training.naming import CONTROL, STAGING
+from vertex_training.settings.project_files import file_name
 from vertex_training_cli.engine.plan import JOBS, is_own
 
 #: Ends of the URNs of the two buckets that every stack has for itself.
@@ -84,7 +85,7 @@ def refusals(
     ``full`` are buckets with objects that Pulumi does not empty. ``orphaned`` are jobs that run,
     with what to do about each.
     """
-    file = f"Pulumi.{stack}.yaml"
+    file = file_name(stack)
     off = "{}, have it reviewed and deployed, then run this again."
     ours, theirs = f"set protect: false in {file}", "take protect=True from it in extra.py"
     found = [

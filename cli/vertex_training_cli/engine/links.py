@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from localgcp.root_directory import is_gits
-from vertex_training_cli.engine.paths import PROJECT_FILE
+from vertex_training.settings.project_files import PROJECT_FILE
 
 
 def link_out(file: Path) -> Path | None:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Final
 
-#: Its folder is the root of a Pulumi project.
-PROJECT_FILE: Final = "Pulumi.yaml"
+from vertex_training.settings.project_files import PROJECT_FILE, file_name
 
 
 def root_of(start: Path) -> Path | None:
@@ -19,7 +17,7 @@ def root_of(start: Path) -> Path | None:
 
 def stack_file(root: Path, stack: str) -> str:
     """A stack's file, as messages show it."""
-    return from_here(root / f"Pulumi.{stack}.yaml")
+    return from_here(root / file_name(stack))
 
 
 def from_here(path: Path) -> str:

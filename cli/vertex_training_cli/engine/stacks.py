@@ -200,7 +200,7 @@ def find(stack: str | None, start: Path | None = None) -> StackRef:
     config = config if isinstance(config, dict) else {}
     missing = [key for key in ("gcp:project", "gcp:region") if not config.get(key)]
     if missing:
-        raise CommandError(f"Pulumi.{name}.yaml: {' and '.join(missing)} must be set.")
+        raise CommandError(f"{project_files.file_name(name)}: {' and '.join(missing)} must be set.")
     return StackRef(root, found[1], name, str(config["gcp:project"]), str(config["gcp:region"]))
 
 
@@ -224,7 +224,7 @@ def read_stack_file(root: Path, stack: str) -> dict[str, Any]:
     Raises:
         CommandError: it is not there, or no stack file.
     """
-    file = root / f"Pulumi.{stack}.yaml"
+    file = root / project_files.file_name(stack)
     try:
         if not file.is_file():
             raise FileNotFoundError

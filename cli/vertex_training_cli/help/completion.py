@@ -16,7 +16,7 @@ from typer.models import ParameterInfo
 
 from vertex_training.errors import ConfigError, UnknownStackError
 from vertex_training.located_yaml import document
-from vertex_training.settings.project_files import file_of
+from vertex_training.settings import project_files
 from vertex_training_cli.engine.paths import root_of
 
 #: A shell sets it; its value names the shell and what it asks for.
@@ -75,17 +75,16 @@ def _stack_of(context: typer.Context) -> str:
 def stacks(start: Path) -> list[str]:
     """Stacks of the project around ``start``."""
     root = root_of(start)
-    files = sorted(root.glob("Pulumi.*.yaml")) if root else []
-    return [file.name.removeprefix("Pulumi.").removesuffix(".yaml") for file in files]
+    return project_files.names(root) if root else []
 
 
 def keys(start: Path, stack: str, section: str) -> list[str]:
     """Keys of a section of a stack file; none where it cannot be read."""
     root = root_of(start)
-    if root is None or "/" in stack:
+    if root is None:
         return []
     try:
-        data = file_of(root, stack).read_bytes()
+        data = project_files.file_of(root, stack).read_bytes()
         content = document.parse(data, stack).root
     except (OSError, UnknownStackError, ConfigError):
         return []

@@ -54,7 +54,7 @@ def check_target(ref: StackRef, trusted: Path | None) -> None:
         return
     there = stacks.find_unchecked(trusted, ref.stack)
     if project_files.file_of(ref.root, ref.stack).is_symlink():
-        raise CommandError(f"Pulumi.{ref.stack}.yaml is a link; it must be a file.")
+        raise CommandError(f"{project_files.file_name(ref.stack)} is a link; it must be a file.")
     if (ref.project, ref.region) != (there.project, there.region):
         text = f"stack {ref.stack} is {ref.project} in {ref.region} here"
         raise CommandError(f"{text}, and {there.project} in {there.region} in {trusted}.")

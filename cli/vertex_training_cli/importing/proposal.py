@@ -19,7 +19,7 @@ from vertex_training.errors import CommandError, ConfigError
 from vertex_training.located_yaml.editing import set_value
 from vertex_training.secret_rules.redaction import contains_secret
 from vertex_training.settings.model import Settings
-from vertex_training.settings.reader import file_name
+from vertex_training.settings.project_files import file_name
 from vertex_training_cli.importing import objects
 from vertex_training_cli.importing.imported import ImportedJob, Scalar, free_key, key_of
 from vertex_training_cli.importing.references import Adoption, StackEntries

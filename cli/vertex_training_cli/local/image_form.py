@@ -35,6 +35,7 @@ from vertex_training.images import identity, pins
 from vertex_training.images.dockerfile import is_inside
 from vertex_training.settings import stack_files
 from vertex_training.settings.model import Settings
+from vertex_training.settings.project_files import file_name
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.images import building, connection, engines, registry
@@ -165,7 +166,7 @@ def _build(
     home: Home, ref: StackRef, form: ImageForm, bring_up: Callable[[str], int], report: Report
 ) -> str:
     """Build what is not built, and write the stack file; returns why that was not possible."""
-    file = ref.root / f"Pulumi.{form.stack}.yaml"
+    file = ref.root / file_name(form.stack)
     write, is_new = partial(_write, file, ref.stack, form), not file.exists()
     known = _pinned(ref.root, form)
     connection.connect(ref, report, start=True)
@@ -251,7 +252,7 @@ def _pinned(root: Path, form: ImageForm) -> dict[str, dict[str, str]]:
     Raises:
         CommandError: a file of this name was written by somebody else.
     """
-    file = root / f"Pulumi.{form.stack}.yaml"
+    file = root / file_name(form.stack)
     if not file.exists():
         return {}
     if not file.read_text("utf-8", errors="replace").startswith(MARK):

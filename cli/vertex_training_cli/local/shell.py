@@ -17,6 +17,7 @@ from localgcp.environment import environment
 from localgcp.home import Home
 from localgcp.pulumi_shim import find_project, make_stack
 from vertex_training.naming import is_local
+from vertex_training.settings.project_files import file_name
 
 DEFAULT_STACK: Final = "local"
 #: Where Google's client libraries find their project.
@@ -33,7 +34,7 @@ def _select_local(home: Home, env: dict[str, str]) -> None:
     if project is None or (home.pulumi_home / "workspaces").exists():
         return
     folder, name = project
-    if not os.path.isfile(os.path.join(folder, f"Pulumi.{DEFAULT_STACK}.yaml")):
+    if not os.path.isfile(os.path.join(folder, file_name(DEFAULT_STACK))):
         return
     pulumi = shutil.which("pulumi", path=env["PATH"])
     if pulumi is None:
@@ -51,7 +52,7 @@ def _stack_defaults(home: Home) -> dict[str, str]:
     project = find_project(str(home.repo))
     found: dict[str, str] = {}
     if project is not None:
-        file = os.path.join(project[0], f"Pulumi.{DEFAULT_STACK}.yaml")
+        file = os.path.join(project[0], file_name(DEFAULT_STACK))
         # A stack file with a mistake keeps nobody out of a shell; `pulumi` says what is wrong.
         with suppress(*_UNREADABLE), open(file, encoding="utf-8") as stack:
             found = cloud_sdk.defaults(yaml.safe_load(stack)["config"])

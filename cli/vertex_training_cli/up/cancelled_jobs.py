@@ -73,7 +73,7 @@ def _way_back(stack: StackRef, job: str) -> str:
 def _files_of(stack: StackRef, job: str) -> list[str]:
     """Paths that the job's request is made of; the whole checkout if the stack cannot be read."""
     from vertex_training import stack as stacks
-    from vertex_training.settings.reader import file_name
+    from vertex_training.settings.project_files import file_name
 
     try:
         loaded = stacks.load(stack.root, stack.stack)

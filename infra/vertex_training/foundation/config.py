@@ -9,7 +9,7 @@ from typing import Any, Final
 from vertex_training import engine, naming
 from vertex_training.errors import ConfigError, Location, Problem
 from vertex_training.foundation.settings import Settings
-from vertex_training.settings import locations, reader
+from vertex_training.settings import locations, project_files, reader
 from vertex_training.settings.reader import Schema
 
 SCHEMA: Final = Schema("vertex-training-bootstrap", Settings)
@@ -34,7 +34,7 @@ def parse(raw: Mapping[str, Any]) -> Settings:
         ConfigError: with every mistake found.
     """
     settings = reader.parse(SCHEMA, raw)
-    location = Location(reader.file_name(settings.stack))
+    location = Location(project_files.file_name(settings.stack))
     problems = [
         Problem(problem, value, path=SCHEMA.full_path(("labels", key)), location=location)
         for key, value in settings.labels.items()

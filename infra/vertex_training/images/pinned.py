@@ -47,7 +47,7 @@ def records(root: Path) -> list[PinRecord]:
     return [
         record
         for stack in project_files.names(root)
-        for record in _records(stack, _config(root / f"Pulumi.{stack}.yaml"))
+        for record in _records(stack, _config(root / project_files.file_name(stack)))
     ]
 
 

@@ -20,6 +20,7 @@ from vertex_training.errors import ConfigError, Location, Path, Problem
 from vertex_training.located_yaml import document
 from vertex_training.located_yaml.loader import Loader
 from vertex_training.settings import overrides, reader
+from vertex_training.settings.project_files import file_name
 from vertex_training.settings.reader import RawConfig, Schema
 from vertex_training.settings.section import form
 
@@ -163,7 +164,7 @@ def _add(
     own, value = merged.get(full), with_text_keys(value)
     if not (_is_mapping(schema, key) and isinstance(value, dict)):
         if full in given or (full,) in places:
-            other = places.get((full,), reader.file_name(stack))
+            other = places.get((full,), file_name(stack))
             what = f"stands in {other}, too, and is no mapping of names"
             yield Problem(what, "", "keep one of them", (full,)).at(file.at(full))
         else:
@@ -172,7 +173,7 @@ def _add(
     entries = dict(own) if isinstance(own, dict) else {}
     for name, entry in value.items():
         if name in entries:
-            other = places.get((full, name), reader.file_name(stack))
+            other = places.get((full, name), file_name(stack))
             what = f"stands in {other}, too"
             yield Problem(what, "", "keep one of them", (full, name)).at(file.at(full, name))
         else:
@@ -238,4 +239,4 @@ def _at_stack(problem: Problem, stack: str, place: Path) -> Problem:
     """A problem of a whole file, at the line that includes it; one inside of it stays there."""
     if problem.location.file:
         return problem
-    return dataclasses.replace(problem, path=place, location=Location(reader.file_name(stack)))
+    return dataclasses.replace(problem, path=place, location=Location(file_name(stack)))

@@ -32,9 +32,14 @@ def refreshes(root: Path) -> bool:
         return False
 
 
+def file_name(stack: str) -> str:
+    """Name of a stack's file."""
+    return f"Pulumi.{stack}.yaml"
+
+
 def names(root: Path) -> list[str]:
     """Stacks that have a file in ``root``; a pipe of that name, which nobody may open, is none."""
-    files = (file.name for file in root.glob("Pulumi.*.yaml") if file.is_file())
+    files = (file.name for file in root.glob(file_name("*")) if file.is_file())
     return sorted(name.removeprefix("Pulumi.").removesuffix(".yaml") for name in files)
 
 
@@ -47,5 +52,5 @@ def file_of(root: Path, stack: str) -> Path:
     known = names(root)
     if stack not in known:
         listed = ", ".join(known) or "none"
-        raise UnknownStackError(f"no file Pulumi.{stack}.yaml in {root} (stacks here: {listed})")
-    return root / f"Pulumi.{stack}.yaml"
+        raise UnknownStackError(f"no file {file_name(stack)} in {root} (stacks here: {listed})")
+    return root / file_name(stack)

@@ -19,6 +19,7 @@ from pydantic_core import ErrorDetails
 
 from vertex_training.errors import ConfigError, Location, Path, Problem, did_you_mean, nearest
 from vertex_training.naming import KEY_RULE
+from vertex_training.settings.project_files import file_name
 from vertex_training.settings.section import Section
 
 #: Written in the stack file under ``gcp:`` and taken over; everything else is the project's own.
@@ -96,11 +97,6 @@ class RawConfig(dict[str, Any]):
     """A config by key, before it is checked, and what was found wrong while it was read."""
 
     problems: tuple[Problem, ...] = ()
-
-
-def file_name(stack: str) -> str:
-    """Name of a stack's file."""
-    return f"Pulumi.{stack}.yaml"
 
 
 def merge(

@@ -69,7 +69,7 @@ def complete(
     Raises:
         ConfigError: a value is encrypted, also in an included file.
     """
-    file = root / reader.file_name(stack)
+    file = root / project_files.file_name(stack)
     if outside := _outside_of_config(file):
         raise ConfigError([outside])
     if problems := [reader.encrypted_problem(key, stack) for key in encrypted]:
@@ -139,7 +139,7 @@ def given_keys(schema: Schema[Any], root: Path, stack: str) -> set[str]:
     """Full keys that the stack's own file gives; none if it cannot be read."""
     project = project_files.project_name(root) or schema.namespace
     try:
-        return {_full(project, key) for key in read_config(root / reader.file_name(stack))}
+        return {_full(project, key) for key in read_config(root / project_files.file_name(stack))}
     except (OSError, ConfigError):
         return set()
 

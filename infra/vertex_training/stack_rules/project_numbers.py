@@ -16,7 +16,7 @@ from vertex_training import naming
 from vertex_training.errors import Path as ProblemPath
 from vertex_training.errors import Problem
 from vertex_training.located_yaml.loader import Loader
-from vertex_training.settings import reader
+from vertex_training.settings import project_files
 from vertex_training.settings.model import Settings
 from vertex_training.settings.partial import STAND_INS
 
@@ -29,7 +29,7 @@ def problems(settings: Settings, root: Path) -> Iterator[Problem]:
     if host := settings.shared_vpc:
         path = ("sharedVpc", "hostProjectNumber")
         given.append((path, host.host_project, host.host_project_number))
-    others = list(_numbers(root, reader.file_name(settings.stack)))
+    others = list(_numbers(root, project_files.file_name(settings.stack)))
     for path, project, number in given:
         if number == STAND_INS["projectNumber"]:
             continue  # nobody gave one: a component does without, and so does an unfinished file

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from vertex_training.errors import ImageBuildError, OperatorError
 from vertex_training.naming import IMAGE_BUILD, STAGING, Names
+from vertex_training.settings.project_files import file_name
 
 if TYPE_CHECKING:
     from google.cloud.devtools import cloudbuild_v1
@@ -165,7 +166,7 @@ def refused(error: Exception, doing: str, names: Names) -> ImageBuildError:
 
 def _hint(code: str, text: str, doing: str, names: Names) -> str:
     account = names.account_email(IMAGE_BUILD)
-    file = f"Pulumi.{names.stack}.yaml"
+    file = file_name(names.stack)
     if code in ("PERMISSION_DENIED", "INVALID_ARGUMENT") and "resolve source" in text:
         role = f"roles/storage.objectViewer on bucket {names.bucket(STAGING)}"
         return f"{account} needs {role}: deploy the stack, which grants it."
