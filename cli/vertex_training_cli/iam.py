@@ -1,45 +1,38 @@
-"""``vt iam``: who can do what in an environment, from what the two programs declare.
-
-The programs run without an engine, on Pulumi's mocks, which record their grants.
-"""
+"""``vt iam``: who can do what in an environment, from what the two programs declare."""
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import enum
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final, NoReturn
+from typing import Annotated, Any, Final
 
-import pulumi
 import typer
-from pulumi.runtime.settings import ROOT
 
-from vertex_training import program, stack
 from vertex_training.catalog.resource_types import (
-    ACCOUNT,
     CUSTOM_ROLE,
     DENY_POLICY,
     words_of_inputs,
 )
-from vertex_training.errors import CommandError, ConfigError, TrainingError
-from vertex_training.extra.declaring import declare_extra
-from vertex_training.extra.faults import problem_of
-from vertex_training.extra.loading import load
 from vertex_training.foundation import config
 from vertex_training.foundation import program as foundation
 from vertex_training.naming import is_local
 from vertex_training.settings import project_files, stack_files
+from vertex_training_cli.declared import (
+    UNKNOWN,
+    DeclaredResource,
+    World,
+    declare_stack,
+    record_resources,
+)
 from vertex_training_cli.engine.paths import root_of
 from vertex_training_cli.review.escaping import code, visible
 from vertex_training_cli.review.grants import IamBinding
 from vertex_training_cli.status import print_line
 
-#: What stands for a value that the cloud chooses.
-UNKNOWN: Final = "(not known yet)"
 HEAD: Final = ("MEMBER", "ROLE", "ON", "CONDITION")
 PAGE: Final = """\
 # Who can do what
@@ -204,20 +197,12 @@ def record(root: Path, name: str) -> EnvironmentIam:
         ConfigError: with every mistake in a stack file or a job file.
         UnknownStackError: it has no file.
     """
-    declared = stack.load(root, name)
-    results = declared.check_jobs()
-    if problems := [problem for result in results.values() for problem in result.errors]:
-        raise ConfigError(problems)
-    requests = {key: result.request for key, result in results.items() if result.request}
-    extra = load(root)
-    if extra.problems:
-        raise ConfigError(extra.problems)
-    ours = _World(root, name, declared.settings.project)
-    resources = _run(ours, lambda: declare_extra(extra, program.declare(declared, requests)))
-    resources += _bootstrap(root, name)
-    grants = {grant for inputs in resources for grant in _grants(inputs)}
-    roles = {r["roleId"]: tuple(r["permissions"]) for r in resources if r["type"] == CUSTOM_ROLE}
-    denials = [_denial(rule) for r in resources if r["type"] == DENY_POLICY for rule in r["rules"]]
+    resources = [*declare_stack(root, name).resources, *_bootstrap(root, name)]
+    grants = {grant for each in resources for grant in _grants(each.type, each.inputs)}
+    custom = [each.inputs for each in resources if each.type == CUSTOM_ROLE]
+    roles = {role["roleId"]: tuple(role["permissions"]) for role in custom}
+    denying = [each.inputs for each in resources if each.type == DENY_POLICY]
+    denials = [_denial(rule) for policy in denying for rule in policy["rules"]]
     return EnvironmentIam(name, tuple(sorted(grants)), roles, tuple(denials))
 
 
@@ -233,102 +218,29 @@ def environments(root: Path) -> list[str]:
     return [name for name, raw in projects.items() if not is_local(str(raw.get("project", "")))]
 
 
-def _bootstrap(root: Path, name: str) -> list[dict[str, Any]]:
+def _bootstrap(root: Path, name: str) -> list[DeclaredResource]:
     """Resources of the other program, which is a project of its own; none without a file there."""
     folder = root / "bootstrap"
     if name not in project_files.names(folder):
         return []
     settings = config.parse(stack_files.read_raw(config.SCHEMA, folder, name))
-    return _run(_World(folder, name, settings.project), lambda: foundation.deploy(settings))
+    world = World(folder, name, settings.project)
+    return record_resources(world, lambda: foundation.deploy(settings))
 
 
-@dataclass(frozen=True, slots=True)
-class _World:
-    """What an engine tells a program, and what its provider fills in."""
-
-    root: Path
-    stack: str
-    project: str
-    """Of resources that name none."""
-
-
-class _Recorder(pulumi.runtime.Mocks):
-    """Keeps inputs, and answers with what the cloud would fill in."""
-
-    def __init__(self, project: str) -> None:
-        self.project = project
-        self.resources: list[dict[str, Any]] = []
-
-    def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> tuple[str, dict[str, Any]]:
-        self.resources.append({"type": args.typ, **args.inputs})
-        given = {"project": self.project, **args.inputs}
-        state = dict(given)
-        if args.typ == ACCOUNT:
-            email = f"{given['accountId']}@{given['project']}.iam.gserviceaccount.com"
-            state |= {"email": email, "member": f"serviceAccount:{email}", "uniqueId": email}
-            state["name"] = f"projects/{given['project']}/serviceAccounts/{email}"
-        elif args.typ == CUSTOM_ROLE:
-            state["name"] = f"projects/{given['project']}/roles/{given['roleId']}"
-        return given.get("name") or args.name, state
-
-    def call(self, args: pulumi.runtime.MockCallArgs) -> NoReturn:
-        raise CommandError(
-            f"vt iam: the program looks something up: {args.token}, and `vt iam` asks no cloud.",
-            "name it in extra.py; `vt review` shows grants of what is looked up.",
-        )
-
-
-def _run(world: _World, declare: Callable[[], object]) -> list[dict[str, Any]]:
-    """The inputs of what ``declare`` registers.
-
-    Raises:
-        ConfigError: code of a team raised something where a value was applied.
-    """
-    recorder = _Recorder(world.project)
-    loop = asyncio.new_event_loop()
-    asyncio.set_event_loop(loop)
-    name = project_files.project_name(world.root) or stack.SCHEMA.namespace
-    ROOT.set(None)  # outputs and transformations of the program before are of another stack
-    pulumi.runtime.set_mocks(recorder, name, world.stack, preview=True)
-    values, secret = stack_files.engine_config(name, world.root, world.stack, UNKNOWN)
-    pulumi.runtime.set_all_config(values, secret)
-    try:
-        pulumi.runtime.test(declare)()
-    except TrainingError:
-        raise
-    except Exception as error:  # any code may stand in an ``apply``
-        problem = problem_of(error, "apply", world.root)
-        if not problem.location.file:
-            raise
-        raise ConfigError([problem]) from error
-    finally:
-        pulumi.runtime.set_all_config({}, [])
-        ROOT.set(None)
-        _end_tasks(loop)
-    return recorder.resources
-
-
-def _end_tasks(loop: asyncio.AbstractEventLoop) -> None:
-    """End what still waits after a failure: it would be reported at the end of the process."""
-    tasks = asyncio.all_tasks(loop)
-    for task in tasks:
-        task.cancel()
-    loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
-
-
-def _grants(inputs: Mapping[str, Any]) -> Iterator[IamBinding]:
+def _grants(token: str, inputs: Mapping[str, Any]) -> Iterator[IamBinding]:
     """Grants of a member, a binding or a policy; what is not known yet is said to be so."""
-    kind = inputs["type"].lower()
+    kind = token.lower()
     if kind.endswith("iampolicy"):
         for binding in _bindings(inputs.get("policyData")):
             part = {key: binding.get(key) for key in ("role", "members", "condition")}
-            yield from _grants({**inputs, **part, "type": f"{inputs['type'][:-6]}Binding"})
+            yield from _grants(f"{token[:-6]}Binding", {**inputs, **part})
     if not kind.endswith(("iammember", "iambinding")):
         return
     condition = (inputs.get("condition") or {}).get("expression", "")
     role = str(inputs.get("role", UNKNOWN)).rpartition("/")[2]
     for member in inputs.get("members") or [inputs.get("member", UNKNOWN)]:
-        yield IamBinding(str(member), role, *_place(inputs), condition)
+        yield IamBinding(str(member), role, *_place(token, inputs), condition)
 
 
 def _bindings(policy: object) -> list[dict[str, Any]]:
@@ -339,12 +251,12 @@ def _bindings(policy: object) -> list[dict[str, Any]]:
         return [{"role": UNKNOWN, "members": [UNKNOWN]}]
 
 
-def _place(inputs: Mapping[str, Any]) -> tuple[str, str]:
+def _place(token: str, inputs: Mapping[str, Any]) -> tuple[str, str]:
     """Kind and name of a grant's resource; of types that only teams declare, by the input."""
     for key, word in words_of_inputs().items():
-        if key in inputs and (key != "project" or inputs["type"].startswith("gcp:projects/")):
+        if key in inputs and (key != "project" or token.startswith("gcp:projects/")):
             return word, str(inputs[key]).rpartition("/")[2]
-    apart = ("type", "role", "member", "members", "condition", "policyData")
+    apart = ("role", "member", "members", "condition", "policyData")
     apart += ("project", "location", "region")
     named = next((key for key in inputs if key not in apart), "project")
     return named, str(inputs.get(named, UNKNOWN)).rpartition("/")[2]

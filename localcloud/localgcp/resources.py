@@ -175,20 +175,11 @@ class Resources:
         return _done(id_)
 
     def _list(self, path: str) -> dict[str, Any] | None:
-        """APIs that are on, or service accounts, of a project."""
-        found = re.fullmatch(r"/v1/projects/([^/]+)/(services|serviceAccounts)", path)
+        """Service accounts of a project."""
+        found = re.fullmatch(r"/v1/projects/([^/]+)/serviceAccounts", path)
         if found is None:
             return None
-        project, collection = found.groups()
-        if collection == "services":
-            names = [each.id.rpartition("/")[2] for each in self._store.list(SERVICE, project)]
-            on = {"state": "ENABLED", "parent": f"projects/{project}"}
-            return {
-                "services": [
-                    {"name": f"projects/{project}/services/{n}", "config": {"name": n}, **on}
-                    for n in sorted(names)
-                ]
-            }
+        project = found[1]
         emails = [str(each.outputs["email"]) for each in self._store.list(ACCOUNT, project)]
         accounts = [{"email": email} for email in sorted(emails)]
         if self._store.service_enabled(project, "compute.googleapis.com"):

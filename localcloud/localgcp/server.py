@@ -114,7 +114,7 @@ def _serve(
     from localgcp.faults.calls import CallFaults
     from localgcp.inventory.store import Store
     from localgcp.pipelines import PipelineService, PipelineTable
-    from localgcp.reads import Reads
+    from localgcp.reads.serving import Reads
     from localgcp.resources import ProjectService
     from localgcp.secretmanager import SecretService
     from localgcp.tuning.service import Tuning

@@ -140,6 +140,11 @@ VERBS: Final[Mapping[str, VerbRow]] = {
     "drift": _verb(
         "drift.command:drift", "vt drift --stack dev", "vt drift --stack dev --output drift"
     ),
+    "preflight": _verb(
+        "preflight.command:preflight",
+        "vt preflight --stack dev",
+        "vt preflight --stack prod --as ci-deploy-prod@acme-ml-prod.iam.gserviceaccount.com",
+    ),
     "iam": _verb("iam:iam", "vt iam", "vt iam dev --format json"),
     "new job": _verb(
         "new.command:job",

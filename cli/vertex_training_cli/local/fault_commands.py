@@ -44,11 +44,15 @@ def add(
     ] = None,
     probability: Annotated[float, typer.Option(help="Chance that it happens to a call.")] = 1.0,
     seed: Annotated[int, typer.Option(help="The same seed gives the same choices.")] = 0,
+    patch: Annotated[
+        str, typer.Option(help="Of patch: fields of the answer that are otherwise.", metavar="JSON")
+    ] = "{}",
 ) -> None:
     """Add a fault; prints its id.
 
-    SERVICE is jobs (Vertex AI), storage (Cloud Storage), or one that is only asked before a job
-    is replaced: iam, compute, serviceusage. KIND, on jobs and storage:
+    SERVICE is jobs (Vertex AI), storage (Cloud Storage), or one that is only asked, before a job
+    is replaced and by `vt preflight`: iam, compute, serviceusage, cloudbilling, … KIND, on jobs and
+    storage:
 
     error (--code), drop (no answer), delay (--seconds), reset (connection closed), truncate (half
     an answer), hold (until `vt local fault release`).
@@ -57,15 +61,26 @@ def add(
     stockout (--seconds: wait so long; else FAILED), preempt (jobs with strategy SPOT), kill; the
     last two take --replica, and happen once a job has run for --seconds.
 
-    On those that are asked: deny (no permission, no reservation, a quota of 0), error, delay.
+    On those that are asked: deny (no permission, no reservation, a quota of 0), patch (--patch is
+    merged into the answer), error, delay.
     """
     with private_files():
         wanted = Fault.parse(
             service=service, kind=kind, method=method, match=match, when=when, code=code,
             seconds=seconds, replica=replica, nth=nth, times=times,
-            probability=probability, seed=seed,
+            probability=probability, seed=seed, patch=_json(patch),
         )  # fmt: skip
         print(inject(Home.find(), wanted))
+
+
+def _json(text: str) -> object:
+    """``text`` as JSON, or as it is: what is no object is refused with the rest."""
+    import json
+
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def show(

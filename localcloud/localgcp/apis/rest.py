@@ -46,7 +46,7 @@ _STATUS: Final = {
     _CODE.UNIMPLEMENTED: 501,
     _CODE.UNAVAILABLE: 503,
 }
-#: Answers a request by its verb, path and body.
+#: Answers a request by its verb, path with query, and body.
 Also = Callable[[str, str, bytes], bytes | None]
 _NAMES: Final = {400: "INVALID_ARGUMENT", 403: "PERMISSION_DENIED", 404: "NOT_FOUND"}
 
@@ -91,7 +91,8 @@ class RestFront:
             path = path.replace("/v1beta1/", "/v1/", 1)
         found = find_rule(self._rules, verb, path)
         if found is None:
-            if (answer := self._also(verb, path, body)) is not None:
+            also = f"{path}?{query}" if query else path
+            if (answer := self._also(verb, also, body)) is not None:
                 return answer
             text = f"there is no method of the local cloud at {verb} {path[:300]}."
             raise RefusedRequestError(404, f"{text} docs/local-stack.md lists what there is.")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import json
 import random
+import shlex
 from collections.abc import Iterable
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from typing import Final, Literal, Self
+from typing import Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -36,17 +38,22 @@ METHODS: Final = {
     "storage": frozenset(
         {
             *("objects.insert", "objects.get", "objects.download", "objects.list"),
-            *("objects.delete", "objects.other", "buckets"),
+            *("objects.delete", "objects.other", "buckets", "buckets.get"),
         }
     ),
-    "iam": frozenset({"TestIamPermissions", "GetIamPolicy", "SetIamPolicy"}),
+    "iam": frozenset({"TestIamPermissions", "GetIamPolicy", "SetIamPolicy", "serviceAccounts.get"}),
     "compute": frozenset(
         {
             *("reservations.get", "networks.get", "firewalls.list", "routes.list"),
             "subnetworks.aggregatedList",
         }
     ),
-    "serviceusage": frozenset({"consumerQuotaMetrics.get"}),
+    "serviceusage": frozenset({"consumerQuotaMetrics.get", "services.list"}),
+    "cloudresourcemanager": frozenset({"projects.get"}),
+    "cloudbilling": frozenset({"projects.getBillingInfo"}),
+    "artifactregistry": frozenset({"repositories.get"}),
+    "secretmanager": frozenset({"secrets.get", "versions.get"}),
+    "cloudkms": frozenset({"cryptoKeys.get"}),
 }
 
 
@@ -58,6 +65,11 @@ class Service(StrEnum):
     IAM = "iam"
     COMPUTE = "compute"
     SERVICEUSAGE = "serviceusage"
+    RESOURCEMANAGER = "cloudresourcemanager"
+    BILLING = "cloudbilling"
+    REGISTRY = "artifactregistry"
+    SECRETS = "secretmanager"
+    KEYS = "cloudkms"
 
 
 class Kind(StrEnum):
@@ -91,6 +103,10 @@ class Kind(StrEnum):
     """A replica of a running job is killed after ``seconds``, by SIGKILL."""
     DENY = "deny"
     """The answer is no: a permission that is not held, no reservation, a quota of 0."""
+    PATCH = "patch"
+    """The answer has other values: those of ``patch`` are merged into it. So a project is rehearsed
+    that is otherwise than this cloud: no billing, an API that is off, a policy, a quota, a bucket
+    of somebody else. What is not there is answered with ``patch`` alone."""
 
 
 LISTS: Final = frozenset({Kind.STALE, Kind.SHORT_PAGES, Kind.LOST_PAGE})
@@ -99,15 +115,15 @@ _LIST_METHODS: Final = ("ListCustomJobs", "ListHyperparameterTuningJobs")
 OF_JOBS: Final = frozenset({Kind.STOCKOUT, Kind.PREEMPT, Kind.KILL})
 #: Kinds that apply to one replica of a job, or to all.
 _OF_REPLICAS: Final = frozenset({Kind.PREEMPT, Kind.KILL})
-#: Services that are only asked, over REST, and the kinds of faults that they have.
-_ASKED: Final = frozenset({Service.IAM, Service.COMPUTE, Service.SERVICEUSAGE})
-_KINDS_OF_ASKED: Final = frozenset({Kind.DENY, Kind.ERROR, Kind.DELAY})
+#: Services that are only asked, over REST (``localgcp.reads``), and their kinds of faults.
+_ASKED: Final = frozenset({*Service} - {Service.JOBS, Service.STORAGE})
+_KINDS_OF_ASKED: Final = frozenset({Kind.DENY, Kind.PATCH, Kind.ERROR, Kind.DELAY})
 _ONLY_ON_JOBS: Final = LISTS | OF_JOBS | {Kind.LOST_RECORD}
 _HAS_WHEN: Final = frozenset({Kind.ERROR, Kind.DROP, Kind.DELAY, Kind.RESET, Kind.HOLD})
 _NEEDS_SECONDS: Final = frozenset({Kind.DELAY, Kind.STALE})
 _TAKES_SECONDS: Final = _NEEDS_SECONDS | OF_JOBS
 #: Kinds that describe a condition, not an event: they last until they are cleared.
-_LASTING: Final = LISTS | {Kind.LOST_RECORD}
+_LASTING: Final = LISTS | {Kind.LOST_RECORD, Kind.PATCH}
 
 
 class Fault(BaseModel):
@@ -125,7 +141,8 @@ class Fault(BaseModel):
     method: str = "*"
     """Short name of the method, or a pattern (``objects.*``)."""
     match: str = ""
-    """Text within the job's name, labels, id or list filter; in BUCKET/OBJECT; in a path."""
+    """Text within the job's name, labels, id or list filter; in BUCKET/OBJECT; in a path, or in a
+    permission that is asked about: then a ``deny`` is on that permission alone."""
     when: Literal["before", "after"] = "before"
     """Before or after the service has done what it was asked for."""
     code: str = ""
@@ -137,6 +154,8 @@ class Fault(BaseModel):
     times: int | None = Field(default=None, ge=0)
     probability: float = Field(default=1.0, gt=0, le=1)
     seed: int = 0
+    patch: dict[str, Any] = Field(default_factory=dict)
+    """A JSON merge patch (RFC 7396) of an answer."""
 
     @classmethod
     def parse(cls, **given: object) -> Fault:
@@ -156,6 +175,8 @@ class Fault(BaseModel):
     def describe(self) -> str:
         """One line, in the words of ``vt local fault add``."""
         given = self.model_dump(exclude={"service", "kind"}, exclude_defaults=True)
+        if self.patch:
+            given["patch"] = shlex.quote(json.dumps(self.patch))
         return " ".join([self.service, self.kind, *(f"--{k} {v}" for k, v in given.items())])
 
     def fits(self, service: Service, method: str, subjects: Iterable[str]) -> bool:
@@ -192,7 +213,8 @@ def _place_problems(fault: Fault) -> Iterable[str]:
     kind, service = fault.kind, fault.service
     if service is Service.STORAGE and kind in _ONLY_ON_JOBS:
         yield f"{kind} is a fault of jobs; Cloud Storage lists and reads are strongly consistent"
-    if kind not in _KINDS_OF_ASKED if service in _ASKED else kind is Kind.DENY:
+    is_asked = service in _ASKED or (service, fault.method) == (Service.STORAGE, "buckets.get")
+    if kind not in _KINDS_OF_ASKED if is_asked else kind in (Kind.DENY, Kind.PATCH):
         yield f"{kind} is no fault of {service}"
     known = METHODS[service]
     if not any(fnmatchcase(name, fault.method) for name in known):
@@ -211,6 +233,8 @@ def _value_problems(fault: Fault) -> Iterable[str]:
         yield f"{kind} takes no code"
     if kind not in _HAS_WHEN and fault.when != "before":
         yield f"{kind} is neither before nor after"
+    if (kind is Kind.PATCH) is not bool(fault.patch):
+        yield f"{kind} takes no patch" if fault.patch else "patch needs a patch, a JSON object"
     if kind in _NEEDS_SECONDS and fault.seconds is None:
         yield f"{kind} needs seconds"
     if kind not in _TAKES_SECONDS and fault.seconds is not None:

@@ -14,7 +14,7 @@ from localgcp.apis.server import serve
 from localgcp.faults.model import Fault
 from localgcp.faults.table import FaultTable
 from localgcp.inventory.store import BUCKET, SERVICE, Binding, Store
-from localgcp.reads import Reads
+from localgcp.reads.serving import Reads
 from localgcp.resources import FIREWALL
 
 PROJECT = "local-p"

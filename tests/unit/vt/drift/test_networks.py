@@ -17,7 +17,7 @@ from localgcp.faults.model import Fault
 from localgcp.faults.table import FaultTable
 from localgcp.inventory import vpc
 from localgcp.inventory.store import Store
-from localgcp.reads import Reads
+from localgcp.reads.serving import Reads
 from vertex_training.errors import CommandError
 from vertex_training_cli.drift.findings import DeclaredNetwork, ResourceDifference
 from vertex_training_cli.drift.networks import undeclared_parts

@@ -1,0 +1,149 @@
+"""What the programs declare, without an engine: on Pulumi's mocks, which record every resource.
+
+Nothing is asked of a backend or a cloud. Values that the cloud chooses are ``UNKNOWN``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+import pulumi
+from pulumi.runtime.settings import ROOT
+
+from vertex_training import program
+from vertex_training import stack as stacks
+from vertex_training.catalog import resource_types
+from vertex_training.catalog.resource_types import ACCOUNT, CUSTOM_ROLE
+from vertex_training.customjob.request.job_file import JobRequest
+from vertex_training.errors import CommandError, ConfigError, TrainingError
+from vertex_training.extra.declaring import declare_extra
+from vertex_training.extra.faults import problem_of
+from vertex_training.extra.loading import load
+from vertex_training.settings import project_files, stack_files
+from vertex_training.stack import Stack
+
+#: What stands for a value that the cloud chooses.
+UNKNOWN: Final = "(not known yet)"
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredResource:
+    """A resource as the program registers it."""
+
+    type: str
+    name: str
+    """In the state."""
+    inputs: Mapping[str, Any]
+
+    @property
+    def id(self) -> str:
+        """Its id in the cloud, of a type with a row for that; else empty."""
+        return resource_types.find(self.type).id_to_import(self.inputs)
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredStack:
+    """A stack, the requests of its jobs, and the resources of its program."""
+
+    stack: Stack
+    requests: Mapping[str, JobRequest]
+    """By the keys of the stack file."""
+    resources: tuple[DeclaredResource, ...]
+
+
+def declare_stack(root: Path, name: str) -> DeclaredStack:
+    """What the program of the stack ``name`` declares.
+
+    Raises:
+        ConfigError: with every mistake in the stack file or a job file.
+        UnknownStackError: it has no file.
+    """
+    stack = stacks.load(root, name)
+    results = stack.check_jobs()
+    if problems := [problem for result in results.values() for problem in result.errors]:
+        raise ConfigError(problems)
+    requests = {key: result.request for key, result in results.items() if result.request}
+    extra = load(root)
+    if extra.problems:
+        raise ConfigError(extra.problems)
+    world = World(root, name, stack.settings.project)
+    found = record_resources(world, lambda: declare_extra(extra, program.declare(stack, requests)))
+    return DeclaredStack(stack, requests, tuple(found))
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What an engine tells a program, and what its provider fills in."""
+
+    root: Path
+    stack: str
+    project: str
+    """Of resources that name none."""
+
+
+class _Recorder(pulumi.runtime.Mocks):
+    """Keeps inputs, and answers with what the cloud would fill in."""
+
+    def __init__(self, project: str) -> None:
+        self.project = project
+        self.resources: list[DeclaredResource] = []
+
+    def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> tuple[str, dict[str, Any]]:
+        self.resources.append(DeclaredResource(args.typ, args.name, args.inputs))
+        given = {"project": self.project, **args.inputs}
+        state = dict(given)
+        if args.typ == ACCOUNT:
+            email = f"{given['accountId']}@{given['project']}.iam.gserviceaccount.com"
+            state |= {"email": email, "member": f"serviceAccount:{email}", "uniqueId": email}
+            state["name"] = f"projects/{given['project']}/serviceAccounts/{email}"
+        elif args.typ == CUSTOM_ROLE:
+            state["name"] = f"projects/{given['project']}/roles/{given['roleId']}"
+        return given.get("name") or args.name, state
+
+    def call(self, args: pulumi.runtime.MockCallArgs) -> NoReturn:
+        raise CommandError(
+            f"the program looks something up: {args.token}, and recording it asks no cloud.",
+            "name it in extra.py; `vt review` shows what is made of what is looked up.",
+        )
+
+
+def record_resources(world: World, declare: Callable[[], object]) -> list[DeclaredResource]:
+    """What ``declare`` registers.
+
+    Raises:
+        ConfigError: code of a team raised something where a value was applied.
+    """
+    recorder = _Recorder(world.project)
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    name = project_files.project_name(world.root) or stacks.SCHEMA.namespace
+    ROOT.set(None)  # outputs and transformations of the program before are of another stack
+    pulumi.runtime.set_mocks(recorder, name, world.stack, preview=True)
+    values, secret = stack_files.engine_config(name, world.root, world.stack, UNKNOWN)
+    pulumi.runtime.set_all_config(values, secret)
+    try:
+        pulumi.runtime.test(declare)()
+    except TrainingError:
+        raise
+    except Exception as error:  # any code may stand in an ``apply``
+        problem = problem_of(error, "apply", world.root)
+        if not problem.location.file:
+            raise
+        raise ConfigError([problem]) from error
+    finally:
+        pulumi.runtime.set_all_config({}, [])
+        ROOT.set(None)
+        _end_tasks(loop)
+    return recorder.resources
+
+
+def _end_tasks(loop: asyncio.AbstractEventLoop) -> None:
+    """End what still waits after a failure: it would be reported at the end of the process."""
+    tasks = asyncio.all_tasks(loop)
+    for task in tasks:
+        task.cancel()
+    loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))

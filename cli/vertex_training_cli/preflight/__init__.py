@@ -1,0 +1,16 @@
+"""``vt preflight``: what a project would refuse of a deployment, asked before anything is made.
+
+===============  ======================================================================
+``command``      the command line: options, exit codes
+``answers``      one answer, and all of them
+``context``      what a stack declares, its state, and who is asked in whose name
+``asking``       reads of Google's services: GET and ``testIamPermissions``, nothing else
+``parts``        the table of parts, and how they are run
+``identity``     the project: number, state, billing, APIs, Google's service agents
+``report``       the answers as text, Markdown and JSON
+===============  ======================================================================
+
+To add a part: a module with a function ``(PreflightContext) -> Iterator[Answer]``, and a row in
+``parts``. To rehearse a refusal of it: a method in ``localgcp.reads``, and a fault of kind
+``deny``, ``answer`` or ``error`` on that (``localgcp.faults.model``).
+"""

@@ -1,0 +1,87 @@
+"""Reads of Google's services, or of the local cloud's, that change nothing.
+
+Only GET can be sent, and the POST of a ``testIamPermissions``. What may not be read is an answer,
+too: an unknown one, with the permission that was missing.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from typing import Any, Final
+from urllib.parse import urlencode, urlsplit
+
+from vertex_training.errors import CommandError, ForbiddenReadError
+from vertex_training_cli.drift.rest import RestClient
+from vertex_training_cli.preflight.answers import Answer
+
+#: The only methods that are sent by POST: they ask, and change nothing.
+TEST_METHODS: Final = (":testIamPermissions", "/testIamPermissions")
+#: Permissions that one ``testIamPermissions`` takes:
+#: https://docs.cloud.google.com/resource-manager/reference/rest/v3/projects/testIamPermissions
+MOST_PERMISSIONS: Final = 100
+
+
+class ReadOnlyClient:
+    """Asks, in any thread, and counts what it asked."""
+
+    def __init__(self, client: RestClient) -> None:
+        self._client, self._lock = client, threading.Lock()
+        self.calls = 0
+
+    def get(self, url: str, of: Answer, permission: str) -> dict[str, Any] | Answer | None:
+        """The document at ``url``; None if it is not there.
+
+        An unknown answer to the question ``of`` if the caller lacks ``permission``, or nobody
+        answers.
+        """
+        return self._ask("GET", url, of, permission)
+
+    def items(
+        self, url: str, of: Answer, permission: str, collection: str
+    ) -> list[dict[str, Any]] | Answer:
+        """All of a list, page by page, whose items are in the field ``collection``."""
+        found, page = list[dict[str, Any]](), ""
+        while True:
+            query = f"{'&' if '?' in url else '?'}{urlencode({'pageToken': page})}" if page else ""
+            answer = self.get(url + query, of, permission)
+            if isinstance(answer, Answer):
+                return answer
+            found += (answer or {}).get(collection, ())
+            last, page = page, (answer or {}).get("nextPageToken", "")
+            if not page or page == last:
+                return found
+
+    def held(self, url: str, permissions: Iterable[str], of: Answer) -> set[str] | Answer | None:
+        """Those of ``permissions`` that the caller holds on the resource at ``url``, which is the
+        address of its ``testIamPermissions``; None if the resource is not there.
+
+        No permission is asked for that (https://docs.cloud.google.com/iam/docs/testing-permissions).
+        """
+        wanted, held = sorted(permissions), set[str]()
+        for start in range(0, len(wanted), MOST_PERMISSIONS):
+            some = wanted[start : start + MOST_PERMISSIONS]
+            if url.endswith(TEST_METHODS):
+                answer = self._ask("POST", url, of, "", json={"permissions": some})
+            else:  # Cloud Storage has a GET for it
+                query = urlencode([("permissions", each) for each in some])
+                answer = self._ask("GET", f"{url}?{query}", of, "")
+            if not isinstance(answer, dict):
+                return answer
+            held |= set(answer.get("permissions") or ())
+        return held
+
+    def _ask(
+        self, method: str, url: str, of: Answer, permission: str, **more: Any
+    ) -> dict[str, Any] | Answer | None:
+        path = urlsplit(url).path
+        if method != "GET" and not (method == "POST" and path.endswith(TEST_METHODS)):
+            raise AssertionError(f"a preflight changes nothing: {method} {path}")
+        with self._lock:
+            self.calls += 1
+        try:
+            return self._client.call(method, url, of.subject, **more)
+        except ForbiddenReadError as error:
+            return of.unknown(str(error), permission)
+        except CommandError as error:
+            return of.unknown(str(error))

@@ -1,0 +1,63 @@
+"""The command line of ``vt preflight``."""
+
+from __future__ import annotations
+
+import enum
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from vertex_training_cli.engine import stacks
+from vertex_training_cli.preflight import context, parts, report
+from vertex_training_cli.preflight.answers import Preflight, Verdict
+from vertex_training_cli.status import print_line
+
+#: Exit code: a deployment would be refused.
+REFUSED: Final = 3
+
+
+class PreflightFormat(enum.StrEnum):
+    """How the answers are printed."""
+
+    TEXT = enum.auto()
+    MARKDOWN = enum.auto()
+    JSON = enum.auto()
+
+
+def preflight(
+    stack: Annotated[
+        str, typer.Option("--stack", "-s", help="The stack to ask for (Pulumi.STACK.yaml).")
+    ],
+    account: Annotated[
+        str, typer.Option("--as", help="Ask as this service account.", metavar="ACCOUNT")
+    ] = "",
+    format_: Annotated[
+        PreflightFormat,
+        typer.Option("--format", "-f", metavar="FORMAT", help="text, markdown or json."),
+    ] = PreflightFormat.TEXT,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Write FILE.md and FILE.json.", metavar="FILE"),
+    ] = None,
+) -> None:
+    """Ask the project what a deployment of the stack would be refused; changes nothing.
+
+    Project, billing, APIs, rights, names, images: each answer says what a deployment would meet and
+    what mends it. What could not be asked is listed with the permission that was missing.
+
+    Exit code: 0 nothing would be refused, 1 it could not be asked at all, 3 something would be
+    refused.
+    """
+    ref = stacks.find(stack)
+    made, unread = context.connect(ref, account)
+    answers = (*unread, *parts.ask_all(made))
+    found = Preflight(stack, ref.project, account, answers, made.client.calls)
+    if output is None:
+        print(report.WRITERS[format_](found), end="")
+    else:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        for ending, write in (("md", report.markdown), ("json", report.as_json)):
+            (output.parent / f"{output.name}.{ending}").write_text(write(found), encoding="utf-8")
+        print_line(f"vt preflight: {stack}: {found.summary}")
+    raise typer.Exit(REFUSED if found.of(Verdict.REFUSED) else 0)

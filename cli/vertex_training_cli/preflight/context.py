@@ -1,0 +1,87 @@
+"""What a preflight is about: what a stack declares, what its state has, and who asks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from vertex_training.errors import CommandError
+from vertex_training_cli.declared import DeclaredResource, DeclaredStack, declare_stack
+from vertex_training_cli.drift import rest
+from vertex_training_cli.engine.pulumi_cli import BACKEND, PulumiCli
+from vertex_training_cli.engine.stacks import StackRef
+from vertex_training_cli.preflight.answers import Answer, question
+from vertex_training_cli.preflight.asking import ReadOnlyClient
+
+
+@dataclass(frozen=True, slots=True)
+class PreflightContext:
+    """Everything that a part needs to ask its questions."""
+
+    ref: StackRef
+    """The stack, its project and region."""
+    declared: DeclaredStack
+    """Settings, requests of jobs, and every resource with its inputs."""
+    client: ReadOnlyClient
+    recorded: frozenset[str] | None
+    """Ids of the resources in the state; None if the state could not be read."""
+    backend: str = ""
+    """Address of the state, ``gs://…`` on Google Cloud; empty if none is named."""
+    caller: str = ""
+    """The account that is asked about; empty for whoever calls."""
+
+    @property
+    def project(self) -> str:
+        """Id of the stack's project."""
+        return self.ref.project
+
+    @property
+    def number(self) -> str:
+        """Number of the stack's project, as the stack file has it."""
+        return self.declared.stack.settings.project_number
+
+    def of_type(self, token: str) -> Iterator[DeclaredResource]:
+        """The declared resources of a type."""
+        return (each for each in self.declared.resources if each.type == token)
+
+    def is_made(self, resource: DeclaredResource) -> bool:
+        """Whether the state has the resource: then it is there because the stack made it."""
+        return resource.id in (self.recorded or ())
+
+
+def connect(ref: StackRef, account: str = "") -> tuple[PreflightContext, list[Answer]]:
+    """The context of a stack, and what could not be asked on the way there.
+
+    Raises:
+        CommandError: there are no credentials, or the local cloud does not run.
+        ConfigError: the stack's files have mistakes.
+    """
+    client = ReadOnlyClient(rest.connect(ref, account))
+    declared = declare_stack(ref.root, ref.stack)
+    unread, recorded, backend = list[Answer](), None, ""
+    try:
+        env = ref.running_environment()
+        backend = env.get(BACKEND, "")
+        recorded = _recorded(ref, env) if backend else None
+    except CommandError as error:
+        unread.append(question(backend, "the state of the stack").unknown(str(error)))
+    if not backend:
+        asked = question(f"state of {ref.stack}", "what the stack has made")
+        mend = f"set {BACKEND} to the address of the state"
+        unread.append(asked.unknown(f"{BACKEND} is not set", mend=mend))
+    return PreflightContext(ref, declared, client, recorded, backend, account), unread
+
+
+def _recorded(ref: StackRef, env: Mapping[str, str]) -> frozenset[str]:
+    """Ids of what the state has; none of a stack that was never deployed.
+
+    Raises:
+        CommandError: the state cannot be read.
+    """
+    pulumi = PulumiCli(ref.root, env)
+    stacks: list[dict[str, Any]] = pulumi.read_json("stack", "ls", "--json")
+    if ref.stack not in {str(each["name"]).rpartition("/")[2] for each in stacks}:
+        return frozenset()
+    resources = pulumi.export_deployment(ref.stack).get("resources") or ()
+    return frozenset(str(each["id"]) for each in resources if each.get("id"))

@@ -1,0 +1,139 @@
+"""The project itself: its number, whether it is alive and paid for, and the APIs that are on.
+
+https://docs.cloud.google.com/resource-manager/reference/rest/v3/projects/get
+https://docs.cloud.google.com/billing/docs/reference/rest/v1/projects/getBillingInfo
+https://docs.cloud.google.com/service-usage/docs/reference/rest/v1/services/list
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from vertex_training.catalog.resource_types import AGENT
+from vertex_training_cli.preflight.answers import Answer, question
+from vertex_training_cli.preflight.context import PreflightContext
+
+_PROJECTS: Final = "https://cloudresourcemanager.googleapis.com/v3/projects"
+_BILLING: Final = "https://cloudbilling.googleapis.com/v1/projects"
+_USAGE: Final = "https://serviceusage.googleapis.com/v1/projects"
+SERVICE: Final = "gcp:projects/service:Service"
+#: What must be on before the stack can switch an API on.
+FIRST: Final = ("serviceusage.googleapis.com", "cloudresourcemanager.googleapis.com")
+#: An account by which a Google service acts in a project, with that project's number and service:
+#: https://docs.cloud.google.com/iam/docs/service-agents
+_AGENT: Final = re.compile(
+    r"service-(?P<number>\d+)@(?P<service>gcp-sa-[a-z0-9-]+|gs-project-accounts|compute-system)\."
+)
+_SERVICES: Final = {"gs-project-accounts": "storage", "compute-system": "compute"}
+
+
+def ask(context: PreflightContext) -> Iterator[Answer]:
+    """Everything about the stack's project, and the APIs of each project that the stack uses."""
+    yield from _project(context)
+    yield _billing(context)
+    on = dict[str, set[str]]()
+    for project, needed in _needed(context).items():
+        of = question(f"projects/{project}", "APIs that are on")
+        url = f"{_USAGE}/{project}/services?filter=state:ENABLED&pageSize=200"
+        found = context.client.items(url, of, "serviceusage.services.list", "services")
+        if isinstance(found, Answer):
+            yield found
+            continue
+        on[project] = {str((each.get("config") or {}).get("name")) for each in found}
+        yield from _apis(project, needed, on[project])
+    yield from _agents(context, on.get(context.project))
+
+
+def _project(context: PreflightContext) -> Iterator[Answer]:
+    name = f"projects/{context.project}"
+    of = question(name, "number and state")
+    found = context.client.get(f"{_PROJECTS}/{context.project}", of, "resourcemanager.projects.get")
+    if isinstance(found, Answer):
+        yield found
+        return
+    if found is None:
+        mend = f"gcloud projects create {context.project}, or name another in the stack file"
+        yield of.refused("it is not there", "every call for it is refused", mend)
+        return
+    yield _number(context, found)
+    of = question(name, "state")
+    state = str(found.get("state", ""))
+    if state == "ACTIVE":
+        yield of.ok(state)
+    else:
+        mend = f"gcloud projects undelete {context.project}"
+        yield of.refused(state, "nothing can be made in a project that is deleted", mend)
+
+
+def _number(context: PreflightContext, found: dict[str, Any]) -> Answer:
+    of = question(f"projects/{context.project}", "number")
+    number = str(found.get("name", "")).rpartition("/")[2]
+    if number == context.number:
+        return of.ok(number)
+    return of.refused(
+        f"{number}, and the stack file says {context.number}",
+        "grants go to service agents of another project, and IAM refuses them or they let it in",
+        f"set projectNumber in Pulumi.{context.ref.stack}.yaml to {number}",
+    )
+
+
+def _billing(context: PreflightContext) -> Answer:
+    of = question(f"projects/{context.project}", "billing")
+    url = f"{_BILLING}/{context.project}/billingInfo"
+    found = context.client.get(url, of, "resourcemanager.projects.get")
+    if isinstance(found, Answer):
+        return found
+    if found and found.get("billingEnabled"):
+        return of.ok(str(found.get("billingAccountName", "on")))
+    return of.refused(
+        "off",
+        "no API that costs can be switched on, and no bucket, machine or job is made",
+        f"gcloud billing projects link {context.project} --billing-account=ACCOUNT_ID",
+    )
+
+
+def _needed(context: PreflightContext) -> dict[str, set[str]]:
+    """The APIs that the stack switches on, by project."""
+    found: dict[str, set[str]] = {}
+    for each in context.of_type(SERVICE):
+        found.setdefault(str(each.inputs["project"]), set()).add(str(each.inputs["service"]))
+    return found
+
+
+def _apis(project: str, needed: set[str], on: set[str]) -> Iterator[Answer]:
+    for api in sorted(needed):
+        of = question(f"projects/{project}/services/{api}", "whether it is on")
+        if api in on:
+            yield of.ok("on")
+        elif api in FIRST:
+            mend = f"gcloud services enable {api} --project={project}"
+            yield of.refused("off", "no other API can be switched on by the stack", mend)
+        else:
+            yield of.ok("off: the stack switches it on")
+
+
+def _agents(context: PreflightContext, on: set[str] | None) -> Iterator[Answer]:
+    """Service agents of the project that the stack grants something: IAM takes none that does not
+    exist. Google makes one with its API, or when it is asked to."""
+    made = {str(each.inputs["service"]) for each in context.of_type(AGENT)}
+    members = {str(each.inputs.get("member", "")) for each in context.declared.resources}
+    for member in sorted(members):
+        match = _AGENT.search(member)
+        if match is None or match["number"] != context.number or on is None:
+            continue
+        service = match["service"].removeprefix("gcp-sa-")
+        service = _SERVICES.get(service, service).removesuffix("-cc") + ".googleapis.com"
+        of = question(member.removeprefix("serviceAccount:"), "whether the service agent exists")
+        if service in made:
+            yield of.ok("the stack has it made")
+        elif service in on:
+            yield of.ok(f"{service} is on")
+        else:
+            yield of.refused(
+                f"{service} is off, and the stack does not have it made",
+                "IAM refuses grants to it",
+                f"gcloud beta services identity create --service={service} "
+                f"--project={context.project}",
+            )

@@ -1,0 +1,33 @@
+"""The parts of a preflight. Each is a function of the context; a row adds one.
+
+They run beside each other: most of their time they wait for an answer.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+from vertex_training_cli.preflight import identity
+from vertex_training_cli.preflight.answers import Answer
+from vertex_training_cli.preflight.context import PreflightContext
+
+Part = Callable[[PreflightContext], Iterator[Answer]]
+#: The heading of a part in a report -> what asks.
+PARTS: Final[Mapping[str, Part]] = {
+    "project": identity.ask,
+}
+_AT_ONCE: Final = 8
+
+
+def ask_all(context: PreflightContext) -> list[Answer]:
+    """The answers of all parts, in the table's order."""
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        found = pool.map(lambda part: list(part(context)), PARTS.values())
+        return [
+            dataclasses.replace(answer, part=heading)
+            for heading, answers in zip(PARTS, found, strict=True)
+            for answer in answers
+        ]

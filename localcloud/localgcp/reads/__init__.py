@@ -1,0 +1,19 @@
+"""What is asked of other services over REST, answered from the inventory.
+
+Callers have no identity here, so who asks holds every permission on what exists; and there are no
+quotas. What a real project may have otherwise, a fault puts over an answer: ``deny`` makes it a no,
+``answer`` changes fields of it, ``error`` makes it a refusal (``localgcp.faults.model``).
+
+==============  =======================================================================
+``methods``     one method: the requests that call it, what answers them
+``serving``     finds the method of a request, applies its faults; the table of methods
+``access``      IAM policies and permissions
+``compute``     reservations, quotas, and what is in a network
+``projects``    a project: number, state, billing, APIs
+``named``       what has a name that can be taken: buckets, accounts, secrets, keys
+==============  =======================================================================
+
+To serve one more method, add a row to one of these (``METHODS``), and its name to ``METHODS`` of
+``localgcp.faults.model``. What is no read, and no question of a deployment, is in
+``localgcp.resources``.
+"""

@@ -1,0 +1,105 @@
+"""What has a name that can be taken, and what a deployment finds under it.
+
+https://docs.cloud.google.com/storage/docs/json_api/v1/buckets/get
+https://docs.cloud.google.com/iam/docs/reference/rest/v1/projects.serviceAccounts/get
+https://docs.cloud.google.com/artifact-registry/docs/reference/rest/v1/projects.locations.repositories/get
+https://docs.cloud.google.com/secret-manager/docs/reference/rest/v1/projects.secrets.versions/get
+https://docs.cloud.google.com/kms/docs/reference/rest/v1/projects.locations.keyRings.cryptoKeys/get
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+from urllib.parse import unquote
+
+from localgcp import secretmanager
+from localgcp.errors import RefusedRequestError
+from localgcp.faults.model import Service
+from localgcp.projects import local_project_number
+from localgcp.reads.methods import ReadMethod, Request
+from localgcp.resources import Resources
+
+
+def bucket(request: Request) -> dict[str, Any]:
+    """A bucket, with the number of its project; of none of ours, 404."""
+    name = unquote(request.match["bucket"])
+    found = request.store.bucket(name)
+    if found is None:
+        raise RefusedRequestError(404, "The specified bucket does not exist.")
+    read = Resources(request.store).answer("GET", f"/storage/v1/b/{name}", {}) or found
+    project = str(found.get("project", ""))
+    return {**read, "projectNumber": local_project_number(project)} if project else read
+
+
+def resource(request: Request) -> dict[str, Any]:
+    """A resource of the inventory by its path."""
+    path = unquote(request.match[0])
+    found = Resources(request.store).answer("GET", path, {})
+    if found is None:
+        raise RefusedRequestError(404, f"{path} was not found.")
+    return found
+
+
+def secret_version(request: Request) -> dict[str, Any]:
+    """A version of a secret: there and enabled, or not there."""
+    project, secret, version = (
+        unquote(request.match[part]) for part in ("project", "secret", "version")
+    )
+    folder = request.store.path.parent / "secrets"
+    found = secretmanager.read_version(folder, project, secret, version)
+    if found is None:
+        raise RefusedRequestError(404, f"Secret Version [{request.match[0]}] not found.")
+    name = f"projects/{local_project_number(project)}/secrets/{secret}/versions/{found[0]}"
+    return {"name": name, "state": "ENABLED"}
+
+
+_PROJECT: Final = r"/v1/projects/(?P<project>[^/:]+)"
+
+METHODS: Final = tuple(
+    ReadMethod(service, method, "GET", re.compile(path), answer, permission)
+    for service, method, path, answer, permission in (
+        (
+            Service.STORAGE,
+            "buckets.get",
+            r"/storage/v1/b/(?P<bucket>[^/]+)",
+            bucket,
+            "storage.buckets.get",
+        ),
+        (
+            Service.IAM,
+            "serviceAccounts.get",
+            rf"{_PROJECT}/serviceAccounts/[^/:]+",
+            resource,
+            "iam.serviceAccounts.get",
+        ),
+        (
+            Service.REGISTRY,
+            "repositories.get",
+            rf"{_PROJECT}/locations/[^/]+/repositories/[^/:]+",
+            resource,
+            "artifactregistry.repositories.get",
+        ),
+        (
+            Service.SECRETS,
+            "secrets.get",
+            rf"{_PROJECT}/secrets/[^/:]+",
+            resource,
+            "secretmanager.secrets.get",
+        ),
+        (
+            Service.SECRETS,
+            "versions.get",
+            rf"{_PROJECT}/secrets/(?P<secret>[^/]+)/versions/(?P<version>[^/:]+)",
+            secret_version,
+            "secretmanager.versions.get",
+        ),
+        (
+            Service.KEYS,
+            "cryptoKeys.get",
+            rf"{_PROJECT}/locations/[^/]+/keyRings/[^/]+/cryptoKeys/[^/:]+",
+            resource,
+            "cloudkms.cryptoKeys.get",
+        ),
+    )
+)
