@@ -6,9 +6,9 @@ BIN := .venv/bin
 WORKERS ?= auto
 # What people and workflows give is text: make expands none of it, and the shell gets it in quotes.
 GIVEN := STACK ARGS FLAGS LEVELS SOURCE COMMIT DIGEST VT_APPROVAL REFRESH DEPLOY NO_IMAGE UPGRADE \
-	WORKERS BASE QUICK PART SEED COUNT SET GITHUB_ACTIONS
+	WORKERS BASE QUICK PART SEED COUNT SET TAG GITHUB_ACTIONS
 $(foreach name,$(GIVEN),$(eval override $(name) := $$(value $(name))))
-export STACK COMMIT DIGEST VT_APPROVAL
+export STACK COMMIT DIGEST VT_APPROVAL TAG
 text = '$(subst ','\'',$(1))'
 every_word = $(foreach word,$(1),$(call text,$(word)))
 STACK_OR_STOP = $(call text,$(or $(STACK),$(error STACK is not set. Hint: make $@ STACK=dev)))
@@ -26,6 +26,7 @@ $(if $(GITHUB_ACTIONS),$(if $(filter $(TOLD),$(MAKECMDGOALS)),\
 .DEFAULT_GOAL := help
 .PHONY: help setup golden recordings state local up review browser picture containers languages test quick chaos mutants check format site clean-local clean requirements
 .PHONY: report preview comment approval deploy drift drift-issue images images-request images-comment
+.PHONY: release publish
 .NOTPARALLEL:
 
 help: ## list these commands
@@ -129,6 +130,12 @@ containers: setup ## find what builds and keeps images for the local cloud, or i
 
 languages: setup ## find Pulumi's hosts for YAML and Node.js programs, or build them (Go)
 	@$(PYTHON) tools/languages.py
+
+release: setup ## build wheels, plugin archives and SHA256SUMS into dist/ (TAG=vX: refused unless all of it is X)
+	@$(BIN)/python tools/release.py
+
+publish: ## TAG=vX: put what `make release` built on a release page of GitHub (in a workflow)
+	@./tools/publish
 
 site: setup ## make a site with search of docs/: .build/site/docs/site/index.html
 	@$(BIN)/python -m sphinx -q -W --keep-going -j auto -c docs/site -d .build/site-trees . .build/site

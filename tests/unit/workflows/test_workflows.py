@@ -31,6 +31,8 @@ RUN_BY = {
     "images": "cloud",
     "images-request": "tests/unit/tools/test_images_request.py",
     "images-comment": "tests/unit/tools/test_images_comment.py",
+    "release": "tests/unit/tools/test_release.py",
+    "publish": "tests/unit/tools/test_release.py",
 }
 #: The rights of a job, beyond reading the code. Another one needs a reason here.
 RIGHTS = {
@@ -43,6 +45,7 @@ RIGHTS = {
     ("images", "build"): {"id-token": "write", "pull-requests": "write"},
     ("drift", "dev"): {"id-token": "write", "issues": "write"},
     ("drift", "prod"): {"id-token": "write", "issues": "write"},
+    ("release", "release"): {"contents": "write", "id-token": "write", "attestations": "write"},
 }
 
 
@@ -66,8 +69,8 @@ def verbs_of_the_makefile():
     return set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 
 
-def test_there_are_six():
-    names = ["check", "deploy", "drift", "images", "preview", "report"]
+def test_there_are_seven():
+    names = ["check", "deploy", "drift", "images", "preview", "release", "report"]
     assert [file.stem for file in WORKFLOWS] == names
 
 
@@ -165,6 +168,18 @@ def test_no_workflow_runs_a_strangers_code_with_our_rights():
         risky = {"pull_request_target", "workflow_run", "issue_comment"} & set(workflow(file)["on"])
         # tests/security/test_reports_of_pull_requests.py has what the one may do.
         assert risky == ({"workflow_run"} if file.stem == "report" else set())
+
+
+def test_a_release_is_attested_before_it_is_published_and_only_then_has_a_token():
+    content = workflow(ROOT / ".github/workflows/release.yml")
+    assert content["on"] == {"push": {"tags": ["v*"]}}
+    job = content["jobs"]["release"]
+    assert job["environment"] == "release"
+    *_, build, attest, publish = job["steps"]
+    assert (build["run"], publish["run"]) == ("make release", "make publish")
+    assert attest["with"] == {"subject-checksums": "dist/SHA256SUMS"}
+    assert [step for step in job["steps"] if "GH_TOKEN" in step.get("env", {})] == [publish]
+    assert "GH_TOKEN" not in job["env"]
 
 
 def test_whoever_changes_or_reads_a_stack_for_long_does_so_alone_and_is_ended_by_no_other():

@@ -1,0 +1,178 @@
+"""Build what a release has into dist/: ``make release``, with TAG=vX from a tag.
+
+- the wheels of `vertex-training` and `localgcp`
+- ``pulumi-resource-vertex-training-vX-OS-ARCH.tar.gz``, the plugin as Pulumi names and unpacks it:
+  a folder with a ``PulumiPlugin.yaml``, the wheel, and the versions that it was tested with. The
+  bytes are the same for all systems.
+- ``SHA256SUMS`` of all of them
+
+The same commit makes the same bytes on every machine. Standard library and uv.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import tomllib
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+#: What a wheel is made of, by the project's folder.
+SOURCES: Final = {
+    ".": ("infra/", "cli/", "pyproject.toml", "README.md", "LICENSE"),
+    "localcloud": ("localcloud/",),
+}
+PLUGIN: Final = "pulumi-resource-vertex-training"
+#: As Pulumi spells the systems on which the tests' Python packages are to be had.
+SYSTEMS: Final = ("darwin-amd64", "darwin-arm64", "linux-amd64", "linux-arm64")
+SUMS: Final = "SHA256SUMS"
+#: What goes to dist/; files of another release are removed from it.
+OUTPUTS: Final = ("*.whl", f"{PLUGIN}-*.tar.gz", SUMS)
+
+PLUGIN_FILE: Final = "runtime: {name: python, options: {toolchain: pip, virtualenv: venv}}\n"
+PROGRAM: Final = """\
+\"\"\"The components of vertex-training for programs in all languages.\"\"\"
+
+from vertex_training.host import main
+
+main()
+"""
+
+
+class ReleaseError(Exception):
+    """There is no release of this checkout. The text is for whoever asked for one."""
+
+
+def version_of(root: Path) -> str:
+    """The version that both projects have.
+
+    Raises:
+        ReleaseError: they have two.
+    """
+    found = {
+        folder: tomllib.loads((root / folder / "pyproject.toml").read_text())["project"]["version"]
+        for folder in SOURCES
+    }
+    if len(set(found.values())) > 1:
+        said = ", ".join(f"{folder}/pyproject.toml: {each}" for folder, each in found.items())
+        raise ReleaseError(f"two versions ({said}). Hint: a release has one.")
+    return found["."]
+
+
+def check_tag(root: Path, tag: str, version: str) -> None:
+    """Refuse a tag that is not this version's, or whose commit does not say what changed.
+
+    Raises:
+        ReleaseError: with all that is wrong.
+    """
+    problems = []
+    if tag != f"v{version}":
+        problems.append(f"tag {tag} is not v{version}, the version of pyproject.toml")
+    heading = rf"^## \[{re.escape(version)}\] - \d{{4}}-\d\d-\d\d$"
+    if not re.search(heading, (root / "CHANGELOG.md").read_text(), re.MULTILINE):
+        problems.append(f"CHANGELOG.md has no section `## [{version}] - YYYY-MM-DD`")
+    if changed := _git(root, "status", "--porcelain").splitlines():
+        problems.append(f"the checkout is not at a commit: {changed[0].strip()}")
+    if problems:
+        raise ReleaseError("; ".join(problems) + ".")
+
+
+def build(root: Path, target: Path, tag: str = "") -> list[Path]:
+    """Build a release of the checkout ``root`` into ``target``; what it has, in order.
+
+    Raises:
+        ReleaseError: the tag is not the version's, or a build failed.
+    """
+    version = version_of(root)
+    if tag:
+        check_tag(root, tag, version)
+    epoch = int(_git(root, "log", "-1", "--format=%ct"))
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch, "dist")
+        wheels = [_wheel(root, Path(scratch), project, folder, epoch) for project in SOURCES]
+        plugin = _plugin(wheels[0], _pins(root), epoch)
+        for system in SYSTEMS:
+            (folder / f"{PLUGIN}-v{version}-{system}.tar.gz").write_bytes(plugin)
+        files = sorted(file for pattern in OUTPUTS for file in folder.glob(pattern))
+        sums = (f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in files)
+        (folder / SUMS).write_text("".join(sums))
+        target.mkdir(parents=True, exist_ok=True)
+        for old in [file for pattern in OUTPUTS for file in target.glob(pattern)]:
+            old.unlink()
+        return [Path(shutil.copy(file, target)) for file in (*files, folder / SUMS)]
+
+
+def _wheel(root: Path, scratch: Path, project: str, target: Path, epoch: int) -> Path:
+    """The wheel of what git has of a project, built without a network."""
+    listed = _git(root, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    source = scratch / "source"
+    for name in listed.split("\0"):
+        if name.startswith(SOURCES[project]) and (root / name).is_file():
+            (source / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(root / name, source / name)
+    command = [sys.executable, "-m", "uv", "build", "--wheel", "--no-build-isolation", "--offline"]
+    done = subprocess.run(
+        [*command, "--python", sys.executable, "--out-dir", target / project],
+        cwd=source / project, capture_output=True, text=True, check=False,
+        env={**os.environ, "SOURCE_DATE_EPOCH": str(epoch)},
+    )  # fmt: skip
+    if done.returncode:
+        raise ReleaseError(f"no wheel of {project}: {done.stderr.strip()}")
+    [wheel] = (target / project).glob("*.whl")
+    return wheel.rename(target / wheel.name)
+
+
+def _pins(root: Path) -> str:
+    """The versions of requirements/runtime.txt, without hashes: the wheel beside it has none."""
+    text = (root / "requirements" / "runtime.txt").read_text()
+    return "".join(f"{pin.strip()}\n" for pin in re.findall(r"^([\w.-]+==[^\\\n]+)", text, re.M))
+
+
+def _plugin(wheel: Path, pins: str, epoch: int) -> bytes:
+    """The archive, with the bytes of its files and nothing of this machine."""
+    files = {
+        "PulumiPlugin.yaml": PLUGIN_FILE.encode(),
+        "__main__.py": PROGRAM.encode(),
+        "constraints.txt": pins.encode(),
+        "requirements.txt": f"-c constraints.txt\n./{wheel.name}\n".encode(),
+        wheel.name: wheel.read_bytes(),
+    }
+    packed = io.BytesIO()
+    with (
+        gzip.GzipFile("", "wb", mtime=0, fileobj=packed) as zipped,
+        tarfile.open(fileobj=zipped, mode="w", format=tarfile.PAX_FORMAT) as archive,
+    ):
+        for name, content in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mtime, entry.mode = len(content), epoch, 0o644
+            archive.addfile(entry, io.BytesIO(content))
+    return packed.getvalue()
+
+
+def _git(root: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(root), *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def main() -> int:
+    """Build into dist/ and print what is there; 1 and the reason where there is no release."""
+    try:
+        for file in build(ROOT, ROOT / "dist", os.environ.get("TAG", "")):
+            print(file.relative_to(ROOT))
+    except ReleaseError as error:
+        print(f"make release: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
