@@ -133,6 +133,11 @@ class Home:
         return self.root / "secrets"
 
     @property
+    def nearest_images(self) -> Path:
+        """There while the nearest version stands in for a prebuilt image that is not here."""
+        return self.root / "nearest-images"
+
+    @property
     def server_file(self) -> Path:
         """Process id, ports and start time; there while the server is ready."""
         return self.root / "server.json"

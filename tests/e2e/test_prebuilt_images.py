@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from localgcp.home import Home
+from localgcp.runner import substitutes
 from localgcp.runner.gang.hosts import has_mounts
 from localgcp.vertex.records import JobRecord, JobState
 from tests.conftest import running_checkout
@@ -21,7 +22,12 @@ from tests.unit.localcloud.conftest import wait_until
 
 # The first job with an image waits for its environment.
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200)]
-IMAGES = {"sklearn": "sklearn-cpu.1-6.py310", "xgboost": "xgboost-cpu.2-1.py310"}
+#: The second is not here, and the nearest takes its place.
+IMAGES = {
+    "sklearn": "sklearn-cpu.1-6.py310",
+    "sklearn-old": "sklearn-cpu.1-0",
+    "xgboost": "xgboost-cpu.2-1.py310",
+}
 if os.environ.get("VT_LARGE_IMAGES"):
     IMAGES["tensorflow"] = "tf-cpu.2-17.py310"
 #: Trains on real data, and writes where the service says: logs and metrics.
@@ -31,7 +37,7 @@ from google.cloud import storage
 from sklearn.datasets import load_iris
 
 x, y = load_iris(return_X_y=True)
-name = sys.argv[1]
+name = sys.argv[1].partition("-")[0]
 if name == "sklearn":
     import sklearn as framework
     from sklearn.linear_model import LogisticRegression
@@ -83,11 +89,12 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallStack]:
         made = SmallStack(copy, "prebuilt")
         (copy.path / "jobs/fit.py").write_text(FIT)
         made.write({name: job(name) for name in IMAGES}, packages={"fit": {"path": "jobs/fit.py"}})
+        copy.run("vt", "local", "start", "--nearest-images")
         made.up()
         yield made
 
 
-@pytest.mark.parametrize("name", ["sklearn", "xgboost", "tensorflow"])
+@pytest.mark.parametrize("name", ["sklearn", "sklearn-old", "xgboost", "tensorflow"])
 def test_a_job_has_the_framework_of_its_image_and_its_logs_are_in_the_bucket(
     stack: SmallStack, name: str
 ) -> None:
@@ -95,7 +102,7 @@ def test_a_job_has_the_framework_of_its_image_and_its_logs_are_in_the_bucket(
         pytest.skip("its environment is 1.4 GB: VT_LARGE_IMAGES=1 tests it")
 
     def found() -> JobRecord:
-        return next(each for each in stack.jobs() if f"/{name}" in str(each.output_prefix))
+        return next(each for each in stack.jobs() if str(each.output_prefix).endswith(f"/{name}"))
 
     wait_until(lambda: found().state.terminal, 900)
     home = Home(stack.checkout.home, stack.checkout.path)
@@ -103,7 +110,11 @@ def test_a_job_has_the_framework_of_its_image_and_its_logs_are_in_the_bucket(
     assert found().state is JobState.SUCCEEDED, log
     folder = home.storage / str(found().output_prefix).removeprefix("gs://")
     said = json.loads((folder / "model/m.json").read_bytes())
-    version = IMAGES[name].partition(".")[2].partition(".")[0].replace("-", ".")
+    near = "on scikit-learn 1.6.1, not in sklearn-cpu.1-0"
+    assert (near in substitutes.read(home, found().job_id)) == (name == "sklearn-old")
+    version = (
+        IMAGES[name.removesuffix("-old")].partition(".")[2].partition(".")[0].replace("-", ".")
+    )
     assert said["version"].startswith(f"{version}.")
     assert said["accuracy"] > 0.6
     assert json.loads((folder / "logs/run1/events.out").read_bytes()) == said

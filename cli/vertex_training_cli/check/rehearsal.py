@@ -28,12 +28,23 @@ def problems(data: bytes, shown: str, result: JobFileResult) -> Iterator[Problem
     free = psutil.virtual_memory().available
     study = request.message.get("studySpec", {})
     for found in (
-        *refusals(request.trial, _engine_missing, free),
+        *refusals(request.trial, _engine_missing, free, nearest=_takes_nearest()),
         *stopping.stored_only(study),
     ):
         location = _location(data, shown, request.kind.path_in_message(found.path))
         what = found.what.removesuffix(".")
         yield Problem(what, "", found.hint, (), location, RULE, found.level)
+
+
+def _takes_nearest() -> bool:
+    from localgcp.errors import LocalCloudError
+    from localgcp.home import Home
+    from localgcp.runner import substitutes
+
+    try:
+        return substitutes.takes_nearest(Home.find())
+    except LocalCloudError:  # a folder that is no home of this user has no settings
+        return False
 
 
 def _location(data: bytes, shown: str, path: tuple[Any, ...]) -> Location:

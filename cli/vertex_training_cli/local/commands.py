@@ -11,6 +11,7 @@ import typer
 
 from localgcp import lifecycle
 from localgcp.home import PRIVATE_UMASK, Home
+from localgcp.runner import substitutes
 from vertex_training_cli.local import joblogs, shutdown
 from vertex_training_cli.local import shell as local_shell
 from vertex_training_cli.local import status as local_status
@@ -56,10 +57,23 @@ def up(
         raise typer.Exit(local_up.run(Home.find(), stack, wait=wait, images=images, report=report))
 
 
-def start() -> None:
+def start(
+    nearest_images: Annotated[
+        bool | None,
+        typer.Option(
+            "--nearest-images/--exact-images",
+            help="Whether the nearest version stands in for a prebuilt image that is not here; "
+            "kept, and applies to jobs that start later.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
     """Start the local cloud; does nothing if it runs."""
     with private_files():
-        info = lifecycle.start(Home.find(), report)
+        home = Home.find()
+        info = lifecycle.start(home, report)
+        if nearest_images is not None:
+            substitutes.take_nearest(home, on=nearest_images)
         report(f"running (process {info.pid})")
 
 

@@ -61,12 +61,18 @@ class Executor:
         return (self.framework, *others)
 
 
-def for_image(image_uri: str) -> Executor | None:
-    """The executor that stands in for an image, or None."""
+def for_image(image_uri: str, *, nearest: bool = False) -> Executor | None:
+    """The executor that stands in for an image, or None.
+
+    With ``nearest``, that of the nearest version stands in for one that is not here.
+    """
     name = image_uri.rpartition("/")[2].partition("@")[0].partition(":")[0]
     prebuilt = re.match(r"(us|europe|asia)-docker\.pkg\.dev/vertex-ai/training/", image_uri)
     rows = (row for row in table() if prebuilt and re.fullmatch(row.image, name))
-    return next(rows, None)
+    found = next(rows, None)
+    if prebuilt and nearest and found is None and (near := nearest_to(image_uri)):
+        return for_image(f"{prebuilt[0]}{near}")
+    return found
 
 
 def names() -> list[str]:
@@ -74,7 +80,7 @@ def names() -> list[str]:
     return [_NAME.sub(r"\1", row.image).replace("\\", "") for row in table()]
 
 
-def nearest(image_uri: str) -> str | None:
+def nearest_to(image_uri: str) -> str | None:
     """The image nearest in version of the same framework, as the URI names it; None if none is."""
     asked = _VERSION.match(image_uri.rpartition("/")[2])
     if asked is None:

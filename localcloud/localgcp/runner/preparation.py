@@ -70,9 +70,9 @@ class Preparation:
         """The Python of an environment with these packages."""
         if known := self._pythons.get((image, *uris)):
             return known
-        executor = executors.for_image(image)
+        executor = self._executor(image)
         if executor is None:
-            text = refusals.no_stand_in(image)
+            text = " Hint: ".join(filter(None, refusals.no_stand_in(image)))
             raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
         self._say(f"{image} is stood in for by an environment with {executor.framework}")
         base = self._environment(executor, image)
@@ -115,7 +115,7 @@ class Preparation:
         if not container.get("command"):
             raise StartRefusedError(RpcCode.FAILED_PRECONDITION, refusals.no_command(image))
         path = os.environ.get("PATH", os.defpath)
-        executor = executors.for_image(image)
+        executor = self._executor(image)
         if executor:
             base = self._environment(executor, image)
             path = os.pathsep.join([str(base / "bin"), path])
@@ -124,8 +124,12 @@ class Preparation:
         command = [*container["command"], *container.get("args", [])]
         return HostProgram(command, path, folders, self.storage_url, own_mount=self.own_mount)
 
+    def _executor(self, image: str) -> executors.Executor | None:
+        return executors.for_image(image, nearest=substitutes.takes_nearest(self.home))
+
     def _environment(self, executor: executors.Executor, image: str) -> Path:
-        """The environment that stands in for an image; notes another Python than the image's."""
+        """The environment that stands in for an image; notes another version or Python than its."""
+        substitutes.note(self.folder, substitutes.version_for(image, executor))
         other = substitutes.python_for(image, executors.python_version(executor))
         substitutes.note(self.folder, other)
         return executors.environment(executor, self._log_step)

@@ -48,12 +48,16 @@ class Refusal:
 
 
 def refusals(
-    job: Mapping[str, Any], engine_missing: Callable[[], str], free_bytes: int
+    job: Mapping[str, Any],
+    engine_missing: Callable[[], str],
+    free_bytes: int,
+    *,
+    nearest: bool = False,
 ) -> Iterator[Refusal]:
     """What this machine does not run of a CustomJob, in REST's form.
 
     ``engine_missing`` says why no container runs here, or nothing; asked if an image needs it.
-    ``free_bytes`` is the free memory.
+    ``free_bytes`` is the free memory, ``nearest`` as for ``executors.for_image``.
     """
     spec = job.get("jobSpec", {})
     try:
@@ -68,10 +72,10 @@ def refusals(
         path = (*_POOLS, index)
         yield from _machine(pool.get("machineSpec", {}), (*path, "machineSpec"))
         if container := pool.get("containerSpec"):
-            yield from _container(container, (*path, "containerSpec"), engine_missing)
+            yield from _container(container, (*path, "containerSpec"), engine_missing, nearest)
         elif package := pool.get("pythonPackageSpec"):
             at = (*path, "pythonPackageSpec", "executorImageUri")
-            yield from _executor(package.get("executorImageUri", ""), at)
+            yield from _executor(package.get("executorImageUri", ""), at, nearest)
 
 
 def _machine(machine: Mapping[str, Any], path: Path) -> Iterator[Refusal]:
@@ -84,23 +88,25 @@ def _machine(machine: Mapping[str, Any], path: Path) -> Iterator[Refusal]:
         yield Refusal(path, what, level="note")
 
 
-def _executor(image: str, path: Path) -> Iterator[Refusal]:
+def _executor(image: str, path: Path, nearest: bool) -> Iterator[Refusal]:
     """Of the environment that stands in for the image of a package."""
-    executor = executors.for_image(image)
+    executor = executors.for_image(image, nearest=nearest)
     if executor is None:
-        yield Refusal(path, no_stand_in(image))
+        yield Refusal(path, *no_stand_in(image))
         return
     try:
         version = executors.python_version(executor)
     except ExecutorError as error:
         yield Refusal(path, str(error))
         return
+    if taken := substitutes.version_for(image, executor):
+        yield Refusal(path, f"its code runs {taken}", level="warning")
     if other := substitutes.python_for(image, version):
         yield Refusal(path, f"its code runs {other}", level="note")
 
 
 def _container(
-    container: Mapping[str, Any], path: Path, engine_missing: Callable[[], str]
+    container: Mapping[str, Any], path: Path, engine_missing: Callable[[], str], nearest: bool
 ) -> Iterator[Refusal]:
     image = container.get("imageUri", "")
     if cluster.is_reduction_server(image):
@@ -111,13 +117,13 @@ def _container(
     elif not container.get("command"):
         yield Refusal((*path, "imageUri"), no_command(image))
     else:
-        yield from _command(container, (*path, "command"))
+        yield from _command(container, (*path, "command"), nearest)
 
 
-def _command(container: Mapping[str, Any], path: Path) -> Iterator[Refusal]:
+def _command(container: Mapping[str, Any], path: Path, nearest: bool) -> Iterator[Refusal]:
     """Of a command that runs on this machine in place of its image."""
     image, words = container["imageUri"], [*container["command"], *container.get("args", [])]
-    executor = executors.for_image(image)
+    executor = executors.for_image(image, nearest=nearest)
     named = {name for word in words for name in _PYTHON.findall(word)}
     version = _python_here(executor, named)
     there = {"python", "python3", f"python{version}"} if executor else set[str]()
@@ -130,8 +136,9 @@ def _command(container: Mapping[str, Any], path: Path) -> Iterator[Refusal]:
     if executor is None:
         what = "its command runs on this machine, with the programs that are here, not in the image"
         yield Refusal(path, f"{what}, {other}" if other else what, level="warning")
-    elif other:
-        yield Refusal(path, f"its command runs {other}", level="warning")
+        return
+    for each in filter(None, (substitutes.version_for(image, executor), other)):
+        yield Refusal(path, f"its command runs {each}", level="warning")
 
 
 def _python_here(executor: executors.Executor | None, named: set[str]) -> str:
@@ -146,11 +153,13 @@ def _python_here(executor: executors.Executor | None, named: set[str]) -> str:
     return executors.version_of(found) or "" if found else ""
 
 
-def no_stand_in(image: str) -> str:
-    """Why a package has no environment here."""
-    near = executors.nearest(image)
-    hint = f"the nearest is {near}" if near else f"there are: {', '.join(executors.names())}"
-    return f"the executor image {image} has no stand-in here ({hint})."
+def no_stand_in(image: str) -> tuple[str, str]:
+    """Why a package has no environment here, and a hint."""
+    near = executors.nearest_to(image)
+    there = f"the nearest is {near}" if near else f"there are: {', '.join(executors.names())}"
+    known = executors.for_image(image, nearest=True)
+    hint = "`vt local start --nearest-images` takes it" if known else ""
+    return f"the executor image {image} has no stand-in here ({there}).", hint
 
 
 def no_command(image: str) -> str:

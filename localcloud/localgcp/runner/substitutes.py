@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from localgcp.home import Home, open_private
-from localgcp.runner.executors import IMAGE_PYTHON
+from localgcp.runner import executors
+from localgcp.runner.executors import IMAGE_PYTHON, Executor
 
 _FILE: Final = "substitutes"
 #: The Python in the name of one of Google's images, and of Docker Hub's ``python``.
@@ -21,6 +22,27 @@ _PYTHON: Final = re.compile(r"\.py(\d)(\d+)|(?:^|/)python:(\d)\.(\d+)")
 def host_for(image: str) -> str:
     """Of a command that ran on this host."""
     return f"on this host, not in {image}"
+
+
+def take_nearest(home: Home, *, on: bool) -> None:
+    """Let the nearest version stand in for a prebuilt image that is not here, or not."""
+    if on:
+        home.nearest_images.touch(0o600)
+    else:
+        home.nearest_images.unlink(missing_ok=True)
+
+
+def takes_nearest(home: Home) -> bool:
+    """Whether ``take_nearest`` was asked for."""
+    return home.nearest_images.is_file()
+
+
+def version_for(image: str, executor: Executor) -> str:
+    """Of the environment of another version; empty if it is that of the image."""
+    if executors.for_image(image):
+        return ""
+    name = image.rpartition("/")[2].partition(":")[0]
+    return f"on {executor.framework.replace('==', ' ')}, not in {name}"
 
 
 def python_for(image: str, version: str) -> str:

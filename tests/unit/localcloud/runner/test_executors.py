@@ -145,5 +145,13 @@ def test_of_a_missing_version_the_nearest_is_named_and_has_a_stand_in(
     image: str, near: str | None
 ) -> None:
     prebuilt = "us-docker.pkg.dev/vertex-ai/training/"
-    assert executors.nearest(prebuilt + image) == near
+    assert executors.nearest_to(prebuilt + image) == near
     assert near is None or executors.for_image(prebuilt + near)
+    taken = executors.for_image(prebuilt + image, nearest=True)
+    assert taken == (near and executors.for_image(prebuilt + near))
+
+
+def test_the_nearest_is_taken_for_a_missing_version_of_googles_images_alone() -> None:
+    exact = "us-docker.pkg.dev/vertex-ai/training/sklearn-cpu.1-6.py310:latest"
+    assert executors.for_image(exact, nearest=True) == executors.for_image(exact)
+    assert executors.for_image("docker.io/me/sklearn-cpu.1-0", nearest=True) is None

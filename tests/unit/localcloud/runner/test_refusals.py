@@ -84,6 +84,19 @@ def test_an_image_of_the_stack_needs_an_engine_and_only_then_is_one_looked_for()
         f"{PREBUILT}/sklearn-cpu.1-6.py310:latest")]}}, never, FREE)) == []  # fmt: skip
 
 
+def test_a_missing_version_names_the_setting_that_takes_the_nearest_and_is_then_a_warning() -> None:
+    old = f"{PREBUILT}/sklearn-cpu.1-0:latest"
+    [missing] = found(package(old))
+    assert missing.hint == "`vt local start --nearest-images` takes it"
+    [foreign] = found(package("docker.io/me/sklearn-cpu.1-0"))
+    assert foreign.hint == ""
+    for pool, who in ((package(old), "code"), (container(old, command=["true"]), "command")):
+        job = {"jobSpec": {"workerPoolSpecs": [pool]}}
+        [taken] = refusals(job, lambda: "", FREE, nearest=True)
+        assert taken.level == "warning"
+        assert taken.what == f"its {who} runs on scikit-learn 1.6.1, not in sklearn-cpu.1-0"
+
+
 def test_a_gpu_is_a_note_and_the_host_or_a_tpu_a_warning() -> None:
     gpu = container("docker.io/x:1", command=["train"])
     gpu["machineSpec"] |= {"acceleratorType": "NVIDIA_TESLA_T4", "acceleratorCount": 1}
