@@ -87,10 +87,8 @@ class RestClient:
         return answer.json()
 
 
-def connect(stack: StackRef, account: str = "") -> RestClient:
+def connect(stack: StackRef) -> RestClient:
     """The services of a stack's cloud: Google's, or the local cloud's for ``local-…``.
-
-    ``account`` acts for the caller; in the local cloud, callers have no identity.
 
     Raises:
         CommandError: there are no credentials, or the local cloud does not run.
@@ -109,7 +107,7 @@ def connect(stack: StackRef, account: str = "") -> RestClient:
     from vertex_training.customjob.google.impersonation import SCOPE, impersonated_credentials
 
     try:
-        credentials = impersonated_credentials(account) or google.auth.default(scopes=[SCOPE])[0]
+        credentials = impersonated_credentials() or google.auth.default(scopes=[SCOPE])[0]
     except (GoogleAuthError, OperatorError) as failed:
         raise CommandError(f"no Google Cloud credentials: {failed}") from None
     return RestClient(AuthorizedSession(credentials))

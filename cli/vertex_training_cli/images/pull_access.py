@@ -59,10 +59,10 @@ def _members(grant: GrantRequest, root: Path) -> set[str]:
     answer = transport.send("GET", address, grant.resource, stream=True)
     policy = documents.parse(read(answer, grant.resource), grant.resource)
     bindings = policy.get("bindings")
-    return set(_pulling(bindings if isinstance(bindings, list) else []))
+    return set(pulling(bindings if isinstance(bindings, list) else []))
 
 
-def _pulling(bindings: list[Any]) -> Iterator[str]:
+def pulling(bindings: list[Any]) -> Iterator[str]:
     for binding in bindings:
         if not isinstance(binding, dict) or binding.get("condition"):
             continue

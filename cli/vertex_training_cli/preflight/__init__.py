@@ -7,6 +7,9 @@
 ``asking``       reads of Google's services: GET and ``testIamPermissions``, nothing else
 ``parts``        the table of parts, and how they are run
 ``identity``     the project: number, state, billing, APIs, Google's service agents
+``rights``       permissions of who deploys, for everything that the plan needs
+``names``        names that are taken; what exists and is otherwise than declared
+``images``       images of jobs: whether they exist, and who may pull them
 ``report``       the answers as text, Markdown and JSON
 ===============  ======================================================================
 

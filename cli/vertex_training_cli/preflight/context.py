@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from vertex_training.customjob.google.impersonation import VARIABLE
 from vertex_training.errors import CommandError
 from vertex_training_cli.declared import DeclaredResource, DeclaredStack, declare_stack
 from vertex_training_cli.drift import rest
@@ -57,7 +59,9 @@ def connect(ref: StackRef, account: str = "") -> tuple[PreflightContext, list[An
         CommandError: there are no credentials, or the local cloud does not run.
         ConfigError: the stack's files have mistakes.
     """
-    client = ReadOnlyClient(rest.connect(ref, account))
+    if account:
+        os.environ[VARIABLE] = account  # every client of this process acts as it
+    client = ReadOnlyClient(rest.connect(ref))
     declared = declare_stack(ref.root, ref.stack)
     unread, recorded, backend = list[Answer](), None, ""
     try:

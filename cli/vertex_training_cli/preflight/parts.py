@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from vertex_training_cli.preflight import identity
+from vertex_training_cli.preflight import identity, images, names, rights
 from vertex_training_cli.preflight.answers import Answer
 from vertex_training_cli.preflight.context import PreflightContext
 
@@ -18,6 +18,9 @@ Part = Callable[[PreflightContext], Iterator[Answer]]
 #: The heading of a part in a report -> what asks.
 PARTS: Final[Mapping[str, Part]] = {
     "project": identity.ask,
+    "rights": rights.ask,
+    "names": names.ask,
+    "images": images.ask,
 }
 _AT_ONCE: Final = 8
 

@@ -41,6 +41,14 @@ def resource(request: Request) -> dict[str, Any]:
     return found
 
 
+def key(request: Request) -> dict[str, Any]:
+    """A key with its primary version."""
+    found = resource(request)
+    name, primaries = unquote(request.match[0]).removeprefix("/v1/"), found.get("primaries")
+    purpose = found.get("purpose") or "ENCRYPT_DECRYPT"
+    return {"name": name, "purpose": purpose} | ({"primary": primaries[0]} if primaries else {})
+
+
 def secret_version(request: Request) -> dict[str, Any]:
     """A version of a secret: there and enabled, or not there."""
     project, secret, version = (
@@ -98,7 +106,7 @@ METHODS: Final = tuple(
             Service.KEYS,
             "cryptoKeys.get",
             rf"{_PROJECT}/locations/[^/]+/keyRings/[^/]+/cryptoKeys/[^/:]+",
-            resource,
+            key,
             "cloudkms.cryptoKeys.get",
         ),
     )

@@ -11,14 +11,17 @@ from typing import Any
 
 import pytest
 import requests
+import yaml
 
 from localgcp.apis.server import serve
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home
-from localgcp.inventory.store import SERVICE, Store
+from localgcp.inventory.store import BUCKET, SERVICE, Binding, Store
 from localgcp.projects import local_project_number
 from localgcp.reads.serving import Reads
+from localgcp.secretmanager import add_version
 from tests.fixture_project import copy_project
+from tests.unit.vt.images.stand_in import Registry
 from vertex_training_cli.declared import DeclaredStack, declare_stack
 from vertex_training_cli.drift.rest import RestClient
 from vertex_training_cli.engine.stacks import StackRef
@@ -27,7 +30,11 @@ from vertex_training_cli.preflight.answers import Answer, Verdict
 from vertex_training_cli.preflight.asking import ReadOnlyClient
 from vertex_training_cli.preflight.context import PreflightContext
 
-PROJECT, HOST = "local-ml-prod", "local-net-prod"
+PROJECT, HOST, SHARED = "local-ml-prod", "local-net-prod", "local-shared"
+REGION = "us-central1"
+KEY = f"projects/{PROJECT}/locations/{REGION}/keyRings/ml/cryptoKeys/training"
+TOKEN = f"projects/{PROJECT}/secrets/hf-token"
+IMAGES = f"projects/{SHARED}/locations/{REGION}/repositories/images"
 #: What the fixture's stack has -> what the local cloud takes.
 NAMES = {
     "acme-ml-prod": PROJECT,
@@ -36,7 +43,15 @@ NAMES = {
     "109876543210": local_project_number(PROJECT),
     "345678901234": local_project_number(HOST),
 }
+#: Image of a job -> its path in the registry; one is of another project.
+IMAGE_PATHS = {
+    "titanic": f"{PROJECT}/training-prod/titanic",
+    "flash-attention": f"{SHARED}/images/flash-attention",
+}
+#: What the stack uses of others, and makes nothing of.
+OF_OTHERS = "company-data"
 #: APIs that are on before a first deployment.
+STATE = "local-ml-prod-pulumi-state"
 FIRST = ("serviceusage.googleapis.com", "cloudresourcemanager.googleapis.com")
 
 
@@ -54,7 +69,7 @@ class Rehearsal:
 
     def context(self) -> PreflightContext:
         client = ReadOnlyClient(self.client)
-        return PreflightContext(self.ref, self.declared, client, self.recorded)
+        return PreflightContext(self.ref, self.declared, client, self.recorded, f"gs://{STATE}")
 
     def answers(self) -> list[Answer]:
         return parts.ask_all(self.context())
@@ -69,33 +84,83 @@ class Rehearsal:
 
 
 @pytest.fixture(scope="session")
-def prod(tmp_path_factory: pytest.TempPathFactory) -> tuple[StackRef, DeclaredStack]:
+def images() -> Iterator[Registry]:
+    """The registry with the images of the stack's jobs."""
+    registry = Registry()
+    for path in IMAGE_PATHS.values():
+        registry.add_image(path, "v1")
+    yield registry
+    registry.stop()
+
+
+@pytest.fixture(scope="session")
+def prod(
+    tmp_path_factory: pytest.TempPathFactory, images: Registry
+) -> tuple[StackRef, DeclaredStack]:
     """The fixture's stack ``prod`` in a project of the local cloud, recorded once."""
     root = copy_project(tmp_path_factory.mktemp("prod"))
     file = root / "Pulumi.prod.yaml"
-    text = file.read_text(encoding="utf-8")
+    file.write_text(_stack_file(file.read_text(encoding="utf-8"), images), encoding="utf-8")
+    ref = StackRef(root, "vertex-training", "prod", PROJECT, REGION)
+    return ref, declare_stack(root, "prod")
+
+
+def _stack_file(text: str, images: Registry) -> str:
+    """A stack file in projects of the local cloud, with a key, images, and things of others."""
     for name, ours in NAMES.items():
         text = text.replace(name, ours)
-    file.write_text(text, encoding="utf-8")
-    return StackRef(root, "vertex-training", "prod", PROJECT, "us-central1"), declare_stack(
-        root, "prod"
+    document = yaml.safe_load(text)
+    config = {key.removeprefix("vertex-training:"): v for key, v in document["config"].items()}
+    own, theirs = IMAGE_PATHS["titanic"], IMAGE_PATHS["flash-attention"]
+    digests = {path: digest for path, digest in images.manifests if digest.startswith("sha256:")}
+    config["images"] = {
+        "titanic": {"digest": digests[own]},
+        "flash-attention": {"uri": f"{REGION}-docker.pkg.dev/{theirs}@{digests[theirs]}"},
+    }
+    config["encryption"] = {"key": KEY}
+    config["buckets"]["company"] = {"existing": OF_OTHERS}
+    config["secrets"]["token"] = {"existing": TOKEN}
+    trainer = config["serviceAccounts"]["trainer"]
+    trainer["reads"].append("company")
+    trainer["secrets"].append("token")
+    whole = {key if ":" in key else f"vertex-training:{key}": v for key, v in config.items()}
+    return yaml.safe_dump({**document, "config": whole, "secretsprovider": f"gcpkms://{KEY}"})
+
+
+def _fill(home: Home, store: Store) -> None:
+    """What is there before a first deployment: what others and ``bootstrap`` have made."""
+    for project in (PROJECT, HOST):
+        for api in FIRST:
+            store.put(SERVICE, f"{project}/{api}", project, {}, {})
+    for bucket, project in ((OF_OTHERS, SHARED), (STATE, PROJECT)):
+        store.put(BUCKET, bucket, project, {}, {"name": bucket, "project": project})
+    primary = {"name": f"{KEY}/cryptoKeyVersions/1", "state": "ENABLED"}
+    store.put("gcp:kms/cryptoKey:CryptoKey", KEY, PROJECT, {}, {"primaries": [primary]})
+    store.put("gcp:secretmanager/secret:Secret", TOKEN, PROJECT, {}, {"name": TOKEN})
+    add_version(home.secrets, PROJECT, "hf-token", b"x")
+    domains = ("gcp-sa-aiplatform", "gcp-sa-aiplatform-cc")
+    number = local_project_number(PROJECT)
+    members = tuple(
+        f"serviceAccount:service-{number}@{each}.iam.gserviceaccount.com" for each in domains
     )
+    pulls = Binding("roles/artifactregistry.reader", members)
+    store.set_policy(IMAGES, (pulls,), expected_etag=store.policy(IMAGES).etag)
 
 
 @pytest.fixture
 def rehearsal(
     tmp_path: Path,
     prod: tuple[StackRef, DeclaredStack],
+    images: Registry,
     vt: Callable[..., Any],
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Rehearsal]:
     home = Home(tmp_path / "cloud", tmp_path)
     home.create()
     monkeypatch.setenv("VT_LOCAL_HOME", str(home.root))
+    monkeypatch.setenv("ARTIFACT_REGISTRY_EMULATOR_HOST", images.address)
     store = Store(home.database)
-    for project in (PROJECT, HOST):
-        for api in FIRST:
-            store.put(SERVICE, f"{project}/{api}", project, {}, {})
+    _fill(home, store)
     reads = Reads(store, FaultTable(home.faults), threading.Event())
     server = serve([], 0, folder=tmp_path, also=reads.answer)
     session = requests.Session()

@@ -1,0 +1,89 @@
+"""Images of jobs: whether they exist, and who may pull those of other projects."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from vertex_training import naming
+from vertex_training.customjob.rules.task.images import GOOGLES
+from vertex_training.plan import external_grants, job_grants
+from vertex_training_cli.images import lookup, pull_access
+from vertex_training_cli.preflight.answers import Answer, question
+from vertex_training_cli.preflight.context import PreflightContext
+
+_REGISTRY: Final = "https://artifactregistry.googleapis.com/v1/"
+#: What reading an image asks for, and its repository's policy.
+DOWNLOAD: Final = "artifactregistry.repositories.downloadArtifacts"
+POLICY: Final = "artifactregistry.repositories.getIamPolicy"
+
+
+def ask(context: PreflightContext) -> Iterator[Answer]:
+    """Every image that a job runs, once."""
+    jobs = dict[str, list[str]]()
+    for job, request in context.declared.requests.items():
+        body = json.loads(request.body)
+        for name in job_grants.images(body if "jobSpec" in body else _trial(body)):
+            if not GOOGLES.match(name):  # anybody may pull those
+                jobs.setdefault(name, []).append(job)
+    pinned = [name for name in jobs if lookup.is_digest(name)]
+    looks = lookup.look(pinned, is_local=context.ref.is_local)
+    for name in sorted(jobs):
+        yield _exists(context, name, jobs[name], looks)
+    yield from _pulled(context, sorted(jobs))
+
+
+def _trial(body: Mapping[str, object]) -> Mapping[str, object]:
+    return {"jobSpec": body.get("trialJobSpec") or {}}
+
+
+def _exists(
+    context: PreflightContext, name: str, jobs: list[str], looks: Mapping[str, lookup.Look]
+) -> Answer:
+    of = question(name, "whether the image exists")
+    if (look := looks.get(name)) is None:
+        return of.unknown("it is named by tag, and a tag moves")
+    if (trouble := look.trouble) is None:
+        return of.ok("yes")
+    rule, text = trouble
+    if rule == "image-not-looked-at":
+        return of.unknown(text, DOWNLOAD if "403" in text else "")
+    image = name.partition("@")[0].rpartition("/")[2]
+    return of.refused(
+        text,
+        f"the job fails before its code begins: {', '.join(jobs)}",
+        f"vt images build {image} --stack {context.ref.stack}, or vt promote {image} --to "
+        f"{context.ref.stack}",
+    )
+
+
+def _pulled(context: PreflightContext, names: list[str]) -> Iterator[Answer]:
+    """Whether the agents that pull may read repositories of other projects."""
+    policies = dict[str, set[str] | Answer | None]()
+    for grant in job_grants.image_grants(context.declared.stack.declared, names):
+        who = grant.member.removeprefix("serviceAccount:")
+        of = question(grant.resource, f"whether {who} may pull")
+        if grant.resource not in policies:
+            policies[grant.resource] = _members(context, grant.resource, of)
+        members = policies[grant.resource]
+        if isinstance(members, Answer):
+            yield of.unknown(members.answer, members.permission)
+        elif members is None:
+            yield of.refused(
+                "there is no such repository", "no image of it can be pulled", "name another"
+            )
+        elif members & {grant.member, *naming.PUBLIC_MEMBERS}:
+            yield of.ok("yes")
+        else:
+            # a role on the whole project, a group or a condition is not seen here
+            meets = "the job fails at its image, unless a role on the project lets it"
+            yield of.refused("not by its IAM policy", meets, external_grants.command(grant))
+
+
+def _members(context: PreflightContext, resource: str, of: Answer) -> set[str] | Answer | None:
+    url = f"{_REGISTRY}{resource}:getIamPolicy?options.requestedPolicyVersion=3"
+    policy = context.client.get(url, of, POLICY)
+    if policy is None or isinstance(policy, Answer):
+        return policy
+    return set(pull_access.pulling(policy.get("bindings") or []))

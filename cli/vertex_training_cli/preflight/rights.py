@@ -1,0 +1,244 @@
+"""Permissions of who deploys: every one that the plan needs, asked where it is needed.
+
+``resource_types.yaml`` has the permissions of each type. They are asked of the project that a
+resource is made in, a service at a time: a service that refuses one permission as not valid for a
+project does so for all that are asked with it. What is granted on something that the stack does not
+make is asked of that.
+
+https://docs.cloud.google.com/iam/docs/testing-permissions
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from vertex_training.catalog import resource_types
+from vertex_training.catalog.resource_types import ACCOUNT, BUCKET, ResourceType
+from vertex_training_cli.declared import DeclaredResource
+from vertex_training_cli.engine import stacks
+from vertex_training_cli.preflight.answers import Answer, question
+from vertex_training_cli.preflight.context import PreflightContext
+
+ACT_AS: Final = "iam.serviceAccounts.actAs"
+#: What Pulumi does to its state in a bucket, and to the key of the secrets in it.
+STATE: Final = ("create", "delete", "get", "list")
+KEY: Final = ("cloudkms.cryptoKeyVersions.useToDecrypt", "cloudkms.cryptoKeyVersions.useToEncrypt")
+_PROJECTS: Final = "https://cloudresourcemanager.googleapis.com/v3/"
+_STORAGE: Final = "https://storage.googleapis.com/storage/v1/"
+_IAM: Final = "https://iam.googleapis.com/v1/"
+#: Permissions on what has a name, which a role of CI may hold under a condition on that name
+#: (``vertex_training.foundation.conditions``): asked of a project, they are not held.
+_CONDITIONAL: Final = re.compile(
+    r"storage\.(objects\.\w+|buckets\.(update|delete|setIamPolicy))"
+    r"|secretmanager\.secrets\.(update|delete|setIamPolicy)"
+)
+
+
+@dataclass(slots=True)
+class Needs:
+    """Permissions that are needed on one resource."""
+
+    by_permission: dict[str, list[str]] = field(default_factory=dict)
+    """Permission -> names of the declared resources that need it."""
+
+    def add(self, row: ResourceType, resource: DeclaredResource) -> None:
+        """What a deployment asks for to make, change, refresh and delete the resource."""
+        for permission in row.permissions("read", "content", "write", "grant"):
+            self.by_permission.setdefault(permission, []).append(resource.name)
+
+    def services(self) -> dict[str, set[str]]:
+        """The permissions by their service."""
+        found: dict[str, set[str]] = {}
+        for permission in self.by_permission:
+            found.setdefault(permission.partition(".")[0], set()).add(permission)
+        return found
+
+    def reason(self, missing: set[str]) -> str:
+        """What would fail without these."""
+        names = dict.fromkeys(name for each in sorted(missing) for name in self.by_permission[each])
+        first, *others = names
+        return f"403 at {first}" + (f" and {len(others)} more" if others else "")
+
+
+def ask(context: PreflightContext) -> Iterator[Answer]:
+    """All of it: projects, resources of others, accounts, and the state."""
+    needed, elsewhere = _needed(context)
+    for target, needs in needed.items():
+        for service, permissions in sorted(needs.services().items()):
+            yield _held(context, target, f"{service} permissions", permissions, needs)
+    yield from (_of_organization(each) for each in elsewhere)
+    yield from _accounts(context)
+    yield from _state(context)
+
+
+def _needed(context: PreflightContext) -> tuple[dict[str, Needs], list[DeclaredResource]]:
+    """What is needed by target (a project, or a resource of others); and what needs rights on the
+    organization, which are asked nowhere else."""
+    found, elsewhere = dict[str, Needs](), list[DeclaredResource]()
+    declared = context.declared.resources
+    rows = ((resource_types.find(each.type), each.inputs) for each in declared)
+    made = {row.policy_name(inputs) for row, inputs in rows if not row.grants_on}
+    for each in declared:
+        row = resource_types.find(each.type)
+        row = row if row.plugin else resource_types.granting(each.type)
+        if row.where == "organization":
+            elsewhere.append(each)
+        if row.where not in ("project", "host"):
+            continue
+        target = f"projects/{each.inputs.get('project') or context.project}"
+        on = row.policy_name(each.inputs) if row.grants_on else ""
+        if _address(on) and on not in made:
+            target = on
+        found.setdefault(target, Needs()).add(row, each)
+    return found, elsewhere
+
+
+def _address(target: str) -> str:
+    """Where permissions on a target are tested; empty where that is not served."""
+    if re.fullmatch(r"projects/[^/]+", target):
+        return f"{_PROJECTS}{target}:testIamPermissions"
+    if target.startswith("b/"):
+        return f"{_STORAGE}{target}/iam/testPermissions"
+    for form, base in resource_types.policy_addresses():
+        if form.fullmatch(target):
+            slash = "/" if "/subnetworks/" in target else ":"
+            return f"{base}{target}{slash}testIamPermissions"
+    return ""
+
+
+def _held(
+    context: PreflightContext, target: str, what: str, permissions: set[str], needs: Needs
+) -> Answer:
+    of = question(target, what)
+    held = context.client.held(_address(target), permissions, of)
+    if isinstance(held, Answer):
+        return held
+    if held is None:
+        return of.refused("it is not there", needs.reason(permissions), f"make {target} first")
+    missing = permissions - held
+    is_project = target.count("/") == 1 and not target.startswith("b/")
+    conditional = {each for each in missing if is_project and _CONDITIONAL.fullmatch(each)}
+    if conditional:
+        held_there = _held_on_resources(context, conditional, of)
+        if isinstance(held_there, Answer):
+            if missing == conditional:
+                return held_there
+        else:
+            missing -= held_there
+    if not missing:
+        return of.ok(f"all {len(permissions)} held")
+    return of.refused(
+        f"lacks {', '.join(sorted(missing))}", needs.reason(missing), _grant(target, missing)
+    )
+
+
+def _held_on_resources(
+    context: PreflightContext, permissions: set[str], of: Answer
+) -> set[str] | Answer:
+    """Those that are held on every bucket, or secret, that the stack has made already."""
+    kind = BUCKET if any(each.startswith("storage.") for each in permissions) else ""
+    kind = kind or resource_types.SECRET
+    made = [each for each in context.of_type(kind) if context.is_made(each)]
+    if not made:
+        names, word = ", ".join(sorted(permissions)), resource_types.find(kind).word
+        return of.unknown(f"{names}: not held on all, and the stack has made no {word} to ask of")
+    left = set(permissions)
+    for each in made:
+        target = resource_types.find(kind).policy_name(each.inputs)
+        held = context.client.held(_address(target), permissions, of)
+        if isinstance(held, Answer):
+            return held
+        left &= held or set()
+    return left
+
+
+def _grant(target: str, missing: set[str]) -> str:
+    """The command that gives permissions on a target; those of CI are given by ``bootstrap``."""
+    listed = ",".join(sorted(missing))
+    if target.count("/") == 1 and target.startswith("projects/"):
+        project = target.partition("/")[2]
+        return (
+            f"gcloud iam roles create deployTraining --project={project} --permissions={listed} && "
+            f"gcloud projects add-iam-policy-binding {project} --member=MEMBER "
+            f"--role=projects/{project}/roles/deployTraining (accounts of CI: `pulumi up` in "
+            "bootstrap/)"
+        )
+    return f"its owner grants a role with {listed} on {target} to who deploys"
+
+
+def _of_organization(resource: DeclaredResource) -> Answer:
+    row = resource_types.find(resource.type)
+    permissions = ", ".join(sorted(row.permissions("read", "write")))
+    of = question(resource.name, "rights on the organization or folder")
+    return of.unknown(
+        "they are tested on the organization alone, which the stack does not name",
+        permissions,
+        "roles/compute.xpnAdmin for who deploys, given by the organization",
+    )
+
+
+def _accounts(context: PreflightContext) -> Iterator[Answer]:
+    """Whether who deploys may act as the account of each job."""
+    declared = {
+        resource_types.find(ACCOUNT).policy_name(each.inputs): each
+        for each in context.of_type(ACCOUNT)
+    }
+    bodies = [json.loads(each.body) for each in context.declared.requests.values()]
+    emails = {email for body in bodies for email in _emails(body)}
+    for email in sorted(emails):
+        project = email.partition("@")[2].partition(".")[0]
+        name = f"projects/{project}/serviceAccounts/{email}"
+        of = question(email, f"whether who deploys may act as it ({ACT_AS})")
+        address = f"{_IAM}projects/-/serviceAccounts/{email}:testIamPermissions"
+        held = context.client.held(address, {ACT_AS}, of)
+        if isinstance(held, Answer):
+            yield held
+        elif held:
+            yield of.ok("yes")
+        elif name in declared and not context.is_made(declared[name]):
+            yield of.ok("the stack makes the account, and its grants")
+        else:
+            yield of.refused(
+                "no, or it does not exist",
+                "403 where the job is submitted, after a running one was cancelled for it",
+                f"gcloud iam service-accounts add-iam-policy-binding {email} --member=MEMBER "
+                "--role=roles/iam.serviceAccountUser",
+            )
+
+
+def _emails(body: Any) -> Iterator[str]:
+    """Accounts that a request names, of a job or of trials."""
+    for spec in (body.get("jobSpec"), (body.get("trialJobSpec"))):
+        if isinstance(spec, dict) and spec.get("serviceAccount"):
+            yield str(spec["serviceAccount"])
+
+
+def _state(context: PreflightContext) -> Iterator[Answer]:
+    """The bucket of the state, and the key of the secrets in it."""
+    if bucket := re.match(r"gs://([^/?]+)", context.backend):
+        permissions = {f"storage.objects.{verb}" for verb in STATE}
+        yield _on_state(context, f"b/{bucket[1]}", permissions, "roles/storage.objectUser")
+    file = stacks.read_stack_file(context.ref.root, context.ref.stack)
+    if key := re.match(r"gcpkms://(projects/[^?]+)", str(file.get("secretsprovider"))):
+        role = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
+        yield _on_state(context, key[1], set(KEY), role)
+
+
+def _on_state(context: PreflightContext, target: str, permissions: set[str], role: str) -> Answer:
+    of = question(target, "permissions on the state")
+    address = _address(target)
+    held = context.client.held(address, permissions, of)
+    if isinstance(held, Answer):
+        return held
+    missing = permissions - (held or set())
+    if held is not None and not missing:
+        return of.ok(f"all {len(permissions)} held")
+    return of.refused(
+        "it is not there" if held is None else f"lacks {', '.join(sorted(missing))}",
+        "the engine can neither read nor lock the state",
+        f"`pulumi up` in bootstrap/ grants {role} on it to the accounts of CI",
+    )

@@ -1,0 +1,74 @@
+"""How it is asked: by reads alone, few of them, and without a single right."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+
+import pytest
+
+from tests.unit.vt.preflight.conftest import PROJECT, Rehearsal
+from vertex_training_cli.preflight import parts, report
+from vertex_training_cli.preflight.answers import Preflight, Verdict, question
+from vertex_training_cli.preflight.asking import ReadOnlyClient
+
+#: What a person without a role meets: every service refuses.
+NO_RIGHTS = (
+    *("iam", "compute", "serviceusage", "cloudresourcemanager", "cloudbilling"),
+    *("artifactregistry", "secretmanager", "cloudkms", "storage --method buckets.get"),
+)
+MOST_CALLS = 150
+MOST_SECONDS = 15
+
+
+def inventory(rehearsal: Rehearsal) -> list[str]:
+    with sqlite3.connect(rehearsal.store.path) as db:
+        return list(db.iterdump())
+
+
+def test_a_caller_without_a_right_gets_a_table_of_what_could_not_be_asked(
+    rehearsal: Rehearsal,
+) -> None:
+    for service in NO_RIGHTS:
+        rehearsal.add_fault(f"{service} deny --times 0")
+    answers = rehearsal.answers()
+    missing = {each.permission for each in answers if each.verdict is Verdict.UNKNOWN}
+    assert missing >= {
+        *("resourcemanager.projects.get", "serviceusage.services.list", "storage.buckets.get"),
+        *("iam.serviceAccounts.get", "artifactregistry.repositories.get"),
+        *("secretmanager.secrets.get", "secretmanager.versions.get", "cloudkms.cryptoKeys.get"),
+    }
+    found = Preflight("prod", PROJECT, "", tuple(answers))
+    assert "| `gs://local-ml-prod-data-prod` |" in report.markdown(found)
+    assert "    missing: cloudkms.cryptoKeys.get" in report.text(found)
+    assert report.text(found).endswith(f"{found.summary}\n")
+    assert json.loads(report.as_json(found))["summary"] == found.summary
+    rights = {each.verdict for each in answers if each.asked.endswith(" permissions")}
+    assert rights == {Verdict.REFUSED}
+
+
+def test_prod_is_asked_for_in_few_calls_and_nothing_is_changed(rehearsal: Rehearsal) -> None:
+    before, context, began = inventory(rehearsal), rehearsal.context(), time.monotonic()
+    assert parts.ask_all(context)
+    assert time.monotonic() - began < MOST_SECONDS
+    assert 0 < context.client.calls <= MOST_CALLS
+    assert inventory(rehearsal) == before
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "/v1/projects/p:setIamPolicy",
+        "/v1/projects/p/serviceAccounts",
+        "/v1/x?y=:testIamPermissions",
+    ],
+)
+def test_the_client_sends_nothing_that_could_change_something(
+    rehearsal: Rehearsal, url: str
+) -> None:
+    client = ReadOnlyClient(rehearsal.client)
+    address = f"https://iam.googleapis.com{url}"
+    with pytest.raises(AssertionError, match="a preflight changes nothing: POST"):
+        client._ask("POST", address, question("x", "y"), "")
+    assert client.calls == 0
