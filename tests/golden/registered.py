@@ -31,11 +31,18 @@ INTERNAL: Final = frozenset({"__provider"})
 
 def of_change(change: Change, folder: Path) -> Mapping[str, Mapping[str, Any]]:
     """Inputs of all resources by name, as the program registers them with the change."""
+    return {name: inputs for name, (_, inputs) in with_types(change, folder).items()}
+
+
+def with_types(
+    change: Change, folder: Path, stack_file: str = LARGE_STACK, job: str = LARGE_JOB
+) -> Mapping[str, tuple[str, Mapping[str, Any]]]:
+    """Type and inputs of all resources by name, of a stack with the change."""
     (folder / "jobs").mkdir()
-    check = edited(LARGE_JOB, change.job if change.all_jobs else ())
+    check = edited(job, change.job if change.all_jobs else ())
     for path, text in (
-        ("Pulumi.local.yaml", edited(LARGE_STACK, change.stack)),
-        ("jobs/train.yaml", edited(LARGE_JOB, change.job)),
+        ("Pulumi.local.yaml", edited(stack_file, change.stack)),
+        ("jobs/train.yaml", edited(job, change.job)),
         ("jobs/check.yaml", check),
     ):
         (folder / path).write_text(text)
@@ -48,7 +55,7 @@ def of_change(change: Change, folder: Path) -> Mapping[str, Mapping[str, Any]]:
         program.deploy(stack.load(folder, "local"))
 
     run()
-    return {name: inputs for name, (_, inputs) in recorder.registered.items()}
+    return recorder.registered
 
 
 def differences(plan: Plan, registered: Mapping[str, Mapping[str, Any]]) -> list[str]:
