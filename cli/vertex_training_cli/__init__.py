@@ -12,6 +12,8 @@
 ``review``         ``vt review``: the report of a change, from the engine's events
 ``diff``           ``vt diff``: differences between two stacks
 ``iam``            ``vt iam``: grants that both programs declare
+``declared``       what both programs declare, without an engine
+``preflight``      ``vt preflight``: what a project would refuse of a deployment
 ``deploy``         ``vt deploy``, ``vt approval``: deploys what was approved
 ``up``             ``vt up``: ``pulumi up``, also after a kill
 ``destroy``        ``vt destroy``: losses and obstacles first, then ``pulumi destroy``

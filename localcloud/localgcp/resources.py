@@ -41,6 +41,8 @@ ROUTE: Final = "gcp:compute/route:Route"
 PEERING: Final = "gcp:compute/networkPeering:NetworkPeering"
 #: Collection of Compute Engine -> type.
 COLLECTIONS: Final = {"firewalls": FIREWALL, "routes": ROUTE, "subnetworks": vpc.SUBNETWORK}
+#: What is only listed here.
+_LISTED: Final = {**COLLECTIONS, "addresses": vpc.ADDRESS}
 #: Fields that the provider calls otherwise than the API.
 _RENAMED: Final = {"allowed": "allows", "denied": "denies", "IPProtocol": "protocol"}
 _TO_REST: Final = {name: field for field, name in _RENAMED.items()}
@@ -90,11 +92,11 @@ def write_policy(store: Store, name: str, policy: Mapping[str, Any]) -> dict[str
 
 
 def list_in_project(store: Store, project: str, collection: str) -> list[dict[str, Any]]:
-    """Firewall rules, subnetworks or routes of a project, with the routes that networks come with.
+    """Firewall rules, subnetworks, addresses, or routes with those that networks come with.
 
     https://docs.cloud.google.com/vpc/docs/routes: to the internet, and one for each subnet.
     """
-    found = [_to_rest(store, each) for each in store.list(COLLECTIONS[collection], project)]
+    found = [_to_rest(store, each) for each in store.list(_LISTED[collection], project)]
     if collection == "routes":
         found += _routes_of_networks(store, project)
     return found

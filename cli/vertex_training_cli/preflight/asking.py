@@ -38,16 +38,22 @@ class ReadOnlyClient:
         return self._ask("GET", url, of, permission)
 
     def items(
-        self, url: str, of: Answer, permission: str, collection: str
+        self, url: str, of: Answer, permission: str, collection: str, within: str = ""
     ) -> list[dict[str, Any]] | Answer:
-        """All of a list, page by page, whose items are in the field ``collection``."""
+        """All of a list, page by page, whose items are in the field ``collection``.
+
+        An aggregated list has them by place: there they are in the field ``within``.
+        """
         found, page = list[dict[str, Any]](), ""
         while True:
             query = f"{'&' if '?' in url else '?'}{urlencode({'pageToken': page})}" if page else ""
             answer = self.get(url + query, of, permission)
             if isinstance(answer, Answer):
                 return answer
-            found += (answer or {}).get(collection, ())
+            items = (answer or {}).get(collection, ())
+            if within:
+                items = [each for p in dict(items).values() for each in p.get(within, ())]
+            found += items
             last, page = page, (answer or {}).get("nextPageToken", "")
             if not page or page == last:
                 return found

@@ -10,7 +10,16 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from vertex_training_cli.preflight import identity, images, names, rights
+from vertex_training_cli.preflight import (
+    identity,
+    images,
+    names,
+    networks,
+    organization_policies,
+    quotas,
+    reservations,
+    rights,
+)
 from vertex_training_cli.preflight.answers import Answer
 from vertex_training_cli.preflight.context import PreflightContext
 
@@ -21,6 +30,10 @@ PARTS: Final[Mapping[str, Part]] = {
     "rights": rights.ask,
     "names": names.ask,
     "images": images.ask,
+    "organization policies": organization_policies.ask,
+    "quotas": quotas.ask,
+    "networks": networks.ask,
+    "reservations": reservations.ask,
 }
 _AT_ONCE: Final = 8
 

@@ -45,7 +45,8 @@ METHODS: Final = {
     "compute": frozenset(
         {
             *("reservations.get", "networks.get", "firewalls.list", "routes.list"),
-            "subnetworks.aggregatedList",
+            *("subnetworks.aggregatedList", "globalAddresses.list", "networkAttachments.get"),
+            *("projects.get", "projects.getXpnHost", "regions.get"),
         }
     ),
     "serviceusage": frozenset({"consumerQuotaMetrics.get", "services.list"}),
@@ -54,6 +55,9 @@ METHODS: Final = {
     "artifactregistry": frozenset({"repositories.get"}),
     "secretmanager": frozenset({"secrets.get", "versions.get"}),
     "cloudkms": frozenset({"cryptoKeys.get"}),
+    "orgpolicy": frozenset({"projects.policies.getEffectivePolicy"}),
+    "servicenetworking": frozenset({"services.connections.list"}),
+    "dns": frozenset({"managedZones.list"}),
 }
 
 
@@ -70,6 +74,9 @@ class Service(StrEnum):
     REGISTRY = "artifactregistry"
     SECRETS = "secretmanager"
     KEYS = "cloudkms"
+    ORGANIZATION_POLICIES = "orgpolicy"
+    SERVICE_NETWORKING = "servicenetworking"
+    DNS = "dns"
 
 
 class Kind(StrEnum):

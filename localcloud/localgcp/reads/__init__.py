@@ -8,7 +8,8 @@ quotas. What a real project may have otherwise, a fault puts over an answer: ``d
 ``methods``     one method: the requests that call it, what answers them
 ``serving``     finds the method of a request, applies its faults; the table of methods
 ``access``      IAM policies and permissions
-``compute``     reservations, quotas, and what is in a network
+``compute``     reservations, what is in a network, and what it is joined to
+``limits``      organization policies in effect, and quotas
 ``projects``    a project: number, state, billing, APIs
 ``named``       what has a name that can be taken: buckets, accounts, secrets, keys
 ==============  =======================================================================

@@ -1,18 +1,23 @@
-"""Reservations, quotas of Vertex AI, and what is in a network."""
+"""Reservations, what is in a network, and what a network is joined to.
+
+https://docs.cloud.google.com/compute/docs/reference/rest/v1
+https://docs.cloud.google.com/service-infrastructure/docs/service-networking/reference/rest/v1/services.connections/list
+https://docs.cloud.google.com/dns/docs/reference/rest/v1/managedZones/list
+"""
 
 from __future__ import annotations
 
 import re
 from typing import Any, Final
-from urllib.parse import unquote
 
 from localgcp.errors import RefusedRequestError
 from localgcp.faults.model import Service
-from localgcp.inventory import reservations
+from localgcp.inventory import reservations, resource_paths, vpc
 from localgcp.reads.methods import ReadMethod, Request, refused
 from localgcp.resources import list_in_project, read_network
 
-_UNLIMITED: Final = "-1"
+#: Fields of a reservation that the provider has as the API has them.
+_SAME: Final = ("specificReservationRequired", "reservationSharingPolicy", "deleteAtTime")
 #: The project of what is listed.
 _LISTED: Final = r"projects/(?P<project>[^/]+)/"
 
@@ -23,14 +28,15 @@ def reservation(request: Request) -> dict[str, Any]:
     found = None if request.denied else reservations.find(request.store, name)
     if found is None:
         raise RefusedRequestError(404, f"The resource '{name}' was not found")
-    return {"name": name.rpartition("/")[2], "zone": found.zone, "status": "READY"}
-
-
-def quota(request: Request) -> dict[str, Any]:
-    """One limit, which is none."""
-    bucket = {} if request.denied else {"effectiveLimit": _UNLIMITED}  # JSON leaves 0 out
-    limits = [{"unit": "1/{project}/{region}", "quotaBuckets": [bucket]}]
-    return {"metric": unquote(request.match["metric"]), "consumerQuotaLimits": limits}
+    stored = request.store.get(reservations.RESERVATION, found.path)
+    values = dict(stored.outputs) if stored else {}
+    share = values.get("shareSettings") or {}
+    maps = {each["id"]: {"projectId": each["id"]} for each in share.get("projectMaps") or ()}
+    shared = {"shareType": found.share_type} | ({"projectMap": maps} if maps else {})
+    machines = {**values["specificReservation"], "count": str(found.count)}  # int64, as JSON has it
+    same = {key: values[key] for key in _SAME if key in values}
+    given = {"shareSettings": shared, "specificReservation": machines, "status": "READY"}
+    return {"name": name.rpartition("/")[2], "zone": values["zone"], **same, **given}
 
 
 def network(request: Request) -> dict[str, Any]:
@@ -53,6 +59,58 @@ def listed(request: Request) -> dict[str, Any]:
     return {"items": items}
 
 
+def addresses(request: Request) -> dict[str, Any]:
+    """Global addresses, among them the ranges of peering."""
+    return {"items": list_in_project(request.store, request.match["project"], "addresses")}
+
+
+def attachment(request: Request) -> dict[str, Any]:
+    """A network attachment."""
+    found = request.store.get(vpc.ATTACHMENT, request.match["name"])
+    if found is None:
+        raise RefusedRequestError(404, f"The resource '{request.match['name']}' was not found")
+    return dict(found.outputs)
+
+
+def host(request: Request) -> dict[str, Any]:
+    """The host project of a service project; nothing of one that is attached to none."""
+    project = request.match["project"]
+    for each in request.store.list(vpc.SERVICE_PROJECT):
+        if each.outputs["serviceProject"] == project:
+            return {"kind": "compute#project", "name": each.outputs["hostProject"]}
+    return {}
+
+
+def connections(request: Request) -> dict[str, Any]:
+    """Connections of a network with Google's services."""
+    [given] = request.query.get("network") or [""]
+    if not given.startswith("projects/"):
+        raise RefusedRequestError(400, "network must be projects/NUMBER/global/networks/NAME.")
+    path = resource_paths.canonical(request.store, given)
+    found = [
+        {
+            "network": given,
+            "peering": each.outputs.get("peering"),
+            "reservedPeeringRanges": each.outputs.get("reservedPeeringRanges") or [],
+            "service": "services/servicenetworking.googleapis.com",
+        }
+        for each in vpc.in_network(request.store, vpc.CONNECTION, path)
+    ]
+    return {"connections": found} if found else {}
+
+
+def zones(request: Request) -> dict[str, Any]:
+    """One private zone that has all names: jobs look up those of this machine."""
+    project = request.match["project"]
+    seen = [
+        {"networkUrl": f"{resource_paths.SELF_LINK}{each.id}"}
+        for each in request.store.list(vpc.NETWORK, project)
+    ]
+    zone = {"name": "this-machine", "dnsName": ".", "visibility": "private"}
+    visibility = {"privateVisibilityConfig": {"networks": seen}}
+    return {"managedZones": [{**zone, **visibility}] if seen else []}
+
+
 METHODS: Final = (
     ReadMethod(
         Service.COMPUTE,
@@ -60,16 +118,6 @@ METHODS: Final = (
         "GET",
         re.compile(r"/compute/v1/(?P<name>projects/[^/]+/zones/[^/]+/reservations/[^/]+)"),
         reservation,
-    ),
-    ReadMethod(
-        Service.SERVICEUSAGE,
-        "consumerQuotaMetrics.get",
-        "GET",
-        re.compile(
-            r"/v1beta1/projects/[^/]+/services/aiplatform\.googleapis\.com/consumerQuotaMetrics/"
-            r"(?P<metric>[^/]+)"
-        ),
-        quota,
     ),
     ReadMethod(
         Service.COMPUTE,
@@ -89,6 +137,46 @@ METHODS: Final = (
             (
                 "subnetworks.aggregatedList",
                 r"(?P<aggregated>aggregated)/(?P<collection>subnetworks)",
+            ),
+        )
+    ),
+    *(
+        ReadMethod(service, method, "GET", re.compile(path), answer, permission)
+        for service, method, path, answer, permission in (
+            (
+                Service.COMPUTE,
+                "globalAddresses.list",
+                rf"/compute/v1/{_LISTED}global/addresses",
+                addresses,
+                "compute.globalAddresses.list",
+            ),
+            (
+                Service.COMPUTE,
+                "networkAttachments.get",
+                r"/compute/v1/(?P<name>projects/[^/]+/regions/[^/]+/networkAttachments/[^/]+)",
+                attachment,
+                "compute.networkAttachments.get",
+            ),
+            (
+                Service.COMPUTE,
+                "projects.getXpnHost",
+                rf"/compute/v1/{_LISTED}getXpnHost",
+                host,
+                "compute.projects.get",
+            ),
+            (
+                Service.SERVICE_NETWORKING,
+                "services.connections.list",
+                r"/v1/services/servicenetworking\.googleapis\.com/connections",
+                connections,
+                "servicenetworking.services.get",
+            ),
+            (
+                Service.DNS,
+                "managedZones.list",
+                rf"/dns/v1/{_LISTED}managedZones",
+                zones,
+                "dns.managedZones.list",
             ),
         )
     ),

@@ -12,12 +12,18 @@ from localgcp.errors import RefusedRequestError
 from localgcp.faults.model import Fault, Kind
 from localgcp.faults.table import FaultTable
 from localgcp.inventory.store import Store
-from localgcp.reads import access, compute, named, projects
+from localgcp.reads import access, compute, limits, named, projects
 from localgcp.reads.methods import ReadMethod, Request, refused
 from localgcp.resources import Resources
 
 #: The first that a request fits answers it.
-METHODS: Final = (*access.METHODS, *compute.METHODS, *projects.METHODS, *named.METHODS)
+METHODS: Final = (
+    *access.METHODS,
+    *compute.METHODS,
+    *limits.METHODS,
+    *projects.METHODS,
+    *named.METHODS,
+)
 
 
 class Reads:

@@ -100,22 +100,10 @@ class GooglePrerequisites:
 
     def quota(self, project: str, region: str, metric: str) -> int | None:
         """The limit in the region, or in all; None if there is none."""
-        service = f"projects/{project}/services/{metric.partition('/')[0]}"
-        path = f"v1beta1/{service}/consumerQuotaMetrics/{quote(metric, safe='')}"
-        answer = self._call("GET", f"{self._base('serviceusage')}/{path}")
+        answer = self._call("GET", f"{self._base('serviceusage')}/{quota_path(project, metric)}")
         if answer is None:
             raise OperatorError("there is no such quota")
-        buckets = [
-            bucket
-            for limit in answer.get("consumerQuotaLimits", ())
-            for bucket in limit.get("quotaBuckets", ())
-            if bucket.get("dimensions", {}).get("region", region) == region
-        ]
-        if not buckets:
-            raise OperatorError("it has no limit that is known")
-        # The most specific comes last; without a value it is 0, which JSON leaves out.
-        limit = int(buckets[-1].get("effectiveLimit", 0))
-        return None if limit == UNLIMITED else limit
+        return effective_limit(answer, {"region": region})
 
     def _base(self, service: str) -> str:
         return f"http://{self._local}" if self._local else f"https://{service}.googleapis.com"
@@ -139,6 +127,36 @@ class GooglePrerequisites:
             return answer.json() if answer.content and method != "HEAD" else {}
         except (requests.RequestException, GoogleAuthError) as error:
             raise OperatorError(f"no answer of {url}: {type(error).__name__}") from None
+
+
+def quota_path(project: str, metric: str) -> str:
+    """The path of a quota metric of a project, below the address of Service Usage.
+
+    The full view: the basic one leaves out what a region has by default.
+    """
+    service = f"projects/{project}/services/{metric.partition('/')[0]}"
+    return f"v1beta1/{service}/consumerQuotaMetrics/{quote(metric, safe='')}?view=FULL"
+
+
+def effective_limit(metric: Mapping[str, Any], dimensions: Mapping[str, str]) -> int | None:
+    """The limit in effect in a region, or in all; None if it is not limited.
+
+    ``metric`` is a ``ConsumerQuotaMetric``.
+
+    Raises:
+        OperatorError: it has no limit there.
+    """
+    buckets = [
+        bucket
+        for limit in metric.get("consumerQuotaLimits", ())
+        for bucket in limit.get("quotaBuckets", ())
+        if bucket.get("dimensions", {}).items() <= dimensions.items()
+    ]
+    if not buckets:
+        raise OperatorError("it has no limit that is known")
+    # The most specific comes last; without a value it is 0, which JSON leaves out.
+    limit = int(buckets[-1].get("effectiveLimit", 0))
+    return None if limit == UNLIMITED else limit
 
 
 _PROJECTS: Final = ("cloudresourcemanager", "v3")

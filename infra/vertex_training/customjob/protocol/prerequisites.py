@@ -139,10 +139,9 @@ def questions(request: SubmissionRequest, kind: JobKind) -> Iterator[Question]:
         yield _acting(account, request.stack)
     pools = trial.get("workerPoolSpecs") or []
     yield from _images(pools, request.stack)
-    named = [name for pool in pools for name in _reservations(pool)]
+    named = [name for pool in pools for name in named_reservations(pool)]
     yield from map(_reserved, dict.fromkeys(named))
-    if not named:  # machines of a reservation are not counted against the quota of these names
-        yield from _quotas(request.parent, message, trial)
+    yield from _quotas(request.parent, message, trial)
 
 
 def _submitting(project: str, kind: JobKind) -> Question:
@@ -193,7 +192,8 @@ def _images(pools: list[Mapping[str, Any]], stack: str) -> Iterator[Question]:
             )
 
 
-def _reservations(pool: Mapping[str, Any]) -> list[str]:
+def named_reservations(pool: Mapping[str, Any]) -> list[str]:
+    """The reservations that a worker pool names, as ``projects/P/zones/Z/reservations/R``."""
     affinity = (pool.get("machineSpec") or {}).get("reservationAffinity") or {}
     found = (RESERVATION.match(value) for value in affinity.get("values") or [])
     return [match[0] for match in found if match]
@@ -218,13 +218,7 @@ def _quotas(
 ) -> Iterator[Question]:
     """The quota of each accelerator. What runs now is no reason: it ends for this job."""
     _, project, _, region = parent.split("/")
-    cost, wanted = costs.of_job(message, region), Counter[str]()
-    for pool in cost.pools:
-        if pool.accelerator.startswith("NVIDIA_"):
-            wanted[pool.accelerator] += pool.count * pool.machines * cost.parallel
-    strategy = (trial.get("scheduling") or {}).get("strategy")
-    for accelerator, count in wanted.items():
-        metric = quota_metric(accelerator, preemptible=strategy in PREEMPTIBLE)
+    for metric, count in accelerator_quotas(message, trial, region).items():
         yield Question(
             f"how much quota there is of {metric} in {region}",
             lambda service, metric=metric, count=count: _is_enough(
@@ -237,6 +231,26 @@ def _quotas(
         )
 
 
+def accelerator_quotas(
+    message: Mapping[str, Any], trial: Mapping[str, Any], region: str
+) -> Counter[str]:
+    """The quota metrics of a job's GPUs, and how much of each it takes; none with a reservation."""
+    wanted = Counter[str]()
+    if any(named_reservations(pool) for pool in trial.get("workerPoolSpecs") or []):
+        return wanted
+    cost = costs.of_job(message, region)
+    for pool in cost.pools:
+        if pool.accelerator.startswith("NVIDIA_"):
+            metric = quota_metric(pool.accelerator, preemptible=is_preemptible(trial))
+            wanted[metric] += pool.count * pool.machines * cost.parallel
+    return wanted
+
+
+def is_preemptible(trial: Mapping[str, Any]) -> bool:
+    """Whether its machines count against the quota of those that may be taken away."""
+    return (trial.get("scheduling") or {}).get("strategy") in PREEMPTIBLE
+
+
 def _is_enough(limit: int | None, count: int) -> bool:
     return limit is None or limit >= count
 
@@ -247,6 +261,16 @@ def quota_metric(accelerator: str, *, preemptible: bool) -> str:
     >>> quota_metric("NVIDIA_TESLA_T4", preemptible=True)
     'aiplatform.googleapis.com/custom_model_training_preemptible_nvidia_t4_gpus'
     """
-    name = QUOTA_NAMES.get(accelerator, accelerator.lower().replace("nvidia_tesla_", "nvidia_"))
+    name = family_of(accelerator).lower()
     kind = "preemptible_" if preemptible else ""
     return f"aiplatform.googleapis.com/custom_model_training_{kind}{name}_gpus"
+
+
+def family_of(accelerator: str) -> str:
+    """A GPU as quotas name it.
+
+    >>> family_of("NVIDIA_H100_MEGA_80GB")
+    'NVIDIA_H100_MEGA'
+    """
+    name = QUOTA_NAMES.get(accelerator, accelerator.lower().replace("nvidia_tesla_", "nvidia_"))
+    return name.upper()

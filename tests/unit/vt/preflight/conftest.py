@@ -16,6 +16,8 @@ import yaml
 from localgcp.apis.server import serve
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home
+from localgcp.inventory import vpc
+from localgcp.inventory.resource_paths import SELF_LINK
 from localgcp.inventory.store import BUCKET, SERVICE, Binding, Store
 from localgcp.projects import local_project_number
 from localgcp.reads.serving import Reads
@@ -35,6 +37,8 @@ REGION = "us-central1"
 KEY = f"projects/{PROJECT}/locations/{REGION}/keyRings/ml/cryptoKeys/training"
 TOKEN = f"projects/{PROJECT}/secrets/hf-token"
 IMAGES = f"projects/{SHARED}/locations/{REGION}/repositories/images"
+#: The network of the host project, which the stack uses and does not make.
+NETWORK = f"projects/{HOST}/global/networks/production"
 #: What the fixture's stack has -> what the local cloud takes.
 NAMES = {
     "acme-ml-prod": PROJECT,
@@ -161,6 +165,8 @@ def rehearsal(
     monkeypatch.setenv("ARTIFACT_REGISTRY_EMULATOR_HOST", images.address)
     store = Store(home.database)
     _fill(home, store)
+    link = {"name": "production", "selfLink": SELF_LINK + NETWORK}
+    store.put(vpc.NETWORK, NETWORK, HOST, link, link)
     reads = Reads(store, FaultTable(home.faults), threading.Event())
     server = serve([], 0, folder=tmp_path, also=reads.answer)
     session = requests.Session()

@@ -86,7 +86,7 @@ def test_a_quota_is_that_of_the_region_or_else_of_all(google, buckets, limit):
     assert url == (
         "https://serviceusage.googleapis.com/v1beta1/projects/acme-ml/services/"
         "aiplatform.googleapis.com/consumerQuotaMetrics/"
-        "aiplatform.googleapis.com%2Fcustom_model_training_nvidia_t4_gpus"
+        "aiplatform.googleapis.com%2Fcustom_model_training_nvidia_t4_gpus?view=FULL"
     )
 
 

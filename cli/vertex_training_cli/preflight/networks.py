@@ -1,0 +1,218 @@
+"""The network that jobs use: whether it is there, who has which addresses, what it is joined to.
+
+https://docs.cloud.google.com/compute/docs/reference/rest/v1
+https://docs.cloud.google.com/service-infrastructure/docs/service-networking/reference/rest/v1/services.connections/list
+https://docs.cloud.google.com/dns/docs/reference/rest/v1/managedZones/list
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from vertex_training.plan.network import NetworkPlan
+from vertex_training_cli.drift.networks import API as COMPUTE
+from vertex_training_cli.preflight.address_ranges import Block, held_blocks, wanted_blocks
+from vertex_training_cli.preflight.answers import Answer, question
+from vertex_training_cli.preflight.context import PreflightContext
+
+SERVICE: Final = "servicenetworking.googleapis.com"
+CONNECTIONS: Final = f"https://{SERVICE}/v1/services/{SERVICE}/connections"
+ZONES: Final = "https://dns.googleapis.com/dns/v1/projects/{}/managedZones"
+#: Addresses of a subnet that Google keeps: https://docs.cloud.google.com/vpc/docs/subnets
+KEPT: Final = 4
+Items = list[dict[str, Any]]
+
+
+def ask(context: PreflightContext) -> Iterator[Answer]:
+    """Nothing of a stack whose jobs use no network."""
+    plan = context.declared.stack.network
+    if plan is None:
+        return
+    if plan.host:
+        yield _ask_host(context, plan.host.host_project)
+    asked = question(plan.id, "whether the network is there")
+    network = context.client.get(COMPUTE + plan.id, asked, "compute.networks.get")
+    if isinstance(network, Answer):
+        yield network
+    elif context.declared.stack.settings.network.existing:
+        yield _judge_existing(asked, network)
+    if isinstance(network, dict):
+        yield from _ask_addresses(context, plan)
+        if plan.mode == "peering":
+            yield _ask_connection(context, plan, network)
+    yield from _ask_attachment(context)
+    yield from _ask_zones(context, plan)
+
+
+def _judge_existing(asked: Answer, found: dict[str, Any] | None) -> Answer:
+    if found is None:
+        meets = "what the stack makes in it is refused, and so are its jobs"
+        return asked.refused("not there", meets, "network.existing: one that is there")
+    return asked.ok("there")
+
+
+def _ask_host(context: PreflightContext, host: str) -> Answer:
+    asked = question(f"project {context.project}", "host project of its Shared VPC")
+    url = f"{COMPUTE}projects/{context.project}/getXpnHost"
+    found = context.client.get(url, asked, "compute.projects.get")
+    if isinstance(found, Answer):
+        return found
+    name = str((found or {}).get("name", ""))
+    if name == host:
+        return asked.ok(host)
+    attach = f"gcloud compute shared-vpc associated-projects add {context.project}"
+    attach += f" --host-project={host}"
+    if name:
+        meets = "the attachment is refused: a project has one host"
+        detach = attach.replace(" add ", " remove ").replace(host, name)
+        return asked.refused(name, meets, f"{detach}, or sharedVpc.hostProject: {name}")
+    settings = context.declared.stack.settings.shared_vpc
+    if settings and settings.manage_host:
+        return asked.ok("none yet: the stack attaches it")
+    return asked.refused("none", f"jobs may not use networks of {host}", attach)
+
+
+def _ask_addresses(context: PreflightContext, plan: NetworkPlan) -> Iterator[Answer]:
+    """Whether blocks are free, and whether existing subnets and ranges are there."""
+    settings = context.declared.stack.settings.network
+    wanted = list(wanted_blocks(context.declared.stack))
+    existing = bool(settings.subnet and settings.subnet.existing)
+    if not wanted and not existing:
+        return
+    asked, project = question(plan.id, "addresses in it"), f"{COMPUTE}projects/{plan.project}"
+    lists = list[Items]()
+    for path, permission, within in (
+        ("aggregated/subnetworks", "compute.subnetworks.list", "subnetworks"),
+        ("global/addresses", "compute.globalAddresses.list", ""),
+        ("global/routes", "compute.routes.list", ""),
+    ):
+        found = context.client.items(f"{project}/{path}", asked, permission, "items", within)
+        if isinstance(found, Answer):
+            yield found
+            return
+        lists.append(found)
+    held = list(held_blocks(plan.id, *lists))
+    for each in wanted:
+        asked = question(each.what, f"whether {each.block} is free in {plan.id}")
+        if conflicts := [other.what for other in held if other.conflicts(each)]:
+            meets = "the creation is refused: its addresses conflict"
+            mend = "other addresses in the stack file; network.avoid keeps a block free"
+            yield asked.refused(f"held by {', '.join(conflicts)}", meets, mend)
+        else:
+            yield asked.ok("free")
+    if existing:
+        yield _judge_subnet(context, plan, lists[0])
+
+
+def _judge_subnet(context: PreflightContext, plan: NetworkPlan, subnets: Items) -> Answer:
+    """A subnet that exists: whether it is there, and has addresses for the machines of jobs."""
+    asked = question(plan.subnet, "whether the subnet is there, and its addresses")
+    found = next((s for s in subnets if str(s.get("selfLink")).endswith(f"/{plan.subnet}")), None)
+    if found is None:
+        return asked.refused(
+            "not there", "the attachment is refused", "network.subnet.existing: one that is there"
+        )
+    block = Block(str(found["ipCidrRange"]), strict=False)
+    free, wanted = block.num_addresses - KEPT, _machines(context)
+    if wanted > free:
+        meets = f"{wanted} machines of jobs at once: some find no address"
+        return asked.warning(f"{block}: {free} addresses", meets, "a larger subnet")
+    link = str(found.get("network", ""))
+    if not link.endswith(plan.id):
+        meets = "the attachment is in another network than the stack's"
+        mend = f"network.existing: {link[link.find('projects/') :]}"
+        return asked.refused(f"in {link.rpartition('/')[2]}", meets, mend)
+    return asked.ok(f"{block}: {free} addresses, and jobs take {wanted} at once")
+
+
+def _machines(context: PreflightContext) -> int:
+    """Machines with an interface in the network, of all jobs that run at once."""
+    found = [
+        sum(int(pool.get("replicaCount", 1)) for pool in spec.get("workerPoolSpecs") or () if pool)
+        * int(request.message.get("parallelTrialCount", 1))
+        for request in context.declared.requests.values()
+        if (spec := request.trial["jobSpec"]).get("pscInterfaceConfig")
+    ]
+    at_once = context.declared.stack.settings.network.parallel_jobs
+    return sum(sorted(found, reverse=True)[:at_once])
+
+
+def _ask_connection(
+    context: PreflightContext, plan: NetworkPlan, network: Mapping[str, Any]
+) -> Answer:
+    """The connection with Google's services: one a network, with ranges that it was made with."""
+    asked = question(plan.id, f"its connection with {SERVICE}")
+    url = f"{CONNECTIONS}?{urlencode({'network': plan.path})}"
+    found = context.client.items(url, asked, "servicenetworking.services.get", "connections")
+    if isinstance(found, Answer):
+        return found
+    has = [name for each in found for name in each.get("reservedPeeringRanges") or ()]
+    ranges = context.declared.stack.declared.network.ranges
+    existing = [plan.ranges[key] for key, each in ranges.items() if each.existing]
+    update = f"gcloud services vpc-peerings update --service={SERVICE} --network={plan.name}"
+    update += f" --project={plan.project} --ranges={','.join([*has, *plan.ranges.values()])}"
+    if missing := [name for name in existing if name not in has]:
+        meets = f"jobs are refused: {', '.join(missing)} is not a range of it"
+        return asked.refused(f"ranges: {', '.join(has) or 'none'}", meets, update)
+    if found and not {*has} & {*plan.ranges.values()}:
+        meets = "the connection is refused: Cannot modify allocated ranges in CreateConnection"
+        mend = "name its ranges: network.ranges.KEY.existing"
+        return asked.refused(f"ranges: {', '.join(has) or 'none'}", meets, mend)
+    states = {each.get("name"): each.get("state") for each in network.get("peerings") or ()}
+    for each in found:
+        if (state := states.get(each.get("peering"), "ACTIVE")) != "ACTIVE":
+            meets = "jobs reach nothing in the network"
+            return asked.refused(f"peering {each['peering']} is {state}", meets, update)
+    return asked.ok(f"ranges: {', '.join(has)}" if found else "none yet: the stack makes it")
+
+
+def _ask_attachment(context: PreflightContext) -> Iterator[Answer]:
+    """An attachment that exists."""
+    if path := context.declared.stack.settings.network.attachment.existing:
+        asked = question(path, "whether the attachment is there")
+        permission = "compute.networkAttachments.get"
+        found = context.client.get(COMPUTE + path, asked, permission)
+        if found is None:
+            mend = "network.attachment.existing: one that is there"
+            yield asked.refused("not there", "jobs are refused", mend)
+        else:
+            yield found if isinstance(found, Answer) else asked.ok("there")
+
+
+def _ask_zones(context: PreflightContext, plan: NetworkPlan) -> Iterator[Answer]:
+    """Private zones that jobs look names up in."""
+    zones: dict[str, Items | Answer] = {}
+    for peering in plan.dns_peering:
+        domain, project = peering["domain"], peering["targetProject"]
+        asked = question(f"names of {domain}", f"private zones of {project}")
+        if project not in zones:
+            url = ZONES.format(project)
+            zones[project] = context.client.items(
+                url, asked, "dns.managedZones.list", "managedZones"
+            )
+        found = zones[project]
+        if isinstance(found, Answer):
+            yield asked.unknown(found.answer, found.permission, found.mend)
+            continue
+        network = f"projects/{project}/global/networks/{peering['targetNetwork']}"
+        names = [str(each["dnsName"]) for each in found if _serves(each, network, domain)]
+        if names:
+            yield asked.ok(", ".join(names))
+        else:
+            meets = f"jobs find no name of {domain}"
+            mend = f"gcloud dns managed-zones create NAME --visibility=private --dns-name={domain}"
+            mend += (
+                f" --networks={peering['targetNetwork']} --project={project} --description=NAMES"
+            )
+            yield asked.warning(f"none that {peering['targetNetwork']} sees", meets, mend)
+
+
+def _serves(zone: Mapping[str, Any], network: str, domain: str) -> bool:
+    """Whether a network looks names of a domain up in a zone: one of it, above or below it."""
+    seen = (zone.get("privateVisibilityConfig") or {}).get("networks") or ()
+    if not any(str(each.get("networkUrl", "")).endswith(network) for each in seen):
+        return False
+    zone_name, name = (f".{text.rstrip('.')}" for text in (str(zone.get("dnsName")), domain))
+    return zone_name == "." or name.endswith(zone_name) or zone_name.endswith(name)

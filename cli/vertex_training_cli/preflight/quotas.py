@@ -1,0 +1,134 @@
+"""Quotas: what jobs run on, and what the stack makes, against the limits in effect.
+
+Vertex AI's own use of a quota is in Cloud Monitoring, and is not asked: a limit that is met by jobs
+of others makes a job wait, not fail.
+
+https://docs.cloud.google.com/service-usage/docs/reference/rest/v1beta1/services.consumerQuotaMetrics/get
+https://docs.cloud.google.com/compute/docs/reference/rest/v1/regions/get
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from vertex_training.customjob.google.prerequisites import effective_limit, quota_path
+from vertex_training.errors import OperatorError
+from vertex_training_cli.drift.networks import API as COMPUTE
+from vertex_training_cli.preflight.answers import Answer, question
+from vertex_training_cli.preflight.context import PreflightContext
+from vertex_training_cli.preflight.quota_needs import (
+    ComputeNeed,
+    JobNeed,
+    compute_needs,
+    job_needs,
+)
+
+SERVICE_USAGE: Final = "https://serviceusage.googleapis.com/"
+PERMISSION: Final = "serviceusage.quotas.get"
+#: GPUs without a quota of their own, by family and region:
+#: https://docs.cloud.google.com/docs/quotas/implement-common-use-cases
+BY_FAMILY: Final = "compute.googleapis.com/gpus_per_gpu_family"
+
+
+def ask(context: PreflightContext) -> Iterator[Answer]:
+    """One answer for each quota that the stack counts against."""
+    for need in job_needs(context.declared):
+        yield _ask_job_quota(context, need)
+    left = tuple(each for each in context.declared.resources if not context.is_made(each))
+    projects: dict[str, dict[str, Any] | Answer] = {}
+    for need in compute_needs(dataclasses.replace(context.declared, resources=left)):
+        yield from _ask_compute_quotas(context, need, projects)
+
+
+def _ask_job_quota(context: PreflightContext, need: JobNeed) -> Answer:
+    region = context.declared.stack.settings.region
+    asked = question(need.metric, f"limit in {region}")
+    url = SERVICE_USAGE + quota_path(context.project, need.metric)
+    found = context.client.get(url, asked, PERMISSION)
+    limit = _limit(asked, found, {"region": region})
+    return limit if isinstance(limit, Answer) else judge_jobs(asked, need, context.project, limit)
+
+
+def judge_jobs(asked: Answer, need: JobNeed, project: str, limit: int | None) -> Answer:
+    """What a limit means for the jobs; None is no limit. Pure."""
+    if limit is None:
+        return asked.ok("not limited")
+    (job, largest), mend = need.largest, _mend(project, need.peak)
+    if largest > limit:
+        meets = f"job {job} takes {largest}: its creation is refused (429), or it stays queued"
+        return asked.refused(f"{limit}", meets, mend)
+    if need.peak > limit:
+        meets = f"all jobs at once take {need.peak}: some stay queued until others end"
+        return asked.warning(f"{limit}", meets, mend)
+    return asked.ok(f"{limit}, of which the jobs take {need.peak}; other use is not asked")
+
+
+def _limit(asked: Answer, document: object, dimensions: Mapping[str, str]) -> int | Answer | None:
+    """The limit in a ``ConsumerQuotaMetric``; None if there is none."""
+    if isinstance(document, Answer):
+        return document
+    if not isinstance(document, dict):
+        return asked.unknown("there is no such quota", PERMISSION)
+    try:
+        return effective_limit(document, dimensions)
+    except OperatorError as error:
+        return asked.unknown(str(error))
+
+
+def _mend(project: str, wanted: int) -> str:
+    where = f"https://console.cloud.google.com/iam-admin/quotas?project={project}"
+    return f"ask for {wanted} or more: {where}"
+
+
+def _ask_compute_quotas(
+    context: PreflightContext, need: ComputeNeed, projects: dict[str, dict[str, Any] | Answer]
+) -> Iterator[Answer]:
+    client, project = context.client, need.project
+    asked = question(f"project {project}", f"quotas of Compute Engine in {need.region}")
+    if project not in projects:
+        found = client.get(f"{COMPUTE}projects/{project}", asked, "compute.projects.get")
+        projects[project] = found or {}
+    url = f"{COMPUTE}projects/{project}/regions/{need.region}"
+    regional = client.get(url, asked, "compute.regions.get")
+    for document in (regional, projects[project]):
+        if isinstance(document, Answer):
+            yield document
+            return
+        if not document:
+            yield asked.unknown("there is no such project, or Compute Engine is off in it")
+            return
+    yield from judge_compute(need, regional, projects[project])
+    for family in need.families:
+        asked = question(f"{BY_FAMILY} {family.name}", f"limit in {need.region} of {project}")
+        url = SERVICE_USAGE + quota_path(project, BY_FAMILY)
+        found = client.get(url, asked, PERMISSION)
+        limit = _limit(asked, found, {"region": need.region, "gpu_family": family.name})
+        if isinstance(limit, Answer):
+            yield limit
+        elif limit is not None and limit < family.count:
+            meets = f"the reservations take {family.count}: their creation is refused"
+            yield asked.refused(f"{limit}", meets, _mend(project, family.count))
+        else:
+            yield asked.ok("not limited" if limit is None else f"{limit}")
+
+
+def judge_compute(need: ComputeNeed, regional: object, project: object) -> Iterator[Answer]:
+    """One answer for each quota that has a limit in the region or in the project. Pure."""
+    limits = {
+        str(each.get("metric")): each
+        for document in (project, regional)
+        for each in (document.get("quotas") or () if isinstance(document, dict) else ())
+    }
+    for metric, wanted in sorted(need.counts.items()):
+        if (quota := limits.get(metric)) is None:
+            continue
+        limit, used = int(quota.get("limit", 0)), int(quota.get("usage", 0))
+        asked = question(f"quota {metric}", f"limit and use in {need.region} of {need.project}")
+        if used + wanted > limit:
+            meets = f"the stack takes {wanted} more: a creation is refused (quotaExceeded)"
+            mend = _mend(need.project, used + wanted)
+            yield asked.refused(f"{used} of {limit} are used", meets, mend)
+        else:
+            yield asked.ok(f"{used} of {limit} are used, and the stack takes {wanted}")

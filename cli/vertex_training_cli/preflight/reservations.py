@@ -1,0 +1,133 @@
+"""Reservations that exist and what they match: those of the stack file, and those that jobs name.
+
+https://docs.cloud.google.com/compute/docs/reference/rest/v1/reservations/get
+https://docs.cloud.google.com/vertex-ai/docs/training/use-reservations
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from vertex_training.catalog import costs, machines
+from vertex_training.customjob.protocol.prerequisites import named_reservations
+from vertex_training.plan.reservations import ReservationPlan
+from vertex_training_cli.drift.networks import API as COMPUTE
+from vertex_training_cli.preflight.answers import Answer, question
+from vertex_training_cli.preflight.context import PreflightContext
+
+PERMISSION: Final = "compute.reservations.get"
+
+
+def ask(context: PreflightContext) -> Iterator[Answer]:
+    """One answer for each reservation that the stack uses and does not make."""
+    plans = {plan.path: plan for plan in context.declared.stack.reservations.values()}
+    wanted = _machines_of_jobs(context)
+    existing = [path for path, plan in plans.items() if plan.settings.existing]
+    for path in dict.fromkeys([*existing, *(each for each in wanted if each not in plans)]):
+        asked = question(path, "whether the reservation is there, and what it matches")
+        found = context.client.get(COMPUTE + path, asked, PERMISSION)
+        if isinstance(found, Answer):
+            yield found
+        else:
+            projects = (context.project, context.number)
+            yield judge(asked, found, plans.get(path), projects, wanted[path])
+
+
+def _machines_of_jobs(context: PreflightContext) -> Counter[str]:
+    """Reservation that a job names -> machines of all jobs at once."""
+    found = Counter[str]()
+    for request in context.declared.requests.values():
+        cost = costs.of_job(request.message, context.declared.stack.settings.region)
+        pools = request.trial["jobSpec"].get("workerPoolSpecs") or ()
+        for pool in cost.pools:
+            for path in named_reservations(pools[pool.index]):
+                found[path] += pool.machines * cost.parallel
+    return found
+
+
+def judge(
+    asked: Answer,
+    found: Mapping[str, Any] | None,
+    plan: ReservationPlan | None,
+    projects: tuple[str, str],
+    wanted: int,
+) -> Answer:
+    """Whether jobs of a project, by id and number, may use the reservation. Pure.
+
+    ``wanted`` machines are used at once; ``plan`` is what the stack file has of it.
+    """
+    _, owner, _, zone, _, name = asked.subject.split("/")
+    if found is None:
+        mend = f"gcloud compute reservations list --project={owner}"
+        return asked.refused("not there", f"jobs that name it are refused; {zone} has none", mend)
+    answer = _shown(found)
+    update = f"gcloud compute reservations update {name} --zone={zone} --project={owner}"
+    if (status := found.get("status", "READY")) != "READY":
+        return asked.refused(f"{answer}: {status}", "jobs that name it are refused", "wait for it")
+    if (found.get("reservationSharingPolicy") or {}).get("serviceShareType") != "ALLOW_ALL":
+        meets = "jobs that name it are refused: it is not shared with Google's services"
+        mend = "make it anew with reservationSharingPolicy.serviceShareType: ALLOW_ALL"
+        return asked.refused(answer, meets, mend)
+    if owner not in projects and not _is_shared(found, projects):
+        meets = f"jobs that name it are refused: it is not shared with {projects[0]}"
+        return asked.refused(answer, meets, f"{update} --add-share-with={projects[0]}")
+    if plan and (differs := _difference(found, plan)):
+        meets = f"jobs that name it are refused: the stack file has {differs}"
+        return asked.refused(answer, meets, f"correct reservations.{plan.key} in the stack file")
+    if (count := _count(found)) < wanted:
+        meets = f"jobs take {wanted} machines at once: they are refused or wait"
+        return asked.refused(answer, meets, f"{update} --vm-count={wanted}")
+    if plan and count < plan.settings.count:
+        meets = f"the stack file has {plan.settings.count}"
+        return asked.warning(answer, meets, f"correct reservations.{plan.key}.count")
+    return asked.ok(answer)
+
+
+def _specific(found: Mapping[str, Any]) -> Mapping[str, Any]:
+    return found.get("specificReservation") or {}
+
+
+def _count(found: Mapping[str, Any]) -> int:
+    return int(_specific(found).get("count", 0))
+
+
+def _machine(found: Mapping[str, Any]) -> tuple[str, Mapping[str, int]]:
+    """Its machine type, and the GPUs that are added to it as jobs name them."""
+    machine = _specific(found).get("instanceProperties") or {}
+    gpus = {
+        str(each.get("acceleratorType")).rpartition("/")[2].upper().replace("-", "_"): int(
+            each.get("acceleratorCount", 0)
+        )
+        for each in machine.get("guestAccelerators") or ()
+    }
+    return str(machine.get("machineType", "")), gpus
+
+
+def _shown(found: Mapping[str, Any]) -> str:
+    machine, gpus = _machine(found)
+    added = "".join(f" with {count} x {name}" for name, count in gpus.items())
+    return f"{_count(found)} x {machine}{added}"
+
+
+def _difference(found: Mapping[str, Any], plan: ReservationPlan) -> str:
+    """What the stack file has otherwise; empty if it has the same."""
+    machine, gpus = _machine(found)
+    if machine != plan.machine_type:
+        return plan.machine_type
+    given, known = plan.settings.accelerator_type, machines.machine_type(machine)
+    has_its_own = bool(known and known.accelerator_required)
+    if given and not has_its_own and gpus != {given: plan.accelerator_count}:
+        return f"{plan.accelerator_count} x {given}"
+    by_name = bool(found.get("specificReservationRequired"))
+    if by_name is not plan.settings.specific_reservation_required:
+        return f"specificReservationRequired: {str(not by_name).lower()}"
+    return ""
+
+
+def _is_shared(found: Mapping[str, Any], projects: tuple[str, str]) -> bool:
+    share = found.get("shareSettings") or {}
+    return share.get("shareType") == "ORGANIZATION" or not {*projects}.isdisjoint(
+        share.get("projectMap") or ()
+    )

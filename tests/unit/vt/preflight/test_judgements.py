@@ -1,0 +1,198 @@
+"""Judgements of a preflight, without a cloud: documents in, answers out."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from tests.unit.vt.preflight.conftest import HOST, NETWORK, PROJECT
+from vertex_training.catalog.resource_types import BUCKET, CONNECTION, ON_BUCKET
+from vertex_training_cli.declared import DeclaredResource, DeclaredStack
+from vertex_training_cli.engine.stacks import StackRef
+from vertex_training_cli.preflight.address_ranges import Block, HeldBlock, WantedBlock
+from vertex_training_cli.preflight.answers import Verdict, question
+from vertex_training_cli.preflight.constraints import CONSTRAINTS, INSTANCE, NAT
+from vertex_training_cli.preflight.effective_policy import (
+    EffectivePolicy,
+    match_location,
+    match_path,
+    match_value,
+)
+from vertex_training_cli.preflight.organization_policies import judge
+from vertex_training_cli.preflight.quota_needs import JobNeed
+from vertex_training_cli.preflight.quotas import judge_jobs
+
+PATH = "projects/p/regions/r/subnetworks/s"
+
+
+def policy(**values: list[str]) -> EffectivePolicy:
+    return EffectivePolicy.parse({"spec": {"rules": [{"values": values}]}})
+
+
+@pytest.mark.parametrize(
+    ("allowed", "denied", "expected"),
+    [
+        ([], [], True),
+        (["is:a"], [], True),
+        (["b"], [], False),
+        ([], ["a"], False),
+        (["a"], ["a"], False),
+        ([], ["b"], True),
+    ],
+)
+def test_a_list_allows_what_it_names_and_does_not_deny(
+    allowed: list[str], denied: list[str], expected: bool
+) -> None:
+    found = policy(allowedValues=allowed, deniedValues=denied)
+    assert found.allows(match_value("a")) is expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (PATH, True),
+        ("under:projects/p", True),
+        ("under:projects/pp", False),
+        ("under:folders/1", None),
+        ("under:organizations/1", None),
+    ],
+)
+def test_whether_a_project_is_below_a_folder_is_not_known(
+    value: str, expected: bool | None
+) -> None:
+    assert policy(allowedValues=[value]).allows(match_path(PATH)) is expected
+    denies = policy(deniedValues=[value]).allows(match_path(PATH))
+    assert denies is (None if expected is None else not expected)
+
+
+@pytest.mark.parametrize(
+    ("location", "value", "expected"),
+    [
+        ("us-central1", "in:us-locations", True),
+        ("US-CENTRAL1", "in:us-central1-locations", True),
+        ("us-central1", "in:us-east1-locations", False),
+        ("us-central1", "in:europe-locations", False),
+        ("us-central1", "us", False),
+        ("us-central1", "in:some-new-group", None),
+        ("europe-west4", "in:eu-locations", None),
+        ("us-central1-a", "in:us-central1-locations", True),
+        ("us-central1-a", "us-central1", None),
+        ("us-central1-a", "us-central1-b", False),
+    ],
+)
+def test_groups_of_locations_cover_what_is_in_them(
+    location: str, value: str, expected: bool | None
+) -> None:
+    assert policy(allowedValues=[value]).allows(match_location(location)) is expected
+
+
+RULES: dict[str, tuple[str, str, dict[str, Any], dict[str, Any], Verdict]] = {
+    "a bucket with access of its own": (
+        "storage.uniformBucketLevelAccess",
+        BUCKET,
+        {"name": "b", "uniformBucketLevelAccess": False},
+        {"enforce": True},
+        Verdict.REFUSED,
+    ),
+    "a public bucket": (
+        "storage.publicAccessPrevention",
+        ON_BUCKET,
+        {"bucket": "b", "member": "allUsers", "role": "r"},
+        {"enforce": True},
+        Verdict.REFUSED,
+    ),
+    "everybody is of no customer": (
+        "iam.allowedPolicyMemberDomains",
+        ON_BUCKET,
+        {"bucket": "b", "member": "allUsers", "role": "r"},
+        {"values": {"allowedValues": ["C01abcdef"]}},
+        Verdict.REFUSED,
+    ),
+    "a machine with an image of others": (
+        "compute.trustedImageProjects",
+        INSTANCE,
+        {"bootDisk": {"initializeParams": {"image": "debian-cloud/debian-12"}}},
+        {"values": {"allowedValues": ["projects/ours"]}},
+        Verdict.REFUSED,
+    ),
+    "a machine with an image that is trusted": (
+        "compute.trustedImageProjects",
+        INSTANCE,
+        {"bootDisk": {"initializeParams": {"image": "projects/ours/global/images/i"}}},
+        {"values": {"allowedValues": ["projects/ours"]}},
+        Verdict.OK,
+    ),
+    "no network may be peered": (
+        "compute.restrictVpcPeering",
+        CONNECTION,
+        {"network": NETWORK},
+        {"denyAll": True},
+        Verdict.REFUSED,
+    ),
+    "networks of Google may be peered": (
+        "compute.restrictVpcPeering",
+        CONNECTION,
+        {"network": NETWORK},
+        {"values": {"allowedValues": ["under:organizations/433637338589"]}},
+        Verdict.OK,
+    ),
+    "some networks may be peered": (
+        "compute.restrictVpcPeering",
+        CONNECTION,
+        {"network": NETWORK},
+        {"values": {"allowedValues": ["under:organizations/1"]}},
+        Verdict.UNKNOWN,
+    ),
+    "no NAT": (
+        "compute.restrictCloudNATUsage",
+        NAT,
+        {"name": "n", "project": HOST},
+        {"denyAll": True},
+        Verdict.REFUSED,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", RULES)
+def test_a_constraint_judges_what_a_team_declares(
+    prod: tuple[StackRef, DeclaredStack], case: str
+) -> None:
+    name, type_, inputs, rule, expected = RULES[case]
+    [constraint] = [each for each in CONSTRAINTS if each.name == name]
+    one = dataclasses.replace(prod[1], resources=(DeclaredResource(type_, "x", inputs),))
+    subjects = list(constraint.subjects(one))
+    assert len(subjects) == 1
+    assert subjects[0].project in (PROJECT, HOST)
+    document = {"spec": {"rules": [rule]}}
+    found = judge(question("p", name), constraint, PROJECT, subjects, document)
+    assert found.verdict is expected
+
+
+@pytest.mark.parametrize(
+    ("limit", "expected"),
+    [(None, Verdict.OK), (12, Verdict.OK), (11, Verdict.WARNING), (7, Verdict.REFUSED)],
+)
+def test_a_job_above_the_limit_is_refused_and_jobs_above_it_wait(
+    limit: int | None, expected: Verdict
+) -> None:
+    need = JobNeed("m", {"small": 4, "large": 8})
+    found = judge_jobs(question("m", "limit"), need, PROJECT, limit)
+    assert found.verdict is expected
+    assert limit == 12 or not limit or f"{need.peak}" in found.mend
+
+
+@pytest.mark.parametrize(
+    ("held", "expected"),
+    [
+        ("10.0.0.0/8", False),
+        ("10.20.0.0/26", True),
+        ("10.20.0.32/32", True),
+        ("10.30.0.0/16", False),
+    ],
+)
+def test_a_static_route_is_in_the_way_of_what_it_lies_within(held: str, expected: bool) -> None:
+    wanted = WantedBlock(Block("10.20.0.0/26"), "subnet a", "a")
+    route = HeldBlock(Block(held, strict=False), "route r", "r", only_within=True)
+    assert route.conflicts(wanted) is expected
