@@ -149,6 +149,7 @@ VERBS: Final[Mapping[str, VerbRow]] = {
     "new job": _verb(
         "new.command:job",
         "vt new job train --package --machine n1-standard-8",
+        "vt new job fit --code src/fit.py -- --epochs=3",
         "vt new job tune --image trainer --write",
         "vt new job big --package --spot --timeout 4h",
     ),

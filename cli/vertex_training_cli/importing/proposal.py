@@ -9,7 +9,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Final
 
 import yaml
@@ -191,6 +191,8 @@ def _package(
     settings: Settings | None, entries: StackEntries,
 ) -> None:  # fmt: skip
     """The package of a job's script; a script that is not here is told, and stays to be added."""
+    if job.package and settings:
+        _name_package(job, job.package, settings, entries)
     if not job.script:
         return
     stem = "".join(c if c.isalnum() else "_" for c in Path(job.script).stem) or "task"
@@ -207,17 +209,33 @@ def _package(
         job.remarks.append(f"{file}, or its requirements, {SECRET_IN_CODE}")
     made.files[file] = code
     made.files |= {f"{file.removesuffix('.py')}.requirements.txt": lines} if lines else {}
-    pools = [pool for pool in job.spec["workerPoolSpecs"] if "pythonPackageSpec" in pool]
     if settings is None:
-        is_there = any("packageUris" in pool["pythonPackageSpec"] for pool in pools)
+        is_there = any("packageUris" in task for task in _tasks(job))
         of = "is where the client put it" if is_there else "is made by a stack"
         job.remarks.append(f"its package {of}; the script is {file}")
         return
-    key = free_key(job.name, {*settings.packages, *entries.keys("packages")})
-    entries.add("packages", key, {"path": file})
-    for pool in pools:
-        pool["pythonPackageSpec"]["packageUris"] = [f"${{packages.{key}}}"]
-        pool["pythonPackageSpec"]["pythonModule"] = module
+    _name_package(job, file, settings, entries)
+    for task in _tasks(job):
+        task["pythonModule"] = module
+
+
+def _name_package(job: ImportedJob, path: str, settings: Settings, entries: StackEntries) -> None:
+    """Let the job take code at a path: by the entry that the stack has for it, or a new one."""
+    known = (
+        key for key, each in settings.packages.items() if PurePath(each.path) == PurePath(path)
+    )
+    key = next(known, "")
+    if not key:
+        key = free_key(job.name, {*settings.packages, *entries.keys("packages")})
+        entries.add("packages", key, {"path": path})
+    for task in _tasks(job):
+        task["packageUris"] = [f"${{packages.{key}}}"]
+
+
+def _tasks(job: ImportedJob) -> list[dict[str, Any]]:
+    """Of the pools that run a package."""
+    pools: list[dict[str, Any]] = job.spec["workerPoolSpecs"]
+    return [pool["pythonPackageSpec"] for pool in pools if "pythonPackageSpec" in pool]
 
 
 def _script(script: str, source: Source, folder: Path) -> str | None:

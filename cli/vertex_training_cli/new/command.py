@@ -17,6 +17,7 @@ from vertex_training_cli.importing import proposal
 from vertex_training_cli.importing.command import offer
 from vertex_training_cli.importing.imported import to_key
 from vertex_training_cli.importing.proposal import Proposal
+from vertex_training_cli.new import code as existing
 from vertex_training_cli.new import template
 from vertex_training_cli.new.template import Choices
 from vertex_training_cli.options import StackOfJob, Write, seconds
@@ -35,6 +36,13 @@ Image = Annotated[
 Package = Annotated[
     bool, typer.Option("--package", help="Code of this checkout, for which a first file is made.")
 ]
+CodePath = Annotated[
+    Path | None,
+    typer.Option("--code", help="Code of this checkout that is there: a folder or a script."),
+]
+Module = Annotated[
+    str, typer.Option("--module", help="With --code: what to run of a package, such as mine.task.")
+]
 Machine = Annotated[str, typer.Option("--machine", help="Machine type (`vt catalogue`).")]
 Accelerator = Annotated[str, typer.Option("--accelerator", help="GPU type, such as NVIDIA_L4.")]
 Count = Annotated[int, typer.Option("--accelerators", min=1, help="GPUs of a machine.")]
@@ -49,6 +57,8 @@ def job(
     stack: StackOfJob = "local",
     image: Image = "",
     package: Package = False,
+    code: CodePath = None,
+    module: Module = "",
     machine: Machine = "",
     accelerator: Accelerator = "",
     accelerators: Count = 1,
@@ -59,15 +69,19 @@ def job(
 ) -> None:
     """Make a job file, a first file of code, and the entry of the stack.
 
+    With --code, it runs code that is there: a script, a package, or a project that has one.
     What is not said is asked on a terminal. Nothing that is there is overwritten. Exit code: 0 in
     order, 1 mistakes, 2 not made.
     """
     words = tuple(command or ())
-    _ensure_one_kind(image, package=package)
+    _ensure_one_kind(image, code, module, package=package)
     ends_after = f"{seconds(timeout, '--timeout')}s"
     root, settings = _settings(stack, name)
+    if package:
+        _ensure_no_code(root / "jobs" / name.replace("-", "_"), root)
+    found = existing.find(code, root, module) if code else None
     given = Choices(
-        name, image, words, machine, accelerator, accelerators, replicas, ends_after, spot
+        name, image, words, machine, accelerator, accelerators, replicas, ends_after, spot, found
     )
     proposal = _proposal(_asked(given, package=package), root, stack, settings)
     offer(proposal, write=write)
@@ -76,11 +90,20 @@ def job(
         print_line(f"Written: {name}. Next: `vt up --stack {stack}`.")
 
 
-def _ensure_one_kind(image: str, *, package: bool) -> None:
-    if image and package:
-        raise CommandError("choose one of --image and --package.")
-    if not image and not package and not sys.stdin.isatty():
-        raise CommandError("say what it runs: --image IMAGE, or --package.")
+def _ensure_one_kind(image: str, code: Path | None, module: str, *, package: bool) -> None:
+    if bool(image) + bool(code) + package > 1:
+        raise CommandError("choose one of --image, --package and --code.")
+    if module and not code:
+        raise CommandError("--module is for --code.", "name the code, too")
+    if not image and not package and not code and not sys.stdin.isatty():
+        raise CommandError("say what it runs: --image IMAGE, --code PATH, or --package.")
+
+
+def _ensure_no_code(folder: Path, root: Path) -> None:
+    if folder.exists():
+        shown = folder.relative_to(root).as_posix()
+        hint = f"--code {shown} takes the code in it; or choose another name"
+        raise CommandError(f"{shown} is there already.", hint)
 
 
 def _settings(stack: str, name: str) -> tuple[Path, Settings]:
@@ -102,7 +125,7 @@ def _asked(given: Choices, *, package: bool) -> Choices:
 
     if not sys.stdin.isatty():
         return dataclasses.replace(given, machine=given.machine or "n1-standard-4")
-    if not given.image and not package:
+    if not given.image and not given.code and not package:
         image = typer.prompt("Image (empty: code of this checkout)", default="", err=True)
         given = dataclasses.replace(given, image=image.strip())
     if not given.machine:
@@ -112,4 +135,8 @@ def _asked(given: Choices, *, package: bool) -> Choices:
 
 
 def _proposal(choices: Choices, root: Path, stack: str, settings: Settings) -> Proposal:
-    return proposal.propose(template.source_of(choices, settings), root, root, stack, settings)
+    made = proposal.propose(template.source_of(choices, settings), root, root, stack, settings)
+    if choices.code:
+        made.named.append(choices.code.path)
+        made.files |= choices.code.files
+    return made

@@ -9,6 +9,7 @@ from typing import Any, Final
 from vertex_training.settings.model import Settings
 from vertex_training_cli.importing.imported import REQUEST_ID, ImportedJob
 from vertex_training_cli.importing.sources import Source
+from vertex_training_cli.new.code import Code
 
 #: The module of a new package.
 MODULE: Final = "task"
@@ -63,6 +64,8 @@ class Choices:
     replicas: int = 1
     timeout: str = "3600s"
     spot: bool = False
+    code: Code | None = None
+    """What is there already of this checkout, if not a package that is to be made."""
 
 
 def source_of(choices: Choices, settings: Settings) -> Source:
@@ -76,9 +79,10 @@ def source_of(choices: Choices, settings: Settings) -> Source:
         command = {"command": list(choices.command)} if choices.command else {}
         pool["containerSpec"] = {"imageUri": own, **command}
     else:
-        arguments = [f"--output=/gcs/{where}/{folder}", "--epochs=3", *choices.command]
-        image = EXECUTORS[bool(choices.accelerator)]
-        pool["pythonPackageSpec"] = {"executorImageUri": image, "args": arguments}
+        own = [] if choices.code else [f"--output=/gcs/{where}/{folder}", "--epochs=3"]
+        args = {"args": [*own, *choices.command]} if own or choices.command else {}
+        task = {"executorImageUri": EXECUTORS[bool(choices.accelerator)], **args}
+        pool["pythonPackageSpec"] = task | _module(choices.code)
     pools = [pool]
     if choices.replicas > 1:
         pools.append({**pool, "replicaCount": choices.replicas - 1})
@@ -87,9 +91,15 @@ def source_of(choices: Choices, settings: Settings) -> Source:
         "scheduling": {"timeout": choices.timeout, **_strategy(choices)},
         "workerPoolSpecs": pools,
     }
+    if choices.code:
+        return Source([ImportedJob(choices.name, spec, package=choices.code.path)])
     job = ImportedJob(choices.name, spec, script="" if choices.image else f"{MODULE}.py")
     code = TASK.format(name=choices.name, module=MODULE)
     return Source([job], {} if choices.image else {f"{MODULE}.py": textwrap.dedent(code)})
+
+
+def _module(code: Code | None) -> dict[str, str]:
+    return {"pythonModule": code.module} if code else {}
 
 
 def _written(settings: Settings) -> list[str]:

@@ -25,6 +25,7 @@ from vertex_training_cli.engine.stacks import find as find_stack
 from vertex_training_cli.importing.imported import REQUEST_ID, key_of
 from vertex_training_cli.jobs.orphaned import RUN_PREFIX
 from vertex_training_cli.jobs.service import Jobs
+from vertex_training_cli.new.code import START
 from vertex_training_cli.new.template import EXECUTORS
 from vertex_training_cli.run import submission
 from vertex_training_cli.run.submission import Run
@@ -34,15 +35,6 @@ STACK: Final = "local"
 _TAKEN: Final = ("*.py", "requirements.txt")
 #: The package that a script becomes.
 MODULE: Final = "script"
-#: Starts it as ``python SCRIPT`` does: its folder is the first that modules are looked for in.
-_START: Final = """\
-import pathlib, runpy, sys
-
-folder = pathlib.Path(__file__).parent
-sys.path.insert(0, str(folder))
-sys.argv[0] = str(folder / {name!r})
-runpy.run_path(sys.argv[0], run_name="__main__")
-"""
 _FILES: Final = {
     "Pulumi.yaml": """\
 name: vt-run
@@ -100,7 +92,7 @@ def prepare(script: Path, words: Sequence[str], ref: StackRef, stack: Stack, nam
     for file in {each for pattern in _TAKEN for each in script.parent.glob(pattern)}:
         shutil.copyfile(file, folder / file.name)
     (folder / "__init__.py").touch()
-    (folder / "__main__.py").write_text(_START.format(name=script.name), encoding="utf-8")
+    (folder / "__main__.py").write_text(START.format(name=script.name), encoding="utf-8")
     package = packages.build_all({key: f"jobs/{key}/{MODULE}"}, ref.root)[key]
     uri = f"gs://{stack.settings.names.bucket('code')}/{package.file}"
     job = RUN_PREFIX + key
