@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 import re
 import shutil
 import sys
 import unicodedata
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final, cast
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -73,8 +74,27 @@ def json_text(value: Any) -> str:
     """JSON on one line, with escapes for what a terminal would act upon."""
     return "".join(
         char if is_seen(char) else json.dumps(char)[1:-1]
-        for char in json.dumps(value, ensure_ascii=False)
+        for char in json.dumps(_finite(value), ensure_ascii=False)
     )
+
+
+def json_document(value: Any) -> str:
+    """JSON of several lines, for programs."""
+    return json.dumps(_finite(value), indent=2)
+
+
+def _finite(value: Any) -> Any:
+    """Numbers that JSON does not have become the texts that Google's JSON has for them.
+
+    Source: protobuf.dev/programming-guides/json
+    """
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in cast("Mapping[str, Any]", value).items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in cast("Iterable[Any]", value)]
+    return value
 
 
 def show_facts(out: Console, head: tuple[str, str], rows: Iterable[tuple[str, str]]) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from vertex_training.errors import CommandError, did_you_mean
-from vertex_training_cli.console import console, plain, show_facts, table
+from vertex_training_cli.console import console, json_document, plain, show_facts, table
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.jobs import compare, trials, view
 from vertex_training_cli.jobs.compare import Compared
@@ -57,7 +56,7 @@ def table_of(
         for job, entry in zip(jobs, entries, strict=False):
             entry["substitutes"] = substitutes_of(job, ref)
             entry |= {"metrics": measured[job.name]} if reader else {}
-        print(json.dumps(entries, indent=2))
+        print(json_document(entries))
         return
     if not jobs:
         log("no such jobs")
@@ -83,7 +82,7 @@ def table_of(
 def compared(found: Sequence[Compared], *, as_json: bool) -> None:
     """Print jobs side by side."""
     if as_json:
-        print(json.dumps([each.as_json() for each in found], indent=2))
+        print(json_document([each.as_json() for each in found]))
         return
     heads, rows = compare.table(found)
     console().print(table(*heads, rows=[tuple(map(plain, row)) for row in rows]))
@@ -92,7 +91,7 @@ def compared(found: Sequence[Compared], *, as_json: bool) -> None:
 def one(job: AnyJob, ref: StackRef, *, as_json: bool, reader: MetricsReader | None = None) -> None:
     """Print all that is known of a job; with ``reader``, also what it measured."""
     if as_json:
-        print(json.dumps(view.message(job), indent=2))
+        print(json_document(view.message(job)))
         return
     rows = view.facts(job, ref.project, ref.region, datetime.now(UTC))
     if found := substitutes_of(job, ref):

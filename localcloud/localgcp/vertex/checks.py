@@ -29,11 +29,11 @@ from localgcp.vertex import placement
 from localgcp.vertex.records import JobTable
 
 API: Final = "aiplatform.googleapis.com"
-_PARENT: Final = re.compile(r"projects/(?P<project>[^/]+)/locations/(?P<region>[^/]+)$")
-_REGION: Final = re.compile(r"[a-z]+-[a-z]+\d+$")
-_LABEL_KEY: Final = re.compile(r"[^\W_A-Z][\w-]{0,62}$")
-_LABEL_VALUE: Final = re.compile(r"[\w-]{0,63}$")
-_ENV_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*$")
+_PARENT: Final = re.compile(r"projects/(?P<project>[^/]+)/locations/(?P<region>[^/]+)")
+_REGION: Final = re.compile(r"[a-z]+-[a-z]+\d+")
+_LABEL_KEY: Final = re.compile(r"[^\W_A-Z][\w-]{0,62}")
+_LABEL_VALUE: Final = re.compile(r"[\w-]{0,63}")
+_ENV_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MAX_POOLS: Final = 4
 FieldErrors = Iterator[tuple[str, str]]
 #: Group of the entry points that know the service's machines and images, which localgcp does not: a
@@ -46,13 +46,13 @@ def resolve_parent(store: Store, parent: str) -> tuple[str, str]:
 
     Raises ApiError: bad form or region, a project that is not there, Vertex AI not enabled.
     """
-    match = _PARENT.match(parent)
+    match = _PARENT.fullmatch(parent)
     if match is None:
         raise invalid_argument(
             f"Invalid resource name: {parent!r}; expected projects/P/locations/L."
         )
     project, region = resource_paths.project_id(store, match["project"]), match["region"]
-    if not _REGION.match(region):
+    if not _REGION.fullmatch(region):
         raise invalid_argument(f"Unsupported region for Vertex AI: {region!r}.")
     if project is None or not is_local(project):
         raise permission_denied(
@@ -147,7 +147,9 @@ def _labels(labels: dict[str, str]) -> FieldErrors:
     if len(labels) > 64:
         yield "labels", "No more than 64 labels can be associated with one resource."
     for key, value in labels.items():
-        good = _LABEL_KEY.match(key) and _LABEL_VALUE.match(value) and value == value.lower()
+        good = (
+            _LABEL_KEY.fullmatch(key) and _LABEL_VALUE.fullmatch(value) and value == value.lower()
+        )
         if not good or key != key.lower():
             yield "labels", f"Label {key}={value} is not valid: lowercase letters, digits, _ and -."
 
@@ -189,7 +191,7 @@ def _required(at: str, message: dict[str, Any], **fields: str) -> FieldErrors:
 def _env(at: str, message: dict[str, Any]) -> FieldErrors:
     names = [variable.get("name", "") for variable in message.get("env", [])]
     for name in names:
-        if not _ENV_NAME.match(name):
+        if not _ENV_NAME.fullmatch(name):
             yield f"{at}.env", f"{name!r} is not a valid C identifier."
     for name in sorted({name for name in names if names.count(name) > 1}):
         yield f"{at}.env", f"EnvVar names must be unique: {name}"

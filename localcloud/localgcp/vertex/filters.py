@@ -25,6 +25,10 @@ _TOKEN: Final = re.compile(
 )
 _TIMES: Final = ("create_time", "start_time", "end_time", "update_time")
 _ORDER: Final = ("<", "<=", ">", ">=")
+#: Parentheses and NOTs within one another.
+_DEPTH: Final = 20
+#: What a message repeats of a filter.
+_SHOWN: Final = 200
 
 
 @dataclass(frozen=True)
@@ -84,7 +88,7 @@ def _tokens(text: str) -> list[_Token]:
     while position < len(text):
         match = _TOKEN.match(text, position)
         if match is None:
-            raise FilterError(f"Invalid filter: {text!r}, at position {position}.")
+            raise FilterError(f"Invalid filter: {text[:_SHOWN]!r}, at position {position}.")
         kind = match.lastgroup or ""
         token = match[kind]
         if kind == "string":
@@ -96,15 +100,15 @@ def _tokens(text: str) -> list[_Token]:
 
 class _Parser:
     def __init__(self, tokens: list[_Token], text: str, fields: Fields) -> None:
-        self._tokens, self._text, self._fields = tokens, text, fields
-        self._next = 0
+        self._tokens, self._text, self._fields = tokens, text[:_SHOWN], fields
+        self._next, self._depth = 0, 0
 
     def peek(self) -> _Token | None:
         return self._tokens[self._next] if self._next < len(self._tokens) else None
 
     def error(self) -> FilterError:
         token = self.peek()
-        where = f"near {token.text!r}" if token else "at its end"
+        where = f"near {token.text[:_SHOWN]!r}" if token else "at its end"
         return FilterError(f"Invalid filter: {self._text!r}, {where}.")
 
     def conjunction(self) -> Predicate:
@@ -120,6 +124,14 @@ class _Parser:
         return lambda job: any(test(job) for test in tests)
 
     def _term(self) -> Predicate:
+        self._depth += 1
+        if self._depth > _DEPTH:
+            raise FilterError(f"Invalid filter: {self._text!r}, nested too deeply.")
+        test = self._nested()
+        self._depth -= 1
+        return test
+
+    def _nested(self) -> Predicate:
         if self._accept("word", "NOT"):
             test = self._term()
             return lambda job: not test(job)
@@ -135,7 +147,7 @@ class _Parser:
         negate = field.startswith("-")
         field = field.removeprefix("-")
         if not self._fields.names.fullmatch(field):
-            raise FilterError(f"Invalid filter: {self._text!r}, unknown field {field!r}.")
+            raise FilterError(f"Invalid filter: {self._text!r}, unknown field {field[:_SHOWN]!r}.")
         operator = self._take("op")
         values = [self._take("string", "word")]
         while self._accept("word", ","):

@@ -41,7 +41,7 @@ from localgcp.vertex.records import (
 )
 
 VERTEX_JOBS: Final = Api("google.cloud.aiplatform_v1", "job_service")
-_JOB_NAME: Final = re.compile(r"(?P<parent>projects/[^/]+/locations/[^/]+)/customJobs/(?P<id>\d+)$")
+_JOB_NAME: Final = re.compile(r"(?P<parent>projects/[^/]+/locations/[^/]+)/customJobs/(?P<id>\d+)")
 OUTPUT_ONLY: Final = (
     *("name", "state", "createTime", "startTime", "endTime", "updateTime", "error"),
     *("webAccessUris", "satisfiesPzs", "satisfiesPzi"),
@@ -152,7 +152,7 @@ class JobService:
     wait_operation = get_operation
 
     def _find(self, name: str) -> JobRecord:
-        match = _JOB_NAME.match(name)
+        match = _JOB_NAME.fullmatch(name)
         if match is None:
             raise invalid_argument(f"Invalid resource name: {name!r}; expected a CustomJob.")
         project, region = resolve_parent(self.store, match["parent"])

@@ -69,6 +69,13 @@ def test_a_broken_filter_is_refused_with_its_text(text: str) -> None:
         parse(text)
 
 
+@pytest.mark.parametrize("text", ["(" * 50_000, "NOT " * 50_000, "(" * 30 + "state=X" + ")" * 30])
+def test_a_filter_that_is_nested_too_deeply_is_refused_in_short(text: str) -> None:
+    with pytest.raises(FilterError, match="nested too deeply") as refused:
+        parse(text)
+    assert len(str(refused.value)) < 300
+
+
 def test_a_filter_for_one_label_is_known_as_such_and_no_other() -> None:
     assert (
         label("labels.request-id=abc") == label('labels.request-id="abc"') == ("request-id", "abc")

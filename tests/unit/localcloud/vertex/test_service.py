@@ -19,6 +19,28 @@ from tests.unit.localcloud.conftest import PARENT, PROJECT, TRAINER, Cloud, comm
 SLEEP = ("sleep", "600")
 
 
+@pytest.mark.parametrize("labels", [{"a": "b\n"}, {"a\n": "b"}])
+def test_a_newline_ends_no_label(cloud: Cloud, labels: dict[str, str]) -> None:
+    with pytest.raises(exceptions.InvalidArgument, match="is not valid"):
+        cloud.submit({**command_job("true"), "labels": labels})
+
+
+def test_a_newline_ends_no_name_of_a_variable(cloud: Cloud) -> None:
+    job = command_job("true")
+    pool = job["job_spec"]["worker_pool_specs"][0]
+    pool["container_spec"]["env"] = [{"name": "A\n", "value": "x"}]
+    with pytest.raises(exceptions.InvalidArgument, match="is not a valid C identifier"):
+        cloud.submit(job)
+
+
+def test_a_newline_ends_no_parent_and_no_name_of_a_job(cloud: Cloud) -> None:
+    with pytest.raises(exceptions.InvalidArgument):
+        cloud.client.create_custom_job(parent=f"{PARENT}\n", custom_job=command_job("true"))
+    name = cloud.submit(command_job("true")).name
+    with pytest.raises(exceptions.GoogleAPICallError):
+        cloud.client.get_custom_job(name=f"{name}\n")
+
+
 def test_a_job_runs_from_create_to_succeeded_with_its_times(cloud: Cloud) -> None:
     created = cloud.submit({**command_job("true"), "labels": {"request-id": "abc"}})
     assert created.state == vertex.JobState.JOB_STATE_QUEUED

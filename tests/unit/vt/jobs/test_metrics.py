@@ -27,6 +27,7 @@ from vertex_training_cli.cli import app
 from vertex_training_cli.jobs import page
 from vertex_training_cli.jobs.compare import Compared, curves, parameters
 from vertex_training_cli.jobs.metrics import columns, numbers
+from vertex_training_cli.jobs.show import compared
 
 HISTORY = "epoch,loss,accuracy\n1,1.0,0.2\n2,0.5,0.6\n3,0.25,0.9\n"
 
@@ -136,6 +137,21 @@ def test_a_history_that_is_none_has_no_curves(data: bytes) -> None:
 def test_numbers_that_are_not_finite_are_drawn_as_such() -> None:
     assert curves([[1.0, float("nan"), float("inf")], []])[0].startswith("▁??")
     assert numbers([1, 2]) == {}
+
+
+def test_json_has_numbers_that_are_not_finite_as_googles_json_has_them(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    values = {"a": float("nan"), "b": float("inf"), "c": -float("inf"), "d": 0.5}
+    job = Compared("j", "1", "2", "", "", "", {}, values, {"a": [float("nan"), 1.0]})
+    compared([job], as_json=True)
+
+    def refuse(text: str) -> None:
+        raise AssertionError(text)
+
+    [shown] = json.loads(capsys.readouterr().out, parse_constant=refuse)
+    assert shown["metrics"] == {"a": "NaN", "b": "Infinity", "c": "-Infinity", "d": 0.5}
+    assert shown["curves"] == {"a": ["NaN", 1.0]}
 
 
 HOSTILE = "</title><script>alert(1)</script>\u202e"
