@@ -19,13 +19,13 @@ POLICIES := --policy-pack policy $(if $(LEVELS),--policy-levels $(call text,$(LE
 PYTEST := $(BIN)/python -m pytest
 
 # Until such a step ends, GitHub's runner takes no line of a plan, a log or a name for a command (::set-output …).
-TOLD := report preview comment approval deploy drift drift-issue images images-request images-comment
+TOLD := report preview comment approval preflight deploy drift drift-issue images images-request images-comment
 $(if $(GITHUB_ACTIONS),$(if $(filter $(TOLD),$(MAKECMDGOALS)),\
 	$(info ::stop-commands::$(shell od -An -N16 -tx1 /dev/urandom | tr -d ' \n'))))
 
 .DEFAULT_GOAL := help
 .PHONY: help setup golden recordings state local up review browser picture containers languages test quick chaos mutants check format site clean-local clean requirements
-.PHONY: report preview comment approval deploy drift drift-issue images images-request images-comment
+.PHONY: report preview comment approval preflight deploy drift drift-issue images images-request images-comment
 .PHONY: release publish
 .NOTPARALLEL:
 
@@ -63,6 +63,11 @@ comment: setup ## STACK=S: put the report of a preview on its pull request (in t
 approval: setup ## STACK=S [DIGEST=D]: what was approved: that report, else the merged pull request's
 	@if [ -n "$$DIGEST" ]; then $(BIN)/vt approval --stack $(STACK_OR_STOP) -o $(REPORT).approval.json -- "$$DIGEST"; \
 	else $(BIN)/vt github approval --stack $(STACK_OR_STOP) -o $(REPORT).approval.json; fi
+
+preflight: setup ## STACK=S: what the project would refuse of it, asked before anything is made
+	@code=0; $(BIN)/vt preflight --stack $(STACK_OR_STOP) -o $(REPORT).preflight || code=$$?; \
+	if [ -n "$$GITHUB_STEP_SUMMARY" ] && [ -f $(REPORT).preflight.md ]; then \
+		cat $(REPORT).preflight.md >>"$$GITHUB_STEP_SUMMARY"; fi; exit $$code
 
 deploy: setup ## STACK=S: deploy if the plan is still the approved one (REFRESH=1: undo drift)
 	@exec $(BIN)/vt deploy --stack $(STACK_OR_STOP) $(POLICIES) $(if $(REFRESH),--refresh) \

@@ -16,10 +16,8 @@ import json
 import re
 import zlib
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, Final
 
-from localgcp.apis.client import Api
-from localgcp.apis.refusals import permission_denied
 from localgcp.errors import PolicyConflictError, RefusedRequestError
 from localgcp.inventory import resource_paths, vpc
 from localgcp.inventory.resource_paths import SELF_LINK
@@ -32,9 +30,6 @@ from localgcp.inventory.store import (
     StoredResource,
     project_number,
 )
-
-if TYPE_CHECKING:
-    from google.cloud.resourcemanager_v3 import types
 
 FIREWALL: Final = "gcp:compute/firewall:Firewall"
 ROUTE: Final = "gcp:compute/route:Route"
@@ -223,26 +218,6 @@ class Resources:
                 self._store.put(PEERING, id_, peered[2], values, values)
             return _done(peered[1])
         return None
-
-
-class ProjectService:
-    """``google.cloud.resourcemanager.v3.Projects``: the SDK asks for a project's id in a job."""
-
-    api: ClassVar = Api("google.cloud.resourcemanager_v3", "projects")
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    def get_project(self, request: types.GetProjectRequest) -> types.Project:
-        """A project by its id or number. Raises ApiError."""
-        from google.cloud.resourcemanager_v3 import types
-
-        given = request.name.removeprefix("projects/")
-        found = resource_paths.project_id(self._store, given)
-        if found not in self._store.projects():
-            text = f"The caller does not have permission on {request.name} (or it may not exist)."
-            raise permission_denied(text)
-        return types.Project(name=f"projects/{project_number(found)}", project_id=found)
 
 
 def _routes_of_networks(store: Store, project: str) -> Iterator[dict[str, Any]]:

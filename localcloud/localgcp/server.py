@@ -114,8 +114,8 @@ def _serve(
     from localgcp.faults.calls import CallFaults
     from localgcp.inventory.store import Store
     from localgcp.pipelines import PipelineService, PipelineTable
+    from localgcp.reads.projects import ProjectService
     from localgcp.reads.serving import Reads
-    from localgcp.resources import ProjectService
     from localgcp.secretmanager import SecretService
     from localgcp.tuning.service import Tuning
     from localgcp.vertex.log_entries import LogService
@@ -135,19 +135,19 @@ def _serve(
         scheduler.start()
         builds = CloudBuild(home, store, storage.url, lambda: home.image_environment(registry.port))
         service = JobService(store, jobs, scheduler, containers.refusal)
+        reads = Reads(store, faults, stop)
         apis = [
             service,
             tuning.start(service),
             PipelineService(service, PipelineTable(home.database)),
             MetadataService(service, ExperimentTable(home.database)),
             TensorboardService(service, ExperimentTable(home.database)),
-            ProjectService(store),
+            ProjectService(store, reads.answer),
             LogService(home, store, jobs, builds.entries(), tuning.trials),
             SecretService(home, store),
             builds.service,
         ]
         hooks = [CallFaults(faults, jobs, stop, tuning.table)]
-        reads = Reads(store, faults, stop)
         server = serve(apis, listener, hooks, home.sockets, reads.answer)
         containers.wait_ready()
         _live(home, storage, registry, containers, server.port, lock, stop)

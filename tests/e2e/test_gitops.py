@@ -194,8 +194,20 @@ def world(tmp_path_factory):
     made.runner.make("clean-local")
 
 
+def test_what_a_project_would_refuse_is_told_before_anything_is_made(world):
+    fault = ("cloudbilling", "patch", "--patch", '{"billingEnabled": false}')
+    world.runner.vt("local", "fault", "add", *fault)
+    said = world.runner.make("preflight", expect=2)
+    assert "mend: gcloud billing projects link local-training --billing-account=" in said
+    assert world.store.list(BUCKET) == []
+    world.runner.vt("local", "fault", "clear")
+    said = world.runner.make("preflight")
+    assert ", 0 refused, 0 unknown" in said
+
+
 def test_a_first_deployment_is_approved_by_the_digest_of_its_report(world):
     world.runner.make("preview")
+    assert "Preflight: " in world.runner.report("local.md")
     digest = json.loads(world.runner.report("local.json"))["digest"]
     world.runner.make("approval", DIGEST=digest)
     world.runner.make("deploy")

@@ -143,7 +143,7 @@ VERBS: Final[Mapping[str, VerbRow]] = {
     "preflight": _verb(
         "preflight.command:preflight",
         "vt preflight --stack dev",
-        "vt preflight --stack prod --as ci-deploy-prod@acme-ml-prod.iam.gserviceaccount.com",
+        "vt preflight --stack prod --format markdown",
     ),
     "iam": _verb("iam:iam", "vt iam", "vt iam dev --format json"),
     "new job": _verb(

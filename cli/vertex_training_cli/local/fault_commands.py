@@ -51,8 +51,8 @@ def add(
     """Add a fault; prints its id.
 
     SERVICE is jobs (Vertex AI), storage (Cloud Storage), or one that is only asked, before a job
-    is replaced and by `vt preflight`: iam, compute, serviceusage, cloudbilling, … KIND, on jobs and
-    storage:
+    is replaced and by `vt preflight`: iam, compute, serviceusage, cloudbilling and others. KIND, on
+    jobs and storage:
 
     error (--code), drop (no answer), delay (--seconds), reset (connection closed), truncate (half
     an answer), hold (until `vt local fault release`).

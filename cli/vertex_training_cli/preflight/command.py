@@ -11,7 +11,6 @@ import typer
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.preflight import context, parts, report
 from vertex_training_cli.preflight.answers import Preflight, Verdict
-from vertex_training_cli.status import print_line
 
 #: Exit code: a deployment would be refused.
 REFUSED: Final = 3
@@ -53,11 +52,9 @@ def preflight(
     made, unread = context.connect(ref, account)
     answers = (*unread, *parts.ask_all(made))
     found = Preflight(stack, ref.project, account, answers, made.client.calls)
-    if output is None:
-        print(report.WRITERS[format_](found), end="")
-    else:
+    print(report.WRITERS[format_](found), end="")
+    if output is not None:
         output.parent.mkdir(parents=True, exist_ok=True)
         for ending, write in (("md", report.markdown), ("json", report.as_json)):
             (output.parent / f"{output.name}.{ending}").write_text(write(found), encoding="utf-8")
-        print_line(f"vt preflight: {stack}: {found.summary}")
     raise typer.Exit(REFUSED if found.of(Verdict.REFUSED) else 0)

@@ -10,11 +10,13 @@ from typing import Any
 from vertex_training.customjob.google.impersonation import VARIABLE
 from vertex_training.errors import CommandError
 from vertex_training_cli.declared import DeclaredResource, DeclaredStack, declare_stack
+from vertex_training_cli.deploy import target
 from vertex_training_cli.drift import rest
 from vertex_training_cli.engine.pulumi_cli import BACKEND, PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.preflight.answers import Answer, question
 from vertex_training_cli.preflight.asking import ReadOnlyClient
+from vertex_training_cli.status import print_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +32,8 @@ class PreflightContext:
     """Ids of the resources in the state; None if the state could not be read."""
     backend: str = ""
     """Address of the state, ``gs://…`` on Google Cloud; empty if none is named."""
-    caller: str = ""
-    """The account that is asked about; empty for whoever calls."""
+    asked_as: str = ""
+    """The account that asks, if another one deploys: rights of that cannot be asked."""
 
     @property
     def project(self) -> str:
@@ -56,17 +58,16 @@ def connect(ref: StackRef, account: str = "") -> tuple[PreflightContext, list[An
     """The context of a stack, and what could not be asked on the way there.
 
     Raises:
-        CommandError: there are no credentials, or the local cloud does not run.
+        CommandError: there are no credentials, or the local cloud does not start.
         ConfigError: the stack's files have mistakes.
     """
     if account:
         os.environ[VARIABLE] = account  # every client of this process acts as it
+    env = ref.environment(lambda text: print_line(f"vt: {text}"))
     client = ReadOnlyClient(rest.connect(ref))
     declared = declare_stack(ref.root, ref.stack)
-    unread, recorded, backend = list[Answer](), None, ""
+    unread, recorded, backend = list[Answer](), None, env.get(BACKEND, "")
     try:
-        env = ref.running_environment()
-        backend = env.get(BACKEND, "")
         recorded = _recorded(ref, env) if backend else None
     except CommandError as error:
         unread.append(question(backend, "the state of the stack").unknown(str(error)))
@@ -74,7 +75,10 @@ def connect(ref: StackRef, account: str = "") -> tuple[PreflightContext, list[An
         asked = question(f"state of {ref.stack}", "what the stack has made")
         mend = f"set {BACKEND} to the address of the state"
         unread.append(asked.unknown(f"{BACKEND} is not set", mend=mend))
-    return PreflightContext(ref, declared, client, recorded, backend, account), unread
+    signed_in = account or target.signed_in()[0]
+    deploys = os.environ.get(target.DEPLOY_ACCOUNT, "") or signed_in
+    asks = signed_in if deploys != signed_in else ""
+    return PreflightContext(ref, declared, client, recorded, backend, asks), unread
 
 
 def _recorded(ref: StackRef, env: Mapping[str, str]) -> frozenset[str]:

@@ -66,6 +66,11 @@ class Needs:
 
 def ask(context: PreflightContext) -> Iterator[Answer]:
     """All of it: projects, resources of others, accounts, and the state."""
+    if context.asked_as:
+        of = question(f"projects/{context.project}", "permissions of who deploys")
+        mend = f"vt preflight --stack {context.ref.stack} as the account that deploys"
+        yield of.unknown(f"asked as {context.asked_as}, and another account deploys", mend=mend)
+        return
     needed, elsewhere = _needed(context)
     for target, needs in needed.items():
         for service, permissions in sorted(needs.services().items()):

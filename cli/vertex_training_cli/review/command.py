@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import re
 import sys
@@ -95,6 +96,16 @@ Refresh = Annotated[
         "--refresh", help="Plan from what the cloud has, not from the state: undoes drift."
     ),
 ]
+PreflightReport = Annotated[
+    Path | None,
+    typer.Option(
+        "--preflight",
+        help="Show the summary of this report of `vt preflight` (JSON).",
+        metavar="FILE",
+        dir_okay=False,
+        exists=True,
+    ),
+]
 SavePlan = Annotated[
     Path | None,
     typer.Option("--save-plan", help="Write the engine's plan here, for `vt up --plan FILE`."),
@@ -111,6 +122,7 @@ def review(
     offline: Offline = False,
     refresh: Refresh = False,
     save_plan: SavePlan = None,
+    preflight: PreflightReport = None,
 ) -> None:
     """Preview a stack and tell what a reviewer asks: jobs, costs, rights, reachability, losses.
 
@@ -124,6 +136,8 @@ def review(
     packs = tuple(policy_pack or ())
     how = PreviewOptions(packs, policy_levels, offline, refresh, save_plan)
     report, plan = _review(stack, expect, how)
+    if preflight:
+        report = dataclasses.replace(report, preflight=_summary(preflight, stack))
     for file, its_format in formats.items():
         file.write_text(_render(report, plan, its_format), encoding="utf-8")
     if output:
@@ -134,6 +148,23 @@ def review(
     else:
         print(_render(report, plan, format_), end="")
     raise typer.Exit(int(report.outcome))
+
+
+def _summary(file: Path, stack: str) -> str:
+    """The summary in a report of ``vt preflight`` about the stack."""
+    import json
+
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+        summary, about = str(found["summary"]), str(found["stack"])
+    except (ValueError, KeyError, TypeError):
+        text = f"--preflight {file}: it is no report of a preflight."
+        raise CommandError(
+            text, f"vt preflight --stack {stack} -o FILE writes FILE.json."
+        ) from None
+    if about != stack:
+        raise CommandError(f"--preflight {file}: it is about {about}, and not about {stack}.")
+    return summary
 
 
 def _write_utf8() -> None:

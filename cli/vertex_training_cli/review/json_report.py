@@ -28,7 +28,7 @@ KEYS: Final[Mapping[type, str]] = {
     ReviewReport: (
         "stack project region source digest expected? jobs unseenImages=unseen_images images "
         "otherImages=other_images reservations reachability destroyed protected objects=folders "
-        "changes unchanged problems errors notes warnings"
+        "changes unchanged problems errors notes warnings preflight?"
     ),
     JobChange: (
         "name action region strategy reservation? account network? images pools=cost.pools "

@@ -152,6 +152,8 @@ class ReviewReport:
     """Images of submitted jobs that nobody could look up, each with the reason."""
     origins: Mapping[str, str] = field(default_factory=dict)
     """Where new images came from, by their full names; those that were looked up."""
+    preflight: str = ""
+    """The summary of a preflight of the stack; empty without one."""
 
     @property
     def images(self) -> tuple[ImageChange, ...]:

@@ -143,6 +143,7 @@ def sections(report: ReviewReport, quote: Quote, strong: Callable[[str], str]) -
     found = [
         *_problems(report),
         _jobs(report, quote),
+        *_preflight(report, quote),
         *_images(report, quote),
         _notes(report, quote),
         _rights(report, quote, strong),
@@ -163,6 +164,11 @@ def _problems(report: ReviewReport) -> Iterator[Section]:
     elif report.errors:
         lines = (line for error in report.errors for line in error.message.splitlines())
         yield Section("Why the preview failed", (Verbatim(tuple(lines)),))
+
+
+def _preflight(report: ReviewReport, quote: Quote) -> Iterator[Section]:
+    if report.preflight:
+        yield Section("", (Paragraph(f"Preflight: {quote(report.preflight)}"),))
 
 
 def _jobs(report: ReviewReport, quote: Quote) -> Section:

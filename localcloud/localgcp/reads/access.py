@@ -13,6 +13,7 @@ from urllib.parse import unquote
 from localgcp.errors import RefusedRequestError
 from localgcp.faults.model import Service
 from localgcp.inventory.store import Store
+from localgcp.projects import is_local
 from localgcp.reads.methods import ReadMethod, Request, refused
 from localgcp.resources import read_policy, write_policy
 
@@ -44,7 +45,7 @@ def _exists(store: Store, name: str) -> bool:
         return store.account(name.rpartition("/")[2]) is not None
     project = name.split("/")[1]
     if name == f"projects/{project}":
-        return project in store.projects()
+        return is_local(project) or project in store.projects()
     return any(each.id == name for each in store.list(project=project))
 
 

@@ -71,7 +71,7 @@ def estate(tmp_path: Path) -> Iterator[Estate]:
 def test_who_asks_holds_everything_on_what_exists_and_nothing_is_limited(estate: Estate) -> None:
     assert estate.asked() == [True, True, True, None]
     assert not estate.client.has_permission("projects/-/serviceAccounts/x@y.z", "a.b.c")
-    assert not estate.client.has_permission("projects/local-elsewhere", "a.b.c")
+    assert not estate.client.has_permission("projects/acme-elsewhere", "a.b.c")
     assert not estate.client.has_reservation(NAME.replace("t4", "l4"))
 
 

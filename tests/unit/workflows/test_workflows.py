@@ -25,6 +25,7 @@ RUN_BY = {
     "preview": "tests/e2e/test_gitops.py",
     "comment": "tests/e2e/test_gitops.py",
     "approval": "tests/e2e/test_gitops.py",
+    "preflight": "tests/e2e/test_gitops.py",
     "deploy": "tests/e2e/test_gitops.py",
     "drift": "tests/e2e/test_gitops.py",
     "drift-issue": "tests/e2e/test_gitops.py",
@@ -200,6 +201,13 @@ def test_a_deployment_hears_that_its_step_is_cancelled():
     assert "exec .venv/bin/vt deploy" in recipe
 
 
+def test_a_deployment_and_a_plan_of_prod_ask_first_what_would_be_refused():
+    jobs = workflow(ROOT / ".github" / "workflows" / "deploy.yml")["jobs"]
+    for key, then in (("dev", "deploy"), ("plan-prod", "preview"), ("prod", "deploy")):
+        *_, asked, last = every_step(jobs[key])
+        assert (asked, last.rpartition(" ")[2]) == ("make preflight", then)
+
+
 def test_prod_is_planned_after_dev_and_deployed_in_an_environment_of_its_own():
     jobs = workflow(ROOT / ".github" / "workflows" / "deploy.yml")["jobs"]
     assert (jobs["plan-prod"]["needs"], jobs["prod"]["needs"]) == ("dev", "plan-prod")
@@ -207,7 +215,8 @@ def test_prod_is_planned_after_dev_and_deployed_in_an_environment_of_its_own():
 
 
 VERBS_OF_A_STACK = (
-    "up", "review", "report", "preview", "deploy", "drift", "drift-issue", "comment", "approval"
+    "up", "review", "report", "preview", "deploy", "drift", "drift-issue", "comment", "approval",
+    "preflight",
 )  # fmt: skip
 
 

@@ -189,3 +189,30 @@ def test_a_refresh_is_asked_of_the_engine(project: Project) -> None:
     assert "--refresh" not in project.arguments
     run("--refresh")
     assert "--refresh" in project.arguments
+
+
+def test_a_preflight_is_one_line_of_the_report(project: Project, tmp_path: Path) -> None:
+    del project
+    file = tmp_path / "dev.preflight.json"
+    summary = "41 asked, 0 refused, 3 unknown"
+    file.write_text(json.dumps({"stack": "dev", "summary": summary}))
+    told = run("--preflight", str(file)).output
+    assert f"Preflight: `{summary}`" in told
+    document = json.loads(run("--preflight", str(file), "-f", "json").stdout)
+    assert document["preflight"] == summary
+    assert "Preflight" not in run().output
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [("{", "it is no report of a preflight"), ('{"stack": "prod", "summary": "x"}', "about prod")],
+)
+def test_a_preflight_of_something_else_is_refused(
+    project: Project, tmp_path: Path, text: str, why: str
+) -> None:
+    del project
+    file = tmp_path / "x.json"
+    file.write_text(text)
+    found = run("--preflight", str(file))
+    assert found.exit_code == 2
+    assert why in found.output
