@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import pytest
@@ -32,15 +33,22 @@ def until_ended(describe: str) -> str:
     return f"until {describe} --format='value(endTime)' | grep -q .; do sleep 1; done"
 
 
+def read_log(job: str) -> str:
+    """Shell words that print a job's log at once, by its name: ``stream-logs`` takes 13 s."""
+    logs = f'"resource.labels.job_id=$(basename {job})" --format="value(textPayload)"'
+    return f"gcloud logging read {logs}"
+
+
 @dataclass(frozen=True)
 class Shell:
-    """Runs commands by ``vt local shell -c``, in a folder of its own."""
+    """Runs commands in ``vt local shell``, opened once, in a folder of its own."""
 
     home: Home
     folder: Path
 
-    def run(self, command: str, expect: int = 0) -> subprocess.CompletedProcess[str]:
-        """The finished command; ``expect`` is its exit code."""
+    @cached_property
+    def environment(self) -> dict[str, str]:
+        """What ``vt local shell`` gives a command."""
         # As a stranger's login: with an account and a project of the real cloud.
         strange = {
             "CLOUDSDK_CORE_PROJECT": "prod-project",
@@ -48,11 +56,22 @@ class Shell:
             "CLOUDSDK_API_ENDPOINT_OVERRIDES_AIPLATFORM": "https://example.invalid/",
             "BOTO_PATH": "/nonexistent",
         }
-        vt = [sys.executable, "-m", "vertex_training_cli.cli", "local", "shell", "-c"]
-        done = subprocess.run(
-            [*vt, f"cd {self.folder} && {command}"],
+        told = subprocess.run(
+            [sys.executable, "-m", "vertex_training_cli.cli", "local", "shell", "-c", "env -0"],
             cwd=ROOT,
             env={**os.environ, **strange, "VT_LOCAL_HOME": str(self.home.root), "NO_COLOR": "1"},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        return dict(line.split("=", 1) for line in told.split("\0") if line)
+
+    def run(self, command: str, expect: int = 0) -> subprocess.CompletedProcess[str]:
+        """The finished command; ``expect`` is its exit code."""
+        done = subprocess.run(
+            ["/bin/sh", "-c", f"cd {self.folder} && {command}"],
+            cwd=ROOT,
+            env=self.environment,
             capture_output=True,
             text=True,
             timeout=540,
@@ -63,7 +82,7 @@ class Shell:
 
     def make_project(self, account: str, *buckets: str) -> Store:
         """Make the project as its stack would, and return what there is in the local cloud."""
-        self.run("true")  # which starts it
+        assert self.environment  # which starts it
         store = Store(self.home.database)
         for api in ("aiplatform", "logging"):
             store.put(SERVICE, f"{PROJECT}/{api}.googleapis.com", PROJECT, {}, {})

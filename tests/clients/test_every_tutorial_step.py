@@ -1,4 +1,5 @@
-"""Every step of five published tutorials, in their order, as written but for names and addresses.
+"""Every step of five published tutorials, in their order, as written but for names, addresses and
+how often a log is polled.
 
 docs/local-stack.md has a row for each. A step that the tutorial has wrong, or that is not here,
 says why. Texts of programs that the tutorials clone are ours.
@@ -16,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from localgcp.inventory.store import SERVICE, Binding
-from tests.clients.conftest import PROJECT, Shell, until_ended
+from tests.clients.conftest import PROJECT, Shell, read_log, until_ended
 from vertex_training.naming import local_project_number
 
 pytestmark = pytest.mark.timeout(900)
@@ -71,10 +72,14 @@ def test_a_bucket_gets_config_code_and_data(shell: Shell, gsutil: str) -> None:
     assert "only accepts bucket URLs" in told  # gsutil has no mkdir: it takes it for mb
 
 
-#: The code in the image: it reads its config below /gcs.
+#: The code in the image: it reads its config, and writes, below /gcs.
 TRAIN = """\
-import sys
-print(open(sys.argv[sys.argv.index("--config") + 1]).read().upper())
+import os, sys
+text = open(sys.argv[sys.argv.index("--config") + 1]).read().upper()
+print(text)
+out = "/".join(["", "gcs", "flash-example", "checkpoints"])
+os.makedirs(out, exist_ok=True)
+open(out + "/last.txt", "w").write(text)
 """
 SUBMIT = f"""\
 from google.cloud import aiplatform
@@ -129,23 +134,30 @@ RESERVATION = """{
 
 
 @pytest.mark.parametrize(
-    ("affinity", "log"),
+    ("affinity", "log", "read"),
     [
-        ('{ "reservation_affinity_type": "ANY_RESERVATION" }', "LAYERS: 2"),
-        (RESERVATION, "reservations/my-h100-resv"),  # which nobody made: NOT_FOUND
+        (
+            '{ "reservation_affinity_type": "ANY_RESERVATION" }',
+            "LAYERS: 2",
+            "gcloud ai custom-jobs stream-logs {} --polling-interval=1",
+        ),
+        (RESERVATION, "reservations/my-h100-resv", read_log("{}")),  # nobody made it: NOT_FOUND
     ],
 )
 def test_a_job_is_submitted_with_a_key_file(
-    shell: Shell, gcloud: str, affinity: str, log: str
+    shell: Shell, gcloud: str, affinity: str, log: str, read: str
 ) -> None:
     (shell.folder / "submit_key.py").write_text(SUBMIT.replace("AFFINITY", affinity))
     name = shell.run("python submit_key.py").stdout.rpartition("Submitted: ")[2].strip()
     describe = f"gcloud ai custom-jobs describe {name}"
     done = shell.run(
         f"{until_ended(describe)} && {describe} --format='value(state,error.message)' && "
-        f"gcloud ai custom-jobs stream-logs {name} --polling-interval=1"
+        f"{read.format(name)}"
     ).stdout
     assert log in done, done
+    if "reservations" not in log:
+        written = shell.run("gsutil cat gs://flash-example/checkpoints/last.txt").stdout
+        assert written == "LAYERS: 2\n"
 
 
 def test_the_affinity_that_the_tutorial_names_is_no_value_of_the_api(shell: Shell) -> None:
@@ -223,7 +235,7 @@ JOB_ID=$(gcloud ai custom-jobs list \\
     --filter="displayName=${JOB_NAME}" \\
     --format="value(name.scope(customJobs))")
 UNTIL
-gcloud ai custom-jobs stream-logs ${JOB_ID} --region=${REGION}
+gcloud ai custom-jobs stream-logs ${JOB_ID} --region=${REGION} --polling-interval=1
 gcloud storage cat gs://gemma-box/runs/exp/model.txt
 gcloud storage rm --recursive gs://gemma-box
 """
@@ -251,7 +263,7 @@ def test_a_job_installs_uv_clones_trains_and_uploads(shell: Shell, gcloud: str) 
     (shell.folder / "vertex_job.yaml").write_text(config)
     until = until_ended("gcloud ai custom-jobs describe ${JOB_ID} --region=${REGION}")
     (shell.folder / "create.sh").write_text(CREATE.replace("UNTIL", until))
-    shell.run("gsutil mb gs://gemma-box")
+    shell.make_project(AGENT, "gemma-box")
     done = shell.run("bash -e create.sh")
     assert "is submitted successfully" in done.stderr
     assert "data.source=gcs" in done.stdout
@@ -352,7 +364,12 @@ if out:
     from google.cloud import storage
     bucket, _, prefix = out.removeprefix("gs://").partition("/")
     text = json.dumps({"epochs": int(given.epochs)})
-    storage.Client().bucket(bucket).blob(prefix + "metrics.json").upload_from_string(text)
+    target = storage.Client().bucket(bucket)
+    target.blob(prefix + "metrics.json").upload_from_string(text)
+    import torch
+    file = io.BytesIO()
+    torch.save(torch.nn.Linear(2, 1).state_dict(), file)
+    target.blob(prefix + "model.pt").upload_from_string(file.getvalue())
 """
 TITANIC = "Survived,Pclass,Age\n1,1,30\n0,3,22\n1,2,41\n0,3,19\n"
 
@@ -378,8 +395,9 @@ def test_a_notebook_runs_from_its_first_cell_to_its_last(
     assert "Traceback" not in done.stdout + done.stderr
     assert "rows 3 1" in done.stdout  # here, before it is sent
     assert "Total size of bucket 'johndoe-titanic': 0.00 MB" in done.stdout
-    made = re.findall(r"artifacts/pytorch/[\d-]+(/gpu)?/model/metrics\.json", done.stdout)
-    assert sorted(made) == ["", "/gpu"]
+    for name in ("metrics.json", "model.pt"):
+        made = re.findall(rf"artifacts/pytorch/[\d-]+(/gpu)?/model/{name}", done.stdout)
+        assert sorted(made) == ["", "/gpu"]
 
 
 def _install_ipython(folder: Path) -> Path:
@@ -544,7 +562,7 @@ def test_code_reads_the_variables_of_the_service_and_its_own(shell: Shell, gclou
     done = shell.run(
         "JOB=$(gcloud ai custom-jobs create --region=us-central1 --display-name=nodes "
         f'--config=nodes.yaml --format="value(name)") && {until_ended(describe)} && '
-        "gcloud ai custom-jobs stream-logs $JOB --region=us-central1 --polling-interval=1"
+        f"{read_log('$JOB')}"
     ).stdout
     assert "Model: llama-2-7b ['chief', 'worker']" in done
 

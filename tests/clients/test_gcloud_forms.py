@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.clients.conftest import PROJECT, TRAINER, Shell, until_ended
+from tests.clients.conftest import PROJECT, TRAINER, Shell, read_log, until_ended
 
 pytestmark = pytest.mark.timeout(900)
 POOL = "--worker-pool-spec=machine-type=n1-standard-4,replica-count=1"
@@ -35,7 +35,7 @@ def create(shell: Shell, form: str, expect: int = 0) -> str:
     wait = until_ended("gcloud ai custom-jobs describe $JOB --region=us-central1")
     return shell.run(
         f'JOB=$({call} --format="value(name)") && {wait} && '
-        "gcloud ai custom-jobs stream-logs $JOB --region=us-central1 --polling-interval=1 && "
+        f"{read_log('$JOB')} && "
         "gcloud ai custom-jobs describe $JOB --region=us-central1 --format=json"
     ).stdout
 
