@@ -6,6 +6,7 @@ Tests that need a container engine, a client or a host of a language skip where 
 ``unit``             mirrors the product; no engine, no network
 ``security``         one test an attack, a file a subject
 ``chaos``            submissions under every interleaving, and with each step left out
+``contract``         the local cloud beside Google's own descriptions of its methods
 ``golden``           previews of each stack, and reviews of scripted changes
 ``policy``           each policy against right and wrong resources
 ``teams``            stories of several teams in one stack; wrong stack files

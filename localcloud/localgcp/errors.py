@@ -11,7 +11,8 @@ inside the local cloud; each is caught in this package. ::
     │   ├── RefusedError              the stand-in itself refuses the call
     │   └── NameTooLongError          no automatic name of legal length exists
     ├── UnsafePathError               a path leads through a link, or out of its folder
-    ├── RefusedRequestError           a request of storage does not pass to the emulator
+    ├── RefusedRequestError           a request over HTTP is refused, or goes to no emulator
+    │   └── InvalidRequestError       it does not fit its message
     ├── NoPrivateNetworkError         this system gives a process no network of its own
     ├── UnlistableBucketError         the storage emulator cannot list a bucket
     ├── PolicyConflictError           an IAM policy changed between read and write
@@ -34,6 +35,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import grpc
+
+
+#: How Google's front end begins the text of a mistake.
+_INVALID = "Invalid JSON payload received. "
 
 
 class LocalCloudError(Exception):
@@ -91,11 +96,23 @@ class UnsafePathError(StandInError, OSError):
 
 
 class RefusedRequestError(StandInError):
-    """A request of storage that does not pass to the emulator, with its HTTP status."""
+    """A request over HTTP that is refused, or does not pass to the emulator, with its status."""
 
-    def __init__(self, status: int, message: str) -> None:
+    def __init__(self, status: int, message: str, name: str = "") -> None:
+        """``name`` is the code (``ALREADY_EXISTS``) where the status stands for several."""
         super().__init__(message)
-        self.status = status
+        self.status, self.name = status, name
+
+
+class InvalidRequestError(RefusedRequestError):
+    """A request does not fit its message: place and text of each mistake, in Google's words."""
+
+    def __init__(self, mistakes: list[tuple[str, str]]) -> None:
+        self.violations = [
+            {**({"field": place} if place else {}), "description": f"{_INVALID}{text}"}
+            for place, text in mistakes
+        ]
+        super().__init__(400, "\n".join(each["description"] for each in self.violations))
 
 
 class NoPrivateNetworkError(StandInError):

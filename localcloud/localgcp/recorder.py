@@ -230,8 +230,8 @@ class Recorder:
         python_clients.write_settings(self._folder / "cloud-sdk")
         return self
 
-    def _refuse(self, verb: str, path: str, _body: bytes) -> None:
-        self.refused.append(f"{verb} {path[:300]}")
+    def _refuse(self, verb: str, target: str, _body: bytes) -> None:
+        self.refused.append(f"{verb} {target.partition('?')[0][:300]}")
 
     def __exit__(self, *_: object) -> None:
         self._server.stop(None).wait()

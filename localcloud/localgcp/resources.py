@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import base64
 import json
-import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
+from localgcp.apis.discovery import DescribedMethod
 from localgcp.errors import PolicyConflictError, RefusedRequestError
 from localgcp.inventory import resource_paths, vpc
 from localgcp.inventory.resource_paths import SELF_LINK
@@ -42,8 +43,8 @@ _LISTED: Final = {**COLLECTIONS, "addresses": vpc.ADDRESS}
 _RENAMED: Final = {"allowed": "allows", "denied": "denies", "IPProtocol": "protocol"}
 _TO_REST: Final = {name: field for field, name in _RENAMED.items()}
 _GATEWAY: Final = "global/gateways/default-internet-gateway"
-#: Ids of resources are paths of the API.
-_TARGETS: Final = re.compile(r"/(?:v1|compute/v1)/(?P<id>projects/[^:]+)")
+#: What a client may say of a new account.
+_DESCRIBED: Final = ("displayName", "description")
 
 
 def read_policy(store: Store, name: str) -> dict[str, Any]:
@@ -112,112 +113,141 @@ def read_network(store: Store, path: str) -> dict[str, Any]:
     return {**_to_rest(store, found), "peerings": peerings}
 
 
-class Resources:
-    """Changes by other clients than the plugin."""
+@dataclass(frozen=True)
+class RestCall:
+    """A call of a method: the resource that its path names, and what was sent with it."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    method: DescribedMethod
+    name: str
+    rest: str
+    """What follows the name: ``/global/firewalls``, ``:disable``."""
+    body: Mapping[str, Any]
 
-    def answer(self, verb: str, path: str, body: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The answer; None if no method is called so. Raises RefusedRequestError."""
-        if verb == "POST":
-            return self._enable(path, body) or self._insert(path, body) or self._act(path, body)
-        if verb == "GET" and (listed := self._list(path)) is not None:
-            return listed
-        found = self._find(path)
-        if found is None or verb not in ("GET", "PATCH", "DELETE"):
-            return None
-        if verb == "GET":
-            return _to_rest(self._store, found)
-        if verb == "DELETE":
-            self._store.delete(found.type, found.id)
-            return _done(found.id)
-        self._change(found, body)
-        return _done(found.id)
 
-    def _find(self, path: str) -> StoredResource | None:
-        if bucket := re.fullmatch(r"/storage/v1/b/([^/]+)", path):
-            return self._store.get(BUCKET, bucket[1])
-        target = _TARGETS.fullmatch(path)
-        if target is None:
-            return None
-        project = resource_paths.project_of(target["id"])
-        return next((r for r in self._store.list(project=project) if r.id == target["id"]), None)
+def read_resource(store: Store, name: str) -> dict[str, Any]:
+    """A resource as its API has it. Raises RefusedRequestError (404)."""
+    return _to_rest(store, _find(store, name))
 
-    def _change(self, found: StoredResource, body: Mapping[str, Any]) -> None:
-        fields = _from_rest(dict(body))
-        for name, value in (fields.pop("iamConfiguration", None) or {}).items():
-            fields[name] = value["enabled"] if isinstance(value, dict) else value
-        if "labels" in fields:
-            fields["effectiveLabels"] = fields["labels"]
-        outputs = {**found.outputs, **fields}
-        self._store.put(found.type, found.id, found.project, found.inputs, outputs)
 
-    def _insert(self, path: str, body: Mapping[str, Any]) -> dict[str, Any] | None:
-        if accounts := re.fullmatch(r"/v1/projects/([^/]+)/serviceAccounts", path):
-            email = f"{body['accountId']}@{accounts[1]}.iam.gserviceaccount.com"
-            values = {"email": email, "project": accounts[1], "accountId": body["accountId"]}
-            id_ = f"projects/{accounts[1]}/serviceAccounts/{email}"
-            self._store.put(ACCOUNT, id_, accounts[1], values, values)
-            return {"name": id_, **values}
-        form = r"/compute/v1/(projects/([^/]+)/(?:global|regions/[^/]+)/(\w+))"
-        found = re.fullmatch(form, path)
-        type_ = COLLECTIONS.get(found[3]) if found else None
-        if found is None or type_ is None:
-            return None
-        id_ = f"{found[1]}/{body['name']}"
-        values = _from_rest(dict(body)) | {"project": found[2], "selfLink": SELF_LINK + id_}
-        if not self._store.insert(type_, id_, found[2], values, values):
-            raise RefusedRequestError(409, f"The resource '{id_}' already exists")
-        return _done(id_)
+def get(store: Store, call: RestCall) -> dict[str, Any]:
+    """A resource."""
+    return read_resource(store, call.name)
 
-    def _list(self, path: str) -> dict[str, Any] | None:
-        """Service accounts of a project."""
-        found = re.fullmatch(r"/v1/projects/([^/]+)/serviceAccounts", path)
+
+def change(store: Store, call: RestCall) -> dict[str, Any]:
+    """Change fields of a resource."""
+    found = _find(store, call.name)
+    _change(store, found, call.body)
+    return _done(call) if _is_compute(call) else get(store, call)
+
+
+def delete(store: Store, call: RestCall) -> dict[str, Any]:
+    """Delete a resource."""
+    found = _find(store, call.name)
+    store.delete(found.type, found.id)
+    return _done(call)
+
+
+def insert(store: Store, call: RestCall) -> dict[str, Any]:
+    """Make a resource of Compute Engine."""
+    collection, project = call.rest.rpartition("/")[2], call.name.split("/")[1]
+    id_ = f"{call.name}{call.rest}/{call.body['name']}"
+    values = _from_rest(dict(call.body)) | {"project": project, "selfLink": SELF_LINK + id_}
+    if "/regions/" in id_:
+        values["region"] = call.name.rpartition("/")[2]
+    if not store.insert(COLLECTIONS[collection], id_, project, values, values):
+        text = f"The resource '{id_}' already exists"
+        raise RefusedRequestError(409, text, "ALREADY_EXISTS")
+    return _done(call, id_)
+
+
+def add_peering(store: Store, call: RestCall) -> dict[str, Any]:
+    """Peer a network with another one."""
+    name = call.body.get("name") or call.body["networkPeering"]["name"]
+    values = {"name": name, "network": SELF_LINK + call.name}
+    store.put(PEERING, _peering(call, name), call.name.split("/")[1], values, values)
+    return _done(call)
+
+
+def remove_peering(store: Store, call: RestCall) -> dict[str, Any]:
+    """Take a peering from a network."""
+    store.delete(PEERING, _peering(call, call.body.get("name", "")))
+    return _done(call)
+
+
+def _peering(call: RestCall, name: str) -> str:
+    return f"{resource_paths.short_name(call.name)}/{name}"
+
+
+def create_account(store: Store, call: RestCall) -> dict[str, Any]:
+    """Make a service account."""
+    project, id_ = call.name.split("/")[1], call.body.get("accountId", "")
+    email = f"{id_}@{project}.iam.gserviceaccount.com"
+    named = {k: v for k, v in (call.body.get("serviceAccount") or {}).items() if k in _DESCRIBED}
+    values = {"email": email, "project": project, "accountId": id_, **named}
+    name = f"{call.name}/serviceAccounts/{email}"
+    if not store.insert(ACCOUNT, name, project, values, values):
+        text = f"Service account {id_} already exists within project {call.name}."
+        raise RefusedRequestError(409, text, "ALREADY_EXISTS")
+    return {"name": name, "projectId": project, **values}
+
+
+def list_accounts(store: Store, call: RestCall) -> dict[str, Any]:
+    """Service accounts of a project."""
+    project = call.name.split("/")[1]
+    found = [_to_rest(store, each) for each in store.list(ACCOUNT, project)]
+    if store.service_enabled(project, "compute.googleapis.com"):
+        # https://docs.cloud.google.com/compute/docs/access/service-accounts#default_service_account
+        email = f"{project_number(project)}-compute@developer.gserviceaccount.com"
+        name = {"name": f"{call.name}/serviceAccounts/{email}", "projectId": project}
+        found.append(
+            {**name, "email": email, "displayName": "Compute Engine default service account"}
+        )
+    return {"accounts": sorted(found, key=lambda each: each["email"])}
+
+
+def disable_account(store: Store, call: RestCall) -> dict[str, Any]:
+    """Switch a service account off."""
+    _change(store, _find(store, call.name), {"disabled": True})
+    return {}
+
+
+def enable(store: Store, call: RestCall) -> dict[str, Any]:
+    """Switch APIs on: one that is named in the path, or those of the body."""
+    project = call.name.split("/")[1]
+    one = call.name.rpartition("/services/")[2]
+    for name in call.body.get("serviceIds", ()) if "batchEnable" in call.rest else [one]:
+        store.put(SERVICE, f"{project}/{name}", project, {}, {})
+    return _done(call)
+
+
+def disable(store: Store, call: RestCall) -> dict[str, Any]:
+    """Switch an API off."""
+    store.delete(SERVICE, f"{call.name.split('/')[1]}/{call.name.rpartition('/services/')[2]}")
+    return _done(call)
+
+
+def _find(store: Store, name: str) -> StoredResource:
+    """Raises RefusedRequestError (404)."""
+    if name.startswith("b/"):
+        found = store.get(BUCKET, name.removeprefix("b/"))
         if found is None:
-            return None
-        project = found[1]
-        emails = [str(each.outputs["email"]) for each in self._store.list(ACCOUNT, project)]
-        accounts = [{"email": email} for email in sorted(emails)]
-        if self._store.service_enabled(project, "compute.googleapis.com"):
-            # https://docs.cloud.google.com/compute/docs/access/service-accounts#default_service_account
-            email = f"{project_number(project)}-compute@developer.gserviceaccount.com"
-            name = "Compute Engine default service account"
-            accounts.append({"email": email, "displayName": name})
-        named = f"projects/{project}/serviceAccounts"
-        return {
-            "accounts": [
-                {"name": f"{named}/{each['email']}", "projectId": project, **each}
-                for each in accounts
-            ]
-        }
+            raise RefusedRequestError(404, "The specified bucket does not exist.")
+        return found
+    project = resource_paths.project_of(name)
+    for each in store.list(project=None if project == "-" else project):
+        if name in (each.id, f"projects/-/serviceAccounts/{each.outputs.get('email')}"):
+            return each
+    raise RefusedRequestError(404, f"The resource '{name}' was not found")
 
-    def _enable(self, path: str, body: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Switch APIs on: one that is named in the path, or those of the body."""
-        form = r"/v1/projects/([^/]+)/services(?:/([^/:]+):enable|:batchEnable)"
-        if (found := re.fullmatch(form, path)) is None:
-            return None
-        for name in [found[2]] if found[2] else body.get("serviceIds", ()):
-            self._store.put(SERVICE, f"{found[1]}/{name}", found[1], {}, {})
-        return {"name": "operations/noop.DONE_OPERATION", "done": True}
 
-    def _act(self, path: str, body: Mapping[str, Any]) -> dict[str, Any] | None:
-        if service := re.fullmatch(r"/v1/projects/([^/]+)/services/([^/:]+):disable", path):
-            self._store.delete(SERVICE, f"{service[1]}/{service[2]}")
-            return {"done": True}
-        if path.endswith(":disable") and (account := self._find(path.removesuffix(":disable"))):
-            self._change(account, {"disabled": True})
-            return {}
-        if peered := re.fullmatch(r"/compute/v1/(projects/([^/]+)/.+)/(add|remove)Peering", path):
-            name = body.get("name") or body["networkPeering"]["name"]
-            id_ = f"{resource_paths.short_name(peered[1])}/{name}"
-            if peered[3] == "remove":
-                self._store.delete(PEERING, id_)
-            else:
-                values = {"name": name, "network": SELF_LINK + peered[1]}
-                self._store.put(PEERING, id_, peered[2], values, values)
-            return _done(peered[1])
-        return None
+def _change(store: Store, found: StoredResource, body: Mapping[str, Any]) -> None:
+    fields = _from_rest(dict(body))
+    for name, value in (fields.pop("iamConfiguration", None) or {}).items():
+        fields[name] = value["enabled"] if isinstance(value, dict) else value
+    if "labels" in fields:
+        fields["effectiveLabels"] = fields["labels"]
+    store.put(found.type, found.id, found.project, found.inputs, {**found.outputs, **fields})
 
 
 def _routes_of_networks(store: Store, project: str) -> Iterator[dict[str, Any]]:
@@ -238,10 +268,49 @@ def _route(project: str, network: str, target: str, hop: dict[str, str]) -> dict
 
 
 def _to_rest(store: Store, resource: StoredResource) -> dict[str, Any]:
+    """A resource as its API has it; ``DescribedMethod.fit`` leaves out what only the plugin has."""
     found: dict[str, Any] = _renamed(resource.outputs, _TO_REST)
+    _, _, word = resource.type.rpartition(":")
+    service = resource.type.removeprefix("gcp:").partition("/")[0]
+    if "effectiveLabels" in found:
+        found["labels"] = found["effectiveLabels"]
+    if service == "compute":
+        return found | _compute_fields(store, resource, word[0].lower() + word[1:])
+    if resource.type == BUCKET:
+        return found | _bucket_fields(resource)
+    if resource.type == ACCOUNT:
+        project = {"name": resource.id, "projectId": resource.project}
+        return found | project | {"oauth2ClientId": found.get("uniqueId")}
+    return found | {"name": found["name"] if "/" in str(found.get("name")) else resource.id}
+
+
+def _compute_fields(store: Store, resource: StoredResource, word: str) -> dict[str, Any]:
+    path, outputs = resource.id.split("/"), resource.outputs
+    found: dict[str, Any] = {
+        "id": str(outputs.get("numericId") or zlib.crc32(resource.id.encode())),
+        "kind": f"compute#{word}",
+        "selfLink": outputs.get("selfLink") or SELF_LINK + resource.id,
+    }
+    if path[2] in ("regions", "zones"):
+        found[path[2].removesuffix("s")] = SELF_LINK + "/".join(path[:4])
     if network := vpc.network_of(store, resource):
         found["network"] = SELF_LINK + network
     return found
+
+
+def _bucket_fields(resource: StoredResource) -> dict[str, Any]:
+    outputs, name = resource.outputs, resource.id
+    access = {
+        "publicAccessPrevention": outputs.get("publicAccessPrevention", "inherited"),
+        "uniformBucketLevelAccess": {"enabled": bool(outputs.get("uniformBucketLevelAccess"))},
+    }
+    return {
+        "id": name,
+        "kind": "storage#bucket",
+        "name": name,
+        "iamConfiguration": access,
+        "projectNumber": project_number(resource.project),
+    }
 
 
 def _from_rest(body: dict[str, Any]) -> dict[str, Any]:
@@ -256,5 +325,65 @@ def _renamed(value: Any, names: Mapping[str, str]) -> Any:
     return {names.get(key, key): _renamed(each, names) for key, each in value.items()}
 
 
-def _done(id_: str) -> dict[str, Any]:
-    return {"kind": "compute#operation", "status": "DONE", "targetLink": SELF_LINK + id_}
+def _is_compute(call: RestCall) -> bool:
+    return call.method.response.startswith("compute.")
+
+
+def _done(call: RestCall, target: str = "") -> dict[str, Any]:
+    """The operation, which is done; of a method without one, nothing."""
+    if call.method.response.endswith(".Empty"):
+        return {}
+    if not _is_compute(call):
+        return {"name": "operations/noop.DONE_OPERATION", "done": True}
+    verb = call.method.id.rpartition(".")[2]
+    return {
+        "id": str(zlib.crc32(f"{verb} {call.name}".encode())),
+        "kind": "compute#operation",
+        "name": f"operation-{zlib.crc32(f'{verb} {call.name}'.encode()):08x}",
+        "operationType": verb,
+        "progress": 100,
+        "status": "DONE",
+        "targetLink": SELF_LINK + (target or call.name),
+    }
+
+
+_ACCOUNTS: Final = "iam.v1.projects.serviceAccounts"
+_REPOSITORIES: Final = "artifactregistry.v1.projects.locations.repositories"
+_SECRETS: Final = "secretmanager.v1.projects.secrets"
+_SERVICES: Final = "serviceusage.v1.services"
+#: By the id of the method (``localgcp.apis.discovery``).
+METHODS: Final[Mapping[str, Callable[[Store, RestCall], dict[str, Any]]]] = {
+    "compute.v1.firewalls.get": get,
+    "compute.v1.firewalls.insert": insert,
+    "compute.v1.firewalls.patch": change,
+    "compute.v1.firewalls.delete": delete,
+    "compute.v1.networkAttachments.patch": change,
+    "compute.v1.networkAttachments.delete": delete,
+    "compute.v1.networks.addPeering": add_peering,
+    "compute.v1.networks.removePeering": remove_peering,
+    "compute.v1.networks.delete": delete,
+    "compute.v1.reservations.update": change,
+    "compute.v1.reservations.delete": delete,
+    "compute.v1.routers.get": get,
+    "compute.v1.routers.patch": change,
+    "compute.v1.routers.delete": delete,
+    "compute.v1.routes.get": get,
+    "compute.v1.routes.insert": insert,
+    "compute.v1.routes.delete": delete,
+    "compute.v1.subnetworks.get": get,
+    "compute.v1.subnetworks.insert": insert,
+    "compute.v1.subnetworks.patch": change,
+    "compute.v1.subnetworks.delete": delete,
+    f"{_REPOSITORIES}.patch": change,
+    f"{_REPOSITORIES}.delete": delete,
+    f"{_SECRETS}.patch": change,
+    f"{_SECRETS}.delete": delete,
+    "storage.v1.buckets.patch": change,
+    f"{_ACCOUNTS}.create": create_account,
+    f"{_ACCOUNTS}.list": list_accounts,
+    f"{_ACCOUNTS}.delete": delete,
+    f"{_ACCOUNTS}.disable": disable_account,
+    f"{_SERVICES}.enable": enable,
+    f"{_SERVICES}.batchEnable": enable,
+    f"{_SERVICES}.disable": disable,
+}

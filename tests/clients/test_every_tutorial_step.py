@@ -533,7 +533,7 @@ def test_the_form_of_rest_is_none_of_gclouds(shell: Shell, gcloud: str) -> None:
     )
     create = "gcloud ai custom-jobs create --region=us-central1 --display-name=spot --config="
     told = shell.run(create + "spot.yaml", 1).stderr
-    assert 'has no field named "displayName"' in told
+    assert 'Unknown name "displayName"' in told
 
 
 #: How the tutorial reads the variables of the service, in a job of two nodes.

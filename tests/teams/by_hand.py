@@ -123,4 +123,5 @@ class Hand:
 def _policy(path: str, verb: str) -> tuple[str, str]:
     if path.startswith("/compute/"):
         return ("GET" if verb == "get" else "POST"), f"{path}/{verb}IamPolicy"
-    return "POST", f"{path}:{verb}IamPolicy"
+    reads = "POST" if path.startswith("/v3/") or "/serviceAccounts/" in path else "GET"
+    return (reads if verb == "get" else "POST"), f"{path}:{verb}IamPolicy"

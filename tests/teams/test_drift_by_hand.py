@@ -269,7 +269,8 @@ KINDS: Final[dict[str, ByHand]] = {
     ),
     "a route made": ByHand(
         lambda h: h.insert(
-            "global/routes", "through-mallory", destRange="10.0.0.0/8", nextHopIp="10.20.0.9"
+            "global/routes", "through-mallory", destRange="10.0.0.0/8", nextHopIp="10.20.0.9",
+            priority=1000,
         ),
         "through-mallory", "10.0.0.0/8",
     ),

@@ -15,7 +15,7 @@ from vertex_training.errors import CommandError
 from vertex_training_cli.drift.policies import Membership
 from vertex_training_cli.drift.rest import RestClient
 
-#: Services whose ``getIamPolicy`` is a POST with the options in its body.
+#: Services whose ``getIamPolicy`` is a POST. IAM's own takes no body: its options are in the query.
 BY_POST: Final = ("cloudresourcemanager.", "//iam.")
 #: Lower versions leave conditions out: https://docs.cloud.google.com/iam/docs/policies
 VERSION: Final = 3
@@ -58,6 +58,9 @@ class GooglePolicies:
     def _get(self, policy: str) -> dict[str, Any] | None:
         address = self._address(policy)
         if any(part in address for part in BY_POST):
+            if "//iam." in address:
+                query = f"options.requestedPolicyVersion={VERSION}"
+                return self._call("POST", f"{address}:getIamPolicy?{query}", policy)
             options = {"options": {"requestedPolicyVersion": VERSION}}
             return self._call("POST", f"{address}:getIamPolicy", policy, json=options)
         if policy.startswith("b/"):

@@ -6,6 +6,8 @@
 ``server``        serves objects that have an API's methods; hooks wrap calls
 ``rest``          answers a connection of HTTP by calls to the gRPC server
 ``transcoding``   a request of HTTP as the message of its method
+``json_shapes``   whether JSON fits a message, with every mistake in it
+``discovery``     methods of REST that no client here has, by Google's discovery documents
 ``refusals``      errors in the words of the services
 ================  ======================================================================
 

@@ -24,7 +24,7 @@ from localgcp.access.gate import CONNECTION, HttpServer, known_by_name
 from localgcp.access.web import LocalHandler, check_page
 from localgcp.apis import transcoding
 from localgcp.apis.client import HttpRule, Method, find_rule
-from localgcp.errors import ExchangeEndedError, RefusedRequestError
+from localgcp.errors import ExchangeEndedError, InvalidRequestError, RefusedRequestError
 
 #: A request's body at most; a call over gRPC takes as much.
 _MAX_BYTES: Final = 32 << 20
@@ -46,9 +46,15 @@ _STATUS: Final = {
     _CODE.UNIMPLEMENTED: 501,
     _CODE.UNAVAILABLE: 503,
 }
-#: Answers a request by its verb, path with query, and body.
+#: Answers a request by its verb, target and body.
 Also = Callable[[str, str, bytes], bytes | None]
-_NAMES: Final = {400: "INVALID_ARGUMENT", 403: "PERMISSION_DENIED", 404: "NOT_FOUND"}
+#: Of a status of HTTP that stands for several codes, the one that is meant here.
+_NAMES: Final = {number: code.name for code, number in _STATUS.items()} | {
+    400: "INVALID_ARGUMENT",
+    409: "ABORTED",
+    413: "INVALID_ARGUMENT",
+    500: "INTERNAL",
+}
 
 
 class RestFront:
@@ -91,8 +97,7 @@ class RestFront:
             path = path.replace("/v1beta1/", "/v1/", 1)
         found = find_rule(self._rules, verb, path)
         if found is None:
-            also = f"{path}?{query}" if query else path
-            if (answer := self._also(verb, also, body)) is not None:
+            if (answer := self._also(verb, target, body)) is not None:
                 return answer
             text = f"there is no method of the local cloud at {verb} {path[:300]}."
             raise RefusedRequestError(404, f"{text} docs/local-stack.md lists what there is.")
@@ -139,8 +144,7 @@ class _Exchange(LocalHandler):
             self._answer(200, answer)
         except RefusedRequestError as error:
             self.close_connection = True
-            status = _NAMES.get(error.status, "UNKNOWN")
-            self._answer(error.status, _error(error.status, status, f"local cloud: {error}"))
+            self._answer(error.status, _refusal(error))
         except grpc.RpcError as error:
             code, text = _told(error)
             number = _STATUS.get(code, 500)
@@ -200,7 +204,19 @@ def _told(error: grpc.RpcError) -> tuple[grpc.StatusCode, str]:
     return _CODE.UNKNOWN, str(error)
 
 
-def _error(code: int, status: str, message: str) -> bytes:
+def _refusal(error: RefusedRequestError) -> bytes:
+    name = _NAMES.get(error.status, "UNKNOWN")
+    if isinstance(error, InvalidRequestError):
+        kind = "type.googleapis.com/google.rpc.BadRequest"
+        return _error(error.status, name, str(error), {"fieldViolations": error.violations}, kind)
+    return _error(error.status, error.name or name, f"local cloud: {error}")
+
+
+def _error(
+    code: int, status: str, message: str, detail: dict[str, Any] | None = None, kind: str = ""
+) -> bytes:
     """As every API of Google's words an error over REST (google.aip.dev/193)."""
-    error = {"code": code, "message": message, "status": status}
+    error: dict[str, Any] = {"code": code, "message": message, "status": status}
+    if detail is not None:
+        error["details"] = [{"@type": kind, **detail}]
     return json.dumps({"error": error}, indent=2).encode() + b"\n"

@@ -7,21 +7,50 @@ are those of JSON or of the message; a field that the message does not have is r
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import Any, Final, TypeVar
 
 from google.protobuf import json_format
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
+from google.protobuf.message_factory import GetMessageClass
 
 from localgcp.apis.client import HttpRule
-from localgcp.errors import RefusedRequestError
+from localgcp.apis.json_shapes import Scalar, Shape, check
+from localgcp.errors import InvalidRequestError, RefusedRequestError
 
 #: Parameters of every method (cloud.google.com/apis/docs/system-parameters).
 _SYSTEM: Final = frozenset(
     {"alt", "fields", "key", "prettyPrint", "quotaUser", "userProject", "uploadType"}
     | {"upload_protocol", "access_token", "oauth_token", "callback", "xgafv", "bearer_token", "pp"}
 )
+#: Messages that JSON writes in forms of their own (protobuf.dev/programming-guides/json).
+_WELL_KNOWN: Final = frozenset(
+    f"google.protobuf.{name}"
+    for name in (
+        *("Any", "Duration", "FieldMask", "ListValue", "Struct", "Timestamp", "Value"),
+        *("BoolValue", "BytesValue", "DoubleValue", "FloatValue", "Int32Value", "Int64Value"),
+        *("StringValue", "UInt32Value", "UInt64Value"),
+    )
+)
+_SCALARS: Final = {
+    FieldDescriptor.TYPE_STRING: Scalar.STRING,
+    FieldDescriptor.TYPE_BOOL: Scalar.BOOL,
+    FieldDescriptor.TYPE_BYTES: Scalar.BYTES,
+    FieldDescriptor.TYPE_DOUBLE: Scalar.DOUBLE,
+    FieldDescriptor.TYPE_FLOAT: Scalar.DOUBLE,
+    FieldDescriptor.TYPE_INT32: Scalar.INT32,
+    FieldDescriptor.TYPE_SINT32: Scalar.INT32,
+    FieldDescriptor.TYPE_SFIXED32: Scalar.INT32,
+    FieldDescriptor.TYPE_UINT32: Scalar.UINT32,
+    FieldDescriptor.TYPE_FIXED32: Scalar.UINT32,
+    FieldDescriptor.TYPE_INT64: Scalar.INT64,
+    FieldDescriptor.TYPE_SINT64: Scalar.INT64,
+    FieldDescriptor.TYPE_SFIXED64: Scalar.INT64,
+    FieldDescriptor.TYPE_UINT64: Scalar.UINT64,
+    FieldDescriptor.TYPE_FIXED64: Scalar.UINT64,
+}
 _BOOLEANS: Final = {"true": True, "false": False, "True": True, "False": False, "1": True}
 _M = TypeVar("_M", bound=Message)
 
@@ -35,7 +64,10 @@ def request_message(
 ) -> _M:
     """Fill ``message``, the method's empty request. Raises RefusedRequestError (400)."""
     descriptor: Any = message.DESCRIPTOR
-    _parse(_of_body(rule, body, descriptor), message)
+    document = _of_body(rule, body, descriptor)
+    if mistakes := list(_mistakes(rule, document, descriptor)):
+        raise InvalidRequestError(mistakes)
+    _parse(document, message)
     taken = {*rule.fields, *([rule.body] if rule.body else [])}
     parameters: dict[str, Any] = {}
     for key, value in query:
@@ -57,12 +89,57 @@ def _of_body(rule: HttpRule, body: bytes, descriptor: Descriptor) -> dict[str, A
     try:
         document = json.loads(body)
     except (ValueError, RecursionError) as error:
-        raise _refused(f"Invalid JSON payload received. {error}") from None
+        raise _refused(str(error)) from None
     if not isinstance(document, dict):
-        raise _refused("Invalid JSON payload received. Root element must be a message.")
+        raise _refused("Root element must be a message.")
     if rule.body == "*":
         return document
     return {descriptor.fields_by_name[rule.body].json_name: document}
+
+
+def _mistakes(
+    rule: HttpRule, document: dict[str, Any], descriptor: Descriptor
+) -> Iterator[tuple[str, str]]:
+    if rule.body == "*":
+        yield from check(document, _message_shape(descriptor))
+    elif rule.body:
+        field = descriptor.fields_by_name[rule.body]
+        yield from check(document.get(field.json_name), _field_shape(field), rule.body)
+
+
+@cache
+def _message_shape(descriptor: Descriptor) -> Shape:
+    """What JSON may be a message."""
+    name = descriptor.full_name
+    if name in _WELL_KNOWN:
+        return Shape(name=name, parses=lambda found: _parses(found, descriptor))
+    fields = {each.name: each for each in descriptor.fields}
+    fields |= {each.json_name: each for each in descriptor.fields}
+    return Shape(fields=lambda key: fields.get(key) and _field_shape(fields[key]), name=name)
+
+
+@cache
+def _field_shape(field: FieldDescriptor) -> Shape:
+    kind = field.message_type
+    if kind is not None and kind.GetOptions().map_entry:
+        return Shape(value=_field_shape(kind.fields_by_name["value"]))
+    one = _message_shape(kind) if kind is not None else _scalar_shape(field)
+    return Shape(item=one) if field.is_repeated else one
+
+
+def _scalar_shape(field: FieldDescriptor) -> Shape:
+    if field.enum_type is None:
+        return Shape(scalar=_SCALARS[field.type])
+    values = frozenset(each.name for each in field.enum_type.values)
+    return Shape(scalar=Scalar.ENUM, values=values, name=field.enum_type.full_name)
+
+
+def _parses(found: Any, descriptor: Descriptor) -> bool:
+    try:
+        json_format.ParseDict(found, GetMessageClass(descriptor)())
+    except (json_format.ParseError, RecursionError, ValueError, TypeError, AttributeError):
+        return False
+    return True
 
 
 def _add(
@@ -78,9 +155,9 @@ def _add(
         target, kind = target.setdefault(field.json_name, {}), field.message_type
     field = _field(kind, last, key)
     if "*" in taken or _field(descriptor, key.split(".")[0], key).name in taken:
-        raise _refused(f'Invalid JSON payload received. "{key}" is part of the path or the body.')
+        raise _refused(f'"{key}" is part of the path or the body.', key)
     if field.type == FieldDescriptor.TYPE_BOOL and value not in _BOOLEANS:
-        raise _refused(f"Invalid value at '{key}' (TYPE_BOOL), {json.dumps(value)}")
+        raise _refused(f"Invalid value at '{key}' (TYPE_BOOL), {json.dumps(value)}", key)
     given = _BOOLEANS[value] if field.type == FieldDescriptor.TYPE_BOOL else value
     if field.is_repeated:
         target.setdefault(field.json_name, []).append(given)
@@ -99,18 +176,18 @@ def _parse(document: dict[str, Any], message: Message) -> None:
     try:
         json_format.ParseDict(document, message)
     except (json_format.ParseError, RecursionError) as error:
-        raise _refused(f"Invalid JSON payload received. {error}") from None
+        raise _refused(str(error)) from None
     except (ValueError, TypeError, AttributeError) as error:  # some values get past its checks
-        raise _refused(f"Invalid JSON payload received. {error}") from None
+        raise _refused(str(error)) from None
 
 
 def _unknown(key: str) -> RefusedRequestError:
-    text = f'Invalid JSON payload received. Unknown name "{key}": Cannot bind query parameter.'
-    return _refused(text)
+    text = f"Cannot bind query parameter. Field '{key}' could not be found in request message."
+    return _refused(f'Unknown name "{key}": {text}')
 
 
-def _refused(text: str) -> RefusedRequestError:
-    return RefusedRequestError(400, text)
+def _refused(text: str, field: str = "") -> InvalidRequestError:
+    return InvalidRequestError([(field, text)])
 
 
 def response_body(message: Message) -> bytes:

@@ -14,7 +14,7 @@ quotas. What a real project may have otherwise, a fault puts over an answer: ``d
 ``named``       what has a name that can be taken: buckets, accounts, secrets, keys
 ==============  =======================================================================
 
-To serve one more method, add a row to one of these (``METHODS``), and its name to ``METHODS`` of
-``localgcp.faults.model``. What is no read, and no question of a deployment, is in
+To serve one more method of Google's, add a row to one of these (``METHODS``), and its name to
+``METHODS`` of ``localgcp.faults.model``; then ``python -m tools.generate.discovery``. What is no read, and no question of a deployment, is in
 ``localgcp.resources``.
 """

@@ -19,7 +19,11 @@ from localgcp.resources import read_policy, write_policy
 
 #: What an IAM policy is named after.
 _BUCKET: Final = r"(?P<policy>b/[^/]+)"
-_NAMED: Final = r"(?P<policy>projects/[^:]+?)"
+_NAMED: Final = (
+    r"(?P<policy>projects/[^/:]+(?:/(?:secrets|serviceAccounts)/[^/:]+"
+    r"|/locations/[^/:]+/(?:repositories|keyRings/[^/:]+/cryptoKeys)/[^/:]+"
+    r"|/regions/[^/:]+/subnetworks/[^/:]+)?)"
+)
 #: Permissions that are of a project and of no bucket in it.
 _OF_NO_BUCKET: Final = frozenset({"storage.buckets.create", "storage.buckets.list"})
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 from typing import Any, Final
+from urllib.parse import unquote
 
 from localgcp.errors import RefusedRequestError
 from localgcp.faults.model import Service
 from localgcp.inventory import reservations, resource_paths, vpc
 from localgcp.reads.methods import ReadMethod, Request, refused
-from localgcp.resources import list_in_project, read_network
+from localgcp.resources import SELF_LINK, list_in_project, read_network, read_resource
 
 #: Fields of a reservation that the provider has as the API has them.
 _SAME: Final = ("specificReservationRequired", "reservationSharingPolicy", "deleteAtTime")
@@ -36,7 +37,7 @@ def reservation(request: Request) -> dict[str, Any]:
     machines = {**values["specificReservation"], "count": str(found.count)}  # int64, as JSON has it
     same = {key: values[key] for key in _SAME if key in values}
     given = {"shareSettings": shared, "specificReservation": machines, "status": "READY"}
-    return {"name": name.rpartition("/")[2], "zone": values["zone"], **same, **given}
+    return {**read_resource(request.store, found.path), **same, **given}
 
 
 def network(request: Request) -> dict[str, Any]:
@@ -50,26 +51,26 @@ def listed(request: Request) -> dict[str, Any]:
     if request.denied:
         raise refused(f"compute.{collection}.list", f"projects/{project}")
     found = list_in_project(request.store, project, collection)
+    kind = f"compute#{collection.removesuffix('s')}"
+    link = SELF_LINK + unquote(request.match[0]).removeprefix("/compute/v1/")
     if not request.match["aggregated"]:
-        return {"items": found}
+        return {"kind": f"{kind}List", "selfLink": link, "items": found}
     items: dict[str, Any] = {}
     for each in found:
         region = f"regions/{each['region'].rpartition('/')[2]}"
         items.setdefault(region, {}).setdefault(collection, []).append(each)
-    return {"items": items}
+    return {"kind": f"{kind}AggregatedList", "selfLink": link, "items": items}
 
 
 def addresses(request: Request) -> dict[str, Any]:
     """Global addresses, among them the ranges of peering."""
-    return {"items": list_in_project(request.store, request.match["project"], "addresses")}
+    found = list_in_project(request.store, request.match["project"], "addresses")
+    return {"kind": "compute#addressList", "items": found}
 
 
 def attachment(request: Request) -> dict[str, Any]:
     """A network attachment."""
-    found = request.store.get(vpc.ATTACHMENT, request.match["name"])
-    if found is None:
-        raise RefusedRequestError(404, f"The resource '{request.match['name']}' was not found")
-    return dict(found.outputs)
+    return read_resource(request.store, request.match["name"])
 
 
 def host(request: Request) -> dict[str, Any]:

@@ -53,7 +53,9 @@ def quota(request: Request) -> dict[str, Any]:
     """One limit, which is none."""
     bucket = {} if request.denied else {"effectiveLimit": _UNLIMITED}  # JSON leaves 0 out
     limits = [{"unit": "1/{project}/{region}", "quotaBuckets": [bucket]}]
-    return {"metric": unquote(request.match["metric"]), "consumerQuotaLimits": limits}
+    name = unquote(request.match[0]).removeprefix("/v1beta1/")
+    metric = unquote(request.match["metric"])
+    return {"name": name, "metric": metric, "consumerQuotaLimits": limits}
 
 
 def region(request: Request) -> dict[str, Any]:

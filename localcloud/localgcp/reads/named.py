@@ -18,7 +18,7 @@ from localgcp.errors import RefusedRequestError
 from localgcp.faults.model import Service
 from localgcp.projects import local_project_number
 from localgcp.reads.methods import ReadMethod, Request
-from localgcp.resources import Resources
+from localgcp.resources import read_resource
 
 
 def bucket(request: Request) -> dict[str, Any]:
@@ -27,18 +27,14 @@ def bucket(request: Request) -> dict[str, Any]:
     found = request.store.bucket(name)
     if found is None:
         raise RefusedRequestError(404, "The specified bucket does not exist.")
-    read = Resources(request.store).answer("GET", f"/storage/v1/b/{name}", {}) or found
-    project = str(found.get("project", ""))
-    return {**read, "projectNumber": local_project_number(project)} if project else read
+    if not found.get("project"):
+        return {"kind": "storage#bucket", "id": name, "name": name}
+    return read_resource(request.store, f"b/{name}")
 
 
 def resource(request: Request) -> dict[str, Any]:
     """A resource of the inventory by its path."""
-    path = unquote(request.match[0])
-    found = Resources(request.store).answer("GET", path, {})
-    if found is None:
-        raise RefusedRequestError(404, f"{path} was not found.")
-    return found
+    return read_resource(request.store, unquote(request.match[0]).removeprefix("/v1/"))
 
 
 def key(request: Request) -> dict[str, Any]:

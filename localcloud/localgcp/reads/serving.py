@@ -8,13 +8,16 @@ from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import parse_qs, unquote
 
+from localgcp import resources
+from localgcp.apis import discovery
+from localgcp.apis.discovery import DescribedMethod
 from localgcp.errors import RefusedRequestError
 from localgcp.faults.model import Fault, Kind
 from localgcp.faults.table import FaultTable
 from localgcp.inventory.store import Store
 from localgcp.reads import access, compute, limits, named, projects
 from localgcp.reads.methods import ReadMethod, Request, refused
-from localgcp.resources import Resources
+from localgcp.resources import RestCall
 
 #: The first that a request fits answers it.
 METHODS: Final = (
@@ -33,16 +36,29 @@ class Reads:
         self._store, self._faults, self._stopping = store, faults, stopping
 
     def answer(self, verb: str, target: str, body: bytes) -> bytes | None:
-        """The answer as JSON; None if no method is called so. Raises RefusedRequestError."""
+        """The answer as JSON; None if no method is called so. Raises RefusedRequestError.
+
+        A method is one of Google's: what its description does not have is refused, and left out.
+        """
         path, _, query = target.partition("?")
-        document, asked = _document(body), parse_qs(query)
+        called = discovery.find(verb, path)
+        if called is None:
+            return None
+        called.check_query(query)
+        document = _document(body)
+        called.check_body(document)
+        return json.dumps(called.fit(self._found(called, path, query, document))).encode()
+
+    def _found(
+        self, called: DescribedMethod, path: str, query: str, document: Mapping[str, Any]
+    ) -> dict[str, Any]:
         for read in METHODS:
-            found = read.path.fullmatch(path) if read.verb == verb else None
+            found = read.path.fullmatch(path) if read.verb == called.verb else None
             if found:
-                request = Request(self._store, found, document, asked)
-                return json.dumps(self._answer(read, request, unquote(path))).encode()
-        changed = Resources(self._store).answer(verb, unquote(path), document)
-        return None if changed is None else json.dumps(changed).encode()
+                request = Request(self._store, found, document, parse_qs(query))
+                return self._answer(read, request, unquote(path))
+        call = RestCall(called, *called.parts(path), document)
+        return resources.METHODS[called.id](self._store, call)
 
     def _answer(self, read: ReadMethod, request: Request, path: str) -> dict[str, Any]:
         """What the method answers, with what faults make of it. Raises RefusedRequestError."""
@@ -92,8 +108,8 @@ def merged(value: object, patch: Mapping[str, Any]) -> dict[str, Any]:
 
 def _document(body: bytes) -> Mapping[str, Any]:
     try:
-        found = json.loads(body) if body else {}
-    except ValueError:
+        found = json.loads(body) if body.strip() else {}
+    except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
         raise RefusedRequestError(400, "the body is no JSON object.")

@@ -93,7 +93,7 @@ def test_a_rule_is_told_with_what_it_lets_in_and_the_way_to_keep_it(estate: Esta
 
 def test_a_route_like_the_one_to_the_internet_that_leads_elsewhere_is_told(estate: Estate) -> None:
     hop = {"destRange": "0.0.0.0/0", "nextHopIp": "10.0.0.9"}
-    estate.make("global/routes", name="default-route-0123", network=PATH, **hop)
+    estate.make("global/routes", name="default-route-0123", network=PATH, priority=9, **hop)
     [route] = estate.found()
     assert [(f.path, f.cloud) for f in route.fields] == [*hop.items()]
 
@@ -111,7 +111,7 @@ def test_a_subnet_and_a_peering_are_told_unless_a_team_declares_them(estate: Est
 def test_what_may_not_be_read_is_named_with_the_permission_and_the_rest_is_read(
     estate: Estate,
 ) -> None:
-    estate.make("global/routes", name="there", network=PATH, destRange="10.0.0.0/8")
+    estate.make("global/routes", name="there", network=PATH, destRange="10.0.0.0/8", priority=9)
     estate.faults.add(Fault.parse(service="compute", kind="deny", match="firewalls", times=0))
     estate.faults.add(Fault.parse(service="compute", kind="deny", match="networks/", times=0))
     found, refused = undeclared_parts(estate.client, NETWORK, {SUBNET})

@@ -1,0 +1,185 @@
+"""Methods of REST as Google's discovery documents describe them: paths, parameters and messages.
+
+``discovery.json`` has those that ``localgcp.reads`` and ``localgcp.resources`` answer; ``python -m
+tools.generate.discovery`` writes it. A method is named by its document and its place in it:
+``compute.v1.firewalls.insert``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib import resources
+from typing import Any, Final
+from urllib.parse import parse_qsl, unquote
+
+from localgcp.apis.json_shapes import Scalar, Shape, check
+from localgcp.errors import InvalidRequestError
+
+_VERSION: Final = re.compile(r"/(?:\w+/)?v\d\w*/")
+_INTEGERS: Final = {
+    "int32": Scalar.INT32,
+    "uint32": Scalar.UINT32,
+    "int64": Scalar.INT64,
+    "uint64": Scalar.UINT64,
+}
+_SCALARS: Final = {
+    "boolean": Scalar.BOOL,
+    "integer": Scalar.INT32,
+    "number": Scalar.DOUBLE,
+    "string": Scalar.STRING,
+    "any": Scalar.ANY,
+}
+
+
+@dataclass(frozen=True)
+class DescribedMethod:
+    """One method of a document."""
+
+    id: str
+    verb: str
+    template: str
+    """``/compute/v1/projects/{project}/global/firewalls``."""
+    parameters: Mapping[str, Any]
+    """Of the query: name -> schema."""
+    request: str = ""
+    """Name of the message in ``schemas``; empty: there is no body."""
+    response: str = ""
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        # The path behind its version, up to the last variable, is the name of a resource.
+        base = _VERSION.match(self.template)
+        assert base is not None, self.template
+        start, end = base.end(), self.template.rfind("}") + 1
+        name, rest = (_segments(part) for part in (self.template[start:end], self.template[end:]))
+        return re.compile(f"{re.escape(base[0])}(?P<name>{name})(?P<rest>{rest})")
+
+    def takes(self, verb: str, path: str) -> bool:
+        """Whether a request calls it."""
+        return verb == self.verb and self._pattern.fullmatch(path) is not None
+
+    def parts(self, path: str) -> tuple[str, str]:
+        """Name of the resource in the path of a request, and what follows it."""
+        found = self._pattern.fullmatch(path)
+        assert found is not None, path
+        return unquote(found["name"]), found["rest"]
+
+    def check_query(self, query: str) -> None:
+        """Raises InvalidRequestError with every parameter that it does not have."""
+        found = [name for name, _ in parse_qsl(query, keep_blank_values=True)]
+        unknown = [
+            f'Unknown name "{name}": Cannot bind query parameter. '
+            f"Field '{name}' could not be found in request message."
+            for name in found
+            if name not in self.parameters and name.removeprefix("$") not in _system()
+        ]
+        if unknown:
+            raise InvalidRequestError([("", text) for text in unknown])
+
+    def check_body(self, document: Mapping[str, Any]) -> None:
+        """Raises InvalidRequestError with everything that does not fit the request's message."""
+        shape = _shape({"$ref": self.request}) if self.request else Shape(fields={}.get)
+        at = "resource" if self.id.startswith("compute.") else ""
+        found = list(check(document, shape, at))
+        found += [
+            (f"{at}.{name}", f"Required field '{at}.{name}' not specified")
+            for name in self.required
+            if document.get(name) in (None, "")
+        ]
+        if found:
+            raise InvalidRequestError(found)
+
+    @property
+    def required(self) -> list[str]:
+        """Fields that a resource is not made without."""
+        service, _, place = self.id.split(".", 2)
+        fields = _document()["schemas"][self.request]["properties"] if self.request else {}
+        makes = self.id.endswith(".insert")
+        return [
+            name
+            for name, each in fields.items()
+            if makes and f"{service}.{place}" in each.get("required", ())
+        ]
+
+    def fit(self, answer: Mapping[str, Any]) -> dict[str, Any]:
+        """An answer with what its message has: 64-bit numbers as text, and no other fields."""
+        return _fit(answer, {"$ref": self.response}) if self.response else {}
+
+
+def _segments(template: str) -> str:
+    """A pattern of a template's part. Every resource here lies in a project."""
+    found = re.sub(r"\\{v\d\w*Id\\}", "projects", re.escape(template))
+    return re.sub(r"\\{\w+\\}", "[^/:]+", found)
+
+
+def find(verb: str, path: str) -> DescribedMethod | None:
+    """The method that a request calls."""
+    return next((each for each in methods().values() if each.takes(verb, path)), None)
+
+
+@cache
+def _document() -> dict[str, Any]:
+    return json.loads(resources.files("localgcp.apis").joinpath("discovery.json").read_bytes())
+
+
+@cache
+def _system() -> frozenset[str]:
+    return frozenset(_document()["parameters"])
+
+
+@cache
+def methods() -> Mapping[str, DescribedMethod]:
+    """Every method of the file, by its id."""
+    return {id_: DescribedMethod(id_, **each) for id_, each in _document()["methods"].items()}
+
+
+def _resolved(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    return _document()["schemas"][schema["$ref"]] if "$ref" in schema else schema
+
+
+@cache
+def _message(name: str) -> Shape:
+    fields = _document()["schemas"][name].get("properties", {})
+    return Shape(fields=lambda key: _shape(fields[key]) if key in fields else None, name=name)
+
+
+def _shape(schema: Mapping[str, Any]) -> Shape:
+    """A schema of a document, as what JSON may be there."""
+    found = _resolved(schema)
+    if "enum" in found:
+        return Shape(scalar=Scalar.ENUM, values=frozenset(found["enum"]))
+    if "$ref" in schema and "properties" in found:
+        return _message(schema["$ref"])
+    if found.get("type") == "array":
+        return Shape(item=_shape(found["items"]))
+    if "additionalProperties" in found:
+        return Shape(value=_shape(found["additionalProperties"]))
+    if found.get("type") == "object":
+        fields = found.get("properties", {})
+        return Shape(fields=lambda key: _shape(fields[key]) if key in fields else None)
+    form = found.get("format", "")
+    if form == "byte":
+        return Shape(scalar=Scalar.BYTES)
+    return Shape(scalar=_INTEGERS.get(form) or _SCALARS[found["type"]])
+
+
+def _fit(value: Any, schema: Mapping[str, Any]) -> Any:
+    found = _resolved(schema)
+    if isinstance(value, Mapping) and "additionalProperties" in found:
+        return {key: _fit(each, found["additionalProperties"]) for key, each in value.items()}
+    if isinstance(value, Mapping):
+        fields = found.get("properties", {})
+        return {
+            key: _fit(each, fields[key])
+            for key, each in value.items()
+            if key in fields and each is not None
+        }
+    if isinstance(value, list) and "items" in found:
+        return [_fit(each, found["items"]) for each in value]
+    if found.get("format") in ("int64", "uint64") and isinstance(value, int):
+        return str(value)
+    return value

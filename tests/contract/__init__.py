@@ -1,0 +1,11 @@
+"""The local cloud beside Google's own descriptions, as packages ship them.
+
+Protos of Google's clients, and the discovery documents of google-api-python-client. A difference is
+mended, or a row of docs/local-stack.md.
+
+================  ======================================================================
+``description``   discovery documents, and what a value has that they do not say
+``served``        what the local cloud serves, by its own tables
+``messages``      messages of the clients beside those of the documents
+================  ======================================================================
+"""

@@ -1,0 +1,161 @@
+"""Write what Google's discovery documents say of the methods that the local cloud answers by hand.
+
+    .venv/bin/python -m tools.generate.discovery          rewrite the file
+    .venv/bin/python -m tools.generate.discovery --check  exit 1 if it is not up to date
+
+The file is ``discovery.json`` beside ``localgcp.apis.discovery``: paths, parameters and messages,
+without texts, of the methods that ``localgcp.reads`` and ``localgcp.resources`` answer. The
+documents are those that google-api-python-client ships.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from localgcp import resources
+from localgcp.apis import discovery
+from localgcp.reads import serving
+from tools.generate import generated
+
+TARGET: Final = Path(discovery.__file__).with_name("discovery.json")
+#: The documents of the services that the local cloud has.
+NAMES: Final = (
+    "artifactregistry.v1", "cloudbilling.v1", "cloudkms.v1", "cloudresourcemanager.v1",
+    "cloudresourcemanager.v3", "compute.v1", "dns.v1", "iam.v1", "orgpolicy.v2", "secretmanager.v1",
+    "servicenetworking.v1", "serviceusage.v1", "serviceusage.v1beta1", "storage.v1",
+)  # fmt: skip
+#: A variable of a path.
+SAMPLE: Final = re.compile(r"\{\w+\}")
+#: What counts of a schema.
+KEPT: Final = ("type", "format", "enum", "$ref")
+
+
+@functools.cache
+def read_document(name: str) -> dict[str, Any]:
+    """The discovery document ``compute.v1``, say.
+
+    Raises:
+        ModuleNotFoundError: google-api-python-client is not installed.
+    """
+    package = importlib.util.find_spec("googleapiclient")  # its code takes a second to import
+    if package is None or package.origin is None:
+        raise ModuleNotFoundError("google-api-python-client is not installed: `make setup`")
+    folder = Path(package.origin).parent / "discovery_cache" / "documents"
+    return json.loads((folder / f"{name}.json").read_bytes())
+
+
+def described_methods(document: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Every method of a document, with its place in it."""
+    for name, method in document.get("methods", {}).items():
+        yield prefix + name, method
+    for name, each in document.get("resources", {}).items():
+        yield from described_methods(each, f"{prefix}{name}.")
+
+
+def served_methods() -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
+    """Documents and methods that the local cloud answers, by the method's id."""
+    found = {}
+    for name in NAMES:
+        document = read_document(name)
+        for place, method in described_methods(document):
+            path = path_of(document, method)
+            if f"{name}.{place}" in resources.METHODS or is_read(method["httpMethod"], path):
+                found[f"{name}.{place}"] = document, method
+    return found
+
+
+def is_read(verb: str, template: str) -> bool:
+    """Whether a row of ``serving.METHODS`` answers requests of a path like this."""
+    return any(row.verb == verb and is_answered_by(row, template) for row in serving.METHODS)
+
+
+def is_answered_by(row: Any, template: str) -> bool:
+    """Whether a row of ``serving.METHODS`` answers paths of this template, of a project here."""
+    path = re.sub(r"\{v\d\w*Id\}", "projects", template)
+    return any(
+        row.path.fullmatch(SAMPLE.sub("x", path.replace("{servicesId}", f"{api}.googleapis.com")))
+        for api in ("aiplatform", "servicenetworking")
+    )
+
+
+def path_of(document: dict[str, Any], method: dict[str, Any]) -> str:
+    """The method's path, with a variable for each segment that varies."""
+    return f"/{document['servicePath']}{method.get('flatPath') or method['path']}"
+
+
+def trimmed(schema: dict[str, Any], version: str) -> dict[str, Any]:
+    """A schema without its texts; references name the document, too."""
+    found: dict[str, Any] = {key: schema[key] for key in KEPT if key in schema}
+    if required := schema.get("annotations", {}).get("required"):
+        found["required"] = required
+    if "$ref" in found:
+        found["$ref"] = f"{version}.{found['$ref']}"
+    for key in ("items", "additionalProperties"):
+        if key in schema:
+            found[key] = trimmed(schema[key], version)
+    if "properties" in schema:
+        found["properties"] = {
+            name: trimmed(each, version) for name, each in sorted(schema["properties"].items())
+        }
+    return found
+
+
+def generate() -> str:
+    """The file's text."""
+    methods: dict[str, Any] = {}
+    schemas: dict[str, Any] = {}
+    system: set[str] = set()
+    for id_, (document, method) in sorted(served_methods().items()):
+        version = ".".join(id_.split(".")[:2])
+        system |= {*document["parameters"]}
+        row: dict[str, Any] = {
+            "verb": method["httpMethod"],
+            "template": path_of(document, method),
+            "parameters": {
+                name: trimmed(each, version)
+                for name, each in sorted(method.get("parameters", {}).items())
+                if each["location"] == "query"
+            },
+        }
+        for key in ("request", "response"):
+            if key in method:
+                row[key] = f"{version}.{method[key]['$ref']}"
+                _collect(row[key], schemas)
+        methods[id_] = row
+    found = {
+        "methods": methods,
+        "parameters": sorted(name.removeprefix("$") for name in system),
+        "schemas": dict(sorted(schemas.items())),
+    }
+    return json.dumps(found, indent=1) + "\n"
+
+
+def _collect(name: str, schemas: dict[str, Any]) -> None:
+    service, version, own = name.split(".", 2)
+    if name in schemas:
+        return
+    found = read_document(f"{service}.{version}")["schemas"][own]
+    schemas[name] = trimmed(found, f"{service}.{version}")
+    for each in _references(schemas[name]):
+        _collect(each, schemas)
+
+
+def _references(schema: dict[str, Any]) -> Iterator[str]:
+    if "$ref" in schema:
+        yield schema["$ref"]
+    for each in (schema.get("items"), schema.get("additionalProperties")):
+        if each:
+            yield from _references(each)
+    for each in schema.get("properties", {}).values():
+        yield from _references(each)
+
+
+if __name__ == "__main__":
+    sys.exit(generated.main(TARGET, generate, "tools.generate.discovery"))
