@@ -15,6 +15,6 @@ quotas. What a real project may have otherwise, a fault puts over an answer: ``d
 ==============  =======================================================================
 
 To serve one more method of Google's, add a row to one of these (``METHODS``), and its name to
-``METHODS`` of ``localgcp.faults.model``; then ``python -m tools.generate.discovery``. What is no read, and no question of a deployment, is in
-``localgcp.resources``.
+``METHODS`` of ``localgcp.faults.model``; then ``python -m tools.generate.discovery``. What is no
+read, and no question of a deployment, is in ``localgcp.resources``.
 """
