@@ -12,7 +12,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from importlib.util import cache_from_source
 from pathlib import Path
 from typing import Any
 
@@ -167,20 +166,6 @@ def _copy_files(target: Path, *, sample_code: bool, samples: bool) -> None:
         if (ROOT / name).is_file() and (samples or not left_out):
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, target / name)
-            if name.endswith(".py"):
-                _copy_compiled(ROOT / name, target / name)
-
-
-def _copy_compiled(source: Path, copy: Path) -> None:
-    """Copy what Python compiled: every process of a story would compile the copy's modules anew.
-
-    It fits the copy, which has the time and the size of its source.
-    """
-    compiled = Path(cache_from_source(str(source)))
-    if compiled.exists():
-        target = Path(cache_from_source(str(copy)))
-        target.parent.mkdir(exist_ok=True)
-        shutil.copy2(compiled, target)
 
 
 @contextmanager
