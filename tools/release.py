@@ -4,6 +4,7 @@
 - ``pulumi-resource-vertex-training-vX-OS-ARCH.tar.gz``, the plugin as Pulumi names and unpacks it:
   a folder with a ``PulumiPlugin.yaml``, the wheel, and the versions that it was tested with. The
   bytes are the same for all systems.
+- ``vertex-training-templates-vX.tar.gz``: folders for ``pulumi new``, each with the plugin's folder
 - ``SHA256SUMS`` of all of them
 
 The same commit makes the same bytes on every machine. Standard library and uv.
@@ -22,6 +23,7 @@ import sys
 import tarfile
 import tempfile
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -32,11 +34,14 @@ SOURCES: Final = {
     "localcloud": ("localcloud/",),
 }
 PLUGIN: Final = "pulumi-resource-vertex-training"
+TEMPLATES: Final = "vertex-training-templates"
+#: The folder of a program that has what the plugin's archive has.
+FOLDER: Final = "vertex-training"
 #: As Pulumi spells the systems on which the tests' Python packages are to be had.
 SYSTEMS: Final = ("darwin-amd64", "darwin-arm64", "linux-amd64", "linux-arm64")
 SUMS: Final = "SHA256SUMS"
 #: What goes to dist/; files of another release are removed from it.
-OUTPUTS: Final = ("*.whl", f"{PLUGIN}-*.tar.gz", SUMS)
+OUTPUTS: Final = ("*.whl", f"{PLUGIN}-*.tar.gz", f"{TEMPLATES}-*.tar.gz", SUMS)
 
 PLUGIN_FILE: Final = "runtime: {name: python, options: {toolchain: pip, virtualenv: venv}}\n"
 PROGRAM: Final = """\
@@ -87,7 +92,7 @@ def check_tag(root: Path, tag: str, version: str) -> None:
 
 
 def build(root: Path, target: Path, tag: str = "") -> list[Path]:
-    """Build a release of the checkout ``root`` into ``target``; what it has, in order.
+    """Build a release of the checkout ``root`` into ``target``. Returns the files that it has.
 
     Raises:
         ReleaseError: the tag is not the version's, or a build failed.
@@ -99,9 +104,12 @@ def build(root: Path, target: Path, tag: str = "") -> list[Path]:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch, "dist")
         wheels = [_wheel(root, Path(scratch), project, folder, epoch) for project in SOURCES]
-        plugin = _plugin(wheels[0], _pins(root), epoch)
+        plugin = _plugin(wheels[0], _pins(root))
+        archive = _archive(plugin, epoch)
         for system in SYSTEMS:
-            (folder / f"{PLUGIN}-v{version}-{system}.tar.gz").write_bytes(plugin)
+            (folder / f"{PLUGIN}-v{version}-{system}.tar.gz").write_bytes(archive)
+        archive = _archive(_templates(root, plugin, wheels[0].name), epoch)
+        (folder / f"{TEMPLATES}-v{version}.tar.gz").write_bytes(archive)
         files = sorted(file for pattern in OUTPUTS for file in folder.glob(pattern))
         sums = (f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in files)
         (folder / SUMS).write_text("".join(sums))
@@ -113,12 +121,10 @@ def build(root: Path, target: Path, tag: str = "") -> list[Path]:
 
 def _wheel(root: Path, scratch: Path, project: str, target: Path, epoch: int) -> Path:
     """The wheel of what git has of a project, built without a network."""
-    listed = _git(root, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
     source = scratch / "source"
-    for name in listed.split("\0"):
-        if name.startswith(SOURCES[project]) and (root / name).is_file():
-            (source / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(root / name, source / name)
+    for name in _files(root, SOURCES[project]):
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(root / name, source / name)
     command = [sys.executable, "-m", "uv", "build", "--wheel", "--no-build-isolation", "--offline"]
     done = subprocess.run(
         [*command, "--python", sys.executable, "--out-dir", target / project],
@@ -137,25 +143,46 @@ def _pins(root: Path) -> str:
     return "".join(f"{pin.strip()}\n" for pin in re.findall(r"^([\w.-]+==[^\\\n]+)", text, re.M))
 
 
-def _plugin(wheel: Path, pins: str, epoch: int) -> bytes:
-    """The archive, with the bytes of its files and nothing of this machine."""
-    files = {
+def _plugin(wheel: Path, pins: str) -> dict[str, bytes]:
+    """The files of the plugin's folder."""
+    return {
         "PulumiPlugin.yaml": PLUGIN_FILE.encode(),
         "__main__.py": PROGRAM.encode(),
         "constraints.txt": pins.encode(),
         "requirements.txt": f"-c constraints.txt\n./{wheel.name}\n".encode(),
         wheel.name: wheel.read_bytes(),
     }
+
+
+def _templates(root: Path, plugin: Mapping[str, bytes], wheel: str) -> dict[str, bytes]:
+    """The files of all templates, each with the plugin's folder."""
+    found = {name: (root / name).read_bytes() for name in _files(root, ("templates/",))}
+    for folder in sorted({name.rpartition("/")[0] for name in found}):
+        found |= {f"{folder}/{FOLDER}/{name}": content for name, content in plugin.items()}
+    needs = f"-c {FOLDER}/constraints.txt\n./{FOLDER}/{wheel}\n"
+    return {**found, "templates/python/requirements.txt": needs.encode()}
+
+
+def _archive(files: Mapping[str, bytes], epoch: int) -> bytes:
+    """A .tar.gz of these bytes and of nothing of this machine."""
     packed = io.BytesIO()
     with (
         gzip.GzipFile("", "wb", mtime=0, fileobj=packed) as zipped,
         tarfile.open(fileobj=zipped, mode="w", format=tarfile.PAX_FORMAT) as archive,
     ):
-        for name, content in files.items():
+        for name, content in sorted(files.items()):
             entry = tarfile.TarInfo(name)
             entry.size, entry.mtime, entry.mode = len(content), epoch, 0o644
             archive.addfile(entry, io.BytesIO(content))
     return packed.getvalue()
+
+
+def _files(root: Path, prefixes: tuple[str, ...]) -> list[str]:
+    """What git has, or would add, below these folders."""
+    listed = _git(root, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    return [
+        name for name in listed.split("\0") if name.startswith(prefixes) and (root / name).is_file()
+    ]
 
 
 def _git(root: Path, *arguments: str) -> str:

@@ -1,7 +1,8 @@
 """The programs that come first on PATH in the local shell.
 
 ``pulumi-resource-gcp`` is the stand-in for the gcp plugin: the engine takes a plugin from PATH
-before any other. ``pulumi`` is a shim that keeps the checkout untouched
+before any other. ``pulumi install`` looks only among installed plugins, so it is one of these, too,
+and nothing is downloaded. ``pulumi`` is a shim that keeps the checkout untouched
 (``localgcp.pulumi_shim``). ``gcloud`` is the user's, where there is one, with a home of its own: it
 would write keys for ssh and settings of Docker into the user's.
 """
@@ -14,6 +15,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from localgcp.gcp.version import version
 from localgcp.home import PRIVATE_UMASK, Home, path_without
 
 _PACKAGE_PARENT: Final = Path(__file__).resolve().parents[1]
@@ -28,11 +30,12 @@ def install_tools(home: Home) -> None:
     # The engine writes state, plans and plugins below the home.
     private = f"umask {PRIVATE_UMASK:03o}\n"
     _write(home.bin / "pulumi", f'{private}exec {python} -S -I {shim} "$@"')
-    _write(
-        home.bin / "pulumi-resource-gcp",
-        f"{private}export PYTHONPATH={parent}${{PYTHONPATH:+:$PYTHONPATH}}\n"
-        f'exec {python} -m localgcp.gcp "$@"',
-    )
+    for folder in (home.bin, home.pulumi_home / "plugins" / f"resource-gcp-v{version()}"):
+        _write(
+            folder / "pulumi-resource-gcp",
+            f"{private}export PYTHONPATH={parent}${{PYTHONPATH:+:$PYTHONPATH}}\n"
+            f'exec {python} -m localgcp.gcp "$@"',
+        )
     gcloud = shutil.which("gcloud", path=path_without(home.bin))
     if gcloud is None:
         (home.bin / "gcloud").unlink(missing_ok=True)

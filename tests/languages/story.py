@@ -10,6 +10,10 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import subprocess
+import sys
+import sysconfig
+import tarfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,10 +24,17 @@ import pytest
 
 from localgcp.vertex.records import JobRecord, JobState, JobTable
 from tests.conftest import ROOT, Checkout
+from tools import release
 
 EXAMPLES = ROOT / "docs" / "examples" / "components"
 PLUGIN = "pulumi-resource-vertex-training"
 NUMBER = "971240389164"
+#: What a clone has of pulumi and vt; of our plugin only what is in its folder.
+PROGRAMS = (
+    *("localgcp", "pulumi", "pulumi-language-nodejs", "pulumi-language-python"),
+    *("pulumi-language-python-exec", "pulumi-language-yaml", "pulumi-resource-pulumi-python", "vt"),
+)
+OURS = re.compile(r"_?(vertex_training|localgcp)\b.*|__editable__.*")
 
 
 def skip_without(host: str, *programs: str) -> None:
@@ -42,19 +53,21 @@ class Program:
     checkout: Checkout
     file: Path
     """Where its arguments are."""
+    variables: str = ""
+    """Of the shell, for every `pulumi`."""
 
     def pulumi(self, command: str, expect: int | None = 0) -> str:
         """Run `pulumi COMMAND` in the local shell; what it said."""
-        done = self.checkout.shell(f"pulumi {command}", expect=expect)
+        done = self.checkout.shell(f"{self.variables}pulumi {command}", expect=expect)
         return done.stdout + done.stderr
 
-    def npm_install(self) -> None:
-        """Install what package.json names; skips where no registry answers."""
-        done = self.checkout.run("npm", "install", "--no-audit", "--no-fund", expect=None)
-        said = done.stdout + done.stderr
-        if done.returncode and re.search(r"ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT", said):
+    def install(self, command: str = "install") -> None:
+        """`pulumi install`; npm alone asks a registry. Skips where npm's does not answer."""
+        said = self.pulumi(f"{command} 2>&1 || echo failed")
+        if re.search(r"npm.*(ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT)", said):
             pytest.skip("npm reaches no registry: set `registry` in ~/.npmrc")
-        assert done.returncode == 0, said
+        assert "failed" not in said, said
+        assert "api.pulumi.com" not in said
 
     @contextmanager
     def edited(self, old: str, new: str) -> Iterator[None]:
@@ -93,6 +106,74 @@ def running(source: Path, file: str, target: Path) -> Iterator[Program]:
         yield found
     finally:
         found.checkout.run("vt", "local", "down", "--clean")
+
+
+@contextmanager
+def cloned(source: Path, file: str, target: Path) -> Iterator[Program]:
+    """A fresh clone of the program in ``source``, with the release's plugin in a folder of it.
+
+    Its author unpacked an archive and committed it. The clone has `pulumi`, and no package of ours.
+    """
+    author, clone = target / "author", target / source.name
+    shutil.copytree(source, author)
+    unpack_release(release.PLUGIN, target, author / release.FOLDER)
+    git = ["git", "-C", str(author), "-c", "user.name=a", "-c", "user.email=a@example.com"]
+    for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "A program"]):
+        subprocess.run([*git, *command], check=True)
+    subprocess.run(["git", "clone", "-q", str(author), str(clone)], check=True)
+    with installed(clone / file, clone / release.FOLDER / "venv", target / "packages") as found:
+        found.install()
+        found.pulumi("stack init dev")
+        yield found
+
+
+@contextmanager
+def installed(file: Path, environment: Path, packages: Path) -> Iterator[Program]:
+    """The program of ``file``, whose virtual environment is to be completed, with a local cloud."""
+    folder = file.parent
+    make_environment(environment, packages)
+    wrap_programs(folder / ".venv" / "bin")
+    variables = f"PULUMI_PYTHON_CMD={environment}/bin/python {without_index()}"
+    found = Program(Checkout(folder, folder / ".vt-local"), file, variables)
+    found.checkout.run("vt", "local", "start")
+    try:
+        yield found
+    finally:
+        found.checkout.run("vt", "local", "down", "--clean")
+
+
+def unpack_release(name: str, target: Path, folder: Path) -> None:
+    """Build a release of this checkout and unpack its first archive of this name."""
+    built = release.build(ROOT, target / "dist")
+    with tarfile.open(next(file for file in built if file.name.startswith(name))) as archive:
+        archive.extractall(folder, filter="data")
+
+
+def make_environment(folder: Path, packages: Path) -> None:
+    """A virtual environment with what our packages need and without them: pip adds the wheel."""
+    packages.mkdir()
+    installed = Path(sysconfig.get_path("purelib"))
+    for each in installed.iterdir():
+        if not OURS.fullmatch(each.name):
+            (packages / each.name).symlink_to(each)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    [site] = folder.glob("lib/python*/site-packages")
+    (site / "needed.pth").write_text(f"{packages}\n")
+
+
+def wrap_programs(folder: Path) -> None:
+    """The programs of this checkout's environment, without its Python and its plugin."""
+    folder.mkdir(parents=True)
+    for name in PROGRAMS:
+        if (original := ROOT / ".venv" / "bin" / name).exists():
+            (folder / name).write_text(f'#!/bin/sh\nexec {original} "$@"\n')
+            (folder / name).chmod(0o755)
+
+
+def without_index() -> str:
+    """Keeps pip from asking an index. The official host lets it update itself first."""
+    host = (ROOT / ".venv" / "bin" / "pulumi-language-python").read_bytes()
+    return "PIP_NO_INDEX=1 " if b"offline_engine" in host else ""
 
 
 def is_refused(program: Program, old: str, new: str, path: str) -> None:

@@ -11,11 +11,15 @@ pytestmark = pytest.mark.timeout(900)
 def program(tmp_path_factory):
     story.skip_without("pulumi-language-nodejs", "node", "npm")
     target = tmp_path_factory.mktemp("typescript")
-    with story.running(story.EXAMPLES / "typescript", "index.ts", target) as found:
-        found.npm_install()
-        said = found.pulumi(f'package add "$(command -v {story.PLUGIN})"')
-        assert 'import * as vertex_training from "@vertextraining/vertex-training";' in said
+    with story.cloned(story.EXAMPLES / "typescript", "index.ts", target) as found:
         yield found
+
+
+def test_a_fresh_clone_installs_and_changes_no_file_of_its_author(program):
+    said = program.pulumi("preview")
+    assert "+ 22 to create" in said
+    assert f"{story.PLUGIN} from $PATH" not in said
+    assert program.checkout.run("git", "diff", "--name-only").stdout == ""
 
 
 def test_a_wrong_argument_is_named_by_its_path(program):

@@ -10,11 +10,15 @@ pytestmark = pytest.mark.timeout(600)
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
     story.skip_without("pulumi-language-yaml")
-    with story.running(
-        story.EXAMPLES / "yaml", "Pulumi.yaml", tmp_path_factory.mktemp("yaml")
-    ) as found:
-        found.pulumi(f'package add "$(command -v {story.PLUGIN})"')
+    target = tmp_path_factory.mktemp("yaml")
+    with story.cloned(story.EXAMPLES / "yaml", "Pulumi.yaml", target) as found:
         yield found
+
+
+def test_a_fresh_clone_runs_the_plugin_of_its_folder(program):
+    said = program.pulumi("preview")
+    assert "+ 22 to create" in said
+    assert f"{story.PLUGIN} from $PATH" not in said
 
 
 def test_a_wrong_argument_is_named_by_its_path(program):

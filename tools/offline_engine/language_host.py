@@ -202,13 +202,17 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
     def InstallDependencies(
         self, request: language_pb2.InstallDependenciesRequest, context: grpc.ServicerContext
     ) -> Iterator[language_pb2.InstallDependenciesResponse]:
-        """``pulumi install``: create the virtual environment, install requirements.txt into it."""
+        """``pulumi install``: create the virtual environment, install requirements.txt into it.
+
+        In the program's folder, where paths of requirements.txt begin.
+        """
+        folder = request.info.program_directory
         environment = _environment(
             request.info, context, must_exist=False, plugin=request.is_plugin
         )
-        for command in environment.install_commands(Path(request.info.program_directory)):
+        for command in environment.install_commands(Path(folder)):
             with self.children.start(
-                command, context, env=environment.variables(), piped=True
+                command, context, env=environment.variables(), cwd=folder, piped=True
             ) as step:
                 for stream, data in output(step):
                     yield language_pb2.InstallDependenciesResponse(**{stream: data})

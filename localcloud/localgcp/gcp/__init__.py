@@ -6,6 +6,7 @@ project can be previewed; only local projects can be written to.
 
 ==================  ==============================================================
 ``server``          the protocol: one method per RPC
+``version``         which version it says it has
 ``wire``            translates requests and answers of the protocol
 ``codec``           property values on the wire
 ``schema``          property trees of the resource types, from ``schema.json``

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
 import sys
 import traceback
@@ -27,11 +26,8 @@ from localgcp.gcp.plan import Settings
 from localgcp.gcp.schema import TypeSchema
 from localgcp.gcp.services import find
 from localgcp.gcp.services.base import ResourceType
+from localgcp.gcp.version import version
 
-#: The official plugin that it was measured by.
-MEASURED: Final = "9.35.0"
-#: Major versions whose SDK gives it the same inputs (docs/adr/0075).
-_SERVED: Final = ("9.", "10.")
 #: Which way out there is, in one line: an engine prints the text as it is.
 _UNSERVED: Final = (
     ": it can be neither rehearsed nor previewed offline. Hint: declare it only outside of local "
@@ -49,19 +45,6 @@ class Call:
     type: TypeSchema
     kind: ResourceType
     cloud: Cloud
-
-
-def version() -> str:
-    """The version of the SDK that is installed beside it, which the engine compares with this.
-
-    A program in another language, or with an SDK that it does not serve, is told of the one that it
-    was measured by.
-    """
-    try:
-        found = importlib.metadata.version("pulumi-gcp")
-    except importlib.metadata.PackageNotFoundError:
-        return MEASURED
-    return found if found.startswith(_SERVED) else MEASURED
 
 
 class Provider(provider_pb2_grpc.ResourceProviderServicer):

@@ -20,7 +20,7 @@ VERSION = release.version_of(ROOT)
 TAG = f"v{VERSION}"
 PARTS = (
     *release.SOURCES["."], *release.SOURCES["localcloud"],
-    ".gitignore", "CHANGELOG.md", "Makefile", "requirements/", "tools/",
+    ".gitignore", "CHANGELOG.md", "Makefile", "requirements/", "templates/", "tools/",
 )  # fmt: skip
 GIT = ("git", "-c", "user.name=a", "-c", "user.email=a@example.com")
 GH = '#!/bin/sh\nfor each; do echo "$each"; done\n'
@@ -74,7 +74,8 @@ def test_a_commit_makes_the_same_bytes_each_time(commit: Path, make: Make) -> No
     assert contents(commit / "dist") == first
     archives = {f"{PLUGIN}-{TAG}-{system}.tar.gz" for system in release.SYSTEMS}
     wheels = {f"{name}-{VERSION}-py3-none-any.whl" for name in ("localgcp", "vertex_training")}
-    assert set(first) == {*archives, *wheels, "SHA256SUMS"}
+    templates = f"vertex-training-templates-{TAG}.tar.gz"
+    assert set(first) == {*archives, *wheels, templates, "SHA256SUMS"}
     check = ["sha256sum", "--check", "--strict", "SHA256SUMS"]
     assert subprocess.run(check, cwd=commit / "dist", capture_output=True).returncode == 0
 
