@@ -100,7 +100,7 @@ def _ensure_one_kind(image: str, code: Path | None, module: str, *, package: boo
 
 
 def _ensure_no_code(folder: Path, root: Path) -> None:
-    if folder.exists():
+    if any(folder.rglob("*.py")):
         shown = folder.relative_to(root).as_posix()
         hint = f"--code {shown} takes the code in it; or choose another name"
         raise CommandError(f"{shown} is there already.", hint)

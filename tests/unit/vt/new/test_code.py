@@ -164,6 +164,12 @@ def test_package_names_the_option_for_code_that_is_there(project):
     assert "--code jobs/my_ddp" in told
 
 
+def test_a_folder_without_code_gets_a_first_file(project):
+    put(project, {"jobs/train/readme.md": "mine"})
+    vt("new", "job", "train", "--package", "--write")
+    assert (project / "jobs/train/task.py").exists()
+
+
 @pytest.mark.parametrize("way", ["../outside", "jobs/../../outside", "{outside}"])
 def test_a_folder_outside_of_the_checkout_is_refused(project, way):
     outside = project.parent / "outside"
