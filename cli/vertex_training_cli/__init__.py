@@ -18,6 +18,7 @@
 ``up``             ``vt up``: ``pulumi up``, also after a kill
 ``destroy``        ``vt destroy``: losses and obstacles first, then ``pulumi destroy``
 ``drift``          ``vt drift``: differences between the cloud and the stack
+``verify``         ``vt verify``: a throw-away stack, run once and compared with a rehearsal
 ``github``         ``vt github``: comments, approvals and issues of the workflows
 ``jobs``           ``vt jobs``: running and ended jobs
 ``run``            ``vt run``: one job, submitted once and followed to its end

@@ -58,13 +58,18 @@ def destroy(
     backend = pulumi.backend_url()
     locks.clear_dead(backend, ref.pulumi_project, ref.stack, print_status)
     attributes_file.remove_truncated(backend, ref.pulumi_project, ref.stack, print_status)
-    code = _destroy(ref, pulumi, context.args, confirmed=_confirmation(ref.stack, yes, name))
+    code = destroy_stack(ref, pulumi, context.args, confirmed=_confirmation(ref.stack, yes, name))
     raise typer.Exit(code)
 
 
-def _destroy(
+def destroy_stack(
     ref: StackRef, pulumi: PulumiCli, arguments: Sequence[str], confirmed: Callable[[], bool]
 ) -> int:
+    """The exit code of ``vt destroy``, which shows what would be lost before it asks.
+
+    Raises:
+        CommandError: the state cannot be read, or the local cloud does not run.
+    """
     deployment = pulumi.export_deployment(ref.stack)
     losses = find_losses(deployment)
     if not losses.named and not losses.others:

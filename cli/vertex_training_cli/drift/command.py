@@ -62,7 +62,7 @@ def drift(
     was to be removed.
     """
     try:
-        found = _compare(stack, remove)
+        found = compare_stack(stack, remove)
     except (CommandError, ConfigError, OperatorError, PreviewParseError) as reason:
         errors = read_errors.explained((str(reason),))
         found = findings.Drift(stack, findings.DriftOutcome.FAILED, errors=errors)
@@ -84,7 +84,12 @@ def _write(found: Drift, output: Path | None) -> None:
         (output.parent / f"{output.name}.{ending}").write_text(text, encoding="utf-8")
 
 
-def _compare(stack: str, remove: str) -> Drift:
+def compare_stack(stack: str, remove: str = "") -> Drift:
+    """What differs in the cloud; removes undeclared members if ``remove`` is their digest.
+
+    Raises:
+        CommandError, ConfigError, OperatorError, PreviewParseError: it cannot be compared.
+    """
     from vertex_training_cli.engine.preview import compare_with_cloud
 
     ref = stacks.find(stack)

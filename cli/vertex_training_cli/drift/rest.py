@@ -5,7 +5,7 @@ The local cloud serves the same methods at the same paths.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
 
@@ -16,6 +16,9 @@ from vertex_training_cli.engine.stacks import StackRef
 TIMEOUT: Final = 30
 #: Pages of a list, of up to 500 items each.
 MAX_PAGES: Final = 1_000
+#: Called with the method, Google's URL, the status and the JSON of each answer.
+Listener = Callable[[str, str, int, Any], None]
+LISTENERS: Final[list[Listener]] = []
 
 
 class RestClient:
@@ -69,6 +72,7 @@ class RestClient:
         import requests
         from google.auth.exceptions import GoogleAuthError
 
+        address = url
         if self._local:
             parts = urlsplit(url)
             url = f"http://{self._local}{parts.path}" + (f"?{parts.query}" if parts.query else "")
@@ -76,6 +80,8 @@ class RestClient:
             answer = self._session.request(method, url, timeout=TIMEOUT, **more)
         except (requests.RequestException, GoogleAuthError) as failed:
             raise CommandError(f"{what} cannot be reached: {failed}") from None
+        for listen in LISTENERS:
+            listen(method, address, answer.status_code, _document(answer))
         if answer.status_code in conflict:
             return None
         if not answer.ok:
@@ -113,9 +119,17 @@ def connect(stack: StackRef) -> RestClient:
     return RestClient(AuthorizedSession(credentials))
 
 
+def _document(answer: Any) -> Any:
+    """The JSON of an answer; None if it is none."""
+    try:
+        return answer.json()
+    except ValueError:
+        return None
+
+
 def _message(answer: Any) -> str:
     """What Google says of an error (google.aip.dev/193); empty if that is not its form."""
     try:
-        return str(answer.json()["error"]["message"])
-    except (ValueError, KeyError, TypeError):
+        return str(_document(answer)["error"]["message"])
+    except (KeyError, TypeError):
         return ""

@@ -131,6 +131,11 @@ VERBS: Final[Mapping[str, VerbRow]] = {
         "vt destroy --stack dev",
         "vt destroy --stack dev --yes --name dev",
     ),
+    "verify": _verb(
+        "verify.command:verify",
+        "vt verify --stack first --max-usd 5",
+        "vt verify --stack first --max-usd 1 --yes --keep",
+    ),
     "promote": _verb("images.command:promote", "vt promote titanic --from dev --to prod"),
     "approval": _verb(
         "deploy.command:approval", "vt approval --stack dev plan.json -o approval.json"

@@ -82,6 +82,8 @@ READ_HINTS: Final = {
     "RefreshError": "sign in again: gcloud auth application-default login",
 }
 
+#: Called with the name of a read and the error after which it is repeated.
+RETRY_LISTENERS: Final[list[Callable[[str, Exception], None]]] = []
 
 _connect_lock = threading.Lock()
 
@@ -284,7 +286,13 @@ def read(call: Callable[..., Any], *, service: str = "Vertex AI", **arguments: A
     def is_transient(error: Exception) -> bool:  # a call that timed out is safe to repeat
         return if_transient_error(error) or isinstance(error, DeadlineExceeded)
 
-    retry = Retry(predicate=is_transient, initial=0.2, maximum=5.0, timeout=READ_DEADLINE)
+    def report(error: Exception) -> None:
+        for listen in RETRY_LISTENERS:
+            listen(call.__name__, error)
+
+    retry = Retry(
+        predicate=is_transient, initial=0.2, maximum=5.0, timeout=READ_DEADLINE, on_error=report
+    )
     try:
         return call(**arguments, retry=retry, timeout=READ_TIMEOUT)
     except (NotFound, FailedPrecondition):

@@ -1,0 +1,165 @@
+"""The command line of ``vt verify``."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from datetime import UTC, datetime
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from vertex_training.errors import CommandError
+from vertex_training_cli.engine import stacks
+from vertex_training_cli.engine.pulumi_cli import PulumiCli
+from vertex_training_cli.engine.stacks import StackRef
+from vertex_training_cli.status import print_line
+from vertex_training_cli.verify import comparison, refusals, report, steps
+from vertex_training_cli.verify.observations import Observations, normaliser
+from vertex_training_cli.verify.steps import Run
+
+#: Exit code: the cloud did not do what was rehearsed.
+DIFFERS: Final = 7
+#: Exit code: the stack's name was not given.
+NOT_CONFIRMED: Final = 2
+#: Exit code: this stack is none to verify; nothing was made.
+REFUSED: Final = 3
+
+
+def verify(
+    stack: Annotated[str, typer.Option("--stack", "-s", help="A throw-away stack.")],
+    max_usd: Annotated[
+        float, typer.Option("--max-usd", min=0, help="What its jobs may cost at most.")
+    ],
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Destroy nothing if a step fails or is interrupted.")
+    ] = False,
+    rehearsal: Annotated[
+        Path | None,
+        typer.Option(
+            help="Another run's observations, in place of the ones that ship.", metavar="FILE"
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder of the report.", metavar="DIR")
+    ] = None,
+) -> None:
+    """Run a throw-away stack once, and report where the cloud differed from a rehearsal.
+
+    Preflight, up, its job to the end, a second up, drift, an edit while the job runs, destroy. It
+    writes a page, what was asked and answered, and an archive of both, without secrets, people and
+    the project's name. docs/first-real-run.md has the stack file and what it costs.
+
+    It refuses a stack that has or protects anything, has jobs, is one of production, or whose jobs
+    can cost more than --max-usd. If a step fails, the stack is destroyed all the same.
+
+    Exit code: 0 as rehearsed, 7 it differed, 1 a step failed, 2 not confirmed, 3 refused.
+    """
+    ref = stacks.find(stack)
+    run = _prepare(ref, max_usd)
+    rehearsed = _rehearsed(rehearsal)
+    if not yes and not _confirmed(ref, run):
+        _log("nothing was made. Without a terminal: --yes")
+        raise typer.Exit(NOT_CONFIRMED)
+    _log(f"if this is killed, one command removes what is left: {refusals.clean_command(ref)}")
+    ended = _run(run, keep=keep)
+    found = comparison.compare(rehearsed, run.observed)
+    folder = (output or run.folder / "report").absolute()
+    archive = report.write(
+        folder, ref.stack, found, run.observed, run.records,
+        ended=ended, as_text=report.redactor(_own(run)),
+    )  # fmt: skip
+    count = len(found.differences)
+    _log(f"{count} differences: {folder / 'differences.md'}")
+    _log(f"to send, after you have read it: {archive}")
+    raise typer.Exit(1 if ended else DIFFERS if count else 0)
+
+
+def _log(text: str) -> None:
+    print_line(f"vt verify: {text}")
+
+
+def _prepare(ref: StackRef, max_usd: float) -> Run:
+    """The run, if nothing stands against it; else end the command. Nothing is made."""
+    subject = refusals.read_subject(ref)
+    problems = refusals.price_refusals(subject, max_usd)
+    # Every step is to reach what this one does, also once clients are connected by variables.
+    os.environ.update(ref.deployment_environment(_log))
+    pulumi = PulumiCli(ref.root, os.environ)
+    try:
+        problems += refusals.state_refusals(ref, pulumi.export_deployment(ref.stack))
+    except CommandError as error:
+        _log(f"stack {ref.stack} has no state yet: {error}")
+    jobs, unseen = refusals.stack_jobs(ref)
+    problems += refusals.job_refusals(ref, subject, jobs)
+    if unseen:
+        _log(f"jobs of the project could not be listed: {unseen}")
+    if problems:
+        for problem in problems:
+            _log(str(problem))
+        _log("refused; nothing was made.")
+        raise typer.Exit(REFUSED)
+    own = {ref.project: "PROJECT", subject.number: "NUMBER", ref.region: "REGION"}
+    folder = ref.root / ".build" / "verify" / f"{ref.stack}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+    _log(subject.price)
+    return Run(ref, pulumi, subject, folder, normaliser({**own, ref.stack: "STACK"}), _log)
+
+
+def _own(run: Run) -> dict[str, str]:
+    """What is this project's or this machine's own -> what stands for it in the archive."""
+    return {
+        run.ref.project: "PROJECT",
+        run.subject.number: "NUMBER",
+        str(run.ref.root): "CHECKOUT",
+        str(Path.home()): "HOME",
+    }
+
+
+def _rehearsed(file: Path | None) -> Observations:
+    where = file or resources.files(__package__ or "").joinpath("rehearsal.json")
+    try:
+        return comparison.read(json.loads(where.read_text(encoding="utf-8")))
+    except (OSError, ValueError) as error:
+        raise CommandError(f"{where} is no rehearsal: {error}") from None
+
+
+def _confirmed(ref: StackRef, run: Run) -> bool:
+    """Whether the stack's name was typed."""
+    if not sys.stdin.isatty():
+        return False
+    name, project = ref.stack, ref.project
+    _log(f"makes stack {name} in project {project}, and destroys it. {run.subject.price}")
+    try:
+        return input(f"Type the name of the stack to go on ({name}): ").strip() == name
+    except (EOFError, KeyboardInterrupt):
+        return False
+
+
+def _run(run: Run, *, keep: bool) -> str:
+    """Run the steps, and destroy. Returns why they ended early; empty if they did not."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
+    last, ended = "", ""
+    try:
+        last = steps.run_steps(run)
+    except steps.FAILURES as error:
+        ended = str(error)
+    except KeyboardInterrupt:
+        ended = "interrupted"
+    if ended:
+        _log(ended)
+    if "up" not in run.observed:
+        return ended  # there is nothing to destroy
+    if ended and keep:
+        _log(f"kept, as asked. To remove it: {refusals.clean_command(run.ref)}")
+        return ended
+    try:
+        steps.destroy(run, last)
+    except (*steps.FAILURES, KeyboardInterrupt) as error:
+        _log(f"not all is destroyed. To remove it: {refusals.clean_command(run.ref)}")
+        return ended or str(error) or "interrupted"
+    return ended

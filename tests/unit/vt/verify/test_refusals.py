@@ -1,0 +1,158 @@
+"""Why a stack is not verified, before anything is made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from tests.fixture_project import copy_project
+from vertex_training.errors import CommandError, ConfigError
+from vertex_training_cli.cli import app
+from vertex_training_cli.engine import stacks
+from vertex_training_cli.engine.pulumi_cli import PulumiCli
+from vertex_training_cli.engine.stacks import StackRef
+from vertex_training_cli.verify import command, refusals
+from vertex_training_cli.verify.edits import edited_job, write_edit
+
+REQUEST = "vt-request-id"
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(copy_project(tmp_path))
+    return tmp_path
+
+
+def stack(root: Path, name: str = "first", /, **sections: Any) -> StackRef:
+    """The fixture's local stack under a name of its own, with other sections."""
+    content = yaml.safe_load((root / "Pulumi.local.yaml").read_text())
+    content["config"] |= {f"vertex-training:{key}": value for key, value in sections.items()}
+    (root / f"Pulumi.{name}.yaml").write_text(yaml.safe_dump(content))
+    return stacks.find(name, root)
+
+
+def job(state: str, request: str = "") -> Any:
+    return SimpleNamespace(
+        name="projects/1/locations/r/customJobs/7",
+        state=SimpleNamespace(name=f"JOB_STATE_{state}"),
+        labels={REQUEST: request},
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "sections", "words"),
+    [
+        ("first", {"jobs": {}}, "has 0 jobs; a run takes one"),
+        ("first", {"tuning": {"search": {"file": "jobs/titanic-tuning.yaml"}}}, "has 2 jobs"),
+        ("first", {"registry": {"protect": True}}, "protects something"),
+        ("my-prod", {}, "a stack of production"),
+        ("production", {}, "a stack of production"),
+        ("live-eu", {}, "a stack of production"),
+        (
+            "first",
+            {"reservations": {"r": {"zone": "us-central1-a", "machineType": "n1-standard-4",
+                                    "count": 1}}},
+            "reserves machines",
+        ),
+    ],
+)  # fmt: skip
+def test_a_stack_that_is_none_to_throw_away_is_refused(
+    root: Path, name: str, sections: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(ConfigError) as refused:
+        refusals.read_subject(stack(root, name, **sections))
+    assert words in " ".join(map(str, refused.value.problems))
+
+
+def test_a_job_without_epochs_is_refused(root: Path) -> None:
+    file = root / "jobs" / "titanic.yaml"
+    file.write_text(file.read_text().replace("--epochs=200", "--quick"))
+    with pytest.raises(ConfigError, match="no argument --epochs"):
+        refusals.read_subject(stack(root))
+
+
+def test_three_submissions_are_priced_and_more_than_the_limit_is_refused(root: Path) -> None:
+    subject = refusals.read_subject(stack(root))
+    assert subject.most_usd is not None
+    assert subject.cost.worst_case is not None
+    assert subject.most_usd == 3 * subject.cost.worst_case
+    assert refusals.price_refusals(subject, subject.most_usd) == []
+    [problem] = refusals.price_refusals(subject, subject.most_usd - 0.01)
+    assert "$0.33 at most: 3 times titanic" in problem.what
+
+
+def test_a_job_without_a_price_is_refused(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vertex_training.catalog.costs.hourly", lambda *_, **__: None)
+    [problem] = refusals.price_refusals(refusals.read_subject(stack(root)), 1e9)
+    assert "has no price" in problem.what
+
+
+def test_a_stack_that_has_resources_is_refused_with_the_command_that_removes_them(
+    root: Path,
+) -> None:
+    ref = stack(root)
+    resources = [
+        {"type": "pulumi:providers:gcp", "custom": True},
+        {"type": "gcp:storage/bucket:Bucket", "custom": True},
+    ]
+    assert refusals.state_refusals(ref, {"resources": resources[:1]}) == []
+    [problem] = refusals.state_refusals(ref, {"resources": resources})
+    assert "has 1 resources already" in problem.what
+    assert "`vt destroy --stack first --yes --name first`" in problem.hint
+
+
+def test_live_jobs_are_refused_and_so_is_a_request_that_has_run(root: Path) -> None:
+    ref = stack(root)
+    subject = refusals.read_subject(ref)
+    assert refusals.job_refusals(ref, subject, [job("SUCCEEDED", "another")]) == []
+    [live] = refusals.job_refusals(ref, subject, [job("RUNNING"), job("FAILED")])
+    assert "is RUNNING" in live.what
+    [ended] = refusals.job_refusals(ref, subject, [job("SUCCEEDED", subject.request_id)])
+    assert "raise jobs.titanic.run" in ended.hint
+
+
+def test_nothing_is_made_without_a_terminal_or_yes_and_all_refusals_come_at_once(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stack(root)
+    deployment: dict[str, Any] = {}
+    jobs: list[Any] = []
+    monkeypatch.setattr(StackRef, "deployment_environment", lambda *_: {})
+    monkeypatch.setattr(PulumiCli, "export_deployment", lambda *_: deployment)
+    monkeypatch.setattr(refusals, "stack_jobs", lambda _: (jobs, ""))
+    monkeypatch.setattr(command, "_run", lambda *_, **__: pytest.fail("it ran"))
+    line = ["verify", "--stack", "first", "--max-usd"]
+
+    quiet = CliRunner().invoke(app, [*line, "5"])
+    assert quiet.exit_code == 2
+    assert "nothing was made" in quiet.stderr
+
+    deployment["resources"] = [{"type": "gcp:storage/bucket:Bucket", "custom": True}]
+    jobs.append(job("PENDING"))
+    refused = CliRunner().invoke(app, [*line, "0.1", "--yes"])
+    assert refused.exit_code == 3
+    for words in ("--max-usd is $0.10", "1 resources already", "is PENDING", "nothing was made"):
+        assert words in refused.stderr
+
+
+def test_an_edited_job_is_another_request_and_the_users_files_stay(root: Path) -> None:
+    ref = stack(root)
+    before = (root / "jobs" / "titanic.yaml").read_text(), ref
+    state = {"secrets_providers": {"type": "passphrase", "state": {"salt": "v1:x"}}}
+    file = write_edit(ref, root / ".build" / "v", "titanic", "titanic-replaced-1", state)
+    content = yaml.safe_load(file.read_text())
+    assert content["encryptionsalt"] == "v1:x"
+    named = content["config"]["vertex-training:jobs"]["titanic"]["file"]
+    edited = yaml.safe_load((root / named).read_text())
+    assert edited["displayName"] == "titanic-replaced-1"
+    args = edited["jobSpec"]["workerPoolSpecs"][0]["pythonPackageSpec"]["args"]
+    assert args[-2:] == ["--epochs=100000000", "--patience=100000000"]
+    assert (root / "jobs" / "titanic.yaml").read_text() == before[0]
+    assert "displayName: other" in edited_job((root / named).read_text(), "other")
+    with pytest.raises(CommandError, match="has no job absent"):
+        write_edit(ref, root / ".build" / "v", "absent", "x", state)

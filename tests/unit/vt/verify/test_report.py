@@ -1,0 +1,54 @@
+"""What a report and its archive hold, and what they do not."""
+
+from __future__ import annotations
+
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from vertex_training_cli.verify.comparison import Comparison, Difference
+from vertex_training_cli.verify.report import redactor, write
+
+OWN = {"acme-first": "PROJECT", "210987654321": "NUMBER", "/home/ada/checkout": "CHECKOUT"}
+
+
+@pytest.mark.parametrize(
+    ("text", "kept", "gone"),
+    [
+        ("user:ada.l@acme.com", "[account]", "ada"),
+        ("group:ml@eu.acme.co.uk may", "[account] may", "acme"),
+        ("domain:acme.com", "domain:[account]", "acme"),
+        ("t@acme-first.iam.gserviceaccount.com", "t@PROJECT.iam.gserviceaccount.com", "acme"),
+        ("service-210987654321@x", "service-NUMBER@x", "2109"),
+        ("billingAccounts/01AB2C-D34EF5-678901", "billingAccounts/[account]", "01AB2C"),
+        ("open /home/ada/checkout/x", "open CHECKOUT/x", "ada"),
+        ("Authorization: Bearer ya29.a0AfH6SMBx-0123456789abcdefghij", "[secret]", "ya29"),
+    ],
+)
+def test_people_projects_folders_and_tokens_are_redacted(text: str, kept: str, gone: str) -> None:
+    found = redactor(OWN)({"a": [text], text: 1})
+    assert kept in found
+    assert gone not in found
+
+
+def test_files_and_archive_are_redacted_and_name_no_user(tmp_path: Path) -> None:
+    comparison = Comparison((Difference("up", "call acme-first", ("a | b `c`",)),), ("x: y",))
+    archive = write(
+        tmp_path / "report", "first", comparison, {"up": {"result": {"seconds": 3.0}}},
+        {"up-events": [{"token": "hunter2-Zk3v9QpLr8tYw5", "by": "ada@acme.com"}]},
+        ended="by ada@acme.com", as_text=redactor(OWN),
+    )  # fmt: skip
+    with tarfile.open(archive) as found:
+        entries = found.getmembers()
+        texts = {each.name: found.extractfile(each).read().decode() for each in entries}  # type: ignore[union-attr]
+    assert sorted(texts) == [
+        "report/differences.json",
+        "report/differences.md",
+        "report/observations.json",
+        "report/records/up-events.json",
+    ]
+    assert {(each.uname, each.uid) for each in entries} == {("", 0)}
+    together = "\n".join(texts.values())
+    assert "1 difference" in texts["report/differences.md"]
+    assert not [word for word in ("acme", "ada", "hunter2") if word in together]
