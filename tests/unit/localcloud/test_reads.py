@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 
 from localgcp.apis.server import serve
 from localgcp.errors import LocalCloudError
 from localgcp.faults.model import METHODS, Fault
 from localgcp.faults.table import FaultTable
 from localgcp.inventory.reservations import RESERVATION
-from localgcp.inventory.store import ACCOUNT, SERVICE, Store
+from localgcp.inventory.store import ACCOUNT, SERVICE, Store, project_number
+from localgcp.reads.projects import ProjectService
 from localgcp.reads.serving import METHODS as READS
 from localgcp.reads.serving import Reads
 from vertex_training.customjob.google.prerequisites import GooglePrerequisites
@@ -96,6 +98,23 @@ def test_an_error_is_no_answer(estate: Estate) -> None:
 def test_a_late_answer_is_the_same(estate: Estate) -> None:
     estate.faults.add(Fault.parse(service="compute", kind="delay", seconds=0.1))
     assert estate.asked() == [True, True, True, None]
+
+
+def test_a_project_that_is_otherwise_is_so_over_rest_and_over_grpc(tmp_path: Path) -> None:
+    store, faults = Store(tmp_path / "cloud.sqlite"), FaultTable(tmp_path / "faults.sqlite")
+    store.put(SERVICE, f"{PROJECT}/iam.googleapis.com", PROJECT, {}, {})
+    reads = Reads(store, faults, threading.Event())
+    service = ProjectService(store, reads.answer)
+    server = serve([service], 0, folder=tmp_path, also=reads.answer)
+    faults.add(Fault.parse(
+        service="cloudresourcemanager", kind="patch", patch={"state": "DELETE_REQUESTED"}
+    ))  # fmt: skip
+    for name in (PROJECT, project_number(PROJECT)):
+        with requests.Session() as session:
+            session.trust_env = False
+            found = session.get(f"http://127.0.0.1:{server.port}/v3/projects/{name}").json()
+        assert (found["projectId"], found["state"]) == (PROJECT, "DELETE_REQUESTED")
+    server.stop(None).wait()
 
 
 def test_faults_name_the_methods_that_are_served() -> None:
