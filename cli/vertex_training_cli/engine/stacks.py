@@ -226,8 +226,8 @@ def read_stack_file(root: Path, stack: str) -> dict[str, Any]:
     """
     file = root / project_files.file_name(stack)
     try:
-        if not file.is_file():
-            raise FileNotFoundError
+        if file.exists() and not file.is_file():
+            raise CommandError(f"{file.name} is no file.")
         content = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
         content.get("config")
     except FileNotFoundError:

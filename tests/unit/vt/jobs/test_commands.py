@@ -277,7 +277,7 @@ def test_a_stack_file_that_cannot_be_read_is_one_line(vt: Vt) -> None:
     Path("Pulumi.bytes.yaml").write_bytes(b"config: \xff\n")
     Path("Pulumi.folder.yaml").mkdir()
     assert "it is not UTF-8" in vt("list", stack="bytes", code=1).stderr
-    assert "Is a directory" in vt("list", stack="folder", code=1).stderr
+    assert "Pulumi.folder.yaml is no file." in vt("list", stack="folder", code=1).stderr
 
 
 def test_progress_at_a_terminal_shows_brackets_in_a_name_as_they_are(vt: Vt, cloud: Cloud) -> None:
