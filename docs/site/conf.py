@@ -4,6 +4,11 @@ The pages stay plain Markdown that GitHub shows as it is. A link to a file outsi
 a download of that file; a link to a page or heading that does not exist fails the build.
 """
 
+import json
+import re
+
+from vertex_training.host import Host
+
 project = "Vertex AI training, declared"
 copyright = "the authors, Apache-2.0"
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
@@ -21,3 +26,41 @@ myst_heading_anchors = 4
 autodoc_typehints = "signature"
 autodoc_member_order = "bysource"
 autodoc_default_options = {"members": True, "show-inheritance": True}
+
+#: What other languages get: each argument with its text, its type and the words to choose from.
+SCHEMA = json.loads(Host().schema or "")
+
+
+def setup(app):
+    app.connect("autodoc-process-docstring", list_arguments)
+
+
+def list_arguments(_app, what, _name, described, _options, lines):
+    """The arguments of a component below the class that has them, those of nested objects too."""
+    component, args, _ = getattr(described, "__name__", "").partition("Args")
+    resource = SCHEMA["resources"].get(f"vertex-training:index:{component}")
+    if what == "class" and args and resource:
+        lines += ["", *fields(resource["inputProperties"], resource.get("requiredInputs", ()))]
+
+
+def fields(properties, required, path="", inside=()):
+    for name, each in properties.items():
+        token = nested(each)
+        found = SCHEMA["types"].get(token, {})
+        words = [f"``{value['value']}``" for value in found.get("enum", ())]
+        kind = " or ".join(words) or token.rpartition(":")[2]
+        text = re.sub(r"`([^`]+)`", r"``\1``", " ".join(each.get("description", "").split()))
+        needed = "" if name in required else ", optional"
+        yield f":param {path}{name}: ({kind}{needed}) {text}"
+        if "properties" in found and token not in inside:
+            below = f"{path}{name}.{'KEY.' if 'additionalProperties' in each else ''}"
+            yield from fields(
+                found["properties"], found.get("required", ()), below, (*inside, token)
+            )
+
+
+def nested(field):
+    """The type of a property, or of what its list or map has."""
+    while inner := field.get("items") or field.get("additionalProperties"):
+        field = inner
+    return field.get("$ref", "").removeprefix("#/types/") or field.get("type", "object")

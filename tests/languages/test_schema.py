@@ -63,6 +63,12 @@ def test_it_is_not_published_under_the_name_of_pulumi():
     assert all(schema[key] for key in ("description", "license", "keywords"))
 
 
+def test_it_names_no_address_that_nobody_owns():
+    """Docs/adr/0079: such a one is whose who registers it first."""
+    schema = json.loads(GOLDEN.read_text())
+    assert not {"pluginDownloadURL", "publisher", "homepage", "repository"} & set(schema)
+
+
 def test_no_description_has_the_syntax_of_python():
     text = GOLDEN.read_text()
     assert "Example::" not in text

@@ -1,5 +1,6 @@
 """`make site`: every page is in it, and nothing in it leads nowhere."""
 
+import html
 import re
 import subprocess
 from pathlib import Path
@@ -34,6 +35,11 @@ def test_the_site_has_every_page_and_a_link_that_leads_nowhere_fails_it(tmp_path
         made = tmp_path / "site" / page.relative_to(ROOT).with_suffix(".html")
         assert made.is_file(), page
     assert "reservations" in (tmp_path / "site/searchindex.js").read_text()
+    shown = (tmp_path / "site/docs/site/reference.html").read_text()
+    text = html.unescape(re.sub(r"<[^>]+>", "", shown))
+    for argument in ("buckets.KEY.deleteAfterDays", "controlBucket", "serviceAccounts.KEY.reads"):
+        assert argument in text
+    assert "(running or succeeded, optional)" in text
 
 
 def test_the_reference_has_every_component():
