@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from localgcp.apis.discovery import DescribedMethod
-from localgcp.errors import PolicyConflictError, RefusedRequestError
+from localgcp.errors import InvalidRequestError, PolicyConflictError, RefusedRequestError
 from localgcp.inventory import resource_paths, vpc
 from localgcp.inventory.resource_paths import SELF_LINK
 from localgcp.inventory.store import (
@@ -163,7 +163,10 @@ def insert(store: Store, call: RestCall) -> dict[str, Any]:
 
 def add_peering(store: Store, call: RestCall) -> dict[str, Any]:
     """Peer a network with another one."""
-    name = call.body.get("name") or call.body["networkPeering"]["name"]
+    name = call.body.get("name") or call.body.get("networkPeering", {}).get("name")
+    if not name:
+        text = "Required field 'resource.name' not specified"
+        raise InvalidRequestError([("resource.name", text)])
     values = {"name": name, "network": SELF_LINK + call.name}
     store.put(PEERING, _peering(call, name), call.name.split("/")[1], values, values)
     return _done(call)
@@ -281,6 +284,10 @@ def _to_rest(store: Store, resource: StoredResource) -> dict[str, Any]:
     if resource.type == ACCOUNT:
         project = {"name": resource.id, "projectId": resource.project}
         return found | project | {"oauth2ClientId": found.get("uniqueId")}
+    if policies := found.get("cleanupPolicies"):
+        found["cleanupPolicies"] = {each["id"]: each for each in policies}
+    else:
+        found.pop("cleanupPolicies", None)
     return found | {"name": found["name"] if "/" in str(found.get("name")) else resource.id}
 
 

@@ -7,5 +7,11 @@ mended, or a row of docs/local-stack.md.
 ``description``   discovery documents, and what a value has that they do not say
 ``served``        what the local cloud serves, by its own tables
 ``messages``      messages of the clients beside those of the documents
+``cloud``         a local cloud in this process, with one of each kind
+``story``         a call of every method
+``storage``       the same of Cloud Storage's emulator
+``wrong``         documents with a mistake, for hypothesis
+``differences``   all that differs, and the table of the page
+``__main__``      ``python -m tests.contract``: the counts
 ================  ======================================================================
 """

@@ -99,9 +99,9 @@ def differences(
     if "$ref" in form:
         form = schema(name, form["$ref"])
     kind = form.get("type", "any")
-    if kind != "any" and (
-        not isinstance(value, _TYPES[kind]) or (kind != "boolean" and isinstance(value, bool))
-    ):
+    if kind == "any":
+        return
+    if not isinstance(value, _TYPES[kind]) or (kind != "boolean" and isinstance(value, bool)):
         yield f"{path}: {type(value).__name__} where there is {kind}"
     elif isinstance(value, list):
         for each in value:

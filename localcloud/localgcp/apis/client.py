@@ -210,8 +210,11 @@ def _decoded(value: str) -> str:
 def find_rule(
     rules: Iterable[HttpRule], verb: str, path: str
 ) -> tuple[HttpRule, dict[str, str]] | None:
-    """The first rule that fits, with the fields of its path."""
-    for rule in rules:
+    """The first rule that fits, with the fields of its path.
+
+    ``:read`` at the end of a path is a verb where a rule has it, and else part of a name.
+    """
+    for rule in sorted(rules, key=lambda each: ":" not in each.template.rpartition("}")[2]):
         fields = rule.match(verb, path)
         if fields is not None:
             return rule, fields

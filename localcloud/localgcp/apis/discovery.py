@@ -102,7 +102,7 @@ class DescribedMethod:
         return [
             name
             for name, each in fields.items()
-            if makes and f"{service}.{place}" in each.get("required", ())
+            if makes and (name == "name" or f"{service}.{place}" in each.get("required", ()))
         ]
 
     def fit(self, answer: Mapping[str, Any]) -> dict[str, Any]:
@@ -176,7 +176,7 @@ def _fit(value: Any, schema: Mapping[str, Any]) -> Any:
         return {
             key: _fit(each, fields[key])
             for key, each in value.items()
-            if key in fields and each is not None
+            if key in fields and each not in (None, "")  # what is not set is left out
         }
     if isinstance(value, list) and "items" in found:
         return [_fit(each, found["items"]) for each in value]

@@ -193,14 +193,15 @@ class ResourceService:
         place = self.canonical(request.parent, context)
         self._check_parent(collection, place, request.parent)
         try:
-            test = filters.parse(request.filter, filters.Fields(_FIELDS, self.read_field))
+            wanted = getattr(request, "filter", "")  # stores have neither a filter nor an order
+            test = filters.parse(wanted, filters.Fields(_FIELDS, self.read_field))
         except FilterError as error:
             raise invalid_argument(str(error)) from error
         if not re.fullmatch(r"\d{0,9}", request.page_token):
             raise invalid_argument(f"Invalid page token: {request.page_token!r}.")
         segment = collection.path.rpartition("/")[2]
         found = [each for each in self.table_of(collection).list(f"{place}/{segment}")]
-        found = _ordered([each for each in found if test(each)], request.order_by)
+        found = _ordered([each for each in found if test(each)], getattr(request, "order_by", ""))
         begin = int(request.page_token or 0)
         end = begin + min(max(request.page_size, 0) or _PAGE, _MAX_PAGE)
         return found[begin:end], str(end) if end < len(found) else ""

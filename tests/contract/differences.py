@@ -1,0 +1,84 @@
+"""Every difference from Google's descriptions that is left, and the table that lists them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from localgcp.apis import discovery
+from tests.contract import description, messages, served, storage, story
+from tests.contract.cloud import ROOT, Answer, ContractCloud
+from tests.contract.served import Call
+
+PAGE: Final = ROOT / "docs" / "local-stack.md"
+HEADING: Final = "### Against Google's descriptions"
+_ROW: Final = re.compile(r"^\| `([^`]+)` \| `([^`]+)` \|", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What was compared, and what differs."""
+
+    methods: int
+    """Ways to call a method."""
+    answered: int
+    message_fields: int
+    answer_fields: int
+    found: tuple[str, ...]
+
+
+def listed() -> tuple[str, ...]:
+    """Differences that the page has."""
+    part = PAGE.read_text(encoding="utf-8").partition(HEADING)[2].partition("\n## ")[0]
+    return tuple(f"{method}: {text}" for method, text in _ROW.findall(part))
+
+
+def of_answer(answer: Answer, compared: Counter[str]) -> Iterator[str]:
+    """What an answer has that the description does not say."""
+    call = answer.call
+    assert call.described is not None
+    if answer.status != 200:
+        yield f"{call.described.id}: {answer.status} {answer.path} {answer.document}"
+        return
+    form = {"$ref": call.described.response} if call.described.response else {"type": "object"}
+    for each in description.differences(answer.document, form, call.document, compared):
+        yield f"{call.described.id}: {each}"
+
+
+def _always_refused(cloud: ContractCloud, call: Call) -> Iterator[str]:
+    skeleton = description.skeleton(call.template)
+    assert call.described is not None
+    if cloud.send(call, skeleton.replace("{}", "x")).status != 200:
+        yield f"{call.described.id}: always refused"
+
+
+def _not_asked_for() -> Iterator[str]:
+    """Fields that a description calls required, and that are not asked for."""
+    for id_, method in discovery.methods().items():
+        service, version, place = id_.split(".", 2)
+        name = method.request.removeprefix(f"{service}.{version}.")
+        fields = description.schema(f"{service}.{version}", name)["properties"] if name else {}
+        for field, each in fields.items():
+            required = each.get("annotations", {}).get("required", ())
+            if f"{service}.{place}" in required and field not in method.required:
+                yield f"{id_}: {field} is not asked for"
+
+
+def compare(cloud: ContractCloud, answers: Sequence[Answer]) -> Comparison:
+    """Hold everything against the descriptions; ``answers`` are those of ``story.tell``."""
+    compared = Counter[str]()
+    fields, found = messages.compared()
+    differing = [*found, *_not_asked_for(), *storage.differences(cloud, compared)]
+    for answer in answers:
+        differing += of_answer(answer, compared)
+    for call in served.calls():
+        if call.described is None:
+            differing.append(f"{call.id}: is no method of Google's")
+        elif call.id in story.NOT_ANSWERED:
+            differing += _always_refused(cloud, call)
+    ways = len(served.calls()) + len(storage.CALLS)
+    unique = tuple(dict.fromkeys(differing))
+    return Comparison(ways, len(answers), len(fields), len(compared), unique)

@@ -1,0 +1,118 @@
+"""What does not fit a request's message is refused, and each refusal has Google's form."""
+
+from __future__ import annotations
+
+import http
+import json
+from typing import Any, Final
+
+import pytest
+from google.rpc import code_pb2
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.contract import description, served
+from tests.contract.cloud import Answer, ContractCloud
+from tests.contract.served import Call
+from tests.contract.wrong import Wrong, wrong_documents
+
+WITH_BODY: Final = [call for call in served.calls() if call.described and call.described.body]
+#: https://github.com/googleapis/googleapis/blob/master/google/rpc/code.proto
+STATUS: Final = {
+    400: {"INVALID_ARGUMENT", "FAILED_PRECONDITION", "OUT_OF_RANGE"},
+    403: {"PERMISSION_DENIED"},
+    404: {"NOT_FOUND"},
+    409: {"ALREADY_EXISTS", "ABORTED"},
+    501: {"UNIMPLEMENTED"},
+    503: {"UNAVAILABLE"},
+}
+examples = settings(max_examples=250, suppress_health_check=[HealthCheck.too_slow])
+
+
+def any_path(cloud: ContractCloud, call: Call) -> str:
+    """A path of the method: of something that is there, or was."""
+    template = description.skeleton(call.template)
+    return next(cloud.paths(call), None) or template.replace("{}", "x")
+
+
+def check_error(answer: Answer) -> dict[str, Any]:
+    """The error, after it was held against google.aip.dev/193."""
+    assert {*answer.document} == {"error"}
+    error = answer.document["error"]
+    assert {*error} <= {"code", "message", "status", "details"}
+    assert error["code"] == answer.status
+    assert answer.status in {each.value for each in http.HTTPStatus}
+    assert error["status"] in STATUS[answer.status], error
+    assert code_pb2.Code.Value(error["status"])
+    assert error["message"]
+    for detail in error.get("details", []):
+        assert detail["@type"].startswith("type.googleapis.com/google.rpc.")
+    return error
+
+
+@st.composite
+def wrong_calls(draw: st.DrawFn) -> tuple[Call, Wrong]:
+    call = draw(st.sampled_from(WITH_BODY))
+    assert call.described is not None
+    return call, draw(wrong_documents(call.document, call.described.body))
+
+
+@examples
+@given(wrong_calls())
+def test_what_does_not_fit_the_message_is_refused_with_its_name(
+    cloud: ContractCloud, sent: tuple[Call, Wrong]
+) -> None:
+    call, wrong = sent
+    answer = cloud.send(call, any_path(cloud, call), wrong.document)
+    assert answer.status == 400, (call.id, wrong, answer.document)
+    error = check_error(answer)
+    assert error["status"] == "INVALID_ARGUMENT"
+    [detail] = error["details"]
+    texts = [each["description"] for each in detail["fieldViolations"]]
+    if wrong.is_unknown:
+        assert any(f'Unknown name "{wrong.name}"' in each for each in texts), texts
+    else:
+        assert all(each.startswith("Invalid JSON payload received. ") for each in texts)
+
+
+@examples
+@given(st.sampled_from(served.calls()), st.from_regex(r"[a-z]{10}Zz", fullmatch=True))
+def test_an_unknown_parameter_is_refused(cloud: ContractCloud, call: Call, name: str) -> None:
+    answer = cloud.send(call, f"{any_path(cloud, call)}?{name}=1")
+    assert answer.status == 400, answer
+    error = check_error(answer)
+    assert f'Unknown name "{name}": Cannot bind query parameter.' in error["message"]
+
+
+@examples
+@given(st.sampled_from(served.calls()), st.sampled_from(["", "{}", "[]", "{", "3", '"x"', "null"]))
+def test_any_call_is_answered_or_refused_in_googles_form(
+    cloud: ContractCloud, call: Call, body: str
+) -> None:
+    path = any_path(cloud, call).replace("local-training", "local-nowhere")
+    answer = cloud.send(call, path, body)
+    if answer.status != 200:
+        check_error(answer)
+
+
+def test_all_mistakes_are_told_at_once(cloud: ContractCloud) -> None:
+    [call] = [each for each in WITH_BODY if each.name.endswith("/CreateCustomJob")]
+    body = {"inventedField": 1, "jobSpec": {"workerPoolSpecs": [{"replicaCount": str(2**63)}]}}
+    answer = cloud.send(call, any_path(cloud, call), body)
+    pools = "custom_job.job_spec.worker_pool_specs[0]"
+    assert [each["field"] for each in check_error(answer)["details"][0]["fieldViolations"]] == [
+        "custom_job",
+        f"{pools}.replica_count",
+    ]
+    assert "Unknown name \"inventedField\" at 'custom_job': Cannot find field." in json.dumps(
+        answer.document["error"]["message"]
+    ).replace('\\"', '"')
+
+
+@pytest.mark.parametrize("collection", ["firewalls", "routes", "subnetworks"])
+def test_what_a_resource_is_not_made_without_is_asked_for(
+    cloud: ContractCloud, collection: str
+) -> None:
+    [call] = [each for each in WITH_BODY if each.name == f"compute.v1.{collection}.insert"]
+    error = check_error(cloud.send(call, any_path(cloud, call), {}))
+    assert "Required field 'resource.name' not specified" in error["message"]
