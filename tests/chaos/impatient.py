@@ -21,6 +21,12 @@ class ImpatientProvider(CustomJobProvider):
     timing: ClassVar[Timing] = TIMING
 
 
+class RefusedSoonProvider(CustomJobProvider):
+    """The real bounds, but for how long a refusal is not believed."""
+
+    timing: ClassVar[Timing] = Timing(gate=3.0, interval=0.5)
+
+
 class ImpatientJob(CustomJob, module="vertex", name="CustomJob"):
     """A job of the chaos stacks."""
 

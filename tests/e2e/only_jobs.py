@@ -56,6 +56,12 @@ settings = Settings.model_validate({{
 training = Training(Scope("training"), settings, requests, control_bucket="{CONTROL}", after=[])
 pulumi.export("jobs", {{key: {{"name": job.name}} for key, job in training.jobs.items()}})
 '''
+#: For stories of refusals, each of which the real provider takes 45 s to believe.
+REFUSED_SOON = """\
+from tests.chaos.impatient import RefusedSoonProvider
+from vertex_training.customjob.resource import CustomJob
+CustomJob.PROVIDER = RefusedSoonProvider
+"""
 STACK_FILE = f"config: {{gcp:project: {PROJECT}, gcp:region: {REGION}}}\n"
 
 
@@ -135,11 +141,14 @@ class Project:
 
 
 @contextmanager
-def project(folder: Path) -> Iterator[Project]:
-    """The project in an empty folder, its cloud running; ended and removed afterwards."""
+def project(folder: Path, before: str = "") -> Iterator[Project]:
+    """The project in an empty folder, its cloud running; ended and removed afterwards.
+
+    ``before`` goes before its program.
+    """
     (folder / "Pulumi.yaml").write_text(PROJECT_FILE)
     (folder / "Pulumi.local.yaml").write_text(STACK_FILE)
-    (folder / "__main__.py").write_text(PROGRAM)
+    (folder / "__main__.py").write_text(before + PROGRAM)
     made = Project(folder)
     made.vt("local", "start")
     try:

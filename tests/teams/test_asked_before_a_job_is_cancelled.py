@@ -26,7 +26,7 @@ T4 = {"acceleratorType": "NVIDIA_TESLA_T4", "acceleratorCount": 4}
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    with only_jobs.project(tmp_path_factory.mktemp("asked")) as made:
+    with only_jobs.project(tmp_path_factory.mktemp("asked"), only_jobs.REFUSED_SOON) as made:
         store = Store(made.home.database)
         store.put(ACCOUNT, EMAIL, PROJECT, {}, {"email": EMAIL})
         yield made

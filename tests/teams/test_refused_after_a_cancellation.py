@@ -35,7 +35,7 @@ def commit(project: Project, run: int) -> None:
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    with only_jobs.project(tmp_path_factory.mktemp("refused")) as made:
+    with only_jobs.project(tmp_path_factory.mktemp("refused"), only_jobs.REFUSED_SOON) as made:
         (made.path / ".gitignore").write_text(".vt-local\n__pycache__\n")
         git(made, "init", "-q", "-b", "main")
         git(made, "config", "user.name", "Kim")
