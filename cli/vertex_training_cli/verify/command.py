@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sys
+import traceback
 from datetime import UTC, datetime
 from importlib import resources
 from pathlib import Path
@@ -146,12 +147,10 @@ def _run(run: Run, *, keep: bool) -> str:
     last, ended = "", ""
     try:
         last = steps.run_steps(run)
-    except steps.FAILURES as error:
-        ended = str(error)
     except KeyboardInterrupt:
         ended = "interrupted"
-    if ended:
-        _log(ended)
+    except Exception as error:  # also one of ours: what was made goes, and the page is written
+        ended = _failure(run, error)
     if "up" not in run.observed:
         return ended  # there is nothing to destroy
     if ended and keep:
@@ -159,7 +158,16 @@ def _run(run: Run, *, keep: bool) -> str:
         return ended
     try:
         steps.destroy(run, last)
-    except (*steps.FAILURES, KeyboardInterrupt) as error:
+    except (Exception, KeyboardInterrupt) as error:
         _log(f"not all is destroyed. To remove it: {refusals.clean_command(run.ref)}")
-        return ended or str(error) or "interrupted"
+        return ended or _failure(run, error)
     return ended
+
+
+def _failure(run: Run, error: BaseException) -> str:
+    """The text of what ended a step; the records get the traceback of an error of the program."""
+    if not isinstance(error, steps.FAILURES):
+        run.records["traceback"] = traceback.format_exc().splitlines()
+    text = str(error) or type(error).__name__
+    _log(text)
+    return text

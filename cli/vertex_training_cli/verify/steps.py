@@ -85,8 +85,9 @@ class Run:
         ):
             try:
                 yield result
-            except FAILURES as error:
-                result.setdefault("errors", [error_text(str(error), self.normalise)])
+            except (Exception, KeyboardInterrupt) as error:
+                text = str(error) or type(error).__name__
+                result.setdefault("errors", [error_text(text, self.normalise)])
                 result["failed"] = True
                 raise
             finally:

@@ -1,0 +1,91 @@
+"""What happens to the stack, and what is told, if a run ends before its last step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vertex_training.errors import CommandError
+from vertex_training_cli.engine.pulumi_cli import PulumiCli
+from vertex_training_cli.engine.stacks import StackRef
+from vertex_training_cli.verify import command, steps
+from vertex_training_cli.verify.comparison import compare
+from vertex_training_cli.verify.steps import Run
+
+CLEAN = "vt destroy --stack first --yes --name first"
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    ref = StackRef(tmp_path, "p", "first", "local-first", "us-central1")
+    subject: Any = None
+    return Run(ref, PulumiCli(tmp_path, {}), subject, tmp_path, str, lambda _: None)
+
+
+@pytest.fixture
+def destroyed(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
+    found: list[Run] = []
+    monkeypatch.setattr(steps, "destroy", lambda run, _last: found.append(run))
+    return found
+
+
+def ending(error: BaseException, step: str = "up") -> Callable[[Run], str]:
+    def run_steps(run: Run) -> str:
+        with run.step(step):
+            raise error
+
+    return run_steps
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (CommandError("up ended with exit code 1."), "exit code 1"),
+        (KeyboardInterrupt(), "interrupted"),
+        (ZeroDivisionError("of ours"), "of ours"),
+    ],
+)
+def test_a_run_that_ends_early_is_destroyed_and_one_failed_step_is_its_difference(
+    run: Run, destroyed: list[Run], monkeypatch: pytest.MonkeyPatch,
+    error: BaseException, told: str,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(steps, "run_steps", ending(error))
+    assert told in command._run(run, keep=False)
+    assert destroyed == [run]
+    assert ("traceback" in run.records) is isinstance(error, ZeroDivisionError)
+    rehearsed = {"up": {"result": {"changes": ["create T"], "seconds": 9.0}}, "job": {"result": {}}}
+    [found] = compare(rehearsed, run.observed).differences
+    assert (found.step, found.subject) == ("up", "failed")
+
+
+def test_a_run_that_is_kept_says_what_removes_it(
+    run: Run, destroyed: list[Run], monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.setattr(steps, "run_steps", ending(KeyboardInterrupt()))
+    assert command._run(run, keep=True) == "interrupted"
+    assert destroyed == []
+    assert CLEAN in capsys.readouterr().err
+
+
+def test_nothing_is_destroyed_before_anything_was_made(
+    run: Run, destroyed: list[Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(steps, "run_steps", ending(KeyboardInterrupt(), "preflight"))
+    assert command._run(run, keep=False) == "interrupted"
+    assert destroyed == []
+
+
+def test_a_destruction_that_fails_says_what_removes_the_rest(
+    run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(_run: Run, _last: str) -> None:
+        raise CommandError("destroy ended with exit code 3.")
+
+    monkeypatch.setattr(steps, "run_steps", ending(KeyboardInterrupt()))
+    monkeypatch.setattr(steps, "destroy", refuse)
+    assert command._run(run, keep=False) == "interrupted"
+    assert CLEAN in capsys.readouterr().err
