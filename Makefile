@@ -24,7 +24,7 @@ $(if $(GITHUB_ACTIONS),$(if $(filter $(TOLD),$(MAKECMDGOALS)),\
 	$(info ::stop-commands::$(shell od -An -N16 -tx1 /dev/urandom | tr -d ' \n'))))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup golden recordings rehearsal state local up review browser picture containers languages test quick chaos mutants check format site clean-local clean requirements
+.PHONY: help setup golden recordings rehearsal state local up review browser picture containers languages test lowest quick chaos mutants check format site clean-local clean requirements
 .PHONY: report preview comment approval preflight deploy drift drift-issue images images-request images-comment
 .PHONY: release publish
 .NOTPARALLEL:
@@ -97,6 +97,9 @@ drift-issue: setup ## STACK=S: keep the one issue on drift up to date (in a work
 
 test: setup ## run all tests, a folder of tests/ each tier: those with an engine first, then unit and security
 	@./tools/run-tests "$(PYTEST)" $(call text,$(WORKERS))
+
+lowest: setup ## unit tests of the program with the oldest packages that it allows (AT=3.14: with ours, by that Python)
+	@./tools/test-elsewhere $(if $(AT),python-$(call text,$(AT)) $(call text,$(AT)) requirements/dev.txt,lowest 3.11 requirements/lowest.txt)
 
 quick: setup ## unit and golden tests that a change can break, at most 90 s (BASE=REV, else the main branch)
 	@$(BIN)/python tools/quick.py --workers $(call text,$(WORKERS)) $(if $(BASE),--base $(call text,$(BASE)))

@@ -19,6 +19,7 @@ HEADER: Final = "# Compiled from {name}.in by `make requirements`; do not edit.\
 SOURCES: Final = {
     "runtime": ("../pyproject.toml",),
     "dev": ("../pyproject.toml", "../localcloud/pyproject.toml"),
+    "lowest": ("../pyproject.toml", "../localcloud/pyproject.toml"),
     "policy": (),
     "tensorboard": (),
 }
@@ -48,6 +49,7 @@ def main() -> int:
         # uv reads the old result to keep its versions, and annotates with the paths it is given.
         command = [*COMMAND, *upgrade, f"{stem}.in", *projects, "--output-file", name]
         command += ["--extra", "cli"] if projects else []
+        command += ["--resolution", "lowest-direct"] if stem == "lowest" else []
         command += ["--excludes", "-"]
         if code := subprocess.run(
             command, cwd=FOLDER, check=False, input=OURS, text=True

@@ -18,6 +18,7 @@ from typing import Any, Final
 from google.cloud import aiplatform_v1
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
+from localgcp.apis.transcoding import is_repeated
 from tools.generate import generated
 
 CATALOG: Final = Path(__file__).parents[2] / "infra/vertex_training/catalog"
@@ -76,7 +77,7 @@ def _field(field: FieldDescriptor, messages: dict[str, Any]) -> dict[str, Any]:
     nested = field.message_type
     if nested is not None and nested.GetOptions().map_entry:
         return {"type": "map"}
-    row: dict[str, Any] = {"repeated": True} if field.is_repeated else {}
+    row: dict[str, Any] = {"repeated": True} if is_repeated(field) else {}
     if nested is not None and nested.full_name in WELL_KNOWN:
         row["type"] = WELL_KNOWN[nested.full_name]
     elif nested is not None:

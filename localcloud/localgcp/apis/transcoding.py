@@ -150,7 +150,7 @@ def _add(
     target, kind = found, descriptor
     for name in parents:
         field = _field(kind, name, key)
-        if field.message_type is None or field.is_repeated:
+        if field.message_type is None or is_repeated(field):
             raise _unknown(key)
         target, kind = target.setdefault(field.json_name, {}), field.message_type
     field = _field(kind, last, key)
@@ -159,10 +159,17 @@ def _add(
     if field.type == FieldDescriptor.TYPE_BOOL and value not in _BOOLEANS:
         raise _refused(f"Invalid value at '{key}' (TYPE_BOOL), {json.dumps(value)}", key)
     given = _BOOLEANS[value] if field.type == FieldDescriptor.TYPE_BOOL else value
-    if field.is_repeated:
+    if is_repeated(field):
         target.setdefault(field.json_name, []).append(given)
     else:
         target[field.json_name] = given
+
+
+def is_repeated(field: FieldDescriptor) -> bool:
+    """Protobuf 5 has the label alone, which later ones warn of."""
+    if hasattr(field, "is_repeated"):
+        return field.is_repeated
+    return field.label == FieldDescriptor.LABEL_REPEATED  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def _field(descriptor: Descriptor, name: str, key: str) -> FieldDescriptor:
