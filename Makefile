@@ -6,7 +6,7 @@ BIN := .venv/bin
 WORKERS ?= auto
 # What people and workflows give is text: make expands none of it, and the shell gets it in quotes.
 GIVEN := STACK ARGS FLAGS LEVELS SOURCE COMMIT DIGEST VT_APPROVAL REFRESH DEPLOY NO_IMAGE UPGRADE \
-	WORKERS BASE QUICK PART SEED COUNT SET TAG GITHUB_ACTIONS
+	WORKERS BASE QUICK PART SEED COUNT SET TAG AT GITHUB_ACTIONS
 $(foreach name,$(GIVEN),$(eval override $(name) := $$(value $(name))))
 export STACK COMMIT DIGEST VT_APPROVAL TAG
 text = '$(subst ','\'',$(1))'

@@ -47,7 +47,9 @@ def main() -> int:
         name = ELSEWHERE.get(stem, f"{stem}.txt")
         target = (FOLDER / name).resolve()
         # uv reads the old result to keep its versions, and annotates with the paths it is given.
-        command = [*COMMAND, *upgrade, f"{stem}.in", *projects, "--output-file", name]
+        # The oldest versions are those of the oldest Python: newer ones need newer packages.
+        options = [each for each in COMMAND if stem != "lowest" or each != "--universal"]
+        command = [*options, *upgrade, f"{stem}.in", *projects, "--output-file", name]
         command += ["--extra", "cli"] if projects else []
         command += ["--resolution", "lowest-direct"] if stem == "lowest" else []
         command += ["--excludes", "-"]
