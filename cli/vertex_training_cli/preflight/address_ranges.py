@@ -25,7 +25,7 @@ class WantedBlock:
     what: str
     """As a message names it."""
     name: str
-    """Of the subnet or the range in the cloud."""
+    """``REGION/NAME`` of the subnet, or ``global/NAME`` of the range, in the cloud."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +51,23 @@ def wanted_blocks(stack: Stack) -> Iterator[WantedBlock]:
     if plan is None:
         return
     if network.subnet and network.subnet.range and not network.subnet.existing:
-        name = plan.subnet.rpartition("/")[2]
-        yield WantedBlock(Block(network.subnet.range), f"subnet {name}", name)
+        region, _, name = plan.subnet.split("/")[-3:]
+        yield WantedBlock(Block(network.subnet.range), f"subnet {name}", f"{region}/{name}")
     for key, wanted in network.ranges.items():
         if wanted.address and wanted.prefix_length and not wanted.existing:
-            block = Block(f"{wanted.address}/{wanted.prefix_length}")
-            yield WantedBlock(block, f"range {plan.ranges[key]}", plan.ranges[key])
+            block, name = Block(f"{wanted.address}/{wanted.prefix_length}"), plan.ranges[key]
+            yield WantedBlock(block, f"range {name}", f"global/{name}")
+
+
+def in_the_way(wanted: WantedBlock, held: Iterable[HeldBlock]) -> list[HeldBlock]:
+    """What stands in the way of a block; nothing of one that is there already.
+
+    Once jobs ran in a range of peering, routes lead to Google's machines in it.
+    """
+    held = list(held)
+    if any((each.name, each.block) == (wanted.name, wanted.block) for each in held):
+        return []
+    return [each for each in held if each.conflicts(wanted)]
 
 
 def held_blocks(
@@ -70,11 +81,11 @@ def held_blocks(
         blocks = [each.get("ipCidrRange")]
         blocks += [other.get("ipCidrRange") for other in each.get("secondaryIpRanges") or ()]
         where = str(each.get("region", "")).rpartition("/")[2]
-        yield from _held(blocks, f"subnet {each['name']} in {where}", each["name"])
+        yield from _held(blocks, f"subnet {each['name']} in {where}", f"{where}/{each['name']}")
     for each in _inside(network, addresses):
         if each.get("purpose") == "VPC_PEERING":
             block = f"{each.get('address')}/{each.get('prefixLength')}"
-            yield from _held([block], f"range {each['name']}", each["name"])
+            yield from _held([block], f"range {each['name']}", f"global/{each['name']}")
     for each in _inside(network, routes):
         if each.get("nextHopPeering"):
             what = f"peering {each['nextHopPeering']}"

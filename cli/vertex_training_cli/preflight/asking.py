@@ -12,7 +12,7 @@ from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
 
 from vertex_training.errors import CommandError, ForbiddenReadError
-from vertex_training_cli.drift.rest import RestClient
+from vertex_training_cli.drift.rest import MAX_PAGES, RestClient
 from vertex_training_cli.preflight.answers import Answer
 
 #: The only methods that are sent by POST: they ask, and change nothing.
@@ -40,23 +40,27 @@ class ReadOnlyClient:
     def items(
         self, url: str, of: Answer, permission: str, collection: str, within: str = ""
     ) -> list[dict[str, Any]] | Answer:
-        """All of a list, page by page, whose items are in the field ``collection``.
+        """All of a list, page by page, whose items are in the field ``collection``; never a part.
 
         An aggregated list has them by place: there they are in the field ``within``.
         """
-        found, page = list[dict[str, Any]](), ""
-        while True:
+        found, page, asked = list[dict[str, Any]](), "", set[str]()
+        while page not in asked and len(asked) < MAX_PAGES:
+            asked.add(page)
             query = f"{'&' if '?' in url else '?'}{urlencode({'pageToken': page})}" if page else ""
             answer = self.get(url + query, of, permission)
             if isinstance(answer, Answer):
                 return answer
+            if answer is None and page:
+                return of.unknown("a page of its list is not there")
             items = (answer or {}).get(collection, ())
             if within:
                 items = [each for p in dict(items).values() for each in p.get(within, ())]
             found += items
-            last, page = page, (answer or {}).get("nextPageToken", "")
-            if not page or page == last:
+            page = (answer or {}).get("nextPageToken", "")
+            if not page:
                 return found
+        return of.unknown("its list has no end")
 
     def held(self, url: str, permissions: Iterable[str], of: Answer) -> set[str] | Answer | None:
         """Those of ``permissions`` that the caller holds on the resource at ``url``, which is the

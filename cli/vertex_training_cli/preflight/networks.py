@@ -13,7 +13,12 @@ from urllib.parse import urlencode
 
 from vertex_training.plan.network import NetworkPlan
 from vertex_training_cli.drift.networks import API as COMPUTE
-from vertex_training_cli.preflight.address_ranges import Block, held_blocks, wanted_blocks
+from vertex_training_cli.preflight.address_ranges import (
+    Block,
+    held_blocks,
+    in_the_way,
+    wanted_blocks,
+)
 from vertex_training_cli.preflight.answers import Answer, question
 from vertex_training_cli.preflight.context import PreflightContext
 
@@ -96,7 +101,7 @@ def _ask_addresses(context: PreflightContext, plan: NetworkPlan) -> Iterator[Ans
     held = list(held_blocks(plan.id, *lists))
     for each in wanted:
         asked = question(each.what, f"whether {each.block} is free in {plan.id}")
-        if conflicts := [other.what for other in held if other.conflicts(each)]:
+        if conflicts := [other.what for other in in_the_way(each, held)]:
             meets = "the creation is refused: its addresses conflict"
             mend = "other addresses in the stack file; network.avoid keeps a block free"
             yield asked.refused(f"held by {', '.join(conflicts)}", meets, mend)

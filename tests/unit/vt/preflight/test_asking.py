@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
+from typing import Any
 
 import pytest
 
 from tests.unit.vt.preflight.conftest import PROJECT, Rehearsal
+from vertex_training_cli.drift.rest import RestClient
 from vertex_training_cli.preflight import parts, report
-from vertex_training_cli.preflight.answers import Preflight, Verdict, question
+from vertex_training_cli.preflight.answers import Answer, Preflight, Verdict, question
 from vertex_training_cli.preflight.asking import ReadOnlyClient
 
 #: What a person without a role meets: every service refuses.
@@ -72,3 +74,37 @@ def test_the_client_sends_nothing_that_could_change_something(
     with pytest.raises(AssertionError, match="a preflight changes nothing: POST"):
         client._ask("POST", address, question("x", "y"), "")
     assert client.calls == 0
+
+
+class Answering(RestClient):
+    """Answers by the token of the page that is asked for."""
+
+    def __init__(self, pages: dict[str, dict[str, Any] | None]) -> None:
+        super().__init__(None)
+        self.pages = pages
+
+    def call(self, method: str, url: str, what: str, **_: Any) -> dict[str, Any] | None:
+        return self.pages[url.partition("pageToken=")[2]]
+
+
+@pytest.mark.parametrize(
+    "pages",
+    [
+        {"": {"items": [{}], "nextPageToken": "a"}, "a": {"items": [{}], "nextPageToken": "a"}},
+        {
+            "": {"nextPageToken": "a"},
+            "a": {"nextPageToken": "b"},
+            "b": {"nextPageToken": "a"},
+        },
+        {"": {"items": [{}], "nextPageToken": "a"}, "a": None},
+    ],
+    ids=["a page again", "pages in a circle", "a page that is not there"],
+)
+def test_a_list_without_an_end_is_unknown_and_no_part_of_it_is_judged(
+    pages: dict[str, dict[str, Any] | None],
+) -> None:
+    client = ReadOnlyClient(Answering(pages))
+    found = client.items("https://dns.googleapis.com/x", question("x", "y"), "p", "items")
+    assert isinstance(found, Answer)
+    assert found.verdict is Verdict.UNKNOWN
+    assert client.calls <= 4

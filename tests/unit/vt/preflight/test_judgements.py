@@ -11,7 +11,13 @@ from tests.unit.vt.preflight.conftest import HOST, NETWORK, PROJECT
 from vertex_training.catalog.resource_types import BUCKET, CONNECTION, ON_BUCKET
 from vertex_training_cli.declared import DeclaredResource, DeclaredStack
 from vertex_training_cli.engine.stacks import StackRef
-from vertex_training_cli.preflight.address_ranges import Block, HeldBlock, WantedBlock
+from vertex_training_cli.preflight.address_ranges import (
+    Block,
+    HeldBlock,
+    WantedBlock,
+    held_blocks,
+    in_the_way,
+)
 from vertex_training_cli.preflight.answers import Verdict, question
 from vertex_training_cli.preflight.constraints import CONSTRAINTS, INSTANCE, NAT
 from vertex_training_cli.preflight.effective_policy import (
@@ -193,6 +199,21 @@ def test_a_job_above_the_limit_is_refused_and_jobs_above_it_wait(
     ],
 )
 def test_a_static_route_is_in_the_way_of_what_it_lies_within(held: str, expected: bool) -> None:
-    wanted = WantedBlock(Block("10.20.0.0/26"), "subnet a", "a")
+    wanted = WantedBlock(Block("10.20.0.0/26"), "subnet a", "us-central1/a")
     route = HeldBlock(Block(held, strict=False), "route r", "r", only_within=True)
     assert route.conflicts(wanted) is expected
+
+
+def test_routes_into_a_range_of_peering_are_not_in_its_own_way() -> None:
+    """Google's machines have addresses in the range once jobs ran in it."""
+    link = "https://www.googleapis.com/compute/v1/projects/p/global/networks/n"
+    own = {"network": link, "name": "training", "purpose": "VPC_PEERING"}
+    own |= {"address": "10.30.0.0", "prefixLength": 16}
+    route = {"network": link, "name": "peering-route-1", "destRange": "10.30.4.0/24"}
+    route |= {"nextHopPeering": "servicenetworking-googleapis-com"}
+    held = list(held_blocks("projects/p/global/networks/n", [], [own], [route]))
+    wanted = WantedBlock(Block("10.30.0.0/16"), "range training", "global/training")
+    assert in_the_way(wanted, held) == []
+    assert in_the_way(wanted, held[1:]) == held[1:]
+    moved = WantedBlock(Block("10.30.0.0/20"), "range training", "global/training")
+    assert in_the_way(moved, held) == held[1:]

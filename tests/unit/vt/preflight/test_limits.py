@@ -179,6 +179,26 @@ REFUSALS: dict[str, tuple[str, Expected]] = {
         ),
         (SUBNET, "held by route office (10.20.0.8/29)", "the creation is refused"),
     ),
+    "a subnet of the same name in another region has the addresses": (
+        patch(
+            "compute",
+            "subnetworks.aggregatedList",
+            {
+                "items": {
+                    "regions/us-east1": {
+                        "subnetworks": [
+                            in_network(
+                                name="training-prod",
+                                region="r/us-east1",
+                                ipCidrRange="10.20.0.0/20",
+                            )
+                        ]
+                    }
+                }
+            },
+        ),
+        (SUBNET, "held by subnet training-prod in us-east1", "the creation is refused"),
+    ),
     "a peered network has the addresses": (
         patch(
             "compute",
