@@ -84,13 +84,19 @@ class RestClient:
             listen(method, address, answer.status_code, _document(answer))
         if answer.status_code in conflict:
             return None
+        doing = "read" if conflict == (404,) else "written"
         if not answer.ok:
-            doing = "read" if conflict == (404,) else "written"
             text = f"{what} cannot be {doing}: {answer.status_code} {answer.reason}"
             told = _message(answer)
             error = ForbiddenReadError if answer.status_code == 403 else CommandError
             raise error(f"{text}: {told}" if told else text)
-        return answer.json()
+        try:
+            document = answer.json()
+        except ValueError:  # a proxy may answer with a page of its own
+            document = None
+        if not isinstance(document, dict):
+            raise CommandError(f"{what} cannot be {doing}: the answer is no document of an API.")
+        return document
 
 
 def connect(stack: StackRef) -> RestClient:

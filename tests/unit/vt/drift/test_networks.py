@@ -168,3 +168,17 @@ def test_a_list_without_an_end_is_given_up(next_token: Callable[[int], str]) -> 
     client = RestClient(Session())
     with pytest.raises(CommandError, match="firewalls cannot be read: its list has no end"):
         list(client.items("https://compute.googleapis.com/x", "firewalls", "firewalls"))
+
+
+@pytest.mark.parametrize("content", [b"<html>sign in</html>", b"", b"[]", b"null"])
+def test_an_answer_that_is_no_document_cannot_be_read(content: bytes) -> None:
+    """What a proxy or a hotel's page answers in the place of Google."""
+
+    class Session:
+        def request(self, _method: str, _url: str, **_more: Any) -> requests.Response:
+            answer = requests.Response()
+            answer.status_code, answer._content = 200, content
+            return answer
+
+    with pytest.raises(CommandError, match="firewalls cannot be read: the answer is no document"):
+        RestClient(Session()).get("https://compute.googleapis.com/x", "firewalls")
