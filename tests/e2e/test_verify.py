@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 PAGE = ROOT / "docs" / "first-real-run.md"
 REHEARSAL = ROOT / "cli" / "vertex_training_cli" / "verify" / "rehearsal.json"
 FAULTS = (
-    "cloudbilling patch --patch '{\"surprise\": 1}'",
+    'cloudresourcemanager patch --method projects.get --patch \'{"displayName": "x"}\'',
     "jobs stockout --seconds 60",
     "iam error --code 403 --method GetIamPolicy --match artifacts",
     "jobs error --code UNAVAILABLE --when after --method GetCustomJob --match replaced --times 6",
@@ -86,14 +86,14 @@ def test_the_page_names_five_faults_and_nothing_else(checkout: Checkout) -> None
 
     folder, found = verify(checkout, "stormy", expect=7)
 
-    billing = "call GET cloudbilling.googleapis.com/v1/projects/PROJECT/billingInfo"
+    project = "call GET cloudresourcemanager.googleapis.com/v3/projects/PROJECT"
     assert [(each["step"], each["subject"]) for each in found["differences"]] == [
-        ("preflight", billing),
+        ("preflight", project),
         ("job", "job first"),
         ("drift", "failed"),
         ("edit", "job replacing"),
         ("edit", "lost answers"),
     ]
     page = (folder / "differences.md").read_text()
-    for words in ("surprise", "seconds until it ran", "403", "STOCKOUT", "get_custom_job"):
+    for words in ("displayName", "seconds until it ran", "403", "STOCKOUT", "get_custom_job"):
         assert words in page

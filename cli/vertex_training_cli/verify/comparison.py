@@ -10,7 +10,7 @@ from vertex_training_cli.verify.observations import Aspects, Observations
 
 #: A duration is told if it is longer than this many times the rehearsed one, and so many seconds.
 TIMES: Final = 3
-SPARE: Final = 10.0
+SPARE: Final = 30.0
 #: How subjects begin that depend on the stack file, or on how far a run came: both must have them.
 OPTIONAL: Final = ("resource ", "call ", "job ", "asked ")
 #: What no wait is sure to see: a poll comes too late, or the service skips it.

@@ -54,7 +54,7 @@ def test_a_run_as_rehearsed_has_no_difference() -> None:
         ("job", "job first", {"states": ["PENDING", "RUNNING"]}, "RUNNING, rehearsed"),
         ("job", "job first", {"fields": ["name: text", "x: map"]}, "fields, not rehearsed: x: map"),
         ("job", "job first", {"fields": ["x: map"]}, "fields, missing: name: text"),
-        ("job", "job first", {"seconds until it ran": 41.0}, "41 s, rehearsed 10 s"),
+        ("job", "job first", {"seconds until it ran": 61.0}, "61 s, rehearsed 10 s"),
         ("up", "call GET b/x", {"refused": ["403"]}, "refused, not rehearsed: 403"),
         ("up", "lost answers", {"errors": ["get: UNAVAILABLE"]}, "get: UNAVAILABLE"),
         ("drift", "result", {"differences": ["update T"]}, "not rehearsed: update T"),
@@ -73,7 +73,7 @@ def test_what_was_not_rehearsed_is_one_difference(
     ("step", "subject", "aspects"),
     [
         ("job", "job first", {"states": ["PENDING", "SUCCEEDED"]}),
-        ("job", "job first", {"seconds until it ran": 39.0}),
+        ("job", "job first", {"seconds until it ran": 59.0}),
         ("up", "result", {"seconds": 1.0}),
         ("up", "call GET b/y", {"refused": [], "fields": ["etag: text"]}),
     ],
