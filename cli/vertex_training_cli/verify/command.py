@@ -95,6 +95,8 @@ def _prepare(ref: StackRef, max_usd: float) -> Run:
     try:
         problems += refusals.state_refusals(ref, pulumi.export_deployment(ref.stack))
     except CommandError as error:
+        if "no stack named" not in str(error):  # it may have what a run would destroy
+            raise
         _log(f"stack {ref.stack} has no state yet: {error}")
     jobs, unseen = refusals.stack_jobs(ref)
     problems += refusals.job_refusals(ref, subject, jobs)

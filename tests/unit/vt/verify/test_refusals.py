@@ -140,6 +140,26 @@ def test_nothing_is_made_without_a_terminal_or_yes_and_all_refusals_come_at_once
         assert words in refused.stderr
 
 
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [("error: no stack named 'first' found", 2), ("error: 503 Service Unavailable", 1)],
+)
+def test_a_state_that_cannot_be_read_is_not_taken_for_none(
+    root: Path, monkeypatch: pytest.MonkeyPatch, text: str, code: int
+) -> None:
+    """What the stack has would be destroyed at the end."""
+
+    def unread(*_: object) -> None:
+        raise CommandError(f"`pulumi stack export` failed: {text}")
+
+    stack(root)
+    monkeypatch.setattr(StackRef, "deployment_environment", lambda *_: {})
+    monkeypatch.setattr(PulumiCli, "export_deployment", unread)
+    monkeypatch.setattr(refusals, "stack_jobs", lambda _: ((), ""))
+    done = CliRunner().invoke(app, ["verify", "--stack", "first", "--max-usd", "5"])
+    assert (done.exit_code, text in done.stderr) == (code, True)
+
+
 def test_an_edited_job_is_another_request_and_the_users_files_stay(root: Path) -> None:
     ref = stack(root)
     before = (root / "jobs" / "titanic.yaml").read_text(), ref
