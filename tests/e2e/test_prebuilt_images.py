@@ -89,7 +89,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallStack]:
         made = SmallStack(copy, "prebuilt")
         (copy.path / "jobs/fit.py").write_text(FIT)
         made.write({name: job(name) for name in IMAGES}, packages={"fit": {"path": "jobs/fit.py"}})
-        copy.run("vt", "local", "start", "--nearest-images")
+        copy.run("vt", "local", "start", "--prebuilt", "nearest")
         made.up()
         yield made
 

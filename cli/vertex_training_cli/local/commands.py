@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -57,14 +58,22 @@ def up(
         raise typer.Exit(local_up.run(Home.find(), stack, wait=wait, images=images, report=report))
 
 
+class PrebuiltImages(enum.StrEnum):
+    """What runs a job whose prebuilt image has a version that is not here."""
+
+    NEAREST = enum.auto()
+    """The nearest version that is."""
+    EXACT = enum.auto()
+    """Nothing: the job is refused."""
+
+
 def start(
-    nearest_images: Annotated[
-        bool | None,
+    prebuilt: Annotated[
+        PrebuiltImages | None,
         typer.Option(
-            "--nearest-images/--exact-images",
-            help="Whether the nearest version stands in for a prebuilt image that is not here; "
-            "kept, and applies to jobs that start later.",
-            show_default=False,
+            metavar="WHICH",
+            help="nearest: the nearest version stands in for a prebuilt image that is not here; "
+            "exact: none does. Kept, and applies to jobs that start later.",
         ),
     ] = None,
 ) -> None:
@@ -72,8 +81,8 @@ def start(
     with private_files():
         home = Home.find()
         info = lifecycle.start(home, report)
-        if nearest_images is not None:
-            substitutes.take_nearest(home, on=nearest_images)
+        if prebuilt is not None:
+            substitutes.take_nearest(home, on=prebuilt is PrebuiltImages.NEAREST)
         report(f"running (process {info.pid})")
 
 

@@ -158,7 +158,7 @@ def no_stand_in(image: str) -> tuple[str, str]:
     near = executors.nearest_to(image)
     there = f"the nearest is {near}" if near else f"there are: {', '.join(executors.names())}"
     known = executors.for_image(image, nearest=True)
-    hint = "`vt local start --nearest-images` takes it" if known else ""
+    hint = "`vt local start --prebuilt nearest` takes it" if known else ""
     return f"the executor image {image} has no stand-in here ({there}).", hint
 
 

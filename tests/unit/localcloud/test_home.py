@@ -21,6 +21,7 @@ def test_the_files_of_a_home_keep_their_places_from_version_to_version() -> None
         "registry_log": "registry.log",
         "registries": "registries.conf",
         "wheels": "wheels",
+        "nearest_images": "nearest-images",
         "builders": "containers.conf",
         "cloud_sdk": "cloud-sdk",
         "containers": "containers",

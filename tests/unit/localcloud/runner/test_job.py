@@ -88,7 +88,7 @@ def test_an_unknown_executor_image_fails_and_names_the_known_ones(
     job = cloud.run({"display_name": "x", "job_spec": {"worker_pool_specs": [pool]}})
     assert (
         "tf-cpu.2-9.py310:latest has no stand-in here (the nearest is tf-cpu.2-16.py310). "
-        "Hint: `vt local start --nearest-images` takes it" in job.error.message
+        "Hint: `vt local start --prebuilt nearest` takes it" in job.error.message
     )
 
 

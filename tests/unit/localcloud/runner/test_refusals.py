@@ -87,7 +87,7 @@ def test_an_image_of_the_stack_needs_an_engine_and_only_then_is_one_looked_for()
 def test_a_missing_version_names_the_setting_that_takes_the_nearest_and_is_then_a_warning() -> None:
     old = f"{PREBUILT}/sklearn-cpu.1-0:latest"
     [missing] = found(package(old))
-    assert missing.hint == "`vt local start --nearest-images` takes it"
+    assert missing.hint == "`vt local start --prebuilt nearest` takes it"
     [foreign] = found(package("docker.io/me/sklearn-cpu.1-0"))
     assert foreign.hint == ""
     for pool, who in ((package(old), "code"), (container(old, command=["true"]), "command")):

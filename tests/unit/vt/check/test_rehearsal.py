@@ -57,7 +57,7 @@ def test_an_image_without_a_stand_in_is_found_at_its_line(checkout: Path) -> Non
     assert code == 1
     assert (only["line"], only["level"]) == (7, "error")
     assert "has no stand-in here (the nearest is tf-cpu.2-16.py310)" in only["message"]
-    assert "`vt local start --nearest-images` takes it" in only["hint"]
+    assert "`vt local start --prebuilt nearest` takes it" in only["hint"]
 
 
 def test_a_version_that_the_nearest_stands_in_for_is_a_warning(
