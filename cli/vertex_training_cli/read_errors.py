@@ -36,6 +36,11 @@ _ROLES: Final = (
 _API_OFF: Final = re.compile(r"\bSERVICE_DISABLED\b|\bhas not been used in project\b")
 
 
+def is_api_off(error: str) -> bool:
+    """Whether a service refused because its API is off in the project."""
+    return bool(_API_OFF.search(error))
+
+
 def explained(errors: Iterable[str]) -> tuple[str, ...]:
     """The errors, each followed by what it means if a read was refused or found nothing."""
     return tuple(line for error in errors for line in (error, *_meaning(error)))
@@ -44,7 +49,7 @@ def explained(errors: Iterable[str]) -> tuple[str, ...]:
 def _meaning(error: str) -> Iterator[str]:
     found = _TARGET.search(error)
     target = next((each.rstrip(".,:") for each in found.groups() if each), "") if found else ""
-    if _API_OFF.search(error):
+    if is_api_off(error):
         yield "an API is off, so nothing of it can be read: the error names it."
     elif _FORBIDDEN.search(error):
         at = f" at {target}" if target else ""

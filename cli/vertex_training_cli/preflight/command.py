@@ -8,6 +8,7 @@ from typing import Annotated, Final
 
 import typer
 
+from vertex_training.errors import CommandError
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.preflight import context, parts, report
 from vertex_training_cli.preflight.answers import Preflight, Verdict
@@ -48,6 +49,8 @@ def preflight(
     Exit code: 0 nothing would be refused, 1 it could not be asked at all, 3 something would be
     refused.
     """
+    if output is not None and output.name in ("", ".."):
+        raise CommandError(f"--output {str(output)!r} names no file.")
     ref = stacks.find(stack)
     made, unread = context.connect(ref, account)
     answers = (*unread, *parts.ask_all(made))
@@ -57,4 +60,6 @@ def preflight(
         output.parent.mkdir(parents=True, exist_ok=True)
         for ending, write in (("md", report.markdown), ("json", report.as_json)):
             (output.parent / f"{output.name}.{ending}").write_text(write(found), encoding="utf-8")
+    if len(found.of(Verdict.UNKNOWN)) == len(answers):
+        raise CommandError("nothing could be asked.")
     raise typer.Exit(REFUSED if found.of(Verdict.REFUSED) else 0)

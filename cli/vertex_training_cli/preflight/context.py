@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from vertex_training.customjob.google.impersonation import VARIABLE
+from vertex_training.customjob.google.impersonation import VARIABLE, is_service_account
 from vertex_training.errors import CommandError
 from vertex_training_cli.declared import DeclaredResource, DeclaredStack, declare_stack
 from vertex_training_cli.deploy import target
@@ -61,6 +61,10 @@ def connect(ref: StackRef, account: str = "") -> tuple[PreflightContext, list[An
         CommandError: there are no credentials, or the local cloud does not start.
         ConfigError: the stack's files have mistakes.
     """
+    if account and not is_service_account(account):
+        raise CommandError("--as must be the address of a service account.")
+    if account and ref.is_local:
+        raise CommandError("--as: the local cloud knows no accounts.")
     if account:
         os.environ[VARIABLE] = account  # every client of this process acts as it
     env = ref.environment(lambda text: print_line(f"vt: {text}"))

@@ -62,9 +62,11 @@ def _project(context: PreflightContext) -> Iterator[Answer]:
     state = str(found.get("state", ""))
     if state == "ACTIVE":
         yield of.ok(state)
-    else:
+    elif state == "DELETE_REQUESTED":
         mend = f"gcloud projects undelete {context.project}"
         yield of.refused(state, "nothing can be made in a project that is deleted", mend)
+    else:
+        yield of.unknown(f"{state or 'no state'}, which says nothing of a deployment")
 
 
 def _number(context: PreflightContext, found: dict[str, Any]) -> Answer:

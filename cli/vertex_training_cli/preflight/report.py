@@ -78,7 +78,7 @@ def _cell(value: str) -> str:
 def as_json(found: Preflight) -> str:
     """For programs."""
     document = {"version": VERSION, "summary": found.summary, **dataclasses.asdict(found)}
-    return json.dumps(redact(document), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(redact(document), indent=2) + "\n"
 
 
 WRITERS: Final[Mapping[str, Callable[[Preflight], str]]] = {

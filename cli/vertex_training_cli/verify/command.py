@@ -98,10 +98,7 @@ def _prepare(ref: StackRef, max_usd: float) -> Run:
         if "no stack named" not in str(error):  # it may have what a run would destroy
             raise
         _log(f"stack {ref.stack} has no state yet: {error}")
-    jobs, unseen = refusals.stack_jobs(ref)
-    problems += refusals.job_refusals(ref, subject, jobs)
-    if unseen:
-        _log(f"jobs of the project could not be listed: {unseen}")
+    problems += refusals.job_refusals(ref, subject, refusals.stack_jobs(ref))
     if problems:
         for problem in problems:
             _log(str(problem))

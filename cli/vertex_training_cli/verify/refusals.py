@@ -12,14 +12,16 @@ from vertex_training.catalog import costs
 from vertex_training.catalog.costs import JobCost
 from vertex_training.customjob.protocol.ports import REQUEST_ID_LABEL
 from vertex_training.errors import CommandError, ConfigError, OperatorError, Problem
+from vertex_training.settings.project_files import file_name
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.jobs import view
+from vertex_training_cli.read_errors import is_api_off
 from vertex_training_cli.verify.edits import EPOCHS
 
 #: How often the job is submitted: once to its end, once to be replaced, once in its place.
 SUBMISSIONS: Final = 3
 #: Names that a throw-away stack does not have.
-_PROD: Final = re.compile(r"(^|[-_.])(prod|production|live)([-_.]|$)")
+_PROD: Final = re.compile(r"(^|[-_.])(prod|prd|production|live)\d*([-_.]|$)")
 
 _HINT: Final = "use a throw-away project and the stack file of docs/first-real-run.md"
 
@@ -53,7 +55,7 @@ def read_subject(ref: StackRef) -> Subject:
         ConfigError: the stack's files have mistakes, or say something that no run is made of.
     """
     loaded = stack.load(ref.root, ref.stack)
-    settings, file = loaded.settings, f"Pulumi.{ref.stack}.yaml"
+    settings, file = loaded.settings, file_name(ref.stack)
     problems: list[Problem] = []
     if _PROD.search(ref.stack):
         problems.append(Problem(f"{file} is a stack of production by its name", hint=_HINT))
@@ -111,20 +113,26 @@ def job_refusals(ref: StackRef, subject: Subject, jobs: Sequence[Any]) -> list[P
     ]
     ended = [job for job in jobs if job.labels.get(REQUEST_ID_LABEL) == subject.request_id]
     if ended and not live:
-        hint = f"raise jobs.{subject.job}.run in Pulumi.{ref.stack}.yaml"
+        hint = f"raise jobs.{subject.job}.run in {file_name(ref.stack)}"
         problems.append(Problem(f"{ended[0].name} has run for the same request", hint=hint))
     return problems
 
 
-def stack_jobs(ref: StackRef) -> tuple[Sequence[Any], str]:
-    """The stack's jobs, newest first, and why they could not be listed."""
+def stack_jobs(ref: StackRef) -> Sequence[Any]:
+    """The stack's jobs, newest first; none where the API is off, as in a new project.
+
+    Raises:
+        CommandError, OperatorError: they cannot be listed, so it is not known what runs.
+    """
     from vertex_training_cli.jobs.service import Jobs
 
     ref.connect_clients()
     try:
-        return Jobs(ref).list(), ""
-    except (CommandError, OperatorError) as error:  # the API may be off yet
-        return (), str(error)
+        return Jobs(ref).list()
+    except (CommandError, OperatorError) as error:
+        if is_api_off(str(error)):
+            return ()
+        raise
 
 
 def clean_command(ref: StackRef) -> str:

@@ -245,7 +245,7 @@ def drift(run: Run) -> None:
 def edit(run: Run) -> str:
     """An edit while the job runs: it is cancelled, and one job takes its place. Returns that."""
     with run.step("edit") as result:
-        before = {job.name for job in stack_jobs(run.ref)[0]}
+        before = {job.name for job in stack_jobs(run.ref)}
         deployment = run.pulumi.export_deployment(run.ref.stack)
         jobs, changes = list[str](), set[str]()
         for name in (REPLACED, REPLACING):
@@ -256,8 +256,7 @@ def edit(run: Run) -> str:
             run.watch("edit", name, jobs[-1], _runs_or_ended)
         run.watch("edit", REPLACED, jobs[0], view.has_ended)
         result["changes"] = sorted(changes)
-        after, _ = stack_jobs(run.ref)
-        result["new jobs"] = len({job.name for job in after} - before)
+        result["new jobs"] = len({job.name for job in stack_jobs(run.ref)} - before)
         return jobs[-1]
 
 
@@ -271,8 +270,7 @@ def destroy(run: Run, last_job: str = "") -> None:
         run.engine("destroy", result, command)
         left = run.pulumi.export_deployment(run.ref.stack).get("resources") or []
         result["left"] = sorted(str(each["type"]) for each in left if each.get("custom"))
-        jobs, _ = stack_jobs(run.ref)
-        result["live jobs"] = sum(not view.has_ended(job) for job in jobs)
+        result["live jobs"] = sum(not view.has_ended(job) for job in stack_jobs(run.ref))
         if last_job:
             run.watch("edit", REPLACING, last_job, view.has_ended)
 

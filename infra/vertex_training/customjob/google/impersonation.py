@@ -28,6 +28,11 @@ _ADDRESS: Final = re.compile(r"[a-z0-9][a-z0-9.:_-]*@[a-z0-9.-]+\.gserviceaccoun
 _lock = threading.Lock()
 
 
+def is_service_account(account: str) -> bool:
+    """Whether it has the form of a service account's address."""
+    return bool(_ADDRESS.fullmatch(account))
+
+
 def impersonated_credentials(account: str = "") -> Credentials | None:
     """Credentials of ``account``, or else of the one that the environment names.
 
@@ -42,7 +47,7 @@ def impersonated_credentials(account: str = "") -> Credentials | None:
     account = account or os.environ.get(VARIABLE, "")
     if not account:
         return None
-    if not _ADDRESS.fullmatch(account):
+    if not is_service_account(account):
         raise OperatorError(f"{source} must be the address of a service account")
     with _lock:
         return _credentials(account, source)

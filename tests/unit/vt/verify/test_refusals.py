@@ -11,11 +11,12 @@ import yaml
 from typer.testing import CliRunner
 
 from tests.fixture_project import copy_project
-from vertex_training.errors import CommandError, ConfigError
+from vertex_training.errors import CommandError, ConfigError, OperatorError
 from vertex_training_cli.cli import app
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
+from vertex_training_cli.jobs.service import Jobs
 from vertex_training_cli.verify import command, refusals
 from vertex_training_cli.verify.edits import edited_job, write_edit
 
@@ -124,7 +125,7 @@ def test_nothing_is_made_without_a_terminal_or_yes_and_all_refusals_come_at_once
     jobs: list[Any] = []
     monkeypatch.setattr(StackRef, "deployment_environment", lambda *_: {})
     monkeypatch.setattr(PulumiCli, "export_deployment", lambda *_: deployment)
-    monkeypatch.setattr(refusals, "stack_jobs", lambda _: (jobs, ""))
+    monkeypatch.setattr(refusals, "stack_jobs", lambda _: jobs)
     monkeypatch.setattr(command, "_run", lambda *_, **__: pytest.fail("it ran"))
     line = ["verify", "--stack", "first", "--max-usd"]
 
@@ -155,9 +156,29 @@ def test_a_state_that_cannot_be_read_is_not_taken_for_none(
     stack(root)
     monkeypatch.setattr(StackRef, "deployment_environment", lambda *_: {})
     monkeypatch.setattr(PulumiCli, "export_deployment", unread)
-    monkeypatch.setattr(refusals, "stack_jobs", lambda _: ((), ""))
+    monkeypatch.setattr(refusals, "stack_jobs", lambda _: ())
     done = CliRunner().invoke(app, ["verify", "--stack", "first", "--max-usd", "5"])
     assert (done.exit_code, text in done.stderr) == (code, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [("403 Vertex AI API has not been used in project 1 before", 2), ("503 unavailable", 1)],
+)
+def test_jobs_that_cannot_be_listed_are_not_taken_for_none(
+    root: Path, monkeypatch: pytest.MonkeyPatch, text: str, code: int
+) -> None:
+    def unread(*_: object) -> None:
+        raise OperatorError(text)
+
+    stack(root)
+    monkeypatch.setattr(StackRef, "deployment_environment", lambda *_: {})
+    monkeypatch.setattr(StackRef, "connect_clients", lambda *_: None)
+    monkeypatch.setattr(PulumiCli, "export_deployment", lambda *_: {})
+    monkeypatch.setattr(Jobs, "__init__", unread)
+    done = CliRunner().invoke(app, ["verify", "--stack", "first", "--max-usd", "5"])
+    assert done.exit_code == code
+    assert (text in done.stderr) == (code == 1)
 
 
 def test_an_edited_job_is_another_request_and_the_users_files_stay(root: Path) -> None:

@@ -1,0 +1,91 @@
+"""The command line of ``vt preflight``: what it refuses unasked, and exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from tests.unit.vt.preflight.conftest import Rehearsal
+from vertex_training_cli.cli import app
+from vertex_training_cli.engine import stacks
+from vertex_training_cli.preflight import context, parts
+from vertex_training_cli.preflight.answers import Answer, question
+
+ODD = question("projects/x", "billing")
+
+
+@pytest.fixture
+def preflight(rehearsal: Rehearsal, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(stacks, "find", lambda _stack: rehearsal.ref)
+
+    def run(*arguments: str) -> Result:
+        return CliRunner().invoke(app, ["preflight", "--stack", "prod", *arguments])
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--as", "foo bar"), "--as must be the address of a service account."),
+        (("--as", "d@local-ml-prod.iam.gserviceaccount.com"), "the local cloud knows no accounts."),
+        (("--output", ""), "--output '.' names no file."),
+        (("--output", ".."), "--output '..' names no file."),
+    ],
+)
+def test_an_option_that_nothing_can_be_done_with_is_refused(
+    preflight,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: tuple[str, ...],
+    said: str,
+) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    done = preflight(*arguments)
+    assert done.exit_code == 1
+    assert said in done.stderr
+    assert not list(here.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("answers", "code"),
+    [
+        ([ODD.unknown("503")], 1),
+        ([ODD.unknown("503"), ODD.ok("on")], 0),
+        ([ODD.unknown("503"), ODD.refused("off", "403", "turn it on")], 3),
+    ],
+)
+def test_nothing_asked_is_no_success(
+    preflight,
+    rehearsal: Rehearsal,
+    monkeypatch: pytest.MonkeyPatch,
+    answers: list[Answer],
+    code: int,
+) -> None:
+    monkeypatch.setattr(context, "connect", lambda *_: (rehearsal.context(), []))
+    monkeypatch.setattr(parts, "ask_all", lambda _: answers)
+    done = preflight("--format", "json")
+    assert done.exit_code == code
+    assert len(json.loads(done.stdout)["answers"]) == len(answers)
+
+
+def test_json_holds_no_control_characters(
+    preflight, rehearsal: Rehearsal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(context, "connect", lambda *_: (rehearsal.context(), []))
+    monkeypatch.setattr(parts, "ask_all", lambda _: [ODD.ok("billing \u009b31m\u202e")])
+    assert preflight("--format", "json").stdout.isascii()
+
+
+def test_only_a_project_that_is_being_deleted_is_told_as_deleted(rehearsal: Rehearsal) -> None:
+    rehearsal.add_fault(
+        'resourcemanager patch --method projects.get --patch \'{"state": "STATE_UNSPECIFIED"}\' '
+        "--times 0"
+    )
+    [state] = [each for each in rehearsal.answers() if each.asked == "state"]
+    assert state.verdict == "unknown"
