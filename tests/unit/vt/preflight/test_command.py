@@ -83,9 +83,9 @@ def test_json_holds_no_control_characters(
 
 
 def test_only_a_project_that_is_being_deleted_is_told_as_deleted(rehearsal: Rehearsal) -> None:
+    patch = '{"state": "STATE_UNSPECIFIED"}'
     rehearsal.add_fault(
-        'resourcemanager patch --method projects.get --patch \'{"state": "STATE_UNSPECIFIED"}\' '
-        "--times 0"
+        f"cloudresourcemanager patch --method projects.get --patch '{patch}' --times 0"
     )
     [state] = [each for each in rehearsal.answers() if each.asked == "state"]
     assert state.verdict == "unknown"
