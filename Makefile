@@ -6,9 +6,9 @@ BIN := .venv/bin
 WORKERS ?= auto
 # What people and workflows give is text: make expands none of it, and the shell gets it in quotes.
 GIVEN := STACK ARGS FLAGS LEVELS SOURCE COMMIT DIGEST VT_APPROVAL REFRESH DEPLOY NO_IMAGE UPGRADE \
-	WORKERS BASE QUICK PART SEED COUNT SET TAG AT GITHUB_ACTIONS
+	WORKERS BASE QUICK PART SEED COUNT SET TAG AT GITHUB_ACTIONS GITHUB_STEP_SUMMARY
 $(foreach name,$(GIVEN),$(eval override $(name) := $$(value $(name))))
-export STACK COMMIT DIGEST VT_APPROVAL TAG
+export STACK COMMIT DIGEST VT_APPROVAL TAG GITHUB_STEP_SUMMARY
 text = '$(subst ','\'',$(1))'
 every_word = $(foreach word,$(1),$(call text,$(word)))
 STACK_OR_STOP = $(call text,$(or $(STACK),$(error STACK is not set. Hint: make $@ STACK=dev)))

@@ -40,9 +40,10 @@ if TYPE_CHECKING:
     from localgcp.vertex.records import JobTable
 
 _LOCK_SECONDS: Final = 3.0
-#: Below the ports of outgoing connections (Linux: from 32768, others from 49152).
+#: Below the ports of outgoing connections (Linux: from 32768, others from 49152), and below those
+#: at which replicas of a job meet (torch: 29500; ``vertex_job``: above it).
 _LOWEST_PORT: Final = 20_000
-_PORTS: Final = 12_000
+_PORTS: Final = 9_000
 _ATTEMPTS: Final = 20
 _BACKLOG: Final = 128
 _WATCH_SECONDS: Final = 0.5
