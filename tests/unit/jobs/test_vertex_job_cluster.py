@@ -14,6 +14,7 @@ from vertex_job import cluster, folders, launch
 from vertex_job.errors import ClusterError
 
 from localgcp.home import cache_dir
+from localgcp.server import choose_port
 
 REPLICAS = Path(__file__).resolve().parents[2] / "fixtures/replicas"
 LAYOUTS = sorted(REPLICAS.glob("*.json"))
@@ -188,3 +189,8 @@ def test_the_library_loads_the_standard_library_alone() -> None:
         [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "['vertex_job']"
+
+
+def test_the_local_cloud_takes_no_port_at_which_replicas_meet() -> None:
+    meet = {29500, *(cluster.master_port(str(number)) for number in range(200))}
+    assert max(choose_port(0, "storage") for _ in range(200)) < min(meet)

@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from vertex_job.cluster import master_port
 
 from localgcp import lifecycle, processes
 from localgcp.apis.server import serve
@@ -154,11 +153,6 @@ def test_a_port_is_held_from_its_choice_until_it_is_served() -> None:
             assert server.port == port
         finally:
             server.stop(None)
-
-
-def test_no_port_is_chosen_at_which_replicas_of_a_job_meet() -> None:
-    meet = {29500, *(master_port(str(number)) for number in range(200))}
-    assert max(choose_port(0, "storage") for _ in range(200)) < min(meet)
 
 
 def test_a_server_that_cannot_start_says_why(
