@@ -44,21 +44,13 @@ class RestClient:
             ForbiddenReadError: the caller may not list it.
             CommandError: it cannot be listed.
         """
-        page, asked = "", set[str]()
-        while page not in asked and len(asked) < MAX_PAGES:
-            asked.add(page)
-            query = f"?{urlencode({'pageToken': page})}" if page else ""
-            document = self.get(url + query, what) or {}
+        for document in pages(url, what, lambda page: self.get(page, what)):
             found = document.get("items") or ()
             if isinstance(found, dict):
                 for place in found.values():
                     yield from place.get(collection, ())
             else:
                 yield from found
-            page = document.get("nextPageToken", "")
-            if not page:
-                return
-        raise CommandError(f"{what} cannot be read: its list has no end.")
 
     def call(
         self, method: str, url: str, what: str, *, conflict: tuple[int, ...] = (404,), **more: Any
@@ -80,23 +72,42 @@ class RestClient:
             answer = self._session.request(method, url, timeout=TIMEOUT, **more)
         except (requests.RequestException, GoogleAuthError) as failed:
             raise CommandError(f"{what} cannot be reached: {failed}") from None
+        document = _document(answer)
         for listen in LISTENERS:
-            listen(method, address, answer.status_code, _document(answer))
+            listen(method, address, answer.status_code, document)
         if answer.status_code in conflict:
             return None
         doing = "read" if conflict == (404,) else "written"
         if not answer.ok:
             text = f"{what} cannot be {doing}: {answer.status_code} {answer.reason}"
-            told = _message(answer)
+            told = _message(document)
             error = ForbiddenReadError if answer.status_code == 403 else CommandError
             raise error(f"{text}: {told}" if told else text)
-        try:
-            document = answer.json()
-        except ValueError:  # a proxy may answer with a page of its own
-            document = None
         if not isinstance(document, dict):
             raise CommandError(f"{what} cannot be {doing}: the answer is no document of an API.")
         return document
+
+
+def pages(
+    url: str, what: str, get: Callable[[str], dict[str, Any] | None]
+) -> Iterator[dict[str, Any]]:
+    """The documents of the list ``what``, page by page, each as ``get`` reads it.
+
+    Raises:
+        CommandError: a page after the first is not there, or the list has no end.
+    """
+    page, asked = "", set[str]()
+    while page not in asked and len(asked) < MAX_PAGES:
+        asked.add(page)
+        query = f"{'&' if '?' in url else '?'}{urlencode({'pageToken': page})}" if page else ""
+        document = get(url + query)
+        if document is None and page:
+            raise CommandError(f"{what} cannot be read: a page of its list is not there.")
+        yield document or {}
+        page = (document or {}).get("nextPageToken", "")
+        if not page:
+            return
+    raise CommandError(f"{what} cannot be read: its list has no end.")
 
 
 def connect(stack: StackRef) -> RestClient:
@@ -126,16 +137,16 @@ def connect(stack: StackRef) -> RestClient:
 
 
 def _document(answer: Any) -> Any:
-    """The JSON of an answer; None if it is none."""
+    """The JSON of an answer; None if it is none: a proxy may answer with a page of its own."""
     try:
         return answer.json()
     except ValueError:
         return None
 
 
-def _message(answer: Any) -> str:
+def _message(document: Any) -> str:
     """What Google says of an error (google.aip.dev/193); empty if that is not its form."""
     try:
-        return str(_document(answer)["error"]["message"])
+        return str(document["error"]["message"])
     except (KeyError, TypeError):
         return ""

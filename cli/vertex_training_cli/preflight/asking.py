@@ -12,7 +12,7 @@ from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
 
 from vertex_training.errors import CommandError, ForbiddenReadError
-from vertex_training_cli.drift.rest import MAX_PAGES, RestClient
+from vertex_training_cli.drift.rest import RestClient, pages
 from vertex_training_cli.preflight.answers import Answer
 
 #: The only methods that are sent by POST: they ask, and change nothing.
@@ -44,23 +44,16 @@ class ReadOnlyClient:
 
         An aggregated list has them by place: there they are in the field ``within``.
         """
-        found, page, asked = list[dict[str, Any]](), "", set[str]()
-        while page not in asked and len(asked) < MAX_PAGES:
-            asked.add(page)
-            query = f"{'&' if '?' in url else '?'}{urlencode({'pageToken': page})}" if page else ""
-            answer = self.get(url + query, of, permission)
-            if isinstance(answer, Answer):
-                return answer
-            if answer is None and page:
-                return of.unknown("a page of its list is not there")
-            items = (answer or {}).get(collection, ())
-            if within:
-                items = [each for p in dict(items).values() for each in p.get(within, ())]
-            found += items
-            page = (answer or {}).get("nextPageToken", "")
-            if not page:
-                return found
-        return of.unknown("its list has no end")
+        found = list[dict[str, Any]]()
+        try:
+            for document in pages(url, of.subject, lambda page: self._call("GET", page, of)):
+                items = document.get(collection, ())
+                if within:
+                    items = [each for p in dict(items).values() for each in p.get(within, ())]
+                found += items
+        except CommandError as error:
+            return _unknown(of, error, permission)
+        return found
 
     def held(self, url: str, permissions: Iterable[str], of: Answer) -> set[str] | Answer | None:
         """Those of ``permissions`` that the caller holds on the resource at ``url``, which is the
@@ -84,14 +77,19 @@ class ReadOnlyClient:
     def _ask(
         self, method: str, url: str, of: Answer, permission: str, **more: Any
     ) -> dict[str, Any] | Answer | None:
+        try:
+            return self._call(method, url, of, **more)
+        except CommandError as error:
+            return _unknown(of, error, permission)
+
+    def _call(self, method: str, url: str, of: Answer, **more: Any) -> dict[str, Any] | None:
         path = urlsplit(url).path
         if method != "GET" and not (method == "POST" and path.endswith(TEST_METHODS)):
             raise AssertionError(f"a preflight changes nothing: {method} {path}")
         with self._lock:
             self.calls += 1
-        try:
-            return self._client.call(method, url, of.subject, **more)
-        except ForbiddenReadError as error:
-            return of.unknown(str(error), permission)
-        except CommandError as error:
-            return of.unknown(str(error))
+        return self._client.call(method, url, of.subject, **more)
+
+
+def _unknown(of: Answer, error: CommandError, permission: str) -> Answer:
+    return of.unknown(str(error), permission if isinstance(error, ForbiddenReadError) else "")

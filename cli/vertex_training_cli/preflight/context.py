@@ -61,11 +61,11 @@ def connect(ref: StackRef, account: str = "") -> tuple[PreflightContext, list[An
         CommandError: there are no credentials, or the local cloud does not start.
         ConfigError: the stack's files have mistakes.
     """
-    if account and not is_service_account(account):
-        raise CommandError("--as must be the address of a service account.")
-    if account and ref.is_local:
-        raise CommandError("--as: the local cloud knows no accounts.")
     if account:
+        if not is_service_account(account):
+            raise CommandError("--as must be the address of a service account.")
+        if ref.is_local:
+            raise CommandError("--as: the local cloud knows no accounts.")
         os.environ[VARIABLE] = account  # every client of this process acts as it
     env = ref.environment(lambda text: print_line(f"vt: {text}"))
     client = ReadOnlyClient(rest.connect(ref))

@@ -169,11 +169,9 @@ class BucketStore:
         md5 = hashlib.md5(usedforsecurity=False)
         for piece in pieces_of(data):
             md5.update(piece)
-        answer, digest = (
-            json.loads(self._call("POST", path, query, data, f"write {name}")),
-            md5.digest(),
-        )
-        if answer.get("md5Hash", _base64(digest)) != _base64(digest):
+        digest = _base64(md5.digest())
+        answer = json.loads(self._call("POST", path, query, data, f"write {name}"))
+        if answer.get("md5Hash", digest) != digest:
             raise StoreError(f"{self._uri(name)} arrived with another content than was sent")
 
     def delete(self, name: str) -> None:

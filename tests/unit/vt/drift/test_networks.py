@@ -182,3 +182,15 @@ def test_an_answer_that_is_no_document_cannot_be_read(content: bytes) -> None:
 
     with pytest.raises(CommandError, match="firewalls cannot be read: the answer is no document"):
         RestClient(Session()).get("https://compute.googleapis.com/x", "firewalls")
+
+
+def test_a_list_whose_later_page_is_gone_is_not_taken_for_whole() -> None:
+    class Session:
+        def request(self, _method: str, url: str, **_more: Any) -> requests.Response:
+            answer = requests.Response()
+            answer.status_code = 404 if "pageToken" in url else 200
+            answer._content = json.dumps({"items": [], "nextPageToken": "t"}).encode()
+            return answer
+
+    with pytest.raises(CommandError, match="a page of its list is not there"):
+        list(RestClient(Session()).items("https://compute.googleapis.com/x", "firewalls", "x"))
