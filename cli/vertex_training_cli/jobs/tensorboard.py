@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -75,7 +76,9 @@ def tensorboard(
         # The fast loader is a program of its own, which follows no links.
         command = [str(python), "-P", "-m", "tensorboard.main", "--load_fast=false"]
         command += ["--logdir", shown, "--host", "127.0.0.1", "--port", str(port)]
-        raise typer.Exit(os.spawnve(os.P_WAIT, command[0], command, _variables()))
+        # No os.spawn: it forks, and a fork beside the threads of gRPC may never reach the exec.
+        ended = subprocess.run(command, env=_variables(), check=False)
+        raise typer.Exit(ended.returncode)
 
 
 def _environment() -> Path:
