@@ -37,6 +37,8 @@ LABEL_VALUE: Final = re.compile(r"[a-z0-9_-]{0,63}\Z")
 OWN_LABELS: Final = frozenset({"managed-by", "stack"})
 #: How labels begin that the program sets on jobs.
 JOB_LABEL_PREFIX: Final = "vt-"
+#: Label of an endpoint that the stack file names public; its value is then ``named``.
+PUBLIC_LABEL: Final = "vt-public"
 #: https://docs.cloud.google.com/resource-manager/docs/labels-overview: at most 64 on a resource
 MOST_LABELS: Final = 64
 

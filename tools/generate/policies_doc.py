@@ -25,6 +25,7 @@ TITLES: Final = {
     "retention": "How long data is kept",
     "registry": "Docker repositories",
     "jobs": "Training jobs",
+    "serving": "Models and endpoints",
     "encryption": "Keys",
     "network": "Networks",
 }

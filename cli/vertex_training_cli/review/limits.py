@@ -17,7 +17,13 @@ from vertex_training_cli.review.risk import POLICIES, Quote, RiskKind
 Limits = Mapping[str, Any]
 
 #: Limits in USD: more, or none, is a raise.
-USD: Final = ("maxUsdPerJob", "maxUsdPerEnvironment", "maxUsdPerTeam")
+USD: Final = (
+    "maxUsdPerJob",
+    "maxUsdPerEnvironment",
+    "maxUsdPerTeam",
+    "maxUsdPerMonth",
+    "maxUsdPerMonthInTotal",
+)
 #: Limits by a list: an entry more, or no list, is a raise.
 LISTS: Final = ("regions", "machineTypes", "strategies", "memberDomains")
 #: Stands for no limit.

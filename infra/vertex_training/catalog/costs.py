@@ -1,10 +1,14 @@
-"""What a training job can cost: an estimate from list prices, and the most it can come to.
+"""What a job or an endpoint can cost: an estimate from list prices, and the most it can come to.
 
 The price of a machine is Compute Engine's list price with the GPUs it carries, times the fee that
 Vertex AI adds (``machines.fee_ratio``, observed for one machine type only). The worst case of a
 job is rate x machines x timeout, summed over its worker pools. A boot disk counts above the default
 size, by the dearest region's price. Boot disks up to that size, local SSDs that are not part of a
 machine type, storage, network traffic and discounts are not in it.
+
+An endpoint is paid for by the month, with or without traffic: each deployed version has machines of
+its own. That it pays the same fee was seen for n1-standard-4 (Singapore, 2026) and a3-highgpu-1g
+(us-central1, 2025) alone.
 
 A machine without a price in any source has ``None``, never 0.
 """
@@ -141,6 +145,52 @@ class JobCost:
         return tuple(pool for pool in self.pools if pool.rate is None)
 
 
+@dataclass(frozen=True, slots=True)
+class EndpointCost:
+    """What the machines of an endpoint cost a month, whatever its traffic."""
+
+    versions: int
+    """Deployed versions; each has machines of its own."""
+    replicas: tuple[int, int]
+    """Machines of one version, at least and at most."""
+    rate: Rate | None
+    """Of one machine; None where no source has a price."""
+
+    @property
+    def monthly(self) -> tuple[float, float] | None:
+        """USD a month at the least and at the most replicas; None without a price."""
+        if self.rate is None:
+            return None
+        least, most = (
+            self.rate.usd * self.versions * replicas * HOURS_A_MONTH for replicas in self.replicas
+        )
+        return least, most
+
+    @property
+    def most(self) -> float | None:
+        """USD a month at the most replicas; None without a price."""
+        return self.monthly[1] if self.monthly else None
+
+    def __str__(self) -> str:
+        """``$79.75 to $159.50 a month``; one figure where the number of replicas is fixed."""
+        if self.monthly is None:
+            return usd(None)
+        where = "" if self.rate is None or self.rate.exact else f", at prices of {self.rate.region}"
+        return f"{' to '.join(dict.fromkeys(map(usd, self.monthly)))} a month{where}"
+
+
+def of_endpoint(
+    machine_type: str,
+    accelerator: str | None,
+    count: int,
+    replicas: tuple[int, int],
+    versions: int,
+    region: str,
+) -> EndpointCost:
+    """What an endpoint costs in ``region`` with so many deployed versions."""
+    return EndpointCost(versions, replicas, hourly(machine_type, accelerator, count, region))
+
+
 def hourly(
     machine_type: str,
     accelerator: str | None,
@@ -160,7 +210,7 @@ def hourly(
     type's price does not include its accelerators. A price is never taken from another strategy:
     a SPOT machine without a spot price has no price.
     """
-    machine = machines.machine_type(machine_type)
+    machine = machines.serving_machine_type(machine_type)  # whether a job may use it, rules say
     if machine is None:
         return None
     wanted = [(machines.machine_prices(machine, region), 1)]

@@ -1,14 +1,18 @@
-"""Machine types and accelerators that training jobs may use, typed; from ``machines.yaml``."""
+"""Machine types and accelerators of jobs and endpoints, typed; from ``machines.yaml``."""
 
 from __future__ import annotations
 
 import functools
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 from vertex_training import catalog
+
+#: vCPUs of machines of endpoints that the list of machines of jobs may not have:
+#: https://docs.cloud.google.com/vertex-ai/docs/predictions/configure-compute
+SMALLER_SIZES: Final = ("2", "4", "8")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +92,33 @@ def machine_types() -> Mapping[str, MachineType]:
 def machine_type(name: str) -> MachineType | None:
     """One machine type, or None if training jobs cannot use it."""
     return machine_types().get(name)
+
+
+def serving_machine_type(name: str) -> MachineType | None:
+    """A machine type of endpoints, or None if it is not known.
+
+    Endpoints run on machines that are too small for jobs, like ``n1-standard-2``, too. Size and
+    price are those of the smallest of the same shape in the catalogue, by the number of vCPUs.
+    """
+    if found := machine_type(name):
+        return found
+    shape, _, size = name.rpartition("-")
+    alike = [
+        each
+        for each in machine_types().values()
+        if each.name.rpartition("-")[0] == shape and each.vcpus and not each.accelerator_required
+    ]
+    smallest = min(alike, key=lambda each: each.vcpus or 0, default=None)
+    if smallest is None or smallest.vcpus is None or size not in SMALLER_SIZES:
+        return None
+    share, price = int(size) / smallest.vcpus, smallest.price
+    if share > 1:
+        return None
+    if price:
+        spot = None if price.spot is None else price.spot * share
+        price = replace(price, on_demand=price.on_demand * share, spot=spot)
+    memory = None if smallest.memory_gb is None else smallest.memory_gb * share
+    return replace(smallest, name=name, vcpus=int(size), memory_gb=memory, price=price)
 
 
 @functools.cache

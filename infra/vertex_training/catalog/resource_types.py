@@ -15,6 +15,9 @@ from vertex_training import catalog
 
 JOB: Final = "pulumi-python:dynamic/vertex:CustomJob"
 TUNING_JOB: Final = "pulumi-python:dynamic/vertex:HyperparameterTuningJob"
+MODEL_VERSION: Final = "pulumi-python:dynamic/vertex:ModelVersion"
+ENDPOINT_TRAFFIC: Final = "pulumi-python:dynamic/vertex:EndpointTraffic"
+ENDPOINT: Final = "gcp:vertex/aiEndpoint:AiEndpoint"
 BUCKET: Final = "gcp:storage/bucket:Bucket"
 OBJECT: Final = "gcp:storage/bucketObject:BucketObject"
 SECRET: Final = "gcp:secretmanager/secret:Secret"

@@ -11,12 +11,15 @@ from pulumi import Input
 
 
 class TeamLimitsArgs(TypedDict):
-    """Bounds for the jobs of one team, beside those of the stack. What is absent is not limited."""
+    """Bounds for what is a team's, beside those of the stack. What is absent is not limited."""
 
     max_usd_per_job: NotRequired[Input[float]]
     """The most a job of the team may cost if it runs until its timeout."""
     max_usd_per_team: NotRequired[Input[float]]
     """The most all jobs of the team may cost together, each once and until its timeout."""
+    max_usd_per_month: NotRequired[Input[float]]
+    """The most an endpoint of the team may cost a month, all its versions with all their
+    replicas."""
     machine_types: NotRequired[Input[Sequence[Input[str]]]]
     """Machine types its jobs may run on; ``n1-*`` stands for all that begin with ``n1-``."""
     strategies: NotRequired[Input[Sequence[Input[Literal["STANDARD", "SPOT", "FLEX_START"]]]]]
@@ -346,16 +349,20 @@ class EncryptionArgs(TypedDict):
 
 
 class LimitsArgs(TypedDict):
-    """Bounds that hold for the stack and every job of it. What is absent is not limited."""
+    """Bounds of the stack, and of each job and endpoint. What is absent is not limited."""
 
     max_usd_per_job: NotRequired[Input[float]]
     """The most a job may cost until its timeout (see ``vertex_training.catalog.costs``)."""
     max_usd_per_environment: NotRequired[Input[float]]
     """The most all jobs of the stack, each once and until its timeout, and a month of the
     reservations that it makes may cost together."""
+    max_usd_per_month: NotRequired[Input[float]]
+    """The most an endpoint may cost a month, all its versions with all their replicas."""
+    max_usd_per_month_in_total: NotRequired[Input[float]]
+    """The most all endpoints of the stack may cost a month together."""
     allow_unpriced: NotRequired[Input[bool]]
-    """Whether a job without a known price may run. Its cost cannot be compared with a limit in
-    USD, so such a job is refused where there is one."""
+    """Whether a job or an endpoint without a known price may run. Its cost cannot be compared with
+    a limit in USD, so it is refused where there is one."""
     regions: NotRequired[Input[Sequence[Input[str]]]]
     """Regions the stack may be in."""
     machine_types: NotRequired[Input[Sequence[Input[str]]]]

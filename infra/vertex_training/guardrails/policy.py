@@ -15,7 +15,16 @@ from typing import Any, Final, Literal
 Severity = Literal["low", "medium", "high", "critical"]
 
 #: Modules with policies, in the order of the documentation.
-SUBJECTS: Final = ("grants", "buckets", "registry", "retention", "jobs", "encryption", "network")
+SUBJECTS: Final = (
+    "grants",
+    "buckets",
+    "registry",
+    "retention",
+    "jobs",
+    "serving",
+    "encryption",
+    "network",
+)
 
 #: Setting of every policy: patterns of stacks that it does not apply to, like ``dev*``.
 NOT_IN_STACKS: Final = "notInStacks"

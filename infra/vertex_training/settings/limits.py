@@ -16,16 +16,20 @@ Usd = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class Limits(Section):
-    """Bounds that hold for the stack and every job of it. What is absent is not limited."""
+    """Bounds of the stack, and of each job and endpoint. What is absent is not limited."""
 
     max_usd_per_job: Usd | None = None
     """The most a job may cost until its timeout (see ``vertex_training.catalog.costs``)."""
     max_usd_per_environment: Usd | None = None
     """The most all jobs of the stack, each once and until its timeout, and a month of the
     reservations that it makes may cost together."""
+    max_usd_per_month: Usd | None = None
+    """The most an endpoint may cost a month, all its versions with all their replicas."""
+    max_usd_per_month_in_total: Usd | None = None
+    """The most all endpoints of the stack may cost a month together."""
     allow_unpriced: bool = False
-    """Whether a job without a known price may run. Its cost cannot be compared with a limit in
-    USD, so such a job is refused where there is one."""
+    """Whether a job or an endpoint without a known price may run. Its cost cannot be compared with
+    a limit in USD, so it is refused where there is one."""
     regions: Annotated[list[str], Field(min_length=1)] | None = None
     """Regions the stack may be in."""
     machine_types: Annotated[list[str], Field(min_length=1)] | None = None
@@ -41,17 +45,20 @@ class Limits(Section):
 
     @property
     def in_usd(self) -> bool:
-        """Whether something is limited in USD."""
+        """Whether jobs are limited in USD."""
         return self.max_usd_per_job is not None or self.max_usd_per_environment is not None
 
 
 class TeamLimits(Section):
-    """Bounds for the jobs of one team, beside those of the stack. What is absent is not limited."""
+    """Bounds for what is a team's, beside those of the stack. What is absent is not limited."""
 
     max_usd_per_job: Usd | None = None
     """The most a job of the team may cost if it runs until its timeout."""
     max_usd_per_team: Usd | None = None
     """The most all jobs of the team may cost together, each once and until its timeout."""
+    max_usd_per_month: Usd | None = None
+    """The most an endpoint of the team may cost a month, all its versions with all their
+    replicas."""
     machine_types: Annotated[list[str], Field(min_length=1)] | None = None
     """Machine types its jobs may run on; ``n1-*`` stands for all that begin with ``n1-``."""
     strategies: (
@@ -61,7 +68,7 @@ class TeamLimits(Section):
 
     @property
     def in_usd(self) -> bool:
-        """Whether something is limited in USD."""
+        """Whether jobs are limited in USD."""
         return self.max_usd_per_job is not None or self.max_usd_per_team is not None
 
 

@@ -12,6 +12,7 @@ from vertex_training_cli.review import digest, report
 from vertex_training_cli.review.headline import verdict
 
 STACK = {"maxUsdPerJob": 500.0, "machineTypes": ["n1-*"]}
+MONTHS = {"maxUsdPerMonth": 80.0, "maxUsdPerMonthInTotal": 200.0}
 TEAM = {"maxUsdPerTeam": 10.0}
 DEPLOYED = {"limits": STACK, "teams.vision.limits": TEAM}
 
@@ -43,6 +44,18 @@ def headline(**changes):
         ),
         ({"limits": STACK | {"allowUnpriced": True}}, "limits.allowUnpriced false → true"),
         ({"team": {}}, "teams.vision.limits.maxUsdPerTeam $10.00 → no limit"),
+        (
+            {"limits": MONTHS | {"maxUsdPerMonth": 81}, "deployed": {"limits": MONTHS}},
+            "limits.maxUsdPerMonth $80.00 → $81.00",
+        ),
+        (
+            {"limits": {"maxUsdPerMonth": 80}, "deployed": {"limits": MONTHS}},
+            "limits.maxUsdPerMonthInTotal $200.00 → no limit",
+        ),
+        (
+            {"deployed": {"limits": STACK, "teams.vision.limits": TEAM | {"maxUsdPerMonth": 9}}},
+            "teams.vision.limits.maxUsdPerMonth $9.00 → no limit",
+        ),
     ],
 )
 def test_a_raised_limit_is_in_the_headline(changes, expected):

@@ -1,0 +1,57 @@
+"""What endpoints cost a month, against calculations by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from vertex_training.catalog import costs, machines
+
+T4 = "NVIDIA_TESLA_T4"
+
+
+def test_two_versions_on_small_machines_cost_what_a_hand_calculation_says() -> None:
+    # n1-standard-4 in us-central1 is 0.189999 USD an hour, so n1-standard-2 is 0.0949995.
+    # With the fee of 15 % it is 0.109249425; times 730 h 79.75208025 a month for one machine.
+    # Two versions: 2 machines at least, 159.5041605; 2 x 2 at most, 319.008321.
+    cost = costs.of_endpoint("n1-standard-2", None, 0, (1, 2), 2, "us-central1")
+    assert cost.monthly == pytest.approx((159.5041605, 319.008321))
+    assert str(cost) == "$159.50 to $319.01 a month"
+
+
+def test_gpus_are_in_the_month() -> None:
+    # n1-standard-4 0.189999 + one T4 0.35 = 0.539999; x 1.15 x 730 = 453.3291605 for each replica.
+    cost = costs.of_endpoint("n1-standard-4", T4, 1, (1, 3), 1, "us-central1")
+    assert cost.monthly == pytest.approx((453.3291605, 1359.9874815))
+
+
+def test_a_fixed_number_of_replicas_has_one_figure() -> None:
+    cost = costs.of_endpoint("n1-standard-4", None, 0, (2, 2), 1, "us-central1")
+    assert str(cost) == "$319.01 a month"  # 0.189999 x 1.15 x 730 x 2
+
+
+def test_a_region_of_its_own_price_is_taken_and_another_regions_named() -> None:
+    # N1 in europe-west4 (skypilot-v8): n1-standard-8 is 0.41834, a quarter of it n1-standard-2.
+    cost = costs.of_endpoint("n1-standard-2", None, 0, (1, 1), 1, "europe-west4")
+    assert cost.most == pytest.approx(0.41834 / 4 * 1.15 * 730, rel=1e-3)
+    elsewhere = costs.of_endpoint("g2-standard-4", "NVIDIA_L4", 1, (1, 1), 1, "europe-west4")
+    assert str(elsewhere).endswith(" a month, at prices of us-central1")
+
+
+def test_an_endpoint_without_a_price_has_none_and_never_zero() -> None:
+    cost = costs.of_endpoint("n9-standard-2", None, 0, (1, 2), 1, "us-central1")
+    assert (cost.monthly, cost.most, str(cost)) == (None, None, "no price")
+
+
+@pytest.mark.parametrize(
+    "name", ["n1-standard-3", "n1-standard-1", "a2-highgpu-2", "n1-x", "", "-"]
+)
+def test_no_machine_is_made_up(name: str) -> None:
+    assert machines.serving_machine_type(name) is None
+
+
+def test_a_smaller_machine_has_its_share_of_the_catalogues_smallest() -> None:
+    small, own = machines.serving_machine_type("n1-standard-2"), machines.machine_types()
+    assert small is not None
+    assert (small.vcpus, small.memory_gb) == (2, 7.5)
+    assert machines.serving_machine_type("n1-standard-4") is own["n1-standard-4"]
+    assert "n1-standard-2" not in own  # jobs may not use it
