@@ -28,6 +28,8 @@ COMPUTE: Final = re.compile(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?\Z")
 COMPUTE_RULE: Final = (
     "at most 63 lowercase letters, digits and '-': shorten the key or the stack's name"
 )
+#: Models of the registry: discovery of aiplatform v1, ``models.upload``, ``modelId``.
+MODEL_ID: Final = re.compile(r"[a-z_][a-z0-9_-]{0,62}\Z")
 #: Labels: at most 63 characters, and start keys with a letter; see ``CustomJob.labels``.
 LABEL_KEY: Final = re.compile(r"[a-z][a-z0-9_-]{0,62}\Z")
 LABEL_VALUE: Final = re.compile(r"[a-z0-9_-]{0,63}\Z")
@@ -189,6 +191,20 @@ class Names:
     def reservation(self, key: str) -> str:
         """Name of a reservation."""
         return f"{key}-{self.stack}"
+
+    def model_id(self, key: str) -> str:
+        """Id of a model in the registry; at most 63 lowercase letters, digits, '-' and '_'."""
+        return f"{key}-{self.stack}"
+
+    def endpoint(self, key: str) -> str:
+        """Resource name of an endpoint. Its id has nine digits, which the API and the plugin take.
+
+        A digest of what names it, so that it is known before anything exists.
+        """
+        parts = "\0".join((self.project, self.region, self.stack, key))
+        digest = int(hashlib.sha256(parts.encode()).hexdigest(), 16)
+        here = f"projects/{self.project}/locations/{self.region}"
+        return f"{here}/endpoints/{10**8 + digest % (9 * 10**8)}"
 
     def vertex_agent(self) -> str:
         """Vertex AI Service Agent, Google's own account that pulls images and mounts networks.

@@ -38,7 +38,9 @@ from vertex_training.plan.reservations import (
     plan_reservations,
     reservation_grants,
 )
+from vertex_training.plan.serving import plan_endpoints, plan_versions
 from vertex_training.secret_rules.files import Scan
+from vertex_training.serving.declared import DeclaredEndpoint, DeclaredVersion
 from vertex_training.settings import locations, partial, renames, stack_files
 from vertex_training.settings.model import Settings
 from vertex_training.settings.reader import Schema
@@ -60,6 +62,7 @@ from vertex_training.stack_rules import (
 from vertex_training.stack_rules import encryption as encryption_rules
 from vertex_training.stack_rules import extra_grants as extra_grant_rules
 from vertex_training.stack_rules import renames as rename_rules
+from vertex_training.stack_rules import serving as serving_rules
 
 #: How the training project's stack files are read.
 SCHEMA: Final = Schema("vertex-training", Settings)
@@ -97,6 +100,16 @@ class Stack:
         """Objects that the stack keeps: bucket by first key -> object name -> file."""
         buckets = self.declared.buckets.items()
         return {key: kept_objects(bucket.objects, self.root) for key, bucket in buckets}
+
+    @functools.cached_property
+    def versions(self) -> Mapping[tuple[str, int], DeclaredVersion]:
+        """Model versions by first key of their model and run."""
+        return plan_versions(self.declared)
+
+    @functools.cached_property
+    def endpoints(self) -> Mapping[str, DeclaredEndpoint]:
+        """The endpoints, by first key."""
+        return plan_endpoints(self.declared, self.versions)
 
     @functools.cached_property
     def references(self) -> Mapping[str, Any]:
@@ -305,6 +318,7 @@ def broken_rules(settings: Settings, root: Path) -> list[Problem]:
         ),
         *limits.problems(settings),
         *job_rules.problems(settings),
+        *serving_rules.problems(settings),
         *project_numbers.problems(settings, root),
     ]
 

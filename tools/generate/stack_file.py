@@ -172,7 +172,10 @@ class Project:
     def _type(self, field: dict[str, Any]) -> str:
         if not field:
             return "any value"
-        if "$ref" in field or "anyOf" in field:
+        if "anyOf" in field:
+            given = [each for each in field["anyOf"] if each.get("type") != "null"]
+            return " or ".join(self._type(each) for each in given)
+        if "$ref" in field:
             [name] = _sections(field)
             return f"[section](#{_anchor(self._title_of(name))})"
         kind = field["type"] if isinstance(field["type"], str) else field["type"][0]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from vertex_training.settings.model import BELOW
+from vertex_training.settings.section import BELOW
 
 #: https://github.com/opencontainers/image-spec/blob/main/annotations.md
 REVISION: Final = "org.opencontainers.image.revision"

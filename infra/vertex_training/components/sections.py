@@ -407,6 +407,89 @@ class JobArgs(TypedDict):
     """The job file, like ``jobs/titanic.yaml``."""
 
 
+class ServingContainerArgs(TypedDict):
+    """The container that answers predictions, by Vertex AI's contract for containers."""
+
+    image: Input[str]
+    """An image: ``${images.NAME}``, or one in Artifact Registry, by digest."""
+    predict_route: NotRequired[Input[str]]
+    """Where it takes predictions by POST."""
+    health_route: NotRequired[Input[str]]
+    """Where it answers 200 once it can serve."""
+    port: NotRequired[Input[int]]
+    """The port that it listens on."""
+    env: NotRequired[Input[Mapping[str, Input[str]]]]
+    """Environment variables. Everybody who can see the model can read them."""
+    command: NotRequired[Input[Sequence[Input[str]]]]
+    """In place of the image's ENTRYPOINT."""
+    args: NotRequired[Input[Sequence[Input[str]]]]
+    """In place of the image's CMD."""
+
+
+class ModelArgs(TypedDict):
+    """A model of the registry: one version for each run of a job that is named."""
+
+    formerly: NotRequired[Input[str]]
+    """The key it was created under, which its name and its place in the state keep."""
+    job: NotRequired[Input[str]]
+    """Key of the job whose artifacts it has; the model's own without it."""
+    run: Input[Sequence[Input[int]]]
+    """The run of the job, or several: ``[3, 4]``."""
+    container: Input[ServingContainerArgs]
+    """The container that serves it: an image, or an image with routes, port and environment."""
+    artifacts: NotRequired[Input[str]]
+    """Folder below the run's output directory; ``model`` is what code has as AIP_MODEL_DIR."""
+    files: NotRequired[Input[Sequence[Input[str]]]]
+    """Files that the container expects in that folder; a preview refuses a run without them."""
+    on_delete: NotRequired[Input[Literal["keep", "delete"]]]
+    """Whether versions are kept when they leave the stack."""
+    team: NotRequired[Input[str]]
+    """The team that it belongs to."""
+
+
+class AcceleratorArgs(TypedDict):
+    """Accelerators of each replica."""
+
+    type: Input[str]
+    """Their type, as the API spells it."""
+    count: NotRequired[Input[int]]
+    """How many a replica has."""
+
+
+class ReplicasArgs(TypedDict):
+    """How many replicas each version has. All of them are paid for while they are deployed."""
+
+    min: NotRequired[Input[int]]
+    """The least, also without any traffic; at least 1."""
+    max: NotRequired[Input[int]]
+    """The most; ``min`` without it."""
+
+
+class EndpointArgs(TypedDict):
+    """Where predictions are asked for, and which versions of a model answer them."""
+
+    formerly: NotRequired[Input[str]]
+    """The key it was created under, which its name and its place in the state keep."""
+    model: NotRequired[Input[str]]
+    """Key of the model; the endpoint's own without it."""
+    machine: Input[str]
+    """Machine type of the replicas."""
+    accelerator: NotRequired[Input[AcceleratorArgs]]
+    """Accelerators of each replica; none without it."""
+    replicas: NotRequired[Input[ReplicasArgs]]
+    """How many replicas each version has."""
+    account: NotRequired[Input[str]]
+    """Key of the service account that the containers act as; Google's own without it."""
+    split: Input[Mapping[str, Input[int]]]
+    """Share of the traffic by run, like ``{"run 3": 90, "run 4": 10}``; 100 in total. A run with 0
+    stays deployed. One that is left out is undeployed once it has no traffic."""
+    public: NotRequired[Input[bool]]
+    """Whether it is reached from the internet. Without it, it is private where the stack's network
+    has mode ``psc``, and public elsewhere."""
+    team: NotRequired[Input[str]]
+    """The team that owns it."""
+
+
 class ReservationFields(TypedDict):
     """Arguments that are fields of ``Reservation``."""
 
@@ -538,3 +621,7 @@ class EnvironmentFields(TypedDict):
     """Training jobs by name."""
     tuning: NotRequired[Input[Mapping[str, Input[JobArgs]]]]
     """Tuning jobs: each runs many trials of one job."""
+    models: NotRequired[Input[Mapping[str, Input[ModelArgs]]]]
+    """Models of the registry, by name: versions made of what runs of jobs left."""
+    endpoints: NotRequired[Input[Mapping[str, Input[EndpointArgs]]]]
+    """Endpoints by name: which versions of a model answer predictions, and with what share."""

@@ -9,6 +9,7 @@
 ``stack_grants``     grants that follow from accounts, images, the key and ``members``
 ``job_grants``       grants that single jobs need: a key, an image of another project
 ``references``       what ``${kind.name}`` in a job file stands for
+``serving``          model versions, and endpoints with what they serve
 ``packages``         code below ``jobs/`` as a deterministic source distribution
 ``objects``          files and folders that the stack keeps in its buckets
 ``facts``            the stack as the rules of job files see it

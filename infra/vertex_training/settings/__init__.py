@@ -5,6 +5,7 @@
 ``model``          the whole stack file; its larger sections have modules of their own
 ``network``        the sections ``network`` and ``sharedVpc``
 ``reservations``   the section ``reservations``
+``serving``        the sections ``models`` and ``endpoints``
 ``limits``         the sections ``limits``, ``teams`` and ``jobDefaults``
 ``includes``       files that several stack files share
 ``renames``        keys that changed, and the keys that names keep

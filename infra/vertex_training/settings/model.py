@@ -18,6 +18,7 @@ from vertex_training.settings.limits import JobDefaults, Limits, Team
 from vertex_training.settings.network import Network, SharedVpc
 from vertex_training.settings.reservations import Reservation
 from vertex_training.settings.section import (
+    BELOW,
     Key,
     NamedSection,
     ProjectId,
@@ -25,10 +26,9 @@ from vertex_training.settings.section import (
     Section,
     form,
 )
+from vertex_training.settings.serving import Endpoint, Model
 
 DIGITS: Final = "0123456789"
-#: A path below a folder: relative, with ``/``, without ``..`` and hidden meanings of a shell.
-BELOW: Final = r"(?!\.\.?/)(?!.*/\.\.?(?:/|$))(?!.*(?://|/$))[A-Za-z0-9_.@+-][A-Za-z0-9_.@+/-]*"
 #: A folder below the checkout that has a name of its own, which is not hidden.
 INCLUDED: Final = rf"(?!(?:.*/)?\.[^/]*$){BELOW}"
 #: An image in Artifact Registry by digest.
@@ -458,6 +458,10 @@ class Settings(Section):
     """Training jobs by name."""
     tuning: dict[Key, Job] = {}
     """Tuning jobs: each runs many trials of one job."""
+    models: dict[Key, Model] = {}
+    """Models of the registry, by name: versions made of what runs of jobs left."""
+    endpoints: dict[Key, Endpoint] = {}
+    """Endpoints by name: which versions of a model answer predictions, and with what share."""
 
     @pydantic.field_validator("shared_vpc", "encryption", mode="before")
     @classmethod

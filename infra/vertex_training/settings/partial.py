@@ -29,8 +29,11 @@ STAND_INS: Final = {
 JOINED: Final = ("network", "sharedVpc")
 #: Sections that rules compare with the project and the region.
 REGIONAL: Final = (*JOINED, "reservations", "encryption")
-#: Key of an account -> section that its entries name.
-NAMED_BY: Final = {"reads": "buckets", "writes": "buckets", "secrets": "secrets", "team": "teams"}
+#: Key of an entry -> section that it names.
+NAMED_BY: Final = {
+    **{"reads": "buckets", "writes": "buckets", "secrets": "secrets", "team": "teams"},
+    **{"job": "jobs", "model": "models", "account": "serviceAccounts"},
+}
 
 
 @dataclass(frozen=True)

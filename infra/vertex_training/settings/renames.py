@@ -22,6 +22,8 @@ SECTIONS: Final[Mapping[tuple[str, ...], tuple[str, ...]]] = {
     ("jobs",): ("jobs",),
     ("tuning",): ("tuning",),
     ("reservations",): ("reservations",),
+    ("models",): ("models",),
+    ("endpoints",): ("endpoints",),
     ("network", "ranges"): ("network", "ranges"),
     ("network", "allow"): ("network", "allow"),
 }
@@ -76,6 +78,20 @@ def with_first_keys(settings: Settings) -> Settings:
             }
         )
         for key, account in changes["service_accounts"].items()
+    }
+    jobs, models, accounts = keys[("jobs",)], keys[("models",)], keys[("serviceAccounts",)]
+    changes["models"] = {
+        models[key]: model.model_copy(update={"job": jobs.get(model.job or key, model.job or key)})
+        for key, model in settings.models.items()
+    }
+    changes["endpoints"] = {
+        keys[("endpoints",)][key]: endpoint.model_copy(
+            update={
+                "model": models.get(endpoint.model or key, endpoint.model or key),
+                "account": accounts.get(endpoint.account or "", endpoint.account),
+            }
+        )
+        for key, endpoint in settings.endpoints.items()
     }
     return settings.model_copy(update={**changes, "network": network})
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.alias_generators import to_camel
@@ -12,6 +12,8 @@ from pydantic_core import CoreSchema, core_schema
 
 from vertex_training.naming import KEY_RULE
 
+#: A path below a folder: relative, with ``/``, without ``..`` and hidden meanings of a shell.
+BELOW: Final = r"(?!\.\.?/)(?!.*/\.\.?(?:/|$))(?!.*(?://|/$))[A-Za-z0-9_.@+-][A-Za-z0-9_.@+/-]*"
 #: A name that a stack file gives to something: it becomes part of names everywhere.
 Key = Annotated[
     str,

@@ -13,6 +13,7 @@
 ``project_numbers``  numbers that are not their project's
 ``network``          the sections ``network`` and ``sharedVpc``
 ``reservations``     the section ``reservations``
+``serving``          the sections ``models`` and ``endpoints``
 ``job_rules``        ``jobDefaults`` and ``rules``: references and rules that are there
 ``limits``           the section ``limits``, for the stack as a whole
 ``deployers``          what a deployment is refused: accounts, names and roles

@@ -1,0 +1,107 @@
+"""Model versions and endpoints that follow from a stack file. Pure: nothing is looked up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from vertex_training.customjob.request import references
+from vertex_training.plan.references import image_uri
+from vertex_training.serving.declared import (
+    DeclaredDeployment,
+    DeclaredEndpoint,
+    DeclaredVersion,
+    ModelSource,
+    container_spec,
+)
+from vertex_training.settings.model import Settings
+from vertex_training.settings.serving import Endpoint, Model
+
+
+def plan_versions(settings: Settings) -> dict[tuple[str, int], DeclaredVersion]:
+    """The versions by key of their model and run; ``settings`` have first keys.
+
+    Raises:
+        UnknownReferenceError: a container names an image that the stack does not have.
+    """
+    key_name = settings.key_for("jobs") or ""
+    return {
+        (key, run): DeclaredVersion(
+            ModelSource(
+                settings.project, settings.region, settings.stack, key, model.job or key, run
+            ),
+            settings.names.model_id(key),
+            _container(settings, model),
+            model.artifacts,
+            tuple(model.files),
+            key_name,
+        )
+        for key, model in settings.models.items()
+        for run in model.run
+    }
+
+
+def plan_endpoints(
+    settings: Settings, versions: Mapping[tuple[str, int], DeclaredVersion]
+) -> dict[str, DeclaredEndpoint]:
+    """The endpoints by key; ``settings`` have first keys."""
+    return {
+        key: DeclaredEndpoint(
+            key=key,
+            name=settings.names.endpoint(key),
+            display_name=f"{key}-{settings.stack}",
+            stack=settings.stack,
+            deployments={
+                run: _deployment(settings, endpoint, versions[endpoint.model or key, run])
+                for run in endpoint.shares
+            },
+            split=endpoint.shares,
+            is_private=is_private(settings, endpoint),
+            is_named_public=bool(endpoint.public),
+            labels=settings.names.labels(settings.labels_of(endpoint.team)),
+            key_name=settings.key_for("jobs") or "",
+            model=endpoint.model or key,
+            team=endpoint.team,
+        )
+        for key, endpoint in settings.endpoints.items()
+    }
+
+
+def is_private(settings: Settings, endpoint: Endpoint) -> bool:
+    """Whether an endpoint is reached by Private Service Connect alone."""
+    return not endpoint.public and (settings.network.mode == "psc" or endpoint.public is False)
+
+
+def image_of(settings: Settings, model: Model) -> str:
+    """The image of a model's container, its reference resolved.
+
+    Raises:
+        UnknownReferenceError: the stack does not have it, or nothing was built of it yet.
+    """
+    images = settings.images.items()
+    table = {f"images.{key}": image_uri(settings, key, image) for key, image in images}
+    return references.resolve(model.container.image, table)
+
+
+def _container(settings: Settings, model: Model) -> str:
+    given = model.container
+    return container_spec(
+        image_of(settings, model),
+        given.predict_route,
+        given.health_route,
+        given.port,
+        given.env,
+        given.command,
+        given.args,
+    )
+
+
+def _deployment(
+    settings: Settings, endpoint: Endpoint, version: DeclaredVersion
+) -> DeclaredDeployment:
+    machine: dict[str, object] = {"machineType": endpoint.machine}
+    if accelerator := endpoint.accelerator:
+        machine["acceleratorType"] = accelerator.type
+        machine["acceleratorCount"] = accelerator.count
+    account = settings.names.account_email(endpoint.account) if endpoint.account else ""
+    replicas = endpoint.replicas
+    return DeclaredDeployment(version, machine, replicas.min, replicas.most, account)

@@ -1,0 +1,133 @@
+"""The sections ``models`` and ``endpoints``: what they name is there, and fits together. Pure."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from vertex_training import naming
+from vertex_training.customjob.request import references
+from vertex_training.customjob.rules.task.images import NAME
+from vertex_training.errors import Path, Problem, UnknownReferenceError, did_you_mean
+from vertex_training.plan import serving
+from vertex_training.settings import renames
+from vertex_training.settings.model import Settings
+from vertex_training.settings.serving import Endpoint, Model
+
+#: An image where a container may be of: location, project.
+_IMAGE: Final = re.compile(r"([a-z0-9-]+)-docker\.pkg\.dev/([^/]+)/[^/]+/.")
+#: Locations of Artifact Registry that have the regions whose names begin with them.
+_MULTI_REGIONS: Final = ("us", "europe", "asia")
+#: Google's prebuilt serving images, and until when they are there. Source:
+#: predictions/pre-built-containers; sklearn 1.6 alone stays until 2027-10-14.
+_PREBUILT: Final = re.compile(r"[a-z]+-docker\.pkg\.dev/vertex-ai/prediction/([a-z0-9.-]+)")
+_PREBUILT_UNTIL: Final = datetime.date(2027, 1, 14)
+_LATEST: Final = re.compile(r"sklearn-[a-z]+\.1-6")
+
+
+def problems(settings: Settings) -> Iterator[Problem]:
+    """Everything that does not hold."""
+    for key, model in settings.models.items():
+        yield from _model(settings, key, model)
+    ids: dict[str, str] = {}
+    for key, endpoint in settings.endpoints.items():
+        path = ("endpoints", key)
+        name = settings.names.endpoint(renames.first_key(key, endpoint))
+        if (other := ids.setdefault(name, key)) != key:
+            what = f"has the same id as endpoint '{other}'"
+            yield Problem(what, name.rpartition("/")[2], "choose another name", path)
+        yield from _endpoint(settings, key, endpoint)
+
+
+def warnings(settings: Settings) -> Iterator[Problem]:
+    """What is valid and probably not meant."""
+    for key, model in settings.models.items():
+        image = _PREBUILT.match(model.container.image)
+        if image and not _LATEST.match(image[1]):
+            what = f"Google's prebuilt serving images are there until {_PREBUILT_UNTIL}"
+            path = ("models", key, "container", "image")
+            yield Problem(what, image[1], "an image of your own: ${images.NAME}", path)
+
+
+def _model(settings: Settings, key: str, model: Model) -> Iterator[Problem]:
+    path = ("models", key)
+    name = settings.names.model_id(renames.first_key(key, model))
+    if not naming.MODEL_ID.match(name):
+        what = "makes a model id that is not 1 to 63 lowercase letters, digits, '-' and '_'"
+        yield Problem(what, name, "shorten the key or the stack's name", path)
+    job = settings.jobs.get(model.job or key)
+    if job is None:
+        hint = did_you_mean(model.job or key, settings.jobs) or "declare the job in jobs"
+        place = (*path, "job")
+        yield Problem("this stack has no such job", model.job or key, hint, place)
+    for index, run in enumerate(model.run):
+        if job is not None and run > job.run:
+            what = f"job '{model.job or key}' has had {job.run} run{'s'[: job.run - 1]}"
+            hint = "train first: raise run on the job, and name it here once it has succeeded"
+            yield Problem(what, str(run), hint, (*path, "run", index))
+    yield from _team(settings, model.team, path)
+    yield from _image(settings, model, (*path, "container", "image"))
+
+
+def _image(settings: Settings, model: Model, path: Path) -> Iterator[Problem]:
+    """The image is known, and in the region: predictions/custom-container-requirements."""
+    given = model.container.image
+    try:
+        image = serving.image_of(settings, model)
+    except UnknownReferenceError as unknown:
+        yield Problem("names what this stack does not have", given, unknown.hint, path)
+        return
+    found = _IMAGE.match(image)
+    if found is None or not NAME.match(image) or references.names_in(image):
+        hint = "${images.NAME}, or REGION-docker.pkg.dev/PROJECT/REPOSITORY/NAME@sha256:…"
+        yield Problem("not an image in Artifact Registry", given, hint, path)
+        return
+    location, region = found[1], settings.region
+    if location != region and not (
+        location in _MULTI_REGIONS and region.startswith(f"{location}-")
+    ):
+        what = f"the image is in {location}, and a model is served from {region} alone"
+        yield Problem(what, image, f"push it to a repository in {region}", path)
+
+
+def _endpoint(settings: Settings, key: str, endpoint: Endpoint) -> Iterator[Problem]:
+    path = ("endpoints", key)
+    name = endpoint.model or key
+    model = settings.models.get(name)
+    if model is None:
+        hint = did_you_mean(name, settings.models) or "declare the model in models"
+        yield Problem("this stack has no such model", name, hint, (*path, "model"))
+    else:
+        yield from _runs(name, model, endpoint, path)
+        if model.team not in (None, endpoint.team):
+            hint = f"give the endpoint team: {model.team}, or share the model: remove its team"
+            what = f"belongs to team {model.team}"
+            yield Problem(what, name, hint, (*path, "model"))
+    yield from _team(settings, endpoint.team, path)
+    if endpoint.account is None:
+        return
+    account, place = settings.service_accounts.get(endpoint.account), (*path, "account")
+    if account is None:
+        hint = did_you_mean(endpoint.account, settings.service_accounts)
+        what = "this stack has no such account"
+        yield Problem(what, endpoint.account, hint or "declare it in serviceAccounts", place)
+    elif account.team not in (None, endpoint.team):
+        hint = f"give the endpoint team: {account.team}, or an account of its own"
+        yield Problem(f"belongs to team {account.team}", endpoint.account, hint, place)
+
+
+def _runs(name: str, model: Model, endpoint: Endpoint, path: Path) -> Iterator[Problem]:
+    known = ", ".join(f"run {run}" for run in model.run)
+    for run in endpoint.shares:
+        if run not in model.run:
+            what = f"model '{name}' has no version of this run"
+            hint = f"it has {known}: add the run to models.{name}.run first"
+            yield Problem(what, f"run {run}", hint, (*path, "split", f"run {run}"))
+
+
+def _team(settings: Settings, team: str | None, path: Path) -> Iterator[Problem]:
+    if team is not None and team not in settings.teams:
+        hint = did_you_mean(team, settings.teams) or "add it to teams"
+        yield Problem("this stack has no such team", team, hint, (*path, "team"))
