@@ -223,16 +223,16 @@ VERBS: Final[Mapping[str, VerbRow]] = {
         "vt github doctor --repository acme/training",
         "vt github doctor --format json",
     ),
-    "local up": _verb("local.commands:up", "vt local up", "vt local up --stack local --no-wait"),
+    "local up": _verb("local.up:up", "vt local up", "vt local up --stack local --no-wait"),
     "local start": _verb("local.commands:start", "vt local start"),
     "local stop": _verb("local.commands:stop", "vt local stop"),
     "local down": _verb("local.commands:down", "vt local down", "vt local down --clean"),
-    "local status": _verb("local.commands:status", "vt local status"),
+    "local status": _verb("local.status:status", "vt local status"),
     "local shell": _verb(
         "local.commands:shell", "vt local shell", "vt local shell -c 'pulumi preview -s local'"
     ),
     "local logs": _verb(
-        "local.commands:logs",
+        "local.joblogs:logs",
         "vt local logs titanic --follow",
         "vt local logs titanic-search --trial 3",
     ),

@@ -1,7 +1,7 @@
 """``vt local``: the commands about the local cloud (package ``localcloud``).
 
 ===================  ==================================================================
-``commands``         arguments, messages and exit codes
+``commands``         verbs that start, stop and enter it
 ``fault_commands``   ``vt local fault``
 ``secret_commands``  ``vt local secret``
 ``secret_values``    the value of a secret, from a prompt or stdin

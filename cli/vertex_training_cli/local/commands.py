@@ -12,11 +12,8 @@ import typer
 
 from localgcp import lifecycle
 from localgcp.home import PRIVATE_UMASK, Home
-from localgcp.runner import substitutes
-from vertex_training_cli.local import joblogs, shutdown
 from vertex_training_cli.local import shell as local_shell
-from vertex_training_cli.local import status as local_status
-from vertex_training_cli.local import up as local_up
+from vertex_training_cli.local import shutdown
 from vertex_training_cli.status import print_line
 
 
@@ -36,26 +33,6 @@ def private_files() -> Iterator[int]:
         raise
     finally:
         os.umask(umask)
-
-
-def up(
-    stack: Annotated[str, typer.Option("--stack", "-s", help="Stack to bring up.")] = "local",
-    wait: Annotated[bool, typer.Option(help="Wait until all jobs of the stack ended.")] = True,
-    images: Annotated[
-        bool,
-        typer.Option(
-            "--images",
-            help="Run jobs as images, in stack STACK-image, if this machine can build them.",
-        ),
-    ] = False,
-) -> None:
-    """Start the local cloud, run `pulumi up`, wait for the jobs, show what came out.
-
-    Exit code 0 only if `pulumi up` and all jobs succeeded. An `up` that changes nothing submits
-    nothing.
-    """
-    with private_files():
-        raise typer.Exit(local_up.run(Home.find(), stack, wait=wait, images=images, report=report))
 
 
 class PrebuiltImages(enum.StrEnum):
@@ -82,6 +59,8 @@ def start(
         home = Home.find()
         info = lifecycle.start(home, report)
         if prebuilt is not None:
+            from localgcp.runner import substitutes  # compares versions, which takes its time
+
             substitutes.take_nearest(home, on=prebuilt is PrebuiltImages.NEAREST)
         report(f"running (process {info.pid})")
 
@@ -102,12 +81,6 @@ def down(
         shutdown.down(Home.find(), clean=clean, report=report)
 
 
-def status() -> None:
-    """Show the server, its ports, the resources and the jobs. Exit code 1 if it does not run."""
-    with private_files():
-        raise typer.Exit(0 if local_status.show(Home.find()) else 1)
-
-
 def shell(
     command: Annotated[
         str | None, typer.Option("--command", "-c", help="Run this instead of a shell.")
@@ -119,24 +92,3 @@ def shell(
     """
     with private_files() as umask:
         local_shell.enter(Home.find(), command, report, umask)
-
-
-def logs(
-    job: Annotated[
-        str | None,
-        typer.Argument(help="Id, display name or name in the stack; default: the newest job."),
-    ] = None,
-    follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Go on until the job ends.")
-    ] = False,
-    replica: Annotated[str, typer.Option(help="Replica of the job.")] = "workerpool0-0",
-    trial: Annotated[
-        str | None, typer.Option(help="Trial of a tuning job; default: each in turn.")
-    ] = None,
-) -> None:
-    """Print the log of a job's replica, or of the trials of a tuning job.
-
-    Exit code 0 whatever became of the job, 1 if there is no such job, trial or log.
-    """
-    with private_files():
-        joblogs.show(Home.find(), job, replica, follow=follow, trial=trial)

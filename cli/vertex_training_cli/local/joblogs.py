@@ -11,7 +11,9 @@ import sys
 import time
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
+
+import typer
 
 from localgcp.errors import LocalCloudError
 from localgcp.home import Home
@@ -20,10 +22,32 @@ from localgcp.tuning.records import TrialRecord, TuningRecord, TuningTable
 from localgcp.vertex.records import JobRecord, JobTable
 from vertex_training_cli.console import plain_lines
 from vertex_training_cli.engine.stack_state import job_ids_named
+from vertex_training_cli.local.commands import private_files
 
 _POLL_SECONDS: Final = 0.2
 #: How a trial is named after its tuning job.
 _TRIAL_NAME: Final = re.compile(r"(?P<tuning>.+)-trial-(?P<number>\d+)", re.DOTALL)
+
+
+def logs(
+    job: Annotated[
+        str | None,
+        typer.Argument(help="Id, display name or name in the stack; default: the newest job."),
+    ] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Go on until the job ends.")
+    ] = False,
+    replica: Annotated[str, typer.Option(help="Replica of the job.")] = "workerpool0-0",
+    trial: Annotated[
+        str | None, typer.Option(help="Trial of a tuning job; default: each in turn.")
+    ] = None,
+) -> None:
+    """Print the log of a job's replica, or of the trials of a tuning job.
+
+    Exit code 0 whatever became of the job, 1 if there is no such job, trial or log.
+    """
+    with private_files():
+        show(Home.find(), job, replica, follow=follow, trial=trial)
 
 
 def find_job(

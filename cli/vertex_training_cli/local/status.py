@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+import typer
 from rich.console import Console
 
 from localgcp import lifecycle, processes
@@ -11,9 +12,17 @@ from localgcp.faults.table import FaultTable
 from localgcp.home import Home
 from localgcp.inventory import reservations
 from localgcp.inventory.store import Store
+from localgcp.runner import substitutes
 from localgcp.tuning.records import TuningTable
 from localgcp.vertex.records import JobTable
 from vertex_training_cli.console import console, table
+from vertex_training_cli.local.commands import private_files
+
+
+def status() -> None:
+    """Show the server, its ports, the resources and the jobs. Exit code 1 if it does not run."""
+    with private_files():
+        raise typer.Exit(0 if show(Home.find()) else 1)
 
 
 def show(home: Home) -> bool:
@@ -32,6 +41,9 @@ def show(home: Home) -> bool:
         for child in processes.live_children(home.children):
             out.print(f"left behind: process {child.pid} ({child.role}); `vt local down` ends it")
     out.print(f"files: {home.root}")
+    if substitutes.takes_nearest(home):
+        nearest = "the nearest version runs (vt local start --prebuilt)"
+        out.print(f"prebuilt images that are not here: {nearest}")
     if active := sum(not entry.spent for entry in FaultTable(home.faults).entries()):
         out.print(f"faults: {active} active (vt local fault list)")
     if not home.database.exists():

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from typing import Annotated
+
+import typer
 
 from localgcp import lifecycle
 from localgcp.environment import environment
@@ -17,11 +20,32 @@ from vertex_training_cli.engine import stack_state, stacks
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stack_state import StackJob, StackState
 from vertex_training_cli.local import results
+from vertex_training_cli.local.commands import private_files, report
 from vertex_training_cli.local.records import JobLookup, StackRecords
 from vertex_training_cli.local.watch import watch
 from vertex_training_cli.up.flow import bring_up
 
 Report = Callable[[str], None]
+
+
+def up(
+    stack: Annotated[str, typer.Option("--stack", "-s", help="Stack to bring up.")] = "local",
+    wait: Annotated[bool, typer.Option(help="Wait until all jobs of the stack ended.")] = True,
+    images: Annotated[
+        bool,
+        typer.Option(
+            "--images",
+            help="Run jobs as images, in stack STACK-image, if this machine can build them.",
+        ),
+    ] = False,
+) -> None:
+    """Start the local cloud, run `pulumi up`, wait for the jobs, show what came out.
+
+    Exit code 0 only if `pulumi up` and all jobs succeeded. An `up` that changes nothing submits
+    nothing.
+    """
+    with private_files():
+        raise typer.Exit(run(Home.find(), stack, wait=wait, images=images, report=report))
 
 
 def run(

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from localgcp.home import Home
 from localgcp.inventory.reservations import RESERVATION
 from localgcp.inventory.store import Store
+from localgcp.runner import substitutes
 from localgcp.runner.joblog import log_path
 from localgcp.vertex.records import JobRecord, JobState, JobTable
 from vertex_training_cli.cli import app
@@ -77,3 +78,13 @@ def test_the_status_shows_how_much_of_a_reservation_is_used(
 
     [line] = [line for line in done.stdout.splitlines() if line.startswith(path)]
     assert line.split() == [path, "n1-standard-4", "2/3"]
+
+
+def test_the_status_tells_that_the_nearest_version_runs_for_images_that_are_not_here(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VT_LOCAL_HOME", str(home.root))
+    told = "prebuilt images that are not here: the nearest version runs (vt local start --prebuilt)"
+    assert told not in CliRunner().invoke(app, ["local", "status"]).stdout.splitlines()
+    substitutes.take_nearest(home, on=True)
+    assert told in CliRunner().invoke(app, ["local", "status"]).stdout.splitlines()
