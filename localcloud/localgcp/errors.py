@@ -26,6 +26,9 @@ inside the local cloud; each is caught in this package. ::
     ├── UnsupportedBuildError         the stand-in of Cloud Build cannot run a build
     ├── CommandNotFoundError          a job's program cannot be started on this machine
     ├── JobCancelledError             a job was cancelled while it was prepared
+    ├── ContainerDownError            a model's container cannot be reached
+    ├── NoAnswerError                 a model's container gave no answer to a request
+    ├── ServerStoppingError           an operation is left to the next server
     └── ExchangeEndedError            the fault proxy ends an HTTP exchange without a whole answer
 """
 
@@ -196,3 +199,15 @@ class JobCancelledError(StandInError):
 
 class ExchangeEndedError(StandInError):
     """The exchange is over without a (whole) answer."""
+
+
+class ContainerDownError(StandInError):
+    """Nothing answers at the port of a model's container: the request did not reach it."""
+
+
+class NoAnswerError(StandInError):
+    """A model's container had the request, and gave no answer, or none in time."""
+
+
+class ServerStoppingError(StandInError):
+    """The server is stopped: the next one takes the operation up again."""

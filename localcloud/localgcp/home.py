@@ -123,6 +123,11 @@ class Home:
         return self.root / "jobs"
 
     @property
+    def serving(self) -> Path:
+        """One folder a DeployedModel: its processes' files and logs."""
+        return self.root / "serving"
+
+    @property
     def wheels(self) -> Path:
         """Built packages of jobs, by content (``localgcp.runner.packages``)."""
         return self.root / "wheels"

@@ -36,8 +36,10 @@ if TYPE_CHECKING:
     from localgcp.containers.host import ContainerHost
     from localgcp.inventory.store import Store
     from localgcp.runner.scheduler import LocalScheduler
+    from localgcp.serving.service import Serving
     from localgcp.tuning.service import Tuning
     from localgcp.vertex.records import JobTable
+    from localgcp.vertex.service import JobService
 
 _LOCK_SECONDS: Final = 3.0
 #: Below the ports of outgoing connections (Linux: from 32768, others from 49152), and below those
@@ -83,7 +85,8 @@ def run(home: Home) -> None:
     home.server_file.unlink(missing_ok=True)
     for child in processes.end_orphaned_children(home.children):
         print(f"ended process {child.pid} ({child.role}), left behind by a killed server")
-    processes.end_below(home.jobs)
+    for folder in (home.jobs, home.serving):
+        processes.end_below(folder)
     for sockets in home.sockets.glob("vertex-*"):
         shutil.rmtree(sockets, ignore_errors=True)
     faults = FaultTable(home.faults)
@@ -128,15 +131,13 @@ def _serve(
     listener = listen(before.vertex_port if before else 0, "vertex")
     registry = _registry(home, store, before.registry_port if before else 0)
     try:
-        registry.start()
-        if not registry.port:
-            print("no container registry: `make containers` installs one")
         containers = _containers(home, registry)
         scheduler = _scheduler(home, storage, faults, store, jobs, containers, tuning, listener)
         scheduler.start()
         builds = CloudBuild(home, store, storage.url, lambda: home.image_environment(registry.port))
         service = JobService(store, jobs, scheduler, containers.refusal)
         reads = Reads(store, faults, stop)
+        serving = _serving(home, storage, service, containers, listener)
         apis = [
             service,
             tuning.start(service),
@@ -147,13 +148,15 @@ def _serve(
             LogService(home, store, jobs, builds.entries(), tuning.trials),
             SecretService(home, store),
             builds.service,
+            *serving.services,
         ]
         hooks = [CallFaults(faults, jobs, stop, tuning.table)]
         server = serve(apis, listener, hooks, home.sockets, reads.answer)
         containers.wait_ready()
+        serving.start()
         _live(home, storage, registry, containers, server.port, lock, stop)
         server.stop(_STOP_GRACE_SECONDS).wait()
-        for part in (tuning, scheduler, builds):
+        for part in (serving, tuning, scheduler, builds):
             part.stop()
     finally:
         registry.stop()
@@ -161,9 +164,12 @@ def _serve(
 
 
 def _containers(home: Home, registry: RegistryFront) -> ContainerHost:
-    """What runs containers, without those of a server that was killed."""
+    """The registry started, and what runs containers, without those of a killed server."""
     from localgcp.containers.host import ContainerHost
 
+    registry.start()
+    if not registry.port:
+        print("no container registry: `make containers` installs one")
     containers = ContainerHost(home, registry.port)
     containers.start()
     return containers
@@ -180,6 +186,23 @@ def _registry(home: Home, store: Store, port: int) -> RegistryFront:
         return Registry(program, home.registry, home.registry_log, home.children)
 
     return RegistryFront(find, store, lambda: choose_port(port, "registry"))
+
+
+def _serving(
+    home: Home,
+    storage: StorageFront,
+    jobs: JobService,
+    containers: ContainerHost,
+    listener: socket.socket,
+) -> Serving:
+    """Models and endpoints; their containers do not run yet."""
+    from localgcp.experiments.records import ExperimentTable
+    from localgcp.serving.deployments import Host
+    from localgcp.serving.service import Serving
+
+    url = "http://{}:{}/".format(*listener.getsockname())
+    host = Host(home, containers, storage.url, url, lambda: choose_port(0, "a model"))
+    return Serving(jobs, ExperimentTable(home.database), host)
 
 
 def _scheduler(

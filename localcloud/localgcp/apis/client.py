@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Final, Protocol
@@ -23,21 +23,23 @@ from localgcp.apis.messages import load_lazily
 
 _VARIABLE: Final = re.compile(r"\{([\w.]+)(?:=([^}]+))?\}")
 _OPERATIONS: Final = "google.longrunning.Operations"
-#: Of operations, the paths of Vertex AI: the client lists those of every service it knows.
-_OPERATION: Final = "/v1/{name=projects/*/locations/*/operations/*}"
+#: What operations are on here: the client lists the paths of every service it knows.
+_TARGETS: Final = [f"projects/*/locations/*{below}" for below in ("", "/models/*", "/endpoints/*")]
 #: Rules that no client has (google/logging/v2/logging.proto), or that it has for others, too.
-_OTHER_RULES: Final[Mapping[str, Mapping[str, str]]] = {
-    f"{_OPERATIONS}/GetOperation": {"method": "get", "uri": _OPERATION},
-    f"{_OPERATIONS}/WaitOperation": {
-        "method": "post",
-        "uri": f"{_OPERATION}:wait",
-        "body": "*",
-    },
-    "google.logging.v2.LoggingServiceV2/ListLogEntries": {
-        "method": "post",
-        "uri": "/v2/entries:list",
-        "body": "*",
-    },
+_OTHER_RULES: Final[Mapping[str, Sequence[Mapping[str, str]]]] = {
+    f"{_OPERATIONS}/GetOperation": [
+        {"method": "get", "uri": f"/v1/{{name={target}/operations/*}}"} for target in _TARGETS
+    ],
+    f"{_OPERATIONS}/ListOperations": [
+        {"method": "get", "uri": f"/v1/{{name={target}}}/operations"} for target in _TARGETS
+    ],
+    f"{_OPERATIONS}/WaitOperation": [
+        {"method": "post", "uri": f"/v1/{{name={target}/operations/*}}:wait", "body": "*"}
+        for target in _TARGETS
+    ],
+    "google.logging.v2.LoggingServiceV2/ListLogEntries": [
+        {"method": "post", "uri": "/v2/entries:list", "body": "*"}
+    ],
 }
 
 
@@ -126,7 +128,7 @@ class Method:
         own = _OTHER_RULES.get(self.path)
         return [
             HttpRule(self, rule["method"].upper(), rule["uri"], rule.get("body", ""))
-            for rule in ([own] if own else self.api.http_options(self.name))
+            for rule in (own or self.api.http_options(self.name))
         ]
 
 

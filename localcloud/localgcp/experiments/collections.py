@@ -141,7 +141,8 @@ class ResourceService:
             form = f"valid ids are {collection.id}"
             raise invalid_argument(f"Invalid {collection.noun}_id: {id_!r}; {form}.")
         if not id_:
-            id_ = new_id() if collection.path.startswith("tensorboards") else str(uuid.uuid4())
+            numbered = collection.path.startswith(("tensorboards", "endpoints"))
+            id_ = new_id() if numbered else str(uuid.uuid4())
         name, time = f"{place}/{collection.path.rpartition('/')[2]}/{id_}", now()
         body = {k: v for k, v in to_body(collection, sent).items() if k not in _OUTPUT_ONLY}
         with self._lock:
@@ -192,6 +193,11 @@ class ResourceService:
         """Resources of a page, newest first or as asked, and the token of the next one."""
         place = self.canonical(request.parent, context)
         self._check_parent(collection, place, request.parent)
+        segment = collection.path.rpartition("/")[2]
+        return self.paged(self.table_of(collection).list(f"{place}/{segment}"), request)
+
+    def paged(self, found: list[Body], request: Any) -> tuple[list[Body], str]:
+        """Those of a page that fit the request's filter, and the token of the next one."""
         try:
             wanted = getattr(request, "filter", "")  # stores have neither a filter nor an order
             test = filters.parse(wanted, filters.Fields(_FIELDS, self.read_field))
@@ -199,8 +205,6 @@ class ResourceService:
             raise invalid_argument(str(error)) from error
         if not re.fullmatch(r"\d{0,9}", request.page_token):
             raise invalid_argument(f"Invalid page token: {request.page_token!r}.")
-        segment = collection.path.rpartition("/")[2]
-        found = [each for each in self.table_of(collection).list(f"{place}/{segment}")]
         found = _ordered([each for each in found if test(each)], getattr(request, "order_by", ""))
         begin = int(request.page_token or 0)
         end = begin + min(max(request.page_size, 0) or _PAGE, _MAX_PAGE)

@@ -29,6 +29,7 @@ SERVICE: Final = "gcp:projects/service:Service"
 ACCOUNT: Final = "gcp:serviceaccount/account:Account"
 BUCKET: Final = "gcp:storage/bucket:Bucket"
 TENSORBOARD: Final = "gcp:vertex/aiTensorboard:AiTensorboard"
+ENDPOINT: Final = "gcp:vertex/aiEndpoint:AiEndpoint"
 
 _SCHEMA_VERSION: Final = 1
 _SCHEMA: Final = """

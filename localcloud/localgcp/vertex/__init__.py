@@ -6,6 +6,7 @@
 ``log_times``        when their lines were written
 ``filters``         the filter of ``ListCustomJobs``
 ``records``         jobs as rows of SQLite
+``operations``      long-running operations as rows of SQLite
 ``checks``          what ``CreateCustomJob`` refuses
 ``placement``       what it refuses about networks and reservations
 ``admission``       what a job needs when it starts: account, buckets, and the next three

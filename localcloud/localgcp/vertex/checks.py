@@ -11,7 +11,7 @@ from __future__ import annotations
 import importlib.metadata
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
@@ -123,7 +123,7 @@ def _fields(job: dict[str, Any]) -> FieldErrors:
         yield "display_name", "Required field is not set."
     elif len(name) > 128:
         yield "display_name", "The display name can be up to 128 characters long."
-    yield from _labels(job.get("labels", {}))
+    yield from label_errors(job.get("labels", {}))
     spec = job.get("jobSpec", {})
     pools = spec.get("workerPoolSpecs", [])
     if not pools or not pools[0]:
@@ -143,7 +143,8 @@ def _fields(job: dict[str, Any]) -> FieldErrors:
         yield "job_spec.service_account", f"`custom_job.job_spec.service_account` {message}"
 
 
-def _labels(labels: dict[str, str]) -> FieldErrors:
+def label_errors(labels: dict[str, str]) -> FieldErrors:
+    """What is wrong with labels."""
     if len(labels) > 64:
         yield "labels", "No more than 64 labels can be associated with one resource."
     for key, value in labels.items():
@@ -165,7 +166,7 @@ def _pool(at: str, pool: dict[str, Any]) -> FieldErrors:
         yield f"{at}.replica_count", "The replica count must be at least 1."
     if container := pool.get("containerSpec"):
         yield from _required(f"{at}.container_spec", container, imageUri="image_uri")
-        yield from _env(f"{at}.container_spec", container)
+        yield from env_errors(f"{at}.container_spec", container)
     elif package := pool.get("pythonPackageSpec"):
         yield from _required(
             f"{at}.python_package_spec",
@@ -177,7 +178,7 @@ def _pool(at: str, pool: dict[str, Any]) -> FieldErrors:
         for uri in package.get("packageUris", []):
             if not re.match(r"gs://[^/]+/.+", uri):
                 yield f"{at}.python_package_spec.package_uris", f"Cloud Storage URI expected: {uri}"
-        yield from _env(f"{at}.python_package_spec", package)
+        yield from env_errors(f"{at}.python_package_spec", package)
     else:
         yield at, "One of `container_spec` and `python_package_spec` must be set."
 
@@ -188,7 +189,8 @@ def _required(at: str, message: dict[str, Any], **fields: str) -> FieldErrors:
             yield f"{at}.{field}", "Required field is not set."
 
 
-def _env(at: str, message: dict[str, Any]) -> FieldErrors:
+def env_errors(at: str, message: Mapping[str, Any]) -> FieldErrors:
+    """What is wrong with the variables of a container."""
     names = [variable.get("name", "") for variable in message.get("env", [])]
     for name in names:
         if not _ENV_NAME.fullmatch(name):

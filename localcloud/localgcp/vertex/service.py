@@ -11,14 +11,12 @@ import base64
 import hashlib
 import json
 import re
-import threading
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Final, Protocol, TypeVar
 
 import grpc
 from google.longrunning import operations_pb2
-from google.protobuf import any_pb2, empty_pb2, json_format
-from google.protobuf.message import Message
+from google.protobuf import empty_pb2, json_format
 
 from localgcp.apis.client import Api
 from localgcp.apis.messages import custom_job, job_service, operation
@@ -31,13 +29,13 @@ from localgcp.errors import ApiError, FilterError
 from localgcp.inventory.store import Store, project_number
 from localgcp.vertex import filters
 from localgcp.vertex.checks import check_custom_job, resolve_parent
+from localgcp.vertex.operations import OperationTable
 from localgcp.vertex.records import (
     LIVE_STATES,
     JobRecord,
     JobState,
     JobTable,
     RecordTable,
-    new_id,
 )
 
 VERTEX_JOBS: Final = Api("google.cloud.aiplatform_v1", "job_service")
@@ -46,7 +44,11 @@ OUTPUT_ONLY: Final = (
     *("name", "state", "createTime", "startTime", "endTime", "updateTime", "error"),
     *("webAccessUris", "satisfiesPzs", "satisfiesPzi"),
 )
+_TARGET: Final = re.compile(r"(projects/[^/]+/locations/[^/]+)((?:/[^/]+)*)")
+_DONE: Final = re.compile(r"(?:done[=:](true|false))?", re.IGNORECASE)
 _MAX_PAGE: Final = 100
+#: How long a call waits for an operation; it holds one of the server's threads.
+_MAX_WAIT: Final = 30.0
 #: States in which a job can be asked to end.
 CANCELLABLE: Final = tuple(state for state in LIVE_STATES if state is not JobState.CANCELLING)
 _R = TypeVar("_R", bound=JobRecord)
@@ -76,8 +78,7 @@ class JobService:
         self.refusal = refusal
         self.jobs = jobs
         self.scheduler = scheduler
-        self._operations: dict[str, operations_pb2.Operation] = {}
-        self._operations_lock = threading.Lock()
+        self.operations = OperationTable(jobs.path)
 
     def create_custom_job(
         self, request: job_service.CreateCustomJobRequest
@@ -128,28 +129,37 @@ class JobService:
 
     def finish(self, name: str, response: Any, metadata: Any) -> operations_pb2.Operation:
         """An operation on the resource ``name``, which is done, with messages of the client."""
-        finished = operations_pb2.Operation(
-            name=f"{'/'.join(name.split('/')[:4])}/operations/{new_id()}",
-            done=True,
-            response=_any(response),
-            metadata=_any(metadata),
-        )
-        with self._operations_lock:
-            self._operations[finished.name] = finished
-        return finished
+        return self.operations.finish(name, response, metadata)
 
     def get_operation(
-        self, request: operations_pb2.GetOperationRequest | operations_pb2.WaitOperationRequest
+        self, request: operations_pb2.GetOperationRequest
     ) -> operations_pb2.Operation:
-        """GetOperation and WaitOperation: every operation here is done when it is returned."""
-        with self._operations_lock:
-            found = self._operations.get(request.name)
-        if found is None:
-            text = f"The Operation does not exist: {request.name}"
-            raise ApiError(grpc.StatusCode.NOT_FOUND, text)
-        return found
+        return _existing(request.name, self.operations.get(request.name))
 
-    wait_operation = get_operation
+    def wait_operation(
+        self, request: operations_pb2.WaitOperationRequest
+    ) -> operations_pb2.Operation:
+        """The operation when it is done, or as it is when the time is over."""
+        asked = request.timeout.ToSeconds() if request.HasField("timeout") else _MAX_WAIT
+        found = self.operations.wait(request.name, min(max(asked, 0), _MAX_WAIT))
+        return _existing(request.name, found)
+
+    def list_operations(
+        self, request: operations_pb2.ListOperationsRequest
+    ) -> operations_pb2.ListOperationsResponse:
+        """All operations on a resource, or in a location; a filter says ``done`` or not."""
+        match = _TARGET.fullmatch(request.name)
+        if match is None:
+            raise invalid_argument(f"Invalid resource name: {request.name!r}.")
+        project, region = resolve_parent(self.store, match[1])
+        wanted = _DONE.fullmatch(request.filter)
+        if wanted is None:
+            raise invalid_argument(f"Invalid filter: {request.filter!r}; done=false is one.")
+        target = f"projects/{project_number(project)}/locations/{region}{match[2]}"
+        found = self.operations.list(target)
+        if wanted[1]:
+            found = [each for each in found if each.done is (wanted[1].lower() == "true")]
+        return operations_pb2.ListOperationsResponse(operations=found)
 
     def _find(self, name: str) -> JobRecord:
         match = _JOB_NAME.fullmatch(name)
@@ -218,10 +228,10 @@ def message_body(record: JobRecord) -> dict[str, Any]:
     return body
 
 
-def _any(message: Any) -> any_pb2.Any:
-    packed = any_pb2.Any()
-    packed.Pack(message if isinstance(message, Message) else type(message).pb(message))
-    return packed
+def _existing(name: str, found: operations_pb2.Operation | None) -> operations_pb2.Operation:
+    if found is None:
+        raise ApiError(grpc.StatusCode.NOT_FOUND, f"The Operation does not exist: {name}")
+    return found
 
 
 def _write_token(last: JobRecord, query: str) -> str:

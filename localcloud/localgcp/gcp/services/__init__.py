@@ -14,6 +14,7 @@
 ``secrets``       Secret Manager secrets
 ``keys``          Cloud KMS key rings and keys
 ``observing``     metrics, alerts, budgets, TensorBoard
+``endpoints``     Vertex AI endpoints
 ``network``       Compute Engine: networks, Shared VPC, reservations
 ================  ====================================================================
 
@@ -32,6 +33,7 @@ from localgcp.gcp.services import denial, federation, keys, observing
 from localgcp.gcp.services.accounts import Account, ServiceIdentity
 from localgcp.gcp.services.base import ResourceType
 from localgcp.gcp.services.buckets import Bucket
+from localgcp.gcp.services.endpoints import AiEndpoint
 from localgcp.gcp.services.grants import GRANTS
 from localgcp.gcp.services.network import compute, peerings, shared_vpc
 from localgcp.gcp.services.network.attachments import NetworkAttachment
@@ -44,7 +46,7 @@ from localgcp.gcp.services.registry import Repository
 from localgcp.gcp.services.roles import CUSTOM_ROLE, CustomRole
 from localgcp.gcp.services.secrets import Secret
 from localgcp.inventory import vpc
-from localgcp.inventory.store import TENSORBOARD
+from localgcp.inventory.store import ENDPOINT, TENSORBOARD
 
 RESOURCE_TYPES: Final[dict[str, ResourceType]] = {
     "gcp:projects/service:Service": ProjectService(),
@@ -80,6 +82,7 @@ RESOURCE_TYPES: Final[dict[str, ResourceType]] = {
     "gcp:monitoring/alertPolicy:AlertPolicy": observing.AlertPolicy(),
     "gcp:billing/budget:Budget": observing.Budget(),
     TENSORBOARD: observing.Tensorboard(),
+    ENDPOINT: AiEndpoint(),
     **GRANTS,
 }
 

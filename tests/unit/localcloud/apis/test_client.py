@@ -21,7 +21,7 @@ SERVED = {
         *("CreateTrainingPipeline", "GetTrainingPipeline", "ListTrainingPipelines"),
         "CancelTrainingPipeline",
     ),
-    "google.longrunning.Operations": ("GetOperation", "WaitOperation"),
+    "google.longrunning.Operations": ("GetOperation", "ListOperations", "WaitOperation"),
     "google.logging.v2.LoggingServiceV2": ("ListLogEntries",),
     "google.cloud.secretmanager.v1.SecretManagerService": ("AccessSecretVersion",),
     "google.devtools.cloudbuild.v1.CloudBuild": (

@@ -32,6 +32,11 @@ MORE: list[tuple[str, str, dict[str, Any]]] = [
         "gcp:iam/denyPolicy:DenyPolicy",
         {"name": "no-roles", "parent": PARENT, "rules": [{"denyRule": DENIED}]},
     ),
+    (
+        "endpoint",
+        "gcp:vertex/aiEndpoint:AiEndpoint",
+        {"name": "7", "displayName": "e", "location": "us-central1"},
+    ),
     ("tag-key", "gcp:tags/tagKey:TagKey", {"parent": "projects/local-p1", "shortName": "k"}),
     ("tag-value", "gcp:tags/tagValue:TagValue", {"parent": "@tag-key", "shortName": "v"}),
     (

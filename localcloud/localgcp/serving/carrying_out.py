@@ -1,0 +1,70 @@
+"""Carries long-running operations out: each in a thread, begun anew by the next server."""
+
+from __future__ import annotations
+
+import threading
+import traceback
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import grpc
+
+from localgcp.errors import ApiError, ServerStoppingError
+from localgcp.vertex.operations import Operation, OperationTable
+
+#: Carries one out, by its name and request; returns the response. Raises ApiError, and
+#: ServerStoppingError where it was left half-way. It may have been begun before.
+Work = Callable[[str, Mapping[str, Any]], Any]
+
+
+class OperationRunner:
+    """Runs the operations of one server."""
+
+    def __init__(self, operations: OperationTable) -> None:
+        self.operations = operations
+        self.stopping = threading.Event()
+        self._work: dict[str, Work] = {}
+        self._threads: list[threading.Thread] = []
+
+    def register(self, method: str, work: Work) -> None:
+        """``work`` carries out operations of this method."""
+        self._work[method] = work
+
+    def begin(
+        self, target: str, method: str, request: Mapping[str, Any], metadata: Any
+    ) -> Operation:
+        """A new operation, which is on its way."""
+        made = self.operations.begin(target, method, request, metadata)
+        self._start(made.name, method, request)
+        return made
+
+    def recover(self) -> None:
+        """Take up what an earlier server did not end."""
+        for name, method, request in self.operations.unfinished():
+            self._start(name, method, request)
+
+    def stop(self) -> None:
+        """Leave operations as they are, for the next server."""
+        self.stopping.set()
+        for each in self._threads:
+            each.join()
+
+    def _start(self, name: str, method: str, request: Mapping[str, Any]) -> None:
+        thread = threading.Thread(
+            target=self._run, args=(name, method, request), name=f"{method}-{name}", daemon=True
+        )
+        self._threads = [each for each in self._threads if each.is_alive()] + [thread]
+        thread.start()
+
+    def _run(self, name: str, method: str, request: Mapping[str, Any]) -> None:
+        try:
+            outcome = self._work[method](name, request)
+        except ApiError as error:
+            outcome = error
+        except ServerStoppingError:
+            return
+        except Exception as error:
+            traceback.print_exc()  # to server.log; the caller gets one line
+            text = f"Internal error encountered: {type(error).__name__}."
+            outcome = ApiError(grpc.StatusCode.INTERNAL, text)
+        self.operations.end(name, outcome)

@@ -1,0 +1,200 @@
+"""What the services of models and endpoints refuse at once.
+
+Fields and rules are those of google-cloud-aiplatform 2.7.0 (``model.py``, ``model_service.py``,
+``endpoint.py``, ``endpoint_service.py``, ``machine_resources.py``) and of
+doc:predictions/custom-container-requirements; the texts are mostly ours.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from localgcp.apis.refusals import (
+    failed_precondition,
+    invalid_argument,
+    invalid_fields,
+    permission_denied,
+)
+from localgcp.containers.images import registry_path
+from localgcp.inventory import resource_paths
+from localgcp.inventory.store import Store
+from localgcp.vertex.admission import READERS, WRITERS
+from localgcp.vertex.agents import has_role, service_agent
+from localgcp.vertex.checks import FieldErrors, env_errors, label_errors, no_act_as
+
+MODEL_ID: Final = r"[a-z_][a-z0-9_-]{0,62}"
+_ALIAS: Final = re.compile(r"[a-z][a-zA-Z0-9-]{0,126}[a-z0-9]")
+_IMAGE: Final = re.compile(r"(?P<place>[a-z0-9-]+)-docker\.pkg\.dev/(?P<project>[^/]+)/.+")
+_ROUTE: Final = re.compile(r"/[!-~]*")
+_MAX_TIMEOUT: Final = 7200
+_IMAGE_READERS: Final = frozenset(
+    {
+        *("roles/artifactregistry.reader", "roles/artifactregistry.writer", "roles/viewer"),
+        *("roles/artifactregistry.repoAdmin", "roles/artifactregistry.admin"),
+        "roles/aiplatform.serviceAgent",
+    }
+)
+_BUCKET_READERS: Final = READERS | WRITERS | {"roles/aiplatform.serviceAgent"}
+
+
+def check_model(store: Store, project: str, region: str, body: Mapping[str, Any]) -> None:
+    """Raise ApiError if a version like this cannot be uploaded."""
+    if bad := [*_model_errors(body, region)]:
+        raise invalid_fields(bad)
+    agent = service_agent(project)
+    found = _IMAGE.fullmatch(body["containerSpec"]["imageUri"])
+    if found and registry_path(found[0]) and found["project"] != project:
+        repository = found[0].split("/")[2]
+        place = f"projects/{found['project']}/locations/{found['place']}/repositories/{repository}"
+        if not has_role(store, agent, _IMAGE_READERS, f"projects/{found['project']}", place):
+            text = f"{agent} does not have permission to pull {found[0]}."
+            raise permission_denied(f"{text} Grant roles/artifactregistry.reader on {place}.")
+    if uri := body.get("artifactUri"):
+        _check_bucket(store, project, region, uri)
+
+
+def _check_bucket(store: Store, project: str, region: str, uri: str) -> None:
+    bucket = uri.removeprefix("gs://").partition("/")[0]
+    found = store.bucket(bucket)
+    if found is None:
+        raise invalid_argument(f"The specified bucket does not exist: gs://{bucket} (in {uri}).")
+    owner, agent = found.get("project"), service_agent(project)
+    if owner not in (project, None) and not has_role(
+        store, agent, _BUCKET_READERS, f"b/{bucket}", f"projects/{owner}"
+    ):
+        text = f"{agent} does not have storage.objects.list access to the bucket gs://{bucket}."
+        raise permission_denied(f"{text} Grant roles/storage.objectViewer on it.")
+    location = str(found.get("location") or region).lower()
+    if location != region:
+        text = f"The artifact_uri {uri} is in a bucket of location {location};"
+        raise invalid_argument(f"{text} it must be in the region of the model, {region}.")
+
+
+def _model_errors(body: Mapping[str, Any], region: str) -> FieldErrors:
+    if not body.get("displayName"):
+        yield "model.display_name", "Required field is not set."
+    elif len(body["displayName"]) > 128:
+        yield "model.display_name", "The display name can be up to 128 characters long."
+    yield from label_errors(body.get("labels", {}))
+    for alias in body.get("versionAliases", []):
+        if not _ALIAS.fullmatch(alias):
+            yield "model.version_aliases", f"{alias!r} does not match {_ALIAS.pattern}."
+    uri = body.get("artifactUri", "")
+    if uri and not re.fullmatch(r"gs://[a-z0-9][a-z0-9._-]*(/.*)?", uri, re.DOTALL):
+        yield "model.artifact_uri", f"Cloud Storage URI expected, got {uri!r}."
+    if any(part in (".", "..") for part in uri.removeprefix("gs://").split("/")):
+        yield "model.artifact_uri", f"{uri!r} has a part that no folder of a bucket is called by."
+    container = body.get("containerSpec", {})
+    if not container.get("imageUri"):
+        yield "model.container_spec.image_uri", "Required field is not set."
+        return
+    yield from _container_errors("model.container_spec", container, region)
+
+
+def _container_errors(at: str, container: Mapping[str, Any], region: str) -> FieldErrors:
+    image = container["imageUri"]
+    found = _IMAGE.fullmatch(image)
+    if found is None:
+        yield f"{at}.image_uri", f"{image!r} is no image of Artifact Registry."
+    elif found["place"] not in (region, region.partition("-")[0]):
+        text = f"{image} is in {found['place']}; it must be in the region of the model, {region}."
+        yield f"{at}.image_uri", text
+    yield from env_errors(at, container)
+    for name in (variable.get("name", "") for variable in container.get("env", [])):
+        if name.startswith("AIP_"):
+            yield f"{at}.env", f"{name}: names that begin with AIP_ are Vertex AI's."
+    words = [*container.get("command", []), *container.get("args", [])]
+    words += [variable.get("value", "") for variable in container.get("env", [])]
+    if any("\0" in word for word in words):
+        yield at, "command, args and env must not have a NUL character."
+    for field, name in (("predictRoute", "predict_route"), ("healthRoute", "health_route")):
+        if field in container and not _ROUTE.fullmatch(container[field]):
+            text = "must begin with a slash, and have neither blanks nor control characters."
+            yield f"{at}.{name}", f"{container[field]!r} {text}"
+    for port in container.get("ports", []):
+        if not 1 <= int(port.get("containerPort", 0)) <= 65535:
+            yield f"{at}.ports", "A port must be between 1 and 65535, inclusive."
+    if float(container.get("deploymentTimeout", "0s").removesuffix("s")) > _MAX_TIMEOUT:
+        yield f"{at}.deployment_timeout", "The limit is 2 hours."
+
+
+def merged_aliases(held: Iterable[str], changes: Iterable[str]) -> list[str]:
+    """Aliases of a version after MergeVersionAliases. Raises ApiError."""
+    found, changes = set(held), list(changes)
+    for change in changes:
+        name = change.removeprefix("-")
+        if not _ALIAS.fullmatch(name):
+            raise invalid_argument(f"Invalid version alias {name!r}: not {_ALIAS.pattern}.")
+        if change == "-default" and "default" in found:
+            raise invalid_argument("The alias default cannot be removed, only given to another.")
+        (found.discard if change.startswith("-") else found.add)(name)
+    return sorted(found)
+
+
+def check_deployed_model(store: Store, deployed: Mapping[str, Any]) -> None:
+    """Raise ApiError if a DeployedModel like this cannot be deployed."""
+    if bad := [*_deployed_errors(deployed)]:
+        raise invalid_fields(bad)
+    account = deployed.get("serviceAccount")
+    if account and store.account(account) is None:
+        raise no_act_as(account)
+
+
+def _deployed_errors(deployed: Mapping[str, Any]) -> FieldErrors:
+    if not re.fullmatch(r"(\d{1,10})?", deployed.get("id", "")):
+        text = f"{deployed['id']!r}: 1 to 10 digits are expected."
+        yield "deployed_model.id", text
+    if "dedicatedResources" not in deployed:
+        text = "a model with a container of its own takes dedicated_resources."
+        yield "deployed_model.prediction_resources", text
+        return
+    yield from replica_errors("deployed_model", deployed["dedicatedResources"])
+    at, machine = "deployed_model.dedicated_resources", deployed["dedicatedResources"]
+    machine = machine.get("machineSpec", {})
+    if not machine.get("machineType"):
+        yield f"{at}.machine_spec.machine_type", "Required field is not set."
+    if ("acceleratorType" in machine) != ("acceleratorCount" in machine):
+        text = "Both `accelerator_type` and `accelerator_count` should be specified or none."
+        yield f"{at}.machine_spec", text
+
+
+def replica_errors(prefix: str, resources: Mapping[str, Any]) -> FieldErrors:
+    """What is wrong with the numbers of replicas."""
+    at = f"{prefix}.dedicated_resources"
+    least, most = replicas(resources), int(resources.get("maxReplicaCount", 0))
+    if least < 1:
+        yield f"{at}.min_replica_count", "must be greater than or equal to 1."
+    if most and most < least:
+        yield f"{at}.max_replica_count", f"must be at least min_replica_count, {least}; got {most}."
+    if not 0 <= int(resources.get("requiredReplicaCount", 0)) <= max(least, 0):
+        yield f"{at}.required_replica_count", f"must be at most min_replica_count, {least}."
+
+
+def replicas(resources: Mapping[str, Any]) -> int:
+    """How many replicas there are here: the smallest number that the service would have."""
+    return int(resources.get("minReplicaCount", 0))
+
+
+def check_split(split: Mapping[str, int], ids: Iterable[str]) -> None:
+    """Raise ApiError unless a split sums to 100 over these DeployedModels, or is empty."""
+    known = set(ids)
+    if unknown := sorted(set(split) - known):
+        text = f"traffic_split names {', '.join(unknown)}, which the endpoint does not have"
+        raise invalid_argument(f"{text} (deployed: {', '.join(sorted(known)) or 'nothing'}).")
+    if split and (sum(split.values()) != 100 or min(split.values()) < 0):
+        raise invalid_argument(f"traffic_split must sum to 100, got {dict(sorted(split.items()))}.")
+
+
+def check_idle(id_: str, split: Mapping[str, int], others: int) -> None:
+    """Raise ApiError if a DeployedModel still gets traffic that others could get."""
+    if others and split.get(id_):
+        text = f"DeployedModel {id_} has {split[id_]} percent of the traffic."
+        raise failed_precondition(f"{text} Set its share to 0 first, or give a traffic_split.")
+
+
+def project_of(store: Store, name: str) -> tuple[str, str]:
+    """(project id, region) of a canonical name."""
+    _, number, _, region, *_ = name.split("/")
+    return resource_paths.project_id(store, number) or number, region

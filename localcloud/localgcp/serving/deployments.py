@@ -1,0 +1,255 @@
+"""Containers of DeployedModels: started until they are healthy, given requests, drained, ended.
+
+There are as many replicas as ``minReplicaCount`` says: nothing is scaled by load.
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from localgcp.apis.refusals import failed_precondition
+from localgcp.containers.host import ContainerHost
+from localgcp.experiments.records import Body
+from localgcp.home import Home
+from localgcp.runner import environment
+from localgcp.runner.environment import Folders
+from localgcp.runner.gang.cluster import Replica as Member
+from localgcp.runner.joblog import JobLog
+from localgcp.runner.preparation import Preparation
+from localgcp.runner.programs import Launch
+from localgcp.serving.checks import replicas
+from localgcp.serving.records import COPY
+from localgcp.serving.replicas import Replica, Timing
+from localgcp.vertex.records import JobRecord, JobState
+
+#: As long as it takes a container to be healthy, unless the model says otherwise.
+_DEPLOYMENT_TIMEOUT: Final = 1800.0
+_POLL_SECONDS: Final = 0.05
+_LOGS: Final = "Model server logs can be found at"
+
+
+@dataclass(frozen=True)
+class Host:
+    """What containers take of this machine and of its local cloud."""
+
+    home: Home
+    containers: ContainerHost
+    storage_url: str
+    api_url: str
+    choose_port: Callable[[], int]
+    timing: Timing = field(default_factory=Timing)
+
+
+class Deployment:
+    """One DeployedModel: its replicas, of which some are healthy."""
+
+    def __init__(self, host: Host, endpoint: str, deployed: Body, version: Body) -> None:
+        """``deployed`` and ``version`` as the API has them."""
+        self.host, self.endpoint, self.deployed, self.version = host, endpoint, deployed, version
+        number = endpoint.rpartition("/")[2]
+        self.folder = host.home.serving / f"{number}-{deployed['id']}"
+        self._replicas: list[Replica] = []
+        self._changed = threading.Condition()
+        self._closed = False
+
+    @property
+    def predict_route(self) -> str:
+        """Where its containers take requests."""
+        return self._route("predictRoute", ":predict")
+
+    def _route(self, field: str, suffix: str = "") -> str:
+        default = f"/v1/endpoints/{self.endpoint.rpartition('/')[2]}"
+        default += f"/deployedModels/{self.deployed['id']}{suffix}"
+        return self.version["containerSpec"].get(field) or default
+
+    def scale(self, count: int) -> None:
+        """Start replicas, or end those that are too many when they have answered."""
+        with self._changed:
+            spare = self._replicas[count:]
+            for index in range(len(self._replicas), count):
+                self._replicas.append(self._replica(index))
+                self._replicas[-1].start()
+        self._end(spare)
+
+    def wait_healthy(self, wanted: int, stopping: threading.Event) -> None:
+        """Return when so many replicas are healthy.
+
+        Raises ApiError if one of them ends before, or if it takes too long.
+        """
+        text = self.version["containerSpec"].get("deploymentTimeout")
+        seconds = float(text.removesuffix("s")) if text else _DEPLOYMENT_TIMEOUT
+        deadline = time.monotonic() + seconds
+        while self.available < wanted and not stopping.is_set():
+            for each in self._replicas[:]:
+                if each.failure:
+                    what = f"Model server exited unexpectedly: {each.failure}."
+                    raise failed_precondition(f"{what} {_LOGS} {each.log.path}.")
+            if time.monotonic() > deadline:
+                what = "Model server never became ready. Please validate that your model file or"
+                logs = f"{_LOGS} {self._replicas[0].log.path}."
+                raise failed_precondition(f"{what} container configuration are valid. {logs}")
+            stopping.wait(_POLL_SECONDS)
+
+    @property
+    def available(self) -> int:
+        """How many replicas are healthy."""
+        return sum(each.healthy for each in self._replicas[:])
+
+    @contextmanager
+    def replica(self) -> Iterator[Replica | None]:
+        """The healthy replica with the fewest requests, for one more of them; None if none is."""
+        with self._changed:
+            able = [each for each in self._replicas if each.healthy and not self._closed]
+            found = min(able, key=lambda each: each.busy, default=None)
+            if found is not None:
+                found.busy += 1
+        try:
+            yield found
+        finally:
+            if found is not None:
+                with self._changed:
+                    found.busy -= 1
+                    self._changed.notify_all()
+
+    @property
+    def closed(self) -> bool:
+        """Whether it takes no more requests, because it is undeployed."""
+        return self._closed
+
+    def close(self, *, drain: bool) -> None:
+        """Take no more requests; end all replicas, with ``drain`` when they have answered."""
+        with self._changed:
+            self._closed = True
+        self._end(self._replicas[:], drain=drain)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _end(self, spare: list[Replica], *, drain: bool = True) -> None:
+        with self._changed:
+            self._replicas = [each for each in self._replicas if each not in spare]
+            if drain:
+                self._changed.wait_for(
+                    lambda: not any(each.busy for each in spare), self.host.timing.drain
+                )
+        for each in spare:
+            each.stopped.set()  # all at once: each may take seconds
+        for each in spare:
+            each.stop()
+
+    def _replica(self, index: int) -> Replica:
+        base = self.folder / str(index)
+        folders = Folders(work=base / "work", tmp=base / "tmp", gcs=base / "gcs")
+        for folder in (folders.work, folders.tmp, folders.gcs):
+            folder.mkdir(parents=True, exist_ok=True)
+        log = JobLog(log_path(self.host.home, self.endpoint, self.deployed["id"], index))
+        stopped = threading.Event()
+
+        @contextmanager
+        def launch(port: int) -> Iterator[Launch]:
+            preparation = self._preparation(folders, log, stopped)
+            member = Member(0, index, {"containerSpec": self.version["containerSpec"]})
+            program = preparation.program(member, folders, alone=False)
+            service = self._variables(port)
+            user = environment.user_variables(member.task, service, program.gcs)
+            service |= environment.api_variables(self.host.api_url)
+            with closing(program):
+                yield program.launch(service, user)
+
+        made = Replica(
+            launch,
+            self.host.choose_port,
+            health_route=self._route("healthRoute"),
+            work=folders.work,
+            log=log,
+            notes=self.host.home.children,
+            account=self.deployed.get("serviceAccount", ""),
+            timing=self.host.timing,
+        )
+        made.stopped = stopped
+        return made
+
+    def _preparation(self, folders: Folders, log: JobLog, stopped: threading.Event) -> Preparation:
+        container = self.version["containerSpec"]
+        project, region, _ = self.endpoint.split("/")[1::2]
+        spec = {"workerPoolSpecs": [{"containerSpec": container}]}
+        request = {"displayName": self.deployed.get("displayName", ""), "jobSpec": spec}
+        record = JobRecord.new(project, region, request, JobState.RUNNING)
+        return Preparation(
+            record,
+            folder=folders.work.parent,
+            tmp=folders.tmp,
+            log=log,
+            storage_url=self.host.storage_url,
+            own_mount=False,
+            containers=self.host.containers,
+            home=self.host.home,
+            cancelled=stopped,
+        )
+
+    def _variables(self, port: int) -> dict[str, str]:
+        """What the service sets (doc:predictions/custom-container-requirements)."""
+        machine = self.deployed["dedicatedResources"]["machineSpec"]
+        return {
+            "AIP_HTTP_PORT": str(port),
+            "AIP_HEALTH_ROUTE": self._route("healthRoute"),
+            "AIP_PREDICT_ROUTE": self.predict_route,
+            "AIP_STORAGE_URI": self.version.get(COPY, ""),
+            "AIP_ENDPOINT_ID": self.endpoint.rpartition("/")[2],
+            "AIP_DEPLOYED_MODEL_ID": self.deployed["id"],
+            "AIP_MACHINE_TYPE": machine["machineType"],
+            "AIP_ACCELERATOR_TYPE": machine.get("acceleratorType", ""),
+            "AIP_PROJECT_NUMBER": self.endpoint.split("/")[1],
+            "AIP_FRAMEWORK": "CUSTOM_CONTAINER",
+            "AIP_MODE": "PREDICTION",
+        }
+
+
+class Deployments:
+    """All DeployedModels of one server that have containers."""
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self._lock = threading.Lock()
+        self._found: dict[tuple[str, str], Deployment] = {}
+
+    def get(self, endpoint: str, id_: str) -> Deployment | None:
+        """The containers of a DeployedModel, if there are any."""
+        with self._lock:
+            return self._found.get((endpoint, id_))
+
+    def start(self, endpoint: str, deployed: Body, version: Body) -> Deployment:
+        """Start the containers of a DeployedModel; it gets requests at once, if it has a share."""
+        made = Deployment(self.host, endpoint, deployed, version)
+        with self._lock:
+            self._found[endpoint, deployed["id"]] = made
+        made.scale(replicas(deployed["dedicatedResources"]))
+        return made
+
+    def end(self, endpoint: str, id_: str, *, drain: bool = True) -> None:
+        """End the containers of a DeployedModel, if there are any."""
+        with self._lock:
+            found = self._found.pop((endpoint, id_), None)
+        if found is not None:
+            found.close(drain=drain)
+
+    def stop(self) -> None:
+        """End all containers."""
+        with self._lock:
+            keys = list(self._found)
+        ends = [threading.Thread(target=self.end, args=k, kwargs={"drain": False}) for k in keys]
+        for each in ends:
+            each.start()
+        for each in ends:
+            each.join()
+
+
+def log_path(home: Home, endpoint: str, id_: str, index: int) -> Path:
+    """Log file of a replica of a DeployedModel; it outlives the replica."""
+    number = endpoint.rpartition("/")[2]
+    return home.serving / "logs" / number / f"{id_}-{index}.log"

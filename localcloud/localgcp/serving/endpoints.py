@@ -1,0 +1,291 @@
+"""``google.cloud.aiplatform.v1.EndpointService``: what is deployed, and who gets which traffic.
+
+Deploying, undeploying and changing what is deployed are operations, one at a time for an endpoint.
+A DeployedModel is there when its replicas are healthy; it is gone, with its traffic, before its
+containers end.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
+
+import grpc
+from google.longrunning import operations_pb2
+from google.protobuf import json_format
+
+from localgcp.apis.client import Api
+from localgcp.apis.messages import endpoint, operation
+from localgcp.apis.messages import endpoint_service as requests
+from localgcp.apis.refusals import (
+    failed_precondition,
+    invalid_argument,
+    invalid_fields,
+    not_found,
+)
+from localgcp.errors import ApiError, ServerStoppingError
+from localgcp.experiments.collections import (
+    Collection,
+    ResourceService,
+    Table,
+    json_name,
+    serves,
+)
+from localgcp.experiments.records import Body, ExperimentTable
+from localgcp.serving import checks
+from localgcp.serving.carrying_out import OperationRunner
+from localgcp.serving.deployments import Deployments
+from localgcp.serving.records import EndpointTable, VersionTable
+from localgcp.vertex.records import now
+from localgcp.vertex.service import JobService
+
+ENDPOINTS: Final = Collection(
+    endpoint.Endpoint,
+    "endpoint",
+    "endpoints",
+    "endpoints",
+    requests,
+    id=r"[1-9]\d{0,9}|[a-z][a-z0-9-]{0,61}[a-z0-9]",
+    operations={"create": requests.CreateEndpointOperationMetadata},
+)
+_MUTABLE: Final = (
+    *("displayName", "description", "labels", "trafficSplit"),
+    *("predictRequestResponseLoggingConfig", "clientConnectionConfig"),
+)
+_OUTPUT_ONLY: Final = ("deployedModels", "trafficSplit", "dedicatedEndpointDns")
+#: What MutateDeployedModel changes.
+_OF_REPLICAS: Final = (
+    *("minReplicaCount", "maxReplicaCount", "requiredReplicaCount", "autoscalingMetricSpecs"),
+)
+#: In a request's split, the DeployedModel that it deploys.
+_NEW: Final = "0"
+
+
+@serves(ENDPOINTS)
+class EndpointService(ResourceService):
+    """Endpoints of stacks and of clients."""
+
+    api: ClassVar = Api("google.cloud.aiplatform_v1", "endpoint_service")
+
+    def __init__(
+        self,
+        jobs: JobService,
+        table: ExperimentTable,
+        endpoints: EndpointTable,
+        runner: OperationRunner,
+        deployments: Deployments,
+    ) -> None:
+        super().__init__(jobs, table)
+        self._endpoints, self._runner, self._deployments = endpoints, runner, deployments
+        self._versions = VersionTable(table)
+        runner.register("DeployModel", self._deploy)
+        runner.register("UndeployModel", self._undeploy)
+        runner.register("MutateDeployedModel", self._mutate)
+
+    def recover(self) -> None:
+        """Start the containers of what was deployed when an earlier server ended."""
+        for each in self._endpoints.all():
+            for deployed in each["deployedModels"]:
+                self._deployments.start(each["name"], deployed, self._version(deployed))
+
+    def _version(self, deployed: Body) -> Body:
+        found = self._versions.get(f"{deployed['model']}@{deployed['modelVersionId']}")
+        if found is None:
+            raise not_found(deployed["model"], "Model")
+        return found
+
+    def table_of(self, collection: Collection) -> Table:
+        """Endpoints are in the inventory."""
+        return self._endpoints
+
+    def before_create(self, collection: Collection, parent: str, body: Body) -> None:
+        """The service fills in what it alone knows."""
+        for name in _OUTPUT_ONLY:
+            body.pop(name, None)
+
+    def create(
+        self, collection: Collection, parent: str, sent: Any, id_: str, context: Any
+    ) -> Body:
+        """An endpoint; one of its own name has that name once it is made."""
+        made = super().create(collection, parent, sent, id_, context)
+        if made.get("dedicatedEndpointEnabled"):
+            made = {**made, "dedicatedEndpointDns": dedicated_dns(made["name"])}
+            self._endpoints.put(made)
+        return made
+
+    def update(self, collection: Collection, sent: Any, mask: Any, context: Any) -> Body:
+        """Change the fields of the mask; a split needs what it names."""
+        fields = {json_name(path.partition(".")[0]) for path in mask} - {"*"}
+        if fixed := sorted(fields - {*_MUTABLE}):
+            raise invalid_argument(f"update_mask: {', '.join(fixed)} cannot be changed.")
+        with self._lock:
+            found = self.find(collection, sent.name, context)
+            if "trafficSplit" in (fields or _MUTABLE):
+                known = [each["id"] for each in found["deployedModels"]]
+                checks.check_split(sent.traffic_split, known)
+            return super().update(collection, sent, sorted(fields or _MUTABLE), context)
+
+    def delete(self, collection: Collection, name: str, context: Any) -> operations_pb2.Operation:
+        """Remove an endpoint that has nothing deployed."""
+        with self._lock:
+            found = self.find(collection, name, context)
+            self._refuse_busy(found["name"])
+            if deployed := [each["id"] for each in found["deployedModels"]]:
+                text = f"Endpoint {found['name']} has deployed models: {', '.join(deployed)}."
+                raise failed_precondition(f"{text} Undeploy them first.")
+            return super().delete(collection, name, context)
+
+    def _refuse_busy(self, name: str) -> None:
+        if others := [each[0] for each in self._jobs.operations.unfinished(name)]:
+            text = f'There are other operations running on the Endpoint "{name}".'
+            raise failed_precondition(f"{text} Operation(s) are: {', '.join(others)}.")
+
+    def deploy_model(
+        self, request: requests.DeployModelRequest, context: Any
+    ) -> operations_pb2.Operation:
+        """Begin to deploy a version; it takes traffic when it is healthy, and not before."""
+        sent = json_format.MessageToDict(endpoint.DeployedModel.pb(request.deployed_model))
+        with self._lock:
+            found = self.find(ENDPOINTS, request.endpoint, context)
+            self._refuse_busy(found["name"])
+            checks.check_deployed_model(self._jobs.store, sent)
+            deployed = self._new_deployed(found, sent, context)
+            known = [each["id"] for each in found["deployedModels"]]
+            if deployed["id"] in known:
+                text = f"DeployedModel {deployed['id']} already exists in {found['name']}."
+                raise ApiError(grpc.StatusCode.ALREADY_EXISTS, text)
+            split = dict(request.traffic_split)
+            checks.check_split(split, [*known, _NEW])
+            split = {deployed["id"] if key == _NEW else key: share for key, share in split.items()}
+            asked = {"endpoint": found["name"], "deployed": deployed, "split": split or None}
+            metadata = requests.DeployModelOperationMetadata(generic_metadata=_generic())
+            return self._runner.begin(found["name"], "DeployModel", asked, metadata)
+
+    def _new_deployed(self, found: Body, sent: Body, context: Any) -> Body:
+        name = self.canonical(sent.get("model", ""), context)
+        version = self._versions.get(name) if "/models/" in name else None
+        if version is None:
+            raise not_found(sent.get("model", ""), "Model")
+        if version["name"].split("/")[:4] != found["name"].split("/")[:4]:
+            text = f"{version['name']} is not in the project and region of the endpoint."
+            raise invalid_argument(text)
+        resources = sent["dedicatedResources"]
+        most = resources.get("maxReplicaCount") or resources["minReplicaCount"]
+        return {
+            **sent,
+            "id": sent.get("id") or str(10**18 + secrets.randbelow(8 * 10**18)),
+            "model": version["name"],
+            "modelVersionId": version["versionId"],
+            "displayName": sent.get("displayName") or version["displayName"],
+            "createTime": now(),
+            "dedicatedResources": {**resources, "maxReplicaCount": most},
+        }
+
+    def _deploy(self, _: str, asked: Mapping[str, Any]) -> requests.DeployModelResponse:
+        name, deployed = asked["endpoint"], asked["deployed"]
+        if not any(each["id"] == deployed["id"] for each in self._endpoints.deployed(name)):
+            made = self._deployments.start(name, deployed, self._version(deployed))
+            try:
+                made.wait_healthy(_required(deployed), self._runner.stopping)
+            except ApiError:
+                self._deployments.end(name, deployed["id"], drain=False)
+                raise
+            if self._runner.stopping.is_set():
+                raise ServerStoppingError
+            with self._lock:
+                self._endpoints.add_deployed(name, deployed, asked["split"])
+        return requests.DeployModelResponse(deployed_model=_message(deployed))
+
+    def undeploy_model(
+        self, request: requests.UndeployModelRequest, context: Any
+    ) -> operations_pb2.Operation:
+        """Begin to undeploy what gets no traffic, or gets none by this request."""
+        with self._lock:
+            found = self.find(ENDPOINTS, request.endpoint, context)
+            id_ = request.deployed_model_id
+            others = [each["id"] for each in found["deployedModels"] if each["id"] != id_]
+            self._deployed(found, id_)
+            self._refuse_busy(found["name"])
+            split = dict(request.traffic_split) or found.get("trafficSplit", {})
+            checks.check_idle(id_, split, len(others))
+            split = {key: share for key, share in split.items() if key != id_} if others else {}
+            if request.traffic_split:
+                checks.check_split(split, others)
+            asked = {"endpoint": found["name"], "id": id_, "split": split}
+            metadata = requests.UndeployModelOperationMetadata(generic_metadata=_generic())
+            return self._runner.begin(found["name"], "UndeployModel", asked, metadata)
+
+    def _undeploy(self, _: str, asked: Mapping[str, Any]) -> requests.UndeployModelResponse:
+        with self._lock:
+            self._endpoints.remove_deployed(asked["endpoint"], asked["id"], asked["split"])
+        self._deployments.end(asked["endpoint"], asked["id"])
+        return requests.UndeployModelResponse()
+
+    def mutate_deployed_model(
+        self, request: requests.MutateDeployedModelRequest, context: Any
+    ) -> operations_pb2.Operation:
+        """Begin to change the number of replicas of what is deployed."""
+        paths = [path.split(".") for path in request.update_mask.paths]
+        fields = [json_name(path[-1]) for path in paths]
+        if not fields or not {*fields} <= {*_OF_REPLICAS, "disableContainerLogging"}:
+            text = f"can be changed: {', '.join(_OF_REPLICAS)} and disableContainerLogging."
+            raise invalid_argument(f"update_mask: {', '.join(fields) or 'empty'}; {text}")
+        sent = json_format.MessageToDict(endpoint.DeployedModel.pb(request.deployed_model))
+        with self._lock:
+            found = self.find(ENDPOINTS, request.endpoint, context)
+            deployed = self._deployed(found, sent.get("id", ""))
+            self._refuse_busy(found["name"])
+            given = sent.get("dedicatedResources", {})
+            of_replicas = {key: given.get(key) for key in fields if key in _OF_REPLICAS}
+            resources = {**deployed["dedicatedResources"], **of_replicas}
+            resources = {key: value for key, value in resources.items() if value is not None}
+            if bad := [*checks.replica_errors("deployed_model", resources)]:
+                raise invalid_fields(bad)
+            deployed = {**deployed, "dedicatedResources": resources}
+            if "disableContainerLogging" in fields:
+                off = sent.get("disableContainerLogging", False)
+                deployed["disableContainerLogging"] = off
+            asked = {"endpoint": found["name"], "deployed": deployed}
+            metadata = requests.MutateDeployedModelOperationMetadata(generic_metadata=_generic())
+            return self._runner.begin(found["name"], "MutateDeployedModel", asked, metadata)
+
+    def _mutate(self, _: str, asked: Mapping[str, Any]) -> requests.MutateDeployedModelResponse:
+        name, deployed = asked["endpoint"], asked["deployed"]
+        found = self._deployments.get(name, deployed["id"])
+        if found is not None:
+            found.scale(checks.replicas(deployed["dedicatedResources"]))
+            found.wait_healthy(_required(deployed), self._runner.stopping)
+        if self._runner.stopping.is_set():
+            raise ServerStoppingError
+        with self._lock:
+            self._endpoints.add_deployed(name, deployed, None)
+        return requests.MutateDeployedModelResponse(deployed_model=_message(deployed))
+
+    def _deployed(self, found: Body, id_: str) -> Body:
+        for each in found["deployedModels"]:
+            if each["id"] == id_:
+                return each
+        text = f"DeployedModel {id_!r} does not exist in {found['name']}."
+        raise ApiError(grpc.StatusCode.NOT_FOUND, text)
+
+
+def dedicated_dns(name: str) -> str:
+    """The host of a dedicated endpoint."""
+    _, number, _, region, _, id_ = name.split("/")
+    return f"{id_}.{region}-{number}.prediction.vertexai.goog"
+
+
+def _required(deployed: Body) -> int:
+    resources = deployed["dedicatedResources"]
+    return int(resources.get("requiredReplicaCount") or checks.replicas(resources))
+
+
+def _message(deployed: Body) -> endpoint.DeployedModel:
+    made = endpoint.DeployedModel()
+    json_format.ParseDict(deployed, endpoint.DeployedModel.pb(made), ignore_unknown_fields=True)
+    return made
+
+
+def _generic() -> operation.GenericOperationMetadata:
+    return operation.GenericOperationMetadata()

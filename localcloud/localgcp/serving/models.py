@@ -1,0 +1,228 @@
+"""``google.cloud.aiplatform.v1.ModelService``: the versions of models, and their aliases.
+
+A version is there when its upload has succeeded: no list and no alias shows it before.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
+
+import grpc
+from google.longrunning import operations_pb2
+from google.protobuf import empty_pb2
+
+from localgcp.apis.client import Api
+from localgcp.apis.messages import model, operation
+from localgcp.apis.messages import model_service as requests
+from localgcp.apis.refusals import failed_precondition, invalid_argument, not_found
+from localgcp.errors import ApiError, ServerStoppingError
+from localgcp.experiments.collections import (
+    Collection,
+    ResourceService,
+    Table,
+    json_name,
+    serves,
+    to_body,
+    to_message,
+)
+from localgcp.experiments.records import Body, ExperimentTable
+from localgcp.serving import artifacts, checks
+from localgcp.serving.carrying_out import OperationRunner
+from localgcp.serving.records import (
+    ACCOUNT,
+    BEGUN_BY,
+    COPY,
+    DEFAULT,
+    EndpointTable,
+    VersionTable,
+    versioned,
+)
+from localgcp.vertex.checks import no_act_as
+from localgcp.vertex.records import new_id, now
+from localgcp.vertex.service import JobService
+
+MODELS: Final = Collection(model.Model, "model", "models", "models", requests, id=checks.MODEL_ID)
+_MUTABLE: Final = ("displayName", "description", "versionDescription", "labels")
+_SENT: Final = (*_MUTABLE, "containerSpec", "artifactUri", "versionAliases", "encryptionSpec")
+_SENT_UNUSED: Final = ("predictSchemata", "metadata", "metadataSchemaUri", "explanationSpec")
+
+
+@serves(MODELS)
+class ModelService(ResourceService):
+    """Models, each with one version that is the default."""
+
+    api: ClassVar = Api("google.cloud.aiplatform_v1", "model_service")
+
+    def __init__(
+        self,
+        jobs: JobService,
+        table: ExperimentTable,
+        endpoints: EndpointTable,
+        runner: OperationRunner,
+        storage_url: str,
+    ) -> None:
+        super().__init__(jobs, table)
+        self._versions, self._endpoints = VersionTable(table), endpoints
+        self._runner, self._storage_url = runner, storage_url
+        runner.register("UploadModel", self._upload)
+
+    def table_of(self, collection: Collection) -> Table:
+        """Of a model, the table has the default version."""
+        return self._versions
+
+    def find(self, collection: Collection, name: str, context: Any) -> Body:
+        """A version, with what is deployed of it."""
+        found = super().find(collection, name, context)
+        uses = [
+            {"endpoint": endpoint["name"], "deployedModelId": each["id"]}
+            for endpoint in self._endpoints.all()
+            for each in endpoint["deployedModels"]
+            if (each["model"].partition("@")[0], each["modelVersionId"])
+            == (found["name"], found["versionId"])
+        ]
+        return {**found, "deployedModels": uses}
+
+    def upload_model(
+        self, request: requests.UploadModelRequest, context: Any
+    ) -> operations_pb2.Operation:
+        """A new model, or a new version of one."""
+        place = self.canonical(request.parent, context)
+        sent = to_body(MODELS, request.model)
+        body = {key: sent[key] for key in (*_SENT, *_SENT_UNUSED) if key in sent}
+        project, region = checks.project_of(self._jobs.store, place)
+        checks.check_model(self._jobs.store, project, region, body)
+        if request.service_account and self._jobs.store.account(request.service_account) is None:
+            raise no_act_as(request.service_account)
+        name, is_new = self._target(request, place, context)
+        if request.service_account:
+            body[ACCOUNT] = request.service_account
+        asked = {"name": name, "new": is_new, "model": body}
+        metadata = requests.UploadModelOperationMetadata(
+            generic_metadata=operation.GenericOperationMetadata()
+        )
+        return self._runner.begin(name, "UploadModel", asked, metadata)
+
+    def _target(
+        self, request: requests.UploadModelRequest, place: str, context: Any
+    ) -> tuple[str, bool]:
+        """The model's name, and whether it is a new one."""
+        if request.parent_model:
+            found = super().find(MODELS, request.parent_model, context)
+            if not found["name"].startswith(f"{place}/"):
+                text = f"parent_model {request.parent_model} is not in {request.parent}."
+                raise invalid_argument(text)
+            return found["name"], False
+        id_ = request.model_id or new_id()
+        if request.model_id and not re.fullmatch(MODELS.id, id_):
+            raise invalid_argument(f"Invalid model_id: {id_!r}; valid ids are {MODELS.id}.")
+        name = f"{place}/models/{id_}"
+        if self._versions.versions(name):
+            raise _exists(name)
+        return name, True
+
+    def _upload(self, name: str, asked: Mapping[str, Any]) -> requests.UploadModelResponse:
+        body: Body = dict(asked["model"])
+        uri = body.get("artifactUri")
+        stopping = self._runner.stopping
+        copied = artifacts.copy(self._storage_url, uri, name, stopping) if uri else ""
+        if stopping.is_set():
+            raise ServerStoppingError
+        with self._lock:
+            others = self._versions.versions(asked["name"])
+            made = next((each for each in others if each.get(BEGUN_BY) == name), None)
+            if made is None:
+                if bool(others) is asked["new"]:
+                    raise _exists(name) if others else not_found(asked["name"], "Model")
+                made = self._version(body, asked["name"], others)
+                self._versions.put({**made, COPY: copied, BEGUN_BY: name})
+        return requests.UploadModelResponse(model=made["name"], model_version_id=made["versionId"])
+
+    def _version(self, body: Body, name: str, others: list[Body]) -> Body:
+        time = now()
+        aliases = {*body.get("versionAliases", []), *([] if others else [DEFAULT])}
+        return {
+            **body,
+            "name": name,
+            "versionId": self._versions.next_id(name),
+            "versionAliases": sorted(aliases),
+            "createTime": others[0]["createTime"] if others else time,
+            "updateTime": time,
+            "versionCreateTime": time,
+            "versionUpdateTime": time,
+            "etag": new_id(),
+            "supportedDeploymentResourcesTypes": ["DEDICATED_RESOURCES"],
+        }
+
+    def list_model_versions(
+        self, request: requests.ListModelVersionsRequest, context: Any
+    ) -> requests.ListModelVersionsResponse:
+        """All versions of a model, newest first or as asked."""
+        name = super().find(MODELS, request.name.partition("@")[0], context)["name"]
+        found, token = self.paged(self._versions.versions(name), request)
+        return requests.ListModelVersionsResponse(
+            models=[to_message(MODELS, each) for each in found], next_page_token=token
+        )
+
+    def merge_version_aliases(
+        self, request: requests.MergeVersionAliasesRequest, context: Any
+    ) -> model.Model:
+        """Give a version aliases, which leave other versions, and take some away."""
+        with self._lock:
+            found = self.find(MODELS, request.name, context)
+            held = found.get("versionAliases", [])
+            found["versionAliases"] = checks.merged_aliases(held, request.version_aliases)
+            self._versions.put(found | {"versionUpdateTime": now(), "etag": new_id()})
+        return to_message(MODELS, found)
+
+    def update(self, collection: Collection, sent: Any, mask: Any, context: Any) -> Body:
+        """Change texts and labels of a version; what it runs never changes."""
+        fields = {json_name(path.partition(".")[0]) for path in mask} - {"*"}
+        if fixed := sorted(fields - {*_MUTABLE}):
+            raise invalid_argument(f"update_mask: {', '.join(fixed)} cannot be changed.")
+        return super().update(collection, sent, sorted(fields or _MUTABLE), context)
+
+    def delete_model_version(
+        self, request: requests.DeleteModelVersionRequest, context: Any
+    ) -> operations_pb2.Operation:
+        """Remove a version: not the only one, and none that is deployed or the default."""
+        with self._lock:
+            found = self.find(MODELS, request.name, context)
+            if "@" not in request.name:
+                raise invalid_argument(f"Invalid resource name: {request.name!r}; no version.")
+            if len(self._versions.versions(found["name"])) == 1:
+                text = "is the only version of its model; delete the model in its place."
+                raise failed_precondition(f"{versioned(found)} {text}")
+            if DEFAULT in found.get("versionAliases", []):
+                text = "is the default version: give the alias default to another one first."
+                raise failed_precondition(f"{versioned(found)} {text}")
+            self._refuse_deployed([found])
+            self._versions.delete(versioned(found))
+        return self._deleted([found])
+
+    def delete(self, collection: Collection, name: str, context: Any) -> operations_pb2.Operation:
+        """Remove a model with all its versions, none of which is deployed."""
+        with self._lock:
+            base = super().find(collection, name.partition("@")[0], context)["name"]
+            found = self._versions.versions(base)
+            self._refuse_deployed([self.find(collection, versioned(e), context) for e in found])
+            self._versions.delete(base)
+        return self._deleted(found)
+
+    def _refuse_deployed(self, found: list[Body]) -> None:
+        for each in found:
+            for use in each["deployedModels"]:
+                where = f"{use['deployedModelId']} of {use['endpoint']}"
+                text = f"{versioned(each)} is deployed as DeployedModel {where}: undeploy it first."
+                raise failed_precondition(text)
+
+    def _deleted(self, found: list[Body]) -> operations_pb2.Operation:
+        for each in found:
+            artifacts.remove(self._storage_url, each.get(COPY, ""))
+        metadata = operation.DeleteOperationMetadata()
+        return self._jobs.finish(found[0]["name"], empty_pb2.Empty(), metadata)
+
+
+def _exists(name: str) -> ApiError:
+    return ApiError(grpc.StatusCode.ALREADY_EXISTS, f"Model {name} already exists.")

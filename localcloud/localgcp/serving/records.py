@@ -1,0 +1,213 @@
+"""Versions of models, endpoints and DeployedModels: in the API's JSON form, by name.
+
+A version is the row ``…/models/ID@VERSION``, a DeployedModel the row
+``…/endpoints/ID/deployedModels/ID``. Endpoints of stacks and of clients are where the gcp plugin
+keeps its own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, Final
+
+from localgcp.experiments.records import Body, ExperimentTable
+from localgcp.inventory.store import ENDPOINT, Store, project_number
+
+DEFAULT: Final = "default"
+#: Fields of rows that are the stand-in's own.
+COPY, ACCOUNT, BEGUN_BY = "artifactCopy", "uploadAccount", "begunBy"
+
+
+class VersionTable:
+    """Versions of models. As a table of models, it has the default version of each."""
+
+    def __init__(self, table: ExperimentTable) -> None:
+        self._table = table
+
+    def versions(self, name: str) -> list[Body]:
+        """All versions of the model ``…/models/ID``, oldest first."""
+        base = name.partition("@")[0]
+        found = [each for each in self._table.list(base.rpartition("/")[0]) if _base(each) == base]
+        return sorted((_to_api(each) for each in found), key=lambda each: int(each["versionId"]))
+
+    def get(self, name: str) -> Body | None:
+        """``…/models/ID``, its version ``@3`` or the one with the alias ``@champion``."""
+        wanted = name.partition("@")[2] or DEFAULT
+        return next(
+            (
+                each
+                for each in self.versions(name)
+                if wanted == each["versionId"] or wanted in each.get("versionAliases", [])
+            ),
+            None,
+        )
+
+    def list(self, parent: str) -> list[Body]:
+        """The default version of each model."""
+        found = map(_to_api, self._table.list(parent))
+        return [each for each in found if DEFAULT in each.get("versionAliases", [])]
+
+    def put(self, body: Body) -> None:
+        """Write a version; its aliases leave every other version of the model."""
+        self._write(body)  # first: at any time some version has the alias
+        own = set(body.get("versionAliases", []))
+        for other in self.versions(body["name"]):
+            held = other.get("versionAliases", [])
+            if other["versionId"] != body["versionId"] and own.intersection(held):
+                self._write({**other, "versionAliases": [each for each in held if each not in own]})
+
+    def _write(self, body: Body) -> None:
+        self._table.put({**body, "name": versioned(body)})
+
+    def delete(self, name: str) -> None:
+        """Remove ``…/models/ID@VERSION``, or a model with all its versions."""
+        for each in [name] if "@" in name else map(versioned, self.versions(name)):
+            self._table.delete(each)
+
+    def next_id(self, name: str) -> str:
+        """The id of the next version of a model. No id is given twice."""
+        counter = name.replace("/models/", "/modelCounters/")
+        number = (self._table.get(counter) or {"last": 0})["last"] + 1
+        self._table.put({"name": counter, "last": number})
+        return str(number)
+
+
+def versioned(body: Body) -> str:
+    """``…/models/ID@VERSION``."""
+    return f"{body['name']}@{body['versionId']}"
+
+
+def _base(row: Body) -> str:
+    return row["name"].partition("@")[0]
+
+
+def _to_api(row: Body) -> Body:
+    return {**row, "name": _base(row)}
+
+
+class EndpointTable:
+    """Endpoints with their DeployedModels."""
+
+    def __init__(self, store: Store, table: ExperimentTable) -> None:
+        self._store, self._table = store, table
+
+    def get(self, name: str) -> Body | None:
+        """The endpoint, or None."""
+        found = self._store.get(ENDPOINT, self._id(name))
+        return found and self._to_api(name, found.outputs)
+
+    def list(self, parent: str) -> list[Body]:
+        """Endpoints of a location, ``…/endpoints``."""
+        place = self._id(parent)
+        return [
+            self._to_api(f"{parent}/{each.id.rpartition('/')[2]}", each.outputs)
+            for each in self._store.list(ENDPOINT)
+            if each.id.rpartition("/")[0] == place
+        ]
+
+    def put(self, body: Body) -> None:
+        """Write an endpoint, but for its DeployedModels; what only the plugin notes stays."""
+        id_ = self._id(body["name"])
+        _, project, _, region, _, number = id_.split("/")
+        before = self._store.get(ENDPOINT, id_)
+        inputs, outputs = (before.inputs, before.outputs) if before else ({}, {})
+        place = {"project": project, "location": region, "region": region, "name": number}
+        labels = body.get("labels", {})
+        own = {key: value for key, value in labels.items() if key in (outputs.get("labels") or {})}
+        texts = {"description": body.get("description", ""), "labels": own}
+        outputs = {**outputs, **body, **texts, **place, "effectiveLabels": labels}
+        for name, to_plugin, _ in _OTHERWISE:
+            if name in body or name in outputs:
+                outputs[name] = to_plugin(body.get(name))
+        deployed = [_as_output(each) for each in self.deployed(body["name"])]
+        self._store.put(ENDPOINT, id_, project, inputs, {**outputs, "deployedModels": deployed})
+
+    def delete(self, name: str) -> None:
+        """Remove an endpoint."""
+        self._store.delete(ENDPOINT, self._id(name))
+
+    def deployed(self, name: str) -> list[Body]:
+        """The DeployedModels of an endpoint."""
+        return self._table.list(f"{name}/deployedModels")
+
+    def all(self) -> list[Body]:
+        """All endpoints."""
+        found: list[Body] = []
+        for each in self._store.list(ENDPOINT):
+            name = each.id.replace(f"/{each.project}/", f"/{project_number(each.project)}/", 1)
+            found.append(self._to_api(name, each.outputs))
+        return found
+
+    def add_deployed(self, name: str, deployed: Body, split: dict[str, int] | None) -> None:
+        """Add or change a DeployedModel; then set the split, if one is given."""
+        self._table.put({**deployed, "name": f"{name}/deployedModels/{deployed['id']}"})
+        self._set_split(name, split)
+
+    def remove_deployed(self, name: str, id_: str, split: dict[str, int] | None) -> None:
+        """Set the split, if one is given; then remove a DeployedModel."""
+        self._set_split(name, split)
+        self._table.delete(f"{name}/deployedModels/{id_}")
+        self._set_split(name, None)
+
+    def _set_split(self, name: str, split: dict[str, int] | None) -> None:
+        body = self.get(name)
+        if body is not None:
+            self.put(body if split is None else {**body, "trafficSplit": split})
+
+    def _to_api(self, name: str, outputs: Body) -> Body:
+        body = {key: value for key, value in outputs.items() if value not in ("", None)}
+        body |= {"name": name, "labels": outputs.get("effectiveLabels") or {}}
+        for key, _, to_api in _OTHERWISE:
+            if key in body:
+                body[key] = to_api(body[key])
+        return {**body, "deployedModels": self.deployed(name)}
+
+    def _id(self, name: str) -> str:
+        """As the plugin writes it: with the project's id where the API has its number."""
+        _, number, *rest = name.split("/")
+        projects = (each for each in self._store.projects() if project_number(each) == number)
+        return "/".join(["projects", next(projects, number), *rest])
+
+
+def _renamed(old: str, new: str) -> Callable[[Any], Any]:
+    def rename(value: Any) -> Any:
+        return value and {new if key == old else key: each for key, each in value.items()}
+
+    return rename
+
+
+#: Fields that the plugin's resource has in another form: name, to the plugin's, to the API's.
+_OTHERWISE: Final[tuple[tuple[str, Callable[[Any], Any], Callable[[Any], Any]], ...]] = (
+    ("trafficSplit", lambda split: json.dumps(split or {}, sort_keys=True), json.loads),
+    (
+        "privateServiceConnectConfig",
+        _renamed("projectAllowlist", "projectAllowlists"),
+        _renamed("projectAllowlists", "projectAllowlist"),
+    ),
+)
+
+
+def _as_output(deployed: Body) -> Body:
+    """A DeployedModel as the plugin's resource has it: one of a kind is a list there."""
+    resources = deployed.get("dedicatedResources", {})
+    machine = {"acceleratorType": "", "acceleratorCount": 0, **resources.get("machineSpec", {})}
+    scaling = resources.get("autoscalingMetricSpecs", [])
+    made = {key: deployed.get(key, "") for key in ("id", "model", "displayName", "createTime")}
+    return made | {
+        "automaticResources": [],
+        "dedicatedResources": [
+            {
+                "autoscalingMetricSpecs": scaling,
+                "machineSpecs": [machine],
+                "maxReplicaCount": resources.get("maxReplicaCount", 0),
+                "minReplicaCount": resources.get("minReplicaCount", 0),
+            }
+        ],
+        "enableAccessLogging": deployed.get("enableAccessLogging", False),
+        "enableContainerLogging": not deployed.get("disableContainerLogging", False),
+        "modelVersionId": deployed["modelVersionId"],
+        "privateEndpoints": [],
+        "serviceAccount": deployed.get("serviceAccount", ""),
+        "sharedResources": "",
+    }

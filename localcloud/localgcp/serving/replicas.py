@@ -1,0 +1,170 @@
+"""One container of a DeployedModel: started, asked for its health, asked for predictions.
+
+As documented (doc:predictions/custom-container-requirements): healthy while ``GET`` of its health
+route is answered with 200 within 10 s; after three more failures, 10 s apart, it gets no requests
+until it is healthy again. One that ends is started again. It runs on the host's network, so the
+port it is given is a free one.
+"""
+
+from __future__ import annotations
+
+import http.client
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from localgcp.errors import (
+    ContainerDownError,
+    JobCancelledError,
+    NoAnswerError,
+    StandInError,
+)
+from localgcp.runner import replica
+from localgcp.runner.joblog import JobLog
+from localgcp.runner.programs import Launch
+
+_HOST: Final = "127.0.0.1"
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How long things take, in seconds; those of the service, but for tests."""
+
+    health: float = 10.0
+    """Between two looks at a container, and for an answer."""
+    tries: int = 3
+    """Looks after the first one that failed."""
+    startup: float = 0.1
+    """Between two looks at one that was not healthy since it was started."""
+    restart: float = 2.0
+    """Before one that ended is started again."""
+    drain: float = 60.0
+    """For answers that are under way, before a container is ended."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a container answered."""
+
+    status: int
+    content_type: str
+    body: bytes
+
+
+class Replica:
+    """A process with a port."""
+
+    def __init__(
+        self,
+        launch: Callable[[int], AbstractContextManager[Launch]],
+        choose_port: Callable[[], int],
+        *,
+        health_route: str,
+        work: Path,
+        log: JobLog,
+        notes: Path,
+        account: str,
+        timing: Timing,
+    ) -> None:
+        """``launch`` is what to start at a port; it raises StandInError if there is nothing."""
+        self._launch, self._choose_port, self._health_route = launch, choose_port, health_route
+        self._work, self.log, self._notes, self._account = work, log, notes, account
+        self._timing = timing
+        self.port = 0
+        self.healthy = False
+        self.failure = ""
+        """Why it is not running, if it ended or could not be started."""
+        self.busy = 0
+        """Requests that are under way."""
+        self.stopped = threading.Event()
+        self._threads = [
+            threading.Thread(target=each, daemon=True, name=f"serving-{log.path.stem}")
+            for each in (self._run, self._watch)
+        ]
+
+    def start(self) -> None:
+        """Begin; ``healthy`` says when it is ready."""
+        for each in self._threads:
+            each.start()
+
+    def stop(self) -> None:
+        """End the process, and wait for its end. Repeatable."""
+        self.healthy = False
+        self.stopped.set()
+        for each in self._threads:
+            if each.ident is not None and each is not threading.current_thread():
+                each.join()
+
+    def _run(self) -> None:
+        while not self.stopped.is_set():
+            self.failure = self._run_once()
+            self.healthy = False
+            if not self.stopped.is_set():
+                self.log.append(self.failure)
+                self.stopped.wait(self._timing.restart)
+
+    def _run_once(self) -> str:
+        """Run to its end; returns why it ended."""
+        try:
+            port = self._choose_port()
+            with self._launch(port) as made:
+                self.port = port
+                outcome = replica.run(
+                    made.argv,
+                    env=made.env,
+                    cwd=self._work,
+                    log=self.log,
+                    notes=self._notes,
+                    cancelled=self.stopped,
+                    umask=made.umask,
+                    terminate=made.terminate,
+                    account=self._account,
+                )
+        except JobCancelledError:
+            return "stopped"
+        except (StandInError, OSError, ValueError) as error:
+            return f"the container could not be started: {error}"
+        ended_by = replica.signal_name(outcome.code)
+        return f"the container ended with exit code {outcome.code} {ended_by}".rstrip()
+
+    def _watch(self) -> None:
+        failed, seen = 0, 0
+        while not self.stopped.wait(
+            self._timing.health if seen == self.port else self._timing.startup
+        ):
+            was, port = self.healthy, self.port
+            if self._is_well():
+                failed, seen, self.failure = 0, port, ""
+                self.healthy = not self.stopped.is_set()
+            else:
+                failed += 1
+                self.healthy = was and failed <= self._timing.tries
+            if was is not self.healthy and not self.stopped.is_set():
+                self.log.append("healthy" if self.healthy else "unhealthy: it gets no requests")
+            self.log.stamp()
+
+    def _is_well(self) -> bool:
+        with suppress(ContainerDownError, NoAnswerError):
+            return self.ask("GET", self._health_route, seconds=self._timing.health).status == 200
+        return False
+
+    def ask(
+        self, verb: str, route: str, body: bytes = b"", kind: str = "", *, seconds: float
+    ) -> Answer:
+        """What the container answers. Raises ContainerDownError or NoAnswerError."""
+        connection = http.client.HTTPConnection(_HOST, self.port, timeout=seconds)
+        try:
+            try:
+                connection.connect()
+            except OSError as error:
+                raise ContainerDownError(str(error)) from None
+            connection.request(verb, route, body, {"Content-Type": kind} if kind else {})
+            got = connection.getresponse()
+            return Answer(got.status, got.headers.get("Content-Type", ""), got.read())
+        except (http.client.HTTPException, OSError) as error:
+            raise NoAnswerError(f"{type(error).__name__} {error}".rstrip()) from None
+        finally:
+            connection.close()

@@ -1,0 +1,170 @@
+"""``google.cloud.aiplatform.v1.PredictionService``, and all three services of one server.
+
+Each request goes to a DeployedModel by its share of the traffic, and there to the healthy replica
+with the fewest requests. What a container answers with is passed on.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any, ClassVar, Final
+
+import grpc
+from google.api import httpbody_pb2
+from google.protobuf import json_format
+
+from localgcp.apis.client import Api, Implementation
+from localgcp.apis.messages import prediction_service as requests
+from localgcp.apis.refusals import failed_precondition, invalid_argument
+from localgcp.errors import ApiError, ContainerDownError, NoAnswerError
+from localgcp.experiments.records import Body, ExperimentTable
+from localgcp.serving.carrying_out import OperationRunner
+from localgcp.serving.deployments import Deployment, Deployments, Host
+from localgcp.serving.endpoints import ENDPOINTS, EndpointService
+from localgcp.serving.models import ModelService
+from localgcp.serving.records import EndpointTable
+from localgcp.serving.replicas import Answer
+from localgcp.vertex.service import JobService
+
+_CODE: Final = grpc.StatusCode
+#: Bytes of a request or an answer, and seconds to answer: at a shared address, at one's own.
+_SHARED: Final = 1_500_000, 60.0
+_DEDICATED: Final = 10_000_000, 300.0
+_JSON: Final = "application/json"
+_MAX_TEXT: Final = 2_000
+_CODES: Final = {
+    400: _CODE.INVALID_ARGUMENT,
+    401: _CODE.UNAUTHENTICATED,
+    403: _CODE.PERMISSION_DENIED,
+    404: _CODE.NOT_FOUND,
+    409: _CODE.ABORTED,
+    429: _CODE.RESOURCE_EXHAUSTED,
+    499: _CODE.CANCELLED,
+    501: _CODE.UNIMPLEMENTED,
+    503: _CODE.UNAVAILABLE,
+    504: _CODE.DEADLINE_EXCEEDED,
+}
+
+
+class PredictionService:
+    """Requests to what endpoints have deployed."""
+
+    api: ClassVar = Api("google.cloud.aiplatform_v1", "prediction_service")
+
+    def __init__(self, endpoints: EndpointService, deployments: Deployments) -> None:
+        self._endpoints, self._deployments = endpoints, deployments
+
+    def predict(self, request: requests.PredictRequest, context: Any) -> requests.PredictResponse:
+        """Predictions for instances, as JSON."""
+        sent = json_format.MessageToDict(requests.PredictRequest.pb(request))
+        given = {key: sent[key] for key in ("instances", "parameters") if key in sent}
+        body = json.dumps({"instances": [], **given}).encode()
+        used, answer = self._ask(request.endpoint, body, _JSON, context)
+        response = requests.PredictResponse(
+            deployed_model_id=used.deployed["id"],
+            model=used.deployed["model"],
+            model_version_id=used.deployed["modelVersionId"],
+            model_display_name=used.version["displayName"],
+        )
+        try:
+            found = json.loads(answer.body, parse_constant=_refuse_constant)
+            kept = {key: found[key] for key in ("predictions", "metadata") if key in found}
+            if not isinstance(kept["predictions"], list):
+                raise TypeError("predictions must be a list")
+            json_format.ParseDict(kept, requests.PredictResponse.pb(response))
+        except (ValueError, LookupError, TypeError, RecursionError, json_format.ParseError) as why:
+            text = 'The container\'s answer is not of the form {"predictions": [...]}'
+            raise ApiError(_CODE.INTERNAL, f"{text} ({type(why).__name__}: {why}).") from None
+        return response
+
+    def raw_predict(
+        self, request: requests.RawPredictRequest, context: Any
+    ) -> httpbody_pb2.HttpBody:
+        """What the container answers to a body as it is."""
+        sent = request.http_body
+        _, answer = self._ask(request.endpoint, sent.data, sent.content_type or _JSON, context)
+        return httpbody_pb2.HttpBody(content_type=answer.content_type, data=answer.body)
+
+    def _ask(self, name: str, body: bytes, kind: str, context: Any) -> tuple[Deployment, Answer]:
+        endpoint = self._endpoints.find(ENDPOINTS, name, context)
+        size, seconds = _DEDICATED if endpoint.get("dedicatedEndpointEnabled") else _SHARED
+        if len(body) > size:
+            raise invalid_argument(f"The request size exceeds {size / 1e6:g}MB limit.")
+        used, answer = self._answer(endpoint, body, kind, seconds)
+        if answer.status != 200:
+            text = answer.body.decode(errors="replace")[:_MAX_TEXT].replace("\0", "")
+            code = _CODES.get(answer.status)
+            code = code or (_CODE.INTERNAL if answer.status >= 500 else _CODE.FAILED_PRECONDITION)
+            raise ApiError(code, f"{answer.status} from the container: {text}")
+        if len(answer.body) > size:
+            text = f"The response size exceeds {size / 1e6:g}MB limit."
+            raise failed_precondition(text)
+        return used, answer
+
+    def _answer(
+        self, endpoint: Body, body: bytes, kind: str, seconds: float
+    ) -> tuple[Deployment, Answer]:
+        while True:
+            used = self._pick(endpoint)
+            if used is not None and (answer := _try_replicas(used, body, kind, seconds)):
+                return used, answer
+            if used is not None and not used.closed:
+                text = f"DeployedModel {used.deployed['id']} has no healthy replica."
+                raise ApiError(_CODE.UNAVAILABLE, text)
+            # It was undeployed a moment ago: its share is another's by now.
+            found = self._endpoints.table_of(ENDPOINTS).get(endpoint["name"]) or {}
+            if found.get("trafficSplit") == endpoint.get("trafficSplit"):
+                raise ApiError(_CODE.UNAVAILABLE, f"{endpoint['name']} has no containers.")
+            endpoint = {**endpoint, "trafficSplit": found.get("trafficSplit", {})}
+
+    def _pick(self, endpoint: Body) -> Deployment | None:
+        """A DeployedModel, by chance and by its share of the traffic."""
+        split = {id_: share for id_, share in endpoint.get("trafficSplit", {}).items() if share}
+        if not split:
+            raise failed_precondition(f"Endpoint {endpoint['name']} doesn't have traffic_split.")
+        return self._deployments.get(
+            endpoint["name"], random.choices(list(split), list(split.values()))[0]
+        )
+
+
+def _try_replicas(used: Deployment, body: bytes, kind: str, seconds: float) -> Answer | None:
+    """The answer of a healthy replica; None if there is none. Raises ApiError."""
+    while True:
+        with used.replica() as replica:
+            if replica is None:
+                return None
+            try:
+                return replica.ask("POST", used.predict_route, body, kind, seconds=seconds)
+            except ContainerDownError:
+                replica.healthy = False  # until it is looked at again
+            except NoAnswerError as error:
+                text = f"The container gave no answer: {error}"
+                raise ApiError(_CODE.UNAVAILABLE, text) from None
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
+
+
+class Serving:
+    """The services, and the containers and operations that they have."""
+
+    def __init__(self, jobs: JobService, table: ExperimentTable, host: Host) -> None:
+        self._runner = OperationRunner(jobs.operations)
+        self._deployments = Deployments(host)
+        endpoints = EndpointTable(jobs.store, table)
+        models = ModelService(jobs, table, endpoints, self._runner, host.storage_url)
+        self._endpoints = EndpointService(jobs, table, endpoints, self._runner, self._deployments)
+        prediction = PredictionService(self._endpoints, self._deployments)
+        self.services: tuple[Implementation, ...] = (models, self._endpoints, prediction)
+
+    def start(self) -> None:
+        """Take up what an earlier server had: containers, and operations that were under way."""
+        self._endpoints.recover()
+        self._runner.recover()
+
+    def stop(self) -> None:
+        """End containers, and leave operations to the next server."""
+        self._runner.stop()
+        self._deployments.stop()

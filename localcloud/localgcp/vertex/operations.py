@@ -1,0 +1,119 @@
+"""Long-running operations as rows of SQLite: they outlive who began them, and the server.
+
+An operation that is not done has its method and request beside it, so that the next server can take
+it up again.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from google.longrunning import operations_pb2
+from google.protobuf import any_pb2
+from google.protobuf.message import Message
+from google.rpc import status_pb2
+
+from localgcp.errors import ApiError
+from localgcp.inventory.store import connection
+from localgcp.vertex.records import new_id
+
+Operation = operations_pb2.Operation
+
+_SCHEMA: Final = """
+CREATE TABLE IF NOT EXISTS operations (
+    name TEXT PRIMARY KEY, target TEXT NOT NULL, method TEXT NOT NULL, request TEXT NOT NULL,
+    done INTEGER NOT NULL, message BLOB NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS operation_targets ON operations (target);
+"""
+
+
+class OperationTable:
+    """All operations; safe across threads. Waits end for operations that this process ends."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._ended = threading.Condition()
+
+    def finish(self, target: str, response: Any, metadata: Any) -> Operation:
+        """An operation on a location's resource that is done as it begins."""
+        place = "/".join(target.split("/")[:4])
+        made = self.begin(place, "", {}, metadata)
+        made.response.CopyFrom(packed(response))
+        made.done = True
+        self._write(made)
+        return made
+
+    def begin(
+        self, target: str, method: str, request: Mapping[str, Any], metadata: Any
+    ) -> Operation:
+        """A new operation on ``target``; ``request`` is what it takes to carry it out."""
+        made = Operation(name=f"{target}/operations/{new_id()}", metadata=packed(metadata))
+        with connection(self._path, _SCHEMA) as db:
+            row = (made.name, target, method, json.dumps(request), made.SerializeToString())
+            db.execute("INSERT INTO operations VALUES (?, ?, ?, ?, 0, ?)", row)
+        return made
+
+    def end(self, name: str, outcome: Any) -> None:
+        """End an operation with a response, or with an ApiError."""
+        made = self.get(name)
+        if made is None or made.done:
+            return
+        if isinstance(outcome, ApiError):
+            code: int = outcome.code.value[0]  # pyright: ignore[reportIndexIssue]
+            made.error.CopyFrom(status_pb2.Status(code=code, message=outcome.message))
+        else:
+            made.response.CopyFrom(packed(outcome))
+        made.done = True
+        self._write(made)
+
+    def _write(self, made: Operation) -> None:
+        with self._ended:
+            with connection(self._path, _SCHEMA) as db:
+                row = (made.done, made.SerializeToString(), made.name)
+                db.execute("UPDATE operations SET done = ?, message = ? WHERE name = ?", row)
+            self._ended.notify_all()
+
+    def get(self, name: str) -> Operation | None:
+        """The operation as it is now, or None."""
+        with connection(self._path, _SCHEMA) as db:
+            query = "SELECT message FROM operations WHERE name = ?"
+            row = db.execute(query, (name,)).fetchone()
+        return Operation.FromString(row[0]) if row else None
+
+    def wait(self, name: str, seconds: float) -> Operation | None:
+        """The operation when it is done, or after ``seconds``."""
+        with self._ended:
+            self._ended.wait_for(lambda: (found := self.get(name)) is None or found.done, seconds)
+            return self.get(name)
+
+    def list(self, target: str) -> list[Operation]:
+        """Operations on a resource, or on all of a location, oldest first."""
+        with connection(self._path, _SCHEMA) as db:
+            query = (
+                "SELECT message FROM operations WHERE target = ?1"
+                " OR (target > ?1 || '/' AND target < ?1 || '0')"
+            )
+            found = [Operation.FromString(row[0]) for row in db.execute(query, (target,))]
+        return sorted(found, key=lambda each: each.name)
+
+    def unfinished(self, target: str = "") -> list[tuple[str, str, dict[str, Any]]]:
+        """Name, method and request of operations on ``target`` (default: any) that go on."""
+        query = (
+            "SELECT name, method, request FROM operations"
+            " WHERE done = 0 AND method <> '' AND (?1 = '' OR target = ?1)"
+        )
+        with connection(self._path, _SCHEMA) as db:
+            rows = db.execute(query, (target,)).fetchall()
+        return [(row[0], row[1], json.loads(row[2])) for row in rows]
+
+
+def packed(message: Any) -> any_pb2.Any:
+    """A message of the client's, or of protobuf, as ``Any``."""
+    made = any_pb2.Any()
+    made.Pack(message if isinstance(message, Message) else type(message).pb(message))
+    return made
