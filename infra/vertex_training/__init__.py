@@ -17,6 +17,7 @@
 ``stack_rules``           rules across the keys of a stack file
 ``plan``                  what follows from settings: networks, reservations, grants
 ``serving``               the dynamic providers of model versions, and of what endpoints serve
+``snapshots``             the dynamic provider that keeps results of queries as files
 ``images``                build contexts, and the identity of a build
 ``customjob``             the dynamic provider that submits CustomJobs
 ``settings``              what a stack file may say, and what reads it
@@ -26,8 +27,8 @@
 ========================  ==========================================================
 
 Each folder imports only those below it. ``components``, ``engine``, ``extra``, ``host``,
-``program``, ``training_environment`` and the adapters of ``customjob`` and ``serving`` load Pulumi
-or Google's clients; everything else is pure.
+``program``, ``training_environment`` and the adapters of ``customjob``, ``serving`` and
+``snapshots`` load Pulumi or Google's clients; everything else is pure.
 
 A program imports from here what it declares: ``from vertex_training import TrainingJob``. Nothing
 is loaded before it is named.

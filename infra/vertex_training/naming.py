@@ -97,6 +97,8 @@ STAGING: Final = "staging"
 CONTROL: Final = "control"
 #: Key of the account that builds images.
 IMAGE_BUILD: Final = "image-build"
+#: Folder of the results of queries in a bucket.
+SNAPSHOTS: Final = "snapshots"
 #: Where the sources of images lie in the staging bucket.
 SOURCES: Final = "images/"
 

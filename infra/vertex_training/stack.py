@@ -44,6 +44,7 @@ from vertex_training.serving.declared import DeclaredEndpoint, DeclaredVersion
 from vertex_training.settings import locations, partial, renames, stack_files
 from vertex_training.settings.model import Settings
 from vertex_training.settings.reader import Schema
+from vertex_training.snapshots.request import SnapshotRequest, plan_snapshots
 from vertex_training.stack_rules import (
     advice,
     deployers,
@@ -57,6 +58,7 @@ from vertex_training.stack_rules import (
     project_numbers,
     reservations,
     retention,
+    snapshots,
     teams,
 )
 from vertex_training.stack_rules import encryption as encryption_rules
@@ -96,6 +98,11 @@ class Stack:
         return plan_reservations(self.declared)
 
     @functools.cached_property
+    def snapshots(self) -> Mapping[str, SnapshotRequest]:
+        """The snapshots, by first key."""
+        return plan_snapshots(self.declared, self.root)
+
+    @functools.cached_property
     def objects(self) -> Mapping[str, Mapping[str, str]]:
         """Objects that the stack keeps: bucket by first key -> object name -> file."""
         buckets = self.declared.buckets.items()
@@ -114,7 +121,8 @@ class Stack:
     @functools.cached_property
     def references(self) -> Mapping[str, Any]:
         """What ``${kind.name}`` stands for in a job file."""
-        table = reference_table(self.declared, self.network, self.reservations, self.packages)
+        plans = (self.network, self.reservations, self.packages, self.snapshots)
+        table = reference_table(self.declared, *plans)
         return renames.with_new_keys(self.settings, table)
 
     @functools.cached_property
@@ -199,7 +207,10 @@ class Stack:
         """Settings that are valid and probably not meant."""
         first = renames.first_keys(self.settings, ("reservations",))
         plans = {key: self.reservations[first[key]] for key in first}
-        found = advice.warnings(self.settings, plans, requests)
+        found = [
+            *advice.warnings(self.settings, plans, requests),
+            *snapshots.warnings(self.settings, self.root),
+        ]
         return [*self.located(found), *self.image_warnings(), *self.leaving_warnings()]
 
     def leaving_warnings(self) -> list[Problem]:
@@ -312,6 +323,7 @@ def broken_rules(settings: Settings, root: Path) -> list[Problem]:
         *teams.problems(settings),
         *retention.problems(settings),
         *files.problems(settings, root),
+        *snapshots.problems(settings, root),
         *network.problems(settings),
         *reservations.problems(
             settings, plan_reservations(settings), datetime.datetime.now(tz=datetime.UTC)

@@ -49,7 +49,7 @@ Annotations are objects and no strings: Pulumi's component provider host reads t
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 from pulumi import Input
 '''

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from vertex_training import naming
 from vertex_training.customjob.request import references
-from vertex_training.customjob.request.job_file import Submission
+from vertex_training.customjob.request.job_file import ID_LENGTH, Submission
 from vertex_training.located_yaml import document
 
 #: The stack that references are of.
@@ -29,6 +29,11 @@ ZERO_DIGEST: Final = "sha256:" + "0" * 64
 def _bucket(key: str) -> dict[str, Any]:
     name = NAMES.bucket(key)
     return {"": f"gs://{name}", ".name": name, ".mount": f"/gcs/{name}"}
+
+
+def _snapshot(key: str) -> dict[str, Any]:
+    folder = f"{NAMES.bucket('data')}/{naming.SNAPSHOTS}/{STACK}/{key}/{'0' * ID_LENGTH}"
+    return {"": f"gs://{folder}", ".mount": f"/gcs/{folder}"}
 
 
 def _package(key: str) -> dict[str, Any]:
@@ -53,6 +58,7 @@ KEYED: Final[dict[str, Callable[[str], dict[str, Any]]]] = {
     "packages": _package,
     "images": lambda key: {"": f"{NAMES.repository()}/{key}@{ZERO_DIGEST}"},
     "reservations": _reservation,
+    "snapshots": _snapshot,
 }
 #: References without a key.
 FIXED: Final[dict[str, Any]] = {
@@ -74,6 +80,7 @@ EXAMPLES: Final = {
     "packages": "code",
     "images": "trainer",
     "reservations": "gpus",
+    "snapshots": "clicks",
 }
 
 

@@ -5,7 +5,7 @@ Annotations are objects and no strings: Pulumi's component provider host reads t
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 from pulumi import Input
 
@@ -388,6 +388,35 @@ class JobDefaultsArgs(TypedDict):
     """Labels of the request; a label of the file wins over one of the same key."""
 
 
+class SnapshotArgs(TypedDict):
+    """The result of one query in BigQuery, kept as files that never change.
+
+    ``${snapshots.KEY}`` is their folder. The query runs once for each ``run``."""
+
+    formerly: NotRequired[Input[str]]
+    """The key it was created under, which its name and its place in the state keep."""
+    query: Input[str]
+    """File of the checkout with one query of GoogleSQL."""
+    parameters: NotRequired[Input[Mapping[str, Input[Any]]]]
+    """Values of the query's parameters: ``@day``. Text is STRING; numbers are INT64 or FLOAT64;
+    true and false are BOOL."""
+    as_of: NotRequired[Input[str]]
+    """Time of the tables' state, such as ``2026-11-20T00:00:00Z``: the query reads ``FROM table FOR
+    SYSTEM_TIME AS OF @as_of``. BigQuery goes back seven days. Without it, the first ``pulumi up``
+    reads the tables as they are then."""
+    max_bytes_billed: Input[int]
+    """The most bytes that the query may be billed for; the service refuses more, without a
+    charge."""
+    format: NotRequired[Input[Literal["parquet", "csv"]]]
+    """Of the files."""
+    bucket: NotRequired[Input[str]]
+    """Key of the bucket that keeps them."""
+    location: NotRequired[Input[str]]
+    """Where the tables are; the stack's region without it."""
+    run: NotRequired[Input[int]]
+    """Raise it to run an unchanged query once more. Files of earlier runs stay."""
+
+
 class JobArgs(TypedDict):
     """A file of a job or of a tuning job, and what the stack asks of it."""
 
@@ -617,6 +646,8 @@ class EnvironmentFields(TypedDict):
     on_change: NotRequired[Input[Literal["cancel", "finish"]]]
     """What becomes of a running job when its request changes, where the job does not say it.
     ``finish``: it ends by itself, and the next ``pulumi up`` submits the changed one."""
+    snapshots: NotRequired[Input[Mapping[str, Input[SnapshotArgs]]]]
+    """Results of queries in BigQuery that are kept as files, by name."""
     jobs: NotRequired[Input[Mapping[str, Input[JobArgs]]]]
     """Training jobs by name."""
     tuning: NotRequired[Input[Mapping[str, Input[JobArgs]]]]

@@ -11,6 +11,7 @@ from vertex_training.plan.network import NetworkPlan
 from vertex_training.plan.packages import Package
 from vertex_training.plan.reservations import ReservationPlan
 from vertex_training.settings.model import Image, Settings
+from vertex_training.snapshots.request import SnapshotRequest
 
 
 def reference_table(
@@ -18,6 +19,7 @@ def reference_table(
     network: NetworkPlan | None,
     reservations: Mapping[str, ReservationPlan],
     packages: Mapping[str, Package],
+    snapshots: Mapping[str, SnapshotRequest],
 ) -> dict[str, Any]:
     """All references of the stack: text, or a mapping where a whole message is meant.
 
@@ -41,6 +43,9 @@ def reference_table(
         known[f"secrets.{key}"] = names.secret(key)
     for key, package in packages.items():
         known[f"packages.{key}"] = package_uri(settings, package)
+    for key, snapshot in snapshots.items():
+        known[f"snapshots.{key}"] = snapshot.uri
+        known[f"snapshots.{key}.mount"] = snapshot.uri.replace("gs://", "/gcs/", 1)
     for key, image in settings.images.items():
         known[f"images.{key}"] = image_uri(settings, key, image)
     for key, reservation in reservations.items():

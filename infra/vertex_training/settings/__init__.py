@@ -6,6 +6,7 @@
 ``network``        the sections ``network`` and ``sharedVpc``
 ``reservations``   the section ``reservations``
 ``serving``        the sections ``models`` and ``endpoints``
+``snapshots``      the section ``snapshots``
 ``limits``         the sections ``limits``, ``teams`` and ``jobDefaults``
 ``includes``       files that several stack files share
 ``renames``        keys that changed, and the keys that names keep

@@ -27,6 +27,7 @@ from vertex_training.settings.section import (
     form,
 )
 from vertex_training.settings.serving import Endpoint, Model
+from vertex_training.settings.snapshots import Snapshot
 
 DIGITS: Final = "0123456789"
 #: A folder below the checkout that has a name of its own, which is not hidden.
@@ -454,6 +455,8 @@ class Settings(Section):
     on_change: Literal["cancel", "finish"] = "cancel"
     """What becomes of a running job when its request changes, where the job does not say it.
     ``finish``: it ends by itself, and the next ``pulumi up`` submits the changed one."""
+    snapshots: dict[Key, Snapshot] = {}
+    """Results of queries in BigQuery that are kept as files, by name."""
     jobs: dict[Key, Job] = {}
     """Training jobs by name."""
     tuning: dict[Key, Job] = {}

@@ -32,7 +32,7 @@ REGIONAL: Final = (*JOINED, "reservations", "encryption")
 #: Key of an entry -> section that it names.
 NAMED_BY: Final = {
     **{"reads": "buckets", "writes": "buckets", "secrets": "secrets", "team": "teams"},
-    **{"job": "jobs", "model": "models", "account": "serviceAccounts"},
+    **{"job": "jobs", "model": "models", "account": "serviceAccounts", "bucket": "buckets"},
 }
 
 

@@ -19,6 +19,7 @@ SECTIONS: Final[Mapping[tuple[str, ...], tuple[str, ...]]] = {
     ("buckets",): ("buckets",),
     ("serviceAccounts",): ("service_accounts",),
     ("secrets",): ("secrets",),
+    ("snapshots",): ("snapshots",),
     ("jobs",): ("jobs",),
     ("tuning",): ("tuning",),
     ("reservations",): ("reservations",),
@@ -92,6 +93,10 @@ def with_first_keys(settings: Settings) -> Settings:
             }
         )
         for key, endpoint in settings.endpoints.items()
+    }
+    changes["snapshots"] = {
+        key: snapshot.model_copy(update={"bucket": buckets.get(snapshot.bucket, snapshot.bucket)})
+        for key, snapshot in changes["snapshots"].items()
     }
     return settings.model_copy(update={**changes, "network": network})
 

@@ -16,7 +16,15 @@ from vertex_training.errors import UnknownReferenceError, did_you_mean
 REFERENCE: Final = re.compile(r"\$\{([A-Za-z][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)+)\}")
 
 #: Kinds whose names a stack file declares, each under a section of the same name.
-DECLARED: Final = ("buckets", "images", "packages", "reservations", "secrets", "serviceAccounts")
+DECLARED: Final = (
+    "buckets",
+    "images",
+    "packages",
+    "reservations",
+    "secrets",
+    "serviceAccounts",
+    "snapshots",
+)
 
 #: What only a network of a certain mode has: ``${network.name}``.
 OF_MODE: Final = {"name": "peering", "attachment": "psc", "interface": "psc"}
