@@ -198,15 +198,14 @@ class Names:
         """Id of a model in the registry; at most 63 lowercase letters, digits, '-' and '_'."""
         return f"{key}-{self.stack}"
 
-    def endpoint(self, key: str) -> str:
-        """Resource name of an endpoint. Its id has nine digits, which the API and the plugin take.
+    def endpoint_id(self, key: str) -> str:
+        """Id of an endpoint: nine digits, which the API and the plugin take.
 
         A digest of what names it, so that it is known before anything exists.
         """
         parts = "\0".join((self.project, self.region, self.stack, key))
         digest = int(hashlib.sha256(parts.encode()).hexdigest(), 16)
-        here = f"projects/{self.project}/locations/{self.region}"
-        return f"{here}/endpoints/{10**8 + digest % (9 * 10**8)}"
+        return str(10**8 + digest % (9 * 10**8))
 
     def vertex_agent(self) -> str:
         """Vertex AI Service Agent, Google's own account that pulls images and mounts networks.

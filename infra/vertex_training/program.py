@@ -3,7 +3,7 @@
     apis ──► storage ──► packages ──┐
       │         └──────┐            │
       ├────► secrets ──┴► identities┤
-      ├────► registry ──────────────┼──► training
+      ├────► registry ──────────────┼──► training ──► serving
       │         └► image builds     │
       ├─(► host project)► network ──┤
       └────► capacity ──────────────┘
@@ -42,6 +42,7 @@ from vertex_training.components.ordering import Protection
 from vertex_training.components.registry import ImageBuilds, Registry
 from vertex_training.components.scope import TOP, Scope
 from vertex_training.components.secrets import Secrets
+from vertex_training.components.serving import make_serving, serving_outputs
 from vertex_training.components.storage import Packages, Storage
 from vertex_training.components.tensorboard import make_tensorboard
 from vertex_training.components.training import Training, job_outputs, log_tuning_costs
@@ -127,7 +128,8 @@ def declare(
     training = Training(
         child("training"), settings, requests, control_bucket=control, after=of_jobs
     )
-    everything = [*of_jobs, *builds, secrets, training]
+    serving = make_serving(scope, stack, control, [*of_jobs, *builds, training])
+    everything = [*of_jobs, *builds, secrets, training, *serving]
     Protection(child("protection"), settings.protects, after=everything)
     return Environment(
         stack,
@@ -139,6 +141,7 @@ def declare(
         network=network,
         capacity=capacity,
         training=training,
+        serving=serving,
     )
 
 
@@ -235,6 +238,7 @@ def outputs(
         found["overrides"] = dict(stack.declared.overrides)
     if stack.declared.allowed_secrets:
         found["allowedSecrets"] = dict(stack.declared.allowed_secrets)
+    found |= serving_outputs(stack, environment.serving)
     sections: dict[str, dict[str, object]] = {CUSTOM_JOB.section: {}}
     for key, request in requests.items():
         section = sections.setdefault(request.kind.section, {})

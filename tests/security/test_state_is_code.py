@@ -13,7 +13,13 @@ from hypothesis import strategies as st
 from pulumi.dynamic import ResourceProvider
 from pulumi.dynamic.dynamic import serialize_provider
 
-from vertex_training.customjob.provider import PROVIDER_KEY, CustomJobProvider
+from vertex_training.customjob.dynamic_values import PROVIDER_KEY
+from vertex_training.customjob.provider import CustomJobProvider
+from vertex_training.serving.provider import (
+    DeployedModelsProvider,
+    ModelVersionProvider,
+    _ServingProvider,
+)
 from vertex_training_cli.deploy.state_code import is_own_provider, state_problems
 
 OWN: Final = serialize_provider(CustomJobProvider())
@@ -59,7 +65,9 @@ def deployment(*resources: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("protocol", [4, 5])
 def test_the_programs_own_provider_passes_whatever_python_pickled_it(protocol: int) -> None:
     assert is_own_provider(OWN)
-    assert is_own_provider(encoded(pickle.dumps(CustomJobProvider(), protocol)))
+    for provider in (CustomJobProvider, ModelVersionProvider, DeployedModelsProvider):
+        assert is_own_provider(encoded(pickle.dumps(provider(), protocol)))
+        assert is_own_provider(serialize_provider(provider()))
     assert state_problems(deployment(JOB, GCP)) == []
     assert state_problems({}) == []
 
@@ -72,6 +80,7 @@ def test_the_programs_own_provider_passes_whatever_python_pickled_it(protocol: i
         serialize_provider(Other()),
         with_attribute(),
         encoded(base64.b64decode(OWN).replace(b"Provider", b"Provided")),
+        encoded(pickle.dumps(_ServingProvider())),
         "",
         "not base64!",
         encoded(b""),

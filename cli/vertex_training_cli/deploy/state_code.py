@@ -2,7 +2,7 @@
 
 The state of a dynamic resource holds its provider, pickled. The engine unpickles it to read or
 delete the resource, and a pickle can run anything. A deployment therefore accepts one form only:
-the class of the program's own provider, without arguments and attributes.
+the class of one of the program's own providers, without arguments and attributes.
 """
 
 from __future__ import annotations
@@ -18,18 +18,27 @@ from vertex_training.errors import Problem
 
 #: Where the engine keeps the pickled provider: ``pulumi.dynamic.dynamic.PROVIDER_KEY``.
 _PROVIDER_KEY: Final = "__provider"
-#: What the SDK pickles of it: its class, made without arguments. A change of Python's protocol
+#: The classes, each with its module.
+_OWN_PROVIDERS: Final = (
+    ("vertex_training.customjob.provider", "CustomJobProvider"),
+    ("vertex_training.serving.provider", "ModelVersionProvider"),
+    ("vertex_training.serving.provider", "DeployedModelsProvider"),
+)
+#: What the SDK pickles of one: its class, made without arguments. A change of Python's protocol
 #: changes numbers and frames, which are left out here.
-_OWN_PROVIDER: Final = (
-    ("SHORT_BINUNICODE", "vertex_training.customjob.provider"),
-    ("SHORT_BINUNICODE", "CustomJobProvider"),
-    ("STACK_GLOBAL", None),
-    ("EMPTY_TUPLE", None),
-    ("NEWOBJ", None),
-    ("STOP", None),
+_OWN_PICKLES: Final = tuple(
+    (
+        ("SHORT_BINUNICODE", module),
+        ("SHORT_BINUNICODE", name),
+        ("STACK_GLOBAL", None),
+        ("EMPTY_TUPLE", None),
+        ("NEWOBJ", None),
+        ("STOP", None),
+    )
+    for module, name in _OWN_PROVIDERS
 )
 _WITHOUT_EFFECT: Final = ("PROTO", "FRAME", "MEMOIZE")
-#: The text of the program's own provider has 108 characters.
+#: The text of such a provider has about 110 characters.
 _LONGEST: Final = 500
 _DYNAMIC: Final = "pulumi-python:dynamic"
 _PROVIDER: Final = "pulumi:providers:"
@@ -104,4 +113,4 @@ def is_own_provider(text: object) -> bool:
         )
     except (binascii.Error, ValueError, IndexError, OverflowError, struct.error):
         return False
-    return steps == _OWN_PROVIDER
+    return steps in _OWN_PICKLES

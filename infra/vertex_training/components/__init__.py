@@ -11,6 +11,7 @@
 ``capacity``     reservations; ``GpuReservation``
 ``tensorboard``  the TensorBoard instance of jobs
 ``training``     the jobs; ``TrainingJob``
+``serving``      model versions, endpoints, and what each endpoint serves
 ``iam``          makes every grant
 ``ordering``     what a job waits for, and what goes first
 ``environment``  what was declared, for what is declared beside it

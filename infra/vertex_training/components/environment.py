@@ -11,6 +11,7 @@ from vertex_training.components.identities import JobIdentity
 from vertex_training.components.network import Network
 from vertex_training.components.registry import Registry
 from vertex_training.components.secrets import Secrets
+from vertex_training.components.serving import Serving
 from vertex_training.components.storage import Storage
 from vertex_training.components.training import Training
 from vertex_training.customjob.resource import CustomJob
@@ -42,6 +43,8 @@ class Environment:
     """Resource names: ``projects/P/zones/Z/reservations/R``."""
     jobs: Mapping[str, CustomJob]
     """Jobs and tuning jobs."""
+    serving: Sequence[Serving]
+    """The models and endpoints, as one component; empty where there are none."""
 
     def __init__(
         self,
@@ -55,9 +58,11 @@ class Environment:
         network: Sequence[Network],
         capacity: Sequence[Capacity],
         training: Training,
+        serving: Sequence[Serving] = (),
     ) -> None:
-        """``network`` and ``capacity`` are empty where the stack has none."""
+        """``network``, ``capacity`` and ``serving`` are empty where the stack has none."""
         self.settings, self.apis, self.registry = stack.declared, apis, registry.url
+        self.serving = serving
         addresses = {key: account.address for key, account in identities.items()}
         paths = {key: path for part in capacity for key, path in part.paths.items()}
         self.buckets = stack.by_new_keys(("buckets",), storage.bucket_names)

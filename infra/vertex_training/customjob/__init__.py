@@ -9,6 +9,7 @@ A HyperparameterTuningJob is the same with other names: ``kinds`` has them.
 ``protocol``         one request, one job: submission, withdrawal, waiting
 ``google``           Vertex AI, the control bucket and the logs, by official clients
 ``provider``         check, diff, create, read, update, delete (the state names it)
+``dynamic_values``   what the dynamic providers share: their values, and what they print
 ``resource``         ``CustomJob``, which the program declares
 ``refusal_lookup``   in a preview: what a submission would be refused for
 ===================  =================================================================

@@ -10,14 +10,20 @@ from __future__ import annotations
 import functools
 import json
 import os
-import sys
-import traceback
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, ClassVar, Final
 
 from pulumi import dynamic
 
+from vertex_training.customjob.dynamic_values import (
+    IMPERSONATE,
+    PROVIDER_KEY,
+    format_exception,
+    has_unknown,
+    print_line,
+    without_provider,
+)
 from vertex_training.customjob.kinds import CUSTOM_JOB, JobKind, kind_in_section
 from vertex_training.customjob.protocol.adoption import current_job
 from vertex_training.customjob.protocol.ports import (
@@ -53,7 +59,6 @@ from vertex_training.customjob.refusal_lookup import RefusalLookup
 from vertex_training.customjob.request.job_file import digest_of
 from vertex_training.errors import JobRefusedError, NotSubmittedError, OperatorError
 from vertex_training.pulumi_internals import Unknown, format_exceptions, is_engine_alive
-from vertex_training.secret_rules.redaction import redacted
 
 #: State of a job whose record is gone. Its resource stays in the stack: reported as gone, the next
 #: ``pulumi up`` would submit the job once more.
@@ -62,16 +67,10 @@ RECORD_DELETED: Final = "RECORD_DELETED"
 SUBMISSION_KEYS: Final = ("project", "region", "stack", "job", "run")
 #: Key of ``submission``: the section of a job that is no CustomJob.
 SECTION: Final = "section"
-#: Key of ``options``: folder of the records in a control bucket that several environments use.
-RECORDS: Final = "records"
 #: Keys of ``options`` that the state keeps: what ``delete`` needs. Only ``create`` needs labels.
 KEPT_OPTIONS: Final = ("controlBucket", "onDelete")
-#: Key of ``options``: the account that acts for the caller, which ``delete`` needs as well.
-IMPERSONATE: Final = "impersonate"
 #: Key of the outputs of a job that ends by itself: the id of the request that is submitted then.
 DEFERRED: Final = "deferredRequestId"
-#: Key of the pickled provider in the inputs of a dynamic resource.
-PROVIDER_KEY: Final = "__provider"
 
 
 class CustomJobProvider(dynamic.ResourceProvider):
@@ -86,7 +85,7 @@ class CustomJobProvider(dynamic.ResourceProvider):
 
     def configure(self, req: dynamic.ConfigureRequest) -> None:  # noqa: ARG002 (the SDK's name)
         """Prepare the process; the SDK calls it once. A job's settings come with its inputs."""
-        format_exceptions(_format_exception)
+        format_exceptions(format_exception)
 
     def check(self, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.CheckResult:
         """Re-check inputs that the program validated. Accept unknown values.
@@ -94,10 +93,10 @@ class CustomJobProvider(dynamic.ResourceProvider):
         A new job whose submission would be refused fails here, in the preview. The engine checks
         the inputs of a replacement once more as if they were new, so ``olds`` are empty then, too.
         """
-        reasons = [] if _has_unknown(news) else _input_problems(news)
+        reasons = [] if has_unknown(news) else _input_problems(news)
         if not reasons:
             _declared[_job_key(news)] = news
-        if not (reasons or olds or _has_unknown(news)) and (reason := _refusal(news, None)):
+        if not (reasons or olds or has_unknown(news)) and (reason := _refusal(news, None)):
             reasons = [reason]
         # Name no property: the engine would print its value.
         return dynamic.CheckResult(news, [dynamic.CheckFailure("", text) for text in reasons])
@@ -116,7 +115,7 @@ class CustomJobProvider(dynamic.ResourceProvider):
             # The state keeps no copy of the request: it changed if the submission did not.
             replaces = ["submission" if _changed(olds, news, "submission") else "request"]
             replaced = ReplacedJob(olds["requestId"], id_)
-            if not _has_unknown(news) and (reason := _refusal(news, replaced)):
+            if not has_unknown(news) and (reason := _refusal(news, replaced)):
                 raise JobRefusedError(f"{reason} Nothing was cancelled.")
         changes = (
             bool(replaces)
@@ -156,14 +155,14 @@ class CustomJobProvider(dynamic.ResourceProvider):
         """
         job = current_job(id_, _parent(props), props["requestId"], _service(props))
         name, state = (id_, RECORD_DELETED) if job is None else (job.name, job.state)
-        return dynamic.ReadResult(name, {**_without_provider(props), "state": state})
+        return dynamic.ReadResult(name, {**without_provider(props), "state": state})
 
     def update(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.UpdateResult:
         """Update the options that the state keeps, and the request that waits for the job's end.
 
         Does not touch the job.
         """
-        outs = {**_without_provider(olds), "options": _kept(news["options"])}
+        outs = {**without_provider(olds), "options": _kept(news["options"])}
         outs.pop(DEFERRED, None)
         if _has_another_request(olds, news):
             outs[DEFERRED] = news["requestId"]
@@ -199,7 +198,7 @@ class CustomJobProvider(dynamic.ResourceProvider):
         """
         from vertex_training.customjob.google import tensorboards  # loads Google's client
 
-        if news is None or _has_unknown(news):
+        if news is None or has_unknown(news):
             return
         request, environment = _request(news), ProcessEnvironment()
         reason = ""
@@ -209,7 +208,7 @@ class CustomJobProvider(dynamic.ResourceProvider):
             asked = questions(request, _kind(news))
             answers = ask_until_settled(asked, _prerequisites(news), self.timing, environment)
             for line in answers.unanswered:
-                _print(f"job '{request.job}' is replaced, and {line}")
+                print_line(f"job '{request.job}' is replaced, and {line}")
             reason = str(answers) or tensorboards.obstacle(request, _account(news))
         if reason:
             raise JobRefusedError(
@@ -217,13 +216,6 @@ class CustomJobProvider(dynamic.ResourceProvider):
                 f"({job.short_state}): run {request.run} would be refused, since {reason}. "
                 "Nothing was cancelled."
             )
-
-
-def _format_exception(*args: Any, **kwargs: Any) -> str:
-    """Of an ``OperatorError`` its message alone; of all others the traceback. Without secrets."""
-    error = sys.exc_info()[1]
-    is_plain = isinstance(error, OperatorError)
-    return redacted(str(error) if is_plain else traceback.format_exc(*args, **kwargs))
 
 
 def _has_another_request(olds: dict[str, Any], news: dict[str, Any]) -> bool:
@@ -259,7 +251,7 @@ def _refusal(news: dict[str, Any], replaced: ReplacedJob | None) -> str:
         return str(ask_all(lasting, _prerequisites(news)))
 
     request = _request(news)
-    records = f"{news['options']['controlBucket']}/{_records(news)}"
+    records = f"{news['options']['controlBucket']}/{_kind(news).records}"
     return _lookup.reason(request, replaced, records, connect, ask)
 
 
@@ -309,11 +301,6 @@ def _job_key(props: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(str(submission.get(key, "")) for key in keys)
 
 
-def _print(text: str) -> None:
-    """Show a line in the engine's output, which takes stderr of a provider for messages."""
-    print(f"vt: {redacted(text)}", file=sys.stderr, flush=True)
-
-
 def _kind(props: Mapping[str, Any]) -> JobKind:
     """The kind of the job; it stands in the inputs, and so in the state."""
     return kind_in_section((props.get("submission") or {}).get(SECTION, CUSTOM_JOB.section))
@@ -336,12 +323,8 @@ def _intents(props: dict[str, Any]) -> IntentStore:
     from vertex_training.customjob.google.intent_store import connect  # loads Google's client
 
     bucket = props["options"]["controlBucket"]
-    return connect(props["submission"]["project"], bucket, _records(props), _account(props))
-
-
-def _records(props: Mapping[str, Any]) -> str:
-    """Folder of the job's records in the control bucket."""
-    return f"{props['options'].get(RECORDS, '')}{_kind(props).records}"
+    project, records = props["submission"]["project"], _kind(props).records
+    return connect(project, bucket, records, _account(props))
 
 
 def _account(props: Mapping[str, Any]) -> str:
@@ -371,22 +354,12 @@ def _outputs(props: dict[str, Any], job: JobSnapshot) -> dict[str, Any]:
 
 
 def _kept(options: dict[str, Any]) -> dict[str, Any]:
-    given = [key for key in (IMPERSONATE, RECORDS) if options.get(key)]
+    given = (IMPERSONATE,) if options.get(IMPERSONATE) else ()
     return {key: options[key] for key in (*KEPT_OPTIONS, *given)}
 
 
 def _changed(olds: dict[str, Any], news: dict[str, Any], key: str) -> bool:
     return olds.get(key) != news.get(key)
-
-
-def _without_provider(props: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in props.items() if key != PROVIDER_KEY}
-
-
-def _has_unknown(value: Any) -> bool:
-    if isinstance(value, dict):
-        return any(_has_unknown(item) for item in value.values())
-    return isinstance(value, Unknown)
 
 
 def _input_problems(news: dict[str, Any]) -> list[str]:

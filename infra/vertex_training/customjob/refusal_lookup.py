@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from typing import Final
+from typing import Final, TypeVar
 
 from vertex_training.customjob.protocol.ports import (
     IntentStore,
@@ -25,6 +25,7 @@ from vertex_training.naming import is_local
 #: Seconds that a lookup may take. Credentials alone are searched for longer where there are none.
 BOUND: Final = 15.0
 
+Answer = TypeVar("Answer")
 Connect = Callable[[], tuple[JobService, IntentStore]]
 #: Why a request would be refused, as far as others than the records know; empty if it would not.
 Ask = Callable[[], str]
@@ -53,18 +54,12 @@ class RefusalLookup:
         """
         if bucket in self._unreadable or is_offline(request.parent.split("/")[1]):
             return ""
-        found: list[str] = []
-        reader = threading.Thread(
-            target=lambda: found.append(
-                self._read(request, replaced, bucket, connect) or _answer(ask)
-            ),
-            daemon=True,
+        found = answer_within(
+            self._bound, lambda: self._read(request, replaced, bucket, connect) or _answer(ask)
         )
-        reader.start()
-        reader.join(self._bound)
-        if not found:
+        if found is None:
             self._unreadable.add(bucket)
-        return found[0] if found else ""
+        return found or ""
 
     def _read(
         self,
@@ -84,6 +79,15 @@ class RefusalLookup:
         except OperatorError:
             self._unreadable.add(bucket)
             return ""
+
+
+def answer_within(bound: float, ask: Callable[[], Answer]) -> Answer | None:
+    """What ``ask`` returns; None if that takes more than ``bound`` seconds, or fails."""
+    found: list[Answer] = []
+    reader = threading.Thread(target=lambda: found.append(ask()), daemon=True)
+    reader.start()
+    reader.join(bound)
+    return found[0] if found else None
 
 
 def _answer(ask: Ask) -> str:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from vertex_training.customjob.protocol.ports import STACK_LABEL
 from vertex_training.customjob.request import references
+from vertex_training.naming import PUBLIC_LABEL
 from vertex_training.plan.references import image_uri
 from vertex_training.serving.declared import (
+    ENDPOINT_LABEL,
     DeclaredDeployment,
     DeclaredEndpoint,
     DeclaredVersion,
@@ -47,9 +50,11 @@ def plan_endpoints(
     return {
         key: DeclaredEndpoint(
             key=key,
-            name=settings.names.endpoint(key),
-            display_name=f"{key}-{settings.stack}",
+            project=settings.project,
+            region=settings.region,
             stack=settings.stack,
+            id=settings.names.endpoint_id(key),
+            display_name=f"{key}-{settings.stack}",
             deployments={
                 run: _deployment(settings, endpoint, versions[endpoint.model or key, run])
                 for run in endpoint.shares
@@ -57,10 +62,11 @@ def plan_endpoints(
             split=endpoint.shares,
             is_private=is_private(settings, endpoint),
             is_named_public=bool(endpoint.public),
-            labels=settings.names.labels(settings.labels_of(endpoint.team)),
+            labels=_labels(settings, key, endpoint),
             key_name=settings.key_for("jobs") or "",
             model=endpoint.model or key,
             team=endpoint.team,
+            account=settings.names.account_email(endpoint.account) if endpoint.account else "",
         )
         for key, endpoint in settings.endpoints.items()
     }
@@ -80,6 +86,13 @@ def image_of(settings: Settings, model: Model) -> str:
     images = settings.images.items()
     table = {f"images.{key}": image_uri(settings, key, image) for key, image in images}
     return references.resolve(model.container.image, table)
+
+
+def _labels(settings: Settings, key: str, endpoint: Endpoint) -> dict[str, str]:
+    """Labels of an endpoint. Policies read what the stack file says of it (``guardrails``)."""
+    named = {PUBLIC_LABEL: "named"} if endpoint.public else {}
+    own = {STACK_LABEL: settings.stack, ENDPOINT_LABEL: key, **named}
+    return {**settings.names.labels(settings.labels_of(endpoint.team)), **own}
 
 
 def _container(settings: Settings, model: Model) -> str:

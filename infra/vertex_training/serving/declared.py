@@ -19,6 +19,8 @@ from vertex_training.customjob.request.job_file import ID_LENGTH
 ALIAS_PREFIX: Final = "r-"
 #: Label of a version with the key of its model; the others are those of jobs.
 MODEL_LABEL: Final = "vt-model"
+#: Label of an endpoint with its key.
+ENDPOINT_LABEL: Final = "vt-endpoint"
 #: Digits of a deployed model's id: the API takes 1 to 10.
 DEPLOYED_ID_DIGITS: Final = 10
 
@@ -93,10 +95,12 @@ class DeclaredEndpoint:
     """An endpoint, the versions behind it by run, and the share of each."""
 
     key: str
-    name: str
-    """``projects/P/locations/R/endpoints/ID``."""
-    display_name: str
+    project: str
+    region: str
     stack: str
+    id: str
+    """Nine digits that follow from the four above."""
+    display_name: str
     deployments: Mapping[int, DeclaredDeployment]
     split: Mapping[int, int]
     """Share by run; 100 in total."""
@@ -111,10 +115,13 @@ class DeclaredEndpoint:
     """Key of its model."""
     team: str | None = None
 
+    account: str = ""
+    """Address of the account that its containers act as; Google's own without it."""
+
     @property
-    def id(self) -> str:
-        """Its number, the last part of its name."""
-        return self.name.rpartition("/")[2]
+    def name(self) -> str:
+        """``projects/P/locations/R/endpoints/ID``."""
+        return f"projects/{self.project}/locations/{self.region}/endpoints/{self.id}"
 
 
 def container_spec(

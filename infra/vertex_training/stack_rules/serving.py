@@ -34,10 +34,10 @@ def problems(settings: Settings) -> Iterator[Problem]:
     ids: dict[str, str] = {}
     for key, endpoint in settings.endpoints.items():
         path = ("endpoints", key)
-        name = settings.names.endpoint(renames.first_key(key, endpoint))
+        name = settings.names.endpoint_id(renames.first_key(key, endpoint))
         if (other := ids.setdefault(name, key)) != key:
             what = f"has the same id as endpoint '{other}'"
-            yield Problem(what, name.rpartition("/")[2], "choose another name", path)
+            yield Problem(what, name, "choose another name", path)
         yield from _endpoint(settings, key, endpoint)
 
 

@@ -15,17 +15,19 @@ from vertex_training.foundation import permissions
 
 ROOT = Path(__file__).parents[3]
 PROGRAM = ROOT / "infra" / "vertex_training"
-#: Types whose calls the dynamic provider makes.
-JOBS = {
+#: Types whose calls the dynamic providers make.
+DYNAMIC = {
     "pulumi-python:dynamic/vertex:CustomJob",
     "pulumi-python:dynamic/vertex:HyperparameterTuningJob",
+    "pulumi-python:dynamic/vertex:ModelVersion",
+    "pulumi-python:dynamic/vertex:EndpointTraffic",
 }
 LOOKING = {"get", "list", "getIamPolicy"}
 
 
 def declared_types() -> set[str]:
     """Types of all resources that the program can declare: its calls of ``gcp.SERVICE.Class``."""
-    return JOBS | declared_below(PROGRAM / "components")
+    return DYNAMIC | declared_below(PROGRAM / "components")
 
 
 def declared_below(folder: Path) -> set[str]:
@@ -138,7 +140,7 @@ def test_methods_and_permissions_have_the_form_of_names() -> None:
 
 def test_every_row_names_where_its_calls_are_made() -> None:
     for need in permissions.needs().values():
-        if need.type in JOBS:
+        if need.type in DYNAMIC:
             assert (ROOT / need.plugin).is_dir()
         else:
             assert all(re.fullmatch(r"[a-z0-9]+/[a-z_]+\.go", name) for name in files(need.plugin))

@@ -13,6 +13,8 @@ from vertex_training.customjob.google import intent_store
 from vertex_training.customjob.kinds import TUNING_JOB
 from vertex_training.customjob.protocol.ports import JOB_LABELS
 from vertex_training.customjob.provider import CustomJobProvider
+from vertex_training.serving.declared import ENDPOINT_LABEL, MODEL_LABEL
+from vertex_training.serving.provider import DeployedModelsProvider, ModelVersionProvider
 
 PAGE: Final = (ROOT / "docs" / "state.md").read_text()
 TYPE: Final = re.compile(r'"(vertextraining:[\w:]+)"')
@@ -42,7 +44,13 @@ def test_the_provider_has_the_place_that_states_name() -> None:
     assert CustomJobProvider.__module__ == "vertex_training.customjob.provider"
 
 
-@pytest.mark.parametrize("label", JOB_LABELS)
+@pytest.mark.parametrize("provider", [ModelVersionProvider, DeployedModelsProvider])
+def test_those_of_models_have_theirs(provider: type) -> None:
+    assert f"`{provider.__qualname__}`" in PAGE
+    assert provider.__module__ == "vertex_training.serving.provider"
+
+
+@pytest.mark.parametrize("label", [*JOB_LABELS, MODEL_LABEL, ENDPOINT_LABEL])
 def test_the_page_has_every_label(label: str) -> None:
     assert f"`{label}`" in PAGE
 

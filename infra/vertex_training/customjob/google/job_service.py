@@ -135,47 +135,48 @@ def local_address(project: str) -> str | None:
 
 
 def client(project: str, region: str, account: str = "") -> vertex_api.JobServiceClient:
-    """The official client: of Google's service, or of the local cloud's for ``local-…``.
+    """The official client of jobs; see :func:`service_client`."""
+    from vertex_training.customjob.google import vertex_api
+
+    return service_client(
+        vertex_api.JobServiceClient, vertex_api.JobServiceGrpcTransport, project, region, account
+    )
+
+
+def service_client(
+    client_type: Callable[..., Any],
+    transport_type: Any,
+    project: str,
+    region: str,
+    account: str = "",
+) -> Any:
+    """An official client: of Google's service, or of the local cloud's for ``local-…``.
 
     Raises:
         OperatorError: a local project without a local cloud, or no credentials.
 
-    Acts as ``account``, or as the one that ``impersonation`` names, if there is one.
+    Acts as ``account``, or as the one that ``impersonation`` names, if there is one. Its channel
+    sends nothing twice.
     """
-    from vertex_training.customjob.google import vertex_api
+    import grpc
 
     if address := local_address(project):
-        return _local_client(address)
+        channel = grpc.insecure_channel(address, options=[NO_RESEND])
+        return client_type(transport=transport_type(channel=channel))
+
+    def transport(**arguments: Any) -> Any:
+        def channel(host: str, **settings: Any) -> grpc.Channel:
+            settings["options"] = [*settings.get("options", ()), NO_RESEND]
+            return transport_type.create_channel(host, **settings)
+
+        return transport_type(channel=channel, **arguments)
+
     credentials = impersonated_credentials(account)
     options = ClientOptions(api_endpoint=f"{region}-aiplatform.googleapis.com")
     try:
-        return vertex_api.JobServiceClient(
-            credentials=credentials, client_options=options, transport=_transport
-        )
+        return client_type(credentials=credentials, client_options=options, transport=transport)
     except DefaultCredentialsError:
         raise OperatorError(NO_CREDENTIALS) from None
-
-
-def _local_client(address: str) -> vertex_api.JobServiceClient:
-    import grpc
-
-    from vertex_training.customjob.google import vertex_api
-
-    channel = grpc.insecure_channel(address, options=[NO_RESEND])
-    return vertex_api.JobServiceClient(
-        transport=vertex_api.JobServiceGrpcTransport(channel=channel)
-    )
-
-
-def _transport(**arguments: Any) -> vertex_api.JobServiceGrpcTransport:
-    """The client's default transport, on a channel with gRPC's own retries off."""
-    from vertex_training.customjob.google import vertex_api
-
-    def channel(host: str, **settings: Any) -> grpc.Channel:
-        settings["options"] = [*settings.get("options", ()), NO_RESEND]
-        return vertex_api.JobServiceGrpcTransport.create_channel(host, **settings)
-
-    return vertex_api.JobServiceGrpcTransport(channel=channel, **arguments)
 
 
 class VertexJobs:
@@ -196,30 +197,13 @@ class VertexJobs:
             NotSubmittedError: the service refused; no job was created.
             InDoubtError: there was no certain answer.
         """
-        try:
-            job = self._method("create")(
-                parent=parent,
-                retry=None,
-                timeout=CREATE_TIMEOUT,
-                **{self._kind.argument: _to_proto(body, labels, self._kind)},
-            )
-        except GoogleAPICallError as error:
-            code = _code(error)
-            if code in PROVES_NOT_CREATED:
-                refused = (
-                    PermissionDeniedError if code == "PERMISSION_DENIED" else NotSubmittedError
-                )
-                raise refused(
-                    f"Vertex AI refused the job, nothing was submitted: {code}: {error.message} "
-                    f"Hint: {PROVES_NOT_CREATED[code]}."
-                ) from None
-            raise InDoubtError(
-                f"no certain answer from Vertex AI: {code}: {error.message}"
-            ) from None
-        except (GoogleAuthError, RetryError) as error:
-            raise NotSubmittedError(
-                f"no credentials for Vertex AI, nothing was sent: {error}"
-            ) from None
+        job = send_once(
+            self._method("create"),
+            "the job",
+            PROVES_NOT_CREATED,
+            parent=parent,
+            **{self._kind.argument: _to_proto(body, labels, self._kind)},
+        )
         if not job.name:
             raise InDoubtError("Vertex AI answered without a job's name")
         return _snapshot(job, self._kind)
@@ -233,17 +217,22 @@ class VertexJobs:
 
     def find(self, parent: str, request_id: str) -> list[JobSnapshot]:
         """All jobs labelled with the request id."""
+        return self.labelled(parent, {REQUEST_ID_LABEL: request_id})
+
+    def labelled(self, parent: str, labels: Mapping[str, str]) -> list[JobSnapshot]:
+        """All jobs with these labels of the program."""
 
         def list_jobs(**arguments: Any) -> list[AnyJob]:
             return list(self._method("list")(**arguments))  # reading a later page may fail as well
 
-        label = self._kind.sent_label(REQUEST_ID_LABEL)
-        request = {"parent": parent, "filter": f"labels.{label}={request_id}"}
+        wanted = self._kind.sent_labels(labels).items()
+        wanted_labels = " AND ".join(f"labels.{key}={value}" for key, value in wanted)
+        request = {"parent": parent, "filter": wanted_labels}
         try:
             return [_snapshot(job, self._kind) for job in read(list_jobs, request=request)]
         except (NotFound, FailedPrecondition) as error:
             raise OperatorError(
-                f"Vertex AI did not list jobs of {parent}: {_code(error)}: {error.message}"
+                f"Vertex AI did not list jobs of {parent}: {code_of(error)}: {error.message}"
             ) from None
 
     def log_ids(self, name: str) -> list[str]:
@@ -270,9 +259,35 @@ class VertexJobs:
             return
         except (GoogleAPICallError, RetryError, GoogleAuthError, TimeoutError) as error:
             raise OperatorError(
-                f"Vertex AI did not confirm that {name} was deleted: {_code(error)}: "
+                f"Vertex AI did not confirm that {name} was deleted: {code_of(error)}: "
                 f"{getattr(error, 'message', error)}"
             ) from None
+
+
+def send_once(
+    call: Callable[..., Any], what: str, hints: Mapping[str, str], **arguments: Any
+) -> Any:
+    """Make a call that is not safe to repeat, once. ``hints``: by code that proves a refusal.
+
+    Raises:
+        NotSubmittedError: the service refused ``what``; nothing came of it.
+        InDoubtError: there was no certain answer.
+    """
+    try:
+        return call(retry=None, timeout=CREATE_TIMEOUT, **arguments)
+    except GoogleAPICallError as error:
+        code = code_of(error)
+        if code in hints:
+            refused = PermissionDeniedError if code == "PERMISSION_DENIED" else NotSubmittedError
+            raise refused(
+                f"Vertex AI refused {what}, nothing was submitted: {code}: {error.message} "
+                f"Hint: {hints[code]}."
+            ) from None
+        raise InDoubtError(f"no certain answer from Vertex AI: {code}: {error.message}") from None
+    except (GoogleAuthError, RetryError) as error:
+        raise NotSubmittedError(
+            f"no credentials for Vertex AI, nothing was sent: {error}"
+        ) from None
 
 
 def read(call: Callable[..., Any], *, service: str = "Vertex AI", **arguments: Any) -> Any:
@@ -299,7 +314,7 @@ def read(call: Callable[..., Any], *, service: str = "Vertex AI", **arguments: A
         raise
     except (GoogleAPICallError, RetryError, GoogleAuthError) as raised:
         error = getattr(raised, "cause", None) or raised  # RetryError itself has only the duration
-        code = _code(error)
+        code = code_of(error)
         hint = f" Hint: {READ_HINTS[code]}." if code in READ_HINTS else ""
         raise OperatorError(
             f"{service} did not answer {call.__name__}: {code}: "
@@ -347,6 +362,7 @@ def _turn(label: str) -> int:
     return int(label) if label.isascii() and label.isdecimal() else 1
 
 
-def _code(error: Exception) -> str:
+def code_of(error: Exception) -> str:
+    """The gRPC code of an error, or the name of its class."""
     status = getattr(error, "grpc_status_code", None)
     return status.name if status is not None else type(error).__name__

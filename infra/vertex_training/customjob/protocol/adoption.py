@@ -28,8 +28,7 @@ def job_to_adopt(found: Sequence[JobSnapshot], request: SubmissionRequest) -> Jo
     if other:
         raise JobRefusedError(
             f"{other[0].name} carries request id {request.request_id} but is another request. "
-            f"Set run: {request.run + 1} on job '{request.job}' in the stack file to submit a new "
-            "one."
+            f"{request.renewal}"
         )
     usable = [job for job in found if _is_usable(job)]
     if not usable:

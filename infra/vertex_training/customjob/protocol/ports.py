@@ -103,6 +103,21 @@ class SubmissionRequest:
         """Key of the turn record of this job: ``REGION/JOB``."""
         return f"{self.parent.rpartition('/')[2]}/{self.job}"
 
+    @property
+    def title(self) -> str:
+        """What messages call it."""
+        return f"job '{self.job}'"
+
+    @property
+    def renewal(self) -> str:
+        """What to do where something else carries the request's id."""
+        return f"Set run: {self.run + 1} on job '{self.job}' in the stack file to submit a new one."
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether it is sent once more if what came of it was deleted."""
+        return False
+
 
 class JobService(Protocol):
     """The Vertex AI calls a submission needs. ``parent`` is ``projects/P/locations/R``."""

@@ -106,7 +106,7 @@ class _Attempt:
             except PreconditionFailedError:
                 continue  # another process wrote a record: start over from what it wrote
         raise NotSubmittedError(
-            f"job '{self.request.job}' is being submitted by others as well; nothing was sent "
+            f"{self.request.title} is being submitted by others as well; nothing was sent "
             "from here. Run `pulumi up` again."
         )
 
@@ -212,10 +212,10 @@ class _Attempt:
         while not (found := self._find_jobs()):
             if waited >= self.timing.doubt:
                 raise InDoubtError(
-                    f"no answer to the submission of job '{self.request.job}' (request id "
-                    f"{self.request.request_id}), and no such job appeared within "
+                    f"no answer to the submission of {self.request.title} (request id "
+                    f"{self.request.request_id}), and nothing of it appeared within "
                     f"{self.timing.doubt:.0f} s. Nothing was sent twice. Run `pulumi up` again: "
-                    "it looks for the job first."
+                    "it looks for it first."
                 )
             self.environment.sleep(self.timing.interval)
             waited += self.timing.interval
@@ -234,7 +234,7 @@ class _Attempt:
         """
         name = stored.record.job_name
         job = self.jobs.get(name)
-        if self.turn.has_passed(job):
+        if self.turn.has_passed(job) or (job is None and self.request.is_repeatable):
             return self._write(IntentState.INTENT, stored.generation)
         if job is None:
             raise deleted_job_error(name, self.request)

@@ -1,0 +1,146 @@
+"""Model versions, endpoints, and what each endpoint serves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pulumi
+import pulumi_gcp as gcp
+
+from vertex_training.components import provider
+from vertex_training.components.ordering import component_dependencies
+from vertex_training.components.scope import Scope
+from vertex_training.serving.declared import DeclaredEndpoint
+from vertex_training.serving.resource import EndpointTraffic, ModelVersion
+from vertex_training.stack import Stack
+
+
+class Serving(pulumi.ComponentResource):
+    """The models and endpoints of a stack.
+
+    An endpoint is a resource of Google's plugin, and its traffic is the program's: the plugin
+    would write the whole split as well, so it is left out there and ignored.
+    """
+
+    versions: dict[tuple[str, int], ModelVersion]
+    """By first key of the model and run."""
+    endpoints: dict[str, gcp.vertex.AiEndpoint]
+    """By first key."""
+    traffic: dict[str, EndpointTraffic]
+    """By first key."""
+
+    def __init__(
+        self,
+        scope: Scope,
+        stack: Stack,
+        *,
+        control_bucket: pulumi.Input[str],
+        after: Sequence[pulumi.Resource],
+    ) -> None:
+        """``after``: APIs, grants, images, and the jobs whose runs become versions."""
+        opts = pulumi.ResourceOptions.merge(scope.opts, pulumi.ResourceOptions(depends_on=after))
+        super().__init__("vertextraining:serving:Serving", scope.name, None, opts)
+        self._stack, self._name = stack, scope.name
+        self._account = provider.submitter_of(self)
+        dependencies = component_dependencies(after)
+        inside = pulumi.ResourceOptions(parent=self, depends_on=dependencies)
+        self._declare_versions(control_bucket, inside)
+        self.endpoints = {
+            key: _endpoint(f"{scope.name}-{key}-endpoint", endpoint, inside)
+            for key, endpoint in stack.endpoints.items()
+        }
+        self.traffic = {
+            key: EndpointTraffic(
+                f"{scope.name}-{key}-traffic",
+                endpoint=endpoint,
+                versions={
+                    run: self.versions[endpoint.model, run].id for run in endpoint.deployments
+                },
+                impersonate=self._account,
+                opts=pulumi.ResourceOptions(parent=self, depends_on=[self.endpoints[key]]),
+            )
+            for key, endpoint in stack.endpoints.items()
+        }
+        self.register_outputs({})
+
+    def _declare_versions(
+        self, control_bucket: pulumi.Input[str], inside: pulumi.ResourceOptions
+    ) -> None:
+        """The versions of a model one after the other: the first one makes the model."""
+        settings = self._stack.declared
+        self.versions = {}
+        for (key, run), version in sorted(self._stack.versions.items()):
+            model = settings.models[key]
+            earlier = [made for (of, _), made in self.versions.items() if of == key][-1:]
+            self.versions[key, run] = ModelVersion(
+                f"{self._name}-{key}-run-{run}",
+                version=version,
+                labels=settings.names.labels(settings.labels_of(model.team)),
+                control_bucket=control_bucket,
+                on_delete=model.on_delete,
+                impersonate=self._account,
+                opts=pulumi.ResourceOptions.merge(
+                    inside, pulumi.ResourceOptions(depends_on=earlier)
+                ),
+            )
+
+
+def _endpoint(
+    name: str, endpoint: DeclaredEndpoint, inside: pulumi.ResourceOptions
+) -> gcp.vertex.AiEndpoint:
+    """The endpoint itself, without anything behind it."""
+    private = gcp.vertex.AiEndpointPrivateServiceConnectConfigArgs(
+        enable_private_service_connect=True, project_allowlists=[endpoint.project]
+    )
+    key = endpoint.key_name
+    return gcp.vertex.AiEndpoint(
+        name,
+        name=endpoint.id,
+        display_name=endpoint.display_name,
+        project=endpoint.project,
+        location=endpoint.region,
+        region=endpoint.region,
+        dedicated_endpoint_enabled=None if endpoint.is_private else True,
+        private_service_connect_config=private if endpoint.is_private else None,
+        encryption_spec=(
+            gcp.vertex.AiEndpointEncryptionSpecArgs(kms_key_name=key) if key else None
+        ),
+        labels=endpoint.labels,
+        opts=pulumi.ResourceOptions.merge(
+            inside, pulumi.ResourceOptions(ignore_changes=["trafficSplit"])
+        ),
+    )
+
+
+def make_serving(
+    scope: Scope, stack: Stack, control_bucket: pulumi.Input[str], after: Sequence[pulumi.Resource]
+) -> list[Serving]:
+    """The component; nothing in a stack without models and endpoints."""
+    if not stack.versions and not stack.endpoints:
+        return []
+    return [Serving(scope.child("serving"), stack, control_bucket=control_bucket, after=after)]
+
+
+def serving_outputs(stack: Stack, serving: Sequence[Serving]) -> dict[str, Mapping[str, Any]]:
+    """The outputs ``models`` and ``endpoints``, by the stack file's keys; none without either."""
+    models: dict[str, Any] = {}
+    endpoints: dict[str, Any] = {}
+    for component in serving:
+        for (key, run), version in component.versions.items():
+            models.setdefault(key, {})[f"run {run}"] = version.id
+        for key, endpoint in component.endpoints.items():
+            declared = stack.endpoints[key]
+            endpoints[key] = {
+                "id": declared.id,
+                "name": declared.name,
+                "dns": endpoint.dedicated_endpoint_dns,
+                "split": {f"run {run}": share for run, share in declared.split.items()},
+                # Not before all of it serves: what reads this output waits for the traffic.
+                "serves": component.traffic[key].id.apply(bool),
+            }
+    found = {
+        "models": stack.by_new_keys(("models",), models),
+        "endpoints": stack.by_new_keys(("endpoints",), endpoints),
+    }
+    return {name: values for name, values in found.items() if values}

@@ -1,0 +1,160 @@
+"""Endpoints of Vertex AI, and what is deployed there. Each change is sent once."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from google.api_core.exceptions import FailedPrecondition, NotFound
+from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
+
+from vertex_training.customjob.google.job_service import (
+    local_address,
+    read,
+    send_once,
+    service_client,
+)
+from vertex_training.errors import (
+    InDoubtError,
+    NotSubmittedError,
+    OperatorError,
+    PreconditionFailedError,
+)
+from vertex_training.serving.google.operations import REFUSALS, GoogleOperations
+from vertex_training.serving.protocol.ports import Deployment, EndpointSnapshot
+
+if TYPE_CHECKING:
+    from vertex_training.serving.google import serving_api
+
+
+def connect(project: str, region: str, account: str = "") -> GoogleEndpoints:
+    """The endpoints of a project's region, shared by all threads. Raises OperatorError."""
+    return _connected(project, region, account, local_address(project))
+
+
+@functools.lru_cache(maxsize=16)
+def _connected(project: str, region: str, account: str, _address: str | None) -> GoogleEndpoints:
+    from vertex_training.serving.google import serving_api
+
+    types = serving_api.EndpointServiceClient, serving_api.EndpointServiceGrpcTransport
+    return GoogleEndpoints(service_client(*types, project, region, account))
+
+
+class GoogleEndpoints(GoogleOperations):
+    """``ports.Endpoints`` over the official client."""
+
+    _client: serving_api.EndpointServiceClient
+
+    def get(self, name: str) -> EndpointSnapshot | None:
+        """The endpoint, or None if it does not exist."""
+        try:
+            found = read(self._client.get_endpoint, name=name)
+        except NotFound:
+            return None
+        except FailedPrecondition as error:
+            raise OperatorError(f"Vertex AI did not read {name}: {error.message}") from None
+        return EndpointSnapshot(
+            name,
+            {each.id: _deployment(each) for each in found.deployed_models},
+            {id_: share for id_, share in found.traffic_split.items() if share},
+            found.etag,
+        )
+
+    def deploy(self, name: str, deployment: Deployment) -> str:
+        """Deploy a version. Without a split in the call, the endpoint's stays as it is."""
+        message = {
+            "id": deployment.id,
+            "model": deployment.version,
+            "displayName": deployment.display_name,
+            "dedicatedResources": {
+                "machineSpec": dict(deployment.machine),
+                "minReplicaCount": deployment.minimum,
+                "maxReplicaCount": deployment.maximum,
+            },
+            **({"serviceAccount": deployment.account} if deployment.account else {}),
+        }
+        what = f"the deployment of {deployment.version.rpartition('/')[2]}"
+        return _begin(
+            self._client.deploy_model, what, endpoint=name, deployed_model=_to_proto(message)
+        )
+
+    def resize(self, name: str, deployment: Deployment) -> str:
+        """Change the least and the most replicas of a deployed model."""
+        message = {
+            "id": deployment.id,
+            "dedicatedResources": {
+                "minReplicaCount": deployment.minimum,
+                "maxReplicaCount": deployment.maximum,
+            },
+        }
+        mask = [f"dedicated_resources.{bound}_replica_count" for bound in ("min", "max")]
+        return _begin(
+            self._client.mutate_deployed_model,
+            f"other replicas of {deployment.id}",
+            endpoint=name,
+            deployed_model=_to_proto(message),
+            update_mask={"paths": mask},
+        )
+
+    def undeploy(self, name: str, id_: str) -> str:
+        """Take a deployed model away."""
+        what = f"that {id_} leaves"
+        return _begin(self._client.undeploy_model, what, endpoint=name, deployed_model_id=id_)
+
+    def set_split(self, name: str, split: Mapping[str, int], etag: str) -> None:
+        """Write the whole split, if the endpoint still has ``etag``."""
+        endpoint = {"name": name, "traffic_split": dict(split), "etag": etag}
+        try:
+            send_once(
+                self._client.update_endpoint,
+                "the split",
+                {**REFUSALS, "ABORTED": _STALE},
+                endpoint=endpoint,
+                update_mask={"paths": ["traffic_split"]},
+            )
+        except NotSubmittedError as refused:
+            if "etag" in str(refused).lower() or _STALE in str(refused):
+                raise PreconditionFailedError from None
+            raise
+
+
+#: Hint where the endpoint has another etag; nobody reads it.
+_STALE = "another process wrote the endpoint"
+
+
+def _begin(call: Callable[..., Any], what: str, **request: Any) -> str:
+    """Send a call once; the name of its operation."""
+    operation = send_once(call, what, REFUSALS, request=request)
+    if not operation.operation.name:
+        raise InDoubtError("Vertex AI answered without an operation's name")
+    return operation.operation.name
+
+
+def _to_proto(message: dict[str, Any]) -> serving_api.DeployedModel:
+    from vertex_training.serving.google import serving_api
+
+    found = serving_api.DeployedModel()
+    try:
+        ParseDict(message, type(found).pb(found))
+    except ParseError as error:
+        raise NotSubmittedError(
+            f"the request is no DeployedModel, nothing was sent: {error}"
+        ) from None
+    return found
+
+
+def _deployment(model: serving_api.DeployedModel) -> Deployment:
+    resources = model.dedicated_resources
+    version = model.model.partition("@")[0]
+    if model.model_version_id:
+        version = f"{version}@{model.model_version_id}"
+    return Deployment(
+        model.id,
+        version,
+        model.display_name,
+        resources.min_replica_count,
+        resources.max_replica_count or resources.min_replica_count,
+        MessageToDict(type(resources).pb(resources).machine_spec),
+        model.service_account,
+    )

@@ -1,0 +1,127 @@
+"""The model registry of Vertex AI. Reads are retried; an upload is sent once."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from google.api_core.exceptions import FailedPrecondition, GoogleAPICallError, NotFound
+from google.protobuf.json_format import ParseDict, ParseError
+
+from vertex_training.customjob.google.job_service import (
+    code_of,
+    local_address,
+    read,
+    send_once,
+    service_client,
+)
+from vertex_training.errors import InDoubtError, NotSubmittedError, OperatorError
+from vertex_training.serving.google.operations import REFUSALS, GoogleOperations
+from vertex_training.serving.protocol.ports import VersionRequest, VersionSnapshot
+
+if TYPE_CHECKING:
+    from vertex_training.serving.google import serving_api
+
+#: Seconds until a deletion has to have ended.
+DELETE_DEADLINE = 120.0
+
+
+def connect(project: str, region: str, account: str = "") -> GoogleRegistry:
+    """The registry of a project's region, shared by all threads. Raises OperatorError."""
+    return _connected(project, region, account, local_address(project))
+
+
+@functools.lru_cache(maxsize=16)
+def _connected(project: str, region: str, account: str, _address: str | None) -> GoogleRegistry:
+    from vertex_training.serving.google import serving_api
+
+    types = serving_api.ModelServiceClient, serving_api.ModelServiceGrpcTransport
+    return GoogleRegistry(service_client(*types, project, region, account))
+
+
+class GoogleRegistry(GoogleOperations):
+    """``ports.ModelRegistry`` over the official client."""
+
+    _client: serving_api.ModelServiceClient
+
+    def upload(self, request: VersionRequest, body: str, labels: Mapping[str, str]) -> str:
+        """Send the upload once: the model's first version, or one more of it."""
+        from vertex_training.serving.google import serving_api
+
+        message = json.loads(body)
+        message["labels"] = {**message.get("labels", {}), **labels}
+        model = serving_api.Model()
+        try:
+            ParseDict(message, type(model).pb(model))
+        except ParseError as error:
+            raise NotSubmittedError(f"the request is no Model, nothing was sent: {error}") from None
+        there = self._get(request.model) is not None
+        sent = serving_api.UploadModelRequest(
+            parent=request.parent,
+            model=model,
+            parent_model=request.model if there else "",
+            model_id="" if there else request.model_id,
+        )
+        operation = send_once(
+            self._client.upload_model, f"the upload of {request.title}", REFUSALS, request=sent
+        )
+        if not operation.operation.name:
+            raise InDoubtError("Vertex AI answered without an operation's name")
+        return operation.operation.name
+
+    def version(self, name: str) -> VersionSnapshot | None:
+        """One version, by number or alias."""
+        found = self._get(name)
+        return _snapshot(found) if found is not None else None
+
+    def versions(self, model: str) -> list[VersionSnapshot]:
+        """All versions of a model."""
+
+        def list_versions(**arguments: Any) -> list[serving_api.Model]:
+            return list(self._client.list_model_versions(**arguments))
+
+        try:
+            return [_snapshot(each) for each in read(list_versions, name=model)]
+        except NotFound:
+            return []
+        except FailedPrecondition as error:
+            raise OperatorError(
+                f"Vertex AI did not list versions of {model}: {error.message}"
+            ) from None
+
+    def delete_version(self, name: str) -> str:
+        """Delete one version, or its model if it is the only one; why it was not."""
+        model = name.partition("@")[0]
+        there = self.versions(model)
+        if not any(each.name == name for each in there):
+            return ""
+        try:
+            if len(there) == 1:
+                operation = read(self._client.delete_model, name=model)
+            else:
+                operation = read(self._client.delete_model_version, name=name)
+            operation.result(timeout=DELETE_DEADLINE)
+        except NotFound:
+            return ""
+        except (GoogleAPICallError, TimeoutError) as error:
+            return f"{code_of(error)}: {getattr(error, 'message', error)}"
+        return ""
+
+    def _get(self, name: str) -> serving_api.Model | None:
+        try:
+            return read(self._client.get_model, name=name)
+        except NotFound:
+            return None
+        except FailedPrecondition as error:
+            raise OperatorError(f"Vertex AI did not read {name}: {error.message}") from None
+
+
+def _snapshot(model: serving_api.Model) -> VersionSnapshot:
+    return VersionSnapshot(
+        f"{model.name.partition('@')[0]}@{model.version_id}",
+        type(model).pb(model).version_create_time.ToNanoseconds(),
+        dict(model.labels),
+        tuple(each.endpoint for each in model.deployed_models),
+    )

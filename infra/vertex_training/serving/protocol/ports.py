@@ -1,0 +1,171 @@
+"""Ports of models and endpoints, and their values; the modules of ``google`` implement them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from vertex_training.customjob.protocol.ports import JobSnapshot, SubmissionRequest
+
+
+@dataclass(frozen=True, slots=True)
+class VersionRequest(SubmissionRequest):
+    """One upload. ``job`` is the key of the model, ``body`` the ``Model`` as JSON."""
+
+    model_id: str = ""
+    alias: str = ""
+
+    @property
+    def model(self) -> str:
+        """Resource name of the model."""
+        return f"{self.parent}/models/{self.model_id}"
+
+    @property
+    def turn_key(self) -> str:
+        """Of this run of the model alone: versions of other runs are no earlier requests of it."""
+        return f"{self.parent.rpartition('/')[2]}/{self.job}.run-{self.run}"
+
+    @property
+    def title(self) -> str:
+        return f"run {self.run} of model '{self.job}'"
+
+    @property
+    def renewal(self) -> str:
+        return f"Remove its alias {self.alias} if it is nobody's version, or rename the model."
+
+    @property
+    def is_repeatable(self) -> bool:
+        """A version that somebody deleted is made anew: that costs nothing and loses nothing."""
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class VersionSnapshot:
+    """One version of a model as Vertex AI returned it."""
+
+    name: str
+    """``projects/P/locations/R/models/ID@VERSION``."""
+    created: int
+    """Nanoseconds since 1970."""
+    labels: Mapping[str, str]
+    endpoints: Sequence[str] = ()
+    """Names of the endpoints where it is deployed."""
+
+
+@dataclass(frozen=True, slots=True)
+class OperationSnapshot:
+    """A long operation; ``error`` is empty while it runs and if it succeeded."""
+
+    name: str
+    done: bool
+    error: str = ""
+    is_permission: bool = False
+    """Whether it failed for a missing permission."""
+
+
+class Operations(Protocol):
+    """Long operations, whoever began them."""
+
+    def operation(self, name: str) -> OperationSnapshot:
+        """The operation as it is. One that is no longer known counts as done."""
+        ...
+
+    def running(self, resource: str) -> list[str]:
+        """Names of the operations on a model or an endpoint that have not ended."""
+        ...
+
+
+class ModelRegistry(Operations, Protocol):
+    """The calls on models that an upload needs."""
+
+    def upload(self, request: VersionRequest, body: str, labels: Mapping[str, str]) -> str:
+        """Send the upload once; the name of its operation.
+
+        Raises NotSubmittedError or InDoubtError.
+        """
+        ...
+
+    def version(self, name: str) -> VersionSnapshot | None:
+        """The version ``MODEL@VERSION`` or ``MODEL@ALIAS``; None if there is none."""
+        ...
+
+    def versions(self, model: str) -> list[VersionSnapshot]:
+        """All versions of a model; none if it does not exist."""
+        ...
+
+    def delete_version(self, name: str) -> str:
+        """Delete one version, or its model if it is the only one. Why it was not; empty if so."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """One version as it is, or is to be, behind an endpoint."""
+
+    id: str
+    version: str
+    """``projects/P/locations/R/models/ID@VERSION``."""
+    display_name: str
+    minimum: int
+    maximum: int
+    machine: Mapping[str, Any] = field(default_factory=dict, compare=False, hash=False)
+    account: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointSnapshot:
+    """An endpoint as Vertex AI returned it."""
+
+    name: str
+    deployed: Mapping[str, Deployment]
+    """By id."""
+    split: Mapping[str, int]
+    """Share by id; those without traffic are left out."""
+    etag: str = ""
+
+
+class Endpoints(Operations, Protocol):
+    """The calls on one endpoint. Each but ``get`` raises NotSubmittedError or InDoubtError."""
+
+    def get(self, name: str) -> EndpointSnapshot | None:
+        """The endpoint, or None if it does not exist."""
+        ...
+
+    def deploy(self, name: str, deployment: Deployment) -> str:
+        """Deploy a version without traffic; the name of the operation."""
+        ...
+
+    def resize(self, name: str, deployment: Deployment) -> str:
+        """Change how many replicas there are; the name of the operation."""
+        ...
+
+    def undeploy(self, name: str, id_: str) -> str:
+        """Take a version away; the name of the operation."""
+        ...
+
+    def set_split(self, name: str, split: Mapping[str, int], etag: str) -> None:
+        """Write the whole split in one call. Raises PreconditionFailedError: it has changed."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    """What is in the folder that is to be a version."""
+
+    files: Sequence[str]
+    """Names below the folder, at most some hundreds."""
+    metrics: bytes = b""
+    """The content of ``metrics.json``; empty without one."""
+
+
+class Runs(Protocol):
+    """What is known of the runs of jobs."""
+
+    def jobs(self, parent: str, labels: Mapping[str, str]) -> list[JobSnapshot]:
+        """CustomJobs with all of these labels."""
+        ...
+
+    def folder(self, uri: str) -> RunFolder:
+        """What is below a ``gs://`` URI that ends with ``/``."""
+        ...

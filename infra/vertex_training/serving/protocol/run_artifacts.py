@@ -1,0 +1,124 @@
+"""Which job a run is, and whether what it left can be a version of a model. Pure."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from vertex_training.customjob.protocol.ports import (
+    JOB_LABEL,
+    RUN_LABEL,
+    STACK_LABEL,
+    SUCCEEDED,
+    TERMINAL,
+    JobSnapshot,
+)
+from vertex_training.errors import JobRefusedError, OperatorError
+from vertex_training.serving.declared import ModelSource
+from vertex_training.serving.protocol.ports import RunFolder, Runs
+
+#: What code writes beside its model, by the convention of this project's jobs.
+METRICS_FILE: Final = "metrics.json"
+#: How many metrics a version has at most, and the form of their names: they go into reports.
+MOST_METRICS: Final = 50
+_METRIC: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.@/-]{0,63}")
+
+
+@dataclass(frozen=True, slots=True)
+class RunArtifacts:
+    """The job that a run is, and what it left."""
+
+    job: str
+    state: str
+    artifact_uri: str
+    metrics: Mapping[str, float] = field(default_factory=dict)
+
+    def inputs(self) -> dict[str, Any]:
+        """As the inputs of a resource."""
+        return {
+            "job": self.job,
+            "state": self.state,
+            "artifactUri": self.artifact_uri,
+            "metrics": dict(self.metrics),
+        }
+
+
+def find_artifacts(
+    source: ModelSource, artifacts: str, files: Sequence[str], runs: Runs
+) -> RunArtifacts:
+    """The artifacts of a run.
+
+    Raises:
+        JobRefusedError: the run does not exist or has not succeeded, or its folder lacks something.
+        OperatorError: the service did not answer.
+    """
+    parent = f"projects/{source.project}/locations/{source.region}"
+    labels = {STACK_LABEL: source.stack, JOB_LABEL: source.job, RUN_LABEL: str(source.run)}
+    job = _succeeded(source, runs.jobs(parent, labels))
+    title = f"run {source.run} of job '{source.job}' ({job.name})"
+    if not job.output:
+        raise JobRefusedError(
+            f"{title} has no output directory. Give its job file a baseOutputDirectory, and raise "
+            "run."
+        )
+    uri = f"{job.output.rstrip('/')}/{artifacts}/"
+    folder = runs.folder(uri)
+    if not folder.files:
+        raise JobRefusedError(
+            f"{title} left nothing in {uri}. Its code writes a model to AIP_MODEL_DIR; `artifacts` "
+            "of the model names another folder."
+        )
+    if missing := [each for each in files if each not in folder.files]:
+        there = ", ".join(sorted(folder.files)[:10])
+        raise JobRefusedError(
+            f"{title} left no {', '.join(missing)} in {uri}. The model's container expects that "
+            f"(files); there is: {there}."
+        )
+    return RunArtifacts(job.name, job.short_state, uri.rstrip("/"), metrics_of(folder))
+
+
+def _succeeded(source: ModelSource, found: Sequence[JobSnapshot]) -> JobSnapshot:
+    """The latest job of the run that succeeded."""
+    run = f"run {source.run} of job '{source.job}'"
+    if not found:
+        raise JobRefusedError(
+            f"{run} is not in {source.project}, {source.region}: no job has its labels. It was "
+            "never submitted, or its record was deleted."
+        )
+    latest = max(found, key=lambda job: (job.state in SUCCEEDED, job.created, job.name))
+    if latest.state in SUCCEEDED:
+        return latest
+    if latest.state in TERMINAL:
+        hint = f"Set run: {source.run + 1} on the job to train once more."
+    else:
+        hint = "Wait for its end, then run this again."
+    raise JobRefusedError(f"{run} is {latest.short_state} ({latest.name}), not SUCCEEDED. {hint}")
+
+
+def metrics_of(folder: RunFolder) -> dict[str, float]:
+    """The numbers at the top of ``metrics.json``; nothing where it is no such file."""
+    try:
+        document = json.loads(folder.metrics)
+    except (ValueError, RecursionError):
+        return {}
+    if not isinstance(document, dict):
+        return {}
+    found = {
+        key: value
+        for key, value in document.items()
+        if _METRIC.fullmatch(key)
+        and isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and abs(value) < 1e300
+        and math.isfinite(value)
+    }
+    return dict(sorted(found.items())[:MOST_METRICS])
+
+
+def unanswered(error: OperatorError | None) -> dict[str, str]:
+    """Inputs in place of artifacts that could not be looked up."""
+    return {"unanswered": str(error) if error else "Google Cloud did not answer in time"}

@@ -1,0 +1,381 @@
+"""The dynamic providers of ``ModelVersion`` and ``EndpointTraffic``.
+
+The state refers to this module and its classes by name: none may be renamed or moved. Instances
+have no attributes, because the SDK would pickle them into the state as well.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
+
+from pulumi import dynamic
+
+from vertex_training.customjob.dynamic_values import (
+    IMPERSONATE,
+    PROVIDER_KEY,
+    format_exception,
+    has_unknown,
+    print_line,
+    without_provider,
+)
+from vertex_training.customjob.protocol.ports import (
+    DIGEST_LABEL,
+    DIGEST_LABEL_LENGTH,
+    JOB_LABEL,
+    REQUEST_ID_LABEL,
+    RUN_LABEL,
+    STACK_LABEL,
+    ProcessEnvironment,
+)
+from vertex_training.customjob.protocol.timing import Timing
+from vertex_training.customjob.protocol.withdrawal import release
+from vertex_training.customjob.refusal_lookup import BOUND, answer_within, is_offline
+from vertex_training.customjob.request.job_file import canonical, digest_of
+from vertex_training.errors import JobRefusedError, OperatorError
+from vertex_training.pulumi_internals import format_exceptions, is_engine_alive
+from vertex_training.serving.declared import ALIAS_PREFIX, MODEL_LABEL, ModelSource
+from vertex_training.serving.protocol.operations import OperationWait
+from vertex_training.serving.protocol.ports import (
+    Deployment,
+    Endpoints,
+    EndpointSnapshot,
+    ModelRegistry,
+    Runs,
+    VersionRequest,
+)
+from vertex_training.serving.protocol.reconciliation import (
+    Goal,
+    display_name,
+    reconcile,
+    run_of,
+)
+from vertex_training.serving.protocol.run_artifacts import (
+    RunArtifacts,
+    find_artifacts,
+    unanswered,
+)
+from vertex_training.serving.protocol.uploads import foreign_model, upload
+
+#: Folder of the records of uploads in the control bucket.
+RECORDS: Final = "models/"
+#: Keys of ``options`` that the state keeps.
+KEPT_OPTIONS: Final = ("controlBucket", "onDelete", IMPERSONATE)
+#: Names of versions that a resource of this process has: another resource may leave with one.
+_made: Final[set[str]] = set()
+#: Projects that did not answer this process in time.
+_unreachable: Final[set[str]] = set()
+
+
+class _ServingProvider(dynamic.ResourceProvider):
+    """What both providers share."""
+
+    serialize_as_secret_always = False
+
+    timing: ClassVar[Timing] = Timing()
+    """Bounds of the protocol; tests that need shorter ones subclass the provider."""
+    wait: ClassVar[OperationWait] = OperationWait()
+    """Bounds of long operations, likewise."""
+
+    def configure(self, req: dynamic.ConfigureRequest) -> None:  # noqa: ARG002 (the SDK's name)
+        """Prepare the process; the SDK calls it once."""
+        format_exceptions(format_exception)
+
+    def _wait(self) -> OperationWait:
+        bounds = self.wait
+        environment = ProcessEnvironment(engine_is_alive=is_engine_alive)
+        return OperationWait(
+            environment, bounds.backoff, bounds.longest, bounds.doubt, report=print_line
+        )
+
+
+class ModelVersionProvider(_ServingProvider):
+    """check, diff, create, read, update and delete of one model version."""
+
+    def check(self, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.CheckResult:
+        """Look up the run of a new version, and add it to the inputs as ``resolved``.
+
+        A run that cannot become a version is refused here, in the preview. Where nothing answers,
+        ``resolved`` has why, and ``create`` asks again.
+        """
+        if has_unknown(news):
+            return dynamic.CheckResult(news, [])
+        if olds.get("requestId") == news.get("requestId"):  # the version is there
+            return dynamic.CheckResult({**news, "resolved": olds.get("resolved") or {}}, [])
+        found = _looked_up(news)
+        if isinstance(found, JobRefusedError):
+            return dynamic.CheckResult(news, [dynamic.CheckFailure("", str(found))])
+        resolved = found.inputs() if isinstance(found, RunArtifacts) else unanswered(found)
+        return dynamic.CheckResult({**news, "resolved": resolved}, [])
+
+    def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.DiffResult:
+        """Replace the version if its request changed: versions cannot be updated.
+
+        The new one is made first; the old one leaves when no endpoint of the stack has it.
+        """
+        replaces = ["requestId"] if olds.get("requestId") != news.get("requestId") else []
+        changes = (
+            bool(replaces)
+            or olds.get(PROVIDER_KEY) != news.get(PROVIDER_KEY)
+            or olds.get("options") != _kept(news["options"])
+        )
+        return dynamic.DiffResult(changes=changes, replaces=replaces)
+
+    def create(self, props: dict[str, Any]) -> dynamic.CreateResult:
+        """Upload the version, or adopt the one that exists.
+
+        Raises:
+            OperatorError: it was refused, or is not certain.
+        """
+        resolved = props.get("resolved") or {}
+        if not resolved.get("artifactUri"):
+            resolved = _artifacts(props).inputs()
+        request = _request(props, resolved["artifactUri"])
+        name = upload(request, _registry(props), _intents(props), self.timing, self._wait())
+        _made.add(name)
+        return dynamic.CreateResult(name, _version_outputs(props, resolved))
+
+    def read(self, id_: str, props: dict[str, Any]) -> dynamic.ReadResult:
+        """The version as it is known. One that somebody deleted is made anew by the next ``up``."""
+        there = _registry(props).version(id_)
+        return dynamic.ReadResult(id_ if there else "", without_provider(props) if there else {})
+
+    def update(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.UpdateResult:
+        """Update the options that the state keeps; does not touch the version."""
+        outs = {**without_provider(olds), "options": _kept(news["options"])}
+        return dynamic.UpdateResult(outs)
+
+    def delete(self, id_: str, props: dict[str, Any]) -> None:
+        """Keep the version; with ``onDelete: delete``, delete it unless an endpoint has it."""
+        if props["options"]["onDelete"] != "delete" or id_ in _made:
+            return
+        registry = _registry(props)
+        there = registry.version(id_)
+        if there is None:
+            reason = ""
+        elif there.endpoints:
+            reason = f"it is deployed at {', '.join(sorted(set(there.endpoints)))}"
+        else:
+            reason = registry.delete_version(id_)
+        if reason:
+            print_line(f"model version {id_} stays: {reason}")
+        else:
+            release(_intents(props), props["requestId"], id_)
+
+
+class DeployedModelsProvider(_ServingProvider):
+    """check, diff, create, read, update and delete of what one endpoint serves."""
+
+    def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.DiffResult:
+        """Update what is deployed and the split in place; replace it with its endpoint."""
+        replaces = ["endpoint"] if _endpoint_name(olds) != _endpoint_name(news) else []
+        changes = bool(replaces) or any(
+            has_unknown(news.get(key)) or olds.get(key) != news.get(key)
+            for key in ("deployed", "split", "endpoint", "options", PROVIDER_KEY)
+        )
+        return dynamic.DiffResult(changes=changes, replaces=replaces, delete_before_replace=True)
+
+    def create(self, props: dict[str, Any]) -> dynamic.CreateResult:
+        """Bring the endpoint to what is declared. Returns once all of it serves.
+
+        Raises:
+            OperatorError: a version was not deployed; or the endpoint is changed by others.
+        """
+        return dynamic.CreateResult(_endpoint_name(props), self._reconciled(props))
+
+    def update(self, _id: str, _olds: dict[str, Any], news: dict[str, Any]) -> dynamic.UpdateResult:
+        """The same as ``create``: what is there already stays."""
+        return dynamic.UpdateResult(self._reconciled(news))
+
+    def read(self, id_: str, props: dict[str, Any]) -> dynamic.ReadResult:
+        """What the endpoint has now; a difference from what is declared is an update."""
+        observed = _endpoints(props).get(_endpoint_name(props))
+        if observed is None:
+            return dynamic.ReadResult("", {})
+        return dynamic.ReadResult(id_, {**without_provider(props), **_observed(props, observed)})
+
+    def delete(self, _id: str, props: dict[str, Any]) -> None:
+        """Take the traffic away, then all that the stack deployed.
+
+        Raises:
+            NotSubmittedError: others deployed something there; nothing was changed.
+        """
+        goal = Goal(props["endpoint"]["key"], _owner(props), {}, {})
+        reconcile(_endpoint_name(props), goal, _endpoints(props), self._wait())
+
+    def _reconciled(self, props: dict[str, Any]) -> dict[str, Any]:
+        observed = reconcile(_endpoint_name(props), _goal(props), _endpoints(props), self._wait())
+        assert observed is not None  # something is wanted
+        others = _observed(props, observed)["others"]
+        return {**without_provider(props), "others": others}
+
+
+def _looked_up(props: dict[str, Any]) -> RunArtifacts | OperatorError | None:
+    """The artifacts of a run, or why it has none; None if nothing answered in time."""
+    project = props["model"]["project"]
+
+    def ask() -> RunArtifacts | OperatorError:
+        try:
+            found = _artifacts(props)
+            request = _request(props, found.artifact_uri)
+            reason = foreign_model(request, _registry(props))
+            return JobRefusedError(reason) if reason else found
+        except OperatorError as error:
+            return error
+
+    if is_offline(project):
+        return OperatorError("this preview asks no cloud")
+    if project in _unreachable:
+        return None
+    found = answer_within(BOUND, ask)
+    if found is None:
+        _unreachable.add(project)
+    return found
+
+
+def _artifacts(props: Mapping[str, Any]) -> RunArtifacts:
+    model = props["model"]
+    keys = ("project", "region", "stack", "model", "job")
+    source = ModelSource(**{key: model[key] for key in keys}, run=int(model["run"]))
+    return find_artifacts(source, props["artifacts"], props.get("files") or (), _runs(props))
+
+
+def _request(props: Mapping[str, Any], artifact_uri: str) -> VersionRequest:
+    """The upload that a version's inputs describe."""
+    model, options = props["model"], props["options"]
+    run, alias = int(model["run"]), f"{ALIAS_PREFIX}{props['requestId']}"
+    body = canonical(
+        {
+            "displayName": model["id"],
+            "artifactUri": artifact_uri,
+            "containerSpec": json.loads(props["container"]),
+            "versionAliases": [alias],
+            "versionDescription": f"run {run} of job {model['job']}, stack {model['stack']}",
+            **({"encryptionSpec": {"kmsKeyName": options["key"]}} if options.get("key") else {}),
+        }
+    )
+    digest = digest_of(f"{props['requestId']} {props['container']}")
+    labels = {
+        **options["labels"],  # first: no stack file may override the labels below
+        STACK_LABEL: model["stack"],
+        MODEL_LABEL: model["model"],
+        JOB_LABEL: model["job"],
+        RUN_LABEL: str(run),
+        REQUEST_ID_LABEL: props["requestId"],
+        DIGEST_LABEL: digest[:DIGEST_LABEL_LENGTH],
+    }
+    parent = f"projects/{model['project']}/locations/{model['region']}"
+    return VersionRequest(
+        parent=parent,
+        stack=model["stack"],
+        job=model["model"],
+        run=run,
+        request_id=props["requestId"],
+        body=body,
+        digest=digest,
+        labels=labels,
+        model_id=model["id"],
+        alias=alias,
+    )
+
+
+def _version_outputs(props: Mapping[str, Any], resolved: Mapping[str, Any]) -> dict[str, Any]:
+    """What the state keeps of a version: what finds, refreshes and deletes it."""
+    return {
+        "model": props["model"],
+        "requestId": props["requestId"],
+        "options": _kept(props["options"]),
+        "resolved": dict(resolved),
+    }
+
+
+def _kept(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: options[key] for key in KEPT_OPTIONS if options.get(key)}
+
+
+def _goal(props: Mapping[str, Any]) -> Goal:
+    """What the inputs of an endpoint's traffic say that it is to have."""
+    owner = _owner(props)
+    deployments = {
+        _run(name): Deployment(
+            given["deployedModelId"],
+            given["model"],
+            display_name(owner, _run(name), given["deployedModelId"]),
+            int(given["min"]),
+            int(given["max"]),
+            _machine(given["machine"]),
+            given.get("account", ""),
+        )
+        for name, given in props["deployed"].items()
+    }
+    split = {_run(name): int(share) for name, share in props["split"].items()}
+    return Goal(props["endpoint"]["key"], owner, deployments, split)
+
+
+def _machine(given: Mapping[str, Any]) -> dict[str, Any]:
+    """A MachineSpec. The engine has numbers as floats."""
+    return {key: int(value) if isinstance(value, float) else value for key, value in given.items()}
+
+
+def _run(name: str) -> int:
+    return int(name.removeprefix("run "))
+
+
+def _owner(props: Mapping[str, Any]) -> str:
+    endpoint = props["endpoint"]
+    return f"vt {endpoint['stack']}/{endpoint['key']} "
+
+
+def _observed(props: Mapping[str, Any], observed: EndpointSnapshot) -> dict[str, Any]:
+    """What an endpoint has, as the outputs of its resource."""
+    goal, before = Goal("", _owner(props), {}, {}), props.get("deployed") or {}
+    by_id = {given["deployedModelId"]: given for given in before.values()}
+    deployed, split = dict[str, Any](), dict[str, int]()
+    for id_, each in observed.deployed.items():
+        if goal.owns(each):
+            bounds = {"min": each.minimum, "max": each.maximum}
+            there = {"model": each.version, "deployedModelId": id_, "machine": dict(each.machine)}
+            name = f"run {run_of(each)}" if id_ in by_id else f"run {run_of(each)} {id_}"
+            deployed[name] = {**there, **by_id.get(id_, {}), **bounds}
+            split[name] = observed.split.get(id_, 0)
+    others = sorted(
+        observed.deployed.keys() - {each["deployedModelId"] for each in deployed.values()}
+    )
+    return {"deployed": deployed, "split": split, "others": others}
+
+
+def _endpoint_name(props: Mapping[str, Any]) -> str:
+    endpoint = props["endpoint"]
+    here = f"projects/{endpoint['project']}/locations/{endpoint['region']}"
+    return f"{here}/endpoints/{endpoint['id']}"
+
+
+def _registry(props: Mapping[str, Any]) -> ModelRegistry:
+    from vertex_training.serving.google.registry import connect  # loads Google's client
+
+    return connect(props["model"]["project"], props["model"]["region"], _account(props))
+
+
+def _runs(props: Mapping[str, Any]) -> Runs:
+    from vertex_training.serving.google.runs import connect  # loads Google's client
+
+    return connect(props["model"]["project"], props["model"]["region"], _account(props))
+
+
+def _endpoints(props: Mapping[str, Any]) -> Endpoints:
+    from vertex_training.serving.google.endpoints import connect  # loads Google's client
+
+    endpoint = props["endpoint"]
+    return connect(endpoint["project"], endpoint["region"], _account(props))
+
+
+def _intents(props: Mapping[str, Any]) -> Any:
+    from vertex_training.customjob.google.intent_store import connect
+
+    bucket = props["options"]["controlBucket"]
+    return connect(props["model"]["project"], bucket, RECORDS, _account(props))
+
+
+def _account(props: Mapping[str, Any]) -> str:
+    return str((props.get("options") or {}).get(IMPERSONATE, ""))
