@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
+from weakref import WeakKeyDictionary
 
 import grpc
 
@@ -44,6 +45,11 @@ HttpServer = Callable[[socket.socket, bytes], None]
 _OPEN: Final[dict[str, socket.socket]] = {}
 #: By a name that cannot be guessed, which calls over another connection say.
 _NAMED: Final[dict[str, socket.socket]] = {}
+#: Whose a connection is, and how many replicas had begun or ended when that was looked up: a
+#: look takes up to 0.1 s, and predictions come many a second over one connection.
+_GUESTS: Final[WeakKeyDictionary[socket.socket, tuple[int, guests.Guest | None]]] = (
+    WeakKeyDictionary()
+)
 
 
 @contextmanager
@@ -67,8 +73,13 @@ def guest_behind(context: grpc.ServicerContext) -> guests.Guest | None:
     connection = connection_of(context.peer()) if named is None else _NAMED.get(str(named))
     if connection is None:
         raise ApiError(grpc.StatusCode.UNAVAILABLE, "the connection is over.")
-    client = plain_address(connection.getpeername())
-    return guests.holder(client, plain_address(connection.getsockname()))
+    changes = guests.changes()
+    known = _GUESTS.get(connection)
+    if known is None or known[0] != changes:
+        client = plain_address(connection.getpeername())
+        found = guests.holder(client, plain_address(connection.getsockname()))
+        known = _GUESTS[connection] = changes, found
+    return known[1]
 
 
 def connection_of(peer: str) -> socket.socket | None:

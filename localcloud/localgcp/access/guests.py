@@ -26,18 +26,27 @@ class Guest:
 
 _LOCK: Final = threading.Lock()
 _REPLICAS: Final[dict[int, Guest]] = {}
+_changes = 0
 
 
 @contextmanager
 def replica(pid: int, account: str = "") -> Iterator[None]:
     """While this lasts, the process and its descendants are a job's, which runs as ``account``."""
+    global _changes
     with _LOCK:
         _REPLICAS[pid] = Guest(account)
+        _changes += 1
     try:
         yield
     finally:
         with _LOCK:
             _REPLICAS.pop(pid, None)
+            _changes += 1
+
+
+def changes() -> int:
+    """How often a replica began or ended: whose a connection is may change with each."""
+    return _changes
 
 
 def holds(client: Address, server: Address) -> bool:

@@ -46,6 +46,7 @@ _STATUS: Final = {
     _CODE.UNIMPLEMENTED: 501,
     _CODE.UNAVAILABLE: 503,
 }
+_JSON: Final = "application/json; charset=UTF-8"
 #: Answers a request by its verb, target and body.
 Also = Callable[[str, str, bytes], bytes | None]
 #: Of a status of HTTP that stands for several codes, the one that is meant here.
@@ -88,31 +89,40 @@ class RestFront:
         """Answer the requests of a connection, whose first bytes are ``begin``, until it ends."""
         _Exchange(connection, begin, self)
 
-    def answer(self, verb: str, target: str, body: bytes, connection: str = "") -> bytes:
-        """The answer of a method as JSON; ``connection`` names where it came from.
+    def answer(
+        self, verb: str, target: str, body: bytes, connection: str = "", kind: str = ""
+    ) -> tuple[bytes, str]:
+        """The answer of a method and its type of content: JSON, or what the method says.
 
-        Raises RefusedRequestError, RpcError or DecodeError."""
+        ``connection`` names where the request came from, ``kind`` is its type of content.
+        Raises RefusedRequestError, RpcError or DecodeError.
+        """
         path, _, query = target.partition("?")
         if self._takes_beta and path.startswith("/v1beta1/"):
             path = path.replace("/v1beta1/", "/v1/", 1)
         found = find_rule(self._rules, verb, path)
         if found is None:
             if (answer := self._also(verb, target, body)) is not None:
-                return answer
+                return answer, _JSON
             text = f"there is no method of the local cloud at {verb} {path[:300]}."
             raise RefusedRequestError(404, f"{text} docs/local-stack.md lists what there is.")
         rule, fields = found
         pairs = parse_qsl(query, keep_blank_values=True)
-        request = transcoding.request_message(
-            rule, fields, pairs, body, rule.method.plain_request()
-        )
+        request: Any = rule.method.plain_request()
+        if (
+            "http_body" in request.DESCRIPTOR.fields_by_name
+        ):  # content as it is (google.api.HttpBody)
+            request.http_body.data, request.http_body.content_type, body = body, kind, b""
+        request = transcoding.request_message(rule, fields, pairs, body, request)
         # Without serializers, a call takes and returns bytes.
         call: Callable[..., bytes] = self._channel.unary_unary(f"/{rule.method.path}", None, None)
         metadata = ((CONNECTION, connection),) if connection else ()
         sent = call(request.SerializeToString(), timeout=_TIMEOUT_SECONDS, metadata=metadata)
-        response = rule.method.plain_response()
+        response: Any = rule.method.plain_response()
         response.ParseFromString(sent)
-        return transcoding.response_body(response)
+        if response.DESCRIPTOR.full_name == "google.api.HttpBody":
+            return response.data, response.content_type
+        return transcoding.response_body(response), _JSON
 
 
 class _Exchange(LocalHandler):
@@ -140,8 +150,9 @@ class _Exchange(LocalHandler):
             body = self._content()
             check_page(sent, self._front.port)
             with known_by_name(self.connection) as name:
-                answer = self._front.answer(self.command, self.path, body, name)
-            self._answer(200, answer)
+                kind = self.headers.get("Content-Type", "")
+                answer = self._front.answer(self.command, self.path, body, name, kind)
+            self._answer(200, *answer)
         except RefusedRequestError as error:
             self.close_connection = True
             self._answer(error.status, _refusal(error))
@@ -168,9 +179,9 @@ class _Exchange(LocalHandler):
                 raise RefusedRequestError(413, "the request is larger than 32 MiB.")
         return bytes(body)
 
-    def _answer(self, status: int, body: bytes) -> None:
+    def _answer(self, status: int, body: bytes, kind: str = _JSON) -> None:
         self.send_response_only(status)
-        self.send_header("Content-Type", "application/json; charset=UTF-8")
+        self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
         self.send_header("Cache-Control", "private")
         self.send_header("X-Content-Type-Options", "nosniff")

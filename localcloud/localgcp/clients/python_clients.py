@@ -27,6 +27,8 @@ VERTEX: Final = "VERTEX_EMULATOR_HOST"
 #: Address of Cloud Storage: http://HOST:PORT.
 STORAGE: Final = "STORAGE_EMULATOR_HOST"
 _GOOGLE: Final = ".googleapis.com"
+#: Of endpoints that have a name of their own.
+_ENDPOINTS: Final = ".prediction.vertexai.goog"
 _FILE: Final = "sitecustomize"
 
 
@@ -50,7 +52,7 @@ def local_host(host: str) -> str:
     """``HOST:PORT`` on this machine of one of Google's hosts; empty for any other host."""
     name = host.partition("://")[2] or host
     name = name.removeprefix("dns:///").partition("/")[0].partition(":")[0]
-    if not name.endswith(_GOOGLE):
+    if not name.endswith((_GOOGLE, _ENDPOINTS)):
         return ""
     if name == f"storage{_GOOGLE}" or name.endswith(f".storage{_GOOGLE}"):
         return os.environ.get(STORAGE, "").partition("://")[2]

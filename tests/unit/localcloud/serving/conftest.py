@@ -19,7 +19,7 @@ from localgcp.apis.server import Hook, serve
 from localgcp.containers.host import ContainerHost
 from localgcp.experiments.records import ExperimentTable
 from localgcp.home import Home
-from localgcp.inventory.store import ACCOUNT, BUCKET, SERVICE, Store
+from localgcp.inventory.store import ACCOUNT, BUCKET, SERVICE, Binding, Store
 from localgcp.runner.gcsfuse import storage_client
 from localgcp.serving.deployments import Host
 from localgcp.serving.replicas import Timing
@@ -75,6 +75,12 @@ class World:
         self.models = vertex.ModelServiceClient(transport=grpc_models)
         self.endpoints = vertex.EndpointServiceClient(transport=grpc_endpoints)
         self.predictions = vertex.PredictionServiceClient(transport=grpc_predictions)
+
+    def grant(self, resource: str, role: str, account: str) -> None:
+        """Give an account a role on a resource."""
+        policy = self.store.policy(resource)
+        bindings = (*policy.bindings, Binding(role, (f"serviceAccount:{account}",)))
+        self.store.set_policy(resource, bindings, expected_etag=policy.etag)
 
     def write(self, name: str, text: str, bucket: str = BUCKET_NAME) -> None:
         """Write an object."""
