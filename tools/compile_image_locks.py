@@ -49,6 +49,7 @@ def _for_cpu(pin: str) -> str:
 LOCKS: Final[Mapping[str, Mapping[str, Callable[[str], str]]]] = {
     "titanic/image.in": {"cuda.lock": _as_compiled, "cpu.lock": _for_cpu},
     "titanic/installer.in": {"installer.lock": _as_compiled},
+    "titanic/serve/image.in": {"image.lock": _as_compiled},
     "spot_resume/image.in": {"image.lock": _as_compiled},
     "parameter_server/image.in": {"image.lock": _as_compiled},
     "arr_coc/image.in": {"image.lock": _without_torch},
@@ -78,7 +79,7 @@ def main() -> int:
             kept = list(filter(None, map(change, pins(ran.stdout))))
             text = HEADER.format(source=source.name) + "".join(kept)
             (source.parent / lock).write_text(text)
-            print(f"jobs/{source.parent.name}/{lock}: {len(kept)} packages")
+            print(f"{(source.parent / lock).relative_to(JOBS.parent)}: {len(kept)} packages")
     return 0
 
 

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from titanic.errors import JobError
 from titanic.features import Columns, Preprocessing, transform
+from titanic.portable import PortableModel
 
 FORMAT = 1
 THRESHOLD = 0.5
@@ -66,6 +67,15 @@ class Classifier:
             content,
         )
         return content.getvalue()
+
+    def portable(self) -> PortableModel:
+        """Return the same model without PyTorch."""
+        linear = [layer for layer in self.net.layers if isinstance(layer, nn.Linear)]
+        layers = [
+            (layer.weight.detach().cpu().numpy(), layer.bias.detach().cpu().numpy())
+            for layer in linear
+        ]
+        return PortableModel(layers, self.preprocessing)
 
 
 def load(content: bytes) -> Classifier:

@@ -1,8 +1,10 @@
 """The training job: ``python -m titanic.task --train URI --val URI [--test URI] ...``.
 
 All artifacts of a run go together into one directory, AIP_MODEL_DIR unless --output-dir is given:
-``model.pt``, ``eval_history.csv``, ``curves.png``, ``training.log`` and, last, ``metrics.json``,
-which is therefore there only if the run is complete. A run that fails leaves ``training.log``.
+``model.pt``, ``model.json`` (the same without PyTorch: ``titanic.serve`` loads it),
+``predictions.jsonl`` (of the held-out passengers), ``eval_history.csv``, ``curves.png``,
+``training.log`` and, last, ``metrics.json``, which is therefore there only if the run is complete.
+A run that fails leaves ``training.log``.
 
 Exit codes: 0 trained, 1 failed for a reason that is printed, 2 wrong usage.
 """
@@ -23,7 +25,7 @@ from typing import Any
 import torch
 from torch.nn import functional
 
-from titanic import features, model, report
+from titanic import features, model, portable, report
 from titanic.arguments import parse_arguments
 from titanic.data import Split, load_split
 from titanic.errors import JobError
@@ -71,7 +73,8 @@ def run(args: argparse.Namespace, job_log: JobLog) -> None:
         _examples(splits["validation"], fitted, device),
         params,
     )
-    content = model.Classifier(net, fitted).dump()
+    classifier = model.Classifier(net, fitted)
+    content = classifier.dump()
     metrics = _metrics(splits, history, content, params)
     run_info = {
         "device": _device_name(device),
@@ -82,7 +85,10 @@ def run(args: argparse.Namespace, job_log: JobLog) -> None:
         "validation": args.val,
         "test": args.test,
     }
-    _write_artifacts(args.output_dir, content, history, metrics, run_info, job_log)
+    models = {"model.pt": content, "model.json": classifier.portable().dump()}
+    predictions = _predictions(content, splits.get("test", splits["validation"]))
+    files = models | {"predictions.jsonl": predictions}
+    _write_artifacts(args.output_dir, files, history, metrics, run_info, job_log)
     if "CLOUD_ML_TRIAL_ID" in os.environ:
         _report(metrics)
 
@@ -134,16 +140,22 @@ def _score(classifier: model.Classifier, split: Split) -> tuple[float, float]:
     return loss, correct.double().mean().item()
 
 
+def _predictions(content: bytes, split: Split) -> bytes:
+    probabilities = model.load(content).probabilities(split.columns)
+    return portable.predictions_jsonl(split.columns, probabilities.tolist())
+
+
 def _write_artifacts(
     directory: str,
-    content: bytes,
+    files: dict[str, bytes],
     history: list[report.Epoch],
     metrics: dict[str, Any],
     run_info: dict[str, Any],
     job_log: JobLog,
 ) -> None:
     curves = report.curves_png(history)
-    write_bytes(join(directory, "model.pt"), content, "application/octet-stream")
+    for name, content in files.items():
+        write_bytes(join(directory, name), content, "application/octet-stream")
     write_bytes(join(directory, "eval_history.csv"), report.history_csv(history), "text/csv")
     write_bytes(join(directory, "curves.png"), curves, "image/png")
     log.info("artifacts: %s", directory)

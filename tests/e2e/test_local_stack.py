@@ -46,7 +46,8 @@ def test_up_trains_a_model_that_is_right_about_passengers_it_never_saw(checkout)
 
 
 def test_all_artifacts_of_the_run_are_together(checkout):
-    for name in ("model.pt", "metrics.json", "eval_history.csv", "training.log", "curves.png"):
+    for name in ("model.pt", "model.json", "predictions.jsonl", "metrics.json", "eval_history.csv",
+                 "training.log", "curves.png"):  # fmt: skip
         assert artifact(checkout, name).stat().st_size > 0
     assert job(checkout)["requestId"] in job(checkout)["artifacts"]
 

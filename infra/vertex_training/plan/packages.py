@@ -141,10 +141,16 @@ def _files(path: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def files_below(folder: Path) -> Iterator[tuple[str, bytes]]:
-    """Files of a folder that are code: path inside it -> content, in a fixed order."""
-    for file in sorted(folder.rglob("*")):
+    """Files of a folder that are code: path inside it -> content, in a fixed order.
+
+    A folder in it with a Dockerfile of its own is another program: what serves the model, say. An
+    edit of that trains nothing anew.
+    """
+    found = sorted(folder.rglob("*"))
+    others = {file.parent for file in found if file.name == "Dockerfile"} - {folder}
+    for file in found:
         inside = file.relative_to(folder)
-        if file.is_file() and not _skipped(inside):
+        if file.is_file() and not _skipped(inside) and others.isdisjoint(file.parents):
             yield inside.as_posix(), file.read_bytes()
 
 

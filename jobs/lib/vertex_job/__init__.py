@@ -1,4 +1,4 @@
-"""What training code needs of Vertex AI, for any job; standard library only.
+"""What the code of a job or a model needs of Vertex AI; standard library only, but for ``serving``.
 
 ===============  =====================================================================
 ``cluster``      node rank, number of nodes and the primary's address, from CLUSTER_SPEC
@@ -8,6 +8,7 @@
 ``stores``       files below ``gs://…``, ``/gcs/…`` or a folder of this machine
 ``metrics``      metrics of a trial, for hyperparameter tuning
 ``stop``         SIGTERM as a flag
+``serving``      predictions over HTTP; needs starlette and uvicorn
 ``errors``       the exceptions of this library
 ===============  =====================================================================
 """

@@ -15,12 +15,12 @@ from vertex_training.stack import read_settings
 FILES = (
     *("arr_coc/Dockerfile", "flash_attention/Dockerfile", "gemma_finetune/Dockerfile"),
     *("parameter_server/Dockerfile", "spot_resume/Dockerfile"),
-    *("titanic/Dockerfile", "titanic/Dockerfile.cuda"),
+    *("titanic/Dockerfile", "titanic/Dockerfile.cuda", "titanic/serve/Dockerfile"),
 )
 LOCKS = (
     *("arr_coc/image.lock", "gemma_finetune/image.lock", "parameter_server/image.lock"),
     *("spot_resume/image.lock", "titanic/cpu.lock", "titanic/cuda.lock"),
-    "titanic/installer.lock",
+    *("titanic/installer.lock", "titanic/serve/image.lock"),
 )
 BASE = re.compile(r"[a-z./]+:[\w.-]+@sha256:[0-9a-f]{64}")
 
@@ -40,7 +40,7 @@ def test_every_image_and_lock_of_a_sample_is_in_the_lists():
         file.relative_to(JOBS).as_posix()
         for folder in folders
         for kind in ("Dockerfile*", "*.lock")
-        for file in folder.glob(kind)
+        for file in folder.rglob(kind)
     }
     assert kept <= {*FILES, *LOCKS}
 

@@ -41,6 +41,16 @@ def test_new_code_is_another_file(folder):
     assert packaging.build("titanic", folder).file != first.file
 
 
+def test_a_folder_with_a_dockerfile_of_its_own_is_another_program(folder):
+    first = packaging.build("titanic", folder)
+    serve = folder / "serve"
+    (serve / "parts").mkdir(parents=True)
+    for name in ("Dockerfile", "__main__.py", "parts/__init__.py"):
+        (serve / name).write_text("x = 1\n")
+    (folder / "Dockerfile").write_text("FROM scratch\n")
+    assert packaging.build("titanic", folder) == first
+
+
 def test_a_folder_becomes_an_importable_distribution(folder):
     package = packaging.build("titanic", folder)
     inside = members(package)
