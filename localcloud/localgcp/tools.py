@@ -2,9 +2,10 @@
 
 ``pulumi-resource-gcp`` is the stand-in for the gcp plugin: the engine takes a plugin from PATH
 before any other. ``pulumi install`` looks only among installed plugins, so it is one of these, too,
-and nothing is downloaded. ``pulumi`` is a shim that keeps the checkout untouched
-(``localgcp.pulumi_shim``). ``gcloud`` is the user's, where there is one, with a home of its own: it
-would write keys for ssh and settings of Docker into the user's.
+and nothing is downloaded: by the installed SDK's version, and by the one that templates pin.
+``pulumi`` is a shim that keeps the checkout untouched (``localgcp.pulumi_shim``). ``gcloud`` is the
+user's, where there is one, with a home of its own: it would write keys for ssh and settings of
+Docker into the user's.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from localgcp.gcp.version import version
+from localgcp.gcp.version import MEASURED, version
 from localgcp.home import PRIVATE_UMASK, Home, path_without
 
 _PACKAGE_PARENT: Final = Path(__file__).resolve().parents[1]
@@ -30,7 +31,9 @@ def install_tools(home: Home) -> None:
     # The engine writes state, plans and plugins below the home.
     private = f"umask {PRIVATE_UMASK:03o}\n"
     _write(home.bin / "pulumi", f'{private}exec {python} -S -I {shim} "$@"')
-    for folder in (home.bin, home.pulumi_home / "plugins" / f"resource-gcp-v{version()}"):
+    plugins = home.pulumi_home / "plugins"
+    versions = sorted({version(), MEASURED})
+    for folder in (home.bin, *(plugins / f"resource-gcp-v{each}" for each in versions)):
         _write(
             folder / "pulumi-resource-gcp",
             f"{private}export PYTHONPATH={parent}${{PYTHONPATH:+:$PYTHONPATH}}\n"

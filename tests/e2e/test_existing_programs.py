@@ -116,6 +116,40 @@ def test_a_loop_over_teams_and_environments_stands_in_one_stack(programs: Inline
     stack.destroy()
 
 
+def test_jobs_of_one_name_keep_their_records_in_one_bucket(programs: InlinePrograms) -> None:
+    runs = {"vision": 1, "speech": 1}
+
+    def declare() -> None:
+        place = {"project": PROJECT, "region": REGION}
+        store = TrainingBuckets("store", **place)
+        account = TrainingAccount("trainer", project=PROJECT)
+        spec = copy.deepcopy(SPEC) | {"serviceAccount": account.email}
+        opts = pulumi.ResourceOptions(depends_on=[vertex_ai()])
+        for team, run in runs.items():
+            TrainingJob(
+                f"{team}-hello", **place, base_name="hello", environment=team, run=run,
+                control_bucket=store.control, spec=spec, opts=opts,
+            )  # fmt: skip
+
+    stack = programs.stack(declare, project="shared")
+    stack.up()
+    before = jobs_of(stack)
+    assert len(before) == 2
+    runs["speech"] = 2
+    stack.up()
+    after = jobs_of(stack)
+    assert [team for team in runs if after[team] != before[team]] == ["speech"]
+    assert set(stack.preview().change_summary) == {"same"}
+    stack.destroy()
+
+
+def jobs_of(stack: automation.Stack) -> dict[str, str]:
+    """Names of the jobs in the state, by environment."""
+    states = resources(stack).values()
+    jobs = [each for each in states if each["type"] == JOB_TYPE]
+    return {each["inputs"]["submission"]["stack"]: each["id"] for each in jobs}
+
+
 def test_a_job_keeps_its_place_where_its_component_is_renamed(programs: InlinePrograms) -> None:
     name = "hello"
 

@@ -59,10 +59,11 @@ class Training(pulumi.ComponentResource):
         requests: Mapping[str, JobRequest],
         *,
         control_bucket: Input[str],
+        records: str = "",
         is_known: bool = True,
         after: Sequence[pulumi.Resource],
     ) -> None:
-        """``requests`` are by the keys of ``settings``.
+        """``requests`` are by the keys of ``settings``. ``records`` is their folder in the bucket.
 
         ``is_known``: False in a preview where something stands in for a part of the requests.
         ``after``: everything a job may need; all of it is there first.
@@ -87,6 +88,7 @@ class Training(pulumi.ComponentResource):
                 on_delete=jobs[key].on_delete,
                 finishes=settings.finishes(key),
                 impersonate=self._submitter,
+                records=records,
                 is_known=is_known,
                 opts=pulumi.ResourceOptions(parent=self, depends_on=dependencies),
             )
@@ -334,6 +336,7 @@ class TrainingJob(pulumi.ComponentResource):
             settings,
             {key: request},
             control_bucket=bucket,
+            records=f"environments/{environment}/",
             is_known=not arguments.stood_in,
             after=arguments.prerequisites(),
         )

@@ -67,6 +67,8 @@ RECORD_DELETED: Final = "RECORD_DELETED"
 SUBMISSION_KEYS: Final = ("project", "region", "stack", "job", "run")
 #: Key of ``submission``: the section of a job that is no CustomJob.
 SECTION: Final = "section"
+#: Key of ``options``: folder of the records in a control bucket that several environments use.
+RECORDS: Final = "records"
 #: Keys of ``options`` that the state keeps: what ``delete`` needs. Only ``create`` needs labels.
 KEPT_OPTIONS: Final = ("controlBucket", "onDelete")
 #: Key of the outputs of a job that ends by itself: the id of the request that is submitted then.
@@ -251,7 +253,7 @@ def _refusal(news: dict[str, Any], replaced: ReplacedJob | None) -> str:
         return str(ask_all(lasting, _prerequisites(news)))
 
     request = _request(news)
-    records = f"{news['options']['controlBucket']}/{_kind(news).records}"
+    records = f"{news['options']['controlBucket']}/{_records(news)}"
     return _lookup.reason(request, replaced, records, connect, ask)
 
 
@@ -323,8 +325,12 @@ def _intents(props: dict[str, Any]) -> IntentStore:
     from vertex_training.customjob.google.intent_store import connect  # loads Google's client
 
     bucket = props["options"]["controlBucket"]
-    project, records = props["submission"]["project"], _kind(props).records
-    return connect(project, bucket, records, _account(props))
+    return connect(props["submission"]["project"], bucket, _records(props), _account(props))
+
+
+def _records(props: Mapping[str, Any]) -> str:
+    """Folder of the job's records in the control bucket."""
+    return f"{props['options'].get(RECORDS, '')}{_kind(props).records}"
 
 
 def _account(props: Mapping[str, Any]) -> str:
@@ -354,7 +360,7 @@ def _outputs(props: dict[str, Any], job: JobSnapshot) -> dict[str, Any]:
 
 
 def _kept(options: dict[str, Any]) -> dict[str, Any]:
-    given = (IMPERSONATE,) if options.get(IMPERSONATE) else ()
+    given = [key for key in (IMPERSONATE, RECORDS) if options.get(key)]
     return {key: options[key] for key in (*KEPT_OPTIONS, *given)}
 
 

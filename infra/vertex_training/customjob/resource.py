@@ -12,7 +12,7 @@ from pulumi import dynamic
 from vertex_training.customjob.dynamic_values import IMPERSONATE
 from vertex_training.customjob.google import console
 from vertex_training.customjob.kinds import CUSTOM_JOB
-from vertex_training.customjob.provider import SECTION, CustomJobProvider
+from vertex_training.customjob.provider import RECORDS, SECTION, CustomJobProvider
 from vertex_training.customjob.request.job_file import JobRequest
 from vertex_training.pulumi_internals import UNKNOWN
 
@@ -43,6 +43,7 @@ class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
         on_delete: str,
         finishes: bool = False,
         impersonate: str = "",
+        records: str = "",
         is_known: bool = True,
         opts: pulumi.ResourceOptions,
     ) -> None:
@@ -54,6 +55,7 @@ class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
         ``finishes``: when the request changes, a job that runs ends by itself. The next ``pulumi
         up`` after that submits the new request.
         ``impersonate`` is the account that submits it; empty for the caller's own.
+        ``records`` is the folder of the intent record, where environments share ``control_bucket``.
         ``is_known``: False where the request has a stand-in for what a preview cannot know.
         """
         self._is_known = is_known
@@ -71,6 +73,7 @@ class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
                 "onDelete": on_delete,
                 **({"onChange": "finish"} if finishes else {}),
                 **({IMPERSONATE: impersonate} if impersonate else {}),
+                **({RECORDS: records} if records else {}),
             },
         }
         opts = pulumi.ResourceOptions.merge(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import os
 import shlex
@@ -13,6 +14,7 @@ import pytest
 
 from localgcp import pulumi_shim as shim
 from localgcp.access import engine_network
+from localgcp.gcp.version import MEASURED
 from localgcp.home import Home
 from localgcp.tools import install_tools
 
@@ -155,6 +157,15 @@ def test_outside_of_a_project_everything_passes_through(
     home: Home, engine: Path, tmp_path: Path
 ) -> None:
     assert call(home, engine, tmp_path, "preview", "-s", "dev") == ["preview", "-s", "dev"]
+
+
+def test_programs_of_the_pinned_sdk_and_of_the_installed_one_find_the_plugin(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importlib.metadata, "version", lambda _: "10.2.0")
+    install_tools(home)
+    found = {each.name for each in (home.pulumi_home / "plugins").iterdir()}
+    assert found == {"resource-gcp-v10.2.0", f"resource-gcp-v{MEASURED}"}
 
 
 def test_without_a_pulumi_it_says_what_to_do(home: Home, tmp_path: Path) -> None:

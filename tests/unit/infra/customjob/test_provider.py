@@ -9,6 +9,7 @@ from pulumi.output import Unknown
 from localgcp.inventory.store import TENSORBOARD
 from tests.unit.infra.customjob.google.test_tensorboards import HERE, PROJECT, add, home, store
 from vertex_training.customjob import provider as module
+from vertex_training.customjob.google import intent_store
 from vertex_training.customjob.protocol.ports import (
     IntentState,
     JobSnapshot,
@@ -191,6 +192,18 @@ def test_a_moved_provider_and_on_delete_are_updates(service):
     assert PROVIDER.diff(NAME, outs, PROPS | {"__provider": "x"}).changes
     updated = PROVIDER.update(NAME, outs, deleting).outs
     assert updated == outs | {"options": {"controlBucket": "control", "onDelete": "delete"}}
+
+
+def test_the_state_keeps_the_folder_of_the_records(service, monkeypatch):
+    shared = PROPS | {"options": OPTIONS | {"records": "environments/dev/"}}
+    assert PROVIDER.diff(NAME, outputs(service), shared).replaces == []
+    outs = PROVIDER.update(NAME, outputs(service), shared).outs
+    folders = []
+    monkeypatch.undo()
+    monkeypatch.setattr(intent_store, "connect", lambda *args: folders.append(args[1:3]))
+    for props in (shared, outs, PROPS):
+        module._intents(props)
+    assert folders == [("control", "environments/dev/")] * 2 + [("control", "")]
 
 
 def test_a_deleted_record_stays_in_the_stack(service):
