@@ -171,12 +171,16 @@ class EndpointCost:
         """USD a month at the most replicas; None without a price."""
         return self.monthly[1] if self.monthly else None
 
+    @property
+    def at_most(self) -> str:
+        """``$159.50 a month``, and whose prices these are where the region's own are unknown."""
+        where = "" if self.rate is None or self.rate.exact else f", at prices of {self.rate.region}"
+        return f"{usd(self.most)} a month{where}" if self.monthly else usd(None)
+
     def __str__(self) -> str:
         """``$79.75 to $159.50 a month``; one figure where the number of replicas is fixed."""
-        if self.monthly is None:
-            return usd(None)
-        where = "" if self.rate is None or self.rate.exact else f", at prices of {self.rate.region}"
-        return f"{' to '.join(dict.fromkeys(map(usd, self.monthly)))} a month{where}"
+        is_fixed = self.monthly is None or self.replicas[0] == self.replicas[1]
+        return self.at_most if is_fixed else f"{usd(self.monthly[0])} to {self.at_most}"
 
 
 def of_endpoint(

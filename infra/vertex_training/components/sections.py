@@ -21,7 +21,7 @@ class TeamLimitsArgs(TypedDict):
     """The most an endpoint of the team may cost a month, all its versions with all their
     replicas."""
     machine_types: NotRequired[Input[Sequence[Input[str]]]]
-    """Machine types its jobs may run on; ``n1-*`` stands for all that begin with ``n1-``."""
+    """Machine types of its jobs and endpoints; ``n1-*`` stands for all that begin with ``n1-``."""
     strategies: NotRequired[Input[Sequence[Input[Literal["STANDARD", "SPOT", "FLEX_START"]]]]]
     """Strategies its jobs may be scheduled with."""
 
@@ -366,7 +366,7 @@ class LimitsArgs(TypedDict):
     regions: NotRequired[Input[Sequence[Input[str]]]]
     """Regions the stack may be in."""
     machine_types: NotRequired[Input[Sequence[Input[str]]]]
-    """Machine types jobs may run on; ``n1-*`` stands for all that begin with ``n1-``."""
+    """Machine types of jobs and endpoints; ``n1-*`` stands for all that begin with ``n1-``."""
     strategies: NotRequired[Input[Sequence[Input[Literal["STANDARD", "SPOT", "FLEX_START"]]]]]
     """Strategies jobs may be scheduled with."""
     member_domains: NotRequired[Input[Sequence[Input[str]]]]

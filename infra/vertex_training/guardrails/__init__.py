@@ -7,6 +7,7 @@
 ``retention``     how long deleted objects, old versions, objects and images are kept
 ``registry``      Docker repositories
 ``jobs``          training jobs: image, account, timeout, capacity, secrets, network
+``serving``       model versions and endpoints: image, reachability, replicas
 ``encryption``    customer-managed keys, where a stack requires them
 ``network``       firewall rules
 ``pack``          serves the policies; the only module that loads the policy SDK

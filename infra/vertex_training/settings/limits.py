@@ -33,7 +33,7 @@ class Limits(Section):
     regions: Annotated[list[str], Field(min_length=1)] | None = None
     """Regions the stack may be in."""
     machine_types: Annotated[list[str], Field(min_length=1)] | None = None
-    """Machine types jobs may run on; ``n1-*`` stands for all that begin with ``n1-``."""
+    """Machine types of jobs and endpoints; ``n1-*`` stands for all that begin with ``n1-``."""
     strategies: (
         Annotated[list[Literal["STANDARD", "SPOT", "FLEX_START"]], Field(min_length=1)] | None
     ) = None
@@ -60,7 +60,7 @@ class TeamLimits(Section):
     """The most an endpoint of the team may cost a month, all its versions with all their
     replicas."""
     machine_types: Annotated[list[str], Field(min_length=1)] | None = None
-    """Machine types its jobs may run on; ``n1-*`` stands for all that begin with ``n1-``."""
+    """Machine types of its jobs and endpoints; ``n1-*`` stands for all that begin with ``n1-``."""
     strategies: (
         Annotated[list[Literal["STANDARD", "SPOT", "FLEX_START"]], Field(min_length=1)] | None
     ) = None

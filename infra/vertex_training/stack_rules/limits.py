@@ -9,15 +9,22 @@ import datetime
 import fnmatch
 import math
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from vertex_training import naming
 from vertex_training.catalog import costs, machines
+from vertex_training.catalog.costs import EndpointCost
 from vertex_training.customjob.request.job_file import JobFileResult
 from vertex_training.errors import Path, Problem, did_you_mean
 from vertex_training.plan import stack_grants
 from vertex_training.plan.reservations import monthly, plan_reservations
+from vertex_training.settings.limits import Limits, TeamLimits
 from vertex_training.settings.model import Settings
+from vertex_training.settings.serving import Endpoint
+
+#: What helps where something costs too much.
+SHORTER: Final = "shorten timeouts, use fewer machines, or raise the limit"
+FEWER: Final = "fewer replicas or versions, a smaller machine, or raise the limit"
 
 
 def problems(settings: Settings) -> Iterator[Problem]:
@@ -35,16 +42,24 @@ def problems(settings: Settings) -> Iterator[Problem]:
             path = ("limits", "machineTypes", index)
             yield Problem(what, pattern, did_you_mean(pattern, known), path)
     yield from _order(limits.max_usd_per_job, limits.max_usd_per_environment, ("limits",))
+    month, total = limits.max_usd_per_month, limits.max_usd_per_month_in_total
+    yield from _order(month, total, ("limits",), "endpoints", "maxUsdPerMonth")
     for name, team in settings.teams.items():
         path = ("teams", name, "limits")
         yield from _order(team.limits.max_usd_per_job, team.limits.max_usd_per_team, path)
 
 
-def _order(job: float | None, all_jobs: float | None, path: Path) -> Iterator[Problem]:
+def _order(
+    one: float | None,
+    every: float | None,
+    path: Path,
+    word: str = "jobs",
+    key: str = "maxUsdPerJob",
+) -> Iterator[Problem]:
     """One job may cost no more than all of them: the higher limit would limit nothing."""
-    if job is not None and all_jobs is not None and job > all_jobs:
-        what = f"is more than all jobs together may cost: {costs.usd(all_jobs)}"
-        yield Problem(what, costs.usd(job), "as much, or less", (*path, "maxUsdPerJob"))
+    if one is not None and every is not None and one > every:
+        what = f"is more than all {word} together may cost: {costs.usd(every)}"
+        yield Problem(what, costs.usd(one), "as much, or less", (*path, key))
 
 
 def _members(settings: Settings) -> Iterator[Problem]:
@@ -87,11 +102,12 @@ def exceeded(settings: Settings, results: Mapping[str, JobFileResult]) -> list[P
     bills = {
         key: _Bill(cost.worst_case, bool(cost.elsewhere)) for key, (_, cost) in costs_of.items()
     }
-    found = [*_region(settings)]
+    found = [*_region(settings), *_endpoints(settings)]
     if (most := settings.limits.max_usd_per_environment) is not None:
         kept = dict(_reservations(settings))
         if not settings.limits.allow_unpriced:
-            found += [_unpriced(key) for key, bill in kept.items() if bill.usd is None]
+            place, limit = ("reservations",), "limits.maxUsdPerEnvironment"
+            found += [_unpriced((*place, key), limit) for key in kept if kept[key].usd is None]
         kept = {f"reservation {key} (a month)": bill for key, bill in kept.items()}
         whose = "all jobs and reservations" if kept else "all jobs"
         found += _total(bills | kept, most, whose, ("limits", "maxUsdPerEnvironment"))
@@ -124,10 +140,48 @@ def _reservations(settings: Settings) -> Iterator[tuple[str, _Bill]]:
             yield key, _Bill(monthly(plan, settings.region, now), elsewhere)
 
 
-def _unpriced(key: str) -> Problem:
-    what = "has no price, and cannot be held to limits.maxUsdPerEnvironment"
+def _endpoints(settings: Settings) -> Iterator[Problem]:
+    """Endpoints over a limit, with all their replicas: each, and all of them together."""
+    total, bills = settings.limits.max_usd_per_month_in_total, dict[str, _Bill]()
+    for key, endpoint in settings.endpoints.items():
+        cost, path = endpoint_cost(endpoint, settings.region), ("endpoints", key, "machine")
+        bills[key] = _Bill(cost.most, cost.rate is not None and not cost.rate.exact)
+        sources: dict[str, Limits | TeamLimits] = {"limits": settings.limits}
+        if team := settings.teams.get(endpoint.team or ""):
+            sources[f"teams.{endpoint.team}.limits"] = team.limits
+        in_usd = total is not None or any(s.max_usd_per_month is not None for s in sources.values())
+        if cost.most is None and in_usd and not settings.limits.allow_unpriced:
+            yield _unpriced(path, "limits.maxUsdPerMonth", endpoint.machine)
+        for source, limits in sources.items():
+            most, allowed = limits.max_usd_per_month, limits.machine_types
+            if most is not None and cost.most is not None and cost.most > most:
+                what = f"may cost {cost.at_most}, {source}.maxUsdPerMonth is {costs.usd(most)}"
+                yield Problem(what, endpoint.machine, FEWER, path, rule="limit-endpoint-cost")
+            if allowed and not any(fnmatch.fnmatchcase(endpoint.machine, p) for p in allowed):
+                hint = f"{source}.machineTypes allows {', '.join(allowed)}"
+                what = "the limits do not allow this machine type"
+                yield Problem(what, endpoint.machine, hint, path, rule="limit-machine-type")
+    path = ("limits", "maxUsdPerMonthInTotal")
+    yield from _total(bills, total, "all endpoints in a month", path, FEWER)
+
+
+def endpoint_cost(endpoint: Endpoint, region: str) -> EndpointCost:
+    """What an endpoint of a stack file costs a month."""
+    accelerator, replicas = endpoint.accelerator, endpoint.replicas
+    return costs.of_endpoint(
+        endpoint.machine,
+        accelerator.type if accelerator else None,
+        accelerator.count if accelerator else 0,
+        (replicas.min, replicas.most),
+        len(endpoint.split),
+        region,
+    )
+
+
+def _unpriced(path: Path, limit: str, value: str = "") -> Problem:
+    what = f"has no price, and cannot be held to {limit}"
     hint = "limits.allowUnpriced: true lets it count as 0"
-    return Problem(what, "", hint, ("reservations", key), rule="limit-price-unknown")
+    return Problem(what, value, hint, path, rule="limit-price-unknown")
 
 
 def _region(settings: Settings) -> Iterator[Problem]:
@@ -139,9 +193,9 @@ def _region(settings: Settings) -> Iterator[Problem]:
 
 
 def _total(
-    bills: Mapping[str, _Bill], most: float | None, whose: str, path: Path
+    bills: Mapping[str, _Bill], most: float | None, whose: str, path: Path, mend: str = SHORTER
 ) -> Iterator[Problem]:
-    """Jobs and reservations, by name, that together cost more than ``most``."""
+    """Jobs, reservations or endpoints, by name, that together cost more than ``most``."""
     known = {key: bill.usd or 0.0 for key, bill in bills.items()}
     total = math.fsum(known.values())
     if most is None or total <= most:
@@ -151,5 +205,5 @@ def _total(
     what = f"{whose} together may cost {costs.usd(total)}, the limit is {costs.usd(most)}"
     if foreign := [key for key, bill in bills.items() if bill.elsewhere]:
         what += f"; prices of the region of {', '.join(foreign)} are unknown, another's were taken"
-    hint = f"shorten timeouts, use fewer machines, or raise the limit; the dearest: {examples}"
+    hint = f"{mend}; the dearest: {examples}"
     yield Problem(what, "", hint, path, rule="limit-environment-cost")

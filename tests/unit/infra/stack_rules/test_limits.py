@@ -1,5 +1,7 @@
 """Limits of a stack hold for its jobs and for the stack as a whole."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.unit.infra.stacks import BASE, planned, refused, stack
@@ -129,9 +131,76 @@ def test_a_reservation_without_a_price_is_refused_under_a_limit_in_usd(monkeypat
     assert problem.path[-1] == "spare"
 
 
+def serving(limits, split=None, **endpoint):
+    """What is over the limits of a stack with one endpoint on n1-standard-2."""
+    given = {"machine": "n1-standard-2", "replicas": {"min": 1, "max": 2}, **endpoint}
+    image = f"us-central1-docker.pkg.dev/acme/serve/serve@sha256:{'0' * 64}"
+    sections = {
+        "jobs": {"titanic": {"file": Path(__file__).name, "run": 4}},
+        "models": {"titanic": {"run": [3, 4], "container": image}},
+        "endpoints": {"titanic": given | {"split": split or {"run 3": 90, "run 4": 10}}},
+        "teams": {
+            "vision": {"submitters": ["group:v@example.com"], "limits": limits.pop("team", {})}
+        },
+        "limits": limits,
+    }
+    found = from_raw(BASE | sections, Path(__file__).parent)
+    return [(p.rule, p.path, p.what) for p in found.exceeded_limits({})]
+
+
+#: n1-standard-2 x 1.15 x 730 h: $79.75208 for one machine; two versions with two replicas each.
+MONTH = 0.189999 / 2 * 1.15 * 730 * 2 * 2
+
+
+def test_an_endpoint_is_held_to_a_limit_a_month_with_all_versions_and_replicas():
+    assert serving({"maxUsdPerMonth": MONTH + 0.01}) == []
+    [(rule, path, what)] = serving({"maxUsdPerMonth": 319})
+    assert (rule, path) == (
+        "limit-endpoint-cost",
+        ("vertex-training:endpoints", "titanic", "machine"),
+    )
+    assert what == "may cost $319.01 a month, limits.maxUsdPerMonth is $319.00"
+    assert serving({"maxUsdPerMonth": 319}, split={"run 4": 100}) == []
+
+
+def test_an_endpoint_of_a_team_is_held_to_the_teams_limit():
+    limits = {"team": {"maxUsdPerMonth": 100}, "maxUsdPerMonth": 500}
+    [(_, _, what)] = serving(dict(limits), team="vision")
+    assert "teams.vision.limits.maxUsdPerMonth is $100.00" in what
+    assert serving(dict(limits)) == []
+
+
+def test_all_endpoints_together_are_held_to_a_limit():
+    [(rule, path, what)] = serving({"maxUsdPerMonthInTotal": 300})
+    assert (rule, path) == (
+        "limit-environment-cost",
+        ("vertex-training:limits", "maxUsdPerMonthInTotal"),
+    )
+    assert "all endpoints in a month together may cost $319.01, the limit is $300.00" in what
+
+
+def test_an_endpoint_without_a_price_is_refused_under_a_limit_unless_that_is_allowed():
+    for limits in ({"maxUsdPerMonth": 1}, {"maxUsdPerMonthInTotal": 1}):
+        found = serving(dict(limits), machine="n9-standard-2")
+        assert [rule for rule, *_ in found] == ["limit-price-unknown"]
+        assert serving(limits | {"allowUnpriced": True}, machine="n9-standard-2") == []
+    assert serving({}, machine="n9-standard-2") == []
+
+
+def test_an_endpoint_runs_on_machine_types_that_the_limits_allow():
+    assert serving({"machineTypes": ["n1-*"]}) == []
+    [(rule, _, _)] = serving({"machineTypes": ["g2-*"]})
+    assert rule == "limit-machine-type"
+
+
 @pytest.mark.parametrize(
     ("given", "path", "text"),
     [
+        (
+            {"maxUsdPerMonth": 2, "maxUsdPerMonthInTotal": 1},
+            ".maxUsdPerMonth",
+            "more than all endpoints together may cost: $1.00",
+        ),
         ({"maxUsdPerJob": 0}, ".maxUsdPerJob", "greater than 0"),
         ({"maxUsdPerJob": "inf"}, ".maxUsdPerJob", "finite"),
         ({"maxUsdPerJobs": 1}, ".maxUsdPerJobs", "did you mean 'maxUsdPerJob'?"),
