@@ -15,7 +15,7 @@ from vertex_training.errors import Problem
 from vertex_training.plan.objects import prefix_of
 from vertex_training_cli.engine.plan import JOBS, Diagnostic, Plan, Step
 from vertex_training_cli.engine.values import as_mapping
-from vertex_training_cli.review import grants
+from vertex_training_cli.review import grants, serving
 from vertex_training_cli.review.renames import deployed_names
 from vertex_training_cli.review.risk import LOST, Quote, RiskKind
 
@@ -94,7 +94,7 @@ def _is_protected(step: Step) -> bool:
 
 
 def _is_destructive(step: Step) -> bool:
-    if step.type in JOBS or grants.is_iam(step):
+    if step.type in (*JOBS, *serving.TYPES) or grants.is_iam(step):
         return False
     if step.op == "replace":
         # An object comes again at once: new content of a file, or a new package of code.

@@ -15,7 +15,7 @@ from typing import Final
 from vertex_training.catalog.costs import usd
 from vertex_training.customjob.protocol.waiting import format_duration
 from vertex_training_cli.engine.plan import JobObservation
-from vertex_training_cli.review import grants, risk
+from vertex_training_cli.review import grants, risk, serving
 from vertex_training_cli.review.capacity import ReservationChange, ReservationCost
 from vertex_training_cli.review.escaping import cut
 from vertex_training_cli.review.jobs import JobChange
@@ -64,6 +64,9 @@ def verdict(report: ReviewReport, quote: Quote = cut) -> str:
         parts.append(_thrown_away(thrown))
     if deferred := [job for job in report.jobs if job.action == "defer"]:
         parts.append(_deferred(deferred))
+    if uploads := sum(each.action in ("upload", "replace") for each in report.models):
+        parts.append(f"{_count(uploads, 'model version')} uploaded")
+    parts += _traffic(report, quote)
     if report.reservations:
         parts.append(f"reservations, used or not: {_reservations(report, quote)}")
     if report.gained or report.lost:
@@ -156,6 +159,16 @@ def _runs(report: ReviewReport, quote: Quote) -> Iterator[str]:
                 machines += f", {quote(job.strategy_before)} → {quote(job.strategy)}"
             later = ", when the running one has ended" if job.action == "defer" else ""
             yield f"{quote(job.name)} on {machines}{later}"
+    yield from _traffic(report, quote)
+
+
+def _traffic(report: ReviewReport, quote: Quote) -> list[str]:
+    """Endpoints whose split changes, before and after."""
+    return [
+        f"traffic of {quote(each.name)}: {quote(serving.split_change(each))}"
+        for each in report.endpoints
+        if each.before != each.after and each.action != "delete"
+    ]
 
 
 def _costs(report: ReviewReport, quote: Quote) -> Iterator[str]:
@@ -165,6 +178,9 @@ def _costs(report: ReviewReport, quote: Quote) -> Iterator[str]:
         yield f"later: {', '.join(usd(job.cost.worst_case) for job in deferred[: risk.NAMED])}"
     if report.reservations:
         yield f"reservations, used or not: {_reservations(report, quote)}"
+    for each in report.endpoints:
+        if each.cost_before != each.cost:
+            yield f"endpoint {quote(each.name)}, used or not: {serving.cost_text(each)}"
 
 
 def _gains(report: ReviewReport, quote: Quote) -> Iterator[str]:
@@ -214,6 +230,9 @@ def _unseen(report: ReviewReport, quote: Quote) -> Iterator[str]:
         yield "what comes after the point where the preview failed"
     if report.not_observed:
         yield f"jobs as they are now: {quote(report.not_observed)}"
+    for each in report.models:
+        if each.unanswered and each.action in ("upload", "replace"):
+            yield f"run {quote(each.run)} of model {quote(each.model)}: {quote(each.unanswered)}"
     if report.source.startswith("Previewed offline"):
         yield "what is deployed: the preview began with an empty state"
 
@@ -306,7 +325,7 @@ def totals(report: ReviewReport) -> str:
 
 Phrases = Callable[[ReviewReport, Quote], Iterable[str]]
 _QUESTIONS: Final[Sequence[tuple[str, Phrases, Danger]]] = (
-    ("what runs", _runs, "plain"),
+    (risk.RUNS, _runs, "plain"),
     (risk.COSTS, _costs, "plain"),
     (risk.RIGHTS, _gains, "opens"),
     (risk.LOST, _nothing_more, "destroys"),

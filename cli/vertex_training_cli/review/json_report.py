@@ -19,6 +19,7 @@ from vertex_training_cli.review.grants import IamBinding
 from vertex_training_cli.review.headline import answers, verdict
 from vertex_training_cli.review.jobs import JobChange
 from vertex_training_cli.review.report import ReviewReport
+from vertex_training_cli.review.serving import EndpointChange
 
 #: Raised when a key changes its meaning or goes away; new keys may come at any time.
 VERSION: Final = 1
@@ -27,8 +28,8 @@ VERSION: Final = 1
 KEYS: Final[Mapping[type, str]] = {
     ReviewReport: (
         "stack project region source digest expected? jobs unseenImages=unseen_images images "
-        "otherImages=other_images reservations reachability destroyed protected objects=folders "
-        "changes unchanged problems errors notes warnings preflight?"
+        "otherImages=other_images models endpoints reservations reachability destroyed protected "
+        "objects=folders changes unchanged problems errors notes warnings preflight?"
     ),
     JobChange: (
         "name action region strategy reservation? account network? images pools=cost.pools "
@@ -42,6 +43,10 @@ KEYS: Final[Mapping[type, str]] = {
     ),
     JobObservation: (
         "state seconds usdSoFar=cost lastLine?=last_line checkpointSeconds=checkpoint.seconds"
+    ),
+    EndpointChange: (
+        "name model action before after machine reachBefore=reach_before reach account? "
+        "monthlyUsdBefore=cost_before.monthly monthlyUsd=cost.monthly price=cost.rate metrics"
     ),
     ReservationCost: "name zone machineType=machine_type machines? hourlyUsd=hourly price=rate",
     ReturnedMachines: "name machineType=machine_type zone machines? replaced",

@@ -14,9 +14,7 @@ from vertex_training_cli.engine.fields import FieldDifference
 from vertex_training_cli.review import picture
 from vertex_training_cli.review.escaping import block, code
 from vertex_training_cli.review.headline import answers, verdict
-from vertex_training_cli.review.picture import Graph
-from vertex_training_cli.review.report import ReviewReport
-from vertex_training_cli.review.sections import (
+from vertex_training_cli.review.parts import (
     Differences,
     Entry,
     Fold,
@@ -26,8 +24,10 @@ from vertex_training_cli.review.sections import (
     Section,
     Table,
     Verbatim,
-    sections,
 )
+from vertex_training_cli.review.picture import Graph
+from vertex_training_cli.review.report import ReviewReport
+from vertex_training_cli.review.sections import sections
 
 #: Of a comment, with room for what a workflow puts around it.
 LIMIT: Final = 64_000

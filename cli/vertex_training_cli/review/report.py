@@ -33,6 +33,7 @@ from vertex_training_cli.review import (
     reachability,
     refusals,
     renames,
+    serving,
     stored_data,
 )
 from vertex_training_cli.review.capacity import ReservationChange
@@ -42,6 +43,7 @@ from vertex_training_cli.review.images import ImageChange, RunningImage, image_c
 from vertex_training_cli.review.jobs import JobChange
 from vertex_training_cli.review.reachability import ReachabilityChange
 from vertex_training_cli.review.risk import RiskKind
+from vertex_training_cli.review.serving import EndpointChange, VersionChange
 
 #: All kinds of risks, in the order in which a report names them.
 RISKS: Final[tuple[RiskKind[Any], ...]] = (
@@ -50,6 +52,8 @@ RISKS: Final[tuple[RiskKind[Any], ...]] = (
     renames.SUBSTITUTES,
     stored_data.UNENCRYPTED,
     losses.LOSSES,
+    serving.ENDED,
+    serving.DELETED,
     losses.PUT_BACK,
     capacity.RETURNED,
     refusals.REFUSALS,
@@ -65,6 +69,9 @@ RISKS: Final[tuple[RiskKind[Any], ...]] = (
     grants.ADMINISTRATORS,
     grants.STRANGERS,
     reachability.SHELLS,
+    serving.DOUBTFUL,
+    serving.OPENED,
+    serving.COSTLIER,
     *guards.KINDS,
     reachability.OPENED,
     reachability.EGRESS,
@@ -119,6 +126,8 @@ class ReviewReport:
     notes: tuple[Diagnostic, ...]
     """What the program logs: prices of reservations, external grants."""
     jobs: tuple[JobChange, ...]
+    models: tuple[VersionChange, ...]
+    endpoints: tuple[EndpointChange, ...]
     reservations: tuple[ReservationChange, ...]
     """Reservations of which machines, place or number change."""
     gained: tuple[IamBinding, ...]
@@ -201,7 +210,8 @@ class ReviewReport:
         """Whether the plan changes nothing at all."""
         parts = (*self.risks.values(), self.gained, self.lost, self.kept, self.reachability)
         more = (self.destroyed, self.changes, self.folders)
-        return not any(parts + more) and all(job.action == "keep" for job in self.jobs)
+        kinds = (*self.jobs, *self.models, *self.endpoints)
+        return not any(parts + more) and all(each.action == "keep" for each in kinds)
 
 
 def build(
@@ -238,6 +248,8 @@ def build(
         ),
         notes=tuple(d for d in plan.diagnostics if d.severity == "info"),
         jobs=tuple(jobs.job_changes(plan, observed)),
+        models=serving.version_changes(plan),
+        endpoints=serving.endpoint_changes(plan),
         not_observed=observed.not_observed,
         reservations=tuple(capacity.reservation_changes(plan)),
         gained=tuple(grants.gained(plan)),
@@ -309,7 +321,8 @@ def _changes(plan: Plan) -> list[ResourceChange]:
 
 def _is_elsewhere(step: Step) -> bool:
     """Whether another part of the report has the step."""
-    elsewhere = step.type in JOBS or grants.is_iam(step) or reachability.is_network(step)
+    own = step.type in JOBS or step.type in serving.TYPES
+    elsewhere = own or grants.is_iam(step) or reachability.is_network(step)
     gone = step.op in destroyed.DELETIONS and not destroyed.stays(step)
     return elsewhere or gone
 

@@ -15,6 +15,7 @@ from vertex_training_cli.engine.plan import Plan
 Finding = TypeVar("Finding")
 
 #: Questions of an approver that kinds of risk answer (``headline`` has all twelve).
+RUNS: Final = "what runs"
 LOST: Final = "what is lost"
 PUBLIC: Final = "what becomes public"
 LIMITS: Final = "which limits are raised"

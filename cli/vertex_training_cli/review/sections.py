@@ -7,19 +7,31 @@ comment shortens, and how, the parts say themselves.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
 from vertex_training.catalog import costs
 from vertex_training.catalog.costs import usd
-from vertex_training_cli.engine.fields import FieldDifference
-from vertex_training_cli.review import grants, images, picture
+from vertex_training_cli.review import grants, images, picture, serving_sections
 from vertex_training_cli.review.destroyed import fate as fate_of_resource
 from vertex_training_cli.review.escaping import cut
 from vertex_training_cli.review.grants import IamBinding
 from vertex_training_cli.review.headline import totals
 from vertex_training_cli.review.jobs import JobChange, at_most, fate, progress
-from vertex_training_cli.review.picture import Graph
+from vertex_training_cli.review.parts import (
+    SENTENCE,
+    Differences,
+    Entry,
+    Fold,
+    Listing,
+    Paragraph,
+    Part,
+    Row,
+    Section,
+    Table,
+    Verbatim,
+    to_section,
+    to_table,
+)
 from vertex_training_cli.review.report import ResourceChange, ReviewReport
 from vertex_training_cli.review.risk import Danger, Quote
 
@@ -30,109 +42,8 @@ JOB_COLUMNS: Final = (
 )  # fmt: skip
 #: Characters of a note that are seen while it is folded.
 BEGINNING: Final = 72
-#: Characters of a value that is a sentence.
-SENTENCE: Final = 400
 #: Characters of a list of names that is never shortened.
 ALL: Final = 64_000
-
-
-@dataclass(frozen=True, slots=True)
-class Paragraph:
-    """Words; ``names``, of which a comment has the first ones; and what ends them."""
-
-    words: str
-    names: tuple[str, ...] = ()
-    end: str = ""
-    by_semicolon: bool = False
-    """Whether names are phrases, with commas in them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Verbatim:
-    """Lines of a text that is shown as it is. They are not quoted yet."""
-
-    lines: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One entry of a list."""
-
-    text: str
-    lead: str = ""
-    """Stands out before it."""
-    danger: Danger = "plain"
-    name: str = ""
-    """Whose fields follow. Not quoted yet, nor are they."""
-    fields: tuple[FieldDifference, ...] = ()
-    in_comment: bool = True
-    """Whether a comment has the fields, too."""
-    note: str = ""
-    """A line below it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """Entries in groups; a comment shortens each group by itself."""
-
-    groups: tuple[tuple[Entry, ...], ...]
-    minor: bool = False
-    """Whether a comment shortens it before anything else."""
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """Cells, each of lines; the first cell is coloured."""
-
-    cells: tuple[tuple[str, ...], ...]
-    danger: Danger = "plain"
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Rows below columns."""
-
-    caption: str
-    columns: tuple[str, ...]
-    rows: tuple[Row, ...]
-    spaced: bool = False
-    """Whether one more empty line follows in a comment."""
-    shorter: tuple[Listing, ...] = ()
-    """What a comment has in its place, when it is short of space, and when it is very short: all
-    of the rows, at any length. Without these, a comment shows as many rows as entries of a list."""
-
-
-@dataclass(frozen=True, slots=True)
-class Differences:
-    """Fields that differ below a line. They are not quoted yet."""
-
-    summary: str
-    fields: tuple[FieldDifference, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Fold:
-    """Parts that are hidden until somebody asks for them."""
-
-    summary: str
-    parts: tuple[Part, ...]
-    comment: str = ""
-    """What a comment has instead."""
-
-
-Part = Paragraph | Verbatim | Listing | Table | Differences | Fold | Graph
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A part of the report with a title."""
-
-    title: str
-    parts: tuple[Part, ...]
-    count: Paragraph | None = None
-    """What is seen while it is folded."""
-    fold: Literal["never", "comment", "always"] = "never"
-    """Where it is folded."""
 
 
 def sections(report: ReviewReport, quote: Quote, strong: Callable[[str], str]) -> list[Section]:
@@ -143,6 +54,8 @@ def sections(report: ReviewReport, quote: Quote, strong: Callable[[str], str]) -
     found = [
         *_problems(report),
         _jobs(report, quote),
+        serving_sections.models(report.models, quote),
+        serving_sections.endpoints(report.endpoints, quote),
         *_preflight(report, quote),
         *_images(report, quote),
         _notes(report, quote),
@@ -296,7 +209,7 @@ def _rights(report: ReviewReport, quote: Quote, strong: Callable[[str], str]) ->
     rows += [row("lost", each) for each in report.lost]
     rows += [row("kept", each) for each in report.kept]
     columns = ("change", "who", "role", "on", "why")
-    return _section("Rights", _table("Rights gained and lost", columns, rows))
+    return to_section("Rights", to_table("Rights gained and lost", columns, rows))
 
 
 def _access(report: ReviewReport, quote: Quote) -> Section:
@@ -314,8 +227,8 @@ def _access(report: ReviewReport, quote: Quote) -> Section:
         if each.through  # what is granted straight to somebody is among the rights
     ]
     columns = ("change", "who", "may", "what", "as")
-    table = _table("Access gained and lost", columns, rows, spaced=True)
-    return _section("Access to data, by acting as an account", table)
+    table = to_table("Access gained and lost", columns, rows, spaced=True)
+    return to_section("Access to data, by acting as an account", table)
 
 
 def _verb_row(verb: str, danger: Danger, *cells: tuple[str, ...]) -> Row:
@@ -334,7 +247,7 @@ def _reachability(report: ReviewReport, quote: Quote) -> Section:
         )
         for change in report.reachability
     )
-    return _section("Reachability", Listing((entries,)) if entries else None)
+    return to_section("Reachability", Listing((entries,)) if entries else None)
 
 
 def _losses(report: ReviewReport, quote: Quote) -> Section:
@@ -432,17 +345,6 @@ def _warnings(report: ReviewReport) -> Section:
 def _picture(report: ReviewReport) -> Section:
     drawn = picture.graph(report)
     return Section("The stack after this change", (drawn,) if drawn.edges else (), None, "comment")
-
-
-def _section(title: str, part: Part | None) -> Section:
-    return Section(title, (part,) if part else ())
-
-
-def _table(
-    caption: str, columns: tuple[str, ...], rows: Iterable[Row], *, spaced: bool = False
-) -> Table | None:
-    rows = tuple(rows)
-    return Table(caption, columns, rows, spaced) if rows else None
 
 
 def _quoted(rows: Iterable[Iterable[str]], quote: Quote) -> list[tuple[str, ...]]:

@@ -1,0 +1,391 @@
+"""Model versions and endpoints: what is uploaded, who answers predictions, at what cost a month.
+
+What a run measured is among the inputs of its version (``resolved``), which the provider looked up
+during the preview: nothing is asked here.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from vertex_training.catalog import costs
+from vertex_training.catalog.costs import EndpointCost, usd
+from vertex_training.catalog.resource_types import ENDPOINT, ENDPOINT_TRAFFIC, MODEL_VERSION
+from vertex_training.naming import PUBLIC_LABEL
+from vertex_training_cli.engine.plan import Plan, Step
+from vertex_training_cli.engine.values import as_mapping
+from vertex_training_cli.review.risk import COSTS, LOST, PUBLIC, RUNS, Quote, told_alike
+
+Inputs = Mapping[str, Any]
+#: Types whose steps are told here, and among no other changes.
+TYPES: Final = frozenset({MODEL_VERSION, ENDPOINT_TRAFFIC})
+#: Metrics of a run that are told.
+MOST_METRICS: Final = 50
+#: Why the figures are no invoice.
+SOURCES: Final = (
+    "Estimates: list prices, times Vertex AI's fee, for 730 hours. That endpoints pay this fee was "
+    "observed for two machine types only. Network traffic and discounts are not in them."
+)
+#: Parts of names of metrics of which less is better, and of which more is. Others are not judged.
+_LESS: Final = re.compile(r"loss|error|mse|mae|rmse|mape|perplexity|brier|regret|latency|(^|_)wer$")
+_MORE: Final = re.compile(
+    r"accuracy|auc|precision|recall|score|bleu|rouge|map$|ndcg|iou|dice|reward|(^|_)(f1|r2|acc)($|_)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class VersionChange:
+    """A version of a model: of one run."""
+
+    name: str
+    """The resource's name in the program."""
+    model: str
+    job: str
+    run: str
+    action: str
+    """upload, replace, change, keep; delete, or leave: out of the stack, and kept."""
+    image: str
+    image_before: str
+    """Empty if there was none."""
+    metrics: Mapping[str, float]
+    unanswered: str
+    """Why the run was not looked up; empty if it was."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointChange:
+    """An endpoint before and after the plan."""
+
+    name: str
+    """Its key in the stack file."""
+    model: str
+    action: str
+    """create, change, delete, keep."""
+    before: Mapping[str, int]
+    """Share by deployed run, like ``run 3``; empty if there was no endpoint."""
+    after: Mapping[str, int]
+    machine: str
+    """What a replica runs on, and how many there are of each version."""
+    cost_before: EndpointCost | None
+    cost: EndpointCost | None
+    reach_before: str
+    """Empty if there was no endpoint, or no step of it."""
+    reach: str
+    account: str
+    metrics: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """By run, of those with a share before or after."""
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """All that are deployed before or after."""
+        return tuple(dict.fromkeys((*self.before, *self.after)))
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ServingRisk:
+    """Something that a plan does to an endpoint or a model, in words."""
+
+    name: str
+    what: str
+
+
+def version_changes(plan: Plan) -> tuple[VersionChange, ...]:
+    """All model versions of a plan, by model and run."""
+    found = (_version(step) for step in plan.steps if step.type == MODEL_VERSION)
+    return tuple(sorted(found, key=lambda each: (each.model, len(each.run), each.run)))
+
+
+def endpoint_changes(plan: Plan) -> tuple[EndpointChange, ...]:
+    """All endpoints of a plan, by name."""
+    metrics = {(v.model, f"run {v.run}"): v.metrics for v in version_changes(plan)}
+    shells = {_shell_id(step): step for step in plan.steps if step.type == ENDPOINT}
+    found = (
+        _endpoint(step, shells, metrics) for step in plan.steps if step.type == ENDPOINT_TRAFFIC
+    )
+    return tuple(sorted(found, key=lambda each: each.name))
+
+
+def _version(step: Step) -> VersionChange:
+    inputs, old = step.inputs, step.old.inputs if step.old else {}
+    source, resolved = as_mapping(inputs.get("model")), as_mapping(inputs.get("resolved"))
+    kept = as_mapping(inputs.get("options")).get("onDelete", "keep") != "delete"
+    image, before = _image(inputs), _image(old)
+    return VersionChange(
+        name=step.name,
+        model=str(source.get("model") or step.name),
+        job=str(source.get("job", "")),
+        run=_whole(source.get("run")),
+        action=_action(step, {"create": "upload", "delete": "leave" if kept else "delete"}),
+        image=image,
+        image_before=before if before != image else "",
+        metrics=_metrics(resolved.get("metrics")),
+        unanswered=str(resolved.get("unanswered") or ""),
+    )
+
+
+def _endpoint(
+    step: Step,
+    shells: Mapping[str, Step],
+    metrics: Mapping[tuple[str, str], Mapping[str, float]],
+) -> EndpointChange:
+    place = as_mapping(step.inputs.get("endpoint"))
+    model = str(place.get("model") or place.get("key") or step.name)
+    before, after = (_split(state.inputs) if state else {} for state in (step.old, step.new))
+    shell = shells.get(str(place.get("name", "")).rpartition("/")[2])
+    reach = [_reach(state and state.inputs) for state in (shell.old, shell.new)] if shell else []
+    was, now = (_cost(state.inputs) if state else None for state in (step.old, step.new))
+    return EndpointChange(
+        name=str(place.get("key") or step.name),
+        model=model,
+        action=_action(step, {}),
+        before=before,
+        after=after,
+        machine=_machine(step.inputs),
+        cost_before=was,
+        cost=now,
+        reach_before=reach[0] if reach else "",
+        reach=reach[1] if reach else "",
+        account=next(
+            (str(e["account"]) for e in _deployed(step.inputs).values() if e.get("account")), ""
+        ),
+        metrics={run: metrics.get((model, run), {}) for run in {**before, **after}},
+    )
+
+
+def _action(step: Step, words: Mapping[str, str]) -> str:
+    op = {"update": "change", "same": "keep", "read": "keep", "refresh": "keep"}.get(
+        step.op, step.op
+    )
+    return words.get(op, op)
+
+
+def _image(inputs: Inputs) -> str:
+    try:
+        return str(as_mapping(json.loads(str(inputs.get("container") or "{}"))).get("imageUri", ""))
+    except ValueError:
+        return ""
+
+
+def _metrics(given: object) -> dict[str, float]:
+    """Numbers of what a run wrote, which may be anything; none that is not finite."""
+    found = (
+        (str(name), value)
+        for name, value in as_mapping(given).items()
+        if isinstance(value, int | float) and not isinstance(value, bool)
+    )
+    kept = {name: float(value) for name, value in found if abs(value) <= sys.float_info.max}
+    return dict(list(kept.items())[:MOST_METRICS])
+
+
+def _split(inputs: Inputs) -> dict[str, int]:
+    """Share by deployed run, like ``run 3``, 0 included, in the order of runs."""
+    split = as_mapping(inputs.get("split"))
+    runs = sorted({*_deployed(inputs), *split}, key=lambda run: (len(run), run))
+    return {f"run {run}": int(_number(split.get(run))) for run in runs}
+
+
+def _deployed(inputs: Inputs) -> dict[str, Inputs]:
+    found = as_mapping(inputs.get("deployed"))
+    return {run: as_mapping(entry) for run, entry in found.items()}
+
+
+def _cost(inputs: Inputs) -> EndpointCost | None:
+    """Of all deployed versions, which are on one machine type."""
+    entries, region = list(_deployed(inputs).values()), _region(inputs)
+    if not entries:
+        return None
+    first = entries[0]
+    machine, kind, count = _spec(first)
+    replicas = int(_number(first.get("min"))), int(_number(first.get("max")))
+    return costs.of_endpoint(machine, kind or None, count, replicas, len(entries), region)
+
+
+def _spec(entry: Inputs) -> tuple[str, str, int]:
+    """Machine type, accelerator, how many."""
+    spec = as_mapping(entry.get("machine"))
+    count = int(_number(spec.get("acceleratorCount", 0)))
+    return str(spec.get("machineType", "")), str(spec.get("acceleratorType", "")), count
+
+
+def _machine(inputs: Inputs) -> str:
+    entries = list(_deployed(inputs).values())
+    if not entries:
+        return ""
+    machine, kind, count = _spec(entries[0])
+    least, most = (_whole(entries[0].get(key)) for key in ("min", "max"))
+    number = least if least == most else f"{least} to {most}"
+    return f"{number} x {machine}{f' ({count} {kind})' if kind else ''} a version"
+
+
+def _region(inputs: Inputs) -> str:
+    """Of an endpoint's name, ``projects/P/locations/REGION/endpoints/ID``."""
+    parts = str(as_mapping(inputs.get("endpoint")).get("name", "")).split("/")
+    return parts[3] if len(parts) > 3 else ""
+
+
+def _shell_id(step: Step) -> str:
+    return str(step.inputs.get("name", "")).rpartition("/")[2]
+
+
+def _reach(inputs: Inputs | None) -> str:
+    if inputs is None:
+        return ""
+    connect = as_mapping(inputs.get("privateServiceConnectConfig"))
+    if connect.get("enablePrivateServiceConnect") is True:
+        return "private, by Private Service Connect"
+    if inputs.get("network"):
+        return "private, by peering"
+    named = as_mapping(inputs.get("labels")).get(PUBLIC_LABEL) == "named"
+    return "public" + (", as the stack file says" if named else "")
+
+
+def _number(value: object) -> float:
+    found = value if isinstance(value, int | float) else 0
+    return found if math.isfinite(found) else 0
+
+
+def _whole(value: object) -> str:
+    """A number of the engine, which may be a float, as text."""
+    return f"{value:.0f}" if isinstance(value, int | float) else str(value or "")
+
+
+def judged(name: str, old: float, new: float) -> bool | None:
+    """Whether a metric is worse; None where its name does not say what is better."""
+    if _LESS.search(name.lower()):
+        return new > old
+    return new < old if _MORE.search(name.lower()) else None
+
+
+def doubtful_traffic(plan: Plan) -> tuple[ServingRisk, ...]:
+    """Traffic that moves to a version that is worse than the one that had most, or not measured."""
+    return tuple(
+        ServingRisk(each.name, what)
+        for each in endpoint_changes(plan)
+        if each.action == "change" and each.before
+        for what in _doubts(each)
+    )
+
+
+def _doubts(change: EndpointChange) -> Iterator[str]:
+    base = max(change.before, key=lambda run: change.before[run])
+    old = change.metrics.get(base, {})
+    for run, share in change.after.items():
+        if run == base or share <= change.before.get(run, 0):
+            continue
+        new = change.metrics.get(run, {})
+        known = {name: judged(name, old[name], new[name]) for name in old if name in new}
+        worse = [name for name, is_worse in known.items() if is_worse]
+        if worse:
+            found = [f"{name} {old[name]:.6g} → {new[name]:.6g}" for name in worse[:3]]
+            yield f"{run} is worse than {base}: {', '.join(found)}"
+        elif not any(is_worse is False for is_worse in known.values()):
+            yield f"{run} has no metrics that compare with {base}"
+
+
+def opened_endpoints(plan: Plan) -> tuple[ServingRisk, ...]:
+    """Endpoints that are reached from the internet, and were not."""
+    return tuple(
+        ServingRisk(str(s.inputs.get("displayName") or s.name), now)
+        for s in plan.changed
+        if s.type == ENDPOINT and s.new
+        for was, now in [(_reach(s.old and s.old.inputs), _reach(s.new.inputs))]
+        if now.startswith("public") and not was.startswith("public")
+    )
+
+
+def ended_endpoints(plan: Plan) -> tuple[ServingRisk, ...]:
+    """Endpoints with traffic that leave the stack, or are made anew and serve nothing meanwhile."""
+    return tuple(
+        ServingRisk(each.name, f"{each.action} while {_split_text(each.before)}")
+        for each in endpoint_changes(plan)
+        if each.action in ("delete", "replace") and any(each.before.values())
+    )
+
+
+def deleted_versions(plan: Plan) -> tuple[ServingRisk, ...]:
+    """Versions that are deleted from the registry."""
+    return tuple(
+        ServingRisk(each.model, f"run {each.run}, version and files of the registry")
+        for each in version_changes(plan)
+        if each.action == "delete"
+    )
+
+
+def raised_costs(plan: Plan) -> tuple[ServingRisk, ...]:
+    """Endpoints that cost more a month, at least or at most, or have no price."""
+    return tuple(
+        ServingRisk(each.name, cost_text(each))
+        for each in endpoint_changes(plan)
+        if each.cost and each.cost != each.cost_before and _is_raised(each.cost_before, each.cost)
+    )
+
+
+def _is_raised(before: EndpointCost | None, after: EndpointCost) -> bool:
+    old = (0.0, 0.0) if before is None else before.monthly
+    new = after.monthly
+    return new is None or old is None or any(n > o for o, n in zip(old, new, strict=True))
+
+
+def cost_text(change: EndpointChange) -> str:
+    """A month before and after: ``$79.75 → $159.50 to $319.01 a month``."""
+    before, after = (str(each or usd(0)) for each in (change.cost_before, change.cost))
+    return after if before == after else f"{before.removesuffix(' a month')} → {after}"
+
+
+def split_change(change: EndpointChange) -> str:
+    """The split before and after: ``run 3: 100 → run 3: 90, run 4: 10``."""
+    before, after = _split_text(change.before), _split_text(change.after)
+    return after if before == after else f"{before} → {after}"
+
+
+def _split_text(split: Mapping[str, int]) -> str:
+    return ", ".join(f"{run}: {share}" for run, share in split.items()) or "nothing"
+
+
+def shown(value: float | None) -> str:
+    """A metric as people read it; empty without one."""
+    return "" if value is None else f"{value:.6g}"
+
+
+def metrics_text(metrics: Mapping[str, float]) -> str:
+    """The first metrics in a line."""
+    return ", ".join(f"{name} {shown(value)}" for name, value in list(metrics.items())[:4])
+
+
+def share_text(change: EndpointChange, run: str) -> str:
+    """The share of a run before and after: ``100 → 90 %``."""
+    before, after = change.before.get(run), change.after.get(run)
+    texts = ["not deployed" if share is None else f"{share} %" for share in (before, after)]
+    return " → ".join(dict.fromkeys(texts))
+
+
+def reach_text(change: EndpointChange) -> str:
+    """From where it is reached, before and after."""
+    return " → ".join(dict.fromkeys(each for each in (change.reach_before, change.reach) if each))
+
+
+def _told(each: ServingRisk, quote: Quote) -> str:
+    return f"{quote(each.name)} ({quote(each.what)})"
+
+
+DOUBTFUL: Final = told_alike(
+    doubtful_traffic, _told, "doubtfulTraffic", "traffic to a version in doubt", RUNS
+)
+OPENED: Final = told_alike(
+    opened_endpoints, _told, "publicEndpoints", "endpoint becomes public", PUBLIC, "destroys"
+)
+ENDED: Final = told_alike(
+    ended_endpoints, _told, "endedEndpoints", "endpoint with traffic ends", LOST, "destroys"
+)
+DELETED: Final = told_alike(
+    deleted_versions, _told, "deletedVersions", "model version deleted", LOST, "destroys"
+)
+COSTLIER: Final = told_alike(
+    raised_costs, _told, "costlierEndpoints", "endpoints cost more a month", COSTS
+)

@@ -1,0 +1,92 @@
+"""The sections of a report on models and endpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from vertex_training_cli.review import images, serving
+from vertex_training_cli.review.parts import (
+    SENTENCE,
+    Entry,
+    Listing,
+    Paragraph,
+    Row,
+    Section,
+    Table,
+    to_table,
+)
+from vertex_training_cli.review.risk import Quote
+from vertex_training_cli.review.serving import EndpointChange, VersionChange
+
+
+def models(versions: Sequence[VersionChange], quote: Quote) -> Section:
+    """Versions that change, and what could not be asked of their runs."""
+    changed = [each for each in versions if each.action != "keep"]
+    rows = [
+        Row(
+            (
+                (quote(each.model),),
+                (quote(f"run {each.run}"),),
+                (each.action,),
+                (quote(each.job),),
+                tuple(quote(images.shown(i)) for i in (each.image_before, each.image) if i),
+                (quote(serving.metrics_text(each.metrics), SENTENCE),),
+            ),
+            "destroys" if each.action == "delete" else "plain",
+        )
+        for each in changed
+    ]
+    columns = ("model", "version", "what happens", "job", "image", "metrics")
+    table = to_table("Versions of models that change", columns, rows)
+    unanswered = tuple(
+        Entry(f"{quote(each.model)} run {quote(each.run)}: {quote(each.unanswered, SENTENCE)}")
+        for each in changed
+        if each.unanswered
+    )
+    lead = Paragraph("What these runs left could not be asked:")
+    parts = (table, *((lead, Listing((unanswered,))) if unanswered else ()))
+    return Section("Models", tuple(part for part in parts if part))
+
+
+def endpoints(changes: Sequence[EndpointChange], quote: Quote) -> Section:
+    """Endpoints that change: split, machines, USD a month, reachability; and metrics by run."""
+    changed = [each for each in changes if each.action != "keep"]
+    rows = [
+        Row(
+            (
+                (quote(each.name),),
+                (each.action,),
+                (quote(serving.split_change(each)),),
+                (quote(each.machine),),
+                (serving.cost_text(each),),
+                (quote(serving.reach_text(each)),),
+                (quote(each.account.partition("@")[0]),),
+            ),
+            "destroys" if each.action in ("delete", "replace") else "plain",
+        )
+        for each in changed
+    ]
+    columns = ("endpoint", "what happens", "split", "runs on", "a month", "reached", "acts as")
+    parts = [to_table("Endpoints that change", columns, rows)]
+    parts += [_metrics(each, quote) for each in changed]
+    if rows:
+        text = "Endpoints are paid for while they are there, with or without traffic. "
+        parts.append(Paragraph(text + serving.SOURCES))
+    return Section("Endpoints", tuple(part for part in parts if part))
+
+
+def _metrics(change: EndpointChange, quote: Quote) -> Table | None:
+    """What the runs behind an endpoint measured, side by side."""
+    names = dict.fromkeys(name for found in change.metrics.values() for name in found)
+    rows = [
+        Row(
+            (
+                (quote(name),),
+                *((serving.shown(change.metrics[run].get(name)),) for run in change.runs),
+            )
+        )
+        for name in names
+    ]
+    heads = (f"{quote(run)} ({serving.share_text(change, run)})" for run in change.runs)
+    caption = f"What was measured of endpoint {quote(change.name)}"
+    return to_table(caption, ("metric", *heads), rows)
