@@ -22,6 +22,7 @@
 ``github``         ``vt github``: comments, approvals and issues of the workflows
 ``jobs``           ``vt jobs``: running and ended jobs
 ``run``            ``vt run``: one job, submitted once and followed to its end
+``serving``        ``vt models``, ``vt endpoints``: versions and their runs, predictions
 ``images``         ``vt images``, ``vt promote``: builds, pins, lists and copies images
 ``data``           ``vt data``: folders of data, to and from a bucket
 ``local``          ``vt local``: the commands about the local cloud

@@ -65,10 +65,10 @@ class StackRef:
         """The parent of its jobs, as the API names it."""
         return f"projects/{self.project}/locations/{self.region}"
 
-    def first_key_of_job(self, key: str) -> str:
-        """The name that a job has in its labels: what it was ``formerly``, if it was renamed."""
+    def first_key(self, key: str, *sections: str) -> str:
+        """The name that an entry has in labels: what it was ``formerly``, if it was renamed."""
         config: Any = read_stack_file(self.root, self.stack).get("config")
-        for section in ("vertex-training:jobs", "vertex-training:tuning", "jobs", "tuning"):
+        for section in (*(f"vertex-training:{each}" for each in sections), *sections):
             entry = config
             for part in (section, key, "formerly"):
                 entry = entry.get(part) if isinstance(entry, dict) else None

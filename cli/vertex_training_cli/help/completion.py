@@ -1,4 +1,4 @@
-"""Completion in a shell: names of stacks, jobs, images and buckets, from the files that have them.
+"""Completion in a shell: stacks and entries of their sections, from the files that have them.
 
 Where a name is to be completed nothing may fail and nothing may be slow: files are read as far as
 they can be, and neither an engine nor a cloud is asked.
@@ -22,7 +22,13 @@ from vertex_training_cli.engine.paths import root_of
 #: A shell sets it; its value names the shell and what it asks for.
 VARIABLE: Final = "_VT_COMPLETE"
 #: Parameter -> the section of the stack file that has its names.
-SECTIONS: Final[Mapping[str, str]] = {"job": "jobs", "names": "images", "bucket": "buckets"}
+SECTIONS: Final[Mapping[str, str]] = {
+    "job": "jobs",
+    "names": "images",
+    "bucket": "buckets",
+    "model": "models",
+    "endpoint": "endpoints",
+}
 #: Parameters that are stacks.
 STACKS: Final = ("stack", "stacks", "one", "other", "source", "target")
 

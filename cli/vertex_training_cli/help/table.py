@@ -45,6 +45,16 @@ GROUPS: Final[Mapping[str, Group]] = {
         "vt images build titanic",
         "vt images list --stack dev",
     ),
+    "models": _group(
+        "Models of a stack in the registry, and the runs behind their versions.",
+        "vt models list",
+        "vt models compare titanic",
+    ),
+    "endpoints": _group(
+        "Endpoints of a stack: what they serve, and predictions.",
+        "vt endpoints list",
+        "vt endpoints predict titanic --input rows.jsonl",
+    ),
     "data": _group(
         "Folders of data, to and from a bucket of the stack.",
         "vt data push data/titanic jobs/data/titanic",
@@ -206,6 +216,26 @@ VERBS: Final[Mapping[str, VerbRow]] = {
         "images.command:list_", "vt images list", "vt images list --stack dev --format json"
     ),
     "images check": _verb("images.command:check", "vt images check --stack dev"),
+    "models list": _verb(
+        "serving.models:list_", "vt models list", "vt models list --stack dev --format json"
+    ),
+    "models show": _verb("serving.models:show_", "vt models show titanic"),
+    "models compare": _verb(
+        "serving.models:compare_", "vt models compare titanic", "vt models compare titanic 3 4"
+    ),
+    "endpoints list": _verb(
+        "serving.endpoints:list_", "vt endpoints list", "vt endpoints list --format json"
+    ),
+    "endpoints wait": _verb(
+        "serving.endpoints:wait",
+        "vt endpoints wait titanic",
+        "vt endpoints wait titanic --stack dev --deadline 1h",
+    ),
+    "endpoints predict": _verb(
+        "serving.endpoints:predict",
+        "vt endpoints predict titanic --input rows.jsonl",
+        "vt endpoints predict titanic -i - < rows.jsonl",
+    ),
     "data push": _verb(
         "data.command:push",
         "vt data push data/titanic jobs/data/titanic",

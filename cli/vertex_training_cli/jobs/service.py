@@ -72,7 +72,7 @@ class Jobs:
             names = [f"{self.ref.parent}/{kind.collection}/{wanted}" for kind in KINDS]
             found = (self.get_if_exists(name) for name in names)
             return next((job for job in found if job is not None), None) or self.get(names[0])
-        own, name = self.list(), self.ref.first_key_of_job(wanted)
+        own, name = self.list(), self.ref.first_key(wanted, "jobs", "tuning")
         for job in own:
             if labels_of(job).get(JOB_LABEL) == name:
                 # Lists leave out the trials of a tuning job.

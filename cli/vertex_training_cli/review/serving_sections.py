@@ -10,6 +10,7 @@ from vertex_training_cli.review.parts import (
     Entry,
     Listing,
     Paragraph,
+    Part,
     Row,
     Section,
     Table,
@@ -67,7 +68,7 @@ def endpoints(changes: Sequence[EndpointChange], quote: Quote) -> Section:
         for each in changed
     ]
     columns = ("endpoint", "what happens", "split", "runs on", "a month", "reached", "acts as")
-    parts = [to_table("Endpoints that change", columns, rows)]
+    parts: list[Part | None] = [to_table("Endpoints that change", columns, rows)]
     parts += [_metrics(each, quote) for each in changed]
     if rows:
         text = "Endpoints are paid for while they are there, with or without traffic. "

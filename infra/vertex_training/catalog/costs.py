@@ -179,8 +179,9 @@ class EndpointCost:
 
     def __str__(self) -> str:
         """``$79.75 to $159.50 a month``; one figure where the number of replicas is fixed."""
-        is_fixed = self.monthly is None or self.replicas[0] == self.replicas[1]
-        return self.at_most if is_fixed else f"{usd(self.monthly[0])} to {self.at_most}"
+        if self.monthly is None or self.replicas[0] == self.replicas[1]:
+            return self.at_most
+        return f"{usd(self.monthly[0])} to {self.at_most}"
 
 
 def of_endpoint(

@@ -56,7 +56,11 @@ def test_a_renamed_job_is_found_by_the_name_in_its_labels(tmp_path):
         "config:\n  vertex-training:jobs:\n    fit: {file: x.yaml, formerly: titanic}\n    odd: 1\n"
     )
     ref = stacks.StackRef(tmp_path, "p", "dev", "acme-ml-dev", "us-central1")
-    assert [ref.first_key_of_job(key) for key in ("fit", "odd", "new")] == ["titanic", "odd", "new"]
+    assert [ref.first_key(key, "jobs", "tuning") for key in ("fit", "odd", "new")] == [
+        "titanic",
+        "odd",
+        "new",
+    ]
 
 
 def test_clients_of_jobs_and_of_images_reach_the_same_local_cloud(

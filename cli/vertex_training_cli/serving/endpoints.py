@@ -1,0 +1,210 @@
+"""The command lines of ``vt endpoints``."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO, Annotated, Any, Final
+
+import typer
+from google.api_core.exceptions import GoogleAPICallError, RetryError, ServiceUnavailable
+from google.api_core.exceptions import TooManyRequests as Throttled
+from google.api_core.retry import Retry, if_exception_type
+from google.auth.exceptions import GoogleAuthError
+from google.protobuf.json_format import ParseDict, ParseError
+from google.protobuf.struct_pb2 import Value
+from requests.exceptions import RequestException
+
+from vertex_training import stack as declared_stacks
+from vertex_training.errors import CommandError, OperatorError
+from vertex_training.serving.declared import DeclaredEndpoint
+from vertex_training.settings import renames
+from vertex_training_cli.console import console, json_document, json_text, plain, table
+from vertex_training_cli.engine.stacks import StackRef
+from vertex_training_cli.jobs.command import TIME_IS_UP, print_status
+from vertex_training_cli.options import Format, FormatOption, SelectedStack, seconds
+from vertex_training_cli.serving import rows, service
+
+#: HTTP codes of answers that may be the fault of one row: the container's own, or too much.
+OF_A_ROW: Final = frozenset({400, 413, 500, 504})
+#: Seconds for a request: shared public endpoints end it after 60, dedicated ones after an hour.
+SHARED_SECONDS: Final = 60
+DEDICATED_SECONDS: Final = 600
+#: Seconds between two looks of a wait.
+PAUSE: Final = 2.0
+
+EndpointArgument = Annotated[
+    str, typer.Argument(metavar="NAME", help="Name in the stack file, or id.")
+]
+
+
+def list_(stack: SelectedStack = None, format_: FormatOption = Format.TEXT) -> None:
+    """List the stack's endpoints: split, versions, reachability."""
+    ref = service.connected(stack)
+    runs = {each.name: f"run {each.run}" for each in service.Registry(ref).versions() if each.run}
+    entries = [_entry(key, each, runs) for key, each in service.Endpoints(ref).list().items()]
+    if format_ is Format.JSON:
+        print(json_document(entries))
+        return
+    if not entries:
+        print_status("no endpoints")
+        return
+    cells = [
+        (each["endpoint"], split_text(each["split"]), each["reach"], each["address"], each["id"])
+        for each in entries
+    ]
+    console().print(table("ENDPOINT", "SPLIT", "REACH", "ADDRESS", "ID", rows=cells))
+
+
+def wait(
+    endpoint: Annotated[
+        list[str], typer.Argument(metavar="NAME...", help="Names in the stack file.")
+    ],
+    stack: SelectedStack = None,
+    deadline: Annotated[str, typer.Option(help="How long: 90s, 30m, 2h, 1d.")] = "30m",
+) -> None:
+    """Wait until endpoints serve what the stack file declares: versions and split.
+
+    Exit code: 0 they do, 124 time was up; what is missing is printed.
+    """
+    limit, ref = seconds(deadline, "--deadline"), service.connected(stack)
+    declared, found = _declared(ref), service.Endpoints(ref)
+    if unknown := [each for each in endpoint if each not in declared]:
+        hint = f"there are {', '.join(declared)}." if declared else ""
+        raise CommandError(f"stack {ref.stack} declares no endpoint {unknown[0]!r}.", hint)
+    ends, told = time.monotonic() + limit, dict[str, list[str]]()
+    while True:
+        there = found.list()
+        left = {each: _missing(declared[each], there) for each in endpoint}
+        left = {each: texts for each, texts in left.items() if texts}
+        if left != told:
+            for each, texts in left.items():
+                if told.get(each) != texts:
+                    print_status(f"endpoint {each} {plain('; '.join(texts))}")
+            told = left
+        if not left:
+            return
+        if time.monotonic() >= ends:
+            print_status(f"time was up: {', '.join(left)}")
+            raise typer.Exit(TIME_IS_UP)
+        time.sleep(PAUSE)
+
+
+def predict(
+    endpoint: EndpointArgument,
+    input_: Annotated[
+        Path, typer.Option("--input", "-i", metavar="FILE", help="A JSON value a line; - is stdin.")
+    ],
+    stack: SelectedStack = None,
+) -> None:
+    """Ask an endpoint for predictions: a line of JSON for each row, in order.
+
+    Rows go in batches within the size of a request. A row that has no answer has a line
+    with its `error` and `line`, and is named on stderr. Exit code: 0 all rows are answered, else 1.
+    """
+    ref = service.connected(stack)
+    found = service.Endpoints(ref).find(endpoint)
+    if str(input_) == "-":
+        done = _print_answers(ref, found, sys.stdin.buffer)
+    else:
+        with input_.open("rb") as file:
+            done = _print_answers(ref, found, file)
+    if not done:
+        raise typer.Exit(1)
+
+
+def _print_answers(ref: StackRef, endpoint: Any, file: IO[bytes]) -> bool:
+    """Print the answers to all rows; whether there are all."""
+    most = rows.DEDICATED_BYTES if endpoint.dedicated_endpoint_enabled else rows.SHARED_BYTES
+    last = failed = 0
+    source = rows.read_rows(file, most)
+    for each in rows.answer(source, _sender(ref, endpoint), most):
+        last = each.line
+        if each.problem:
+            failed += 1
+            text = plain(each.problem)
+            print_status(f"line {each.line}: {text}")
+            print(json_text({"error": text, "line": each.line}))
+        else:
+            print(json_text(each.value))
+    if next(source, None) is not None:
+        print_status(f"{rows.MOST_FAILURES} rows failed, the last in line {last}: no more is sent")
+    return not failed
+
+
+def _sender(ref: StackRef, endpoint: Any) -> rows.Send:
+    """What sends rows to an endpoint.
+
+    Raises:
+        CommandError: nothing is deployed there, or it is private.
+    """
+    if not endpoint.deployed_models:
+        hint = "`vt endpoints wait` waits until something is"
+        raise CommandError(f"endpoint {endpoint.display_name} serves nothing.", hint)
+    if service.reach(endpoint) == "private" and not ref.is_local:
+        hint = "ask its Private Service Connect address from inside of the network"
+        raise CommandError(f"endpoint {endpoint.display_name} is private.", hint)
+    dns = endpoint.dedicated_endpoint_dns if endpoint.dedicated_endpoint_enabled else ""
+    client = service.client(ref.project, ref.region, "prediction", dns)
+    retry = Retry(predicate=if_exception_type(ServiceUnavailable, Throttled), timeout=60)
+    timeout = DEDICATED_SECONDS if dns else SHARED_SECONDS
+
+    def send(values: Sequence[Any]) -> Sequence[Any]:
+        try:
+            instances = [ParseDict(value, Value()) for value in values]
+        except (ParseError, ValueError) as error:
+            raise rows.RowsRefusedError(f"cannot be sent: {error}") from None
+        try:
+            response = client.predict(
+                endpoint=endpoint.name, instances=instances, retry=retry, timeout=timeout
+            )
+        except GoogleAPICallError as error:
+            if error.code in OF_A_ROW:
+                raise rows.RowsRefusedError(f"{error.code} {error.message}") from None
+            raise OperatorError(f"the endpoint did not answer: {error.message}") from None
+        except (RetryError, GoogleAuthError, RequestException) as error:
+            raise OperatorError(f"the endpoint did not answer: {error}") from None
+        return [rows.to_plain(each) for each in type(response).pb(response).predictions]
+
+    return send
+
+
+def split_text(split: Mapping[str, int]) -> str:
+    """A split as people read it: ``run 3: 90, run 4: 10``."""
+    return ", ".join(f"{name}: {share}" for name, share in split.items()) or "no traffic"
+
+
+def _missing(declared: DeclaredEndpoint, there: Mapping[str, Any]) -> list[str]:
+    """What an endpoint lacks; models that somebody added by hand are no reason to wait."""
+    found = there.get(declared.key)
+    if found is None:
+        return ["is not there yet"]
+    runs = {each.id: f"run {run}" for run, each in declared.deployments.items()}
+    ids = {each.id for each in found.deployed_models}
+    missing = [f"does not have {run} yet" for id_, run in runs.items() if id_ not in ids]
+    wanted = {declared.deployments[run].id: share for run, share in declared.split.items() if share}
+    split = {id_: int(share) for id_, share in found.traffic_split.items() if share}
+    if not missing and split != wanted:
+        now = {runs.get(id_, f"model {id_}"): share for id_, share in split.items()}
+        missing.append(f"has the split {split_text(now)}")
+    return missing
+
+
+def _declared(ref: StackRef) -> dict[str, DeclaredEndpoint]:
+    """The endpoints of the stack file by their keys of today."""
+    found = declared_stacks.load(ref.root, ref.stack)
+    entries = found.settings.endpoints.items()
+    return {key: found.endpoints[renames.first_key(key, each)] for key, each in entries}
+
+
+def _entry(key: str, endpoint: Any, runs: dict[str, str]) -> dict[str, Any]:
+    return {
+        "endpoint": key,
+        "split": service.shares(endpoint, runs),
+        "reach": service.reach(endpoint),
+        "address": endpoint.dedicated_endpoint_dns,
+        "id": endpoint.name.rpartition("/")[2],
+        "name": endpoint.name,
+    }

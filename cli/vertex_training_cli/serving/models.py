@@ -1,0 +1,95 @@
+"""The command lines of ``vt models``."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from vertex_training.customjob.protocol.ports import JOB_LABEL, RUN_LABEL
+from vertex_training.errors import CommandError
+from vertex_training_cli.console import console, json_document, show_facts, table
+from vertex_training_cli.jobs import compare, show
+from vertex_training_cli.jobs.command import print_status
+from vertex_training_cli.jobs.metrics import MetricsReader
+from vertex_training_cli.jobs.service import Jobs
+from vertex_training_cli.options import Format, FormatOption, SelectedStack
+from vertex_training_cli.review.images import shown
+from vertex_training_cli.serving.service import Registry, Version, connected
+
+if TYPE_CHECKING:
+    from vertex_training.customjob.google.job_service import AnyJob
+
+COLUMNS: Final = ("model", "version", "run", "job", "created", "image")
+ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help="Name in the stack file.")]
+
+
+def list_(stack: SelectedStack = None, format_: FormatOption = Format.TEXT) -> None:
+    """List the stack's models with their versions, the newest first."""
+    found = Registry(connected(stack)).versions()
+    if format_ is Format.JSON:
+        print(json_document([asdict(each) for each in found]))
+    elif not found:
+        print_status("no models")
+    else:
+        cells = [
+            (each.model, each.number, each.run, each.job, each.created, shown(each.image))
+            for each in found
+        ]
+        console().print(table(*map(str.upper, COLUMNS), rows=cells))
+
+
+def show_(
+    model: ModelArgument, stack: SelectedStack = None, format_: FormatOption = Format.TEXT
+) -> None:
+    """Show a model's versions: run, image, artifacts, aliases."""
+    found = Registry(connected(stack)).of_model(model)
+    if format_ is Format.JSON:
+        print(json_document([asdict(each) for each in found]))
+        return
+    for number, each in enumerate(found):
+        if number:
+            console().print()
+        facts = [
+            ("run", f"{each.job} {each.run}".strip()),
+            ("created", each.created),
+            ("image", each.image),
+            ("artifacts", each.artifacts),
+            ("aliases", ", ".join(each.aliases)),
+            ("name", each.name),
+        ]
+        head = ("MODEL", f"{each.model} version {each.number}")
+        show_facts(console(), head, [fact for fact in facts if fact[1]])
+
+
+def compare_(
+    model: ModelArgument,
+    run: Annotated[
+        list[str] | None, typer.Argument(metavar="RUN...", help="Runs; all versions without one.")
+    ] = None,
+    stack: SelectedStack = None,
+    format_: FormatOption = Format.TEXT,
+) -> None:
+    """Compare the runs behind a model's versions: parameters, metrics, duration, cost."""
+    ref = connected(stack)
+    versions = Registry(ref).of_model(model)
+    runs = sorted({each.run for each in versions}, key=lambda text: (len(text), text))
+    if unknown := [each for each in run or () if each not in runs]:
+        hint = f"there are {', '.join(runs)}."
+        raise CommandError(f"model {model} has no version of run {unknown[0]!r}.", hint)
+    jobs, reader = Jobs(ref), MetricsReader(ref.project, print_status)
+    chosen = {each.run: each for each in versions if each.run in (run or runs)}
+    found = [_job(jobs, chosen[each]) for each in run or runs]
+    there = [job for job in found if job is not None]
+    each = [compare.compared(job, ref.region, reader) for job in there]
+    show.compared(each, as_json=format_ is Format.JSON)
+
+
+def _job(jobs: Jobs, version: Version) -> AnyJob | None:
+    """The newest job of a version's run that succeeded; None, said, if Vertex AI has none now."""
+    labels = {JOB_LABEL: version.job, RUN_LABEL: version.run}
+    found = jobs.list(states=("SUCCEEDED",), labels=labels)
+    if not found:
+        print_status(f"run {version.run} of job {version.job} is not in Vertex AI any more")
+    return found[0] if found else None

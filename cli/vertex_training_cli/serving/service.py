@@ -1,0 +1,196 @@
+"""The models and endpoints of a stack, through the official clients."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from google.api_core.client_options import ClientOptions
+from google.api_core.exceptions import FailedPrecondition, NotFound
+from google.auth.exceptions import DefaultCredentialsError
+
+from vertex_training.customjob.google.impersonation import impersonated_credentials
+from vertex_training.customjob.google.job_service import (
+    NO_CREDENTIALS,
+    NO_RESEND,
+    local_address,
+    read,
+)
+from vertex_training.customjob.protocol.ports import JOB_LABEL, RUN_LABEL, STACK_LABEL
+from vertex_training.errors import CommandError, OperatorError, did_you_mean
+from vertex_training.serving.declared import MODEL_LABEL
+from vertex_training_cli.engine import stacks
+from vertex_training_cli.engine.stacks import StackRef
+
+Kind = Literal["model", "endpoint", "prediction"]
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One version of a model. Its texts are the service's: anybody may have written them."""
+
+    model: str
+    """Key in the stack file."""
+    number: str
+    """The service's."""
+    job: str
+    run: str
+    image: str
+    artifacts: str
+    aliases: tuple[str, ...]
+    created: str
+    name: str
+    """``projects/P/locations/R/models/ID@NUMBER``."""
+
+
+class Registry:
+    """Reads models and their versions. Every method raises OperatorError if the service refuses."""
+
+    def __init__(self, ref: StackRef) -> None:
+        self.ref, self._client = ref, client(ref.project, ref.region, "model")
+
+    def versions(self) -> list[Version]:
+        """All versions of the stack's models, by model, the newest first."""
+        found = _listed(
+            self._client.list_models,
+            {"parent": self.ref.parent, "filter": f"labels.{STACK_LABEL}={self.ref.stack}"},
+        )
+        names = sorted({each.name.partition("@")[0] for each in found})
+        versions = [
+            _version(each, name)
+            for name in names
+            for each in _listed(self._client.list_model_versions, {"name": name})
+        ]
+        own = (each for each in versions if each.model)
+        return sorted(own, key=lambda each: (each.model, -_number(each.number)))
+
+    def of_model(self, key: str) -> list[Version]:
+        """The versions of one model, the newest first.
+
+        Raises:
+            CommandError: the stack has none.
+        """
+        every, first = self.versions(), self.ref.first_key(key, "models")
+        found = [each for each in every if each.model == first]
+        if not found:
+            hint = did_you_mean(key, {each.model for each in every})
+            raise CommandError(f"stack {self.ref.stack} has no model {key!r}.", hint)
+        return found
+
+
+class Endpoints:
+    """Reads endpoints. Every method raises OperatorError if the service refuses."""
+
+    def __init__(self, ref: StackRef) -> None:
+        self.ref, self._client = ref, client(ref.project, ref.region, "endpoint")
+
+    def list(self) -> dict[str, Any]:
+        """The stack's endpoints by their keys, in order."""
+        request = {"parent": self.ref.parent, "filter": f"labels.stack={self.ref.stack}"}
+        found = _listed(self._client.list_endpoints, request)
+        return dict(sorted((self.key_of(each), each) for each in found))
+
+    def key_of(self, endpoint: Any) -> str:
+        """An endpoint's key in the stack file; its display name if it has none."""
+        return endpoint.display_name.removesuffix(f"-{self.ref.stack}")
+
+    def find(self, wanted: str) -> Any:
+        """An endpoint by its key or its id.
+
+        Raises:
+            CommandError: the stack has none.
+        """
+        found, first = self.list(), self.ref.first_key(wanted, "endpoints")
+        ids = {each.name.rpartition("/")[2]: each for each in found.values()}
+        if (endpoint := found.get(first) or ids.get(wanted)) is not None:
+            return endpoint
+        hint = did_you_mean(wanted, found) or "`vt endpoints list` shows those there are"
+        raise CommandError(f"stack {self.ref.stack} has no endpoint {wanted!r}.", hint)
+
+
+def connected(stack: str | None) -> StackRef:
+    """The stack of a command, with this process's clients connected to its cloud."""
+    ref = stacks.find(stack)
+    ref.connect_clients()
+    return ref
+
+
+def reach(endpoint: Any) -> str:
+    """From where an endpoint is reached: ``private``, or ``public`` and how."""
+    if endpoint.private_service_connect_config.enable_private_service_connect or endpoint.network:
+        return "private"
+    return f"public, {'dedicated' if endpoint.dedicated_endpoint_enabled else 'shared'}"
+
+
+def shares(endpoint: Any, runs: Mapping[str, str]) -> dict[str, int]:
+    """Share by deployed model, 0 included: by its run if ``runs`` has the version, else its id."""
+    split = dict(endpoint.traffic_split)
+    return {
+        runs.get(f"{each.model.partition('@')[0]}@{each.model_version_id}")
+        or f"model {each.id}": int(split.get(each.id, 0))
+        for each in endpoint.deployed_models
+    }
+
+
+def client(project: str, region: str, kind: Kind, dns: str = "") -> Any:
+    """The official client of a service: of Google's, or of the local cloud's for ``local-…``.
+
+    ``dns``: of a dedicated endpoint, which answers predictions at an address of its own.
+
+    Raises:
+        OperatorError: a local project without a local cloud, or no credentials.
+    """
+    import grpc
+
+    # First: it leaves out the rest of the client.
+    from vertex_training.customjob.google import vertex_api  # noqa: F401
+
+    package = f"google.cloud.aiplatform_v1.services.{kind}_service"
+    service = f"{kind.title()}Service"
+    make = getattr(importlib.import_module(package), f"{service}Client")
+    if address := local_address(project):
+        transports = importlib.import_module(f"{package}.transports")
+        channel = grpc.insecure_channel(address, options=[NO_RESEND])
+        return make(transport=getattr(transports, f"{service}GrpcTransport")(channel=channel))
+    options = ClientOptions(api_endpoint=dns or f"{region}-aiplatform.googleapis.com")
+    try:
+        return make(
+            credentials=impersonated_credentials(""),
+            client_options=options,
+            transport="rest" if dns else None,
+        )
+    except DefaultCredentialsError:
+        raise OperatorError(NO_CREDENTIALS) from None
+
+
+def _listed(method: Any, request: Mapping[str, Any]) -> Sequence[Any]:
+    def list_(**arguments: Any) -> list[Any]:
+        return list(method(**arguments))  # reading a later page may fail as well
+
+    list_.__name__ = method.__name__
+    try:
+        return read(list_, request=request)
+    except (NotFound, FailedPrecondition) as error:
+        raise OperatorError(f"Vertex AI: {error.message}") from None
+
+
+def _version(message: Any, name: str) -> Version:
+    labels = dict(message.labels)
+    created = message.version_create_time
+    return Version(
+        model=labels.get(MODEL_LABEL, ""),
+        number=message.version_id,
+        job=labels.get(JOB_LABEL, ""),
+        run=labels.get(RUN_LABEL, ""),
+        image=message.container_spec.image_uri,
+        artifacts=message.artifact_uri,
+        aliases=tuple(message.version_aliases),
+        created=created.strftime("%Y-%m-%d %H:%M:%S") if created else "",
+        name=f"{name}@{message.version_id}",
+    )
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdecimal() else 0
