@@ -137,7 +137,7 @@ def _serve(
         builds = CloudBuild(home, store, storage.url, lambda: home.image_environment(registry.port))
         service = JobService(store, jobs, scheduler, containers.refusal)
         reads = Reads(store, faults, stop)
-        serving = _serving(home, storage, service, containers, listener)
+        serving = _serving(home, storage, faults, service, containers, listener)
         apis = [
             service,
             tuning.start(service),
@@ -191,6 +191,7 @@ def _registry(home: Home, store: Store, port: int) -> RegistryFront:
 def _serving(
     home: Home,
     storage: StorageFront,
+    faults: FaultTable,
     jobs: JobService,
     containers: ContainerHost,
     listener: socket.socket,
@@ -202,7 +203,7 @@ def _serving(
 
     url = "http://{}:{}/".format(*listener.getsockname())
     host = Host(home, containers, storage.url, url, lambda: choose_port(0, "a model"))
-    return Serving(jobs, ExperimentTable(home.database), host)
+    return Serving(jobs, ExperimentTable(home.database), host, faults)
 
 
 def _scheduler(

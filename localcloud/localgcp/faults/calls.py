@@ -1,9 +1,10 @@
-"""Faults on the way of calls to the job service (a ``apis.server.Hook``)."""
+"""Faults on the way of calls (a ``apis.server.Hook``), and of operations that calls began."""
 
 from __future__ import annotations
 
+import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -12,7 +13,7 @@ import grpc
 from localgcp.apis.messages import job_service
 from localgcp.apis.refusals import not_found
 from localgcp.apis.server import Call, TruncatedResponse
-from localgcp.errors import ApiError
+from localgcp.errors import ApiError, ServerStoppingError
 from localgcp.faults.connection import reset_peer
 from localgcp.faults.model import LISTS, METHODS, OF_JOBS, Fault, Kind, Service
 from localgcp.faults.table import Entry, FaultTable
@@ -23,6 +24,7 @@ _LISTS: Final = {
     "ListCustomJobs": job_service.ListCustomJobsResponse,
     "ListHyperparameterTuningJobs": job_service.ListHyperparameterTuningJobsResponse,
 }
+_SERVICES: Final = (Service.JOBS, Service.MODELS)
 #: What a name names, by the collection in it.
 _KINDS: Final = {"hyperparameterTuningJobs": "HyperparameterTuningJob"}
 
@@ -42,10 +44,11 @@ class CallFaults:
 
     def __call__(self, call: Call, proceed: Proceed) -> Any:
         """Make the call, with what goes wrong on its way. Raises ApiError."""
-        if call.method not in METHODS[Service.JOBS]:
+        service = next((each for each in _SERVICES if call.method in METHODS[each]), None)
+        if service is None:
             return proceed()
         taken = self._table.count_call(
-            Service.JOBS,
+            service,
             call.method,
             lambda fault: self._subjects(call, fault),
             lambda fault: fault.kind not in OF_JOBS,
@@ -120,6 +123,8 @@ class CallFaults:
     def _subjects(self, call: Call, fault: Fault) -> list[str]:
         """What a fault's ``match`` is looked for in."""
         request = call.request
+        if call.method in METHODS[Service.MODELS]:
+            return [str(request)]
         job = _created(request)
         if job is not None:
             return _texts(job)
@@ -146,8 +151,38 @@ def _describe(call: Call) -> str:
     """A held call as ``vt local fault list`` shows it."""
     request = call.request
     job = _created(request)
-    named = job.display_name if job is not None else getattr(request, "name", "") or request.filter
+    if job is not None:
+        return f"{call.method} {job.display_name}"
+    fields = ("name", "parent_model", "model_id", "endpoint", "filter", "parent")
+    found = (getattr(request, field, "") for field in fields)
+    named = next((each for each in found if each and isinstance(each, str)), "")
     return f"{call.method} {named}".strip()
+
+
+class OperationFaults:
+    """Lets operations take longer, end with an error, or stop half-way."""
+
+    def __init__(self, table: FaultTable, stopping: threading.Event) -> None:
+        self._table, self._stopping = table, stopping
+
+    def __call__(self, when: str, method: str, request: Mapping[str, Any]) -> None:
+        """Before or after what an operation does. Raises ApiError and ServerStoppingError."""
+        for entry in self._table.count_call(
+            Service.OPERATIONS,
+            method,
+            lambda _: [json.dumps(request)],
+            lambda fault: fault.when == when,
+        ):
+            match entry.fault.kind:
+                case Kind.ERROR:
+                    text = f"fault {entry.id} of the local cloud"
+                    raise ApiError(grpc.StatusCode[entry.fault.code], text)
+                case Kind.DELAY:
+                    self._stopping.wait(entry.fault.seconds)
+                case _:
+                    self._table.hold(entry.id, f"{method} {when}", self._stopping)
+            if self._stopping.is_set():
+                raise ServerStoppingError
 
 
 #: Token of the page after an empty first one.

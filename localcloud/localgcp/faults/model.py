@@ -29,12 +29,22 @@ METHODS: Final = {
     "jobs": frozenset(
         {
             *("CreateCustomJob", "GetCustomJob", "ListCustomJobs", "CancelCustomJob"),
-            *("DeleteCustomJob", "GetOperation", "WaitOperation"),
+            *("DeleteCustomJob", "GetOperation", "WaitOperation", "ListOperations"),
             *("CreateHyperparameterTuningJob", "GetHyperparameterTuningJob"),
             *("ListHyperparameterTuningJobs", "CancelHyperparameterTuningJob"),
             "DeleteHyperparameterTuningJob",
         }
     ),
+    "models": frozenset(
+        {
+            *("UploadModel", "GetModel", "ListModels", "ListModelVersions", "UpdateModel"),
+            *("MergeVersionAliases", "DeleteModelVersion", "DeleteModel"),
+            *("CreateEndpoint", "GetEndpoint", "ListEndpoints", "UpdateEndpoint"),
+            *("DeleteEndpoint", "DeployModel", "UndeployModel", "MutateDeployedModel"),
+            *("Predict", "RawPredict"),
+        }
+    ),
+    "operations": frozenset({"UploadModel", "DeployModel", "UndeployModel", "MutateDeployedModel"}),
     "storage": frozenset(
         {
             *("objects.insert", "objects.get", "objects.download", "objects.list"),
@@ -65,6 +75,9 @@ class Service(StrEnum):
     """What a fault is put on."""
 
     JOBS = "jobs"
+    MODELS = "models"
+    OPERATIONS = "operations"
+    """What goes on after a call of ``models`` was answered."""
     STORAGE = "storage"
     IAM = "iam"
     COMPUTE = "compute"
@@ -123,8 +136,16 @@ OF_JOBS: Final = frozenset({Kind.STOCKOUT, Kind.PREEMPT, Kind.KILL})
 #: Kinds that apply to one replica of a job, or to all.
 _OF_REPLICAS: Final = frozenset({Kind.PREEMPT, Kind.KILL})
 #: Services that are only asked, over REST (``localgcp.reads``), and their kinds of faults.
-_ASKED: Final = frozenset({*Service} - {Service.JOBS, Service.STORAGE})
+_BY_GRPC: Final = frozenset({Service.JOBS, Service.MODELS, Service.OPERATIONS})
+_ASKED: Final = frozenset({*Service} - _BY_GRPC - {Service.STORAGE})
 _KINDS_OF_ASKED: Final = frozenset({Kind.DENY, Kind.PATCH, Kind.ERROR, Kind.DELAY})
+_OF_CALLS: Final = frozenset(
+    {Kind.ERROR, Kind.DROP, Kind.DELAY, Kind.RESET, Kind.TRUNCATE, Kind.HOLD}
+)
+_KINDS_OF: Final = {
+    Service.MODELS: _OF_CALLS,
+    Service.OPERATIONS: frozenset({Kind.ERROR, Kind.DELAY, Kind.HOLD}),
+}
 _ONLY_ON_JOBS: Final = LISTS | OF_JOBS | {Kind.LOST_RECORD}
 _HAS_WHEN: Final = frozenset({Kind.ERROR, Kind.DROP, Kind.DELAY, Kind.RESET, Kind.HOLD})
 _NEEDS_SECONDS: Final = frozenset({Kind.DELAY, Kind.STALE})
@@ -153,7 +174,7 @@ class Fault(BaseModel):
     when: Literal["before", "after"] = "before"
     """Before or after the service has done what it was asked for."""
     code: str = ""
-    """gRPC code (UNAVAILABLE) on jobs, HTTP status (503) elsewhere."""
+    """gRPC code (UNAVAILABLE) on jobs, models and operations, HTTP status (503) elsewhere."""
     replica: str = Field(default="", pattern=r"^(workerpool[0-3]-\d+)?$")
     """The one replica that is killed (default: the primary) or preempted (default: all)."""
     seconds: float | None = Field(default=None, ge=0, allow_inf_nan=False)
@@ -221,7 +242,8 @@ def _place_problems(fault: Fault) -> Iterable[str]:
     if service is Service.STORAGE and kind in _ONLY_ON_JOBS:
         yield f"{kind} is a fault of jobs; Cloud Storage lists and reads are strongly consistent"
     is_asked = service in _ASKED or (service, fault.method) == (Service.STORAGE, "buckets.get")
-    if kind not in _KINDS_OF_ASKED if is_asked else kind in (Kind.DENY, Kind.PATCH):
+    kinds = _KINDS_OF.get(service, frozenset({*Kind} - {Kind.DENY, Kind.PATCH}))
+    if kind not in (_KINDS_OF_ASKED if is_asked else kinds):
         yield f"{kind} is no fault of {service}"
     known = METHODS[service]
     if not any(fnmatchcase(name, fault.method) for name in known):
@@ -254,12 +276,12 @@ def _value_problems(fault: Fault) -> Iterable[str]:
 
 def _code_problems(fault: Fault) -> Iterable[str]:
     if not fault.code:
-        example = "UNAVAILABLE" if fault.service is Service.JOBS else "503"
+        example = "UNAVAILABLE" if fault.service in _BY_GRPC else "503"
         yield f"an error needs a code, like {example}"
-    elif fault.service is Service.JOBS and fault.code not in GRPC_CODES:
+    elif fault.service in _BY_GRPC and fault.code not in GRPC_CODES:
         near = difflib.get_close_matches(fault.code.upper(), GRPC_CODES, n=1)
         yield f"'{fault.code}' is no gRPC code ({near[0] if near else 'UNAVAILABLE, …'})"
-    elif fault.service is not Service.JOBS and not _is_http_error(fault.code):
+    elif fault.service not in _BY_GRPC and not _is_http_error(fault.code):
         yield f"'{fault.code}' is no HTTP status from 400 to 599"
 
 

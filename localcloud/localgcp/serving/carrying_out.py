@@ -15,14 +15,22 @@ from localgcp.vertex.operations import Operation, OperationTable
 #: Carries one out, by its name and request; returns the response. Raises ApiError, and
 #: ServerStoppingError where it was left half-way. It may have been begun before.
 Work = Callable[[str, Mapping[str, Any]], Any]
+#: Called before and after, with the method and the request; may wait, and raises as ``Work`` does.
+Around = Callable[[str, str, Mapping[str, Any]], None]
 
 
 class OperationRunner:
     """Runs the operations of one server."""
 
-    def __init__(self, operations: OperationTable) -> None:
+    def __init__(
+        self,
+        operations: OperationTable,
+        make_around: Callable[[threading.Event], Around] = lambda _: lambda *_: None,
+    ) -> None:
+        """``make_around`` gets what is set when the server stops."""
         self.operations = operations
         self.stopping = threading.Event()
+        self._around = make_around(self.stopping)
         self._work: dict[str, Work] = {}
         self._threads: list[threading.Thread] = []
 
@@ -58,7 +66,9 @@ class OperationRunner:
 
     def _run(self, name: str, method: str, request: Mapping[str, Any]) -> None:
         try:
+            self._around("before", method, request)
             outcome = self._work[method](name, request)
+            self._around("after", method, request)
         except ApiError as error:
             outcome = error
         except ServerStoppingError:

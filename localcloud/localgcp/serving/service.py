@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import random
+from functools import partial
 from typing import Any, ClassVar, Final
 
 import grpc
@@ -19,6 +20,8 @@ from localgcp.apis.messages import prediction_service as requests
 from localgcp.apis.refusals import failed_precondition, invalid_argument
 from localgcp.errors import ApiError, ContainerDownError, NoAnswerError
 from localgcp.experiments.records import Body, ExperimentTable
+from localgcp.faults.calls import OperationFaults
+from localgcp.faults.table import FaultTable
 from localgcp.serving.carrying_out import OperationRunner
 from localgcp.serving.deployments import Deployment, Deployments, Host
 from localgcp.serving.endpoints import ENDPOINTS, EndpointService
@@ -150,8 +153,10 @@ def _refuse_constant(name: str) -> None:
 class Serving:
     """The services, and the containers and operations that they have."""
 
-    def __init__(self, jobs: JobService, table: ExperimentTable, host: Host) -> None:
-        self._runner = OperationRunner(jobs.operations)
+    def __init__(
+        self, jobs: JobService, table: ExperimentTable, host: Host, faults: FaultTable
+    ) -> None:
+        self._runner = OperationRunner(jobs.operations, partial(OperationFaults, faults))
         self._deployments = Deployments(host)
         endpoints = EndpointTable(jobs.store, table)
         models = ModelService(jobs, table, endpoints, self._runner, host.storage_url)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,11 @@ from google.cloud.aiplatform_v1.services.endpoint_service import transports as e
 from google.cloud.aiplatform_v1.services.model_service import transports as model_transports
 from google.cloud.aiplatform_v1.services.prediction_service import transports as predictions
 
-from localgcp.apis.server import Hook, serve
+from localgcp.apis.server import serve
 from localgcp.containers.host import ContainerHost
 from localgcp.experiments.records import ExperimentTable
+from localgcp.faults.calls import CallFaults
+from localgcp.faults.table import FaultTable
 from localgcp.home import Home
 from localgcp.inventory.store import ACCOUNT, BUCKET, SERVICE, Binding, Store
 from localgcp.runner.gcsfuse import storage_client
@@ -153,7 +156,7 @@ def make_world(home: Home) -> Iterator[Callable[..., World]]:
         while undo:
             undo.pop()()
 
-    def make(*, timing: Timing = SHORT, hooks: Sequence[Hook] = ()) -> World:
+    def make(*, timing: Timing = SHORT) -> World:
         stop()
         emulator = StorageEmulator(home.storage, home.storage_log, home.children)
         emulator.start(free_port())
@@ -162,8 +165,10 @@ def make_world(home: Home) -> Iterator[Callable[..., World]]:
         jobs = JobService(store, JobTable(home.database), _NoScheduler())
         url = f"http://127.0.0.1:{port}/"
         host = Host(home, ContainerHost(home, 0), emulator.url, url, free_port, timing)
-        serving = Serving(jobs, ExperimentTable(home.database), host)
-        server = serve([jobs, *serving.services], port, hooks)
+        faults = FaultTable(home.faults)
+        serving = Serving(jobs, ExperimentTable(home.database), host, faults)
+        calls = CallFaults(faults, jobs.jobs, threading.Event())
+        server = serve([jobs, *serving.services], port, [calls])
         channel = grpc.insecure_channel(f"127.0.0.1:{port}")
         undo.extend([serving.stop, lambda: server.stop(None).wait(), channel.close])
         store.put(SERVICE, f"{PROJECT}/aiplatform.googleapis.com", PROJECT, {}, {})

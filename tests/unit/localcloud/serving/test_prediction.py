@@ -11,7 +11,7 @@ import pytest
 from google.api import httpbody_pb2
 from google.api_core import exceptions
 
-from tests.unit.localcloud.serving.conftest import NUMBERED, PLACE, World
+from tests.unit.localcloud.serving.conftest import NUMBERED, PLACE, World, container
 
 
 def serve(world: World, *words: str, **more: Any) -> str:
@@ -41,8 +41,6 @@ def test_a_container_has_the_variables_of_the_service_and_of_the_model(world: Wo
         "predict_route": "/my/predict",
         "health_route": "/my/health",
     }
-    from tests.unit.localcloud.serving.conftest import container
-
     endpoint = serve(world, container_spec=container("tell", **spec))
     answer = world.predict(endpoint, 1)
     (found,) = json.loads(type(answer).to_json(answer))["predictions"]
