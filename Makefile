@@ -2,7 +2,7 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
-# How many processes share the tests (auto: two more than processors).
+# How many processes share the tests (auto: tests/conftest.py).
 WORKERS ?= auto
 # What people and workflows give is text: make expands none of it, and the shell gets it in quotes.
 GIVEN := STACK ARGS FLAGS LEVELS SOURCE COMMIT DIGEST VT_APPROVAL REFRESH DEPLOY NO_IMAGE UPGRADE \
@@ -24,7 +24,7 @@ $(if $(GITHUB_ACTIONS),$(if $(filter $(TOLD),$(MAKECMDGOALS)),\
 	$(info ::stop-commands::$(shell od -An -N16 -tx1 /dev/urandom | tr -d ' \n'))))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup golden recordings rehearsal state local up review browser picture containers languages test lowest quick chaos mutants check format site clean-local clean requirements
+.PHONY: help setup golden recordings rehearsal state local up review browser picture containers languages test lowest quick bench chaos mutants check format site clean-local clean requirements
 .PHONY: report preview comment approval preflight deploy drift drift-issue images images-request images-comment
 .PHONY: release publish
 .NOTPARALLEL:
@@ -103,6 +103,9 @@ lowest: setup ## unit tests of the program with the oldest packages that it allo
 
 quick: setup ## unit and golden tests that a change can break, at most 90 s (BASE=REV, else the main branch)
 	@$(BIN)/python tools/quick.py --workers $(call text,$(WORKERS)) $(if $(BASE),--base $(call text,$(BASE)))
+
+bench: setup ## run each measurement of bench/ once, at its smallest
+	@$(PYTEST) -q tests/e2e/test_bench.py
 
 chaos: setup ## prove that submissions survive: kills, faults, races (QUICK=1: a sample; PART=jobs|tuning|data; SEED=N)
 	@GRPC_VERBOSITY=ERROR $(BIN)/python -m bench.chaos $(if $(QUICK),--quick) $(if $(PART),--part $(call text,$(PART))) \

@@ -54,8 +54,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """``-n auto``: half of its time a test waits, for processes, connections and polls."""
-    return (os.cpu_count() or 1) + 2
+    """``-n auto``: a test waits for more than half of its time."""
+    return 2 * (os.cpu_count() or 1) + 2
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""Every measurement of ``bench/`` runs, at its smallest; what it measures says nothing here.
+"""``make bench``: each measurement runs, at its smallest; what it measures says nothing here.
 
 ``make chaos`` and ``make mutants`` have tests of their own: ``tests/chaos``, ``tests/unit/bench``.
 """

@@ -21,6 +21,7 @@ RUN_BY = {
     "setup": "everything: no test runs without it",
     "check": ".ci/run",
     "test": ".ci/run",
+    "bench": ".ci/run",
     "lowest": "by hand, and for its Pythons in GitHub: `.ci/run` would take two minutes more",
     "report": "tests/e2e/test_gitops.py",
     "preview": "tests/e2e/test_gitops.py",
