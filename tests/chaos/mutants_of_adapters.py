@@ -133,8 +133,8 @@ CLIENT: Final = of(
     ),
     (
         "a tuning job is looked for by the label of jobs",
-        "label = self._kind.sent_label(REQUEST_ID_LABEL)",
-        "label = REQUEST_ID_LABEL",
+        "wanted = self._kind.sent_labels(labels).items()",
+        "wanted = labels.items()",
     ),
 )
 STORE: Final = of(

@@ -234,7 +234,9 @@ class _Attempt:
         """
         name = stored.record.job_name
         job = self.jobs.get(name)
-        if self.turn.has_passed(job) or (job is None and self.request.is_repeatable):
+        if job is None and self.request.is_repeatable:
+            return self._write(IntentState.INTENT, stored.generation)
+        if self.turn.has_passed(job):
             return self._write(IntentState.INTENT, stored.generation)
         if job is None:
             raise deleted_job_error(name, self.request)

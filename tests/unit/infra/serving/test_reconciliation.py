@@ -1,0 +1,210 @@
+"""One endpoint is brought to what is declared, step by step, and no request meets a gap."""
+
+import pytest
+
+from tests.unit.infra.customjob.fakes import Killed
+from tests.unit.infra.serving.fakes import (
+    ENDPOINT,
+    OWNER,
+    Process,
+    World,
+    deployment,
+    goal,
+    lost,
+    with_others,
+)
+from vertex_training.errors import NotSubmittedError, OperatorError
+from vertex_training.serving.protocol.reconciliation import Goal, reconcile
+
+NOTHING = Goal("titanic", OWNER, {}, {})
+
+
+def ids(*runs):
+    return {deployment(run).id for run in runs}
+
+
+def bring(world, wanted, **hooks):
+    process = Process(world, **hooks)
+    reconcile(ENDPOINT, wanted, process, process.wait())
+    return process
+
+
+def serving(shares):
+    """A world that serves these runs with these shares."""
+    world = World()
+    bring(world, goal(shares))
+    return world
+
+
+def test_a_first_version_takes_traffic_once_it_is_deployed():
+    world = serving({3: 100})
+    assert world.deployed.keys() == ids(3)
+    assert world.splits == [{deployment(3).id: 100}]
+
+
+def test_a_canary_is_deployed_before_the_split_is_written_once():
+    world = serving({3: 100})
+    bring(world, goal({3: 90, 4: 10}))
+    assert world.splits[1:] == [{deployment(3).id: 90, deployment(4).id: 10}]
+
+
+def test_an_old_version_leaves_after_its_share_is_nothing():
+    world = serving({3: 90, 4: 10})
+    bring(world, goal({4: 100}))
+    assert world.deployed.keys() == ids(4)
+    assert world.splits[-1] == {deployment(4).id: 100}
+
+
+def test_a_share_of_nothing_keeps_a_version_and_a_revert_deploys_nothing():
+    world = serving({3: 100})
+    bring(world, goal({3: 0, 4: 100}))
+    operations = len(world.operations)
+    bring(world, goal({3: 100, 4: 0}))
+    assert len(world.operations) == operations
+    assert world.splits[-1] == {deployment(3).id: 100}
+
+
+def test_what_is_as_declared_is_left_alone():
+    world = serving({3: 90, 4: 10})
+    before = len(world.operations), len(world.splits)
+    bring(world, goal({3: 90, 4: 10}))
+    assert (len(world.operations), len(world.splits)) == before
+
+
+def test_other_bounds_of_replicas_deploy_nothing():
+    world = serving({3: 100})
+    bring(world, goal({3: 100}, minimum=2, maximum=5))
+    [there] = world.deployed.values()
+    assert (there.minimum, there.maximum) == (2, 5)
+    assert len(world.splits) == 1
+
+
+def test_a_version_that_never_gets_healthy_leaves_the_split_and_ends_in_one_line():
+    world = serving({3: 100})
+    world.unhealthy = ids(4)
+    with pytest.raises(NotSubmittedError) as failed:
+        bring(world, goal({3: 50, 4: 50}))
+    assert str(failed.value) == (
+        "endpoint 'titanic': run 4 (titanic-dev@4) was not deployed: Model server exited "
+        "unexpectedly: exit code 1. The split stays {run 3: 100}. Mend the container or the model, "
+        "or take the run out of the split, then run `pulumi up` again."
+    )
+    assert world.deployed.keys() == ids(3)
+    assert world.splits == [{deployment(3).id: 100}]
+
+
+def test_what_was_deployed_beside_a_version_that_failed_is_taken_back():
+    world = serving({3: 100})
+    world.unhealthy = ids(5)
+    with pytest.raises(NotSubmittedError, match="run 5"):
+        bring(world, goal({3: 50, 4: 30, 5: 20}))
+    assert world.deployed.keys() == ids(3)
+
+
+def test_a_version_deployed_before_is_not_taken_back():
+    world = serving({3: 100, 4: 0})
+    world.unhealthy = ids(5)
+    with pytest.raises(NotSubmittedError, match="run 5"):
+        bring(world, goal({3: 50, 4: 30, 5: 20}))
+    assert world.deployed.keys() == ids(3, 4)
+
+
+def test_what_others_deployed_stays_without_traffic_and_is_told_in_one_line():
+    world = serving({3: 100})
+    with_others(world, "7")
+    world.write_split({"7": 50, deployment(3).id: 50})
+    process = bring(world, goal({3: 100}))
+    assert "7" in world.deployed
+    assert world.splits[-1] == {deployment(3).id: 100}
+    assert [line for line in process.said if "not the stack's" in line] == [
+        "endpoint 'titanic': deployed model 7 is not the stack's; it stays, without traffic"
+    ]
+
+
+def test_a_copy_of_a_name_makes_nothing_the_stacks():
+    world = serving({3: 100})
+    with_others(world, "7", owner=deployment(5).display_name)
+    bring(world, goal({3: 100}))
+    assert "7" in world.deployed
+
+
+def test_an_id_that_others_have_taken_is_refused_before_any_step():
+    world = serving({3: 100})
+    with_others(world, deployment(4).id)
+    before = len(world.operations)
+    with pytest.raises(NotSubmittedError, match=r"not the stack's: 1000000004\. Nothing was"):
+        bring(world, goal({3: 50, 4: 50}))
+    assert len(world.operations) == before
+
+
+def test_a_destroy_takes_the_traffic_away_and_leaves_nothing():
+    world = serving({3: 60, 4: 40})
+    bring(world, NOTHING)
+    assert (world.deployed, world.split) == ({}, {})
+    assert world.splits[1:] == [{deployment(3).id: 100}, {}]
+
+
+def test_a_destroy_is_refused_whole_where_others_deployed_something():
+    world = serving({3: 100})
+    with_others(world, "7")
+    with pytest.raises(NotSubmittedError, match="gcloud ai endpoints undeploy-model 123456789"):
+        bring(world, NOTHING)
+    assert world.split == {deployment(3).id: 100}
+
+
+def test_an_endpoint_that_is_gone_is_destroyed_already_and_cannot_be_brought_to_anything():
+    world = World(is_gone=True)
+    bring(world, NOTHING)
+    with pytest.raises(OperatorError, match="pulumi refresh"):
+        bring(world, goal({3: 100}))
+
+
+@pytest.mark.parametrize("call", ["deploy", "split", "undeploy"])
+def test_a_lost_answer_is_settled_by_looking(call):
+    world = serving({3: 100})
+    bring(world, goal({4: 100}), lose=lost(call))
+    assert world.deployed.keys() == ids(4)
+    assert world.splits[-1] == {deployment(4).id: 100}
+
+
+def test_a_deployment_whose_process_died_is_waited_for_and_not_repeated():
+    world = serving({3: 100})
+    world.duration = 900
+
+    def die(name, when):
+        if (name, when) == ("deploy", "after"):
+            raise Killed
+
+    with pytest.raises(Killed):
+        bring(world, goal({3: 90, 4: 10}), on_call=die)
+    process = bring(world, goal({3: 90, 4: 10}))
+    assert [line for line in process.said if "an operation that runs already" in line]
+    assert len(world.operations) == 2
+
+
+def test_a_step_that_comes_to_nothing_again_and_again_ends():
+    world = serving({3: 100})
+
+    def meddle(name, when):
+        if (name, when) == ("split", "before"):
+            world.etag += 1
+
+    with pytest.raises(OperatorError, match="changed by others at the same time"):
+        bring(world, goal({3: 90, 4: 10}), on_call=meddle)
+
+
+def test_a_process_whose_engine_is_gone_takes_no_step():
+    world, process = World(), None
+    process = Process(world)
+    process.alive = False
+    with pytest.raises(OperatorError, match="engine is gone"):
+        reconcile(ENDPOINT, goal({3: 100}), process, process.wait())
+    assert not world.operations
+
+
+def test_an_operation_without_an_end_is_named_and_left():
+    world = serving({3: 100})
+    world.duration = 10**9
+    with pytest.raises(OperatorError, match="has not ended after 2h"):
+        bring(world, goal({4: 100}))
+    assert world.splits == [{deployment(3).id: 100}]

@@ -1,0 +1,110 @@
+"""One request makes one model version, whatever process dies in between."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.unit.infra.customjob.fakes import Killed
+from tests.unit.infra.serving.fakes import MODEL, Process, World, lost, request
+from vertex_training.customjob.protocol.ports import STACK_LABEL, IntentState
+from vertex_training.errors import JobRefusedError, NotSubmittedError, OperatorError
+from vertex_training.serving.protocol.ports import VersionSnapshot
+from vertex_training.serving.protocol.uploads import upload
+
+
+def up(world, wanted=None, **hooks):
+    process = Process(world, **hooks)
+    return upload(wanted or request(), process, process, wait=process.wait())
+
+
+def test_a_version_is_uploaded_and_recorded():
+    world = World()
+    assert up(world) == f"{MODEL}@1"
+    assert world.records["id1"].record.state is IntentState.DONE
+    assert world.records["id1"].record.job_name == f"{MODEL}@1"
+
+
+def test_the_same_request_adopts_it_and_another_run_makes_one_more():
+    world = World()
+    assert up(world) == up(world) == f"{MODEL}@1"
+    assert up(world, request("id2", run=4)) == f"{MODEL}@2"
+    assert world.uploads == 2
+
+
+def test_an_upload_that_outlives_its_lease_is_waited_for():
+    world = World(duration=1200)
+
+    def die(name, when):
+        if (name, when) == ("upload", "after"):
+            raise Killed
+
+    with pytest.raises(Killed):
+        up(world, on_call=die)
+    world.time += 400  # the lease is long over
+    assert up(world) == f"{MODEL}@1"
+    assert world.uploads == 1
+
+
+def test_a_lost_answer_is_settled_by_looking():
+    world = World()
+    assert up(world, lose=lost("upload")) == f"{MODEL}@1"
+    assert world.uploads == 1
+
+
+def test_an_upload_that_fails_frees_the_record_and_is_told():
+    world = World()
+    process = Process(world)
+
+    def refused(*_):
+        return world.begin(MODEL, lambda: "no such image. Hint: push it.")
+
+    process.upload = refused
+    with pytest.raises(NotSubmittedError, match="run 3 of model 'titanic' was not uploaded: no "):
+        upload(request(), process, process, wait=process.wait())
+    assert world.records["id1"].record.state is IntentState.RELEASED
+    assert up(world) == f"{MODEL}@1"
+
+
+def test_a_version_that_somebody_deleted_is_made_anew():
+    world = World()
+    up(world)
+    world.versions.clear()
+    world.aliases.clear()
+    assert up(world) == f"{MODEL}@1"
+    assert world.uploads == 2
+
+
+@pytest.mark.parametrize(
+    ("labels", "owner"),
+    [({STACK_LABEL: "prod"}, "stack 'prod'"), ({}, "somebody outside of this program")],
+)
+def test_another_owners_model_of_the_same_name_is_refused(labels, owner):
+    world = World(versions={f"{MODEL}@1": VersionSnapshot(f"{MODEL}@1", 1, labels)})
+    with pytest.raises(JobRefusedError, match=owner):
+        up(world)
+    assert world.uploads == 0
+
+
+def test_a_hand_made_version_with_our_alias_is_never_taken_for_ours():
+    world = World()
+    up(world, request("id0", run=2))
+    world.versions["by hand"] = VersionSnapshot("by hand", 9, {})
+    world.aliases[f"{MODEL}@r-id1"] = "by hand"
+    with pytest.raises(JobRefusedError, match="Remove its alias r-id1"):
+        up(world)
+
+
+def test_of_two_versions_of_one_request_the_earliest_stays():
+    world = World()
+    up(world)
+    twin = replace(world.versions[f"{MODEL}@1"], name=f"{MODEL}@2", created=2)
+    world.versions[twin.name] = twin
+    assert up(world) == f"{MODEL}@1"
+    assert list(world.versions) == [f"{MODEL}@1"]
+
+
+def test_an_upload_without_an_end_is_in_doubt_and_nothing_is_sent_twice():
+    world = World(duration=10**9)
+    with pytest.raises(OperatorError, match="run 3 of model 'titanic'"):
+        up(world)
+    assert world.uploads == 1
