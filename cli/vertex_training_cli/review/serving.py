@@ -137,7 +137,7 @@ def _endpoint(
     place = as_mapping(step.inputs.get("endpoint"))
     model = str(place.get("model") or place.get("key") or step.name)
     before, after = (_split(state.inputs) if state else {} for state in (step.old, step.new))
-    shell = shells.get(str(place.get("name", "")).rpartition("/")[2])
+    shell = shells.get(str(place.get("id", "")))
     reach = [_reach(state and state.inputs) for state in (shell.old, shell.new)] if shell else []
     was, now = (_cost(state.inputs) if state else None for state in (step.old, step.new))
     return EndpointChange(
@@ -151,9 +151,7 @@ def _endpoint(
         cost=now,
         reach_before=reach[0] if reach else "",
         reach=reach[1] if reach else "",
-        account=next(
-            (str(e["account"]) for e in _deployed(step.inputs).values() if e.get("account")), ""
-        ),
+        account=str(place.get("account", "")),
         metrics={run: metrics.get((model, run), {}) for run in {**before, **after}},
     )
 
@@ -184,10 +182,10 @@ def _metrics(given: object) -> dict[str, float]:
 
 
 def _split(inputs: Inputs) -> dict[str, int]:
-    """Share by deployed run, like ``run 3``, 0 included, in the order of runs."""
+    """Share by deployed run, 0 included, in the order of runs."""
     split = as_mapping(inputs.get("split"))
     runs = sorted({*_deployed(inputs), *split}, key=lambda run: (len(run), run))
-    return {f"run {run}": int(_number(split.get(run))) for run in runs}
+    return {run: int(_number(split.get(run))) for run in runs}
 
 
 def _deployed(inputs: Inputs) -> dict[str, Inputs]:
@@ -224,9 +222,7 @@ def _machine(inputs: Inputs) -> str:
 
 
 def _region(inputs: Inputs) -> str:
-    """Of an endpoint's name, ``projects/P/locations/REGION/endpoints/ID``."""
-    parts = str(as_mapping(inputs.get("endpoint")).get("name", "")).split("/")
-    return parts[3] if len(parts) > 3 else ""
+    return str(as_mapping(inputs.get("endpoint")).get("region", ""))
 
 
 def _shell_id(step: Step) -> str:

@@ -11,7 +11,7 @@ from typing import IO, Annotated, Any, Final
 import typer
 from google.api_core.exceptions import GoogleAPICallError, RetryError, ServiceUnavailable
 from google.api_core.exceptions import TooManyRequests as Throttled
-from google.api_core.retry import Retry, if_exception_type
+from google.api_core.retry import Retry
 from google.auth.exceptions import GoogleAuthError
 from google.protobuf.json_format import ParseDict, ParseError
 from google.protobuf.struct_pb2 import Value
@@ -27,8 +27,11 @@ from vertex_training_cli.jobs.command import TIME_IS_UP, print_status
 from vertex_training_cli.options import Format, FormatOption, SelectedStack, seconds
 from vertex_training_cli.serving import rows, service
 
-#: HTTP codes of answers that may be the fault of one row: the container's own, or too much.
-OF_A_ROW: Final = frozenset({400, 413, 500, 504})
+#: HTTP codes of answers that may be the fault of one row: the container's own, or too much. One
+#: that breaks the connection has 503, as one that is not ready has.
+OF_A_ROW: Final = frozenset({400, 413, 429, 500, 503, 504})
+#: Seconds after the first 429 or 503 for which requests are repeated.
+PATIENCE: Final = 30.0
 #: Seconds for a request: shared public endpoints end it after 60, dedicated ones after an hour.
 SHARED_SECONDS: Final = 60
 DEDICATED_SECONDS: Final = 600
@@ -148,7 +151,15 @@ def _sender(ref: StackRef, endpoint: Any) -> rows.Send:
         raise CommandError(f"endpoint {endpoint.display_name} is private.", hint)
     dns = endpoint.dedicated_endpoint_dns if endpoint.dedicated_endpoint_enabled else ""
     client = service.client(ref.project, ref.region, "prediction", dns)
-    retry = Retry(predicate=if_exception_type(ServiceUnavailable, Throttled), timeout=60)
+    ends: list[float] = []
+
+    def is_passing(error: Exception) -> bool:
+        if isinstance(error, ServiceUnavailable | Throttled):
+            ends[:] = ends or [time.monotonic() + PATIENCE]
+            return time.monotonic() < ends[0]
+        return False
+
+    retry = Retry(predicate=is_passing, timeout=PATIENCE)
     timeout = DEDICATED_SECONDS if dns else SHARED_SECONDS
 
     def send(values: Sequence[Any]) -> Sequence[Any]:
@@ -164,7 +175,9 @@ def _sender(ref: StackRef, endpoint: Any) -> rows.Send:
             if error.code in OF_A_ROW:
                 raise rows.RowsRefusedError(f"{error.code} {error.message}") from None
             raise OperatorError(f"the endpoint did not answer: {error.message}") from None
-        except (RetryError, GoogleAuthError, RequestException) as error:
+        except RetryError as error:
+            raise rows.RowsRefusedError(str(error.cause)) from None
+        except (GoogleAuthError, RequestException) as error:
             raise OperatorError(f"the endpoint did not answer: {error}") from None
         return [rows.to_plain(each) for each in type(response).pb(response).predictions]
 

@@ -11,13 +11,9 @@ from google.api_core.client_options import ClientOptions
 from google.api_core.exceptions import FailedPrecondition, NotFound
 from google.auth.exceptions import DefaultCredentialsError
 
+from vertex_training.customjob.google import job_service
 from vertex_training.customjob.google.impersonation import impersonated_credentials
-from vertex_training.customjob.google.job_service import (
-    NO_CREDENTIALS,
-    NO_RESEND,
-    local_address,
-    read,
-)
+from vertex_training.customjob.google.job_service import local_address, read
 from vertex_training.customjob.protocol.ports import JOB_LABEL, RUN_LABEL, STACK_LABEL
 from vertex_training.errors import CommandError, OperatorError, did_you_mean
 from vertex_training.serving.declared import MODEL_LABEL
@@ -142,27 +138,24 @@ def client(project: str, region: str, kind: Kind, dns: str = "") -> Any:
     Raises:
         OperatorError: a local project without a local cloud, or no credentials.
     """
-    import grpc
-
     # First: it leaves out the rest of the client.
-    from vertex_training.customjob.google import vertex_api  # noqa: F401
+    from vertex_training.serving.google import serving_api  # noqa: F401
 
     package = f"google.cloud.aiplatform_v1.services.{kind}_service"
     service = f"{kind.title()}Service"
     make = getattr(importlib.import_module(package), f"{service}Client")
-    if address := local_address(project):
+    if not dns or local_address(project):
         transports = importlib.import_module(f"{package}.transports")
-        channel = grpc.insecure_channel(address, options=[NO_RESEND])
-        return make(transport=getattr(transports, f"{service}GrpcTransport")(channel=channel))
-    options = ClientOptions(api_endpoint=dns or f"{region}-aiplatform.googleapis.com")
+        transport = getattr(transports, f"{service}GrpcTransport")
+        return job_service.service_client(make, transport, project, region)
     try:
         return make(
             credentials=impersonated_credentials(""),
-            client_options=options,
-            transport="rest" if dns else None,
+            client_options=ClientOptions(api_endpoint=dns),
+            transport="rest",
         )
     except DefaultCredentialsError:
-        raise OperatorError(NO_CREDENTIALS) from None
+        raise OperatorError(job_service.NO_CREDENTIALS) from None
 
 
 def _listed(method: Any, request: Mapping[str, Any]) -> Sequence[Any]:

@@ -36,18 +36,16 @@ def version(run: int, metrics: object = GOOD, **more: Any) -> Event:
     }  # fmt: skip
 
 
-NAME = "projects/acme-ml-dev/locations/us-central1/endpoints/123456789"
-
-
 def traffic(split: Mapping[str, int], *, least: int = 1, most: int = 2, **more: Any) -> Event:
     """Inputs of an endpoint's traffic."""
     entry = {"machine": {"machineType": more.get("machine", "n1-standard-2")}, "min": least,
-             "max": most, "account": "trainer@p.iam", "id": "1"}  # fmt: skip
+             "max": most, "deployedModelId": "1"}  # fmt: skip
     return {
-        "endpoint": {"name": NAME, "key": "titanic", "stack": "dev", "model": "titanic"},
-        "deployed": {run.removeprefix("run "): entry for run in split},
-        "split": {run.removeprefix("run "): share for run, share in split.items()},
-    }
+        "endpoint": {"project": "acme-ml-dev", "region": "us-central1", "id": "123456789",
+                     "key": "titanic", "model": "titanic", "account": "trainer@p.iam"},
+        "deployed": {run: entry for run in split},
+        "split": dict(split),
+    }  # fmt: skip
 
 
 def shell(**inputs: Any) -> Event:

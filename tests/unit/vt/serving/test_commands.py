@@ -1,0 +1,187 @@
+"""`vt models` and `vt endpoints` through the official clients against services in this process."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.localcloud.serving.conftest import PROJECT, World
+from tests.unit.vt.serving.conftest import Vt
+from vertex_training.naming import local_project_number
+
+JOB = """\
+workerPoolSpecs:
+- machineSpec: {machineType: n1-standard-4}
+  containerSpec: {imageUri: "us-central1-docker.pkg.dev/p/r/x@sha256:%s"}
+""" % ("0" * 64)
+
+
+def labelled(run: int, stack: str = "local", model: str = "doubler") -> dict[str, Any]:
+    """What a stack says of a version."""
+    labels = {"vt-stack": stack, "vt-model": model, "vt-job": "train", "vt-run": str(run)}
+    return {"labels": labels, "version_aliases": [f"r-{run}{'0' * 19}"]}
+
+
+def serving(world: World, *words: str, stack: str = "local", id_: str = "123456789") -> str:
+    """The name of an endpoint of a stack that serves run 3."""
+    model = world.upload(*words, id_=f"doubler-{stack}", **labelled(3, stack))
+    endpoint = world.endpoint(
+        id_, display_name=f"doubler-{stack}", labels={"stack": stack},
+        dedicated_endpoint_enabled=True,
+    )  # fmt: skip
+    world.deploy(endpoint, model, "1", {"0": 100})
+    return endpoint
+
+
+def predicted(vt: Vt, text: bytes, *more: str, code: int = 0) -> list[Any]:
+    done = vt("endpoints", "predict", "doubler", "--input", "-", *more, text=text, code=code)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_every_row_gets_a_line_of_answer_in_order(vt: Vt, world: World, tmp_path: Path) -> None:
+    serving(world)
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text("".join(f"{number}\n" for number in range(1000)))
+    done = vt("endpoints", "predict", "doubler", "--input", str(rows))
+    assert [json.loads(line) for line in done.stdout.splitlines()] == [2 * n for n in range(1000)]
+    assert done.stderr == ""
+    assert predicted(vt, b"1\n2") == [2, 4]
+    assert predicted(vt, b"") == []
+
+
+def test_a_line_that_is_no_row_is_named_and_all_others_are_answered(vt: Vt, world: World) -> None:
+    serving(world)
+    done = vt("endpoints", "predict", "doubler", "-i", "-", text=b"1\n{x\n3\n", code=1)
+    first, second, third = map(json.loads, done.stdout.splitlines())
+    assert (first, third) == (2, 6)
+    assert second["line"] == 2
+    assert "no JSON value" in second["error"]
+    assert re.search(r"vt: line 2: no JSON value", done.stderr)
+
+
+def test_a_row_that_the_container_fails_at_is_found(
+    vt: Vt, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server multiplies: of a text it has no product, and breaks the connection."""
+    monkeypatch.setattr("vertex_training_cli.serving.endpoints.PATIENCE", 1.0)
+    serving(world)
+    found = predicted(vt, b"".join(b'"x"\n' if n == 40 else b"%d\n" % n for n in range(90)), code=1)
+    assert [each for n, each in enumerate(found) if n != 40] == [
+        2 * n for n in range(90) if n != 40
+    ]
+    assert found[40]["line"] == 41
+    assert "no answer" in found[40]["error"]
+
+
+def test_a_container_that_always_fails_ends_it_soon(vt: Vt, world: World) -> None:
+    serving(world, "status", "500")
+    done = vt(
+        "endpoints", "predict", "doubler", "-i", "-", code=1,
+        text=b"".join(b"%d\n" % n for n in range(5000)),
+    )  # fmt: skip
+    assert len(done.stdout.splitlines()) == 20
+    assert "no more is sent" in done.stderr
+
+
+def test_an_endpoint_of_another_stack_is_not_this_stacks(vt: Vt, world: World) -> None:
+    serving(world, stack="other", id_="234567890")
+    told = vt("endpoints", "predict", "doubler", "-i", "-", code=1).stderr
+    assert "stack local has no endpoint 'doubler'" in told
+    told = vt("endpoints", "predict", "234567890", "-i", "-", code=1).stderr
+    assert "has no endpoint '234567890'" in told
+    assert "no endpoints" in vt("endpoints", "list").stderr
+    assert "no models" in vt("models", "list").stderr
+
+
+def test_an_endpoint_that_serves_nothing_is_said(vt: Vt, world: World) -> None:
+    world.endpoint("5", display_name="doubler-local", labels={"stack": "local"})
+    told = vt("endpoints", "predict", "doubler", "-i", "-", code=1).stderr
+    assert "serves nothing" in told
+
+
+def test_a_file_that_is_not_there_is_said(vt: Vt, world: World) -> None:
+    serving(world)
+    told = vt("endpoints", "predict", "doubler", "-i", "none.jsonl", code=1).stderr
+    assert told == "vt endpoints predict: none.jsonl cannot be used: No such file or directory.\n"
+
+
+def test_lists_have_versions_and_splits(vt: Vt, world: World) -> None:
+    endpoint = serving(world)
+    newer = world.upload(id_="doubler-local", slope=3, **labelled(4))
+    world.deploy(endpoint, newer, "2", {"1": 90, "0": 10})
+    [shown] = json.loads(vt("endpoints", "list", "--format", "json").stdout)
+    assert shown["endpoint"] == "doubler"
+    assert shown["split"] == {"run 3": 90, "run 4": 10}
+    assert shown["reach"] == "public, dedicated"
+    head, row = vt("endpoints", "list").stdout.splitlines()
+    assert head.split() == ["ENDPOINT", "SPLIT", "REACH", "ADDRESS", "ID"]
+    assert "run 3: 90, run 4: 10" in row
+    models = json.loads(vt("models", "list", "--format", "json").stdout)
+    assert [(each["run"], each["number"]) for each in models] == [("4", "2"), ("3", "1")]
+    assert "run        train 4" in vt("models", "show", "doubler").stdout
+    told = vt("models", "show", "dubler", code=1).stderr
+    assert "has no model 'dubler'" in told
+    assert "did you mean 'doubler'?" in told
+    told = vt("models", "compare", "doubler", "9", code=1).stderr
+    assert "has no version of run '9'" in told
+
+
+HOSTILE = "do\x1b[31mub\u202eler-local"
+
+
+def test_names_of_others_do_nothing_to_a_terminal(vt: Vt, world: World) -> None:
+    world.upload(id_="m", display_name=HOSTILE, **labelled(3))
+    world.endpoint("6", display_name=HOSTILE, labels={"stack": "local"})
+    for command in (("models", "list"), ("models", "show", "doubler"), ("endpoints", "list")):
+        text = vt(*command).stdout
+        assert text
+        assert not re.search(r"[\x1b\x07\u202e]", text), command
+
+
+def declared(folder: Path, split: str) -> None:
+    (folder / "job.yaml").write_text(JOB)
+    (folder / "Pulumi.local.yaml").write_text(f"""\
+config:
+  gcp:project: {PROJECT}
+  gcp:region: us-central1
+  vertex-training:projectNumber: "{local_project_number(PROJECT)}"
+  vertex-training:jobs: {{train: {{file: job.yaml, run: 4}}}}
+  vertex-training:models:
+    doubler: {{job: train, run: [3, 4],
+              container: "us-central1-docker.pkg.dev/p/r/serve@sha256:{"0" * 64}"}}
+  vertex-training:endpoints:
+    doubler: {{machine: n1-standard-2, split: {split}}}
+""")
+
+
+def test_a_wait_ends_when_the_declared_split_is_served(
+    vt: Vt, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from vertex_training import stack as stacks
+
+    folder = Path.cwd()
+    declared(folder, '{"run 3": 100}')
+    monkeypatch.setattr("vertex_training_cli.serving.endpoints.PAUSE", 0.1)
+    found = stacks.load(folder, "local").endpoints["doubler"]
+    told = vt("endpoints", "wait", "doubler", "--deadline", "1s", code=124).stderr
+    assert "endpoint doubler is not there yet" in told
+    assert "declares no endpoint 'x'" in vt("endpoints", "wait", "x", code=1).stderr
+    model = world.upload(id_="doubler-local", **labelled(3))
+    endpoint = world.endpoint(found.id, display_name="doubler-local", labels={"stack": "local"})
+    told = vt("endpoints", "wait", "doubler", "--deadline", "1s", code=124).stderr
+    assert "endpoint doubler does not have run 3 yet" in told
+    world.deploy(endpoint, model, "99", {"0": 100})  # by hand
+    started = threading.Thread(
+        target=world.deploy, args=(endpoint, model, found.deployments[3].id, {"99": 100, "0": 0})
+    )
+    started.start()
+    started.join()
+    told = vt("endpoints", "wait", "doubler", "--deadline", "1s", code=124).stderr
+    assert "has the split model 99: 100" in told
+    world.set_split(endpoint, {found.deployments[3].id: 100, "99": 0})
+    assert vt("endpoints", "wait", "doubler").stderr == ""
