@@ -13,6 +13,24 @@ from typing import Any
 from localgcp.gcp.schema import Property, find, tokens
 
 _SCALARS = {"string": "string", "bool": "boolean", "int": "integer", "number": "number"}
+_TEXT = {"type": "string"}
+#: What an explicit provider may be given (pulumi_gcp.Provider, 9.35.0 and 10.2.0), by type. Without
+#: addresses of single services, which lead out of the local cloud.
+_OF_PROVIDER = (
+    (
+        _TEXT,
+        "accessToken billingProject credentials deletionPolicy googlePartnerName "
+        "impersonateServiceAccount pollInterval project pulumiAttributionLabelAdditionStrategy "
+        "region requestReason requestTimeout universeDomain zone",
+    ),
+    (
+        {"type": "boolean"},
+        "addPulumiAttributionLabel disableGooglePartnerName preferGlobalEndpoints "
+        "preferRegionalEndpoints userProjectOverride",
+    ),
+    ({"type": "array", "items": _TEXT}, "impersonateServiceAccountDelegates scopes"),
+    ({"type": "object", "additionalProperties": _TEXT}, "defaultLabels"),
+)
 
 
 def package_schema(version: str) -> dict[str, Any]:
@@ -35,7 +53,12 @@ def package_schema(version: str) -> dict[str, Any]:
     return {
         "name": "gcp",
         "version": version,
-        "config": {"variables": {each: {"type": "string"} for each in ("project", "region")}},
+        "config": {"variables": {each: _TEXT for each in ("project", "region")}},
+        "provider": {
+            "inputProperties": {
+                name: type_ for type_, names in _OF_PROVIDER for name in names.split()
+            },
+        },
         "types": types,
         "resources": resources,
     }

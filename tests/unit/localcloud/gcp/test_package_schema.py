@@ -1,5 +1,9 @@
 """The schema of the stand-in's package has what hosts of other languages ask for."""
 
+import inspect
+
+import pulumi_gcp as gcp
+
 from localgcp.gcp.package_schema import package_schema
 from localgcp.gcp.schema import tokens
 
@@ -18,6 +22,19 @@ def references(value):
 
 def test_it_has_every_resource_type():
     assert set(SCHEMA["resources"]) == set(tokens())
+
+
+def test_an_explicit_provider_takes_what_the_sdk_lets_it_take():
+    of_sdk = {*inspect.signature(gcp.Provider._internal_init).parameters} - {
+        "__self__",
+        "__props__",
+    }
+    found = SCHEMA["provider"]["inputProperties"]
+    spelled = {"".join(f"_{c.lower()}" if c.isupper() else c for c in name): name for name in found}
+    others = {name for name in of_sdk - set(spelled) if not name.endswith("_custom_endpoint")}
+    assert others == {"resource_name", "opts", "batching", "external_credentials"}
+    assert set(spelled) <= of_sdk
+    assert found["impersonateServiceAccountDelegates"]["items"] == {"type": "string"}
 
 
 def test_every_reference_leads_somewhere():
