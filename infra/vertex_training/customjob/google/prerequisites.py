@@ -47,7 +47,7 @@ def connect(project: str, account: str = "") -> GooglePrerequisites:
 
 
 @functools.lru_cache(maxsize=4)
-def _session(*, local: bool, account: str) -> requests.Session:
+def session(*, local: bool, account: str) -> requests.Session:
     """A session for all threads.
 
     Raises:
@@ -118,7 +118,7 @@ class GooglePrerequisites:
         from google.auth.exceptions import GoogleAuthError
 
         try:
-            session = _session(local=bool(self._local), account=self._account)
+            called = session(local=bool(self._local), account=self._account)
             answer = session.request(method, url, timeout=TIMEOUT, **options)
             if answer.status_code == 404:
                 return None

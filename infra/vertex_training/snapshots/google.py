@@ -1,0 +1,191 @@
+"""BigQuery by REST and the folder of a snapshot by Google's clients, or the local cloud's.
+
+By the session of ``google-auth``: six calls, each of which may be sent again, since the ids of jobs
+are ours. https://docs.cloud.google.com/bigquery/docs/reference/rest/v2/jobs
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from google.api_core.exceptions import GoogleAPICallError, PreconditionFailed, RetryError
+from google.auth.exceptions import GoogleAuthError
+
+from vertex_training.customjob.google import intent_store, prerequisites
+from vertex_training.errors import NotSubmittedError, OperatorError, PermissionDeniedError
+from vertex_training.naming import is_local
+from vertex_training.snapshots.manifest import StoredObject, name_of_table
+from vertex_training.snapshots.protocol import Ports
+from vertex_training.snapshots.request import SnapshotRequest
+
+if TYPE_CHECKING:
+    from google.cloud import storage
+
+#: Variable with the URL of a local BigQuery. The official client reads it as well.
+EMULATOR: Final = "BIGQUERY_EMULATOR_HOST"
+GOOGLE: Final = "https://bigquery.googleapis.com"
+#: Folder of the records in the control bucket.
+RECORDS: Final = "snapshots/"
+TIMEOUT: Final = 60
+#: Seconds before a call without an answer is sent again.
+PAUSES: Final = (1.0, 4.0)
+
+
+def connect(request: SnapshotRequest, control_bucket: str, account: str = "") -> Ports:
+    """BigQuery, the folder of the snapshot, and its record. ``account`` acts for the caller.
+
+    Raises:
+        OperatorError: a local project without a local cloud or the reverse, or no credentials.
+    """
+    client = intent_store.storage_client(request.project, account)
+    return Ports(
+        BigQuery(request.project, request.location, account),
+        Folder(client, request.bucket, request.prefix),
+        intent_store.BucketIntents(client, control_bucket, RECORDS),
+    )
+
+
+class BigQuery:
+    """``protocol.Warehouse`` over REST."""
+
+    def __init__(self, project: str, location: str, account: str = "") -> None:
+        """Connects when it is asked."""
+        self._project, self._location, self._account = project, location, account
+
+    def job(self, job_id: str) -> dict[str, Any] | None:
+        """The job, or None if there is none."""
+        path = f"/jobs/{job_id}?location={self._location}"
+        return self._call("GET", self._project, path, (404,))
+
+    def insert(self, job_id: str, configuration: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Send a job; None if the id is taken."""
+        return self._call("POST", self._project, "/jobs", (409,), self._sent(configuration, job_id))
+
+    def dry_run(self, configuration: Mapping[str, Any]) -> dict[str, Any]:
+        """What a query would read."""
+        body = self._sent({**configuration, "dryRun": True})
+        return self._call("POST", self._project, "/jobs", (), body) or {}
+
+    def table(self, reference: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The table; None if it is not there, or cannot be read."""
+        _, dataset, table = name_of_table(reference).rsplit(".", 2)
+        path = f"/datasets/{dataset}/tables/{table}"
+        return self._call("GET", str(reference.get("projectId")), path, (403, 404))
+
+    def _sent(self, configuration: Mapping[str, Any], job_id: str = "") -> dict[str, Any]:
+        reference = {"projectId": self._project, "location": self._location}
+        if job_id:
+            reference["jobId"] = job_id
+        return {"jobReference": reference, "configuration": configuration}
+
+    def _call(
+        self,
+        method: str,
+        project: str,
+        path: str,
+        none: tuple[int, ...],
+        body: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any] | None:
+        """The answer; None for a status in ``none``.
+
+        Raises:
+            OperatorError: a refusal, or no answer.
+        """
+        import requests
+
+        address = os.environ.get(EMULATOR, "")
+        if is_local(self._project) != bool(address):
+            raise OperatorError(
+                f"{EMULATOR} is set, and project '{self._project}' is no local one"
+                if address
+                else "no BigQuery runs in the local cloud"
+            )
+        url = f"{address or GOOGLE}/bigquery/v2/projects/{project}{path}"
+        try:
+            session = prerequisites.session(local=bool(address), account=self._account)
+            for pause in (*PAUSES, None):
+                try:
+                    answer = session.request(method, url, json=body, timeout=TIMEOUT)
+                except requests.RequestException:
+                    if pause is None:
+                        raise
+                else:
+                    if pause is None or answer.status_code not in (429, 500, 502, 503, 504):
+                        break
+                time.sleep(pause)
+        except (requests.RequestException, GoogleAuthError) as error:
+            raise OperatorError(f"no answer of BigQuery: {type(error).__name__}") from None
+        return None if answer.status_code in none else _document(answer)
+
+
+def _document(answer: Any) -> dict[str, Any]:
+    try:
+        found = answer.json()
+        if answer.ok:
+            return dict(found)
+        text = f"{found['error']['message']}"
+    except (ValueError, KeyError, TypeError):
+        text = f"{answer.status_code} {answer.reason}"
+    kinds = {400: NotSubmittedError, 403: PermissionDeniedError}
+    raise kinds.get(answer.status_code, OperatorError)(f"BigQuery: {text}")
+
+
+class Folder:
+    """``protocol.Files`` over the official client."""
+
+    def __init__(self, client: storage.Client, bucket: str, prefix: str) -> None:
+        self._bucket, self._prefix = client.bucket(bucket), prefix
+
+    def objects(self, folder: str) -> list[StoredObject]:
+        """Objects in a folder of it."""
+        prefix = f"{self._prefix}/{folder}"
+        try:
+            return [
+                StoredObject(
+                    blob.name.removeprefix(f"{self._prefix}/"),
+                    int(blob.size or 0),
+                    int(blob.generation or 0),
+                    str(blob.crc32c or ""),
+                )
+                for blob in self._bucket.list_blobs(prefix=prefix, timeout=TIMEOUT)
+            ]
+        except (GoogleAPICallError, RetryError, GoogleAuthError) as error:
+            raise self._unreachable(error) from None
+
+    def read(self, name: str) -> tuple[bytes, int] | None:
+        """An object's content and generation, or None."""
+        try:
+            while blob := self._bucket.get_blob(f"{self._prefix}/{name}", timeout=TIMEOUT):
+                generation = int(blob.generation or 0)
+                try:
+                    content = blob.download_as_bytes(
+                        if_generation_match=generation, timeout=TIMEOUT
+                    )
+                except PreconditionFailed:
+                    continue  # written between the two calls
+                return content, generation
+        except (GoogleAPICallError, RetryError, GoogleAuthError) as error:
+            raise self._unreachable(error) from None
+        return None
+
+    def create(self, name: str, content: bytes) -> int | None:
+        """Write an object and return its generation; None if there is one."""
+        blob = self._bucket.blob(f"{self._prefix}/{name}")
+        try:
+            blob.upload_from_string(
+                content, content_type="application/json", if_generation_match=0, timeout=TIMEOUT
+            )
+        except PreconditionFailed:
+            return None
+        except (GoogleAPICallError, RetryError, GoogleAuthError) as error:
+            raise self._unreachable(error) from None
+        return int(blob.generation or 0)
+
+    def _unreachable(self, error: Exception) -> OperatorError:
+        return OperatorError(
+            f"gs://{self._bucket.name}/{self._prefix} could not be read or written: "
+            f"{type(error).__name__}: {getattr(error, 'message', error)}"
+        )

@@ -1,0 +1,133 @@
+"""The dynamic provider of ``Snapshot``.
+
+The state refers to this module and class by name: neither may be renamed or moved. The instance has
+no attributes, because the SDK would pickle them into the state.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from pulumi import dynamic
+
+from vertex_training.customjob.protocol.ports import ProcessEnvironment
+from vertex_training.customjob.protocol.timing import Timing
+from vertex_training.customjob.provider import format_exception, has_unknown, without_provider
+from vertex_training.errors import JobRefusedError, NotSubmittedError, OperatorError
+from vertex_training.pulumi_internals import format_exceptions, is_engine_alive
+from vertex_training.secret_rules.redaction import redacted
+from vertex_training.snapshots import estimate
+from vertex_training.snapshots.estimate import RESOLVED
+from vertex_training.snapshots.manifest import record_of
+from vertex_training.snapshots.protocol import Ports, find, take_snapshot
+from vertex_training.snapshots.request import SnapshotRequest
+
+#: Outputs beside the inputs that the state keeps.
+KEPT = ("snapshot", "requestId", "request", "options")
+
+
+class SnapshotProvider(dynamic.ResourceProvider):
+    """check, diff, create, read, update and delete of one run of one snapshot."""
+
+    # The provider captures nothing secret. As a secret it would cost a key operation for each.
+    serialize_as_secret_always = False
+
+    timing: ClassVar[Timing] = Timing()
+    """Bounds of the protocol; see ``CustomJobProvider``."""
+
+    def configure(self, req: dynamic.ConfigureRequest) -> None:  # noqa: ARG002 (the SDK's name)
+        """Prepare the process; the SDK calls it once."""
+        format_exceptions(format_exception)
+
+    def check(self, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.CheckResult:  # noqa: ARG002
+        """Add what is known of the snapshot to the inputs, so that a preview's events have it.
+
+        A query that would be refused, or reads more than its bound, fails here.
+        """
+        if has_unknown(news):
+            return dynamic.CheckResult(news, [])
+        request = request_of(news)
+        if request.request_id != news["requestId"]:
+            text = "Snapshot: requestId is not that of the request"
+            return dynamic.CheckResult(news, [dynamic.CheckFailure("", text)])
+        try:
+            found = estimate.look(request, _ports(news))
+        except (JobRefusedError, NotSubmittedError) as refused:
+            text = redacted(str(refused))
+            return dynamic.CheckResult(news, [dynamic.CheckFailure("", text)])
+        except OperatorError as error:
+            found = {"unanswered": str(error)}
+        text = redacted(json.dumps(found, sort_keys=True))
+        return dynamic.CheckResult({**news, RESOLVED: text}, [])
+
+    def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.DiffResult:
+        """Replace it if its request changed. Tables that changed are no change."""
+        replaces = [] if olds["requestId"] == news["requestId"] else ["requestId"]
+        return dynamic.DiffResult(
+            changes=bool(replaces) or olds["options"] != news["options"], replaces=replaces
+        )
+
+    def create(self, props: dict[str, Any]) -> dynamic.CreateResult:
+        """Run the query, export its result and write the manifest, or find what was done of it.
+
+        Raises:
+            OperatorError: it was refused, or cannot be finished now.
+        """
+        request = request_of(props)
+        environment = ProcessEnvironment(engine_is_alive=is_engine_alive)
+        made = take_snapshot(request, _ports(props), self.timing, environment)
+        name = record_of(request, made.generation)
+        return dynamic.CreateResult(request.uri, _outputs(props, name, "READY"))
+
+    def read(self, id_: str, props: dict[str, Any]) -> dynamic.ReadResult:
+        """Compare the manifest with its record. A snapshot that is gone stays in the state.
+
+        Reported as gone, the next ``pulumi up`` would query tables that have changed.
+        """
+        state = "READY"
+        try:
+            if find(request_of(props), _ports(props)) is None:
+                state = "UNRECORDED"
+        except JobRefusedError:
+            state = "CHANGED"
+        return dynamic.ReadResult(id_, {**without_provider(props), "state": state})
+
+    def update(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.UpdateResult:
+        """Update the options that the state keeps. Touches no object."""
+        return dynamic.UpdateResult(_outputs(news, olds["manifest"], olds["state"]))
+
+    def delete(self, _id: str, _props: dict[str, Any]) -> None:
+        """Keep all objects: ``vt data snapshots delete`` deletes those that one names."""
+
+
+def request_of(props: Mapping[str, Any]) -> SnapshotRequest:
+    """The request that a snapshot's inputs describe."""
+    snapshot, request = props["snapshot"], json.loads(props["request"])
+    return SnapshotRequest(
+        project=snapshot["project"],
+        stack=snapshot["stack"],
+        name=snapshot["name"],
+        run=int(snapshot["run"]),
+        location=request["location"],
+        bucket=snapshot["bucket"],
+        sql=request["sql"],
+        parameters=request["parameters"],
+        as_of=request["asOf"],
+        format=request["format"],
+        max_bytes_billed=int(props["options"]["maxBytesBilled"]),
+    )
+
+
+def _ports(props: Mapping[str, Any]) -> Ports:
+    from vertex_training.snapshots import google  # loads Google's clients
+
+    options = props["options"]
+    return google.connect(
+        request_of(props), options["controlBucket"], options.get("impersonate", "")
+    )
+
+
+def _outputs(props: Mapping[str, Any], manifest: str, state: str) -> dict[str, Any]:
+    return {**{key: props[key] for key in KEPT}, "manifest": manifest, "state": state}
