@@ -3,6 +3,7 @@
     apis ──► storage ──► packages ──┐
       │         └──────┐            │
       ├────► secrets ──┴► identities┤
+      ├────► snapshots ─────────────┤
       ├────► registry ──────────────┼──► training ──► serving
       │         └► image builds     │
       ├─(► host project)► network ──┤
@@ -43,6 +44,7 @@ from vertex_training.components.registry import ImageBuilds, Registry
 from vertex_training.components.scope import TOP, Scope
 from vertex_training.components.secrets import Secrets
 from vertex_training.components.serving import make_serving, serving_outputs
+from vertex_training.components.snapshots import make_snapshots, snapshot_outputs
 from vertex_training.components.storage import Packages, Storage
 from vertex_training.components.tensorboard import make_tensorboard
 from vertex_training.components.training import Training, job_outputs, log_tuning_costs
@@ -113,10 +115,11 @@ def declare(
     packages = Packages(child("packages"), stack, storage)
     network = make_network(scope, stack, apis)
     capacity = make_capacity(scope, stack, apis)
+    snapshots = make_snapshots(scope, stack, [*apis.on("bigquery"), storage])
     of_job = grants_beside(JOB_GRANTS, child("job"), stack.job_grants(requests), [apis.agent])
     granted = [storage, registry, secrets, *identities.values()]
     of_jobs: list[pulumi.ComponentResource] = [
-        *(apis, storage, registry, packages),
+        *(apis, storage, registry, packages, *snapshots),
         *network,
         *capacity,
         *of_job,
@@ -140,6 +143,7 @@ def declare(
         identities=identities,
         network=network,
         capacity=capacity,
+        snapshots=snapshots,
         training=training,
         serving=serving,
     )
@@ -239,6 +243,8 @@ def outputs(
     if stack.declared.allowed_secrets:
         found["allowedSecrets"] = dict(stack.declared.allowed_secrets)
     found |= serving_outputs(stack, environment.serving)
+    if stack.snapshots:
+        found["snapshots"] = snapshot_outputs(stack, environment.snapshots)
     sections: dict[str, dict[str, object]] = {CUSTOM_JOB.section: {}}
     for key, request in requests.items():
         section = sections.setdefault(request.kind.section, {})

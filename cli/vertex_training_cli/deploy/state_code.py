@@ -23,6 +23,7 @@ _OWN_PROVIDERS: Final = (
     ("vertex_training.customjob.provider", "CustomJobProvider"),
     ("vertex_training.serving.provider", "ModelVersionProvider"),
     ("vertex_training.serving.provider", "DeployedModelsProvider"),
+    ("vertex_training.snapshots.provider", "SnapshotProvider"),
 )
 #: What the SDK pickles of one: its class, made without arguments. A change of Python's protocol
 #: changes numbers and frames, which are left out here.
@@ -101,7 +102,7 @@ def _has_key(value: object, key: str) -> bool:
 
 
 def is_own_provider(text: object) -> bool:
-    """Whether ``text`` is the program's own provider as the SDK pickles it. Unpickles nothing."""
+    """Whether ``text`` is an own provider, as the SDK pickles it. Unpickles nothing."""
     if not isinstance(text, str) or len(text) > _LONGEST:
         return False
     try:

@@ -26,6 +26,7 @@ def needed(settings: Settings) -> list[str]:
     used = {
         "always": True,
         "secrets": bool(settings.secrets),
+        "snapshots": bool(settings.snapshots),
         "imageBuilds": settings.builds_images,
         "scanning": bool(settings.registry.scanning),
         "peering": network.mode == "peering",

@@ -12,10 +12,12 @@ from vertex_training.components.network import Network
 from vertex_training.components.registry import Registry
 from vertex_training.components.secrets import Secrets
 from vertex_training.components.serving import Serving
+from vertex_training.components.snapshots import Snapshots
 from vertex_training.components.storage import Storage
 from vertex_training.components.training import Training
 from vertex_training.customjob.resource import CustomJob
 from vertex_training.settings.model import Settings
+from vertex_training.snapshots.resource import Snapshot
 from vertex_training.stack import Stack
 
 
@@ -41,6 +43,8 @@ class Environment:
     """``projects/P/global/networks/N``; None where jobs reach no network."""
     reservations: Mapping[str, pulumi.Output[str]]
     """Resource names: ``projects/P/zones/Z/reservations/R``."""
+    snapshots: Mapping[str, Snapshot]
+    """Results of queries that are kept as files."""
     jobs: Mapping[str, CustomJob]
     """Jobs and tuning jobs."""
     serving: Sequence[Serving]
@@ -57,10 +61,11 @@ class Environment:
         identities: Mapping[str, JobIdentity],
         network: Sequence[Network],
         capacity: Sequence[Capacity],
+        snapshots: Sequence[Snapshots],
         training: Training,
         serving: Sequence[Serving] = (),
     ) -> None:
-        """``network``, ``capacity`` and ``serving`` are empty where the stack has none."""
+        """``network``, ``capacity``, ``snapshots`` and ``serving`` are empty where there are none."""
         self.settings, self.apis, self.registry = stack.declared, apis, registry.url
         self.serving = serving
         addresses = {key: account.address for key, account in identities.items()}
@@ -70,6 +75,8 @@ class Environment:
         self.secrets = stack.by_new_keys(("secrets",), secrets.paths)
         self.network = network[0].path if network else None
         self.reservations = stack.by_new_keys(("reservations",), paths)
+        made = {key: each for part in snapshots for key, each in part.snapshots.items()}
+        self.snapshots = stack.by_new_keys(("snapshots",), made)
         self.jobs = {key: training.jobs[first] for key, first in stack.first_job_keys.items()}
 
     @property

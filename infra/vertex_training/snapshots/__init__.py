@@ -3,5 +3,10 @@
 ===============  =====================================================================
 ``statement``    a query as text: comments, parameters, its canonical form
 ``request``      what a snapshot is asked to be, its identity and its folder
+``manifest``     what was read and which objects hold it: the last object of a snapshot
+``protocol``     one request, one query, one export, one manifest; its ports
+``estimate``     what a preview says: bytes, price, tables that changed
+``google``       the ports by REST and Google's client
+``provider``     the dynamic provider; ``resource`` is what the program declares
 ===============  =====================================================================
 """

@@ -30,7 +30,8 @@ GOOGLE: Final = "https://bigquery.googleapis.com"
 #: Folder of the records in the control bucket.
 RECORDS: Final = "snapshots/"
 TIMEOUT: Final = 60
-#: Seconds before a call without an answer is sent again.
+#: Statuses after which a call is sent again, and seconds before it is.
+AGAIN: Final = (429, 500, 502, 503, 504)
 PAUSES: Final = (1.0, 4.0)
 
 
@@ -106,16 +107,12 @@ class BigQuery:
         url = f"{address or GOOGLE}/bigquery/v2/projects/{project}{path}"
         try:
             session = prerequisites.session(local=bool(address), account=self._account)
-            for pause in (*PAUSES, None):
-                try:
-                    answer = session.request(method, url, json=body, timeout=TIMEOUT)
-                except requests.RequestException:
-                    if pause is None:
-                        raise
-                else:
-                    if pause is None or answer.status_code not in (429, 500, 502, 503, 504):
-                        break
+            answer = session.request(method, url, json=body, timeout=TIMEOUT)
+            for pause in PAUSES:  # every call may be sent again: ids of jobs are ours
+                if answer.status_code not in AGAIN:
+                    break
                 time.sleep(pause)
+                answer = session.request(method, url, json=body, timeout=TIMEOUT)
         except (requests.RequestException, GoogleAuthError) as error:
             raise OperatorError(f"no answer of BigQuery: {type(error).__name__}") from None
         return None if answer.status_code in none else _document(answer)

@@ -139,17 +139,13 @@ def parse(text: bytes) -> dict[str, Any]:
     return found
 
 
-def is_of_equal_export(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether both are of one query and one export, whenever each looked at the sources."""
-    return _fixed(one) == _fixed(other)
-
-
-def _fixed(manifest: Mapping[str, Any]) -> dict[str, Any]:
+def export_digest(manifest: Mapping[str, Any]) -> str:
+    """SHA-256 of the manifest but for what its sources were like when somebody looked."""
     sources = [
         {key: value for key, value in source.items() if key not in _OF_THE_MOMENT}
         for source in manifest["sources"]
     ]
-    return {**manifest, "sources": sources, CONTENT_DIGEST: ""}
+    return content_digest({**manifest, "sources": sources})
 
 
 def record_of(request: SnapshotRequest, generation: int) -> str:

@@ -5,13 +5,14 @@ step       what is done                                           if the process
 =========  =====================================================  ================================
 query      a job of an id that follows from the request           the next run gets it by its id
 export     another one, of the query's result, into a new folder  as above
-manifest   what both made, written if there is none               it is compared, and recorded
+fence      the digest of the manifest, in the control bucket      as above
+manifest   what both made, written if there is none               it has that digest: recorded
 record     the manifest's generation, in the control bucket       nothing is asked any more
 =========  =====================================================  ================================
 
 BigQuery refuses an id that it has (409), so no lease is needed. A job that failed made nothing: the
-next run sends the next attempt. Whoever can write to the bucket can write a manifest; only one that
-is of the jobs' results is recorded, and only the recorded generation counts afterwards.
+next run sends the next attempt. Whoever can write to the bucket can write a manifest; only one of
+the digest that the control bucket has is recorded, and only the recorded generation counts then.
 """
 
 from __future__ import annotations
@@ -150,14 +151,18 @@ def find(request: SnapshotRequest, ports: Ports) -> Snapshot | None:
         JobRefusedError: its manifest is gone, or another one.
     """
     stored = ports.records.read(request.request_id)
-    if stored is None or stored.record.state != IntentState.DONE:
+    return _recorded(request, ports, stored.record) if stored else None
+
+
+def _recorded(request: SnapshotRequest, ports: Ports, record: IntentRecord) -> Snapshot | None:
+    if record.state != IntentState.DONE:
         return None
     found = ports.files.read(MANIFEST)
-    if found is None or manifests.record_of(request, found[1]) != stored.record.job_name:
+    if found is None or manifests.record_of(request, found[1]) != record.job_name:
         how = "was deleted" if found is None else "was written anew by somebody else"
         raise JobRefusedError(
             f"snapshot '{request.name}': {request.uri}/{MANIFEST} {how}. Hint: run: "
-            f"{request.run + 1} makes another; or restore {stored.record.job_name}"
+            f"{request.run + 1} makes another; or restore {record.job_name}"
         )
     return Snapshot(_parsed(request, found[0]), found[1])
 
@@ -173,41 +178,62 @@ def take_snapshot(
     Raises:
         OperatorError: it could not be made, or somebody else's is in its place.
     """
-    if (found := find(request, ports)) is not None:
+    stored = ports.records.read(request.request_id)
+    if stored and (found := _recorded(request, ports, stored.record)):
         return found
+    if stored and (there := _there(request, ports, stored.record.job_name)):
+        return _record(request, there, ports, stored.generation)
     stages = _Stages(request, ports, timing, environment)
     query, attempt, result = stages.query()
     objects = stages.export(query, attempt)
     references = query["statistics"].get("query", {}).get("referencedTables", [])
     sources = [manifests.source_of(each, ports.warehouse.table(each)) for each in references]
     made = manifests.build(request, query, result, sources, objects)
-    snapshot = _written(request, made, ports)
-    _record(request, snapshot, ports)
+    digest = manifests.export_digest(made)
+    generation = _write(
+        request, ports, IntentState.SENDING, digest, stored.generation if stored else 0
+    )
+    if (written := ports.files.create(MANIFEST, manifests.canonical(made).encode())) is not None:
+        return _record(request, Snapshot(made, written), ports, generation)
+    if (there := _there(request, ports, digest)) is None:
+        raise _foreign(request)
+    return _record(request, there, ports, generation)
+
+
+def _there(request: SnapshotRequest, ports: Ports, digest: str) -> Snapshot | None:
+    """The manifest that is there if it is the one that was to be written."""
+    if (found := ports.files.read(MANIFEST)) is None:
+        return None
+    manifest = _parsed(request, found[0])
+    return Snapshot(manifest, found[1]) if manifests.export_digest(manifest) == digest else None
+
+
+def _record(
+    request: SnapshotRequest, snapshot: Snapshot, ports: Ports, generation: int
+) -> Snapshot:
+    name = manifests.record_of(request, snapshot.generation)
+    _write(request, ports, IntentState.DONE, name, generation)
     return snapshot
 
 
-def _written(request: SnapshotRequest, made: dict[str, Any], ports: Ports) -> Snapshot:
-    """The manifest, written or found; one of another export is refused."""
-    content = manifests.canonical(made).encode()
-    if (generation := ports.files.create(MANIFEST, content)) is not None:
-        return Snapshot(made, generation)
-    if (found := ports.files.read(MANIFEST)) is None:
-        raise OperatorError(f"{request.uri}/{MANIFEST} came and went: begin again.")
-    there = _parsed(request, found[0])
-    if not manifests.is_of_equal_export(there, made):
-        raise _foreign(request)
-    return Snapshot(there, found[1])
+def _write(
+    request: SnapshotRequest, ports: Ports, state: IntentState, name: str, generation: int
+) -> int:
+    """Write the record; another process may have written the same.
 
-
-def _record(request: SnapshotRequest, snapshot: Snapshot, ports: Ports) -> None:
-    name = manifests.record_of(request, snapshot.generation)
-    record = IntentRecord(request.request_id, IntentState.DONE, uuid.uuid4().hex, name)
+    Raises:
+        OperatorError: it wrote something else.
+    """
+    record = IntentRecord(request.request_id, state, uuid.uuid4().hex, name)
     try:
-        ports.records.write(record, 0)
+        return ports.records.write(record, generation).generation
     except PreconditionFailedError:
         stored = ports.records.read(request.request_id)
-        if stored is None or stored.record.job_name != name:
-            raise _foreign(request) from None
+        if stored and (stored.record.state, stored.record.job_name) == (state, name):
+            return stored.generation
+        raise OperatorError(
+            f"snapshot '{request.name}': another process makes it. Begin again when it has ended."
+        ) from None
 
 
 def _parsed(request: SnapshotRequest, text: bytes) -> Document:

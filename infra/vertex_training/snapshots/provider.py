@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from pulumi import dynamic
 
+from vertex_training.customjob.dynamic_values import (
+    format_exception,
+    has_unknown,
+    without_provider,
+)
 from vertex_training.customjob.protocol.ports import ProcessEnvironment
 from vertex_training.customjob.protocol.timing import Timing
-from vertex_training.customjob.provider import format_exception, has_unknown, without_provider
+from vertex_training.customjob.refusal_lookup import BOUND, answer_within, is_offline
 from vertex_training.errors import JobRefusedError, NotSubmittedError, OperatorError
 from vertex_training.pulumi_internals import format_exceptions, is_engine_alive
 from vertex_training.secret_rules.redaction import redacted
@@ -24,8 +29,9 @@ from vertex_training.snapshots.manifest import record_of
 from vertex_training.snapshots.protocol import Ports, find, take_snapshot
 from vertex_training.snapshots.request import SnapshotRequest
 
-#: Outputs beside the inputs that the state keeps.
-KEPT = ("snapshot", "requestId", "request", "options")
+#: Inputs that the state keeps among the outputs.
+KEPT: Final = ("snapshot", "requestId", "request", "options")
+NO_ANSWER: Final = {"unanswered": f"no answer within {BOUND:.0f} seconds"}
 
 
 class SnapshotProvider(dynamic.ResourceProvider):
@@ -50,17 +56,13 @@ class SnapshotProvider(dynamic.ResourceProvider):
             return dynamic.CheckResult(news, [])
         request = request_of(news)
         if request.request_id != news["requestId"]:
-            text = "Snapshot: requestId is not that of the request"
-            return dynamic.CheckResult(news, [dynamic.CheckFailure("", text)])
-        try:
-            found = estimate.look(request, _ports(news))
-        except (JobRefusedError, NotSubmittedError) as refused:
-            text = redacted(str(refused))
-            return dynamic.CheckResult(news, [dynamic.CheckFailure("", text)])
-        except OperatorError as error:
-            found = {"unanswered": str(error)}
-        text = redacted(json.dumps(found, sort_keys=True))
-        return dynamic.CheckResult({**news, RESOLVED: text}, [])
+            return _refused(news, "Snapshot: requestId is not that of the request")
+        found: dict[str, Any] | str | None = {"unanswered": "this preview asks no cloud"}
+        if not is_offline(request.project):
+            found = answer_within(BOUND, lambda: _looked_up(request, news))
+        if isinstance(found, str):
+            return _refused(news, found)
+        return dynamic.CheckResult({**news, RESOLVED: found or NO_ANSWER}, [])
 
     def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.DiffResult:
         """Replace it if its request changed. Tables that changed are no change."""
@@ -100,6 +102,24 @@ class SnapshotProvider(dynamic.ResourceProvider):
 
     def delete(self, _id: str, _props: dict[str, Any]) -> None:
         """Keep all objects: ``vt data snapshots delete`` deletes those that one names."""
+
+
+def _looked_up(request: SnapshotRequest, news: dict[str, Any]) -> dict[str, Any] | str:
+    """What is known of the snapshot, or why it would be refused."""
+    try:
+        found = estimate.look(request, _ports(news))
+    except (JobRefusedError, NotSubmittedError) as refused:
+        return str(refused)
+    except OperatorError as error:
+        found = {"unanswered": str(error)}
+    if reason := found.get("unanswered"):
+        found["unanswered"] = redacted(reason)
+    return found
+
+
+def _refused(news: dict[str, Any], text: str) -> dynamic.CheckResult:
+    # Name no property: the engine would print its value.
+    return dynamic.CheckResult(news, [dynamic.CheckFailure("", redacted(text))])
 
 
 def request_of(props: Mapping[str, Any]) -> SnapshotRequest:

@@ -56,9 +56,9 @@ def session(*, local: bool, account: str) -> requests.Session:
     if local:
         import requests
 
-        session = requests.Session()
-        session.trust_env = False  # no proxy is on the way to this machine
-        return session
+        plain = requests.Session()
+        plain.trust_env = False  # no proxy is on the way to this machine
+        return plain
     import google.auth
     from google.auth.exceptions import GoogleAuthError
     from google.auth.transport.requests import AuthorizedSession
@@ -118,8 +118,8 @@ class GooglePrerequisites:
         from google.auth.exceptions import GoogleAuthError
 
         try:
-            called = session(local=bool(self._local), account=self._account)
-            answer = session.request(method, url, timeout=TIMEOUT, **options)
+            connected = session(local=bool(self._local), account=self._account)
+            answer = connected.request(method, url, timeout=TIMEOUT, **options)
             if answer.status_code == 404:
                 return None
             if not answer.ok:

@@ -34,7 +34,7 @@ class Session:
 def google(monkeypatch):
     def answering(status=200, body=None):
         session = Session(status, body)
-        monkeypatch.setattr(prerequisites, "_session", lambda *, local, account: session)
+        monkeypatch.setattr(prerequisites, "session", lambda *, local, account: session)
         return prerequisites.GooglePrerequisites(None), session
 
     return answering
