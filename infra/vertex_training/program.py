@@ -115,7 +115,7 @@ def declare(
     packages = Packages(child("packages"), stack, storage)
     network = make_network(scope, stack, apis)
     capacity = make_capacity(scope, stack, apis)
-    snapshots = make_snapshots(scope, stack, [*apis.on("bigquery"), storage])
+    snapshots = make_snapshots(scope, stack, apis, storage)
     of_job = grants_beside(JOB_GRANTS, child("job"), stack.job_grants(requests), [apis.agent])
     granted = [storage, registry, secrets, *identities.values()]
     of_jobs: list[pulumi.ComponentResource] = [

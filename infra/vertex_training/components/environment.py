@@ -65,7 +65,7 @@ class Environment:
         training: Training,
         serving: Sequence[Serving] = (),
     ) -> None:
-        """``network``, ``capacity``, ``snapshots`` and ``serving`` are empty where there are none."""
+        """``network``, ``capacity``, ``snapshots`` and ``serving``: empty where there is none."""
         self.settings, self.apis, self.registry = stack.declared, apis, registry.url
         self.serving = serving
         addresses = {key: account.address for key, account in identities.items()}

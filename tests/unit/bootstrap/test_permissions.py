@@ -21,6 +21,7 @@ DYNAMIC = {
     "pulumi-python:dynamic/vertex:HyperparameterTuningJob",
     "pulumi-python:dynamic/vertex:ModelVersion",
     "pulumi-python:dynamic/vertex:EndpointTraffic",
+    "pulumi-python:dynamic/vertex:Snapshot",
 }
 LOOKING = {"get", "list", "getIamPolicy"}
 
