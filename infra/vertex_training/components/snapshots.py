@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 import pulumi
 
 from vertex_training.components import provider
+from vertex_training.components.apis import Apis
 from vertex_training.components.scope import Scope
+from vertex_training.components.storage import Storage
 from vertex_training.naming import CONTROL
 from vertex_training.snapshots.resource import Snapshot
 from vertex_training.stack import Stack
@@ -19,7 +21,7 @@ class Snapshots(pulumi.ComponentResource):
     snapshots: Mapping[str, Snapshot]
 
     def __init__(self, scope: Scope, stack: Stack, after: Sequence[pulumi.Resource]) -> None:
-        """``after``: the API of BigQuery, the buckets, and grants of who runs the queries."""
+        """``after``: the API of BigQuery, and the buckets."""
         super().__init__("vertextraining:snapshots:Snapshots", scope.name, None, scope.opts)
         self.snapshots = {
             key: Snapshot(
@@ -34,9 +36,11 @@ class Snapshots(pulumi.ComponentResource):
         self.register_outputs({})
 
 
-def make_snapshots(scope: Scope, stack: Stack, after: Sequence[pulumi.Resource]) -> list[Snapshots]:
+def make_snapshots(scope: Scope, stack: Stack, apis: Apis, storage: Storage) -> list[Snapshots]:
     """The component, where the stack has snapshots."""
-    return [Snapshots(scope.child("snapshots"), stack, after)] if stack.snapshots else []
+    if not stack.snapshots:
+        return []
+    return [Snapshots(scope.child("snapshots"), stack, [*apis.on("bigquery"), storage])]
 
 
 def snapshot_outputs(stack: Stack, made: Mapping[str, Snapshot]) -> dict[str, object]:
