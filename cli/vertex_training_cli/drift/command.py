@@ -113,6 +113,7 @@ def compare_stack(stack: str, remove: str = "") -> Drift:
     if found.network:
         parts, refused = networks.undeclared_parts(rest.connect(ref), found.network, found.ids)
         found = exceptions.apply(found, drift, parts).without_looking_at(refused)
+    found = exceptions.apply(found, drift, found.deployed_by_hand)
     found = found.with_differences(job_findings.orphaned_jobs(ref, found.ids))
     own = found.declared.own if found.declared else ()
     jobs, not_judged = job_findings.submitted_by_hand(ref, found.ids, own, beside)

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any, Final
 
 from vertex_training.catalog import resource_types
-from vertex_training.catalog.resource_types import CONNECTION, NETWORK
+from vertex_training.catalog.resource_types import CONNECTION, ENDPOINT_TRAFFIC, NETWORK
 from vertex_training.errors import PreviewParseError
 from vertex_training_cli import read_errors
 from vertex_training_cli.drift import policies
 from vertex_training_cli.drift.policies import Declared, Membership
 from vertex_training_cli.engine import preview_document, values
 from vertex_training_cli.engine.plan import JOBS, Plan, Step
+from vertex_training_cli.engine.values import as_mapping
 
 #: Stands for a value that is not known before the deployment.
 UNKNOWN: Final = "(known after `up`)"
@@ -36,8 +37,10 @@ SUBMITTED: Final = "submitted"
 ADDED: Final = "added"
 #: Operation of a declared job that was cancelled, or whose record was deleted.
 ENDED: Final = "ended"
+#: Operation of a model that somebody deployed to an endpoint of the stack by hand.
+DEPLOYED: Final = "deployed"
 #: Operations that no deployment undoes.
-BEYOND_UP: Final = (RUNS, GRANTED, SUBMITTED, ADDED, ENDED)
+BEYOND_UP: Final = (RUNS, GRANTED, SUBMITTED, ADDED, ENDED, DEPLOYED)
 #: States of a declared job that nothing but a hand brings about, and what is said of them.
 _ENDED_BY_HAND: Final = {
     "JOB_STATE_CANCELLED": "was cancelled by hand",
@@ -96,6 +99,7 @@ class ResourceDifference:
             SUBMITTED: "runs as an account of the stack, which did not submit it",
             ADDED: "is in the stack's network, and is not declared",
             ENDED: "has ended otherwise than by itself",
+            DEPLOYED: "has a deployed model that is not declared",
         }.get(self.op, f"differs; `up` would {self.op} it")
 
 
@@ -129,6 +133,8 @@ class Drift:
     """What was not judged, a line each: exceptions, kinds that are not read, refused reads."""
     network: DeclaredNetwork | None = None
     """The network that the stack makes, if it makes one."""
+    deployed_by_hand: tuple[ResourceDifference, ...] = ()
+    """Models that others deployed to endpoints of the stack; not judged yet."""
 
     def with_differences(self, more: Sequence[ResourceDifference]) -> Drift:
         """The same with ``more`` differences, which the engine does not see."""
@@ -186,6 +192,7 @@ def read(stack: str, exit_code: int, stdout: str, stderr: str) -> Drift:
         declared=policies.declared(plan),
         not_looked_at=_kinds_not_read(plan),
         network=_network(plan),
+        deployed_by_hand=tuple(_deployed_by_hand(plan)),
     ).with_differences(_ended_by_hand(plan))
 
 
@@ -219,6 +226,25 @@ def _ended_by_hand(plan: Plan) -> list[ResourceDifference]:
     return list(found.values())
 
 
+def _deployed_by_hand(plan: Plan) -> Iterator[ResourceDifference]:
+    """Models at endpoints of the stack that it did not deploy: ``up`` never removes one."""
+    for step in plan.steps:
+        if step.type != ENDPOINT_TRAFFIC or not (step.old and step.new) or step.op == "refresh":
+            continue
+        place = as_mapping(step.new.inputs.get("endpoint"))
+        others = step.old.outputs.get("others")
+        for id_ in map(str, others if isinstance(others, list) else ()):
+            resource = f"deployedModels/{id_}"
+            note = (
+                "It may answer requests, and `up` leaves it alone. To remove it: `gcloud ai "
+                f"endpoints undeploy-model {place.get('id')} --region {place.get('region')} "
+                f"--deployed-model-id {id_}`; to keep it: list `{resource}` with its reason under "
+                "`drift.allowedResources`."
+            )
+            name, type_ = str(place.get("key") or step.name), step.type
+            yield ResourceDifference(DEPLOYED, name, type_, id_, (), note, resource=resource)
+
+
 def _never_made(plan: Plan) -> tuple[str, ...]:
     """Names of what is declared and was in no state, where the state has other resources.
 
@@ -248,6 +274,8 @@ def _difference(step: Step, was_there: bool) -> ResourceDifference:
     if not paths and step.op in ("update", "replace"):
         # A dynamic resource comes without paths: compare its inputs.
         cloud = step.old.inputs if step.old else {}
+        if step.old and step.type == ENDPOINT_TRAFFIC:  # a refresh writes what is there into these
+            cloud = {**cloud, **{key: step.old.outputs.get(key) for key in ("deployed", "split")}}
         keys = {*cloud, *declared}
         paths = tuple(f'["{key}"]' for key in keys if cloud.get(key) != declared.get(key))
     fields = tuple(

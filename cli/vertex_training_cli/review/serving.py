@@ -136,10 +136,11 @@ def _endpoint(
 ) -> EndpointChange:
     place = as_mapping(step.inputs.get("endpoint"))
     model = str(place.get("model") or place.get("key") or step.name)
-    before, after = (_split(state.inputs) if state else {} for state in (step.old, step.new))
+    old, new = _before(step), step.new.inputs if step.new else None
+    before, after = (_split(inputs) if inputs else {} for inputs in (old, new))
     shell = shells.get(str(place.get("id", "")))
     reach = [_reach(state and state.inputs) for state in (shell.old, shell.new)] if shell else []
-    was, now = (_cost(state.inputs) if state else None for state in (step.old, step.new))
+    was, now = (_cost(inputs) if inputs else None for inputs in (old, new))
     return EndpointChange(
         name=str(place.get("key") or step.name),
         model=model,
@@ -154,6 +155,14 @@ def _endpoint(
         account=str(place.get("account", "")),
         metrics={run: metrics.get((model, run), {}) for run in {**before, **after}},
     )
+
+
+def _before(step: Step) -> Inputs | None:
+    """Inputs before the step, with what a refresh found at the endpoint."""
+    if step.old is None:
+        return None
+    found = {key: step.old.outputs.get(key) for key in ("deployed", "split")}
+    return {**step.old.inputs, **{key: value for key, value in found.items() if value is not None}}
 
 
 def _action(step: Step, words: Mapping[str, str]) -> str:

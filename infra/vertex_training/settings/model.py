@@ -355,18 +355,20 @@ class AllowedMember(Section):
 
 
 class AllowedResource(Section):
-    """Something in the stack's network, or a job, that nobody declares and that is no drift."""
+    """Something in the stack's network or at its endpoints, or a job, that nobody declares and
+    that is no drift."""
 
     resource: Annotated[
         str,
         form(
-            r"(?:firewalls|subnetworks|routes|peerings|customJobs|hyperparameterTuningJobs)"
-            r"/[^*].*",
-            "firewalls/NAME, likewise subnetworks, routes, peerings, customJobs and "
-            "hyperparameterTuningJobs, with * for any text after the name's beginning",
+            r"(?:firewalls|subnetworks|routes|peerings|customJobs|hyperparameterTuningJobs"
+            r"|deployedModels)/[^*].*",
+            "firewalls/NAME, likewise subnetworks, routes, peerings, customJobs, "
+            "hyperparameterTuningJobs and deployedModels, with * for any text after the name's "
+            "beginning",
         ),
     ]
-    """Kind and name, of a job its display name: ``firewalls/iap-*``."""
+    """Kind and name, of a job its display name, of a deployed model its id: ``firewalls/iap-*``."""
     reason: Annotated[str, Field(min_length=10)]
     """Why it is there, for who reads the file."""
 
@@ -380,7 +382,8 @@ class DriftSettings(Section):
     allowed: dict[Key, AllowedMember] = {}
     """Members of IAM policies that are no drift, by a name of one's own."""
     allowed_resources: dict[Key, AllowedResource] = {}
-    """What may be in the stack's network, or run as its accounts, by a name of one's own."""
+    """What may be in the stack's network, at its endpoints, or run as its accounts, by a name of
+    one's own."""
     accepted_losses: dict[str, Annotated[str, Field(min_length=10)]] = {}
     """Protected resources that were deleted in the cloud and may be made anew, empty, by the names
     that reviews give them: each with a reason. Remove the entry when that is done."""

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from vertex_training.errors import PreviewParseError
-from vertex_training_cli.drift import findings
+from vertex_training.settings.model import DriftSettings
+from vertex_training_cli.drift import exceptions, findings, report
 from vertex_training_cli.drift.findings import DriftOutcome, PropertyDifference
 from vertex_training_cli.engine.values import SECRET_SIGNATURE, SIGNATURE_KEY
 
@@ -167,3 +168,44 @@ def test_a_success_without_a_preview_is_not_taken_for_clean(printed):
 )
 def test_property_paths_are_read_as_the_engine_writes_them(path, parts):
     assert findings.parts(path) == parts
+
+
+TRAFFIC = "pulumi-python:dynamic/vertex:EndpointTraffic"
+PLACE = {"id": "123456789", "region": "us-central1", "key": "titanic"}
+
+
+def traffic(op, *, others=(), split=None):
+    """A step of an endpoint's traffic after a refresh that found ``others`` and ``split`` there."""
+    declared = {"endpoint": PLACE, "deployed": {"run 3": {"min": 1}}, "split": {"run 3": 100}}
+    seen = {**declared, "others": list(others), "split": split or declared["split"]}
+    old = {"type": TRAFFIC, "inputs": declared, "outputs": seen, "id": "e"}
+    return step(op, old, {"type": TRAFFIC, "inputs": declared})
+
+
+def test_a_model_deployed_by_hand_is_drift_that_no_up_undoes_and_may_be_allowed():
+    found = findings.read("dev", 0, document(traffic("same", others=["42"])), "")
+    [foreign] = found.deployed_by_hand
+    assert (foreign.op, foreign.name, foreign.id) == (findings.DEPLOYED, "titanic", "42")
+    assert "undeploy-model 123456789 --region us-central1 --deployed-model-id 42" in foreign.note
+    judged = exceptions.apply(found, DriftSettings(), found.deployed_by_hand)
+    assert judged.outcome is DriftOutcome.DRIFTED
+    assert "has a deployed model that is not declared" in report.markdown(judged)
+    assert "undo what was changed by hand" not in report.markdown(judged)
+    assert "deployed_by_hand" not in report.as_json(judged)
+    kept = {"x": {"resource": "deployedModels/42", "reason": "the platform team's own"}}
+    settings = DriftSettings.model_validate({"allowedResources": kept})
+    assert exceptions.apply(found, settings, found.deployed_by_hand).outcome is DriftOutcome.CLEAN
+
+
+def test_another_split_than_declared_is_told_by_both():
+    [changed] = findings.read(
+        "dev", 7, document(traffic("update", split={"run 3": 50})), ""
+    ).differences
+    assert changed.fields == (PropertyDifference("split", '{"run 3": 50}', '{"run 3": 100}'),)
+
+
+@pytest.mark.parametrize("others", [None, "42", {"a": 1}, 3])
+def test_a_list_of_others_of_another_form_is_none(others):
+    old = {"type": TRAFFIC, "inputs": {}, "outputs": {"others": others}, "id": "e"}
+    text = document(step("same", old, {"type": TRAFFIC, "inputs": {}}))
+    assert findings.read("dev", 0, text, "").deployed_by_hand == ()

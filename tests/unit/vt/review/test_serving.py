@@ -222,6 +222,12 @@ def test_an_unpriced_endpoint_is_a_raise_and_never_zero() -> None:
     assert risks(found, "costlierEndpoints") == ["titanic: $79.75 to $159.50 → no price"]
 
 
+def test_what_a_refresh_found_at_the_endpoint_is_what_there_was_before() -> None:
+    seen = {**traffic({"run 3": 40, "run 4": 60}), "others": []}
+    found = built(plans.step("update", TRAFFIC, "t", traffic(BOTH), traffic(BOTH), outputs=seen))
+    assert "traffic of titanic: run 3: 40, run 4: 60 → run 3: 90, run 4: 10" in verdict(found)
+
+
 def test_nothing_changes_where_all_of_it_stays() -> None:
     found = built(
         plans.step("same", VERSION, "titanic-3", version(3), version(3)),
