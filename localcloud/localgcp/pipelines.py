@@ -2,7 +2,7 @@
 
 The task's inputs are a CustomJobSpec; the service makes a CustomJob of them and names it in
 ``trainingTaskMetadata.backingCustomJob``. Data sets, and a model that the pipeline would upload,
-are refused: the local cloud has neither.
+are refused: the local cloud has no data sets, and a model is uploaded by itself.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _KEPT: Final = (
     *("trainingTaskDefinition", "trainingTaskInputs"),
 )
 _MISSING: Final = {
-    "modelToUpload": "model registry: leave out what serves the model; it is in the output folder",
+    "modelToUpload": "pipeline that uploads a model: leave out what serves it, and upload it then",
     "inputDataConfig": "managed data sets: pass the data's address as an argument",
 }
 

@@ -131,12 +131,14 @@ def connect(home: Home, image: str) -> Cloud:
     return Cloud(home, image, client, storage_client(f"http://127.0.0.1:{info.storage_port}"))
 
 
-def build(home: Home, folder: Path, buildah: str) -> str:
-    """Build the probe and push it; its name by digest."""
+def build(
+    home: Home, folder: Path, buildah: str, dockerfile: str = DOCKERFILE, program: str = PROBE
+) -> str:
+    """Build an image of a program, ``probe.py``, and push it; its name by digest."""
     info = lifecycle.running(home)
     assert info is not None
-    (folder / "Dockerfile").write_text(DOCKERFILE)
-    (folder / "probe.py").write_text(PROBE)
+    (folder / "Dockerfile").write_text(dockerfile)
+    (folder / "probe.py").write_text(program)
     env = {**os.environ, **home.environment(info.ports)}
     local = f"127.0.0.1:{info.registry_port}/{PROJECT}/training/probe:v1"
     places = [buildah, "--root", str(folder / "storage"), "--runroot", str(folder / "run")]

@@ -33,7 +33,7 @@ def add(
     when: Annotated[str, typer.Option(help="before or after the call has had its effect.")] = (
         "before"
     ),
-    code: Annotated[str, typer.Option(help="Of an error: UNAVAILABLE on jobs, 503 elsewhere.")] = (
+    code: Annotated[str, typer.Option(help="Of an error: UNAVAILABLE on jobs, 503 on storage.")] = (
         ""
     ),
     seconds: Annotated[float | None, typer.Option(help="How long, for kinds that last.")] = None,
@@ -50,12 +50,15 @@ def add(
 ) -> None:
     """Add a fault; prints its id.
 
-    SERVICE is jobs (Vertex AI), storage (Cloud Storage), or one that is only asked, before a job
-    is replaced and by `vt preflight`: iam, compute, serviceusage, cloudbilling and others. KIND, on
-    jobs and storage:
+    SERVICE is jobs, models (calls of models, endpoints and predictions), operations (what these
+    calls began), storage (Cloud Storage), or one that is only asked, before a job is replaced and
+    by `vt preflight`: iam, compute, serviceusage, cloudbilling and others. KIND, on jobs, models
+    and storage:
 
     error (--code), drop (no answer), delay (--seconds), reset (connection closed), truncate (half
     an answer), hold (until `vt local fault release`).
+
+    On operations: error, delay, hold.
 
     On jobs alone: stale (--seconds: lists lack younger jobs), short-pages, lost-page, lost-record,
     stockout (--seconds: wait so long; else FAILED), preempt (jobs with strategy SPOT), kill; the

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 
 import typer
@@ -11,7 +12,7 @@ from localgcp import lifecycle, processes
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home
 from localgcp.inventory import reservations
-from localgcp.inventory.store import Store
+from localgcp.inventory.store import ENDPOINT, Store
 from localgcp.runner import substitutes
 from localgcp.tuning.records import TuningTable
 from localgcp.vertex.records import JobTable
@@ -53,6 +54,7 @@ def show(home: Home) -> bool:
     out.print(table("RESOURCES", "COUNT", rows=rows))
     _show_reservations(home, out)
     _show_tuning_jobs(home, out)
+    _show_endpoints(home, out)
     jobs = JobTable(home.database).list()
     if jobs:
         rows = [
@@ -78,6 +80,20 @@ def _show_tuning_jobs(home: Home, out: Console) -> None:
         rows.append((job.display_name, job.job_id, job.state.word, trials, job.error_message or ""))
     if rows:
         out.print(table("TUNING JOB", "ID", "STATE", "TRIALS", "ERROR", rows=rows))
+
+
+def _show_endpoints(home: Home, out: Console) -> None:
+    rows: list[tuple[str, ...]] = []
+    for each in Store(home.database).list(ENDPOINT):
+        split = json.loads(each.outputs.get("trafficSplit") or "{}")
+        deployed = [
+            f"{found['id']} (version {found['modelVersionId']}): {split.get(found['id'], 0)} %"
+            for found in each.outputs.get("deployedModels") or []
+        ]
+        id_ = each.id.rpartition("/")[2]
+        rows.append((str(each.outputs["displayName"]), id_, "\n".join(deployed) or "nothing"))
+    if rows:
+        out.print(table("ENDPOINT", "ID", "DEPLOYED", rows=rows))
 
 
 def _show_reservations(home: Home, out: Console) -> None:

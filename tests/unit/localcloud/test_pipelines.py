@@ -162,7 +162,7 @@ def test_pipelines_outlive_the_server(cloud: Cloud) -> None:
     [
         ({"trainingTaskDefinition": "gs://x/automl_1.yaml"}, "UNIMPLEMENTED", "custom tasks"),
         ({"trainingTaskDefinition": None}, "UNIMPLEMENTED", "custom tasks"),
-        ({"modelToUpload": {"displayName": "m"}}, "UNIMPLEMENTED", "no model registry"),
+        ({"modelToUpload": {"displayName": "m"}}, "UNIMPLEMENTED", "no pipeline that uploads"),
         ({"inputDataConfig": {"datasetId": "1"}}, "UNIMPLEMENTED", "no managed data sets"),
         ({"displayName": None}, "INVALID_ARGUMENT", "display_name"),
         ({"trainingTaskInputs": None}, "INVALID_ARGUMENT", ""),

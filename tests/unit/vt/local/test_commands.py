@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from localgcp.home import Home
 from localgcp.inventory.reservations import RESERVATION
-from localgcp.inventory.store import Store
+from localgcp.inventory.store import ENDPOINT, Store
 from localgcp.runner import substitutes
 from localgcp.runner.joblog import log_path
 from localgcp.vertex.records import JobRecord, JobState, JobTable
@@ -78,6 +78,23 @@ def test_the_status_shows_how_much_of_a_reservation_is_used(
 
     [line] = [line for line in done.stdout.splitlines() if line.startswith(path)]
     assert line.split() == [path, "n1-standard-4", "2/3"]
+
+
+def test_the_status_shows_what_is_deployed_and_its_share_of_the_traffic(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VT_LOCAL_HOME", str(home.root))
+    deployed = [{"id": "1", "modelVersionId": "3"}, {"id": "2", "modelVersionId": "4"}]
+    outputs = {"displayName": "titanic", "trafficSplit": '{"1": 100}', "deployedModels": deployed}
+    place = "projects/local-x/locations/us-central1/endpoints"
+    Store(home.database).put(ENDPOINT, f"{place}/77", "local-x", {}, outputs)
+    Store(home.database).put(ENDPOINT, f"{place}/78", "local-x", {}, {"displayName": "empty"})
+
+    done = CliRunner().invoke(app, ["local", "status"])
+
+    lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
+    for line in ("titanic 77 1 (version 3): 100 %", "2 (version 4): 0 %", "empty 78 nothing"):
+        assert line in lines
 
 
 def test_the_status_tells_that_the_nearest_version_runs_for_images_that_are_not_here(
