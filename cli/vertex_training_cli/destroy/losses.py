@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from vertex_training.catalog import resource_types
+from vertex_training.catalog.resource_types import ENDPOINT_TRAFFIC, MODEL_VERSION
 from vertex_training.errors import Problem
 from vertex_training.naming import CONTROL, STAGING
 from vertex_training.settings.project_files import file_name
 from vertex_training_cli.engine.plan import JOBS, is_own
+from vertex_training_cli.engine.values import as_mapping
 
 #: Ends of the URNs of the two buckets that every stack has for itself.
 OWN: Final = (f"::storage-{STAGING}", f"::storage-{CONTROL}")
@@ -125,12 +127,27 @@ def _loss(resource: Mapping[str, Any]) -> Loss:
         kind=row.word,
         name=name,
         id=str(resource.get("id", "")),
-        detail=row.loss,
+        detail=_of_serving(resource) or row.loss,
         protected=bool(resource.get("protect")),
         empties=bool(outputs.get("forceDestroy")),
         own=not teams and str(resource["urn"]).endswith(OWN),
         teams=teams,
     )
+
+
+def _of_serving(resource: Mapping[str, Any]) -> str:
+    """What becomes of a model version, or of who asks an endpoint; empty of other resources."""
+    inputs = as_mapping(resource.get("inputs"))
+    if resource["type"] == MODEL_VERSION:
+        kept = as_mapping(inputs.get("options")).get("onDelete") != "delete"
+        return "stays in the registry" if kept else "deleted, with the registry's copy of its files"
+    if resource["type"] != ENDPOINT_TRAFFIC:
+        return ""
+    split = as_mapping(inputs.get("split")).items()
+    shares = ", ".join(
+        f"{run}: {share:g}" for run, share in split if isinstance(share, int | float)
+    )
+    return f"requests are answered by {shares}, and by nothing afterwards"
 
 
 def _name(resource: Mapping[str, Any]) -> str:

@@ -25,6 +25,7 @@ from vertex_training.customjob.protocol.prerequisites import (
     accelerator_quotas,
     family_of,
     is_preemptible,
+    quota_metric,
 )
 from vertex_training.customjob.request.job_file import JobRequest
 from vertex_training.plan.reservations import ReservationPlan
@@ -52,7 +53,7 @@ ALL_GPUS: Final = "GPUS_ALL_REGIONS"
 
 @dataclass(frozen=True, slots=True)
 class JobNeed:
-    """What the jobs take of one quota of Vertex AI in the stack's region."""
+    """What jobs, or endpoints, take of one quota of Vertex AI in the stack's region."""
 
     metric: str
     by_job: Mapping[str, int]
@@ -108,6 +109,26 @@ def _of_job(request: JobRequest, region: str) -> Counter[str]:
             count = machine.vcpus * pool.machines * cost.parallel
             wanted[f"aiplatform.googleapis.com/{metric}"] += count
     return wanted
+
+
+def endpoint_needs(declared: DeclaredStack) -> list[JobNeed]:
+    """One for each quota that an endpoint counts against, with all replicas of all versions."""
+    found: dict[str, dict[str, int]] = {}
+    for key, endpoint in declared.stack.endpoints.items():
+        for deployment in endpoint.deployments.values():
+            spec = deployment.machine
+            machine = machines.serving_machine_type(str(spec["machineType"]))
+            wanted = Counter[str]()
+            if machine and machine.vcpus and machine.family in _VERTEX_CPUS:
+                metric = f"custom_model_serving_{_VERTEX_CPUS[machine.family]}"
+                wanted[f"aiplatform.googleapis.com/{metric}"] += machine.vcpus
+            if kind := str(spec.get("acceleratorType", "")):
+                metric = quota_metric(kind, preemptible=False, use="serving")
+                wanted[metric] += int(spec.get("acceleratorCount", 1))
+            for metric, count in wanted.items():
+                by_endpoint = found.setdefault(metric, {})
+                by_endpoint[key] = by_endpoint.get(key, 0) + count * deployment.maximum
+    return [JobNeed(metric, by_endpoint) for metric, by_endpoint in sorted(found.items())]
 
 
 def compute_needs(declared: DeclaredStack) -> list[ComputeNeed]:

@@ -10,7 +10,7 @@ https://docs.cloud.google.com/compute/docs/reference/rest/v1/regions/get
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from vertex_training.customjob.google.prerequisites import effective_limit, quota_path
@@ -22,6 +22,7 @@ from vertex_training_cli.preflight.quota_needs import (
     ComputeNeed,
     JobNeed,
     compute_needs,
+    endpoint_needs,
     job_needs,
 )
 
@@ -35,20 +36,22 @@ BY_FAMILY: Final = "compute.googleapis.com/gpus_per_gpu_family"
 def ask(context: PreflightContext) -> Iterator[Answer]:
     """One answer for each quota that the stack counts against."""
     for need in job_needs(context.declared):
-        yield _ask_job_quota(context, need)
+        yield _ask_quota(context, need, judge_jobs)
+    for need in endpoint_needs(context.declared):
+        yield _ask_quota(context, need, judge_endpoints)
     left = tuple(each for each in context.declared.resources if not context.is_made(each))
     projects: dict[str, dict[str, Any] | Answer] = {}
     for need in compute_needs(dataclasses.replace(context.declared, resources=left)):
         yield from _ask_compute_quotas(context, need, projects)
 
 
-def _ask_job_quota(context: PreflightContext, need: JobNeed) -> Answer:
+def _ask_quota(context: PreflightContext, need: JobNeed, judge: Callable[..., Answer]) -> Answer:
     region = context.declared.stack.settings.region
     asked = question(need.metric, f"limit in {region}")
     url = SERVICE_USAGE + quota_path(context.project, need.metric)
     found = context.client.get(url, asked, PERMISSION)
     limit = _limit(asked, found, {"region": region})
-    return limit if isinstance(limit, Answer) else judge_jobs(asked, need, context.project, limit)
+    return limit if isinstance(limit, Answer) else judge(asked, need, context.project, limit)
 
 
 def judge_jobs(asked: Answer, need: JobNeed, project: str, limit: int | None) -> Answer:
@@ -63,6 +66,22 @@ def judge_jobs(asked: Answer, need: JobNeed, project: str, limit: int | None) ->
         meets = f"all jobs at once take {need.peak}: some stay queued until others end"
         return asked.warning(f"{limit}", meets, mend)
     return asked.ok(f"{limit}, of which the jobs take {need.peak}; other use is not asked")
+
+
+def judge_endpoints(asked: Answer, need: JobNeed, project: str, limit: int | None) -> Answer:
+    """What a limit means for endpoints with all their replicas; None is no limit. Pure.
+
+    Never more than a warning: the API's schema says that the most replicas count against it, a page
+    of 2026-08 that only those there are do.
+    """
+    if limit is None:
+        return asked.ok("not limited")
+    if need.peak > limit:
+        meets = (
+            f"endpoints take {need.peak} with all replicas: they may not grow to them, or not start"
+        )
+        return asked.warning(f"{limit}", meets, _mend(project, need.peak))
+    return asked.ok(f"{limit}, of which the endpoints take {need.peak}; other use is not asked")
 
 
 def _limit(asked: Answer, document: object, dimensions: Mapping[str, str]) -> int | Answer | None:

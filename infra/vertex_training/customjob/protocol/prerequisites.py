@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final, Literal, Protocol
 
 from vertex_training.catalog import costs
 from vertex_training.customjob.kinds import JobKind
@@ -255,7 +255,9 @@ def _is_enough(limit: int | None, count: int) -> bool:
     return limit is None or limit >= count
 
 
-def quota_metric(accelerator: str, *, preemptible: bool) -> str:
+def quota_metric(
+    accelerator: str, *, preemptible: bool, use: Literal["training", "serving"] = "training"
+) -> str:
     """The quota metric of an acceleratorType, as refusals of Vertex AI name it.
 
     >>> quota_metric("NVIDIA_TESLA_T4", preemptible=True)
@@ -263,7 +265,7 @@ def quota_metric(accelerator: str, *, preemptible: bool) -> str:
     """
     name = family_of(accelerator).lower()
     kind = "preemptible_" if preemptible else ""
-    return f"aiplatform.googleapis.com/custom_model_training_{kind}{name}_gpus"
+    return f"aiplatform.googleapis.com/custom_model_{use}_{kind}{name}_gpus"
 
 
 def family_of(accelerator: str) -> str:

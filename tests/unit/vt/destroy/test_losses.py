@@ -105,3 +105,28 @@ def test_a_key_or_a_tensorboard_is_as_much_a_loss_as_in_a_review() -> None:
 def test_an_object_whose_content_is_a_file_is_no_loss_of_its_own() -> None:
     lost = find_losses(state(resource("gcp:storage/bucketObject:BucketObject", "code")))
     assert (lost.named, lost.others.total()) == ((), 1)
+
+
+def test_models_and_endpoints_say_what_becomes_of_them() -> None:
+    vertex = "pulumi-python:dynamic/vertex"
+    found = find_losses(
+        state(
+            resource(f"{vertex}:ModelVersion", "serving-titanic-run-3",
+                     inputs={"options": {"onDelete": "keep"}}),
+            resource(f"{vertex}:ModelVersion", "serving-titanic-run-4",
+                     inputs={"options": {"onDelete": "delete"}}),
+            resource(f"{vertex}:EndpointTraffic", "serving-titanic-traffic",
+                     inputs={"split": {"run 3": 90.0, "run 4": 10}}),
+            resource("gcp:vertex/aiEndpoint:AiEndpoint", "serving-titanic-endpoint",
+                     outputs={"name": "123456789", "displayName": "titanic-prod"}),
+        )
+    )  # fmt: skip
+    assert {(each.name, each.detail) for each in found.named} == {
+        ("serving-titanic-run-3", "stays in the registry"),
+        ("serving-titanic-run-4", "deleted, with the registry's copy of its files"),
+        (
+            "serving-titanic-traffic",
+            "requests are answered by run 3: 90, run 4: 10, and by nothing afterwards",
+        ),
+        ("titanic-prod", "its address, which callers know"),
+    }

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.unit.infra.stacks import BASE
 from tests.unit.vt.preflight.conftest import HOST, NETWORK, PROJECT
 from vertex_training.catalog.resource_types import BUCKET, CONNECTION, ON_BUCKET
+from vertex_training.stack import from_raw
 from vertex_training_cli.declared import DeclaredResource, DeclaredStack
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.preflight.address_ranges import (
@@ -27,8 +30,8 @@ from vertex_training_cli.preflight.effective_policy import (
     match_value,
 )
 from vertex_training_cli.preflight.organization_policies import judge
-from vertex_training_cli.preflight.quota_needs import JobNeed
-from vertex_training_cli.preflight.quotas import judge_jobs
+from vertex_training_cli.preflight.quota_needs import JobNeed, endpoint_needs
+from vertex_training_cli.preflight.quotas import judge_endpoints, judge_jobs
 
 PATH = "projects/p/regions/r/subnetworks/s"
 
@@ -217,3 +220,29 @@ def test_routes_into_a_range_of_peering_are_not_in_its_own_way() -> None:
     assert in_the_way(wanted, held[1:]) == held[1:]
     moved = WantedBlock(Block("10.30.0.0/20"), "range training", "global/training")
     assert in_the_way(moved, held) == held[1:]
+
+
+def test_endpoints_take_quota_with_all_replicas_of_all_versions_and_only_warn(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "job.yaml").write_text("workerPoolSpecs: []\n")
+    image = f"us-central1-docker.pkg.dev/acme/serve/serve@sha256:{'0' * 64}"
+    gpu = {"type": "NVIDIA_TESLA_T4", "count": 2}
+    sections = {
+        "jobs": {"titanic": {"file": "job.yaml", "run": 4}},
+        "models": {"titanic": {"run": [3, 4], "container": image}},
+        "endpoints": {
+            "titanic": {
+                "machine": "n1-standard-2", "accelerator": gpu, "replicas": {"min": 1, "max": 3},
+                "split": {"run 3": 90, "run 4": 10},
+            },
+            "wide": {"model": "titanic", "machine": "a2-ultragpu-1g", "split": {"run 3": 100}},
+        },
+    }  # fmt: skip
+    declared = DeclaredStack(from_raw(BASE | sections, tmp_path), {}, ())
+    prefix = "aiplatform.googleapis.com/custom_model_serving"
+    gpus = JobNeed(f"{prefix}_nvidia_t4_gpus", {"titanic": 2 * 3 * 2})
+    assert endpoint_needs(declared) == [JobNeed(f"{prefix}_cpus", {"titanic": 2 * 3 * 2}), gpus]
+    asked = question("m", "limit")
+    verdicts = [judge_endpoints(asked, gpus, PROJECT, limit).verdict for limit in (None, 12, 11, 0)]
+    assert verdicts == [Verdict.OK, Verdict.OK, Verdict.WARNING, Verdict.WARNING]
