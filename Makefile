@@ -5,7 +5,7 @@ BIN := .venv/bin
 # How many processes share the tests (auto: tests/conftest.py).
 WORKERS ?= auto
 # What people and workflows give is text: make expands none of it, and the shell gets it in quotes.
-GIVEN := STACK ARGS FLAGS LEVELS SOURCE COMMIT DIGEST VT_APPROVAL REFRESH DEPLOY NO_IMAGE UPGRADE \
+GIVEN := STACK ARGS FLAGS LEVELS SOURCE COMMIT DIGEST VT_APPROVAL REFRESH DEPLOY NO_IMAGE ENDPOINT UPGRADE \
 	WORKERS BASE QUICK PART SEED COUNT SET TAG AT GITHUB_ACTIONS GITHUB_STEP_SUMMARY
 $(foreach name,$(GIVEN),$(eval override $(name) := $$(value $(name))))
 export STACK COMMIT DIGEST VT_APPROVAL TAG GITHUB_STEP_SUMMARY
@@ -48,8 +48,8 @@ rehearsal: setup ## record what vt verify compares with, on the local cloud (3 m
 state: setup ## record the state that this version writes: tests/fixtures/state (before a release)
 	@RECORD=1 $(PYTEST) -q tests/e2e/test_recorded_state.py
 
-local: setup ## run all of it here: local cloud, pulumi up, training (NO_IMAGE=1: no container)
-	@$(BIN)/vt local up $(if $(NO_IMAGE),,--images)
+local: setup ## run all of it here: local cloud, pulumi up, training (NO_IMAGE=1: no container; ENDPOINT=1: serve it)
+	@$(BIN)/vt local up $(if $(ENDPOINT),--endpoints jobs/titanic/serve/stack.yaml,$(if $(NO_IMAGE),,--images))
 
 up: setup ## vt up of a stack: make up STACK=dev ARGS='--yes --diff'
 	@$(BIN)/vt up --stack $(STACK_OR_STOP) $(call every_word,$(ARGS))

@@ -82,6 +82,8 @@ def parse(passenger: Any) -> dict[str, Any]:
     }
     for name, (kind, called) in FIELDS.items():
         value = found.get(name)
+        if kind is int and isinstance(value, float) and value.is_integer():
+            found[name] = value = int(value)  # gRPC has no other numbers
         if not isinstance(value, kind) or isinstance(value, bool):
             raise ValueError(f"{name} is {json.dumps(value)}, not {called}")
     return found

@@ -148,7 +148,7 @@ def test_a_file_of_a_stack_is_written_through_no_link_beside_it(
     (checkout / "jobs/digits/Dockerfile").write_text("FROM python\n")
     form = image_form.find_form(checkout, "local")
     assert form is not None
-    image_form._write(checkout / "Pulumi.local-image.yaml", "local", form, {}, with_jobs=True)
+    image_form.write(checkout / "Pulumi.local-image.yaml", "local", form, {})
     assert "local-training" in (checkout / "Pulumi.local-image.yaml").read_text()
     assert outside.read_text() == f"{SECRET}\n"
 

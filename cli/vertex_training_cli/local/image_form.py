@@ -12,7 +12,7 @@ import copy
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -44,10 +44,10 @@ from vertex_training_cli.images.progress import progress
 
 #: Ends the name of the stack, and of a job file.
 SUFFIX: Final = "-image"
-MARK: Final = "# Written by `vt local up --images` from Pulumi."
+MARK: Final = "# Written by `vt local up"
 #: Seconds for one image; the first build loads what it consists of.
 BUILD_SECONDS: Final = 3600.0
-_NAMESPACE: Final = stacks_of_program.SCHEMA.namespace
+NAMESPACE: Final = stacks_of_program.SCHEMA.namespace
 _IMAGE: Final = re.compile(r"\$\{images\.([a-z0-9-]{1,63})\}")
 #: How a Dockerfile asks uv for PyTorch's own index.
 _TORCH_INDEX: Final = "--torch-backend"
@@ -68,14 +68,16 @@ class ImageForm:
     config: Mapping[str, Any]
     """Of the stack file, without digests."""
 
-    def text(self, source: str, pinned: Mapping[str, Mapping[str, str]], *, with_jobs: bool) -> str:
-        """The stack file; ``pinned`` are digests by image."""
+    def text(
+        self, source: str, pinned: Mapping[str, Mapping[str, str]], without: Collection[str] = ()
+    ) -> str:
+        """The stack file; ``pinned`` are digests by image, ``without`` sections that it lacks."""
         config = copy.deepcopy(dict(self.config))
         for name, keys in pinned.items():
-            config[f"{_NAMESPACE}:images"][name] |= keys
-        if not with_jobs:
-            del config[f"{_NAMESPACE}:jobs"]
-        head = f"{MARK}{source}.yaml, anew each time: edit that one.\n"
+            config[f"{NAMESPACE}:images"][name] |= keys
+        for section in without:
+            del config[f"{NAMESPACE}:{section}"]
+        head = f"{MARK}` from Pulumi.{source}.yaml, anew each time: edit that one.\n"
         return head + yaml.safe_dump({"config": config}, sort_keys=False, allow_unicode=True)
 
 
@@ -93,7 +95,7 @@ def choose(home: Home, stack: str, bring_up: Callable[[str], int], report: Repor
     if form is None:
         return stack
     jobs = ", ".join(form.jobs)
-    reason = _missing(home) or _build(home, ref, form, bring_up, report)
+    reason = missing(home) or _build(home, ref, form, bring_up, report)
     if reason:
         report(f"{jobs} as a package: {reason}")
         return stack
@@ -108,7 +110,7 @@ def find_form(root: Path, stack: str) -> ImageForm | None:
         CommandError: there is no such stack file.
     """
     config = copy.deepcopy(stacks.read_stack_file(root, stack).get("config") or {})
-    jobs, packages = (config.get(f"{_NAMESPACE}:{key}") for key in ("jobs", "packages"))
+    jobs, packages = (config.get(f"{NAMESPACE}:{key}") for key in ("jobs", "packages"))
     if not isinstance(jobs, dict) or not isinstance(packages, dict):
         return None
     images, changed = dict[str, str](), list[str]()
@@ -119,8 +121,8 @@ def find_form(root: Path, stack: str) -> ImageForm | None:
             changed.append(str(name))
     if not changed:
         return None
-    given = config.get(f"{_NAMESPACE}:images") or {}
-    config[f"{_NAMESPACE}:images"] = given | {n: {"context": c} for n, c in images.items()}
+    given = config.get(f"{NAMESPACE}:images") or {}
+    config[f"{NAMESPACE}:images"] = given | {n: {"context": c} for n, c in images.items()}
     for name in images:
         if not any(f"${{packages.{name}}}" in _read(root, each) for each in jobs.values()):
             del packages[name]
@@ -149,7 +151,7 @@ def _read(root: Path, entry: Any) -> str:
     return file.read_text("utf-8", errors="replace") if file.is_file() else ""
 
 
-def _missing(home: Home) -> str:
+def missing(home: Home) -> str:
     """What this machine lacks; empty if it builds, keeps and runs images."""
     if sys.platform != "linux":
         return "containers have the network of this machine on Linux alone"
@@ -167,12 +169,12 @@ def _build(
 ) -> str:
     """Build what is not built, and write the stack file; returns why that was not possible."""
     file = ref.root / file_name(form.stack)
-    write, is_new = partial(_write, file, ref.stack, form), not file.exists()
-    known = _pinned(ref.root, form)
+    write_form, is_new = partial(write, file, ref.stack, form), not file.exists()
+    known = pinned_images(ref.root, form)
     connection.connect(ref, report, start=True)
     lifecycle.start(home, report)
-    write(known, with_jobs=known.keys() == form.images.keys())
-    settings = _settings(ref.root, form.stack)
+    write_form(known, () if known.keys() == form.images.keys() else ("jobs",))
+    settings = settings_of(ref.root, form.stack)
     waiting = [name for name in form.images if not _is_built(settings, name, ref.root)]
     for name in waiting:
         if reason := _obstacle(ref.root / form.images[name]):
@@ -181,20 +183,21 @@ def _build(
             return reason
     if waiting and not _has_repository(home, settings):
         report(f"the repository of stack {form.stack} comes first, then the image, then the job")
-        write({}, with_jobs=False)
+        write_form({}, ("jobs",))
         if code := bring_up(form.stack):
             raise CommandError(f"stack {form.stack}: pulumi up ended with exit code {code}.")
     try:
-        pinned = dict(_pins(settings, form, ref))
+        write_form(dict(built_pins(settings, form, ref)))
     except ImageBuildError as failed:
         for line in failed.last_lines:
             report(f"  | {line}")
         return str(failed)
-    write(pinned, with_jobs=True)
     return ""
 
 
-def _pins(settings: Settings, form: ImageForm, ref: StackRef) -> Iterator[tuple[str, Any]]:
+def built_pins(settings: Settings, form: ImageForm, ref: StackRef) -> Iterator[tuple[str, Any]]:
+    """Build what is not built; each image with the keys that pin it. Raises ImageBuildError."""
+
     def engine() -> Engine:
         return engines.choose(None, ref.project, ref.region, is_local=True)
 
@@ -241,12 +244,13 @@ def _reaches_cpu_wheels() -> bool:
     return done.returncode == 0
 
 
-def _settings(root: Path, stack: str) -> Settings:
+def settings_of(root: Path, stack: str) -> Settings:
+    """The settings of a stack file that was written."""
     raw = stack_files.read_raw(stacks_of_program.SCHEMA, root, stack)
     return stacks_of_program.read_settings(raw, root)
 
 
-def _pinned(root: Path, form: ImageForm) -> dict[str, dict[str, str]]:
+def pinned_images(root: Path, form: ImageForm) -> dict[str, dict[str, str]]:
     """Digests in the file that an earlier run wrote.
 
     Raises:
@@ -259,7 +263,7 @@ def _pinned(root: Path, form: ImageForm) -> dict[str, dict[str, str]]:
         text = f"{file.name} was not written by this command: it would be overwritten."
         raise CommandError(text, f"rename it, or `vt local up --stack {form.stack}`")
     try:
-        images = stacks.read_stack_file(root, form.stack)["config"][f"{_NAMESPACE}:images"]
+        images = stacks.read_stack_file(root, form.stack)["config"][f"{NAMESPACE}:images"]
         return {
             name: {key: images[name][key] for key in ("digest", "builtFrom")}
             for name in form.images
@@ -268,11 +272,12 @@ def _pinned(root: Path, form: ImageForm) -> dict[str, dict[str, str]]:
         return {}
 
 
-def _write(
-    file: Path, source: str, form: ImageForm, pinned: Mapping[str, Any], *, with_jobs: bool
-) -> None:
+def write(
+    file: Path, source: str, form: ImageForm, pinned: Mapping[str, Any],
+    without: Collection[str] = (),
+) -> None:  # fmt: skip
     """Replace the stack file in one step."""
-    text = form.text(source, pinned, with_jobs=with_jobs)
+    text = form.text(source, pinned, without)
     if file.exists() and file.read_text("utf-8", errors="replace") == text:
         return
     RootDirectory(file.parent).write(file.name, text.encode())

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -38,6 +40,13 @@ def up(
             help="Run jobs as images, in stack STACK-image, if this machine can build them.",
         ),
     ] = False,
+    endpoints: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Then make the models and endpoints of FILE, in stack STACK-endpoint.",
+        ),
+    ] = None,
 ) -> None:
     """Start the local cloud, run `pulumi up`, wait for the jobs, show what came out.
 
@@ -45,7 +54,14 @@ def up(
     nothing.
     """
     with private_files():
-        raise typer.Exit(run(Home.find(), stack, wait=wait, images=images, report=report))
+        home = Home.find()
+        if endpoints is None:
+            raise typer.Exit(run(home, stack, wait=wait, images=images, report=report))
+        from vertex_training_cli.local import endpoint_form
+
+        train = partial(run, home, wait=True, report=report)
+        then = partial(_bring_up, home, report=report)
+        raise typer.Exit(endpoint_form.run(home, stack, endpoints, train, then, report))
 
 
 def run(

@@ -123,7 +123,7 @@ def _print_answers(ref: StackRef, endpoint: Any, file: IO[bytes]) -> bool:
     most = rows.DEDICATED_BYTES if endpoint.dedicated_endpoint_enabled else rows.SHARED_BYTES
     last = failed = 0
     source = rows.read_rows(file, most)
-    for each in rows.answer(source, _sender(ref, endpoint), most):
+    for each in rows.answer(source, sender(ref, endpoint), most):
         last = each.line
         if each.problem:
             failed += 1
@@ -137,7 +137,7 @@ def _print_answers(ref: StackRef, endpoint: Any, file: IO[bytes]) -> bool:
     return not failed
 
 
-def _sender(ref: StackRef, endpoint: Any) -> rows.Send:
+def sender(ref: StackRef, endpoint: Any) -> rows.Send:
     """What sends rows to an endpoint.
 
     Raises:

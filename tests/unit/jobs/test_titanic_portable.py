@@ -61,9 +61,14 @@ def test_an_age_that_is_not_known_may_be_null_or_left_out():
     assert math.isnan(portable.parse(without)["age"])
 
 
+def test_a_whole_number_may_be_written_with_a_point():
+    assert portable.parse(PASSENGER | {"passenger_class": 3.0})["passenger_class"] == 3
+
+
 @pytest.mark.parametrize(
     ("passenger", "told"),
     [
+        (PASSENGER | {"party_size": 1.5}, "party_size is 1.5, not a whole number"),
         (PASSENGER | {"age": "x"}, 'age is "x", not a number, or null where it is not known'),
         (PASSENGER | {"passenger_class": True}, "passenger_class is true, not a whole number"),
         (PASSENGER | {"sex": None}, "sex is null, not text"),

@@ -1,0 +1,171 @@
+"""``vt local up --endpoints FILE``: train, then serve, in a stack of its own.
+
+A model is made of what a run has left, so its sections can only follow the run. The stack's file is
+written twice: from the one that trains, then with the sections of FILE. Images are built where this
+machine can, else the container's command runs on this host. At the end each endpoint is asked for
+the predictions that the training script wrote of its own (``predictions.jsonl``).
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from localgcp.home import Home
+from vertex_training.errors import CommandError, ImageBuildError
+from vertex_training.settings.project_files import file_name
+from vertex_training_cli.console import console, show_facts
+from vertex_training_cli.engine import stack_state, stacks
+from vertex_training_cli.engine.stacks import StackRef
+from vertex_training_cli.images import connection
+from vertex_training_cli.local import image_form, results
+from vertex_training_cli.local.image_form import NAMESPACE, ImageForm, Report
+from vertex_training_cli.local.records import StackRecords
+
+#: Brings a stack up, and returns the exit code.
+Run = Callable[[str], int]
+#: Ends the name of the stack.
+SUFFIX: Final = "-endpoint"
+#: What a stack has of FILE only when its runs have succeeded.
+LATER: Final = ("models", "endpoints")
+#: The script's own predictions, beside the model.
+OWN: Final = "predictions.jsonl"
+ROWS: Final = 100
+#: How far numbers may be apart that were added in another order.
+TOLERANCE: Final = 1e-6
+_IMAGE: Final = re.compile(r"\$\{images\.([a-z0-9-]{1,63})\}")
+_ENTRYPOINT: Final = re.compile(r"^ENTRYPOINT (\[.*\])$", re.MULTILINE)
+#: A container's image that is not pulled, where its command runs on this host.
+_NO_IMAGE: Final = f"us-docker.pkg.dev/this-machine/none/none@sha256:{'0' * 64}"
+
+
+def run(home: Home, stack: str, added: Path, train: Run, bring_up: Run, report: Report) -> int:
+    """The exit code: of ``train`` or ``bring_up``, or 1 if predictions differ.
+
+    Raises:
+        CommandError: there is no such file, the stack is not local, or its file is somebody's own.
+    """
+    ref = stacks.find(stack, home.repo)
+    form, file = find_form(ref, added), ref.root / file_name(f"{stack}{SUFFIX}")
+    pinned = image_form.pinned_images(ref.root, form)
+    write = partial(image_form.write, file, stack)
+    if not file.exists() or f"{NAMESPACE}:{LATER[0]}" not in file.read_text("utf-8"):
+        write(form, pinned, LATER)
+    if code := train(form.stack):
+        return code
+    form, pinned = _with_images(home, ref, form, report)
+    write(form, pinned)
+    if code := bring_up(form.stack):
+        return code
+    return _show_endpoints(home, stacks.find(form.stack, home.repo), form.config)
+
+
+def find_form(ref: StackRef, added: Path) -> ImageForm:
+    """The stack that trains and serves. Raises CommandError."""
+    if not ref.is_local:
+        raise CommandError(f"stack {ref.stack} is not of the local cloud.")
+    config = copy.deepcopy(stacks.read_stack_file(ref.root, ref.stack).get("config") or {})
+    try:
+        sections = yaml.safe_load(added.read_text("utf-8"))["config"]
+        images = {name: str(keys["context"]) for name, keys in sections[_key("images")].items()}
+        for key, entries in sections.items():
+            config[key] = {**(config.get(key) or {}), **entries}
+        return ImageForm(f"{ref.stack}{SUFFIX}", (), images, config)
+    except OSError as error:
+        raise CommandError(f"{added} cannot be read: {error.strerror}.") from None
+    except (yaml.YAMLError, ValueError, LookupError, TypeError, AttributeError) as error:
+        text = f"{added} has not the form of a stack file with images, models and endpoints."
+        raise CommandError(text, "docs/serving.md has one") from error
+
+
+def _key(section: str) -> str:
+    return f"{NAMESPACE}:{section}"
+
+
+def _with_images(
+    home: Home, ref: StackRef, form: ImageForm, report: Report
+) -> tuple[ImageForm, Mapping[str, Any]]:
+    """The form with its images built, or with commands of this host in their place."""
+    names = ", ".join(form.images)
+    reason = image_form.missing(home)
+    if not reason:
+        settings = image_form.settings_of(ref.root, form.stack)
+        connection.connect(ref, report, start=True)
+        try:
+            return form, dict(image_form.built_pins(settings, form, ref))
+        except ImageBuildError as failed:
+            reason = str(failed)
+            for line in failed.last_lines:
+                report(f"  | {line}")
+    report(f"{names} on this host, not in a container: {reason}")
+    config = copy.deepcopy(dict(form.config))
+    for model in config[_key("models")].values():
+        found = _IMAGE.fullmatch(str(model.get("container")))
+        if found and found[1] in form.images:
+            model["container"] = on_host(ref.root, config[_key("images")][found[1]])
+    return replace(form, config=config), {}
+
+
+def on_host(root: Path, image: Mapping[str, Any]) -> dict[str, Any]:
+    """A serving container that runs the ENTRYPOINT of an image's Dockerfile on this host."""
+    text = (root / image["context"] / image.get("dockerfile", "Dockerfile")).read_text("utf-8")
+    found = _ENTRYPOINT.search(text)
+    words = json.loads(found[1]) if found else []
+    if words[:1] != ["python"]:
+        text = f"{image['context']} starts no python, and nothing here runs its container."
+        raise CommandError(text, "`make containers` says what to install")
+    folders = [(root / each).parent for each in image.get("include", ())]
+    path = ":".join(str(each) for each in dict.fromkeys(folders))
+    return {
+        "image": _NO_IMAGE,
+        "command": [sys.executable, *words[1:]],
+        "env": {"PYTHONPATH": path},
+    }
+
+
+def _show_endpoints(home: Home, ref: StackRef, config: Mapping[str, Any]) -> int:
+    """What each endpoint answers, beside what the script said; 1 if they differ, else 0."""
+    from vertex_training_cli.serving import endpoints, service
+
+    ref.connect_clients()
+    differ = 0
+    for key, entry in config[_key("endpoints")].items():
+        model = entry.get("model", key)
+        own = _own_predictions(home, ref, config[_key("models")][model], model)
+        found = service.Endpoints(ref).find(key)
+        facts = [("id", found.name.rpartition("/")[2])]
+        if own:
+            asked = endpoints.sender(ref, found)([each["instance"] for each in own])
+            pairs = zip(asked, own, strict=True)
+            largest = max(abs(answer - each["prediction"]) for answer, each in pairs)
+            equal = largest <= TOLERANCE
+            differ += not equal
+            verdict = "equal" if equal else "DIFFER FROM"
+            text = f"{len(own)}, {verdict} the script's own (at most {largest:.1g} apart)"
+            facts.append(("predictions", text))
+        console().print()
+        show_facts(console(), ("ENDPOINT", key), facts)
+    return 1 if differ else 0
+
+
+def _own_predictions(
+    home: Home, ref: StackRef, model: Mapping[str, Any], key: str
+) -> list[dict[str, Any]]:
+    """The first rows that the run's script predicted itself; none if it wrote none."""
+    wanted, records = model.get("job", key), StackRecords(home)
+    for job in stack_state.read(home, ref.pulumi_project, ref.stack).jobs:
+        record = records.get(job.job_id) if job.name == wanted else None
+        where = results.artifacts(home, record) if record else None
+        file = Path(where[1], model.get("artifacts", "model"), OWN) if where else None
+        if file and file.is_file():
+            return [json.loads(line) for line in file.read_text("utf-8").splitlines()[:ROWS]]
+    return []
