@@ -1,0 +1,280 @@
+"""From the artifacts of runs to an endpoint: canary, promotion, roll-back, and what goes wrong.
+
+A stranger's code: plain scikit-learn, and a server of the standard library. The tests of this file
+are one story and run in order: each starts where the one before it ended.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.conftest import running_checkout
+from tests.e2e.small_stacks import MACHINE, REGION, SmallStack
+
+# The first job with the image waits for its environment.
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200)]
+
+#: The local cloud has an environment for it, where the model is trained and served.
+IMAGE = "us-docker.pkg.dev/vertex-ai/training/sklearn-cpu.1-6.py310:latest"
+TRAIN = """\
+import json, os, pickle, sys
+from google.cloud import storage
+from sklearn.datasets import load_iris
+from sklearn.linear_model import LogisticRegression
+
+x, y = load_iris(return_X_y=True)
+kind, strength = sys.argv[1], float(sys.argv[2])
+model = LogisticRegression(C=strength, max_iter=500).fit(x, y)
+own = {"instances": x[:100].tolist(), "predictions": model.predict_proba(x[:100]).tolist()}
+files = {
+    "model.pkl": pickle.dumps((kind, model)),
+    "own.json": json.dumps(own),
+    "metrics.json": json.dumps({"accuracy": model.score(x, y)}),
+}
+bucket, _, prefix = os.environ["AIP_MODEL_DIR"].removeprefix("gs://").partition("/")
+for name, content in files.items():
+    storage.Client().bucket(bucket).blob(f"{prefix.rstrip('/')}/{name}").upload_from_string(content)
+"""
+#: Answers 500 to a row of 13 in a hundred; one that was trained to be broken does not start.
+SERVER = """\
+import json, os, pickle, sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from google.cloud import storage
+
+bucket, _, prefix = os.environ["AIP_STORAGE_URI"].removeprefix("gs://").partition("/")
+blob = storage.Client().bucket(bucket).blob(f"{prefix}/model.pkl")
+kind, model = pickle.loads(blob.download_as_bytes())
+if kind == "broken":
+    sys.exit(3)
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.answer(200 if self.path == os.environ["AIP_HEALTH_ROUTE"] else 404, {})
+    def do_POST(self):
+        rows = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["instances"]
+        bad = any(row[0] == -1 for row in rows)
+        self.answer(500 if bad else 200, {} if bad else
+                    {"predictions": model.predict_proba(rows).tolist()})
+    def answer(self, status, body):
+        content = json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+ThreadingHTTPServer(("0.0.0.0", int(os.environ["AIP_HTTP_PORT"])), Handler).serve_forever()
+"""
+#: Arguments of the training, by run.
+RUNS = {1: ["good", "1.0"], 2: ["good", "0.01"], 3: ["broken", "1.0"]}
+
+
+@pytest.fixture(scope="module")
+def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallStack]:
+    with running_checkout(tmp_path_factory.mktemp("serving")) as checkout:
+        (checkout.path / "jobs").mkdir(exist_ok=True)
+        (checkout.path / "jobs" / "plain.py").write_text(TRAIN)
+        (checkout.path / "jobs" / "server.py").write_text(SERVER)
+        yield SmallStack(checkout, "serving")
+
+
+def write(story: SmallStack, run: int, versions: list[int], split: dict[str, int]) -> None:
+    """The stack file: the job's run, versions of its model, and the split of its endpoint."""
+    task = {
+        "executorImageUri": IMAGE,
+        "packageUris": ["${packages.plain}"],
+        "pythonModule": "plain",
+        "args": RUNS[run],
+    }
+    job = {
+        "serviceAccount": "${serviceAccounts.trainer}",
+        "baseOutputDirectory": {"outputUriPrefix": "${buckets.artifacts}/${job.requestId}"},
+        "scheduling": {"timeout": "900s"},
+        "workerPoolSpecs": [{"replicaCount": 1, "machineSpec": MACHINE, "pythonPackageSpec": task}],
+    }
+    container = {
+        "image": IMAGE,
+        "command": ["python", str(story.checkout.path / "jobs" / "server.py")],
+    }
+    model = {"job": "plain", "run": versions, "container": container, "files": ["model.pkl"]}
+    machine = {"model": "iris", "machine": "n1-standard-2"}
+    serving = {
+        "models": {"iris": model},
+        "endpoints": {
+            "iris": {**machine, "split": split},
+            # Another team's, which none of this is about.
+            "other": {**machine, "split": {"run 1": 100}},
+        },
+    }
+    story.write(
+        {"plain": job},
+        jobs={"plain": {"file": "jobs/serving-plain.yaml", "run": run}},
+        packages={"plain": {"path": "jobs/plain.py"}},
+        **(serving if versions else {}),
+    )
+
+
+def up(story: SmallStack) -> None:
+    """Bring it up, and wait for the run."""
+    story.checkout.run("vt", "local", "up", "--stack", story.name)
+
+
+def client(story: SmallStack, kind: str) -> Any:
+    """An official client."""
+    import google.cloud.aiplatform_v1 as api
+
+    from vertex_training_cli.engine import stacks
+    from vertex_training_cli.serving import service
+
+    assert api
+    stacks.find(story.name, story.checkout.path).connect_clients()
+    return service.client(story.project, REGION, kind)  # pyright: ignore[reportArgumentType]
+
+
+def endpoint(story: SmallStack, key: str = "iris") -> Any:
+    """The endpoint as the service has it."""
+    name = outputs(story)["endpoints"][key]["name"]
+    return client(story, "endpoint").get_endpoint(name=name)
+
+
+def outputs(story: SmallStack) -> dict[str, Any]:
+    return json.loads(story.pulumi("stack output --json").partition("\nwarning")[0])
+
+
+def by_run(story: SmallStack, key: str = "iris") -> dict[int, tuple[str, int]]:
+    """Id and share of what is deployed, by run."""
+    found = endpoint(story, key)
+    return {
+        int(each.display_name.split(" ")[-2]): (each.id, found.traffic_split.get(each.id, 0))
+        for each in found.deployed_models
+        if each.display_name.startswith("vt ")
+    }
+
+
+def ask(story: SmallStack, rows: list[Any], key: str = "iris") -> Any:
+    found = endpoint(story, key)
+    return client(story, "prediction").predict(endpoint=found.name, instances=rows)
+
+
+def own(story: SmallStack, run: int) -> dict[str, Any]:
+    """What the script of a run predicted itself."""
+    [job] = [job for job in story.jobs() if job.labels["vt-run"] == str(run)]
+    assert job.output_prefix
+    folder = story.checkout.home / "storage" / job.output_prefix.removeprefix("gs://")
+    return json.loads((folder / "model" / "own.json").read_text())
+
+
+def test_a_model_of_a_run_that_is_not_there_is_refused_by_the_preview(story: SmallStack) -> None:
+    write(story, 1, [], {})
+    up(story)
+    write(story, 1, [1, 2], {"run 1": 100})
+    told = story.pulumi("preview", expect=None)
+    assert "2). Hint: train first" in told
+    assert "Traceback" not in told
+
+
+def test_100_rows_are_predicted_as_the_script_did(story: SmallStack) -> None:
+    write(story, 2, [1], {"run 1": 100})  # the next run trains meanwhile
+    up(story)
+    rows = own(story, 1)
+    answer = ask(story, rows["instances"])
+    assert [list(each) for each in answer.predictions] == rows["predictions"]
+    assert answer.deployed_model_id == by_run(story)[1][0]
+
+
+def test_nothing_is_left_to_do(story: SmallStack) -> None:
+    story.is_settled()
+
+
+def test_a_canary_gets_its_share_and_answers_as_its_own_script(story: SmallStack) -> None:
+    before = by_run(story)
+    write(story, 3, [1, 2], {"run 1": 90, "run 2": 10})
+    up(story)
+    after = by_run(story)
+    assert {run: share for run, (_, share) in after.items()} == {1: 90, 2: 10}
+    assert after[1][0] == before[1][0]
+    assert by_run(story, "other")[1][1] == 100
+    told = {after[run][0]: own(story, run) for run in (1, 2)}
+    asked = Counter[str]()
+    found, predictions = endpoint(story), client(story, "prediction")
+    for _ in range(100):
+        answer = predictions.predict(endpoint=found.name, instances=told[after[1][0]]["instances"])
+        asked[answer.deployed_model_id] += 1
+        expected = told[answer.deployed_model_id]["predictions"]
+        assert [list(each) for each in answer.predictions] == expected
+    assert 0 < asked[after[2][0]] < 30
+
+
+def test_promotion_and_its_revert_deploy_nothing(story: SmallStack) -> None:
+    created = {each.id: each.create_time for each in endpoint(story).deployed_models}
+    write(story, 3, [1, 2], {"run 1": 0, "run 2": 100})
+    story.up()
+    assert {share for _, share in by_run(story).values()} == {0, 100}
+    write(story, 3, [1, 2], {"run 1": 90, "run 2": 10})
+    story.up()
+    assert by_run(story)[1][1] == 90
+    assert {each.id: each.create_time for each in endpoint(story).deployed_models} == created
+
+
+def test_a_version_that_does_not_start_gets_no_traffic_and_the_others_serve_on(
+    story: SmallStack,
+) -> None:
+    before = by_run(story)
+    write(story, 3, [1, 2, 3], {"run 1": 90, "run 3": 10})
+    told = story.pulumi("up -y --skip-preview", expect=None)
+    report = told.partition("Diagnostics:")[2]
+    [line] = [line for line in report.splitlines() if "exited unexpectedly" in line]
+    assert "endpoint 'iris': run 3" in line
+    assert "exit code 3" in line
+    assert "Traceback" not in told
+    assert by_run(story) == before
+    assert len(ask(story, own(story, 1)["instances"]).predictions) == 100
+
+
+def test_one_bad_row_of_a_hundred_costs_no_other_row_its_answer(story: SmallStack) -> None:
+    rows = own(story, 1)["instances"]
+    rows[41] = [-1, 0, 0, 0]
+    file = story.checkout.path / "rows.jsonl"
+    file.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    told = story.checkout.run(
+        *("vt", "endpoints", "predict", "other", "--stack", story.name, "--input", str(file)),
+        expect=1,
+    )
+    answers = [json.loads(line) for line in told.stdout.splitlines()]
+    assert len(answers) == 100
+    assert [number for number, each in enumerate(answers) if isinstance(each, dict)] == [41]
+    assert "line 42" in told.stderr
+
+
+def test_what_somebody_deployed_by_hand_stays_until_they_take_it_away(story: SmallStack) -> None:
+    write(story, 3, [1, 2], {"run 1": 90, "run 2": 10})
+    found, service = endpoint(story), client(story, "endpoint")
+    deployed = {
+        "id": "77",
+        "model": outputs(story)["models"]["iris"]["run 1"],
+        "display_name": "by hand",
+        "dedicated_resources": {
+            "machine_spec": {"machine_type": "n1-standard-2"}, "min_replica_count": 1,
+        },
+    }  # fmt: skip
+    service.deploy_model(endpoint=found.name, deployed_model=deployed).result(60)
+    assert "77" in story.pulumi("refresh -y") + story.pulumi("up -y --skip-preview")
+    assert "77" in [each.id for each in endpoint(story).deployed_models]
+    assert {run: share for run, (_, share) in by_run(story).items()} == {1: 90, 2: 10}
+    told = story.pulumi("destroy -y --skip-preview", expect=None)
+    assert "deployed models that are not the stack's: 77" in told
+    service.undeploy_model(endpoint=found.name, deployed_model_id="77").result(60)
+
+
+def test_destroy_takes_the_endpoints_and_keeps_the_versions(story: SmallStack) -> None:
+    story.pulumi("destroy -y --skip-preview")
+    parent = f"projects/{story.project}/locations/{REGION}"
+    assert not list(client(story, "endpoint").list_endpoints(parent=parent))
+    models = client(story, "model")
+    [model] = models.list_models(parent=parent)
+    assert len(list(models.list_model_versions(name=model.name.partition("@")[0]))) == 3
