@@ -46,6 +46,8 @@ _STATUS: Final = {
     _CODE.UNIMPLEMENTED: 501,
     _CODE.UNAVAILABLE: 503,
 }
+#: The code for a status of HTTP; of several, the first in the table.
+CODES: Final = {number: code for code, number in reversed(_STATUS.items())}
 _JSON: Final = "application/json; charset=UTF-8"
 #: Answers a request by its verb, target and body.
 Also = Callable[[str, str, bytes], bytes | None]

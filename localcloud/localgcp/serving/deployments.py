@@ -16,6 +16,7 @@ from typing import Final
 
 from localgcp.apis.refusals import failed_precondition
 from localgcp.containers.host import ContainerHost
+from localgcp.errors import ServerStoppingError
 from localgcp.experiments.records import Body
 from localgcp.home import Home
 from localgcp.runner import environment
@@ -217,6 +218,7 @@ class Deployments:
         self.host = host
         self._lock = threading.Lock()
         self._found: dict[tuple[str, str], Deployment] = {}
+        self._stopped = False
 
     def get(self, endpoint: str, id_: str) -> Deployment | None:
         """The containers of a DeployedModel, if there are any."""
@@ -227,21 +229,24 @@ class Deployments:
         """Start the containers of a DeployedModel; it gets requests at once, if it has a share."""
         made = Deployment(self.host, endpoint, deployed, version)
         with self._lock:
+            if self._stopped:
+                raise ServerStoppingError
             self._found[endpoint, deployed["id"]] = made
         made.scale(replicas(deployed["dedicatedResources"]))
         return made
 
     def end(self, endpoint: str, id_: str, *, drain: bool = True) -> None:
         """End the containers of a DeployedModel, if there are any."""
-        with self._lock:
-            found = self._found.pop((endpoint, id_), None)
+        found = self.get(endpoint, id_)
         if found is not None:
-            found.close(drain=drain)
+            found.close(drain=drain)  # ``stop`` ends it, too, should that come in between
+            with self._lock:
+                self._found.pop((endpoint, id_), None)
 
     def stop(self) -> None:
         """End all containers."""
         with self._lock:
-            keys = list(self._found)
+            self._stopped, keys = True, list(self._found)
         ends = [threading.Thread(target=self.end, args=k, kwargs={"drain": False}) for k in keys]
         for each in ends:
             each.start()

@@ -87,7 +87,12 @@ class EndpointService(ResourceService):
         """Start the containers of what was deployed when an earlier server ended."""
         for each in self._endpoints.all():
             for deployed in each["deployedModels"]:
-                self._deployments.start(each["name"], deployed, self._version(deployed))
+                try:
+                    version = self._version(deployed)
+                except ApiError as error:  # somebody wrote into the inventory by hand
+                    print(f"DeployedModel {deployed['id']} of {each['name']}: {error.message}")
+                    continue
+                self._deployments.start(each["name"], deployed, version)
 
     def _version(self, deployed: Body) -> Body:
         found = self._versions.get(f"{deployed['model']}@{deployed['modelVersionId']}")

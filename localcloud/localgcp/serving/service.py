@@ -18,6 +18,7 @@ from google.protobuf import json_format
 from localgcp.apis.client import Api, Implementation
 from localgcp.apis.messages import prediction_service as requests
 from localgcp.apis.refusals import failed_precondition, invalid_argument
+from localgcp.apis.rest import CODES
 from localgcp.errors import ApiError, ContainerDownError, NoAnswerError
 from localgcp.experiments.records import Body, ExperimentTable
 from localgcp.faults.calls import OperationFaults
@@ -36,18 +37,6 @@ _SHARED: Final = 1_500_000, 60.0
 _DEDICATED: Final = 10_000_000, 300.0
 _JSON: Final = "application/json"
 _MAX_TEXT: Final = 2_000
-_CODES: Final = {
-    400: _CODE.INVALID_ARGUMENT,
-    401: _CODE.UNAUTHENTICATED,
-    403: _CODE.PERMISSION_DENIED,
-    404: _CODE.NOT_FOUND,
-    409: _CODE.ABORTED,
-    429: _CODE.RESOURCE_EXHAUSTED,
-    499: _CODE.CANCELLED,
-    501: _CODE.UNIMPLEMENTED,
-    503: _CODE.UNAVAILABLE,
-    504: _CODE.DEADLINE_EXCEEDED,
-}
 
 
 class PredictionService:
@@ -97,7 +86,7 @@ class PredictionService:
         used, answer = self._answer(endpoint, body, kind, seconds)
         if answer.status != 200:
             text = answer.body.decode(errors="replace")[:_MAX_TEXT].replace("\0", "")
-            code = _CODES.get(answer.status)
+            code = CODES.get(answer.status)
             code = code or (_CODE.INTERNAL if answer.status >= 500 else _CODE.FAILED_PRECONDITION)
             raise ApiError(code, f"{answer.status} from the container: {text}")
         if len(answer.body) > size:
@@ -171,5 +160,6 @@ class Serving:
 
     def stop(self) -> None:
         """End containers, and leave operations to the next server."""
+        self._runner.stopping.set()
+        self._deployments.stop()  # first: an operation may wait for a container's answers
         self._runner.stop()
-        self._deployments.stop()

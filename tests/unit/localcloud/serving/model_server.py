@@ -43,6 +43,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         sent = self.rfile.read(int(self.headers["Content-Length"]))
+        print("asked", flush=True)
         time.sleep(float(given("slow", "0")))
         if self.path != os.environ["AIP_PREDICT_ROUTE"]:
             self.answer(404, b"no such route")

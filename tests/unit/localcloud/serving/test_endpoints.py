@@ -340,6 +340,34 @@ def test_containers_end_with_the_server(make_world: Callable[..., World]) -> Non
     assert not processes(world.home)
 
 
+def test_the_server_stops_at_once_though_a_container_has_not_answered_yet(
+    make_world: Callable[..., World],
+) -> None:
+    world = make_world()
+    endpoint = world.endpoint()
+    world.deploy(endpoint, world.upload("slow", "30"), "1", {"0": 100})
+    errors: list[Exception] = []
+
+    def ask() -> None:
+        try:
+            world.predict(endpoint, 1)
+        except Exception as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    wait_until(lambda: "asked" in log(world.home, "1"))
+    name = world.endpoints.undeploy_model(endpoint=endpoint, deployed_model_id="1").operation.name
+    began = time.monotonic()
+    world.serving.stop()
+    thread.join()
+    assert time.monotonic() - began < 12
+    assert len(errors) == 1
+    world = make_world()
+    wait_until(lambda: world.endpoints.get_operation({"name": name}).done)
+    assert (deployed(world), processes(world.home)) == ([], [])
+
+
 def test_the_plugins_resource_has_what_is_deployed(pair: World) -> None:
     (found,) = pair.store.list(ENDPOINT)
     assert found.id == f"{PLACE}/endpoints/77"
