@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from localgcp import lifecycle
+from localgcp import lifecycle, processes
 from localgcp.inventory.store import ENDPOINT, Store
 from tests.clients.conftest import PROJECT, TRAINER, Shell
 
@@ -115,6 +115,8 @@ def test_an_operation_outlives_a_killed_client_and_a_killed_server(
     server = lifecycle.running(shell.home)
     assert server is not None
     os.kill(server.pid, signal.SIGKILL)
+    while processes.start_time(server.pid):  # it holds its lock until it is gone
+        time.sleep(0.02)
     go.touch()
     lifecycle.start(shell.home, print)
     place = f"projects/{PROJECT}/locations/us-central1/endpoints/79"
