@@ -6,6 +6,7 @@ too: an unknown one, with the permission that was missing.
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Iterable
 from typing import Any, Final
@@ -27,7 +28,30 @@ class ReadOnlyClient:
 
     def __init__(self, client: RestClient) -> None:
         self._client, self._lock = client, threading.Lock()
-        self.calls = 0
+        self._calls = [0]
+        self._unreadable: dict[str, str] = {}
+        self._last = ""
+
+    @property
+    def calls(self) -> int:
+        """How often it asked, also for its ``questions``."""
+        return self._calls[0]
+
+    def questions(self) -> ReadOnlyClient:
+        """The same client for one part, which asks one question at a time."""
+        made = copy.copy(self)
+        made._unreadable, made._last = {}, ""
+        return made
+
+    def give_up(self, reason: str) -> bool:
+        """Ask the last question no more: its answer is unknown, for that reason.
+
+        False if nothing was asked since.
+        """
+        given_up, self._last = self._last, ""
+        if given_up:
+            self._unreadable[given_up] = reason
+        return bool(given_up)
 
     def get(self, url: str, of: Answer, permission: str) -> dict[str, Any] | Answer | None:
         """The document at ``url``; None if it is not there.
@@ -45,6 +69,9 @@ class ReadOnlyClient:
         An aggregated list has them by place: there they are in the field ``within``.
         """
         found = list[dict[str, Any]]()
+        if url in self._unreadable:
+            return of.unknown(self._unreadable[url])
+        self._last = url
         try:
             for document in pages(url, of.subject, lambda page: self._call("GET", page, of)):
                 items = document.get(collection, ())
@@ -77,6 +104,9 @@ class ReadOnlyClient:
     def _ask(
         self, method: str, url: str, of: Answer, permission: str, **more: Any
     ) -> dict[str, Any] | Answer | None:
+        if url in self._unreadable:
+            return of.unknown(self._unreadable[url])
+        self._last = url
         try:
             return self._call(method, url, of, **more)
         except CommandError as error:
@@ -87,7 +117,7 @@ class ReadOnlyClient:
         if method != "GET" and not (method == "POST" and path.endswith(TEST_METHODS)):
             raise AssertionError(f"a preflight changes nothing: {method} {path}")
         with self._lock:
-            self.calls += 1
+            self._calls[0] += 1
         return self._client.call(method, url, of.subject, **more)
 
 

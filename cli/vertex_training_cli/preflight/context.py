@@ -28,12 +28,14 @@ class PreflightContext:
     declared: DeclaredStack
     """Settings, requests of jobs, and every resource with its inputs."""
     client: ReadOnlyClient
-    recorded: frozenset[str] | None
-    """Ids of the resources in the state; None if the state could not be read."""
+    recorded: frozenset[tuple[str, str]] | None
+    """Type and id of the resources in the state; None if the state could not be read."""
     backend: str = ""
     """Address of the state, ``gs://…`` on Google Cloud; empty if none is named."""
     asked_as: str = ""
     """The account that asks, if another one deploys: rights of that cannot be asked."""
+    as_ci: bool = False
+    """Whether CI's account asks, whose roles of ``bootstrap`` have conditions."""
 
     @property
     def project(self) -> str:
@@ -51,7 +53,7 @@ class PreflightContext:
 
     def is_made(self, resource: DeclaredResource) -> bool:
         """Whether the state has the resource: then it is there because the stack made it."""
-        return resource.id in (self.recorded or ())
+        return (resource.type, resource.id) in (self.recorded or ())
 
 
 def connect(ref: StackRef, account: str = "") -> tuple[PreflightContext, list[Answer]]:
@@ -80,13 +82,14 @@ def connect(ref: StackRef, account: str = "") -> tuple[PreflightContext, list[An
         mend = f"set {BACKEND} to the address of the state"
         unread.append(asked.unknown(f"{BACKEND} is not set", mend=mend))
     signed_in = account or target.signed_in()[0]
-    deploys = os.environ.get(target.DEPLOY_ACCOUNT, "") or signed_in
-    asks = signed_in if deploys != signed_in else ""
-    return PreflightContext(ref, declared, client, recorded, backend, asks), unread
+    ci = os.environ.get(target.DEPLOY_ACCOUNT, "")
+    asks = signed_in if ci not in ("", signed_in) else ""
+    as_ci = bool(ci) and not asks
+    return PreflightContext(ref, declared, client, recorded, backend, asks, as_ci), unread
 
 
-def _recorded(ref: StackRef, env: Mapping[str, str]) -> frozenset[str]:
-    """Ids of what the state has; none of a stack that was never deployed.
+def _recorded(ref: StackRef, env: Mapping[str, str]) -> frozenset[tuple[str, str]]:
+    """Type and id of what the state has; none of a stack that was never deployed.
 
     Raises:
         CommandError: the state cannot be read.
@@ -96,4 +99,4 @@ def _recorded(ref: StackRef, env: Mapping[str, str]) -> frozenset[str]:
     if ref.stack not in {str(each["name"]).rpartition("/")[2] for each in stacks}:
         return frozenset()
     resources = pulumi.export_deployment(ref.stack).get("resources") or ()
-    return frozenset(str(each["id"]) for each in resources if each.get("id"))
+    return frozenset((str(each["type"]), str(each["id"])) for each in resources if each.get("id"))

@@ -20,7 +20,7 @@ from vertex_training_cli.preflight import (
     reservations,
     rights,
 )
-from vertex_training_cli.preflight.answers import Answer
+from vertex_training_cli.preflight.answers import Answer, question
 from vertex_training_cli.preflight.context import PreflightContext
 
 Part = Callable[[PreflightContext], Iterator[Answer]]
@@ -36,14 +36,36 @@ PARTS: Final[Mapping[str, Part]] = {
     "reservations": reservations.ask,
 }
 _AT_ONCE: Final = 8
+#: What a document raises that has another form than its service's reference says.
+_MALFORMED: Final = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 
 def ask_all(context: PreflightContext) -> list[Answer]:
     """The answers of all parts, in the table's order."""
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        found = pool.map(lambda part: list(part(context)), PARTS.values())
+        found = pool.map(lambda heading: _answers(heading, context), PARTS)
         return [
             dataclasses.replace(answer, part=heading)
             for heading, answers in zip(PARTS, found, strict=True)
             for answer in answers
         ]
+
+
+def _answers(heading: str, context: PreflightContext) -> list[Answer]:
+    """The answers of a part. A document of another form makes its own line unknown.
+
+    The part is asked again then, with the question that read the document as one that could not be
+    asked.
+    """
+    asked = context.client.questions()
+    context = dataclasses.replace(context, client=asked)
+    while True:
+        answers = list[Answer]()
+        try:
+            for answer in PARTS[heading](context):
+                answers.append(answer)
+            return answers
+        except _MALFORMED as error:
+            reason = f"could not be read: {type(error).__name__}: {error}"
+            if not asked.give_up(reason):
+                return [*answers, question(heading, "the rest of this part").unknown(reason)]

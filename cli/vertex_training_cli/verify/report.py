@@ -1,13 +1,14 @@
 """What leaves the machine: the page, its JSON, the records, and an archive of them; all redacted.
 
 Redacted is what ``vt`` redacts everywhere (tokens, keys, values marked secret), every e-mail
-address but those of service accounts, domains of members, billing accounts, the project's id and
-number, and this machine's folders.
+address but those of service accounts, domains of members, billing accounts, ids and numbers of
+projects, and this machine's folders.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import re
 import tarfile
@@ -26,21 +27,38 @@ _MAIL: Final = re.compile(
 )
 _DOMAIN: Final = re.compile(r"\bdomain:[A-Za-z0-9.-]{1,253}")
 _BILLING: Final = re.compile(r"\b[0-9A-F]{6}-[0-9A-F]{6}-[0-9A-F]{6}\b")
+#: Where a project is named, by its id or number; a project of Google's own is no secret.
+_PROJECT: Final = re.compile(
+    r"""(?:\bprojects/|\bdocker\.pkg\.dev/|"(?:\w+P|p)roject(?:Id|Number)?":\s")"""
+    r"""((?:[a-z0-9.-]+:)?[a-z][a-z0-9-]{4,28}[a-z0-9]|[0-9]{6,19})(?=[/"\s:]|$)"""
+    r"""|@((?!gcp-sa-)[a-z][a-z0-9-]{4,28}[a-z0-9])\.iam\.gserviceaccount\.com""",
+    re.MULTILINE,
+)
+_GOOGLES: Final = "vertex-ai"
 #: What stands for an e-mail address and the like.
 ACCOUNT: Final = "[account]"
 
 
 def redactor(own: Mapping[str, str]) -> Callable[[Any], str]:
-    """Makes text of a document: redacted, and each key of ``own`` replaced by its value."""
-    words = sorted(filter(None, own), key=len, reverse=True)
-    names = re.compile("|".join(map(re.escape, words)))
+    """Makes text of a document: redacted, and each key of ``own`` replaced by its value.
+
+    Other projects that any of the documents named until then are ``PROJECT-2`` and so on.
+    """
+    known = {word: stands for word, stands in own.items() if word}
+    others = itertools.count(2)
 
     def text(document: Any) -> str:
         found = json.dumps(redact(document), indent=2, ensure_ascii=False)
         for pattern in (_MAIL, _BILLING):
             found = pattern.sub(ACCOUNT, found)
         found = _DOMAIN.sub(f"domain:{ACCOUNT}", found)
-        return names.sub(lambda match: own[match[0]], found) if words else found
+        for match in _PROJECT.finditer(found):
+            name = match[1] or match[2]
+            if name != _GOOGLES and name not in known:
+                known[name] = f"PROJECT-{next(others)}"
+        words = sorted(known, key=len, reverse=True)
+        names = re.compile("|".join(map(re.escape, words)))
+        return names.sub(lambda match: known[match[0]], found) if words else found
 
     return text
 

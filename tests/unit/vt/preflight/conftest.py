@@ -69,11 +69,15 @@ class Rehearsal:
     client: RestClient
     add_fault: Callable[[str], Any]
     """Adds a fault by the words of ``vt local fault add``."""
-    recorded: frozenset[str] = frozenset()
+    made: frozenset[str] = frozenset()
+    """Ids of the declared resources that the state has."""
+    as_ci: bool = False
 
     def context(self) -> PreflightContext:
         client = ReadOnlyClient(self.client)
-        return PreflightContext(self.ref, self.declared, client, self.recorded, f"gs://{STATE}")
+        recorded = frozenset((r.type, r.id) for r in self.declared.resources if r.id in self.made)
+        state = f"gs://{STATE}"
+        return PreflightContext(self.ref, self.declared, client, recorded, state, as_ci=self.as_ci)
 
     def answers(self) -> list[Answer]:
         return parts.ask_all(self.context())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from vertex_training_cli.drift.rest import RestClient
 from vertex_training_cli.preflight import parts, report
 from vertex_training_cli.preflight.answers import Answer, Preflight, Verdict, question
 from vertex_training_cli.preflight.asking import ReadOnlyClient
+from vertex_training_cli.preflight.context import PreflightContext
 
 #: What a person without a role meets: every service refuses.
 NO_RIGHTS = (
@@ -108,3 +110,53 @@ def test_a_list_without_an_end_is_unknown_and_no_part_of_it_is_judged(
     assert isinstance(found, Answer)
     assert found.verdict is Verdict.UNKNOWN
     assert client.calls <= 4
+
+
+#: A fault that gives an answer another form, and the line that it makes unreadable.
+MALFORMED = {
+    "a policy": ("orgpolicy patch --times 0 --match gcp.resourceLocations", {"spec": 7},
+                 "policy gcp.resourceLocations"),
+    "a key": ("cloudkms patch --times 0", {"primary": ["x"]},
+              "state of the primary version of the key"),
+    "peerings": ("compute patch --times 0 --method subnetworks.aggregatedList", {"items": [1]},
+                 "addresses in it"),
+    "services": ("serviceusage patch --times 0 --method services.list", {"services": 5}, ""),
+    "a policy of images": ("iam patch --times 0 --method GetIamPolicy", {"bindings": 7}, ""),
+    "quotas": ("serviceusage patch --times 0 --method consumerQuotaMetrics.get",
+               {"consumerQuotaLimits": [{"quotaBuckets": 4}]}, ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", MALFORMED)
+def test_an_answer_of_another_form_makes_its_own_line_unknown_and_no_other(
+    rehearsal: Rehearsal, case: str
+) -> None:
+    fault, document, asked = MALFORMED[case]
+    before = {(each.part, each.subject, each.asked): each for each in rehearsal.answers()}
+    rehearsal.add_fault(f"{fault} --patch '{json.dumps(document)}'")
+    after = {(each.part, each.subject, each.asked): each for each in rehearsal.answers()}
+    changed = [each for key, each in after.items() if each != before.get(key)]
+    assert changed
+    for each in changed:
+        assert each.verdict is Verdict.UNKNOWN
+        assert each.answer.startswith("could not be read: ")
+    assert not asked or {each.asked for each in changed} == {asked}
+    assert {key[0] for key in before} == {key[0] for key in after}
+
+
+def test_a_mistake_of_a_part_is_one_line_and_the_other_parts_stay(
+    rehearsal: Rehearsal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = {each for each in rehearsal.answers() if each.part != "names"}
+
+    def ask(_context: PreflightContext) -> Iterator[Answer]:
+        yield question("gs://x", "whether it is free").ok("yes")
+        raise KeyError("location")
+
+    monkeypatch.setattr(parts, "PARTS", {**parts.PARTS, "names": ask})
+    answers = rehearsal.answers()
+    assert {each for each in answers if each.part != "names"} == whole
+    assert [(each.verdict, each.answer) for each in answers if each.part == "names"] == [
+        (Verdict.OK, "yes"),
+        (Verdict.UNKNOWN, "could not be read: KeyError: 'location'"),
+    ]

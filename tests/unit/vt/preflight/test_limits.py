@@ -310,7 +310,7 @@ def test_names_that_no_zone_has_are_a_warning(rehearsal: Rehearsal) -> None:
 def test_what_the_stack_made_is_judged_no_more(rehearsal: Rehearsal) -> None:
     rehearsal.add_fault(policy("iam.disableServiceAccountCreation", {"enforce": True}))
     account = f"projects/{PROJECT}/serviceAccounts/trainer-prod@{PROJECT}.iam.gserviceaccount.com"
-    rehearsal.recorded = frozenset({account})
+    rehearsal.made = frozenset({account})
     assert told(rehearsal, Verdict.REFUSED) == []
 
 

@@ -6,6 +6,7 @@ that mends it.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import NamedTuple
 
@@ -23,6 +24,7 @@ from tests.unit.vt.preflight.conftest import (
     TOKEN,
     Rehearsal,
 )
+from vertex_training.catalog.resource_types import BUCKET as BUCKET_TYPE
 from vertex_training_cli.preflight.answers import Answer, Verdict
 
 NAME = f"projects/{PROJECT}"
@@ -187,13 +189,45 @@ def refused(rehearsal: Rehearsal) -> list[Answer]:
 @pytest.mark.parametrize("case", REFUSALS)
 def test_each_refusal_is_told_with_what_mends_it(rehearsal: Rehearsal, case: str) -> None:
     refusal = REFUSALS[case]
-    rehearsal.recorded = frozenset(refusal.made)
+    rehearsal.made = frozenset(refusal.made)
     rehearsal.add_fault(refusal.fault)
     found = refused(rehearsal)
     assert [each.subject for each in found] == [refusal.subject]
     assert found[0].answer.startswith(refusal.answer)
     assert found[0].mend.startswith(refusal.mend)
     assert found[0].meets
+
+
+@pytest.mark.parametrize(
+    "permission", ["resourcemanager.projects.setIamPolicy", "iam.serviceAccounts.setIamPolicy"]
+)
+def test_a_right_that_ci_has_for_some_roles_alone_is_a_warning_where_it_cannot_be_asked(
+    rehearsal: Rehearsal, permission: str
+) -> None:
+    rehearsal.add_fault(lacks(permission, 1))
+    rehearsal.as_ci = True
+    [found] = [each for each in rehearsal.answers() if each.verdict is Verdict.WARNING]
+    assert found.answer == f"{permission}: not held without a condition"
+    assert found.meets.startswith("403 at ")
+    assert "`pulumi up` in bootstrap/" in found.mend
+    assert refused(rehearsal) == []
+
+
+def test_what_ci_has_without_a_condition_is_refused_beside_it(rehearsal: Rehearsal) -> None:
+    rehearsal.add_fault(lacks("iam.serviceAccounts.create"))
+    rehearsal.as_ci = True
+    [found] = refused(rehearsal)
+    assert found.answer.startswith("lacks iam.serviceAccounts.create")
+
+
+def test_a_resource_of_another_type_with_the_same_id_is_not_what_the_state_has(
+    rehearsal: Rehearsal,
+) -> None:
+    context = rehearsal.context()
+    bucket = next(each for each in context.of_type(BUCKET_TYPE) if each.id == BUCKET)
+    other = dataclasses.replace(context, recorded=frozenset({("gcp:pubsub/topic:Topic", BUCKET)}))
+    assert not other.is_made(bucket)
+    assert dataclasses.replace(other, recorded=frozenset({(bucket.type, BUCKET)})).is_made(bucket)
 
 
 def test_an_image_that_is_gone_is_refused(

@@ -32,6 +32,40 @@ def test_people_projects_folders_and_tokens_are_redacted(text: str, kept: str, g
     assert gone not in found
 
 
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("projects/acme-net-prod/global/networks/x", "projects/PROJECT-2/global/networks/x"),
+        ("projects/345678901234/secrets/x", "projects/PROJECT-2/secrets/x"),
+        ("t@acme-net-prod.iam.gserviceaccount.com", "t@PROJECT-2.iam.gserviceaccount.com"),
+        ("us-docker.pkg.dev/acme-net-prod/x", "us-docker.pkg.dev/PROJECT-2/x"),
+        ("project = acme-net-prod and projects/acme-net-prod", "project = PROJECT-2 and"),
+        (
+            "projects/acme-first and projects/acme-net-prod",
+            "projects/PROJECT and projects/PROJECT-2",
+        ),
+    ],
+)
+def test_names_of_other_projects_are_redacted_each_by_its_own_word(text: str, kept: str) -> None:
+    as_text = redactor(OWN)
+    found = as_text([text, {"hostProject": "acme-net-prod"}, "projects/company.com:old-one"])
+    assert kept in found
+    assert "acme-net-prod" not in found
+    assert "345678901234" not in found
+    assert "company.com" not in found
+    if "345678901234" not in text:  # a project that was named before keeps its word
+        assert as_text(["gs://acme-net-prod-data"]) == '[\n  "gs://PROJECT-2-data"\n]'
+
+
+def test_what_google_names_alike_everywhere_stays() -> None:
+    agent = "service-1@gcp-sa-aiplatform.iam.gserviceaccount.com"
+    image = "us-docker.pkg.dev/vertex-ai/training/tf-cpu.2-15"
+    found = redactor(OWN)([agent, image, "projects/_/buckets/x", "projects/-/serviceAccounts/y"])
+    assert [
+        each for each in (agent, image, "projects/_/", "projects/-/") if each not in found
+    ] == []
+
+
 def test_files_and_archive_are_redacted_and_name_no_user(tmp_path: Path) -> None:
     comparison = Comparison((Difference("up", "call acme-first", ("a | b `c`",)),), ("x: y",))
     archive = write(
