@@ -7,6 +7,7 @@
 ``secret_values``    the value of a secret, from a prompt or stdin
 ``up``               ``vt local up``
 ``image_form``       jobs as images, where this machine builds them
+``endpoint_form``    ``vt local up --endpoints``: train, then serve, in a stack of its own
 ``job_limits``       what the job service refuses by the catalogue and the rules of images
 ``watch``            waits for the jobs of a stack
 ``records``          records of jobs and tuning jobs, by id

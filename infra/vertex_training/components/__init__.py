@@ -10,6 +10,7 @@
 ``connections``  how machines join it: peering, an interface, a Shared VPC
 ``capacity``     reservations; ``GpuReservation``
 ``tensorboard``  the TensorBoard instance of jobs
+``snapshots``    results of queries, as files that jobs name
 ``training``     the jobs; ``TrainingJob``
 ``serving``      model versions, endpoints, and what each endpoint serves
 ``iam``          makes every grant
