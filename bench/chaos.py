@@ -1,9 +1,9 @@
 """Test that submissions survive kills, faults and races: ``make chaos``, QUICK=1 for a sample.
 
 Kills, faults and races with the real CLI and the real clients on two local clouds, a state machine
-and mutants of the protocol in memory; and that transfers of data and builds of images survive
-kills. Prints a table, writes a JSON, and ends with exit code 1 if anything was submitted twice,
-lost or survived that should not have.
+and mutants of the protocol in memory; and that transfers of data, builds of images, and uploads and
+deployments of models survive kills. Prints a table, writes a JSON, and ends with exit code 1 if
+anything was submitted twice, lost or survived that should not have.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import Any, Final
 
 from localgcp.containers import mirror
 from localgcp.containers.registry import find_program
-from tests.chaos import campaign, matrix, points, races, transfers, trial
+from tests.chaos import campaign, matrix, points, races, serving, transfers, trial
 from tests.chaos.arena import Arena
 from tests.chaos.machine import run_machine
 from tests.chaos.mutation import run_mutants, sample
@@ -80,6 +80,10 @@ QUICK: Final = {
 FULL_TRANSFERS: Final = {"count": 10_000, "size": 2 << 30, "kills": 3}
 QUICK_TRANSFERS: Final = {"count": 300, "size": 96 << 20, "kills": 1}
 TRANSFERS: Final = "data"
+#: Kills of processes that upload, deploy and split.
+FULL_SERVING: Final = 200
+QUICK_SERVING: Final = 4
+SERVING: Final = "serving"
 KIND_OF: Final = {kind.section: kind for kind in KINDS}
 
 
@@ -117,6 +121,8 @@ def main() -> int:
         _add_builds(report, options.quick)
     if options.part in ("", TRANSFERS):
         _add_transfers(report, options.quick)
+    if options.part in ("", SERVING):
+        _add_serving(report, options.quick)
     report.add("minutes", f"{(time.monotonic() - began) / 60:.1f}", (), None)
     options.json.write_text(json.dumps(asdict(report), indent=2) + "\n")
     for problem in report.problems:
@@ -127,8 +133,8 @@ def main() -> int:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="a sample, in minutes")
-    parser.add_argument("--part", choices=(*KIND_OF, TRANSFERS, ""), default="",
-                        help="one kind of job alone, or transfers of data")  # fmt: skip
+    parts = (*KIND_OF, TRANSFERS, SERVING)
+    parser.add_argument("--part", choices=(*parts, ""), default="", help="one of them alone")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     parser.add_argument("--json", type=Path, default=Path("chaos.json"))
     return parser.parse_args()
@@ -266,6 +272,24 @@ def _add_transfers(report: Report, quick: bool) -> None:
         for done in transfers.run(Path(folder), **sizes, seed=report.seed):
             figure = f"{done.kills} kills, {done.seconds:.0f} s: {len(done.problems)} problems"
             report.add(done.what, figure, done.problems, asdict(done))
+
+
+def _add_serving(report: Report, quick: bool) -> None:
+    """Kills of uploads, deployments and changes of a split under a stream, and two operators."""
+    with tempfile.TemporaryDirectory(prefix="chaos-serving-") as folder:
+        kills = QUICK_SERVING if quick else FULL_SERVING
+        done = serving.run(Path(folder, "kills"), kills, report.seed)
+        raced = serving.race(Path(folder, "race"), report.seed)
+    figure = (
+        f"{done.kills} in {done.rounds} versions; the split in {done.looks:,} looks and "
+        f"{done.answered:,} requests: {len(done.problems)} problems"
+    )
+    report.add("serving, random kills", figure, done.problems, asdict(done))
+    times = done.recoveries
+    figure = f"p50 {statistics.median(times):.1f} s, p95 {_p95(times):.1f} s"
+    report.add("  recovery, serving", figure, (), None)
+    figure = f"{raced.looks:,} looks, {raced.answered:,} requests: {len(raced.problems)} problems"
+    report.add("serving, 2 operators at once", figure, raced.problems, asdict(raced))
 
 
 def _p95(values: list[float]) -> float:
