@@ -1,7 +1,8 @@
 """``vt local up --endpoints FILE``: train, then serve, in a stack of its own.
 
 A model is made of what a run has left, so its sections can only follow the run. The stack's file is
-written twice: from the one that trains, then with the sections of FILE. Images are built where this
+written twice: from the one that trains, with what it has served so far, then with the sections of
+FILE. Images are built where this
 machine can, else the container's command runs on this host. At the end each endpoint is asked for
 the predictions that the training script wrote of its own (``predictions.jsonl``).
 """
@@ -58,8 +59,7 @@ def run(home: Home, stack: str, added: Path, train: Run, bring_up: Run, report: 
     form, file = find_form(ref, added), ref.root / file_name(f"{stack}{SUFFIX}")
     pinned = image_form.pinned_images(ref.root, form)
     write = partial(image_form.write, file, stack)
-    if not file.exists() or f"{NAMESPACE}:{LATER[0]}" not in file.read_text("utf-8"):
-        write(form, pinned, LATER)
+    write(_while_training(form, ref), pinned)
     if code := train(form.stack):
         return code
     form, pinned = _with_images(home, ref, form, report)
@@ -85,6 +85,16 @@ def find_form(ref: StackRef, added: Path) -> ImageForm:
     except (yaml.YAMLError, ValueError, LookupError, TypeError, AttributeError) as error:
         text = f"{added} has not the form of a stack file with images, models and endpoints."
         raise CommandError(text, "docs/serving.md has one") from error
+
+
+def _while_training(form: ImageForm, ref: StackRef) -> ImageForm:
+    """The form with what the stack has served so far: its own models may need runs to come."""
+    later = {_key(section) for section in LATER}
+    file = ref.root / file_name(form.stack)
+    before = stacks.read_stack_file(ref.root, form.stack)["config"] if file.exists() else {}
+    served = {key: before[key] for key in later & before.keys()}
+    kept = {key: value for key, value in form.config.items() if key not in later}
+    return replace(form, config=kept | served)
 
 
 def _key(section: str) -> str:
