@@ -28,7 +28,7 @@ from vertex_training.images import pinned, pins
 from vertex_training.plan import packages, stack_grants
 from vertex_training.plan.facts import account_limits, file_defaults, job_limits, stack_facts
 from vertex_training.plan.grants import GrantRequest
-from vertex_training.plan.job_grants import job_grants
+from vertex_training.plan.job_grants import image_grants, job_grants
 from vertex_training.plan.network import NetworkPlan, network_grants, plan_network
 from vertex_training.plan.objects import kept_objects
 from vertex_training.plan.packages import Package
@@ -244,8 +244,11 @@ class Stack:
         return sorted({*others, *pinned.digests_of(self.settings)})
 
     def job_grants(self, requests: Mapping[str, JobRequest]) -> list[GrantRequest]:
-        """Grants that these jobs need for their keys and images."""
-        return job_grants(self.declared, [request.trial for request in requests.values()])
+        """Grants that these jobs need for their keys and images, and models for theirs."""
+        found = job_grants(self.declared, [request.trial for request in requests.values()])
+        served = [version.image for version in self.versions.values()]
+        found += image_grants(self.declared, served, of_models=True)
+        return list({grant.key: grant for grant in found}.values())
 
     def grants(self, requests: Mapping[str, JobRequest]) -> list[GrantRequest]:
         """Every grant that the stack and these jobs need, also those that others must make."""

@@ -16,7 +16,9 @@ from vertex_training.catalog.resource_types import (
     ACCOUNT,
     BUCKET,
     CONNECTION,
+    ENDPOINT,
     IAM_TYPE,
+    MODEL_VERSION,
     REPOSITORY,
     RESERVATION,
     SECRET,
@@ -47,6 +49,8 @@ _ENCRYPTED: Final = {
     REPOSITORY: "artifactregistry.googleapis.com",
     SECRET: "secretmanager.googleapis.com",
     TENSORBOARD: "aiplatform.googleapis.com",
+    ENDPOINT: "aiplatform.googleapis.com",
+    MODEL_VERSION: "aiplatform.googleapis.com",
 }
 _KEY: Final = re.compile(r"(projects/[^/]+)/locations/[^/]+/keyRings/[^/]+/cryptoKeys/[^/]+")
 _EMAIL: Final = re.compile(r"[^@]+@([^.]+)\.iam\.gserviceaccount\.com")

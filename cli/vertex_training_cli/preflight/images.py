@@ -1,14 +1,15 @@
-"""Images of jobs: whether they exist, and who may pull those of other projects."""
+"""Images of jobs and models: whether they exist, and who may pull those of other projects."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from vertex_training import naming
 from vertex_training.customjob.rules.task.images import GOOGLES
 from vertex_training.plan import external_grants, job_grants
+from vertex_training.plan.grants import GrantRequest
 from vertex_training_cli.images import lookup, pull_access
 from vertex_training_cli.preflight.answers import Answer, question
 from vertex_training_cli.preflight.context import PreflightContext
@@ -20,18 +21,30 @@ POLICY: Final = "artifactregistry.repositories.getIamPolicy"
 
 
 def ask(context: PreflightContext) -> Iterator[Answer]:
-    """Every image that a job runs, once."""
-    jobs = dict[str, list[str]]()
+    """Every image that a job runs or a model is served by, once."""
+    jobs, models = dict[str, list[str]](), dict[str, list[str]]()
     for job, request in context.declared.requests.items():
         body = json.loads(request.body)
         for name in job_grants.images(body if "jobSpec" in body else _trial(body)):
             if not GOOGLES.match(name):  # anybody may pull those
                 jobs.setdefault(name, []).append(job)
-    pinned = [name for name in jobs if lookup.is_digest(name)]
+    for (model, _), version in context.declared.stack.versions.items():
+        if not GOOGLES.match(version.image) and model not in models.get(version.image, ()):
+            models.setdefault(version.image, []).append(model)
+    names = sorted({**jobs, **models})
+    pinned = [name for name in names if lookup.is_digest(name)]
     looks = lookup.look(pinned, is_local=context.ref.is_local)
-    for name in sorted(jobs):
-        yield _exists(context, name, jobs[name], looks)
-    yield from _pulled(context, sorted(jobs))
+    for name in names:
+        fails = {
+            "the job fails before its code begins": jobs.get(name),
+            "no version of it can be deployed": models.get(name),
+        }
+        meets = "; ".join(f"{what}: {', '.join(of)}" for what, of in fails.items() if of)
+        yield _exists(context, name, meets, looks)
+    settings = context.declared.stack.declared
+    of_jobs = job_grants.image_grants(settings, sorted(jobs))
+    of_models = job_grants.image_grants(settings, sorted(models), of_models=True)
+    yield from _pulled(context, {each.key: each for each in (*of_models, *of_jobs)}.values())
 
 
 def _trial(body: Mapping[str, object]) -> Mapping[str, object]:
@@ -39,7 +52,7 @@ def _trial(body: Mapping[str, object]) -> Mapping[str, object]:
 
 
 def _exists(
-    context: PreflightContext, name: str, jobs: list[str], looks: Mapping[str, lookup.Look]
+    context: PreflightContext, name: str, meets: str, looks: Mapping[str, lookup.Look]
 ) -> Answer:
     of = question(name, "whether the image exists")
     if (look := looks.get(name)) is None:
@@ -52,16 +65,16 @@ def _exists(
     image = name.partition("@")[0].rpartition("/")[2]
     return of.refused(
         text,
-        f"the job fails before its code begins: {', '.join(jobs)}",
+        meets,
         f"vt images build {image} --stack {context.ref.stack}, or vt promote {image} --to "
         f"{context.ref.stack}",
     )
 
 
-def _pulled(context: PreflightContext, names: list[str]) -> Iterator[Answer]:
+def _pulled(context: PreflightContext, grants: Iterable[GrantRequest]) -> Iterator[Answer]:
     """Whether the agents that pull may read repositories of other projects."""
     policies = dict[str, set[str] | Answer | None]()
-    for grant in job_grants.image_grants(context.declared.stack.declared, names):
+    for grant in grants:
         who = grant.member.removeprefix("serviceAccount:")
         of = question(grant.resource, f"whether {who} may pull")
         if grant.resource not in policies:
@@ -77,7 +90,7 @@ def _pulled(context: PreflightContext, names: list[str]) -> Iterator[Answer]:
             yield of.ok("yes")
         else:
             # a role on the whole project, a group or a condition is not seen here
-            meets = "the job fails at its image, unless a role on the project lets it"
+            meets = "what runs it fails at its image, unless a role on the project lets it"
             yield of.refused("not by its IAM policy", meets, external_grants.command(grant))
 
 

@@ -199,14 +199,22 @@ def _of_organization(resource: DeclaredResource) -> Answer:
 
 
 def _accounts(context: PreflightContext) -> Iterator[Answer]:
-    """Whether who deploys may act as the account of each job."""
+    """Whether who deploys may act as the account of each job and each endpoint."""
     declared = {
         resource_types.find(ACCOUNT).policy_name(each.inputs): each
         for each in context.of_type(ACCOUNT)
     }
     bodies = [json.loads(each.body) for each in context.declared.requests.values()]
-    emails = {email for body in bodies for email in _emails(body)}
-    for email in sorted(emails):
+    used = {
+        email: "403 where the job is submitted, after a running one was cancelled for it"
+        for body in bodies
+        for email in _emails(body)
+    }
+    for key, endpoint in context.declared.stack.endpoints.items():
+        if endpoint.account:
+            meets = f"403 where a version is deployed to endpoint {key}"
+            used.setdefault(endpoint.account, meets)
+    for email, meets in sorted(used.items()):
         project = email.partition("@")[2].partition(".")[0]
         name = f"projects/{project}/serviceAccounts/{email}"
         of = question(email, f"whether who deploys may act as it ({ACT_AS})")
@@ -221,7 +229,7 @@ def _accounts(context: PreflightContext) -> Iterator[Answer]:
         else:
             yield of.refused(
                 "no, or it does not exist",
-                "403 where the job is submitted, after a running one was cancelled for it",
+                meets,
                 f"gcloud iam service-accounts add-iam-policy-binding {email} --member=MEMBER "
                 "--role=roles/iam.serviceAccountUser",
             )

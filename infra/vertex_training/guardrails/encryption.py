@@ -6,7 +6,14 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from vertex_training.catalog.resource_types import BUCKET, REPOSITORY, SECRET, TENSORBOARD
+from vertex_training.catalog.resource_types import (
+    BUCKET,
+    ENDPOINT,
+    MODEL_VERSION,
+    REPOSITORY,
+    SECRET,
+    TENSORBOARD,
+)
 from vertex_training.guardrails.jobs import SPECS, job_spec
 from vertex_training.guardrails.policy import Resource, Unknown, mapping, nested, policy, text
 
@@ -20,6 +27,10 @@ def _encryption_keys(resource: Resource) -> list[tuple[str, Any]]:
         return [(text(props, "location"), props.get("kmsKeyName"))]
     if resource.type == TENSORBOARD:
         return [(text(props, "region"), nested(props, "encryptionSpec", "kmsKeyName"))]
+    if resource.type == ENDPOINT:
+        return [(text(props, "location"), nested(props, "encryptionSpec", "kmsKeyName"))]
+    if resource.type == MODEL_VERSION:
+        return [(text(mapping(props, "model"), "region"), nested(props, "options", "key"))]
     if resource.type == SECRET:
         return list(_replicas(props.get("replication")))
     if resource.type in SPECS:

@@ -7,7 +7,7 @@
 ``grants``           every grant that the stack may make, and why
 ``external_grants``  grants that another team must make, as a table and as commands
 ``stack_grants``     grants that follow from accounts, images, the key and ``members``
-``job_grants``       grants that single jobs need: a key, an image of another project
+``job_grants``       grants that jobs and models need: a key, an image of another project
 ``references``       what ``${kind.name}`` in a job file stands for
 ``serving``          model versions, and endpoints with what they serve
 ``packages``         code below ``jobs/`` as a deterministic source distribution

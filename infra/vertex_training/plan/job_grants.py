@@ -1,4 +1,4 @@
-"""Grants that single jobs need: for their key, their TensorBoard, images of another project. Pure.
+"""Grants that jobs and models need: for a key, a TensorBoard, images of another project. Pure.
 
 Google's service agents encrypt the disks of a job and pull its image; the account that the job runs
 as does neither. The stack makes the grant on a key of its own project. Owners of other projects
@@ -35,13 +35,18 @@ def job_grants(settings: Settings, messages: Iterable[Mapping[str, Any]]) -> lis
     return list(found.values())
 
 
-def image_grants(settings: Settings, names: Iterable[str]) -> Iterator[GrantRequest]:
+def image_grants(
+    settings: Settings, names: Iterable[str], *, of_models: bool = False
+) -> Iterator[GrantRequest]:
     """Grants to pull these images, where another project has them.
 
     An agent may read the repositories of its own project. "The default service account" pulls
     images, says general/custom-service-account, whatever account the job runs as; that is the
     custom code agent for the containers of training, and the service agent checks the image first.
+    Images of models are pulled by the service agent (predictions/custom-container-requirements).
     """
+    agents = [settings.names.vertex_agent()]
+    agents += [] if of_models else [settings.names.custom_code_agent()]
     own = (settings.project, settings.project_number)
     for name in names:
         image = IMAGE.match(name)
@@ -49,7 +54,7 @@ def image_grants(settings: Settings, names: Iterable[str]) -> Iterator[GrantRequ
             continue
         location, project, repository = image.groups()
         path = f"projects/{project}/locations/{location}/repositories/{repository}"
-        for agent in (settings.names.vertex_agent(), settings.names.custom_code_agent()):
+        for agent in agents:
             kind = agent.partition("@")[2].partition(".")[0]
             yield GrantRequest(
                 f"pulls-{project}-{location}-{repository}-{kind}",
