@@ -146,6 +146,8 @@ def _upload(request: StorageRequest, pairs: list[tuple[str, str]]) -> str:
 
 def _insertion(request: StorageRequest, path: str, pairs: list[tuple[str, str]]) -> StorageRequest:
     kind = _upload(request, pairs)
+    if kind == "media" and any("generationmatch" in key.lower() for key, _value in pairs):
+        raise RefusedRequestError(501, "a condition of a media upload: send it as multipart.")
     named = any(key == "name" and value for key, value in pairs)
     if is_content(request) or named:
         return replace(request, target=_joined(path, pairs))

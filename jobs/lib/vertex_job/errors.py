@@ -19,5 +19,13 @@ class StoreError(VertexJobError):
     """A file cannot be read or written."""
 
 
+class AlreadyExistsError(StoreError):
+    """A file that was to be new is there."""
+
+
+class SnapshotError(VertexJobError):
+    """A snapshot is none, or not what was written."""
+
+
 class CheckpointError(VertexJobError):
     """A checkpoint cannot be made, or is not whole."""

@@ -22,9 +22,9 @@ import urllib.parse
 import urllib.request
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
-from vertex_job.errors import StoreError
+from vertex_job.errors import AlreadyExistsError, StoreError
 
 _API = "https://storage.googleapis.com"
 _TOKEN_URL = (
@@ -33,7 +33,16 @@ _TOKEN_URL = (
 _ATTEMPTS, _TIMEOUT_SECONDS = 6, 120.0
 #: What is held in memory of a large file.
 _PIECE = 1 << 20
+_BYTES = "application/octet-stream"
 _TRANSIENT = frozenset({408, 429, 500, 502, 503, 504})
+
+
+class StoredFile(NamedTuple):
+    """A file as a list shows it; a folder, or a mounted bucket, shows its size alone."""
+
+    size: int
+    generation: str = ""
+    crc32c: str = ""
 
 
 class Store(Protocol):
@@ -60,7 +69,7 @@ class Store(Protocol):
         ...
 
 
-def store_at(place: str) -> Store:
+def store_at(place: str) -> DiskStore | BucketStore:
     """The store of a ``gs://`` URI or a path. Raises StoreError if it is neither."""
     scheme, separator, rest = place.partition("://")
     if not separator:
@@ -92,11 +101,16 @@ class DiskStore:
 
     def sizes(self) -> dict[str, int]:
         """Files that vanish meanwhile are left out."""
-        found: dict[str, int] = {}
+        return {name: file.size for name, file in self.files().items()}
+
+    def files(self) -> dict[str, StoredFile]:
+        """As ``sizes``."""
+        found: dict[str, StoredFile] = {}
         for path in self.folder.rglob("*"):
             try:
                 if path.is_file():
-                    found[path.relative_to(self.folder).as_posix()] = path.stat().st_size
+                    size = path.stat().st_size
+                    found[path.relative_to(self.folder).as_posix()] = StoredFile(size)
             except FileNotFoundError:
                 continue
         return found
@@ -105,20 +119,30 @@ class DiskStore:
         """The whole file."""
         return b"".join(self.pieces(name))
 
-    def pieces(self, name: str) -> Iterator[bytes]:
+    def pieces(self, name: str, generation: str = "") -> Iterator[bytes]:
         """The whole file, a megabyte at a time."""
+        del generation  # a mount shows none
         return pieces_of(self.folder / name)
 
     def write(self, name: str, data: bytes | Path) -> None:
         """The file is on the disk, or in the bucket, when this returns."""
+        self._write(name, data, "wb")
+
+    def create(self, name: str, data: bytes) -> None:
+        """As ``write``. Raises AlreadyExistsError if there is one."""
+        self._write(name, data, "xb")
+
+    def _write(self, name: str, data: bytes | Path, mode: Literal["wb", "xb"]) -> None:
         path = self.folder / name
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("wb") as file:
+            with path.open(mode) as file:
                 for piece in pieces_of(data):
                     file.write(piece)
                 file.flush()
                 os.fsync(file.fileno())
+        except FileExistsError as error:
+            raise AlreadyExistsError(f"cannot write {path}: {error.strerror}") from error
         except OSError as error:
             raise StoreError(f"cannot write {path}: {error.strerror}") from error
 
@@ -140,14 +164,21 @@ class BucketStore:
 
     def sizes(self) -> dict[str, int]:
         """Of all pages of the list."""
-        found: dict[str, int] = {}
+        return {name: file.size for name, file in self.files().items()}
+
+    def files(self) -> dict[str, StoredFile]:
+        """Of all pages of the list."""
+        found: dict[str, StoredFile] = {}
+        fields = "items(name,size,generation,crc32c),nextPageToken"
         page, asked = "", set[str]()
         while page not in asked:  # a token again would be a list without an end
             asked.add(page)
-            query = {"prefix": self.prefix, "fields": "items(name,size),nextPageToken"}
+            query = {"prefix": self.prefix, "fields": fields}
             listed = self._json("GET", f"/storage/v1/b/{_quoted(self.bucket)}/o", query, page)
             for item in listed.get("items", []):
-                found[item["name"][len(self.prefix) :]] = int(item["size"])
+                found[item["name"][len(self.prefix) :]] = StoredFile(
+                    int(item["size"]), str(item["generation"]), item["crc32c"]
+                )
             page = listed.get("nextPageToken", "")
             if not page:
                 return found
@@ -157,10 +188,28 @@ class BucketStore:
         """The whole object."""
         return self._call("GET", self._object(name), {"alt": "media"}, None, f"read {name}")
 
-    def pieces(self, name: str) -> Iterator[bytes]:
-        """The whole object; after a break it goes on where it stopped."""
-        path = self._object(name)
-        return self._answer("GET", path, {"alt": "media"}, None, f"read {name}", piece=_PIECE)
+    def pieces(self, name: str, generation: str = "") -> Iterator[bytes]:
+        """The whole object, of a generation; after a break it goes on where it stopped."""
+        query = {"alt": "media", **({"generation": generation} if generation else {})}
+        return self._answer("GET", self._object(name), query, None, f"read {name}", piece=_PIECE)
+
+    def create(self, name: str, data: bytes) -> None:
+        """As ``write``. Raises AlreadyExistsError if there is one.
+
+        That may be of a request of ours whose answer was lost.
+        """
+        mark = os.urandom(16).hex()
+        # In two parts, as Google's clients do: emulators ignore the condition otherwise.
+        head = f"--{mark}\r\nContent-Type: application/json\r\n\r\n{{}}\r\n--{mark}\r\n\r\n"
+        body = head.encode() + data + f"\r\n--{mark}--\r\n".encode()
+        path = f"/upload/storage/v1/b/{_quoted(self.bucket)}/o"
+        query = {
+            "uploadType": "multipart",
+            "name": self.prefix + name,
+            "ifGenerationMatch": "0",
+        }
+        kind = f"multipart/related; boundary={mark}"
+        self._call("POST", path, query, body, f"write {name}", kind=kind)
 
     def write(self, name: str, data: bytes | Path) -> None:
         """In one request, anew after a break; the service's checksum is compared."""
@@ -192,8 +241,10 @@ class BucketStore:
         what: str,
         *,
         missing_ok: bool = False,
+        kind: str = _BYTES,
     ) -> bytes:
-        return b"".join(self._answer(method, path, query, body, what, missing_ok=missing_ok))
+        answer = self._answer(method, path, query, body, what, missing_ok=missing_ok, kind=kind)
+        return b"".join(answer)
 
     def _answer(
         self,
@@ -205,6 +256,7 @@ class BucketStore:
         *,
         missing_ok: bool = False,
         piece: int | None = None,
+        kind: str = _BYTES,
     ) -> Iterator[bytes]:
         """Send a request until it is answered for good. Every one may be repeated without harm.
 
@@ -219,7 +271,7 @@ class BucketStore:
             if attempt:
                 time.sleep(min(2.0**attempt, 30.0) * (0.5 + random.random() / 2))
             attempt += 1
-            headers = self._headers(body, taken, local=bool(base))
+            headers = {"Content-Type": kind, **self._headers(body, taken, local=bool(base))}
             content = None if body is None else pieces_of(body)
             request = urllib.request.Request(url, content, headers, method=method)
             try:
@@ -238,6 +290,10 @@ class BucketStore:
                 if error.code == 404 and missing_ok:
                     return
                 reason = f"HTTP {error.code} {error.reason}"
+                if error.code == 412:
+                    raise AlreadyExistsError(
+                        f"cannot {what} at {self._uri('')}: {reason}"
+                    ) from None
                 if error.code not in _TRANSIENT:
                     break
             except (OSError, http.client.HTTPException) as error:
@@ -245,7 +301,7 @@ class BucketStore:
         raise StoreError(f"cannot {what} at {self._uri('')}: {reason}")
 
     def _headers(self, body: bytes | Path | None, taken: int, *, local: bool) -> dict[str, str]:
-        headers = {"Content-Type": "application/octet-stream"}
+        headers: dict[str, str] = {}
         if body is not None:
             size = body.stat().st_size if isinstance(body, Path) else len(body)
             headers["Content-Length"] = str(size)

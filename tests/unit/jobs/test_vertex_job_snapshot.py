@@ -1,0 +1,444 @@
+"""Snapshots as a job opens them: what the program writes, what a pipeline writes, what is hostile.
+
+Buckets are those of the storage emulator.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import google_crc32c
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from vertex_job import snapshot
+from vertex_job.errors import SnapshotError, StoreError
+from vertex_job.stores import store_at
+
+from tests.fixture_project import SAMPLES
+from tests.unit.infra.snapshots.fakes import request as snapshot_request
+from tests.unit.localcloud.conftest import Cloud, cloud_with_storage, home, make_cloud
+from vertex_training.snapshots import manifest as manifests
+from vertex_training.snapshots.manifest import StoredObject
+
+__all__ = ["cloud_with_storage", "home", "make_cloud"]  # fixtures
+
+CSV = b"survived,age\n1,22\n0,38\n"
+MORE = b"survived,age\n1,4\n"
+PART = "part-000000000000.csv"
+
+
+@pytest.fixture
+def bucket(cloud_with_storage: Cloud, monkeypatch: pytest.MonkeyPatch) -> str:
+    cloud_with_storage.bucket("data")
+    assert cloud_with_storage.storage is not None
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", cloud_with_storage.storage.url)
+    return "gs://data/snapshots/prod/clicks/1"
+
+
+@pytest.fixture(params=["disk", "bucket"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    if request.param == "disk":
+        yield str(tmp_path / "snapshots" / "1")
+    else:
+        yield request.getfixturevalue("bucket")
+
+
+def export(place: str, files: dict[str, bytes]) -> str:
+    """What ``pulumi up`` leaves: files of an export, and the manifest by the program's own code."""
+    store = store_at(place)
+    for name, content in files.items():
+        store.write(name, content)
+    objects = [
+        StoredObject(name, file.size, int(file.generation or 7), checksum(files[name]))
+        for name, file in store.files().items()
+    ]
+    asked = snapshot_request(format="csv")
+    query = {
+        "jobReference": {"jobId": "vt-snapshot-x-query-1"},
+        "statistics": {"startTime": "1700000000000", "totalBytesProcessed": "20"},
+    }
+    table = {"schema": {"fields": [{"name": "age", "type": "INTEGER"}]}, "numRows": "3"}
+    made = manifests.build(asked, query, table, [], objects)
+    store.write("manifest.json", manifests.canonical(made).encode())
+    return place
+
+
+def checksum(content: bytes) -> str:
+    return base64.b64encode(google_crc32c.Checksum(content).digest()).decode()
+
+
+def rewrite(place: str, change: Callable[[dict[str, Any]], None], *, seal: bool = True) -> None:
+    """The manifest as somebody else might write it, whose digest is right if ``seal``."""
+    store = store_at(place)
+    manifest = json.loads(store.read("manifest.json"))
+    change(manifest)
+    if seal:
+        manifest["contentSha256"] = manifests.content_digest(manifest)
+    store.write("manifest.json", manifests.canonical(manifest).encode())
+
+
+def test_a_snapshot_of_the_program_is_opened_and_read(place: str, tmp_path: Path) -> None:
+    export(place, {f"export-1-1/{PART}": CSV, "export-1-1/part-000000000001.csv": MORE})
+    data = snapshot.open(place)
+    assert [file.name for file in data.files] == [
+        "export-1-1/part-000000000000.csv",
+        "export-1-1/part-000000000001.csv",
+    ]
+    assert data.files[0].place == f"{place}/export-1-1/{PART}"
+    assert [data.read(file) for file in data.files] == [CSV, MORE]
+    assert (data.manifest["rows"], data.manifest["snapshot"]["name"]) == (3, "clicks")
+    data.verify()
+    assert data.dataframe().to_dict("list") == {"survived": [1, 0, 1], "age": [22, 38, 4]}
+    assert list(data.dataframe(["age"]).columns) == ["age"]
+
+
+def test_a_variable_or_the_manifest_itself_may_be_given(
+    place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    export(place, {PART: CSV})
+    monkeypatch.setenv("CLICKS", place)
+    for where in ("CLICKS", f"{place}/", f"{place}/manifest.json"):
+        assert len(snapshot.open(where).files) == 1
+    with pytest.raises(SnapshotError, match=r"variable NONE is not set. Hint: env: {NONE: "):
+        snapshot.open("NONE")
+
+
+def test_the_manifests_generation_is_held_where_it_is_given(bucket: str) -> None:
+    generation = store_at(export(bucket, {PART: CSV})).files()["manifest.json"].generation
+    assert len(snapshot.open(f"{bucket}/manifest.json#{generation}").files) == 1
+    with pytest.raises(SnapshotError, match=rf"has generation {generation}, not 5: it was written"):
+        snapshot.open(f"{bucket}/manifest.json#5")
+
+
+@pytest.mark.parametrize("files", [{}, {PART: CSV}])
+def test_a_folder_without_a_manifest_is_no_snapshot(place: str, files: dict[str, bytes]) -> None:
+    for name, content in files.items():
+        store_at(place).write(name, content)
+    how = "has no" if files else "is empty, or not there: no"
+    with pytest.raises(SnapshotError, match=f"{place} {how} manifest.json"):
+        snapshot.open(place)
+
+
+def test_a_bucket_that_cannot_be_read_is_named(bucket: str) -> None:
+    with pytest.raises(StoreError, match="cannot list at gs://none/"):
+        snapshot.open("gs://none/x")
+
+
+def test_a_missing_object_is_named(place: str) -> None:
+    export(place, {PART: CSV, "b.csv": MORE})
+    store_at(place).delete("b.csv")
+    with pytest.raises(SnapshotError, match=f"{place}/b.csv is missing"):
+        snapshot.open(place)
+
+
+def test_an_object_of_another_size_is_refused_at_once(place: str) -> None:
+    export(place, {PART: CSV})
+    store_at(place).write(PART, MORE)
+    with pytest.raises(SnapshotError, match=f"size {len(MORE)}, not {len(CSV)}. Hint: it was"):
+        snapshot.open(place)
+
+
+def test_an_altered_object_is_refused(place: str) -> None:
+    """In a bucket by its list; in a folder when it is read."""
+    export(place, {PART: CSV})
+    store_at(place).write(PART, CSV.replace(b"22", b"23"))
+    with pytest.raises(SnapshotError, match=r"is not what the manifest says: (CRC32C|its content)"):
+        snapshot.open(place).verify()
+
+
+def test_the_same_content_written_anew_is_another_generation(bucket: str) -> None:
+    export(bucket, {PART: CSV})
+    store_at(bucket).write(PART, CSV)
+    with pytest.raises(SnapshotError, match=r"generation [0-9]+, not [0-9]+. Hint: it was written"):
+        snapshot.open(bucket)
+
+
+def test_what_is_replaced_after_the_opening_is_not_read(bucket: str) -> None:
+    data = snapshot.open(export(bucket, {PART: CSV}))
+    store_at(bucket).write(PART, CSV.replace(b"22", b"23"))
+    with pytest.raises(StoreError, match=f"cannot read {PART} at .*HTTP 404"):
+        data.read(data.files[0])
+
+
+def test_objects_beside_those_of_the_manifest_are_refused(place: str) -> None:
+    """But not those of another attempt of the export, which are in a folder of its own."""
+    export(place, {f"export-1-2/{PART}": CSV})
+    store_at(place).write(f"export-1-1/{PART}", b"half")
+    snapshot.open(place)
+    for other in ("part-1.csv", "export-1-2/part-1.csv", "export-x/part-1.csv"):
+        store_at(place).write(other, MORE)
+        with pytest.raises(SnapshotError, match=f"{place}/{other} is no object of the snapshot"):
+            snapshot.open(place)
+        store_at(place).delete(other)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../../../etc/passwd",
+        "a/../../b",
+        "..",
+        ".",
+        "",
+        "/etc/passwd",
+        "gs://other/x",
+        "a//b",
+        "a/",
+        "a\\b",
+        "a\nb",
+        "a\0b",
+        "manifest.json",
+        "\u202egpj.exe",
+        7,
+        None,
+        ["a"],
+    ],
+)
+def test_a_name_that_leads_elsewhere_is_refused(tmp_path: Path, name: object) -> None:
+    place = export(str(tmp_path), {PART: CSV})
+    rewrite(place, lambda manifest: manifest["objects"][0].update(name=name))
+    with pytest.raises(SnapshotError, match="which is no file below"):
+        snapshot.open(place)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"size": "24"},
+        {"size": True},
+        {"size": -1},
+        {"size": 24.0},
+        {"size": None},
+        {"generation": 7},
+        {"generation": "7&alt=json"},
+        {"generation": "-7"},
+        {"crc32c": None},
+        {"crc32c": ""},
+        {"crc32c": "AAAA"},
+        {"crc32c": 7},
+    ],
+)
+def test_values_of_other_types_are_refused(tmp_path: Path, change: dict[str, Any]) -> None:
+    place = export(str(tmp_path), {PART: CSV})
+    rewrite(place, lambda manifest: manifest["objects"][0].update(change))
+    with pytest.raises(SnapshotError, match="wrong size, generation or crc32c of 'part-"):
+        snapshot.open(place)
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (lambda m: m.update(format=2), "has format 2, and this library reads 1"),
+        (lambda m: m.update(format=True), "has format True"),
+        (lambda m: m.update(format="1"), "has format '1'"),
+        (lambda m: m.pop("format"), "is no manifest: KeyError"),
+        (lambda m: m.update(objects={}), "is no manifest: objects"),
+        (lambda m: m.update(objects=[7]), "names an object twice, or not at all"),
+        (lambda m: m["objects"].append(dict(m["objects"][0])), "names an object twice"),
+        (lambda m: m.update(rows="3"), "is no manifest: rows"),
+        (lambda m: m.update(rows=True), "is no manifest: rows"),
+        (lambda m: m.update(fileFormat=None), "is no manifest: fileFormat"),
+        (lambda m: m.pop("snapshot"), "is no manifest: snapshot"),
+    ],
+)
+def test_a_manifest_of_another_form_is_refused(
+    tmp_path: Path, change: Callable[[dict[str, Any]], None], text: str
+) -> None:
+    place = export(str(tmp_path), {PART: CSV})
+    rewrite(place, change)
+    with pytest.raises(SnapshotError, match=text):
+        snapshot.open(place)
+
+
+def test_an_altered_manifest_is_refused(place: str) -> None:
+    export(place, {PART: CSV})
+    rewrite(place, lambda manifest: manifest.update(rows=4), seal=False)
+    with pytest.raises(SnapshotError, match="was altered: its contentSha256 is of something else"):
+        snapshot.open(place)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"[]",
+        b"7",
+        b"null",
+        b'"text"',
+        b"\xff\xfe",
+        b"{" * 100_000,
+        b"[" * 100_000,
+        b'{"a": ' * 100_000,
+        b'{"format": NaN}',
+        b'{"format": 1, "format": 1}',
+        b'{"format": 1' + b"0" * 5000 + b"}",
+        b'{"format": 1, "contentSha256": "\\ud800", "x": "\\ud800"}',
+        b'{"format": 1}',
+    ],
+)
+def test_what_is_no_manifest_is_refused(tmp_path: Path, text: bytes) -> None:
+    (tmp_path / "manifest.json").write_bytes(text)
+    with pytest.raises(SnapshotError, match=r"manifest.json (is no manifest|was altered)"):
+        snapshot.open(str(tmp_path))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
+        max_leaves=8,
+    ),
+    st.sampled_from(["snapshot", "query", "schema", "sources", "objects", "rows", "fileFormat"]),
+    st.sampled_from(["name", "size", "generation", "crc32c", ""]),
+)
+def test_nothing_but_a_snapshot_error_comes_of_hostile_values(
+    tmp_path_factory: pytest.TempPathFactory, value: object, key: str, field: str
+) -> None:
+    place = export(str(tmp_path_factory.mktemp("hostile")), {PART: CSV})
+    target = (lambda m: m["objects"][0].update({field: value})) if field else None
+    rewrite(place, target or (lambda manifest: manifest.update({key: value})))
+    try:
+        found = snapshot.open(place)
+    except SnapshotError:
+        return
+    assert [file.place for file in found.files] in ([f"{place}/{PART}"], [])
+
+
+def test_a_manifest_of_no_sane_size_is_not_loaded(tmp_path: Path) -> None:
+    with (tmp_path / "manifest.json").open("wb") as file:
+        file.truncate(1 << 40)  # a terabyte, without a block on the disk
+    with pytest.raises(SnapshotError, match="no manifest is as large"):
+        snapshot.open(str(tmp_path))
+
+
+def test_a_pipeline_ends_in_a_snapshot(place: str) -> None:
+    store = store_at(place)
+    store.write("part-0.csv", CSV)
+    store.write("deep/part-1.csv", MORE)
+    field = {"name": "age", "type": "INTEGER"}
+    made = snapshot.write(
+        place, name="clicks", file_format="csv", rows=3, schema=[field], source={"by": "pipeline"}
+    )
+    assert snapshot.open(place).manifest == made.manifest
+    assert made.manifest["sources"] == [{"by": "pipeline"}]
+    assert (made.manifest["rows"], made.manifest["bytes"]) == (3, len(CSV) + len(MORE))
+    made.verify()
+    # The program's own reader takes it, and its digest, as well.
+    assert manifests.parse(store.read("manifest.json")) == made.manifest
+
+
+def test_a_snapshot_is_written_once(place: str) -> None:
+    store = store_at(place)
+    store.write(PART, CSV)
+    first = snapshot.write(place, name="clicks", file_format="csv")
+    again = snapshot.write(place, name="clicks", file_format="csv")
+    assert again.manifest == first.manifest
+    store.write(PART, MORE)
+    with pytest.raises(SnapshotError, match=r"manifest.json is there, of other files"):
+        snapshot.write(place, name="clicks", file_format="csv")
+
+
+def test_an_answer_that_is_lost_does_not_write_another_manifest(
+    bucket: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, lost = urllib.request.urlopen, []
+
+    def losing(request: urllib.request.Request, timeout: float) -> object:
+        answer = real(request, timeout=timeout)
+        if "ifGenerationMatch" in request.full_url and not lost:
+            lost.append(answer.read())
+            raise ConnectionResetError("reset by peer")
+        return answer
+
+    store_at(bucket).write(PART, CSV)
+    monkeypatch.setattr(urllib.request, "urlopen", losing)
+    monkeypatch.setattr("vertex_job.stores.time.sleep", lambda _seconds: None)
+    made = snapshot.write(bucket, name="clicks", file_format="csv")
+    assert lost
+    assert json.loads(store_at(bucket).read("manifest.json")) == made.manifest
+
+
+def test_a_mounted_folder_is_written_by_its_bucket(bucket: str) -> None:
+    store_at(bucket).write(PART, CSV)
+    mounted = bucket.replace("gs://", "/gcs/")
+    made = snapshot.write(mounted, name="clicks", file_format="csv")
+    assert made.files[0].generation == store_at(bucket).files()[PART].generation
+
+
+def test_what_a_failed_attempt_left_is_no_data(place: str) -> None:
+    with pytest.raises(SnapshotError, match=f"{place} has no files"):
+        snapshot.write(place, name="clicks")
+    store_at(place).write("part-0.parquet", b"x")
+    store_at(place).write("beam-temp-part/1.part", b"x")
+    with pytest.raises(SnapshotError, match=r"beam-temp-part/1.part is no .parquet file. Hint"):
+        snapshot.write(place, name="clicks")
+
+
+def test_a_dataframe_says_what_it_needs(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = snapshot.open(export(place, {PART: CSV}))
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(SnapshotError, match=r"dataframe\(\) needs pandas: install it in the image"):
+        data.dataframe()
+
+
+def test_a_dataframe_of_parquet_needs_pyarrow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store_at(str(tmp_path)).write("part-0.parquet", b"PAR1")
+    data = snapshot.write(str(tmp_path), name="x")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(SnapshotError, match=r"dataframe\(\) needs pyarrow"):
+        data.dataframe()
+
+
+def test_a_dataframe_of_another_format_is_refused(tmp_path: Path) -> None:
+    store_at(str(tmp_path)).write("part-0.tfrecord", b"x")
+    data = snapshot.write(str(tmp_path), name="x", file_format="tfrecord")
+    with pytest.raises(SnapshotError, match="reads parquet and csv, not 'tfrecord'"):
+        data.dataframe()
+
+
+def test_parquet_becomes_a_dataframe(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    import pandas as pd
+
+    for number in range(2):
+        pd.DataFrame({"n": [number, 7], "s": ["a", None]}).to_parquet(
+            tmp_path / f"part-{number}.parquet"
+        )
+    data = snapshot.write(str(tmp_path), name="x", rows=4)
+    assert data.dataframe()["n"].tolist() == [0, 7, 1, 7]
+    assert list(data.dataframe(["n"]).columns) == ["n"]
+
+
+@given(st.binary(max_size=300), st.binary(max_size=300))
+def test_a_checksum_by_python_alone_is_that_of_the_library(first: bytes, second: bytes) -> None:
+    ours = snapshot._extend(snapshot._extend(0, first), second)
+    assert ours == google_crc32c.value(first + second)
+
+
+def test_nothing_large_is_imported(tmp_path: Path) -> None:
+    """And without google-crc32c, contents are compared all the same, and the log says so."""
+    export(str(tmp_path), {PART: CSV})
+    program = (
+        "import sys\n"
+        "from vertex_job import snapshot\n"
+        "sys.modules['google_crc32c'] = None\n"
+        f"snapshot.open({str(tmp_path)!r}).verify()\n"
+        "print(sorted({'pandas', 'pyarrow', 'numpy', 'google.cloud.storage'} & set(sys.modules)))\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(SAMPLES / "lib")}
+    command = [sys.executable, "-c", program]
+    ran = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+    assert "google-crc32c is not installed" in ran.stdout
+    assert ran.stdout.endswith("[]\n")
