@@ -1,9 +1,10 @@
 """Pending creations: what a killed run began to create, as the state notes it.
 
 The engine calls ``create`` again and keeps the note for ever. The second ``create`` of a
-``CustomJob`` or a ``HyperparameterTuningJob`` adopts the job of the first. All other resources have
-explicit names, and a second one of the same name is refused. So after the next ``up`` that ends
-well with the resource in the state, the note means nothing any more.
+``CustomJob`` or a ``HyperparameterTuningJob`` adopts the job of the first, that of a
+``ModelVersion`` its version, and that of an ``EndpointTraffic`` goes on where the first one died.
+All other resources have explicit names, and a second one of the same name is refused. So after the
+next ``up`` that ends well with the resource in the state, the note means nothing any more.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def explanation(pending: PendingCreates, stack: str) -> str:
     names = ", ".join(urn.rpartition("::")[2] for urn in pending.open)
     return (
         f"a killed run was about to create {names}, which this stack does not have now: it may "
-        "exist all the same, so the note of it stays. Look (a job: `vt jobs list --stack "
-        f"{stack}`), remove what is there, then: "
+        "exist all the same, so the note of it stays. Look (`vt jobs list --stack "
+        f"{stack}`, `vt models list`), remove what is there, then: "
         f"pulumi refresh --stack {stack} --clear-pending-creates"
     )

@@ -224,6 +224,9 @@ def _with_images(report: ReviewReport, root: Path, *, offline: bool) -> ReviewRe
     for job in report.submitted:
         for uri in job.images:
             jobs.setdefault(uri, []).append(job.name)
+    for version in report.models:
+        if version.action in ("upload", "replace"):
+            jobs.setdefault(version.image, []).append(version.title)
     shown = [each.uri for each in (*report.images, *report.other_images)]
     ref = stacks.find_unchecked(root, report.stack)
     found = lookup.for_review(ref, jobs, shown, offline=offline)

@@ -1,4 +1,4 @@
-"""Images whose digest changes, each once, with the jobs that run them."""
+"""Images whose digest changes, each once, with the jobs and models that have them."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ from dataclasses import dataclass
 from typing import Final
 
 from vertex_training_cli.review.jobs import JobChange
+from vertex_training_cli.review.serving import VersionChange
 
 #: Paths in a request of a job.
 _PATH: Final = re.compile(r"jobSpec\.workerPoolSpecs\[\d+\]\.containerSpec\.imageUri\Z")
 #: Images whose labels a registry can be asked for.
 _PINNED: Final = re.compile(r"[a-z0-9-]+-docker\.pkg\.dev/[^@]+@sha256:[0-9a-f]{64}\Z")
 #: Column heads of the table.
-COLUMNS: Final = ("image", "before", "after", "built from", "jobs")
+COLUMNS: Final = ("image", "before", "after", "built from", "used by")
 #: Where nobody looked: offline, or no registry could be asked.
 NOT_LOOKED_AT: Final = "not looked at"
 
 
 @dataclass(frozen=True, slots=True)
 class ImageChange:
-    """One image of which jobs get another digest."""
+    """One image of which jobs or models get another digest."""
 
     name: str
     """Without registry and digest."""
@@ -31,6 +32,7 @@ class ImageChange:
     uri: str
     """The new image in full."""
     jobs: tuple[str, ...]
+    """Names of jobs, and versions like ``model titanic run 3``."""
 
     @property
     def versions(self) -> tuple[str, str]:
@@ -38,13 +40,18 @@ class ImageChange:
         return _short(self.old), _short(self.new)
 
 
-def image_changes(jobs: Iterable[JobChange]) -> tuple[ImageChange, ...]:
-    """The images that change in ``jobs``, by name."""
+def image_changes(
+    jobs: Iterable[JobChange], models: Iterable[VersionChange] = ()
+) -> tuple[ImageChange, ...]:
+    """The images that change in ``jobs`` and ``models``, by name."""
     found: dict[tuple[str, str], dict[str, None]] = {}
     for job in jobs:
         for each in job.differences:
             if _PATH.match(each.path) and each.old and each.new:
                 found.setdefault((each.old, each.new), {})[job.name] = None
+    for version in models:
+        if version.image_before and version.image:
+            found.setdefault((version.image_before, version.image), {})[version.title] = None
     changes = (
         ImageChange(name_of(new), _version(old), _version(new), new, tuple(names))
         for (old, new), names in found.items()
@@ -54,7 +61,7 @@ def image_changes(jobs: Iterable[JobChange]) -> tuple[ImageChange, ...]:
 
 @dataclass(frozen=True, slots=True)
 class RunningImage:
-    """One image by digest that jobs run after the change, and that is no ``ImageChange``."""
+    """One image by digest that is in use after the change, and that is no ``ImageChange``."""
 
     name: str
     version: str
@@ -62,15 +69,19 @@ class RunningImage:
     jobs: tuple[str, ...]
 
 
-def other_images(jobs: Iterable[JobChange]) -> tuple[RunningImage, ...]:
-    """Images in Artifact Registry, by digest, of jobs that stay or are new; by name."""
+def other_images(
+    jobs: Iterable[JobChange], models: Iterable[VersionChange] = ()
+) -> tuple[RunningImage, ...]:
+    """Images in Artifact Registry, by digest, of jobs and models that stay or are new; by name."""
     jobs = [job for job in jobs if job.action not in ("cancel", "forget")]
-    changed = {change.uri for change in image_changes(jobs)}
+    models = [each for each in models if each.action not in ("delete", "leave")]
+    changed = {change.uri for change in image_changes(jobs, models)}
+    used = [(uri, job.name) for job in jobs for uri in job.images]
+    used += [(each.image, each.title) for each in models]
     found: dict[str, list[str]] = {}
-    for job in jobs:
-        for uri in job.images:
-            if uri not in changed and _PINNED.match(uri):
-                found.setdefault(uri, []).append(job.name)
+    for uri, name in used:
+        if uri not in changed and _PINNED.match(uri):
+            found.setdefault(uri, []).append(name)
     return tuple(
         sorted(
             (RunningImage(name_of(u), _version(u), u, tuple(n)) for u, n in found.items()),
@@ -80,7 +91,7 @@ def other_images(jobs: Iterable[JobChange]) -> tuple[RunningImage, ...]:
 
 
 def line(image: RunningImage, origins: Mapping[str, str]) -> tuple[str, ...]:
-    """Name with twelve digits, where it was built from, and its jobs."""
+    """Name with twelve digits, where it was built from, and what has it."""
     name = f"{image.name}@{_short(image.version)}"
     return (name, origins.get(image.uri, NOT_LOOKED_AT), ", ".join(image.jobs))
 

@@ -1,8 +1,8 @@
-"""The stack after the change as a graph: accounts, what they run, read and write.
+"""The stack after the change as a graph: accounts, what they run, read and write; endpoints.
 
 Drawn as Mermaid's source for Markdown, and laid out as SVG for the page, which has no scripts:
-members and jobs, accounts, and resources in three columns. Each line meets a box at a place of its
-own, and is straight as far as its word is long, so no line crosses a word.
+members, jobs and endpoints, accounts, and resources in three columns. Each line meets a box at a
+place of its own, and is straight as far as its word is long, so no line crosses a word.
 """
 
 from __future__ import annotations
@@ -109,7 +109,21 @@ def graph(report: ReviewReport) -> Graph:
         else:
             for job in jobs:
                 drawn.add(Node("job", job.name), runner, "runs as", new=job.submits)
+    _add_endpoints(drawn, report)
     return drawn
+
+
+def _add_endpoints(drawn: Graph, report: ReviewReport) -> None:
+    """Endpoints with the shares of their versions, those that change first."""
+    there = [each for each in report.endpoints if each.action != "delete"]
+    for each in sorted(there, key=lambda each: each.action == "keep")[:MAX_JOBS]:
+        endpoint = Node("endpoint", each.name)
+        for run, share in each.after.items():
+            version = Node("model", f"{each.model} {run}")
+            drawn.add(endpoint, version, f"{share} %", new=share != each.before.get(run))
+        if each.account:
+            runner = Node("account", _account(each.account))
+            drawn.add(endpoint, runner, "runs as", new=not each.before)
 
 
 def mermaid(drawn: Graph) -> str:

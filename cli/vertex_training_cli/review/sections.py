@@ -168,18 +168,18 @@ def _prices(report: ReviewReport) -> str:
 def _images(report: ReviewReport, quote: Quote) -> Iterator[Section]:
     if report.unseen_images:
         text = quote("; ".join(report.unseen_images), SENTENCE)
-        yield Section("", (Paragraph(f"Images of submitted jobs were not looked up: {text}"),))
+        yield Section("", (Paragraph(f"Images were not looked up: {text}"),))
     if report.images:
         cells = _quoted((images.cells(each, report.origins) for each in report.images), quote)
         rows = tuple(Row(tuple((cell,) for cell in row)) for row in cells)
-        caption = "Images of which jobs get another digest"
+        caption = "Images that get another digest"
         yield Section("Images", (Table(caption, images.COLUMNS, rows),))
     if report.other_images:
         lines = (images.line(each, report.origins) for each in report.other_images)
         quoted = _quoted(lines, quote)
         entries = tuple(Entry(f"{name}: {origin} ({jobs})") for name, origin, jobs in quoted)
         count = Paragraph(str(len(entries)))
-        yield Section("Other images that jobs run", (Listing((entries,)),), count, "always")
+        yield Section("Other images in use", (Listing((entries,)),), count, "always")
 
 
 def _notes(report: ReviewReport, quote: Quote) -> Section:

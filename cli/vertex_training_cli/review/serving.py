@@ -57,6 +57,11 @@ class VersionChange:
     unanswered: str
     """Why the run was not looked up; empty if it was."""
 
+    @property
+    def title(self) -> str:
+        """``model titanic run 3``."""
+        return f"model {self.model} run {self.run}"
+
 
 @dataclass(frozen=True, slots=True)
 class EndpointChange:

@@ -260,9 +260,10 @@ class _Reconciliation:
         split = ", ".join(f"{names.get(id_, id_)}: {n}" for id_, n in sorted(before.split.items()))
         version = deployment.version.rpartition("/")[2]
         what = f"{self.title}: run {run_of(deployment)} ({version}) was not deployed: {reason}"
+        stays = f"The split stays {{{split}}}." if split else "Nothing serves there yet."
         return NotSubmittedError(
-            f"{_sentence(what)} The split stays {{{split}}}. Mend the container or the model, or "
-            "take the run out of the split, then run `pulumi up` again."
+            f"{_sentence(what)} {stays} Mend the container or the model, or take the run out of "
+            "the split, then run `pulumi up` again."
         )
 
     def _take_back(self, before: EndpointSnapshot) -> None:

@@ -93,6 +93,14 @@ def test_a_version_that_never_gets_healthy_leaves_the_split_and_ends_in_one_line
     assert world.splits == [{deployment(3).id: 100}]
 
 
+def test_where_nothing_serves_yet_a_failure_speaks_of_no_split():
+    world = World()
+    world.unhealthy = ids(3)
+    with pytest.raises(NotSubmittedError) as failed:
+        bring(world, goal({3: 100}))
+    assert "code 1. Nothing serves there yet. Mend the container" in str(failed.value)
+
+
 def test_what_was_deployed_beside_a_version_that_failed_is_taken_back():
     world = serving({3: 100})
     world.unhealthy = ids(5)

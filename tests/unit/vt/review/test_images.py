@@ -119,7 +119,7 @@ def test_an_image_that_nobody_could_look_up_is_said_and_stands_against_nothing()
         built(change("a", (OLD,), (NEW,))), [], ["train: <b>403</b> `x` |"], {}
     )
     assert told.outcome == report.ReviewOutcome.CLEAN
-    assert "Images of submitted jobs were not looked up: " in markdown.render(told)
+    assert "Images were not looked up: " in markdown.render(told)
     assert "<b>403" not in html.render(told)
     assert json.loads(json_report.render(told))["unseenImages"] == ["train: <b>403</b> `x` |"]
 
@@ -138,7 +138,7 @@ def test_images_that_stay_or_are_new_are_listed_with_what_they_were_built_from()
     [found] = told.other_images
     assert (found.name, found.jobs) == ("check", ("b", "c"))
     text = markdown.render(told)
-    assert "Other images that jobs run: 1" in text
+    assert "Other images in use: 1" in text
     assert "- `check@sha256:aaaaaaaaaaaa`: `jobs/check at commit 0123456789ab` (`b, c`)" in text
     assert "jobs/check at commit 0123456789ab" in html.render(told)
     assert json.loads(json_report.render(told))["otherImages"] == [

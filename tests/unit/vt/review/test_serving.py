@@ -10,7 +10,7 @@ import pytest
 
 from tests.unit.vt.review import plans
 from vertex_training_cli.engine import events
-from vertex_training_cli.review import html, json_report, markdown, report
+from vertex_training_cli.review import html, json_report, markdown, picture, report
 from vertex_training_cli.review.headline import answers, verdict
 from vertex_training_cli.review.serving import judged
 
@@ -273,3 +273,43 @@ def test_inputs_of_another_shape_make_no_traceback(key: str, broken: object) -> 
     markdown.render(found)
     html.render(found)
     json_report.render(found)
+
+
+OTHER = IMAGE.replace("1" * 64, "2" * 64)
+
+
+def test_serving_images_are_told_with_their_models() -> None:
+    found = canary(image=OTHER)
+    assert [(each.uri, each.jobs) for each in found.other_images] == [
+        (IMAGE, ("model titanic run 3",)),
+        (OTHER, ("model titanic run 4",)),
+    ]
+    replaced = built(
+        plans.step("replace", VERSION, "titanic-3", version(3), version(3, image=OTHER)),
+        plans.delete(VERSION, "titanic-2", **version(2)),
+    )
+    [change] = replaced.images
+    assert (change.name, change.uri, change.jobs) == ("serve", OTHER, ("model titanic run 3",))
+    assert replaced.other_images == ()
+
+
+def test_the_picture_has_endpoints_with_their_versions_and_accounts() -> None:
+    drawn = picture.graph(canary())
+    assert [(e.one.text, e.verb, e.other.text, e.new) for e in drawn.edges] == [
+        ("endpoint titanic", "90 %", "model titanic run 3", True),
+        ("endpoint titanic", "10 %", "model titanic run 4", True),
+        ("endpoint titanic", "runs as", "account trainer@p.iam", False),
+    ]
+    gone = built(plans.delete(TRAFFIC, "titanic", **traffic(ONE)))
+    assert picture.mermaid(picture.graph(gone)) == ""
+    assert picture.layout(drawn).lines
+
+
+def test_no_picture_is_filled_by_endpoints() -> None:
+    many = built(*(
+        plans.create(TRAFFIC, f"e{n}", **{
+            **traffic(ONE), "endpoint": {"key": f"e{n}", "model": "titanic", "id": str(n)},
+        })
+        for n in range(50)
+    ))  # fmt: skip
+    assert len(picture.graph(many).edges) == picture.MAX_JOBS
