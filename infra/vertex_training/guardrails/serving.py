@@ -50,13 +50,10 @@ def model_image_by_digest(resource: Resource, settings: Mapping[str, Any]) -> It
     why="Whoever has a token of the project reaches a public endpoint from the whole internet.",
     url=f"{PREDICTIONS}/choose-endpoint-type",
     not_in=REHEARSAL_STACKS,
-    public=[],
+    public=[],  # names of resources for which this is known without that
 )
 def endpoint_not_public(resource: Resource, settings: Mapping[str, Any]) -> Iterator[str]:
-    """An endpoint is private, or the stack file says that it is public.
-
-    ``public``: names of resources for which this is known without that.
-    """
+    """An endpoint is private, or the stack file says that it is public."""
     props = resource.props
     connect = nested(props, "privateServiceConnectConfig", "enablePrivateServiceConnect")
     private = connect is True or isinstance(connect, Unknown) or props.get("network")
