@@ -16,8 +16,8 @@ from vertex_training_cli.review.report import RISKS
 
 #: What a headline says before names of what is in danger.
 ALARMS = {kind.headline for kind in RISKS if kind.headline}
-#: Of a cloud that was changed by hand, or of a change that the large stack has no place for: tests
-#: of ``tests/unit/vt/review/risks`` have them.
+#: Of a cloud that was changed by hand, or of a change that the large stack has no place for, as of
+#: models and endpoints: ``tests/unit/vt/review/risks`` and ``test_serving.py`` beside it have them.
 ELSEWHERE = {
     "made anew, empty: it was deleted in the cloud",
     "back as deployed",
@@ -25,6 +25,11 @@ ELSEWHERE = {
     "loss accepted",
     "not possible like this",
     "guards lowered",
+    "traffic to a version in doubt",
+    "endpoint becomes public",
+    "endpoint with traffic ends",
+    "model version deleted",
+    "endpoints cost more a month",
 }
 
 

@@ -149,6 +149,7 @@ def test_nobody_is_compared_when_an_endpoint_is_new_or_keeps_its_split() -> None
     )
     assert risks(same, "doubtfulTraffic") == []
     assert risks(same, "costlierEndpoints")
+    assert "endpoints cost more a month: titanic" in verdict(same)
 
 
 @pytest.mark.parametrize(
