@@ -1,10 +1,11 @@
 """What a job or an endpoint can cost: an estimate from list prices, and the most it can come to.
 
-The price of a machine is Compute Engine's list price with the GPUs it carries, times the fee that
-Vertex AI adds (``machines.fee_ratio``, observed for one machine type only). The worst case of a
-job is rate x machines x timeout, summed over its worker pools. A boot disk counts above the default
-size, by the dearest region's price. Boot disks up to that size, local SSDs that are not part of a
-machine type, storage, network traffic and discounts are not in it.
+The price of a machine is Compute Engine's list price with the GPUs it carries, and the fee that
+Vertex AI adds (``machines.fee_share``): a share of the price on demand, also where the machine is
+paid for at the spot price. The worst case of a job is rate x machines x timeout, summed over its
+worker pools. A boot disk counts above the default size, by the dearest region's price. Boot disks
+up to that size, local SSDs that are not part of a machine type, storage, network traffic and
+discounts are not in it.
 
 An endpoint is paid for by the month, with or without traffic: each deployed version has machines of
 its own. That it pays the same fee was seen for n1-standard-4 (Singapore, 2026) and a3-highgpu-1g
@@ -223,20 +224,19 @@ def hourly(
         if accelerator not in machine.accelerators:
             return None
         wanted.append((machines.accelerator_prices(accelerator, region), count))
+    share = machines.fee_share() if fee else 0
     parts = [
         (price, unit * times)
         for prices, times in wanted
-        for price, unit in _first_with(prices, strategy)
+        for price, unit in _first_with(prices, strategy, share)
     ]
-    if len(parts) < len(wanted):
-        return None
-    return _rate(parts, machines.fee_ratio() if fee else 1, region)
+    return _rate(parts, region) if len(parts) == len(wanted) else None
 
 
-def _rate(parts: Sequence[tuple[Price, float]], fee: float, region: str) -> Rate:
+def _rate(parts: Sequence[tuple[Price, float]], region: str) -> Rate:
     """The sum of prices, each with its amount."""
     return Rate(
-        usd=math.fsum(usd for _, usd in parts) * fee,
+        usd=math.fsum(usd for _, usd in parts),
         source="+".join(dict.fromkeys(price.source for price, _ in parts)),
         date=_oldest(price.date for price, _ in parts),
         region="+".join(dict.fromkeys(price.region for price, _ in parts)),
@@ -300,7 +300,7 @@ def _disk(spec: Mapping[str, Any]) -> float:
     month = machines.boot_disk_cost(
         spec.get("bootDiskType", ""), int(spec.get("bootDiskSizeGb", 0))
     )
-    return month / HOURS_A_MONTH * machines.fee_ratio()
+    return month / HOURS_A_MONTH * (1 + machines.fee_share())
 
 
 def _hosts(machine: MachineType | None, topology: str) -> int:
@@ -310,10 +310,12 @@ def _hosts(machine: MachineType | None, topology: str) -> int:
     return max(1, math.prod(map(int, topology.split("x"))) // machine.chips)
 
 
-def _first_with(prices: Iterable[Price], strategy: str) -> list[tuple[Price, float]]:
-    """The first price that the strategy pays, with its amount; empty if there is none."""
+def _first_with(prices: Iterable[Price], strategy: str, share: float) -> list[tuple[Price, float]]:
+    """The first price that the strategy pays, with its amount and fee; empty if there is none."""
     found = ((each, each.spot if strategy in SPOT else each.on_demand) for each in prices)
-    return [(price, unit) for price, unit in found if unit is not None][:1]
+    return [(price, unit + share * price.on_demand) for price, unit in found if unit is not None][
+        :1
+    ]
 
 
 def _oldest(dates: Iterable[str]) -> str:

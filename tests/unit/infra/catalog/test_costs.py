@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from vertex_training import catalog
 from vertex_training.catalog import costs, machines
 
-FEE = machines.fee_ratio()
+FEE = 1 + machines.fee_share()
 T4 = "NVIDIA_TESLA_T4"
 
 
@@ -145,7 +145,9 @@ def test_spot_pays_the_spot_price_also_by_its_old_name() -> None:
     for strategy in ("SPOT", "LOW_COST"):
         rate = costs.hourly("a2-highgpu-8g", "NVIDIA_TESLA_A100", 8, "us-central1", strategy)
         assert rate is not None
-        assert rate.usd == pytest.approx((price_of("a2-highgpu-8g").spot or 0) * FEE)
+        # The fee is 15 % of the price on demand, whatever is paid for the machine.
+        price = price_of("a2-highgpu-8g")
+        assert rate.usd == pytest.approx((price.spot or 0) + 0.15 * price.on_demand)
 
 
 @pytest.mark.parametrize(
