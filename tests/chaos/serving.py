@@ -158,7 +158,9 @@ class Serving:
                 self.problem("the split is gone")
 
     def _stream(self) -> None:
-        self.serving.wait()
+        while not self.serving.wait(0.1):
+            if self.stop.is_set():  # nothing was ever served
+                return
         due = time.monotonic()
         while not self.stop.is_set():
             threading.Thread(target=self._ask).start()

@@ -7,7 +7,9 @@ import json
 import os
 import subprocess
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
+import grpc
 import pytest
 
 from tests.e2e import only_jobs
@@ -65,13 +67,23 @@ def env(project: Project) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def told(project: Project, env: dict[str, str]) -> dict[str, str]:
+def service_of_nothing() -> Iterator[str]:
+    """Each call gets UNIMPLEMENTED at once: an error from inside the provider, without retries."""
+    server = grpc.server(ThreadPoolExecutor(1))
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    yield f"127.0.0.1:{port}"
+    server.stop(None).wait(10)
+
+
+@pytest.fixture(scope="module")
+def told(project: Project, env: dict[str, str], service_of_nothing: str) -> dict[str, str]:
     """What each command printed, by its name; files they wrote are below the project's folder."""
 
     def pulumi(*arguments: str, **more: str) -> str:
         done = subprocess.run(
             ["pulumi", *arguments, "--non-interactive"], cwd=project.path, env={**env, **more},
-            text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+            text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, timeout=300,
         )  # fmt: skip
         return done.stdout
 
@@ -88,8 +100,7 @@ def told(project: Project, env: dict[str, str]) -> dict[str, str]:
         "events of the preview": pulumi(
             "preview", *stack, "--json", PULUMI_ENABLE_STREAMING_JSON_PREVIEW="true"
         ),
-        # Nothing listens there: an error from inside the provider.
-        "up that cannot submit": pulumi(*up, VERTEX_EMULATOR_HOST="127.0.0.1:x"),
+        "up that cannot submit": pulumi(*up, VERTEX_EMULATOR_HOST=service_of_nothing),
         "up": pulumi(*up, "--event-log", "events.json"),
         "refresh": pulumi("refresh", *stack, "--yes", "--skip-preview"),
         "export": pulumi("stack", "export", *stack),
