@@ -123,7 +123,7 @@ LONG = {
 }
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(240)
 @pytest.mark.parametrize("code", LONG.values(), ids=LONG)
 def test_code_that_runs_long_is_read_in_bounds_and_the_job_behind_it_is_found(
     code: str, tmp_path: Path
@@ -134,7 +134,7 @@ def test_code_that_runs_long_is_read_in_bounds_and_the_job_behind_it_is_found(
     assert found.spec["workerPoolSpecs"] == [{"replicaCount": 1}]
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(240)
 @pytest.mark.parametrize("part", ["$(", "${a:-", "`", "a=(", "<<E\n", "if x; then ", "\\\n"])
 def test_a_script_of_halves_is_read_in_bounds(part: str, tmp_path: Path) -> None:
     line = "gcloud ai custom-jobs create --display-name=x --worker-pool-spec=machine-type=n1\n"
@@ -155,7 +155,7 @@ MANY = {
 }
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(240)
 @pytest.mark.parametrize(("name", "text"), MANY.values(), ids=MANY)
 def test_a_source_of_many_parts_is_read_in_time_that_grows_with_its_length(
     name: str, text: str, tmp_path: Path

@@ -63,7 +63,7 @@ def test_one_query_of_any_form_is_accepted(sql):
     assert list(statement.form_problems(sql)) == []
 
 
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(240)
 @pytest.mark.parametrize("part", ["/*", "'", "\\'", '"""', "a ", "rb'"])
 def test_a_hostile_file_takes_no_more_time_than_its_length(part):
     list(statement.form_problems("SELECT " + part * 200_000))

@@ -27,7 +27,7 @@ def test_both_sides_of_a_connection_end_in_the_same_manner(resets: bool, by: str
         passing = threading.Thread(target=engine_network._connect, args=arguments, daemon=True)
         passing.start()
         server, _ = outside.accept()
-        server.settimeout(20)
+        server.settimeout(120)
     for sender, receiver in ((client, server), (server, client)):
         sender.sendall(b"text")
         assert receiver.recv(100) == b"text"

@@ -188,7 +188,7 @@ def test_refused_callers_hold_few_connections_and_not_for_long(
     monkeypatch.setattr(gate, "caller", lambda _: Caller(allowed=False, uid=1001))
     held = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(60)]
     for each in held:
-        each.settimeout(40)
+        each.settimeout(120)
         assert each.recv(1) == b""  # ended by the server, though nothing was sent
         each.close()
 

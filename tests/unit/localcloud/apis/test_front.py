@@ -117,7 +117,7 @@ def test_a_connection_is_kept_and_chunks_are_read(cloud: Cloud) -> None:
 def test_a_request_that_comes_byte_by_byte_is_answered(cloud: Cloud) -> None:
     head = f"POST {JOBS}/1:cancel HTTP/1.1\r\nHost: 127.0.0.1:{cloud.port}\r\n"
     with socket.create_connection(("127.0.0.1", cloud.port)) as connection:
-        connection.settimeout(20)
+        connection.settimeout(120)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         for byte in f"{head}Connection: close\r\n\r\n".encode():
             connection.sendall(bytes([byte]))
