@@ -1,6 +1,7 @@
 """Compile requirements/*.in to *.txt, every version pinned by hash: ``make requirements``.
 
-``policy.txt`` and ``tensorboard.txt`` are parts of the package: ``vt`` installs what they name.
+``policy.txt``, ``tensorboard.txt`` and ``bigquery.txt`` are parts of packages: ``vt`` installs what
+they name.
 
 The results name no registry, machine or folder: the configuration of the installer does.
 """
@@ -22,6 +23,7 @@ SOURCES: Final = {
     "lowest": ("../pyproject.toml", "../localcloud/pyproject.toml"),
     "policy": (),
     "tensorboard": (),
+    "bigquery": (),
 }
 
 #: Ours, of no index: `make setup` installs it from the checkout.
@@ -31,7 +33,7 @@ FOLDER: Final = Path(__file__).resolve().parents[1] / "requirements"
 #: Where results go that are not beside their source, from there.
 ELSEWHERE: Final = {
     stem: f"../cli/vertex_training_cli/toolchain/{stem}.txt" for stem in ("policy", "tensorboard")
-}
+} | {"bigquery": "../localcloud/localgcp/bigquery/packages.txt"}
 
 COMMAND: Final = (
     *(sys.executable, "-m", "uv", "pip", "compile", "--quiet", "--universal", "--generate-hashes"),

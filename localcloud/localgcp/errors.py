@@ -12,7 +12,8 @@ inside the local cloud; each is caught in this package. ::
     │   └── NameTooLongError          no automatic name of legal length exists
     ├── UnsafePathError               a path leads through a link, or out of its folder
     ├── RefusedRequestError           a request over HTTP is refused, or goes to no emulator
-    │   └── InvalidRequestError       it does not fit its message
+    │   ├── InvalidRequestError       it does not fit its message
+    │   └── BigQueryError             BigQuery refuses it, or a job of it fails
     ├── NoPrivateNetworkError         this system gives a process no network of its own
     ├── UnlistableBucketError         the storage emulator cannot list a bucket
     ├── PolicyConflictError           an IAM policy changed between read and write
@@ -34,7 +35,7 @@ inside the local cloud; each is caught in this package. ::
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     import grpc
@@ -116,6 +117,25 @@ class InvalidRequestError(RefusedRequestError):
             for place, text in mistakes
         ]
         super().__init__(400, "\n".join(each["description"] for each in self.violations))
+
+
+class BigQueryError(RefusedRequestError):
+    """BigQuery refuses a request, or a job fails, for a reason of its own.
+
+    https://docs.cloud.google.com/bigquery/docs/error-messages
+    """
+
+    STATUSES: Final = {
+        "duplicate": 409,
+        "notFound": 404,
+        "accessDenied": 403,
+        "notImplemented": 501,
+        "backendError": 503,
+    }
+
+    def __init__(self, reason: str, message: str) -> None:
+        self.reason = reason
+        super().__init__(self.STATUSES.get(reason, 400), message)
 
 
 class NoPrivateNetworkError(StandInError):

@@ -9,6 +9,7 @@ The home is for its user alone: folders are 0700 and files 0600, whatever the um
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 import sys
@@ -128,6 +129,11 @@ class Home:
         return self.root / "serving"
 
     @property
+    def bigquery(self) -> Path:
+        """Tables of BigQuery: files of Parquet, named by ``cloud.sqlite``."""
+        return self.root / "bigquery"
+
+    @property
     def wheels(self) -> Path:
         """Built packages of jobs, by content (``localgcp.runner.packages``)."""
         return self.root / "wheels"
@@ -236,6 +242,7 @@ class Home:
         }
         if ports:
             env["VERTEX_EMULATOR_HOST"] = f"127.0.0.1:{ports.vertex}"
+            env["BIGQUERY_EMULATOR_HOST"] = f"http://127.0.0.1:{ports.vertex}"
             env["STORAGE_EMULATOR_HOST"] = f"http://127.0.0.1:{ports.storage}"
             env |= self.image_environment(ports.registry)
             env |= cloud_sdk.environment(self.cloud_sdk, ports.storage, ports.vertex)
@@ -307,6 +314,31 @@ def cache_dir(env: Mapping[str, str] | None = None) -> Path:
     except RuntimeError as error:
         text = f"there is no place for the cache: {error}"
         raise LocalCloudError(text, "set VT_CACHE_DIR to a folder.") from None
+
+
+@dataclass(frozen=True)
+class ToolEnvironment:
+    """An environment of a tool's own packages, below the cache; another one for other versions."""
+
+    name: str
+    pins: Path
+    """The packages by hash."""
+
+    @property
+    def folder(self) -> Path:
+        digest = hashlib.sha256(self.pins.read_bytes()).hexdigest()[:16]
+        python = f"{sys.version_info.major}.{sys.version_info.minor}"
+        return cache_dir() / f"{self.name}-{digest}-{python}"
+
+    @property
+    def marker(self) -> Path:
+        """Written last: an installation that was interrupted is none."""
+        return self.folder / ".installed"
+
+    @property
+    def python(self) -> Path | None:
+        """Its Python, where it is installed."""
+        return self.folder / "bin" / "python" if self.marker.is_file() else None
 
 
 def _checkout(cwd: Path) -> Path:

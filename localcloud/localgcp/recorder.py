@@ -230,7 +230,7 @@ class Recorder:
         python_clients.write_settings(self._folder / "cloud-sdk")
         return self
 
-    def _refuse(self, verb: str, target: str, _body: bytes) -> None:
+    def _refuse(self, verb: str, target: str, _body: bytes, _connection: str = "") -> None:
         self.refused.append(f"{verb} {target.partition('?')[0][:300]}")
 
     def __exit__(self, *_: object) -> None:

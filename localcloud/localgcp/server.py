@@ -85,7 +85,7 @@ def run(home: Home) -> None:
     home.server_file.unlink(missing_ok=True)
     for child in processes.end_orphaned_children(home.children):
         print(f"ended process {child.pid} ({child.role}), left behind by a killed server")
-    for folder in (home.jobs, home.serving):
+    for folder in (home.jobs, home.serving, home.bigquery):
         processes.end_below(folder)
     for sockets in home.sockets.glob("vertex-*"):
         shutil.rmtree(sockets, ignore_errors=True)
@@ -111,6 +111,7 @@ def _serve(
 ) -> None:
     # Google's library takes more than a second to import: only here, and after storage began.
     from localgcp.apis.server import serve
+    from localgcp.bigquery.service import BigQuery
     from localgcp.cloudbuild.service import CloudBuild
     from localgcp.experiments.metadata import MetadataService
     from localgcp.experiments.records import ExperimentTable
@@ -136,7 +137,9 @@ def _serve(
         scheduler.start()
         builds = CloudBuild(home, store, storage.url, lambda: home.image_environment(registry.port))
         service = JobService(store, jobs, scheduler, containers.refusal)
-        reads = Reads(store, faults, stop)
+        bigquery = BigQuery(home, store, faults, storage.url)
+        bigquery.jobs.start()
+        reads = Reads(store, faults, stop, bigquery)
         serving = _serving(home, storage, faults, service, containers, listener)
         apis = [
             service,
@@ -156,7 +159,7 @@ def _serve(
         serving.start()
         _live(home, storage, registry, containers, server.port, lock, stop)
         server.stop(_STOP_GRACE_SECONDS).wait()
-        for part in (serving, tuning, scheduler, builds):
+        for part in (serving, tuning, scheduler, builds, bigquery.jobs):
             part.stop()
     finally:
         registry.stop()

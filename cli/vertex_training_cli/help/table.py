@@ -266,6 +266,9 @@ VERBS: Final[Mapping[str, VerbRow]] = {
         "vt local logs titanic --follow",
         "vt local logs titanic-search --trial 3",
     ),
+    "local bigquery": _verb(
+        "local.commands:bigquery", "vt local bigquery --install", "vt local bigquery"
+    ),
     "local fault add": _verb(
         "local.fault_commands:add",
         "vt local fault add jobs preempt --match titanic",

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from localgcp.home import Home, cache_dir
+from localgcp.home import Home, ToolEnvironment
 from vertex_training.errors import CommandError
 from vertex_training_cli.data import command as data
 from vertex_training_cli.engine import stacks
@@ -23,7 +21,6 @@ from vertex_training_cli.jobs.service import Jobs
 from vertex_training_cli.options import SelectedStack
 from vertex_training_cli.status import print_line
 from vertex_training_cli.toolchain import policy_env
-from vertex_training_cli.toolchain.layout import Layout
 
 if TYPE_CHECKING:
     from vertex_training.customjob.google.job_service import AnyJob
@@ -32,8 +29,6 @@ if TYPE_CHECKING:
 PINS: Final = Path(policy_env.__file__).parent / "tensorboard.txt"
 #: Jobs that are shown where none is named.
 NEWEST: Final = 10
-#: Written last: an installation that was interrupted is none.
-_DONE: Final = ".installed"
 
 
 def tensorboard(
@@ -54,12 +49,12 @@ def tensorboard(
 
     Exit code: 1 if it is not installed, or no job has logs.
     """
-    folder = _environment()
+    own = ToolEnvironment("tensorboard", PINS)
     if install:
-        _install(folder)
+        policy_env.install_once(own.folder, own.marker, PINS, "TensorBoard")
+        print_line(f"vt: TensorBoard is installed in {own.folder}")
         return
-    python = folder / "bin" / "python"
-    if not (folder / _DONE).is_file():
+    if (python := own.python) is None:
         raise CommandError("TensorBoard is not installed.", "`vt tensorboard --install`, once")
     ref = stacks.find(stack)
     ref.connect_clients()
@@ -79,23 +74,6 @@ def tensorboard(
         # No os.spawn: it forks, and a fork beside the threads of gRPC may never reach the exec.
         ended = subprocess.run(command, env=_variables(), check=False)
         raise typer.Exit(ended.returncode)
-
-
-def _environment() -> Path:
-    """The folder of the environment, another one for other versions."""
-    digest = hashlib.sha256(PINS.read_bytes()).hexdigest()[:16]
-    python = f"{sys.version_info.major}.{sys.version_info.minor}"
-    return cache_dir() / f"tensorboard-{digest}-{python}"
-
-
-def _install(folder: Path) -> None:
-    if not (folder / _DONE).is_file():
-        layout = Layout.of_this_environment(deploy=False)
-        layout.toolchain.mkdir(parents=True, exist_ok=True)
-        uv = policy_env.find_uv(layout)
-        policy_env.create_environment(folder, PINS, "TensorBoard", layout, uv)
-        (folder / _DONE).touch()
-    print_line(f"vt: TensorBoard is installed in {folder}")
 
 
 def _collect(chosen: Sequence[AnyJob], ref: stacks.StackRef, shown: Path) -> list[str]:

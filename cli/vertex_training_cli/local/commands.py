@@ -11,10 +11,13 @@ from typing import Annotated
 import typer
 
 from localgcp import lifecycle
+from localgcp.bigquery import PINS, engine_environment
 from localgcp.home import PRIVATE_UMASK, Home
+from vertex_training.errors import CommandError
 from vertex_training_cli.local import shell as local_shell
 from vertex_training_cli.local import shutdown
 from vertex_training_cli.status import print_line
+from vertex_training_cli.toolchain import policy_env
 
 
 def report(text: str) -> None:
@@ -92,3 +95,23 @@ def shell(
     """
     with private_files() as umask:
         local_shell.enter(Home.find(), command, report, umask)
+
+
+def bigquery(
+    install: Annotated[
+        bool, typer.Option("--install", help="Install the engine by hash, once.")
+    ] = False,
+) -> None:
+    """Say whether BigQuery's engine is installed, which runs the local cloud's queries.
+
+    It is DuckDB with SQLGlot, in an environment of its own below the cache folder. Each local
+    cloud of this machine uses it; none has to be started again.
+
+    Exit code: 1 if it is not installed.
+    """
+    own = engine_environment()
+    if install:
+        policy_env.install_once(own.folder, own.marker, PINS, "BigQuery's engine")
+    if own.python is None:
+        raise CommandError("BigQuery's engine is not installed.", "`vt local bigquery --install`")
+    print_line(f"vt: BigQuery's engine is installed in {own.folder}")

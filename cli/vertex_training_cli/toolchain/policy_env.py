@@ -53,6 +53,19 @@ def create_environment(
     run_installer(f"installing {what}'s packages", install, layout)
 
 
+def install_once(folder: Path, marker: Path, pins: Path, what: str) -> None:
+    """Make the environment of a tool, unless its marker is there; it is written last.
+
+    Raises:
+        SetupError: an installer failed.
+    """
+    if not marker.is_file():
+        layout = Layout.of_this_environment(deploy=False)
+        layout.toolchain.mkdir(parents=True, exist_ok=True)
+        create_environment(folder, pins, what, layout, find_uv(layout))
+        marker.touch()
+
+
 def is_whole(layout: Layout) -> bool:
     """Whether the environment is there, and in an installed package's has that package."""
     if not os.access(layout.policy_venv / "bin" / "python", os.X_OK):

@@ -70,9 +70,19 @@ def guest_behind(context: grpc.ServicerContext) -> guests.Guest | None:
     """The job whose process made this call; None for a program of the owner."""
     metadata = {key: value for key, value in context.invocation_metadata() or ()}
     named = metadata.get(CONNECTION)
-    connection = connection_of(context.peer()) if named is None else _NAMED.get(str(named))
+    connection = connection_of(context.peer()) if named is None else named_connection(str(named))
     if connection is None:
         raise ApiError(grpc.StatusCode.UNAVAILABLE, "the connection is over.")
+    return guest_at(connection)
+
+
+def named_connection(name: str) -> socket.socket | None:
+    """The connection that ``known_by_name`` named; None if it is over."""
+    return _NAMED.get(name)
+
+
+def guest_at(connection: socket.socket) -> guests.Guest | None:
+    """The job whose process has the other end of a connection; None for a program of the owner."""
     changes = guests.changes()
     known = _GUESTS.get(connection)
     if known is None or known[0] != changes:

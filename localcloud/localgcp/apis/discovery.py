@@ -176,7 +176,8 @@ def _fit(value: Any, schema: Mapping[str, Any]) -> Any:
         return {
             key: _fit(each, fields[key])
             for key, each in value.items()
-            if key in fields and each not in (None, "")  # what is not set is left out
+            # What is not set is left out; a value of any type is a message of its own.
+            if key in fields and (each not in (None, "") or fields[key].get("type") == "any")
         }
     if isinstance(value, list) and "items" in found:
         return [_fit(each, found["items"]) for each in value]

@@ -49,8 +49,8 @@ _STATUS: Final = {
 #: The code for a status of HTTP; of several, the first in the table.
 CODES: Final = {number: code for code, number in reversed(_STATUS.items())}
 _JSON: Final = "application/json; charset=UTF-8"
-#: Answers a request by its verb, target and body.
-Also = Callable[[str, str, bytes], bytes | None]
+#: Answers a request by its verb, target and body, and the name of its connection.
+Also = Callable[[str, str, bytes, str], bytes | None]
 #: Of a status of HTTP that stands for several codes, the one that is meant here.
 _NAMES: Final = {number: code.name for code, number in _STATUS.items()} | {
     400: "INVALID_ARGUMENT",
@@ -104,7 +104,7 @@ class RestFront:
             path = path.replace("/v1beta1/", "/v1/", 1)
         found = find_rule(self._rules, verb, path)
         if found is None:
-            if (answer := self._also(verb, target, body)) is not None:
+            if (answer := self._also(verb, target, body, connection)) is not None:
                 return answer, _JSON
             text = f"there is no method of the local cloud at {verb} {path[:300]}."
             raise RefusedRequestError(404, f"{text} docs/local-stack.md lists what there is.")

@@ -68,6 +68,14 @@ METHODS: Final = {
     "orgpolicy": frozenset({"projects.policies.getEffectivePolicy"}),
     "servicenetworking": frozenset({"services.connections.list"}),
     "dns": frozenset({"managedZones.list"}),
+    "bigquery": frozenset(
+        {
+            *("jobs.insert", "jobs.get", "jobs.list", "jobs.query", "jobs.getQueryResults"),
+            *("datasets.insert", "datasets.get", "tables.insert", "tables.list", "tables.get"),
+            *("tables.delete", "tabledata.list"),
+            *("query", "load", "extract"),  # jobs that run
+        }
+    ),
 }
 
 
@@ -90,6 +98,8 @@ class Service(StrEnum):
     ORGANIZATION_POLICIES = "orgpolicy"
     SERVICE_NETWORKING = "servicenetworking"
     DNS = "dns"
+    BIGQUERY = "bigquery"
+    """Calls, and jobs that run: ``query``, ``load``, ``extract``."""
 
 
 class Kind(StrEnum):
@@ -137,7 +147,7 @@ OF_JOBS: Final = frozenset({Kind.STOCKOUT, Kind.PREEMPT, Kind.KILL})
 _OF_REPLICAS: Final = frozenset({Kind.PREEMPT, Kind.KILL})
 #: Services that are only asked, over REST (``localgcp.reads``), and their kinds of faults.
 _BY_GRPC: Final = frozenset({Service.JOBS, Service.MODELS, Service.OPERATIONS})
-_ASKED: Final = frozenset({*Service} - _BY_GRPC - {Service.STORAGE})
+_ASKED: Final = frozenset({*Service} - _BY_GRPC - {Service.STORAGE, Service.BIGQUERY})
 _KINDS_OF_ASKED: Final = frozenset({Kind.DENY, Kind.PATCH, Kind.ERROR, Kind.DELAY})
 _OF_CALLS: Final = frozenset(
     {Kind.ERROR, Kind.DROP, Kind.DELAY, Kind.RESET, Kind.TRUNCATE, Kind.HOLD}
@@ -145,6 +155,7 @@ _OF_CALLS: Final = frozenset(
 _KINDS_OF: Final = {
     Service.MODELS: _OF_CALLS,
     Service.OPERATIONS: frozenset({Kind.ERROR, Kind.DELAY, Kind.HOLD}),
+    Service.BIGQUERY: _KINDS_OF_ASKED | {Kind.RESET, Kind.HOLD},
 }
 _ONLY_ON_JOBS: Final = LISTS | OF_JOBS | {Kind.LOST_RECORD}
 _HAS_WHEN: Final = frozenset({Kind.ERROR, Kind.DROP, Kind.DELAY, Kind.RESET, Kind.HOLD})

@@ -6,11 +6,15 @@ import dataclasses
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from localgcp.access.guests import Guest
 from localgcp.errors import RefusedRequestError
 from localgcp.faults.model import Service
 from localgcp.inventory.store import Store
+
+if TYPE_CHECKING:
+    from localgcp.bigquery.service import BigQuery
 
 
 @dataclass(frozen=True)
@@ -22,6 +26,10 @@ class Request:
     """Of the method's path, still quoted."""
     body: Mapping[str, Any]
     query: Mapping[str, list[str]]
+    guest: Guest | None = None
+    """The job whose process asks; None for a program of the owner."""
+    bigquery: BigQuery | None = None
+    """The service, for methods of its own."""
     denied: tuple[str, ...] = ()
     """What faults of kind ``deny`` on this request match; an empty text matches all of it."""
 

@@ -2,22 +2,41 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 from urllib.parse import parse_qs, unquote
 
 from localgcp import resources
+from localgcp.access.gate import guest_at, named_connection
 from localgcp.apis import discovery
 from localgcp.apis.discovery import DescribedMethod
-from localgcp.errors import RefusedRequestError
-from localgcp.faults.model import Fault, Kind
-from localgcp.faults.table import FaultTable
+from localgcp.bigquery import service as bigquery
+from localgcp.bigquery.service import BigQuery, Call
+from localgcp.errors import ExchangeEndedError, RefusedRequestError
+from localgcp.faults.connection import reset_connection
+from localgcp.faults.model import Kind, Service
+from localgcp.faults.table import Entry, FaultTable
 from localgcp.inventory.store import Store
 from localgcp.reads import access, compute, limits, named, projects
 from localgcp.reads.methods import ReadMethod, Request, refused
 from localgcp.resources import RestCall
+
+
+def _of_bigquery(
+    name: str, verb: str, path: str, answer: Callable[[BigQuery, Call], dict[str, Any]]
+) -> ReadMethod:
+    def answered(request: Request) -> dict[str, Any]:
+        assert request.bigquery is not None
+        call = Call(request.match, request.body, request.query, request.guest)
+        return answer(request.bigquery, call)
+
+    permission = f"bigquery.{name}"
+    return ReadMethod(Service.BIGQUERY, name, verb, re.compile(path), answered, permission)
+
 
 #: The first that a request fits answers it.
 METHODS: Final = (
@@ -26,16 +45,24 @@ METHODS: Final = (
     *limits.METHODS,
     *projects.METHODS,
     *named.METHODS,
+    *(_of_bigquery(*row) for row in bigquery.ROWS),
 )
 
 
 class Reads:
     """Serves the methods of ``METHODS``."""
 
-    def __init__(self, store: Store, faults: FaultTable, stopping: threading.Event) -> None:
+    def __init__(
+        self,
+        store: Store,
+        faults: FaultTable,
+        stopping: threading.Event,
+        warehouse: BigQuery | None = None,
+    ) -> None:
         self._store, self._faults, self._stopping = store, faults, stopping
+        self._bigquery = warehouse
 
-    def answer(self, verb: str, target: str, body: bytes) -> bytes | None:
+    def answer(self, verb: str, target: str, body: bytes, connection: str = "") -> bytes | None:
         """The answer as JSON; None if no method is called so. Raises RefusedRequestError.
 
         A method is one of Google's: what its description does not have is refused, and left out.
@@ -44,25 +71,52 @@ class Reads:
         called = discovery.find(verb, path)
         if called is None:
             return None
-        called.check_query(query)
         document = _document(body)
+        if called.id.startswith("bigquery."):
+            document = bigquery.with_texts(document)
+        else:
+            called.check_query(query)
         called.check_body(document)
-        return json.dumps(called.fit(self._found(called, path, query, document))).encode()
+        return json.dumps(
+            called.fit(self._found(called, path, query, document, connection))
+        ).encode()
 
     def _found(
-        self, called: DescribedMethod, path: str, query: str, document: Mapping[str, Any]
+        self,
+        called: DescribedMethod,
+        path: str,
+        query: str,
+        document: Mapping[str, Any],
+        connection: str,
     ) -> dict[str, Any]:
         for read in METHODS:
             found = read.path.fullmatch(path) if read.verb == called.verb else None
             if found:
                 request = Request(self._store, found, document, parse_qs(query))
-                return self._answer(read, request, unquote(path))
+                if read.service is Service.BIGQUERY:
+                    request = self._of_caller(request, connection)
+                return self._answer(read, request, unquote(path), connection)
         call = RestCall(called, *called.parts(path), document)
         return resources.METHODS[called.id](self._store, call)
 
-    def _answer(self, read: ReadMethod, request: Request, path: str) -> dict[str, Any]:
+    def _of_caller(self, request: Request, connection: str) -> Request:
+        """The same, with who calls."""
+        peer = named_connection(connection)
+        guest = None if peer is None else guest_at(peer)
+        return dataclasses.replace(request, guest=guest, bigquery=self._bigquery)
+
+    def _answer(
+        self, read: ReadMethod, request: Request, path: str, connection: str
+    ) -> dict[str, Any]:
         """What the method answers, with what faults make of it. Raises RefusedRequestError."""
-        faults = self._taken(read, [path, *request.permissions])
+        subjects = [path, *request.permissions]
+        if reference := request.body.get("jobReference"):
+            subjects.append(str(reference.get("jobId")))
+        taken = self._faults.count_call(
+            read.service, read.method, lambda _: subjects, lambda _: True
+        )
+        self._meet(taken, "before", path, connection)
+        faults = [entry.fault for entry in taken]
         denied = tuple(fault.match for fault in faults if fault.kind is Kind.DENY)
         if denied and read.permission:
             raise refused(read.permission, path)
@@ -73,22 +127,30 @@ class Reads:
             if error.status != 404 or not patches:
                 raise
             answer = {}
+        self._meet(taken, "after", path, connection)
         for patch in patches:
             answer = merged(answer, patch)
         return answer
 
-    def _taken(self, read: ReadMethod, subjects: list[str]) -> list[Fault]:
-        """The faults that happen to this call. Raises RefusedRequestError for an error."""
-        taken = self._faults.count_call(
-            read.service, read.method, lambda _: subjects, lambda _: True
-        )
+    def _meet(self, taken: list[Entry], when: str, path: str, connection: str) -> None:
+        """What happens to a call before or after it is answered.
+
+        Raises RefusedRequestError for an error, ExchangeEndedError where no answer comes.
+        """
         for entry in taken:
+            if entry.fault.when != when:
+                continue
             if entry.fault.kind is Kind.DELAY:
                 self._stopping.wait(entry.fault.seconds)
             if entry.fault.kind is Kind.ERROR:
                 text = f"fault {entry.id} of the local cloud"
                 raise RefusedRequestError(int(entry.fault.code), text)
-        return [entry.fault for entry in taken]
+            if entry.fault.kind is Kind.RESET:
+                if peer := named_connection(connection):
+                    reset_connection(peer)
+                raise ExchangeEndedError
+            if entry.fault.kind is Kind.HOLD:
+                self._faults.hold(entry.id, f"{path}", self._stopping)
 
 
 def merged(value: object, patch: Mapping[str, Any]) -> dict[str, Any]:

@@ -33,6 +33,8 @@ _TENSORFLOW_ROLES: Final = {
 }
 #: The variable of gcloud's that overrides the address of an API.
 SECRET_MANAGER: Final = "CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER"
+#: The variable by which Google's client for Python finds another BigQuery.
+BIGQUERY: Final = "BIGQUERY_EMULATOR_HOST"
 #: ``task.cloud`` is there on the service, and names something internal.
 _TASK_CLOUD: Final = "local"
 
@@ -123,7 +125,10 @@ def machine_variables(folders: Folders, path: str, storage_url: str) -> dict[str
 
 def api_variables(url: str) -> dict[str, str]:
     """Where a job finds the APIs of the local cloud; gcloud takes Secret Manager's as it is."""
-    return {SECRET_MANAGER: url, python_clients.VERTEX: urlsplit(url).netloc} if url else {}
+    if not url:
+        return {}
+    vertex = {python_clients.VERTEX: urlsplit(url).netloc}
+    return {SECRET_MANAGER: url, BIGQUERY: url.rstrip("/"), **vertex}
 
 
 def user_variables(task: Mapping[str, Any], known: Mapping[str, str], gcs: Path) -> dict[str, str]:

@@ -1,0 +1,23 @@
+"""Stand-in for BigQuery: queries, loads and exports that DuckDB really runs.
+
+==============  ==========================================================================
+``service``     methods of REST, and who may call them
+``rights``      who may ask, read and write
+``jobs``        jobs, carried out one after the other also where a server was killed
+``catalog``     datasets, tables and jobs as rows of SQLite
+``engine``      a program in an environment of its own that does a job's work
+==============  ==========================================================================
+"""
+
+from pathlib import Path
+from typing import Final
+
+from localgcp.home import ToolEnvironment
+
+#: The engine's packages by hash (requirements/bigquery.in).
+PINS: Final = Path(__file__).with_name("packages.txt")
+
+
+def engine_environment() -> ToolEnvironment:
+    """The engine's own environment, which ``vt local bigquery --install`` makes."""
+    return ToolEnvironment("bigquery", PINS)

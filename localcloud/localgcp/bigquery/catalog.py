@@ -1,0 +1,140 @@
+"""What BigQuery has: datasets, tables with the versions of their rows, and jobs.
+
+Rows lie in files of Parquet that never change; a version is a list of them. So a table as of a time
+is an older list, a job that is killed leaves a file that nobody names, and the end of a job is one
+transaction.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from localgcp.inventory.store import connection
+
+Body = dict[str, Any]
+DATASET, TABLE, JOB = "dataset", "table", "job"
+#: How far back a table is kept: https://docs.cloud.google.com/bigquery/docs/time-travel.
+KEPT_MILLISECONDS: Final = 7 * 24 * 3600 * 1000
+_SCHEMA: Final = """
+CREATE TABLE IF NOT EXISTS bigquery (
+    kind TEXT NOT NULL, project TEXT NOT NULL, name TEXT NOT NULL, body TEXT NOT NULL,
+    PRIMARY KEY (kind, project, name)
+) WITHOUT ROWID;
+"""
+
+
+class Version(NamedTuple):
+    """Rows of a table as of a time, in milliseconds."""
+
+    time: int
+    files: list[str]
+    rows: int
+    bytes: Mapping[str, int]
+    """Of each column."""
+
+
+def now() -> int:
+    """Milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
+
+
+class Catalog:
+    """The rows in the file of the local cloud; safe across threads."""
+
+    def __init__(self, database: Path, data: Path) -> None:
+        self._database, self.data = database, data
+
+    @contextmanager
+    def change(self) -> Iterator[Rows]:
+        """What is read and written here is one transaction; it ends with the block."""
+        with connection(self._database, _SCHEMA) as db:
+            db.execute("BEGIN IMMEDIATE")
+            yield Rows(db)
+            db.execute("COMMIT")
+
+    def get(self, kind: str, project: str, name: str) -> Body | None:
+        """One row, or None."""
+        with self.change() as rows:
+            return rows.get(kind, project, name)
+
+    def clean(self) -> None:
+        """Forget what has expired, and delete files that nobody names. No job may run."""
+        with self.change() as rows:
+            kept = set[str]()
+            for _, project, name, body in rows.all(TABLE):
+                if is_expired(body):
+                    rows.delete(TABLE, project, name)
+                    continue
+                versions = body["versions"]
+                older = pairwise(versions)
+                body["versions"] = [
+                    each for each, after in older if after[0] > now() - KEPT_MILLISECONDS
+                ] + versions[-1:]
+                kept.update(*(each[1] for each in body["versions"]))
+                rows.put(TABLE, project, name, body)
+        for each in self.data.glob("*"):
+            if each.name not in kept:
+                with suppress(FileNotFoundError):
+                    each.unlink()
+
+
+class Rows:
+    """Rows within a transaction. Names: ``DATASET``, ``DATASET.TABLE``, the id of a job."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+
+    def get(self, kind: str, project: str, name: str) -> Body | None:
+        """One row, or None; a table that has expired is none."""
+        query = "SELECT body FROM bigquery WHERE kind = ? AND project = ? AND name = ?"
+        row = self._db.execute(query, (kind, project, name)).fetchone()
+        body = json.loads(row[0]) if row else None
+        return None if body and is_expired(body) else body
+
+    def put(self, kind: str, project: str, name: str, body: Body) -> None:
+        """Write a row, replacing what is there."""
+        values = (kind, project, name, json.dumps(body))
+        self._db.execute("INSERT OR REPLACE INTO bigquery VALUES (?, ?, ?, ?)", values)
+
+    def delete(self, kind: str, project: str, name: str) -> None:
+        """Remove a row."""
+        query = "DELETE FROM bigquery WHERE kind = ? AND project = ? AND name = ?"
+        self._db.execute(query, (kind, project, name))
+
+    def all(self, kind: str, project: str | None = None) -> list[tuple[str, str, str, Body]]:
+        """Rows of a kind, with projects and names."""
+        query = "SELECT * FROM bigquery WHERE kind = ?1 AND (?2 IS NULL OR project = ?2)"
+        found = self._db.execute(query, (kind, project)).fetchall()
+        return [(*row[:3], json.loads(row[3])) for row in found]
+
+
+def is_expired(body: Body) -> bool:
+    """Whether a table's time is over."""
+    return "expirationTime" in body and int(body["expirationTime"]) <= now()
+
+
+def version_of(table: Body, as_of: int | None) -> Version | None:
+    """The rows of a table, at a time; None if it had none yet."""
+    found = [each for each in table["versions"] if as_of is None or each[0] <= as_of]
+    return Version(*found[-1]) if found else None
+
+
+def add_version(table: Body, version: Version) -> None:
+    """Give a table other rows. No two versions are of one time."""
+    moment = max(version.time, table["versions"][-1][0] + 1 if table["versions"] else 0)
+    table["versions"].append(version._replace(time=moment))
+    table["lastModifiedTime"] = str(moment)
+
+
+def to_rest(table: Body) -> Body:
+    """A table as REST has it."""
+    latest = version_of(table, None)
+    rows, size = (latest.rows, sum(latest.bytes.values())) if latest else (0, 0)
+    return {**table, "numRows": str(rows), "numBytes": str(size), "numTotalLogicalBytes": str(size)}

@@ -1,0 +1,397 @@
+"""One piece of work of BigQuery, done by DuckDB on files of Parquet; SQLGlot translates the SQL.
+
+A program of its own, in an environment of its own (``packages.txt``), started for each job:
+it reads a request as a line of JSON and writes the answer as one. A query asks in between which
+files hold the tables that it names, and says which columns it will read, so that it can be ended.
+It reads and writes in the folder that it is given alone.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import importlib
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+duckdb: Any = importlib.import_module("duckdb")
+sqlglot: Any = importlib.import_module("sqlglot")
+exp: Any = importlib.import_module("sqlglot.expressions")
+optimizer: Any = importlib.import_module("sqlglot.optimizer.qualify")
+projections: Any = importlib.import_module("sqlglot.optimizer.pushdown_projections")
+scopes: Any = importlib.import_module("sqlglot.optimizer.scope")
+
+Field = Mapping[str, Any]
+#: Types of columns as REST names them -> DuckDB's, and bytes of a value
+#: (https://cloud.google.com/bigquery/pricing#data); 0: two, and those of the text.
+TYPES: Final = {
+    "INTEGER": ("BIGINT", 8), "FLOAT": ("DOUBLE", 8), "BOOLEAN": ("BOOLEAN", 1),
+    "STRING": ("VARCHAR", 0), "BYTES": ("BLOB", 0), "DATE": ("DATE", 8), "TIME": ("TIME", 8),
+    "DATETIME": ("TIMESTAMP", 8), "TIMESTAMP": ("TIMESTAMPTZ", 8),
+    "NUMERIC": ("DECIMAL(38,9)", 16), "BIGNUMERIC": ("DECIMAL(38,19)", 32), "JSON": ("JSON", 0),
+}  # fmt: skip
+_ALIASES: Final = {"INT64": "INTEGER", "FLOAT64": "FLOAT", "BOOL": "BOOLEAN", "STRUCT": "RECORD"}
+#: Of DuckDB's types, by their ids, those of results that are none of the above.
+_RESULTS: Final = {
+    "date": "DATE", "time": "TIME", "timestamp": "DATETIME",
+    "timestamp with time zone": "TIMESTAMP", "boolean": "BOOLEAN", "varchar": "STRING",
+    "blob": "BYTES", "double": "FLOAT", "float": "FLOAT", "json": "JSON",
+    "null": "INTEGER", "uuid": "STRING",
+}  # fmt: skip
+_EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+
+
+class RefusedError(Exception):
+    """The work is refused, for a reason of BigQuery's."""
+
+    def __init__(self, message: str, reason: str = "invalidQuery") -> None:
+        self.reason = reason
+        super().__init__(message)
+
+
+def query(request: Mapping[str, Any]) -> dict[str, Any]:
+    """A query's schema; without ``dryRun``, its result in a file."""
+    tree = _parsed(request["sql"])
+    database = _database(request)
+    _fill_in(tree, {each["name"].lower(): each for each in request["parameters"]})
+    named = list(_tables(tree, request["project"], request.get("dataset")))
+    references = [
+        {**reference, "asOf": _as_of(database, node.args.get("version"))}
+        for node, reference in named
+    ]
+    schema: dict[str, dict[str, str]] = {}
+    tables = _ask({"tables": references})
+    for i, ((node, _), table) in enumerate(zip(named, tables, strict=True)):
+        source = _source(table)
+        database.execute(f"CREATE TEMP VIEW t{i} AS SELECT * FROM {source}")
+        schema[f"t{i}"] = {each["name"]: sql_type(each) for each in table["schema"]}
+        alias = node.args.get("alias") or exp.TableAlias(this=exp.to_identifier(node.name))
+        pivots = {key: node.args.get(key) for key in ("joins", "pivots", "laterals", "sample")}
+        node.replace(exp.Table(this=exp.to_identifier(f"t{i}"), alias=alias, **pivots))
+    _name_columns(tree)
+    sql = tree.sql(dialect="duckdb")
+    fields = _fields_of(database, sql)
+    read = _columns_read(tree, schema)
+    _ask({"read": [sorted(read.get(f"t{i}", ())) for i in range(len(named))]})
+    if request["dryRun"]:
+        return {"schema": fields}
+    return _written(database, sql, fields, request)
+
+
+def load(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Files of CSV, JSON or Parquet as a file of a table."""
+    database, config = _database(request), request["config"]
+    fields = [_canonical(each) for each in request["schema"]]
+    files = f"[{', '.join(map(_text, request['files']))}]"
+    kind = config.get("sourceFormat") or "CSV"
+    columns = "{" + ", ".join(f"{_text(f['name'])}: {_text(sql_type(f))}" for f in fields) + "}"
+    if kind == "PARQUET":
+        source = f"read_parquet({files}, union_by_name = true)"
+    elif kind == "NEWLINE_DELIMITED_JSON":
+        given = f", columns = {columns}" if fields else ""
+        source = f"read_json({files}, format = 'newline_delimited'{given})"
+    elif kind == "CSV":
+        options = f"delim = {_text(config.get('fieldDelimiter') or ',')}, "
+        options += f"nullstr = {_text(config.get('nullMarker') or '')}, "
+        skipped = int(config.get("skipLeadingRows") or 0)
+        options += (
+            f"columns = {columns}, header = false, skip = {skipped}, auto_detect = false, "
+            f"quote = '\"', escape = '\"'"
+            if fields
+            else f"header = true, skip = {max(skipped - 1, 0)}"
+        )
+        source = f"read_csv({files}, {options})"
+    else:
+        raise RefusedError(f"the local cloud loads no {kind}", "invalid")
+    try:
+        sql = f"SELECT * FROM {source}"
+        return _written(database, sql, fields or _fields_of(database, sql), request)
+    except duckdb.Error as error:
+        text = f"Error while reading data, error message: {_words(error)}"
+        raise RefusedError(text, "invalid") from None
+
+
+def export(request: Mapping[str, Any]) -> dict[str, Any]:
+    """The rows of a table as a file for a bucket."""
+    config, kind = request["config"], request["config"].get("destinationFormat") or "CSV"
+    compression = (config.get("compression") or "NONE").lower()
+    options = f"FORMAT parquet, COMPRESSION {compression.replace('none', 'uncompressed')}"
+    if kind == "CSV":
+        header = config.get("printHeader") is not False
+        delimiter = _text(config.get("fieldDelimiter") or ",")
+        options = f"FORMAT csv, HEADER {header}, DELIMITER {delimiter}, COMPRESSION {compression}"
+    elif kind != "PARQUET":
+        raise RefusedError(f"the local cloud exports no {kind}", "invalid")
+    sql = f"COPY (SELECT * FROM {_source(request['table'])}) TO {_text(request['output'])}"
+    _database(request).execute(f"{sql} ({options})")
+    return {}
+
+
+def read(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Rows of a table in the form of REST."""
+    table, offset, limit = request["table"], int(request["offset"]), int(request["limit"])
+    sql = f"SELECT * FROM {_source(table)} LIMIT {limit} OFFSET {offset}"
+    rows = _database(request).execute(sql).fetchall()
+    exact = bool(request["exactTimes"])
+    return {
+        "rows": [
+            {
+                "f": [
+                    {"v": _rest(value, field, exact=exact)}
+                    for value, field in zip(row, table["schema"], strict=True)
+                ]
+            }
+            for row in rows
+        ]
+    }
+
+
+def _parsed(sql: str) -> Any:
+    try:
+        found = [each for each in sqlglot.parse(sql, dialect="bigquery") if each is not None]
+    except sqlglot.errors.SqlglotError as error:
+        raise RefusedError(f"Syntax error: {_words(error)}") from None
+    if len(found) != 1 or not isinstance(found[0], exp.Query):
+        raise RefusedError("the local cloud runs one query at a time: no script, DDL or DML")
+    return found[0]
+
+
+def _fill_in(tree: Any, given: Mapping[str, Any]) -> None:
+    """Put the values of parameters into a query."""
+    if tree.find(exp.Placeholder):
+        raise RefusedError("the local cloud takes named parameters alone")
+    for node in list(tree.find_all(exp.Parameter)):
+        parameter = given.get(node.name.lower())
+        if parameter is None:
+            raise RefusedError(f"Query parameter '{node.name}' not found")
+        kind = parameter["parameterType"]["type"].upper()
+        kind = _ALIASES.get(kind, kind)
+        if kind not in TYPES:
+            raise RefusedError(f"the local cloud takes no parameter of type {kind}")
+        value = parameter.get("parameterValue", {}).get("value")
+        literal = exp.null() if value is None else exp.Literal.string(str(value))
+        node.replace(exp.cast(literal, exp.DataType.build(TYPES[kind][0], dialect="duckdb")))
+
+
+def _tables(tree: Any, project: str, dataset: str | None) -> Iterator[tuple[Any, dict[str, str]]]:
+    """The places in a query that name a table."""
+    own = {each.alias_or_name.lower() for each in tree.find_all(exp.CTE)}
+    for node in list(tree.find_all(exp.Table)):
+        if not isinstance(node.this, exp.Identifier):
+            raise RefusedError(f"the local cloud has no table function: {node.sql('bigquery')}")
+        parts = [each.name for each in node.parts]
+        if len(parts) == 1 and parts[0].lower() in own:
+            continue
+        if len(parts) == 1 and not dataset:
+            text = f'Table "{parts[0]}" must be qualified with a dataset (e.g. dataset.table).'
+            raise RefusedError(text, "invalid")
+        if parts[-1].endswith("*") or "INFORMATION_SCHEMA" in node.sql().upper():
+            raise RefusedError(f"the local cloud has no wildcard and no view of metadata: {parts}")
+        found = [project, dataset or "", *parts][-3:] if len(parts) < 3 else parts
+        if len(parts) == 2:
+            found = [project, *parts]
+        yield node, dict(zip(("projectId", "datasetId", "tableId"), found, strict=True))
+
+
+def _as_of(database: Any, version: Any) -> int | None:
+    """Milliseconds of ``FOR SYSTEM_TIME AS OF``."""
+    if version is None:
+        return None
+    sql = f"SELECT epoch_ms(CAST({version.expression.sql(dialect='duckdb')} AS TIMESTAMPTZ))"
+    return database.execute(sql).fetchone()[0]
+
+
+def _ask(question: Mapping[str, Any]) -> Any:
+    """Ask the server, which ends this program where it refuses what it hears."""
+    print(json.dumps(question), flush=True)
+    return json.loads(sys.stdin.readline())
+
+
+def _columns_read(tree: Any, schema: Mapping[str, Any]) -> dict[str, set[str]]:
+    """The columns of each table that the query reads: BigQuery counts the bytes of those."""
+    known = {name: {column.lower(): column for column in each} for name, each in schema.items()}
+    typed = {name: dict.fromkeys(each, "text") for name, each in known.items()}
+    options = {"dialect": "bigquery", "validate_qualify_columns": False}
+    try:
+        whole = optimizer.qualify(tree.copy(), schema=typed, **options)
+        whole = projections.pushdown_projections(whole)
+        found: dict[str, set[str]] = {}
+        for scope in scopes.traverse_scope(whole):
+            for alias, (_, source) in scope.selected_sources.items():
+                if isinstance(source, exp.Table) and source.name in known:
+                    names = {each.name.lower() for each in scope.source_columns(alias)}
+                    columns = known[source.name]
+                    found.setdefault(source.name, set()).update(
+                        columns[name] for name in names if name in columns
+                    )
+        return found
+    except sqlglot.errors.SqlglotError:  # what SQLGlot cannot resolve may read all
+        return {name: set(each) for name, each in schema.items()}
+
+
+def _name_columns(tree: Any) -> None:
+    """Name the columns of a result that have no name as BigQuery does."""
+    select = tree
+    while isinstance(select, exp.SetOperation | exp.Subquery):
+        select = select.this
+    unnamed = 0
+    for each in list(select.expressions) if isinstance(select, exp.Select) else []:
+        if not each.is_star and not isinstance(each, exp.Alias | exp.Column | exp.Dot):
+            each.replace(exp.alias_(each.copy(), f"f{unnamed}_"))
+            unnamed += 1
+
+
+def _written(
+    database: Any, sql: str, fields: list[Any], request: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Write rows to the output; their number, and the bytes of each column."""
+    output = _text(request["output"])
+    columns = ", ".join(
+        f"CAST({_quoted(each['name'])} AS {sql_type(each)}) AS {_quoted(each['name'])}"
+        for each in fields
+    )
+    database.execute(f"COPY (SELECT {columns} FROM ({sql})) TO {output} (COMPRESSION zstd)")
+    sizes = "".join(f", coalesce(sum({_size(_quoted(f['name']), f)}), 0)::BIGINT" for f in fields)
+    rows, *sums = database.execute(f"SELECT count(*){sizes} FROM read_parquet({output})").fetchone()
+    names = [each["name"] for each in fields]
+    return {"schema": fields, "rows": rows, "bytes": dict(zip(names, sums, strict=True))}
+
+
+def _fields_of(database: Any, sql: str) -> list[dict[str, Any]]:
+    """The schema of a result. Raises RefusedError for two columns of one name."""
+    found = database.sql(sql)
+    names = [name.lower() for name in found.columns]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise RefusedError(f"Duplicate column names in the result are not supported: {twice}")
+    return [_field(name, kind) for name, kind in zip(found.columns, found.types, strict=True)]
+
+
+def _field(name: str, kind: Any) -> dict[str, Any]:
+    if kind.id == "list":
+        return {**_field(name, dict(kind.children)["child"]), "mode": "REPEATED"}
+    field: dict[str, Any] = {"name": name, "mode": "NULLABLE"}
+    if kind.id == "struct":
+        return {**field, "type": "RECORD", "fields": [_field(*each) for each in kind.children]}
+    if kind.id == "decimal":
+        wide = dict(kind.children)["scale"] > 9
+        return {**field, "type": "BIGNUMERIC" if wide else "NUMERIC"}
+    number = "INTEGER" if kind.id.endswith("int") or kind.id == "integer" else None
+    if (found := number or _RESULTS.get(kind.id)) is None:
+        raise RefusedError(f"the local cloud has no results of type {kind} (column {name})")
+    return {**field, "type": found}
+
+
+def _canonical(field: Field) -> dict[str, Any]:
+    kind = field["type"].upper()
+    inner = {"fields": [_canonical(each) for each in field["fields"]]} if "fields" in field else {}
+    return {"mode": "NULLABLE", **field, "type": _ALIASES.get(kind, kind), **inner}
+
+
+def sql_type(field: Field) -> str:
+    """A column's type in DuckDB. Raises RefusedError for one that it does not have."""
+    kind = field["type"]
+    if kind == "RECORD":
+        inner = ", ".join(f"{_quoted(f['name'])} {sql_type(f)}" for f in field["fields"])
+        found = f"STRUCT({inner})"
+    elif kind in TYPES:
+        found = TYPES[kind][0]
+    else:
+        raise RefusedError(f"the local cloud has no columns of type {kind}", "invalid")
+    return f"{found}[]" if field.get("mode") == "REPEATED" else found
+
+
+def _size(value: str, field: Field, depth: int = 0) -> str:
+    """An expression of the bytes of a value; NULL has none."""
+    if field.get("mode") == "REPEATED":
+        one = _size(f"e{depth}", {**field, "mode": ""}, depth + 1)
+        return f"coalesce(list_sum(list_transform({value}, lambda e{depth}: {one})), 0)"
+    kind = field["type"]
+    if kind == "RECORD":
+        parts = (_size(f"{value}.{_quoted(f['name'])}", f, depth) for f in field["fields"])
+        return f"({' + '.join(parts)})"
+    size = str(TYPES[kind][1] or f"2 + octet_length(CAST({value} AS BLOB))")
+    if kind in ("STRING", "JSON"):
+        size = f"2 + strlen({value})"
+    return f"(CASE WHEN {value} IS NULL THEN 0 ELSE {size} END)"
+
+
+def _rest(value: Any, field: Field, *, exact: bool) -> Any:
+    """A value in the form of REST."""
+    if field.get("mode") == "REPEATED":
+        one = {**field, "mode": ""}
+        return [{"v": _rest(each, one, exact=exact)} for each in value or ()]
+    kind = field["type"]
+    if value is None:
+        return None
+    if kind == "RECORD":
+        return {"f": [{"v": _rest(value[f["name"]], f, exact=exact)} for f in field["fields"]]}
+    if kind == "BOOLEAN":
+        return str(value).lower()
+    if kind == "BYTES":
+        return base64.b64encode(value).decode()
+    if kind == "TIMESTAMP":
+        micros = (value - _EPOCH) // datetime.timedelta(microseconds=1)
+        return str(micros) if exact else repr(micros / 1e6)
+    return value.isoformat() if kind in ("DATE", "TIME", "DATETIME") else str(value)
+
+
+def _source(table: Mapping[str, Any]) -> str:
+    """What a table's rows are read from."""
+    columns = ", ".join(
+        f"CAST(NULL AS {sql_type(each)}) AS {_quoted(each['name'])}" for each in table["schema"]
+    )
+    if not table["files"]:
+        return f"(SELECT {columns or '1'} WHERE false)"
+    return f"read_parquet([{', '.join(map(_text, table['files']))}], union_by_name = true)"
+
+
+def _database(request: Mapping[str, Any]) -> Any:
+    """A database in memory that reads and writes in this folder, and reaches no network."""
+    database = duckdb.connect()
+    for setting in (
+        "TimeZone = 'UTC'",
+        f"allowed_directories = [{_text(request['folder'])}]",
+        "enable_external_access = false",
+        "lock_configuration = true",
+    ):
+        database.execute(f"SET {setting}")
+    return database
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _words(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines()]
+    return " ".join(line for line in lines[:3] if line) or type(error).__name__
+
+
+OPERATIONS: Final[Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]]] = {
+    "query": query,
+    "load": load,
+    "export": export,
+    "read": read,
+}
+
+
+def main() -> None:
+    """Answer one request."""
+    request = json.loads(sys.stdin.readline())
+    try:
+        answer = {"done": OPERATIONS[request["operation"]](request)}
+    except RefusedError as error:
+        answer = {"error": {"reason": error.reason, "message": str(error)}}
+    except duckdb.Error as error:
+        answer = {"error": {"reason": "invalidQuery", "message": _words(error)}}
+    print(json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,451 @@
+"""Jobs of BigQuery: queries, loads and exports, each by a process of ``localgcp.bigquery.engine``.
+
+A job is a row from the moment it is answered. What a server left undone, the next one does: a job
+runs again from its start, and what it makes counts when it ends.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import subprocess
+import tempfile
+import threading
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Final
+
+from localgcp.access.guests import Guest
+from localgcp.bigquery import engine_environment, rights
+from localgcp.bigquery.catalog import (
+    DATASET,
+    JOB,
+    KEPT_MILLISECONDS,
+    TABLE,
+    Body,
+    Catalog,
+    Rows,
+    Version,
+    add_version,
+    now,
+    version_of,
+)
+from localgcp.errors import BigQueryError
+from localgcp.faults.model import Kind, Service
+from localgcp.faults.table import FaultTable
+from localgcp.home import Home
+from localgcp.inventory.store import Store
+
+#: Bytes that are billed at least for a table, and what sums are rounded up to:
+#: https://cloud.google.com/bigquery/pricing#on_demand_pricing.
+LEAST_BILLED: Final = 10 << 20
+MEBIBYTE: Final = 1 << 20
+#: How long the service's own table keeps a result.
+RESULT_MILLISECONDS: Final = 24 * 3600 * 1000
+KINDS: Final = ("query", "load", "extract")
+
+
+class Jobs:
+    """Carries jobs out, two at a time."""
+
+    def __init__(
+        self, home: Home, catalog: Catalog, store: Store, faults: FaultTable, storage_url: str
+    ) -> None:
+        self._home, self._catalog, self._store = home, catalog, store
+        self._faults, self._storage_url = faults, storage_url
+        self._pool = ThreadPoolExecutor(2, "bigquery")
+        self._stopping = threading.Event()
+        self._running: set[subprocess.Popen[str]] = set()
+
+    def start(self) -> None:
+        """Forget what has expired, and go on with what an earlier server left."""
+        self._home.bigquery.mkdir(0o700, exist_ok=True)
+        self._catalog.clean()
+        with self._catalog.change() as rows:
+            found = [(p, name) for _, p, name, job in rows.all(JOB) if not has_ended(job)]
+        for project, name in found:
+            self._pool.submit(self._carry_out, project, name)
+
+    def stop(self) -> None:
+        """End what runs; the next server begins it anew."""
+        self._stopping.set()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        for process in list(self._running):
+            process.kill()
+
+    def begin(self, project: str, body: Mapping[str, Any], guest: Guest | None) -> Body:
+        """Take a job on. Raises BigQueryError if its id is taken, or it can never run."""
+        reference, configuration = dict(body.get("jobReference") or {}), body["configuration"]
+        name = reference.get("jobId") or uuid.uuid4().hex
+        location = reference.get("location") or "US"
+        kind = next((each for each in KINDS if each in configuration), None)
+        if kind is None:
+            raise BigQueryError("notImplemented", "the local cloud has no job of this type.")
+        if engine_environment().python is None:
+            raise not_installed()
+        job: Body = {
+            "kind": "bigquery#job",
+            "id": f"{project}:{location}.{name}",
+            "jobReference": {"projectId": project, "jobId": name, "location": location},
+            "configuration": {**configuration, "jobType": kind.upper()},
+            "status": {"state": "RUNNING"},
+            "statistics": {"creationTime": str(now()), "startTime": str(now())},
+            "user_email": guest.account if guest else "owner@localhost",
+            "_account": guest.account if guest else None,
+            "_located": bool(reference.get("location")),
+        }
+        if configuration.get("dryRun"):
+            return self._dry_run(job)
+        if guest is not None and kind != "query":
+            raise BigQueryError("notImplemented", "code of a job may query here, and no more.")
+        if kind == "query" and "destinationTable" not in configuration["query"]:
+            place = {"projectId": project, "datasetId": f"_{uuid.uuid4().hex}"}
+            place["tableId"] = f"anon{uuid.uuid4().hex}"
+            query = {**configuration["query"], "destinationTable": place}
+            job["configuration"]["query"] = {**query, "writeDisposition": "WRITE_TRUNCATE"}
+        with self._catalog.change() as rows:
+            if rows.get(JOB, project, name):
+                raise BigQueryError("duplicate", f"Already Exists: Job {job['id']}")
+            rows.put(JOB, project, name, job)
+        self._pool.submit(self._carry_out, project, name)
+        return job
+
+    def wait(self, project: str, name: str, seconds: float) -> Body | None:
+        """The job, ended if it ends in time."""
+        deadline = now() + seconds * 1000
+        while (job := self._catalog.get(JOB, project, name)) and not has_ended(job):
+            if now() > deadline or self._stopping.wait(0.05):
+                break
+        return job
+
+    def rows(self, table: Body, offset: int, limit: int, *, exact: bool) -> list[Any]:
+        """Rows of a table in the form of REST."""
+        request = {"operation": "read", "table": self._files(table, None)}
+        times = {"offset": offset, "limit": limit, "exactTimes": exact}
+        return self._engine({**request, **times})["rows"]
+
+    def _dry_run(self, job: Body) -> Body:
+        if "query" not in job["configuration"]:
+            raise BigQueryError("invalid", "a dry run is of a query.")
+        found = self._query(job, "")
+        job["jobReference"].pop("jobId")
+        return {**job, "status": {"state": "DONE"}, "statistics": found["statistics"]}
+
+    def _carry_out(self, project: str, name: str) -> None:
+        job = self._catalog.get(JOB, project, name)
+        if job is None or self._stopping.is_set():
+            return
+        output = self._home.bigquery / f"{uuid.uuid4().hex}.parquet"
+        kind = job["configuration"]["jobType"].lower()
+        try:
+            self._fail_on_purpose(kind, name)
+            work = {"query": self._query, "load": self._load, "extract": self._export}[kind]
+            self._end(job, work(job, str(output)), str(output.name))
+        except BigQueryError as error:
+            if self._stopping.is_set():
+                return  # the next server begins it anew
+            self._end(job, {"error": error}, "")
+        except Exception as error:
+            text = f"An internal error occurred: {type(error).__name__}: {error}"
+            self._end(job, {"error": BigQueryError("internalError", text)}, "")
+
+    def _end(self, job: Body, made: Mapping[str, Any], file: str) -> None:
+        """Write what a job made, and that it has ended: both or neither."""
+        project, name = job["jobReference"]["projectId"], job["jobReference"]["jobId"]
+        error = made.get("error")
+        with self._catalog.change() as rows:
+            try:
+                if error is None and "schema" in made:
+                    _write(self._store, rows, job, made, file)
+            except BigQueryError as refused:
+                error = refused
+            job["statistics"] |= {"endTime": str(now()), **made.get("statistics", {})}
+            job["status"] = {"state": "DONE"}
+            if error is not None:
+                found = {"reason": error.reason, "message": str(error)}
+                job["status"] |= {"errorResult": found, "errors": [found]}
+            rows.put(JOB, project, name, job)
+
+    def _query(self, job: Body, output: str) -> dict[str, Any]:
+        config = job["configuration"]["query"]
+        if config.get("useLegacySql", True):
+            raise BigQueryError("invalid", "the local cloud has no legacy SQL: useLegacySql: false")
+        tables: list[tuple[Body, int | None]] = []
+        read: list[int] = []
+
+        def find(references: list[dict[str, Any]]) -> object:
+            tables.extend(
+                (self._found(each, each["asOf"], job), each["asOf"]) for each in references
+            )
+            return [self._files(*each) for each in tables]
+
+        def weigh(columns: list[list[str]]) -> object:
+            for table, names in zip(tables, columns, strict=True):
+                sizes = version.bytes if (version := version_of(*table)) else {}
+                read.append(sum(sizes[name] for name in names))
+            bound, wanted = config.get("maximumBytesBilled"), billed(read)
+            if output and bound and wanted > int(bound):
+                text = (
+                    f"Query exceeded limit for bytes billed: {bound}. {wanted} or higher required."
+                )
+                raise BigQueryError("bytesBilledLimitExceeded", text)
+            return True
+
+        request = {
+            "operation": "query",
+            "sql": config["query"],
+            "parameters": config.get("queryParameters", []),
+            "project": job["jobReference"]["projectId"],
+            "dataset": (config.get("defaultDataset") or {}).get("datasetId"),
+            "dryRun": not output,
+            "output": output,
+        }
+        found = self._engine(request, {"tables": find, "read": weigh})
+        references = {table["id"]: table["tableReference"] for table, _ in tables}
+        statistics = {
+            "totalBytesProcessed": str(sum(read)),
+            "query": {
+                "statementType": "SELECT",
+                "cacheHit": False,
+                "totalBytesProcessed": str(sum(read)),
+                "totalBytesBilled": str(billed(read) if output else 0),
+                "referencedTables": list(references.values()),
+                "schema": {"fields": found["schema"]},
+            },
+        }
+        return {**found, "statistics": statistics}
+
+    def _load(self, job: Body, output: str) -> dict[str, Any]:
+        config = job["configuration"]["load"]
+        place = config["destinationTable"]
+        before = self._catalog.get(TABLE, place["projectId"], table_name(place)) or {}
+        known = {} if config.get("autodetect") else before.get("schema")
+        fields = (config.get("schema") or known or {}).get("fields", [])
+        is_text = config.get("sourceFormat", "CSV") != "PARQUET"
+        if is_text and not fields and not config.get("autodetect"):
+            raise BigQueryError("invalid", "No schema specified on job or table.")
+        with tempfile.TemporaryDirectory(dir=self._home.bigquery) as folder:
+            files, size = self._fetched(config.get("sourceUris", []), Path(folder))
+            request = {"operation": "load", "config": config, "schema": fields, "files": files}
+            made = self._engine({**request, "output": output})
+        statistics = {
+            "inputFiles": str(len(files)),
+            "inputFileBytes": str(size),
+            "outputRows": str(made["rows"]),
+            "outputBytes": str(sum(made["bytes"].values())),
+        }
+        return {**made, "statistics": {"load": statistics}}
+
+    def _export(self, job: Body, output: str) -> dict[str, Any]:
+        config = job["configuration"]["extract"]
+        place, uris = config["sourceTable"], config.get("destinationUris", [])
+        table = self._found(place, None, job)
+        if len(uris) != 1 or not uris[0].startswith("gs://"):
+            raise BigQueryError("invalid", "the local cloud exports to one gs:// URI at a time.")
+        request = {"operation": "export", "config": config, "table": self._files(table, None)}
+        try:
+            self._engine({**request, "output": output})
+            bucket, _, name = uris[0].removeprefix("gs://").partition("/")
+            blob = self._buckets().bucket(bucket).blob(name.replace("*", "0" * 12))
+            blob.upload_from_filename(output)
+        finally:
+            Path(output).unlink(missing_ok=True)
+        return {"statistics": {"extract": {"destinationUriFileCounts": ["1"]}}}
+
+    def _found(self, place: Mapping[str, str], as_of: int | None, job: Body) -> Body:
+        """A table that the job's caller may read. Raises BigQueryError."""
+        project, name = place["projectId"], table_name(place)
+        label = f"{project}:{name}"
+        table = self._catalog.get(TABLE, project, name)
+        rights.check_read(self._store, guest_of(job), place, (table or {}).get("_account"))
+        location = job["jobReference"]["location"]
+        if table is None or (job["_located"] and table["location"].lower() != location.lower()):
+            text = f"Not found: Table {label} was not found in location {location}"
+            raise BigQueryError("notFound", text)
+        if as_of is not None and not now() - KEPT_MILLISECONDS <= as_of <= now():
+            text = (
+                f"Invalid snapshot time {as_of} for table {label}@{as_of}: not of the last 7 days"
+            )
+            raise BigQueryError("invalid", text)
+        if as_of is not None and as_of < int(table["creationTime"]):
+            text = f"Not found: Table {label}@{as_of} was not there at this time"
+            raise BigQueryError("notFound", text)
+        return table
+
+    def _files(self, table: Body, as_of: int | None) -> dict[str, Any]:
+        version = version_of(table, as_of)
+        files = [str(self._home.bigquery / each) for each in version.files] if version else []
+        return {"files": files, "schema": (table.get("schema") or {}).get("fields", [])}
+
+    def _engine(
+        self, request: Mapping[str, Any], answers: Mapping[str, Callable[[Any], object]] = {}
+    ) -> dict[str, Any]:
+        """What the engine makes; ``answers`` are for its questions.
+
+        Raises BigQueryError for what it refuses.
+        """
+        python = engine_environment().python
+        if python is None:
+            raise not_installed()
+        home = str(self._home.bigquery)
+        process = subprocess.Popen(
+            [str(python), "-I", str(Path(__file__).with_name("engine.py"))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=home,
+            env={"HOME": home},  # by which the next server finds it
+            start_new_session=True,
+        )
+        self._running.add(process)
+        try:
+            said = _told(process, {**request, "folder": home})
+            while question := next((each for each in answers if each in said), None):
+                said = _told(process, answers[question](said[question]))
+        finally:
+            self._running.discard(process)
+            process.kill()
+            process.communicate()
+        if "done" not in said:
+            raise BigQueryError(**said["error"])
+        return said["done"]
+
+    def _buckets(self) -> Any:
+        from google.auth.credentials import AnonymousCredentials
+        from google.cloud import storage
+
+        endpoint = {"api_endpoint": self._storage_url}
+        return storage.Client("local", AnonymousCredentials(), client_options=endpoint)
+
+    def _fetched(self, uris: Iterable[str], folder: Path) -> tuple[list[str], int]:
+        """Objects as files, and their bytes."""
+        files, size = list[str](), 0
+        for uri in uris:
+            bucket, _, pattern = uri.removeprefix("gs://").partition("/")
+            found = [
+                blob
+                for blob in self._buckets().list_blobs(bucket, prefix=pattern.partition("*")[0])
+                if fnmatch.fnmatchcase(blob.name, pattern.replace("[", "[[]"))
+            ]
+            if not found:
+                raise BigQueryError("notFound", f"Not found: URI {uri}")
+            for blob in found:
+                files.append(str(folder / f"{len(files)}{Path(blob.name).suffix}"))
+                blob.download_to_filename(files[-1])
+                size += int(blob.size or 0)
+        return files, size
+
+    def _fail_on_purpose(self, kind: str, name: str) -> None:
+        """Faults of jobs that run. Raises BigQueryError."""
+        for entry in self._faults.count_call(
+            Service.BIGQUERY, kind, lambda _: [name], lambda _: True
+        ):
+            match entry.fault.kind:
+                case Kind.ERROR:
+                    text = f"fault {entry.id} of the local cloud"
+                    raise BigQueryError("backendError", text)
+                case Kind.HOLD:
+                    self._faults.hold(entry.id, f"{kind} {name}", self._stopping)
+                case _:
+                    self._stopping.wait(entry.fault.seconds)
+
+
+def _told(process: subprocess.Popen[str], message: object) -> Any:
+    """What the engine says to a message."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        process.stdin.write(json.dumps(message) + "\n")
+        process.stdin.flush()
+        return json.loads(process.stdout.readline())
+    except (OSError, ValueError):
+        text = f"the local cloud's engine of BigQuery ended with {process.wait()}"
+        raise BigQueryError("internalError", f"{text}; server.log may say why.") from None
+
+
+def not_installed() -> BigQueryError:
+    """What is answered where this machine has no engine."""
+    text = "BigQuery's engine is not installed. `vt local bigquery --install`, once"
+    return BigQueryError("notImplemented", text)
+
+
+def guest_of(job: Body) -> Guest | None:
+    """The job of Vertex AI whose code sent a job."""
+    return None if job["_account"] is None else Guest(job["_account"])
+
+
+def has_ended(job: Body) -> bool:
+    """Whether a job does not run any more."""
+    return job["status"]["state"] == "DONE"
+
+
+def billed(read: Iterable[int]) -> int:
+    """What is charged for, by the bytes read of each table.
+
+    >>> billed([0]), billed([1, 11_000_000])
+    (0, 22020096)
+    """
+    return sum(max(LEAST_BILLED, -(-each // MEBIBYTE) * MEBIBYTE) for each in read if each)
+
+
+def table_name(place: Mapping[str, str]) -> str:
+    """The name of a table within its project."""
+    return f"{place['datasetId']}.{place['tableId']}"
+
+
+def new_table(place: Mapping[str, str], location: str, body: Mapping[str, Any] = {}) -> Body:
+    """A table without rows."""
+    project, moment = place["projectId"], str(now())
+    return {
+        **body,
+        "kind": "bigquery#table",
+        "id": f"{project}:{table_name(place)}",
+        "tableReference": dict(place),
+        "type": "TABLE",
+        "location": location,
+        "creationTime": moment,
+        "lastModifiedTime": moment,
+        "versions": [],
+    }
+
+
+def _write(store: Store, rows: Rows, job: Body, made: Mapping[str, Any], file: str) -> None:
+    """Give a job's destination its new rows. Raises BigQueryError."""
+    kind = job["configuration"]["jobType"].lower()
+    config = job["configuration"][kind]
+    place, location = config["destinationTable"], job["jobReference"]["location"]
+    project, name = place["projectId"], table_name(place)
+    label, table = f"{project}:{name}", rows.get(TABLE, project, name)
+    if not place["datasetId"].startswith("_"):
+        rights.check(store, guest_of(job), place, rights.WRITERS, "bigquery.tables.updateData")
+    how = config.get("writeDisposition") or ("WRITE_EMPTY" if kind == "query" else "WRITE_APPEND")
+    version = Version(now(), [file], made["rows"], made["bytes"])
+    if table is None:
+        expires: Body = {}
+        if place["datasetId"].startswith("_"):
+            expires = {"expirationTime": str(now() + RESULT_MILLISECONDS)}
+            expires["_account"] = job["_account"]
+        elif dataset := rows.get(DATASET, project, place["datasetId"]):
+            location = dataset["location"]
+        else:
+            text = f"Not found: Dataset {project}:{place['datasetId']} was not found"
+            raise BigQueryError("notFound", text)
+        if config.get("createDisposition") == "CREATE_NEVER":
+            raise BigQueryError("notFound", f"Not found: Table {label}")
+        table = new_table(place, location, {"schema": {"fields": made["schema"]}, **expires})
+    elif how == "WRITE_APPEND" and table.get("schema"):
+        wanted = [(each["name"].lower(), each["type"]) for each in table["schema"]["fields"]]
+        if wanted != [(each["name"].lower(), each["type"]) for each in made["schema"]]:
+            raise BigQueryError("invalid", f"Provided Schema does not match Table {label}.")
+        if before := version_of(table, None):
+            sums = {key: size + made["bytes"][key] for key, size in before.bytes.items()}
+            total = before.rows + version.rows
+            version = Version(version.time, [*before.files, file], total, sums)
+    elif how == "WRITE_EMPTY" and (before := version_of(table, None)) and before.rows:
+        raise BigQueryError("duplicate", f"Already Exists: Table {label}")
+    else:
+        table["schema"] = {"fields": made["schema"]}
+    add_version(table, version)
+    rows.put(TABLE, project, name, table)

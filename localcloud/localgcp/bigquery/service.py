@@ -1,0 +1,261 @@
+"""Methods of BigQuery's REST.
+
+https://docs.cloud.google.com/bigquery/docs/reference/rest
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from localgcp.access.guests import Guest
+from localgcp.bigquery import rights
+from localgcp.bigquery.catalog import DATASET, JOB, TABLE, Body, Catalog, now, to_rest
+from localgcp.bigquery.jobs import Jobs, has_ended, new_table, table_name
+from localgcp.errors import BigQueryError
+from localgcp.faults.table import FaultTable
+from localgcp.home import Home
+from localgcp.inventory.store import Store
+
+#: Fields of ``jobs.query`` that are those of a query's configuration.
+_OF_QUERIES: Final = (
+    *("query", "useLegacySql", "maximumBytesBilled", "parameterMode", "queryParameters"),
+    *("defaultDataset", "useQueryCache"),
+)
+#: Rows of a page, and seconds that results are waited for, unless a client says otherwise.
+PAGE: Final = 10_000
+PATIENCE: Final = 10.0
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a method."""
+
+    match: re.Match[str]
+    """Of its path."""
+    body: Mapping[str, Any]
+    query: Mapping[str, list[str]]
+    guest: Guest | None
+    """The job of Vertex AI whose code calls; None for a program of the owner."""
+
+
+class BigQuery:
+    """The service: datasets, tables and jobs of all projects."""
+
+    def __init__(self, home: Home, store: Store, faults: FaultTable, storage_url: str) -> None:
+        self._store = store
+        self._catalog = Catalog(home.database, home.bigquery)
+        self.jobs = Jobs(home, self._catalog, store, faults, storage_url)
+
+    def insert_job(self, call: Call) -> Body:
+        """Take a job on."""
+        place = {"projectId": call.match["project"]}
+        rights.check(self._store, call.guest, place, rights.ASKERS, "bigquery.jobs.create")
+        return self.jobs.begin(place["projectId"], call.body, call.guest)
+
+    def get_job(self, call: Call) -> Body:
+        """A job."""
+        project, name = call.match["project"], call.match["job"]
+        job = self._catalog.get(JOB, project, name)
+        given = call.query.get("location", [""])[0]
+        if job is None or given.lower() not in ("", job["jobReference"]["location"].lower()):
+            raise BigQueryError("notFound", f"Not found: Job {project}:{given or 'US'}.{name}")
+        if call.guest is not None and job["_account"] != call.guest.account:
+            raise BigQueryError("accessDenied", f"Access Denied: Job {job['id']}")
+        return job
+
+    def list_jobs(self, call: Call) -> Body:
+        """Jobs of a project, the newest first."""
+        with self._catalog.change() as rows:
+            found = [each for *_, each in rows.all(JOB, call.match["project"])]
+        found.sort(key=lambda job: int(job["statistics"]["creationTime"]), reverse=True)
+        jobs = [{**job, "state": job["status"]["state"]} for job in found]
+        return {"kind": "bigquery#jobList", "jobs": jobs}
+
+    def query(self, call: Call) -> Body:
+        """``jobs.query``: a job, and its result where it ends in time."""
+        given = dict(call.body)
+        configuration = {"query": {k: v for k, v in given.items() if k in _OF_QUERIES}}
+        configuration["query"].setdefault("useLegacySql", True)
+        reference = {k: given[k] for k in ("location",) if given.get(k)}
+        if given.get("requestId"):
+            reference["jobId"] = f"job_{given['requestId']}"
+        body = {"jobReference": reference, "configuration": configuration}
+        if given.get("dryRun"):
+            body["configuration"]["dryRun"] = True
+        job = self.insert_job(dataclasses.replace(call, body=body))
+        if given.get("dryRun"):
+            return {"jobReference": job["jobReference"], "jobComplete": True, **_totals(job)}
+        return self._results(call, job, given)
+
+    def results(self, call: Call) -> Body:
+        """``jobs.getQueryResults``."""
+        given = {key: values[0] for key, values in call.query.items()}
+        return self._results(call, self.get_job(call), given)
+
+    def _results(self, call: Call, job: Body, given: Mapping[str, Any]) -> Body:
+        reference = job["jobReference"]
+        seconds = int(given.get("timeoutMs") or PATIENCE * 1000) / 1000
+        job = self.jobs.wait(reference["projectId"], reference["jobId"], seconds) or job
+        answer: Body = {"jobReference": reference, "jobComplete": has_ended(job)}
+        if not has_ended(job):
+            return answer
+        if error := job["status"].get("errorResult"):
+            raise BigQueryError(error["reason"], error["message"])
+        place = job["configuration"].get("query", {}).get("destinationTable")
+        if place is None:
+            raise BigQueryError("invalid", "the job is no query.")
+        table = self._table(place)
+        return answer | _totals(job) | {"schema": table["schema"]} | self._page(table, given)
+
+    def rows(self, call: Call) -> Body:
+        """``tabledata.list``."""
+        table = self.read_table(call)
+        return self._page(table, {key: values[0] for key, values in call.query.items()})
+
+    def _page(self, table: Body, given: Mapping[str, Any]) -> Body:
+        start = int(given.get("pageToken") or given.get("startIndex") or 0)
+        limit = int(PAGE if given.get("maxResults") is None else given["maxResults"])
+        total = int(table["numRows"])
+        form = given.get("formatOptions")
+        exact = given.get("formatOptions.useInt64Timestamp") or (form or {}).get(
+            "useInt64Timestamp"
+        )
+        answer: Body = {"totalRows": str(total)}
+        if limit and start < total:  # without rows, a client asks once more
+            is_exact = str(exact).lower() == "true"
+            answer["rows"] = self.jobs.rows(table, start, limit, exact=is_exact)
+        if limit and start + limit < total:
+            answer["pageToken"] = str(start + limit)
+        return answer
+
+    def insert_dataset(self, call: Call) -> Body:
+        """Make a dataset."""
+        project = call.match["project"]
+        name = call.body["datasetReference"]["datasetId"]
+        place = {"projectId": project}
+        rights.check(self._store, call.guest, place, rights.WRITERS, "bigquery.datasets.create")
+        moment = str(now())
+        dataset = {
+            "location": "US",
+            **call.body,
+            "kind": "bigquery#dataset",
+            "id": f"{project}:{name}",
+            "datasetReference": {"projectId": project, "datasetId": name},
+            "creationTime": moment,
+            "lastModifiedTime": moment,
+        }
+        with self._catalog.change() as rows:
+            if rows.get(DATASET, project, name):
+                raise BigQueryError("duplicate", f"Already Exists: Dataset {project}:{name}")
+            rows.put(DATASET, project, name, dataset)
+        return dataset
+
+    def get_dataset(self, call: Call) -> Body:
+        """A dataset."""
+        project, name = call.match["project"], call.match["dataset"]
+        place = {"projectId": project, "datasetId": name}
+        rights.check(self._store, call.guest, place, rights.READERS, "bigquery.datasets.get")
+        if (found := self._catalog.get(DATASET, project, name)) is None:
+            raise BigQueryError("notFound", f"Not found: Dataset {project}:{name}")
+        return found
+
+    def insert_table(self, call: Call) -> Body:
+        """Make a table without rows."""
+        dataset = self.get_dataset(call)
+        place = {**dataset["datasetReference"], **call.body["tableReference"]}
+        rights.check(self._store, call.guest, place, rights.WRITERS, "bigquery.tables.create")
+        if "view" in call.body or "materializedView" in call.body:
+            raise BigQueryError("notImplemented", "the local cloud has no views.")
+        table = new_table(place, dataset["location"], call.body)
+        with self._catalog.change() as rows:
+            if rows.get(TABLE, place["projectId"], table_name(place)):
+                raise BigQueryError("duplicate", f"Already Exists: Table {table['id']}")
+            rows.put(TABLE, place["projectId"], table_name(place), table)
+        return to_rest(table)
+
+    def list_tables(self, call: Call) -> Body:
+        """Tables of a dataset."""
+        self.get_dataset(call)
+        dataset, project = call.match["dataset"], call.match["project"]
+        with self._catalog.change() as rows:
+            found = [
+                to_rest(each)
+                for *_, name, each in rows.all(TABLE, project)
+                if name.startswith(f"{dataset}.")
+            ]
+        return {"kind": "bigquery#tableList", "tables": found, "totalItems": len(found)}
+
+    def read_table(self, call: Call) -> Body:
+        """A table."""
+        place = _place(call)
+        own = self._catalog.get(TABLE, place["projectId"], table_name(place)) or {}
+        rights.check_read(self._store, call.guest, place, own.get("_account"))
+        return self._table(place)
+
+    def delete_table(self, call: Call) -> Body:
+        """Delete a table; no time travel leads back to it here."""
+        place = _place(call)
+        rights.check(self._store, call.guest, place, rights.WRITERS, "bigquery.tables.delete")
+        self._table(place)
+        with self._catalog.change() as rows:
+            rows.delete(TABLE, place["projectId"], table_name(place))
+        return {}
+
+    def _table(self, place: Mapping[str, str]) -> Body:
+        found = self._catalog.get(TABLE, place["projectId"], table_name(place))
+        if found is None:
+            text = f"Not found: Table {place['projectId']}:{table_name(place)}"
+            raise BigQueryError("notFound", text)
+        return to_rest(found)
+
+
+def with_texts(document: Any) -> Any:
+    """A request with the values of parameters as text.
+
+    Google's client for Python sends numbers, and a query parameter of ``jobs.get`` that no
+    description has: the service takes both.
+    """
+    if isinstance(document, list):
+        return [with_texts(each) for each in document]
+    if not isinstance(document, dict):
+        return document
+    return {
+        key: str(each).lower() if key == "value" and isinstance(each, int | float)
+        else with_texts(each)
+        for key, each in document.items()
+    }  # fmt: skip
+
+
+def _place(call: Call) -> dict[str, str]:
+    names = ("project", "dataset", "table")
+    keys = ("projectId", "datasetId", "tableId")
+    return {key: call.match[name] for key, name in zip(keys, names, strict=True)}
+
+
+def _totals(job: Body) -> Body:
+    query = job["statistics"]["query"]
+    return {key: query[key] for key in ("totalBytesProcessed", "cacheHit", "schema")}
+
+
+_PROJECT: Final = r"/bigquery/v2/projects/(?P<project>[^/]+)"
+_DATASET: Final = rf"{_PROJECT}/datasets/(?P<dataset>[^/]+)"
+_TABLE: Final = rf"{_DATASET}/tables/(?P<table>[^/]+)"
+#: Name, verb, path, and the method of ``BigQuery``.
+ROWS: Final = (
+    ("jobs.insert", "POST", rf"{_PROJECT}/jobs", BigQuery.insert_job),
+    ("jobs.get", "GET", rf"{_PROJECT}/jobs/(?P<job>[^/]+)", BigQuery.get_job),
+    ("jobs.list", "GET", rf"{_PROJECT}/jobs", BigQuery.list_jobs),
+    ("jobs.query", "POST", rf"{_PROJECT}/queries", BigQuery.query),
+    ("jobs.getQueryResults", "GET", rf"{_PROJECT}/queries/(?P<job>[^/]+)", BigQuery.results),
+    ("datasets.insert", "POST", rf"{_PROJECT}/datasets", BigQuery.insert_dataset),
+    ("datasets.get", "GET", _DATASET, BigQuery.get_dataset),
+    ("tables.insert", "POST", rf"{_DATASET}/tables", BigQuery.insert_table),
+    ("tables.list", "GET", rf"{_DATASET}/tables", BigQuery.list_tables),
+    ("tables.get", "GET", _TABLE, BigQuery.read_table),
+    ("tables.delete", "DELETE", _TABLE, BigQuery.delete_table),
+    ("tabledata.list", "GET", rf"{_TABLE}/data", BigQuery.rows),
+)
