@@ -169,6 +169,8 @@ def _shape(schema: Mapping[str, Any]) -> Shape:
 
 def _fit(value: Any, schema: Mapping[str, Any]) -> Any:
     found = _resolved(schema)
+    if found.get("type") == "any":
+        return value
     if isinstance(value, Mapping) and "additionalProperties" in found:
         return {key: _fit(each, found["additionalProperties"]) for key, each in value.items()}
     if isinstance(value, Mapping):
