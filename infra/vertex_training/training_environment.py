@@ -75,6 +75,11 @@ class TrainingEnvironment(pulumi.ComponentResource):
     """Prefix of images: ``REGION-docker.pkg.dev/PROJECT/REPOSITORY``."""
     jobs: Output[Mapping[str, Mapping[str, str]]] = output("jobs")
     """By key: ``name``, ``state``, ``requestId``, ``artifacts``, ``costsAtMost``, links."""
+    models: Output[Mapping[str, Mapping[str, str]]] = output("models")
+    """Names of versions by key and run: ``run 3``."""
+    endpoints: Output[Mapping[str, Mapping[str, str]]] = output("endpoints")
+    """By key, once they serve what is declared: ``id``, ``name``, and
+    ``dns``, which is empty for a private one."""
 
     @overload
     def __init__(self, name: str, /, args: TrainingEnvironmentArgs, opts: Opts = None) -> None: ...
@@ -119,5 +124,15 @@ class TrainingEnvironment(pulumi.ComponentResource):
             "service_accounts": found["serviceAccounts"],
             "registry": self.environment.registry,
             "jobs": {**found["jobs"], **found.get("tuning", {})},
+            "models": found.get("models", {}),
+            "endpoints": Output.from_input(found.get("endpoints", {})).apply(_addresses),
         }
         set_outputs(self, {key: Output.from_input(value) for key, value in values.items()})
+
+
+def _addresses(endpoints: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, str]]:
+    """What callers of endpoints need. Known with ``serves``, so once all of it serves."""
+    return {
+        key: {name: each[name] or "" for name in ("id", "name", "dns")}
+        for key, each in endpoints.items()
+    }

@@ -269,6 +269,43 @@ def test_an_environment_is_what_a_stack_file_makes_under_one_component() -> None
     assert made["training-trainer-reads-data"][0].endswith("BucketIAMMember")
 
 
+def test_an_environment_serves_models_and_tells_where(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "Pulumi.yaml").write_text("name: demo\nruntime: python\n")
+    (tmp_path / "jobs").mkdir()
+    (tmp_path / "jobs" / "iris.yaml").write_text(
+        json.dumps({"displayName": "iris", "jobSpec": SPEC})
+    )
+    digest = f"us-central1-docker.pkg.dev/acme/serving/iris@sha256:{'0' * 64}"
+
+    def declare() -> None:
+        environment = TrainingEnvironment(
+            "training",
+            {
+                **NUMBERED,
+                "buckets": {"artifacts": {}},
+                "service_accounts": {"trainer": {"writes": ["artifacts"]}},
+                "jobs": {"iris": {"file": "jobs/iris.yaml", "run": 2}},
+                "models": {"iris": {"run": [1, 2], "container": digest}},
+                "endpoints": {
+                    "iris": {"machine": "n1-standard-2", "split": {"run 1": 90, "run 2": 10}}
+                },
+            },
+        )
+        pulumi.Output.all(environment.models, environment.endpoints).apply(seen.extend)
+
+    seen: list[Any] = []
+    made = registered(declare)
+    [traffic] = [each for name, (_, each) in made.items() if name.endswith("-iris-traffic")]
+    assert traffic["split"] == {"run 1": 90, "run 2": 10}
+    models, endpoints = seen
+    assert models["iris"].keys() == {"run 1", "run 2"}
+    assert endpoints["iris"].keys() == {"id", "name", "dns"}
+    assert endpoints["iris"]["name"].endswith(f"/endpoints/{endpoints['iris']['id']}")
+
+
 def test_two_environments_stand_in_one_stack() -> None:
     def declare() -> None:
         for name in ("one", "two"):
