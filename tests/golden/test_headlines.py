@@ -30,6 +30,7 @@ ELSEWHERE = {
     "endpoint with traffic ends",
     "model version deleted",
     "endpoints cost more a month",
+    "may copy data about people",
 }
 
 

@@ -14,7 +14,7 @@ from enum import IntEnum
 from typing import Any, Final
 
 from vertex_training.catalog import resource_types
-from vertex_training.catalog.resource_types import CONNECTION, ENDPOINT_TRAFFIC, NETWORK
+from vertex_training.catalog.resource_types import CONNECTION, ENDPOINT_TRAFFIC, NETWORK, SNAPSHOT
 from vertex_training.errors import PreviewParseError
 from vertex_training_cli import read_errors
 from vertex_training_cli.drift import policies
@@ -39,8 +39,10 @@ ADDED: Final = "added"
 ENDED: Final = "ended"
 #: Operation of a model that somebody deployed to an endpoint of the stack by hand.
 DEPLOYED: Final = "deployed"
+#: Operation of a snapshot of which the manifest is gone, or another one.
+REWRITTEN: Final = "rewritten"
 #: Operations that no deployment undoes.
-BEYOND_UP: Final = (RUNS, GRANTED, SUBMITTED, ADDED, ENDED, DEPLOYED)
+BEYOND_UP: Final = (RUNS, GRANTED, SUBMITTED, ADDED, ENDED, DEPLOYED, REWRITTEN)
 #: States of a declared job that nothing but a hand brings about, and what is said of them.
 _ENDED_BY_HAND: Final = {
     "JOB_STATE_CANCELLED": "was cancelled by hand",
@@ -99,6 +101,7 @@ class ResourceDifference:
             SUBMITTED: "runs as an account of the stack, which did not submit it",
             ADDED: "is in the stack's network, and is not declared",
             ENDED: "has ended otherwise than by itself",
+            REWRITTEN: "has another manifest than it was made with, or none",
             DEPLOYED: "has a deployed model that is not declared",
         }.get(self.op, f"differs; `up` would {self.op} it")
 
@@ -193,7 +196,7 @@ def read(stack: str, exit_code: int, stdout: str, stderr: str) -> Drift:
         not_looked_at=_kinds_not_read(plan),
         network=_network(plan),
         deployed_by_hand=tuple(_deployed_by_hand(plan)),
-    ).with_differences(_ended_by_hand(plan))
+    ).with_differences([*_ended_by_hand(plan), *_rewritten(plan)])
 
 
 def _kinds_not_read(plan: Plan) -> tuple[str, ...]:
@@ -224,6 +227,20 @@ def _ended_by_hand(plan: Plan) -> list[ResourceDifference]:
         id_ = step.old.id if step.old else ""
         found[step.urn] = ResourceDifference(ENDED, step.name, step.type, id_, shown, note)
     return list(found.values())
+
+
+def _rewritten(plan: Plan) -> Iterator[ResourceDifference]:
+    """Snapshots whose manifest or record is no more what ``up`` left: it refuses them."""
+    for step in plan.steps:
+        state = str(step.old.outputs.get("state", "")) if step.old and step.new else ""
+        if step.type == SNAPSHOT and step.op == "same" and step.old and state != "READY":
+            note = (
+                f"Its record in the control bucket names {step.old.outputs.get('manifest')}. `up` "
+                "refuses it, for the tables are not what they were. Restore that generation of "
+                "the manifest or the record, or raise its run in the stack file."
+            )
+            shown = (PropertyDifference("state", state, "READY"),)
+            yield ResourceDifference(REWRITTEN, step.name, step.type, step.old.id, shown, note)
 
 
 def _deployed_by_hand(plan: Plan) -> Iterator[ResourceDifference]:

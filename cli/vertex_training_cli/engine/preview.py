@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from vertex_training.errors import CommandError, EventParseError, PreviewError
+from vertex_training.snapshots.estimate import COMPARES, REVIEWS
 from vertex_training_cli.engine import events, plan
 from vertex_training_cli.engine.plan import Plan
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
@@ -52,11 +53,13 @@ def stream_events(
     except CommandError as error:
         raise PreviewError(str(error)) from None
     command += _options(policy_options, refresh=refresh, save_plan=save_plan)
+    # The engine would hold a deployment to what tables had then.
+    asks = {} if save_plan else {REVIEWS: "true"}
     lines: list[str] = []
     with (
         tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as stderr,
         subprocess.Popen(
-            command, cwd=pulumi.root, env={**pulumi.env, STREAMING: "true"},
+            command, cwd=pulumi.root, env={**pulumi.env, STREAMING: "true", **asks},
             stdout=subprocess.PIPE, stderr=stderr, text=True, encoding="utf-8", errors="replace",
         ) as process,
     ):  # fmt: skip
@@ -112,4 +115,5 @@ def compare_with_cloud(pulumi: PulumiCli, stack: str) -> subprocess.CompletedPro
         CommandError: there is no pulumi.
     """
     options = ("--refresh", "--expect-no-changes", "--show-sames", "--json", "--stack", stack)
-    return pulumi.capture("preview", *options)
+    told = PulumiCli(pulumi.root, {**pulumi.env, REVIEWS: COMPARES})
+    return told.capture("preview", *options)

@@ -94,7 +94,7 @@ def _is_protected(step: Step) -> bool:
 
 
 def _is_destructive(step: Step) -> bool:
-    if step.type in (*JOBS, *serving.TYPES) or grants.is_iam(step):
+    if step.type in (*JOBS, *serving.TYPES, resource_types.SNAPSHOT) or grants.is_iam(step):
         return False
     if step.op == "replace":
         # An object comes again at once: new content of a file, or a new package of code.

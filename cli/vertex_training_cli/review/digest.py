@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 
+from vertex_training.catalog.resource_types import SNAPSHOT
+from vertex_training.snapshots.estimate import RESOLVED
 from vertex_training_cli.engine.fields import FieldDifference
-from vertex_training_cli.engine.plan import Plan
+from vertex_training_cli.engine.plan import Plan, ResourceState, Step
 from vertex_training_cli.review.guards import SECTIONS
 from vertex_training_cli.review.limits import limits_of, policy_levels, raised_limits
 
@@ -39,16 +41,18 @@ def _steps(plan: Plan) -> list[dict[str, object]]:
         {
             "op": step.op,
             "urn": step.urn,
-            "old": step.old and _state(step.old.inputs, step.old.protect),
-            "new": step.new and _state(step.new.inputs, step.new.protect),
+            "old": step.old and _state(step, step.old),
+            "new": step.new and _state(step, step.new),
             "paths": sorted(step.paths),
         }
         for step in sorted(plan.changed, key=lambda step: step.urn)
     ]
 
 
-def _state(inputs: object, protect: bool) -> dict[str, object]:
-    return {"inputs": inputs, "protect": protect}
+def _state(step: Step, state: ResourceState) -> dict[str, object]:
+    known = {RESOLVED} if step.type == SNAPSHOT else set[str]()  # tables grow after the approval
+    inputs = {key: value for key, value in state.inputs.items() if key not in known}
+    return {"inputs": inputs, "protect": state.protect}
 
 
 def _protection(plan: Plan) -> list[tuple[str, bool, bool]]:

@@ -15,7 +15,7 @@ from typing import Final
 from vertex_training.catalog.costs import usd
 from vertex_training.customjob.protocol.waiting import format_duration
 from vertex_training_cli.engine.plan import JobObservation
-from vertex_training_cli.review import grants, risk, serving
+from vertex_training_cli.review import grants, risk, serving, snapshots
 from vertex_training_cli.review.capacity import ReservationChange, ReservationCost
 from vertex_training_cli.review.escaping import cut
 from vertex_training_cli.review.jobs import JobChange
@@ -67,6 +67,9 @@ def verdict(report: ReviewReport, quote: Quote = cut) -> str:
     if uploads := sum(each.action in ("upload", "replace") for each in report.models):
         parts.append(f"{_count(uploads, 'model version')} uploaded")
     parts += _traffic(report, quote)
+    queries = snapshots.queried(report.snapshots)
+    if queries:
+        parts.append(risk.first([snapshots.cost_text(each, quote) for each in queries]))
     if report.reservations:
         parts.append(f"reservations, used or not: {_reservations(report, quote)}")
     if report.gained or report.lost:
@@ -178,6 +181,8 @@ def _costs(report: ReviewReport, quote: Quote) -> Iterator[str]:
         yield f"later: {', '.join(usd(job.cost.worst_case) for job in deferred[: risk.NAMED])}"
     if report.reservations:
         yield f"reservations, used or not: {_reservations(report, quote)}"
+    for query in snapshots.queried(report.snapshots):
+        yield snapshots.cost_text(query, quote)
     for each in report.endpoints:
         if each.cost_before != each.cost:
             yield f"endpoint {quote(each.name)}, used or not: {serving.cost_text(each)}"
@@ -233,6 +238,9 @@ def _unseen(report: ReviewReport, quote: Quote) -> Iterator[str]:
     for each in report.models:
         if each.unanswered and each.action in ("upload", "replace"):
             yield f"run {quote(each.run)} of model {quote(each.model)}: {quote(each.unanswered)}"
+    for each in report.snapshots:
+        if snapshots.NOT_ASKED in each.told:
+            yield f"snapshot {quote(each.name)}: {quote(each.told)}"
     if report.source.startswith("Previewed offline"):
         yield "what is deployed: the preview began with an empty state"
 
@@ -334,7 +342,7 @@ _QUESTIONS: Final[Sequence[tuple[str, Phrases, Danger]]] = (
     ("what is replaced", _replaced, "destroys"),
     (risk.LIMITS, _nothing_more, "opens"),
     (risk.POLICIES, _policies, "opens"),
-    ("whose data becomes readable", _readable, "opens"),
+    (risk.READABLE, _readable, "opens"),
     ("what was not looked at", _unseen, "opens"),
     ("what the digest binds", _binds, "plain"),
 )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any, Final
 
+from vertex_training.catalog.resource_types import SNAPSHOT
 from vertex_training.errors import Problem
 from vertex_training.plan.access import Access
 from vertex_training_cli import read_errors
@@ -34,6 +35,7 @@ from vertex_training_cli.review import (
     refusals,
     renames,
     serving,
+    snapshots,
     stored_data,
 )
 from vertex_training_cli.review.capacity import ReservationChange
@@ -44,6 +46,7 @@ from vertex_training_cli.review.jobs import JobChange
 from vertex_training_cli.review.reachability import ReachabilityChange
 from vertex_training_cli.review.risk import RiskKind
 from vertex_training_cli.review.serving import EndpointChange, VersionChange
+from vertex_training_cli.review.snapshots import SnapshotChange
 
 #: All kinds of risks, in the order in which a report names them.
 RISKS: Final[tuple[RiskKind[Any], ...]] = (
@@ -76,6 +79,7 @@ RISKS: Final[tuple[RiskKind[Any], ...]] = (
     reachability.OPENED,
     reachability.EGRESS,
     stored_data.COLD,
+    snapshots.PERSONAL,
 )
 
 
@@ -128,6 +132,7 @@ class ReviewReport:
     jobs: tuple[JobChange, ...]
     models: tuple[VersionChange, ...]
     endpoints: tuple[EndpointChange, ...]
+    snapshots: tuple[SnapshotChange, ...]
     reservations: tuple[ReservationChange, ...]
     """Reservations of which machines, place or number change."""
     gained: tuple[IamBinding, ...]
@@ -210,7 +215,7 @@ class ReviewReport:
         """Whether the plan changes nothing at all."""
         parts = (*self.risks.values(), self.gained, self.lost, self.kept, self.reachability)
         more = (self.destroyed, self.changes, self.folders)
-        kinds = (*self.jobs, *self.models, *self.endpoints)
+        kinds = (*self.jobs, *self.models, *self.endpoints, *self.snapshots)
         return not any(parts + more) and all(each.action == "keep" for each in kinds)
 
 
@@ -250,6 +255,7 @@ def build(
         jobs=tuple(jobs.job_changes(plan, observed)),
         models=serving.version_changes(plan),
         endpoints=serving.endpoint_changes(plan),
+        snapshots=snapshots.snapshot_changes(plan),
         not_observed=observed.not_observed,
         reservations=tuple(capacity.reservation_changes(plan)),
         gained=tuple(grants.gained(plan)),
@@ -321,7 +327,7 @@ def _changes(plan: Plan) -> list[ResourceChange]:
 
 def _is_elsewhere(step: Step) -> bool:
     """Whether another part of the report has the step."""
-    own = step.type in JOBS or step.type in serving.TYPES
+    own = step.type in (*JOBS, *serving.TYPES, SNAPSHOT)
     elsewhere = own or grants.is_iam(step) or reachability.is_network(step)
     gone = step.op in destroyed.DELETIONS and not destroyed.stays(step)
     return elsewhere or gone

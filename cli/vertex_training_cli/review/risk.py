@@ -22,6 +22,7 @@ LIMITS: Final = "which limits are raised"
 POLICIES: Final = "what policies say"
 COSTS: Final = "what it can cost"
 RIGHTS: Final = "who gains a right"
+READABLE: Final = "whose data becomes readable"
 #: Names in one part of a sentence; more are counted.
 NAMED: Final = 3
 #: What something means for who approves it; the page colours it: nothing, amber, red.

@@ -54,6 +54,7 @@ def sections(report: ReviewReport, quote: Quote, strong: Callable[[str], str]) -
     found = [
         *_problems(report),
         _jobs(report, quote),
+        serving_sections.of_snapshots(report.snapshots, quote),
         serving_sections.models(report.models, quote),
         serving_sections.endpoints(report.endpoints, quote),
         *_preflight(report, quote),
@@ -104,7 +105,12 @@ def _jobs(report: ReviewReport, quote: Quote) -> Section:
         if job.filled_in
     ]
     seen = [Entry(_observed(job, quote)) for job in report.jobs if job.now]
-    parts += [Listing((tuple(entries),)) for entries in (filled, seen) if entries]
+    data = [
+        Entry(f"{quote(job)} reads snapshot {quote(each.name)}, run {each.run}")
+        for each in report.snapshots
+        for job in each.readers
+    ]
+    parts += [Listing((tuple(entries),)) for entries in (filled, data, seen) if entries]
     if report.not_observed:
         parts.append(Paragraph(f"Jobs were not looked at: {quote(report.not_observed, SENTENCE)}"))
     if report.submitted:

@@ -1,10 +1,10 @@
-"""The sections of a report on models and endpoints."""
+"""The sections of a report on snapshots, models and endpoints."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vertex_training_cli.review import images, serving
+from vertex_training_cli.review import images, serving, snapshots
 from vertex_training_cli.review.parts import (
     SENTENCE,
     Entry,
@@ -18,6 +18,27 @@ from vertex_training_cli.review.parts import (
 )
 from vertex_training_cli.review.risk import Quote
 from vertex_training_cli.review.serving import EndpointChange, VersionChange
+from vertex_training_cli.review.snapshots import SnapshotChange
+
+
+def of_snapshots(changes: Sequence[SnapshotChange], quote: Quote) -> Section:
+    """Snapshots: all of them, since tables that changed are seen nowhere else."""
+    rows = [
+        Row(
+            (
+                (quote(each.name),),
+                (each.run,),
+                (snapshots.FATES[each.action],),
+                (quote(each.told, SENTENCE),),
+                (quote(each.folder, SENTENCE),),
+                tuple(map(quote, each.readers)),
+            )
+        )
+        for each in changes
+    ]
+    columns = ("snapshot", "run", "what happens", "what is known", "folder", "read by")
+    table = to_table("Snapshots of BigQuery", columns, rows)
+    return Section("Snapshots", (table, Paragraph(snapshots.PRICES)) if table else ())
 
 
 def models(versions: Sequence[VersionChange], quote: Quote) -> Section:

@@ -21,8 +21,9 @@ class Limits(Section):
     max_usd_per_job: Usd | None = None
     """The most a job may cost until its timeout (see ``vertex_training.catalog.costs``)."""
     max_usd_per_environment: Usd | None = None
-    """The most all jobs of the stack, each once and until its timeout, and a month of the
-    reservations that it makes may cost together."""
+    """The most all jobs of the stack, each once and until its timeout, each snapshot's
+    ``maxBytesBilled`` on demand, and a month of the reservations that it makes may cost
+    together."""
     max_usd_per_month: Usd | None = None
     """The most an endpoint may cost a month, all its versions with all their replicas."""
     max_usd_per_month_in_total: Usd | None = None

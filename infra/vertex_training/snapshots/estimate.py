@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from vertex_training.errors import (
@@ -20,8 +21,26 @@ from vertex_training.snapshots.request import SnapshotRequest
 #: On demand, the same in the US and most regions: https://cloud.google.com/bigquery/pricing.
 #: Observed in eight public files of 2026; the first TiB of a month is free.
 USD_PER_TIB: Final = 6.25
-#: Key of the inputs that the provider adds in a preview: information, and no part of a request.
+#: https://docs.cloud.google.com/bigquery/docs/time-travel
+TIME_TRAVEL: Final = datetime.timedelta(days=7)
+#: Key of the inputs that the provider adds in a review: information, and no part of a request.
 RESOLVED: Final = "resolved"
+#: Set where a review previews. Anywhere else these inputs would be held to the review's by the
+#: engine's plan, and tables grow.
+REVIEWS: Final = "VT_REVIEWS_SNAPSHOTS"
+#: Its value in a comparison with the cloud, where the refresh says what became of a snapshot.
+COMPARES: Final = "compares"
+RIGHTS: Final = (
+    "who deploys needs bigquery.jobs.create in the project, and roles/bigquery.dataViewer on each "
+    "table: GRANT `roles/bigquery.dataViewer` ON TABLE `PROJECT.DATASET.TABLE` TO "
+    '"serviceAccount:EMAIL"'
+)
+#: What lines say of a list.
+TOLD: Final = {
+    "sources": "from",
+    "changed": "changed since, which `run` one higher would read:",
+    "personal": "columns that look like data about people:",
+}
 #: Names of columns that look like data about a person.
 _PERSONAL: Final = re.compile(
     r"(?:^|_)(?:e?mail|phone|mobile|ssn|passport|iban|birth(?:day|date)?|dob|"
@@ -42,16 +61,38 @@ def look(request: SnapshotRequest, ports: Ports) -> dict[str, Any]:
     Raises:
         JobRefusedError, NotSubmittedError: it would be refused.
     """
+    told = dict[str, Any]()
     try:
-        if (found := protocol.find(request, ports)) is not None:
-            return {"exists": True, **_summary(found.manifest), **_changed(found.manifest, ports)}
-        return {"exists": False, **_dry_run(request, ports)}
+        if (found := protocol.find(request, ports)) is None:
+            return _dry_run(request, ports)
+        told = _summary(found.manifest)
+        return told | _changed(found.manifest, ports)
     except PermissionDeniedError as error:
-        return {"unanswered": str(error)}
+        return told | {"unanswered": f"{error}. Hint: {RIGHTS}"}
     except (JobRefusedError, NotSubmittedError):
         raise
     except OperatorError as error:
-        return {"unanswered": str(error)}
+        return told | {"unanswered": str(error)}
+
+
+def words(found: Mapping[str, Any], cap: int) -> str:
+    """What ``look`` found, in a line. ``cap``: the most bytes that the query may be billed for."""
+    parts = list[str]()
+    if found.get("rows") is not None:
+        parts.append(
+            f"is there: {found['rows']:,} rows, {found['bytes']:,} bytes, queried at "
+            f"{found.get('queriedAt')}"
+        )
+    if (read := found.get("processed")) is not None:
+        price = "capacity: no price" if found["capacity"] else f"${usd(read):,.2f} on demand"
+        most = "" if found["capacity"] else f", ${usd(cap):,.2f}"
+        parts.append(f"its query reads {read:,} bytes ({price}; at most {cap:,} bytes{most})")
+    for key, lead in TOLD.items():
+        if found.get(key):
+            parts.append(f"{lead} {', '.join(found[key])}")
+    if reason := found.get("unanswered"):
+        parts.append(f"not asked: {reason}")
+    return "; ".join(parts)
 
 
 def _summary(manifest: Mapping[str, Any]) -> dict[str, Any]:
@@ -69,17 +110,24 @@ def _changed(manifest: Mapping[str, Any], ports: Ports) -> dict[str, Any]:
     """Source tables that changed after the query; nothing of a snapshot as of a time."""
     if manifest["query"]["asOf"]:
         return {}
-    read_at, found = str(manifest["query"]["queriedAt"]), []
+    read_at, found, unseen = str(manifest["query"]["queriedAt"]), list[str](), list[str]()
     for source in manifest["sources"]:
         project, dataset, table = str(source["table"]).rsplit(".", 2)
         reference = {"projectId": project, "datasetId": dataset, "tableId": table}
-        changed = time_of((ports.warehouse.table(reference) or {}).get("lastModifiedTime"))
-        if changed and changed > read_at:
+        if (table := ports.warehouse.table(reference)) is None:
+            unseen.append(str(source["table"]))
+        elif (changed := time_of(table.get("lastModifiedTime"))) and changed > read_at:
             found.append(f"{source['table']} {changed}")
-    return {"changed": found} if found else {}
+    told = {"unanswered": f"{', '.join(unseen)}: gone, or not to be read"} if unseen else {}
+    return told | ({"changed": found} if found else {})
 
 
 def _dry_run(request: SnapshotRequest, ports: Ports) -> dict[str, Any]:
+    if request.as_of and _age(request.as_of) > TIME_TRAVEL:
+        raise NotSubmittedError(
+            f"snapshot '{request.name}': asOf {request.as_of} is more than seven days ago, and "
+            "BigQuery has no older state of a table. Hint: a later time"
+        )
     # With the bound, BigQuery would refuse without saying how much it is.
     configuration = protocol.query_configuration(request)
     configuration["query"].pop("maximumBytesBilled")
@@ -100,14 +148,16 @@ def _dry_run(request: SnapshotRequest, ports: Ports) -> dict[str, Any]:
     }
 
 
+def _age(time: str) -> datetime.timedelta:
+    return datetime.datetime.now(tz=datetime.UTC) - datetime.datetime.fromisoformat(time)
+
+
 def personal_columns(fields: Any, prefix: str = "") -> list[str]:
     """Columns whose names look like data about a person, those inside of records as well."""
-    return list(_personal(fields, prefix))
-
-
-def _personal(fields: Any, prefix: str) -> Iterator[str]:
+    found = list[str]()
     for each in fields:
         name = f"{prefix}{each.get('name', '')}"
         if _PERSONAL.search(str(each.get("name", ""))):
-            yield name
-        yield from _personal(each.get("fields", []), f"{name}.")
+            found.append(name)
+        found += personal_columns(each.get("fields", []), f"{name}.")
+    return found

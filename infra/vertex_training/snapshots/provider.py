@@ -7,6 +7,7 @@ no attributes, because the SDK would pickle them into the state.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
@@ -15,6 +16,7 @@ from pulumi import dynamic
 from vertex_training.customjob.dynamic_values import (
     format_exception,
     has_unknown,
+    print_line,
     without_provider,
 )
 from vertex_training.customjob.protocol.ports import ProcessEnvironment
@@ -24,7 +26,7 @@ from vertex_training.errors import JobRefusedError, NotSubmittedError, OperatorE
 from vertex_training.pulumi_internals import format_exceptions, is_engine_alive
 from vertex_training.secret_rules.redaction import redacted
 from vertex_training.snapshots import estimate
-from vertex_training.snapshots.estimate import RESOLVED
+from vertex_training.snapshots.estimate import COMPARES, RESOLVED, REVIEWS, words
 from vertex_training.snapshots.manifest import record_of
 from vertex_training.snapshots.protocol import Ports, find, take_snapshot
 from vertex_training.snapshots.request import SnapshotRequest
@@ -48,11 +50,12 @@ class SnapshotProvider(dynamic.ResourceProvider):
         format_exceptions(format_exception)
 
     def check(self, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.CheckResult:  # noqa: ARG002
-        """Add what is known of the snapshot to the inputs, so that a preview's events have it.
+        """Say what is known of the snapshot; in a review, by inputs that its events have.
 
         A query that would be refused, or reads more than its bound, fails here.
         """
-        if has_unknown(news):
+        reviews = os.environ.get(REVIEWS, "")
+        if has_unknown(news) or reviews == COMPARES:
             return dynamic.CheckResult(news, [])
         request = request_of(news)
         if request.request_id != news["requestId"]:
@@ -62,7 +65,11 @@ class SnapshotProvider(dynamic.ResourceProvider):
             found = answer_within(BOUND, lambda: _looked_up(request, news))
         if isinstance(found, str):
             return _refused(news, found)
-        return dynamic.CheckResult({**news, RESOLVED: found or NO_ANSWER}, [])
+        found = found or NO_ANSWER
+        if reviews:
+            return dynamic.CheckResult({**news, RESOLVED: found}, [])
+        print_line(f"snapshot {request.name} {words(found, request.max_bytes_billed)}")
+        return dynamic.CheckResult(news, [])
 
     def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.DiffResult:
         """Replace it if its request changed. Tables that changed are no change."""

@@ -21,6 +21,7 @@ from vertex_training.plan.reservations import monthly, plan_reservations
 from vertex_training.settings.limits import Limits, TeamLimits
 from vertex_training.settings.model import Settings
 from vertex_training.settings.serving import Endpoint
+from vertex_training.snapshots.estimate import usd as query_usd
 
 #: What helps where something costs too much.
 SHORTER: Final = "shorten timeouts, use fewer machines, or raise the limit"
@@ -110,6 +111,10 @@ def exceeded(settings: Settings, results: Mapping[str, JobFileResult]) -> list[P
             found += [_unpriced((*place, key), limit) for key in kept if kept[key].usd is None]
         kept = {f"reservation {key} (a month)": bill for key, bill in kept.items()}
         whose = "all jobs and reservations" if kept else "all jobs"
+        if settings.snapshots:
+            whose += " and queries of snapshots"
+        for key, snapshot in settings.snapshots.items():
+            kept[f"snapshot {key}"] = _Bill(query_usd(snapshot.max_bytes_billed), False)
         found += _total(bills | kept, most, whose, ("limits", "maxUsdPerEnvironment"))
     for name, team in settings.teams.items():
         of_team = {

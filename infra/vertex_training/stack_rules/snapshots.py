@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import pathlib
 from collections.abc import Iterator
 from typing import Final
@@ -21,11 +22,14 @@ _VALUE_HINT: Final = "everybody who reads the stack's state can read it: join a 
 
 def problems(settings: Settings, root: pathlib.Path) -> Iterator[Problem]:
     """Everything that does not hold."""
+    now = datetime.datetime.now(tz=datetime.UTC)
     for key, snapshot in settings.snapshots.items():
         path: Path = ("snapshots", key)
         if snapshot.bucket not in settings.buckets:
             hint = did_you_mean(snapshot.bucket, settings.buckets) or "add it to buckets"
             yield Problem("this stack has no such bucket", snapshot.bucket, hint, (*path, "bucket"))
+        if snapshot.as_of and datetime.datetime.fromisoformat(snapshot.as_of) > now:
+            yield Problem("is in the future", snapshot.as_of, "a time that was", (*path, "asOf"))
         for name, value in snapshot.parameters.items():
             if is_secret_variable(name, str(value)):
                 where = (*path, "parameters", name)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from vertex_training.catalog.resource_types import SNAPSHOT
 from vertex_training.errors import PreviewParseError
 from vertex_training.settings.model import DriftSettings
 from vertex_training_cli.drift import exceptions, findings, report
@@ -209,3 +210,18 @@ def test_a_list_of_others_of_another_form_is_none(others):
     old = {"type": TRAFFIC, "inputs": {}, "outputs": {"others": others}, "id": "e"}
     text = document(step("same", old, {"type": TRAFFIC, "inputs": {}}))
     assert findings.read("dev", 0, text, "").deployed_by_hand == ()
+
+
+@pytest.mark.parametrize("state", ["CHANGED", "UNRECORDED"])
+def test_a_manifest_that_was_deleted_or_rewritten_is_drift_that_no_up_undoes(state):
+    name, inputs = "gs://data/snapshots/a/manifest.json#7", {"requestId": "a"}
+    old = {"type": SNAPSHOT, "inputs": inputs, "outputs": {"state": state, "manifest": name}}
+    [found] = findings.read("dev", 0, document(step("same", old, {**old})), "").differences
+    assert (found.op, found.fields[0].cloud) == (findings.REWRITTEN, state)
+    assert name in found.note
+    drift = findings.read("dev", 0, document(step("same", old, {**old})), "")
+    assert drift.outcome is DriftOutcome.DRIFTED
+    assert "undo what was changed by hand" not in report.markdown(drift)
+    ready = {**old, "outputs": {"state": "READY"}}
+    found = findings.read("dev", 0, document(step("same", ready, {**ready})), "")
+    assert found.outcome is DriftOutcome.CLEAN

@@ -1,0 +1,152 @@
+"""Snapshots in a review: bytes and USD, what is there, who reads it, and what leaves."""
+
+import json
+
+import pytest
+
+from tests.unit.infra.snapshots.fakes import Cloud, Process, request
+from tests.unit.vt.review import plans
+from vertex_training.catalog.resource_types import SNAPSHOT
+from vertex_training.naming import SNAPSHOTS
+from vertex_training.snapshots import estimate
+from vertex_training.snapshots.protocol import take_snapshot
+from vertex_training_cli.review import html, json_report, markdown, report
+from vertex_training_cli.review.headline import answers, verdict
+
+CAP = 2 * 10**12
+
+
+def inputs(resolved=None, run=1, cap=CAP):
+    wanted = request(run=run)
+    found = {
+        "snapshot": {"project": "p", "stack": "local", "name": "clicks", "run": run,
+                     "bucket": "data"},
+        "requestId": wanted.request_id,
+        "options": {"controlBucket": "control", "maxBytesBilled": str(cap)},
+    }  # fmt: skip
+    return found | ({"resolved": resolved} if resolved is not None else {})
+
+
+def looked(cloud=None, **changes):
+    cloud = cloud or Cloud()
+    wanted = request(**{"max_bytes_billed": CAP} | changes)
+    return estimate.look(wanted, Process(cloud, wanted).ports)
+
+
+def taken():
+    cloud = Cloud()
+    process = Process(cloud, request())
+    take_snapshot(request(), process.ports, environment=process.environment)
+    return cloud
+
+
+def built(*events):
+    return report.build(plans.plan(*events), source="here")
+
+
+def answer(found, question):
+    return next(e.text for e in answers(found, lambda t, _=0: t) if e.question == question)
+
+
+def test_bytes_and_usd_are_those_of_a_hand_calculation():
+    cloud = Cloud()
+    cloud.processed = 123_456_789_012
+    found = built(plans.create(SNAPSHOT, "snapshots-clicks", **inputs(looked(cloud))))
+    [change] = found.snapshots
+    # 123,456,789,012 / 1,099,511,627,776 = 0.112283 TiB, times 6.25 USD: 0.70177
+    assert change.usd == pytest.approx(0.70177, abs=5e-6)
+    # 2,000,000,000,000 / 1,099,511,627,776 = 1.818989 TiB, times 6.25 USD: 11.36868
+    cost = "query of snapshot clicks: $0.70 (at most $11.37)"
+    assert cost in verdict(found)
+    assert answer(found, "what it can cost") == cost
+    text = markdown.render(found)
+    assert "its query reads 123,456,789,012 bytes ($0.70 on demand; at most " in text
+    assert "2,000,000,000,000 bytes, $11.37)" in text
+    assert "from acme.web.clicks" in text
+    [row] = json.loads(json_report.render(found))["snapshots"]
+    assert (row["readsBytes"], row["boundBytes"]) == (123_456_789_012, CAP)
+    assert "123,456,789,012 bytes" in html.render(found)
+
+
+def test_columns_that_look_like_data_about_people_are_told_of_a_query():
+    found = built(plans.create(SNAPSHOT, "snapshots-clicks", **inputs(looked())))
+    assert "may copy data about people: clicks (email)" in verdict(found)
+    assert "clicks (email)" in answer(found, "whose data becomes readable")
+    kept = inputs(looked())
+    same = built(plans.step("same", SNAPSHOT, "snapshots-clicks", kept, kept))
+    assert "about people" not in verdict(same)
+
+
+def test_capacity_has_no_price():
+    resolved = looked() | {"capacity": True}
+    found = built(plans.create(SNAPSHOT, "snapshots-clicks", **inputs(resolved)))
+    assert "query of snapshot clicks: no price: capacity" in verdict(found)
+    assert "capacity: no price" in found.snapshots[0].told
+
+
+def test_one_that_is_there_is_told_with_rows_and_what_changed_since_and_is_no_change():
+    cloud = taken()
+    there = looked(cloud)
+    assert "changed" not in there
+    cloud.changed_at = cloud.now + 10
+    resolved = looked(cloud)
+    kept = inputs(resolved)
+    found = built(plans.step("same", SNAPSHOT, "snapshots-clicks", inputs(there), kept))
+    assert verdict(found) == "Nothing changes."
+    told = found.snapshots[0].told
+    assert told.startswith("is there: 891 rows, 72 bytes, queried at 1970-01-01T00:16:40.000Z")
+    assert "changed since, which `run` one higher would read: acme.web.clicks 1970-" in told
+    # The undo: what `run: 1` asked for is there.
+    old = inputs(run=2)
+    undone = built(plans.step("replace", SNAPSHOT, "snapshots-clicks", old, kept))
+    assert undone.snapshots[0].action == "take"
+    assert undone.destroyed == ()
+    assert "query" not in verdict(undone)
+
+
+def test_nothing_asked_is_said():
+    found = built(plans.create(SNAPSHOT, "snapshots-clicks", **inputs()))
+    assert "query of snapshot clicks: not asked (at most $11.37)" in verdict(found)
+    assert "snapshot clicks: not asked" in answer(found, "what was not looked at")
+    reason = {"unanswered": "this preview asks no cloud"}
+    offline = built(plans.create(SNAPSHOT, "snapshots-clicks", **inputs(reason)))
+    assert "not asked: this preview asks no cloud" in markdown.render(offline)
+
+
+def test_what_leaves_the_stack_file_leaves_its_files_and_says_so():
+    found = built(plans.delete(SNAPSHOT, "snapshots-clicks", **inputs()))
+    assert found.destroyed == ()
+    assert found.snapshots[0].action == "leave"
+    text = markdown.render(found)
+    assert "leaves the stack, its files stay" in text
+    assert f"gs://data/{request().prefix}" in text
+
+
+@pytest.mark.parametrize("uri", ["gs://data/{}", "/gcs/data/{}/x.parquet"])
+def test_a_job_shows_the_snapshot_that_it_reads(uri):
+    own = inputs(looked())
+    job = {"submission": {"job": "train", "region": "us-central1"},
+           "request": json.dumps({"args": [uri.format(request().prefix)]})}  # fmt: skip
+    found = built(
+        plans.create(SNAPSHOT, "snapshots-clicks", **own), plans.create(plans.JOB, "train", **job)
+    )
+    assert found.snapshots[0].readers == ("train",)
+    assert found.snapshots[0].folder == f"gs://data/{SNAPSHOTS}/local/clicks/{own['requestId']}"
+    assert "`train` reads snapshot `clicks`, run 1" in markdown.render(found)
+
+
+def test_a_table_that_grows_is_no_other_plan():
+    def digest(resolved):
+        return built(plans.create(SNAPSHOT, "snapshots-clicks", **inputs(resolved))).digest
+
+    assert digest(looked()) == digest({"unanswered": "x"}) == digest(None)
+    other = built(plans.create(SNAPSHOT, "snapshots-clicks", **inputs(cap=1)))
+    assert other.digest != digest(None)
+
+
+@pytest.mark.parametrize(
+    "resolved", [{"rows": "many"}, {"processed": [1], "sources": "x"}, {"rows": 1}, "text", [1]]
+)
+def test_a_plan_of_somebody_elses_breaks_no_report(resolved):
+    found = built(plans.create(SNAPSHOT, "snapshots-clicks", **inputs(resolved)))
+    assert markdown.render(found)
