@@ -9,6 +9,7 @@
 ``upload``     files to objects, by the official client
 ``download``   objects to files, by the official client
 ``sessions``   uploads of large files, which go on after a kill
+``snapshots``  results of queries that the stack keeps: list, diff, delete
 ``progress``   how far it is, for people
 =============  =====================================================================
 """

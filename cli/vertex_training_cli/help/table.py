@@ -60,6 +60,11 @@ GROUPS: Final[Mapping[str, Group]] = {
         "vt data push data/titanic jobs/data/titanic",
         "vt data ls artifacts",
     ),
+    "data snapshots": _group(
+        "Results of queries in BigQuery that the stack keeps: list, compare, delete.",
+        "vt data snapshots list",
+        "vt data snapshots diff clicks",
+    ),
     "github": _group(
         "For workflows: comments, approvals and issues, through GitHub's command gh.",
         "vt github doctor --repository acme/training",
@@ -243,6 +248,17 @@ VERBS: Final[Mapping[str, VerbRow]] = {
     ),
     "data pull": _verb("data.command:pull", "vt data pull artifacts/titanic ./results"),
     "data ls": _verb("data.command:ls", "vt data ls artifacts/titanic --stack dev"),
+    "data snapshots list": _verb(
+        "data.snapshots:list_", "vt data snapshots list", "vt data snapshots list --format json"
+    ),
+    "data snapshots diff": _verb(
+        "data.snapshots:diff",
+        "vt data snapshots diff clicks",
+        "vt data snapshots diff clicks 1 2 --stack dev",
+    ),
+    "data snapshots delete": _verb(
+        "data.snapshots:delete", "vt data snapshots delete clicks 1 --stack dev"
+    ),
     "github comment": _verb("github.command:comment", "vt github comment --stack dev -o kept.json"),
     "github approval": _verb(
         "github.command:approval", "vt github approval --stack dev -o approval.json"

@@ -65,7 +65,7 @@ class Cloud:
     def write_part(self, job, count):
         [uri] = job["configuration"]["extract"]["destinationUris"]
         for number in range(count):
-            self.put(uri.removeprefix("gs://data/").replace("*", f"{number:012d}"), b"rows" * 9)
+            self.put(uri.split("/", 3)[3].replace("*", f"{number:012d}"), b"rows" * 9)
         job["statistics"]["extract"] = {"destinationUriFileCounts": [str(count)]}
 
     def put(self, name, content):

@@ -1,0 +1,254 @@
+"""The command lines of ``vt data snapshots``: what is kept, what differs, and its deletion."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from vertex_training import stack as stacks_of_files
+from vertex_training.errors import CommandError
+from vertex_training.naming import SNAPSHOTS
+from vertex_training.snapshots import manifest as manifests
+from vertex_training.snapshots.request import MANIFEST
+from vertex_training.stack import Stack
+from vertex_training_cli.console import console, json_document, plain, table
+from vertex_training_cli.data import cloud, upload
+from vertex_training_cli.data.command import REFUSED
+from vertex_training_cli.data.comparison import RemoteObject
+from vertex_training_cli.data.places import Place
+from vertex_training_cli.data.progress import in_units
+from vertex_training_cli.engine import stacks
+from vertex_training_cli.options import Format, FormatOption, SelectedStack
+from vertex_training_cli.status import print_line
+
+if TYPE_CHECKING:
+    from google.cloud import storage
+
+COLUMNS: Final = ("SNAPSHOT", "RUN", "ROWS", "BYTES", "QUERIED", "STACK FILE", "READ BY", "ID")
+NONE: Final = "no manifest: nothing that a job should read"
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A snapshot, by its first key.")]
+Which = Annotated[str, typer.Argument(metavar="RUN|ID", help="A run, or an id's first characters.")]
+Force = Annotated[
+    bool, typer.Option("--force", help="Though the stack file names it, or jobs read it.")
+]
+
+
+@dataclass(frozen=True, slots=True)
+class KeptSnapshot:
+    """A folder of a snapshot, as it is in a bucket."""
+
+    name: str
+    id: str
+    folder: str
+    declared: bool
+    """Whether the stack file names it."""
+    jobs: tuple[str, ...]
+    """Jobs of the stack file that read it."""
+    manifest: Mapping[str, Any] | None
+    """None where there is none, or another program's."""
+    size: int
+    objects: tuple[RemoteObject, ...] = field(repr=False)
+
+    @property
+    def run(self) -> str:
+        """Its run; empty without a manifest."""
+        return str(self.manifest["snapshot"].get("run", "")) if self.manifest else ""
+
+    @property
+    def queried_at(self) -> str:
+        """When its query ran; empty without a manifest."""
+        return str(self.manifest["query"].get("queriedAt", "")) if self.manifest else ""
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a comparison compares, by the manifest's words."""
+        if self.manifest is None:
+            return {}
+        query = self.manifest["query"]
+        keys = ("sqlSha256", "parameters", "asOf", "location", "queriedAt", "bytesBilled")
+        return {
+            "run": self.run,
+            **{key: self.manifest.get(key) for key in ("rows", "bytes", "schema", "sources")},
+            **{key: query.get(key) for key in keys},
+        }
+
+
+def list_(stack: SelectedStack = None, format_: FormatOption = Format.TEXT) -> None:
+    """List snapshots in the stack's buckets, those of former runs and names as well."""
+    _, found = _kept(stack)
+    if format_ is Format.JSON:
+        rows = [{**asdict(each), "run": each.run} for each in found]
+        print(json_document([{k: v for k, v in row.items() if k != "objects"} for row in rows]))
+    elif not found:
+        print_line("vt: no snapshots")
+    else:
+        cells = [
+            (each.name, each.run, str(each.facts.get("rows", NONE)), in_units(each.size),
+             each.queried_at, "named" if each.declared else "not named", ", ".join(each.jobs),
+             each.id)
+            for each in found
+        ]  # fmt: skip
+        console().print(table(*COLUMNS, rows=cells))
+
+
+def diff(
+    name: Name,
+    old: Annotated[str, typer.Argument(metavar="[RUN|ID]", help="The last but one.")] = "",
+    new: Annotated[str, typer.Argument(metavar="[RUN|ID]", help="The last.")] = "",
+    stack: SelectedStack = None,
+    format_: FormatOption = Format.TEXT,
+) -> None:
+    """Compare two snapshots of a name: rows, bytes, schema, sources, query.
+
+    Without runs, the last two. Exit code: 0 they are alike, 1 something differs.
+    """
+    _, all_found = _kept(stack)
+    found = [each for each in all_found if each.name == name and each.manifest]
+    if bool(old) != bool(new):
+        raise CommandError("one of two is missing.", "name both runs, or none for the last two.")
+    if old:
+        pair = [_one(found, name, each) for each in (old, new)]
+    elif len(found) > 1:
+        pair = found[-2:]
+    else:
+        raise CommandError(f"there are no two snapshots {name!r}.", _list_hint(all_found))
+    before, after = (each.facts for each in pair)
+    rows = {key: (before[key], after[key]) for key in before if before[key] != after[key]}
+    if format_ is Format.JSON:
+        print(json_document({key: {"old": old, "new": new} for key, (old, new) in rows.items()}))
+    elif rows:
+        cells = [row for key, both in rows.items() for row in _differences(key, *both)]
+        console().print(table("", pair[0].id, pair[1].id, rows=cells))
+    else:
+        print_line(f"vt: {pair[0].id} and {pair[1].id} are alike")
+    raise typer.Exit(1 if rows else 0)
+
+
+def delete(
+    name: Name,
+    which: Which,
+    stack: SelectedStack = None,
+    force: Force = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Delete a snapshot's files, its manifest first. Nothing else ever deletes them.
+
+    What the stack file names, or a job of it reads, is refused without --force. The record of it
+    stays: `pulumi up` refuses to make it anew of tables that have changed.
+
+    Exit code: 0 deleted, 1 refused, 2 nobody can be asked.
+    """
+    client, found = _kept(stack)
+    kept = _one([each for each in found if each.name == name], name, which)
+    reasons = ["the stack file names it"] if kept.declared else []
+    reasons += [f"jobs read it: {', '.join(kept.jobs)}"] if kept.jobs else []
+    what = f"{kept.folder}, {len(kept.objects)} objects, {in_units(kept.size)}"
+    if reasons and not force:
+        raise CommandError(f"{what}: {'; '.join(reasons)}.", "raise `run` first; or --force.")
+    for reason in reasons:
+        print_line(f"vt: {reason}")
+    _confirm(what, yes=yes)
+    bucket, _, prefix = kept.folder.removeprefix("gs://").partition("/")
+    place = Place(bucket, f"{prefix}/")
+    upload.delete(client, place, sorted(kept.objects, key=lambda each: each.name != MANIFEST))
+    print(f"deleted {plain(what)}")
+
+
+def _confirm(what: str, *, yes: bool, ask: Callable[..., bool] = typer.confirm) -> None:
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        print_line(f"vt: {plain(what)} would be deleted. Hint: --yes, where nobody can ask")
+        raise typer.Exit(REFUSED)
+    if not ask(f"Delete {plain(what)}?"):
+        raise typer.Exit(1)
+
+
+def _kept(name: str | None) -> tuple[storage.Client, list[KeptSnapshot]]:
+    """All snapshots below the stack's own prefix of its buckets, by name and time."""
+    ref = stacks.find(name)
+    stack = stacks_of_files.load(ref.root, ref.stack)
+    client = cloud.connect(ref, lambda line: print_line(f"vt: {line}"))
+    requests = {
+        key: result.request.body for key, result in stack.check_jobs().items() if result.request
+    }
+    found = [
+        each
+        for key in stack.declared.buckets
+        for each in _in_bucket(client, stack.declared.names.bucket(key), stack, requests)
+    ]
+    return client, sorted(found, key=lambda each: (each.name, each.queried_at, each.id))
+
+
+def _in_bucket(
+    client: storage.Client, bucket: str, stack: Stack, requests: Mapping[str, str]
+) -> Iterator[KeptSnapshot]:
+    top = Place(bucket, f"{SNAPSHOTS}/{stack.settings.stack}/")
+    folders: dict[tuple[str, str], list[RemoteObject]] = {}
+    for item in cloud.objects(client, top):
+        name, _, rest = item.name.partition("/")
+        id_, _, inner = rest.partition("/")
+        if inner:
+            folders.setdefault((name, id_), []).append(
+                RemoteObject(inner, item.size, item.crc32c, item.generation, item.updated)
+            )
+    declared = {request.prefix for request in stack.snapshots.values() if request.bucket == bucket}
+    for (name, id_), objects in folders.items():
+        place = Place(bucket, f"{top.prefix}{name}/{id_}")
+        text = b""
+        if any(each.name == MANIFEST for each in objects):
+            with cloud.plain_errors(place, "read"):
+                blob = client.bucket(bucket).blob(f"{place.prefix}/{MANIFEST}")
+                text = blob.download_as_bytes(timeout=cloud.TIMEOUT)
+        yield KeptSnapshot(
+            name=name,
+            id=id_,
+            folder=str(place),
+            declared=place.prefix in declared,
+            jobs=tuple(k for k, body in requests.items() if f"{bucket}/{place.prefix}" in body),
+            manifest=_parsed(text),
+            size=sum(each.size for each in objects),
+            objects=tuple(objects),
+        )
+
+
+def _parsed(text: bytes) -> Mapping[str, Any] | None:
+    try:
+        return manifests.parse(text)
+    except ValueError:
+        return None
+
+
+def _one(found: list[KeptSnapshot], name: str, which: str) -> KeptSnapshot:
+    """The snapshot of a run, or of an id's first characters.
+
+    Raises:
+        CommandError: there is none, or there are several.
+    """
+    by_run = [each for each in found if each.run == which]
+    hits = by_run or [each for each in found if each.id.startswith(which) and which]
+    if len(hits) != 1:
+        how = "no" if not hits else "more than one"
+        raise CommandError(f"there is {how} snapshot {name!r} {which!r}.", _list_hint(found))
+    return hits[0]
+
+
+def _list_hint(found: list[KeptSnapshot]) -> str:
+    known = ", ".join(dict.fromkeys(f"{each.name} {each.run} {each.id}" for each in found[:9]))
+    return f"there are: {plain(known)}." if known else "the stack's buckets have none."
+
+
+def _differences(key: str, old: Any, new: Any) -> Iterator[tuple[str, str, str]]:
+    """A row for a value, or for each entry of a list that one of both has not."""
+    if not (isinstance(old, list) and isinstance(new, list)):
+        yield key, str(old), str(new)
+        return
+    before, after = ({json_document(each): each for each in side} for side in (old, new))
+    for text in dict.fromkeys((*before, *after)):
+        if (text in before) != (text in after):
+            line = " ".join(text.split())
+            yield key, line if text in before else "", line if text in after else ""
