@@ -1,9 +1,9 @@
 """Test that submissions survive kills, faults and races: ``make chaos``, QUICK=1 for a sample.
 
 Kills, faults and races with the real CLI and the real clients on two local clouds, a state machine
-and mutants of the protocol in memory; and that transfers of data, builds of images, and uploads and
-deployments of models survive kills. Prints a table, writes a JSON, and ends with exit code 1 if
-anything was submitted twice, lost or survived that should not have.
+and mutants of the protocol in memory; and that transfers of data, builds of images, snapshots, and
+uploads and deployments of models survive kills. Prints a table, writes a JSON, and ends with exit
+code 1 if anything was submitted twice, lost or survived that should not have.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import Any, Final
 
 from localgcp.containers import mirror
 from localgcp.containers.registry import find_program
-from tests.chaos import campaign, matrix, points, races, serving, transfers, trial
+from tests.chaos import campaign, matrix, points, races, serving, snapshots, transfers, trial
 from tests.chaos.arena import Arena
 from tests.chaos.machine import run_machine
 from tests.chaos.mutation import run_mutants, sample
@@ -84,6 +84,10 @@ TRANSFERS: Final = "data"
 FULL_SERVING: Final = 200
 QUICK_SERVING: Final = 4
 SERVING: Final = "serving"
+#: Random kills of processes that take a snapshot, the calls that they die at, and races.
+FULL_SNAPSHOTS: Final = (200, 1_000, 20)
+QUICK_SNAPSHOTS: Final = (6, 3, 1)
+SNAPSHOTS: Final = "snapshots"
 KIND_OF: Final = {kind.section: kind for kind in KINDS}
 
 
@@ -123,6 +127,8 @@ def main() -> int:
         _add_transfers(report, options.quick)
     if options.part in ("", SERVING):
         _add_serving(report, options.quick)
+    if options.part in ("", SNAPSHOTS):
+        _add_snapshots(report, options.quick)
     report.add("minutes", f"{(time.monotonic() - began) / 60:.1f}", (), None)
     options.json.write_text(json.dumps(asdict(report), indent=2) + "\n")
     for problem in report.problems:
@@ -133,7 +139,7 @@ def main() -> int:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="a sample, in minutes")
-    parts = (*KIND_OF, TRANSFERS, SERVING)
+    parts = (*KIND_OF, TRANSFERS, SERVING, SNAPSHOTS)
     parser.add_argument("--part", choices=(*parts, ""), default="", help="one of them alone")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     parser.add_argument("--json", type=Path, default=Path("chaos.json"))
@@ -290,6 +296,21 @@ def _add_serving(report: Report, quick: bool) -> None:
     report.add("  recovery, serving", figure, (), None)
     figure = f"{raced.looks:,} looks, {raced.answered:,} requests: {len(raced.problems)} problems"
     report.add("serving, 2 operators at once", figure, raced.problems, asdict(raced))
+
+
+def _add_snapshots(report: Report, quick: bool) -> None:
+    """Kills of what takes a snapshot, at every call and at random; and two operators at once."""
+    kills, calls, races = QUICK_SNAPSHOTS if quick else FULL_SNAPSHOTS
+    with tempfile.TemporaryDirectory(prefix="chaos-snapshots-") as folder:
+        done = snapshots.run(Path(folder, "kills"), kills, report.seed, calls)
+        raced = snapshots.race(Path(folder, "race"), report.seed, races)
+    figure = (
+        f"{done.kills}, {done.points} of them at a call, in {done.requests} requests: one query, "
+        f"one export, one manifest each, {len(done.problems)} problems"
+    )
+    report.add("snapshots, kills", figure, done.problems, asdict(done))
+    figure = f"{raced.requests} requests: {len(raced.problems)} problems"
+    report.add("snapshots, 2 operators", figure, raced.problems, asdict(raced))
 
 
 def _p95(values: list[float]) -> float:

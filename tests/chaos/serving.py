@@ -65,9 +65,9 @@ class Tally:
 class Worker:
     """A process that forks those that are killed."""
 
-    def __init__(self, env: dict[str, str]) -> None:
+    def __init__(self, env: dict[str, str], module: str = "serving_process") -> None:
         self._parent = subprocess.Popen(
-            [sys.executable, "-m", "tests.chaos.serving_process"],
+            [sys.executable, "-m", f"tests.chaos.{module}"],
             cwd=ROOT, env=env, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         )  # fmt: skip
 

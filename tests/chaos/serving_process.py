@@ -12,6 +12,7 @@ import json
 import os
 import sys
 import traceback
+from collections.abc import Callable
 from typing import Any, ClassVar, Final
 
 from tests.chaos.impatient import TIMING
@@ -55,7 +56,7 @@ def work(given: dict[str, Any]) -> int:
     return 0
 
 
-def main() -> None:
+def main(work: Callable[[dict[str, Any]], int]) -> None:
     """Fork a child for each line."""
     for line in sys.stdin:
         if (pid := os.fork()) == 0:
@@ -69,4 +70,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(work)
