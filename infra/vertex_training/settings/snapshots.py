@@ -65,6 +65,8 @@ class Snapshot(NamedSection):
     def _check_parameters(cls, given: dict[str, Any]) -> dict[str, Scalar]:
         if AS_OF in {name.lower() for name in given}:
             raise ValueError(f"{AS_OF} is what asOf gives: use asOf")
+        if len({name.lower() for name in given}) < len(given):
+            raise ValueError("two of them differ by case alone, which BigQuery does not tell apart")
         for name, value in given.items():
             if not isinstance(value, Scalar):
                 raise ValueError(f"{name} must be text, a number, true or false: quote a date")

@@ -133,6 +133,8 @@ def _dry_run(request: SnapshotRequest, ports: Ports) -> dict[str, Any]:
     configuration["query"].pop("maximumBytesBilled")
     statistics = ports.warehouse.dry_run(configuration).get("statistics", {})
     query = statistics.get("query", {})
+    if (kind := query.get("statementType", "SELECT")) != "SELECT":
+        raise NotSubmittedError(f"snapshot '{request.name}': this is no query, but {kind}")
     size = int(statistics.get("totalBytesProcessed", 0))
     if size > request.max_bytes_billed:
         raise NotSubmittedError(

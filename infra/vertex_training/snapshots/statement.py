@@ -15,7 +15,7 @@ from vertex_training.settings.snapshots import AS_OF
 _TOKEN: Final = re.compile(
     r"(?P<quoted>(?:\b[rb]{1,2})?(?:\"\"\"(?:\\.|(?!\"\"\").)*+\"\"\"|'''(?:\\.|(?!''').)*+'''"
     r"|\"(?:\\.|[^\"\\\n])*+\"|'(?:\\.|[^'\\\n])*+')|`(?:\\.|[^`\\\n])*+`)"
-    r"|(?P<comment>(?:--|\#)[^\n]*|/\*.*?\*/)"
+    r"|(?P<comment>(?:--|\#)[^\r\n]*|/\*.*?\*/)"
     r"|(?P<open>/\*|\"\"\"|'''|[\"'`])"
     r"|(?P<parameter>(?<!@)@[A-Za-z_]\w*)"
     r"|(?P<word>[A-Za-z_]\w*)"
@@ -25,6 +25,8 @@ _TOKEN: Final = re.compile(
 )
 #: How a query begins; all else could change something.
 _QUERY: Final = ("select", "with", "from", "(")
+#: What begins a part of a pipe that writes.
+_WRITING: Final = ("call", "create", "delete", "export", "insert", "merge", "update")
 #: What gives another result each time, whatever the tables hold.
 _VOLATILE: Final = re.compile(
     r"current_(?:date|time|datetime|timestamp|user)|rand|generate_uuid|session_user"
@@ -79,6 +81,11 @@ def form_problems(sql: str) -> Iterator[tuple[str, str]]:
         yield "has several statements", "a snapshot is of one query"
     elif tokens[0][1].lower() not in _QUERY:
         yield "is no query", "begin with SELECT, WITH or FROM: a snapshot changes no table"
+    elif any(
+        first[1] + second[1] == "|>" and third[1].lower() in _WRITING
+        for first, second, third in zip(tokens, tokens[1:], tokens[2:], strict=False)
+    ):
+        yield "is no query", "a part of its pipe writes: a snapshot changes no table"
 
 
 def reads_as_of(sql: str) -> bool:

@@ -44,7 +44,8 @@ def _query(
     if missing := list(file_problems(where, snapshot.query, root)):
         yield from missing
         return
-    data = (root / snapshot.query).read_bytes()
+    with (root / snapshot.query).open("rb") as file:
+        data = file.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
         yield Problem("has more than 1 MB", snapshot.query, "BigQuery takes no more", where)
         return
@@ -81,9 +82,18 @@ def _parameters(snapshot: Snapshot, sql: str, path: Path) -> Iterator[Problem]:
 
 
 def warnings(settings: Settings, root: pathlib.Path) -> Iterator[Problem]:
-    """Queries that give another result each time they run."""
+    """Queries that give another result each time they run; files that others may replace."""
+    writers = [(name, account.writes) for name, account in settings.service_accounts.items()]
     for key, snapshot in settings.snapshots.items():
         if found := statement.volatile_in((root / snapshot.query).read_text(encoding="utf-8")):
             what = f"gives another result each time: {', '.join(found)}"
             path = ("snapshots", key, "query")
             yield Problem(what, snapshot.query, "give a parameter its place", path, level="warning")
+        where, key = ("snapshots", key, "bucket"), snapshot.bucket
+        hint = "give snapshots a bucket of their own"
+        if names := [name for name, writes in writers if key in writes]:
+            what = f"jobs as {', '.join(names)} can replace its files"
+            yield Problem(what, key, hint, where, level="warning")
+        if days := settings.buckets[key].delete_after_days:
+            what = f"its files are deleted after {days} days"
+            yield Problem(what, key, hint, where, level="warning")

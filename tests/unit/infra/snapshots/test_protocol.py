@@ -246,3 +246,24 @@ def test_an_object_that_somebody_else_put_beside_an_export_is_refused():
     with pytest.raises(JobRefusedError, match="the export wrote 2 objects"):
         take(cloud)
     assert f"{request().prefix}/{MANIFEST}" not in cloud.objects
+
+
+def test_another_stacks_manifest_is_refused():
+    theirs = Cloud()
+    take(theirs, request(stack="other"))
+    [text] = [c for name, (c, _) in theirs.objects.items() if name.endswith(MANIFEST)]
+    cloud = Cloud()
+    cloud.put(f"{request().prefix}/{MANIFEST}", text)
+    with pytest.raises(JobRefusedError, match="somebody else wrote"):
+        take(cloud)
+    assert request(stack="other").prefix != request().prefix
+
+
+def test_a_snapshot_that_is_asked_for_again_is_the_old_one_without_a_query():
+    cloud = Cloud()
+    first, _ = take(cloud)
+    take(cloud, request(run=2))
+    cloud.changed_at = cloud.now
+    again, _ = take(cloud)
+    assert again.manifest == first.manifest
+    assert cloud.stages() == ["query-1", "export-1-1"] * 2

@@ -45,6 +45,11 @@ def test_parameters_are_found_outside_of_texts_and_are_no_system_variables():
         ("-- SELECT 1", "is empty"),
         ("DELETE FROM t WHERE true", "is no query"),
         ("EXPORT DATA OPTIONS(uri='gs://x/*') AS SELECT 1", "is no query"),
+        ("SELECT 1 -- one\r; DROP TABLE t", "has several statements"),
+        ("SELECT 1 /* ; */; SELECT 2", "has several statements"),
+        ("FROM t |> EXPORT DATA OPTIONS(uri='gs://x/*')", "is no query"),
+        ("FROM t |> WHERE x | y > 1 |>\n-- no\ninsert INTO u", "is no query"),
+        ("DECLARE x INT64", "is no query"),
         ("SELECT 1; DROP TABLE t", "has several statements"),
         ("SELECT 1 /* never closed", "has a text or a comment without an end"),
         ("SELECT 'never closed", "has a text or a comment without an end"),
@@ -55,9 +60,18 @@ def test_what_is_not_one_query_is_refused(sql, wrong):
     assert [what for what, _ in statement.form_problems(sql)] == [wrong]
 
 
+DASHES = "SELECT a FROM my-project.web.t-1 WHERE b > insert_time"
+
+
 @pytest.mark.parametrize(
     "sql",
-    ["select 1", "(SELECT 1);", "WITH a AS (SELECT ';') SELECT * FROM a", "FROM t |> WHERE x > 1"],
+    [
+        "select 1",
+        "(SELECT 1);",
+        DASHES,
+        "WITH a AS (SELECT ';') SELECT * FROM a",
+        "FROM t |> WHERE x > 1",
+    ],
 )
 def test_one_query_of_any_form_is_accepted(sql):
     assert list(statement.form_problems(sql)) == []

@@ -93,6 +93,10 @@ def test_all_mistakes_of_a_snapshot_are_told_at_once(refused):
     [
         ({"maxBytesBilled": 0}, "clicks.maxBytesBilled"),
         ({"asOf": "yesterday"}, "clicks.asOf"),
+        ({"asOf": "2999-01-01T00:00:00Z"}, "clicks.asOf"),
+        ({"parameters": {"day": "a", "Day": "b"}}, "clicks.parameters"),
+        ({"parameters": {"day": float("nan")}}, "clicks.parameters"),
+        ({"parameters": {"day": None}}, "clicks.parameters"),
         ({"asOf": "2026-11-20T00:00:00"}, "clicks.asOf"),
         ({"parameters": {"day": ["a"]}}, "clicks.parameters"),
         ({"parameters": {"day": 2**63}}, "clicks.parameters"),
@@ -122,6 +126,25 @@ def test_a_secret_in_a_query_or_a_parameter_is_refused_without_being_shown(plann
     assert "clicks.query: line 1 looks like a secret" in text
     assert "clicks.parameters.api_token: looks like a secret" in text
     assert token not in text
+
+
+@pytest.mark.parametrize("name", ["/dev/zero", "big.sql"])
+def test_a_query_of_any_size_is_refused_at_once(refused, tmp_path, name):
+    (tmp_path / "big.sql").write_text("SELECT " + "1 + " * 600_000 + "1")
+    (tmp_path / "link.sql").symlink_to(name)
+    [(path, what)] = refused(query="link.sql")
+    assert path == "clicks.query"
+    assert what in ("has more than 1 MB", "lies outside of the checkout")
+
+
+def test_a_bucket_of_which_files_change_is_warned_of(tmp_path):
+    (tmp_path / "clicks.sql").write_text(SQL)
+    accounts = {"trainer": {"writes": ["data"]}}
+    raw = BASE | {"buckets": {"data": {"deleteAfterDays": 30}}, "snapshots": {"clicks": CLICKS}}
+    stack = Stack(read_settings(raw | {"serviceAccounts": accounts}, tmp_path), tmp_path, {})
+    found = [each.what for each in stack.warnings({})]
+    assert "jobs as trainer can replace its files" in found
+    assert "its files are deleted after 30 days" in found
 
 
 def test_a_query_that_never_repeats_is_warned(planned):

@@ -1,0 +1,78 @@
+"""What a preview is told, and what it refuses before anything is sent."""
+
+import datetime
+
+import pytest
+
+from tests.unit.infra.snapshots.fakes import Cloud, Process, request
+from vertex_training.errors import NotSubmittedError, OperatorError, PermissionDeniedError
+from vertex_training.snapshots import estimate
+from vertex_training.snapshots.protocol import take_snapshot
+
+
+def look(cloud, dry_run=None, **changes):
+    process = Process(cloud, request(**changes))
+    if dry_run:
+        process.dry_run = dry_run
+    return estimate.look(process.wanted, process.ports)
+
+
+def test_a_query_that_reads_more_than_its_bound_is_refused_before_it_is_sent():
+    cloud = Cloud()
+    cloud.processed = 10**9 + 1
+    with pytest.raises(NotSubmittedError, match="reads 1,000,000,001 bytes, more than maxBytesB"):
+        look(cloud)
+    assert cloud.sent == []
+
+
+def test_a_time_that_bigquery_has_no_more_is_refused_and_one_that_was_kept_is_not():
+    old = datetime.datetime.now(tz=datetime.UTC) - datetime.timedelta(days=8)
+    cloud = Cloud()
+    with pytest.raises(NotSubmittedError, match="more than seven days ago"):
+        look(cloud, as_of=old.isoformat())
+    process = Process(cloud, request(as_of=old.isoformat()))
+    take_snapshot(process.wanted, process.ports, environment=process.environment)
+    assert look(cloud, as_of=old.isoformat())["rows"] == 891
+
+
+def test_what_bigquery_says_is_no_query_is_refused():
+    def script(_):
+        return {"statistics": {"query": {"statementType": "SCRIPT"}}}
+
+    with pytest.raises(NotSubmittedError, match="no query, but SCRIPT"):
+        look(Cloud(), script)
+
+
+def test_a_missing_right_is_told_with_who_grants_it_and_fails_no_preview():
+    def denied(_):
+        raise PermissionDeniedError("BigQuery: Access Denied: Table acme:web.clicks")
+
+    told = look(Cloud(), denied)["unanswered"]
+    assert "Access Denied: Table acme:web.clicks" in told
+    assert "GRANT `roles/bigquery.dataViewer` ON TABLE" in told
+
+
+def test_one_that_is_there_is_told_though_its_tables_are_gone_or_nothing_answers():
+    cloud = Cloud()
+    process = Process(cloud, request())
+    take_snapshot(process.wanted, process.ports, environment=process.environment)
+    process.table = lambda _: None
+    told = estimate.look(process.wanted, process.ports)
+    assert (told["rows"], told["unanswered"]) == (891, "acme.web.clicks: gone, or not to be read")
+
+    def silent(_):
+        raise OperatorError("no answer of BigQuery: Timeout")
+
+    process.table = silent
+    told = estimate.look(process.wanted, process.ports)
+    assert (told["rows"], told["unanswered"]) == (891, "no answer of BigQuery: Timeout")
+
+
+def test_columns_inside_of_records_are_looked_at():
+    fields = [
+        {"name": "user", "fields": [{"name": "Email"}, {"name": "emailed"}]},
+        {"name": "ip_address"},
+        {"name": "zipper"},
+        {"name": "birthDate"},
+    ]
+    assert estimate.personal_columns(fields) == ["user.Email", "ip_address", "birthDate"]
