@@ -4,6 +4,7 @@ What a process may meet: it dies before or after any call, a job takes its time,
 """
 
 import dataclasses
+from typing import Any
 
 from vertex_training.customjob.protocol.ports import ProcessEnvironment, StoredIntent
 from vertex_training.errors import PreconditionFailedError
@@ -85,7 +86,8 @@ class Process:
         self.environment = ProcessEnvironment(
             sleep=cloud.tick, monotonic=lambda: cloud.now, engine_is_alive=alive
         )
-        self.ports = Ports(self, self, _Records(self))
+        records: Any = _Records(self)
+        self.ports = Ports(self, self, records)
 
     def call(self, effect):
         self.calls += 1

@@ -56,11 +56,11 @@ def test_one_that_is_there_is_told_though_its_tables_are_gone_or_nothing_answers
     cloud = Cloud()
     process = Process(cloud, request())
     take_snapshot(process.wanted, process.ports, environment=process.environment)
-    process.table = lambda _: None
+    process.table = lambda reference: None
     told = estimate.look(process.wanted, process.ports)
     assert (told["rows"], told["unanswered"]) == (891, "acme.web.clicks: gone, or not to be read")
 
-    def silent(_):
+    def silent(reference):
         raise OperatorError("no answer of BigQuery: Timeout")
 
     process.table = silent

@@ -145,7 +145,7 @@ class FailingCloud(Cloud):
 
     def __init__(self, failure):
         super().__init__()
-        self.failure = failure
+        self.failure: dict[str, str] | None = failure
 
     def end(self, job):
         job["fails"] = self.failure
