@@ -155,7 +155,7 @@ def test_an_endpoint_with_something_deployed_is_not_deleted(pair: World) -> None
         remove(name=ENDPOINT_NAME)
     pair.undeploy(ENDPOINT_NAME, "2")
     pair.undeploy(ENDPOINT_NAME, "1")
-    remove(name=ENDPOINT_NAME).result(timeout=10)
+    remove(name=ENDPOINT_NAME).result(timeout=60)
     with pytest.raises(exceptions.NotFound):
         pair.endpoints.get_endpoint(name=ENDPOINT_NAME)
 
@@ -361,7 +361,7 @@ def test_the_server_stops_at_once_though_a_container_has_not_answered_yet(
     began = time.monotonic()
     world.serving.stop()
     thread.join()
-    assert time.monotonic() - began < 12
+    assert time.monotonic() - began < 25  # of the 30 that its answer takes
     assert len(errors) == 1
     world = make_world()
     wait_until(lambda: world.endpoints.get_operation({"name": name}).done)

@@ -186,11 +186,11 @@ def test_only_a_version_that_nothing_needs_is_deleted(world: World) -> None:
         with pytest.raises(exceptions.FailedPrecondition, match="undeploy it first"):
             call(name=second)
     world.undeploy(endpoint, "5")
-    delete(name=second).result(timeout=10)
+    delete(name=second).result(timeout=60)
     assert list(aliases(world)) == ["1"]
     assert world.upload().endswith("@3")  # no id is given twice
     removed: Any = world.models.delete_model(name=MODEL)
-    removed.result(timeout=10)
+    removed.result(timeout=60)
     assert not list(world.models.list_models(parent=PLACE))
 
 
