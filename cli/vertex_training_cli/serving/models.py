@@ -82,6 +82,8 @@ def compare_(
     chosen = {each.run: each for each in versions if each.run in (run or runs)}
     found = [_job(jobs, chosen[each]) for each in run or runs]
     there = [job for job in found if job is not None]
+    if not there:
+        raise CommandError(f"none of these runs of model {model} is in Vertex AI any more.")
     each = [compare.compared(job, ref.region, reader) for job in there]
     show.compared(each, as_json=format_ is Format.JSON)
 

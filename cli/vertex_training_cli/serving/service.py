@@ -16,7 +16,7 @@ from vertex_training.customjob.google.impersonation import impersonated_credenti
 from vertex_training.customjob.google.job_service import local_address, read
 from vertex_training.customjob.protocol.ports import JOB_LABEL, RUN_LABEL, STACK_LABEL
 from vertex_training.errors import CommandError, OperatorError, did_you_mean
-from vertex_training.serving.declared import MODEL_LABEL
+from vertex_training.serving.declared import ENDPOINT_LABEL, MODEL_LABEL
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.stacks import StackRef
 
@@ -83,10 +83,17 @@ class Endpoints:
         self.ref, self._client = ref, client(ref.project, ref.region, "endpoint")
 
     def list(self) -> dict[str, Any]:
-        """The stack's endpoints by their keys, in order."""
+        """The stack's endpoints by their keys, in order.
+
+        Of several with one name, the program's own has the key, and the others go by their ids.
+        """
         request = {"parent": self.ref.parent, "filter": f"labels.stack={self.ref.stack}"}
         found = _listed(self._client.list_endpoints, request)
-        return dict(sorted((self.key_of(each), each) for each in found))
+        by_key = dict[str, Any]()
+        for each in sorted(found, key=lambda each: (ENDPOINT_LABEL not in each.labels, each.name)):
+            key = self.key_of(each)
+            by_key[each.name.rpartition("/")[2] if key in by_key else key] = each
+        return dict(sorted(by_key.items(), key=lambda entry: entry[0]))
 
     def key_of(self, endpoint: Any) -> str:
         """An endpoint's key in the stack file; its display name if it has none."""

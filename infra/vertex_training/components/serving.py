@@ -54,11 +54,12 @@ class Serving(pulumi.ComponentResource):
             key: EndpointTraffic(
                 f"{scope.name}-{key}-traffic",
                 endpoint=endpoint,
+                shell=self.endpoints[key].id,
                 versions={
                     run: self.versions[endpoint.model, run].id for run in endpoint.deployments
                 },
                 impersonate=self._account,
-                opts=pulumi.ResourceOptions(parent=self, depends_on=[self.endpoints[key]]),
+                opts=pulumi.ResourceOptions(parent=self),
             )
             for key, endpoint in stack.endpoints.items()
         }

@@ -168,8 +168,12 @@ class DeployedModelsProvider(_ServingProvider):
     """check, diff, create, read, update and delete of what one endpoint serves."""
 
     def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.DiffResult:
-        """Update what is deployed and the split in place; replace it with its endpoint."""
-        replaces = ["endpoint"] if _endpoint_name(olds) != _endpoint_name(news) else []
+        """Update what is deployed and the split in place; replace it with its endpoint.
+
+        An endpoint that is made anew, as from public to private, has no id meanwhile.
+        """
+        is_new = _endpoint_name(olds) != _endpoint_name(news) or has_unknown(news.get("shell"))
+        replaces = ["endpoint"] if is_new else []
         changes = bool(replaces) or any(
             has_unknown(news.get(key)) or olds.get(key) != news.get(key)
             for key in ("deployed", "split", "endpoint", "options", PROVIDER_KEY)

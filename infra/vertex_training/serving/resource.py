@@ -74,11 +74,16 @@ class EndpointTraffic(dynamic.Resource, module="vertex", name="EndpointTraffic")
         resource_name: str,
         *,
         endpoint: DeclaredEndpoint,
+        shell: pulumi.Input[str],
         versions: Mapping[int, pulumi.Input[str]],
         impersonate: str = "",
         opts: pulumi.ResourceOptions,
     ) -> None:
-        """Declare it. ``versions`` are the names of the model versions by run."""
+        """Declare it. ``versions`` are the names of the model versions by run.
+
+        ``shell`` is the id of the endpoint itself. Where that is made anew, it has to be empty
+        first, so this is made anew around it: the engine sees that by this input alone.
+        """
         inputs = {
             "endpoint": {
                 "project": endpoint.project,
@@ -99,6 +104,7 @@ class EndpointTraffic(dynamic.Resource, module="vertex", name="EndpointTraffic")
             },
             "split": {f"run {run}": share for run, share in endpoint.split.items()},
             "options": {"impersonate": impersonate} if impersonate else {},
+            "shell": shell,
         }
         super().__init__(DeployedModelsProvider(), resource_name, {**inputs, "others": None}, opts)
 

@@ -28,6 +28,8 @@ from localgcp.serving.deployments import Host
 from localgcp.serving.replicas import Timing
 from localgcp.serving.service import Serving
 from localgcp.storage import StorageEmulator
+from localgcp.tuning.records import TuningTable
+from localgcp.tuning.service import TuningService
 from localgcp.vertex.records import JobTable
 from localgcp.vertex.service import JobService
 from tests.unit.localcloud.conftest import free_port
@@ -48,6 +50,7 @@ SHORT = Timing(health=0.2, tries=3, startup=0.05, restart=0.2, drain=20.0)
 class _NoScheduler:
     def submit(self, job_id: str) -> None: ...
     def cancel(self, job_id: str) -> None: ...
+    def wake(self) -> None: ...
 
 
 def container(*words: str, **more: Any) -> dict[str, Any]:
@@ -168,7 +171,8 @@ def make_world(home: Home) -> Iterator[Callable[..., World]]:
         faults = FaultTable(home.faults)
         serving = Serving(jobs, ExperimentTable(home.database), host, faults)
         calls = CallFaults(faults, jobs.jobs, threading.Event())
-        server = serve([jobs, *serving.services], port, [calls])
+        tuning = TuningService(jobs, TuningTable(home.database), _NoScheduler())
+        server = serve([jobs, tuning, *serving.services], port, [calls])
         channel = grpc.insecure_channel(f"127.0.0.1:{port}")
         undo.extend([serving.stop, lambda: server.stop(None).wait(), channel.close])
         store.put(SERVICE, f"{PROJECT}/aiplatform.googleapis.com", PROJECT, {}, {})

@@ -10,7 +10,10 @@ from typing import Any
 
 import pytest
 
-from tests.unit.localcloud.serving.conftest import PROJECT, World
+from localgcp.faults.model import Fault
+from localgcp.faults.table import FaultTable
+from localgcp.vertex.records import JobRecord, JobState, JobTable
+from tests.unit.localcloud.serving.conftest import BUCKET_NAME, PROJECT, World
 from tests.unit.vt.serving.conftest import Vt
 from vertex_training.naming import local_project_number
 
@@ -185,3 +188,102 @@ def test_a_wait_ends_when_the_declared_split_is_served(
     assert "has the split model 99: 100" in told
     world.set_split(endpoint, {found.deployments[3].id: 100, "99": 0})
     assert vt("endpoints", "wait", "doubler").stderr == ""
+
+
+def ran(world: World, run: int, epochs: int, **metrics: float) -> None:
+    """A job that has succeeded, with what it measured."""
+    folder = f"out/{run}"
+    pool = {"machineSpec": {"machineType": "n1-standard-4"}, "replicaCount": 1,
+            "containerSpec": {"imageUri": "x", "args": [f"--epochs={epochs}"]}}  # fmt: skip
+    spec = {"workerPoolSpecs": [pool],
+            "baseOutputDirectory": {"outputUriPrefix": f"gs://{BUCKET_NAME}/{folder}"}}  # fmt: skip
+    labels = {"vt-job": "train", "vt-run": str(run), "vt-stack": "local",
+              "vt-request-id": str(run)}  # fmt: skip
+    request = {"displayName": "train", "jobSpec": spec, "labels": labels}
+    table = JobTable(world.home.database)
+    record = JobRecord.new(PROJECT, "us-central1", request, JobState.QUEUED)
+    table.insert(record)
+    table.move(record.job_id, JobState.RUNNING)
+    table.move(record.job_id, JobState.SUCCEEDED)
+    world.write(f"{folder}/model/metrics.json", json.dumps(metrics))
+
+
+def test_runs_behind_versions_are_compared_with_what_they_measured(vt: Vt, world: World) -> None:
+    for run, accuracy in ((3, 0.81), (4, 0.83)):
+        ran(world, run, epochs=run, test_accuracy=accuracy, loss=1 - accuracy)
+        world.upload(id_="doubler-local", **labelled(run))
+    told = vt("models", "compare", "doubler")
+    assert not told.stderr
+    rows = {line.split("  ")[0].strip(): line.split()[-2:] for line in told.stdout.splitlines()}
+    assert "train 3" in told.stdout
+    assert "train 4" in told.stdout
+    assert rows["test_accuracy"] == ["0.81", "0.83"]
+    assert rows["loss"] == ["0.19", "0.17"]
+    assert rows["--epochs"] == ["3", "4"]
+    found = json.loads(vt("models", "compare", "doubler", "4", "--format", "json").stdout)
+    [only] = found if isinstance(found, list) else found["jobs"]
+    assert only["metrics"]["test_accuracy"] == 0.83
+
+
+def test_runs_that_are_gone_are_said_instead_of_an_empty_table(vt: Vt, world: World) -> None:
+    serving(world)
+    told = vt("models", "compare", "doubler", code=1)
+    assert "run 3 of job train is not in Vertex AI any more" in told.stderr
+    assert "none of these runs of model doubler" in told.stderr
+    assert not told.stdout
+
+
+def test_two_endpoints_of_one_name_are_both_shown_and_the_stacks_own_is_asked(
+    vt: Vt, world: World
+) -> None:
+    model = world.upload(id_="doubler-local", **labelled(3))
+    by_hand = {"stack": "local"}
+    own = {**by_hand, "vt-endpoint": "doubler"}
+    for id_, labels in (("111111111", by_hand), ("222222222", own), ("333333333", by_hand)):
+        endpoint = world.endpoint(id_, display_name="doubler-local", labels=labels)
+        if labels == own:
+            world.deploy(endpoint, model, "1", {"0": 100})
+    shown = json.loads(vt("endpoints", "list", "--format", "json").stdout)
+    assert {each["endpoint"]: each["id"] for each in shown} == {
+        "111111111": "111111111", "333333333": "333333333", "doubler": "222222222",
+    }  # fmt: skip
+    assert predicted(vt, b"4") == [8]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("models", "list"), ("models", "show", "doubler"), ("endpoints", "list"),
+     ("endpoints", "predict", "doubler", "-i", "-")],
+)  # fmt: skip
+def test_a_refused_right_is_one_clear_line(vt: Vt, world: World, command: tuple[str, ...]) -> None:
+    serving(world)
+    for method in ("ListModels", "ListEndpoints"):
+        fault = Fault.parse(
+            service="models", kind="error", method=method, code="PERMISSION_DENIED", times=0
+        )
+        FaultTable(world.home.faults).add(fault)
+    told = vt(*command, code=1, text=b"1")
+    assert "PERMISSION_DENIED" in told.stderr
+    assert (told.stdout, told.stderr.count("\n")) == ("", 1)
+
+
+def test_a_refused_prediction_and_a_cloud_that_is_gone_are_one_clear_line(
+    vt: Vt, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serving(world)
+    fault = Fault.parse(
+        service="models", kind="error", method="Predict", code="PERMISSION_DENIED", times=1
+    )
+    FaultTable(world.home.faults).add(fault)
+    told = vt("endpoints", "predict", "doubler", "-i", "-", code=1, text=b"1\n2\n")
+    assert "the endpoint did not answer: " in told.stderr
+    assert (told.stdout, told.stderr.count("\n")) == ("", 1)
+    monkeypatch.setenv("VERTEX_EMULATOR_HOST", "127.0.0.1:9")
+    told = vt("endpoints", "predict", "doubler", "-i", "-", code=1, text=b"1\n")
+    assert (told.stdout, told.stderr.count("\n")) == ("", 1)
+
+
+def test_a_huge_line_costs_no_other_row_its_answer(vt: Vt, world: World) -> None:
+    serving(world)
+    first, second, third = predicted(vt, b"1\n" + b"7" * 20_000_000 + b"\n3\n", code=1)
+    assert (first, second["line"], third) == (2, 2, 6)
