@@ -17,7 +17,7 @@ from tests.golden import registered
 from tests.golden.changes import JOB, Change
 from tests.golden.test_reviews import REPORTS, without_digests
 from tests.unit.vt.review import plans
-from vertex_training.catalog.resource_types import MODEL_VERSION
+from vertex_training.catalog.resource_types import ENDPOINT, MODEL_VERSION
 from vertex_training_cli.engine import events as engine_events
 from vertex_training_cli.review import markdown, report
 
@@ -57,8 +57,17 @@ CHANGES: Final = {
         Change(stack=(RUNS, (SPLIT, "{run 3: 0, run 4: 100}"))),
         Change(stack=(RUNS, (SPLIT, "{run 3: 100, run 4: 0}"))),
     ),
+    "endpoint-closed": (Change(), Change(stack=(("public: true", "public: false"),))),
     "endpoint-removed": (Change(), Change(stack=((MODELS, ""),))),
 }
+
+
+def is_made_anew(before: Any, after: Any) -> bool:
+    """Whether another endpoint takes the place of the one there is: then its traffic goes too."""
+    shells = [
+        [new for type_, new in found.values() if type_ == ENDPOINT] for found in (before, after)
+    ]
+    return all(shells) and shells[0] != shells[1]
 
 
 def events(before: Any, after: Any) -> Iterator[plans.Event]:
@@ -66,6 +75,8 @@ def events(before: Any, after: Any) -> Iterator[plans.Event]:
     for name, (type_, new) in after.items():
         old = before.get(name, (None, None))[1]
         op = "create" if old is None else "same" if old == new else "update"
+        if op == "update" and is_made_anew(before, after):
+            op = "replace"
         yield plans.step(op, type_, name, old, new)
     for name in before.keys() - after.keys():
         yield plans.delete(before[name][0], name, **before[name][1])
