@@ -64,6 +64,16 @@ def test_a_share_of_nothing_keeps_a_version_and_a_revert_deploys_nothing():
     assert world.splits[-1] == {deployment(3).id: 100}
 
 
+def test_each_step_is_said_with_its_run_or_its_id():
+    world = serving({3: 100})
+    told = bring(world, goal({4: 100})).said
+    assert [each for each in told if "not done" not in each] == [
+        "endpoint 'titanic': deploys run 4",
+        "endpoint 'titanic': sets the split to run 4: 100",
+        f"endpoint 'titanic': undeploys deployed model {deployment(3).id}",
+    ]
+
+
 def test_what_is_as_declared_is_left_alone():
     world = serving({3: 90, 4: 10})
     before = len(world.operations), len(world.splits)
