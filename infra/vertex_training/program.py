@@ -27,7 +27,7 @@ from pulumi import export
 
 from vertex_training import engine
 from vertex_training import stack as stacks
-from vertex_training.components.apis import Apis, needed
+from vertex_training.components.apis import Apis, needed, reads_tables
 from vertex_training.components.capacity import log_reservation_costs, make_capacity
 from vertex_training.components.environment import Environment
 from vertex_training.components.iam import (
@@ -118,6 +118,7 @@ def declare(
     snapshots = make_snapshots(scope, stack, apis, storage)
     of_job = grants_beside(JOB_GRANTS, child("job"), stack.job_grants(requests), [apis.agent])
     granted = [storage, registry, secrets, *identities.values()]
+    granted += apis.on("bigquery") if reads_tables(settings) else []
     of_jobs: list[pulumi.ComponentResource] = [
         *(apis, storage, registry, packages, *snapshots),
         *network,

@@ -26,7 +26,8 @@ def needed(settings: Settings) -> list[str]:
     used = {
         "always": True,
         "secrets": bool(settings.secrets),
-        "snapshots": bool(settings.snapshots),
+        "tables": reads_tables(settings) or bool(settings.snapshots),
+        "datasets": reads_tables(settings),
         "imageBuilds": settings.builds_images,
         "scanning": bool(settings.registry.scanning),
         "peering": network.mode == "peering",
@@ -36,6 +37,11 @@ def needed(settings: Settings) -> list[str]:
     return [
         row["api"].removesuffix(DOMAIN) for row in catalog.load("apis.yaml") if used[row["when"]]
     ]
+
+
+def reads_tables(settings: Settings) -> bool:
+    """Whether code of an account reads tables of BigQuery."""
+    return any(account.datasets for account in settings.service_accounts.values())
 
 
 def enable_api(

@@ -11,6 +11,7 @@ import pulumi_gcp as gcp
 from vertex_training.catalog.resource_types import (
     ON_ACCOUNT,
     ON_BUCKET,
+    ON_DATASET,
     ON_KEY,
     ON_PROJECT,
     ON_REPOSITORY,
@@ -31,6 +32,9 @@ MAKERS: Final[Mapping[str, Callable[..., pulumi.Resource]]] = {
     ),
     ON_BUCKET: lambda name, grant, on, **rest: gcp.storage.BucketIAMMember(
         name, bucket=on, condition=_condition(grant.condition), **rest
+    ),
+    ON_DATASET: lambda name, grant, on, **rest: gcp.bigquery.DatasetIamMember(
+        name, dataset_id=on, project=grant.project, **rest
     ),
     ON_SECRET: lambda name, _, on, **rest: gcp.secretmanager.SecretIamMember(
         name, secret_id=on, **rest

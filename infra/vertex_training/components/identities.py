@@ -11,7 +11,7 @@ import pulumi
 import pulumi_gcp as gcp
 from pulumi import Input, Output
 
-from vertex_training.components.apis import Apis
+from vertex_training.components.apis import Apis, reads_tables
 from vertex_training.components.arguments import KEYWORDS, Arguments, Opts, set_outputs
 from vertex_training.components.iam import (
     grants_beside,
@@ -116,7 +116,9 @@ class TrainingAccountArgs(TypedDict):
     roles: NotRequired[Input[Mapping[str, Input[Sequence[Input[str]]]]]]
     """Project -> roles of the account there. The owners of other projects grant theirs."""
     datasets: NotRequired[Input[Mapping[str, Input[Sequence[Input[str]]]]]]
-    """BigQuery dataset -> roles of the account there; the owner of the dataset grants them."""
+    """BigQuery dataset -> roles of the account there, such as ``roles/bigquery.dataViewer``. Owners
+    of other projects grant theirs. With any, the account may make read sessions in its project;
+    queries take ``roles/bigquery.jobUser`` in ``roles``."""
     members: NotRequired[Input[Mapping[str, Input[Sequence[Input[str]]]]]]
     """Role on the account itself -> IAM members that get it, beside the submitters."""
     submitters: NotRequired[Input[Sequence[Input[str]]]]
@@ -129,7 +131,8 @@ class TrainingAccount(pulumi.ComponentResource):
     """An account that jobs run as, with a grant on each bucket and secret that it uses.
 
     Its name is a part of its address: lowercase letters, digits and hyphens. Beside what is asked
-    for it may write logs. Enables IAM and Resource Manager.
+    for it may write logs. Enables IAM and Resource Manager, and BigQuery
+    where it reads datasets.
 
     Example::
 
@@ -171,7 +174,8 @@ class TrainingAccount(pulumi.ComponentResource):
         raw = _config(key, environment, given, access, arguments)
         stack = arguments.stack(raw, environment)
         super().__init__("vertex-training:index:TrainingAccount", name, arguments.inputs, opts)
-        scope, settings, needed = Scope(name, self), stack.declared, ("iam", "cloudresourcemanager")
+        scope, settings, needed = Scope(name, self), stack.declared, ["iam", "cloudresourcemanager"]
+        needed += ["bigquery", "bigquerystorage"] if reads_tables(settings) else []
         waits = arguments.prerequisites()
         apis = Apis(scope.child("apis"), settings.project, needed, after=waits)
         account = JobIdentity(
@@ -182,7 +186,7 @@ class TrainingAccount(pulumi.ComponentResource):
             secrets=access["secrets"],
             after=apis.on(*needed),
         )
-        grants_beside(EXTRA_GRANTS, scope.child("extra"), extra_grants(settings), [account])
+        grants_beside(EXTRA_GRANTS, scope.child("extra"), extra_grants(settings), [account, apis])
         log_external_grants(stack, {}, self)
         address = settings.names.account_email(key)
         set_outputs(self, {"email": address, "member": f"serviceAccount:{address}"})

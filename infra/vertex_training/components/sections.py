@@ -97,7 +97,9 @@ class ServiceAccountArgs(TypedDict):
     roles: NotRequired[Input[Mapping[str, Input[Sequence[Input[str]]]]]]
     """Project -> roles of the account there. The owners of other projects grant theirs."""
     datasets: NotRequired[Input[Mapping[str, Input[Sequence[Input[str]]]]]]
-    """BigQuery dataset -> roles of the account there; the owner of the dataset grants them."""
+    """BigQuery dataset -> roles of the account there, such as ``roles/bigquery.dataViewer``. Owners
+    of other projects grant theirs. With any, the account may make read sessions in the stack's
+    project; queries take ``roles/bigquery.jobUser`` in ``roles``."""
     reads: NotRequired[Input[Sequence[Input[str]]]]
     """Buckets whose objects it may read."""
     writes: NotRequired[Input[Sequence[Input[str]]]]

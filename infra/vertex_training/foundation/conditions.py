@@ -32,6 +32,9 @@ from vertex_training.plan import grants
 #: Services that recognize ``modifiedGrantsByRole``, as their permissions begin. A request to any
 #: other service fails under that condition.
 LIMITED: Final = frozenset({"resourcemanager", "iam", "storage", "secretmanager", "cloudkms"})
+#: How permissions on datasets begin. To change who reads one is to change it: no name of a stack
+#: tells its datasets from others, so the settings list them.
+DATASETS: Final = "bigquery.datasets."
 #: Most roles that one ``hasOnly`` may list. https://docs.cloud.google.com/iam/docs/setting-limits-on-granting-roles
 MAX_ROLES: Final = 10
 
@@ -80,11 +83,24 @@ def _granting(settings: Settings, needs: Iterable[ResourceType]) -> list[RolePar
         roles = {row.role for row in grants.ALLOWED if row.type == need.type}
         for permission in need.permissions("grant"):
             by_permission.setdefault(permission, set()).update(roles)
+    datasets = tuple(each for each in sorted(by_permission) if each.startswith(DATASETS))
     return [
-        RolePart(f"grant_{permission.split('.')[1].lower()}", (permission,),
-                 _limits(settings, permission, sorted(roles)))
-        for permission, roles in sorted(by_permission.items())
+        *(
+            RolePart(f"grant_{permission.split('.')[1].lower()}", (permission,),
+                     _limits(settings, permission, sorted(roles)))
+            for permission, roles in sorted(by_permission.items()) if permission not in datasets
+        ),
+        *([RolePart("grant_datasets", datasets, _of_datasets(settings))]
+          if datasets and settings.datasets else []),
     ]  # fmt: skip
+
+
+def _of_datasets(settings: Settings) -> str:
+    """CEL condition: one of the datasets that the settings list."""
+    names = (f"projects/{settings.project}/datasets/{each}" for each in settings.datasets)
+    named = " || ".join(f"resource.name == '{name}'" for name in dict.fromkeys(names))
+    # https://docs.cloud.google.com/iam/docs/conditions-resource-attributes
+    return f"resource.type == 'bigquery.googleapis.com/Dataset' && ({named})"
 
 
 def _limits(settings: Settings, permission: str, roles: list[str]) -> str:

@@ -22,6 +22,7 @@ Email = Annotated[
         "109876543210-compute@developer.gserviceaccount.com",
     ),
 ]
+DatasetName = Annotated[str, form(r"[A-Za-z0-9_]{1,1024}", "clicks, without its project")]
 
 
 class GitHub(Section):
@@ -77,7 +78,9 @@ class Settings(Section):
     environment's state and settings as ``preview``."""
     plan_reads: list[str] = []
     """Keys of the training stack's buckets whose objects ``plan`` may read, for drift checks."""
-
+    datasets: list[DatasetName] = Field(default=[], max_length=10)
+    """Datasets of the project on which ``deploy`` may grant roles, as ``datasets`` of accounts in
+    the stack file ask. Ten at most: a condition has no more parts."""
     deny_policy: bool = True
     """Whether to attach a deny policy; making one takes ``roles/iam.denyAdmin`` of the
     organization. Without it, ``deploy`` can act as CI's other accounts."""

@@ -2,7 +2,7 @@
 
 The report has a table and commands that can be pasted. External are the grants in a host project
 that the stack does not manage, in the project of an existing attachment, DNS zone or reservation,
-on keys, repositories, buckets, secrets and accounts of other projects, and on BigQuery datasets.
+on keys, repositories, buckets, secrets, accounts and BigQuery datasets of other projects.
 Beside them stands what the organization must allow.
 """
 

@@ -45,6 +45,7 @@ NETWORK_ADMIN: Final = "roles/compute.networkAdmin"
 DNS_PEER: Final = "roles/dns.peer"
 USE_KEY: Final = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
 SEE_RESERVATION: Final = "roles/compute.viewer"
+READ_TABLES: Final = "roles/bigquery.readSessionUser"
 
 #: Type of the component that makes the grants which a stack file asks for by name.
 EXTRA_GRANTS: Final = "vertextraining:iam:ExtraGrants"
@@ -161,6 +162,12 @@ ALLOWED: Final[tuple[AllowedGrant, ...]] = (
         "the service agent finds the reservation that a job names",
         GUIDES + "predictions/use-reservations",
         narrowest="reservations have no IAM policy of their own",
+    ),
+    AllowedGrant(
+        ON_PROJECT, READ_TABLES,
+        "the code reads tables of BigQuery (datasets); which ones, roles on datasets say",
+        "https://docs.cloud.google.com/bigquery/docs/reference/storage#permissions",
+        narrowest="read sessions are made in a project and have no IAM policy of their own",
     ),
 )  # fmt: skip
 

@@ -1,9 +1,9 @@
 """Grants that follow from a stack file's accounts, images, key and ``members``. Pure.
 
 On what is in the stack's own project, the stack makes its grants itself, member by member: it never
-writes a whole policy. The owners of other projects grant what is theirs, and owners of datasets
-what is on them: a dataset has a list of entries and no policy of its own, which two writers would
-overwrite.
+writes a whole policy. The owners of other projects grant what is theirs. A dataset has a list of
+entries and no policy: the plugin reads and writes the list whole, with views and routines in it
+(GoogleCloudPlatform/magic-modules#14208), so two writers at one time could lose an entry.
 """
 
 from __future__ import annotations
@@ -131,6 +131,8 @@ def account_grants(
     yield requests.on_project("logs", grants.WRITE_LOGS, member)
     if account.calls_vertex:
         yield requests.on_project("vertex", grants.CALL_VERTEX, member)
+    if account.datasets and grants.READ_TABLES not in account.roles.get(settings.project, ()):
+        yield requests.on_project("tables", grants.READ_TABLES, member)
     place = "serviceAccounts", key
     for member in settings.members_acting_as(key):
         # One name for both lists: whoever moves from one to the other keeps the grant.
@@ -223,7 +225,7 @@ def _roles(settings: Settings) -> Iterator[GrantRequest]:
                     member,
                     project,
                     f"projects/{project}/datasets/{name}" if is_dataset else "",
-                    ours=project == settings.project and not is_dataset,
+                    ours=project == settings.project,
                     asked_for=True,
                 )
 

@@ -185,7 +185,9 @@ class ServiceAccount(NamedSection):
     roles: dict[ProjectId, list[Role]] = {}
     """Project -> roles of the account there. The owners of other projects grant theirs."""
     datasets: dict[DatasetId, list[Role]] = {}
-    """BigQuery dataset -> roles of the account there; the owner of the dataset grants them."""
+    """BigQuery dataset -> roles of the account there, such as ``roles/bigquery.dataViewer``. Owners
+    of other projects grant theirs. With any, the account may make read sessions in the stack's
+    project; queries take ``roles/bigquery.jobUser`` in ``roles``."""
     reads: list[str] = []
     """Buckets whose objects it may read."""
     writes: list[str] = []

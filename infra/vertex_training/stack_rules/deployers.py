@@ -24,7 +24,8 @@ def warnings(settings: Settings) -> list[Problem]:
     if settings.is_local:
         return []
     beyond_ci = [*_names(settings), *_roles(settings)]
-    found = [*_acting(settings), *(dataclasses.replace(each, hint=HINT) for each in beyond_ci)]
+    beyond = (dataclasses.replace(each, hint=HINT) for each in beyond_ci)
+    found = [*_acting(settings), *beyond, *_datasets(settings)]
     return [dataclasses.replace(each, level="warning") for each in found]
 
 
@@ -74,3 +75,14 @@ def _roles(settings: Settings) -> Iterator[Problem]:
             if grants.find(grants.ON_PROJECT, role) is None:
                 path = ("serviceAccounts", key, "roles", settings.project, index)
                 yield Problem("CI may not grant this role", role, path=path)
+
+
+def _datasets(settings: Settings) -> Iterator[Problem]:
+    """Datasets of the project: which of them CI may grant on is in its environment's file."""
+    for key, account in settings.service_accounts.items():
+        for on in account.datasets:
+            project, _, name = on.partition(".")
+            if project == settings.project:
+                what = "CI grants on it if bootstrap says so"
+                hint = f"datasets: [{name}] in bootstrap/Pulumi.{settings.stack}.yaml"
+                yield Problem(what, on, hint, ("serviceAccounts", key, "datasets", on))

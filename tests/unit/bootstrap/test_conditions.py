@@ -20,7 +20,18 @@ MAX_OPERATORS = 12
 
 @pytest.fixture
 def parts() -> dict[str, RolePart]:
-    return {part.name: part for part in conditions.deploy_roles(PROD, permissions.needs())}
+    settings = PROD.model_copy(update={"datasets": [f"clicks_{number}" for number in range(10)]})
+    return {part.name: part for part in conditions.deploy_roles(settings, permissions.needs())}
+
+
+def test_only_listed_datasets_can_be_granted_on(parts: dict[str, RolePart]) -> None:
+    condition = parts["grant_datasets"].condition
+    assert condition.startswith("resource.type == 'bigquery.googleapis.com/Dataset' && (")
+    assert re.findall(r"resource\.name == '([^']+)'", condition) == [
+        f"projects/acme-ml-prod/datasets/clicks_{number}" for number in range(10)
+    ]
+    without = conditions.deploy_roles(PROD, permissions.needs())
+    assert not [part for part in without if "bigquery.datasets.update" in part.permissions]
 
 
 def listed(part: RolePart) -> list[str]:
@@ -37,7 +48,7 @@ def test_every_grant_is_limited_to_the_roles_that_stacks_grant_on_that_type(
         for resource in inventory["resources"].values():
             need = permissions.needs().get(resource["type"])
             if need and need.grant and need.where == "project":
-                [permission] = need.permissions("grant")
+                permission = min(need.permissions("grant"))
                 granted.setdefault(permission, set()).add(resource["role"])
     assert granted
     by_permission = {part.permissions[0]: part for name, part in parts.items() if "grant" in name}
@@ -63,7 +74,7 @@ def test_a_role_has_permissions_of_services_that_know_the_attributes_of_its_cond
     parts: dict[str, RolePart],
 ) -> None:
     """A condition that asks for a missing attribute grants nothing at all."""
-    has_name = {"storage", "secretmanager", "cloudkms"}
+    has_name = {"storage", "secretmanager", "cloudkms", "bigquery"}
     for part in parts.values():
         services = {permission.split(".")[0] for permission in part.permissions}
         if "resource.name" in part.condition:
@@ -85,7 +96,11 @@ def test_conditions_stay_within_the_limits_of_the_service(parts: dict[str, RoleP
 def test_what_grants_cannot_do_anything_else(parts: dict[str, RolePart]) -> None:
     for name, part in parts.items():
         granting = [p for p in part.permissions if p.endswith(".setIamPolicy")]
-        assert granting == (list(part.permissions) if name.startswith("grant_") else []), name
+        # Who reads a dataset is one of its settings: both permissions, on the listed ones alone.
+        beside = ["bigquery.datasets.update"] if name == "grant_datasets" else []
+        assert [*granting, *beside] == (
+            list(part.permissions) if name.startswith("grant_") else []
+        ), name
 
 
 @pytest.mark.parametrize(

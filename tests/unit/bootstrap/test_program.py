@@ -12,6 +12,8 @@ from vertex_training.foundation import conditions, config, permissions
 PREVIEW = "serviceAccount:ci-preview-dev@acme-ml-dev.iam.gserviceaccount.com"
 PLAN = "serviceAccount:ci-plan-prod@acme-ml-prod.iam.gserviceaccount.com"
 DEPLOY = "serviceAccount:ci-deploy-prod@acme-ml-prod.iam.gserviceaccount.com"
+#: Granted on the datasets alone that the environment lists, of which prod and dev have none.
+OF_DATASETS = {"bigquery.datasets.setIamPolicy", "bigquery.datasets.update"}
 #: Permissions of the predefined roles that are given here.
 #: https://github.com/iann0036/iam-dataset gcp/roles at 49a20a56 (objectViewer), 0f631ebd
 #: (objectUser), 1818bc70 (Cloud KMS): what `gcloud iam roles describe` printed then.
@@ -123,7 +125,8 @@ def test_the_roles_hold_what_was_derived(prod: dict[str, dict[str, Any]]) -> Non
     for part in conditions.deploy_roles(PROD, types):
         assert prod[f"deploy-{part.name}-role"]["permissions"] == list(part.permissions)
         held += part.permissions
-    assert sorted(held) == sorted([*permissions.of_deploy(types), *permissions.of_grant(types)])
+    derived = {*permissions.of_deploy(types), *permissions.of_grant(types)}
+    assert sorted(held) == sorted(derived - OF_DATASETS)
 
 
 def held_by(resources: dict[str, dict[str, Any]], account: str) -> set[str]:
@@ -142,7 +145,7 @@ def test_each_call_of_the_plugin_is_covered_by_the_roles_that_bootstrap_grants(
         if need.where != "project":
             continue
         for method, asked in (need.read | need.content | need.write | need.grant).items():
-            assert set(asked) <= deploy, f"{need.type}: {method}"
+            assert set(asked) - OF_DATASETS <= deploy, f"{need.type}: {method}"
         for method, asked in need.read.items():
             assert set(asked) <= plan, f"{need.type}: {method}"
 

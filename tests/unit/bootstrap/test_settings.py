@@ -49,6 +49,8 @@ def test_the_least_is_the_project_and_the_repository() -> None:
         ({"rotationDays": 1}, "rotationDays", "greater than or equal to 2"),
         ({"planReads": ["control"]}, "planReads", "control cannot be listed"),
         ({"labels": {"Team": "ml"}}, "labels.Team", "must be 1 to 63 characters"),
+        ({"datasets": ["acme.clicks"]}, "datasets[0]", "clicks, without its project"),
+        ({"datasets": ["x"] * 11}, "datasets", "at most 10"),
         ({"state": {"bucket": "a"}}, "state.bucket", '(got "a")'),
     ],
 )

@@ -26,6 +26,8 @@ from localgcp.inventory.store import ACCOUNT, Binding, Policy
 from localgcp.inventory.vpc import SUBNETWORK
 from localgcp.projects import is_local
 
+#: No resource of this server, so a grant may be on any.
+DATASET: Final = "gcp:bigquery/dataset:Dataset"
 ATTEMPTS: Final = 60
 _ROLE: Final = re.compile(r"^((organizations|projects)/[^/]+/)?roles/[A-Za-z0-9_.]+$")
 
@@ -154,7 +156,7 @@ class Grant(ResourceType):
 
     def _verify(self, cloud: Cloud, path: str, values: dict[str, Any], doing: str) -> None:
         kind = self.target.resource
-        if kind is not None:
+        if kind not in (None, DATASET):
             key = path.removeprefix("b/") if path.startswith("b/") else path
             if cloud.store.get(kind, key) is None:
                 raise CloudError(doing, 404, _not_there(kind, path), "notFound")
@@ -242,6 +244,20 @@ class SecretGrant(Grant):
     project_later: ClassVar = True
 
 
+class DatasetGrant(Grant):
+    """A grant on a dataset (``gcp.bigquery.DatasetIamMember``), which takes no condition."""
+
+    def refuse(self, inputs: Mapping[str, Any]) -> str | None:
+        return (
+            "IAM conditions not allowed on BigQuery Dataset IAM"
+            if inputs.get("condition")
+            else None
+        )
+
+    def _made(self, path: str, values: dict[str, Any], policy: Policy) -> dict[str, Any]:
+        return {"etag": policy.etag, "project": path.split("/")[1]}
+
+
 GRANTS: Final[dict[str, ResourceType]] = {
     "gcp:projects/iAMMember:IAMMember": Grant(api="cloudresourcemanager.googleapis.com"),
     "gcp:serviceaccount/iAMMember:IAMMember": Grant(
@@ -287,6 +303,12 @@ GRANTS: Final[dict[str, ResourceType]] = {
             SUBNETWORK,
             returns_project=True,
             returns_region=True,
+        ),
+    ),
+    "gcp:bigquery/datasetIamMember:DatasetIamMember": DatasetGrant(
+        api="bigquery.googleapis.com",
+        target=Target(
+            "datasetId", "projects/{project}/datasets/{name}", "Bigquery Dataset", DATASET
         ),
     ),
     "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember": Grant(

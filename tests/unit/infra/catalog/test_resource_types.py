@@ -40,8 +40,7 @@ def test_every_token_that_code_knows_has_a_row() -> None:
 def test_every_row_is_a_type_of_the_provider_and_names_its_inputs() -> None:
     known = set(schema.tokens())
     for row in by_token().values():
-        # No stack declares a grant on a dataset: its owner makes it.
-        if row.type.startswith("pulumi-python:") or row.type == resource_types.ON_DATASET:
+        if row.type.startswith("pulumi-python:"):
             continue
         assert row.type in known, row.type
         found = schema.find(row.type)

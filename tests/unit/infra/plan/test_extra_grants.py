@@ -5,7 +5,8 @@ import shlex
 import pytest
 
 from tests.unit.infra.stacks import external_report, planned, refused
-from vertex_training.plan.stack_grants import extra_grants
+from vertex_training.plan.grants import READ_TABLES
+from vertex_training.plan.stack_grants import derived_grants, extra_grants
 
 GROUP = "group:analysts@example.com"
 READ = "roles/storage.objectViewer"
@@ -62,6 +63,26 @@ def test_a_renamed_bucket_keeps_its_members():
     before = extra_grants(planned(buckets={"data": {"members": {READ: [GROUP]}}}).declared)
     renamed = {"corpus": {"formerly": "data", "members": {READ: [GROUP]}}}
     assert extra_grants(planned(buckets=renamed).declared) == before
+
+
+def test_roles_on_a_dataset_of_the_project_are_the_stacks_to_grant():
+    datasets = {"acme-ml-prod.clicks": ["roles/bigquery.dataViewer"]}
+    found = planned(serviceAccounts={"trainer": {"datasets": datasets}})
+    [grant] = extra_grants(found.declared)
+    assert (grant.ours, grant.resource) == (True, "projects/acme-ml-prod/datasets/clicks")
+    assert external_report(found) == ""
+
+
+def test_only_an_account_that_reads_tables_may_make_read_sessions_in_the_project():
+    def sessions(**account):
+        grants = derived_grants(planned(serviceAccounts={"trainer": account}).declared)
+        return [(each.project, each.ours) for each in grants if each.role == READ_TABLES]
+
+    datasets = {"acme-warehouse.clicks": ["roles/bigquery.dataViewer"]}
+    assert sessions(datasets=datasets) == [("acme-ml-prod", True)]
+    assert sessions() == []
+    asked = {"acme-ml-prod": [READ_TABLES]}
+    assert sessions(datasets=datasets, roles=asked) == []  # granted once, as the stack file asks
 
 
 def test_roles_on_a_dataset_are_its_owners_to_grant_in_one_statement():

@@ -49,6 +49,16 @@ def test_a_name_that_no_condition_of_ci_fits_is_told():
     ) == ["buckets.a.name", "buckets.c.existing", "secrets.f.name", "secrets.g.existing"]
 
 
+def test_a_dataset_of_the_project_is_told_with_what_bootstrap_must_say():
+    datasets = {
+        "acme-ml-prod.clicks": ["roles/bigquery.dataViewer"],
+        "acme-warehouse.clicks": ["roles/bigquery.dataViewer"],
+    }
+    [found] = deployers.warnings(stack(serviceAccounts={"trainer": {"datasets": datasets}}))
+    assert found.path == ("serviceAccounts", "trainer", "datasets", "acme-ml-prod.clicks")
+    assert found.hint == "datasets: [clicks] in bootstrap/Pulumi.prod.yaml"
+
+
 def test_a_role_that_no_stack_grants_by_itself_is_told():
     assert told(
         buckets={

@@ -18,6 +18,7 @@ SUBNET = "gcp:compute/subnetwork:Subnetwork"
 SUBNET_GRANT = "gcp:compute/subnetworkIAMMember:SubnetworkIAMMember"
 REPOSITORY = "gcp:artifactregistry/repository:Repository"
 REPOSITORY_GRANT = "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember"
+DATASET_GRANT = "gcp:bigquery/datasetIamMember:DatasetIamMember"
 MEMBER = "serviceAccount:trainer@local-p1.iam.gserviceaccount.com"
 
 
@@ -97,3 +98,20 @@ def test_a_grant_on_a_repository_is_on_that_repository_alone(local: Plugin) -> N
     assert id_ == f"{place}/roles/artifactregistry.writer/{MEMBER}"
     assert (outputs["repository"], outputs["location"]) == (place, "us-central1")
     assert (outputs["project"], outputs["member"]) == ("local-p1", MEMBER)
+
+
+def test_a_grant_on_a_dataset_has_no_condition_and_keeps_the_name_as_it_was_given(
+    local: Plugin,
+) -> None:
+    local.enable("iam")
+    local.create(ACCOUNT, {"accountId": "trainer"})
+    grant = {"datasetId": "clicks", "role": "roles/bigquery.dataViewer", "member": MEMBER}
+    assert "has not been used" in refused(lambda: local.create(DATASET_GRANT, grant))
+    local.enable("bigquery")
+    id_, outputs = local.create(DATASET_GRANT, grant)
+    assert id_ == f"projects/local-p1/datasets/clicks/roles/bigquery.dataViewer/{MEMBER}"
+    assert (outputs["datasetId"], outputs["project"]) == ("clicks", "local-p1")
+    assert decode(local.read(DATASET_GRANT, id_).inputs)["member"] == MEMBER
+    condition = {"title": "t", "expression": "true"}
+    wrong = {**grant, "condition": condition}
+    assert "IAM conditions not allowed" in refused(lambda: local.create(DATASET_GRANT, wrong))
