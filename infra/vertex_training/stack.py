@@ -47,6 +47,7 @@ from vertex_training.settings.reader import Schema
 from vertex_training.snapshots.request import SnapshotRequest, plan_snapshots
 from vertex_training.stack_rules import (
     advice,
+    code,
     deployers,
     existing,
     files,
@@ -211,7 +212,9 @@ class Stack:
             *advice.warnings(self.settings, plans, requests),
             *snapshots.warnings(self.settings, self.root),
         ]
-        return [*self.located(found), *self.image_warnings(), *self.leaving_warnings()]
+        of_code = code.warnings(self.settings, self.root, requests)
+        others = [*self.image_warnings(), *self.leaving_warnings(), *of_code]
+        return [*self.located(found), *others]
 
     def leaving_warnings(self) -> list[Problem]:
         """Secrets in contexts, each at its file, and files that were not looked at."""

@@ -21,6 +21,9 @@ from vertex_training.foundation.settings import Settings
 from vertex_training.foundation.state import State
 
 IMPERSONATE: Final = "roles/iam.workloadIdentityUser"
+#: What a preflight asks for; on a project at the lowest:
+#: https://docs.cloud.google.com/iam/docs/roles-permissions/orgpolicy
+READ_ORG_POLICIES: Final = "roles/orgpolicy.policyViewer"
 READ_OBJECTS: Final = "roles/storage.objectViewer"
 WRITE_OBJECTS: Final = "roles/storage.objectUser"
 DECRYPT: Final = "roles/cloudkms.cryptoKeyDecrypter"

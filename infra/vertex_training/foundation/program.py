@@ -112,6 +112,7 @@ def create_plan_identity(
     )
     plan.allow_impersonation(Role.PLAN, github)
     plan.grant_custom_role("plan", permissions.of_plan(permissions.needs()))
+    plan.grant_role("policies", identities.READ_ORG_POLICIES)
     plan.grant_role("objects", identities.READ_OBJECTS, condition=_in_readable_buckets(settings))
     return plan
 
@@ -130,6 +131,7 @@ def create_deploy_identity(
         after=after,
     )
     account.allow_impersonation(Role.DEPLOY, github)
+    account.grant_role("policies", identities.READ_ORG_POLICIES)
     for part in conditions.deploy_roles(settings, permissions.needs()):
         account.grant_custom_role(part.name, part.permissions, condition=part.condition)
     return account

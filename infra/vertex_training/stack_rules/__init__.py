@@ -10,6 +10,7 @@
 ``teams``            the section ``teams``: what a team owns
 ``files``            files that the stack file names
 ``leaving_files``    no secret is in what a stack sends
+``code``             code that talks to BigQuery in nobody's project
 ``snapshots``        the section ``snapshots``: one query each, and its parameters
 ``project_numbers``  numbers that are not their project's
 ``network``          the sections ``network`` and ``sharedVpc``

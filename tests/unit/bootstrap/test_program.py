@@ -28,6 +28,14 @@ PREDEFINED = {
         "storage.objects.get",
         "storage.objects.list",
     },
+    # https://docs.cloud.google.com/iam/docs/roles-permissions/orgpolicy
+    "roles/orgpolicy.policyViewer": {
+        "orgpolicy.constraints.list",
+        "orgpolicy.customConstraints.get",
+        "orgpolicy.customConstraints.list",
+        "orgpolicy.policies.list",
+        "orgpolicy.policy.get",
+    },
     "roles/cloudkms.cryptoKeyDecrypter": {
         "cloudkms.cryptoKeyVersions.useToDecrypt",
         "cloudkms.locations.get",
@@ -81,6 +89,8 @@ def test_each_account_gets_exactly_these_grants(prod: dict[str, dict[str, Any]])
         (PLAN, "roles/cloudkms.cryptoKeyDecrypter", "state-key-id", ""),
         (PLAN, f"projects/{project}/roles/training_plan_prod", project, ""),
         (PLAN, "roles/storage.objectViewer", project, objects),
+        (PLAN, "roles/orgpolicy.policyViewer", project, ""),
+        (DEPLOY, "roles/orgpolicy.policyViewer", project, ""),
         (DEPLOY, "roles/storage.objectUser", state, ""),
         (DEPLOY, both, "state-key-id", ""),
         *(

@@ -1,0 +1,73 @@
+"""Read passengers from CSV, keep those whose age is known, and leave a snapshot in Parquet.
+
+    python pipeline.py --input passengers.csv --output FOLDER               on this machine
+    python pipeline.py --input gs://… --output gs://…/NEW_FOLDER --runner DataflowRunner
+        --project P --region R --temp_location gs://…/tmp --service_account_email A
+
+The snapshot is there when the program ends: its manifest is written last. ``--output`` is a new
+folder each time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+
+import apache_beam as beam
+import pyarrow as pa
+from apache_beam.metrics import Metrics, MetricsFilter
+from apache_beam.options.pipeline_options import PipelineOptions
+from vertex_job import snapshot
+
+SCHEMA = pa.schema([("survived", pa.int64()), ("sex", pa.string()), ("age", pa.float64())])
+#: The same in BigQuery's words, for the manifest.
+FIELDS = [
+    {"name": "survived", "type": "INTEGER", "mode": "REQUIRED"},
+    {"name": "sex", "type": "STRING", "mode": "REQUIRED"},
+    {"name": "age", "type": "FLOAT", "mode": "REQUIRED"},
+]
+
+
+class Parse(beam.DoFn):
+    """A line of CSV as a row; nothing of one without an age."""
+
+    def __init__(self) -> None:
+        self.rows = Metrics.counter("snapshot", "rows")
+
+    def process(self, line: str):
+        survived, sex, age = next(csv.reader([line]))
+        if age:
+            self.rows.inc()
+            yield {"survived": int(survived), "sex": sex, "age": float(age)}
+
+
+def main() -> None:
+    """Run the pipeline to its end, then write the manifest."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--input", required=True)
+    parser.add_argument("--output", required=True)
+    ours, beams = parser.parse_known_args()
+    pipeline = beam.Pipeline(options=PipelineOptions(beams))
+    (
+        pipeline
+        | beam.io.ReadFromText(ours.input, skip_header_lines=1)
+        | beam.ParDo(Parse())
+        | beam.io.WriteToParquet(
+            f"{ours.output}/part", SCHEMA, file_name_suffix=".parquet", num_shards=2
+        )
+    )
+    result = pipeline.run()
+    result.wait_until_finish()  # raises if the pipeline failed: then there is no snapshot
+    [rows] = result.metrics().query(MetricsFilter().with_name("rows"))["counters"]
+    made = snapshot.write(
+        ours.output,
+        name="passengers",
+        rows=rows.committed,
+        schema=FIELDS,
+        source={"input": ours.input, "pipeline": "pipeline.py"},
+    )
+    print(f"{ours.output}: {rows.committed} rows in {len(made.files)} files")
+
+
+if __name__ == "__main__":
+    main()
