@@ -8,6 +8,8 @@ The snapshot is there when the program ends: its manifest is written last. ``--o
 folder each time.
 """
 
+# Beam is in an environment of its own, and its pipelines are expressions.
+# pyright: reportMissingImports=false, reportUnusedExpression=false
 from __future__ import annotations
 
 import argparse
