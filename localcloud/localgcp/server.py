@@ -32,6 +32,7 @@ from localgcp.server_info import ServerInfo
 from localgcp.storage import StorageEmulator
 
 if TYPE_CHECKING:
+    from localgcp.bigquery.service import BigQuery
     from localgcp.containers.front import RegistryFront
     from localgcp.containers.host import ContainerHost
     from localgcp.inventory.store import Store
@@ -111,7 +112,6 @@ def _serve(
 ) -> None:
     # Google's library takes more than a second to import: only here, and after storage began.
     from localgcp.apis.server import serve
-    from localgcp.bigquery.service import BigQuery
     from localgcp.cloudbuild.service import CloudBuild
     from localgcp.experiments.metadata import MetadataService
     from localgcp.experiments.records import ExperimentTable
@@ -137,9 +137,7 @@ def _serve(
         scheduler.start()
         builds = CloudBuild(home, store, storage.url, lambda: home.image_environment(registry.port))
         service = JobService(store, jobs, scheduler, containers.refusal)
-        bigquery = BigQuery(home, store, faults, storage.url)
-        bigquery.jobs.start()
-        reads = Reads(store, faults, stop, bigquery)
+        reads = Reads(store, faults, stop, bigquery := _bigquery(home, store, faults, storage))
         serving = _serving(home, storage, faults, service, containers, listener)
         apis = [
             service,
@@ -189,6 +187,15 @@ def _registry(home: Home, store: Store, port: int) -> RegistryFront:
         return Registry(program, home.registry, home.registry_log, home.children)
 
     return RegistryFront(find, store, lambda: choose_port(port, "registry"))
+
+
+def _bigquery(home: Home, store: Store, faults: FaultTable, storage: StorageFront) -> BigQuery:
+    """BigQuery, which goes on with the jobs of an earlier server."""
+    from localgcp.bigquery.service import BigQuery
+
+    found = BigQuery(home, store, faults, storage.url)
+    found.jobs.start()
+    return found
 
 
 def _serving(

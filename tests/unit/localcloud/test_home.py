@@ -20,6 +20,8 @@ def test_the_files_of_a_home_keep_their_places_from_version_to_version() -> None
         "registry": "registry",
         "registry_log": "registry.log",
         "registries": "registries.conf",
+        "bigquery": "bigquery",
+        "serving": "serving",
         "wheels": "wheels",
         "nearest_images": "nearest-images",
         "builders": "containers.conf",

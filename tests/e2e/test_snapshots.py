@@ -1,0 +1,220 @@
+"""A table in the local cloud's BigQuery, its snapshot, and a job that trains on it.
+
+The tests of this file are one story and run in order. The engine is installed by the command that
+the pages name.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import requests
+
+from localgcp.server_info import ServerInfo
+from tests.conftest import running_checkout
+from tests.e2e.small_stacks import MACHINE, SmallStack
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1500)]
+
+SPLITS = "jobs/data/titanic/{}.npz"
+COLUMNS = ("passenger_class", "sex", "survived")
+#: Learns how many survived of each class and sex, and is tested on the passengers left out.
+TRAIN = """\
+import csv, io, json, os, sys, urllib.parse, urllib.request
+
+def call(path, data=None):
+    url = os.environ["STORAGE_EMULATOR_HOST"] + path
+    return urllib.request.urlopen(urllib.request.Request(url, data)).read()
+
+bucket, _, folder = sys.argv[1].removeprefix("gs://").partition("/")
+listed = json.loads(call(f"/storage/v1/b/{bucket}/o?prefix={folder}/export"))
+rows = []
+for each in listed["items"]:
+    name = urllib.parse.quote(each["name"], safe="")
+    text = call(f"/storage/v1/b/{bucket}/o/{name}?alt=media").decode()
+    rows += csv.DictReader(io.StringIO(text))
+groups = {}
+for row in rows:
+    if row["split"] == "train":
+        group = groups.setdefault((row["passenger_class"], row["sex"]), [0, 0])
+        group[int(row["survived"])] += 1
+tested = [row for row in rows if row["split"] == "test"]
+def survives(row):
+    died, survived = groups[row["passenger_class"], row["sex"]]
+    return survived > died
+
+right = sum(survives(row) == (row["survived"] == "1") for row in tested)
+result = json.dumps({"rows": len(rows), "accuracy": right / len(tested)}).encode()
+bucket, _, prefix = os.environ["AIP_MODEL_DIR"].removeprefix("gs://").partition("/")
+name = urllib.parse.quote(prefix + "metrics.json", safe="")
+call(f"/upload/storage/v1/b/{bucket}/o?uploadType=media&name={name}", result)
+"""
+
+
+class Warehouse:
+    """BigQuery of the story's local cloud, by its REST."""
+
+    def __init__(self, story: SmallStack) -> None:
+        info = ServerInfo.read(story.checkout.home / "server.json")
+        assert info is not None
+        self.storage = f"http://127.0.0.1:{info.storage_port}"
+        self.url = f"http://127.0.0.1:{info.vertex_port}/bigquery/v2/projects/{story.project}"
+        self.session = requests.Session()
+        self.session.trust_env = False
+
+    def call(self, verb: str, path: str, body: Any = None) -> dict[str, Any]:
+        answer = self.session.request(verb, f"{self.url}/{path}", json=body)
+        assert answer.ok, answer.text
+        return answer.json()
+
+    def load(self, splits: tuple[str, ...], how: str) -> None:
+        """Load passengers from a bucket, as a data team would."""
+        lines = [",".join(("split", *COLUMNS))]
+        for split in splits:
+            columns = np.load(SPLITS.format(split))
+            for row in zip(*(columns[name] for name in COLUMNS), strict=True):
+                lines.append(",".join(map(str, (split, *row))))
+        upload = f"{self.storage}/upload/storage/v1/b/raw/o?uploadType=media&name=titanic.csv"
+        self.session.post(upload, "\n".join(lines).encode()).raise_for_status()
+        job = self.call("POST", "jobs", {"configuration": {"load": {
+            "sourceUris": ["gs://raw/titanic.csv"], "skipLeadingRows": 1, "autodetect": True,
+            "writeDisposition": how, "destinationTable": {
+                "projectId": self.url.rpartition("/")[2], "datasetId": "titanic",
+                "tableId": "passengers",
+            },
+        }}})  # fmt: skip
+        while job["status"]["state"] != "DONE":
+            time.sleep(0.3)
+            job = self.call("GET", f"jobs/{job['jobReference']['jobId']}")
+        assert "errorResult" not in job["status"], job["status"]
+
+    def ran(self) -> list[str]:
+        """Ids of the jobs of snapshots, queries and exports."""
+        jobs = self.call("GET", "jobs").get("jobs", [])
+        names = [each["jobReference"]["jobId"] for each in jobs]
+        return sorted(name for name in names if name.startswith("vt-snapshot-"))
+
+
+@pytest.fixture(scope="module")
+def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallStack]:
+    with running_checkout(tmp_path_factory.mktemp("snapshots")) as checkout:
+        checkout.run("vt", "local", "bigquery", "--install")
+        data = checkout.path / "data"
+        data.mkdir()
+        (data / "titanic.sql").write_text(
+            "SELECT split, passenger_class, sex, survived FROM titanic.passengers -- all\n"
+        )
+        (data / "train.py").write_text(TRAIN)
+        yield SmallStack(checkout, "snapshots")
+
+
+@pytest.fixture(scope="module")
+def warehouse(story: SmallStack) -> Warehouse:
+    found = Warehouse(story)
+    found.session.post(f"{found.storage}/storage/v1/b", json={"name": "raw"}).raise_for_status()
+    reference = {"datasetReference": {"datasetId": "titanic"}, "location": "us-central1"}
+    found.call("POST", "datasets", reference)
+    found.load(("train", "test"), "WRITE_TRUNCATE")
+    return found
+
+
+def write(
+    story: SmallStack, *, run: int = 1, most: int = 20_000_000, declared: bool = True
+) -> None:
+    script = str(story.checkout.path / "data" / "train.py")
+    container = {
+        "imageUri": "${images.busy}",
+        "command": [sys.executable, script],
+        "args": ["${snapshots.passengers}"],
+    }
+    job = {
+        "serviceAccount": "${serviceAccounts.trainer}",
+        "baseOutputDirectory": {"outputUriPrefix": "${buckets.artifacts}/${job.requestId}"},
+        "scheduling": {"timeout": "900s"},
+        "workerPoolSpecs": [
+            {"replicaCount": 1, "machineSpec": MACHINE, "containerSpec": container}
+        ],
+    }
+    snapshot = {
+        "query": "data/titanic.sql", "maxBytesBilled": most, "format": "csv", "run": run,
+    }  # fmt: skip
+    buckets = {"artifacts": {"forceDestroy": True}, "data": {"forceDestroy": True}}
+    accounts = {"trainer": {"reads": ["data"], "writes": ["artifacts"]}}
+    given = {"snapshots": {"passengers": snapshot}} if declared else {}
+    jobs = {"titanic": job} if declared else {}
+    story.write(jobs, buckets=buckets, serviceAccounts=accounts, **given)
+
+
+def metrics(story: SmallStack) -> list[dict[str, Any]]:
+    """What the jobs measured, in no order."""
+    files = (story.checkout.home / "storage").glob("*artifacts*/*/model/metrics.json")
+    return [json.loads(each.read_text()) for each in files]
+
+
+def accuracy() -> float:
+    """The same of the files."""
+    train, test = np.load(SPLITS.format("train")), np.load(SPLITS.format("test"))
+    right = 0
+    for group, sex, survived in zip(*(test[name] for name in COLUMNS), strict=True):
+        same = (train["passenger_class"] == group) & (train["sex"] == sex)
+        right += (train["survived"][same].mean() > 0.5) == bool(survived)
+    return right / len(test["survived"])
+
+
+def up(story: SmallStack, expect: int = 0) -> str:
+    done = story.checkout.run("vt", "local", "up", "--stack", story.name, expect=expect)
+    return done.stdout + done.stderr
+
+
+def test_a_job_trains_on_the_snapshot_of_a_table(story: SmallStack, warehouse: Warehouse) -> None:
+    write(story)
+    up(story)
+    assert metrics(story) == [{"rows": 915 + 197, "accuracy": pytest.approx(accuracy())}]
+    assert [name.partition("-")[2].split("-", 2)[2] for name in warehouse.ran()] == [
+        "export-1-1", "query-1",
+    ]  # fmt: skip
+
+
+def test_a_table_that_changed_is_no_change(story: SmallStack, warehouse: Warehouse) -> None:
+    warehouse.load(("val",), "WRITE_APPEND")
+    story.is_settled()
+    assert len(warehouse.ran()) == 2
+
+
+def test_another_run_is_another_snapshot_beside_the_first(
+    story: SmallStack, warehouse: Warehouse
+) -> None:
+    write(story, run=2)
+    up(story)
+    assert sorted(each["rows"] for each in metrics(story)) == [1112, 1309]
+    assert len(warehouse.ran()) == 4
+    assert len(manifests(story)) == 2
+
+
+def test_a_bound_refuses_the_query_where_the_estimate_is_too_low(
+    story: SmallStack, warehouse: Warehouse
+) -> None:
+    # The service bills 10 MiB at least, which no dry run says.
+    write(story, run=3, most=1_000_000)
+    assert "bytesBilledLimitExceeded" in up(story, expect=1)
+    write(story, run=3, most=1_000)
+    said = story.pulumi("preview", expect=None)
+    assert "more than maxBytesBilled, 1,000" in said
+    assert len(manifests(story)) == 2
+
+
+def test_what_leaves_the_stack_file_leaves_its_objects(story: SmallStack) -> None:
+    write(story, declared=False)
+    story.up()
+    assert len(manifests(story)) == 2
+
+
+def manifests(story: SmallStack) -> list[Any]:
+    """Manifests that the bucket has."""
+    return list((story.checkout.home / "storage").glob("*/snapshots/**/manifest.json"))
