@@ -31,6 +31,8 @@ PRIVATE_UMASK: Final = 0o077
 
 #: Where clients find the container registry: HOST:PORT.
 REGISTRY: Final = "ARTIFACT_REGISTRY_EMULATOR_HOST"
+#: Where Google's client for Python finds another BigQuery: http://HOST:PORT.
+BIGQUERY: Final = "BIGQUERY_EMULATOR_HOST"
 #: Settings of buildah and podman: containers-registries.conf(5), containers.conf(5).
 REGISTRIES: Final = "CONTAINERS_REGISTRIES_CONF"
 BUILDERS: Final = "CONTAINERS_CONF"
@@ -242,7 +244,7 @@ class Home:
         }
         if ports:
             env["VERTEX_EMULATOR_HOST"] = f"127.0.0.1:{ports.vertex}"
-            env["BIGQUERY_EMULATOR_HOST"] = f"http://127.0.0.1:{ports.vertex}"
+            env[BIGQUERY] = f"http://127.0.0.1:{ports.vertex}"
             env["STORAGE_EMULATOR_HOST"] = f"http://127.0.0.1:{ports.storage}"
             env |= self.image_environment(ports.registry)
             env |= cloud_sdk.environment(self.cloud_sdk, ports.storage, ports.vertex)

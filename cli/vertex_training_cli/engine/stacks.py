@@ -162,10 +162,11 @@ class StackRef:
         """
         if not self.is_local or os.environ.get(EMULATOR):
             return
-        from localgcp.home import REGISTRY, Home
+        from localgcp.home import BIGQUERY, REGISTRY, Home
 
         info = _running(Home.find(cwd=self.root))
         os.environ[EMULATOR] = f"127.0.0.1:{info.vertex_port}"
+        os.environ[BIGQUERY] = f"http://127.0.0.1:{info.vertex_port}"
         os.environ[STORAGE_EMULATOR] = f"http://127.0.0.1:{info.storage_port}"
         if info.registry_port:
             os.environ[REGISTRY] = f"127.0.0.1:{info.registry_port}"

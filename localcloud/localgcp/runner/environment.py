@@ -20,6 +20,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from localgcp.clients import python_clients
+from localgcp.home import BIGQUERY
 
 _REFERENCE: Final = re.compile(r"\$\$\(([A-Za-z_]\w*)\)|\$\(([A-Za-z_]\w*)\)")
 _MOUNT: Final = re.compile(r"(?<![\w/.])/gcs(?=/|$)")
@@ -33,8 +34,6 @@ _TENSORFLOW_ROLES: Final = {
 }
 #: The variable of gcloud's that overrides the address of an API.
 SECRET_MANAGER: Final = "CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER"
-#: The variable by which Google's client for Python finds another BigQuery.
-BIGQUERY: Final = "BIGQUERY_EMULATOR_HOST"
 #: ``task.cloud`` is there on the service, and names something internal.
 _TASK_CLOUD: Final = "local"
 
