@@ -111,6 +111,29 @@ def test_where_nothing_serves_yet_a_failure_speaks_of_no_split():
     assert "code 1. Nothing serves there yet. Mend the container" in str(failed.value)
 
 
+def test_a_refusal_of_the_service_is_told_and_not_tried_again():
+    world, calls = serving({3: 100}), []
+
+    def refuse(name, when):
+        if name == "deploy" and when == "before":
+            calls.append(name)
+            raise NotSubmittedError("RESOURCE_EXHAUSTED: no quota")
+
+    with pytest.raises(
+        NotSubmittedError, match=r"run 4 .* RESOURCE_EXHAUSTED: no quota\. The split"
+    ):
+        bring(world, goal({3: 90, 4: 10}), on_call=refuse)
+    assert calls == ["deploy"]
+    assert world.deployed.keys() == ids(3)
+
+
+def test_what_the_endpoint_has_in_the_end_is_returned():
+    process = Process(World())
+    found = reconcile(ENDPOINT, goal({3: 100}), process, process.wait())
+    assert found is not None
+    assert (found.deployed.keys(), found.split) == (ids(3), {deployment(3).id: 100})
+
+
 def test_what_was_deployed_beside_a_version_that_failed_is_taken_back():
     world = serving({3: 100})
     world.unhealthy = ids(5)
