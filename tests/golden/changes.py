@@ -363,7 +363,7 @@ RECORDED: Final[Mapping[str, Change]] = {
         job=(("n1-standard-4", "n1-highmem-32"),), goes=("at most $0.22 → $2.18",)
     ),
     "job-to-spot": Change(
-        job=(("3600s}", "3600s, strategy: SPOT}"),), goes=("at most $0.22 → $0.08",)
+        job=(("3600s}", "3600s, strategy: SPOT}"),), goes=("at most $0.22 → $0.10",)
     ),
     "existing-dropped": Change(
         stack=((f"{{existing: {CORPUS}}}", "{}"),),
