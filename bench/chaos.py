@@ -284,7 +284,7 @@ def _add_serving(report: Report, quick: bool) -> None:
     """Kills of uploads, deployments and changes of a split under a stream, and two operators."""
     with tempfile.TemporaryDirectory(prefix="chaos-serving-") as folder:
         kills = QUICK_SERVING if quick else FULL_SERVING
-        done = serving.run(Path(folder, "kills"), kills, report.seed)
+        done = serving.run(Path(folder, "kills"), kills, report.seed, _report_round)
         raced = serving.race(Path(folder, "race"), report.seed)
     figure = (
         f"{done.kills} in {done.rounds} versions; the split in {done.looks:,} looks and "
@@ -311,6 +311,11 @@ def _add_snapshots(report: Report, quick: bool) -> None:
     report.add("snapshots, kills", figure, done.problems, asdict(done))
     figure = f"{raced.requests} requests: {len(raced.problems)} problems"
     report.add("snapshots, 2 operators", figure, raced.problems, asdict(raced))
+
+
+def _report_round(tally: serving.Tally) -> None:
+    if tally.rounds % 10 == 0:
+        print(f"  {tally.kills} kills", flush=True)
 
 
 def _p95(values: list[float]) -> float:

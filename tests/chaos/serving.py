@@ -278,15 +278,17 @@ def _round(serving: Serving, chance: random.Random, kills: int, usual: float) ->
     tally = serving.tally
     serving.write_artifacts(tally.rounds + 1)
     given = serving.declared(tally.rounds, chance.choice((0, 1, 10, 50, 99, 100)))
-    for _ in range(kills):
-        pid = serving.worker.start(given)
-        time.sleep(chance.uniform(0.0, usual))
+    for attempt in range(kills):
+        pid, moment = serving.worker.start(given), chance.uniform(0.0, usual)
+        time.sleep(moment)
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
         if serving.worker.status() == signal.SIGKILL:
             tally.kills += 1
         else:
             tally.survived += 1
+            # All of the work took less: without this, one slow round would let most survive.
+            usual = usual if attempt else moment
     began = time.monotonic()
     for _ in range(RECOVERIES):
         serving.worker.start(given)
