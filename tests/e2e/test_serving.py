@@ -107,9 +107,10 @@ def write(story: SmallStack, run: int, versions: list[int], split: dict[str, int
         "models": {"iris": model},
         "endpoints": {
             "iris": {**machine, "split": split},
-            # Another team's, which none of this is about.
-            "other": {**machine, "split": {"run 1": 100}},
+            # Another team's, which hardly any of this is about.
+            "other": {**machine, "split": {"run 1": 100}, "team": "vision"},
         },
+        "teams": {"vision": {"submitters": ["group:vision@example.com"]}},
     }
     story.write(
         {"plain": job},
@@ -199,6 +200,8 @@ def test_a_canary_gets_its_share_and_answers_as_its_own_script(story: SmallStack
     assert {run: share for run, (_, share) in after.items()} == {1: 90, 2: 10}
     assert after[1][0] == before[1][0]
     assert by_run(story, "other")[1][1] == 100
+    assert endpoint(story, "other").labels["team"] == "vision"
+    assert "team" not in endpoint(story).labels
     told = {after[run][0]: own(story, run) for run in (1, 2)}
     asked = Counter[str]()
     found, predictions = endpoint(story), client(story, "prediction")
