@@ -127,6 +127,35 @@ def test_a_refusal_of_the_service_is_told_and_not_tried_again():
     assert world.deployed.keys() == ids(3)
 
 
+def test_a_refused_split_is_told_as_such_and_nothing_is_taken_back():
+    world = serving({3: 100})
+
+    def refuse(name, when):
+        if name == "split" and when == "before":
+            raise NotSubmittedError("INVALID_ARGUMENT: no")
+
+    with pytest.raises(NotSubmittedError) as failed:
+        bring(world, goal({3: 90, 4: 10}), on_call=refuse)
+    assert str(failed.value) == (
+        "endpoint 'titanic': it sets the split to run 3: 90, run 4: 10, and that was refused: "
+        "INVALID_ARGUMENT: no. The rest is as it was."
+    )
+    assert world.deployed.keys() == ids(3, 4)
+
+
+def test_a_rival_without_an_end_is_blamed_after_a_few_tries():
+    world, calls = serving({3: 100}), []
+
+    def undo(name, when):
+        if name == "split" and when == "before":
+            calls.append(name)
+            world.etag += 1  # somebody has written the endpoint
+
+    with pytest.raises(OperatorError, match="changed by others at the same time"):
+        bring(world, goal({3: 90, 4: 10}), on_call=undo)
+    assert len(calls) == 4
+
+
 def test_what_the_endpoint_has_in_the_end_is_returned():
     process = Process(World())
     found = reconcile(ENDPOINT, goal({3: 100}), process, process.wait())
