@@ -4,7 +4,9 @@ import pytest
 
 from tests.unit.infra.stacks import BASE
 from vertex_training.errors import ConfigError
+from vertex_training.settings.limits import Limits
 from vertex_training.stack import Stack, read_settings
+from vertex_training.stack_rules import limits
 
 SQL = "SELECT * FROM `acme.web.clicks` WHERE day = @day"
 CLICKS = {"query": "clicks.sql", "parameters": {"day": "2026-11-20"}, "maxBytesBilled": 10**9}
@@ -150,3 +152,17 @@ def test_a_bucket_of_which_files_change_is_warned_of(tmp_path):
 def test_a_query_that_never_repeats_is_warned(planned):
     [warning] = planned("SELECT RAND(), CURRENT_DATE(), 'rand()', @day").warnings({})
     assert warning.what == "gives another result each time: CURRENT_DATE, RAND"
+
+
+def test_a_bound_of_a_snapshot_counts_for_the_environment_on_demand(planned):
+    # 2 TiB at 6.25 USD are 12.50 USD
+    stack = planned(maxBytesBilled=2 * 2**40)
+    low, enough = (
+        stack.settings.model_copy(
+            update={"limits": Limits.model_validate({"maxUsdPerEnvironment": most})}
+        )
+        for most in (12.49, 12.5)
+    )
+    [found] = limits.exceeded(low, {})
+    assert "queries of snapshots together may cost $12.50, the limit is $12.49" in found.what
+    assert list(limits.exceeded(enough, {})) == []
