@@ -32,6 +32,11 @@ RECORDS: Final = "snapshots/"
 TIMEOUT: Final = 60
 #: Statuses after which a call is sent again, and seconds before it is.
 AGAIN: Final = (429, 500, 502, 503, 504)
+#: Reasons of a 403 that a pause mends, and all of those that are no missing right.
+#: https://docs.cloud.google.com/bigquery/docs/error-messages
+RATES: Final = ("rateLimitExceeded", "jobRateLimitExceeded")
+LIMITS: Final = (*RATES, "quotaExceeded")
+DENIED: Final = "accessDenied"
 PAUSES: Final = (1.0, 4.0)
 
 
@@ -71,7 +76,7 @@ class BigQuery:
         return self._call("POST", self._project, "/jobs", (), body) or {}
 
     def table(self, reference: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The table; None if it is not there, or cannot be read."""
+        """The table; None if it is not there, or the account may not read it."""
         _, dataset, table = name_of_table(reference).rsplit(".", 2)
         path = f"/datasets/{dataset}/tables/{table}"
         return self._call("GET", str(reference.get("projectId")), path, (403, 404))
@@ -90,7 +95,7 @@ class BigQuery:
         none: tuple[int, ...],
         body: Mapping[str, Any] | None = None,
     ) -> dict[str, Any] | None:
-        """The answer; None for a status in ``none``.
+        """The answer; None for a status in ``none``, of a 403 only where access is denied.
 
         Raises:
             OperatorError: a refusal, or no answer.
@@ -109,13 +114,23 @@ class BigQuery:
             session = prerequisites.session(local=bool(address), account=self._account)
             answer = session.request(method, url, json=body, timeout=TIMEOUT)
             for pause in PAUSES:  # every call may be sent again: ids of jobs are ours
-                if answer.status_code not in AGAIN:
+                if answer.status_code not in AGAIN and _reason(answer) not in RATES:
                     break
                 time.sleep(pause)
                 answer = session.request(method, url, json=body, timeout=TIMEOUT)
         except (requests.RequestException, GoogleAuthError) as error:
             raise OperatorError(f"no answer of BigQuery: {type(error).__name__}") from None
-        return None if answer.status_code in none else _document(answer)
+        if answer.status_code in none and (answer.status_code != 403 or _reason(answer) == DENIED):
+            return None
+        return _document(answer)
+
+
+def _reason(answer: Any) -> str:
+    """Why it is a 403; empty for another status, or without a reason."""
+    try:
+        return str(answer.json()["error"]["errors"][0]["reason"]) * (answer.status_code == 403)
+    except (ValueError, KeyError, TypeError, IndexError):
+        return ""
 
 
 def _document(answer: Any) -> dict[str, Any]:
@@ -126,7 +141,9 @@ def _document(answer: Any) -> dict[str, Any]:
         text = f"{found['error']['message']}"
     except (ValueError, KeyError, TypeError):
         text = f"{answer.status_code} {answer.reason}"
-    kinds = {400: NotSubmittedError, 403: PermissionDeniedError}
+    kinds = {400: NotSubmittedError}
+    if _reason(answer) not in LIMITS:
+        kinds[403] = PermissionDeniedError
     raise kinds.get(answer.status_code, OperatorError)(f"BigQuery: {text}")
 
 

@@ -74,7 +74,11 @@ class Warehouse(Protocol):
         ...
 
     def table(self, reference: Document) -> Document | None:
-        """The table; None if it is not there, or cannot be read."""
+        """The table; None if it is not there, or the account may not read it.
+
+        Raises:
+            OperatorError: BigQuery does not say which.
+        """
         ...
 
 
@@ -187,7 +191,7 @@ def take_snapshot(
     query, attempt, result = stages.query()
     objects = stages.export(query, attempt)
     references = query["statistics"].get("query", {}).get("referencedTables", [])
-    sources = [manifests.source_of(each, ports.warehouse.table(each)) for each in references]
+    sources = [manifests.source_of(each, _source(each, ports)) for each in references]
     made = manifests.build(request, query, result, sources, objects)
     digest = manifests.export_digest(made)
     generation = _write(
@@ -198,6 +202,14 @@ def take_snapshot(
     if (there := _there(request, ports, digest)) is None:
         raise _foreign(request)
     return _record(request, there, ports, generation)
+
+
+def _source(reference: Document, ports: Ports) -> Document | None:
+    """A source's table; None if only a query may read it, as through a view."""
+    try:
+        return ports.warehouse.table(reference)
+    except PermissionDeniedError:
+        return None
 
 
 def _there(request: SnapshotRequest, ports: Ports, digest: str) -> Snapshot | None:
@@ -266,10 +278,15 @@ class _Stages:
         """The query's job, the number of its attempt, and the table with its result."""
         wanted = query_configuration(self.request)
         for attempt in range(1, MOST_ATTEMPTS):
-            job = self._job(f"query-{attempt}", wanted, self._is_own_query)
+            job, is_new = self._job(f"query-{attempt}", wanted, self._is_own_query)
             table = job and self.ports.warehouse.table(_result_of(job))
             if job and table:
                 return job, attempt, table
+            if is_new:  # no run pays twice, whatever the reason is
+                raise OperatorError(
+                    f"snapshot '{self.request.name}': the query ran; its result cannot be read "
+                    "now. Begin again."
+                )
         raise self._no_more("queries")
 
     def export(self, query: Document, of_attempt: int) -> list[StoredObject]:
@@ -284,7 +301,7 @@ class _Stages:
                 }
             }
             own = wanted["extract"]
-            job = self._job(
+            job, _ = self._job(
                 f"export-{of_attempt}-{attempt}",
                 wanted,
                 lambda there, own=own: all(
@@ -319,8 +336,10 @@ class _Stages:
 
     def _job(
         self, stage: str, configuration: Document, is_own: Callable[[Document], bool]
-    ) -> Document | None:
+    ) -> tuple[Document | None, bool]:
         """The ended job of this attempt, sent if there is none; None if it has failed before.
+
+        And whether it ended only now.
 
         Raises:
             OperatorError: it failed now, cannot be sent, or is somebody else's.
@@ -337,9 +356,9 @@ class _Stages:
             )
         job = self._wait(job_id, job)
         if (error := job["status"].get("errorResult")) is None:
-            return job
+            return job, not seen_ended
         if seen_ended:
-            return None
+            return None, False
         reason, message = error.get("reason", ""), error.get("message", "")
         raise NotSubmittedError(
             f"snapshot '{self.request.name}': BigQuery refused the {stage.partition('-')[0]} "

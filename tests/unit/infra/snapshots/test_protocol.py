@@ -9,8 +9,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from tests.unit.infra.snapshots.fakes import ROWS, Cloud, Killed, Process, request
-from vertex_training.errors import JobRefusedError, NotSubmittedError, OperatorError
+from tests.unit.infra.snapshots.fakes import CLICKS, ROWS, Cloud, Killed, Process, request
+from vertex_training.errors import (
+    JobRefusedError,
+    NotSubmittedError,
+    OperatorError,
+    PermissionDeniedError,
+)
 from vertex_training.snapshots import manifest as manifests
 from vertex_training.snapshots.protocol import query_configuration, take_snapshot
 from vertex_training.snapshots.request import MANIFEST
@@ -179,6 +184,34 @@ def test_a_result_that_expired_before_it_was_exported_is_asked_for_once_more():
     cloud.tick(100_000)
     take(cloud)
     assert cloud.stages() == ["query-1", "query-2", "export-2-1"]
+
+
+def test_a_result_that_cannot_be_read_right_after_its_query_is_no_reason_to_ask_again():
+    class Unreadable(Cloud):
+        def end(self, job):
+            super().end(job)
+            self.tables.clear()
+
+    cloud = Unreadable()
+    with pytest.raises(OperatorError, match="the query ran; its result cannot be read now"):
+        take(cloud)
+    assert cloud.stages() == ["query-1"]
+
+
+def test_a_source_that_must_not_be_read_is_named_without_its_state():
+    cloud = Cloud()
+    process = Process(cloud, request())
+    table = process.table
+
+    def denied(reference):
+        if reference == CLICKS:
+            raise PermissionDeniedError("BigQuery: policyViolation")
+        return table(reference)
+
+    process.table = denied
+    made = take_snapshot(process.wanted, process.ports, environment=process.environment)
+    source = {"table": "acme.web.clicks", "lastChanged": None, "rows": None}
+    assert made.manifest["sources"] == [source]
 
 
 def test_a_provider_without_its_engine_sends_nothing_and_names_who_goes_on():
