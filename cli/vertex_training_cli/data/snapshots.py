@@ -30,8 +30,12 @@ if TYPE_CHECKING:
 
 COLUMNS: Final = ("SNAPSHOT", "RUN", "ROWS", "BYTES", "QUERIED", "STACK FILE", "READ BY", "ID")
 NONE: Final = "no manifest: nothing that a job should read"
+#: Characters of an id that name a snapshot; fewer may be meant as a run that is not there.
+SHORTEST_ID: Final = 6
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A snapshot, by its first key.")]
-Which = Annotated[str, typer.Argument(metavar="RUN|ID", help="A run, or an id's first characters.")]
+Which = Annotated[
+    str, typer.Argument(metavar="RUN|ID", help="A run, or an id's first 6 characters.")
+]
 Force = Annotated[
     bool, typer.Option("--force", help="Though the stack file names it, or jobs read it.")
 ]
@@ -230,7 +234,8 @@ def _one(found: list[KeptSnapshot], name: str, which: str) -> KeptSnapshot:
         CommandError: there is none, or there are several.
     """
     by_run = [each for each in found if each.run == which]
-    hits = by_run or [each for each in found if each.id.startswith(which) and which]
+    is_id = len(which) >= SHORTEST_ID
+    hits = by_run or [each for each in found if each.id.startswith(which) and is_id]
     if len(hits) != 1:
         how = "no" if not hits else "more than one"
         raise CommandError(f"there is {how} snapshot {name!r} {which!r}.", _list_hint(found))
