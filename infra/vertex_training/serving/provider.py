@@ -7,7 +7,7 @@ have no attributes, because the SDK would pickle them into the state as well.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Final
 
 from pulumi import dynamic
@@ -31,7 +31,7 @@ from vertex_training.customjob.protocol.ports import (
 )
 from vertex_training.customjob.protocol.timing import Timing
 from vertex_training.customjob.protocol.withdrawal import release
-from vertex_training.customjob.refusal_lookup import BOUND, answer_within, is_offline
+from vertex_training.customjob.refusal_lookup import BOUND, Answer, answer_within, is_offline
 from vertex_training.customjob.request.job_file import canonical, digest_of
 from vertex_training.errors import JobRefusedError, OperatorError
 from vertex_training.pulumi_internals import format_exceptions, is_engine_alive
@@ -48,6 +48,7 @@ from vertex_training.serving.protocol.ports import (
 from vertex_training.serving.protocol.reconciliation import (
     Goal,
     display_name,
+    next_step,
     reconcile,
     run_of,
 )
@@ -170,7 +171,9 @@ class DeployedModelsProvider(_ServingProvider):
     def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.DiffResult:
         """Update what is deployed and the split in place; replace it with its endpoint.
 
-        An endpoint that is made anew, as from public to private, has no id meanwhile.
+        An endpoint that is made anew, as from public to private, has no id meanwhile. A killed or
+        failed update leaves the state as it was before it: so where the inputs are those of the
+        state, the endpoint itself is looked at, or a revert would leave what the update had done.
         """
         is_new = _endpoint_name(olds) != _endpoint_name(news) or has_unknown(news.get("shell"))
         replaces = ["endpoint"] if is_new else []
@@ -178,6 +181,12 @@ class DeployedModelsProvider(_ServingProvider):
             has_unknown(news.get(key)) or olds.get(key) != news.get(key)
             for key in ("deployed", "split", "endpoint", "options", PROVIDER_KEY)
         )
+        if not changes and _is_unfinished(news):
+            changes = True
+            print_line(
+                f"endpoint '{news['endpoint']['key']}' is not as the state says: an update of it "
+                "was killed or failed, or somebody changed it. `pulumi up` brings it back."
+            )
         return dynamic.DiffResult(changes=changes, replaces=replaces, delete_before_replace=True)
 
     def create(self, props: dict[str, Any]) -> dynamic.CreateResult:
@@ -230,12 +239,31 @@ def _looked_up(props: dict[str, Any]) -> RunArtifacts | OperatorError | None:
 
     if is_offline(project):
         return OperatorError("this preview asks no cloud")
+    return _answer(project, ask)
+
+
+def _answer(project: str, ask: Callable[[], Answer]) -> Answer | None:
+    """What ``ask`` returns; None if the project does not answer this process in time."""
     if project in _unreachable:
         return None
     found = answer_within(BOUND, ask)
     if found is None:
         _unreachable.add(project)
     return found
+
+
+def _is_unfinished(props: Mapping[str, Any]) -> bool:
+    """Whether the endpoint has not what the inputs say; False where nothing answers."""
+    project = props["endpoint"]["project"]
+
+    def ask() -> bool:
+        try:
+            found = _endpoints(props).get(_endpoint_name(props))
+        except OperatorError:
+            return False
+        return found is not None and next_step(found, _goal(props)) is not None
+
+    return not is_offline(project) and bool(_answer(project, ask))
 
 
 def _artifacts(props: Mapping[str, Any]) -> RunArtifacts:

@@ -250,14 +250,13 @@ class _Reconciliation:
         """What failed, what serves on, and what to do. Takes back what this process added."""
         if step.verb != "deploy":
             what = f"{self.title}: it {self._words(step)}, and that was refused: {reason}"
-            return NotSubmittedError(f"{_sentence(what)} The rest is as it was.")
+            return NotSubmittedError(
+                f"{_sentence(what)} The split is {{{self._split_of(before)}}}. The next `pulumi "
+                "up` goes on from there, or back, if the stack file was put back."
+            )
         deployment = self.goal.by_id[step.id]
         self._take_back(before)
-        names = {
-            id_: f"run {run_of(each)}" if self.goal.owns(each) else id_
-            for id_, each in before.deployed.items()
-        }
-        split = ", ".join(f"{names.get(id_, id_)}: {n}" for id_, n in sorted(before.split.items()))
+        split = self._split_of(before)
         version = deployment.version.rpartition("/")[2]
         what = f"{self.title}: run {run_of(deployment)} ({version}) was not deployed: {reason}"
         stays = f"The split stays {{{split}}}." if split else "Nothing serves there yet."
@@ -265,6 +264,14 @@ class _Reconciliation:
             f"{_sentence(what)} {stays} Mend the container or the model, or take the run out of "
             "the split, then run `pulumi up` again."
         )
+
+    def _split_of(self, observed: EndpointSnapshot) -> str:
+        """The split that an endpoint has, by runs where they are the stack's."""
+        names = {
+            id_: f"run {run_of(each)}" if self.goal.owns(each) else id_
+            for id_, each in observed.deployed.items()
+        }
+        return ", ".join(f"{names.get(id_, id_)}: {n}" for id_, n in sorted(observed.split.items()))
 
     def _take_back(self, before: EndpointSnapshot) -> None:
         """Undeploy what this process deployed and nobody uses; the next run deploys it anew."""

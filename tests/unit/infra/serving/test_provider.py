@@ -1,26 +1,45 @@
-"""What a change of an endpoint's inputs does to its traffic."""
+"""What a change of inputs does to an endpoint's traffic, and what a killed run left there."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import pytest
 from pulumi.output import Unknown
 
+from tests.unit.infra.serving.fakes import ENDPOINT as NAME
+from tests.unit.infra.serving.fakes import Process, World, deployment, with_others
+from vertex_training.errors import OperatorError
+from vertex_training.serving import provider
 from vertex_training.serving.provider import DeployedModelsProvider
 
 ENTRY = {
-    "deployedModelId": "1",
-    "model": "m@1",
+    "deployedModelId": deployment(3).id,
+    "model": deployment(3).version,
     "machine": {"machineType": "n"},
     "min": 1,
     "max": 1,
 }
 ENDPOINT = {"project": "p", "region": "r", "id": "123456789", "key": "titanic", "stack": "dev"}
-NAME = "projects/p/locations/r/endpoints/123456789"
 INPUTS = {
     "endpoint": ENDPOINT, "deployed": {"run 3": ENTRY}, "split": {"run 3": 100}, "options": {},
     "shell": NAME,
 }  # fmt: skip
 BEFORE = {**INPUTS, "others": []}
+
+
+@pytest.fixture(autouse=True)
+def world(monkeypatch: pytest.MonkeyPatch) -> World:
+    """An endpoint that serves what ``INPUTS`` say."""
+    world = World(deployed={deployment(3).id: deployment(3)}, split={deployment(3).id: 100})
+    monkeypatch.setattr(provider, "_endpoints", lambda _: Process(world))
+    monkeypatch.setattr(provider, "_unreachable", set())
+    return world
+
+
+def has_changes() -> bool:
+    """Whether inputs that are those of the state are an update all the same."""
+    return DeployedModelsProvider().diff("", BEFORE, INPUTS).changes
 
 
 @pytest.mark.parametrize(
@@ -46,3 +65,44 @@ def test_traffic_is_made_anew_with_its_endpoint_alone(
 def test_a_state_that_knows_no_shell_yet_is_no_change() -> None:
     before = {key: value for key, value in BEFORE.items() if key != "shell"}
     assert not DeployedModelsProvider().diff("", before, INPUTS).changes
+
+
+def test_a_revert_of_a_promotion_that_was_killed_is_an_update(
+    world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world.deployed[deployment(4).id] = deployment(4)
+    world.split = {deployment(4).id: 100}
+    assert has_changes()
+    assert "endpoint 'titanic' is not as the state says" in capsys.readouterr().err
+
+
+def test_a_canary_that_came_up_after_a_kill_is_taken_away_by_the_revert(world: World) -> None:
+    world.deployed[deployment(4).id] = deployment(4)
+    assert has_changes()
+
+
+def test_what_others_deployed_is_no_update(world: World) -> None:
+    with_others(world, "5")
+    assert not has_changes()
+
+
+def test_an_endpoint_that_is_gone_or_does_not_answer_fails_no_preview(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.is_gone = True
+    assert not has_changes()
+
+    def refused(_: object) -> Process:
+        raise OperatorError("no credentials")
+
+    monkeypatch.setattr(provider, "_endpoints", refused)
+    assert not has_changes()
+
+
+def test_a_preview_that_asks_no_cloud_does_not_look(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.deployed[deployment(3).id] = replace(deployment(3), maximum=7)
+    assert has_changes()
+    monkeypatch.setattr(provider, "is_offline", lambda _: True)
+    assert not has_changes()

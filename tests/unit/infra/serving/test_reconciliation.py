@@ -138,7 +138,8 @@ def test_a_refused_split_is_told_as_such_and_nothing_is_taken_back():
         bring(world, goal({3: 90, 4: 10}), on_call=refuse)
     assert str(failed.value) == (
         "endpoint 'titanic': it sets the split to run 3: 90, run 4: 10, and that was refused: "
-        "INVALID_ARGUMENT: no. The rest is as it was."
+        "INVALID_ARGUMENT: no. The split is {run 3: 100}. The next `pulumi up` goes on from there, "
+        "or back, if the stack file was put back."
     )
     assert world.deployed.keys() == ids(3, 4)
 
@@ -196,6 +197,17 @@ def test_a_copy_of_a_name_makes_nothing_the_stacks():
     with_others(world, "7", owner=deployment(5).display_name)
     bring(world, goal({3: 100}))
     assert "7" in world.deployed
+
+
+def test_a_refusal_after_the_split_has_moved_tells_the_split_that_serves():
+    world = serving({3: 100})
+
+    def refuse(name, when):
+        if (name, when) == ("undeploy", "before"):
+            raise NotSubmittedError("no")
+
+    with pytest.raises(NotSubmittedError, match=r"undeploys .* refused: no. The split is {run 4: "):
+        bring(world, goal({4: 100}), on_call=refuse)
 
 
 def test_an_id_that_others_have_taken_is_refused_before_any_step():
