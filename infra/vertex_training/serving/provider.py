@@ -44,6 +44,7 @@ from vertex_training.serving.protocol.ports import (
     ModelRegistry,
     Runs,
     VersionRequest,
+    VersionSnapshot,
 )
 from vertex_training.serving.protocol.reconciliation import (
     Goal,
@@ -138,9 +139,13 @@ class ModelVersionProvider(_ServingProvider):
         return dynamic.CreateResult(name, _version_outputs(props, resolved))
 
     def read(self, id_: str, props: dict[str, Any]) -> dynamic.ReadResult:
-        """The version as it is known. One that somebody deleted is made anew by the next ``up``."""
+        """The version as it is known. One that somebody deleted is made anew by the next ``up``.
+
+        So is one whose number another upload has now, as where the model was deleted meanwhile.
+        """
         there = _registry(props).version(id_)
-        return dynamic.ReadResult(id_ if there else "", without_provider(props) if there else {})
+        is_own = there is not None and _is_own(there, props)
+        return dynamic.ReadResult(id_ if is_own else "", without_provider(props) if is_own else {})
 
     def update(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.UpdateResult:
         """Update the options that the state keeps; does not touch the version."""
@@ -155,6 +160,8 @@ class ModelVersionProvider(_ServingProvider):
         there = registry.version(id_)
         if there is None:
             reason = ""
+        elif not _is_own(there, props):
+            reason = "it is not the one that this stack made"
         elif there.endpoints:
             reason = f"it is deployed at {', '.join(sorted(set(there.endpoints)))}"
         else:
@@ -310,6 +317,11 @@ def _request(props: Mapping[str, Any], artifact_uri: str) -> VersionRequest:
         model_id=model["id"],
         alias=alias,
     )
+
+
+def _is_own(version: VersionSnapshot, props: Mapping[str, Any]) -> bool:
+    """Whether the version is the upload that the state has: numbers are used again."""
+    return version.labels.get(REQUEST_ID_LABEL) == props["requestId"]
 
 
 def _version_outputs(props: Mapping[str, Any], resolved: Mapping[str, Any]) -> dict[str, Any]:

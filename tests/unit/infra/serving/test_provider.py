@@ -1,4 +1,4 @@
-"""What a change of inputs does to an endpoint's traffic, and what a killed run left there."""
+"""What a change of inputs does to an endpoint's traffic, and whose endpoints and versions are."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ import pytest
 from pulumi.output import Unknown
 
 from tests.unit.infra.serving.fakes import ENDPOINT as NAME
-from tests.unit.infra.serving.fakes import Process, World, deployment, with_others
+from tests.unit.infra.serving.fakes import MODEL, Process, World, deployment, with_others
+from vertex_training.customjob.protocol.ports import REQUEST_ID_LABEL
 from vertex_training.errors import OperatorError
 from vertex_training.serving import provider
-from vertex_training.serving.provider import DeployedModelsProvider
+from vertex_training.serving.protocol.ports import VersionSnapshot
+from vertex_training.serving.provider import DeployedModelsProvider, ModelVersionProvider
 
 ENTRY = {
     "deployedModelId": deployment(3).id,
@@ -106,3 +108,30 @@ def test_a_preview_that_asks_no_cloud_does_not_look(
     assert has_changes()
     monkeypatch.setattr(provider, "is_offline", lambda _: True)
     assert not has_changes()
+
+
+@pytest.mark.parametrize("labels", [{}, {REQUEST_ID_LABEL: "of-others"}])
+def test_a_version_of_others_with_the_number_of_ours_is_neither_read_nor_deleted(
+    labels: dict[str, str],
+    world: World,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    name = f"{MODEL}@1"
+    monkeypatch.setattr(provider, "_registry", lambda _: Process(world))
+    monkeypatch.setattr(provider, "_intents", lambda _: Process(world))
+    props = {"requestId": "id1", "options": {"onDelete": "delete"}}
+    versions = ModelVersionProvider()
+
+    world.versions[name] = VersionSnapshot(name, 1, labels)
+    assert not versions.read(name, props).id
+    versions.delete(name, props)
+    assert name in world.versions
+    assert capsys.readouterr().err == (
+        f"vt: model version {name} stays: it is not the one that this stack made\n"
+    )
+
+    world.versions[name] = VersionSnapshot(name, 1, {REQUEST_ID_LABEL: "id1"})
+    assert versions.read(name, props).id == name
+    versions.delete(name, props)
+    assert name not in world.versions
