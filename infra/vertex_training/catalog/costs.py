@@ -214,15 +214,17 @@ def hourly(
 
     ``accelerator`` and ``count`` are the job's; they add to the price only where the machine
     type's price does not include its accelerators. A price is never taken from another strategy:
-    a SPOT machine without a spot price has no price.
+    a SPOT machine without a spot price has no price. Nor has a machine with accelerators that it
+    cannot have.
     """
     machine = machines.serving_machine_type(machine_type)  # whether a job may use it, rules say
     if machine is None:
         return None
     wanted = [(machines.machine_prices(machine, region), 1)]
+    counts = machine.accelerators.get(accelerator or "", ())
+    if accelerator and (not counts or (count and not machine.tpu and count not in counts)):
+        return None
     if accelerator and not machine.accelerator_required:
-        if accelerator not in machine.accelerators:
-            return None
         wanted.append((machines.accelerator_prices(accelerator, region), count))
     share = machines.fee_share() if fee else 0
     parts = [

@@ -61,6 +61,14 @@ class MachineType:
         """Whether its accelerators are TPUs."""
         return self.single_replica
 
+    @property
+    def choices(self) -> str:
+        """The accelerators that it may carry and their counts, in words; empty without any."""
+        return ", ".join(
+            f"{kind} with count {' or '.join(map(str, counts))}"
+            for kind, counts in self.accelerators.items()
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Accelerator:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from vertex_training import naming
+from vertex_training.catalog import machines
 from vertex_training.customjob.request import references
 from vertex_training.customjob.rules.task.images import NAME
 from vertex_training.errors import Path, Problem, UnknownReferenceError, did_you_mean
@@ -49,6 +50,11 @@ def warnings(settings: Settings) -> Iterator[Problem]:
             what = f"Google's prebuilt serving images are there until {_PREBUILT_UNTIL}"
             path = ("models", key, "container", "image")
             yield Problem(what, image[1], "an image of your own: ${images.NAME}", path)
+    for key, endpoint in settings.endpoints.items():
+        if machines.serving_machine_type(endpoint.machine) is None:
+            what = "not in the catalogue: neither its price nor its accelerators are known"
+            hint = did_you_mean(endpoint.machine, machines.machine_types())
+            yield Problem(what, endpoint.machine, hint, ("endpoints", key, "machine"))
 
 
 def _model(settings: Settings, key: str, model: Model) -> Iterator[Problem]:
@@ -105,6 +111,7 @@ def _endpoint(settings: Settings, key: str, endpoint: Endpoint) -> Iterator[Prob
             hint = f"give the endpoint team: {model.team}, or share the model: remove its team"
             what = f"belongs to team {model.team}"
             yield Problem(what, name, hint, (*path, "model"))
+    yield from _accelerator(endpoint, (*path, "accelerator"))
     yield from _team(settings, endpoint.team, path)
     if endpoint.account is None:
         return
@@ -125,6 +132,23 @@ def _runs(name: str, model: Model, endpoint: Endpoint, path: Path) -> Iterator[P
             what = f"model '{name}' has no version of this run"
             hint = f"it has {known}: add the run to models.{name}.run first"
             yield Problem(what, f"run {run}", hint, (*path, "split", f"run {run}"))
+
+
+def _accelerator(endpoint: Endpoint, path: Path) -> Iterator[Problem]:
+    """The machine can have what is asked for, by the facts of ``rules.compute.machines``."""
+    name, given = endpoint.machine, endpoint.accelerator
+    machine = machines.serving_machine_type(name)
+    if machine is None or machine.tpu:
+        return
+    hint = f"it can have {machine.choices}" if machine.choices else "remove it"
+    if given is None:
+        if machine.accelerator_required:
+            yield Problem(f"is missing; {name} needs it", "", hint, path)
+    elif (counts := machine.accelerators.get(given.type)) is None:
+        yield Problem(f"{name} cannot have this accelerator", given.type, hint, (*path, "type"))
+    elif given.count not in counts:
+        what = f"{name} takes {', '.join(map(str, counts))} of {given.type}"
+        yield Problem(what, str(given.count), hint, (*path, "count"))
 
 
 def _team(settings: Settings, team: str | None, path: Path) -> Iterator[Problem]:

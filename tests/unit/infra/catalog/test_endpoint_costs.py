@@ -43,6 +43,18 @@ def test_an_endpoint_without_a_price_has_none_and_never_zero() -> None:
 
 
 @pytest.mark.parametrize(
+    ("machine", "kind", "count"),
+    [
+        ("a2-highgpu-1g", "NVIDIA_TESLA_A100", 8),
+        ("a2-highgpu-1g", "NVIDIA_L4", 1),
+        ("n1-standard-2", T4, 3),
+    ],
+)
+def test_gpus_that_a_machine_cannot_have_get_no_price(machine: str, kind: str, count: int) -> None:
+    assert costs.of_endpoint(machine, kind, count, (1, 1), 1, "us-central1").monthly is None
+
+
+@pytest.mark.parametrize(
     "name", ["n1-standard-3", "n1-standard-1", "a2-highgpu-2", "n1-x", "", "-"]
 )
 def test_no_machine_is_made_up(name: str) -> None:

@@ -181,3 +181,56 @@ def test_a_prebuilt_serving_image_is_told_with_the_date_of_its_end():
     stack = planned(jobs=JOBS, **served({"container": image}))
     [warning] = [each for each in stack.warnings({}) if "prebuilt" in str(each)]
     assert "2027-01-14" in str(warning)
+
+
+@pytest.mark.parametrize(
+    ("machine", "accelerator", "path", "what"),
+    [
+        (
+            "a2-highgpu-1g",
+            {"type": "NVIDIA_TESLA_A100", "count": 8},
+            "accelerator.count",
+            "a2-highgpu-1g takes 1 of NVIDIA_TESLA_A100 (got 8). Hint: it can have "
+            "NVIDIA_TESLA_A100 with count 1",
+        ),
+        ("n1-standard-2", {"type": "NVIDIA_TESLA_T4", "count": 3}, "accelerator.count", "(got 3)"),
+        (
+            "n1-standard-2",
+            {"type": "NVIDIA_L4"},
+            "accelerator.type",
+            "n1-standard-2 cannot have this accelerator (got NVIDIA_L4). Hint: it can have NVIDIA_",
+        ),
+        (
+            "e2-standard-4",
+            {"type": "NVIDIA_L4"},
+            "accelerator.type",
+            "e2-standard-4 cannot have this accelerator (got NVIDIA_L4). Hint: remove it",
+        ),
+        ("g2-standard-4", None, "accelerator", "is missing; g2-standard-4 needs it"),
+    ],
+)
+def test_an_accelerator_that_the_machine_cannot_have_is_refused(machine, accelerator, path, what):
+    given = {"machine": machine} | ({"accelerator": accelerator} if accelerator else {})
+    [(place, told)] = wrong(None, given)
+    assert place == f"endpoints.titanic.{path}"
+    assert what in told
+
+
+@pytest.mark.parametrize(
+    ("machine", "accelerator"),
+    [
+        ("n1-standard-2", {"type": "NVIDIA_TESLA_T4", "count": 2}),
+        ("a2-highgpu-2g", {"type": "NVIDIA_TESLA_A100", "count": 2}),
+    ],
+)
+def test_an_accelerator_that_the_machine_has_is_taken(machine, accelerator):
+    given = {"machine": machine, "accelerator": accelerator}
+    stack = planned(jobs=JOBS, **served(None, given))
+    assert not [each for each in stack.warnings({}) if "machine" in str(each)]
+
+
+def test_a_machine_that_the_catalogue_does_not_know_is_told_and_not_refused():
+    stack = planned(jobs=JOBS, **served(None, {"machine": "nonsense-standard-2"}))
+    [warning] = [each for each in stack.warnings({}) if "nonsense-standard-2" in str(each)]
+    assert "endpoints.titanic.machine" in str(warning)
+    assert "neither its price nor its accelerators are known" in str(warning)

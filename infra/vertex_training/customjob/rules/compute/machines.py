@@ -204,11 +204,7 @@ def disk_size(job: Job) -> Iterator[Finding]:
 
 def _pairs(pool: Pool) -> str:
     """What the machine type can have, in words."""
-    allowed = pool.shape.accelerators if pool.shape else {}
-    parts = [
-        f"{kind} with count {' or '.join(map(str, counts))}" for kind, counts in allowed.items()
-    ]
-    return ", ".join(parts)
+    return pool.shape.choices if pool.shape else ""
 
 
 def _other_size(pool: Pool) -> str:
