@@ -131,9 +131,9 @@ def parse(text: bytes) -> dict[str, Any]:
         found = json.loads(text)
         if found["format"] != FORMAT or found[CONTENT_DIGEST] != content_digest(found):
             raise ValueError("another format, or another digest")
-        for key in ("snapshot", "query"):
-            dict(found[key])
-        list(found["objects"])
+        rows = [found["snapshot"], found["query"], *found["sources"], *found["objects"]]
+        if not all(isinstance(each, dict) for each in rows):
+            raise ValueError("its parts have another form")
     except (KeyError, TypeError, RecursionError) as wrong:
         raise ValueError(f"no manifest: {type(wrong).__name__}") from None
     return found
