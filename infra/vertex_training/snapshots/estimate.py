@@ -35,6 +35,8 @@ RIGHTS: Final = (
     "table: GRANT `roles/bigquery.dataViewer` ON TABLE `PROJECT.DATASET.TABLE` TO "
     '"serviceAccount:EMAIL"'
 )
+#: Of a query that an `up` has run before it was killed: its bound and its time count no more.
+PAID: Final = {"unanswered": "its query has run, and is not paid for again: an export is left"}
 #: What lines say of a list.
 TOLD: Final = {
     "sources": "from",
@@ -64,7 +66,7 @@ def look(request: SnapshotRequest, ports: Ports) -> dict[str, Any]:
     told = dict[str, Any]()
     try:
         if (found := protocol.find(request, ports)) is None:
-            return _dry_run(request, ports)
+            return dict(PAID) if protocol.has_run(request, ports) else _dry_run(request, ports)
         told = _summary(found.manifest)
         return told | _changed(found.manifest, ports)
     except PermissionDeniedError as error:

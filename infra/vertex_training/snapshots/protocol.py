@@ -18,7 +18,7 @@ the digest that the control bucket has is recorded, and only the recorded genera
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -37,6 +37,7 @@ from vertex_training.errors import (
     PreconditionFailedError,
 )
 from vertex_training.snapshots import manifest as manifests
+from vertex_training.snapshots import statement
 from vertex_training.snapshots.manifest import StoredObject
 from vertex_training.snapshots.request import MANIFEST, SnapshotRequest
 
@@ -50,6 +51,13 @@ _FORMATS: Final = {
     "parquet": {"destinationFormat": "PARQUET", "compression": "SNAPPY"},
     "csv": {"destinationFormat": "CSV"},
 }
+#: What gives the same text another meaning; none of our queries has it.
+_MEANS_ANOTHER: Final = (
+    "defaultDataset",
+    "tableDefinitions",
+    "userDefinedFunctionResources",
+    "useLegacySql",
+)
 Document = Mapping[str, Any]
 
 
@@ -278,7 +286,7 @@ class _Stages:
         """The query's job, the number of its attempt, and the table with its result."""
         wanted = query_configuration(self.request)
         for attempt in range(1, MOST_ATTEMPTS):
-            job, is_new = self._job(f"query-{attempt}", wanted, self._is_own_query)
+            job, is_new = self._job(f"query-{attempt}", wanted, self.is_own_query)
             table = job and self.ports.warehouse.table(_result_of(job))
             if job and table:
                 return job, attempt, table
@@ -301,7 +309,7 @@ class _Stages:
                 }
             }
             own = wanted["extract"]
-            job, _ = self._job(
+            job, is_new = self._job(
                 f"export-{of_attempt}-{attempt}",
                 wanted,
                 lambda there, own=own: all(
@@ -313,6 +321,8 @@ class _Stages:
                 continue
             objects = self.ports.files.objects(folder)
             counts = job["statistics"].get("extract", {}).get("destinationUriFileCounts", [])
+            if counts and not objects and not is_new:
+                continue  # deleted since; another export of the result is free
             if (count := sum(map(int, counts))) != len(objects):
                 raise JobRefusedError(
                     f"snapshot '{self.request.name}': the export wrote {count} objects, and "
@@ -322,15 +332,14 @@ class _Stages:
             return objects
         raise self._no_more("exports")
 
-    def _is_own_query(self, there: Document) -> bool:
+    def is_own_query(self, there: Document) -> bool:
         """Whether a job of our id has our query, and its result is where nobody else writes."""
         query, own = there.get("query", {}), query_configuration(self.request)["query"]
-        given = {each["name"]: each for each in query.get("queryParameters", [])}
-        wanted = {each["name"]: each for each in own["queryParameters"]}
+        sql = statement.canonical(str(query.get("query", "")))
         return (
-            query.get("query") == own["query"]
-            and {name: each.get("parameterValue") for name, each in given.items()}
-            == {name: each["parameterValue"] for name, each in wanted.items()}
+            sql == statement.canonical(own["query"])
+            and _by_name(query.get("queryParameters", [])) == _by_name(own["queryParameters"])
+            and not any(query.get(key) for key in _MEANS_ANOTHER)
             and str(query.get("destinationTable", {}).get("datasetId", "_")).startswith("_")
         )
 
@@ -397,6 +406,29 @@ class _Stages:
             f"snapshot '{self.request.name}': {MOST_ATTEMPTS} {what} failed. "
             f"Hint: run: {self.request.run + 1} begins anew."
         )
+
+
+def has_run(request: SnapshotRequest, ports: Ports) -> bool:
+    """Whether an earlier `up` ran its query, whose result is there: an export is left."""
+    stages = _Stages(request, ports, Timing(), ProcessEnvironment())
+    try:
+        job = ports.warehouse.job(f"vt-snapshot-{request.request_id}-query-1")
+    except PermissionDeniedError:
+        return False  # somebody else's
+    return (
+        job is not None
+        and _has_ended(job)
+        and "errorResult" not in job["status"]
+        and stages.is_own_query(job["configuration"])
+        and ports.warehouse.table(_result_of(job)) is not None
+    )
+
+
+def _by_name(parameters: Sequence[Document]) -> dict[str, tuple[Any, Any]]:
+    return {
+        each["name"]: (each.get("parameterType", {}).get("type"), each.get("parameterValue"))
+        for each in parameters
+    }
 
 
 def _result_of(query: Document) -> Document:

@@ -4,7 +4,7 @@ import datetime
 
 import pytest
 
-from tests.unit.infra.snapshots.fakes import Cloud, Process, request
+from tests.unit.infra.snapshots.fakes import Cloud, Killed, Process, request
 from vertex_training.errors import NotSubmittedError, OperatorError, PermissionDeniedError
 from vertex_training.snapshots import estimate
 from vertex_training.snapshots.protocol import take_snapshot
@@ -33,6 +33,28 @@ def test_a_time_that_bigquery_has_no_more_is_refused_and_one_that_was_kept_is_no
     process = Process(cloud, request(as_of=old.isoformat()))
     take_snapshot(process.wanted, process.ports, environment=process.environment)
     assert look(cloud, as_of=old.isoformat())["rows"] == 891
+
+
+def test_a_query_that_has_run_is_not_refused_in_the_preview_of_what_is_left():
+    cloud = Cloud()
+    process = Process(cloud, request(), dies_at=(4, "before"))
+    with pytest.raises(Killed):
+        take_snapshot(process.wanted, process.ports, environment=process.environment)
+    cloud.tick(10)
+    cloud.processed = 10**9 + 1
+    told = look(cloud)
+    assert told == {"unanswered": "its query has run, and is not paid for again: an export is left"}
+    process = Process(cloud, request())
+
+    def denied(job_id):
+        raise PermissionDeniedError("BigQuery: Access Denied: Job")
+
+    process.job = denied
+    with pytest.raises(NotSubmittedError, match="more than maxBytesB"):
+        estimate.look(process.wanted, process.ports)
+    cloud.tick(100_000)
+    with pytest.raises(NotSubmittedError, match="more than maxBytesB"):
+        look(cloud)
 
 
 def test_what_bigquery_says_is_no_query_is_refused():

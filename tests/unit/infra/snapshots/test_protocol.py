@@ -260,6 +260,15 @@ def test_a_manifest_that_was_deleted_is_not_made_anew_of_other_data():
         {"query": "SELECT 'poison'"},
         {"destinationTable": {"projectId": "p", "datasetId": "theirs", "tableId": "t"}},
         {"queryParameters": []},
+        {
+            "queryParameters": [
+                each | {"parameterType": {"type": "STRING"}}
+                for each in query_configuration(request())["query"]["queryParameters"]
+            ]
+        },
+        {"defaultDataset": {"projectId": "p", "datasetId": "theirs"}},
+        {"tableDefinitions": {"t": {"sourceUris": ["gs://theirs/t.csv"]}}},
+        {"useLegacySql": True},
     ],
 )
 def test_a_job_of_our_id_that_somebody_else_sent_is_not_adopted(theirs):
@@ -271,6 +280,41 @@ def test_a_job_of_our_id_that_somebody_else_sent_is_not_adopted(theirs):
     with pytest.raises(JobRefusedError, match="is somebody else's"):
         take(cloud)
     assert len(cloud.sent) == 1
+
+
+def test_a_query_whose_comments_were_edited_after_it_was_sent_is_still_ours():
+    cloud = Cloud()
+    with pytest.raises(Killed):
+        take(cloud, dies_at=(4, "before"))
+    cloud.tick(10)
+    edited = request(sql=request().sql.replace(" FROM", "  \n FROM"))
+    assert edited.request_id == request().request_id
+    take(cloud, edited)
+    assert cloud.stages() == ["query-1", "export-1-1"]
+
+
+@pytest.mark.parametrize("changes", [{"sources": None}, {"sources": [1]}, {"query": []}])
+def test_a_manifest_of_our_identity_in_another_form_is_refused(changes):
+    cloud = Cloud()
+    cloud.put(f"{request().prefix}/{MANIFEST}", forged(**changes))
+    with pytest.raises(JobRefusedError, match="somebody else wrote"):
+        take(cloud)
+
+
+def test_objects_that_were_deleted_before_the_manifest_are_exported_once_more():
+    def killed(folder):
+        raise Killed
+
+    cloud = Cloud()
+    process = Process(cloud, request())
+    process.objects = killed
+    with pytest.raises(Killed):
+        take_snapshot(process.wanted, process.ports, environment=process.environment)
+    assert cloud.stages() == ["query-1", "export-1-1"]
+    cloud.objects.clear()
+    made, _ = take(cloud)
+    assert cloud.stages() == ["query-1", "export-1-1", "export-1-2"]
+    assert made.manifest["bytes"] == 72
 
 
 def test_an_object_that_somebody_else_put_beside_an_export_is_refused():
