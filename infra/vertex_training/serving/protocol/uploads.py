@@ -101,9 +101,10 @@ class _Uploads:
         raise InDoubtError(f"{request.title}: the upload ended, and its version is not there")
 
     def get(self, name: str) -> JobSnapshot | None:
-        """The version, or None if it does not exist."""
-        found = self._registry.version(name)
-        return _snapshot(found) if found else None
+        """The version, or None if it does not exist, or another request has its number now."""
+        found, own = self._registry.version(name), self._request.request_id
+        is_own = found is not None and found.labels.get(REQUEST_ID_LABEL, own) == own
+        return _snapshot(found) if found and is_own else None
 
     def find(self, parent: str, request_id: str) -> list[JobSnapshot]:  # noqa: ARG002 (the request has it)
         """The version with the request's alias, and all with its label, once no upload runs."""

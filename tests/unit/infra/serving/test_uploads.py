@@ -94,6 +94,16 @@ def test_a_hand_made_version_with_our_alias_is_never_taken_for_ours():
         up(world)
 
 
+def test_a_version_that_others_have_under_the_recorded_number_is_not_ours_and_ours_is_made_anew():
+    world = World()
+    up(world)
+    del world.versions[f"{MODEL}@1"]  # somebody deleted the model, and another run came first
+    up(world, request("id2", run=4))
+    assert world.versions.keys() == {f"{MODEL}@1"}
+    world.aliases.pop(f"{MODEL}@r-id1")
+    assert up(world) == f"{MODEL}@2"
+
+
 def test_of_two_versions_of_one_request_the_earliest_stays():
     world = World()
     up(world)
