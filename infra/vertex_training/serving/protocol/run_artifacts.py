@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from vertex_training.customjob.protocol.ports import (
+    FAILED,
     JOB_LABEL,
     RUN_LABEL,
     STACK_LABEL,
@@ -82,7 +83,11 @@ def find_artifacts(
 
 
 def _succeeded(source: ModelSource, found: Sequence[JobSnapshot]) -> JobSnapshot:
-    """The latest job of the run that succeeded."""
+    """The latest job of the run that succeeded.
+
+    A job file that was edited is another job of the same run, and leaves other weights: which of
+    them a version is to have, nobody has said.
+    """
     run = f"run {source.run} of job '{source.job}'"
     if not found:
         raise JobRefusedError(
@@ -91,7 +96,14 @@ def _succeeded(source: ModelSource, found: Sequence[JobSnapshot]) -> JobSnapshot
         )
     latest = max(found, key=lambda job: (job.state in SUCCEEDED, job.created, job.name))
     if latest.state in SUCCEEDED:
-        return latest
+        rivals = [job for job in found if job.digest != latest.digest and job.state not in FAILED]
+        if not rivals:
+            return latest
+        names = ", ".join(sorted(f"{each.name}: {each.short_state}" for each in (latest, *rivals)))
+        raise JobRefusedError(
+            f"{run} is more than one job ({names}): its file was edited. Hint: raise `run` on the "
+            "job, and name that run in `models` once it has succeeded."
+        )
     if latest.state in TERMINAL:
         hint = f"Set run: {source.run + 1} on the job to train once more."
     else:

@@ -11,8 +11,10 @@ from vertex_training.serving.protocol.run_artifacts import find_artifacts, metri
 SOURCE = ModelSource("acme", "us-central1", "dev", "titanic", "titanic", 3)
 
 
-def job(state="SUCCEEDED", *, name="customJobs/1", created=1, output="gs://out/titanic/abc/"):
-    return JobSnapshot(name, f"JOB_STATE_{state}", created, "", output=output)
+def job(
+    state="SUCCEEDED", *, name="customJobs/1", created=1, output="gs://out/titanic/abc/", digest="a"
+):
+    return JobSnapshot(name, f"JOB_STATE_{state}", created, digest, output=output)
 
 
 class Runs:
@@ -54,12 +56,23 @@ def test_the_latest_job_that_succeeded_counts():
 
 
 @pytest.mark.parametrize(
+    "other",
+    [job("RUNNING", name="b"), job("FAILED", name="b", digest="b"), job("CANCELLED", digest="b")],
+)
+def test_the_same_request_once_more_and_what_failed_before_an_edit_are_no_other_weights(other):
+    assert find(Runs(job(name="a"), other)).job == "a"
+
+
+@pytest.mark.parametrize(
     ("runs", "files", "text"),
     [
         (Runs(), (), "run 3 of job 'titanic' is not in acme, us-central1"),
         (Runs(job("RUNNING")), (), r"is RUNNING \(customJobs/1\), not SUCCEEDED. Wait"),
         (Runs(job("FAILED")), (), r"is FAILED .* Set run: 4"),
         (Runs(job("CANCELLING")), (), "not SUCCEEDED. Wait for its end"),
+        (Runs(job(), job(name="2", digest="b")), (), "is more than one job .* Hint: raise `run`"),
+        (Runs(job(), job("RUNNING", name="2", digest="b")), (), "more than one job"),
+        (Runs(job("RUNNING"), job(name="2", digest="b")), (), "more than one job"),
         (Runs(job(output="")), (), "has no output directory"),
         (Runs(job(), files=()), (), "left nothing in gs://out/titanic/abc/model/"),
         (Runs(job(), files=("a", "b")), ("model.json",), "left no model.json .* there is: a, b"),
