@@ -12,8 +12,10 @@ import base64
 import datetime
 import importlib
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 duckdb: Any = importlib.import_module("duckdb")
@@ -40,6 +42,8 @@ _RESULTS: Final = {
     "blob": "BYTES", "double": "FLOAT", "float": "FLOAT", "json": "JSON",
     "null": "INTEGER", "uuid": "STRING",
 }  # fmt: skip
+#: SQLGlot underlines what it does not understand.
+_COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
 _EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
@@ -54,27 +58,30 @@ class RefusedError(Exception):
 def query(request: Mapping[str, Any]) -> dict[str, Any]:
     """A query's schema; without ``dryRun``, its result in a file."""
     tree = _parsed(request["sql"])
-    database = _database(request)
     _fill_in(tree, {each["name"].lower(): each for each in request["parameters"]})
     named = list(_tables(tree, request["project"], request.get("dataset")))
+    nothing = _database(_paths([]))
     references = [
-        {**reference, "asOf": _as_of(database, node.args.get("version"))}
+        {**reference, "asOf": _as_of(nothing, node.args.get("version"))}
         for node, reference in named
     ]
     schema: dict[str, dict[str, str]] = {}
     tables = _ask({"tables": references})
-    for i, ((node, _), table) in enumerate(zip(named, tables, strict=True)):
-        source = _source(table)
-        database.execute(f"CREATE TEMP VIEW t{i} AS SELECT * FROM {source}")
-        schema[f"t{i}"] = {each["name"]: sql_type(each) for each in table["schema"]}
+    # A function that reads files gets no others, however the query hides it.
+    database = _database(_paths([*_outputs(request), *(f for t in tables for f in t["files"])]))
+    views = [f"{_unused(tree)}{i}" for i in range(len(named))]
+    for view, table in zip(views, tables, strict=True):
+        database.execute(f"CREATE TEMP VIEW {view} AS SELECT * FROM {_source(table)}")
+        schema[view] = {each["name"]: sql_type(each) for each in table["schema"]}
+    for view, (node, _) in zip(views, named, strict=True):
         alias = node.args.get("alias") or exp.TableAlias(this=exp.to_identifier(node.name))
         pivots = {key: node.args.get(key) for key in ("joins", "pivots", "laterals", "sample")}
-        node.replace(exp.Table(this=exp.to_identifier(f"t{i}"), alias=alias, **pivots))
+        node.replace(exp.Table(this=exp.to_identifier(view), alias=alias, **pivots))
     _name_columns(tree)
     sql = tree.sql(dialect="duckdb")
     fields = _fields_of(database, sql)
     read = _columns_read(tree, schema)
-    _ask({"read": [sorted(read.get(f"t{i}", ())) for i in range(len(named))]})
+    _ask({"read": [sorted(read.get(view, ())) for view in views]})
     if request["dryRun"]:
         return {"schema": fields}
     return _written(database, sql, fields, request)
@@ -82,7 +89,7 @@ def query(request: Mapping[str, Any]) -> dict[str, Any]:
 
 def load(request: Mapping[str, Any]) -> dict[str, Any]:
     """Files of CSV, JSON or Parquet as a file of a table."""
-    database, config = _database(request), request["config"]
+    database, config = _database(_folder(request)), request["config"]
     fields = [_canonical(each) for each in request["schema"]]
     files = f"[{', '.join(map(_text, request['files']))}]"
     kind = config.get("sourceFormat") or "CSV"
@@ -125,7 +132,7 @@ def export(request: Mapping[str, Any]) -> dict[str, Any]:
     elif kind != "PARQUET":
         raise RefusedError(f"the local cloud exports no {kind}", "invalid")
     sql = f"COPY (SELECT * FROM {_source(request['table'])}) TO {_text(request['output'])}"
-    _database(request).execute(f"{sql} ({options})")
+    _database(_folder(request)).execute(f"{sql} ({options})")
     return {}
 
 
@@ -133,7 +140,7 @@ def read(request: Mapping[str, Any]) -> dict[str, Any]:
     """Rows of a table in the form of REST."""
     table, offset, limit = request["table"], int(request["offset"]), int(request["limit"])
     sql = f"SELECT * FROM {_source(table)} LIMIT {limit} OFFSET {offset}"
-    rows = _database(request).execute(sql).fetchall()
+    rows = _database(_folder(request)).execute(sql).fetchall()
     exact = bool(request["exactTimes"])
     return {
         "rows": [
@@ -178,6 +185,9 @@ def _fill_in(tree: Any, given: Mapping[str, Any]) -> None:
 def _tables(tree: Any, project: str, dataset: str | None) -> Iterator[tuple[Any, dict[str, str]]]:
     """The places in a query that name a table."""
     own = {each.alias_or_name.lower() for each in tree.find_all(exp.CTE)}
+    for node in tree.find_all(exp.Lateral):
+        if not isinstance(node.this, exp.Subquery | exp.Unnest):
+            raise RefusedError(f"the local cloud has no table function: {node.sql('bigquery')}")
     for node in list(tree.find_all(exp.Table)):
         if not isinstance(node.this, exp.Identifier):
             raise RefusedError(f"the local cloud has no table function: {node.sql('bigquery')}")
@@ -347,17 +357,41 @@ def _source(table: Mapping[str, Any]) -> str:
     return f"read_parquet([{', '.join(map(_text, table['files']))}], union_by_name = true)"
 
 
-def _database(request: Mapping[str, Any]) -> Any:
-    """A database in memory that reads and writes in this folder, and reaches no network."""
+def _database(allowed: str) -> Any:
+    """A database in memory that reads and writes what is allowed, and reaches no network."""
     database = duckdb.connect()
     for setting in (
         "TimeZone = 'UTC'",
-        f"allowed_directories = [{_text(request['folder'])}]",
+        allowed,
         "enable_external_access = false",
         "lock_configuration = true",
     ):
         database.execute(f"SET {setting}")
     return database
+
+
+def _folder(request: Mapping[str, Any]) -> str:
+    """The setting for work whose SQL is ours: the folder of all rows."""
+    return f"allowed_directories = [{_text(request['folder'])}]"
+
+
+def _paths(files: list[str]) -> str:
+    """The setting for SQL of others."""
+    return f"allowed_paths = [{', '.join(map(_text, files))}]"
+
+
+def _outputs(request: Mapping[str, Any]) -> list[str]:
+    """Where ``COPY`` writes: beside the output first."""
+    output = Path(request["output"])
+    return [str(output), str(output.with_name(f"tmp_{output.name}"))] if output.name else []
+
+
+def _unused(tree: Any) -> str:
+    """What no name of a query begins with."""
+    names, found = {each.name.lower() for each in tree.find_all(exp.Identifier)}, "t"
+    while any(name.startswith(found) for name in names):
+        found += "_"
+    return found
 
 
 def _quoted(name: str) -> str:
@@ -369,7 +403,7 @@ def _text(value: str) -> str:
 
 
 def _words(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines()]
+    lines = [line.strip() for line in _COLOURS.sub("", str(error)).splitlines()]
     return " ".join(line for line in lines[:3] if line) or type(error).__name__
 
 

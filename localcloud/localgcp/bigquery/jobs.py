@@ -420,6 +420,8 @@ def _write(store: Store, rows: Rows, job: Body, made: Mapping[str, Any], file: s
     label, table = f"{project}:{name}", rows.get(TABLE, project, name)
     if not place["datasetId"].startswith("_"):
         rights.check(store, guest_of(job), place, rights.WRITERS, "bigquery.tables.updateData")
+    elif table is not None and table.get("_account") != job["_account"]:
+        raise BigQueryError("accessDenied", f"Access Denied: Table {label}: a result of others")
     how = config.get("writeDisposition") or ("WRITE_EMPTY" if kind == "query" else "WRITE_APPEND")
     version = Version(now(), [file], made["rows"], made["bytes"])
     if table is None:

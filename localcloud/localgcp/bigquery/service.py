@@ -68,9 +68,11 @@ class BigQuery:
         return job
 
     def list_jobs(self, call: Call) -> Body:
-        """Jobs of a project, the newest first."""
+        """Jobs of a project, the newest first; those of its own account for code of a job."""
         with self._catalog.change() as rows:
             found = [each for *_, each in rows.all(JOB, call.match["project"])]
+        if call.guest is not None:
+            found = [each for each in found if each["_account"] == call.guest.account]
         found.sort(key=lambda job: int(job["statistics"]["creationTime"]), reverse=True)
         jobs = [{**job, "state": job["status"]["state"]} for job in found]
         return {"kind": "bigquery#jobList", "jobs": jobs}
