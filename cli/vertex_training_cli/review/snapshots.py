@@ -5,6 +5,7 @@ That is among their inputs (``resolved``): the provider asked during the review'
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -30,9 +31,10 @@ FATES: Final = {
 #: What no plan has of a snapshot that it queries.
 NOT_ASKED: Final = "not asked"
 PRICES: Final = (
-    f"Prices: ${estimate.USD_PER_TIB} a TiB on demand, the free one of each month not deducted. "
-    "The bound is what the query may be billed for; BigQuery refuses more without a charge. Files "
-    "of snapshots, of those before as well, stay until `vt data snapshots delete`."
+    "Prices: on demand by location, the free TiB of each month not deducted; the highest that is "
+    "known where a location's is unknown. The bound is what the query may be billed for; BigQuery "
+    "refuses more without a charge. Files of snapshots, of those before as well, stay "
+    "until `vt data snapshots delete`."
 )
 
 
@@ -46,10 +48,14 @@ class SnapshotChange:
     run: str
     folder: str
     bound_bytes: int
+    bound_usd: float
+    """The price of that on demand."""
     reads_bytes: int | None
     """What its query would read; None if that is not asked."""
+    at_least: bool
+    """Whether it may read more than that."""
     usd: float | None
-    """The price of that on demand; None without one."""
+    """The price of what it reads on demand; None without one."""
     rows: int | None
     """Of one that is there; None of others."""
     bytes: int | None
@@ -95,20 +101,24 @@ def _change(step: Step, jobs: Mapping[str, str]) -> SnapshotChange:
         inputs.get("requestId"),
     )
     place = "/".join(map(str, parts))
-    price = None if reads is None or found.get("capacity") else estimate.usd(reads)
+    location, at_least = _location(inputs), bool(found.get("atLeast"))
+    unpriced = reads is None or at_least or found.get("capacity")
+    price = None if reads is None or unpriced else estimate.usd(reads, location)
     told = NOT_ASKED if action != "leave" else ""
     if found:
         told = estimate.words({**found, "rows": rows, "bytes": _whole(found.get("bytes")) or 0,
                                "processed": reads, "capacity": found.get("capacity"),
                                **{key: _texts(found.get(key)) for key in estimate.TOLD}},
-                              bound)  # fmt: skip
+                              bound, location)  # fmt: skip
     return SnapshotChange(
         name=name,
         action="take" if action == "query" and rows is not None else action,
         run=str(_whole(identity.get("run")) or ""),
         folder=f"gs://{place}",
         bound_bytes=bound,
+        bound_usd=estimate.usd(bound, location),
         reads_bytes=reads,
+        at_least=at_least,
         usd=price,
         rows=rows,
         bytes=_whole(found.get("bytes")),
@@ -119,6 +129,13 @@ def _change(step: Step, jobs: Mapping[str, str]) -> SnapshotChange:
         readers=tuple(job for job, request in jobs.items() if place in request),
         told=told,
     )
+
+
+def _location(inputs: Mapping[str, object]) -> str:
+    try:
+        return str(json.loads(str(inputs.get("request")))["location"])
+    except (ValueError, KeyError, TypeError):
+        return ""  # priced as one that is unknown
 
 
 def _whole(value: object) -> int | None:
@@ -140,8 +157,10 @@ def queried(changes: Sequence[SnapshotChange]) -> list[SnapshotChange]:
 
 def cost_text(change: SnapshotChange, quote: Quote) -> str:
     """What the query of one costs, and at most."""
-    most = f"at most ${estimate.usd(change.bound_bytes):,.2f}"
+    most = f"at most ${change.bound_usd:,.2f}"
     price = NOT_ASKED if change.reads_bytes is None else "no price: capacity"
+    if change.at_least:
+        price = f"no price: at least {change.reads_bytes:,} bytes"
     if change.usd is not None:
         price = f"${change.usd:,.2f}"
     return f"query of snapshot {quote(change.name)}: {price} ({most})"

@@ -18,9 +18,18 @@ from vertex_training.snapshots.manifest import name_of_table, time_of
 from vertex_training.snapshots.protocol import Ports
 from vertex_training.snapshots.request import SnapshotRequest
 
-#: On demand, the same in the US and most regions: https://cloud.google.com/bigquery/pricing.
-#: Observed in eight public files of 2026; the first TiB of a month is free.
-USD_PER_TIB: Final = 6.25
+#: On demand, by location: https://cloud.google.com/bigquery/pricing. Observed in public tables of
+#: prices, some of those of 7.50 in one alone; the first TiB of a month is free.
+USD_PER_TIB: Final = {
+    **dict.fromkeys(("us", "eu", "us-central1", "us-east1", "us-west1"), 6.25),
+    **dict.fromkeys(("us-south1", "europe-west1", "europe-west4", "asia-northeast1"), 7.50),
+    "europe-west2": 7.82,
+    "us-west2": 8.44,
+    "me-central2": 10.00,
+    "southamerica-east1": 11.25,
+}
+#: BigQuery bills so many bytes or more for each table: the same page.
+LEAST_BILLED: Final = 10 * 2**20
 #: https://docs.cloud.google.com/bigquery/docs/time-travel
 TIME_TRAVEL: Final = datetime.timedelta(days=7)
 #: Key of the inputs that the provider adds in a review: information, and no part of a request.
@@ -52,9 +61,15 @@ _PERSONAL: Final = re.compile(
 )
 
 
-def usd(bytes_read: int) -> float:
-    """The price of a query on demand."""
-    return bytes_read / 2**40 * USD_PER_TIB
+def is_priced(location: str) -> bool:
+    """Whether the price of a location is known."""
+    return location.lower() in USD_PER_TIB
+
+
+def usd(bytes_read: int, location: str) -> float:
+    """The price of a query on demand; by the highest that is known where it is unknown."""
+    rate = USD_PER_TIB.get(location.lower(), max(USD_PER_TIB.values()))
+    return bytes_read / 2**40 * rate
 
 
 def look(request: SnapshotRequest, ports: Ports) -> dict[str, Any]:
@@ -77,8 +92,10 @@ def look(request: SnapshotRequest, ports: Ports) -> dict[str, Any]:
         return told | {"unanswered": str(error)}
 
 
-def words(found: Mapping[str, Any], cap: int) -> str:
+def words(found: Mapping[str, Any], cap: int, location: str) -> str:
     """What ``look`` found, in a line. ``cap``: the most bytes that the query may be billed for."""
+    highest = f", the highest price: that of {location} is unknown"
+    unknown = "" if is_priced(location) else highest
     parts = list[str]()
     if found.get("rows") is not None:
         parts.append(
@@ -86,9 +103,15 @@ def words(found: Mapping[str, Any], cap: int) -> str:
             f"{found.get('queriedAt')}"
         )
     if (read := found.get("processed")) is not None:
-        price = "capacity: no price" if found["capacity"] else f"${usd(read):,.2f} on demand"
-        most = "" if found["capacity"] else f", ${usd(cap):,.2f}"
-        parts.append(f"its query reads {read:,} bytes ({price}; at most {cap:,} bytes{most})")
+        price = f"${usd(read, location):,.2f} on demand{unknown}"
+        most, least = f", ${usd(cap, location):,.2f}", ""
+        if found.get("atLeast"):
+            price, least = f"no price{unknown}", "at least "
+        if found["capacity"]:
+            price, most = "capacity: no price", ""
+        parts.append(
+            f"its query reads {least}{read:,} bytes ({price}; at most {cap:,} bytes{most})"
+        )
     for key, lead in TOLD.items():
         if found.get(key):
             parts.append(f"{lead} {', '.join(found[key])}")
@@ -144,8 +167,11 @@ def _dry_run(request: SnapshotRequest, ports: Ports) -> dict[str, Any]:
             f"maxBytesBilled, {request.max_bytes_billed:,}. Hint: raise it, or read less."
         )
     tables = sorted(name_of_table(each) for each in query.get("referencedTables", []))
+    # Without it the bytes are exact; it is LOWER_BOUND or UNKNOWN for some external tables.
+    exact = query.get("totalBytesProcessedAccuracy") in (None, "PRECISE", "UPPER_BOUND")
     return {
         "processed": size,
+        **({} if exact else {"atLeast": True}),
         "capacity": bool(statistics.get("reservation_id") or statistics.get("edition")),
         "sources": tables,
         "personal": personal_columns(query.get("schema", {}).get("fields", [])),

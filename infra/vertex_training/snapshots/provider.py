@@ -68,7 +68,7 @@ class SnapshotProvider(dynamic.ResourceProvider):
         found = found or NO_ANSWER
         if reviews:
             return dynamic.CheckResult({**news, RESOLVED: found}, [])
-        print_line(f"snapshot {request.name} {words(found, request.max_bytes_billed)}")
+        print_line(f"snapshot {request.name} {_words(found, request)}")
         return dynamic.CheckResult(news, [])
 
     def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.DiffResult:
@@ -109,6 +109,10 @@ class SnapshotProvider(dynamic.ResourceProvider):
 
     def delete(self, _id: str, _props: dict[str, Any]) -> None:
         """Keep all objects: ``vt data snapshots delete`` deletes those that one names."""
+
+
+def _words(found: Mapping[str, Any], request: SnapshotRequest) -> str:
+    return words(found, request.max_bytes_billed, request.location)
 
 
 def _looked_up(request: SnapshotRequest, news: dict[str, Any]) -> dict[str, Any] | str:

@@ -21,7 +21,7 @@ from vertex_training.plan.reservations import monthly, plan_reservations
 from vertex_training.settings.limits import Limits, TeamLimits
 from vertex_training.settings.model import Settings
 from vertex_training.settings.serving import Endpoint
-from vertex_training.snapshots.estimate import usd as query_usd
+from vertex_training.snapshots import estimate
 
 #: What helps where something costs too much.
 SHORTER: Final = "shorten timeouts, use fewer machines, or raise the limit"
@@ -114,7 +114,9 @@ def exceeded(settings: Settings, results: Mapping[str, JobFileResult]) -> list[P
         if settings.snapshots:
             whose += " and queries of snapshots"
         for key, snapshot in settings.snapshots.items():
-            kept[f"snapshot {key}"] = _Bill(query_usd(snapshot.max_bytes_billed), False)
+            location = snapshot.location or settings.region
+            most_of_one = estimate.usd(snapshot.max_bytes_billed, location)
+            kept[f"snapshot {key}"] = _Bill(most_of_one, not estimate.is_priced(location))
         found += _total(bills | kept, most, whose, ("limits", "maxUsdPerEnvironment"))
     for name, team in settings.teams.items():
         of_team = {

@@ -13,6 +13,7 @@ from vertex_training.secret_rules.redaction import is_secret_variable
 from vertex_training.settings.model import Settings
 from vertex_training.settings.snapshots import AS_OF, Snapshot
 from vertex_training.snapshots import statement
+from vertex_training.snapshots.estimate import LEAST_BILLED
 from vertex_training.stack_rules.files import file_problems
 
 #: https://docs.cloud.google.com/bigquery/quotas#query_jobs: a query has at most 1 MB
@@ -89,6 +90,10 @@ def warnings(settings: Settings, root: pathlib.Path) -> Iterator[Problem]:
             what = f"gives another result each time: {', '.join(found)}"
             path = ("snapshots", key, "query")
             yield Problem(what, snapshot.query, "give a parameter its place", path, level="warning")
+        if (most := snapshot.max_bytes_billed) < LEAST_BILLED:
+            what = "BigQuery bills 10 MiB or more for a table, and will refuse the query"
+            path = ("snapshots", key, "maxBytesBilled")
+            yield Problem(what, str(most), f"{LEAST_BILLED} or more", path, level="warning")
         where, key = ("snapshots", key, "bucket"), snapshot.bucket
         hint = "give snapshots a bucket of their own"
         if names := [name for name, writes in writers if key in writes]:

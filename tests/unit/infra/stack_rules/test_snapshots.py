@@ -166,3 +166,17 @@ def test_a_bound_of_a_snapshot_counts_for_the_environment_on_demand(planned):
     [found] = limits.exceeded(low, {})
     assert "queries of snapshots together may cost $12.50, the limit is $12.49" in found.what
     assert list(limits.exceeded(enough, {})) == []
+    [dearer] = limits.exceeded(
+        planned(maxBytesBilled=2 * 2**40, location="mars-north1").settings.model_copy(
+            update={"limits": enough.limits}
+        ),
+        {},
+    )
+    assert "may cost $22.50" in dearer.what
+    assert "prices of the region of snapshot clicks are unknown, another's were" in dearer.what
+
+
+def test_a_bound_that_no_query_of_a_table_passes_is_warned(planned):
+    [warning] = planned(maxBytesBilled=10 * 2**20 - 1).warnings({})
+    assert warning.what == "BigQuery bills 10 MiB or more for a table, and will refuse the query"
+    assert planned(maxBytesBilled=10 * 2**20).warnings({}) == []

@@ -16,12 +16,13 @@ from vertex_training_cli.review.headline import answers, verdict
 CAP = 2 * 10**12
 
 
-def inputs(resolved=None, run=1, cap=CAP):
+def inputs(resolved=None, run=1, cap=CAP, location="us-central1"):
     wanted = request(run=run)
     found = {
         "snapshot": {"project": "p", "stack": "local", "name": "clicks", "run": run,
                      "bucket": "data"},
         "requestId": wanted.request_id,
+        "request": json.dumps({"location": location}),
         "options": {"controlBucket": "control", "maxBytesBilled": str(cap)},
     }  # fmt: skip
     return found | ({"resolved": resolved} if resolved is not None else {})
@@ -66,6 +67,41 @@ def test_bytes_and_usd_are_those_of_a_hand_calculation():
     [row] = json.loads(json_report.render(found))["snapshots"]
     assert (row["readsBytes"], row["boundBytes"]) == (123_456_789_012, CAP)
     assert "123,456,789,012 bytes" in html.render(found)
+
+
+def test_usd_are_of_the_location_and_of_the_dearest_where_its_price_is_unknown():
+    cloud = Cloud()
+    cloud.processed = 2**40
+    for location, most, price in (
+        ("europe-west2", "$14.22", "$7.82 on demand"),
+        (
+            "mars-north1",
+            "$20.46",
+            "$11.25 on demand, the highest price: that of mars-north1 is unknown",
+        ),
+    ):
+        given = inputs(looked(cloud), location=location)
+        found = built(plans.create(SNAPSHOT, "snapshots-clicks", **given))
+        usd = price.split()[0]
+        assert f"query of snapshot clicks: {usd} (at most {most})" in verdict(found)
+        assert f"({price}; at most" in found.snapshots[0].told
+
+
+def test_bytes_that_are_a_lower_bound_have_no_price():
+    cloud = Cloud()
+    process = Process(cloud, wanted := request(max_bytes_billed=CAP))
+    answer = process.dry_run({})
+    answer["statistics"]["query"]["totalBytesProcessedAccuracy"] = "LOWER_BOUND"
+    process.dry_run = lambda _: answer
+    given = inputs(estimate.look(wanted, process.ports))
+    found = built(plans.create(SNAPSHOT, "snapshots-clicks", **given))
+    assert found.snapshots[0].usd is None
+    assert (
+        "query of snapshot clicks: no price: at least 1,073,741,824 bytes (at most $11.37)"
+        in verdict(found)
+    )
+    told = found.snapshots[0].told
+    assert "its query reads at least 1,073,741,824 bytes (no price; at most" in told
 
 
 def test_columns_that_look_like_data_about_people_are_told_of_a_query():
