@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from vertex_training.catalog.resource_types import ENDPOINT_TRAFFIC
+
 
 @dataclass(frozen=True)
 class PendingCreates:
@@ -48,9 +50,28 @@ def find(deployment: Mapping[str, Any]) -> PendingCreates:
 def explanation(pending: PendingCreates, stack: str) -> str:
     """Why pending creations stay, and what to do."""
     names = ", ".join(urn.rpartition("::")[2] for urn in pending.open)
-    return (
+    told = (
         f"a killed run was about to create {names}, which this stack does not have now: it may "
         "exist all the same, so the note of it stays. Look (`vt jobs list --stack "
         f"{stack}`, `vt models list`), remove what is there, then: "
         f"pulumi refresh --stack {stack} --clear-pending-creates"
+    )
+    return f"{told}. {hint}" if (hint := traffic_hint(pending, stack)) else told
+
+
+def traffic_hint(pending: PendingCreates, stack: str) -> str:
+    """How to empty endpoints of traffic that no state has; empty without any.
+
+    The state has the endpoint alone then: to delete it is refused as long as models are deployed.
+    """
+    found = [urn for urn in pending.open if f"{ENDPOINT_TRAFFIC}::" in urn]
+    if not found:
+        return ""
+    return (
+        f"A killed run was about to create {', '.join(urn.rpartition('::')[2] for urn in found)}: "
+        "what it deployed is paid for, and while it is there its endpoint cannot be deleted. Run "
+        "`vt up` with the endpoint in the stack file as it was, which goes on with it, and take it "
+        f"out then. Or empty it: `vt endpoints list --stack {stack}` has its id, `gcloud ai "
+        "endpoints describe ENDPOINT --region=REGION` its deployed models, and `gcloud ai "
+        "endpoints undeploy-model ENDPOINT --deployed-model-id=ID --region=REGION` takes one away."
     )

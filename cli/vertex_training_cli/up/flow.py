@@ -59,6 +59,8 @@ def bring_up(
         return REFUSED
     if code := _run_up(stack, pulumi, arguments, log):
         log(f"pulumi up ended with exit code {code}")
+        if hint := pending_creates.traffic_hint(pending_creates.find(before), stack.stack):
+            log(hint)
         return code
     deployment = pulumi.export_deployment(stack.stack)
     code = clear_settled(stack.stack, pulumi, arguments, deployment, log)

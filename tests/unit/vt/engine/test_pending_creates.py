@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from vertex_training.catalog.resource_types import ENDPOINT_TRAFFIC
 from vertex_training_cli.engine.pending_creates import PendingCreates, explanation, find
 
 URN = "urn:pulumi:dev::p::pulumi-python:dynamic/vertex:CustomJob::training-"
@@ -50,3 +51,13 @@ def test_other_operations_and_repetitions_are_no_creations() -> None:
 def test_a_clean_or_empty_state_has_nothing_to_clear() -> None:
     for deployment in ({}, {"resources": None, "pending_operations": None}):
         assert not find(deployment).clearable
+
+
+def test_what_a_killed_run_deployed_to_an_endpoint_is_told_with_what_takes_it_away() -> None:
+    urn = f"urn:pulumi:dev::p::x$y${ENDPOINT_TRAFFIC}::training-titanic-traffic"
+    noted = {"type": "creating", "resource": {"urn": urn}}
+    told = explanation(find({"pending_operations": [noted]}), "dev")
+    assert "`vt endpoints list --stack dev`" in told
+    assert "gcloud ai endpoints undeploy-model ENDPOINT --deployed-model-id=ID" in told
+    jobs = explanation(find({"pending_operations": [operation("a")]}), "dev")
+    assert "endpoint" not in jobs
