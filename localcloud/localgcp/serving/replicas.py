@@ -77,6 +77,8 @@ class Replica:
         self.healthy = False
         self.failure = ""
         """Why it is not running, if it ended or could not be started."""
+        self._runs = False
+        """Whether it was started and has not ended: else whoever answers at the port is another."""
         self.busy = 0
         """Requests that are under way."""
         self.stopped = threading.Event()
@@ -101,7 +103,7 @@ class Replica:
     def _run(self) -> None:
         while not self.stopped.is_set():
             self.failure = self._run_once()
-            self.healthy = False
+            self._runs = self.healthy = False
             if not self.stopped.is_set():
                 self.log.append(self.failure)
                 self.stopped.wait(self._timing.restart)
@@ -111,7 +113,7 @@ class Replica:
         try:
             port = self._choose_port()
             with self._launch(port) as made:
-                self.port = port
+                self.port, self._runs = port, True
                 outcome = replica.run(
                     made.argv,
                     env=made.env,
@@ -138,17 +140,20 @@ class Replica:
             was, port = self.healthy, self.port
             if self._is_well():
                 failed, seen, self.failure = 0, port, ""
-                self.healthy = not self.stopped.is_set()
+                self.healthy = self._runs and not self.stopped.is_set()
             else:
                 failed += 1
-                self.healthy = was and failed <= self._timing.tries
+                self.healthy = was and self._runs and failed <= self._timing.tries
             if was is not self.healthy and not self.stopped.is_set():
                 self.log.append("healthy" if self.healthy else "unhealthy: it gets no requests")
             self.log.stamp()
 
     def _is_well(self) -> bool:
+        if not self._runs:
+            return False
         with suppress(ContainerDownError, NoAnswerError):
-            return self.ask("GET", self._health_route, seconds=self._timing.health).status == 200
+            answer = self.ask("GET", self._health_route, seconds=self._timing.health)
+            return self._runs and answer.status == 200
         return False
 
     def ask(
