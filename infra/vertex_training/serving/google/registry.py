@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from google.api_core.exceptions import FailedPrecondition, GoogleAPICallError, NotFound
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 #: Seconds until a deletion has to have ended.
 DELETE_DEADLINE = 120.0
+#: The alias that exactly one version of a model has: ``Model.version_aliases``.
+DEFAULT_ALIAS = "default"
 
 
 def connect(project: str, region: str, account: str = "") -> GoogleRegistry:
@@ -92,7 +94,10 @@ class GoogleRegistry(GoogleOperations):
             ) from None
 
     def delete_version(self, name: str) -> str:
-        """Delete one version, or its model if it is the only one; why it was not."""
+        """Delete one version, or its model if it is the only one; why it was not.
+
+        The service deletes no default version: the newest other one becomes it first.
+        """
         model = name.partition("@")[0]
         there = self.versions(model)
         if not any(each.name == name for each in there):
@@ -101,6 +106,7 @@ class GoogleRegistry(GoogleOperations):
             if len(there) == 1:
                 operation = read(self._client.delete_model, name=model)
             else:
+                self._pass_default_on(name, there)
                 operation = read(self._client.delete_model_version, name=name)
             operation.result(timeout=DELETE_DEADLINE)
         except NotFound:
@@ -108,6 +114,14 @@ class GoogleRegistry(GoogleOperations):
         except (GoogleAPICallError, TimeoutError) as error:
             return f"{code_of(error)}: {getattr(error, 'message', error)}"
         return ""
+
+    def _pass_default_on(self, name: str, there: Sequence[VersionSnapshot]) -> None:
+        found = self._get(name)
+        if found is None or DEFAULT_ALIAS not in found.version_aliases:
+            return
+        newest = max((each for each in there if each.name != name), key=lambda each: each.created)
+        aliases = [DEFAULT_ALIAS]
+        read(self._client.merge_version_aliases, name=newest.name, version_aliases=aliases)
 
     def _get(self, name: str) -> serving_api.Model | None:
         try:

@@ -24,6 +24,7 @@ from tests.unit.localcloud.serving.conftest import (
     World,
     container,
 )
+from vertex_training.serving.google.registry import GoogleRegistry
 
 MODEL = f"{PLACE}/models/doubler"
 
@@ -192,6 +193,15 @@ def test_only_a_version_that_nothing_needs_is_deleted(world: World) -> None:
     removed: Any = world.models.delete_model(name=MODEL)
     removed.result(timeout=60)
     assert not list(world.models.list_models(parent=PLACE))
+
+
+def test_the_program_deletes_the_default_version_once_the_newest_other_one_is_it(
+    world: World,
+) -> None:
+    first, _, newest = world.upload(), world.upload(), world.upload()
+    assert GoogleRegistry(world.models).delete_version(first) == ""
+    assert aliases(world).keys() == {"2", "3"}
+    assert "default" in world.models.get_model(name=newest).version_aliases
 
 
 def test_texts_and_labels_change_and_what_runs_does_not(world: World) -> None:
