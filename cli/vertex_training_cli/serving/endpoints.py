@@ -192,7 +192,7 @@ def split_text(split: Mapping[str, int]) -> str:
 def _missing(declared: DeclaredEndpoint, there: Mapping[str, Any]) -> list[str]:
     """What an endpoint lacks; models that somebody added by hand are no reason to wait."""
     found = there.get(declared.key)
-    if found is None:
+    if found is None or found.name.rpartition("/")[2] != declared.id:
         return ["is not there yet"]
     runs = {each.id: f"run {run}" for run, each in declared.deployments.items()}
     ids = {each.id for each in found.deployed_models}

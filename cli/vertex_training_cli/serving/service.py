@@ -16,7 +16,8 @@ from vertex_training.customjob.google.impersonation import impersonated_credenti
 from vertex_training.customjob.google.job_service import local_address, read
 from vertex_training.customjob.protocol.ports import JOB_LABEL, RUN_LABEL, STACK_LABEL
 from vertex_training.errors import CommandError, OperatorError, did_you_mean
-from vertex_training.serving.declared import ENDPOINT_LABEL, MODEL_LABEL
+from vertex_training.naming import Names
+from vertex_training.serving.declared import MODEL_LABEL
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.stacks import StackRef
 
@@ -85,30 +86,41 @@ class Endpoints:
     def list(self) -> dict[str, Any]:
         """The stack's endpoints by their keys, in order.
 
-        Of several with one name, the program's own has the key, and the others go by their ids.
+        Of several with one name, the one with the stack's own id has the key, whatever labels
+        others wear; they go by their ids.
         """
         request = {"parent": self.ref.parent, "filter": f"labels.stack={self.ref.stack}"}
         found = _listed(self._client.list_endpoints, request)
         by_key = dict[str, Any]()
-        for each in sorted(found, key=lambda each: (ENDPOINT_LABEL not in each.labels, each.name)):
-            key = self.key_of(each)
-            by_key[each.name.rpartition("/")[2] if key in by_key else key] = each
+        ids = {each.name.rpartition("/")[2]: each for each in found}
+        keys = {id_: self.key_of(each) for id_, each in ids.items()}
+        for id_ in sorted(ids, key=lambda id_: (id_ != self._own_id(keys[id_]), id_)):
+            by_key[id_ if keys[id_] in by_key else keys[id_]] = ids[id_]
         return dict(sorted(by_key.items(), key=lambda entry: entry[0]))
 
     def key_of(self, endpoint: Any) -> str:
         """An endpoint's key in the stack file; its display name if it has none."""
         return endpoint.display_name.removesuffix(f"-{self.ref.stack}")
 
+    def _own_id(self, key: str) -> str:
+        """Id of the endpoint that the stack makes of a key; labels and names anybody may write."""
+        ref = self.ref
+        return Names(ref.project, "", ref.region, ref.stack).endpoint_id(key)
+
     def find(self, wanted: str) -> Any:
         """An endpoint by its key or its id.
 
         Raises:
-            CommandError: the stack has none.
+            CommandError: the stack has none, or one of that name that it did not make.
         """
         found, first = self.list(), self.ref.first_key(wanted, "endpoints")
         ids = {each.name.rpartition("/")[2]: each for each in found.values()}
-        if (endpoint := found.get(first) or ids.get(wanted)) is not None:
+        if (endpoint := ids.get(self._own_id(first)) or ids.get(wanted)) is not None:
             return endpoint
+        if (other := found.get(first)) is not None:
+            id_ = other.name.rpartition("/")[2]
+            what = f"stack {self.ref.stack} did not make endpoint {id_}, named {wanted!r}."
+            raise CommandError(what, f"to mean it, name its id: {id_}")
         hint = did_you_mean(wanted, found) or "`vt endpoints list` shows those there are"
         raise CommandError(f"stack {self.ref.stack} has no endpoint {wanted!r}.", hint)
 

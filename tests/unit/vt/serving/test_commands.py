@@ -15,7 +15,7 @@ from localgcp.faults.table import FaultTable
 from localgcp.vertex.records import JobRecord, JobState, JobTable
 from tests.unit.localcloud.serving.conftest import BUCKET_NAME, PROJECT, World
 from tests.unit.vt.serving.conftest import Vt
-from vertex_training.naming import local_project_number
+from vertex_training.naming import Names, local_project_number
 
 JOB = """\
 workerPoolSpecs:
@@ -30,11 +30,16 @@ def labelled(run: int, stack: str = "local", model: str = "doubler") -> dict[str
     return {"labels": labels, "version_aliases": [f"r-{run}{'0' * 19}"]}
 
 
-def serving(world: World, *words: str, stack: str = "local", id_: str = "123456789") -> str:
+def own_id(stack: str = "local", key: str = "doubler") -> str:
+    """The id that a stack gives its endpoint."""
+    return Names(PROJECT, "", "us-central1", stack).endpoint_id(key)
+
+
+def serving(world: World, *words: str, stack: str = "local", id_: str = "") -> str:
     """The name of an endpoint of a stack that serves run 3."""
     model = world.upload(*words, id_=f"doubler-{stack}", **labelled(3, stack))
     endpoint = world.endpoint(
-        id_, display_name=f"doubler-{stack}", labels={"stack": stack},
+        id_ or own_id(stack), display_name=f"doubler-{stack}", labels={"stack": stack},
         dedicated_endpoint_enabled=True,
     )  # fmt: skip
     world.deploy(endpoint, model, "1", {"0": 100})
@@ -102,7 +107,7 @@ def test_an_endpoint_of_another_stack_is_not_this_stacks(vt: Vt, world: World) -
 
 
 def test_an_endpoint_that_serves_nothing_is_said(vt: Vt, world: World) -> None:
-    world.endpoint("5", display_name="doubler-local", labels={"stack": "local"})
+    world.endpoint(own_id(), display_name="doubler-local", labels={"stack": "local"})
     told = vt("endpoints", "predict", "doubler", "-i", "-", code=1).stderr
     assert "serves nothing" in told
 
@@ -237,17 +242,30 @@ def test_two_endpoints_of_one_name_are_both_shown_and_the_stacks_own_is_asked(
     vt: Vt, world: World
 ) -> None:
     model = world.upload(id_="doubler-local", **labelled(3))
-    by_hand = {"stack": "local"}
-    own = {**by_hand, "vt-endpoint": "doubler"}
-    for id_, labels in (("111111111", by_hand), ("222222222", own), ("333333333", by_hand)):
+    labels = {"stack": "local", "vt-endpoint": "doubler"}  # anybody may write them
+    for id_ in ("111111111", own_id(), "999999999"):
         endpoint = world.endpoint(id_, display_name="doubler-local", labels=labels)
-        if labels == own:
+        if id_ == own_id():
             world.deploy(endpoint, model, "1", {"0": 100})
     shown = json.loads(vt("endpoints", "list", "--format", "json").stdout)
     assert {each["endpoint"]: each["id"] for each in shown} == {
-        "111111111": "111111111", "333333333": "333333333", "doubler": "222222222",
+        "111111111": "111111111", "999999999": "999999999", "doubler": own_id(),
     }  # fmt: skip
     assert predicted(vt, b"4") == [8]
+
+
+def test_an_endpoint_with_a_name_of_the_stacks_alone_gets_no_rows_but_by_its_id(
+    vt: Vt, world: World
+) -> None:
+    serving(world, id_="111111111")
+    told = vt("endpoints", "predict", "doubler", "-i", "-", text=b"1", code=1)
+    assert "111111111" in told.stderr
+    assert "stack local did not make" in told.stderr
+    assert not told.stdout
+    assert vt("endpoints", "predict", "111111111", "-i", "-", text=b"1").stdout == "2\n"
+    declared(Path.cwd(), '{"run 3": 100}')
+    told = vt("endpoints", "wait", "doubler", "--deadline", "1s", code=124)
+    assert "endpoint doubler is not there yet" in told.stderr
 
 
 @pytest.mark.parametrize(
