@@ -10,6 +10,7 @@ import yaml
 from localgcp.vertex.records import JobRecord, JobState, JobTable
 from tests.unit.localcloud.serving.conftest import PROJECT, make_world, world
 from vertex_training.errors import CommandError
+from vertex_training.naming import Names
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.local import endpoint_form, image_form
 
@@ -147,7 +148,8 @@ def test_answers_are_held_against_what_the_script_predicted_itself(
     """By a real endpoint; the run's own predictions are a file beside the model."""
     monkeypatch.setenv("VERTEX_EMULATOR_HOST", f"127.0.0.1:{world.port}")
     monkeypatch.setattr(stacks.StackRef, "connect_clients", lambda _: None)
-    endpoint = world.endpoint(display_name="doubler-local", labels={"stack": "local"})
+    id_ = Names(PROJECT, "", "us-central1", "local").endpoint_id("doubler")
+    endpoint = world.endpoint(id_, display_name="doubler-local", labels={"stack": "local"})
     world.deploy(endpoint, world.upload(), "1", {"0": 100})
     output = {"baseOutputDirectory": {"outputUriPrefix": "gs://artifacts/1"}}
     request = {"displayName": "doubler", "jobSpec": output}
