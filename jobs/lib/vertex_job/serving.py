@@ -4,6 +4,9 @@ GET of AIP_HEALTH_ROUTE answers 200; POST of AIP_PREDICT_ROUTE takes ``{"instanc
 answers ``{"predictions": [...]}``, both on AIP_HTTP_PORT:
 https://docs.cloud.google.com/vertex-ai/docs/predictions/custom-container-requirements
 
+It listens at VERTEX_JOB_HOST, everywhere without it, and asks nobody who they are: on a machine
+that others reach, set it to 127.0.0.1, as the local cloud does.
+
 Needs starlette and uvicorn, which the image installs.
 """
 
@@ -58,8 +61,9 @@ def serve(load: Callable[[], Model], environ: Mapping[str, str] = os.environ) ->
         print(f"no model: {error}", file=sys.stderr)
         return 1
     port = int(environ.get("AIP_HTTP_PORT", "8080"))
+    host = environ.get("VERTEX_JOB_HOST", "0.0.0.0")
     # Of every request, Vertex AI keeps a log itself.
-    uvicorn.run(application(model, environ), host="0.0.0.0", port=port, access_log=False)
+    uvicorn.run(application(model, environ), host=host, port=port, access_log=False)
     return 0
 
 

@@ -27,7 +27,7 @@ from localgcp.runner.preparation import Preparation
 from localgcp.runner.programs import Launch
 from localgcp.serving.checks import replicas
 from localgcp.serving.records import COPY
-from localgcp.serving.replicas import Replica, Timing
+from localgcp.serving.replicas import HOST, Replica, Timing
 from localgcp.vertex.records import JobRecord, JobState
 
 #: As long as it takes a container to be healthy, unless the model says otherwise.
@@ -208,6 +208,8 @@ class Deployment:
             "AIP_PROJECT_NUMBER": self.endpoint.split("/")[1],
             "AIP_FRAMEWORK": "CUSTOM_CONTAINER",
             "AIP_MODE": "PREDICTION",
+            # No variable of the service: its machines are not reached by others, this one may be.
+            "VERTEX_JOB_HOST": HOST,
         }
 
 

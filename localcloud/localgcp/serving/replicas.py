@@ -26,7 +26,8 @@ from localgcp.runner import replica
 from localgcp.runner.joblog import JobLog
 from localgcp.runner.programs import Launch
 
-_HOST: Final = "127.0.0.1"
+#: Where the containers listen, and are asked.
+HOST: Final = "127.0.0.1"
 
 
 @dataclass(frozen=True)
@@ -160,7 +161,7 @@ class Replica:
         self, verb: str, route: str, body: bytes = b"", kind: str = "", *, seconds: float
     ) -> Answer:
         """What the container answers. Raises ContainerDownError or NoAnswerError."""
-        connection = http.client.HTTPConnection(_HOST, self.port, timeout=seconds)
+        connection = http.client.HTTPConnection(HOST, self.port, timeout=seconds)
         try:
             try:
                 connection.connect()

@@ -198,3 +198,17 @@ def test_health_is_answered_while_predictions_run(slow: Server) -> None:
 
 def test_a_prediction_too_few_is_the_servers_mistake(slow: Server) -> None:
     assert slow.ask("/ask", {"instances": [0.0, 0.0, 0.0]})[0] == 500
+
+
+@pytest.mark.parametrize(
+    ("environ", "host"), [({}, "0.0.0.0"), ({"VERTEX_JOB_HOST": "127.0.0.1"}, "127.0.0.1")]
+)
+def test_it_listens_everywhere_unless_it_is_told_where(
+    monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], host: str
+) -> None:
+    from vertex_job import serving
+
+    asked = dict[str, Any]()
+    monkeypatch.setattr("uvicorn.run", lambda _, **given: asked.update(given))
+    assert serving.serve(lambda: None, environ) == 0  # type: ignore[arg-type, return-value]
+    assert asked["host"] == host

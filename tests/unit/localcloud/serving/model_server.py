@@ -50,7 +50,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif "raw" in WORDS:
             self.answer(200, sent, "text/plain")
         elif "tell" in WORDS:
-            known = {k: v for k, v in os.environ.items() if k.startswith(("AIP_", "MY_"))}
+            told = ("AIP_", "MY_", "VERTEX_JOB_")
+            known = {k: v for k, v in os.environ.items() if k.startswith(told)}
             self.answer(200, json.dumps({"predictions": [known], "metadata": WORDS}).encode())
         elif given("answer"):
             self.answer(int(given("status", "200")), given("answer").encode())

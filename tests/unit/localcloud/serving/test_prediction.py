@@ -47,6 +47,7 @@ def test_a_container_has_the_variables_of_the_service_and_of_the_model(world: Wo
     assert found["AIP_PREDICT_ROUTE"] == "/my/predict"
     assert found["AIP_ENDPOINT_ID"] == "77"
     assert found["AIP_STORAGE_URI"].startswith("gs://caip-tenant-")
+    assert found["VERTEX_JOB_HOST"] == "127.0.0.1"
     assert found["MY_NAME"] == "of 77 on n1-standard-2"
     words = list(answer.metadata)
     assert words == ["tell", "one\ntwo", "a b", "\u00fc\x011", "--", "'\"`$HOME"]
