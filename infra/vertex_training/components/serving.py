@@ -8,9 +8,11 @@ from typing import Any
 import pulumi
 import pulumi_gcp as gcp
 
+from vertex_training import naming
 from vertex_training.components import provider
 from vertex_training.components.ordering import component_dependencies
 from vertex_training.components.scope import Scope
+from vertex_training.customjob.protocol.ports import PROGRAM_LABEL, program_label
 from vertex_training.serving.declared import DeclaredEndpoint
 from vertex_training.serving.resource import EndpointTraffic, ModelVersion
 from vertex_training.stack import Stack
@@ -77,7 +79,10 @@ class Serving(pulumi.ComponentResource):
             self.versions[key, run] = ModelVersion(
                 f"{self._name}-{key}-run-{run}",
                 version=version,
-                labels=settings.names.labels(settings.labels_of(model.team)),
+                labels={
+                    **settings.names.labels(settings.labels_of(model.team)),
+                    **_program_label(),
+                },
                 control_bucket=control_bucket,
                 on_delete=model.on_delete,
                 impersonate=self._account,
@@ -85,6 +90,12 @@ class Serving(pulumi.ComponentResource):
                     inside, pulumi.ResourceOptions(depends_on=earlier)
                 ),
             )
+
+
+def _program_label() -> dict[str, str]:
+    """By which programs of several repositories tell their models of one name apart."""
+    program = program_label(pulumi.get_project(), pulumi.get_stack())
+    return {PROGRAM_LABEL: program} if naming.LABEL_VALUE.match(program) else {}
 
 
 def _endpoint(

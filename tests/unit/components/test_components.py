@@ -300,6 +300,9 @@ def test_an_environment_serves_models_and_tells_where(
     made = registered(declare)
     [traffic] = [each for name, (_, each) in made.items() if name.endswith("-iris-traffic")]
     assert traffic["split"] == {"run 1": 90, "run 2": 10}
+    versions = [each for name, (_, each) in made.items() if "-iris-run-" in name]
+    program = f"{pulumi.get_project()}_{pulumi.get_stack()}"
+    assert [each["options"]["labels"]["vt-program"] for each in versions] == [program] * 2
     models, endpoints = seen
     assert models["iris"].keys() == {"run 1", "run 2"}
     assert endpoints["iris"].keys() == {"id", "name", "dns"}

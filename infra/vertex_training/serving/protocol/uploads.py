@@ -13,6 +13,7 @@ from collections.abc import Mapping
 
 from vertex_training.customjob.protocol.ports import (
     DIGEST_LABEL,
+    PROGRAM_LABEL,
     REQUEST_ID_LABEL,
     STACK_LABEL,
     IntentStore,
@@ -67,10 +68,18 @@ def foreign_model(request: VersionRequest, registry: ModelRegistry) -> str:
     """Why the model is not this stack's to add versions to; empty if it is, or is not there."""
     versions = registry.versions(request.model)
     own = {STACK_LABEL: request.stack, MODEL_LABEL: request.job}
-    if not versions or any(own.items() <= dict(each.labels).items() for each in versions):
+    program = request.labels.get(PROGRAM_LABEL)
+    # A version without the label is older than it.
+    if not versions or any(
+        own.items() <= dict(each.labels).items()
+        and (not program or each.labels.get(PROGRAM_LABEL, program) == program)
+        for each in versions
+    ):
         return ""
-    stack = versions[0].labels.get(STACK_LABEL)
+    stack, other = (versions[0].labels.get(label) for label in (STACK_LABEL, PROGRAM_LABEL))
     owner = f"stack '{stack}'" if stack else "somebody outside of this program"
+    if stack and other:
+        owner += f" of program '{other}'"
     return (
         f"model '{request.job}': {request.model} is there and belongs to {owner}. Nothing was "
         "uploaded. Give the model another key in the stack file."

@@ -9,7 +9,7 @@ from tests.unit.infra.serving.fakes import MODEL, Process, World, lost, request
 from vertex_training.customjob.protocol.ports import STACK_LABEL, IntentState
 from vertex_training.errors import JobRefusedError, NotSubmittedError, OperatorError
 from vertex_training.serving.protocol.ports import VersionSnapshot
-from vertex_training.serving.protocol.uploads import upload
+from vertex_training.serving.protocol.uploads import foreign_model, upload
 
 
 def up(world, wanted=None, **hooks):
@@ -83,6 +83,18 @@ def test_another_owners_model_of_the_same_name_is_refused(labels, owner):
     with pytest.raises(JobRefusedError, match=owner):
         up(world)
     assert world.uploads == 0
+
+
+@pytest.mark.parametrize(("theirs", "refused"), [("b_dev", True), ("a_dev", False), ("", False)])
+def test_a_model_of_another_repositorys_stack_of_one_name_is_refused(theirs, refused):
+    """One without the label is older than it, and ours."""
+    wanted = request()
+    found = {**wanted.labels, **({"vt-program": theirs} if theirs else {})}
+    world = World(versions={f"{MODEL}@1": VersionSnapshot(f"{MODEL}@1", 1, found)})
+    ours = replace(wanted, labels={**wanted.labels, "vt-program": "a_dev"})
+    told = foreign_model(ours, Process(world))
+    assert bool(told) is refused
+    assert not refused or "'b_dev'" in told
 
 
 def test_a_hand_made_version_with_our_alias_is_never_taken_for_ours():
