@@ -27,18 +27,12 @@ COLUMNS = ("passenger_class", "sex", "survived")
 #: Learns how many survived of each class and sex, and is tested on the passengers left out.
 TRAIN = """\
 import csv, io, json, os, sys, urllib.parse, urllib.request
+sys.path.insert(0, sys.argv[2])
+from vertex_job import snapshot
 
-def call(path, data=None):
-    url = os.environ["STORAGE_EMULATOR_HOST"] + path
-    return urllib.request.urlopen(urllib.request.Request(url, data)).read()
-
-bucket, _, folder = sys.argv[1].removeprefix("gs://").partition("/")
-listed = json.loads(call(f"/storage/v1/b/{bucket}/o?prefix={folder}/export"))
-rows = []
-for each in listed["items"]:
-    name = urllib.parse.quote(each["name"], safe="")
-    text = call(f"/storage/v1/b/{bucket}/o/{name}?alt=media").decode()
-    rows += csv.DictReader(io.StringIO(text))
+data, rows = snapshot.open(sys.argv[1]), []
+for file in data.files:
+    rows += csv.DictReader(io.StringIO(data.read(file).decode()))
 groups = {}
 for row in rows:
     if row["split"] == "train":
@@ -53,7 +47,8 @@ right = sum(survives(row) == (row["survived"] == "1") for row in tested)
 result = json.dumps({"rows": len(rows), "accuracy": right / len(tested)}).encode()
 bucket, _, prefix = os.environ["AIP_MODEL_DIR"].removeprefix("gs://").partition("/")
 name = urllib.parse.quote(prefix + "metrics.json", safe="")
-call(f"/upload/storage/v1/b/{bucket}/o?uploadType=media&name={name}", result)
+url = f"/upload/storage/v1/b/{bucket}/o?uploadType=media&name={name}"
+urllib.request.urlopen(urllib.request.Request(os.environ["STORAGE_EMULATOR_HOST"] + url, result))
 """
 
 
@@ -131,7 +126,7 @@ def write(
     container = {
         "imageUri": "${images.busy}",
         "command": [sys.executable, script],
-        "args": ["${snapshots.passengers}"],
+        "args": ["${snapshots.passengers}", str(story.checkout.path / "jobs" / "lib")],
     }
     job = {
         "serviceAccount": "${serviceAccounts.trainer}",
@@ -195,6 +190,11 @@ def test_another_run_is_another_snapshot_beside_the_first(
     assert sorted(each["rows"] for each in metrics(story)) == [1112, 1309]
     assert len(warehouse.ran()) == 4
     assert len(manifests(story)) == 2
+    words = ("data", "snapshots", "diff", "passengers", "--stack", story.name, "--format", "json")
+    said = json.loads(story.checkout.run("vt", *words, expect=1).stdout)
+    assert said["rows"] == {"old": 1112, "new": 1309}
+    assert said["bytes"]["old"] < said["bytes"]["new"]
+    assert "sqlSha256" not in said
 
 
 def test_a_bound_refuses_the_query_where_the_estimate_is_too_low(
