@@ -99,8 +99,8 @@ PROVIDER: Final = of(
     ),
     (
         "tuning jobs share the records of jobs",
-        'records = props["submission"]["project"], _kind(props).records',
-        'records = props["submission"]["project"], CUSTOM_JOB.records',
+        "{_kind(props).records}",
+        "{CUSTOM_JOB.records}",
     ),
     (
         "a changed request is no change",

@@ -104,7 +104,7 @@ def test_an_image_whose_entrypoint_nobody_here_knows_fails_with_the_way_on(
     shell.run(f"gcloud ai custom-jobs create --region=us-central1 --display-name=foreign {form}")
     ended = shell.run(
         'until gcloud ai custom-jobs list --region=us-central1 --filter="displayName=foreign" '
-        '--format="json(error,state)" | tee listed.json | grep -q FAILED; do sleep 1; done; '
+        '--format="json(error,state)" >listed.json; grep -q FAILED listed.json; do sleep 1; done; '
         "cat listed.json"
     ).stdout
     assert "Give containerSpec.command" in json.loads(ended)[0]["error"]["message"]

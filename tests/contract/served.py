@@ -42,7 +42,7 @@ def services() -> tuple[type[Implementation], ...]:
     """Every class that serves an API of gRPC; the recorder's are for clients that it refuses."""
     found: dict[str, type[Implementation]] = {}
     for module in pkgutil.walk_packages(localgcp.__path__, "localgcp."):
-        if module.name.endswith(("__main__", "host_program")):
+        if module.name.endswith(("__main__", "host_program", "bigquery.engine")):
             continue
         for each in vars(importlib.import_module(module.name)).values():
             is_own = isinstance(each, type) and each.__module__ == module.name

@@ -95,6 +95,7 @@ def test_the_local_cloud_holds_the_grants_as_they_were_declared(bootstrap):
         "training_grant_secrets_local",
         "training_grant_serviceaccounts_local",
         "storage.objectViewer",
+        "orgpolicy.policyViewer",
     }
 
 
