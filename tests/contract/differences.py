@@ -74,11 +74,11 @@ def compare(cloud: ContractCloud, answers: Sequence[Answer]) -> Comparison:
     differing = [*found, *_not_asked_for(), *storage.differences(cloud, compared)]
     for answer in answers:
         differing += of_answer(answer, compared)
-    for call in served.calls():
+    for call in served.called():
         if call.described is None:
             differing.append(f"{call.id}: is no method of Google's")
         elif call.id in story.NOT_ANSWERED:
             differing += _always_refused(cloud, call)
-    ways = len(served.calls()) + len(storage.CALLS)
+    ways = len(served.called()) + len(storage.CALLS)
     unique = tuple(dict.fromkeys(differing))
     return Comparison(ways, len(answers), len(fields), len(compared), unique)

@@ -8,7 +8,7 @@ from typing import Any, Final
 from localgcp.vertex.records import LIVE_STATES, JobState
 from tests.contract import description
 from tests.contract.cloud import BUCKET, REGION, Answer, ContractCloud
-from tests.contract.served import Call, calls
+from tests.contract.served import Call, called
 from tests.unit.localcloud.conftest import PROJECT, TRAINER, wait_until
 
 POOL: Final = {
@@ -149,7 +149,7 @@ def _points(series: str) -> dict[str, Any]:
 def tell(cloud: ContractCloud) -> Iterator[Answer]:
     """Call every method: what makes, then what reads and changes, then what deletes."""
     ended = False
-    for call in sorted(calls(), key=_turn):
+    for call in sorted(called(), key=_turn):
         if call.id in NOT_ANSWERED:
             continue
         if call.verb == "DELETE" and not ended:

@@ -16,7 +16,7 @@ from tests.contract.cloud import Answer, ContractCloud
 from tests.contract.served import Call
 from tests.contract.wrong import Wrong, wrong_documents
 
-WITH_BODY: Final = [call for call in served.calls() if call.described and call.described.body]
+WITH_BODY: Final = [call for call in served.called() if call.described and call.described.body]
 #: https://github.com/googleapis/googleapis/blob/master/google/rpc/code.proto
 STATUS: Final = {
     400: {"INVALID_ARGUMENT", "FAILED_PRECONDITION", "OUT_OF_RANGE"},
@@ -76,7 +76,7 @@ def test_what_does_not_fit_the_message_is_refused_with_its_name(
 
 
 @examples
-@given(st.sampled_from(served.calls()), st.from_regex(r"[a-z]{10}Zz", fullmatch=True))
+@given(st.sampled_from(served.called()), st.from_regex(r"[a-z]{10}Zz", fullmatch=True))
 def test_an_unknown_parameter_is_refused(cloud: ContractCloud, call: Call, name: str) -> None:
     answer = cloud.send(call, f"{any_path(cloud, call)}?{name}=1")
     assert answer.status == 400, answer
@@ -85,7 +85,7 @@ def test_an_unknown_parameter_is_refused(cloud: ContractCloud, call: Call, name:
 
 
 @examples
-@given(st.sampled_from(served.calls()), st.sampled_from(["", "{}", "[]", "{", "3", '"x"', "null"]))
+@given(st.sampled_from(served.called()), st.sampled_from(["", "{}", "[]", "{", "3", '"x"', "null"]))
 def test_any_call_is_answered_or_refused_in_googles_form(
     cloud: ContractCloud, call: Call, body: str
 ) -> None:
