@@ -236,13 +236,20 @@ def test_endpoints_take_quota_with_all_replicas_of_all_versions_and_only_warn(
                 "machine": "n1-standard-2", "accelerator": gpu, "replicas": {"min": 1, "max": 3},
                 "split": {"run 3": 90, "run 4": 10},
             },
-            "wide": {"model": "titanic", "machine": "a2-ultragpu-1g", "split": {"run 3": 100}},
+            "wide": {
+                "model": "titanic", "machine": "a2-ultragpu-1g", "split": {"run 3": 100},
+                "accelerator": {"type": "NVIDIA_A100_80GB", "count": 1},
+            },
         },
     }  # fmt: skip
     declared = DeclaredStack(from_raw(BASE | sections, tmp_path), {}, ())
     prefix = "aiplatform.googleapis.com/custom_model_serving"
     gpus = JobNeed(f"{prefix}_nvidia_t4_gpus", {"titanic": 2 * 3 * 2})
-    assert endpoint_needs(declared) == [JobNeed(f"{prefix}_cpus", {"titanic": 2 * 3 * 2}), gpus]
+    assert endpoint_needs(declared) == [
+        JobNeed(f"{prefix}_cpus", {"titanic": 2 * 3 * 2}),
+        JobNeed(f"{prefix}_nvidia_a100_80gb_gpus", {"wide": 1}),
+        gpus,
+    ]
     asked = question("m", "limit")
     verdicts = [judge_endpoints(asked, gpus, PROJECT, limit).verdict for limit in (None, 12, 11, 0)]
     assert verdicts == [Verdict.OK, Verdict.OK, Verdict.WARNING, Verdict.WARNING]
