@@ -34,7 +34,7 @@ def test_a_job_sees_only_what_the_service_and_this_machine_set(
     assert names - {"LC_CTYPE"} == {
         "CLOUD_ML_PROJECT_ID", "CLOUD_ML_JOB_ID", "CLUSTER_SPEC", "PATH", "HOME", "TMPDIR",
         "LANG", "PYTHONUNBUFFERED", "STORAGE_EMULATOR_HOST", "MINE",
-        "VERTEX_EMULATOR_HOST", "PYTHONPATH",
+        "VERTEX_EMULATOR_HOST", "BIGQUERY_EMULATOR_HOST", "PYTHONPATH",
     }  # fmt: skip
     assert vars_of(printed)["MINE"] == f"of {job_id}"
 
