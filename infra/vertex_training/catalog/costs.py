@@ -314,10 +314,11 @@ def _hosts(machine: MachineType | None, topology: str) -> int:
 
 def _first_with(prices: Iterable[Price], strategy: str, share: float) -> list[tuple[Price, float]]:
     """The first price that the strategy pays, with its amount and fee; empty if there is none."""
-    found = ((each, each.spot if strategy in SPOT else each.on_demand) for each in prices)
-    return [(price, unit + share * price.on_demand) for price, unit in found if unit is not None][
-        :1
-    ]
+    for price in prices:
+        unit = price.spot if strategy in SPOT else price.on_demand
+        if unit is not None:
+            return [(price, unit + share * price.on_demand)]
+    return []
 
 
 def _oldest(dates: Iterable[str]) -> str:

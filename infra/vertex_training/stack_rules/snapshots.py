@@ -94,11 +94,11 @@ def warnings(settings: Settings, root: pathlib.Path) -> Iterator[Problem]:
             what = "BigQuery bills 10 MiB or more for a table, and will refuse the query"
             path = ("snapshots", key, "maxBytesBilled")
             yield Problem(what, str(most), f"{LEAST_BILLED} or more", path, level="warning")
-        where, key = ("snapshots", key, "bucket"), snapshot.bucket
+        where, bucket = ("snapshots", key, "bucket"), snapshot.bucket
         hint = "give snapshots a bucket of their own"
-        if names := [name for name, writes in writers if key in writes]:
+        if names := [name for name, writes in writers if bucket in writes]:
             what = f"jobs as {', '.join(names)} can replace its files"
-            yield Problem(what, key, hint, where, level="warning")
-        if days := settings.buckets[key].delete_after_days:
+            yield Problem(what, bucket, hint, where, level="warning")
+        if days := settings.buckets[bucket].delete_after_days:
             what = f"its files are deleted after {days} days"
-            yield Problem(what, key, hint, where, level="warning")
+            yield Problem(what, bucket, hint, where, level="warning")
