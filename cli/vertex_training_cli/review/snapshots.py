@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from vertex_training.catalog.resource_types import SNAPSHOT
 from vertex_training.naming import SNAPSHOTS
@@ -90,9 +90,9 @@ def snapshot_changes(plan: Plan) -> tuple[SnapshotChange, ...]:
 def _change(step: Step, jobs: Mapping[str, str]) -> SnapshotChange:
     inputs = step.inputs
     identity, options = (as_mapping(inputs.get(key)) for key in ("snapshot", "options"))
-    found, action = as_mapping(inputs.get(RESOLVED)), ACTIONS.get(step.op, "keep")
-    rows, bound = _whole(found.get("rows")), _whole(options.get("maxBytesBilled")) or 0
-    reads, name = _whole(found.get("processed")), str(identity.get("name") or step.name)
+    found, action = _known(as_mapping(inputs.get(RESOLVED))), ACTIONS.get(step.op, "keep")
+    rows, bound = found.get("rows"), _whole(options.get("maxBytesBilled")) or 0
+    reads, name = found.get("processed"), str(identity.get("name") or step.name)
     parts = (
         identity.get("bucket"),
         SNAPSHOTS,
@@ -106,10 +106,7 @@ def _change(step: Step, jobs: Mapping[str, str]) -> SnapshotChange:
     price = None if reads is None or unpriced else estimate.usd(reads, location)
     told = NOT_ASKED if action != "leave" else ""
     if found:
-        told = estimate.words({**found, "rows": rows, "bytes": _whole(found.get("bytes")) or 0,
-                               "processed": reads, "capacity": found.get("capacity"),
-                               **{key: _texts(found.get(key)) for key in estimate.TOLD}},
-                              bound, location)  # fmt: skip
+        told = estimate.words(found, bound, location)
     return SnapshotChange(
         name=name,
         action="take" if action == "query" and rows is not None else action,
@@ -121,14 +118,26 @@ def _change(step: Step, jobs: Mapping[str, str]) -> SnapshotChange:
         at_least=at_least,
         usd=price,
         rows=rows,
-        bytes=_whole(found.get("bytes")),
+        bytes=found.get("bytes"),
         queried_at=str(found.get("queriedAt") or ""),
-        sources=_texts(found.get("sources")),
-        changed=_texts(found.get("changed")),
-        personal=_texts(found.get("personal")),
+        sources=found.get("sources", ()),
+        changed=found.get("changed", ()),
+        personal=found.get("personal", ()),
         readers=tuple(job for job, request in jobs.items() if place in request),
         told=told,
     )
+
+
+def _known(found: Mapping[str, object]) -> dict[str, Any]:
+    """What the provider found, by the types that it writes: a plan may be somebody else's."""
+    if not found:
+        return {}
+    return {
+        **found,
+        **{key: _whole(found.get(key)) for key in ("rows", "bytes", "processed")},
+        **{key: _texts(found.get(key)) for key in estimate.TOLD},
+        "capacity": found.get("capacity"),
+    }
 
 
 def _location(inputs: Mapping[str, object]) -> str:

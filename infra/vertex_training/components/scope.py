@@ -8,6 +8,9 @@ from typing import Final
 
 import pulumi
 
+from vertex_training import naming
+from vertex_training.customjob.protocol.ports import PROGRAM_LABEL, program_label
+
 
 @dataclass(frozen=True, slots=True)
 class Scope:
@@ -39,3 +42,12 @@ def child_options(
     Else it is for the component's options to say: False would beat what a child inherits.
     """
     return pulumi.ResourceOptions(parent=component, depends_on=after, protect=protect or None)
+
+
+def program_labels() -> dict[str, str]:
+    """By which programs of several repositories, or environments of one, tell their own apart.
+
+    Empty where the names of project and stack make no value of a label.
+    """
+    program = program_label(pulumi.get_project(), pulumi.get_stack())
+    return {PROGRAM_LABEL: program} if naming.LABEL_VALUE.match(program) else {}

@@ -8,11 +8,9 @@ from typing import Any
 import pulumi
 import pulumi_gcp as gcp
 
-from vertex_training import naming
 from vertex_training.components import provider
 from vertex_training.components.ordering import component_dependencies
-from vertex_training.components.scope import Scope
-from vertex_training.customjob.protocol.ports import PROGRAM_LABEL, program_label
+from vertex_training.components.scope import Scope, program_labels
 from vertex_training.serving.declared import DeclaredEndpoint
 from vertex_training.serving.resource import EndpointTraffic, ModelVersion
 from vertex_training.stack import Stack
@@ -81,7 +79,7 @@ class Serving(pulumi.ComponentResource):
                 version=version,
                 labels={
                     **settings.names.labels(settings.labels_of(model.team)),
-                    **_program_label(),
+                    **program_labels(),
                 },
                 control_bucket=control_bucket,
                 on_delete=model.on_delete,
@@ -90,12 +88,6 @@ class Serving(pulumi.ComponentResource):
                     inside, pulumi.ResourceOptions(depends_on=earlier)
                 ),
             )
-
-
-def _program_label() -> dict[str, str]:
-    """By which programs of several repositories tell their models of one name apart."""
-    program = program_label(pulumi.get_project(), pulumi.get_stack())
-    return {PROGRAM_LABEL: program} if naming.LABEL_VALUE.match(program) else {}
 
 
 def _endpoint(

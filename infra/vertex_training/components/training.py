@@ -12,15 +12,13 @@ from typing import TYPE_CHECKING, Any, Final, NotRequired, Optional, Unpack, ove
 import pulumi
 from pulumi import Input, Output
 
-from vertex_training import naming
 from vertex_training.catalog import costs
 from vertex_training.components import provider
 from vertex_training.components.arguments import KEYWORDS, Arguments, Opts, set_outputs
 from vertex_training.components.ordering import component_dependencies
-from vertex_training.components.scope import Scope
+from vertex_training.components.scope import Scope, program_labels
 from vertex_training.components.sections import JobFields, LimitsArgs
 from vertex_training.customjob.kinds import CUSTOM_JOB, TUNING_JOB, JobKind
-from vertex_training.customjob.protocol.ports import PROGRAM_LABEL, program_label
 from vertex_training.customjob.protocol.waiting import Wait, WaitPorts, wait_for_job
 from vertex_training.customjob.request import job_file
 from vertex_training.customjob.request.job_file import JobRequest, Submission
@@ -82,7 +80,7 @@ class Training(pulumi.ComponentResource):
                 request=request,
                 labels={
                     **settings.labels_of(settings.team_at(request.account)),
-                    **_program_label(settings.stack),
+                    **(program_labels() if pulumi.get_stack() != settings.stack else {}),
                 },
                 control_bucket=control_bucket,
                 on_delete=jobs[key].on_delete,
@@ -137,13 +135,6 @@ class Training(pulumi.ComponentResource):
             return True
 
         return job.name.apply(reached)
-
-
-def _program_label(environment: str) -> dict[str, str]:
-    """By which ``vt jobs`` finds the jobs of a program whose environments are not its stack."""
-    program = program_label(pulumi.get_project(), pulumi.get_stack())
-    is_another = pulumi.get_stack() != environment and naming.LABEL_VALUE.match(program)
-    return {PROGRAM_LABEL: program} if is_another else {}
 
 
 def _wanted(key: str, job: JobOptions, request: JobRequest) -> Wait:

@@ -99,7 +99,7 @@ def words(found: Mapping[str, Any], cap: int, location: str) -> str:
     parts = list[str]()
     if found.get("rows") is not None:
         parts.append(
-            f"is there: {found['rows']:,} rows, {found['bytes']:,} bytes, queried at "
+            f"is there: {found['rows']:,} rows, {found['bytes'] or 0:,} bytes, queried at "
             f"{found.get('queriedAt')}"
         )
     if (read := found.get("processed")) is not None:
@@ -139,9 +139,9 @@ def _changed(manifest: Mapping[str, Any], ports: Ports) -> dict[str, Any]:
     for source in manifest["sources"]:
         project, dataset, table = str(source["table"]).rsplit(".", 2)
         reference = {"projectId": project, "datasetId": dataset, "tableId": table}
-        if (table := ports.warehouse.table(reference)) is None:
+        if (there := ports.warehouse.table(reference)) is None:
             unseen.append(str(source["table"]))
-        elif (changed := time_of(table.get("lastModifiedTime"))) and changed > read_at:
+        elif (changed := time_of(there.get("lastModifiedTime"))) and changed > read_at:
             found.append(f"{source['table']} {changed}")
     told = {"unanswered": f"{', '.join(unseen)}: gone, or not to be read"} if unseen else {}
     return told | ({"changed": found} if found else {})

@@ -37,6 +37,7 @@ from localgcp.faults.model import Kind, Service
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home
 from localgcp.inventory.store import Store
+from localgcp.runner.gcsfuse import storage_client
 
 #: Bytes that are billed at least for a table, and what sums are rounded up to:
 #: https://cloud.google.com/bigquery/pricing#on_demand_pricing.
@@ -248,7 +249,9 @@ class Jobs:
         try:
             self._engine({**request, "output": output})
             bucket, _, name = uris[0].removeprefix("gs://").partition("/")
-            blob = self._buckets().bucket(bucket).blob(name.replace("*", "0" * 12))
+            blob = (
+                storage_client(self._storage_url).bucket(bucket).blob(name.replace("*", "0" * 12))
+            )
             blob.upload_from_filename(output)
         finally:
             Path(output).unlink(missing_ok=True)
@@ -312,21 +315,14 @@ class Jobs:
             raise BigQueryError(**said["error"])
         return said["done"]
 
-    def _buckets(self) -> Any:
-        from google.auth.credentials import AnonymousCredentials
-        from google.cloud import storage
-
-        endpoint = {"api_endpoint": self._storage_url}
-        return storage.Client("local", AnonymousCredentials(), client_options=endpoint)
-
     def _fetched(self, uris: Iterable[str], folder: Path) -> tuple[list[str], int]:
         """Objects as files, and their bytes."""
-        files, size = list[str](), 0
+        files, size, client = list[str](), 0, storage_client(self._storage_url)
         for uri in uris:
             bucket, _, pattern = uri.removeprefix("gs://").partition("/")
             found = [
                 blob
-                for blob in self._buckets().list_blobs(bucket, prefix=pattern.partition("*")[0])
+                for blob in client.list_blobs(bucket, prefix=pattern.partition("*")[0])
                 if fnmatch.fnmatchcase(blob.name, pattern.replace("[", "[[]"))
             ]
             if not found:

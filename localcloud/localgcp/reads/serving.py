@@ -150,7 +150,7 @@ class Reads:
                     reset_connection(peer)
                 raise ExchangeEndedError
             if entry.fault.kind is Kind.HOLD:
-                self._faults.hold(entry.id, f"{path}", self._stopping)
+                self._faults.hold(entry.id, path, self._stopping)
 
 
 def merged(value: object, patch: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from localgcp import projects
+from localgcp.bigquery import catalog, jobs
 from localgcp.inventory import machines as built_in
 from vertex_training import naming
 from vertex_training.catalog import machines
+from vertex_training.snapshots import estimate
 
 PROJECTS = ("local-training", "local-", "my-project", "local", "local-hub-training-12345678901")
 
@@ -36,3 +38,8 @@ def test_the_gpus_of_machine_types_are_those_of_the_catalogue() -> None:
 def test_what_cannot_be_peered_is_what_the_catalogue_says() -> None:
     without = {name for name, each in machines.accelerators().items() if not each.vpc_peering}
     assert without == built_in.WITHOUT_VPC_PEERING
+
+
+def test_both_sides_bill_the_same_bytes_at_least_and_look_back_as_far() -> None:
+    assert jobs.LEAST_BILLED == estimate.LEAST_BILLED
+    assert estimate.TIME_TRAVEL.total_seconds() * 1000 == catalog.KEPT_MILLISECONDS
