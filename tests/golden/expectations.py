@@ -17,11 +17,12 @@ import yaml
 
 from tests.golden.changes import Change, edited
 
-#: USD an hour in us-central1 with the fee, by machine type and strategy; another one has no price:
+#: USD an hour in us-central1 by machine type and strategy, with the fee, which is 15 % of the
+#: price on demand also where the machine is SPOT; another one has no price:
 #: cloud.google.com/vertex-ai/pricing.
 PRICES: Final = {
     ("n1-standard-4", "STANDARD"): 0.2185,
-    ("n1-standard-4", "SPOT"): 0.0771,
+    ("n1-standard-4", "SPOT"): 0.0955,
     ("n1-highmem-32", "STANDARD"): 2.1768,
 }
 GROUP: Final = "group:ml-engineers@example.com"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from localgcp.home import Home
+from localgcp.home import Home, ToolEnvironment
 from tests.unit.localcloud.conftest import Cloud
 from tests.unit.vt.jobs import submitting
 from tests.unit.vt.jobs.test_metrics import cloud
@@ -22,10 +22,10 @@ def install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A Python without TensorBoard in the place of its environment, and a home."""
     monkeypatch.delenv("VT_LOCAL_HOME", raising=False)
     monkeypatch.setenv("VT_CACHE_DIR", str(folder / "cache"))
-    installed = tensorboard._environment()
-    (installed / "bin").mkdir(parents=True)
-    (installed / "bin" / "python").symlink_to(sys.executable)
-    (installed / ".installed").touch()
+    installed = ToolEnvironment("tensorboard", tensorboard.PINS)
+    (installed.folder / "bin").mkdir(parents=True)
+    (installed.folder / "bin" / "python").symlink_to(sys.executable)
+    installed.marker.touch()
     Home.find().create()
 
 

@@ -19,7 +19,7 @@ from localgcp.inventory.store import SERVICE
 from localgcp.vertex.log_entries import LogService
 from localgcp.vertex.records import JobState
 from localgcp.vertex.service import JobService
-from tests.unit.localcloud.conftest import PROJECT, Cloud, command_job
+from tests.unit.localcloud.conftest import PROJECT, Cloud, command_job, wait_until
 from tests.unit.vt.jobs.submitting import done, submit, submit_with, until_running
 from vertex_training.customjob.protocol.ports import program_label
 from vertex_training_cli.cli import app
@@ -146,6 +146,8 @@ def test_the_log_is_printed_followed_or_cut(vt: Vt, cloud: Cloud) -> None:
 
 def test_a_log_without_lines_is_told_from_a_replica_that_is_not_there(vt: Vt, cloud: Cloud) -> None:
     job_id = done(cloud, submit(cloud, "true", "train"))
+    # The runner's last line comes after the state.
+    wait_until(lambda: cloud_lines(cloud, job_id)[-1].endswith("SUCCEEDED"))
     (cloud.home.jobs / job_id / "logs" / "workerpool0-0.log").write_text("")
     empty = vt("logs", "train", "--replica", "workerpool0-0")
     assert (empty.stdout, empty.stderr) == (
