@@ -7,6 +7,9 @@ are one story and run in order: each starts where the one before it ended.
 from __future__ import annotations
 
 import json
+import os
+import signal
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -15,6 +18,9 @@ import pytest
 
 from tests.conftest import running_checkout
 from tests.e2e.small_stacks import MACHINE, REGION, SmallStack
+from tests.unit.localcloud.conftest import wait_until
+from vertex_training.serving.declared import ENDPOINT_LABEL
+from vertex_training.serving.google.endpoints import connect
 
 # The first job with the image waits for its environment.
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200)]
@@ -83,8 +89,13 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallStack]:
         yield SmallStack(checkout, "serving")
 
 
-def write(story: SmallStack, run: int, versions: list[int], split: dict[str, int]) -> None:
-    """The stack file: the job's run, versions of its model, and the split of its endpoint."""
+def write(
+    story: SmallStack, run: int, versions: list[int], split: dict[str, int], **more: dict[str, Any]
+) -> None:
+    """The stack file: the job's run, versions of its model, and the split of its endpoint.
+
+    ``more`` are further models, of which each has an endpoint, by key: their containers.
+    """
     task = {
         "executorImageUri": IMAGE,
         "packageUris": ["${packages.plain}"],
@@ -97,18 +108,19 @@ def write(story: SmallStack, run: int, versions: list[int], split: dict[str, int
         "scheduling": {"timeout": "900s"},
         "workerPoolSpecs": [{"replicaCount": 1, "machineSpec": MACHINE, "pythonPackageSpec": task}],
     }
-    container = {
-        "image": IMAGE,
-        "command": ["python", str(story.checkout.path / "jobs" / "server.py")],
-    }
+    container = {"image": IMAGE, "command": server(story)}
     model = {"job": "plain", "run": versions, "container": container, "files": ["model.pkl"]}
     machine = {"model": "iris", "machine": "n1-standard-2"}
     serving = {
-        "models": {"iris": model},
+        "models": {
+            "iris": model,
+            **{key: {**model, "run": 1, "container": given} for key, given in more.items()},
+        },
         "endpoints": {
             "iris": {**machine, "split": split},
             # Another team's, which hardly any of this is about.
             "other": {**machine, "split": {"run 1": 100}, "team": "vision"},
+            **{key: {**machine, "model": key, "split": {"run 1": 100}} for key in more},
         },
         "teams": {"vision": {"submitters": ["group:vision@example.com"]}},
     }
@@ -118,6 +130,10 @@ def write(story: SmallStack, run: int, versions: list[int], split: dict[str, int
         packages={"plain": {"path": "jobs/plain.py"}},
         **(serving if versions else {}),
     )
+
+
+def server(story: SmallStack) -> list[str]:
+    return ["python", str(story.checkout.path / "jobs" / "server.py")]
 
 
 def up(story: SmallStack) -> None:
@@ -141,6 +157,19 @@ def endpoint(story: SmallStack, key: str = "iris") -> Any:
     """The endpoint as the service has it."""
     name = outputs(story)["endpoints"][key]["name"]
     return client(story, "endpoint").get_endpoint(name=name)
+
+
+def endpoints_by_key(story: SmallStack) -> dict[str, Any]:
+    """All endpoints that the service has, by key of the stack file."""
+    parent = f"projects/{story.project}/locations/{REGION}"
+    found = client(story, "endpoint").list_endpoints(parent=parent)
+    return {each.labels[ENDPOINT_LABEL]: each for each in found}
+
+
+def resources(story: SmallStack) -> list[str]:
+    """URNs of what the state has."""
+    exported = json.loads(story.checkout.shell(f"pulumi stack export -s {story.name}").stdout)
+    return [each["urn"] for each in exported["deployment"]["resources"]]
 
 
 def outputs(story: SmallStack) -> dict[str, Any]:
@@ -237,6 +266,40 @@ def test_a_version_that_does_not_start_gets_no_traffic_and_the_others_serve_on(
     assert "Traceback" not in told
     assert by_run(story) == before
     assert len(ask(story, own(story, 1)["instances"]).predictions) == 100
+
+
+def test_a_container_that_never_gets_healthy_ends_up_with_one_line(story: SmallStack) -> None:
+    container = {"image": IMAGE, "command": ["sleep", "600"], "deploymentTimeout": "5s"}
+    write(story, 3, [1, 2], {"run 1": 90, "run 2": 10}, deaf=container)
+    told = story.pulumi("up -y --skip-preview", expect=None)
+    report = told.partition("Diagnostics:")[2]
+    [line] = [line for line in report.splitlines() if "never became ready" in line]
+    assert "endpoint 'deaf': run 1" in line
+    assert "Nothing serves there yet" in line
+    assert not endpoints_by_key(story)["deaf"].deployed_models
+
+
+def test_what_a_killed_first_up_deployed_leaves_with_its_endpoint(story: SmallStack) -> None:
+    container = {"image": IMAGE, "command": server(story)}
+    write(story, 3, [1, 2], {"run 1": 90, "run 2": 10}, late=container)
+    noted = story.checkout.path / "up.pid"
+    command = f"echo $$ >{noted}; exec pulumi up -s {story.name} -y --skip-preview"
+    killed = threading.Thread(target=story.checkout.shell, args=[command, None])
+    killed.start()
+    made = wait_until(lambda: endpoints_by_key(story).get("late"), 300)
+    wait_until(lambda: connect(story.project, REGION).running(made.name), 60)
+    os.kill(int(noted.read_text()), signal.SIGKILL)
+    killed.join()
+    wait_until(lambda: bool(endpoints_by_key(story)["late"].deployed_models), 120)
+    assert not [each for each in resources(story) if each.endswith("-late-traffic")]
+
+    write(story, 3, [1, 2], {"run 1": 90, "run 2": 10})
+    told = story.checkout.run(
+        *("vt", "up", "--stack", story.name, "--yes", "--skip-preview", "--non-interactive")
+    )
+    assert "which is settled now: clearing its note" in told.stdout + told.stderr
+    assert endpoints_by_key(story).keys() == {"iris", "other"}
+    story.is_settled()
 
 
 def test_one_bad_row_of_a_hundred_costs_no_other_row_its_answer(story: SmallStack) -> None:

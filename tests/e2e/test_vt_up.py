@@ -75,7 +75,7 @@ def test_after_a_kill_one_vt_up_leaves_one_job_and_a_clean_state(
     told = project.vt("up", "--stack", "local", "--yes", "--skip-preview", "--non-interactive")
 
     assert f"stack local was locked by process {pid}, which is gone: lock removed" in told
-    assert "training-train, which is there now: clearing its note" in told
+    assert "training-train, which is settled now: clearing its note" in told
     assert len(project.accepted("train")) == 1
     assert proxy.creates == 1
     assert not project.state().get("pending_operations")

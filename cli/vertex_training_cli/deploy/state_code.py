@@ -22,6 +22,7 @@ _PROVIDER_KEY: Final = "__provider"
 _OWN_PROVIDERS: Final = (
     ("vertex_training.customjob.provider", "CustomJobProvider"),
     ("vertex_training.serving.provider", "ModelVersionProvider"),
+    ("vertex_training.serving.provider", "EndpointCleanupProvider"),
     ("vertex_training.serving.provider", "DeployedModelsProvider"),
     ("vertex_training.snapshots.provider", "SnapshotProvider"),
 )

@@ -15,7 +15,7 @@ from vertex_training.settings.project_files import file_name
 from vertex_training_cli.console import console, table
 from vertex_training_cli.destroy.look import UNKNOWN, Contents, look
 from vertex_training_cli.destroy.losses import Loss, Losses, find_losses, refusals
-from vertex_training_cli.engine import attributes_file, locks, pending_creates, stacks
+from vertex_training_cli.engine import attributes_file, locks, stacks
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.review.jobs import progress
@@ -89,8 +89,6 @@ def destroy_stack(
     code = pulumi.run_in_foreground("destroy", *options, *arguments)
     if code:
         print_status(f"pulumi destroy ended with exit code {code}")
-        if hint := pending_creates.traffic_hint(pending_creates.find(deployment), ref.stack):
-            print_status(hint)
     return code
 
 

@@ -59,8 +59,6 @@ def bring_up(
         return REFUSED
     if code := _run_up(stack, pulumi, arguments, log):
         log(f"pulumi up ended with exit code {code}")
-        if hint := pending_creates.traffic_hint(pending_creates.find(before), stack.stack):
-            log(hint)
         return code
     deployment = pulumi.export_deployment(stack.stack)
     code = clear_settled(stack.stack, pulumi, arguments, deployment, log)
@@ -131,10 +129,10 @@ def clear_settled(
     if not found.clearable:
         return 0
     names = ", ".join(urn.rpartition("::")[2] for urn in found.settled)
-    log(f"a killed run had begun to create {names}, which is there now: clearing its note")
+    log(f"a killed run had begun to create {names}, which is settled now: clearing its note")
     options = ["--stack", stack, "--yes", "--skip-preview", "--non-interactive"]
     options += ["--clear-pending-creates", *_config_file(arguments)]
-    for urn in found.settled:
+    for urn in found.targets:
         options += ["--target", urn]  # the others need not be read again
     return pulumi.run_in_foreground("refresh", *options)
 

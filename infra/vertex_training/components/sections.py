@@ -456,6 +456,8 @@ class ServingContainerArgs(TypedDict):
     """In place of the image's ENTRYPOINT."""
     args: NotRequired[Input[Sequence[Input[str]]]]
     """In place of the image's CMD."""
+    deployment_timeout: NotRequired[Input[str]]
+    """How long it has to become healthy, at most 7200s; half an hour without it."""
 
 
 class ModelArgs(TypedDict):

@@ -12,7 +12,7 @@ from vertex_training.components import provider
 from vertex_training.components.ordering import component_dependencies
 from vertex_training.components.scope import Scope, program_labels
 from vertex_training.serving.declared import DeclaredEndpoint
-from vertex_training.serving.resource import EndpointTraffic, ModelVersion
+from vertex_training.serving.resource import EndpointCleanup, EndpointTraffic, ModelVersion
 from vertex_training.stack import Stack
 
 
@@ -50,6 +50,16 @@ class Serving(pulumi.ComponentResource):
             key: _endpoint(f"{scope.name}-{key}-endpoint", endpoint, inside)
             for key, endpoint in stack.endpoints.items()
         }
+        cleanups = {
+            key: EndpointCleanup(
+                f"{scope.name}-{key}-cleanup",
+                endpoint=endpoint,
+                shell=self.endpoints[key].id,
+                impersonate=self._account,
+                opts=pulumi.ResourceOptions(parent=self),
+            )
+            for key, endpoint in stack.endpoints.items()
+        }
         self.traffic = {
             key: EndpointTraffic(
                 f"{scope.name}-{key}-traffic",
@@ -59,7 +69,7 @@ class Serving(pulumi.ComponentResource):
                     run: self.versions[endpoint.model, run].id for run in endpoint.deployments
                 },
                 impersonate=self._account,
-                opts=pulumi.ResourceOptions(parent=self),
+                opts=pulumi.ResourceOptions(parent=self, depends_on=cleanups[key]),
             )
             for key, endpoint in stack.endpoints.items()
         }

@@ -105,6 +105,7 @@ def _container(settings: Settings, model: Model) -> str:
         given.env,
         given.command,
         given.args,
+        given.deployment_timeout,
     )
 
 

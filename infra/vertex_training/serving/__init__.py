@@ -4,7 +4,7 @@
 ``declared``  what a stack declares of both, with the identities that follow; pure
 ``protocol``  one request, one version; one endpoint, brought to what is declared; pure
 ``google``    the model registry, endpoints and runs, by official clients
-``provider``  the two dynamic providers (the state names them)
-``resource``  ``ModelVersion`` and ``EndpointTraffic``, as the program declares them
+``provider``  the three dynamic providers (the state names them)
+``resource``  their resources, as the program declares them
 ============  ======================================================================
 """

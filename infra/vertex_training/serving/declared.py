@@ -132,6 +132,7 @@ def container_spec(
     env: Mapping[str, str],
     command: Sequence[str],
     args: Sequence[str],
+    deployment_timeout: str | None,
 ) -> str:
     """A ``ModelContainerSpec`` as canonical JSON; without what is left empty."""
     message = {
@@ -142,6 +143,7 @@ def container_spec(
         "env": [{"name": name, "value": env[name]} for name in sorted(env)],
         "command": list(command),
         "args": list(args),
+        "deploymentTimeout": deployment_timeout,
     }
     given = {key: value for key, value in message.items() if value}
     return json.dumps(given, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

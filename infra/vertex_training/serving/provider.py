@@ -1,4 +1,4 @@
-"""The dynamic providers of ``ModelVersion`` and ``EndpointTraffic``.
+"""The dynamic providers of ``ModelVersion``, ``EndpointCleanup`` and ``EndpointTraffic``.
 
 The state refers to this module and its classes by name: none may be renamed or moved. Instances
 have no attributes, because the SDK would pickle them into the state as well.
@@ -172,7 +172,44 @@ class ModelVersionProvider(_ServingProvider):
             release(_intents(props), props["requestId"], id_)
 
 
-class DeployedModelsProvider(_ServingProvider):
+class _EndpointProvider(_ServingProvider):
+    """What the two resources on one endpoint share."""
+
+    def delete(self, _id: str, props: dict[str, Any]) -> None:
+        """Take the traffic away, then all that the stack deployed.
+
+        Raises:
+            NotSubmittedError: others deployed something there; nothing was changed.
+        """
+        goal = Goal(props["endpoint"]["key"], _owner(props), {}, {})
+        reconcile(_endpoint_name(props), goal, _endpoints(props), self._wait())
+
+
+class EndpointCleanupProvider(_EndpointProvider):
+    """diff, create, update and delete of what empties an endpoint before it is deleted.
+
+    The engine knows no traffic whose ``create`` was killed, and deletes none. This resource is in
+    the state before anything is deployed, so whoever deletes the endpoint empties it first.
+    """
+
+    def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.DiffResult:
+        """Replace it with its endpoint, which has to be empty then."""
+        replaces = ["endpoint"] if _is_another(olds, news) else []
+        changes = bool(replaces) or any(
+            olds.get(key) != news.get(key) for key in ("endpoint", "options", PROVIDER_KEY)
+        )
+        return dynamic.DiffResult(changes=changes, replaces=replaces, delete_before_replace=True)
+
+    def create(self, props: dict[str, Any]) -> dynamic.CreateResult:
+        """Nothing is called."""
+        return dynamic.CreateResult(_endpoint_name(props), without_provider(props))
+
+    def update(self, _id: str, _olds: dict[str, Any], news: dict[str, Any]) -> dynamic.UpdateResult:
+        """Nothing is called."""
+        return dynamic.UpdateResult(without_provider(news))
+
+
+class DeployedModelsProvider(_EndpointProvider):
     """check, diff, create, read, update and delete of what one endpoint serves."""
 
     def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.DiffResult:
@@ -182,8 +219,7 @@ class DeployedModelsProvider(_ServingProvider):
         failed update leaves the state as it was before it: so where the inputs are those of the
         state, the endpoint itself is looked at, or a revert would leave what the update had done.
         """
-        is_new = _endpoint_name(olds) != _endpoint_name(news) or has_unknown(news.get("shell"))
-        replaces = ["endpoint"] if is_new else []
+        replaces = ["endpoint"] if _is_another(olds, news) else []
         changes = bool(replaces) or any(
             has_unknown(news.get(key)) or olds.get(key) != news.get(key)
             for key in ("deployed", "split", "endpoint", "options", PROVIDER_KEY)
@@ -214,15 +250,6 @@ class DeployedModelsProvider(_ServingProvider):
         if observed is None:
             return dynamic.ReadResult("", {})
         return dynamic.ReadResult(id_, {**without_provider(props), **_observed(props, observed)})
-
-    def delete(self, _id: str, props: dict[str, Any]) -> None:
-        """Take the traffic away, then all that the stack deployed.
-
-        Raises:
-            NotSubmittedError: others deployed something there; nothing was changed.
-        """
-        goal = Goal(props["endpoint"]["key"], _owner(props), {}, {})
-        reconcile(_endpoint_name(props), goal, _endpoints(props), self._wait())
 
     def _reconciled(self, props: dict[str, Any]) -> dict[str, Any]:
         observed = reconcile(_endpoint_name(props), _goal(props), _endpoints(props), self._wait())
@@ -257,6 +284,11 @@ def _answer(project: str, ask: Callable[[], Answer]) -> Answer | None:
     if found is None:
         _unreachable.add(project)
     return found
+
+
+def _is_another(olds: Mapping[str, Any], news: Mapping[str, Any]) -> bool:
+    """Whether the endpoint is made anew, or is another one."""
+    return _endpoint_name(olds) != _endpoint_name(news) or has_unknown(news.get("shell"))
 
 
 def _is_unfinished(props: Mapping[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""``ModelVersion`` and ``EndpointTraffic``: what the program declares of models and endpoints."""
+"""``ModelVersion``, ``EndpointCleanup`` and ``EndpointTraffic``, as the program declares them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ import pulumi
 from pulumi import dynamic
 
 from vertex_training.serving.declared import DeclaredDeployment, DeclaredEndpoint, DeclaredVersion
-from vertex_training.serving.provider import DeployedModelsProvider, ModelVersionProvider
+from vertex_training.serving.provider import (
+    DeployedModelsProvider,
+    EndpointCleanupProvider,
+    ModelVersionProvider,
+)
 
 
 class ModelVersion(dynamic.Resource, module="vertex", name="ModelVersion"):
@@ -59,6 +63,31 @@ class ModelVersion(dynamic.Resource, module="vertex", name="ModelVersion"):
         super().__init__(ModelVersionProvider(), resource_name, {**inputs, "resolved": None}, opts)
 
 
+class EndpointCleanup(dynamic.Resource, module="vertex", name="EndpointCleanup"):
+    """Empties one endpoint of the stack's deployed models when it leaves; does nothing before.
+
+    It stands between the endpoint and its ``EndpointTraffic``, which a killed ``up`` leaves out of
+    the state together with what it had deployed.
+    """
+
+    def __init__(
+        self,
+        resource_name: str,
+        *,
+        endpoint: DeclaredEndpoint,
+        shell: pulumi.Input[str],
+        impersonate: str = "",
+        opts: pulumi.ResourceOptions,
+    ) -> None:
+        """Declare it. ``shell`` and ``impersonate`` are those of ``EndpointTraffic``."""
+        inputs = {
+            "endpoint": _place(endpoint),
+            "options": {"impersonate": impersonate} if impersonate else {},
+            "shell": shell,
+        }
+        super().__init__(EndpointCleanupProvider(), resource_name, inputs, opts)
+
+
 class EndpointTraffic(dynamic.Resource, module="vertex", name="EndpointTraffic"):
     """The versions behind one endpoint and the share of each; the only writer of both.
 
@@ -86,12 +115,8 @@ class EndpointTraffic(dynamic.Resource, module="vertex", name="EndpointTraffic")
         """
         inputs = {
             "endpoint": {
-                "project": endpoint.project,
-                "region": endpoint.region,
-                "id": endpoint.id,
+                **_place(endpoint),
                 "name": endpoint.key,
-                "key": endpoint.key,
-                "stack": endpoint.stack,
                 "model": endpoint.model,
                 "public": endpoint.is_named_public,
                 "private": endpoint.is_private,
@@ -107,6 +132,17 @@ class EndpointTraffic(dynamic.Resource, module="vertex", name="EndpointTraffic")
             "shell": shell,
         }
         super().__init__(DeployedModelsProvider(), resource_name, {**inputs, "others": None}, opts)
+
+
+def _place(endpoint: DeclaredEndpoint) -> dict[str, str]:
+    """What finds an endpoint, and the stack's deployed models there."""
+    return {
+        "project": endpoint.project,
+        "region": endpoint.region,
+        "id": endpoint.id,
+        "key": endpoint.key,
+        "stack": endpoint.stack,
+    }
 
 
 def _deployed(deployment: DeclaredDeployment, version: pulumi.Input[str]) -> dict[str, Any]:

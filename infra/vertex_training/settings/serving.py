@@ -20,6 +20,8 @@ MOST_RUNS: Final = 50
 
 Run = Annotated[int, Field(ge=1, le=1_000_000)]
 Route = Annotated[str, form(r"/[A-Za-z0-9_.~:/-]{0,255}", "/predict")]
+#: deploymentTimeout: the limit is 2 hours (ModelContainerSpec).
+MOST_SECONDS: Final = 7200
 RunName = Annotated[str, form(r"run [1-9][0-9]{0,6}", '"run 3"')]
 
 
@@ -48,6 +50,15 @@ class ServingContainer(Section):
     """In place of the image's ENTRYPOINT."""
     args: list[str] = []
     """In place of the image's CMD."""
+    deployment_timeout: Annotated[str, form(r"[1-9][0-9]{0,3}s", "600s")] | None = None
+    """How long it has to become healthy, at most 7200s; half an hour without it."""
+
+    @pydantic.field_validator("deployment_timeout")
+    @classmethod
+    def _within_the_limit(cls, given: str | None) -> str | None:
+        if given and int(given.removesuffix("s")) > MOST_SECONDS:
+            raise ValueError(f"{given} is more than Vertex AI allows, {MOST_SECONDS}s")
+        return given
 
     @pydantic.field_validator("env")
     @classmethod

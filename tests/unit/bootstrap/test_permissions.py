@@ -20,6 +20,7 @@ DYNAMIC = {
     "pulumi-python:dynamic/vertex:CustomJob",
     "pulumi-python:dynamic/vertex:HyperparameterTuningJob",
     "pulumi-python:dynamic/vertex:ModelVersion",
+    "pulumi-python:dynamic/vertex:EndpointCleanup",
     "pulumi-python:dynamic/vertex:EndpointTraffic",
     "pulumi-python:dynamic/vertex:Snapshot",
 }

@@ -13,7 +13,11 @@ from vertex_training.customjob.protocol.ports import REQUEST_ID_LABEL
 from vertex_training.errors import OperatorError
 from vertex_training.serving import provider
 from vertex_training.serving.protocol.ports import VersionSnapshot
-from vertex_training.serving.provider import DeployedModelsProvider, ModelVersionProvider
+from vertex_training.serving.provider import (
+    DeployedModelsProvider,
+    EndpointCleanupProvider,
+    ModelVersionProvider,
+)
 
 ENTRY = {
     "deployedModelId": deployment(3).id,
@@ -135,3 +139,41 @@ def test_a_version_of_others_with_the_number_of_ours_is_neither_read_nor_deleted
     assert versions.read(name, props).id == name
     versions.delete(name, props)
     assert name not in world.versions
+
+
+def test_a_cleanup_touches_nothing_before_it_leaves_and_then_empties_the_endpoint(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(EndpointCleanupProvider, "_wait", lambda _: Process(world).wait())
+    cleanup, given = EndpointCleanupProvider(), {"endpoint": ENDPOINT, "options": {}, "shell": NAME}
+    made = cleanup.create(given)
+    assert made.id == NAME
+    assert cleanup.update(made.id, made.outs, given).outs == given
+    assert world.deployed
+    cleanup.delete(made.id, given)
+    assert not world.deployed
+
+
+def test_a_cleanup_keeps_what_others_deployed_and_its_endpoint(world: World) -> None:
+    with_others(world, "5")
+    with pytest.raises(OperatorError, match="are not the stack's"):
+        EndpointCleanupProvider().delete(NAME, {"endpoint": ENDPOINT, "options": {}})
+    assert world.deployed
+
+
+@pytest.mark.parametrize(
+    ("changed", "changes", "replaces"),
+    [
+        ({}, False, False),
+        ({"options": {"impersonate": "x"}}, True, False),
+        ({"endpoint": {**ENDPOINT, "id": "234567891"}}, True, True),
+        ({"shell": Unknown()}, True, True),
+    ],
+)
+def test_a_cleanup_is_made_anew_with_its_endpoint_alone(
+    changed: dict[str, object], changes: bool, replaces: bool
+) -> None:
+    given = {"endpoint": ENDPOINT, "options": {}, "shell": NAME}
+    found = EndpointCleanupProvider().diff("", given, {**given, **changed})
+    assert (found.changes, bool(found.replaces)) == (changes, replaces)
+    assert found.delete_before_replace

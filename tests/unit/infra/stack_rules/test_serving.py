@@ -122,6 +122,16 @@ def test_an_endpoint_that_cannot_be_is_refused(endpoint, path, what):
             "container.env",
             "the service sets AIP_HTTP_PORT itself",
         ),
+        (
+            {"container": {"image": IMAGE, "deploymentTimeout": "7201s"}},
+            "container.deploymentTimeout",
+            "7201s is more than Vertex AI allows, 7200s",
+        ),
+        (
+            {"container": {"image": IMAGE, "deploymentTimeout": "5m"}},
+            "container.deploymentTimeout",
+            "600s",
+        ),
         ({"container": {"image": IMAGE, "port": 0}}, "container.port", "greater than or equal"),
         ({"container": {"image": IMAGE, "healthRoute": "//evil /x"}}, "container.healthRoute", ""),
     ],

@@ -17,7 +17,6 @@ from localgcp.apis.server import serve
 from localgcp.vertex.service import JobService
 from tests.unit.localcloud.conftest import PROJECT, Cloud, wait_until
 from tests.unit.vt.jobs.submitting import submit, until_running
-from vertex_training.catalog.resource_types import ENDPOINT_TRAFFIC
 from vertex_training_cli.cli import app
 
 PULUMI = """\
@@ -158,17 +157,6 @@ def test_what_may_exist_all_the_same_is_told_and_not_cleared(up: Up, tmp_path: P
     (tmp_path / "exported").write_text(json.dumps({"deployment": state}))
     assert "was about to create storage-data" in up().stderr
     assert not any(call.startswith("refresh") for call in calls(tmp_path))
-
-
-def test_an_up_that_fails_at_an_endpoint_of_a_killed_one_tells_how_to_empty_it(
-    up: Up, tmp_path: Path
-) -> None:
-    urn = f"urn:pulumi:local::demo::{ENDPOINT_TRAFFIC}::training-titanic-traffic"
-    state = {"pending_operations": [{"type": "creating", "resource": {"urn": urn}}]}
-    (tmp_path / "exported").write_text(json.dumps({"deployment": state}))
-    told = up(failing="up", expect=7).stderr
-    assert "training-titanic-traffic" in told
-    assert "gcloud ai endpoints undeploy-model ENDPOINT --deployed-model-id=ID" in told
 
 
 def test_a_job_that_runs_and_that_the_state_does_not_know_is_told(up: Up, cloud: Cloud) -> None:
