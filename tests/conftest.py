@@ -55,7 +55,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """``-n auto``: a test waits for more than half of its time."""
-    return 2 * (os.cpu_count() or 1) + 2
+    return 2 * (os.cpu_count() or 1)
 
 
 @pytest.fixture(autouse=True)

@@ -30,6 +30,8 @@ def test_a_mutant_nobody_knows_is_an_error():
         mutation.run_mutants(names=["x"])
 
 
+# As long as the tests of a mutant take, one after the other, beside everything else.
+@pytest.mark.timeout(900)
 def test_a_step_left_out_is_noticed():
     seed = secrets.randbelow(10**9)
     names = mutation.sample(4, seed)
