@@ -16,6 +16,7 @@
 ``resource_types.yaml``   what each resource type is called, holds, and needs of permissions
 ``sources.yaml``          where the rows of machines, accelerators and regions come from
 ``bandwidth.yaml``        network bandwidth of machines, for reduction servers
+``serving_tpus.yaml``     TPUs of endpoints, and where there are any
 ``address_blocks.yaml``   address blocks that a network for training cannot have
 ``peering_ranges.yaml``   how many jobs run at once in a range of each size
 ``machines``              reads machine types, accelerators and regions

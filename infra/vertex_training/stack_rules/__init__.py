@@ -16,6 +16,7 @@
 ``network``          the sections ``network`` and ``sharedVpc``
 ``reservations``     the section ``reservations``
 ``serving``          the sections ``models`` and ``endpoints``
+``serving_tpus``     endpoints on TPUs
 ``job_rules``        ``jobDefaults`` and ``rules``: references and rules that are there
 ``limits``           the section ``limits``, for the stack as a whole
 ``deployers``          what a deployment is refused: accounts, names and roles

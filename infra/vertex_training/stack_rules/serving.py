@@ -16,6 +16,7 @@ from vertex_training.plan import serving
 from vertex_training.settings import renames
 from vertex_training.settings.model import Settings
 from vertex_training.settings.serving import Endpoint, Model
+from vertex_training.stack_rules import serving_tpus
 
 #: An image where a container may be of: location, project.
 _IMAGE: Final = re.compile(r"([a-z0-9-]+)-docker\.pkg\.dev/([^/]+)/[^/]+/.")
@@ -51,9 +52,15 @@ def warnings(settings: Settings) -> Iterator[Problem]:
             path = ("models", key, "container", "image")
             yield Problem(what, image[1], "an image of your own: ${images.NAME}", path)
     for key, endpoint in settings.endpoints.items():
-        if machines.serving_machine_type(endpoint.machine) is None:
+        yield from serving_tpus.warnings(endpoint, settings.region, ("endpoints", key))
+        machine, what = machines.serving_machine_type(endpoint.machine), ""
+        hint = ""
+        if machine is None:
             what = "not in the catalogue: neither its price nor its accelerators are known"
             hint = did_you_mean(endpoint.machine, machines.machine_types())
+        elif machine.price is None:
+            what = "no source has its price: nothing that counts costs counts this endpoint"
+        if what:
             yield Problem(what, endpoint.machine, hint, ("endpoints", key, "machine"))
 
 
@@ -112,6 +119,7 @@ def _endpoint(settings: Settings, key: str, endpoint: Endpoint) -> Iterator[Prob
             what = f"belongs to team {model.team}"
             yield Problem(what, name, hint, (*path, "model"))
     yield from _accelerator(endpoint, (*path, "accelerator"))
+    yield from serving_tpus.problems(endpoint, settings.region, path)
     yield from _team(settings, endpoint.team, path)
     if endpoint.account is None:
         return
@@ -135,7 +143,10 @@ def _runs(name: str, model: Model, endpoint: Endpoint, path: Path) -> Iterator[P
 
 
 def _accelerator(endpoint: Endpoint, path: Path) -> Iterator[Problem]:
-    """The machine can have what is asked for, by the facts of ``rules.compute.machines``."""
+    """The machine can have what is asked for, by the facts of ``rules.compute.machines``.
+
+    Of machines with TPUs ``serving_tpus`` tells.
+    """
     name, given = endpoint.machine, endpoint.accelerator
     machine = machines.serving_machine_type(name)
     if machine is None or machine.tpu:

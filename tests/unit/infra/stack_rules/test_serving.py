@@ -244,3 +244,78 @@ def test_a_machine_that_the_catalogue_does_not_know_is_told_and_not_refused():
     [warning] = [each for each in stack.warnings({}) if "nonsense-standard-2" in str(each)]
     assert "endpoints.titanic.machine" in str(warning)
     assert "neither its price nor its accelerators are known" in str(warning)
+
+
+WEST = "us-west1"
+
+
+@pytest.mark.parametrize(
+    ("region", "endpoint", "path", "what"),
+    [
+        (
+            WEST,
+            {"machine": "cloud-tpu"},
+            "machine",
+            "endpoints do not run on TPUs of this generation (got cloud-tpu). Hint: machines with "
+            "TPUs: ct5lp-hightpu-1t, ct5lp-hightpu-4t, ct5lp-hightpu-8t, ct6e-standard-1t, "
+            "ct6e-standard-4t, ct6e-standard-8t, tpu7x-standard-4t",
+        ),
+        (WEST, {"machine": "ct5p-hightpu-4t"}, "machine", "(got ct5p-hightpu-4t)"),
+        (WEST, {"machine": "ct4p-hightpu-4t"}, "machine", "(got ct4p-hightpu-4t)"),
+        (
+            "us-central1",
+            {"machine": "ct5lp-hightpu-1t"},
+            "machine",
+            "endpoints have no machines like this in us-central1 (got ct5lp-hightpu-1t). Hint: "
+            "regions: europe-west4, us-south1, us-west1, us-west4",
+        ),
+        (WEST, {"machine": "ct6e-standard-1t"}, "machine", "in us-west1 (got ct6e-standard-1t)"),
+        (
+            WEST,
+            {"machine": "ct5lp-hightpu-1t", "accelerator": {"type": "NVIDIA_L4"}},
+            "accelerator.type",
+            "ct5lp-hightpu-1t has TPUs built in, and nothing else (got NVIDIA_L4). Hint: remove it",
+        ),
+    ],
+)
+def test_a_tpu_that_endpoints_cannot_have_is_refused(region, endpoint, path, what):
+    image = IMAGE.replace("us-central1", region)
+    [(place, told)] = wrong({"container": image}, endpoint, region=region)
+    assert place == f"endpoints.titanic.{path}"
+    assert what in told
+
+
+@pytest.mark.parametrize(
+    ("region", "machine", "told"),
+    [
+        (WEST, "ct5lp-hightpu-1t", []),
+        ("us-south1", "ct5lp-hightpu-8t", []),  # not for training there, but for endpoints
+        ("us-east5", "ct6e-standard-8t", []),
+        ("us-central1", "tpu7x-standard-4t", ["no source has its price: nothing that counts"]),
+        ("us-east1", "ct6e-standard-1t", ["in us-east1 for projects on Google's allowlist alone"]),
+    ],
+)
+def test_a_tpu_of_endpoints_is_taken_and_what_is_not_known_is_told(region, machine, told):
+    image = IMAGE.replace("us-central1", region)
+    given = served({"container": image}, {"machine": machine}, region=region)
+    found = [str(each) for each in planned(jobs=JOBS, **given).warnings({}) if machine in str(each)]
+    assert len(found) == len(told)
+    assert all(text in each for text, each in zip(told, found, strict=True))
+
+
+def test_replicas_and_a_type_that_count_for_nothing_on_tpus_are_told():
+    endpoint = {
+        "machine": "ct5lp-hightpu-1t",
+        "replicas": {"min": 2, "max": 3},
+        "accelerator": {"type": "TPU_V5_LITEPOD"},
+    }
+    given = served({"container": IMAGE.replace("us-central1", WEST)}, endpoint, region=WEST)
+    found = [str(each) for each in planned(jobs=JOBS, **given).warnings({})]
+    [ignored] = [each for each in found if "replicas.max" in each]
+    assert "always have the least replicas (got 3)" in ignored
+    assert "there will be 2" in ignored
+    [built_in] = [each for each in found if "titanic.accelerator" in each]
+    assert "whether the service takes a type is not known (got TPU_V5_LITEPOD)" in built_in
+    endpoint = {"machine": "ct5lp-hightpu-1t", "replicas": {"min": 2, "max": 2}}
+    given = served({"container": IMAGE.replace("us-central1", WEST)}, endpoint, region=WEST)
+    assert not [each for each in planned(jobs=JOBS, **given).warnings({}) if "ct5lp" in str(each)]
