@@ -84,8 +84,8 @@ TRANSFERS: Final = "data"
 FULL_SERVING: Final = 200
 QUICK_SERVING: Final = 4
 SERVING: Final = "serving"
-#: Random kills of processes that take a snapshot, the calls that they die at, and races.
-FULL_SNAPSHOTS: Final = (200, 1_000, 20)
+#: Kills of processes that take a snapshot, the calls that they die at first, and races.
+FULL_SNAPSHOTS: Final = (120, 1_000, 10)
 QUICK_SNAPSHOTS: Final = (6, 3, 1)
 SNAPSHOTS: Final = "snapshots"
 KIND_OF: Final = {kind.section: kind for kind in KINDS}

@@ -19,5 +19,6 @@ Tests that need a container engine, a client or a host of a language skip where 
 ``fixtures``         recorded inputs; states that earlier versions wrote
 ``fixture_project``  the stacks that tests stand on: those at the top are samples
 ``extra_page``       the code of docs/extra-resources.md
+``warehouse``        the local cloud's BigQuery, for several of them
 ===================  ====================================================================
 """

@@ -1,39 +1,37 @@
 """Kills of the process that takes a snapshot: one query, one export, one manifest a request.
 
-The real provider, by REST and the official client, against a BigQuery over HTTP and the storage
-emulator. Each request dies once before and once after every call of a port, then at random moments;
-the tables change all the time. ``python -m tests.chaos.snapshots`` is the process that forks those
-that are killed (see ``serving_process``).
+The real provider, by REST and the official client, against the BigQuery and the storage of a local
+cloud. Each request dies once before and once after every call of a port, then at random moments.
+The table grows between two attempts, and every other request reads it as of a time before it grew.
+``python -m tests.chaos.snapshots`` is the process that forks those that are killed (see
+``serving_process``).
 """
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import signal
-import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 from google.cloud import storage
 
-from localgcp.faults.proxy import StorageFront
-from localgcp.faults.table import FaultTable
+from localgcp import lifecycle
 from localgcp.home import Home
 from localgcp.runner.gcsfuse import storage_client
-from localgcp.storage import StorageEmulator
+from tests.chaos.arena import say_nothing
 from tests.chaos.serving import Worker
 from tests.chaos.serving_process import main
 from tests.fixture_project import ROOT, source_path
-from tests.unit.infra.snapshots.fakes import Cloud, Process, request
-from tests.unit.localcloud.conftest import free_port
+from tests.unit.infra.snapshots.fakes import request
+from tests.warehouse import Warehouse, install_engine
 from vertex_training.customjob.google import intent_store, prerequisites
 from vertex_training.customjob.request.job_file import canonical
 from vertex_training.snapshots import google, provider
@@ -44,7 +42,13 @@ from vertex_training.snapshots.request import MANIFEST, SnapshotRequest
 #: What a process loads before it forks.
 LOADED: Final = (intent_store, prerequisites)
 BUCKETS: Final = ("data", "control")
-SECONDS_OF_A_JOB: Final = 0.15
+TABLE: Final = "web.clicks"
+#: Values that the table has at first, and those that each load adds.
+FIRST, MORE = ("1", "2", "3"), ("4", "5")
+SQL: Final = f"SELECT id FROM {TABLE}"
+AS_OF: Final = f"{SQL} FOR SYSTEM_TIME AS OF @as_of"
+#: Jobs of a request, by the ends of their ids, as far as it may have come.
+STAGES: Final = ([], ["query-1"], ["export-1-1", "query-1"])
 KILLS_IN_A_ROW: Final = 3
 
 
@@ -61,90 +65,64 @@ class Tally:
     problems: list[str] = field(default_factory=list)
 
 
-class HttpBigQuery(Cloud):
-    """The BigQuery of the unit tests, over HTTP; its exports are objects of the emulator."""
-
-    def __init__(self, client: storage.Client) -> None:
-        super().__init__()
-        self.now, self.takes = time.time(), SECONDS_OF_A_JOB
-        self._bucket, self._lock = client.bucket(BUCKETS[0]), threading.Lock()
-        self._process = Process(self, request())
-
-    def put(self, name: str, content: bytes) -> int:
-        blob = self._bucket.blob(name)
-        blob.upload_from_string(content)
-        return int(blob.generation or 0)
-
-    def answer(self, path: str, body: Any) -> tuple[int, Any]:
-        """Status and document of one call."""
-        with self._lock:
-            self.tick(time.time() - self.now)
-            self.changed_at = self.now
-            parts = path.partition("?")[0].split("/")
-            if body is not None:
-                found = self._process.insert(body["jobReference"]["jobId"], body["configuration"])
-                return (200, found) if found else (409, {"error": {"message": "already exists"}})
-            if parts[-2] == "jobs":
-                found = self._process.job(parts[-1])
-            else:
-                found = self._process.table(
-                    {"projectId": parts[4], "datasetId": parts[6], "tableId": parts[8]}
-                )
-            return (200, found) if found else (404, {"error": {"message": "not found"}})
-
-
-def _handler(bigquery: HttpBigQuery) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        def _answer(self, body: Any = None) -> None:
-            status, found = bigquery.answer(self.path, body)
-            text = json.dumps(found).encode()
-            with suppress(OSError):  # who asked was killed
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(text)))
-                self.end_headers()
-                self.wfile.write(text)
-
-        def do_GET(self) -> None:
-            self._answer()
-
-        def do_POST(self) -> None:
-            self._answer(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Say nothing."""
-
-    return Handler
-
-
 @dataclass
 class Arena:
-    """BigQuery, the emulator, and two processes that fork."""
+    """BigQuery, storage, and two processes that fork."""
 
-    bigquery: HttpBigQuery
+    warehouse: Warehouse
     client: storage.Client
     workers: list[Worker]
     log: Path
     tally: Tally
+    began: str
+    """When the table had its first rows alone."""
     seen: dict[str, tuple[bytes, int]] = field(default_factory=dict)
     """Manifests by request, as they were seen first."""
+
+    def next_request(self) -> SnapshotRequest:
+        """Another request."""
+        self.tally.requests += 1
+        return self.requested(f"s{self.tally.requests}", "local")
+
+    def requested(self, name: str, stack: str) -> SnapshotRequest:
+        """A request of a stack; every other one reads the table as it was at first."""
+        moment = self.began if self.tally.requests % 2 else None
+        return request(
+            name=name, stack=stack, format="csv", parameters={}, as_of=moment,
+            sql=AS_OF if moment else SQL,
+        )  # fmt: skip
+
+    def grow(self) -> None:
+        """Begin to add rows to the table; that goes on beside whoever queries it."""
+        self.warehouse.send_load(TABLE, ("id", *MORE))
 
     def check(self, wanted: SnapshotRequest, *, done: bool) -> None:
         """One query, one export, and a manifest that never changes."""
         found = _read(self.client, wanted)
         first = self.seen.setdefault(wanted.request_id, found) if found else None
-        sent = [i for i, _ in self.bigquery.sent if wanted.request_id in i]
-        stages = [id_.rpartition(f"{wanted.request_id}-")[2] for id_ in sent]
-        wrong = [f"sent {stages}"] if stages != ["query-1", "export-1-1"][: len(stages)] else []
+        ran = self.warehouse.ran(wanted.request_id)
+        stages = [id_.rpartition(f"{wanted.request_id}-")[2] for id_ in ran]
+        wrong = [] if stages in STAGES else [f"ran {stages}"]
         if found != first:
             wrong.append("its manifest was written twice")
         if found:
-            files = self.client.list_blobs(BUCKETS[0], prefix=f"{wanted.prefix}/export")
-            there = {str(blob.generation) for blob in files}
-            named = {each["generation"] for each in manifests.parse(found[0])["objects"]}
-            wrong += ["its manifest names other objects than there are"] if named != there else []
+            wrong += self._wrong_rows(wanted, manifests.parse(found[0]))
         if done and not (found and len(stages) == 2):
             wrong.append(f"not done: {stages}: {self.log.read_text()[-900:]}")
         self.tally.problems += [f"{wanted.name}: {each}" for each in wrong]
+
+    def _wrong_rows(self, wanted: SnapshotRequest, manifest: dict[str, Any]) -> Iterator[str]:
+        """What is wrong of the objects that a manifest names, and of the rows in them."""
+        files = list(self.client.list_blobs(BUCKETS[0], prefix=f"{wanted.prefix}/export"))
+        named = [each["generation"] for each in manifest["objects"]]
+        if named != [str(blob.generation) for blob in files]:
+            yield "its manifest names other objects than there are"
+        values = [line for file in files for line in file.download_as_text().splitlines()[1:]]
+        loads, rest = divmod(len(values) - len(FIRST), len(MORE))
+        if rest or sorted(values) != sorted([*FIRST, *MORE * loads]):
+            yield f"its rows were never those of the table: {values}"
+        if manifest["rows"] != len(values) or (wanted.as_of and loads):
+            yield f"{manifest['rows']} rows, as of {wanted.as_of}, in files {len(values)}"
 
 
 def _read(client: storage.Client, wanted: SnapshotRequest) -> tuple[bytes, int] | None:
@@ -177,6 +155,9 @@ def run(folder: Path, kills: int, seed: int, points: int = 1_000) -> Tally:
             statuses = [_point(arena, call, when) for when in ("before", "after")]
             if signal.SIGKILL not in statuses:
                 break
+            arena.grow()
+        if tally.kills >= kills:
+            return tally
         began = time.monotonic()
         _round(arena, chance, 0, 0.0)
         usual = time.monotonic() - began
@@ -193,27 +174,23 @@ def race(folder: Path, seed: int, rounds: int) -> Tally:
     tally = Tally(seed)
     with _arena(folder, tally) as arena:
         for _ in range(rounds):
-            wanted = _next(arena)
+            wanted = arena.next_request()
+            arena.grow()
             for worker in arena.workers:
                 worker.start({"properties": _properties(wanted)})
             if all([worker.status() for worker in arena.workers]):
                 tally.problems.append(f"{wanted.name}: neither was done: {arena.log.read_text()}")
             arena.check(wanted, done=True)
-            theirs = request(name=wanted.name, stack="other")
+            theirs = arena.requested(wanted.name, "other")
             arena.workers[0].start({"properties": _properties(theirs)})
             arena.workers[0].status()
             arena.check(theirs, done=True)
     return tally
 
 
-def _next(arena: Arena) -> SnapshotRequest:
-    arena.tally.requests += 1
-    return request(name=f"s{arena.tally.requests}")
-
-
 def _point(arena: Arena, call: int, when: str) -> int:
     """A process that dies at one call, and one that goes on; how the first one ended."""
-    wanted, worker = _next(arena), arena.workers[0]
+    wanted, worker = arena.next_request(), arena.workers[0]
     given = {"properties": _properties(wanted)}
     worker.start({**given, "dies_at": [call, when]})
     status = worker.status()
@@ -227,17 +204,19 @@ def _point(arena: Arena, call: int, when: str) -> int:
 
 
 def _round(arena: Arena, chance: random.Random, kills: int, usual: float) -> None:
-    wanted, worker = _next(arena), arena.workers[0]
+    wanted, worker = arena.next_request(), arena.workers[0]
     given = {"properties": _properties(wanted)}
-    for _ in range(kills):
+    for attempt in range(kills):
         pid = worker.start(given)
-        time.sleep(chance.uniform(0.0, usual))
+        # What one attempt began goes on in BigQuery: the next one has less to do.
+        time.sleep(chance.uniform(0.0, usual / (attempt + 1)))
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
         killed = worker.status() == signal.SIGKILL
         arena.tally.kills += killed
         arena.tally.survived += not killed
         arena.check(wanted, done=False)
+        arena.grow()
     worker.start(given)
     worker.status()
     arena.check(wanted, done=True)
@@ -245,35 +224,30 @@ def _round(arena: Arena, chance: random.Random, kills: int, usual: float) -> Non
 
 @contextmanager
 def _arena(folder: Path, tally: Tally) -> Iterator[Arena]:
+    install_engine()
     home = Home(folder / "home", ROOT)
-    home.create()
-    front = StorageFront(
-        StorageEmulator(home.storage, home.storage_log, home.children),
-        FaultTable(home.faults), free_port,
-    )  # fmt: skip
-    front.start(free_port())
-    client = storage_client(front.url)
-    for bucket in BUCKETS:
-        client.create_bucket(bucket)
-    bigquery = HttpBigQuery(client)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(bigquery))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    ports = lifecycle.start(home, say_nothing).ports
     env = {
         **os.environ,
-        intent_store.EMULATOR: front.url,
-        google.EMULATOR: f"http://127.0.0.1:{server.server_port}",
+        **home.environment(ports),
         "PYTHONPATH": source_path(ROOT),
         "CHAOS_LOG": str(folder / "work.log"),
     }
+    client = storage_client(f"http://127.0.0.1:{ports.storage}")
+    for bucket in BUCKETS:
+        client.create_bucket(bucket)
     (folder / "work.log").touch()
     workers = [Worker(env, "snapshots"), Worker(env, "snapshots")]
     try:
-        yield Arena(bigquery, client, workers, folder / "work.log", tally)
+        warehouse = Warehouse(ports, request().project)
+        warehouse.make_dataset("web")
+        warehouse.load(TABLE, ("id", *FIRST))
+        began = datetime.now(UTC).isoformat()
+        yield Arena(warehouse, client, workers, folder / "work.log", tally, began)
     finally:
         for worker in workers:
             worker.close()
-        server.shutdown()
-        front.stop()
+        lifecycle.stop(home)
 
 
 class _Deadly:

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
-import requests
 
 from localgcp.server_info import ServerInfo
 from tests.conftest import running_checkout
 from tests.e2e.small_stacks import MACHINE, SmallStack
+from tests.warehouse import Warehouse
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1500)]
 
@@ -52,48 +51,14 @@ urllib.request.urlopen(urllib.request.Request(os.environ["STORAGE_EMULATOR_HOST"
 """
 
 
-class Warehouse:
-    """BigQuery of the story's local cloud, by its REST."""
-
-    def __init__(self, story: SmallStack) -> None:
-        info = ServerInfo.read(story.checkout.home / "server.json")
-        assert info is not None
-        self.storage = f"http://127.0.0.1:{info.storage_port}"
-        self.url = f"http://127.0.0.1:{info.vertex_port}/bigquery/v2/projects/{story.project}"
-        self.session = requests.Session()
-        self.session.trust_env = False
-
-    def call(self, verb: str, path: str, body: Any = None) -> dict[str, Any]:
-        answer = self.session.request(verb, f"{self.url}/{path}", json=body)
-        assert answer.ok, answer.text
-        return answer.json()
-
-    def load(self, splits: tuple[str, ...], how: str) -> None:
-        """Load passengers from a bucket, as a data team would."""
-        lines = [",".join(("split", *COLUMNS))]
-        for split in splits:
-            columns = np.load(SPLITS.format(split))
-            for row in zip(*(columns[name] for name in COLUMNS), strict=True):
-                lines.append(",".join(map(str, (split, *row))))
-        upload = f"{self.storage}/upload/storage/v1/b/raw/o?uploadType=media&name=titanic.csv"
-        self.session.post(upload, "\n".join(lines).encode()).raise_for_status()
-        job = self.call("POST", "jobs", {"configuration": {"load": {
-            "sourceUris": ["gs://raw/titanic.csv"], "skipLeadingRows": 1, "autodetect": True,
-            "writeDisposition": how, "destinationTable": {
-                "projectId": self.url.rpartition("/")[2], "datasetId": "titanic",
-                "tableId": "passengers",
-            },
-        }}})  # fmt: skip
-        while job["status"]["state"] != "DONE":
-            time.sleep(0.3)
-            job = self.call("GET", f"jobs/{job['jobReference']['jobId']}")
-        assert "errorResult" not in job["status"], job["status"]
-
-    def ran(self) -> list[str]:
-        """Ids of the jobs of snapshots, queries and exports."""
-        jobs = self.call("GET", "jobs").get("jobs", [])
-        names = [each["jobReference"]["jobId"] for each in jobs]
-        return sorted(name for name in names if name.startswith("vt-snapshot-"))
+def load(warehouse: Warehouse, splits: tuple[str, ...], how: str) -> None:
+    """Load passengers from a bucket, as a data team would."""
+    lines = [",".join(("split", *COLUMNS))]
+    for split in splits:
+        columns = np.load(SPLITS.format(split))
+        for row in zip(*(columns[name] for name in COLUMNS), strict=True):
+            lines.append(",".join(map(str, (split, *row))))
+    warehouse.load("titanic.passengers", lines, how)
 
 
 @pytest.fixture(scope="module")
@@ -111,11 +76,11 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallStack]:
 
 @pytest.fixture(scope="module")
 def warehouse(story: SmallStack) -> Warehouse:
-    found = Warehouse(story)
-    found.session.post(f"{found.storage}/storage/v1/b", json={"name": "raw"}).raise_for_status()
-    reference = {"datasetReference": {"datasetId": "titanic"}, "location": "us-central1"}
-    found.call("POST", "datasets", reference)
-    found.load(("train", "test"), "WRITE_TRUNCATE")
+    info = ServerInfo.read(story.checkout.home / "server.json")
+    assert info is not None
+    found = Warehouse(info.ports, story.project)
+    found.make_dataset("titanic")
+    load(found, ("train", "test"), "WRITE_TRUNCATE")
     return found
 
 
@@ -177,7 +142,7 @@ def test_a_job_trains_on_the_snapshot_of_a_table(story: SmallStack, warehouse: W
 
 
 def test_a_table_that_changed_is_no_change(story: SmallStack, warehouse: Warehouse) -> None:
-    warehouse.load(("val",), "WRITE_APPEND")
+    load(warehouse, ("val",), "WRITE_APPEND")
     story.is_settled()
     assert len(warehouse.ran()) == 2
 

@@ -8,6 +8,7 @@ transaction.
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping
@@ -38,6 +39,8 @@ class Version(NamedTuple):
     rows: int
     bytes: Mapping[str, int]
     """Of each column."""
+    schema: list[Any]
+    """Fields of the table at that time."""
 
 
 def now() -> int:
@@ -65,7 +68,7 @@ class Catalog:
             return rows.get(kind, project, name)
 
     def clean(self) -> None:
-        """Forget what has expired, and delete files that nobody names. No job may run."""
+        """Forget what has expired, and delete what nobody names. No job may run."""
         with self.change() as rows:
             kept = set[str]()
             for _, project, name, body in rows.all(TABLE):
@@ -80,7 +83,9 @@ class Catalog:
                 kept.update(*(each[1] for each in body["versions"]))
                 rows.put(TABLE, project, name, body)
         for each in self.data.glob("*"):
-            if each.name not in kept:
+            if each.is_dir():  # files of a load that was killed
+                shutil.rmtree(each)
+            elif each.name not in kept:
                 with suppress(FileNotFoundError):
                     each.unlink()
 

@@ -210,7 +210,9 @@ def _as_of(database: Any, version: Any) -> int | None:
     if version is None:
         return None
     sql = f"SELECT epoch_ms(CAST({version.expression.sql(dialect='duckdb')} AS TIMESTAMPTZ))"
-    return database.execute(sql).fetchone()[0]
+    if (moment := database.execute(sql).fetchone()[0]) is None:
+        raise RefusedError("FOR SYSTEM_TIME AS OF has no time: NULL")
+    return moment
 
 
 def _ask(question: Mapping[str, Any]) -> Any:

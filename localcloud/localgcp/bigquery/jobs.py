@@ -143,14 +143,16 @@ class Jobs:
         try:
             self._fail_on_purpose(kind, name)
             work = {"query": self._query, "load": self._load, "extract": self._export}[kind]
-            self._end(job, work(job, str(output)), str(output.name))
-        except BigQueryError as error:
+            if not self._stopping.is_set():  # a fault may have held it until now
+                self._end(job, work(job, str(output)), str(output.name))
+        except Exception as error:
             if self._stopping.is_set():
                 return  # the next server begins it anew
-            self._end(job, {"error": error}, "")
-        except Exception as error:
-            text = f"An internal error occurred: {type(error).__name__}: {error}"
-            self._end(job, {"error": BigQueryError("internalError", text)}, "")
+            refused = error
+            if not isinstance(refused, BigQueryError):
+                text = f"An internal error occurred: {type(error).__name__}: {error}"
+                refused = BigQueryError("internalError", text)
+            self._end(job, {"error": refused}, "")
 
     def _end(self, job: Body, made: Mapping[str, Any], file: str) -> None:
         """Write what a job made, and that it has ended: both or neither."""
@@ -258,7 +260,10 @@ class Jobs:
         return {"statistics": {"extract": {"destinationUriFileCounts": ["1"]}}}
 
     def _found(self, place: Mapping[str, str], as_of: int | None, job: Body) -> Body:
-        """A table that the job's caller may read. Raises BigQueryError."""
+        """A table that the job's caller may read, and that has a state as of that time.
+
+        https://docs.cloud.google.com/bigquery/docs/access-historical-data. Raises BigQueryError.
+        """
         project, name = place["projectId"], table_name(place)
         label = f"{project}:{name}"
         table = self._catalog.get(TABLE, project, name)
@@ -267,20 +272,20 @@ class Jobs:
         if table is None or (job["_located"] and table["location"].lower() != location.lower()):
             text = f"Not found: Table {label} was not found in location {location}"
             raise BigQueryError("notFound", text)
-        if as_of is not None and not now() - KEPT_MILLISECONDS <= as_of <= now():
-            text = (
-                f"Invalid snapshot time {as_of} for table {label}@{as_of}: not of the last 7 days"
-            )
-            raise BigQueryError("invalid", text)
-        if as_of is not None and as_of < int(table["creationTime"]):
-            text = f"Not found: Table {label}@{as_of} was not there at this time"
-            raise BigQueryError("notFound", text)
+        if as_of is not None:
+            first, last = max(int(table["creationTime"]), now() - KEPT_MILLISECONDS), now()
+            if not first <= as_of <= last:
+                limit = f"before {first}" if as_of < first else f"after {last}"
+                text = f"Invalid snapshot time {as_of} for table {label}@{as_of}. Cannot read"
+                raise BigQueryError("invalid", f"{text} {limit}.")
         return table
 
     def _files(self, table: Body, as_of: int | None) -> dict[str, Any]:
         version = version_of(table, as_of)
-        files = [str(self._home.bigquery / each) for each in version.files] if version else []
-        return {"files": files, "schema": (table.get("schema") or {}).get("fields", [])}
+        if version is None:
+            return {"files": [], "schema": (table.get("schema") or {}).get("fields", [])}
+        files = [str(self._home.bigquery / each) for each in version.files]
+        return {"files": files, "schema": version.schema}
 
     def _engine(
         self, request: Mapping[str, Any], answers: Mapping[str, Callable[[Any], object]] = {}
@@ -303,6 +308,8 @@ class Jobs:
             start_new_session=True,
         )
         self._running.add(process)
+        if self._stopping.is_set():  # it began after ``stop`` had ended the others
+            process.kill()
         try:
             said = _told(process, {**request, "folder": home})
             while question := next((each for each in answers if each in said), None):
@@ -419,7 +426,7 @@ def _write(store: Store, rows: Rows, job: Body, made: Mapping[str, Any], file: s
     elif table is not None and table.get("_account") != job["_account"]:
         raise BigQueryError("accessDenied", f"Access Denied: Table {label}: a result of others")
     how = config.get("writeDisposition") or ("WRITE_EMPTY" if kind == "query" else "WRITE_APPEND")
-    version = Version(now(), [file], made["rows"], made["bytes"])
+    version = Version(now(), [file], made["rows"], made["bytes"], made["schema"])
     if table is None:
         expires: Body = {}
         if place["datasetId"].startswith("_"):
@@ -439,8 +446,13 @@ def _write(store: Store, rows: Rows, job: Body, made: Mapping[str, Any], file: s
             raise BigQueryError("invalid", f"Provided Schema does not match Table {label}.")
         if before := version_of(table, None):
             sums = {key: size + made["bytes"][key] for key, size in before.bytes.items()}
-            total = before.rows + version.rows
-            version = Version(version.time, [*before.files, file], total, sums)
+            version = Version(
+                version.time,
+                [*before.files, file],
+                before.rows + version.rows,
+                sums,
+                table["schema"]["fields"],
+            )
     elif how == "WRITE_EMPTY" and (before := version_of(table, None)) and before.rows:
         raise BigQueryError("duplicate", f"Already Exists: Table {label}")
     else:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from localgcp import bigquery
-from vertex_training_cli.toolchain.policy_env import install_once
+from tests.warehouse import install_engine
 
 ENGINE = Path(bigquery.__file__).with_name("engine.py")
 SCHEMA = [{"name": "id", "type": "INTEGER", "mode": "NULLABLE"}]
@@ -20,10 +20,7 @@ TABLES = {"a": "1, 2, 3", "b": "10, 20", "secret": "42"}
 
 @pytest.fixture(scope="module")
 def python() -> str:
-    """The engine's Python, installed as ``vt local bigquery --install`` does."""
-    made = bigquery.engine_environment()
-    install_once(made.folder, made.marker, made.pins, "of the local BigQuery")
-    return str(made.python)
+    return install_engine()
 
 
 @pytest.fixture(scope="module")
