@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from vertex_training.catalog import resource_types
-from vertex_training.catalog.resource_types import ENDPOINT_TRAFFIC, MODEL_VERSION
+from vertex_training.catalog.resource_types import ENDPOINT_TRAFFIC, MODEL_VERSION, SNAPSHOT
 from vertex_training.errors import Problem
 from vertex_training.naming import CONTROL, STAGING
 from vertex_training.settings.project_files import file_name
@@ -57,7 +57,8 @@ def find_losses(deployment: Mapping[str, Any]) -> Losses:
     """What the deployment of a state holds. Components hold nothing."""
     found = [each for each in deployment.get("resources") or [] if not each.get("delete")]
     custom = [each for each in found if each.get("custom") and not _is_provider(each)]
-    named = [_loss(each) for each in custom if _is_named(each)]
+    emptied = {_name(e) for e in custom if as_mapping(e.get("outputs")).get("forceDestroy")}
+    named = [_loss(each, emptied) for each in custom if _is_named(each)]
     unnamed = [each for each in custom if not _is_named(each)]
     others = Counter(str(each["type"]) for each in unnamed if not each.get("retainOnDelete"))
     rights = [each for each in unnamed if resource_types.iam_kind(each["type"]) is not None]
@@ -117,7 +118,7 @@ def refusals(
     return found
 
 
-def _loss(resource: Mapping[str, Any]) -> Loss:
+def _loss(resource: Mapping[str, Any], emptied: Collection[str]) -> Loss:
     row = resource_types.find(resource["type"])
     outputs = resource.get("outputs") or {}
     name, teams = _name(resource), not is_own(str(resource["urn"]))
@@ -127,7 +128,7 @@ def _loss(resource: Mapping[str, Any]) -> Loss:
         kind=row.word,
         name=name,
         id=str(resource.get("id", "")),
-        detail=_of_serving(resource) or row.loss,
+        detail=_of_serving(resource) or _of_snapshot(resource, emptied) or row.loss,
         protected=bool(resource.get("protect")),
         empties=bool(outputs.get("forceDestroy")),
         own=not teams and str(resource["urn"]).endswith(OWN),
@@ -148,6 +149,13 @@ def _of_serving(resource: Mapping[str, Any]) -> str:
         f"{run}: {share:g}" for run, share in split if isinstance(share, int | float)
     )
     return f"requests are answered by {shares}, and by nothing afterwards"
+
+
+def _of_snapshot(resource: Mapping[str, Any], emptied: Collection[str]) -> str:
+    """That its files go with their bucket; empty where they stay, and of other resources."""
+    bucket = as_mapping(as_mapping(resource.get("inputs")).get("snapshot")).get("bucket")
+    goes = resource["type"] == SNAPSHOT and bucket in emptied
+    return f"its files go with bucket {bucket}" if goes else ""
 
 
 def _name(resource: Mapping[str, Any]) -> str:

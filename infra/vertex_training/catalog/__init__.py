@@ -11,6 +11,7 @@
 ``accelerators.yaml``     accelerators, with regions and list prices
 ``regions.yaml``          regions that run training jobs
 ``regional_prices.yaml``  list prices of other regions than theirs
+``query_prices.yaml``     list prices of queries in BigQuery
 ``zones.yaml``            zones of those regions
 ``roles.yaml``            predefined roles of IAM, to tell misspelled ones
 ``resource_types.yaml``   what each resource type is called, holds, and needs of permissions

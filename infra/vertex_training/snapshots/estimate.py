@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from vertex_training import catalog
 from vertex_training.errors import (
     JobRefusedError,
     NotSubmittedError,
@@ -18,17 +19,7 @@ from vertex_training.snapshots.manifest import name_of_table, time_of
 from vertex_training.snapshots.protocol import Ports
 from vertex_training.snapshots.request import SnapshotRequest
 
-#: On demand, by location: https://cloud.google.com/bigquery/pricing. Observed in public tables of
-#: prices, some of those of 7.50 in one alone; the first TiB of a month is free.
-USD_PER_TIB: Final = {
-    **dict.fromkeys(("us", "eu", "us-central1", "us-east1", "us-west1"), 6.25),
-    **dict.fromkeys(("us-south1", "europe-west1", "europe-west4", "asia-northeast1"), 7.50),
-    "europe-west2": 7.82,
-    "us-west2": 8.44,
-    "me-central2": 10.00,
-    "southamerica-east1": 11.25,
-}
-#: BigQuery bills so many bytes or more for each table: the same page.
+#: BigQuery bills so many bytes or more for each table: https://cloud.google.com/bigquery/pricing
 LEAST_BILLED: Final = 10 * 2**20
 #: https://docs.cloud.google.com/bigquery/docs/time-travel
 TIME_TRAVEL: Final = datetime.timedelta(days=7)
@@ -61,15 +52,21 @@ _PERSONAL: Final = re.compile(
 )
 
 
+def _prices() -> Mapping[str, Mapping[str, Any]]:
+    """On demand, by location."""
+    return catalog.load("query_prices.yaml")["prices"]
+
+
 def is_priced(location: str) -> bool:
     """Whether the price of a location is known."""
-    return location.lower() in USD_PER_TIB
+    return location.lower() in _prices()
 
 
 def usd(bytes_read: int, location: str) -> float:
     """The price of a query on demand; by the highest that is known where it is unknown."""
-    rate = USD_PER_TIB.get(location.lower(), max(USD_PER_TIB.values()))
-    return bytes_read / 2**40 * rate
+    prices = _prices()
+    known = [prices[location.lower()]] if is_priced(location) else prices.values()
+    return bytes_read / 2**40 * max(each["usd"] for each in known)
 
 
 def look(request: SnapshotRequest, ports: Ports) -> dict[str, Any]:

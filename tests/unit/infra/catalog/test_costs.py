@@ -94,6 +94,13 @@ def test_regional_prices_name_regions_and_sources_that_are_there() -> None:
         assert set(row["regions"]) <= machines.regions()
 
 
+def test_prices_of_queries_name_sources_that_are_there() -> None:
+    rows = catalog.load("query_prices.yaml")
+    for row in rows["prices"].values():
+        assert row["source"]
+        assert set(row["source"]) <= set(rows["sources"])
+
+
 def test_where_no_source_has_the_region_the_line_says_so() -> None:
     far = costs.of_job(job(pool("n2-standard-4"), timeout="3600s"), "europe-west4")
     told = ", at prices of us-central1: those of the job's region are unknown"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vertex_training.catalog.resource_types import JOB
+from vertex_training.catalog.resource_types import JOB, SNAPSHOT
 from vertex_training_cli.destroy.losses import find_losses, refusals
 
 BUCKET = "gcp:storage/bucket:Bucket"
@@ -105,6 +105,25 @@ def test_a_key_or_a_tensorboard_is_as_much_a_loss_as_in_a_review() -> None:
 def test_an_object_whose_content_is_a_file_is_no_loss_of_its_own() -> None:
     lost = find_losses(state(resource("gcp:storage/bucketObject:BucketObject", "code")))
     assert (lost.named, lost.others.total()) == ((), 1)
+
+
+def test_a_snapshot_says_whether_its_files_stay() -> None:
+    def snapshot(key: str, bucket: str) -> dict[str, Any]:
+        return resource(SNAPSHOT, f"snapshots-{key}", inputs={"snapshot": {"bucket": bucket}})
+
+    emptied = {"name": "acme-data", "forceDestroy": True}
+    found = find_losses(
+        state(
+            resource(BUCKET, "storage-data", outputs=emptied),
+            resource(BUCKET, "storage-kept", outputs={"name": "acme-kept"}),
+            *(snapshot(key, f"acme-{key}") for key in ("data", "kept", "theirs")),
+        )
+    )
+    assert {each.name: each.detail for each in found.named if each.kind == "snapshot"} == {
+        "snapshots-data": "its files go with bucket acme-data",
+        "snapshots-kept": "its files stay in their bucket",
+        "snapshots-theirs": "its files stay in their bucket",
+    }
 
 
 def test_models_and_endpoints_say_what_becomes_of_them() -> None:

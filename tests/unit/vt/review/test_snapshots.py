@@ -1,5 +1,6 @@
 """Snapshots in a review: bytes and USD, what is there, who reads it, and what leaves."""
 
+import html as html_text
 import json
 
 import pytest
@@ -73,7 +74,7 @@ def test_usd_are_of_the_location_and_of_the_dearest_where_its_price_is_unknown()
     cloud = Cloud()
     cloud.processed = 2**40
     for location, most, price in (
-        ("europe-west2", "$14.22", "$7.82 on demand"),
+        ("europe-west2", "$14.21", "$7.81 on demand"),
         (
             "mars-north1",
             "$20.46",
@@ -169,6 +170,36 @@ def test_a_job_shows_the_snapshot_that_it_reads(uri):
     assert found.snapshots[0].readers == ("train",)
     assert found.snapshots[0].folder == f"gs://data/{SNAPSHOTS}/local/clicks/{own['requestId']}"
     assert "`train` reads snapshot `clicks`, run 1" in markdown.render(found)
+
+
+def test_the_section_of_a_review_as_it_is_read():
+    cloud = taken()
+    cloud.changed_at = cloud.now + 10
+    kept = inputs(looked(cloud))
+
+    def named(name, given):
+        return {**given, "snapshot": {**given["snapshot"], "name": name}}
+
+    found = built(
+        plans.create(SNAPSHOT, "snapshots-new", **named("new", inputs(looked()))),
+        plans.step("same", SNAPSHOT, "snapshots-clicks", kept, kept),
+        plans.delete(SNAPSHOT, "snapshots-gone", **named("gone", inputs())),
+    )
+    text = html_text.unescape(markdown.render(found)).replace("<code>", "`")
+    section = text.replace("</code>", "`").partition("### Snapshots\n\n")[2].split("\n\n")
+    folder = f"`gs://data/{SNAPSHOTS}/local/{{}}/{kept['requestId']}`"
+    assert section[0].splitlines() == [
+        "| snapshot | run | what happens | what is known | folder | read by |",
+        "|---|---|---|---|---|---|",
+        "| `clicks` | 1 | unchanged | `is there: 891 rows, 72 bytes, queried at "
+        "1970-01-01T00:16:40.000Z; from acme.web.clicks; changed since, which `run` one higher "
+        f"would read: acme.web.clicks 1970-01-01T00:16:57.400Z` | {folder.format('clicks')} |  |",
+        f"| `gone` | 1 | leaves the stack, its files stay |  | {folder.format('gone')} |  |",
+        "| `new` | 1 | queried | `its query reads 1,073,741,824 bytes ($0.01 on demand; at most "
+        "2,000,000,000,000 bytes, $11.37); from acme.web.clicks; columns that look like data about "
+        f"people: email` | {folder.format('new')} |  |",
+    ]
+    assert section[1].startswith("Prices: on demand by location")
 
 
 def test_a_table_that_grows_is_no_other_plan():
