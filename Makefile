@@ -6,7 +6,7 @@ BIN := .venv/bin
 WORKERS ?= auto
 # What people and workflows give is text: make expands none of it, and the shell gets it in quotes.
 GIVEN := STACK ARGS FLAGS LEVELS SOURCE COMMIT DIGEST VT_APPROVAL REFRESH DEPLOY NO_IMAGE ENDPOINT UPGRADE \
-	WORKERS BASE QUICK PART SEED COUNT SET TAG AT GITHUB_ACTIONS GITHUB_STEP_SUMMARY
+	WORKERS STORIES BASE QUICK PART SEED COUNT SET TAG AT GITHUB_ACTIONS GITHUB_STEP_SUMMARY
 $(foreach name,$(GIVEN),$(eval override $(name) := $$(value $(name))))
 export STACK COMMIT DIGEST VT_APPROVAL TAG GITHUB_STEP_SUMMARY
 text = '$(subst ','\'',$(1))'
@@ -95,8 +95,8 @@ drift: setup ## STACK=S: where the cloud differs from what is declared: .build/r
 drift-issue: setup ## STACK=S: keep the one issue on drift up to date (in a workflow)
 	@$(BIN)/vt github drift --stack $(STACK_OR_STOP) $(REPORT).drift.md
 
-test: setup ## run all tests, a folder of tests/ each tier: those with an engine first, then unit and security
-	@./tools/run-tests "$(PYTEST)" $(call text,$(WORKERS))
+test: setup ## run the tests, and of the long stories with an engine the third that the commit chooses (STORIES=all)
+	@VT_TESTS_STORIES=$(call text,$(STORIES)) ./tools/run-tests "$(PYTEST)" $(call text,$(WORKERS))
 
 lowest: setup ## unit tests of the program with the oldest packages that it allows (AT=3.14: with ours, by that Python)
 	@./tools/test-elsewhere $(if $(AT),python-$(call text,$(AT)) $(call text,$(AT)) requirements/dev.txt,lowest 3.11 requirements/lowest.txt)

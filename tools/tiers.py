@@ -3,15 +3,20 @@
 A tier is a folder of ``tests/``. The files that take longest go first, so that no process idles
 while another is busy with one of them. How long a file takes is what it took in the run before, in
 pytest's cache; where that is not known, the tiers that start the engine go before the others.
+
+Long stories with the engine take longer than all else together. Each commit runs a third of them,
+so that every change meets some, and the next changes the others.
 """
 
 from __future__ import annotations
 
 import gc
+import hashlib
 import os
+import subprocess
 import time
 from collections import Counter, defaultdict
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,8 +32,43 @@ PREPARED: Final = ("browser", "containers", "languages")
 #: Variable with the path of a file that is there when it has ended.
 READY: Final = "VT_TESTS_READY"
 READY_SECONDS: Final = 1200.0
+#: Files of which each takes half a minute to three minutes of both cores. Those that always run
+#: have a story of their kind: test_local_stack, test_gitops, test_serving, test_snapshots, chaos.
+STORIES: Final = (
+    "tests/clients/test_every_tutorial_step.py",
+    "tests/containers/test_image_story.py",
+    "tests/e2e/test_component_options.py",
+    "tests/e2e/test_deleted_data.py",
+    "tests/e2e/test_deploy_plan.py",
+    "tests/e2e/test_distributed.py",
+    "tests/e2e/test_endpoint_of_titanic.py",
+    "tests/e2e/test_existing_programs.py",
+    "tests/e2e/test_extra.py",
+    "tests/e2e/test_init.py",
+    "tests/e2e/test_networks.py",
+    "tests/e2e/test_recorded_state.py",
+    "tests/e2e/test_run.py",
+    "tests/e2e/test_tensorboard.py",
+    "tests/e2e/test_tuning.py",
+    "tests/e2e/test_two_providers.py",
+    "tests/e2e/test_verify.py",
+    "tests/e2e/test_vt_up.py",
+    "tests/languages/test_everything.py",
+    "tests/languages/test_templates.py",
+    "tests/teams/test_changes_of_running_jobs.py",
+    "tests/teams/test_environment_is_renamed.py",
+    "tests/teams/test_jobs_move_between_stacks.py",
+    "tests/teams/test_lost_state.py",
+    "tests/teams/test_recovery_page.py",
+    "tests/teams/test_shared_resources.py",
+    "tests/teams/test_two_stacks_of_a_project.py",
+)
+#: One story of so many runs, unless the variable is ``all``.
+SHARE: Final = 3
+ALL_STORIES: Final = "VT_TESTS_STORIES"
 #: Seconds by file, in pytest's cache.
 CACHE: Final = "tiers/seconds"
+LEFT_OUT: Final = pytest.StashKey[set[Path]]()
 
 
 def tier_of(test: str) -> str:
@@ -41,6 +81,29 @@ def tier_of(test: str) -> str:
 def pytest_configure_node(node: Any) -> None:
     """Give every worker the same times: xdist wants the same order of all."""
     node.workerinput[CACHE] = node.config.cache.get(CACHE, {})
+
+
+def chosen(stories: Iterable[str], commit: str) -> list[str]:
+    """The stories that a commit runs, in their order: a third of them, rounded up."""
+    order = sorted(stories, key=lambda file: hashlib.sha256(f"{commit} {file}".encode()).digest())
+    return sorted(order[: -(-len(order) // SHARE)])
+
+
+def left_out(folder: Path) -> list[str]:
+    """The stories that the commit in ``folder`` does not run."""
+    if os.environ.get(ALL_STORIES) == "all":
+        return []
+    told = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=folder, capture_output=True, text=True, check=False
+    )
+    return sorted({*STORIES} - {*chosen(STORIES, told.stdout.strip())})
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave stories out."""
+    if LEFT_OUT not in config.stash:
+        config.stash[LEFT_OUT] = {config.rootpath / file for file in left_out(config.rootpath)}
+    return True if collection_path in config.stash[LEFT_OUT] else None
 
 
 @pytest.hookimpl(trylast=True)
@@ -110,6 +173,12 @@ class Summary:
         terminalreporter.write_line(f"passed: {' '.join(passed) or 'none'}")
         if failed:
             terminalreporter.write_line(f"FAILED: {' '.join(failed)}")
+        if stories := left_out(config.rootpath):
+            ran = len(STORIES) - len(stories)
+            terminalreporter.write_line(
+                f"{ran} of {len(STORIES)} long stories ran, by the commit; all: make test "
+                f"STORIES=all. Left out: {' '.join(Path(file).stem for file in stories)}"
+            )
         if config.cache:
             known = config.cache.get(CACHE, {}) | self.seconds
             config.cache.set(CACHE, {file: round(known[file], 1) for file in sorted(known)})

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.fixture_project import ROOT
+from tools.tiers import ALL_STORIES, STORIES, chosen
 
 #: Each test notes that it has run.
 TEST = """\
@@ -34,6 +35,34 @@ def run(folder: Path, *options: str) -> str:
     )  # fmt: skip
     assert done.returncode == 1, done.stdout + done.stderr
     return done.stdout
+
+
+def test_each_commit_runs_a_third_of_the_stories_and_some_commits_run_all() -> None:
+    assert all((ROOT / file).is_file() for file in STORIES)
+    thirds = [chosen(STORIES, f"{number:040x}") for number in range(40)]
+    assert {len(third) for third in thirds} == {-(-len(STORIES) // 3)}
+    assert set().union(*thirds) == {*STORIES}
+    assert chosen(STORIES, "a") == chosen(reversed(STORIES), "a")
+
+
+def test_stories_of_other_commits_are_left_out_and_named_unless_all_are_wanted(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for file in STORIES:
+        (tree / file).parent.mkdir(parents=True, exist_ok=True)
+        (tree / file).write_text(TEST.format(name="story", second="pass"))
+
+    def ran() -> int:
+        return (tree / "order").read_text().split().count("story")
+
+    monkeypatch.delenv(ALL_STORIES, raising=False)
+    told = run(tree, "-q", "--continue-on-collection-errors")
+    third = len(STORIES) // 3
+    assert ran() == third
+    assert f"{third} of {len(STORIES)} long stories ran, by the commit; all: make test STO" in told
+    monkeypatch.setenv(ALL_STORIES, "all")
+    assert "long stories" not in run(tree, "-q", "--continue-on-collection-errors")
+    assert ran() == third + len(STORIES)
 
 
 @pytest.fixture
