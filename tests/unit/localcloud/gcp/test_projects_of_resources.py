@@ -56,6 +56,11 @@ MORE: list[tuple[str, str, dict[str, Any]]] = [
             "member": "group:g@a.b",
         },
     ),
+    (
+        "rows",
+        "gcp:bigquery/datasetIamMember:DatasetIamMember",
+        {"datasetId": "clicks", "role": "roles/bigquery.dataViewer", "member": "group:g@a.b"},
+    ),
 ]
 
 
@@ -80,7 +85,8 @@ def made(
     env = {"VT_LOCAL_HOME": str(home), "STORAGE_EMULATOR_HOST": emulator.url}
     plugin: Plugin = plugin_for("local-p1", **env)
     plugin.enable(
-        *("billingbudgets", "cloudresourcemanager", "iam", "monitoring", "logging", "storage")
+        *("bigquery", "billingbudgets", "cloudresourcemanager", "iam", "monitoring", "logging"),
+        "storage",
     )
     api = {"service": "compute.googleapis.com", "project": "local-host1"}
     plugin.create("gcp:projects/service:Service", api, "host")
