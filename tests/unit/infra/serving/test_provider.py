@@ -9,6 +9,7 @@ from pulumi.output import Unknown
 
 from tests.unit.infra.serving.fakes import ENDPOINT as NAME
 from tests.unit.infra.serving.fakes import MODEL, Process, World, deployment, with_others
+from vertex_training.customjob.dynamic_values import PROVIDER_KEY
 from vertex_training.customjob.protocol.ports import REQUEST_ID_LABEL
 from vertex_training.errors import OperatorError
 from vertex_training.serving import provider
@@ -40,6 +41,9 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     world = World(deployed={deployment(3).id: deployment(3)}, split={deployment(3).id: 100})
     monkeypatch.setattr(provider, "_endpoints", lambda _: Process(world))
     monkeypatch.setattr(provider, "_unreachable", set())
+    monkeypatch.setattr(provider, "_made", set())
+    for each in (DeployedModelsProvider, EndpointCleanupProvider):
+        monkeypatch.setattr(each, "_wait", lambda _: Process(world).wait())
     return world
 
 
@@ -55,6 +59,9 @@ def has_changes() -> bool:
         ({"split": {"run 3": 90, "run 4": 10}}, True, False),
         ({"deployed": {"run 3": {**ENTRY, "max": 2}}}, True, False),
         ({"endpoint": {**ENDPOINT, "private": True}}, True, False),
+        ({"options": {"impersonate": "x"}}, True, False),
+        ({PROVIDER_KEY: "other"}, True, False),
+        ({"split": Unknown()}, True, False),
         ({"endpoint": {**ENDPOINT, "id": "234567891"}}, True, True),
         # the endpoint is made anew: what it serves has to leave before, or it cannot be deleted
         ({"shell": Unknown()}, True, True),
@@ -64,7 +71,7 @@ def test_traffic_is_made_anew_with_its_endpoint_alone(
     changed: dict[str, object], changes: bool, replaces: bool
 ) -> None:
     found = DeployedModelsProvider().diff("", BEFORE, {**INPUTS, **changed})
-    assert (found.changes, bool(found.replaces)) == (changes, replaces)
+    assert (found.changes, found.replaces) == (changes, ["endpoint"] if replaces else [])
     assert found.delete_before_replace
 
 
@@ -142,13 +149,12 @@ def test_a_version_of_others_with_the_number_of_ours_is_neither_read_nor_deleted
 
 
 def test_a_cleanup_touches_nothing_before_it_leaves_and_then_empties_the_endpoint(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: World,
 ) -> None:
-    monkeypatch.setattr(EndpointCleanupProvider, "_wait", lambda _: Process(world).wait())
     cleanup, given = EndpointCleanupProvider(), {"endpoint": ENDPOINT, "options": {}, "shell": NAME}
-    made = cleanup.create(given)
-    assert made.id == NAME
-    assert cleanup.update(made.id, made.outs, given).outs == given
+    made = cleanup.create({**given, PROVIDER_KEY: "p"})
+    assert (made.id, made.outs) == (NAME, given)
+    assert cleanup.update(made.id, {}, {**given, PROVIDER_KEY: "p"}).outs == given
     assert world.deployed
     cleanup.delete(made.id, given)
     assert not world.deployed
@@ -166,6 +172,8 @@ def test_a_cleanup_keeps_what_others_deployed_and_its_endpoint(world: World) -> 
     [
         ({}, False, False),
         ({"options": {"impersonate": "x"}}, True, False),
+        ({PROVIDER_KEY: "other"}, True, False),
+        ({"endpoint": {**ENDPOINT, "key": "renamed"}}, True, False),
         ({"endpoint": {**ENDPOINT, "id": "234567891"}}, True, True),
         ({"shell": Unknown()}, True, True),
     ],
@@ -175,5 +183,62 @@ def test_a_cleanup_is_made_anew_with_its_endpoint_alone(
 ) -> None:
     given = {"endpoint": ENDPOINT, "options": {}, "shell": NAME}
     found = EndpointCleanupProvider().diff("", given, {**given, **changed})
-    assert (found.changes, bool(found.replaces)) == (changes, replaces)
+    assert (found.changes, found.replaces) == (changes, ["endpoint"] if replaces else [])
     assert found.delete_before_replace
+
+
+def test_an_endpoint_is_brought_to_its_inputs_and_the_state_has_them_and_whose_the_others_are(
+    world: World,
+) -> None:
+    with_others(world, "7", "5")
+    run = deployment(4, minimum=2, maximum=3)
+    entry = {
+        "deployedModelId": run.id, "model": run.version, "min": 2.0, "max": 3.0, "account": "a",
+        "machine": {"machineType": "m", "acceleratorCount": 2.0},
+    }  # fmt: skip
+    given = {**INPUTS, "deployed": {"run 4": entry}, "split": {"run 4": 100.0}}
+    made = DeployedModelsProvider().create({**given, PROVIDER_KEY: "p"})
+    assert (made.id, made.outs) == (NAME, {**given, "others": ["5", "7"]})
+    there = world.deployed[run.id]
+    assert there == replace(run, account="a")  # bounds, version, name and account
+    assert there.machine == {"machineType": "m", "acceleratorCount": 2}
+    assert isinstance(there.machine["acceleratorCount"], int)
+    assert world.split == {run.id: 100}
+    again = DeployedModelsProvider().update(NAME, {}, INPUTS).outs
+    assert again == {**INPUTS, "others": ["5", "7"]}
+    assert world.deployed[deployment(3).id] == deployment(3)
+    assert world.split == {deployment(3).id: 100}
+    world.deployed = {deployment(3).id: deployment(3)}
+    DeployedModelsProvider().delete(NAME, INPUTS)
+    assert not world.deployed
+
+
+def test_what_is_read_of_an_endpoint_is_what_it_has(world: World) -> None:
+    found = DeployedModelsProvider().read(NAME, {**BEFORE, PROVIDER_KEY: "p"})
+    assert (found.id, found.outs) == (NAME, BEFORE)
+    run = deployment(4, minimum=2, maximum=3)
+    world.deployed = {run.id: run, deployment(3).id: replace(deployment(3), maximum=9)}
+    world.split = {run.id: 30, deployment(3).id: 70}
+    with_others(world, "7")
+    outs = DeployedModelsProvider().read(NAME, BEFORE).outs
+    assert outs["others"] == ["7"]
+    assert outs["deployed"] == {
+        "run 3": {**ENTRY, "max": 9},
+        f"run 4 {run.id}": {
+            "model": run.version, "deployedModelId": run.id, "machine": {"machineType": "n"},
+            "min": 2, "max": 3,
+        },
+    }  # fmt: skip
+    assert outs["split"] == {"run 3": 70, f"run 4 {run.id}": 30}
+    world.is_gone = True
+    assert DeployedModelsProvider().read(NAME, BEFORE).id == ""
+
+
+def test_an_endpoint_that_does_not_answer_in_time_is_asked_once_and_is_no_update(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.split = {}
+    asked: list[float] = []
+    monkeypatch.setattr(provider, "answer_within", lambda bound, _: asked.append(bound))
+    assert [has_changes(), has_changes()] == [False, False]
+    assert asked == [provider.BOUND]

@@ -1,5 +1,7 @@
 """One endpoint is brought to what is declared, step by step, and no request meets a gap."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.unit.infra.customjob.fakes import Killed
@@ -13,8 +15,8 @@ from tests.unit.infra.serving.fakes import (
     lost,
     with_others,
 )
-from vertex_training.errors import NotSubmittedError, OperatorError
-from vertex_training.serving.protocol.reconciliation import Goal, reconcile
+from vertex_training.errors import InDoubtError, NotSubmittedError, OperatorError
+from vertex_training.serving.protocol.reconciliation import Goal, reconcile, run_of
 
 NOTHING = Goal("titanic", OWNER, {}, {})
 
@@ -83,7 +85,8 @@ def test_what_is_as_declared_is_left_alone():
 
 def test_other_bounds_of_replicas_deploy_nothing():
     world = serving({3: 100})
-    bring(world, goal({3: 100}, minimum=2, maximum=5))
+    told = bring(world, goal({3: 100}, minimum=2, maximum=5)).said
+    assert told == ["endpoint 'titanic': resizes run 3"]
     [there] = world.deployed.values()
     assert (there.minimum, there.maximum) == (2, 5)
     assert len(world.splits) == 1
@@ -221,7 +224,12 @@ def test_an_id_that_others_have_taken_is_refused_before_any_step():
 
 def test_a_destroy_takes_the_traffic_away_and_leaves_nothing():
     world = serving({3: 60, 4: 40})
-    bring(world, NOTHING)
+    first, second = (deployment(run).id for run in (3, 4))
+    assert bring(world, NOTHING).said == [
+        f"endpoint 'titanic': sets the split to {first}: 100",
+        f"endpoint 'titanic': undeploys deployed model {second}",
+        f"endpoint 'titanic': undeploys deployed model {first}",
+    ]
     assert (world.deployed, world.split) == ({}, {})
     assert world.splits[1:] == [{deployment(3).id: 100}, {}]
 
@@ -239,6 +247,75 @@ def test_an_endpoint_that_is_gone_is_destroyed_already_and_cannot_be_brought_to_
     bring(world, NOTHING)
     with pytest.raises(OperatorError, match="pulumi refresh"):
         bring(world, goal({3: 100}))
+
+
+def test_of_versions_with_equal_shares_the_latest_leaves_last():
+    world = serving({3: 50, 4: 50})
+    bring(world, NOTHING)
+    assert world.splits[1:] == [{deployment(4).id: 100}, {}]
+
+
+@pytest.mark.parametrize(("number", "run"), [("3", 3), ("x", 0), ("٣", 0), ("-3", 0)])
+def test_a_run_is_read_from_a_display_name_that_anybody_may_write(number, run):
+    assert run_of(replace(deployment(3), display_name=f"{OWNER}run {number} 7")) == run
+
+
+def test_a_refusal_tells_the_shares_of_others_by_their_ids():
+    world = serving({3: 100})
+    with_others(world, "7")
+    world.write_split({"7": 40, deployment(3).id: 60})
+
+    def refuse(name, when):
+        if (name, when) == ("split", "before"):
+            raise NotSubmittedError("no.")
+
+    with pytest.raises(NotSubmittedError, match=r"refused: no\. The split is {run 3: 60, 7: 40}\."):
+        bring(world, goal({3: 100}), on_call=refuse)
+
+
+def test_what_cannot_be_taken_back_is_told_and_the_failure_is_still_that_of_the_deployment():
+    world = serving({3: 100})
+    world.unhealthy = ids(5)
+
+    def refuse(name, when):
+        if (name, when) == ("undeploy", "before"):
+            raise NotSubmittedError("busy")
+
+    process = Process(world, on_call=refuse)
+    with pytest.raises(NotSubmittedError, match="run 5"):
+        reconcile(ENDPOINT, goal({3: 50, 4: 30, 5: 20}), process, process.wait())
+    assert process.said[-1] == (
+        f"endpoint 'titanic': deployed model {deployment(4).id} stays for now: busy"
+    )
+
+
+def test_a_call_that_came_to_nothing_is_repeated_once_it_cannot_take_effect_any_more():
+    world, began = serving({3: 90, 4: 10}), []
+
+    def lose(name, when):
+        if (name, when) == ("split", "before"):
+            began.append(world.time)
+            if len(began) == 1:
+                raise InDoubtError("UNAVAILABLE")
+
+    bring(world, goal({3: 50, 4: 50}), on_call=lose)
+    assert world.splits[-1] == {deployment(3).id: 50, deployment(4).id: 50}
+    assert began[1] - began[0] == 90  # OperationWait.doubt
+
+
+@pytest.mark.parametrize("ending", ["", "refused"])
+def test_a_step_that_another_process_took_meanwhile_is_no_failure(ending):
+    world = serving({3: 100})
+
+    def overtaken(name, when):
+        if name == "deploy" and when == ("before" if ending else "after"):
+            world.deployed[deployment(4).id] = deployment(4)
+            if ending:
+                raise NotSubmittedError("the id is in use")
+            world.operations[-1].act = lambda: "the id is in use"
+
+    bring(world, goal({3: 90, 4: 10}), on_call=overtaken)
+    assert world.splits[-1] == {deployment(3).id: 90, deployment(4).id: 10}
 
 
 @pytest.mark.parametrize("call", ["deploy", "split", "undeploy"])

@@ -11,6 +11,9 @@ from vertex_training.serving.protocol.run_artifacts import find_artifacts, metri
 SOURCE = ModelSource("acme", "us-central1", "dev", "titanic", "titanic", 3)
 
 
+MANY = [f"m{digit}" for digit in "9876543210"] + ["ma", "mb"]
+
+
 def job(
     state="SUCCEEDED", *, name="customJobs/1", created=1, output="gs://out/titanic/abc/", digest="a"
 ):
@@ -53,6 +56,7 @@ def test_a_run_is_found_by_its_labels_and_its_folder_is_below_its_output():
 def test_the_latest_job_that_succeeded_counts():
     failed = job("FAILED", name="c", created=9)
     assert find(Runs(job(name="a"), job(name="b", created=2), failed)).job == "b"
+    assert find(Runs(job(name="b"), job(name="a"))).job == "b"
 
 
 @pytest.mark.parametrize(
@@ -76,6 +80,8 @@ def test_the_same_request_once_more_and_what_failed_before_an_edit_are_no_other_
         (Runs(job(output="")), (), "has no output directory"),
         (Runs(job(), files=()), (), "left nothing in gs://out/titanic/abc/model/"),
         (Runs(job(), files=("a", "b")), ("model.json",), "left no model.json .* there is: a, b"),
+        (Runs(job(), files=("a",)), ("x", "a", "y"), r"left no x, y in .* there is: a\.$"),
+        (Runs(job(), files=MANY), ("x",), "there is: m0, m1, m2, m3, m4, m5, m6, m7, m8, m9\\.$"),
     ],
 )
 def test_a_run_that_cannot_become_a_version_is_refused(runs, files, text):
@@ -97,6 +103,8 @@ def test_a_run_that_cannot_become_a_version_is_refused(runs, files, text):
         ),
         (b'{"<script>": 1, "a b": 2, "\\u001b[31m": 3, "ok": -0.5}', {"ok": -0.5}),
         (b'{"big": ' + b"9" * 400 + b"}", {}),
+        (b'{"a": 1e300, "b": -1e301, "c": -1e299}', {"c": -1e299}),
+        (b'{"' + b"m" * 64 + b'": 1, "' + b"m" * 65 + b'": 2}', {"m" * 64: 1}),
     ],
 )
 def test_metrics_are_finite_numbers_with_plain_names_whatever_the_file_has(content, metrics):

@@ -7,7 +7,13 @@ import pytest
 from tests.unit.infra.customjob.fakes import Killed
 from tests.unit.infra.serving.fakes import MODEL, Process, World, lost, request
 from vertex_training.customjob.protocol.ports import STACK_LABEL, IntentState
-from vertex_training.errors import JobRefusedError, NotSubmittedError, OperatorError
+from vertex_training.errors import (
+    InDoubtError,
+    JobRefusedError,
+    NotSubmittedError,
+    OperatorError,
+    PermissionDeniedError,
+)
 from vertex_training.serving.protocol.ports import VersionSnapshot
 from vertex_training.serving.protocol.uploads import foreign_model, upload
 
@@ -63,6 +69,44 @@ def test_an_upload_that_fails_frees_the_record_and_is_told():
         upload(request(), process, process, wait=process.wait())
     assert world.records["id1"].record.state is IntentState.RELEASED
     assert up(world) == f"{MODEL}@1"
+
+
+def test_an_upload_that_fails_for_a_missing_right_is_told_as_that():
+    world = World()
+    process = Process(world)
+    process.upload = lambda *_: world.begin(MODEL, lambda: "denied")
+    look = process.operation
+    process.operation = lambda name: replace(look(name), is_permission=True)
+    with pytest.raises(PermissionDeniedError, match="was not uploaded: denied"):
+        upload(request(), process, process, wait=process.wait())
+
+
+def test_an_upload_that_ended_and_left_no_version_is_in_doubt():
+    world = World()
+    process = Process(world)
+    process.upload = lambda *_: world.begin(MODEL, lambda: "")
+    with pytest.raises(InDoubtError):
+        upload(request(), process, process, wait=process.wait())
+
+
+def test_a_model_is_ours_where_any_version_of_it_is():
+    own = VersionSnapshot(f"{MODEL}@2", 2, request().labels)
+    other = VersionSnapshot(f"{MODEL}@1", 1, {STACK_LABEL: "prod"})
+    world = World(versions={each.name: each for each in (other, own)})
+    assert foreign_model(request(), Process(world)) == ""
+
+
+def test_an_error_while_others_are_deleted_is_none_of_the_version():
+    world = World()
+    up(world)
+    twin = replace(world.versions[f"{MODEL}@1"], name=f"{MODEL}@2", created=2)
+    world.versions[twin.name] = twin
+
+    def refuse(name, when):
+        if name == "delete version":
+            raise NotSubmittedError("no")
+
+    assert up(world, on_call=refuse) == f"{MODEL}@1"
 
 
 def test_a_version_that_somebody_deleted_is_made_anew():
