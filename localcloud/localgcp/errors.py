@@ -105,7 +105,7 @@ class RefusedRequestError(StandInError):
     def __init__(self, status: int, message: str, name: str = "") -> None:
         """``name`` is the code (``ALREADY_EXISTS``) where the status stands for several."""
         super().__init__(message)
-        self.status, self.name = status, name
+        self.status, self.name, self.reason = status, name, ""
 
 
 class InvalidRequestError(RefusedRequestError):
@@ -131,11 +131,12 @@ class BigQueryError(RefusedRequestError):
         "accessDenied": 403,
         "notImplemented": 501,
         "backendError": 503,
+        "internalError": 500,
     }
 
     def __init__(self, reason: str, message: str) -> None:
-        self.reason = reason
         super().__init__(self.STATUSES.get(reason, 400), message)
+        self.reason = reason
 
 
 class NoPrivateNetworkError(StandInError):

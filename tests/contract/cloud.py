@@ -1,6 +1,7 @@
 """A local cloud in this process with everything that its server serves, and one of each kind in it.
 
-Jobs are accepted and never run: what they become is set where a test needs it.
+Jobs of Vertex AI are accepted and never run: what they become is set where a test needs it.
+BigQuery's run, and so do containers of models.
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ from typing import Any, Final
 import requests
 
 from localgcp.apis.server import serve
+from localgcp.bigquery import engine_environment
+from localgcp.bigquery.service import BigQuery
 from localgcp.cloudbuild.service import BuildService, CloudBuild
+from localgcp.containers.host import ContainerHost
 from localgcp.experiments.metadata import MetadataService
 from localgcp.experiments.records import ExperimentTable
 from localgcp.experiments.tensorboards import TensorboardService
@@ -29,6 +33,8 @@ from localgcp.pipelines import PipelineService, PipelineTable
 from localgcp.reads.projects import ProjectService
 from localgcp.reads.serving import Reads
 from localgcp.secretmanager import SecretService, add_version
+from localgcp.serving.deployments import Host
+from localgcp.serving.service import Serving
 from localgcp.storage import StorageEmulator
 from localgcp.tuning.service import Tuning
 from localgcp.vertex.log_entries import LogService
@@ -37,12 +43,21 @@ from localgcp.vertex.service import JobService
 from tests.contract import description
 from tests.contract.served import Call
 from tests.unit.localcloud.conftest import PROJECT, TRAINER, free_port
+from tests.unit.localcloud.serving.conftest import SHORT
 from tests.unit.localcloud.vertex.estate import Estate
+from vertex_training_cli.toolchain.policy_env import install_once
 
 REGION: Final = "us-central1"
 ROOT: Final = Path(__file__).parents[2]
 APIS: Final = (
-    *("aiplatform", "artifactregistry", "cloudbuild", "cloudkms", "cloudresourcemanager"),
+    *(
+        "aiplatform",
+        "artifactregistry",
+        "bigquery",
+        "cloudbuild",
+        "cloudkms",
+        "cloudresourcemanager",
+    ),
     *("compute", "iam", "logging", "secretmanager", "storage"),
 )
 BUCKET: Final = f"{PROJECT}-contract"
@@ -113,14 +128,29 @@ class ContractCloud:
         found = document if isinstance(document, list) else [document]
         if isinstance(document, dict):
             found = [*document.values()]
-            target = str(document.get("targetLink", ""))
-            for name in (str(document.get("name", "")), target[target.find("projects/") :]):
-                for each in (name, re.sub("/locations/[^/]+(?=/builds/)", "", name)):
-                    if each.startswith("projects/") and each not in self.names:
-                        self.names.append(each)
+            for each in _names(document):
+                if each.startswith("projects/") and each not in self.names:
+                    self.names.append(each)
         for each in found:
             if isinstance(each, dict | list):
                 self._note(each)
+
+
+def _names(document: dict[str, Any]) -> Iterator[str]:
+    """Names of what a document describes or refers to, as paths of methods have them."""
+    name, target = (str(document.get(key, "")) for key in ("name", "targetLink"))
+    if "modelVersionId" in document:  # first: a model's own name is the newer one
+        yield f"{document['model']}@{document['modelVersionId']}"
+    for each in (name, target[target.find("projects/") :]):
+        yield from (each, re.sub("/locations/[^/]+(?=/builds/)", "", each))
+    if "projectId" in document:  # a reference of BigQuery
+        project = f"projects/{document['projectId']}"
+        if "jobId" in document:
+            yield from (f"{project}/{kind}/{document['jobId']}" for kind in ("jobs", "queries"))
+        if "datasetId" in document:
+            yield (name := f"{project}/datasets/{document['datasetId']}")
+            if "tableId" in document:
+                yield f"{name}/tables/{document['tableId']}"
 
 
 @contextmanager
@@ -128,6 +158,8 @@ def running(folder: Path) -> Iterator[ContractCloud]:
     """The cloud, until the block ends."""
     home = Home(folder / "home", ROOT)
     home.create()
+    engine = engine_environment()
+    install_once(engine.folder, engine.marker, engine.pins, "of the local BigQuery")
     store, jobs, faults = Store(home.database), JobTable(home.database), FaultTable(home.faults)
     emulator = StorageEmulator(home.storage, home.storage_log, home.children)
     storage = StorageFront(emulator, faults, free_port)
@@ -138,7 +170,12 @@ def running(folder: Path) -> Iterator[ContractCloud]:
         builds = CloudBuild(home, store, storage.url, lambda: {})
         idle: Any = Idle(storage.url)
         experiments = ExperimentTable(home.database)
-        reads = Reads(store, faults, threading.Event())
+        warehouse = BigQuery(home, store, faults, storage.url)
+        reads = Reads(store, faults, threading.Event(), warehouse)
+        port = free_port()
+        url = f"http://127.0.0.1:{port}"
+        host = Host(home, ContainerHost(home, 0), storage.url, f"{url}/", free_port, SHORT)
+        serving = Serving(service, experiments, host, faults)
         apis = [
             service,
             tuning.start(service),
@@ -149,15 +186,19 @@ def running(folder: Path) -> Iterator[ContractCloud]:
             LogService(home, store, jobs, builds.entries(), tuning.trials),
             SecretService(home, store),
             BuildService(store, builds.service.builds, idle),
+            *serving.services,
         ]
         stack.callback(tuning.stop)
         stack.callback(builds.stop)
-        server = serve(apis, 0, (), home.sockets, reads.answer)
+        warehouse.jobs.start()
+        stack.callback(warehouse.jobs.stop)
+        serving.start()
+        stack.callback(serving.stop)
+        server = serve(apis, port, (), home.sockets, reads.answer)
         stack.callback(lambda: server.stop(None).wait())
         session = stack.enter_context(requests.Session())
         session.trust_env = False
         names = frozenset(type(each).__name__ for each in apis)
-        url = f"http://127.0.0.1:{server.port}"
         cloud = ContractCloud(home, store, jobs, url, storage.url, names, session)
         _furnish(cloud)
         yield cloud
@@ -208,11 +249,12 @@ def _furnish(cloud: ContractCloud) -> None:
 
 
 def _put_source(cloud: ContractCloud) -> None:
-    """A bucket with the source of a build."""
+    """A bucket with the source of a build, and rows for a table."""
     base = f"{cloud.storage}/storage/v1/b"
     cloud.session.post(base, params={"project": PROJECT}, json={"name": BUCKET})
     upload = f"{cloud.storage}/upload/storage/v1/b/{BUCKET}/o"
-    query = {"uploadType": "media", "name": "source.tar.gz"}
-    cloud.session.post(upload, params=query, data=b"source")
+    for name, content in (("source.tar.gz", b"source"), ("rows.csv", b"name,age\nAda,36\n")):
+        query = {"uploadType": "media", "name": name}
+        cloud.session.post(upload, params=query, data=content)
     outputs = {"name": BUCKET, "project": PROJECT, "location": "US-CENTRAL1"}
     cloud.store.put("gcp:storage/bucket:Bucket", BUCKET, PROJECT, {}, outputs)

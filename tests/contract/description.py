@@ -118,6 +118,9 @@ def _fields(
     value: dict[str, Any], form: Mapping[str, Any], name: str, compared: Counter[str], path: str
 ) -> Iterator[str]:
     known = form.get("properties", {})
+    if "@type" in value and not known:  # google.protobuf.Any
+        yield from _packed(value, name, compared, path)
+        return
     for key, each in value.items():
         place = f"{path}.{key}" if path else key
         if key in known:
@@ -128,6 +131,20 @@ def _fields(
             yield from differences(each, inner, name, compared, f"{path}{{}}")
         else:
             yield f"{place}: unknown field"
+
+
+def _packed(value: dict[str, Any], name: str, compared: Counter[str], path: str) -> Iterator[str]:
+    """The same of a message that says itself which one it is."""
+    type_ = str(value["@type"]).removeprefix("type.googleapis.com/")
+    schemas, words = documents.read_document(name)["schemas"], type_.split(".")
+    known = ("".join(each[:1].upper() + each[1:] for each in words), words[-1])
+    message = next((each for each in known if each in schemas), None)
+    if message is None and type_ != "google.protobuf.Empty":
+        yield f"{path}: {type_} is no message of the description"
+        return
+    form = schemas[message] if message else {"type": "object"}
+    content = {key: each for key, each in value.items() if key != "@type"}
+    yield from differences(content, form, name, compared, path)
 
 
 def _has_format(value: Any, form: str) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from tests.contract import description
-from tests.contract.served import Call, called
+from tests.contract.served import Call, calls
 
 _TYPE: Final = FieldDescriptor
 #: Type and format of a field of protobuf in JSON (https://protobuf.dev/programming-guides/json).
@@ -46,7 +46,7 @@ WELL_KNOWN: Final = {
 def compared() -> tuple[Counter[str], tuple[str, ...]]:
     """Fields that were compared, and the differences, over all methods with messages of gRPC."""
     found, fields, seen = list[str](), Counter[str](), set[tuple[str, str]]()
-    for call in called():
+    for call in calls():
         if call.rule is not None and call.described is not None:
             for message, name, left_out in _pairs(call):
                 form = description.schema(call.document, name)

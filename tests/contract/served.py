@@ -11,21 +11,12 @@ import importlib
 import pkgutil
 import re
 from dataclasses import dataclass
-from typing import Final
 
 import localgcp
 from localgcp.apis import discovery
 from localgcp.apis.client import Api, HttpRule, Implementation, Method
 from tests.contract import description
 from tests.contract.description import Described
-
-#: Services, and methods by their ids, that the story of these tests does not call: no version is
-#: deployed without containers, and BigQuery's jobs take an engine that is installed apart. Google's
-#: client calls the first in tests/clients/test_serving.py, tests/e2e/test_snapshots.py the others.
-APART: Final = {"EndpointService", "ModelService", "PredictionService"}
-APART_IDS: Final = re.compile(
-    r"bigquery\.v2\.|aiplatform\.v1\.projects\.locations\.(?:models|endpoints|publishers)\."
-)
 
 
 @dataclass(frozen=True)
@@ -95,10 +86,3 @@ def calls() -> tuple[Call, ...]:
         known = {each.id: each for each in description.methods(name)}
         found.append(Call(name, id_, method.verb, method.template, known.get(id_)))
     return tuple({each.id: each for each in found}.values())
-
-
-@functools.cache
-def called() -> tuple[Call, ...]:
-    """The calls that the story makes."""
-    ids = {each: each.described.id if each.described else each.name for each in calls()}
-    return tuple(each for each, id_ in ids.items() if not APART_IDS.match(id_))

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from localgcp.vertex.records import LIVE_STATES, JobState
 from tests.contract import description
 from tests.contract.cloud import BUCKET, REGION, Answer, ContractCloud
-from tests.contract.served import Call, called
+from tests.contract.served import Call, calls
 from tests.unit.localcloud.conftest import PROJECT, TRAINER, wait_until
+from tests.unit.localcloud.serving.conftest import IMAGE, PROGRAM
 
 POOL: Final = {
     "machineSpec": {"machineType": "n1-standard-4"},
@@ -49,6 +52,31 @@ POLICY: Final = {
         }
     ]
 }
+RESOURCES: Final = {
+    "machineSpec": {"machineType": "n1-standard-2"}, "minReplicaCount": 1, "maxReplicaCount": 2,
+}  # fmt: skip
+MODEL: Final = {
+    "displayName": "m", "versionAliases": ["first"], "versionDescription": "d", **LABELS,
+    "containerSpec": {
+        "imageUri": IMAGE, "command": [sys.executable, str(PROGRAM), "tell"],
+        "env": [{"name": "MY_WORD", "value": "7"}], "ports": [{"containerPort": 8080}],
+        "predictRoute": "/p", "healthRoute": "/h", "deploymentTimeout": "60s",
+    },
+}  # fmt: skip
+DATASET: Final = {"projectId": PROJECT, "datasetId": "facts"}
+LOADED: Final = {**DATASET, "tableId": "loaded"}
+SQL: Final = "SELECT name, age, DATE '2026-11-24' AS day FROM facts.loaded WHERE age > @least"
+QUERY: Final = {
+    "query": SQL, "useLegacySql": False, "parameterMode": "NAMED",
+    "queryParameters": [{
+        "name": "least", "parameterType": {"type": "INT64"}, "parameterValue": {"value": "7"},
+    }],
+}  # fmt: skip
+LOAD: Final = {
+    "sourceUris": [f"gs://{BUCKET}/rows.csv"], "skipLeadingRows": 1, "autodetect": True,
+    "destinationTable": LOADED,
+}  # fmt: skip
+EXPORT: Final = {"sourceTable": LOADED, "destinationUris": [f"gs://{BUCKET}/out-*.csv"]}
 #: End of a path -> query and body of a call that is accepted. Others take an empty body.
 REQUESTS: Final[dict[str, tuple[str, Any]]] = {
     "/customJobs": ("", {"displayName": "j", "jobSpec": JOB, **LABELS}),
@@ -90,19 +118,60 @@ REQUESTS: Final[dict[str, tuple[str, Any]]] = {
     "/serviceAccounts": ("", {"accountId": "third", "serviceAccount": {"displayName": "d"}}),
     ":batchEnable": ("", {"serviceIds": ["run.googleapis.com"]}),
     "/connections": (f"network={NETWORK}", None),
+    "/models:upload": ("", {"modelId": "m", "model": MODEL, "serviceAccount": TRAINER}),
+    "/models/{}": ("updateMask=description", {"description": "d"}),
+    ":mergeVersionAliases": ("", {"versionAliases": ["other"]}),
+    "/endpoints": ("endpointId=77", {
+        "displayName": "e", "dedicatedEndpointEnabled": True, **LABELS,
+    }),
+    "/endpoints/{}": ("updateMask=displayName", {"displayName": "f"}),
+    ":mutateDeployedModel": ("", {
+        "updateMask": "dedicatedResources.minReplicaCount",
+        "deployedModel": {"id": "1", "dedicatedResources": {"minReplicaCount": 2}},
+    }),
+    ":undeployModel": ("", {"deployedModelId": "1"}),
+    ":predict": ("", {"instances": [1, {"a": ["b"]}], "parameters": {"c": 1.5}}),
+    ":rawPredict": ("", {"instances": [1]}),
+    "/datasets": ("", {"datasetReference": DATASET, "location": "us-central1", **LABELS}),
+    "/datasets/{}/tables": ("", {
+        "tableReference": {**DATASET, "tableId": "made"},
+        "schema": {"fields": [{"name": "id", "type": "INTEGER", "mode": "REQUIRED"}]},
+    }),
+    "/v2/projects/{}/jobs": ("", {"configuration": {"load": LOAD, **LABELS}}),
+    "/queries": ("", QUERY),
+}  # fmt: skip
+#: The same, of further calls of a method.
+FURTHER: Final[dict[str, tuple[Any, ...]]] = {
+    "/models:upload": ({"parentModel": f"projects/{PROJECT}/locations/{REGION}/models/m",
+                        "model": MODEL},),
+    "/v2/projects/{}/jobs": tuple(
+        {"configuration": {**each, **LABELS}}
+        for each in ({"extract": EXPORT}, {"query": QUERY}, {"query": QUERY, "dryRun": True})
+    ),
+    "/queries": ({**QUERY, "dryRun": True},),
 }  # fmt: skip
 #: Served by a rule of its client, and here always refused: docs/local-stack.md has the reason.
 NOT_ANSWERED: Final = frozenset({
     "google.cloud.secretmanager.v1.SecretManagerService/AccessSecretVersion GET "
     "/v1/projects/{}/locations/{}/secrets/{}/versions/{}:access",
+    *(
+        f"google.cloud.aiplatform.v1.PredictionService/{method[0].upper()}{method[1:]} POST "
+        f"/v1/projects/{{}}/locations/{{}}/publishers/{{}}/models/{{}}:{method}"
+        for method in ("predict", "rawPredict")
+    ),
 })  # fmt: skip
+
+
+def _key(call: Call, table: Mapping[str, object]) -> str | None:
+    skeleton = description.skeleton(call.template)
+    return max((each for each in table if skeleton.endswith(each)), key=len, default=None)
 
 
 def request_of(cloud: ContractCloud, call: Call) -> tuple[str, Any]:
     """Query and body of a call that is accepted."""
     skeleton = description.skeleton(call.template)
-    ends = [each for each in REQUESTS if skeleton.endswith(each)]
-    found = REQUESTS[max(ends, key=len)] if ends and call.verb != "GET" else None
+    end = _key(call, REQUESTS)
+    found = REQUESTS[end] if end and call.verb not in ("GET", "DELETE") else None
     if call.verb == "GET":
         found = REQUESTS.get(skeleton[skeleton.rfind("/") :]) if "etworking" in call.id else None
         found = REQUESTS["/iam/testPermissions"] if skeleton.endswith("testPermissions") else found
@@ -118,6 +187,9 @@ def _links(cloud: ContractCloud, skeleton: str, body: Any) -> Any:
     def last(collection: str) -> str:
         return next(name for name in reversed(cloud.names) if name.split("/")[-2] == collection)
 
+    if skeleton.endswith(":deployModel"):
+        deployed = {"id": "1", "model": last("models"), "dedicatedResources": RESOURCES}
+        return {"deployedModel": deployed, "trafficSplit": {"0": 100}}
     if skeleton.endswith(":addContextArtifactsAndExecutions"):
         return {"artifacts": [last("artifacts")], "executions": [last("executions")]}
     if skeleton.endswith(":addExecutionEvents"):
@@ -149,19 +221,45 @@ def _points(series: str) -> dict[str, Any]:
 def tell(cloud: ContractCloud) -> Iterator[Answer]:
     """Call every method: what makes, then what reads and changes, then what deletes."""
     ended = False
-    for call in sorted(called(), key=_turn):
+    for call in sorted(calls(), key=_turn):
         if call.id in NOT_ANSWERED:
             continue
         if call.verb == "DELETE" and not ended:
             ended = True
             _end_jobs(cloud)
         query, body = request_of(cloud, call)
-        found: Answer | None = None
-        for path in cloud.paths(call):
-            found = cloud.send(call, f"{path}?{query}" if query else path, body)
-            if found.status == 200:
-                break
-        yield found or Answer(call, "", 0, "nothing in the cloud has a path like this")
+        further = FURTHER.get(_key(call, FURTHER) or "", ()) if call.verb == "POST" else ()
+        for each in (body, *further):
+            found = Answer(call, "", 0, "nothing in the cloud has a path like this")
+            for path in cloud.paths(call):
+                found = cloud.send(call, f"{path}?{query}" if query else path, each)
+                if found.status == 200:
+                    break
+            yield found
+            yield from _ended(cloud, found)
+
+
+def _ended(cloud: ContractCloud, answer: Answer) -> Iterator[Answer]:
+    """The operation or the job of BigQuery that was answered, when it has ended."""
+    document, kind = answer.document, answer.call.described and answer.call.described.response
+    if answer.status != 200:
+        return
+    if kind == "GoogleLongrunningOperation" and not document.get("done"):
+        path = f"/v1/{document['name']}"
+    elif kind == "Job" and document["status"]["state"] != "DONE":
+        path = f"/bigquery/v2/projects/{PROJECT}/jobs/{document['jobReference']['jobId']}"
+    else:
+        return
+    get = replace(answer.call, verb="GET")
+
+    def has_ended() -> bool:
+        found = cloud.send(get, path).document
+        return found.get("done") or found.get("status", {}).get("state") == "DONE"
+
+    wait_until(has_ended)
+    found = cloud.send(get, path)
+    failure = found.document.get("error") or found.document.get("status", {}).get("errors")
+    yield replace(found, call=answer.call, status=500 if failure else found.status)
 
 
 def _end_jobs(cloud: ContractCloud) -> None:
@@ -177,13 +275,13 @@ def _end_jobs(cloud: ContractCloud) -> None:
     wait_until(all_ended)
 
 
-def _turn(call: Call) -> tuple[int, int]:
+def _turn(call: Call) -> tuple[int, int, bool]:
     skeleton = description.skeleton(call.template)
     end = skeleton.rpartition("/")[2]
     deep = skeleton.count("/")
     if call.verb == "DELETE":
-        return 9, -deep
-    if end in (":disable", "removePeering") or skeleton.endswith((":disable", ":cancel")):
-        return 8, deep
-    makes = call.verb == "POST" and ":" not in end and end != "{}"
-    return (0 if makes else 5), deep
+        return 9, -deep, ":" not in end  # a version before its model
+    if end == "removePeering" or end.endswith((":disable", ":cancel", ":undeployModel")):
+        return 8, deep, False
+    makes = call.verb == "POST" and (":" not in end or end == "models:upload") and end != "{}"
+    return (0 if makes else 5), deep, False

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 from google.rpc import code_pb2
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from tests.contract import description, served
@@ -17,7 +17,12 @@ from tests.contract.cloud import Answer, ContractCloud
 from tests.contract.served import Call
 from tests.contract.wrong import Wrong, wrong_documents
 
-WITH_BODY: Final = [call for call in served.called() if call.described and call.described.body]
+#: A body that is content as it is has no form.
+WITH_BODY: Final = [
+    call
+    for call in served.calls()
+    if call.described and call.described.body and not call.template.endswith(":rawPredict")
+]
 #: https://github.com/googleapis/googleapis/blob/master/google/rpc/code.proto
 STATUS: Final = {
     400: {"INVALID_ARGUMENT", "FAILED_PRECONDITION", "OUT_OF_RANGE"},
@@ -40,6 +45,9 @@ def check_error(answer: Answer) -> dict[str, Any]:
     """The error, after it was held against google.aip.dev/193."""
     assert {*answer.document} == {"error"}
     error = answer.document["error"]
+    for reason in error.pop("errors", []):  # as older APIs have it beside the rest
+        assert answer.call.document == "bigquery.v2"
+        assert {*reason} == {"message", "domain", "reason"}
     assert {*error} <= {"code", "message", "status", "details"}
     assert error["code"] == answer.status
     assert answer.status in {each.value for each in http.HTTPStatus}
@@ -55,7 +63,10 @@ def check_error(answer: Answer) -> dict[str, Any]:
 def wrong_calls(draw: st.DrawFn) -> tuple[Call, Wrong]:
     call = draw(st.sampled_from(WITH_BODY))
     assert call.described is not None
-    return call, draw(wrong_documents(call.document, call.described.body))
+    wrong = draw(wrong_documents(call.document, call.described.body))
+    # Google's client sends numbers as values of parameters, and BigQuery takes them.
+    assume(not (call.document == "bigquery.v2" and wrong.name == "value"))
+    return call, wrong
 
 
 @examples
@@ -80,7 +91,7 @@ def test_what_does_not_fit_the_message_is_refused_with_its_name(
 
 
 @examples
-@given(st.sampled_from(served.called()), st.from_regex(r"[a-z]{10}Zz", fullmatch=True))
+@given(st.sampled_from(served.calls()), st.from_regex(r"[a-z]{10}Zz", fullmatch=True))
 def test_an_unknown_parameter_is_refused(cloud: ContractCloud, call: Call, name: str) -> None:
     answer = cloud.send(call, f"{any_path(cloud, call)}?{name}=1")
     assert answer.status == 400, answer
@@ -89,7 +100,7 @@ def test_an_unknown_parameter_is_refused(cloud: ContractCloud, call: Call, name:
 
 
 @examples
-@given(st.sampled_from(served.called()), st.sampled_from(["", "{}", "[]", "{", "3", '"x"', "null"]))
+@given(st.sampled_from(served.calls()), st.sampled_from(["", "{}", "[]", "{", "3", '"x"', "null"]))
 def test_any_call_is_answered_or_refused_in_googles_form(
     cloud: ContractCloud, call: Call, body: str
 ) -> None:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import resources
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote
 
-from localgcp.apis.json_shapes import Scalar, Shape, check
+from localgcp.apis.json_shapes import BOOLEANS, Scalar, Shape, check
 from localgcp.errors import InvalidRequestError
 
 _VERSION: Final = re.compile(r"/(?:\w+/)?v\d\w*/")
@@ -68,17 +68,23 @@ class DescribedMethod:
         assert found is not None, path
         return unquote(found["name"]), found["rest"]
 
-    def check_query(self, query: str) -> None:
-        """Raises InvalidRequestError with every parameter that it does not have."""
-        found = [name for name, _ in parse_qsl(query, keep_blank_values=True)]
-        unknown = [
-            f'Unknown name "{name}": Cannot bind query parameter. '
-            f"Field '{name}' could not be found in request message."
-            for name in found
-            if name not in self.parameters and name.removeprefix("$") not in _system()
-        ]
-        if unknown:
-            raise InvalidRequestError([("", text) for text in unknown])
+    def check_query(self, query: str, taken: Collection[str] = ()) -> None:
+        """Raises InvalidRequestError with every parameter that it does not have, or not so.
+
+        Those of ``taken`` are taken, though no description has them.
+        """
+        mistakes: list[tuple[str, str]] = []
+        for name, value in parse_qsl(query, keep_blank_values=True):
+            if name in self.parameters:
+                shape = _shape(self.parameters[name])
+                given = BOOLEANS.get(value, value) if shape.scalar is Scalar.BOOL else value
+                mistakes += check(given, shape, name)
+            elif name not in taken and name.removeprefix("$") not in _system():
+                text = f"Field '{name}' could not be found in request message."
+                text = f'Unknown name "{name}": Cannot bind query parameter. {text}'
+                mistakes.append(("", text))
+        if mistakes:
+            raise InvalidRequestError(mistakes)
 
     def check_body(self, document: Mapping[str, Any]) -> None:
         """Raises InvalidRequestError with everything that does not fit the request's message."""

@@ -36,6 +36,8 @@ class Scalar(StrEnum):
     """Whatever JSON has; ``Shape.parses`` decides."""
 
 
+#: Texts of a parameter of the query that are a boolean.
+BOOLEANS: Final = {"true": True, "false": False, "True": True, "False": False, "1": True}
 _RANGES: Final = {
     Scalar.INT32: (-(2**31), 2**31 - 1),
     Scalar.UINT32: (0, 2**32 - 1),

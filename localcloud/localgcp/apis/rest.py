@@ -222,14 +222,25 @@ def _refusal(error: RefusedRequestError) -> bytes:
     if isinstance(error, InvalidRequestError):
         kind = "type.googleapis.com/google.rpc.BadRequest"
         return _error(error.status, name, str(error), {"fieldViolations": error.violations}, kind)
-    return _error(error.status, error.name or name, f"local cloud: {error}")
+    text = f"local cloud: {error}"
+    return _error(error.status, error.name or name, text, reason=error.reason)
 
 
 def _error(
-    code: int, status: str, message: str, detail: dict[str, Any] | None = None, kind: str = ""
+    code: int,
+    status: str,
+    message: str,
+    detail: dict[str, Any] | None = None,
+    kind: str = "",
+    reason: str = "",
 ) -> bytes:
-    """As every API of Google's words an error over REST (google.aip.dev/193)."""
+    """As every API of Google's words an error over REST (google.aip.dev/193).
+
+    A ``reason`` stands where clients of older APIs look for it (google/api_core/exceptions.py).
+    """
     error: dict[str, Any] = {"code": code, "message": message, "status": status}
+    if reason:
+        error["errors"] = [{"message": message, "domain": "global", "reason": reason}]
     if detail is not None:
         error["details"] = [{"@type": kind, **detail}]
     return json.dumps({"error": error}, indent=2).encode() + b"\n"

@@ -17,7 +17,7 @@ from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
 from localgcp.apis.client import HttpRule
-from localgcp.apis.json_shapes import Scalar, Shape, check
+from localgcp.apis.json_shapes import BOOLEANS, Scalar, Shape, check
 from localgcp.errors import InvalidRequestError, RefusedRequestError
 
 #: Parameters of every method (cloud.google.com/apis/docs/system-parameters).
@@ -51,7 +51,6 @@ _SCALARS: Final = {
     FieldDescriptor.TYPE_UINT64: Scalar.UINT64,
     FieldDescriptor.TYPE_FIXED64: Scalar.UINT64,
 }
-_BOOLEANS: Final = {"true": True, "false": False, "True": True, "False": False, "1": True}
 _M = TypeVar("_M", bound=Message)
 
 
@@ -156,9 +155,9 @@ def _add(
     field = _field(kind, last, key)
     if "*" in taken or _field(descriptor, key.split(".")[0], key).name in taken:
         raise _refused(f'"{key}" is part of the path or the body.', key)
-    if field.type == FieldDescriptor.TYPE_BOOL and value not in _BOOLEANS:
+    if field.type == FieldDescriptor.TYPE_BOOL and value not in BOOLEANS:
         raise _refused(f"Invalid value at '{key}' (TYPE_BOOL), {json.dumps(value)}", key)
-    given = _BOOLEANS[value] if field.type == FieldDescriptor.TYPE_BOOL else value
+    given = BOOLEANS[value] if field.type == FieldDescriptor.TYPE_BOOL else value
     if is_repeated(field):
         target.setdefault(field.json_name, []).append(given)
     else:

@@ -2,6 +2,7 @@
 
 ==============  ==========================================================================
 ``service``     methods of REST, and who may call them
+``checks``      what a request must have
 ``rights``      who may ask, read and write
 ``jobs``        jobs, carried out one after the other also where a server was killed
 ``catalog``     datasets, tables and jobs as rows of SQLite

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from localgcp.access.guests import Guest
-from localgcp.bigquery import engine_environment, rights
+from localgcp.bigquery import checks, engine_environment, rights
 from localgcp.bigquery.catalog import (
     DATASET,
     JOB,
@@ -78,12 +78,14 @@ class Jobs:
 
     def begin(self, project: str, body: Mapping[str, Any], guest: Guest | None) -> Body:
         """Take a job on. Raises BigQueryError if its id is taken, or it can never run."""
+        checks.require(body, "configuration")
         reference, configuration = dict(body.get("jobReference") or {}), body["configuration"]
         name = reference.get("jobId") or uuid.uuid4().hex
         location = reference.get("location") or "US"
         kind = next((each for each in KINDS if each in configuration), None)
         if kind is None:
             raise BigQueryError("notImplemented", "the local cloud has no job of this type.")
+        checks.check_job(kind, reference, configuration[kind])
         if engine_environment().python is None:
             raise not_installed()
         job: Body = {
@@ -101,7 +103,7 @@ class Jobs:
             return self._dry_run(job)
         if guest is not None and kind != "query":
             raise BigQueryError("notImplemented", "code of a job may query here, and no more.")
-        if kind == "query" and "destinationTable" not in configuration["query"]:
+        if kind == "query" and not configuration["query"].get("destinationTable"):
             place = {"projectId": project, "datasetId": f"_{uuid.uuid4().hex}"}
             place["tableId"] = f"anon{uuid.uuid4().hex}"
             query = {**configuration["query"], "destinationTable": place}
@@ -132,7 +134,8 @@ class Jobs:
             raise BigQueryError("invalid", "a dry run is of a query.")
         found = self._query(job, "")
         job["jobReference"].pop("jobId")
-        return {**job, "status": {"state": "DONE"}, "statistics": found["statistics"]}
+        job["statistics"] |= found["statistics"]
+        return {**job, "status": {"state": "DONE"}}
 
     def _carry_out(self, project: str, name: str) -> None:
         job = self._catalog.get(JOB, project, name)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from localgcp.access.guests import Guest
-from localgcp.bigquery import rights
+from localgcp.bigquery import checks, rights
 from localgcp.bigquery.catalog import DATASET, JOB, TABLE, Body, Catalog, now, to_rest
 from localgcp.bigquery.jobs import Jobs, has_ended, new_table, table_name
 from localgcp.errors import BigQueryError
@@ -25,6 +25,8 @@ _OF_QUERIES: Final = (
     *("query", "useLegacySql", "maximumBytesBilled", "parameterMode", "queryParameters"),
     *("defaultDataset", "useQueryCache"),
 )
+#: Parameters that Google's client for Python sends, and that no description has: method -> names.
+UNDESCRIBED: Final = {"bigquery.v2.jobs.get": ("projection",)}
 #: Rows of a page, and seconds that results are waited for, unless a client says otherwise.
 PAGE: Final = 10_000
 PATIENCE: Final = 10.0
@@ -137,8 +139,11 @@ class BigQuery:
     def insert_dataset(self, call: Call) -> Body:
         """Make a dataset."""
         project = call.match["project"]
-        name = call.body["datasetReference"]["datasetId"]
         place = {"projectId": project}
+        checks.require(call.body, "datasetReference.datasetId")
+        name = call.body["datasetReference"]["datasetId"]
+        checks.check_same(place, call.body["datasetReference"])
+        checks.check_dataset(name)
         rights.check(self._store, call.guest, place, rights.WRITERS, "bigquery.datasets.create")
         moment = str(now())
         dataset = {
@@ -168,7 +173,9 @@ class BigQuery:
     def insert_table(self, call: Call) -> Body:
         """Make a table without rows."""
         dataset = self.get_dataset(call)
-        place = {**dataset["datasetReference"], **call.body["tableReference"]}
+        checks.require(call.body, "tableReference.tableId")
+        checks.check_same(dataset["datasetReference"], call.body["tableReference"])
+        place = dataset["datasetReference"] | {"tableId": call.body["tableReference"]["tableId"]}
         rights.check(self._store, call.guest, place, rights.WRITERS, "bigquery.tables.create")
         if "view" in call.body or "materializedView" in call.body:
             raise BigQueryError("notImplemented", "the local cloud has no views.")
@@ -218,8 +225,7 @@ class BigQuery:
 def with_texts(document: Any) -> Any:
     """A request with the values of parameters as text.
 
-    Google's client for Python sends numbers, and a query parameter of ``jobs.get`` that no
-    description has: the service takes both.
+    Google's client for Python sends numbers; the service takes both.
     """
     if isinstance(document, list):
         return [with_texts(each) for each in document]

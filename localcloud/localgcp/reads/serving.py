@@ -74,8 +74,7 @@ class Reads:
         document = _document(body)
         if called.id.startswith("bigquery."):
             document = bigquery.with_texts(document)
-        else:
-            called.check_query(query)
+        called.check_query(query, bigquery.UNDESCRIBED.get(called.id, ()))
         called.check_body(document)
         return json.dumps(
             called.fit(self._found(called, path, query, document, connection))
@@ -175,4 +174,13 @@ def _document(body: bytes) -> Mapping[str, Any]:
         found = None
     if not isinstance(found, dict):
         raise RefusedRequestError(400, "the body is no JSON object.")
-    return found
+    return _without_nulls(found)
+
+
+def _without_nulls(value: Any) -> Any:
+    """A field that is null is one that is not set (https://protobuf.dev/programming-guides/json)."""
+    if isinstance(value, list):
+        return [_without_nulls(each) for each in value]
+    if isinstance(value, dict):
+        return {key: _without_nulls(each) for key, each in value.items() if each is not None}
+    return value
