@@ -98,11 +98,11 @@ def test_a_job_that_a_server_left_runs_again_and_ends(
     info = lifecycle.running(home)
     assert info is not None
     os.kill(info.pid, how)
-    wait_until(lambda: lifecycle.running(home) is None)
+    wait_until(lambda: processes.start_time(info.pid) is None)
     for file in home.storage.glob("raw/*"):
         file.unlink()
     faults.clear()
-    assert lifecycle.start(home, print).ports == info.ports
+    warehouse = Warehouse(lifecycle.start(home, print).ports, warehouse.project)
     ended = warehouse.ended(query)
     assert "errorResult" not in ended["status"]
     assert result(warehouse, ended) == [["1"], ["2"]]
