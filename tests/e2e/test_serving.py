@@ -19,7 +19,7 @@ import pytest
 from tests.conftest import running_checkout
 from tests.e2e.small_stacks import MACHINE, REGION, SmallStack
 from tests.unit.localcloud.conftest import wait_until
-from vertex_training.serving.declared import ENDPOINT_LABEL
+from vertex_training.serving.declared import ENDPOINT_LABEL, MODEL_LABEL
 from vertex_training.serving.google.endpoints import connect
 
 # The first job with the image waits for its environment.
@@ -342,5 +342,7 @@ def test_destroy_takes_the_endpoints_and_keeps_the_versions(story: SmallStack) -
     parent = f"projects/{story.project}/locations/{REGION}"
     assert not list(client(story, "endpoint").list_endpoints(parent=parent))
     models = client(story, "model")
-    [model] = models.list_models(parent=parent)
+    by_key = {each.labels[MODEL_LABEL]: each for each in models.list_models(parent=parent)}
+    assert by_key.keys() == {"iris", "deaf", "late"}
+    model = by_key["iris"]
     assert len(list(models.list_model_versions(name=model.name.partition("@")[0]))) == 3
