@@ -62,13 +62,15 @@ def read_policy(store: Store, name: str) -> dict[str, Any]:
 
 def write_policy(store: Store, name: str, policy: Mapping[str, Any]) -> dict[str, Any]:
     """Replace an IAM policy; refused if it is not the one that was read (its ``etag``), or if a
-    member has no name.
+    member has no name or a binding no role.
 
     Bindings of one role and condition are made one, as IAM does.
     """
     merged: dict[str, Binding] = {}
     for given in policy.get("bindings", ()):
-        role, condition = str(given["role"]), given.get("condition") or None
+        role, condition = str(given.get("role") or ""), given.get("condition") or None
+        if not role:
+            raise RefusedRequestError(400, "A binding of the policy has no role.")
         key = json.dumps([role, condition], sort_keys=True)
         before = merged[key].members if key in merged else ()
         for member in given.get("members", ()):

@@ -157,3 +157,10 @@ def test_a_member_without_a_name_is_refused(client: Client) -> None:
     told = client.call("POST", path, {"policy": policy}, expect=400)["error"]
     assert told["status"] == "INVALID_ARGUMENT"
     assert "Invalid member (serviceAccount:)." in told["message"]
+
+
+def test_a_binding_without_a_role_is_refused(client: Client) -> None:
+    path = f"/v3/projects/{PROJECT}:setIamPolicy"
+    given = {"policy": {"bindings": [{"members": ["user:a@example.com"]}]}}
+    told = client.call("POST", path, given, expect=400)["error"]
+    assert "has no role" in told["message"]
