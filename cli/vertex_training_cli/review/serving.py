@@ -16,15 +16,21 @@ from typing import Any, Final
 
 from vertex_training.catalog import costs
 from vertex_training.catalog.costs import EndpointCost, usd
-from vertex_training.catalog.resource_types import ENDPOINT, ENDPOINT_TRAFFIC, MODEL_VERSION
+from vertex_training.catalog.resource_types import (
+    ENDPOINT,
+    ENDPOINT_CLEANUP,
+    ENDPOINT_TRAFFIC,
+    MODEL_VERSION,
+)
 from vertex_training.naming import PUBLIC_LABEL
 from vertex_training_cli.engine.plan import Plan, Step
 from vertex_training_cli.engine.values import as_mapping
 from vertex_training_cli.review.risk import COSTS, LOST, PUBLIC, RUNS, Quote, told_alike
 
 Inputs = Mapping[str, Any]
-#: Types whose steps are told here, and among no other changes.
-TYPES: Final = frozenset({MODEL_VERSION, ENDPOINT_TRAFFIC})
+#: Types whose steps are told here, and among no other changes: a cleanup comes and goes with its
+#: endpoint, and holds nothing.
+TYPES: Final = frozenset({MODEL_VERSION, ENDPOINT_TRAFFIC, ENDPOINT_CLEANUP})
 #: Metrics of a run that are told.
 MOST_METRICS: Final = 50
 #: Why the figures are no invoice.
