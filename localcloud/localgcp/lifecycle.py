@@ -28,6 +28,7 @@ from localgcp.tools import install_tools
 
 _START_SECONDS: Final = 60.0
 _STOP_SECONDS: Final = 30.0
+_DYING_SECONDS: Final = 5.0
 _POLL_SECONDS: Final = 0.03
 _ERROR: Final = "error: "
 
@@ -196,6 +197,12 @@ def _end_server(home: Home) -> None:
             )
         return
     if not processes.runs(info.pid, "localgcp.server", str(home.root)):
+        # A killed one keeps its lock until it is gone, and has no command line any more.
+        deadline = time.monotonic() + _DYING_SECONDS
+        while _locked(home) and time.monotonic() < deadline:
+            time.sleep(_POLL_SECONDS)
+        if not _locked(home):
+            return
         raise LocalCloudError(
             f"{home.server_file} names process {info.pid}, which is not the server.",
             f"end the process that has {home.server_lock} open.",
