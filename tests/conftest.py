@@ -54,7 +54,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """``-n auto``: a test waits for more than half of its time."""
+    """``-n auto``: a test waits for a part of its time; so many leave no core idle."""
     return 2 * (os.cpu_count() or 1)
 
 

@@ -4,8 +4,8 @@ A tier is a folder of ``tests/``. The files that take longest go first, so that 
 while another is busy with one of them. How long a file takes is what it took in the run before, in
 pytest's cache; where that is not known, the tiers that start the engine go before the others.
 
-Long stories with the engine take longer than all else together. Each commit runs a third of them,
-so that every change meets some, and the next changes the others.
+Long stories with the engine take nearly half of the time. Each commit runs a third of them, so that
+every change meets some, and the next changes the others.
 """
 
 from __future__ import annotations

@@ -18,7 +18,6 @@ from typing import Any, Final
 import requests
 
 from localgcp.apis.server import serve
-from localgcp.bigquery import engine_environment
 from localgcp.bigquery.service import BigQuery
 from localgcp.cloudbuild.service import BuildService, CloudBuild
 from localgcp.containers.host import ContainerHost
@@ -45,7 +44,7 @@ from tests.contract.served import Call
 from tests.unit.localcloud.conftest import PROJECT, TRAINER, free_port
 from tests.unit.localcloud.serving.conftest import SHORT
 from tests.unit.localcloud.vertex.estate import Estate
-from vertex_training_cli.toolchain.policy_env import install_once
+from tests.warehouse import install_engine
 
 REGION: Final = "us-central1"
 ROOT: Final = Path(__file__).parents[2]
@@ -158,8 +157,7 @@ def running(folder: Path) -> Iterator[ContractCloud]:
     """The cloud, until the block ends."""
     home = Home(folder / "home", ROOT)
     home.create()
-    engine = engine_environment()
-    install_once(engine.folder, engine.marker, engine.pins, "of the local BigQuery")
+    install_engine()
     store, jobs, faults = Store(home.database), JobTable(home.database), FaultTable(home.faults)
     emulator = StorageEmulator(home.storage, home.storage_log, home.children)
     storage = StorageFront(emulator, faults, free_port)

@@ -17,11 +17,11 @@ from vertex_training.settings.section import BELOW, Key, NamedSection, Section, 
 RESERVED_ENV: Final = "AIP_"
 #: At most this many versions of one model at once.
 MOST_RUNS: Final = 50
+#: Seconds of ``deploymentTimeout``: the limit is 2 hours (ModelContainerSpec).
+MOST_SECONDS: Final = 7200
 
 Run = Annotated[int, Field(ge=1, le=1_000_000)]
 Route = Annotated[str, form(r"/[A-Za-z0-9_.~:/-]{0,255}", "/predict")]
-#: deploymentTimeout: the limit is 2 hours (ModelContainerSpec).
-MOST_SECONDS: Final = 7200
 RunName = Annotated[str, form(r"run [1-9][0-9]{0,6}", '"run 3"')]
 
 

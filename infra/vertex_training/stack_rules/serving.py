@@ -53,15 +53,15 @@ def warnings(settings: Settings) -> Iterator[Problem]:
             yield Problem(what, image[1], "an image of your own: ${images.NAME}", path)
     for key, endpoint in settings.endpoints.items():
         yield from serving_tpus.warnings(endpoint, settings.region, ("endpoints", key))
-        machine, what = machines.serving_machine_type(endpoint.machine), ""
-        hint = ""
+        machine = machines.serving_machine_type(endpoint.machine)
+        path = ("endpoints", key, "machine")
         if machine is None:
             what = "not in the catalogue: neither its price nor its accelerators are known"
             hint = did_you_mean(endpoint.machine, machines.machine_types())
+            yield Problem(what, endpoint.machine, hint, path)
         elif machine.price is None:
             what = "no source has its price: nothing that counts costs counts this endpoint"
-        if what:
-            yield Problem(what, endpoint.machine, hint, ("endpoints", key, "machine"))
+            yield Problem(what, endpoint.machine, "", path)
 
 
 def _model(settings: Settings, key: str, model: Model) -> Iterator[Problem]:
