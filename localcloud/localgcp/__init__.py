@@ -26,6 +26,7 @@
 ``gcp``                 stand-in for the plugin ``pulumi-resource-gcp``
 ``pipelines``           stand-in for training pipelines of one job
 ``experiments``         stand-in for experiments: metadata and TensorBoards
+``batch``               stand-in for Batch: jobs of equal tasks
 ``bigquery``            datasets, tables and jobs of BigQuery, by a real engine of SQL
 ``serving``             models, endpoints, and the containers that predict
 ``tuning``              hyperparameter tuning jobs and their trials

@@ -126,6 +126,11 @@ class Home:
         return self.root / "jobs"
 
     @property
+    def batch(self) -> Path:
+        """One folder a job of Batch, named by its uid, and how far its clock is ahead."""
+        return self.root / "batch"
+
+    @property
     def serving(self) -> Path:
         """One folder a DeployedModel: its processes' files and logs."""
         return self.root / "serving"

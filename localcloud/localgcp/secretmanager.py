@@ -26,7 +26,7 @@ API: Final = "secretmanager.googleapis.com"
 _SECRET: Final = "gcp:secretmanager/secret:Secret"
 _NAME: Final = re.compile(r"projects/([^/]+)/secrets/([a-zA-Z0-9_-]{1,255})/versions/([^/]+)")
 #: Roles that contain secretmanager.versions.access.
-_READERS: Final = frozenset(
+SECRET_READERS: Final = frozenset(
     {"roles/secretmanager.secretAccessor", "roles/secretmanager.admin", "roles/owner"}
 )
 _CODE: Final = grpc.StatusCode
@@ -83,7 +83,7 @@ class SecretService:
     def _may_access(self, guest: guests.Guest, project: str, secret: str) -> bool:
         places = (f"projects/{project}/secrets/{secret}", f"projects/{project}")
         member = f"serviceAccount:{guest.account}"
-        return any(not _READERS.isdisjoint(self.store.roles(place, member)) for place in places)
+        return any(SECRET_READERS & self.store.roles(place, member) for place in places)
 
 
 #: The most that Secret Manager takes, in bytes (https://docs.cloud.google.com/secret-manager/quotas).

@@ -32,6 +32,7 @@ from localgcp.server_info import ServerInfo
 from localgcp.storage import StorageEmulator
 
 if TYPE_CHECKING:
+    from localgcp.batch.service import Batch
     from localgcp.bigquery.service import BigQuery
     from localgcp.containers.front import RegistryFront
     from localgcp.containers.host import ContainerHost
@@ -86,7 +87,7 @@ def run(home: Home) -> None:
     home.server_file.unlink(missing_ok=True)
     for child in processes.end_orphaned_children(home.children):
         print(f"ended process {child.pid} ({child.role}), left behind by a killed server")
-    for folder in (home.jobs, home.serving, home.bigquery):
+    for folder in (home.jobs, home.batch, home.serving, home.bigquery):
         processes.end_below(folder)
     for sockets in home.sockets.glob("vertex-*"):
         shutil.rmtree(sockets, ignore_errors=True)
@@ -139,6 +140,7 @@ def _serve(
         service = JobService(store, jobs, scheduler, containers.refusal)
         reads = Reads(store, faults, stop, bigquery := _bigquery(home, store, faults, storage))
         serving = _serving(home, storage, faults, service, containers, listener)
+        batch = _batch(home, store, containers, faults, storage, listener)
         apis = [
             service,
             tuning.start(service),
@@ -146,10 +148,9 @@ def _serve(
             MetadataService(service, ExperimentTable(home.database)),
             TensorboardService(service, ExperimentTable(home.database)),
             ProjectService(store, reads.answer),
-            LogService(home, store, jobs, builds.entries(), tuning.trials),
+            LogService(home, store, jobs, builds.entries() | batch.entries(), tuning.trials),
             SecretService(home, store),
-            builds.service,
-            *serving.services,
+            *(builds.service, batch.service, *serving.services),
         ]
         hooks = [CallFaults(faults, jobs, stop, tuning.table)]
         server = serve(apis, listener, hooks, home.sockets, reads.answer)
@@ -157,7 +158,7 @@ def _serve(
         serving.start()
         _live(home, storage, registry, containers, server.port, lock, stop)
         server.stop(_STOP_GRACE_SECONDS).wait()
-        for part in (serving, tuning, scheduler, builds, bigquery.jobs):
+        for part in (serving, tuning, scheduler, batch.scheduler, builds, bigquery.jobs):
             part.stop()
     finally:
         registry.stop()
@@ -198,6 +199,22 @@ def _bigquery(home: Home, store: Store, faults: FaultTable, storage: StorageFron
     return found
 
 
+def _batch(
+    home: Home,
+    store: Store,
+    containers: ContainerHost,
+    faults: FaultTable,
+    storage: StorageFront,
+    listener: socket.socket,
+) -> Batch:
+    """Batch, which goes on with the jobs of an earlier server."""
+    from localgcp.batch.service import Batch
+
+    found = Batch(home, store, containers, faults, storage.url, _api_url(listener))
+    found.scheduler.start()
+    return found
+
+
 def _serving(
     home: Home,
     storage: StorageFront,
@@ -211,9 +228,13 @@ def _serving(
     from localgcp.serving.deployments import Host
     from localgcp.serving.service import Serving
 
-    url = "http://{}:{}/".format(*listener.getsockname())
+    url = _api_url(listener)
     host = Host(home, containers, storage.url, url, lambda: choose_port(0, "a model"))
     return Serving(jobs, ExperimentTable(home.database), host, faults)
+
+
+def _api_url(listener: socket.socket) -> str:
+    return "http://{}:{}/".format(*listener.getsockname())
 
 
 def _scheduler(
@@ -230,7 +251,7 @@ def _scheduler(
     from localgcp.runner.job import JobRun
     from localgcp.runner.scheduler import LocalScheduler
 
-    api_url = "http://{}:{}/".format(*listener.getsockname())
+    api_url = _api_url(listener)
 
     def make_run(
         job_id: str, cancelled: threading.Event, stopping: threading.Event

@@ -1,4 +1,4 @@
-"""Message types of Vertex AI, and packages of clients that are loaded without their own code.
+"""Message types of Vertex AI and Batch, and packages of clients loaded without their own code.
 
 ``google.cloud.aiplatform_v1`` (google-cloud-aiplatform 2.7.0) imports clients of forty services.
 That takes four seconds; the messages that are served here take half of one.
@@ -52,8 +52,9 @@ def load_lazily(name: str) -> None:
             setattr(sys.modules[parent], own, package)
 
 
-for _package in ("google.cloud.aiplatform_v1", "google.cloud.aiplatform_v1.types"):
+for _package in ("google.cloud.aiplatform_v1", "google.cloud.batch_v1"):
     load_lazily(_package)
+    load_lazily(f"{_package}.types")
 
 from google.cloud.aiplatform_v1.types import (  # noqa: E402
     artifact,
@@ -81,9 +82,15 @@ from google.cloud.aiplatform_v1.types import (  # noqa: E402
     tensorboard_time_series,
     training_pipeline,
 )
+from google.cloud.batch_v1.types import batch  # noqa: E402
+from google.cloud.batch_v1.types import job as batch_job  # noqa: E402
+from google.cloud.batch_v1.types import task as batch_task  # noqa: E402
 
 __all__ = [
     "artifact",
+    "batch",
+    "batch_job",
+    "batch_task",
     "context",
     "custom_job",
     "endpoint",

@@ -22,7 +22,7 @@ _REMOVED: Final = (
 #: Services that are asked here: those of the local cloud, and others that a stack uses. Of the
 #: others the local cloud has no REST, and says so; without this gcloud would ask Google.
 _SERVICES: Final = (
-    *("AIPLATFORM", "LOGGING"),
+    *("AIPLATFORM", "BATCH", "LOGGING"),
     *("ARTIFACTREGISTRY", "CLOUDBUILD", "CLOUDKMS", "CLOUDRESOURCEMANAGER", "COMPUTE", "IAM"),
     *("IAMCREDENTIALS", "RUN", "SECRETMANAGER", "SERVICEUSAGE"),
 )

@@ -42,9 +42,17 @@ class Engine(Protocol):
         ...
 
     def run(
-        self, container: str, reference: str, argv: Sequence[str], env: Mapping[str, str], gcs: Path
+        self,
+        container: str,
+        reference: str,
+        argv: Sequence[str],
+        env: Mapping[str, str],
+        volumes: Mapping[str, Path],
     ) -> list[str]:
-        """Run a command in a container with the network of this machine."""
+        """Run a command in a container with the network of this machine.
+
+        ``volumes``: path in the container -> folder or file of this machine.
+        """
         ...
 
     def remove(self, container: str) -> list[str]:
@@ -79,9 +87,16 @@ class Buildah:
         return ImageConfig.parse(json.loads(printed)["OCIv1"].get("config") or {})
 
     def run(
-        self, container: str, reference: str, argv: Sequence[str], env: Mapping[str, str], gcs: Path
+        self,
+        container: str,
+        reference: str,
+        argv: Sequence[str],
+        env: Mapping[str, str],
+        volumes: Mapping[str, Path],
     ) -> list[str]:
-        options = ["--isolation", "chroot", "--network", "host", "--volume", f"{gcs}:{MOUNT}"]
+        options = ["--isolation", "chroot", "--network", "host"]
+        for path, source in volumes.items():
+            options += ["--volume", f"{source}:{path}"]
         for name, value in env.items():
             options += ["--env", f"{name}={value}"]
         return self._call("run", *options, container, "--", *argv)
@@ -120,10 +135,17 @@ class Docker:
         return ImageConfig.parse(found)
 
     def run(
-        self, container: str, reference: str, argv: Sequence[str], env: Mapping[str, str], gcs: Path
+        self,
+        container: str,
+        reference: str,
+        argv: Sequence[str],
+        env: Mapping[str, str],
+        volumes: Mapping[str, Path],
     ) -> list[str]:
         options = ["--rm", "--init", "--name", container, "--label", f"{LABEL}={self.home}"]
-        options += ["--network", "host", "--user", self.user, "--volume", f"{gcs}:{MOUNT}"]
+        options += ["--network", "host", "--user", self.user]
+        for path, source in volumes.items():
+            options += ["--volume", f"{source}:{path}"]
         options += ["--userns", "keep-id"] if self.name == "podman" else []
         for name, value in env.items():
             options += ["--env", f"{name}={value}"]

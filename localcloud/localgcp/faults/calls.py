@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import grpc
 
-from localgcp.apis.messages import job_service
+from localgcp.apis.messages import batch, job_service
 from localgcp.apis.refusals import not_found
 from localgcp.apis.server import Call, TruncatedResponse
 from localgcp.errors import ApiError, ServerStoppingError
@@ -23,10 +23,11 @@ Proceed = Callable[[], Any]
 _LISTS: Final = {
     "ListCustomJobs": job_service.ListCustomJobsResponse,
     "ListHyperparameterTuningJobs": job_service.ListHyperparameterTuningJobsResponse,
+    "ListJobs": batch.ListJobsResponse,
 }
 _SERVICES: Final = (Service.JOBS, Service.MODELS)
 #: What a name names, by the collection in it.
-_KINDS: Final = {"hyperparameterTuningJobs": "HyperparameterTuningJob"}
+_KINDS: Final = {"hyperparameterTuningJobs": "HyperparameterTuningJob", "jobs": "Job"}
 
 
 class CallFaults:
@@ -127,7 +128,7 @@ class CallFaults:
             return [str(request)]
         job = _created(request)
         if job is not None:
-            return _texts(job)
+            return [getattr(request, "job_id", ""), *_texts(job)]
         if call.method.startswith("List"):
             # A record that is lost is lost from the answer, whatever was asked for.
             return [fault.match if fault.kind is Kind.LOST_RECORD else request.filter]
@@ -138,13 +139,14 @@ class CallFaults:
 
 def _created(request: Any) -> Any:
     """The job of a request that creates one, of any type; None of any other request."""
-    found = (getattr(request, name, None) for name in ("custom_job", "hyperparameter_tuning_job"))
+    names = ("custom_job", "hyperparameter_tuning_job", "job")
+    found = (getattr(request, name, None) for name in names)
     return next((job for job in found if job is not None), None)
 
 
 def _texts(job: JobRecord | Any) -> list[str]:
     """Of a row, or of a message."""
-    return [job.display_name, *job.labels.values()]
+    return [getattr(job, "display_name", ""), *getattr(job, "labels", {}).values()]
 
 
 def _describe(call: Call) -> str:
@@ -152,7 +154,7 @@ def _describe(call: Call) -> str:
     request = call.request
     job = _created(request)
     if job is not None:
-        return f"{call.method} {job.display_name}"
+        return f"{call.method} {getattr(request, 'job_id', '') or _texts(job)[0]}"
     fields = ("name", "parent_model", "model_id", "endpoint", "filter", "parent")
     found = (getattr(request, field, "") for field in fields)
     named = next((each for each in found if each and isinstance(each, str)), "")

@@ -33,6 +33,8 @@ METHODS: Final = {
             *("CreateHyperparameterTuningJob", "GetHyperparameterTuningJob"),
             *("ListHyperparameterTuningJobs", "CancelHyperparameterTuningJob"),
             "DeleteHyperparameterTuningJob",
+            *("CreateJob", "GetJob", "ListJobs", "CancelJob", "DeleteJob"),  # Batch
+            *("GetTask", "ListTasks"),
         }
     ),
     "models": frozenset(
@@ -128,7 +130,8 @@ class Kind(StrEnum):
     STOCKOUT = "stockout"
     """There is no machine: the job waits ``seconds``, or fails if none are given."""
     PREEMPT = "preempt"
-    """A running job with strategy SPOT loses machines after ``seconds`` and is restarted."""
+    """A running job with strategy SPOT loses machines after ``seconds`` and is restarted; a task of
+    Batch ends with 50001."""
     KILL = "kill"
     """A replica of a running job is killed after ``seconds``, by SIGKILL."""
     DENY = "deny"
@@ -140,7 +143,7 @@ class Kind(StrEnum):
 
 
 LISTS: Final = frozenset({Kind.STALE, Kind.SHORT_PAGES, Kind.LOST_PAGE})
-_LIST_METHODS: Final = ("ListCustomJobs", "ListHyperparameterTuningJobs")
+_LIST_METHODS: Final = ("ListCustomJobs", "ListHyperparameterTuningJobs", "ListJobs")
 #: Kinds that apply to jobs that run rather than to calls.
 OF_JOBS: Final = frozenset({Kind.STOCKOUT, Kind.PREEMPT, Kind.KILL})
 #: Kinds that apply to one replica of a job, or to all.
@@ -186,8 +189,9 @@ class Fault(BaseModel):
     """Before or after the service has done what it was asked for."""
     code: str = ""
     """gRPC code (UNAVAILABLE) on jobs, models and operations, HTTP status (503) elsewhere."""
-    replica: str = Field(default="", pattern=r"^(workerpool[0-3]-\d+)?$")
-    """The one replica that is killed (default: the primary) or preempted (default: all)."""
+    replica: str = Field(default="", pattern=r"^(workerpool[0-3]-\d+|task-\d+)?$")
+    """The one replica (Batch: ``task-0``) that is killed (default: the first) or preempted
+    (default: all)."""
     seconds: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     nth: int = Field(default=1, ge=1)
     times: int | None = Field(default=None, ge=0)

@@ -116,7 +116,10 @@ class ContainerProgram:
         folders: Folders,
         storage_url: str,
         run: Run,
+        volumes: Mapping[str, Path] | None = None,
     ) -> None:
+        """``volumes``: what it has beside ``/gcs``: path in it -> folder or file."""
+        self.volumes = {MOUNT: folders.gcs, **(volumes or {})}
         self.host, self.engine, self.task, self.name = host, engine, task, name
         self.folders, self.storage_url, self.run = folders, storage_url, run
         self.reference = host.reference(task["imageUri"]) or ""
@@ -138,7 +141,7 @@ class ContainerProgram:
         open_to_container(self.folders.gcs)
         machine = {"PYTHONUNBUFFERED": "1", "STORAGE_EMULATOR_HOST": self.storage_url}
         env = {**machine, **user, **service}
-        line = self.engine.run(self.name, self.reference, argv, env, self.folders.gcs)
+        line = self.engine.run(self.name, self.reference, argv, env, self.volumes)
         return Launch(line, engine_env, _CONTAINER_UMASK, _terminate_first)
 
     def close(self) -> None:

@@ -31,8 +31,11 @@ API: Final = "logging.googleapis.com"
 _JOB: Final = "resource.labels.job_id"
 #: Label of an entry of a trial: its resource names the tuning job.
 _TRIAL: Final = "ml.googleapis.com/trial_id"
+#: Label of an entry of a job of Batch, by which its log is asked for.
+_BATCH_JOB, _BATCH = "labels.job_uid", "batch.googleapis.com/Job"
 _KNOWN: Final = (
     *("resource.type", _JOB, "resource.labels.task_name"),
+    *(_BATCH_JOB, "labels.task_id", "resource.labels.location"),
     *("resource.labels.build_id", "timestamp", "insertId", "severity", "textPayload", "logName"),
 )
 _MAX_PAGE: Final = 1000
@@ -95,13 +98,13 @@ class LogService:
             found = log_filters.parse(request.filter, _KNOWN)
         except FilterError as error:
             raise invalid_argument(str(error)) from error
-        if found.equal.get("resource.type") not in self.others and _JOB not in found.equal:
+        if self._other(found.equal) is None and _JOB not in found.equal:
             text = f'Unparseable filter: the local cloud reads the log of one job, {_JOB}="ID".'
             raise invalid_argument(text)
         return _Query(match[1], found.equal, lambda entry: found.test(_fields(entry)))
 
     def _entries(self, query: _Query) -> Iterator[types.LogEntry]:
-        if other := self.others.get(query.equal.get("resource.type", "")):
+        if other := self._other(query.equal):
             yield from filter(query.test, other(query.project, query.equal))
             return
         if query.equal.get("resource.type", "ml_job") != "ml_job":
@@ -111,6 +114,13 @@ class LogService:
         for trial, job_id in self.trials(wanted):
             labels = {_TRIAL: trial}
             yield from self._of_job(query, job_id, {"job_id": wanted}, labels)
+
+    def _other(
+        self, equal: Mapping[str, str]
+    ) -> Callable[[str, dict[str, str]], Iterator[types.LogEntry]] | None:
+        """What reads the entries of another type of resource, if the filter is about one."""
+        kind = _BATCH if _BATCH_JOB in equal else ""
+        return self.others.get(equal.get("resource.type", kind))
 
     def _of_job(
         self, query: _Query, job_id: str, resource: dict[str, str], labels: dict[str, str]
@@ -134,6 +144,8 @@ def _fields(entry: types.LogEntry) -> Callable[[str], str]:
     """What a filter reads of an entry."""
 
     def read(name: str) -> str:
+        if name.startswith("labels."):
+            return entry.labels.get(name.removeprefix("labels."), "")
         if name.startswith("resource.labels."):
             return entry.resource.labels.get(name.removeprefix("resource.labels."), "")
         match name:

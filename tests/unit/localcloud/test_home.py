@@ -20,6 +20,7 @@ def test_the_files_of_a_home_keep_their_places_from_version_to_version() -> None
         "registry": "registry",
         "registry_log": "registry.log",
         "registries": "registries.conf",
+        "batch": "batch",
         "bigquery": "bigquery",
         "serving": "serving",
         "wheels": "wheels",

@@ -53,7 +53,7 @@ def test_an_image_that_says_nothing_runs_nothing():
 
 def test_buildah_runs_with_the_network_of_the_host_and_buckets_as_a_mount():
     line = Buildah("buildah", Path("/h"), ("unshare",)).run(
-        "c", "ref", ["python"], {"A": "b c"}, Path("/j/gcs")
+        "c", "ref", ["python"], {"A": "b c"}, {"/gcs": Path("/j/gcs")}
     )
     assert line[:2] == ["unshare", "buildah"]
     assert line[line.index("--isolation") + 1] == "chroot"
@@ -66,7 +66,7 @@ def test_buildah_runs_with_the_network_of_the_host_and_buckets_as_a_mount():
 @pytest.mark.parametrize("name", ["docker", "podman"])
 def test_docker_and_podman_run_as_the_user_and_keep_no_container(name: str):
     engine = Docker(name, "home", "1000:1000", name)
-    line = engine.run("c", "ref", ["python", "-m", "x"], {}, Path("/j/gcs"))
+    line = engine.run("c", "ref", ["python", "-m", "x"], {}, {"/gcs": Path("/j/gcs")})
     assert "--rm" in line
     assert line[line.index("--user") + 1] == "1000:1000"
     assert line[line.index("--entrypoint") + 1 :] == ["python", "ref", "-m", "x"]

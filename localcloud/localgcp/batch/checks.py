@@ -1,0 +1,292 @@
+"""What Batch refuses at once, and who may call what.
+
+Rules: google-cloud-batch 0.22.4 (``types/job.py``, ``task.py``, ``volume.py``, ``batch.py``),
+doc:batch/quotas and release notes (``allowedLocations`` is of the job's region since 2026-07-31).
+The texts are mostly ours; that of a name in use is as reported.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Iterator
+from typing import Any, Final
+
+from localgcp.access.guests import Guest
+from localgcp.apis.refusals import (
+    failed_precondition,
+    invalid_argument,
+    invalid_fields,
+    permission_denied,
+)
+from localgcp.inventory import resource_paths
+from localgcp.inventory.store import Store, project_number
+from localgcp.projects import LOCAL_PREFIX, is_local
+from localgcp.vertex.checks import FieldErrors, label_errors, no_act_as
+
+API: Final = "batch.googleapis.com"
+_COMPUTE: Final = "compute.googleapis.com"
+_PARENT: Final = re.compile(r"projects/(?P<project>[^/]+)/locations/(?P<region>[^/]+)")
+_REGION: Final = re.compile(r"[a-z]+-[a-z]+\d+")
+_JOB_ID: Final = re.compile(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?")
+_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_SECRET: Final = re.compile(r"projects/[^/]+/secrets/[\w-]{1,255}/versions/(latest|[1-9]\d{0,8})")
+_LOCATION: Final = re.compile(r"(?:regions/(?P<region>[^/]+)|zones/(?P<zone>[^/]+)-[a-z])")
+_BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9._-]+(/[^\0\n]*)?")
+MAX_BYTES: Final = 1 << 20
+_MAX_TASKS: Final = 100_000
+_MAX_PARALLEL: Final = 5_000
+#: Tasks at once on this machine: each is a process with an interpreter, mostly with a framework.
+WIDTH: Final = 16
+_OWNERS: Final = frozenset({"roles/owner", "roles/editor", "roles/batch.admin"})
+EDITORS: Final = _OWNERS | {"roles/batch.jobsEditor", "roles/batch.jobsAdmin"}
+READERS: Final = EDITORS | {"roles/batch.jobsViewer", "roles/viewer"}
+_ACT_AS: Final = frozenset({"roles/iam.serviceAccountUser", "roles/owner"})
+
+
+def resolve_parent(store: Store, parent: str, *, any_region: bool = False) -> tuple[str, str]:
+    """(project id, region). Raises ApiError: bad form, no such project, or the API is off."""
+    match = _PARENT.fullmatch(parent)
+    if match is None:
+        raise invalid_argument(f"Invalid resource name: {parent[:200]!r}.")
+    region = match["region"]
+    if not _REGION.fullmatch(region) and not (any_region and region == "-"):
+        raise invalid_argument(f"Location {region[:80]!r} is no region of Batch.")
+    project = resource_paths.project_id(store, match["project"])
+    if project is None or not is_local(project):
+        raise permission_denied(
+            f"Permission denied on resource project {match['project'][:80]}. "
+            f"(The local cloud has only projects whose id begins with '{LOCAL_PREFIX}'.)"
+        )
+    for api, title in ((API, "Batch API"), (_COMPUTE, "Compute Engine API")):
+        if not store.service_enabled(project, api):
+            raise permission_denied(
+                f"{title} has not been used in project {project_number(project)} before or it is "
+                f"disabled. Enable it ({api}) then retry."
+            )
+    return project, region
+
+
+def check_caller(store: Store, guest: Guest | None, project: str, permission: str, on: str) -> None:
+    """Raise ApiError unless a job that calls has the permission; the owner's programs all have."""
+    if guest is None:
+        return
+    roles = READERS if permission.endswith((".get", ".list")) else EDITORS
+    if roles.isdisjoint(store.roles(f"projects/{project}", f"serviceAccount:{guest.account}")):
+        text = f"Permission '{permission}' denied on resource '{on}' (or it may not exist)."
+        raise permission_denied(text)
+
+
+def check_account(store: Store, guest: Guest | None, project: str, email: str) -> None:
+    """Raise ApiError if there is no such account, or the caller may not act as it."""
+    if email == default_account(project):
+        return
+    if store.account(email) is None:
+        raise no_act_as(email)
+    if guest is not None:
+        member = f"serviceAccount:{guest.account}"
+        places = (f"projects/{project}/serviceAccounts/{email}", f"projects/{project}")
+        if all(_ACT_AS.isdisjoint(store.roles(place, member)) for place in places):
+            raise no_act_as(email)
+
+
+def default_account(project: str) -> str:
+    """Compute Engine's own, which machines have if a job names none."""
+    return f"{project_number(project)}-compute@developer.gserviceaccount.com"
+
+
+def check_ids(job_id: str, request_id: str) -> None:
+    """Raise ApiError for a bad ``job_id`` or ``request_id``; both may be left out."""
+    if job_id and not _JOB_ID.fullmatch(job_id):
+        raise invalid_argument(
+            f"job_id {job_id[:80]!r} is invalid: at most 63 of a-z, 0-9 and '-', a letter first "
+            "and no '-' last."
+        )
+    if request_id:
+        try:
+            good = uuid.UUID(request_id).int != 0 and len(request_id) == 36
+        except ValueError:
+            good = False
+        if not good:
+            raise invalid_argument(f"request_id {request_id[:80]!r} is no UUID, or the zero UUID.")
+
+
+def check_job(job: dict[str, Any], region: str) -> None:
+    """Raise ApiError if Batch, or this machine, does not take the Job (in JSON form)."""
+    if bad := [*_fields(job, region)]:
+        raise invalid_fields(bad)
+    if missing := next(_not_here(job), ""):
+        raise failed_precondition(f"{missing} (The local cloud.)")
+
+
+def _fields(job: dict[str, Any], region: str) -> FieldErrors:
+    if not 0 <= int(job.get("priority", 0)) < 100:
+        yield "job.priority", "The priority must be in [0, 100)."
+    yield from _labels("job.labels", job.get("labels", {}))
+    groups = job.get("taskGroups", [])
+    if len(groups) != 1:
+        yield "job.task_groups", f"Exactly one task group is supported, got {len(groups)}."
+    for group in groups[:1]:
+        yield from _group("job.task_groups[0]", group)
+    policy = job.get("allocationPolicy", {})
+    yield from _labels("job.allocation_policy.labels", policy.get("labels", {}))
+    yield from _location(policy.get("location", {}).get("allowedLocations", []), region)
+    instances = policy.get("instances", [])
+    if len(instances) > 1:
+        yield "job.allocation_policy.instances", "Only one is supported."
+    for each in instances[:1]:
+        yield from _instance("job.allocation_policy.instances[0].policy", each.get("policy", {}))
+    logs = job.get("logsPolicy", {})
+    if logs.get("destination") == "PATH" and not logs.get("logsPath"):
+        yield "job.logs_policy.logs_path", "Required where the destination is PATH."
+
+
+def _labels(field: str, labels: dict[str, str]) -> FieldErrors:
+    for _, text in label_errors(labels):
+        yield field, text
+    for key in labels:
+        if key.startswith(("goog-", "google-")):
+            yield field, f"Label {key}: the prefixes goog- and google- are reserved."
+
+
+def _group(at: str, group: dict[str, Any]) -> FieldErrors:
+    count = int(group.get("taskCount", 0)) or len(group.get("taskEnvironments", [])) or 1
+    parallelism = int(group.get("parallelism", 0))
+    if not 0 < count <= _MAX_TASKS:
+        yield f"{at}.task_count", f"Must be between 1 and {_MAX_TASKS}, got {count}."
+    if not 0 <= parallelism <= _MAX_PARALLEL:
+        yield f"{at}.parallelism", f"Must be at most {_MAX_PARALLEL}, got {parallelism}."
+    if group.get("schedulingPolicy") == "IN_ORDER" and parallelism > 1:
+        yield f"{at}.parallelism", "Must be 1 where tasks run IN_ORDER."
+    if int(group.get("taskCountPerNode", 0)) < 0:
+        yield f"{at}.task_count_per_node", "Must not be negative."
+    for index, each in enumerate(group.get("taskEnvironments", [])):
+        yield from _environment(f"{at}.task_environments[{index}]", each)
+    yield from _task(f"{at}.task_spec", group.get("taskSpec", {}))
+
+
+def _task(at: str, spec: dict[str, Any]) -> FieldErrors:
+    runnables = spec.get("runnables", [])
+    if not runnables:
+        yield f"{at}.runnables", "At least one runnable is required."
+    for index, each in enumerate(runnables):
+        yield from _runnable(f"{at}.runnables[{index}]", each)
+    if not 0 <= int(spec.get("maxRetryCount", 0)) <= 10:
+        yield f"{at}.max_retry_count", f"Must be in [0, 10], got {spec['maxRetryCount']}."
+    policies = spec.get("lifecyclePolicies", [])
+    if len(policies) > 1:
+        yield f"{at}.lifecycle_policies", "Only one lifecycle policy is supported."
+    for policy in policies[:1]:
+        if policy.get("action") not in ("RETRY_TASK", "FAIL_TASK"):
+            yield f"{at}.lifecycle_policies[0].action", "Required field is not set."
+        if not policy.get("actionCondition", {}).get("exitCodes"):
+            field = f"{at}.lifecycle_policies[0].action_condition.exit_codes"
+            yield field, "Required field is not set."
+    for field, key in (("cpu_milli", "cpuMilli"), ("memory_mib", "memoryMib")):
+        if int(spec.get("computeResource", {}).get(key, 1)) < 1:
+            yield f"{at}.compute_resource.{field}", "Must be positive."
+    if seconds(spec.get("maxRunDuration", "1s")) <= 0:
+        yield f"{at}.max_run_duration", "Must be positive."
+    yield from _environment(f"{at}.environment", spec.get("environment", {}))
+    for index, volume in enumerate(spec.get("volumes", [])):
+        yield from _volume(f"{at}.volumes[{index}]", volume)
+
+
+def _runnable(at: str, each: dict[str, Any]) -> FieldErrors:
+    if "container" in each:
+        if not each["container"].get("imageUri"):
+            yield f"{at}.container.image_uri", "Required field is not set."
+    elif "script" in each:
+        if not (each["script"].get("text") or each["script"].get("path")):
+            yield f"{at}.script", "One of text and path is required."
+    elif "barrier" not in each:
+        yield at, "One of container, script and barrier is required."
+    if "barrier" in each and (each.get("background") or each.get("alwaysRun")):
+        yield at, "A barrier runs neither in the background nor always."
+    if each.get("background") and each.get("ignoreExitStatus"):
+        yield at, "A background runnable has no exit status to ignore."
+    if seconds(each.get("timeout", "1s")) <= 0:
+        yield f"{at}.timeout", "Must be positive."
+    words = [*each.get("container", {}).get("commands", []), each.get("script", {}).get("text", "")]
+    if any("\0" in word for word in words):
+        yield at, "A NUL character cannot be passed to a program."
+    yield from _labels(f"{at}.labels", each.get("labels", {}))
+    yield from _environment(f"{at}.environment", each.get("environment", {}))
+
+
+def _environment(at: str, found: dict[str, Any]) -> FieldErrors:
+    for name, value in found.get("variables", {}).items():
+        if not _VARIABLE.fullmatch(name) or "\0" in value:
+            yield f"{at}.variables", f"{name[:80]!r} is no variable that a program can have."
+    for name, secret in found.get("secretVariables", {}).items():
+        if not _VARIABLE.fullmatch(name) or not _SECRET.fullmatch(secret):
+            text = f"{name[:80]}: projects/P/secrets/S/versions/V expected, got {secret[:200]!r}."
+            yield f"{at}.secret_variables", text
+
+
+def _volume(at: str, volume: dict[str, Any]) -> FieldErrors:
+    path = volume.get("mountPath", "")
+    parts = path.split("/")[1:]
+    if not path.startswith("/") or not parts[0] or ".." in parts or "\0" in path:
+        yield f"{at}.mount_path", f"An absolute path expected, got {path[:200]!r}."
+    remote = volume.get("gcs", {}).get("remotePath", "")
+    if "gcs" in volume and (not _BUCKET.fullmatch(remote) or ".." in remote.split("/")):
+        yield f"{at}.gcs.remote_path", f"BUCKET or BUCKET/FOLDER expected, got {remote[:200]!r}."
+    if not {"gcs", "nfs", "deviceName"} & volume.keys():
+        yield at, "One of gcs, nfs and device_name is required."
+
+
+def _location(allowed: list[str], region: str) -> FieldErrors:
+    for each in allowed:
+        match = _LOCATION.fullmatch(each)
+        if match is None or (match["region"] or match["zone"]) != region:
+            text = f"{each[:80]!r} is not in the job's region {region}."
+            yield "job.allocation_policy.location.allowed_locations", text
+
+
+def _instance(at: str, policy: dict[str, Any]) -> FieldErrors:
+    if policy.get("bootDisk", {}).get("snapshot"):
+        yield f"{at}.boot_disk.snapshot", "Is not supported for boot disks."
+    for each in policy.get("accelerators", []):
+        if not each.get("type") or int(each.get("count", 0)) < 1:
+            yield f"{at}.accelerators", "Both type and count are required."
+    model, reservation = policy.get("provisioningModel", ""), policy.get("reservation", "")
+    if model in ("SPOT", "PREEMPTIBLE", "FLEX_START") and reservation not in ("", "NO_RESERVATION"):
+        yield f"{at}.reservation", f"Machines of {model} use no reservation."
+    if model == "RESERVATION_BOUND" and reservation in ("", "NO_RESERVATION"):
+        yield f"{at}.reservation", "RESERVATION_BOUND needs the reservation."
+
+
+def _not_here(job: dict[str, Any]) -> Iterator[str]:
+    """What Batch runs and this machine does not."""
+    group = job["taskGroups"][0]
+    spec, count = group["taskSpec"], int(group.get("taskCount", 1))
+    together = group.get("requireHostsFile") or any("barrier" in e for e in spec["runnables"])
+    if together and count > WIDTH:
+        yield (
+            f"{count} tasks that wait for each other cannot run here: {WIDTH} run at once. "
+            "Rehearse the job with a lower taskCount."
+        )
+    for volume in spec.get("volumes", []):
+        if "gcs" not in volume:
+            yield f"The volume at {volume['mountPath']} is no bucket: there are no other volumes."
+    environments = [spec, *spec["runnables"], *({"environment": e} for e in _of_tasks(group))]
+    if any(each.get("environment", {}).get("encryptedVariables") for each in environments):
+        yield "encryptedVariables cannot be read: nothing is decrypted here. Use secretVariables."
+
+
+def _of_tasks(group: dict[str, Any]) -> list[dict[str, Any]]:
+    return group.get("taskEnvironments", [])
+
+
+def as_job_spec(job: dict[str, Any]) -> dict[str, Any]:
+    """The images of a job where a CustomJob has them."""
+    containers = [
+        each.get("container", {}) for each in job["taskGroups"][0]["taskSpec"]["runnables"]
+    ]
+    return {"workerPoolSpecs": [{"containerSpec": container} for container in containers]}
+
+
+def seconds(duration: str) -> float:
+    """Of a duration in the API's JSON form: ``90s``."""
+    return float(duration.removesuffix("s"))

@@ -1,0 +1,68 @@
+"""The logs of jobs of Batch as Cloud Logging has them: ``batch_task_logs``, ``batch_agent_logs``.
+
+They are there if ``logsPolicy.destination`` is CLOUD_LOGGING and the job's account may write logs
+(doc:batch/analyze-job-using-logs). The files are there in any case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from google.api import monitored_resource_pb2
+from google.cloud.logging_v2 import types
+
+from localgcp.batch.records import ENDED, GROUP, BatchJob, BatchTable
+from localgcp.home import Home
+from localgcp.inventory.store import Store
+from localgcp.vertex.agents import has_role
+from localgcp.vertex.log_times import LogTimes
+
+RESOURCE: Final = "batch.googleapis.com/Job"
+_WRITERS: Final = frozenset({"roles/logging.logWriter", "roles/logging.admin"})
+
+
+def entries_of(
+    home: Home, store: Store, jobs: BatchTable
+) -> Callable[[str, dict[str, str]], Iterator[types.LogEntry]]:
+    """What reads the entries of a project's jobs, by the labels of a filter."""
+
+    def read(project: str, equal: dict[str, str]) -> Iterator[types.LogEntry]:
+        uid = equal.get("labels.job_uid") or equal.get("resource.labels.job_id")
+        for job in jobs.list(project):
+            place = f"projects/{project}"
+            kept = job.body.get("logsPolicy", {}).get("destination") == "CLOUD_LOGGING"
+            if uid in (None, job.uid) and kept and has_role(store, job.account, _WRITERS, place):
+                for file in sorted((home.batch / job.uid / "logs").glob("*.log")):
+                    yield from _of_file(job, file)
+
+    return read
+
+
+def _of_file(job: BatchJob, file: Path) -> Iterator[types.LogEntry]:
+    task = file.stem.removeprefix("task-") if file.stem != "agent" else None
+    labels = {**job.body.get("labels", {}), "job_uid": job.uid, "task_group_name": GROUP}
+    if task is not None:
+        labels["task_id"] = f"task/{job.uid}-{GROUP}-{task}/0/0"
+    place = {"location": job.region, "resource_container": f"projects/{job.project}"}
+    resource = monitored_resource_pb2.MonitoredResource(
+        type=RESOURCE, labels={**place, "job_id": job.uid}
+    )
+    times, created, end = LogTimes(file), datetime.fromisoformat(job.create_time), 0
+    lines = file.read_bytes().split(b"\n")
+    if not lines[-1] or job.state not in ENDED:
+        lines.pop()  # nothing, or a line that is still being written
+    kind = "agent" if task is None else "task"
+    for number, line in enumerate(lines):
+        end += len(line) + 1
+        yield types.LogEntry(
+            log_name=f"projects/{job.project}/logs/batch_{kind}_logs",
+            resource=resource,
+            labels=labels,
+            text_payload=line.decode(errors="replace"),
+            timestamp=times.of(end) or created + timedelta(milliseconds=number),
+            insert_id=f"{job.uid}-{file.stem}-{number:09}",
+            severity="INFO",
+        )

@@ -1,0 +1,284 @@
+"""One job of Batch from its machines to its end; preemptions and kills happen as faults only.
+
+A task that has failed ends the job: tasks that run are ended, those that have not begun never will.
+Which of the two the service does with tasks that run is documented nowhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final
+
+from localgcp.batch import checks
+from localgcp.batch.records import (
+    LOST,
+    OTHER,
+    PREEMPTED,
+    BatchJob,
+    BatchTable,
+    State,
+    TaskState,
+)
+from localgcp.batch.runnables import Machine
+from localgcp.batch.tasks import Attempt, Barriers, is_retried
+from localgcp.batch.volumes import Volumes
+from localgcp.containers.host import ContainerHost
+from localgcp.errors import PreparationError, StartRefusedError
+from localgcp.faults.model import Fault, Kind, Service
+from localgcp.faults.table import FaultTable
+from localgcp.home import Home, make_private
+from localgcp.inventory.store import Store
+from localgcp.runner import environment, replica
+from localgcp.runner.environment import Folders
+from localgcp.runner.gang import hosts
+from localgcp.runner.gang.cluster import Replica
+from localgcp.runner.gang.hosts import Host
+from localgcp.runner.joblog import JobLog
+
+#: The longest time in RUNNING (doc:batch/quotas#max-job-duration), and of FLEX_START.
+_LONGEST: Final = timedelta(days=14)
+_LONGEST_FLEX: Final = timedelta(days=7)
+_SPOT: Final = ("SPOT", "PREEMPTIBLE")
+_TICK_SECONDS: Final = 2.0
+_POLL_SECONDS: Final = 0.1
+
+
+class BatchRun:
+    """Runs one job in the calling thread; any other may set ``ending``."""
+
+    def __init__(
+        self,
+        job: BatchJob,
+        *,
+        home: Home,
+        store: Store,
+        jobs: BatchTable,
+        storage_url: str,
+        api_url: str,
+        faults: FaultTable,
+        containers: ContainerHost,
+    ) -> None:
+        self.job, self.home, self.store, self.jobs = job, home, store, jobs
+        self.storage_url, self.api_url = storage_url, api_url
+        self.faults, self.containers = JobFaults(faults, job), containers
+        #: The job is cancelled or deleted, one of its tasks has failed, or the server stops.
+        self.ending = threading.Event()
+        self.stopping = False
+        self.folder = home.batch / job.uid
+        self.agent = JobLog(self.folder / "logs" / "agent.log")
+        self.volumes = Volumes(job, home, store, storage_url, self.agent.append)
+        self._barriers = Barriers(job.task_count)
+        self._failure = ""
+        self._left = list(reversed(range(job.task_count)))
+        self._lock = threading.Lock()
+
+    def execute(self) -> None:
+        """Take a job that is SCHEDULED to its end, unless it is cancelled or deleted."""
+        try:
+            self._execute()
+        except (PreparationError, StartRefusedError) as error:
+            self.agent.append(str(error))
+            self._end(State.FAILED, f"Job failed: {error}")
+        except Exception as error:  # a mistake of the runner: the job must not hang
+            traceback.print_exc()
+            self._end(State.FAILED, f"Internal error of the local cloud: {type(error).__name__}.")
+        finally:
+            make_private(self.folder)
+
+    def _execute(self) -> None:
+        width = min(int(self.job.group["parallelism"]), self.job.task_count, checks.WIDTH)
+        try:
+            self.volumes.prepare()
+            at = self._machines(width)
+            workers = [
+                threading.Thread(target=self._work, args=(node, at[node]), daemon=True)
+                for node in range(width)
+            ]
+            for worker in workers:
+                worker.start()
+            self._watch(workers)
+        finally:
+            self.volumes.close()
+        if self._failure:
+            self._end(State.FAILED, f"Job failed due to task failure. {self._failure}")
+        elif not self.ending.is_set():
+            self._end(State.SUCCEEDED)
+
+    def _machines(self, width: int) -> Sequence[Host]:
+        """Addresses of the machines; tasks read them where the job asks for the hosts file."""
+        members = [Replica(0, node, {}) for node in range(width)]
+        found = [*hosts.choose(self.job.uid, members, named=False).values()]
+        if self.job.group.get("requireHostsFile"):
+            text = "".join(f"{host.name or host.address}\n" for host in found)
+            self.volumes.hosts_file.write_text(text, encoding="utf-8")
+            self.volumes.hosts_file.chmod(0o644)
+        return found
+
+    def _watch(self, workers: Sequence[threading.Thread]) -> None:
+        flex = self.job.policy.get("provisioningModel") == "FLEX_START"
+        longest = _LONGEST_FLEX if flex else _LONGEST
+        until, ticked = self.jobs.clock.now() + longest, time.monotonic()
+        while any(worker.is_alive() for worker in workers):
+            workers[0].join(_POLL_SECONDS) if workers[0].is_alive() else time.sleep(_POLL_SECONDS)
+            if self.jobs.clock.now() > until and not self.ending.is_set():
+                self._fail(f"The job ran longer than {longest.days} days.")
+            if time.monotonic() - ticked > _TICK_SECONDS:
+                ticked = time.monotonic()
+                self.volumes.sync()
+
+    def _work(self, node: int, host: Host) -> None:
+        """Run tasks on one machine until none is left."""
+        digest = hashlib.sha256(f"{self.job.uid}/{node}".encode()).digest()
+        where = f"{self._zone()}/instances/{int.from_bytes(digest[:8]) >> 1}"
+        while not self.ending.is_set():
+            with self._lock:
+                if not self._left:
+                    return
+                number = self._left.pop()
+            try:
+                self._task(number, node, host, where)
+            except Exception as error:
+                traceback.print_exc()
+                self._move(number, TaskState.FAILED, where, OTHER)
+                self._fail(f"Internal error of the local cloud: {type(error).__name__}.")
+
+    def _task(self, number: int, node: int, host: Host, where: str) -> None:
+        base = self.folder / "tasks" / str(number)
+        folders = Folders(base / "work", base / "tmp", self.volumes.root)
+        retries = 0
+        while not self.ending.is_set():
+            for folder in (folders.work, folders.tmp):
+                folder.mkdir(parents=True, exist_ok=True)
+            self._move(number, TaskState.ASSIGNED, where)
+            self._begin()
+            self._move(number, TaskState.RUNNING, where)
+            code = self._attempt(number, node, host, folders, retries).run()
+            if code == 0:
+                self._move(number, TaskState.SUCCEEDED, where)
+                return
+            if code is None:  # the job ended it
+                code = LOST if self.stopping else OTHER
+                self._move(number, TaskState.FAILED, where, code)
+                return
+            event = self._move(number, TaskState.FAILED, where, code)
+            if not is_retried(self.job.spec, code, retries):
+                text = f"task with index {number} failed due to the following task event"
+                self._fail(f'Specifically, {text}: "{event}"')
+                return
+            retries += 1
+            self.agent.append(f"task {number} is tried again ({retries}): exit code {code}")
+            self._move(number, TaskState.PENDING)
+            if code == PREEMPTED:  # another machine: only buckets outlive it
+                _clear(base)
+
+    def _attempt(
+        self, number: int, node: int, host: Host, folders: Folders, retries: int
+    ) -> Attempt:
+        own: Sequence[Mapping[str, Any]] = self.job.group.get("taskEnvironments", [])
+        service = {
+            "BATCH_TASK_INDEX": str(number),
+            "BATCH_TASK_COUNT": str(self.job.task_count),
+            "BATCH_NODE_INDEX": str(node),
+            "BATCH_TASK_RETRY_ATTEMPT": str(retries),
+            "BATCH_JOB_UID": self.job.uid,
+            **environment.api_variables(self.api_url),
+        }
+        machine = Machine(
+            job=self.job,
+            home=self.home,
+            store=self.store,
+            containers=self.containers,
+            storage_url=self.storage_url,
+            volumes=self.volumes,
+            folders=folders,
+            host=host,
+            of_task=own[number] if own else {},
+            run=self._runner(folders.tmp),
+            report=self.agent.append,
+        )
+        return Attempt(
+            machine=machine,
+            number=number,
+            log=JobLog(self.folder / "logs" / f"task-{number}.log"),
+            barriers=self._barriers,
+            service=service,
+            ending=self.ending,
+            preempted=lambda ran: self.faults.preempted(number, ran),
+            killed=lambda ran: self.faults.killed(number, ran),
+        )
+
+    def _runner(self, folder: Path) -> Callable[[list[str], Mapping[str, str]], int]:
+        def run(command: list[str], env: Mapping[str, str]) -> int:
+            notes = self.home.children
+            return replica.run(
+                command, env=env, cwd=folder, log=self.agent, notes=notes, cancelled=self.ending
+            ).code
+
+        return run
+
+    def _begin(self) -> None:
+        self.jobs.move(self.job.name, State.RUNNING, (State.SCHEDULED,))
+
+    def _fail(self, text: str) -> None:
+        self._failure = self._failure or text
+        self.ending.set()
+
+    def _move(self, number: int, to: TaskState, where: str = "", code: int | None = None) -> str:
+        return self.jobs.move_task(self.job.uid, number, to, where, code)
+
+    def _zone(self) -> str:
+        allowed = self.job.body["allocationPolicy"]["location"]["allowedLocations"]
+        zones = [each for each in allowed if each.startswith("zones/")]
+        return zones[0] if zones else f"zones/{self.job.region}-a"
+
+    def _end(self, state: State, why: str = "") -> None:
+        # A cancel that came when the work was done already wins: only these states are left.
+        self.jobs.skip_tasks(self.job.uid)
+        if self.jobs.move(self.job.name, state, (State.SCHEDULED, State.RUNNING), why):
+            self.agent.append(f"job {self.job.job_id} {state}{why and f': {why}'}")
+
+
+def _clear(base: Path) -> None:
+    import shutil
+
+    shutil.rmtree(base, ignore_errors=True)
+
+
+class JobFaults:
+    """What goes wrong on purpose with one job."""
+
+    def __init__(self, table: FaultTable, job: BatchJob) -> None:
+        self._table, self._job = table, job
+
+    def stockout(self) -> Fault | None:
+        """The stock-out this job meets when it asks for its machines."""
+        return self._take(lambda fault: fault.kind is Kind.STOCKOUT)
+
+    def preempted(self, number: int, ran: float) -> bool:
+        """Does this task lose its machine now? Only that of a SPOT job does."""
+        if self._job.policy.get("provisioningModel") not in _SPOT:
+            return False
+        return self._take(_of(Kind.PREEMPT, ("", f"task-{number}"), ran)) is not None
+
+    def killed(self, number: int, ran: float) -> bool:
+        """Is a process of this task killed now?"""
+        names = (f"task-{number}", *([""] if number == 0 else []))
+        return self._take(_of(Kind.KILL, names, ran)) is not None
+
+    def _take(self, accept: Callable[[Fault], bool]) -> Fault | None:
+        job = self._job
+        subjects = [job.job_id, job.uid, *job.body.get("labels", {}).values()]
+        taken = self._table.count_call(Service.JOBS, "", lambda _: subjects, accept)
+        return taken[0].fault if taken else None
+
+
+def _of(kind: Kind, names: Sequence[str], ran: float) -> Callable[[Fault], bool]:
+    return lambda fault: (
+        fault.kind is kind and fault.replica in names and ran >= (fault.seconds or 0)
+    )

@@ -1,0 +1,193 @@
+"""What a runnable starts: an image, a command in place of one, or a script."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from localgcp.batch.records import BatchJob
+from localgcp.batch.volumes import HOSTS_FILE, Volumes
+from localgcp.containers.host import ContainerHost
+from localgcp.containers.images import registry_path
+from localgcp.errors import ImageError, PreparationError
+from localgcp.home import Home
+from localgcp.inventory import resource_paths
+from localgcp.inventory.store import Store
+from localgcp.runner import executors, refusals, substitutes
+from localgcp.runner.environment import Folders
+from localgcp.runner.gang import hosts
+from localgcp.runner.gang.hosts import Host
+from localgcp.runner.programs import ContainerProgram, HostProgram, Launch, Program, Run
+from localgcp.secretmanager import API as SECRETS_API
+from localgcp.secretmanager import SECRET_READERS, read_version
+from localgcp.vertex.agents import has_role
+
+_PULLERS: Final = frozenset(
+    {
+        *("roles/artifactregistry.reader", "roles/artifactregistry.writer", "roles/viewer"),
+        *("roles/artifactregistry.repoAdmin", "roles/artifactregistry.admin"),
+    }
+)
+_REPOSITORY: Final = re.compile(r"([a-z0-9-]+)-docker\.pkg\.dev/([^/]+)/([^/]+)/")
+_SECRET: Final = re.compile(r"projects/([^/]+)/secrets/([^/]+)/versions/([^/]+)")
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What the machine of one task has."""
+
+    job: BatchJob
+    home: Home
+    store: Store
+    containers: ContainerHost
+    storage_url: str
+    volumes: Volumes
+    folders: Folders
+    host: Host
+    of_task: Mapping[str, Any]
+    """The task's own entry of ``taskEnvironments``."""
+    run: Run
+    """Runs what gets images."""
+    report: Callable[[str], None]
+    """Writes to the log of Batch's own agent."""
+
+    def prepare(
+        self, index: int, runnable: Mapping[str, Any], service: Mapping[str, str], name: str
+    ) -> tuple[Program, Launch]:
+        """Make a runnable ready; ``service`` are variables that Batch sets.
+
+        Raises PreparationError and CommandNotFoundError.
+        """
+        container = runnable.get("container")
+        at = self.volumes.of(container)
+        view = self.volumes.view(at)
+        variables = self._variables(runnable)
+        if HOSTS_FILE in at:
+            service = {**service, "BATCH_HOSTS_FILE": HOSTS_FILE}
+        if container is not None:
+            self._say_what_is_left_out(container)
+            if registry_path(container["imageUri"]):
+                program = self._image(container, name, at)
+                return program, program.launch(service, variables)
+        place = {key: self.volumes.placed(value, at, view) for key, value in variables.items()}
+        service = {key: self.volumes.placed(value, at, view) for key, value in service.items()}
+        if container is None:
+            words, path = self._script(index, runnable["script"], at), ""
+        else:
+            words, path = self._command(container)
+        words = [_unexpanded(self.volumes.placed(word, at, view)) for word in words]
+        path = os.pathsep.join(filter(None, [path, os.environ.get("PATH", os.defpath)]))
+        folders, mounted = self.folders, view is not None
+        program = HostProgram(words, path, folders, self.storage_url, own_mount=mounted)
+        made = program.launch(service, place)
+        file, work = self.volumes.hosts_file, self.folders.work
+        argv = hosts.command_on(self.host, file, made.argv, made.env, work=work, buckets=view)
+        return program, replace(made, argv=argv)
+
+    def _image(
+        self, container: Mapping[str, Any], name: str, at: Mapping[str, Path]
+    ) -> ContainerProgram:
+        image, engine = container["imageUri"], self.containers.engine
+        found = _REPOSITORY.match(image)
+        assert found is not None  # an image of a local project
+        place = f"projects/{found[2]}/locations/{found[1]}/repositories/{found[3]}"
+        account = self.job.account
+        if not has_role(self.store, account, _PULLERS, f"projects/{found[2]}", place):
+            text = f"{account} does not have artifactregistry.repositories.downloadArtifacts"
+            raise ImageError(f"{image} cannot be pulled: {text} on {place}.")
+        if engine is None:
+            raise ImageError(f"{image} cannot run: nothing runs containers here.")
+        gcs = self.volumes.gcs(at, self.folders.work.with_name("no-gcs"))
+        task = {"imageUri": image, "args": [*map(_unexpanded, container.get("commands", []))]}
+        if container.get("entrypoint"):
+            task["command"] = [_unexpanded(container["entrypoint"])]
+        others = {path: at[path] for path in at if not self.volumes.is_gcs(path, at[path])}
+        return ContainerProgram(
+            self.containers,
+            engine,
+            task,
+            name=name,
+            folders=replace(self.folders, gcs=gcs),
+            storage_url=self.storage_url,
+            run=self.run,
+            volumes=others,
+        )
+
+    def _command(self, container: Mapping[str, Any]) -> tuple[list[str], str]:
+        """The command line that runs on this machine, and folders of its programs."""
+        image = container["imageUri"]
+        words = [*filter(None, [container.get("entrypoint", "")]), *container.get("commands", [])]
+        if not words:
+            raise PreparationError(refusals.no_command(image))
+        executor = executors.for_image(image, nearest=substitutes.takes_nearest(self.home))
+        path = ""
+        if executor:
+            path = str(executors.environment(executor, self.report) / "bin")
+        folder = self.home.batch / self.job.uid
+        substitutes.note(folder, substitutes.host_for(image))
+        self.report(f"no container: the command runs on this host in place of {image}")
+        return words, path
+
+    def _script(self, index: int, script: Mapping[str, str], at: Mapping[str, Path]) -> list[str]:
+        view = self.volumes.view(at)
+        if text := script.get("text"):
+            file = self.folders.work.with_name(f"script-{index}")
+            text = self.volumes.placed(text, at, view)
+            file.write_text(text if text.startswith("#!") else f"#!/bin/sh\n{text}", "utf-8")
+            file.chmod(0o700)
+            return [str(file)]
+        file = Path(self.volumes.placed(script["path"], at, None))
+        try:
+            with file.open("rb") as opened:
+                first = opened.readline(200).decode(errors="replace")
+        except OSError as error:
+            raise PreparationError(f"{script['path']}: {error.strerror}") from None
+        shebang = first[2:].split() if first.startswith("#!") else ["/bin/sh"]
+        return [*shebang, script["path"]]
+
+    def _variables(self, runnable: Mapping[str, Any]) -> dict[str, str]:
+        """Those of the task and of the runnable, which win; secrets are read now."""
+        found: dict[str, str] = {}
+        own = runnable.get("environment", {})
+        found |= self.job.spec.get("environments", {})
+        for each in (self.job.spec.get("environment", {}), self.of_task, own):
+            found |= each.get("variables", {})
+            for name, secret in each.get("secretVariables", {}).items():
+                found[name] = self._secret(secret)
+        return found
+
+    def _secret(self, name: str) -> str:
+        """The value of a secret's version; it stands in no record. Raises PreparationError."""
+        match = _SECRET.fullmatch(name)
+        assert match is not None  # checked when the job was created
+        secret, version = match[2], match[3]
+        project = resource_paths.project_id(self.store, match[1]) or match[1]
+        if not self.store.service_enabled(project, SECRETS_API):
+            raise PreparationError(f"{name} cannot be read: {SECRETS_API} is not enabled.")
+        member = f"serviceAccount:{self.job.account}"
+        places = (f"projects/{project}/secrets/{secret}", f"projects/{project}")
+        if all(SECRET_READERS.isdisjoint(self.store.roles(place, member)) for place in places):
+            text = f"Permission 'secretmanager.versions.access' denied for resource '{name}'"
+            raise PreparationError(f"{text} (or it may not exist). It runs as {self.job.account}.")
+        found = read_version(self.home.secrets, project, secret, version)
+        if found is None:
+            hint = f"Give it a value: vt local secret set {secret}"
+            raise PreparationError(f"Secret Version [{name}] not found. {hint}")
+        try:
+            return found[1].decode()
+        except UnicodeDecodeError:
+            raise PreparationError(f"{name} is no text: no variable can have it.") from None
+
+    def _say_what_is_left_out(self, container: Mapping[str, Any]) -> None:
+        for field in ("options", "username", "blockExternalNetwork", "enableImageStreaming"):
+            if container.get(field):
+                self.report(f"container.{field} has no effect here: {container['imageUri']}")
+
+
+def _unexpanded(word: str) -> str:
+    """A word that stays what it is: Batch replaces no ``$(VAR)``, which programs here do."""
+    return re.sub(r"\$\((\w+)\)", r"$$(\1)", word)

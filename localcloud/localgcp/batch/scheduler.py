@@ -1,0 +1,193 @@
+"""Which job of Batch begins when, and what became of those of an earlier server.
+
+QUEUED ends after two days, and a machine whose account may not report after 1,080 seconds of
+SCHEDULED (doc:batch/quotas, as reported: google_project_iam_member batch.agentReporter).
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import traceback
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Final
+
+from google.protobuf import empty_pb2
+
+from localgcp.apis.messages import batch
+from localgcp.batch.records import (
+    LIVE,
+    LOST,
+    WAITING,
+    BatchJob,
+    BatchTable,
+    State,
+    TaskState,
+)
+from localgcp.batch.run import BatchRun
+from localgcp.home import Home
+from localgcp.inventory.store import Store
+from localgcp.vertex.agents import has_role
+from localgcp.vertex.operations import OperationTable
+
+#: Jobs at once: training code takes all cores of a laptop by itself.
+SLOTS: Final = 2
+_LOOK_SECONDS: Final = 0.5
+_QUEUED: Final = timedelta(days=2)
+_REPORTING: Final = timedelta(seconds=1080)
+_REPORTERS: Final = frozenset({"roles/batch.agentReporter"})
+_STOPPED: Final = "The local cloud was stopped while the job ran; submit it again (a new job)."
+
+
+class BatchScheduler:
+    """A thread that looks at the jobs that wait, and one for each that runs."""
+
+    def __init__(
+        self,
+        home: Home,
+        store: Store,
+        jobs: BatchTable,
+        make_run: Callable[[BatchJob], BatchRun],
+        wanting: Callable[[BatchJob], str] = lambda _job: "",
+        slots: int = SLOTS,
+    ) -> None:
+        """``wanting``: what a job cannot have now, in Google's words; empty if all is there."""
+        self.home, self.store, self.jobs = home, store, jobs
+        self._make_run, self._wanting, self._slots = make_run, wanting, slots
+        self._operations = OperationTable(jobs.path)
+        self._runs: dict[str, tuple[BatchRun, threading.Thread]] = {}
+        self._lock = threading.RLock()
+        self._awake, self._stopping = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._look, name="batch", daemon=True)
+
+    def start(self) -> None:
+        """Settle what an earlier server left, and begin to run jobs.
+
+        A job whose processes are gone cannot go on, like a CustomJob: its tasks have lost their
+        machines (50002). One that had not begun waits again.
+        """
+        for job in self.jobs.list(states=LIVE):
+            if job.state is State.RUNNING:
+                for state in (TaskState.RUNNING, TaskState.ASSIGNED):
+                    for task in self.jobs.tasks(job.uid, state):
+                        self.jobs.move_task(job.uid, task.number, TaskState.FAILED, code=LOST)
+                self.jobs.skip_tasks(job.uid)
+                self.jobs.move(job.name, State.FAILED, (State.RUNNING,), _STOPPED)
+            elif job.state not in WAITING:
+                self._settle(job.name)
+        self._awake.set()
+        self._thread.start()
+
+    def wake(self) -> None:
+        """A job was created."""
+        self._awake.set()
+
+    def end(self, job: BatchJob) -> None:
+        """End a job that was moved to CANCELLATION_IN_PROGRESS or DELETION_IN_PROGRESS."""
+        with self._lock:
+            found = self._runs.get(job.uid)
+        if found:
+            found[0].ending.set()
+        else:
+            self._settle(job.name)
+
+    def remove(self, job: BatchJob) -> None:
+        """Remove a job with its files."""
+        shutil.rmtree(self.home.batch / job.uid, ignore_errors=True)
+        self.jobs.delete(job)
+
+    def stop(self) -> None:
+        """End running jobs as FAILED (jobs that wait go on waiting); return when all ended."""
+        self._stopping.set()
+        self._awake.set()
+        self._thread.join()
+        with self._lock:
+            runs = [*self._runs.values()]
+        for run, _ in runs:
+            run.stopping = True
+            run.ending.set()
+        for _, thread in runs:
+            thread.join()
+
+    def _look(self) -> None:
+        while not self._stopping.is_set():
+            self._awake.wait()
+            self._awake.clear()
+            while not self._stopping.is_set() and (waiting := self.jobs.list(states=WAITING)):
+                with self._lock:
+                    idle = [job for job in reversed(waiting) if job.uid not in self._runs]
+                for job in sorted(idle, key=lambda each: -int(each.body.get("priority", 0))):
+                    try:
+                        self._admit(job)
+                    except Exception:  # one job's trouble must not keep the others
+                        traceback.print_exc()
+                self._awake.wait(_LOOK_SECONDS)
+                self._awake.clear()
+
+    def _admit(self, job: BatchJob) -> None:
+        """Take a job that waits as far as it goes now."""
+        now = self.jobs.clock.now()
+        if job.state is State.QUEUED:
+            if now - datetime.fromisoformat(job.create_time) > _QUEUED:
+                text = "The job was in the state QUEUED for more than 2 days."
+                self._fail(job, text)
+                return
+            if text := self._wanting(job):
+                self.jobs.note(job.name, text)
+                return
+            with self._lock:
+                if len(self._runs) >= self._slots:
+                    return
+            if not self.jobs.move(job.name, State.SCHEDULED, (State.QUEUED,)):
+                return
+        if not has_role(self.store, job.account, _REPORTERS, f"projects/{job.project}"):
+            scheduled = [e["eventTime"] for e in job.events if "to SCHEDULED" in e["description"]]
+            if scheduled and now - datetime.fromisoformat(scheduled[-1]) > _REPORTING:
+                text = "no VM has agent reporting correctly within the time window 1080 seconds"
+                self._fail(job, f"Job failed due to {text}.")
+            return
+        with self._lock:
+            if len(self._runs) >= self._slots or self._stopping.is_set():
+                return
+            run = self._make_run(job)
+            thread = threading.Thread(
+                target=self._run, args=(run,), name=f"batch-{job.job_id}", daemon=True
+            )
+            self._runs[job.uid] = run, thread
+        thread.start()
+
+    def _run(self, run: BatchRun) -> None:
+        job = run.job
+        try:
+            current = self.jobs.get(job.name)  # cancelled just before its run was known?
+            if current and current.uid == job.uid and current.state is State.SCHEDULED:
+                run.execute()
+        finally:
+            with self._lock:
+                del self._runs[job.uid]
+            stopped = run.stopping and self.jobs.move(
+                job.name, State.FAILED, (State.RUNNING,), _STOPPED
+            )
+            if stopped:
+                self.jobs.skip_tasks(job.uid)
+            self._settle(job.name)
+            self._awake.set()
+
+    def _fail(self, job: BatchJob, text: str) -> None:
+        self.jobs.skip_tasks(job.uid)
+        self.jobs.move(job.name, State.FAILED, WAITING, text)
+
+    def _settle(self, name: str) -> None:
+        """Nothing of a job runs any more: what it was cancelled or deleted by is done."""
+        with self.jobs.lock:
+            job = self.jobs.get(name)
+            if job is None:
+                return
+            if job.state is State.CANCELLING:
+                self.jobs.skip_tasks(job.uid)
+                self.jobs.move(name, State.CANCELLED, (State.CANCELLING,))
+                self._operations.end(job.operation, batch.CancelJobResponse())
+            elif job.state is State.DELETING:
+                self.remove(job)
+                self._operations.end(job.operation, empty_pb2.Empty())

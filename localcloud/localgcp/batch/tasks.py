@@ -1,0 +1,188 @@
+"""One task: its runnables in order, what ends it, and whether it is tried again.
+
+Sources: google-cloud-batch 0.22.4 (``Runnable``, ``TaskSpec``, ``LifecyclePolicy``) and
+doc:batch/troubleshooting#reserved-exit-codes.
+
+==========================  ================================================================
+a runnable                  what follows
+==========================  ================================================================
+exits with 0                the next one
+exits with another code     the task has failed with the first such code; from there on only
+                            those with ``alwaysRun`` run
+``ignoreExitStatus``        the next one, whatever it exits with
+``background``              the next one at once; it is ended after the last in the foreground
+over its time               50005, as where the task is over ``maxRunDuration``
+its machine is preempted    50001: nothing else runs
+cannot be made ready        50000 (125 for an image, as docker has it)
+==========================  ================================================================
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from localgcp.batch.checks import seconds
+from localgcp.batch.records import OTHER, OVER_TIME, PREEMPTED
+from localgcp.batch.runnables import Machine
+from localgcp.errors import CommandNotFoundError, ImageError, PreparationError
+from localgcp.runner import replica
+from localgcp.runner.joblog import JobLog
+
+_NO_IMAGE: Final = 125
+_NOT_FOUND: Final = 127
+_POLL_SECONDS: Final = 0.05
+_LOOK_SECONDS: Final = 0.25
+
+
+def is_retried(spec: Mapping[str, Any], code: int, retries: int) -> bool:
+    """Whether a task that failed with this code after so many retries runs again.
+
+    >>> spec = {"maxRetryCount": 2, "lifecyclePolicies": [
+    ...     {"action": "RETRY_TASK", "actionCondition": {"exitCodes": [50001]}}]}
+    >>> is_retried(spec, 50001, 1), is_retried(spec, 50001, 2), is_retried(spec, 1, 0)
+    (True, False, False)
+    """
+    if retries >= int(spec.get("maxRetryCount", 0)):
+        return False
+    for policy in spec.get("lifecyclePolicies", []):
+        listed = code in policy["actionCondition"]["exitCodes"]
+        return listed == (policy["action"] == "RETRY_TASK")
+    return True
+
+
+class Barriers:
+    """Where tasks wait until all of the group are there."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._there: dict[int, set[int]] = {}
+        self._lock = threading.Lock()
+
+    def reach(self, index: int, number: int) -> None:
+        """The task is at the barrier; one that is tried again was there before."""
+        with self._lock:
+            self._there.setdefault(index, set()).add(number)
+
+    def is_open(self, index: int) -> bool:
+        """Whether all tasks have been there."""
+        with self._lock:
+            return len(self._there.get(index, ())) >= self._count
+
+
+@dataclass
+class Attempt:
+    """One try at a task, on its machine."""
+
+    machine: Machine
+    number: int
+    log: JobLog
+    barriers: Barriers
+    service: Mapping[str, str]
+    """Variables that Batch sets."""
+    ending: threading.Event
+    """The job ends: the task must, too."""
+    preempted: Callable[[float], bool]
+    killed: Callable[[float], bool]
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _code: int = 0
+    _cut: bool = False
+    _began: float = field(default_factory=time.monotonic)
+
+    def run(self) -> int | None:
+        """The exit code; None if the job ended it."""
+        spec = self.machine.job.spec
+        background: list[threading.Thread] = []
+        ended = threading.Event()  # of the foreground
+        watch = threading.Thread(target=self._watch, args=(ended,), daemon=True)
+        watch.start()
+        try:
+            for index, runnable in enumerate(spec["runnables"]):
+                if self._stop.is_set() or (self._code and not runnable.get("alwaysRun")):
+                    continue
+                if "barrier" in runnable:
+                    self._wait(index)
+                elif runnable.get("background"):
+                    thread = threading.Thread(
+                        target=self._execute, args=(index, runnable, ended), daemon=True
+                    )
+                    background.append(thread)
+                    thread.start()
+                else:
+                    code = self._execute(index, runnable, self._stop)
+                    if code and not runnable.get("ignoreExitStatus"):
+                        self._code = self._code or code
+        finally:
+            ended.set()
+            for thread in (*background, watch):
+                thread.join()
+            self.log.stamp()
+            shutil.rmtree(self.machine.folders.work.with_name("root"), ignore_errors=True)
+        return None if self._cut else self._code
+
+    def _watch(self, ended: threading.Event) -> None:
+        """End the runnable that runs when the task's time is over, or its machine or job is."""
+        limit = seconds(self.machine.job.spec.get("maxRunDuration", "inf"))
+        while not ended.wait(_LOOK_SECONDS) and not self._stop.is_set():
+            ran = time.monotonic() - self._began
+            if self.preempted(ran):
+                self._code = PREEMPTED
+            elif ran > limit:
+                self._code = self._code or OVER_TIME
+            elif not self.ending.is_set():
+                self.log.stamp()
+                continue
+            else:
+                self._cut = True
+            self._stop.set()
+
+    def _wait(self, index: int) -> None:
+        self.barriers.reach(index, self.number)
+        while not self.barriers.is_open(index) and not self._stop.wait(_POLL_SECONDS):
+            pass
+
+    def _execute(self, index: int, runnable: Mapping[str, Any], stop: threading.Event) -> int:
+        """Run a runnable to its end; its exit code."""
+        job, what = self.machine.job, runnable.get("displayName") or f"runnable {index}"
+        name = f"vt-{job.uid}-{self.number}-{index}"
+        try:
+            program, launch = self.machine.prepare(index, runnable, self.service, name)
+        except (PreparationError, CommandNotFoundError) as error:
+            self.machine.report(f"task {self.number}, {what}: {error}")
+            if isinstance(error, CommandNotFoundError):
+                return _NOT_FOUND
+            return _NO_IMAGE if isinstance(error, ImageError) else OTHER
+        env = launch.env
+        if runnable.get("background"):  # else the end of one before it would end it, too
+            home = self.machine.folders.work.with_name(f"background-{index}")
+            home.mkdir(exist_ok=True)
+            env = {**env, "HOME": str(home)}
+        limit = runnable.get("timeout")
+        try:
+            outcome = replica.run(
+                launch.argv,
+                env=env,
+                umask=launch.umask,
+                terminate=launch.terminate,
+                cwd=self.machine.folders.work,
+                log=self.log,
+                notes=self.machine.home.children,
+                cancelled=stop,
+                timeout_seconds=seconds(limit) if limit else None,
+                killed=self.killed,
+                account=job.account,
+            )
+        except CommandNotFoundError as error:
+            self.machine.report(f"task {self.number}, {what}: {error}")
+            return _NOT_FOUND
+        finally:
+            program.close()
+        if outcome.ending is replica.Ending.TIMED_OUT:
+            return OVER_TIME
+        if outcome.code and not stop.is_set():
+            self.machine.report(f"task {self.number}, {what} exited with status {outcome.code}")
+        return outcome.code

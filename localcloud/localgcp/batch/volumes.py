@@ -1,0 +1,134 @@
+"""The buckets of one job at the paths where it mounts them.
+
+A runnable in a container finds volumes where ``container.volumes`` puts them, or else at their
+``mountPath``. Containers have them there. A program of this machine has those below ``/gcs`` there,
+where the system allows it; all other paths are replaced in its words, variables and script by the
+folders that stand for them.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from localgcp.batch.records import BatchJob
+from localgcp.containers.engines import MOUNT
+from localgcp.errors import PreparationError
+from localgcp.home import Home
+from localgcp.inventory.store import Store
+from localgcp.runner import stray_writes
+from localgcp.runner.gang import hosts
+from localgcp.runner.gang.hosts import BucketView
+from localgcp.runner.gcsfuse import Mount
+from localgcp.vertex.admission import Access
+
+#: Where a machine has the list of all machines (doc:batch/…, requireHostsFile).
+HOSTS_FILE: Final = "/etc/cloudbatch-taskgroup-hosts"
+
+
+class Volumes:
+    """Folders of all buckets that a job mounts, one for all its tasks."""
+
+    def __init__(
+        self, job: BatchJob, home: Home, store: Store, url: str, report: Callable[[str], None]
+    ) -> None:
+        self.root = home.batch / job.uid / "gcs"
+        self.hosts_file = home.batch / job.uid / "hosts"
+        self._home, self._store, self._url, self._report = home, store, url, report
+        self._access = Access(store, job.project, job.account)
+        self._at = {
+            each["mountPath"].rstrip("/"): each["gcs"]["remotePath"].strip("/")
+            for each in job.spec.get("volumes", [])
+        }
+        self._mounts: list[Mount] = []
+
+    def prepare(self) -> None:
+        """Copy the buckets in. Raises PreparationError if one cannot be mounted."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        for remote in sorted(set(self._at.values())):
+            bucket = remote.partition("/")[0]
+            if self._store.bucket(bucket) is None:
+                raise PreparationError(f"gs://{bucket} cannot be mounted: it does not exist.")
+            if not self._access.may_read(bucket):
+                raise PreparationError(
+                    f"gs://{bucket} cannot be mounted: {self._access.account} does not have "
+                    "storage.objects.list access. Grant roles/storage.objectUser on it."
+                )
+            if bucket not in (mount.bucket for mount in self._mounts):
+                objects = self._home.storage / bucket
+                folder = self.root / bucket
+                mount = Mount(folder, objects, self._access, self._url, self._report)
+                mount.fill()
+                self._mounts.append(mount)
+            (self.root / remote).mkdir(parents=True, exist_ok=True)
+
+    def sync(self) -> None:
+        """Bring folders and buckets in step while the job runs."""
+        for mount in self._mounts:
+            mount.sync(final=False)
+
+    def close(self) -> None:
+        """Upload the rest, and say which files reached no bucket."""
+        if self.root.is_dir():
+            kept = {mount.bucket for mount in self._mounts}
+            if outside := stray_writes.outside_of(self.root, kept):
+                self._report(stray_writes.explain_outside(outside))
+        for mount in self._mounts:
+            mount.sync(final=True)
+            if not mount.refused:
+                shutil.rmtree(mount.folder, ignore_errors=True)
+
+    def of(self, container: Mapping[str, Any] | None) -> dict[str, Path]:
+        """What a runnable finds at which path; None: a script."""
+        on_machine = {path: self.root / remote for path, remote in self._at.items()}
+        if self.hosts_file.is_file():
+            on_machine[HOSTS_FILE] = self.hosts_file
+        if container is None:
+            return on_machine
+        if not container.get("volumes"):
+            return {path: at for path, at in on_machine.items() if path != HOSTS_FILE}
+        return dict(self._named(container["volumes"], on_machine))
+
+    def _named(
+        self, volumes: list[str], on_machine: Mapping[str, Path]
+    ) -> Iterator[tuple[str, Path]]:
+        for volume in volumes:
+            source, _, rest = volume.partition(":")
+            target = rest.partition(":")[0].rstrip("/") or source
+            above = [path for path in on_machine if f"{source}/".startswith(f"{path}/")]
+            if not above or ".." in source.split("/"):
+                self._report(f"volume {volume}: this machine has nothing at {source}; left out.")
+                continue
+            path = max(above, key=len)
+            found = on_machine[path] / source.removeprefix(path).strip("/")
+            if found == self.hosts_file or found.resolve().is_relative_to(self.root.resolve()):
+                yield target, found
+
+    def view(self, at: Mapping[str, Path]) -> BucketView | None:
+        """What a program of this machine has at ``/gcs``; None if paths are replaced."""
+        if not hosts.has_mounts() or not any(self.is_gcs(*each) for each in at.items()):
+            return None
+        fixed = [m.bucket for m in self._mounts if not self._access.may_create(m.bucket)]
+        return BucketView(self.root, fixed)
+
+    def placed(self, text: str, at: Mapping[str, Path], view: BucketView | None) -> str:
+        """The text with the paths that the program does not have replaced."""
+        for path in sorted(at, key=len, reverse=True):
+            if view is None or not self.is_gcs(path, at[path]):
+                pattern = rf"(?<![\w./-]){re.escape(path)}(?![\w.-])"
+                text = re.sub(pattern, lambda _, path=path: str(at[path]), text)
+        return text
+
+    def is_gcs(self, path: str, at: Path) -> bool:
+        """Whether a path and its folder are those that ``/gcs`` has."""
+        return at.parent == self.root and path == f"{MOUNT}/{at.name}"
+
+    def gcs(self, at: Mapping[str, Path], empty: Path) -> Path:
+        """The folder that a container has at ``/gcs``: an empty one if it mounts nothing there."""
+        if any(self.is_gcs(*each) for each in at.items()):
+            return self.root
+        empty.mkdir(exist_ok=True)
+        return empty
