@@ -23,7 +23,10 @@ from tests.golden.test_answers import QUESTIONS
 SAMPLES: Final = {
     **{name: f"Pulumi.{name}.yaml" for name in ("local", "dev", "prod")},
     "peering": "docs/examples/peering/Pulumi.peering.yaml",
+    "workstation": "docs/examples/workstation/Pulumi.workstation.yaml",
 }
+#: Stack of a page -> the team's own resources that the page copies, too.
+EXTRA: Final = {"workstation": "docs/examples/workstation/extra.py"}
 #: Stack of a page -> what it takes from the samples in ``jobs/``.
 NEEDED: Final = {"peering": ("data/titanic", "titanic")}
 pytestmark = pytest.mark.timeout(600)
@@ -50,6 +53,8 @@ def test_a_sample_checks_and_its_review_is_readable(checkout: Checkout, name: st
         sample(needed)
     with reading_samples():
         shutil.copy(ROOT / SAMPLES[name], checkout.path)
+        if name in EXTRA:
+            shutil.copy(ROOT / EXTRA[name], checkout.path)
     checkout.run("vt", "check", "--stack", name)
     written = checkout.path / "review.json", checkout.path / "review.md"
     files = [word for file in written for word in ("-o", file.name)]
@@ -59,3 +64,32 @@ def test_a_sample_checks_and_its_review_is_readable(checkout: Checkout, name: st
     assert [question for question in QUESTIONS if question not in headline] == []
     assert {job["name"] for job in report["jobs"]} >= jobs(checkout.path / f"Pulumi.{name}.yaml")
     assert [job["name"] for job in report["jobs"] if f"`{job['name']}`" not in page] == []
+    if name in EXTRA:
+        (checkout.path / "extra.py").unlink()
+
+
+def test_a_machine_to_log_into_stops_and_is_never_deleted(checkout: Checkout) -> None:
+    """What keeps a machine from being made again, or lost with its disk, is in its preview."""
+    shutil.copy(ROOT / SAMPLES["workstation"], checkout.path)
+    shutil.copy(ROOT / EXTRA["workstation"], checkout.path)
+    up = checkout.shell("pulumi up -y -s workstation")
+    assert "error" not in up.stdout
+    (machine,) = [
+        each
+        for each in json.loads(checkout.shell("pulumi stack export -s workstation").stdout)[
+            "deployment"
+        ]["resources"]
+        if each["type"] == "gcp:compute/instance:Instance"
+    ]
+    scheduling = machine["outputs"]["scheduling"]
+    assert scheduling["instanceTerminationAction"] == "STOP"
+    assert scheduling["maxRunDuration"]["seconds"] == 8 * 3600
+    assert machine["protect"]
+    assert not any(each.get("accessConfigs") for each in machine["outputs"]["networkInterfaces"])
+    # Somebody drops the limit: the engine would replace a machine with its disk, and may not.
+    extra = checkout.path / "extra.py"
+    extra.write_text(extra.read_text().replace("seconds=HOURS * 3600", "seconds=60"))
+    refused = checkout.shell("pulumi up -y -s workstation", expect=None)
+    assert "protect" in refused.stdout + refused.stderr
+    assert refused.returncode != 0
+    extra.unlink()

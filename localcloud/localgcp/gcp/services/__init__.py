@@ -38,6 +38,7 @@ from localgcp.gcp.services.grants import GRANTS
 from localgcp.gcp.services.network import compute, peerings, shared_vpc
 from localgcp.gcp.services.network.attachments import NetworkAttachment
 from localgcp.gcp.services.network.egress import Firewall, Router, RouterNat
+from localgcp.gcp.services.network.machines import Instance
 from localgcp.gcp.services.network.networks import Network, Subnetwork
 from localgcp.gcp.services.network.reservations import Reservation
 from localgcp.gcp.services.objects import BucketObject
@@ -68,6 +69,7 @@ RESOURCE_TYPES: Final[dict[str, ResourceType]] = {
     vpc.HOST_PROJECT: shared_vpc.HostProject(),
     vpc.SERVICE_PROJECT: shared_vpc.ServiceProject(),
     "gcp:compute/reservation:Reservation": Reservation(),
+    compute.INSTANCE: Instance(),
     CUSTOM_ROLE: CustomRole(),
     federation.POOL: federation.Pool(),
     "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider": federation.Provider(),

@@ -37,6 +37,17 @@ MORE: list[tuple[str, str, dict[str, Any]]] = [
         "gcp:vertex/aiEndpoint:AiEndpoint",
         {"name": "7", "displayName": "e", "location": "us-central1"},
     ),
+    (
+        "machine",
+        "gcp:compute/instance:Instance",
+        {
+            "name": "desk",
+            "zone": "us-central1-a",
+            "machineType": "e2-small",
+            "bootDisk": {"initializeParams": {"image": "debian-12"}},
+            "networkInterfaces": [{"subnetwork": "training-sub-138ce02"}],
+        },
+    ),
     ("tag-key", "gcp:tags/tagKey:TagKey", {"parent": "projects/local-p1", "shortName": "k"}),
     ("tag-value", "gcp:tags/tagValue:TagValue", {"parent": "@tag-key", "shortName": "v"}),
     (

@@ -8,5 +8,6 @@
 ``attachments``     network attachments of Private Service Connect
 ``shared_vpc``      host projects and service projects
 ``reservations``    reservations of machines
+``machines``        machines of one's own
 ==================  ==================================================================
 """

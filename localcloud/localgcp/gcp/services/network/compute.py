@@ -21,9 +21,10 @@ from localgcp.vertex import job_networks
 FIREWALL: Final = "gcp:compute/firewall:Firewall"
 ROUTER: Final = "gcp:compute/router:Router"
 NAT: Final = "gcp:compute/routerNat:RouterNat"
+INSTANCE: Final = "gcp:compute/instance:Instance"
 
 # Types that refer to a network or a subnetwork, and keep it from being deleted.
-_USERS: Final = (SUBNETWORK, FIREWALL, ROUTER, ADDRESS, ATTACHMENT, NAT)
+_USERS: Final = (SUBNETWORK, FIREWALL, ROUTER, ADDRESS, ATTACHMENT, NAT, INSTANCE)
 _IN_REGIONS: Final = ("region", "zone", "network", "router")
 
 
@@ -129,6 +130,9 @@ def users(store: Store, path: str) -> Iterator[str]:
 
 def _references(resource: StoredResource, collection: str) -> list[str]:
     values = resource.outputs
+    if resource.type == INSTANCE:
+        field = collection.removesuffix("s")
+        return [each[field] for each in values.get("networkInterfaces") or [] if each.get(field)]
     if collection == "networks":
         # An attachment's network is that of its subnetworks, which are users themselves.
         found = None if resource.type == ATTACHMENT else values.get("network")
