@@ -17,6 +17,7 @@
 ``stack_rules``           rules across the keys of a stack file
 ``plan``                  what follows from settings: networks, reservations, grants
 ``serving``               the dynamic providers of model versions, and of what endpoints serve
+``schedules``             the dynamic provider of jobs that are submitted at set times
 ``snapshots``             the dynamic provider that keeps results of queries as files
 ``images``                build contexts, and the identity of a build
 ``customjob``             the dynamic provider that submits CustomJobs
@@ -27,8 +28,8 @@
 ========================  ==========================================================
 
 Each folder imports only those below it. ``components``, ``engine``, ``extra``, ``host``,
-``program``, ``training_environment`` and the adapters of ``customjob``, ``serving`` and
-``snapshots`` load Pulumi or Google's clients; everything else is pure.
+``program``, ``training_environment`` and the adapters of ``customjob``, ``schedules``,
+``serving`` and ``snapshots`` load Pulumi or Google's clients; everything else is pure.
 
 A program imports from here what it declares: ``from vertex_training import TrainingJob``. Nothing
 is loaded before it is named.
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
         ReplicasArgs,
         ReservationArgs,
         RetentionArgs,
+        ScheduleArgs,
         SecretArgs,
         ServiceAccountArgs,
         ServingContainerArgs,
@@ -107,6 +109,7 @@ __all__ = (
     "ReplicasArgs",
     "ReservationArgs",
     "RetentionArgs",
+    "ScheduleArgs",
     "SecretArgs",
     "ServiceAccountArgs",
     "ServingContainerArgs",

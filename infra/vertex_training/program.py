@@ -47,7 +47,12 @@ from vertex_training.components.serving import make_serving, serving_outputs
 from vertex_training.components.snapshots import make_snapshots, snapshot_outputs
 from vertex_training.components.storage import Packages, Storage
 from vertex_training.components.tensorboard import make_tensorboard
-from vertex_training.components.training import Training, job_outputs, log_tuning_costs
+from vertex_training.components.training import (
+    Training,
+    job_outputs,
+    log_tuning_costs,
+    schedule_outputs,
+)
 from vertex_training.customjob.kinds import CUSTOM_JOB
 from vertex_training.customjob.request.job_file import JobRequest
 from vertex_training.errors import ConfigError, Problem
@@ -247,7 +252,14 @@ def outputs(
     if stack.snapshots:
         found["snapshots"] = snapshot_outputs(stack, environment.snapshots)
     sections: dict[str, dict[str, object]] = {CUSTOM_JOB.section: {}}
+    if environment.schedules:
+        found["schedules"] = {
+            key: schedule_outputs(environment.schedules[key], requests[key])
+            for key in stack.settings.schedules
+        }
     for key, request in requests.items():
+        if key in environment.schedules:
+            continue
         section = sections.setdefault(request.kind.section, {})
         section[key] = job_outputs(environment.jobs[key], request)
     return found | sections

@@ -172,6 +172,7 @@ class Stack:
                 shown(job.file),
                 self.submission(key, job.run),
                 kind,
+                scheduled=job.schedule is not None,
             )
             for kind, jobs in sections.items()
             for key, job in jobs.items()

@@ -12,7 +12,7 @@ from vertex_training.catalog.resource_types import ENDPOINT_TRAFFIC, MODEL_VERSI
 from vertex_training.errors import Problem
 from vertex_training.naming import CONTROL, STAGING
 from vertex_training.settings.project_files import file_name
-from vertex_training_cli.engine.plan import JOBS, is_own
+from vertex_training_cli.engine.plan import WITH_REQUEST, is_own
 from vertex_training_cli.engine.values import as_mapping
 
 #: Ends of the URNs of the two buckets that every stack has for itself.
@@ -122,7 +122,7 @@ def _loss(resource: Mapping[str, Any], emptied: Collection[str]) -> Loss:
     row = resource_types.find(resource["type"])
     outputs = resource.get("outputs") or {}
     name, teams = _name(resource), not is_own(str(resource["urn"]))
-    if resource["type"] in JOBS:
+    if resource["type"] in WITH_REQUEST:
         name = str(((resource.get("inputs") or {}).get("submission") or {}).get("job") or name)
     return Loss(
         kind=row.word,
@@ -160,7 +160,7 @@ def _of_snapshot(resource: Mapping[str, Any], emptied: Collection[str]) -> str:
 
 def _name(resource: Mapping[str, Any]) -> str:
     own = str(resource["urn"]).rpartition("::")[2]
-    if resource["type"] in JOBS or not _is_named(resource):
+    if resource["type"] in WITH_REQUEST or not _is_named(resource):
         return own
     outputs = resource.get("outputs") or {}
     return str(outputs.get(resource_types.find(resource["type"]).name) or own)

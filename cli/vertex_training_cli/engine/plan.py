@@ -17,7 +17,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from vertex_training.catalog.resource_types import JOB, TUNING_JOB
+from vertex_training.catalog.resource_types import JOB, SCHEDULE, TUNING_JOB
 from vertex_training_cli.engine.values import as_mapping, redact
 
 #: Operations that show a part of a replacement. The engine also sends the whole replacement.
@@ -29,6 +29,8 @@ PROVIDER: Final = "pulumi:providers:"
 STACK: Final = "pulumi:pulumi:Stack"
 #: Types of the resources of jobs and of tuning jobs.
 JOBS: Final = frozenset({JOB, TUNING_JOB})
+#: Types of all resources whose inputs have the request of a job.
+WITH_REQUEST: Final = JOBS | {SCHEDULE}
 
 MAX_STEPS: Final = 20_000
 MAX_TEXTS: Final = 5_000
@@ -53,7 +55,7 @@ _OWN: Final = re.compile(r"(?:vertextraining|vertex-training):")
 def is_own(urn: str) -> bool:
     """Whether a resource is a child of one of this project's components, or one of its jobs."""
     parents, _, type_ = urn.split("::")[2].rpartition("$") if urn.count("::") > 2 else ("", "", "")
-    return type_ in JOBS or any(map(_OWN.match, (*parents.split("$"), type_)))
+    return type_ in WITH_REQUEST or any(map(_OWN.match, (*parents.split("$"), type_)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -206,6 +206,9 @@ VERBS: Final[Mapping[str, VerbRow]] = {
     "jobs cancel": _verb(
         "jobs.command:cancel", "vt jobs cancel titanic", "vt jobs cancel 1234567890 --yes"
     ),
+    "jobs advance": _verb(
+        "advance.command:advance", "vt jobs advance --stack dev", "vt jobs advance --dry-run"
+    ),
     "jobs rerun": _verb(
         "new.rerun:rerun",
         "vt jobs rerun titanic",

@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Final
 
-from vertex_training.customjob.protocol.ports import CANCELLING
+from vertex_training.customjob.protocol.ports import CANCELLING, JOB_LABEL, SLOT_LABEL
+from vertex_training.schedules.deployed import schedule_id
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.jobs import view
+from vertex_training_cli.jobs.service import kind_of, labels_of
 
 if TYPE_CHECKING:
     from vertex_training.customjob.google.job_service import AnyJob
@@ -34,15 +36,27 @@ def find_orphaned_jobs(
         OperatorError: jobs cannot be listed.
     """
     stack.connect_clients()
-    from vertex_training_cli.jobs.service import Jobs  # loads Google's client
+    from vertex_training_cli.jobs.service import Jobs
 
     jobs = Jobs(stack)
-    listed = [job for job in jobs.list(live_only=True) if job.name not in known]
+    listed = [
+        job
+        for job in jobs.list(live_only=True)
+        if job.name not in known and schedule_of(job, stack) not in known
+    ]
     if not with_runs:
         listed = [job for job in listed if not view.title(job).startswith(RUN_PREFIX)]
     # The list may lag and have jobs that were cancelled a moment ago: get each by its name.
     found = [now for job in listed if (now := jobs.get_if_exists(job.name)) is not None]
     return [job for job in found if not view.has_ended(job) and job.state.name != CANCELLING]
+
+
+def schedule_of(job: AnyJob, stack: StackRef) -> str:
+    """Id of the schedule that a job is a slot of, in the state that has it; empty of others."""
+    labels = labels_of(job)
+    if SLOT_LABEL not in labels:
+        return ""
+    return schedule_id(stack.parent, kind_of(job), labels.get(JOB_LABEL, ""))
 
 
 def title(job: AnyJob) -> str:

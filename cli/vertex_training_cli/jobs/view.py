@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from vertex_training.customjob.google import console
 from vertex_training.customjob.kinds import CUSTOM_JOB
-from vertex_training.customjob.protocol.ports import JOB_LABEL, RUN_LABEL, TERMINAL
+from vertex_training.customjob.protocol.ports import JOB_LABEL, RUN_LABEL, SLOT_LABEL, TERMINAL
 from vertex_training.customjob.protocol.waiting import format_duration
 from vertex_training_cli.console import plain
 from vertex_training_cli.engine.values import redact
@@ -48,6 +48,11 @@ def run(job: AnyJob) -> str:
     return labels_of(job).get(RUN_LABEL, "")
 
 
+def slot(job: AnyJob) -> str:
+    """The slot of a schedule that it is for; empty if it is for none."""
+    return labels_of(job).get(SLOT_LABEL, "")
+
+
 def run_texts(jobs: Sequence[AnyJob]) -> dict[str, str]:
     """Each job's run by its resource name; the submissions of one run are counted: ``1 #2``.
 
@@ -55,6 +60,9 @@ def run_texts(jobs: Sequence[AnyJob]) -> dict[str, str]:
     """
     found, counts = dict[str, str](), Counter[tuple[str, str]]()
     for job in sorted(jobs, key=lambda each: type(each).pb(each).create_time.ToNanoseconds()):
+        if at := slot(job):  # of a schedule: each has one job
+            found[job.name] = at
+            continue
         key = title(job), run(job)
         counts[key] += 1
         more = counts[key] > 1 and run(job)
@@ -99,6 +107,7 @@ def facts(job: AnyJob, project: str, region: str, now: datetime) -> list[tuple[s
         ("state", state(job)),
         ("error", job.error.message),
         ("run", run(job)),
+        ("slot", slot(job)),
         ("name", job.name),
         ("created", _time(job.create_time)),
         ("started", _time(job.start_time)),

@@ -19,9 +19,10 @@
 ``digest``            the plan's digest, which a deployment is bound to
 ``headline``          the verdict, and twelve questions of an approver with their answers
 ``serving``           model versions and endpoints: split, metrics, USD a month; their risks
+``schedules``         schedules of jobs: when, next slots, USD a month
 ``snapshots``         snapshots: bytes, USD, what is there, which jobs read it
 ``sections``          the report as titles, tables and lists, for a comment and for the page
-``serving_sections``  those on snapshots, models and endpoints
+``serving_sections``  those on schedules, snapshots, models and endpoints
 ``parts``             what a section is made of: paragraphs, lists, tables
 ``picture``           the stack after the change as a graph: as Mermaid, and laid out for the page
 ``escaping``          names and values made harmless for Markdown and Mermaid

@@ -13,7 +13,7 @@ from vertex_training.catalog import resource_types
 from vertex_training.catalog.resource_types import OBJECT
 from vertex_training.errors import Problem
 from vertex_training.plan.objects import prefix_of
-from vertex_training_cli.engine.plan import JOBS, Diagnostic, Plan, Step
+from vertex_training_cli.engine.plan import WITH_REQUEST, Diagnostic, Plan, Step
 from vertex_training_cli.engine.values import as_mapping
 from vertex_training_cli.review import grants, serving
 from vertex_training_cli.review.renames import deployed_names
@@ -94,7 +94,7 @@ def _is_protected(step: Step) -> bool:
 
 
 def _is_destructive(step: Step) -> bool:
-    if step.type in (*JOBS, *serving.TYPES, resource_types.SNAPSHOT) or grants.is_iam(step):
+    if step.type in (*WITH_REQUEST, *serving.TYPES, resource_types.SNAPSHOT) or grants.is_iam(step):
         return False
     if step.op == "replace":
         # An object comes again at once: new content of a file, or a new package of code.

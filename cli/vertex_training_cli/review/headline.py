@@ -15,7 +15,7 @@ from typing import Final
 from vertex_training.catalog.costs import usd
 from vertex_training.customjob.protocol.waiting import format_duration
 from vertex_training_cli.engine.plan import JobObservation
-from vertex_training_cli.review import grants, risk, serving, snapshots
+from vertex_training_cli.review import grants, risk, schedules, serving, snapshots
 from vertex_training_cli.review.capacity import ReservationChange, ReservationCost
 from vertex_training_cli.review.escaping import cut
 from vertex_training_cli.review.jobs import JobChange
@@ -67,6 +67,9 @@ def verdict(report: ReviewReport, quote: Quote = cut) -> str:
     if uploads := sum(each.action in ("upload", "replace") for each in report.models):
         parts.append(f"{_count(uploads, 'model version')} uploaded")
     parts += _traffic(report, quote)
+    for found in (schedules.costs_in_words, schedules.ends_in_words):
+        if words := found(report.schedules, quote):
+            parts.append(risk.first(words))
     queries = snapshots.queried(report.snapshots)
     if queries:
         parts.append(risk.first([snapshots.cost_text(each, quote) for each in queries]))
@@ -181,6 +184,7 @@ def _costs(report: ReviewReport, quote: Quote) -> Iterator[str]:
         yield f"later: {', '.join(usd(job.cost.worst_case) for job in deferred[: risk.NAMED])}"
     if report.reservations:
         yield f"reservations, used or not: {_reservations(report, quote)}"
+    yield from schedules.costs_in_words(report.schedules, quote)
     for query in snapshots.queried(report.snapshots):
         yield snapshots.cost_text(query, quote)
     for each in report.endpoints:
@@ -198,6 +202,7 @@ def _stops(report: ReviewReport, quote: Quote) -> Iterator[str]:
     for job in report.jobs:
         if job.cancels:
             yield f"{quote(job.name)}{_so_far(job)}"
+    yield from schedules.ends_in_words(report.schedules, quote)
 
 
 def _so_far(job: JobChange) -> str:

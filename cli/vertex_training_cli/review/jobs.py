@@ -144,7 +144,7 @@ def _job(step: Step, observed: Observations) -> JobChange:
         reservation=_reservation(spec),
         account=spec.get("serviceAccount", ""),
         network=_network(spec),
-        images=_images(spec),
+        images=images_of(spec),
         cost=_cost(inputs),
         differences=tuple(differences(step)),
         # A word of the API: it stands in a report as it is.
@@ -223,7 +223,8 @@ def _network(spec: Mapping[str, Any]) -> str:
     return spec.get("network", "") or attachment
 
 
-def _images(spec: Mapping[str, Any]) -> tuple[str, ...]:
+def images_of(spec: Mapping[str, Any]) -> tuple[str, ...]:
+    """What the worker pools of a spec run, each once."""
     found: dict[str, None] = {}
     for pool in spec.get("workerPoolSpecs", ()):
         image = pool.get("containerSpec", {}).get("imageUri", "")

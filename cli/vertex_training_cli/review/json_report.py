@@ -81,6 +81,8 @@ def document(report: ReviewReport) -> dict[str, Any]:
             "violations": _plain(report.violations),
         },
     }
+    if report.schedules:
+        found["schedules"] = _plain(report.schedules)
     for kind, findings in report.risks.items():
         section, _, key = kind.key.rpartition(".")
         if key:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from vertex_training.catalog.resource_types import BUCKET, FIREWALL
 from vertex_training_cli.engine.fields import FieldDifference, diff_fields
-from vertex_training_cli.engine.plan import JOBS, Plan, Step
+from vertex_training_cli.engine.plan import WITH_REQUEST, Plan, Step
 from vertex_training_cli.engine.values import UNKNOWN
 from vertex_training_cli.review import grants
 from vertex_training_cli.review.jobs import job_name, job_spec, request
@@ -63,7 +63,7 @@ def is_network(step: Step) -> bool:
 def _changes(step: Step) -> list[ReachabilityChange]:
     if step.type in _DESCRIPTIONS:
         return [_network_change(step)]
-    if step.type in JOBS:
+    if step.type in WITH_REQUEST:
         return _job_changes(step)
     if grants.is_iam(step):
         return _public_binding_changes(step)
@@ -275,7 +275,7 @@ _DESCRIPTIONS: Final[dict[str, Callable[[Inputs], str]]] = {
 
 def shells(plan: Plan) -> tuple[str, ...]:
     """Names of jobs whose machines newly have a shell: for all who may use Vertex AI there."""
-    found = (step for step in plan.changed if step.type in JOBS)
+    found = (step for step in plan.changed if step.type in WITH_REQUEST)
     return tuple(sorted(job_name(s) for s in found if _shell(s, "new") and not _shell(s, "old")))
 
 

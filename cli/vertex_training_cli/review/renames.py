@@ -14,7 +14,7 @@ from typing import Final
 
 from vertex_training.catalog import resource_types
 from vertex_training_cli.engine.fields import FieldDifference, diff_fields
-from vertex_training_cli.engine.plan import JOBS, Diagnostic, Plan, Step
+from vertex_training_cli.engine.plan import WITH_REQUEST, Diagnostic, Plan, Step
 from vertex_training_cli.engine.values import as_mapping
 from vertex_training_cli.review import jobs
 from vertex_training_cli.review.risk import LOST, told_alike
@@ -72,7 +72,7 @@ def _differ_by_name(old: Step, new: Step, before: str, after: str) -> bool:
     """Whether ``new`` is ``old`` with the one key wherever the other stands as a word."""
     if old.type != new.type or old.old is None or new.new is None:
         return False
-    if old.type in JOBS:
+    if old.type in WITH_REQUEST:
         both = Step("replace", new.urn, new.type, old.old, new.new)
         differences = jobs.differences(both)
     else:

@@ -14,8 +14,8 @@ from vertex_training.plan.access import Access
 from vertex_training_cli import read_errors
 from vertex_training_cli.engine.fields import FieldDifference, added_fields, diff_fields
 from vertex_training_cli.engine.plan import (
-    JOBS,
     NOTHING_OBSERVED,
+    WITH_REQUEST,
     Diagnostic,
     Observations,
     Plan,
@@ -34,6 +34,7 @@ from vertex_training_cli.review import (
     reachability,
     refusals,
     renames,
+    schedules,
     serving,
     snapshots,
     stored_data,
@@ -45,6 +46,7 @@ from vertex_training_cli.review.images import ImageChange, RunningImage, image_c
 from vertex_training_cli.review.jobs import JobChange
 from vertex_training_cli.review.reachability import ReachabilityChange
 from vertex_training_cli.review.risk import RiskKind
+from vertex_training_cli.review.schedules import ScheduleChange
 from vertex_training_cli.review.serving import EndpointChange, VersionChange
 from vertex_training_cli.review.snapshots import SnapshotChange
 
@@ -133,6 +135,7 @@ class ReviewReport:
     models: tuple[VersionChange, ...]
     endpoints: tuple[EndpointChange, ...]
     snapshots: tuple[SnapshotChange, ...]
+    schedules: tuple[ScheduleChange, ...]
     reservations: tuple[ReservationChange, ...]
     """Reservations of which machines, place or number change."""
     gained: tuple[IamBinding, ...]
@@ -215,7 +218,7 @@ class ReviewReport:
         """Whether the plan changes nothing at all."""
         parts = (*self.risks.values(), self.gained, self.lost, self.kept, self.reachability)
         more = (self.destroyed, self.changes, self.folders)
-        kinds = (*self.jobs, *self.models, *self.endpoints, *self.snapshots)
+        kinds = (*self.jobs, *self.models, *self.endpoints, *self.snapshots, *self.schedules)
         return not any(parts + more) and all(each.action == "keep" for each in kinds)
 
 
@@ -256,6 +259,7 @@ def build(
         models=serving.version_changes(plan),
         endpoints=serving.endpoint_changes(plan),
         snapshots=snapshots.snapshot_changes(plan),
+        schedules=schedules.schedule_changes(plan),
         not_observed=observed.not_observed,
         reservations=tuple(capacity.reservation_changes(plan)),
         gained=tuple(grants.gained(plan)),
@@ -327,7 +331,7 @@ def _changes(plan: Plan) -> list[ResourceChange]:
 
 def _is_elsewhere(step: Step) -> bool:
     """Whether another part of the report has the step."""
-    own = step.type in (*JOBS, *serving.TYPES, SNAPSHOT)
+    own = step.type in (*WITH_REQUEST, *serving.TYPES, SNAPSHOT)
     elsewhere = own or grants.is_iam(step) or reachability.is_network(step)
     gone = step.op in destroyed.DELETIONS and not destroyed.stays(step)
     return elsewhere or gone

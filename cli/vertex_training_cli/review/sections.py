@@ -54,6 +54,7 @@ def sections(report: ReviewReport, quote: Quote, strong: Callable[[str], str]) -
     found = [
         *_problems(report),
         _jobs(report, quote),
+        serving_sections.of_schedules(report.schedules, quote),
         serving_sections.of_snapshots(report.snapshots, quote),
         serving_sections.models(report.models, quote),
         serving_sections.endpoints(report.endpoints, quote),

@@ -1,12 +1,13 @@
-"""The sections of a report on snapshots, models and endpoints."""
+"""The sections of a report on schedules, snapshots, models and endpoints."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vertex_training_cli.review import images, serving, snapshots
+from vertex_training_cli.review import images, schedules, serving, snapshots
 from vertex_training_cli.review.parts import (
     SENTENCE,
+    Differences,
     Entry,
     Listing,
     Paragraph,
@@ -19,6 +20,36 @@ from vertex_training_cli.review.parts import (
 from vertex_training_cli.review.risk import Quote
 from vertex_training_cli.review.serving import EndpointChange, VersionChange
 from vertex_training_cli.review.snapshots import SnapshotChange
+
+
+def of_schedules(changes: Sequence[schedules.ScheduleChange], quote: Quote) -> Section:
+    """All schedules: one that stays as it is goes on to cost what it did."""
+    rows = [
+        Row(
+            (
+                (quote(each.name),),
+                (schedules.FATES[each.action],),
+                (quote(each.words, SENTENCE),),
+                each.slots or (("paused",) if each.paused else ("none",)),
+                (quote(each.missed),),
+                tuple(quote(images.shown(image)) for image in each.images),
+                (quote(each.account.partition("@")[0]),),
+                (each.cost,),
+            ),
+            "destroys" if each.action == "end" else "plain",
+        )
+        for each in changes
+    ]
+    columns = ("schedule", "what happens", "when", f"next {schedules.SHOWN} slots", "missed slots",
+               "image", "account", "a month")  # fmt: skip
+    table = to_table("Jobs that are submitted by a schedule", columns, rows)
+    parts: list[Part] = [table, Paragraph(schedules.TIMER)] if table else []
+    parts += [
+        Differences(f"What differs in schedule {quote(each.name)}", each.differences)
+        for each in changes
+        if each.differences
+    ]
+    return Section("Schedules", tuple(parts))
 
 
 def of_snapshots(changes: Sequence[SnapshotChange], quote: Quote) -> Section:

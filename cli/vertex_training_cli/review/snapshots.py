@@ -14,7 +14,7 @@ from vertex_training.catalog.resource_types import SNAPSHOT
 from vertex_training.naming import SNAPSHOTS
 from vertex_training.snapshots import estimate
 from vertex_training.snapshots.estimate import RESOLVED
-from vertex_training_cli.engine.plan import JOBS, Plan, Step
+from vertex_training_cli.engine.plan import WITH_REQUEST, Plan, Step
 from vertex_training_cli.engine.values import as_mapping
 from vertex_training_cli.review.jobs import job_name
 from vertex_training_cli.review.risk import READABLE, Quote, told_alike
@@ -82,7 +82,7 @@ class PersonalData:
 def snapshot_changes(plan: Plan) -> tuple[SnapshotChange, ...]:
     """All snapshots of a plan, by name."""
     jobs = {job_name(s): str(s.new.inputs.get("request")) for s in plan.steps
-            if s.type in JOBS and s.new}  # fmt: skip
+            if s.type in WITH_REQUEST and s.new}  # fmt: skip
     found = (_change(step, jobs) for step in plan.steps if step.type == SNAPSHOT)
     return tuple(sorted(found, key=lambda each: each.name))
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from vertex_training.catalog.resource_types import BUCKET
 from vertex_training.plan.access import VERBS
-from vertex_training_cli.engine.plan import JOBS, Plan
+from vertex_training_cli.engine.plan import WITH_REQUEST, Plan
 from vertex_training_cli.review import grants
 from vertex_training_cli.review.jobs import request
 from vertex_training_cli.review.risk import COSTS, LOST, Quote, first, told_alike
@@ -44,7 +44,7 @@ def key_changes(plan: Plan) -> tuple[KeyChange, ...]:
 
 def _keys(type_: str, inputs: Mapping[str, Any]) -> Iterator[str]:
     """Keys that are named at any depth of a resource's inputs."""
-    yield from _named(request(inputs) if type_ in JOBS else inputs)
+    yield from _named(request(inputs) if type_ in WITH_REQUEST else inputs)
 
 
 def _named(value: Any) -> Iterator[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ from vertex_training.errors import (
     did_you_mean,
 )
 from vertex_training.naming import CONTROL
+from vertex_training.settings import cron
 from vertex_training.stack import Stack
 from vertex_training_cli.importing.imported import POOLS, SPECS, TASKS, key_of
 from vertex_training_cli.jobs import view
@@ -61,6 +63,8 @@ def prepare(stack: Stack, jobs: Jobs, wanted: str, words: Sequence[str], name: s
     name = RUN_PREFIX + (name or key)
     data, shown = _read(file, words)
     context, table = stack.context, stack.references
+    if key in stack.settings.schedules:
+        table = {**table, job_file.SLOT: cron.name_of(datetime.now(UTC))}  # as a slot of its own
     place = stack.submission(name, next_run(jobs, name))
     checked = job_file.check_job_file(data, shown, place, table, context)
     if checked.request is None:

@@ -15,6 +15,7 @@ from vertex_training import catalog
 
 JOB: Final = "pulumi-python:dynamic/vertex:CustomJob"
 TUNING_JOB: Final = "pulumi-python:dynamic/vertex:HyperparameterTuningJob"
+SCHEDULE: Final = "pulumi-python:dynamic/vertex:JobSchedule"
 SNAPSHOT: Final = "pulumi-python:dynamic/vertex:Snapshot"
 MODEL_VERSION: Final = "pulumi-python:dynamic/vertex:ModelVersion"
 ENDPOINT_TRAFFIC: Final = "pulumi-python:dynamic/vertex:EndpointTraffic"

@@ -16,6 +16,7 @@ from vertex_training.components.snapshots import Snapshots
 from vertex_training.components.storage import Storage
 from vertex_training.components.training import Training
 from vertex_training.customjob.resource import CustomJob
+from vertex_training.schedules.resource import JobSchedule
 from vertex_training.settings.model import Settings
 from vertex_training.snapshots.resource import Snapshot
 from vertex_training.stack import Stack
@@ -46,7 +47,9 @@ class Environment:
     snapshots: Mapping[str, Snapshot]
     """Results of queries that are kept as files."""
     jobs: Mapping[str, CustomJob]
-    """Jobs and tuning jobs."""
+    """Jobs and tuning jobs, but for those with a schedule."""
+    schedules: Mapping[str, JobSchedule]
+    """Of jobs and tuning jobs, by the keys of these."""
     serving: Sequence[Serving]
     """The models and endpoints, as one component; empty where there are none."""
 
@@ -77,7 +80,10 @@ class Environment:
         self.reservations = stack.by_new_keys(("reservations",), paths)
         made = {key: each for part in snapshots for key, each in part.snapshots.items()}
         self.snapshots = stack.by_new_keys(("snapshots",), made)
-        self.jobs = {key: training.jobs[first] for key, first in stack.first_job_keys.items()}
+        first_keys = stack.first_job_keys.items()
+        self.jobs = {k: training.jobs[first] for k, first in first_keys if first in training.jobs}
+        schedules = training.schedules
+        self.schedules = {k: schedules[first] for k, first in first_keys if first in schedules}
 
     @property
     def stack(self) -> str:

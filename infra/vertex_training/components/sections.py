@@ -16,10 +16,11 @@ class TeamLimitsArgs(TypedDict):
     max_usd_per_job: NotRequired[Input[float]]
     """The most a job of the team may cost if it runs until its timeout."""
     max_usd_per_team: NotRequired[Input[float]]
-    """The most all jobs of the team may cost together, each once and until its timeout."""
+    """The most all jobs of the team may cost together, each once and until its timeout; those with
+    a schedule for a month."""
     max_usd_per_month: NotRequired[Input[float]]
-    """The most an endpoint of the team may cost a month, all its versions with all their
-    replicas."""
+    """The most an endpoint of the team may cost a month, all its versions with all their replicas;
+    and the most that a job of it with a schedule may."""
     machine_types: NotRequired[Input[Sequence[Input[str]]]]
     """Machine types of its jobs and endpoints; ``n1-*`` stands for all that begin with ``n1-``."""
     strategies: NotRequired[Input[Sequence[Input[Literal["STANDARD", "SPOT", "FLEX_START"]]]]]
@@ -357,12 +358,13 @@ class LimitsArgs(TypedDict):
     """The most a job may cost until its timeout (see ``vertex_training.catalog.costs``)."""
     max_usd_per_environment: NotRequired[Input[float]]
     """The most all jobs of the stack, each once and until its timeout, each snapshot's
-    ``maxBytesBilled`` on demand, and a month of the reservations that it makes may cost
-    together."""
+    ``maxBytesBilled`` on demand, and a month of its schedules and of the reservations that it makes
+    may cost together."""
     max_usd_per_month: NotRequired[Input[float]]
-    """The most an endpoint may cost a month, all its versions with all their replicas."""
+    """The most an endpoint may cost a month, all its versions with all their replicas; and the
+    most that a job with a schedule may, each slot until its timeout."""
     max_usd_per_month_in_total: NotRequired[Input[float]]
-    """The most all endpoints of the stack may cost a month together."""
+    """The most all endpoints and schedules of the stack may cost a month together."""
     allow_unpriced: NotRequired[Input[bool]]
     """Whether a job or an endpoint without a known price may run. Its cost cannot be compared with
     a limit in USD, so it is refused where there is one."""
@@ -420,6 +422,23 @@ class SnapshotArgs(TypedDict):
     """Raise it to run an unchanged query once more. Files of earlier runs stay."""
 
 
+class ScheduleArgs(TypedDict):
+    """When a job is submitted, again and again; ``up`` submits none of it.
+
+    Each slot has one submission at most, with a folder of its own (docs/schedules.md)."""
+
+    cron: Input[str]
+    """Five fields of a cron line, like ``0 6 * * 1``: Mondays at 6."""
+    time_zone: NotRequired[Input[str]]
+    """The zone that it is meant in, like ``Europe/Berlin``."""
+    paused: NotRequired[Input[bool]]
+    """Whether there are no slots for the time being. Those that pass are not made up for."""
+    missed: NotRequired[Input[Literal["skip", "latest", "all"]]]
+    """What becomes of slots that nobody could submit in time. ``skip``: one that is an hour late is
+    left out. ``latest``: the newest is submitted, however late. ``all``: each is, one after the
+    other."""
+
+
 class JobArgs(TypedDict):
     """A file of a job or of a tuning job, and what the stack asks of it."""
 
@@ -437,6 +456,8 @@ class JobArgs(TypedDict):
     """How long it waits; an hour if absent. It needs ``wait``."""
     file: Input[str]
     """The job file, like ``jobs/titanic.yaml``."""
+    schedule: NotRequired[Input[ScheduleArgs]]
+    """When it is submitted, again and again; ``pulumi up`` submits it once without it."""
 
 
 class ServingContainerArgs(TypedDict):

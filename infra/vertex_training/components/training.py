@@ -27,6 +27,7 @@ from vertex_training.customjob.rules.context import FILE_ONLY
 from vertex_training.engine import HOSTED, MESSAGE_SHOWN
 from vertex_training.errors import Location, OperatorError, Problem, dotted
 from vertex_training.plan.facts import job_limits
+from vertex_training.schedules.resource import JobSchedule
 from vertex_training.settings.model import JobOptions, Settings
 from vertex_training.settings.partial import STAND_INS
 from vertex_training.settings.section import Key, Section
@@ -47,6 +48,8 @@ class Training(pulumi.ComponentResource):
     """All jobs and tuning jobs of a stack, and the waits for those that ask for one."""
 
     jobs: dict[str, CustomJob]
+    schedules: dict[str, JobSchedule]
+    """Of jobs that ``up`` does not submit."""
     reached: Output[bool]
     """Whether all jobs with ``wait`` got where they should; known when they did or did not."""
 
@@ -74,23 +77,37 @@ class Training(pulumi.ComponentResource):
         self._submitter = provider.submitter_of(self)
         dependencies = component_dependencies(after)
         jobs = settings.submitted
+        labels = _labels(settings, requests)
+        options = pulumi.ResourceOptions(parent=self, depends_on=dependencies)
+        self.schedules = {
+            key: JobSchedule(
+                f"{scope.name}-{key}-schedule",
+                request=requests[key],
+                schedule=schedule,
+                labels=labels[key],
+                control_bucket=control_bucket,
+                on_delete=jobs[key].on_delete,
+                impersonate=self._submitter,
+                records=records,
+                opts=options,
+            )
+            for key, schedule in settings.schedules.items()
+        }
         self.jobs = {
             key: RESOURCES[request.kind](
                 f"{scope.name}-{key}",
                 request=request,
-                labels={
-                    **settings.labels_of(settings.team_at(request.account)),
-                    **(program_labels() if pulumi.get_stack() != settings.stack else {}),
-                },
+                labels=labels[key],
                 control_bucket=control_bucket,
                 on_delete=jobs[key].on_delete,
                 finishes=settings.finishes(key),
                 impersonate=self._submitter,
                 records=records,
                 is_known=is_known,
-                opts=pulumi.ResourceOptions(parent=self, depends_on=dependencies),
+                opts=options,
             )
             for key, request in requests.items()
+            if key not in self.schedules
         }
         self.register_outputs({})
         self.reached = self._reached(requests, jobs)
@@ -137,6 +154,15 @@ class Training(pulumi.ComponentResource):
         return job.name.apply(reached)
 
 
+def _labels(settings: Settings, requests: Mapping[str, JobRequest]) -> dict[str, dict[str, str]]:
+    """The stack's labels of each job, by its team."""
+    program = program_labels() if pulumi.get_stack() != settings.stack else {}
+    return {
+        key: {**settings.labels_of(settings.team_at(request.account)), **program}
+        for key, request in requests.items()
+    }
+
+
 def _wanted(key: str, job: JobOptions, request: JobRequest) -> Wait:
     return Wait(key, request.submission.run, job.wait or "succeeded", job.deadline_seconds)
 
@@ -177,6 +203,16 @@ def log_tuning_costs(requests: Mapping[str, JobRequest]) -> None:
                 f"{cost.parallel} trials run, which takes quota for {cost.parallel} times its "
                 "machines"
             )
+
+
+def schedule_outputs(made: JobSchedule, request: JobRequest) -> dict[str, Input[str]]:
+    """The outputs of a job with a schedule; its folder is that of each slot."""
+    return {
+        "since": made.since,
+        "requestDigest": request.digest,
+        "artifacts": request.output_directory,
+        "costsAtMost": str(costs.of_job(request.message, request.submission.region)),
+    }
 
 
 def job_outputs(job: CustomJob, request: JobRequest) -> dict[str, Input[str]]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from vertex_training.catalog import costs
-from vertex_training.catalog.resource_types import JOB, TUNING_JOB
+from vertex_training.catalog.resource_types import JOB, SCHEDULE, TUNING_JOB
 from vertex_training.guardrails.policy import (
     REHEARSAL_STACKS,
     Resource,
@@ -21,10 +21,11 @@ from vertex_training.guardrails.policy import (
 )
 from vertex_training.secret_rules.redaction import is_secret_variable, secret_words
 
-#: Type of each job's resource -> the field of its request that says what runs.
+#: Type of each resource with the request of a job -> the fields of one that say what runs.
 SPECS: Final = {
-    JOB: "jobSpec",
-    TUNING_JOB: "trialJobSpec",
+    JOB: ("jobSpec",),
+    TUNING_JOB: ("trialJobSpec",),
+    SCHEDULE: ("jobSpec", "trialJobSpec"),
 }
 TRAINING: Final = (
     "https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/training"
@@ -53,7 +54,9 @@ SHARED_ACCOUNTS: Final = re.compile(
 def job_spec(resource: Resource) -> Mapping[str, Any]:
     """What a job, or a trial of a tuning job, runs; empty of other resources, and while unknown."""
     request = text(resource.props, "request") if resource.type in SPECS else ""
-    return mapping(json.loads(request), SPECS[resource.type]) if request else {}
+    message = json.loads(request) if request else {}
+    found = (mapping(message, field) for field in SPECS.get(resource.type, ()))
+    return next(filter(None, found), {})
 
 
 def pools(spec: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -6,6 +6,8 @@
 ``network``        the sections ``network`` and ``sharedVpc``
 ``reservations``   the section ``reservations``
 ``serving``        the sections ``models`` and ``endpoints``
+``schedules``      ``schedule`` of a job
+``cron``           the slots of a schedule
 ``snapshots``      the section ``snapshots``
 ``limits``         the sections ``limits``, ``teams`` and ``jobDefaults``
 ``includes``       files that several stack files share

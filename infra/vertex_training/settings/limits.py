@@ -22,12 +22,13 @@ class Limits(Section):
     """The most a job may cost until its timeout (see ``vertex_training.catalog.costs``)."""
     max_usd_per_environment: Usd | None = None
     """The most all jobs of the stack, each once and until its timeout, each snapshot's
-    ``maxBytesBilled`` on demand, and a month of the reservations that it makes may cost
-    together."""
+    ``maxBytesBilled`` on demand, and a month of its schedules and of the reservations that it makes
+    may cost together."""
     max_usd_per_month: Usd | None = None
-    """The most an endpoint may cost a month, all its versions with all their replicas."""
+    """The most an endpoint may cost a month, all its versions with all their replicas; and the
+    most that a job with a schedule may, each slot until its timeout."""
     max_usd_per_month_in_total: Usd | None = None
-    """The most all endpoints of the stack may cost a month together."""
+    """The most all endpoints and schedules of the stack may cost a month together."""
     allow_unpriced: bool = False
     """Whether a job or an endpoint without a known price may run. Its cost cannot be compared with
     a limit in USD, so it is refused where there is one."""
@@ -56,10 +57,11 @@ class TeamLimits(Section):
     max_usd_per_job: Usd | None = None
     """The most a job of the team may cost if it runs until its timeout."""
     max_usd_per_team: Usd | None = None
-    """The most all jobs of the team may cost together, each once and until its timeout."""
+    """The most all jobs of the team may cost together, each once and until its timeout; those with
+    a schedule for a month."""
     max_usd_per_month: Usd | None = None
-    """The most an endpoint of the team may cost a month, all its versions with all their
-    replicas."""
+    """The most an endpoint of the team may cost a month, all its versions with all their replicas;
+    and the most that a job of it with a schedule may."""
     machine_types: Annotated[list[str], Field(min_length=1)] | None = None
     """Machine types of its jobs and endpoints; ``n1-*`` stands for all that begin with ``n1-``."""
     strategies: (

@@ -17,6 +17,7 @@ from vertex_training.settings.includes import IncludePath
 from vertex_training.settings.limits import JobDefaults, Limits, Team
 from vertex_training.settings.network import Network, SharedVpc
 from vertex_training.settings.reservations import Reservation
+from vertex_training.settings.schedules import Schedule
 from vertex_training.settings.section import (
     BELOW,
     Key,
@@ -324,6 +325,16 @@ class Job(JobOptions):
 
     file: str
     """The job file, like ``jobs/titanic.yaml``."""
+    schedule: Schedule | None = None
+    """When it is submitted, again and again; ``pulumi up`` submits it once without it."""
+
+    @pydantic.model_validator(mode="after")
+    def _no_wait_for_a_schedule(self) -> Job:
+        given = self.model_fields_set & {"wait", "deadline", "on_change"}
+        if self.schedule and given:
+            name = to_camel(min(given))
+            raise ValueError(f"{name} is about one job, and a schedule submits many: remove it")
+        return self
 
 
 class Encryption(Section):
@@ -554,6 +565,12 @@ class Settings(Section):
     def submitted(self) -> dict[str, Job]:
         """Jobs and tuning jobs by key; no key is in both."""
         return {**self.jobs, **self.tuning}
+
+    @property
+    def schedules(self) -> dict[str, Schedule]:
+        """Schedules of jobs and tuning jobs by the key of the job."""
+        found = {key: getattr(job, "schedule", None) for key, job in self.submitted.items()}
+        return {key: schedule for key, schedule in found.items() if schedule is not None}
 
     def finishes(self, job: str) -> bool:
         """Whether a job that runs ends by itself when its request changes."""

@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 
 from vertex_training import naming
 from vertex_training.catalog import costs, machines
-from vertex_training.catalog.costs import EndpointCost
-from vertex_training.customjob.request.job_file import JobFileResult
+from vertex_training.catalog.costs import EndpointCost, JobCost
+from vertex_training.customjob.request.job_file import JobFileResult, JobRequest
 from vertex_training.errors import Path, Problem, did_you_mean
 from vertex_training.plan import stack_grants
 from vertex_training.plan.reservations import monthly, plan_reservations
@@ -101,9 +101,18 @@ def exceeded(settings: Settings, results: Mapping[str, JobFileResult]) -> list[P
         and (cost := costs.of_job(result.request.message, settings.region)).worst_case
     }
     bills = {
-        key: _Bill(cost.worst_case, bool(cost.elsewhere)) for key, (_, cost) in costs_of.items()
+        key: _Bill(_in_total(settings, request, cost), bool(cost.elsewhere))
+        for key, (request, cost) in costs_of.items()
     }
-    found = [*_region(settings), *_endpoints(settings)]
+    of_schedules = {
+        key: bills[key]
+        for key, (request, _) in costs_of.items()
+        if request.submission.job in settings.schedules
+    }
+    found = [*_region(settings), *_endpoints(settings, of_schedules)]
+    for key, result in results.items():
+        if result.request and result.request.submission.job in settings.schedules:
+            found += _schedule(settings, key, result.request, bills.get(key))
     if (most := settings.limits.max_usd_per_environment) is not None:
         kept = dict(_reservations(settings))
         if not settings.limits.allow_unpriced:
@@ -111,6 +120,7 @@ def exceeded(settings: Settings, results: Mapping[str, JobFileResult]) -> list[P
             found += [_unpriced((*place, key), limit) for key in kept if kept[key].usd is None]
         kept = {f"reservation {key} (a month)": bill for key, bill in kept.items()}
         whose = "all jobs and reservations" if kept else "all jobs"
+        whose += ", of schedules a month," if of_schedules else ""
         if settings.snapshots:
             whose += " and queries of snapshots"
         for key, snapshot in settings.snapshots.items():
@@ -147,9 +157,48 @@ def _reservations(settings: Settings) -> Iterator[tuple[str, _Bill]]:
             yield key, _Bill(monthly(plan, settings.region, now), elsewhere)
 
 
-def _endpoints(settings: Settings) -> Iterator[Problem]:
-    """Endpoints over a limit, with all their replicas: each, and all of them together."""
-    total, bills = settings.limits.max_usd_per_month_in_total, dict[str, _Bill]()
+def _in_total(settings: Settings, request: JobRequest, cost: JobCost) -> float | None:
+    """What a job can cost once, or in a month of its schedule."""
+    schedule = settings.schedules.get(request.submission.job)
+    if schedule is None or cost.worst_case is None:
+        return cost.worst_case
+    return 0.0 if schedule.paused else cost.worst_case * schedule.calendar.most_a_month
+
+
+def _schedule(
+    settings: Settings, key: str, request: JobRequest, bill: _Bill | None
+) -> Iterator[Problem]:
+    """A schedule that may cost more a month than the stack or its team allows.
+
+    ``bill`` is None where no price is known.
+    """
+    path: Path = (request.kind.section, key, "schedule", "cron")
+    runs = settings.schedules[request.submission.job].calendar.most_a_month
+    sources: dict[str, Limits | TeamLimits] = {"limits": settings.limits}
+    team = settings.team_at(request.account)
+    if team in settings.teams:
+        sources[f"teams.{team}.limits"] = settings.teams[team].limits
+    for source, limits in sources.items():
+        most = limits.max_usd_per_month
+        if bill is None or bill.usd is None:
+            in_usd = most is not None or settings.limits.max_usd_per_month_in_total is not None
+            if in_usd and not settings.limits.allow_unpriced:
+                yield _unpriced(path, "limits.maxUsdPerMonth")
+                return
+        elif most is not None and bill.usd > most:
+            what = (
+                f"may cost {costs.usd(bill.usd)} a month ({runs} slots), {source}.maxUsdPerMonth "
+                f"is {costs.usd(most)}"
+            )
+            hint = "fewer slots, a shorter timeout, a smaller machine, or raise the limit"
+            cron = settings.schedules[request.submission.job].cron
+            yield Problem(what, cron, hint, path, rule="limit-schedule-cost")
+
+
+def _endpoints(settings: Settings, of_schedules: Mapping[str, _Bill]) -> Iterator[Problem]:
+    """Endpoints over a limit, with all their replicas: each; and all with all schedules."""
+    total = settings.limits.max_usd_per_month_in_total
+    bills = {f"schedule of {key}": bill for key, bill in of_schedules.items()}
     for key, endpoint in settings.endpoints.items():
         cost, path = endpoint_cost(endpoint, settings.region), ("endpoints", key, "machine")
         bills[key] = _Bill(cost.most, cost.rate is not None and not cost.rate.exact)
@@ -169,7 +218,8 @@ def _endpoints(settings: Settings) -> Iterator[Problem]:
                 what = "the limits do not allow this machine type"
                 yield Problem(what, endpoint.machine, hint, path, rule="limit-machine-type")
     path = ("limits", "maxUsdPerMonthInTotal")
-    yield from _total(bills, total, "all endpoints in a month", path, FEWER)
+    whose = "all endpoints and schedules" if of_schedules else "all endpoints"
+    yield from _total(bills, total, f"{whose} in a month", path, FEWER)
 
 
 def endpoint_cost(endpoint: Endpoint, region: str) -> EndpointCost:

@@ -75,6 +75,10 @@ def _model(settings: Settings, key: str, model: Model) -> Iterator[Problem]:
         hint = did_you_mean(model.job or key, settings.jobs) or "declare the job in jobs"
         place = (*path, "job")
         yield Problem("this stack has no such job", model.job or key, hint, place)
+    if (model.job or key) in settings.schedules:
+        what = "has a schedule: its jobs are slots, and a version is made of a run"
+        hint = "name a job without a schedule; one with the same file will do"
+        yield Problem(what, model.job or key, hint, (*path, "job"))
     for index, run in enumerate(model.run):
         if job is not None and run > job.run:
             what = f"job '{model.job or key}' has had {job.run} run{'s'[: job.run - 1]}"

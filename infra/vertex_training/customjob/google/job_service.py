@@ -349,6 +349,7 @@ def _snapshot(job: AnyJob, kind: JobKind) -> JobSnapshot:
         started=message.start_time.ToNanoseconds(),
         ended=message.end_time.ToNanoseconds(),
         output=_spec(job, kind).base_output_directory.output_uri_prefix,
+        request_id=labels.get(REQUEST_ID_LABEL, ""),
     )
 
 

@@ -34,6 +34,10 @@ def job_to_adopt(found: Sequence[JobSnapshot], request: SubmissionRequest) -> Jo
     if not usable:
         ended = earliest(found)
         reason = f": {ended.error}" if ended.error else ""
+        if request.slot:
+            raise JobRefusedError(
+                f"{request.title} is {ended.short_state} ({ended.name}){reason}: a slot has one job"
+            )
         raise JobRefusedError(
             f"run {request.run} of job '{request.job}' is {ended.short_state} ({ended.name})"
             f"{reason}. Nothing was submitted. "

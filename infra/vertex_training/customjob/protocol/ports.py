@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -27,10 +28,15 @@ REQUEST_ID_LABEL: Final = "vt-request-id"
 DIGEST_LABEL: Final = "vt-request-digest"
 #: Label with the number of the turn in which a job was sent; 1 where it is missing.
 TURN_LABEL: Final = "vt-request-turn"
+#: Label with the slot of a schedule that a job was submitted for.
+SLOT_LABEL: Final = "vt-slot"
 #: All of them.
 JOB_LABELS: Final = (
     STACK_LABEL, PROGRAM_LABEL, JOB_LABEL, RUN_LABEL, REQUEST_ID_LABEL, DIGEST_LABEL, TURN_LABEL,
+    SLOT_LABEL,
 )  # fmt: skip
+#: How the ids of requests begin that are for a slot of a schedule: its time, then the job.
+_SLOT_ID: Final = re.compile(r"(\d{8}t\d{6}z)-")
 #: Label values have at most 63 characters, and 80 bits distinguish requests.
 DIGEST_LABEL_LENGTH: Final = 20
 
@@ -60,11 +66,23 @@ class JobSnapshot:
     """When it ended; 0 if it has not."""
     output: str = ""
     """Its output directory, of a tuning job that of its trials; empty if it has none."""
+    request_id: str = ""
+    """The request id that it carries; empty if it carries none."""
 
     @property
     def short_state(self) -> str:
         """The state without its prefix, like ``RUNNING``."""
         return self.state.removeprefix("JOB_STATE_")
+
+
+def slot_of(request_id: str) -> str:
+    """The slot that a request is for; empty if it is for none. Slots sort as their times do.
+
+    >>> slot_of("20261130t060000z-00aa"), slot_of("00aa11bb22cc33dd44ee")
+    ('20261130t060000z', '')
+    """
+    found = _SLOT_ID.match(request_id)
+    return found[1] if found else ""
 
 
 def program_label(pulumi_project: str, stack: str) -> str:
@@ -104,9 +122,14 @@ class SubmissionRequest:
         return f"{self.parent.rpartition('/')[2]}/{self.job}"
 
     @property
+    def slot(self) -> str:
+        """The slot of a schedule that it is for; empty if it is for none."""
+        return slot_of(self.request_id)
+
+    @property
     def title(self) -> str:
         """What messages call it."""
-        return f"job '{self.job}'"
+        return f"slot {self.slot} of job '{self.job}'" if self.slot else f"job '{self.job}'"
 
     @property
     def renewal(self) -> str:

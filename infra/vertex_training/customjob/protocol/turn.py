@@ -15,12 +15,16 @@ Turns are numbered, and a job carries the number of its turn as a label. So a re
 for again, after another one had the turn, is told from a repeated one: jobs that failed or were
 cancelled in an earlier turn no longer count, and it is sent once more, in a turn of its own.
 
+Slots of a schedule have their turns in the order of their times: none is sent after a later one,
+and none once more.
+
 Imports neither Pulumi nor Google.
 """
 
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from vertex_training.customjob.protocol.ports import (
@@ -35,6 +39,7 @@ from vertex_training.customjob.protocol.ports import (
     StoredIntent,
     SubmissionRequest,
     TurnRecord,
+    slot_of,
 )
 from vertex_training.customjob.protocol.timing import Timing
 from vertex_training.errors import JobRefusedError, PreconditionFailedError
@@ -70,6 +75,11 @@ class SubmissionTurn:
         Writes no turn. Raises the errors of ``acquire``.
         """
         turn = self.intents.read_turn(self.request.turn_key)
+        if turn is not None and self.request.slot and slot_of(turn.request_id) > self.request.slot:
+            raise JobRefusedError(
+                f"{self.request.title} was passed: slot {slot_of(turn.request_id)} had its turn. "
+                "Nothing was submitted."
+            )
         if turn is not None and turn.request_id != self.request.request_id:
             self._wait_until_inactive(turn.request_id)
         return turn
@@ -80,7 +90,7 @@ class SubmissionTurn:
         None is a job whose record was deleted. Such a job does not keep the request from being sent
         once more. A job that succeeded does: there is nothing to repeat.
         """
-        if job is not None and job.state not in FAILED:
+        if self.request.slot or (job is not None and job.state not in FAILED):
             return False
         turn = self.intents.read_turn(self.request.turn_key)  # after the intent record was read
         if turn is None:
@@ -91,10 +101,29 @@ class SubmissionTurn:
 
     def _wait_until_inactive(self, previous: str) -> None:
         """Return when no job of request ``previous`` is live or can still be created."""
+        for jobs in self._looks_until_settled(previous):
+            self._refuse(jobs)
+
+    def jobs_once_settled(self, previous: str) -> list[JobSnapshot]:
+        """The jobs that carry the id of request ``previous``, once none can be created any more.
+
+        Not another one that its record names: whoever writes records could name any job.
+        """
+        jobs: list[JobSnapshot] = []
+        for found in self._looks_until_settled(previous):
+            jobs = [job for job in found if job.request_id == previous]
+        return jobs
+
+    def _looks_until_settled(self, previous: str) -> Iterator[list[JobSnapshot]]:
+        """The jobs of request ``previous`` at each look; after the last one it cannot act.
+
+        Raises:
+            PreconditionFailedError: another process writes its record.
+        """
         stored = self.intents.read(previous)
         while True:
             settled = stored is not None and self._is_settled(stored)
-            self.refuse_if_live(previous, stored)  # must follow the check of the lease
+            yield self._jobs_of(previous, stored)  # must follow the check of the lease
             if settled or stored is None:
                 break
             self.environment.sleep(self.timing.interval)
@@ -118,7 +147,10 @@ class SubmissionTurn:
 
         Nor does the job ``in_state``, which the state has for that request.
         """
-        for job in self._jobs_of(previous, stored):
+        self._refuse(self._jobs_of(previous, stored), in_state)
+
+    def _refuse(self, jobs: Sequence[JobSnapshot], in_state: str = "") -> None:
+        for job in jobs:
             if job.state in TERMINAL or job.state == CANCELLING or job.name == in_state:
                 continue
             raise JobRefusedError(self._live_job_message(job, in_state))
@@ -132,6 +164,11 @@ class SubmissionTurn:
 
     def _live_job_message(self, job: JobSnapshot, in_state: str) -> str:
         number = job.name.rpartition("/")[2]
+        if self.request.slot:
+            return (
+                f"{self.request.title} waits: {job.name} is {job.short_state}. Nothing was "
+                "submitted."
+            )
         if in_state:
             return (
                 f"job '{self.request.job}' was submitted once more since this state was written: "

@@ -24,6 +24,8 @@ from vertex_training.located_yaml import document
 
 #: Placeholder of the request id, which is a digest of the request that contains it.
 REQUEST_ID: Final = "job.requestId"
+#: Placeholder of the slot of a schedule, which is known when the slot is submitted.
+SLOT: Final = "job.slot"
 #: Hex digits of a request id: 80 bits, so no two of a million submissions collide by chance.
 ID_LENGTH: Final = 20
 
@@ -137,10 +139,13 @@ def check_job_file(
     table: references.Table,
     context: Context = FILE_ONLY,
     kind: JobKind | None = None,
+    *,
+    scheduled: bool = False,
 ) -> JobFileResult:
     """Like ``load``, but returns mistakes and warnings together. Raises nothing.
 
-    ``kind`` is the wanted one; None takes what the file is.
+    ``kind`` is the wanted one; None takes what the file is. The request of a ``scheduled`` job has
+    ``${job.slot}`` and ``${job.requestId}`` as they are: each slot has its own.
     """
     try:
         parsed = document.read(data, file)
@@ -151,11 +156,14 @@ def check_job_file(
         "job.name": submission.job,
         "job.run": str(submission.run),
         REQUEST_ID: "${" + REQUEST_ID + "}",
+        **({SLOT: "${" + SLOT + "}"} if scheduled else {}),
     }
     builder = MessageBuilder(parsed, known, kind)
     message, filled = builder.build_message(), dict[str, str]()
     if message is not None:
         filled = _fill_in(message, submission, known, context, builder)
+        if scheduled:
+            _add_slot(message, builder.kind)
     job = None if message is None else _job(message, context, builder)
     found = _with_levels([*parsed.problems, *_problems(parsed, builder, job)], context.levels)
     found, ignored = ignoring.apply(found, data.decode("utf-8-sig", errors="replace"), file)
@@ -168,7 +176,7 @@ def check_job_file(
         message = {**dict.fromkeys(COUNTS, 1), **message}
     draft = canonical(message)
     request_id = request_id_of(submission, draft)
-    body = draft.replace("${" + REQUEST_ID + "}", request_id)
+    body = draft if scheduled else draft.replace("${" + REQUEST_ID + "}", request_id)
     used, kind = frozenset(builder.used), builder.kind
     request = JobRequest(submission, request_id, body, used, warnings, filled, kind)
     return JobFileResult(request, (), warnings, facts, notes, ignored)
@@ -188,6 +196,17 @@ def _fill_in(
     filled = _add_defaults(message, context.defaults, known, builder.kind)
     builder.used.update(name for text in filled.values() for name in references.names_in(text))
     return filled
+
+
+def _add_slot(message: dict[str, Any], kind: JobKind) -> None:
+    """Give each slot a folder of its own below the output directory, where the file does not."""
+    spec = message.get(kind.spec)
+    directory = spec.get("baseOutputDirectory") if isinstance(spec, dict) else None
+    uri = directory.get("outputUriPrefix") if isinstance(directory, dict) else None
+    if isinstance(directory, dict) and isinstance(uri, str) and uri:
+        names = ("${" + name + "}" for name in (SLOT, REQUEST_ID))
+        if not any(name in uri for name in names):
+            directory["outputUriPrefix"] = f"{uri.rstrip('/')}/${{{SLOT}}}"
 
 
 def _job(message: dict[str, Any], context: Context, builder: MessageBuilder) -> Job:
@@ -232,6 +251,8 @@ class JobFile:
     file: str
     submission: Submission
     kind: JobKind = CUSTOM_JOB
+    scheduled: bool = False
+    """Whether it is the request of each slot of a schedule."""
 
 
 def check_job_files(
@@ -241,7 +262,9 @@ def check_job_files(
 
     def check(one: JobFile, others: Mapping[str, JobFacts]) -> JobFileResult:
         in_stack = dataclasses.replace(context, others=others)
-        return check_job_file(one.data, one.file, one.submission, table, in_stack, one.kind)
+        return check_job_file(
+            one.data, one.file, one.submission, table, in_stack, one.kind, scheduled=one.scheduled
+        )
 
     results = {one.submission.job: check(one, {}) for one in files}
     facts = {job: result.facts for job, result in results.items()}

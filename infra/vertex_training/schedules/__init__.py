@@ -1,0 +1,11 @@
+"""Jobs that are submitted again and again, each slot once (docs/schedules.md).
+
+================  =====================================================================
+``deployed``      a schedule as the state has it, and the request of each of its slots
+``slots``         which slot is due, what waits and what was missed; ends a schedule
+``provider``      the dynamic provider; ``resource`` is what the program declares
+================  =====================================================================
+
+The slots of a cron line are ``vertex_training.settings.cron``'s, submissions those of
+``vertex_training.customjob.protocol``.
+"""

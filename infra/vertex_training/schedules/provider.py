@@ -1,0 +1,115 @@
+"""The dynamic provider of ``JobSchedule``: what a deployment does to a schedule.
+
+The state refers to this module and class by name: neither may be renamed or moved. The instance has
+no attributes, because the SDK would pickle them into the state. Nothing is submitted here: that is
+``vt jobs advance``'s, by what the state has.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from pulumi import dynamic
+
+from vertex_training.customjob.dynamic_values import (
+    format_exception,
+    has_unknown,
+    print_line,
+    without_provider,
+)
+from vertex_training.customjob.protocol.timing import Timing
+from vertex_training.pulumi_internals import format_exceptions
+from vertex_training.schedules.deployed import KEPT, SINCE, DeployedSchedule
+from vertex_training.schedules.slots import Ports, remove
+from vertex_training.settings.cron import UTC, name_of
+
+
+class JobScheduleProvider(dynamic.ResourceProvider):
+    """check, diff, create, read, update and delete of the schedule of one job."""
+
+    # The provider captures nothing secret. As a secret it would cost a key operation for each.
+    serialize_as_secret_always = False
+
+    timing: ClassVar[Timing] = Timing()
+    """Bounds of the protocol; see ``CustomJobProvider``."""
+
+    def configure(self, req: dynamic.ConfigureRequest) -> None:  # noqa: ARG002 (the SDK's name)
+        """Prepare the process; the SDK calls it once."""
+        format_exceptions(format_exception)
+
+    def check(self, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.CheckResult:  # noqa: ARG002
+        """Re-check inputs that the program validated. Accept unknown values."""
+        if has_unknown(news):
+            return dynamic.CheckResult(news, [])
+        try:
+            DeployedSchedule.of(news)
+        except (KeyError, TypeError, ValueError, StopIteration):
+            failure = dynamic.CheckFailure("", "JobSchedule: its inputs are not the program's")
+            return dynamic.CheckResult(news, [failure])
+        return dynamic.CheckResult(news, [])
+
+    def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.DiffResult:
+        """Update whatever changed: slots go on after those that had their turn."""
+        changes = any(olds.get(key) != news.get(key) for key in KEPT)
+        return dynamic.DiffResult(changes=changes, replaces=[])
+
+    def create(self, props: dict[str, Any]) -> dynamic.CreateResult:
+        """Begin the schedule: slots up to now, by the control bucket's clock, never run.
+
+        Raises:
+            OperatorError: the control bucket cannot be written.
+        """
+        schedule = DeployedSchedule.of(props)
+        return dynamic.CreateResult(schedule.id, _outputs(props, self._now(schedule)))
+
+    def read(self, id_: str, props: dict[str, Any]) -> dynamic.ReadResult:
+        """There is nothing in the cloud to compare: the state is the only record."""
+        return dynamic.ReadResult(id_, without_provider(props))
+
+    def update(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.UpdateResult:
+        """Keep what changed. Slots of another calendar, or after a pause, begin anew.
+
+        Raises:
+            OperatorError: the control bucket cannot be written.
+        """
+        old, new = DeployedSchedule.of(olds), DeployedSchedule.of(news)
+        begins = old.calendar != new.calendar or (old.paused and not new.paused)
+        return dynamic.UpdateResult(_outputs(news, self._now(new) if begins else old.since))
+
+    def delete(self, _id: str, props: dict[str, Any]) -> None:
+        """End the schedule and cancel the job of a slot that runs.
+
+        Raises:
+            OperatorError: records or jobs cannot be read or written, or the job does not end.
+        """
+        schedule = DeployedSchedule.of(props)
+        cancelled = remove(schedule, connect(schedule, self.timing))
+        if cancelled is not None:
+            print_line(f"the schedule of job {schedule.job} ends; {cancelled.name} was cancelled")
+
+    def _now(self, schedule: DeployedSchedule) -> str:
+        moment = connect(schedule, self.timing).intents.now()
+        return name_of(datetime.datetime.fromtimestamp(moment, tz=UTC))
+
+
+def connect(schedule: DeployedSchedule, timing: Timing = Timing()) -> Ports:
+    """What the schedule talks to, by Google's clients.
+
+    Raises:
+        OperatorError: there are no credentials, or a local project is not in the local cloud.
+    """
+    from vertex_training.customjob.google import intent_store, job_service, tensorboards
+
+    project, account = schedule.project, schedule.account
+    return Ports(
+        job_service.connect(project, schedule.region, schedule.kind, account),
+        intent_store.connect(project, schedule.control_bucket, schedule.records, account),
+        tensorboards.to_send,
+        timing,
+    )
+
+
+def _outputs(props: Mapping[str, Any], since: str) -> dict[str, Any]:
+    return {**{key: props[key] for key in KEPT}, SINCE: since}

@@ -1,0 +1,129 @@
+"""A job with a schedule in the local cloud, from the deployment to its end; one story, in order."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from tests.conftest import running_checkout
+from tests.e2e.small_stacks import SmallStack, job_file
+from vertex_training.settings.cron import Calendar, name_of
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+
+SCHEDULE = {"cron": "0 6 * * 1", "timeZone": "Europe/Berlin"}
+#: The slots that come next, from a day after the tests began: whenever they run, none is due yet.
+SLOTS = Calendar(SCHEDULE["cron"], SCHEDULE["timeZone"]).next(
+    datetime.now(UTC) + timedelta(days=1), 3
+)
+FIRST, SECOND, THIRD = (slot.isoformat() for slot in SLOTS)
+NAMES = [name_of(slot) for slot in SLOTS]
+
+
+@pytest.fixture(scope="module")
+def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallStack]:
+    with running_checkout(tmp_path_factory.mktemp("schedules")) as checkout:
+        yield SmallStack(checkout, "schedules")
+
+
+def write(story: SmallStack, **changes: Any) -> None:
+    """The stack file: two jobs, one of them with a schedule."""
+    files = {key: f"jobs/{story.name}-{key}.yaml" for key in ("weekly", "once")}
+    quick = job_file()["jobSpec"]["workerPoolSpecs"]
+    quick[0]["containerSpec"]["command"] = ["true"]
+    story.write(
+        {key: job_file(workerPoolSpecs=quick) for key in files},
+        jobs={
+            "weekly": {"file": files["weekly"], "schedule": {**SCHEDULE, **changes}},
+            "once": {"file": files["once"]},
+        },
+    )
+
+
+def advance(story: SmallStack, *options: str, expect: int | None = 0) -> list[dict[str, Any]]:
+    command = ("vt", "jobs", "advance", "-s", story.name, "--format", "json", *options)
+    done = story.checkout.run(*command, expect=expect)
+    found = json.loads(done.stdout)
+    return [each for each in found if each["step"] == "schedule"]
+
+
+def jobs(story: SmallStack) -> list[dict[str, Any]]:
+    listed = story.checkout.run("vt", "jobs", "list", "-s", story.name, "--format", "json")
+    return [job for job in json.loads(listed.stdout) if job["job"] == "weekly"]
+
+
+def wait_for_slot(story: SmallStack) -> None:
+    story.checkout.run("vt", "jobs", "wait", "weekly", "-s", story.name, "--deadline", "2m")
+
+
+def test_before_the_deployment_there_is_nothing_to_advance(story: SmallStack) -> None:
+    write(story)
+    done = story.checkout.run("vt", "jobs", "advance", "-s", story.name, expect=None)
+    assert done.returncode != 0
+    assert "Traceback" not in done.stderr
+    assert "no stack named" in done.stderr
+
+
+def test_an_up_submits_the_other_job_alone(story: SmallStack) -> None:
+    story.checkout.shell(f"pulumi stack select --create {story.name}")
+    story.pulumi("up --yes --skip-preview")
+    assert jobs(story) == []
+    [due] = advance(story, "--dry-run", "--at", FIRST)
+    assert due["done"] == "due"
+    outputs = json.loads(story.checkout.shell(f"pulumi stack output -s {story.name} --json").stdout)
+    assert outputs["jobs"].keys() == {"once"}
+    assert outputs["schedules"]["weekly"]["artifacts"].endswith("/weekly/${job.slot}")
+
+
+def test_each_slot_has_one_job_whoever_asks(story: SmallStack) -> None:
+    results: list[list[dict[str, Any]]] = []
+
+    def ask() -> None:
+        results.append(advance(story, "--at", FIRST, expect=None))
+
+    threads = [threading.Thread(target=ask) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    wait_for_slot(story)
+    advance(story, "--at", FIRST)
+    [job] = jobs(story)
+    assert job["labels"]["vt-slot"] == NAMES[0]
+    assert NAMES[0] in story.checkout.run("vt", "jobs", "list", "-s", story.name).stdout
+    shown = story.checkout.run("vt", "jobs", "show", "weekly", "-s", story.name).stdout
+    assert f"/weekly/{NAMES[0]}" in shown
+
+
+def test_an_edit_is_what_the_next_slot_runs_and_only_once_it_is_deployed(
+    story: SmallStack,
+) -> None:
+    write(story, missed="all")
+    advance(story, "--at", SECOND)
+    wait_for_slot(story)
+    preview = story.pulumi("preview --diff")
+    assert "missed" in preview
+    assert next(job["labels"]["vt-slot"] for job in jobs(story)) == NAMES[1]
+
+
+def test_a_pause_has_no_slots_and_is_undone_by_a_revert(story: SmallStack) -> None:
+    write(story, paused=True)
+    story.pulumi("up --yes --skip-preview")
+    assert [each["done"] for each in advance(story, "--at", THIRD)] == ["paused"]
+    write(story)
+    story.pulumi("up --yes --skip-preview")
+    assert [each["done"] for each in advance(story, "--at", SECOND)] == ["idle"]
+    assert len(jobs(story)) == 2
+
+
+def test_a_schedule_that_goes_takes_its_job_along(story: SmallStack) -> None:
+    advance(story, "--at", THIRD)
+    story.pulumi("destroy --yes")
+    assert {job["state"] for job in jobs(story)} <= {"SUCCEEDED", "CANCELLED"}
+    assert len(jobs(story)) == 3
+    assert advance(story, "--at", THIRD) == []

@@ -1,0 +1,191 @@
+"""A schedule from the stack file to the state: what is declared, refused, priced and kept."""
+
+import asyncio
+import json
+
+import pulumi
+import pytest
+
+from tests.unit.infra.customjob.fakes import Process
+from tests.unit.infra.recorder import Recorder
+from tests.unit.infra.schedules.fakes import SCHEDULE, SlotWorld, ports_of
+from tests.unit.infra.stacks import BASE
+from vertex_training import program
+from vertex_training.catalog import costs
+from vertex_training.catalog.resource_types import JOB
+from vertex_training.catalog.resource_types import SCHEDULE as TYPE
+from vertex_training.errors import CommandError, ConfigError
+from vertex_training.schedules import provider as providers
+from vertex_training.schedules.deployed import DeployedSchedule, deployed_schedules
+from vertex_training.schedules.provider import JobScheduleProvider
+from vertex_training.settings.cron import name_of, time_of
+from vertex_training.stack import from_raw
+
+FILE = """\
+serviceAccount: trainer-prod@acme-ml-prod.iam.gserviceaccount.com
+baseOutputDirectory: {outputUriPrefix: "gs://out/${job.name}"}
+scheduling: {timeout: 36000s}
+workerPoolSpecs:
+- machineSpec: {machineType: n1-standard-4}
+  containerSpec: {imageUri: "eu.example/x/y@sha256:%s"}
+""" % ("0" * 64)
+RATE = costs.hourly("n1-standard-4", None, 0, "us-central1")
+assert RATE is not None
+MONTH = 5 * 10 * RATE.usd
+WEEKLY = {"cron": "0 6 * * 1", "timeZone": "Europe/Berlin"}
+
+
+def stack(root, file=FILE, schedule=WEEKLY, **changes):
+    (root / "job.yaml").write_text(file)
+    jobs = {"weekly": {"file": "job.yaml", "schedule": schedule}, "once": {"file": "job.yaml"}}
+    return from_raw(BASE | {"jobs": jobs} | changes, root)
+
+
+def problems(root, **changes):
+    try:
+        found = stack(root, **changes)
+    except ConfigError as refused:
+        return [str(problem) for problem in refused.problems]
+    results = found.check_jobs()
+    of_files = [problem for result in results.values() for problem in result.errors]
+    return [str(problem) for problem in (*of_files, *found.exceeded_limits(results))]
+
+
+def declared(root, **changes):
+    asyncio.set_event_loop(asyncio.new_event_loop())
+    recorder = Recorder()
+    pulumi.runtime.set_mocks(recorder, "vertex-training", "prod")
+
+    @pulumi.runtime.test
+    def run():
+        program.deploy(stack(root, **changes))
+
+    run()
+    return recorder.registered
+
+
+def test_a_job_with_a_schedule_is_declared_as_one_and_the_other_as_a_job(tmp_path):
+    found = declared(tmp_path)
+    [inputs] = [inputs for type_, inputs in found.values() if type_ == TYPE]
+    assert [name for name, (type_, _) in found.items() if type_ == JOB] == ["training-once"]
+    assert inputs["schedule"] == {**WEEKLY, "paused": False, "missed": "latest"}
+    directory = json.loads(inputs["request"])["jobSpec"]["baseOutputDirectory"]
+    assert directory == {"outputUriPrefix": "gs://out/weekly/${job.slot}"}
+
+
+@pytest.mark.parametrize("name", ["job.slot", "job.requestId"])
+def test_a_file_may_place_the_slot_itself(tmp_path, name):
+    file = FILE.replace("${job.name}", f"${{{name}}}/x")
+    once = file.replace("${job.slot}", "${job.name}")
+    (tmp_path / "once.yaml").write_text(once)
+    jobs = {"weekly": {"file": "job.yaml", "schedule": WEEKLY}}
+    found = stack(tmp_path, file, jobs=jobs).check_jobs()["weekly"].request
+    assert found.output_directory == f"gs://out/${{{name}}}/x"
+
+
+def test_a_job_without_a_schedule_has_no_slot(tmp_path):
+    jobs = {"once": {"file": "job.yaml"}}
+    [problem] = problems(tmp_path, file=FILE.replace("${job.name}", "${job.slot}"), jobs=jobs)
+    assert "job.slot" in problem
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"schedule": {"cron": "* * * * *"}}, "every 15 minutes"),
+        ({"schedule": {**WEEKLY, "timeZone": "Europe/Berln"}}, "did you mean 'Europe/Berlin'?"),
+        ({"schedule": {**WEEKLY, "misssed": "all"}}, "did you mean 'missed'?"),
+        ({"schedule": {"timeZone": "Europe/Berlin"}}, "cron"),
+        ({"limits": {"maxUsdPerMonth": MONTH - 0.01}}, "a month (5 slots)"),
+        ({"limits": {"maxUsdPerMonthInTotal": MONTH - 0.01}}, "all endpoints and schedules"),
+        ({"limits": {"maxUsdPerEnvironment": MONTH}}, "of schedules a month"),
+    ],
+)
+def test_what_is_wrong_is_said_at_its_place(tmp_path, changes, said):
+    [problem] = problems(tmp_path, **changes)
+    assert said in problem
+
+
+@pytest.mark.parametrize("option", ["wait: running", "onChange: finish"])
+def test_what_is_about_one_job_is_refused(tmp_path, option):
+    key, _, value = option.partition(": ")
+    jobs = {"weekly": {"file": "job.yaml", "schedule": WEEKLY, key: value}}
+    [problem] = problems(tmp_path, jobs=jobs)
+    assert f"{key} is about one job" in problem
+
+
+def test_a_month_within_the_limits_is_accepted(tmp_path):
+    limits = {"maxUsdPerMonth": MONTH + 0.01, "maxUsdPerMonthInTotal": MONTH + 0.01}
+    assert problems(tmp_path, limits=limits) == []
+    paused = {**WEEKLY, "paused": True}
+    assert problems(tmp_path, limits={"maxUsdPerMonth": 1}, schedule=paused) == []
+    machine = "a4-highgpu-8g, acceleratorType: NVIDIA_B200, acceleratorCount: 8"
+    file = FILE.replace("n1-standard-4", machine)
+    assert any("no price" in each for each in problems(tmp_path, file=file, limits=limits))
+
+
+PROPS = {
+    "submission": {"project": "local-p", "region": "r", "stack": "local", "job": "titanic",
+                   "run": 1, "section": "jobs"},
+    "schedule": {"cron": "0 6 * * 1", "timeZone": "Europe/Berlin", "paused": False,
+                 "missed": "latest"},
+    "requestId": "0" * 20,
+    "request": SCHEDULE.request,
+    "options": {"labels": {"team": "ml"}, "controlBucket": "control", "onDelete": "keep"},
+}  # fmt: skip
+
+
+@pytest.fixture
+def provider(monkeypatch):
+    """The provider on a cloud in memory."""
+    world = SlotWorld()
+    monkeypatch.setattr(providers, "connect", lambda *_: ports_of(Process(world)))
+    made = JobScheduleProvider()
+    made.world = world
+    return made
+
+
+def changed(**schedule):
+    return {**PROPS, "schedule": {**PROPS["schedule"], **schedule}}
+
+
+def test_what_the_state_keeps_is_what_is_submitted(provider):
+    outs = provider.create(PROPS).outs
+    assert DeployedSchedule.of(outs) == SCHEDULE.__class__.of({**PROPS, "since": outs["since"]})
+    assert time_of(outs["since"]).timestamp() == provider.world.time
+    assert not provider.check({}, PROPS).failures
+    assert not provider.diff("", outs, PROPS).changes
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "begins"),
+    [
+        ({}, {"missed": "all"}, False),
+        ({}, {"paused": True}, False),
+        ({"paused": True}, {}, True),
+        ({}, {"cron": "0 7 * * 1"}, True),
+        ({}, {"timeZone": "Etc/UTC"}, True),
+    ],
+)
+def test_slots_begin_anew_with_another_calendar_and_after_a_pause(provider, old, new, begins):
+    before = provider.create(changed(**old)).outs
+    provider.world.time += 1000
+    assert provider.diff("", before, changed(**new)).changes
+    after = provider.update("", before, changed(**new)).outs
+    assert (after["since"] != before["since"]) is begins
+
+
+def test_inputs_of_another_program_are_refused(provider):
+    for wrong in ({}, changed(cron="* * * * *"), changed(timeZone="Mars"), {**PROPS, "request": 1}):
+        assert provider.check({}, wrong).failures
+
+
+def test_the_state_is_read_as_it_was_deployed(provider):
+    outs = provider.create(PROPS).outs
+    row = {"type": TYPE, "urn": "urn::x::training-titanic-schedule", "outputs": outs}
+    deployment = {"resources": [{"type": JOB}, row, {**row, "delete": True}]}
+    [found] = deployed_schedules(deployment, TYPE)
+    assert found.since == name_of(time_of(outs["since"]))
+    with pytest.raises(CommandError, match="another version"):
+        list(deployed_schedules({"resources": [{**row, "outputs": {"submission": {}}}]}, TYPE))
+    assert list(deployed_schedules({}, TYPE)) == []

@@ -1,0 +1,164 @@
+"""Slots of cron lines: in UTC, once each, whatever clocks do; what is no cron line."""
+
+from __future__ import annotations
+
+import itertools
+from datetime import UTC, datetime, timedelta
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given, settings
+
+from vertex_training.settings import cron
+from vertex_training.settings.cron import Calendar, name_of, time_of
+from vertex_training.settings.schedules import Schedule
+
+BERLIN = "Europe/Berlin"
+
+
+def at(text):
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+def names(line, zone, after, count):
+    return [name_of(slot) for slot in Calendar(line, zone).next(at(after), count)]
+
+
+def test_a_week_has_its_slot_at_the_local_time():
+    found = names("0 6 * * 1", BERLIN, "2026-10-18", 3)
+    assert found == ["20261019t040000z", "20261026t050000z", "20261102t050000z"]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [  # at 02:00 of 2027-03-28, clocks in Berlin go to 03:00
+        ("30 2 * * *", ["20270327t013000z", "20270328t010000z", "20270329t003000z"]),
+        ("30 2,3 * * 0", ["20270328t010000z", "20270328t013000z", "20270404t003000z"]),
+        ("0 3 * * *", ["20270327t020000z", "20270328t010000z", "20270329t010000z"]),
+        ("0 * * * *", ["20270326t150000z", "20270326t160000z", "20270326t170000z"]),
+    ],
+)
+def test_a_slot_that_the_clock_leaves_out_is_the_first_minute_after(line, expected):
+    assert names(line, BERLIN, "2027-03-26T14:30", 3) == expected
+
+
+def test_a_time_that_comes_twice_is_one_slot_and_every_hour_is_in_both():
+    # at 03:00 of 2026-10-25, clocks in Berlin go back to 02:00
+    assert names("30 2 * * *", BERLIN, "2026-10-24T12:00", 2) == [
+        "20261025t003000z",
+        "20261026t013000z",
+    ]
+    hours = names("30 * * * *", BERLIN, "2026-10-24T23:40", 3)
+    assert hours == ["20261025t003000z", "20261025t013000z", "20261025t023000z"]
+    # also where the look begins in the second of the two hours
+    assert names("30 2 * * *", BERLIN, "2026-10-25T01:15", 1) == ["20261026t013000z"]
+
+
+def test_the_29th_of_february_comes_in_leap_years_alone():
+    found = names("0 0 29 2 *", "Etc/UTC", "2096-01-01", 2)
+    assert found == ["20960229t000000z", "21040229t000000z"]
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.sampled_from(["0 6 * * 1", "30 2 * * *", "0 */3 * * *", "15,45 1-3 * * *", "0 0 L * *"]),
+    st.sampled_from([BERLIN, "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata"]),
+    st.datetimes(datetime(2024, 1, 1), datetime(2028, 1, 1)),
+    st.integers(1, 40_000),
+)
+def test_slots_are_the_same_from_wherever_a_look_begins(line, zone, start, minutes):
+    calendar, begin = Calendar(line, zone), start.replace(tzinfo=UTC)
+    middle, end = begin + timedelta(minutes=minutes), begin + timedelta(days=60)
+    found = calendar.due(begin, end)
+    assert all(one < other for one, other in itertools.pairwise(found))
+    assert [*calendar.due(begin, middle), *calendar.due(middle, end)] == found
+
+
+def test_a_name_is_a_time_and_sorts_as_times_do():
+    moment = at("2026-11-30T06:00")
+    assert time_of(name_of(moment)) == moment
+    assert name_of(moment) < name_of(moment + timedelta(minutes=1)) < "20271130t060000z"
+
+
+@pytest.mark.parametrize(
+    ("line", "zone", "most"),
+    [
+        ("0 6 * * 1", BERLIN, 5),
+        ("0 6 * * *", BERLIN, 31),
+        ("0 0 29 2 *", "Etc/UTC", 1),
+        ("*/30 9-17 * * 1-5", "Etc/UTC", 18 * 23),
+        ("0 * * * *", "Etc/UTC", 744),
+        ("0 * * * *", BERLIN, 745),
+    ],
+)
+def test_a_month_has_at_most_so_many_slots(line, zone, most):
+    calendar = Calendar(line, zone)
+    assert calendar.most_a_month == most
+    months = {}
+    for slot in calendar.due(at("2024-01-01"), at("2026-12-31")):
+        local = slot.astimezone(cron.zone(zone))
+        months[local.year, local.month] = months.get((local.year, local.month), 0) + 1
+    assert max(months.values()) <= most
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        "6",
+        "0 6 * * 1 2026",
+        "@weekly",
+        "0 6 * * 8",
+        "0 0 31 2 *",
+        "60 6 * * *",
+        "0 6 * * 1\n0 7 * * 1",
+        "* * * * *",
+        "* 6 * * 1",
+        "0,10 6 * * 1",
+        "0,50 * * * *",
+        "0 6 * * 1; rm -rf /",
+        "0  6 * * 1",
+        "\u0660 6 * * 1",
+        "0 6 * * " + "1/" * 400 + "1",
+        "0 6 * * " + "9" * 39,
+        "*/0 6 * * *",
+        "0 6 * * L",
+        "-1 6 * * *",
+        "0 6 1-0 * *",
+        "0 6 0 * *",
+        "#/L- #/L- #/L- #/L- #/L-",
+    ],
+)
+def test_what_is_no_cron_line_is_refused_in_words(line):
+    with pytest.raises(ValueError, match=r"cron|field|comes|minute") as refused:
+        Schedule.model_validate({"cron": line})
+    assert "Traceback" not in str(refused.value)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(alphabet="0123456789*,/#-LWMONJAN ", max_size=30))
+def test_any_line_is_refused_or_has_slots(line):
+    if not cron.problem(line):
+        assert Calendar(line, BERLIN).next(at("2026-01-01"), 2)
+        assert Calendar(line, BERLIN).words
+
+
+@pytest.mark.parametrize(
+    "zone",
+    ["", "Berlin", "CEST", "UTC+1", "../../etc/passwd", "/etc/localtime", "localtime", "Mars/Here"],
+)
+def test_a_zone_from_nowhere_is_refused(zone):
+    with pytest.raises(ValueError, match="is no time zone"):
+        Schedule.model_validate({"cron": "0 6 * * 1", "timeZone": zone})
+
+
+def test_every_zone_of_the_package_can_be_used():
+    for name in sorted(cron.zones()):
+        assert Calendar("0 6 * * 1", name).next(at("2026-01-01"), 1)
+
+
+def test_a_calendar_says_itself_in_words():
+    words = Calendar("0 6 * * 1", BERLIN).words
+    assert "06:00" in words
+    assert "Monday" in words
+    assert BERLIN in words
