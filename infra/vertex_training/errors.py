@@ -12,6 +12,7 @@ printed. Exceptions that reach a person have one tree::
     │   │   └── PermissionDeniedError because a permission is missing
     │   ├── InDoubtError              the answer was lost: a job may exist
     │   ├── JobRefusedError           a job exists, and must not run again without being asked to
+    │   │   └── RungPassedError       another rung of its ladder has the turn
     │   └── WaitError                 the job is not where the stack waits for it to be
     │       └── WaitDeadlineError     and may still get there
     ├── CheckUnavailableError         nothing could be checked
@@ -179,6 +180,10 @@ class InDoubtError(OperatorError):
 
 class JobRefusedError(OperatorError):
     """A job exists for this request and must not be run again without being asked to."""
+
+
+class RungPassedError(JobRefusedError):
+    """Another rung of the job's ladder has the turn, so this one is not sent: look again."""
 
 
 class WaitError(OperatorError):

@@ -52,6 +52,7 @@ from vertex_training.stack_rules import (
     existing,
     files,
     job_rules,
+    ladder,
     leaving_files,
     limits,
     names,
@@ -172,6 +173,7 @@ class Stack:
                 shown(job.file),
                 self.submission(key, job.run),
                 kind,
+                ladder.rungs(job.ladder, self.settings.reservations, self.references),
                 scheduled=job.schedule is not None,
             )
             for kind, jobs in sections.items()
@@ -337,6 +339,7 @@ def broken_rules(settings: Settings, root: Path) -> list[Problem]:
         ),
         *limits.problems(settings),
         *job_rules.problems(settings),
+        *ladder.problems(settings),
         *serving_rules.problems(settings),
         *project_numbers.problems(settings, root),
     ]

@@ -154,6 +154,7 @@ class Cloud:
             int(self.time) * 1000 + number,
             send.labels[DIGEST_LABEL],
             turn=int(send.labels.get(TURN_LABEL, 1)),
+            request_id=send.request_id,
         )
         job = Job(record, send.request_id, name, [(self.time, record)])
         self.jobs.append(job)
@@ -216,12 +217,14 @@ class Cloud:
         self.records[record.request_id] = stored
         return stored
 
-    def write_turn(self, key: str, request_id: str, number: int, generation: int) -> None:
+    def write_turn(
+        self, key: str, request_id: str, number: int, generation: int, *, withdrawn: bool = False
+    ) -> None:
         """Compare-and-swap. The jobs of all other requests of this job have had their turn."""
         current = self.turns.get(key)
         if (current.generation if current else 0) != generation:
             raise PreconditionFailedError
-        self.turns[key] = TurnRecord(request_id, generation + 1, number)
+        self.turns[key] = TurnRecord(request_id, generation + 1, number, withdrawn)
         for job in self.jobs:
             job.passed |= f"r/{job.of}" == key and job.request_id != request_id
 

@@ -125,13 +125,13 @@ class Run:
         with self._failing():
             for name, news in self.program.items():
                 old = self._view.get(name)
-                diff = self._provider.diff(old.id, dict(old.outs), news) if old else None
+                diff = self._ask(process, "diff", old, news) if old else None
                 if old is None or self.replace or (diff is not None and diff.replaces):
                     if old is not None:
                         self._delete(process, name, old)
                     self._create(process, name, news)
                 elif diff is not None and diff.changes:
-                    outs = self._provider.update(old.id, dict(old.outs), news).outs or {}
+                    outs = self._ask(process, "update", old, news).outs or {}
                     self._save(process, name, Resource(old.id, outs))
             for name in [name for name in self._view if name not in self.program]:
                 self._delete(process, name, self._view[name])
@@ -176,6 +176,10 @@ class Run:
     def _delete(self, process: Process, name: str, old: Resource) -> None:
         self._call(process, functools.partial(self._provider.delete, old.id, dict(old.outs)))
         self._save(process, name, None)
+
+    def _ask(self, process: Process, what: str, old: Resource, news: Mapping[str, Any]) -> Any:
+        method = getattr(self._provider, what)
+        return self._call(process, functools.partial(method, old.id, dict(old.outs), news))
 
     def _call(self, process: Process, operation: functools.partial) -> Any:
         """One call of the provider. An engine that is gone takes no notice of its end."""

@@ -211,10 +211,12 @@ class Process:
         self._read("turn keys")
         return frozenset(self.cloud.turns)
 
-    def write_turn(self, key: str, request_id: str, number: int, generation: int) -> None:
+    def write_turn(
+        self, key: str, request_id: str, number: int, generation: int, *, withdrawn: bool = False
+    ) -> None:
         """Compare-and-swap."""
         self._read("turn write")
-        self.cloud.write_turn(key, request_id, number, generation)
+        self.cloud.write_turn(key, request_id, number, generation, withdrawn=withdrawn)
         self._stored("turn write")
 
     def _stored(self, point: str) -> None:

@@ -36,6 +36,7 @@ import pulumi
 from vertex_training.components.scope import Scope
 from vertex_training.components.training import Training
 from vertex_training.customjob.request.job_file import JobRequest, Submission, canonical
+from vertex_training.customjob.request.rungs import Rung
 from vertex_training.settings.model import Settings
 
 jobs, requests = {{}}, {{}}
@@ -49,7 +50,12 @@ for key, said in json.loads(Path("jobs.json").read_text()).items():
     body = canonical({{"displayName": key, "jobSpec": {{"workerPoolSpecs": [pool], **spec}}}})
     run = said.get("run", 1)
     place = Submission("{PROJECT}", "{REGION}", pulumi.get_stack(), key, run)
-    requests[key] = JobRequest(place, f"{{key}}-{{run}}", body, frozenset(), ())
+    rungs = [JobRequest(place, f"{{key}}-{{run}}-{{number}}",
+                        canonical(Rung(fields).of(json.loads(body))), frozenset(), (),
+                        words=str(Rung(fields)))
+             for number, fields in enumerate(said.get("ladder", ()), start=2)]
+    requests[key] = JobRequest(place, f"{{key}}-{{run}}", body, frozenset(), (),
+                               ladder=tuple(rungs))
 settings = Settings.model_validate({{
     "stack": pulumi.get_stack(), "project": "{PROJECT}", "region": "{REGION}",
     "projectNumber": "100000000000", "labels": {{"stack": "local"}}, "jobs": jobs}})

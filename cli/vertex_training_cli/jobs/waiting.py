@@ -12,7 +12,7 @@ from vertex_training.customjob.google import job_service, logs
 from vertex_training.customjob.protocol.waiting import Goal, Wait, WaitPorts, wait_for_job
 from vertex_training.errors import OperatorError, WaitDeadlineError
 from vertex_training_cli.engine.values import redact
-from vertex_training_cli.jobs import live, view
+from vertex_training_cli.jobs import ladders, live, view
 from vertex_training_cli.jobs.service import Jobs, kind_of
 from vertex_training_cli.status import print_line
 
@@ -45,11 +45,10 @@ def wait_for(chosen: Sequence[AnyJob], jobs: Jobs, goal: Goal, deadline: float) 
         number = view.run(job)  # another's job may have any text there
         run = int(number) if number.isdecimal() else 1
         try:
-            await wait_for_job(
-                Wait(view.title(job), run, goal, deadline),
-                job.name,
-                WaitPorts(service(job).get, tail, log),
+            ports = WaitPorts(
+                service(job).get, tail, log, connect_ladder=lambda: ladders.ladder_of(job, ref)
             )
+            await wait_for_job(Wait(view.title(job), run, goal, deadline), job.name, ports)
         except OperatorError as error:
             return error
         return None

@@ -93,8 +93,10 @@ def job_needs(declared: DeclaredStack) -> list[JobNeed]:
     """One for each quota of Vertex AI that a job counts against, by its name."""
     found: dict[str, dict[str, int]] = {}
     for key, request in declared.requests.items():
-        for metric, count in _of_job(request, declared.stack.settings.region).items():
-            found.setdefault(metric, {})[key] = count
+        for rung in request.rungs:  # one of them runs at a time
+            for metric, count in _of_job(rung, declared.stack.settings.region).items():
+                by_job = found.setdefault(metric, {})
+                by_job[key] = max(count, by_job.get(key, 0))
     return [JobNeed(metric, by_job) for metric, by_job in sorted(found.items())]
 
 

@@ -38,7 +38,8 @@ def ask(context: PreflightContext) -> Iterator[Answer]:
 def _machines_of_jobs(context: PreflightContext) -> Counter[str]:
     """Reservation that a job names -> machines of all jobs at once."""
     found = Counter[str]()
-    for request in context.declared.requests.values():
+    rungs = [rung for each in context.declared.requests.values() for rung in each.rungs]
+    for request in rungs:
         cost = costs.of_job(request.message, context.declared.stack.settings.region)
         pools = request.trial["jobSpec"].get("workerPoolSpecs") or ()
         for pool in cost.pools:

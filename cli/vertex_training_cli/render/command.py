@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from vertex_training.customjob.request.job_file import JobRequest
 from vertex_training.errors import CheckUnavailableError
 from vertex_training.stack import Stack
 from vertex_training_cli.check import checking, text_report
@@ -37,6 +38,9 @@ def render(
     as_sent: Annotated[
         bool, typer.Option("--as-sent", help="With the labels the stack adds when it sends it.")
     ] = False,
+    rung: Annotated[
+        int, typer.Option(min=1, help="Of a job with a ladder: 1 is the file itself.")
+    ] = 1,
 ) -> None:
     """Print the exact request a job file becomes in a stack; equal input gives equal bytes.
 
@@ -46,10 +50,20 @@ def render(
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
-    sys.stdout.write(_rendered(job, stack, format_, as_sent))
+    sys.stdout.write(_rendered(job, stack, format_, as_sent, rung))
 
 
-def _rendered(job: str, stack_name: str, format_: Format, as_sent: bool) -> str:
+def _rung(request: JobRequest, number: int) -> JobRequest:
+    """The request of a rung; a line names the others."""
+    rungs = request.rungs
+    if number > len(rungs):
+        raise CheckUnavailableError(f"the job has no rung {number}: it has {len(rungs)}")
+    if request.ladder:
+        print_line(f"rung {number} of {len(rungs)}: {rungs[number - 1].words or 'the job file'}")
+    return rungs[number - 1]
+
+
+def _rendered(job: str, stack_name: str, format_: Format, as_sent: bool, rung: int) -> str:
     root = root_of(Path.cwd())
     if root is None:
         raise CheckUnavailableError("no Pulumi.yaml here or above: a stack needs a project")
@@ -59,7 +73,7 @@ def _rendered(job: str, stack_name: str, format_: Format, as_sent: bool) -> str:
     else:
         file, data, verdict = rendering.check_job(loaded, job)
         if verdict.request is not None:
-            found = verdict.request
+            found = _rung(verdict.request, rung)
             added = loaded.settings.labels_of(loaded.settings.team_at(found.account))
             message = rendering.as_sent(found, added) if as_sent else found.message
             if found.filled_in:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from vertex_training.catalog import costs
-from vertex_training.catalog.costs import JobCost, hours, usd
+from vertex_training.catalog.costs import JobCost, PoolCost, hours, usd
 from vertex_training.customjob.kinds import kind_of_fields
 from vertex_training.customjob.protocol.waiting import format_duration
 from vertex_training_cli.engine.fields import FieldDifference, diff_fields
@@ -40,6 +40,29 @@ ENDED: Final = ("SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED", "PARTIALLY_SUCCEE
 
 
 @dataclass(frozen=True, slots=True)
+class RungRequest:
+    """One rung of a job's ladder, from 1. At most one of them runs at a time."""
+
+    number: int
+    what: str
+    """What it has otherwise than the job file."""
+    strategy: str
+    reservation: str
+    cost: JobCost
+
+    @property
+    def machines(self) -> tuple[str, ...]:
+        """As of ``JobChange``."""
+        return _machines(self.cost)
+
+    def __str__(self) -> str:
+        """Machines, strategy and the worst case, in a line."""
+        parts = (*self.machines, self.strategy, self.reservation)
+        price = f"at most {usd(self.cost.worst_case)}{self.cost.elsewhere}"
+        return ", ".join([*(part for part in parts if part), price])
+
+
+@dataclass(frozen=True, slots=True)
 class JobChange:
     """One job: what happens to it, and what it is after that (before it, if it is cancelled)."""
 
@@ -66,6 +89,8 @@ class JobChange:
     """Of the job that another request takes the place of; None if there is none."""
     strategy_before: str = ""
     """The same job's strategy."""
+    ladder: tuple[RungRequest, ...] = ()
+    """The rungs, the file's request first; empty without one. ``cost`` is that of the dearest."""
 
     @property
     def submits(self) -> bool:
@@ -73,9 +98,14 @@ class JobChange:
         return self.action in ("submit", "replace")
 
     @property
+    def pools(self) -> Sequence[PoolCost]:
+        """The pools of the job file's request."""
+        return self.ladder[0].cost.pools if self.ladder else self.cost.pools
+
+    @property
     def machines(self) -> tuple[str, ...]:
         """What each pool runs on, like ``4 x a3-megagpu-8g (8 NVIDIA_H100_MEGA_80GB)``."""
-        return _machines(self.cost)
+        return self.ladder[0].machines if self.ladder else _machines(self.cost)
 
     @property
     def machines_before(self) -> tuple[str, ...]:
@@ -153,11 +183,36 @@ def _job(step: Step, observed: Observations) -> JobChange:
         now=observed.jobs.get(step.old.id) if step.old else None,
         cost_before=_cost(before) if before else None,
         strategy_before=_strategy(job_spec(request(before))) if before else "",
+        ladder=_ladder(inputs),
+    )
+
+
+def _rungs(inputs: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The job's inputs, and those of each rung after its file."""
+    found = (inputs.get("options") or {}).get("ladder")
+    others = [each for each in found or () if isinstance(each, Mapping)]
+    return [inputs, *({**inputs, **each} for each in others)]
+
+
+def _ladder(inputs: Mapping[str, Any]) -> tuple[RungRequest, ...]:
+    rungs = _rungs(inputs)
+    if len(rungs) == 1:
+        return ()
+    return tuple(
+        RungRequest(
+            number,
+            str(each.get("words", "as in the job file")),
+            _strategy(job_spec(request(each))),
+            _reservation(job_spec(request(each))),
+            costs.of_job(request(each), str(_submission(inputs).get("region", ""))),
+        )
+        for number, each in enumerate(rungs, start=1)
     )
 
 
 def _cost(inputs: Mapping[str, Any]) -> JobCost:
-    return costs.of_job(request(inputs), str(_submission(inputs).get("region", "")))
+    messages = [request(each) for each in _rungs(inputs)]
+    return costs.of_dearest(messages, str(_submission(inputs).get("region", "")))
 
 
 def _strategy(spec: Mapping[str, Any]) -> str:
@@ -182,12 +237,20 @@ def differences(step: Step) -> list[FieldDifference]:
     if step.old is None or step.new is None or not step.changes:
         return []
     places = [_submission(state.inputs) for state in (step.old, step.new)]
-    options = [state.inputs.get("options") or {} for state in (step.old, step.new)]
+    options = [_options(state.inputs) for state in (step.old, step.new)]
     return [
         *diff_fields(_named(step.old.inputs), _named(step.new.inputs)),
         *diff_fields(*places),
         *diff_fields(*options),
     ]
+
+
+def _options(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """The options; of each rung what it has otherwise, since the request is told by itself."""
+    found = dict(inputs.get("options") or {})
+    if "ladder" in found:
+        found["ladder"] = [str(each.get("words", "")) for each in _rungs(inputs)[1:]]
+    return found
 
 
 def job_name(step: Step) -> str:

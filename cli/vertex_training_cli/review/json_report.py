@@ -17,7 +17,7 @@ from vertex_training_cli.engine.plan import Diagnostic, JobObservation, PolicyVi
 from vertex_training_cli.review.capacity import ReservationChange, ReservationCost, ReturnedMachines
 from vertex_training_cli.review.grants import IamBinding
 from vertex_training_cli.review.headline import answers, verdict
-from vertex_training_cli.review.jobs import JobChange
+from vertex_training_cli.review.jobs import JobChange, RungRequest
 from vertex_training_cli.review.report import ReviewReport
 from vertex_training_cli.review.serving import EndpointChange
 
@@ -32,11 +32,12 @@ KEYS: Final[Mapping[type, str]] = {
         "protected objects=folders changes unchanged problems errors notes warnings preflight?"
     ),
     JobChange: (
-        "name action region strategy reservation? account network? images pools=cost.pools "
+        "name action region strategy reservation? account network? images pools ladder? "
         "hourlyUsd=cost.hourly timeoutSeconds=cost.timeout defaultTimeout=cost.default_timeout "
         "worstCaseUsd=cost.worst_case worstCaseUsdBefore=cost_before.worst_case "
         "previousState?=previous_state now differences"
     ),
+    RungRequest: "rung=number what strategy reservation? worstCaseUsd=cost.worst_case",
     PoolCost: (
         "index machineType=machine_type acceleratorType?=accelerator acceleratorCount=count "
         "machines hourlyUsd=hourly price=rate"

@@ -105,13 +105,20 @@ def _jobs(report: ReviewReport, quote: Quote) -> Section:
         for job in changed
         if job.filled_in
     ]
+    rungs = [
+        Entry(
+            f"{quote(job.name)}, rung {each.number} of {len(job.ladder)}: {quote(str(each), ALL)}"
+        )
+        for job in report.jobs
+        for each in job.ladder
+    ]
     seen = [Entry(_observed(job, quote)) for job in report.jobs if job.now]
     data = [
         Entry(f"{quote(job)} reads snapshot {quote(each.name)}, run {each.run}")
         for each in report.snapshots
         for job in each.readers
     ]
-    parts += [Listing((tuple(entries),)) for entries in (filled, data, seen) if entries]
+    parts += [Listing((tuple(entries),)) for entries in (filled, rungs, data, seen) if entries]
     if report.not_observed:
         parts.append(Paragraph(f"Jobs were not looked at: {quote(report.not_observed, SENTENCE)}"))
     if report.submitted:

@@ -185,6 +185,11 @@ class EndpointCost:
         return f"{usd(self.monthly[0])} to {self.at_most}"
 
 
+def of_dearest(messages: Iterable[Mapping[str, Any]], region: str) -> JobCost:
+    """The cost of the dearest of several messages, of which one runs: the rungs of a job."""
+    return max((of_job(each, region) for each in messages), key=lambda cost: cost.worst_case or 0.0)
+
+
 def of_endpoint(
     machine_type: str,
     accelerator: str | None,

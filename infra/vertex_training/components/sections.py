@@ -422,6 +422,26 @@ class SnapshotArgs(TypedDict):
     """Raise it to run an unchanged query once more. Files of earlier runs stay."""
 
 
+class RungArgs(TypedDict):
+    """What one rung has otherwise than the job file; all else is as the job file says.
+
+    A rung with a ``machineType`` names the whole machine: accelerators of the file are left out. A
+    rung uses the reservation that it names, and none without one."""
+
+    strategy: NotRequired[Input[Literal["STANDARD", "SPOT", "FLEX_START"]]]
+    """How its machines are got; that of the job file without it, STANDARD beside a reservation."""
+    max_wait_duration: NotRequired[Input[str]]
+    """How long FLEX_START waits for machines; ``0s`` is for ever, so no rung would follow."""
+    machine_type: NotRequired[Input[str]]
+    """Machine type of every pool that has the machine of the first one."""
+    accelerator_type: NotRequired[Input[str]]
+    """Accelerator of those pools."""
+    accelerator_count: NotRequired[Input[int]]
+    """How many of them a machine has."""
+    reservation: NotRequired[Input[str]]
+    """Key in ``reservations``, or ``projects/P/zones/ZONE/reservations/NAME``."""
+
+
 class ScheduleArgs(TypedDict):
     """When a job is submitted, again and again; ``up`` submits none of it.
 
@@ -454,6 +474,8 @@ class JobArgs(TypedDict):
     """What ``pulumi up`` waits for after the job was submitted; nothing if absent."""
     deadline: NotRequired[Input[str]]
     """How long it waits; an hour if absent. It needs ``wait``."""
+    ladder: NotRequired[Input[Sequence[Input[RungArgs]]]]
+    """What to ask for, in order, where the service had no machines for the job file's request."""
     file: Input[str]
     """The job file, like ``jobs/titanic.yaml``."""
     schedule: NotRequired[Input[ScheduleArgs]]
@@ -620,6 +642,8 @@ class JobFields(TypedDict):
     """What ``pulumi up`` waits for after the job was submitted; nothing if absent."""
     deadline: NotRequired[Input[str]]
     """How long it waits; an hour if absent. It needs ``wait``."""
+    ladder: NotRequired[Input[Sequence[Input[RungArgs]]]]
+    """What to ask for, in order, where the service had no machines for the job file's request."""
 
 
 class EnvironmentFields(TypedDict):

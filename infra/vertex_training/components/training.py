@@ -20,8 +20,10 @@ from vertex_training.components.scope import Scope, program_labels
 from vertex_training.components.sections import JobFields, LimitsArgs
 from vertex_training.customjob.kinds import CUSTOM_JOB, TUNING_JOB, JobKind
 from vertex_training.customjob.protocol.waiting import Wait, WaitPorts, wait_for_job
+from vertex_training.customjob.provider import ladder_of
 from vertex_training.customjob.request import job_file
-from vertex_training.customjob.request.job_file import JobRequest, Submission
+from vertex_training.customjob.request.job_file import JobFile, JobRequest, Submission
+from vertex_training.customjob.request.rungs import Rung
 from vertex_training.customjob.resource import CustomJob, HyperparameterTuningJob
 from vertex_training.customjob.rules.context import FILE_ONLY
 from vertex_training.engine import HOSTED, MESSAGE_SHOWN
@@ -32,7 +34,7 @@ from vertex_training.settings.model import JobOptions, Settings
 from vertex_training.settings.partial import STAND_INS
 from vertex_training.settings.section import Key, Section
 from vertex_training.stack import Stack
-from vertex_training.stack_rules import files
+from vertex_training.stack_rules import files, ladder
 
 if TYPE_CHECKING:
     from vertex_training.customjob.google.job_service import VertexJobs
@@ -141,9 +143,13 @@ class Training(pulumi.ComponentResource):
         At the program, which fails; at the job, the engine would call its creation failed.
         """
 
-        async def reached(name: str) -> bool:
+        async def reached(known: Sequence[Any]) -> bool:
+            name, inputs = known
             say = functools.partial(pulumi.log.info, resource=job)
             ports = _wait_ports(request, self._submitter, say)
+            if request.ladder:
+                connect = functools.partial(ladder_of, inputs)
+                ports = dataclasses.replace(ports, connect_ladder=connect)
             try:
                 await wait_for_job(wanted, name, ports)
             except OperatorError as error:
@@ -151,7 +157,8 @@ class Training(pulumi.ComponentResource):
                 return False
             return True
 
-        return job.name.apply(reached)
+        inputs = job.inputs if request.ladder else None
+        return pulumi.Output.all(job.name, inputs).apply(reached)
 
 
 def _labels(settings: Settings, requests: Mapping[str, JobRequest]) -> dict[str, dict[str, str]]:
@@ -197,7 +204,7 @@ def log_tuning_costs(requests: Mapping[str, JobRequest]) -> None:
     """Log each tuning job's worst case, its burn rate and the quota that it needs."""
     for key, request in sorted(requests.items()):
         if request.kind is TUNING_JOB:
-            cost = costs.of_job(request.message, request.submission.region)
+            cost = request.cost
             pulumi.log.info(
                 f"tuning job {key}: at most {cost}; {costs.usd(cost.hourly)} an hour while "
                 f"{cost.parallel} trials run, which takes quota for {cost.parallel} times its "
@@ -223,7 +230,7 @@ def job_outputs(job: CustomJob, request: JobRequest) -> dict[str, Input[str]]:
         "requestId": job.once_known(request.request_id),
         "requestDigest": job.once_known(request.digest),
         "artifacts": job.once_known(request.output_directory),
-        "costsAtMost": str(costs.of_job(request.message, request.submission.region)),
+        "costsAtMost": str(request.cost),
         "console": job.console_url,
         "logs": job.log_url,
     }
@@ -355,7 +362,8 @@ class TrainingJob(pulumi.ComponentResource):
         settings = settings.model_copy(update={"jobs": {key: options}})
         submission = Submission(settings.project, settings.region, environment, key, options.run)
         arguments.add(provider.identity_problems(opts))
-        request = _request(given, submission, stack, arguments)
+        rungs = _rungs(options, arguments)
+        request = _request(given, submission, stack, arguments, rungs)
         arguments.claim(jobs=[submission])
         super().__init__("vertex-training:index:TrainingJob", name, arguments.inputs, opts)
         training = Training(
@@ -371,7 +379,7 @@ class TrainingJob(pulumi.ComponentResource):
         values: dict[str, Any] = {
             own: Output.from_input(found[name]) for own, name in OUTPUTS.items()
         }
-        cost = costs.of_job(request.message, submission.region).worst_case
+        cost = request.cost.worst_case
         values["cost_usd_at_most"] = cost if cost is None else round(cost, 4)
         set_outputs(self, values)
 
@@ -402,8 +410,19 @@ def _options(
     return found.jobs[name] if found else JobOptions()
 
 
+def _rungs(options: JobOptions, arguments: Arguments) -> tuple[Rung, ...]:
+    """The rungs after the request. A component names reservations in full."""
+    for index, rung in enumerate(options.ladder):
+        arguments.add(ladder.unknown_reservation(rung, {}, ("ladder", index)))
+    return ladder.rungs(options.ladder, {}, {})
+
+
 def _request(
-    given: Mapping[str, Any], submission: Submission, stack: Stack | None, arguments: Arguments
+    given: Mapping[str, Any],
+    submission: Submission,
+    stack: Stack | None,
+    arguments: Arguments,
+    rungs: tuple[Rung, ...],
 ) -> JobRequest:
     """The request of the job, with all rules of job files.
 
@@ -416,7 +435,8 @@ def _request(
         context = dataclasses.replace(FILE_ONLY, region=submission.region)
         if stack:
             context = dataclasses.replace(context, limits=job_limits(stack.settings))
-        result = job_file.check_job_file(data, file or "spec", submission, {}, context)
+        one = JobFile(data, file or "spec", submission, kind=None, ladder=rungs)
+        result = job_file.check_ladder(one, {}, context)
         arguments.problems += [_placed(problem, file) for problem in result.errors]
         if stack:
             arguments.add(stack.exceeded_limits({submission.job: result}))

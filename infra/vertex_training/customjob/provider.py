@@ -7,10 +7,11 @@ threads.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, ClassVar, Final
 
@@ -26,12 +27,14 @@ from vertex_training.customjob.dynamic_values import (
 )
 from vertex_training.customjob.kinds import CUSTOM_JOB, JobKind, kind_in_section
 from vertex_training.customjob.protocol.adoption import current_job
+from vertex_training.customjob.protocol.ladder import Ladder, job_with_turn, stop_climbing
 from vertex_training.customjob.protocol.ports import (
     DIGEST_LABEL,
     DIGEST_LABEL_LENGTH,
     JOB_LABEL,
     REQUEST_ID_LABEL,
     RUN_LABEL,
+    RUNG_LABEL,
     STACK_LABEL,
     TERMINAL,
     IntentStore,
@@ -42,12 +45,12 @@ from vertex_training.customjob.protocol.ports import (
 )
 from vertex_training.customjob.protocol.prerequisites import (
     Prerequisites,
+    Question,
     ask_all,
     ask_until_settled,
     questions,
 )
 from vertex_training.customjob.protocol.refusal import ReplacedJob
-from vertex_training.customjob.protocol.submission import submit
 from vertex_training.customjob.protocol.timing import Timing
 from vertex_training.customjob.protocol.withdrawal import (
     CANCELLED_JOBS,
@@ -55,7 +58,7 @@ from vertex_training.customjob.protocol.withdrawal import (
     release,
     withdraw,
 )
-from vertex_training.customjob.refusal_lookup import RefusalLookup
+from vertex_training.customjob.refusal_lookup import RefusalLookup, is_offline
 from vertex_training.customjob.request.job_file import digest_of
 from vertex_training.errors import JobRefusedError, NotSubmittedError, OperatorError
 from vertex_training.pulumi_internals import Unknown, format_exceptions, is_engine_alive
@@ -73,6 +76,11 @@ RECORDS: Final = "records"
 KEPT_OPTIONS: Final = ("controlBucket", "onDelete")
 #: Key of the outputs of a job that ends by itself: the id of the request that is submitted then.
 DEFERRED: Final = "deferredRequestId"
+#: Key of ``options``: the rungs after the job file, in order, each with its ``requestId`` and
+#: ``request``, and ``words`` for what it has otherwise. Key of the outputs: the ids of all rungs.
+LADDER: Final = "ladder"
+#: Key of the outputs: ids of rungs that were declared before. One of them may still have the turn.
+EARLIER: Final = "earlierRungs"
 
 
 class CustomJobProvider(dynamic.ResourceProvider):
@@ -113,15 +121,17 @@ class CustomJobProvider(dynamic.ResourceProvider):
         """
         replaces = []
         deferred = _is_deferred(id_, olds, news)
-        if not deferred and _has_another_request(olds, news):
+        if not deferred and _has_another_request(id_, olds, news):
             # The state keeps no copy of the request: it changed if the submission did not.
             replaces = ["submission" if _changed(olds, news, "submission") else "request"]
-            replaced = ReplacedJob(olds["requestId"], id_)
+            replaced = _current(id_, olds)
             if not has_unknown(news) and (reason := _refusal(news, replaced)):
                 raise JobRefusedError(f"{reason} Nothing was cancelled.")
         changes = (
             bool(replaces)
             or olds.get(DEFERRED) != (news["requestId"] if deferred else None)
+            or (not deferred and olds.get(LADDER) != _rung_ids(olds, news).get(LADDER))
+            or (not (deferred or replaces) and olds["requestId"] != news["requestId"])
             or _changed(olds, news, PROVIDER_KEY)
             or olds["options"] != _kept(news["options"])
         )
@@ -138,8 +148,8 @@ class CustomJobProvider(dynamic.ResourceProvider):
         environment = ProcessEnvironment(engine_is_alive=is_engine_alive)
         service, intents = _service(props), _intents(props)
         try:
-            request = tensorboards.to_send(_request(props), _account(props))
-            job, adopted = submit(request, service, intents, self.timing, environment)
+            rungs = [tensorboards.to_send(each, _account(props)) for each in rungs_of(props)]
+            job, adopted = Ladder(rungs, service, intents, self.timing, environment).place()
         except (NotSubmittedError, JobRefusedError) as error:
             cancelled = _cancelled.get(_job_key(props))
             if cancelled is None:
@@ -155,19 +165,22 @@ class CustomJobProvider(dynamic.ResourceProvider):
 
         An old state that was restored takes over the job that its request has now.
         """
-        job = current_job(id_, _parent(props), props["requestId"], _service(props))
+        request_id, name = _current(id_, props)
+        job = current_job(name, _parent(props), request_id, _service(props))
         name, state = (id_, RECORD_DELETED) if job is None else (job.name, job.state)
         return dynamic.ReadResult(name, {**without_provider(props), "state": state})
 
-    def update(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.UpdateResult:
+    def update(self, id_: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.UpdateResult:
         """Update the options that the state keeps, and the request that waits for the job's end.
 
         Does not touch the job.
         """
         outs = {**without_provider(olds), "options": _kept(news["options"])}
         outs.pop(DEFERRED, None)
-        if _has_another_request(olds, news):
+        if _has_another_request(id_, olds, news):
             outs[DEFERRED] = news["requestId"]
+        else:
+            outs |= {"requestId": news["requestId"], **_rung_ids(olds, news)}
         return dynamic.UpdateResult(outs)
 
     def delete(self, id_: str, props: dict[str, Any]) -> None:
@@ -180,16 +193,25 @@ class CustomJobProvider(dynamic.ResourceProvider):
         Raises:
             JobRefusedError: it is replaced, and the new request would be refused; it goes on.
         """
-        if id_ in _adopted:
+        if not _adopted.isdisjoint((id_, _current(id_, props).name)):
             return
         delete_record = props["options"]["onDelete"] == "delete"
         ask = functools.partial(self._ensure_accepted, _declared.get(_job_key(props)), props)
-        ended = withdraw(_service(props), id_, delete_record=delete_record, before_cancel=ask)
-        if ended is not None:
-            submission = props["submission"]
-            cancelled = CancelledJob.of(submission["job"], int(submission["run"]), ended)
-            _cancelled[_job_key(props)] = cancelled
-        release(_intents(props), props["requestId"], id_)
+        service, intents = _service(props), _intents(props)
+
+        def end(request_id: str, name: str) -> None:
+            ended = withdraw(service, name, delete_record=delete_record, before_cancel=ask)
+            if ended is not None:
+                submission = props["submission"]
+                cancelled = CancelledJob.of(submission["job"], int(submission["run"]), ended)
+                _cancelled[_job_key(props)] = cancelled
+            release(intents, request_id, name)
+
+        known, environment = _known_request(props), ProcessEnvironment()
+        if not (
+            known.ladder and stop_climbing(known, service, intents, end, self.timing, environment)
+        ):
+            end(props["requestId"], id_)
 
     def _ensure_accepted(
         self, news: dict[str, Any] | None, olds: dict[str, Any], job: JobSnapshot
@@ -202,12 +224,12 @@ class CustomJobProvider(dynamic.ResourceProvider):
 
         if news is None or has_unknown(news):
             return
-        request, environment = _request(news), ProcessEnvironment()
-        reason = ""
-        if request.request_id == olds["requestId"]:
+        rungs, environment = rungs_of(news), ProcessEnvironment()
+        request, reason = rungs[0], ""
+        if _current(job.name, olds).request_id in (each.request_id for each in rungs):
             reason = f"it has the same request: set run: {request.run + 1} to submit it once more"
         else:
-            asked = questions(request, _kind(news))
+            asked = _questions(rungs, _kind(news))
             answers = ask_until_settled(asked, _prerequisites(news), self.timing, environment)
             for line in answers.unanswered:
                 print_line(f"job '{request.job}' is replaced, and {line}")
@@ -220,8 +242,55 @@ class CustomJobProvider(dynamic.ResourceProvider):
             )
 
 
-def _has_another_request(olds: dict[str, Any], news: dict[str, Any]) -> bool:
-    return isinstance(news.get("requestId"), Unknown) or olds["requestId"] != news["requestId"]
+def _has_another_request(id_: str, olds: dict[str, Any], news: dict[str, Any]) -> bool:
+    """Whether the request that runs, or ran last, is none of those that are declared now.
+
+    Rungs that had no turn may change: that submits nothing. Only then are records read.
+    """
+    if isinstance(news.get("requestId"), Unknown):
+        return True
+    if not _known_rungs(olds) and LADDER not in news["options"]:
+        return olds["requestId"] != news["requestId"]
+    declared = _declared_rungs(news)
+    if olds.get(LADDER) == declared:
+        return False
+    return _current(id_, olds).request_id not in declared
+
+
+def _declared_rungs(news: Mapping[str, Any]) -> list[str]:
+    ladder = news["options"].get(LADDER, ())
+    return [news["requestId"], *(rung["requestId"] for rung in ladder)]
+
+
+def _known_rungs(olds: Mapping[str, Any]) -> tuple[str, ...]:
+    """Ids of the rungs that a state knows of; empty for a job that never had a ladder."""
+    return (*olds.get(LADDER, ()), *olds.get(EARLIER, ()))
+
+
+def _rung_ids(olds: Mapping[str, Any], news: Mapping[str, Any]) -> dict[str, list[str]]:
+    """What the state keeps of a ladder; nothing of a job that never had one."""
+    if LADDER not in news["options"] and not _known_rungs(olds):
+        return {}
+    declared = _declared_rungs(news)
+    before = (*_known_rungs(olds), olds["requestId"]) if olds else ()
+    earlier = [each for each in dict.fromkeys(before) if each not in declared]
+    return {LADDER: declared, **({EARLIER: earlier} if earlier else {})}
+
+
+def _current(id_: str, olds: Mapping[str, Any]) -> ReplacedJob:
+    """The request of a state's job that has the turn, with its job: that of the current rung.
+
+    Where that cannot be read it is what the state says, and a line says so.
+    """
+    known, found = _known_rungs(olds), None
+    if known and not is_offline(olds["submission"]["project"]):
+        try:
+            found = job_with_turn(_known_request(olds), _intents(dict(olds)))
+        except OperatorError as error:
+            job = olds["submission"]["job"]
+            print_line(f"job '{job}': which rung it is on could not be read: {error}")
+    request_id, name = found or (olds["requestId"], id_)
+    return ReplacedJob(request_id, name or id_)
 
 
 def _is_deferred(id_: str, olds: dict[str, Any], news: dict[str, Any]) -> bool:
@@ -229,12 +298,12 @@ def _is_deferred(id_: str, olds: dict[str, Any], news: dict[str, Any]) -> bool:
 
     Where the job cannot be read, its last known state counts: a job that may run is left alone.
     """
-    if news["options"].get("onChange") != "finish" or not _has_another_request(olds, news):
+    if news["options"].get("onChange") != "finish" or not _has_another_request(id_, olds, news):
         return False
-    if olds.get("state") in TERMINAL:
+    if olds.get("state") in TERMINAL and not _known_rungs(olds):
         return False
     try:
-        job = _service(olds).get(id_)
+        job = _service(olds).get(_current(id_, olds).name)
     except OperatorError:
         return True
     return job is not None and job.state not in TERMINAL
@@ -249,12 +318,18 @@ def _refusal(news: dict[str, Any], replaced: ReplacedJob | None) -> str:
     def ask() -> str:
         if replaced is None:
             return ""  # nothing is cancelled for it: the submission itself tells
-        lasting = (each for each in questions(request, _kind(news)) if each.lasts)
+        lasting = (each for each in _questions(rungs, _kind(news)) if each.lasts)
         return str(ask_all(lasting, _prerequisites(news)))
 
-    request = _request(news)
+    rungs = rungs_of(news)
     records = f"{news['options']['controlBucket']}/{_records(news)}"
-    return _lookup.reason(request, replaced, records, connect, ask)
+    return _lookup.reason(rungs, replaced, records, connect, ask)
+
+
+def _questions(rungs: Sequence[SubmissionRequest], kind: JobKind) -> list[Question]:
+    """What all rungs need, each once."""
+    found = [each for request in rungs for each in questions(request, kind)]
+    return list({each.subject: each for each in found}.values())
 
 
 #: Of this process. In the module: the provider's attributes would be pickled into the state.
@@ -282,6 +357,42 @@ def _request(props: Mapping[str, Any]) -> SubmissionRequest:
         digest=digest_of(props["request"]),
         labels=_labels(props),
     )
+
+
+def _known_request(olds: Mapping[str, Any]) -> SubmissionRequest:
+    """What a state has of a job with a ladder: all but the requests themselves."""
+    submission = olds["submission"]
+    stack, job, run = submission["stack"], submission["job"], int(submission["run"])
+    known, first = _known_rungs(olds), olds["requestId"]
+    return SubmissionRequest(_parent(olds), stack, job, run, first, "", "", {}, ladder=known)
+
+
+def rungs_of(props: Mapping[str, Any]) -> list[SubmissionRequest]:
+    """The rungs that a job's inputs describe, the job file first; one alone without a ladder."""
+    first, ladder = _request(props), props["options"].get(LADDER) or ()
+    if not ladder:
+        return [first]
+    ids = tuple(_declared_rungs(props))
+    others = [_request({**props, **rung}) for rung in ladder]
+    words = ["as in the job file", *(str(rung["words"]) for rung in ladder)]
+    return [
+        dataclasses.replace(
+            each, ladder=ids, words=text, labels={**each.labels, RUNG_LABEL: str(number)}
+        )
+        for number, (each, text) in enumerate(zip([first, *others], words, strict=True), start=1)
+    ]
+
+
+def ladder_of(props: Mapping[str, Any]) -> Ladder:
+    """The ladder that a job's inputs declare, for who waits for the job.
+
+    Raises:
+        OperatorError: no client can be made, or a TensorBoard cannot be looked up.
+    """
+    from vertex_training.customjob.google import tensorboards  # loads Google's client
+
+    rungs = [tensorboards.to_send(each, _account(props)) for each in rungs_of(props)]
+    return Ladder(rungs, _service(dict(props)), _intents(dict(props)))
 
 
 def _parent(props: Mapping[str, Any]) -> str:
@@ -356,6 +467,7 @@ def _outputs(props: dict[str, Any], job: JobSnapshot) -> dict[str, Any]:
         "submission": props["submission"],
         "requestId": props["requestId"],
         "options": _kept(props["options"]),
+        **_rung_ids({}, props),
     }
 
 

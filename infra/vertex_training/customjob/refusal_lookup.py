@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
 from vertex_training.customjob.protocol.ports import (
@@ -42,7 +42,7 @@ class RefusalLookup:
 
     def reason(
         self,
-        request: SubmissionRequest,
+        rungs: Sequence[SubmissionRequest],
         replaced: ReplacedJob | None,
         bucket: str,
         connect: Connect,
@@ -52,10 +52,10 @@ class RefusalLookup:
 
         ``ask`` is called if the records show no reason.
         """
-        if bucket in self._unreadable or is_offline(request.parent.split("/")[1]):
+        if bucket in self._unreadable or is_offline(rungs[0].parent.split("/")[1]):
             return ""
         found = answer_within(
-            self._bound, lambda: self._read(request, replaced, bucket, connect) or _answer(ask)
+            self._bound, lambda: self._read(rungs, replaced, bucket, connect) or _answer(ask)
         )
         if found is None:
             self._unreadable.add(bucket)
@@ -63,7 +63,7 @@ class RefusalLookup:
 
     def _read(
         self,
-        request: SubmissionRequest,
+        rungs: Sequence[SubmissionRequest],
         replaced: ReplacedJob | None,
         bucket: str,
         connect: Connect,
@@ -73,9 +73,9 @@ class RefusalLookup:
             with self._lock:
                 if bucket not in self._turns:
                     self._turns[bucket] = intents.turn_keys()
-            if request.turn_key not in self._turns[bucket]:
+            if rungs[0].turn_key not in self._turns[bucket]:
                 return ""
-            return refusal_reason(request, replaced, jobs, intents)
+            return refusal_reason(rungs, replaced, jobs, intents)
         except OperatorError:
             self._unreadable.add(bucket)
             return ""

@@ -12,7 +12,7 @@ from pulumi import dynamic
 from vertex_training.customjob.dynamic_values import IMPERSONATE
 from vertex_training.customjob.google import console
 from vertex_training.customjob.kinds import CUSTOM_JOB
-from vertex_training.customjob.provider import RECORDS, SECTION, CustomJobProvider
+from vertex_training.customjob.provider import LADDER, RECORDS, SECTION, CustomJobProvider
 from vertex_training.customjob.request.job_file import JobRequest
 from vertex_training.pulumi_internals import UNKNOWN
 
@@ -74,6 +74,7 @@ class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
                 **({"onChange": "finish"} if finishes else {}),
                 **({IMPERSONATE: impersonate} if impersonate else {}),
                 **({RECORDS: records} if records else {}),
+                **({LADDER: self._ladder(request)} if request.ladder else {}),
             },
         }
         opts = pulumi.ResourceOptions.merge(
@@ -82,6 +83,23 @@ class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
         super().__init__(self.PROVIDER(), resource_name, {**inputs, "state": None}, opts)
         self._place = (request.submission.project, request.submission.region)
         self._kind = request.kind
+        self._inputs = inputs
+
+    @property
+    def inputs(self) -> pulumi.Output[dict[str, Any]]:
+        """What the provider gets, for who takes the job from rung to rung."""
+        return pulumi.Output.from_input(self._inputs)
+
+    def _ladder(self, request: JobRequest) -> list[dict[str, pulumi.Input[str]]]:
+        """The rungs after the job file's request."""
+        return [
+            {
+                "requestId": self.once_known(rung.request_id),
+                "request": rung.body,
+                "words": rung.words,
+            }
+            for rung in request.ladder
+        ]
 
     def once_known(self, value: str) -> pulumi.Input[str]:
         """``value``, which follows from the request, or an unknown output in its place."""

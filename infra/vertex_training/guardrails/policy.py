@@ -84,7 +84,18 @@ class Policy:
         settings = {**self.settings, **(given or {})}
         if any(fnmatch.fnmatchcase(resource.stack, p) for p in settings[NOT_IN_STACKS]):
             return []
-        return list(self.check(resource, settings))
+        found = (line for each in _rungs(resource) for line in self.check(each, settings))
+        return list(dict.fromkeys(found))
+
+
+def _rungs(resource: Resource) -> Iterator[Resource]:
+    """The resource; of a job with a ladder, also one with the request of each rung."""
+    yield resource
+    for rung in items(mapping(resource.props, "options"), "ladder"):
+        if isinstance(rung, Mapping):
+            yield dataclasses.replace(
+                resource, props={**resource.props, "request": text(rung, "request")}
+            )
 
 
 #: All policies by id; :func:`load` fills it.

@@ -9,6 +9,7 @@
 ``schedules``      ``schedule`` of a job
 ``cron``           the slots of a schedule
 ``snapshots``      the section ``snapshots``
+``ladder``         what a job asks for where there were no machines
 ``limits``         the sections ``limits``, ``teams`` and ``jobDefaults``
 ``includes``       files that several stack files share
 ``renames``        keys that changed, and the keys that names keep

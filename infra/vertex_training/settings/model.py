@@ -14,6 +14,7 @@ from vertex_training.catalog import machines
 from vertex_training.errors import nearest
 from vertex_training.naming import Names, is_local
 from vertex_training.settings.includes import IncludePath
+from vertex_training.settings.ladder import Rung
 from vertex_training.settings.limits import JobDefaults, Limits, Team
 from vertex_training.settings.network import Network, SharedVpc
 from vertex_training.settings.reservations import Reservation
@@ -306,6 +307,8 @@ class JobOptions(NamedSection):
     """What ``pulumi up`` waits for after the job was submitted; nothing if absent."""
     deadline: Annotated[str, form(r"[1-9][0-9]{0,5}[smhd]", "90s, 30m, 2h or 1d")] | None = None
     """How long it waits; an hour if absent. It needs ``wait``."""
+    ladder: list[Rung] = []
+    """What to ask for, in order, where the service had no machines for the job file's request."""
 
     @property
     def deadline_seconds(self) -> int:
@@ -330,7 +333,7 @@ class Job(JobOptions):
 
     @pydantic.model_validator(mode="after")
     def _no_wait_for_a_schedule(self) -> Job:
-        given = self.model_fields_set & {"wait", "deadline", "on_change"}
+        given = self.model_fields_set & {"wait", "deadline", "on_change", "ladder"}
         if self.schedule and given:
             name = to_camel(min(given))
             raise ValueError(f"{name} is about one job, and a schedule submits many: remove it")

@@ -18,6 +18,7 @@
 ``serving``          the sections ``models`` and ``endpoints``
 ``serving_tpus``     endpoints on TPUs
 ``job_rules``        ``jobDefaults`` and ``rules``: references and rules that are there
+``ladder``           ladders of jobs, whose rungs may name reservations
 ``limits``           the section ``limits``, for the stack as a whole
 ``deployers``          what a deployment is refused: accounts, names and roles
 ``advice``           warnings: valid, but a surprise to the stack's owner

@@ -77,7 +77,7 @@ def _reservations(
     requests: Mapping[str, JobRequest],
 ) -> Iterator[Problem]:
     used = {name for request in requests.values() for name in request.used}
-    bodies = [request.body for request in requests.values()]
+    bodies = [rung.body for request in requests.values() for rung in request.rungs]
     for key, plan in plans.items():
         path, given = ("reservations", key), plan.settings
         named = {f"reservations.{key}", f"reservations.{key}.name"} & used

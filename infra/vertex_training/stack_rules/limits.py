@@ -97,8 +97,7 @@ def exceeded(settings: Settings, results: Mapping[str, JobFileResult]) -> list[P
     costs_of = {
         key: (result.request, cost)
         for key, result in results.items()
-        if result.request
-        and (cost := costs.of_job(result.request.message, settings.region)).worst_case
+        if result.request and (cost := result.request.cost).worst_case
     }
     bills = {
         key: _Bill(_in_total(settings, request, cost), bool(cost.elsewhere))

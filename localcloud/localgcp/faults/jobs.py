@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from localgcp.faults.model import Fault, Kind, Service
 from localgcp.faults.table import FaultTable
@@ -12,6 +12,14 @@ from localgcp.vertex.records import JobRecord
 def stockout_message(region: str) -> str:
     """As reported: github.com/openreview/openreview-expertise/issues/401."""
     return f"STOCKOUT: Resources are insufficient in region: {region}."
+
+
+def _asked_for(job: JobRecord) -> Iterator[str]:
+    """Its strategy, machines and accelerators, so that a stock-out can be of one of them."""
+    yield job.spec.get("scheduling", {}).get("strategy", "STANDARD")
+    for pool in job.spec.get("workerPoolSpecs", ()):
+        machine = (pool or {}).get("machineSpec", {})
+        yield from (machine.get("machineType", ""), machine.get("acceleratorType", ""))
 
 
 class JobFaults:
@@ -54,6 +62,6 @@ class JobFaults:
         return due is not None
 
     def _take(self, job: JobRecord, accept: Callable[[Fault], bool]) -> Fault | None:
-        subjects = [job.job_id, job.display_name, *job.labels.values()]
+        subjects = [job.job_id, job.display_name, *job.labels.values(), *_asked_for(job)]
         taken = self._table.count_call(Service.JOBS, "", lambda _: subjects, accept)
         return taken[0].fault if taken else None

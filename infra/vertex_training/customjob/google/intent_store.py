@@ -109,6 +109,7 @@ class BucketIntents:
             "state": record.state,
             "owner": record.owner,
             "jobName": record.job_name,
+            **({"note": record.note} if record.note else {}),
         }
         return _stored(record, self._put(_object(record.request_id), document, generation))
 
@@ -117,9 +118,13 @@ class BucketIntents:
         found = self._fetch(_turn(key))
         return None if found is None else _parse_turn(*found)
 
-    def write_turn(self, key: str, request_id: str, number: int, generation: int) -> None:
+    def write_turn(
+        self, key: str, request_id: str, number: int, generation: int, *, withdrawn: bool = False
+    ) -> None:
         """Write under the precondition that the turn still has ``generation``."""
         document = {"format": FORMAT, "requestId": request_id, "number": number}
+        if withdrawn:
+            document["withdrawn"] = True
         self._put(_turn(key), document, generation)
 
     def turn_keys(self) -> frozenset[str]:
@@ -190,11 +195,11 @@ def _parse(request_id: str, text: bytes, blob: storage.Blob) -> StoredIntent:
         document = json.loads(text)
         if document["format"] != FORMAT or document["requestId"] != request_id:
             raise ValueError("another format or request")
-        if not isinstance(document["owner"], str) or not isinstance(document["jobName"], str):
+        note = document.get("note", "")
+        texts = (document["owner"], document["jobName"], note)
+        if not all(isinstance(text, str) for text in texts):
             raise ValueError("no names")
-        record = IntentRecord(
-            request_id, IntentState(document["state"]), document["owner"], document["jobName"]
-        )
+        record = IntentRecord(request_id, IntentState(document["state"]), *texts)
     except (ValueError, KeyError, TypeError, RecursionError):
         raise _foreign_object(blob, "record of a submission") from None
     return _stored(record, blob)
@@ -210,7 +215,8 @@ def _parse_turn(text: bytes, blob: storage.Blob) -> TurnRecord:
             raise ValueError("no number of a turn")
     except (ValueError, KeyError, TypeError, RecursionError):
         raise _foreign_object(blob, "record of a job's turn") from None
-    return TurnRecord(document["requestId"], _generation(blob), number)
+    withdrawn = document.get("withdrawn") is True
+    return TurnRecord(document["requestId"], _generation(blob), number, withdrawn)
 
 
 def _foreign_object(blob: storage.Blob, what: str) -> OperatorError:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import re
 import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
@@ -73,6 +74,16 @@ PROVES_NOT_CREATED: Final = {
     "UNIMPLEMENTED": "the service at this address does not offer such jobs",
     "RESOURCE_EXHAUSTED": "wait, or ask for more quota of aiplatform.googleapis.com",
 }
+
+#: How the error of a job begins that failed because there were no machines for it -> where that is
+#: from. All else, a lack of quota above all, is no proof of it.
+PROVES_STOCK_OUT: Final = {
+    "Resources are insufficient in region": "training/understanding-training-service; as observed, "
+    "github.com/openreview/openreview-expertise/issues/401",
+    "STOCKOUT": "training/use-spot-vms: a SPOT job that was preempted for the last time",
+}
+#: What stands before that, if anything: a gRPC code.
+_CODE: Final = re.compile(r"[A-Z_]{3,40}: (?=\S)")
 
 #: Hints for refused calls that change nothing.
 READ_HINTS: Final = {
@@ -350,7 +361,20 @@ def _snapshot(job: AnyJob, kind: JobKind) -> JobSnapshot:
         ended=message.end_time.ToNanoseconds(),
         output=_spec(job, kind).base_output_directory.output_uri_prefix,
         request_id=labels.get(REQUEST_ID_LABEL, ""),
+        out_of_stock=job.state.name == "JOB_STATE_FAILED" and is_stock_out(job.error.message),
     )
+
+
+def is_stock_out(error: str) -> bool:
+    """Whether the error of a failed job proves that the service had no machines for it.
+
+    >>> is_stock_out("Resources are insufficient in region: us-central1. Try a different region.")
+    True
+    >>> is_stock_out("RESOURCE_EXHAUSTED: The following quota metrics exceed quota limits: x")
+    False
+    """
+    texts = (error, _CODE.sub("", error, count=1))
+    return any(text.startswith(tuple(PROVES_STOCK_OUT)) for text in texts)
 
 
 def _spec(job: AnyJob, kind: JobKind) -> Any:

@@ -30,10 +30,12 @@ DIGEST_LABEL: Final = "vt-request-digest"
 TURN_LABEL: Final = "vt-request-turn"
 #: Label with the slot of a schedule that a job was submitted for.
 SLOT_LABEL: Final = "vt-slot"
+#: Label with the rung of a job that has a ladder, as it was numbered when the job was sent.
+RUNG_LABEL: Final = "vt-rung"
 #: All of them.
 JOB_LABELS: Final = (
     STACK_LABEL, PROGRAM_LABEL, JOB_LABEL, RUN_LABEL, REQUEST_ID_LABEL, DIGEST_LABEL, TURN_LABEL,
-    SLOT_LABEL,
+    SLOT_LABEL, RUNG_LABEL,
 )  # fmt: skip
 #: How the ids of requests begin that are for a slot of a schedule: its time, then the job.
 _SLOT_ID: Final = re.compile(r"(\d{8}t\d{6}z)-")
@@ -68,6 +70,8 @@ class JobSnapshot:
     """Its output directory, of a tuning job that of its trials; empty if it has none."""
     request_id: str = ""
     """The request id that it carries; empty if it carries none."""
+    out_of_stock: bool = False
+    """Whether it failed because the service had no machines for it."""
 
     @property
     def short_state(self) -> str:
@@ -115,6 +119,17 @@ class SubmissionRequest:
     body: str
     digest: str
     labels: Mapping[str, str]
+    ladder: tuple[str, ...] = ()
+    """Request ids of all rungs of the job, its own among them; empty without a ladder."""
+    words: str = ""
+    """What this rung has otherwise than the job file."""
+    moves: bool = False
+    """Whether it is sent only in the turn of the rung before it, or in its own."""
+
+    @property
+    def rung(self) -> int:
+        """Which rung it is, from 1."""
+        return self.ladder.index(self.request_id) + 1 if self.ladder else 1
 
     @property
     def turn_key(self) -> str:
@@ -187,6 +202,8 @@ class IntentRecord:
     state: IntentState
     owner: str
     job_name: str = ""
+    note: str = ""
+    """Why somebody else than an operator ended the job; empty if nobody did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +226,8 @@ class TurnRecord:
     generation: int
     number: int = 1
     """How often the turn has passed to another request, plus one."""
+    withdrawn: bool = False
+    """Whether the job has left the stack: no rung follows in this turn."""
 
 
 class IntentStore(Protocol):
@@ -234,7 +253,9 @@ class IntentStore(Protocol):
         """Keys of all turn records; none if the store does not exist yet."""
         ...
 
-    def write_turn(self, key: str, request_id: str, number: int, generation: int) -> None:
+    def write_turn(
+        self, key: str, request_id: str, number: int, generation: int, *, withdrawn: bool = False
+    ) -> None:
         """Write the turn record if it still has ``generation`` (0: it does not exist).
 
         Raises:

@@ -6,9 +6,11 @@ what it does not find is no promise. Imports neither Pulumi nor Google.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from vertex_training.customjob.protocol.adoption import deleted_job_error, job_to_adopt
+from vertex_training.customjob.protocol.ladder import Ladder
 from vertex_training.customjob.protocol.ports import (
     TERMINAL,
     IntentState,
@@ -30,9 +32,12 @@ class ReplacedJob(NamedTuple):
 
 
 def refusal_reason(
-    request: SubmissionRequest, replaced: ReplacedJob | None, jobs: JobService, intents: IntentStore
+    rungs: Sequence[SubmissionRequest],
+    replaced: ReplacedJob | None,
+    jobs: JobService,
+    intents: IntentStore,
 ) -> str:
-    """Why ``submit`` would refuse this request; empty if records show no reason.
+    """Why the rung that is submitted now would be refused; empty if records show no reason.
 
     ``replaced`` is cancelled first. None if that is not known: then live jobs of other requests are
     no reason.
@@ -40,6 +45,7 @@ def refusal_reason(
     Raises:
         OperatorError: records or jobs cannot be read.
     """
+    request = Ladder(rungs, jobs, intents).to_submit()
     turn = SubmissionTurn(request, jobs, intents, Timing(), ProcessEnvironment())
     try:
         if _has_live_job(request, turn, jobs, intents):

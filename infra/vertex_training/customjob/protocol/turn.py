@@ -42,7 +42,7 @@ from vertex_training.customjob.protocol.ports import (
     slot_of,
 )
 from vertex_training.customjob.protocol.timing import Timing
-from vertex_training.errors import JobRefusedError, PreconditionFailedError
+from vertex_training.errors import JobRefusedError, PreconditionFailedError, RungPassedError
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class SubmissionTurn:
 
         Writes no turn. Raises the errors of ``acquire``.
         """
-        turn = self.intents.read_turn(self.request.turn_key)
+        turn = self._read()
         if turn is not None and self.request.slot and slot_of(turn.request_id) > self.request.slot:
             raise JobRefusedError(
                 f"{self.request.title} was passed: slot {slot_of(turn.request_id)} had its turn. "
@@ -82,6 +82,21 @@ class SubmissionTurn:
             )
         if turn is not None and turn.request_id != self.request.request_id:
             self._wait_until_inactive(turn.request_id)
+        return turn
+
+    def _read(self) -> TurnRecord | None:
+        """The turn.
+
+        Raises:
+            RungPassedError: a later rung of the job has it; or this one is sent only after the rung
+                before it, and that one has not the turn, or has left the stack.
+        """
+        turn, request = self.intents.read_turn(self.request.turn_key), self.request
+        held = turn.request_id if turn is not None and not turn.withdrawn else ""
+        if held in request.ladder[request.rung :]:
+            raise RungPassedError(f"{request.title} is on a later rung")
+        if request.moves and held not in request.ladder[request.rung - 2 : request.rung]:
+            raise RungPassedError(f"{request.title} left the rung before, or the stack")
         return turn
 
     def has_passed(self, job: JobSnapshot | None) -> bool:
@@ -92,7 +107,7 @@ class SubmissionTurn:
         """
         if self.request.slot or (job is not None and job.state not in FAILED):
             return False
-        turn = self.intents.read_turn(self.request.turn_key)  # after the intent record was read
+        turn = self._read()  # after the intent record was read
         if turn is None:
             return False
         if turn.request_id != self.request.request_id:
@@ -123,7 +138,7 @@ class SubmissionTurn:
         stored = self.intents.read(previous)
         while True:
             settled = stored is not None and self._is_settled(stored)
-            yield self._jobs_of(previous, stored)  # must follow the check of the lease
+            yield self.jobs_of(previous, stored)  # must follow the check of the lease
             if settled or stored is None:
                 break
             self.environment.sleep(self.timing.interval)
@@ -147,7 +162,7 @@ class SubmissionTurn:
 
         Nor does the job ``in_state``, which the state has for that request.
         """
-        self._refuse(self._jobs_of(previous, stored), in_state)
+        self._refuse(self.jobs_of(previous, stored), in_state)
 
     def _refuse(self, jobs: Sequence[JobSnapshot], in_state: str = "") -> None:
         for job in jobs:
@@ -155,7 +170,7 @@ class SubmissionTurn:
                 continue
             raise JobRefusedError(self._live_job_message(job, in_state))
 
-    def _jobs_of(self, previous: str, stored: StoredIntent | None) -> list[JobSnapshot]:
+    def jobs_of(self, previous: str, stored: StoredIntent | None) -> list[JobSnapshot]:
         """The listed jobs and the one that the record names, each read by its name."""
         names = {job.name for job in self.jobs.find(self.request.parent, previous)}
         if stored is not None and stored.record.job_name:

@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from vertex_training.customjob.protocol.ladder import Ladder, Rung
 from vertex_training.customjob.protocol.ports import FAILED, SUCCEEDED, JobSnapshot
 from vertex_training.errors import OperatorError, WaitDeadlineError, WaitError
 
@@ -60,12 +61,17 @@ class WaitPorts:
     report: Callable[[str], None]
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     monotonic: Callable[[], float] = time.monotonic
+    connect_ladder: Callable[[], Ladder | None] = lambda: None
+    """The job's ladder, for a job that failed; None if it has none. Raises OperatorError."""
 
 
 async def wait_for_job(
     wait: Wait, name: str, ports: WaitPorts, backoff: PollBackoff = PollBackoff()
 ) -> JobSnapshot:
     """Return when job ``name`` fulfils the goal. Never changes the job.
+
+    A job that has a ladder and failed for want of machines is followed to its next rung, which is
+    submitted if nobody has done that.
 
     Raises:
         WaitError: the job ended otherwise (with the end of its log), or its record is gone.
@@ -84,7 +90,13 @@ async def wait_for_job(
         if job.state in FULFILLED_BY[wait.goal]:
             return job
         if job.state in FAILED:
-            raise WaitError(await _failure_message(wait, job, ports))
+            rung, exhausted = await _climb(wait, job, ports)
+            if rung and rung.job and rung.job.name != name:
+                name, reported_state = rung.job.name, ""
+                verb = "goes on" if rung.moved else "is"
+                ports.report(f"job {wait.job}: {_reason(job)}; {verb} on {rung} as {name}")
+                continue
+            raise WaitError(await _failure_message(wait, job, ports, exhausted))
         left = wait.deadline - (now - began)
         if left <= 0:
             raise WaitDeadlineError(_deadline_message(wait, job))
@@ -115,8 +127,31 @@ def _progress(wait: Wait, job: JobSnapshot, waited: float) -> str:
     return f"{line} after {format_duration(waited)}" if waited >= 1 else line
 
 
-async def _failure_message(wait: Wait, job: JobSnapshot, ports: WaitPorts) -> str:
+async def _climb(wait: Wait, job: JobSnapshot, ports: WaitPorts) -> tuple[Rung | None, str]:
+    """The rung that has the turn now, and why none is left, where none is."""
+
+    def climb() -> tuple[Rung | None, str]:
+        ladder = ports.connect_ladder()
+        return (ladder.climb(), ladder.exhausted()) if ladder else (None, "")
+
+    if not job.out_of_stock:
+        return None, ""
+    try:
+        return await asyncio.to_thread(climb)
+    except OperatorError as error:
+        raise OperatorError(
+            f"job '{wait.job}' ({job.name}): {_reason(job)}; its next rung was not submitted, and "
+            f"stays the next one: to wait for it again is safe. {error}"
+        ) from None
+
+
+def _reason(job: JobSnapshot) -> str:
+    return job.error.rstrip(".") or job.short_state
+
+
+async def _failure_message(wait: Wait, job: JobSnapshot, ports: WaitPorts, exhausted: str) -> str:
     reason = f": {job.error.rstrip('.')}" if job.error else ""
+    reason = f". No rung is left: {exhausted}" if exhausted else reason
     message = (
         f"job '{wait.job}' is {job.short_state} ({job.name}){reason}. "
         f"Mend it, or set run: {wait.run + 1} in the stack file to submit it once more."

@@ -3,6 +3,7 @@
 ===================  =================================================================
 ``job_file``         job file and references -> request, all mistakes at once
 ``message``          the document as the API's message: fields, types, oneofs
+``rungs``            what a rung of a job's ladder has otherwise than its file
 ``references``       ``${kind.name}`` in a text
 ``ignoring``         ``# vt: ignore[rule] reason`` in the file
 ``checking``         runs the rules, and finds the place of each finding

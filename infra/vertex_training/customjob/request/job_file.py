@@ -12,14 +12,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from vertex_training.catalog import costs
 from vertex_training.customjob.kinds import CUSTOM_JOB, TUNING_JOB, JobKind
 from vertex_training.customjob.request import checking, ignoring, references
 from vertex_training.customjob.request.message import MessageBuilder
+from vertex_training.customjob.request.rungs import Rung
 from vertex_training.customjob.rules.context import FILE_ONLY, Context, FileDefaults, JobFacts
 from vertex_training.customjob.rules.job import Job
 from vertex_training.customjob.rules.job_facts import concerns, job_facts_of
 from vertex_training.customjob.rules.tuning.trials import COUNTS
-from vertex_training.errors import ConfigError, Level, Problem, UnknownReferenceError
+from vertex_training.errors import ConfigError, Level, Location, Problem, UnknownReferenceError
 from vertex_training.located_yaml import document
 
 #: Placeholder of the request id, which is a digest of the request that contains it.
@@ -55,6 +57,21 @@ class JobRequest:
     filled_in: Mapping[str, str] = field(default_factory=dict)
     """What the stack's ``jobDefaults`` gave: field -> the text of the stack file."""
     kind: JobKind = CUSTOM_JOB
+    ladder: tuple[JobRequest, ...] = ()
+    """The rungs after this request, which is the first one."""
+    words: str = ""
+    """Of a rung: what it has otherwise than the job file."""
+
+    @property
+    def rungs(self) -> tuple[JobRequest, ...]:
+        """This request and those of its ladder; at most one of them runs."""
+        return (self, *self.ladder)
+
+    @property
+    def cost(self) -> costs.JobCost:
+        """What it may cost: its dearest rung."""
+        region = self.submission.region
+        return costs.of_dearest((each.message for each in self.rungs), region)
 
     @property
     def message(self) -> dict[str, Any]:
@@ -139,13 +156,15 @@ def check_job_file(
     table: references.Table,
     context: Context = FILE_ONLY,
     kind: JobKind | None = None,
+    rung: Rung | None = None,
     *,
     scheduled: bool = False,
 ) -> JobFileResult:
     """Like ``load``, but returns mistakes and warnings together. Raises nothing.
 
-    ``kind`` is the wanted one; None takes what the file is. The request of a ``scheduled`` job has
-    ``${job.slot}`` and ``${job.requestId}`` as they are: each slot has its own.
+    ``kind`` is the wanted one; None takes what the file is. ``rung`` is laid over what the file and
+    the stack's defaults say. The request of a ``scheduled`` job has ``${job.slot}`` and
+    ``${job.requestId}`` as they are: each slot has its own.
     """
     try:
         parsed = document.read(data, file)
@@ -162,6 +181,7 @@ def check_job_file(
     message, filled = builder.build_message(), dict[str, str]()
     if message is not None:
         filled = _fill_in(message, submission, known, context, builder)
+        message = rung.of(message) if rung else message
         if scheduled:
             _add_slot(message, builder.kind)
     job = None if message is None else _job(message, context, builder)
@@ -178,7 +198,8 @@ def check_job_file(
     request_id = request_id_of(submission, draft)
     body = draft if scheduled else draft.replace("${" + REQUEST_ID + "}", request_id)
     used, kind = frozenset(builder.used), builder.kind
-    request = JobRequest(submission, request_id, body, used, warnings, filled, kind)
+    words = str(rung or "")
+    request = JobRequest(submission, request_id, body, used, warnings, filled, kind, (), words)
     return JobFileResult(request, (), warnings, facts, notes, ignored)
 
 
@@ -250,7 +271,9 @@ class JobFile:
     data: bytes
     file: str
     submission: Submission
-    kind: JobKind = CUSTOM_JOB
+    kind: JobKind | None = CUSTOM_JOB
+    """The wanted one; None takes what the file is."""
+    ladder: tuple[Rung, ...] = ()
     scheduled: bool = False
     """Whether it is the request of each slot of a schedule."""
 
@@ -261,10 +284,7 @@ def check_job_files(
     """Check all jobs of a stack, each also against the others. Results are by the job's name."""
 
     def check(one: JobFile, others: Mapping[str, JobFacts]) -> JobFileResult:
-        in_stack = dataclasses.replace(context, others=others)
-        return check_job_file(
-            one.data, one.file, one.submission, table, in_stack, one.kind, scheduled=one.scheduled
-        )
+        return check_ladder(one, table, dataclasses.replace(context, others=others))
 
     results = {one.submission.job: check(one, {}) for one in files}
     facts = {job: result.facts for job, result in results.items()}
@@ -275,6 +295,54 @@ def check_job_files(
         if concerns(facts[job], others):
             results[job] = check(one, others)
     return results
+
+
+def check_ladder(
+    one: JobFile, table: references.Table, context: Context = FILE_ONLY
+) -> JobFileResult:
+    """Check a job file, and each rung of its ladder as if it were the file's own request."""
+
+    def check(rung: Rung | None) -> JobFileResult:
+        return check_job_file(
+            one.data, one.file, one.submission, table, context, one.kind, rung,
+            scheduled=one.scheduled,
+        )  # fmt: skip
+
+    first = check(None)
+    if not one.ladder:
+        return first
+    found = {first.request.request_id: "the job file"} if first.request else {}
+    errors, warnings, requests = list(first.errors), list(first.warnings), list[JobRequest]()
+    reservations = list(first.facts.reservation_requests)
+    for number, rung in enumerate(one.ladder, start=2):
+        result, title = check(rung), f"rung {number} ({rung})"
+        errors += _of_rung(title, result.errors, first.errors)
+        warnings += _of_rung(title, result.warnings, first.warnings)
+        reservations += result.facts.reservation_requests
+        if result.request is None:
+            continue
+        requests.append(result.request)
+        if other := found.get(result.request.request_id):
+            what, hint = f"{title} asks for what {other} asks for", "remove it, or change it"
+            errors.append(Problem(what, hint=hint, location=Location(one.file), rule="ladder"))
+        found[result.request.request_id] = title
+    request = None
+    if first.request and not errors:
+        request = dataclasses.replace(
+            first.request, ladder=tuple(requests), warnings=tuple(warnings)
+        )
+    facts = dataclasses.replace(first.facts, reservation_requests=tuple(reservations))
+    return dataclasses.replace(
+        first, request=request, errors=tuple(errors), warnings=tuple(warnings), facts=facts
+    )
+
+
+def _of_rung(title: str, found: Sequence[Problem], of_file: Sequence[Problem]) -> list[Problem]:
+    """Problems that a rung has and the file has not. No edit of the file mends them."""
+    own = [problem for problem in found if problem not in of_file]
+    return [
+        dataclasses.replace(problem, what=f"{title}: {problem.what}", mend=None) for problem in own
+    ]
 
 
 def request_id_of(submission: Submission, draft: str) -> str:

@@ -142,12 +142,12 @@ class Process:
     def turn_keys(self):
         return self._call("turn keys", lambda: frozenset(self.world.turns))
 
-    def write_turn(self, key, request_id, number, generation):
+    def write_turn(self, key, request_id, number, generation, *, withdrawn=False):
         def act():
             current = self.world.turns.get(key)
             if (current.generation if current else 0) != generation:
                 raise PreconditionFailedError
-            self.world.turns[key] = TurnRecord(request_id, generation + 1, number)
+            self.world.turns[key] = TurnRecord(request_id, generation + 1, number, withdrawn)
 
         self._call("turn write", act)
 

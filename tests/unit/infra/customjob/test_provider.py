@@ -67,8 +67,8 @@ class Intents:
     def read_turn(self, key):
         return self.whose
 
-    def write_turn(self, key, request_id, number, generation):
-        self.whose = TurnRecord(request_id, generation + 1, number)
+    def write_turn(self, key, request_id, number, generation, *, withdrawn=False):
+        self.whose = TurnRecord(request_id, generation + 1, number, withdrawn)
 
     def read(self, request_id):
         return self.stored if self.stored and self.stored.record.request_id == request_id else None

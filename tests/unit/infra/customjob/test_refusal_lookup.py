@@ -35,13 +35,13 @@ class Connection:
 
 
 def test_a_reason_is_found_within_the_records(world):
-    assert "is PENDING" in RefusalLookup().reason(EDITED, OLD, "control", Connection(world))
+    assert "is PENDING" in RefusalLookup().reason([EDITED], OLD, "control", Connection(world))
 
 
 def test_jobs_that_were_never_submitted_cost_one_listing_together():
     lookup, connection = RefusalLookup(), Connection(World())
     for _ in range(100):
-        assert lookup.reason(REQUEST, OLD, "control", connection) == ""
+        assert lookup.reason([REQUEST], OLD, "control", connection) == ""
     assert connection.made == [("turn keys", "before"), ("turn keys", "after")]
 
 
@@ -50,7 +50,7 @@ def test_what_cannot_be_read_is_tried_once_and_fails_nothing(world):
         raise OperatorError("no credentials")
 
     lookup, connection = RefusalLookup(), Connection(world, fail)
-    assert [lookup.reason(EDITED, OLD, "control", connection) for _ in range(3)] == ["", "", ""]
+    assert [lookup.reason([EDITED], OLD, "control", connection) for _ in range(3)] == ["", "", ""]
     assert connection.connected == 1
 
 
@@ -58,7 +58,7 @@ def test_a_cloud_that_does_not_answer_holds_a_preview_up_once_and_not_for_long(w
     answers = threading.Event()  # set only afterwards: a lookup that waits for it never ends
     connection = Connection(world, lambda name, when: answers.wait())
     lookup = RefusalLookup(bound=0.2)
-    assert [lookup.reason(EDITED, OLD, "control", connection) for _ in range(3)] == ["", "", ""]
+    assert [lookup.reason([EDITED], OLD, "control", connection) for _ in range(3)] == ["", "", ""]
     assert connection.connected == 1
     answers.set()
 
@@ -69,8 +69,8 @@ def test_another_bucket_is_looked_up_all_the_same(world):
     def fail():
         raise OperatorError("no such project")
 
-    assert lookup.reason(EDITED, OLD, "elsewhere", fail) == ""
-    assert lookup.reason(EDITED, OLD, "control", Connection(world))
+    assert lookup.reason([EDITED], OLD, "elsewhere", fail) == ""
+    assert lookup.reason([EDITED], OLD, "control", Connection(world))
 
 
 @pytest.mark.parametrize(

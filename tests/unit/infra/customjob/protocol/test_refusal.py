@@ -24,7 +24,7 @@ OTHER = ReplacedJob("id0", "job-0")
 def reason(world, request=REQUEST, replaced=OTHER):
     calls = []
     process = Process(world, lambda name, when: calls.append(name))
-    found = refusal_reason(request, replaced, process, process)
+    found = refusal_reason([request], replaced, process, process)
     assert not [name for name in calls if name not in ("read", "get", "find", "turn read")]
     return found
 
@@ -107,4 +107,4 @@ def test_records_that_cannot_be_read_are_an_error_here():
 
     process = Process(World(), fail)
     with pytest.raises(OperatorError, match="503"):
-        refusal_reason(REQUEST, None, process, process)
+        refusal_reason([REQUEST], None, process, process)

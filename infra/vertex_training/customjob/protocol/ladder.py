@@ -1,0 +1,220 @@
+"""The rungs of a job: requests of which the next one is sent only if there were no machines.
+
+Each rung is a request of its own and is submitted as any other. The turn record of the job is the
+memory: the request that has the turn is the current rung, whatever state file or process asks. From
+rung to rung the turn passes by one write under a precondition, so two processes make one rung of
+it, and one that is killed is taken up where it stood: the turn names the rung, and the record of
+that request how far it came.
+
+The only reason for the next rung is a job that failed with the service's own words for a stock-out
+(``JobSnapshot.out_of_stock``). A refusal, a lost answer, a cancellation and an error of the code
+leave the job where it is.
+
+A job that leaves the stack is cancelled and then withdraws its turn: a process that is about to
+pass it on loses its write. Imports neither Pulumi nor Google.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from vertex_training.customjob.protocol.ports import (
+    IntentState,
+    IntentStore,
+    JobService,
+    JobSnapshot,
+    ProcessEnvironment,
+    SubmissionRequest,
+    TurnRecord,
+)
+from vertex_training.customjob.protocol.submission import submit
+from vertex_training.customjob.protocol.timing import Timing
+from vertex_training.customjob.protocol.turn import SubmissionTurn
+from vertex_training.errors import (
+    NotSubmittedError,
+    PreconditionFailedError,
+    RungPassedError,
+)
+
+#: How often to look again because another process passes the turn on.
+MAX_LOOKS: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """The rung that has the turn, and its job; None if that is not there yet."""
+
+    request: SubmissionRequest
+    job: JobSnapshot | None
+    moved: bool = False
+    """Whether this process sent it, or found it, in place of the rung before."""
+
+    def __str__(self) -> str:
+        """``rung 2 of 3 (strategy SPOT)``."""
+        return f"rung {self.request.rung} of {len(self.request.ladder)} ({self.request.words})"
+
+
+@dataclass(frozen=True, slots=True)
+class Ladder:
+    """The rungs of one job as one process declares them, the job file first."""
+
+    rungs: Sequence[SubmissionRequest]
+    jobs: JobService
+    intents: IntentStore
+    timing: Timing = Timing()
+    environment: ProcessEnvironment = ProcessEnvironment()
+
+    def current(self) -> Rung | None:
+        """The rung that has the turn; None if none has, or the job has left the stack."""
+        turn = self._turn()
+        index = self._index(turn)
+        if turn is None or turn.withdrawn or index is None:
+            return None
+        return Rung(self.rungs[index], self._job(index))
+
+    def climb(self) -> Rung | None:
+        """Go on to the next rung if the current one is out of stock; the rung that is current then.
+
+        Finishes what another process began. Never submits the first rung: only ``create`` does.
+        None if no rung has the turn: another request was deployed, or the job left the stack.
+
+        Raises:
+            NotSubmittedError: the next rung was refused, and stays the next one.
+            InDoubtError: its answer was lost; to call this again is safe.
+            JobRefusedError: its job failed otherwise, or another request is live.
+        """
+        for _ in range(MAX_LOOKS):
+            found = self.current()
+            if found is None:
+                return None
+            index = found.request.rung - 1
+            if found.job is not None:
+                if not found.job.out_of_stock or index + 1 == len(self.rungs):
+                    return found
+                index += 1
+            elif index == 0:
+                return found
+            try:
+                job, _ = self._submit(dataclasses.replace(self.rungs[index], moves=True))
+            except RungPassedError:
+                continue
+            return Rung(self.rungs[index], job, moved=True)
+        raise self._busy()
+
+    def place(self) -> tuple[JobSnapshot, bool]:
+        """The job of the current rung, or of the first one, and whether it was adopted.
+
+        The engine calls it, which declares the job: it brings back one that left the stack.
+
+        Raises the errors of ``submit``.
+        """
+        for _ in range(MAX_LOOKS):
+            request = self.to_submit()
+            try:
+                return self._submit(request)
+            except RungPassedError:
+                continue
+        raise self._busy()
+
+    def to_submit(self) -> SubmissionRequest:
+        """The rung that ``place`` submits or adopts now. Only reads."""
+        turn = self._turn()
+        index = self._index(turn)
+        if turn is None or index is None:
+            return self.rungs[0]
+        job = self._job(index)
+        if job and job.out_of_stock and index + 1 < len(self.rungs) and not turn.withdrawn:
+            return dataclasses.replace(self.rungs[index + 1], moves=True)
+        return self.rungs[index]
+
+    def exhausted(self) -> str:
+        """Why no rung is left, each with its reason, in a line; empty if one is left."""
+        found = self.current()
+        if found is None or found.job is None or not found.job.out_of_stock:
+            return ""
+        if found.request.rung < len(self.rungs):
+            return ""
+        reasons = []
+        for index, request in enumerate(self.rungs):
+            job = self._job(index)
+            error = job.error.rstrip(".") if job else "its record is gone"
+            reasons.append(f"rung {request.rung} ({request.words}): {error}")
+        return "; ".join(reasons)
+
+    def _submit(self, request: SubmissionRequest) -> tuple[JobSnapshot, bool]:
+        return submit(request, self.jobs, self.intents, self.timing, self.environment)
+
+    def _turn(self) -> TurnRecord | None:
+        return self.intents.read_turn(self.rungs[0].turn_key)
+
+    def _index(self, turn: TurnRecord | None) -> int | None:
+        ids = [request.request_id for request in self.rungs]
+        return ids.index(turn.request_id) if turn and turn.request_id in ids else None
+
+    def _job(self, index: int) -> JobSnapshot | None:
+        """The job that the record of a rung names; None if none is recorded, or it is gone."""
+        stored = self.intents.read(self.rungs[index].request_id)
+        if stored is None or stored.record.state not in (IntentState.DONE, IntentState.RELEASED):
+            return None
+        name = stored.record.job_name
+        return self.jobs.get(name) if name else None
+
+    def _busy(self) -> NotSubmittedError:
+        return NotSubmittedError(
+            f"{self.rungs[0].title} is being moved by others as well; nothing was sent from here. "
+            "Run the same command again."
+        )
+
+
+def job_with_turn(request: SubmissionRequest, intents: IntentStore) -> tuple[str, str] | None:
+    """Request id and job name of the rung of ``request`` that has the turn; None if none has.
+
+    The name is empty while its job is not recorded.
+    """
+    turn = intents.read_turn(request.turn_key)
+    if turn is None or turn.request_id not in request.ladder:
+        return None
+    stored = intents.read(turn.request_id)
+    return turn.request_id, stored.record.job_name if stored else ""
+
+
+def stop_climbing(
+    request: SubmissionRequest,
+    jobs: JobService,
+    intents: IntentStore,
+    end: Callable[[str, str], object],
+    timing: Timing = Timing(),
+    environment: ProcessEnvironment = ProcessEnvironment(),
+) -> bool:
+    """End what a job that leaves the stack has on its rung, and withdraw its turn. Repeatable.
+
+    No process sends a rung after it. False if none of ``request.ladder`` has the turn. ``end``
+    gets a request id and the name of one of its jobs, and cancels what is live. It comes first: the
+    ladder of a job that goes on must not have ended.
+
+    Raises:
+        OperatorError: a record cannot be read or written; to call this again is safe.
+    """
+    turns = SubmissionTurn(request, jobs, intents, timing, environment)
+    for _ in range(MAX_LOOKS):
+        turn = intents.read_turn(request.turn_key)
+        if turn is None or turn.request_id not in request.ladder:
+            return False
+        held = turn.request_id
+        for job in turns.jobs_of(held, intents.read(held)):
+            if job.request_id == held:  # whoever writes records could name any job
+                end(held, job.name)
+        try:
+            intents.write_turn(request.turn_key, held, turn.number, turn.generation, withdrawn=True)
+            left = turns.jobs_once_settled(held)
+        except PreconditionFailedError:
+            continue
+        for job in left:
+            end(held, job.name)
+        return True
+    raise NotSubmittedError(
+        f"{request.title} is being moved by others as well: run the same command again."
+    )

@@ -1,0 +1,117 @@
+"""Ladders with the real engine, provider and clients, and stock-outs of the local cloud."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from localgcp.faults.model import Fault
+from localgcp.faults.table import clear, inject
+from localgcp.vertex.records import JobState
+from tests.e2e import only_jobs
+from tests.e2e.only_jobs import Project
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+SPOT, LARGE = {"strategy": "SPOT"}, {"machineType": "n1-standard-8"}
+QUEUE = {"script": "echo trained", "ladder": [SPOT, LARGE]}
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    with only_jobs.project(tmp_path_factory.mktemp("ladder")) as made:
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def no_faults(project: Project) -> Iterator[None]:
+    yield
+    clear(project.home, None)
+
+
+def add(project: Project, kind: str, **given: Any) -> int:
+    return inject(project.home, Fault.parse(service="jobs", kind=kind, **given))
+
+
+def ran(project: Project, job: str) -> list[tuple[str, str, JobState]]:
+    """Strategy, machine and state of the jobs of this name, in the order of their submission."""
+    return [
+        (
+            each.spec.get("scheduling", {}).get("strategy", ""),
+            each.spec["workerPoolSpecs"][0]["machineSpec"]["machineType"],
+            each.state,
+        )
+        for each in reversed(project.accepted(job))
+    ]
+
+
+FILE, SECOND, THIRD = ("", "n1-standard-4"), ("SPOT", "n1-standard-4"), ("", "n1-standard-8")
+
+
+def test_up_takes_a_job_from_rung_to_rung_and_the_next_up_changes_nothing(
+    project: Project,
+) -> None:
+    add(project, "stockout", match="n1-standard-4", times=0)
+    project.want(fell={**QUEUE, "wait": "succeeded"})
+    told = project.up()
+    assert "goes on on rung 2 of 3 (strategy SPOT)" in told
+    assert "goes on on rung 3 of 3 (n1-standard-8)" in told
+    assert "job fell: SUCCEEDED" in told
+    each = [(*FILE, JobState.FAILED), (*SECOND, JobState.FAILED), (*THIRD, JobState.SUCCEEDED)]
+    assert ran(project, "fell") == each
+    project.pulumi("preview -s local --expect-no-changes")
+    assert "is on rung 3 of 3" in project.up()
+    project.pulumi("refresh -s local --yes --skip-preview")
+    project.pulumi("preview -s local --expect-no-changes")
+    [resource] = [x for x in project.state()["resources"] if x["urn"].endswith("training-fell")]
+    assert resource["id"] == project.accepted("fell")[0].name
+    assert resource["outputs"]["state"] == "JOB_STATE_SUCCEEDED"
+    # An edit of a rung that had no turn is an update; nothing is submitted.
+    other = {**QUEUE, "ladder": [{"strategy": "FLEX_START"}, LARGE], "wait": "succeeded"}
+    project.want(fell=other)
+    project.up()
+    assert ran(project, "fell") == each
+
+
+def test_vt_jobs_wait_goes_on_and_tells_of_a_ladder_that_ends(project: Project) -> None:
+    add(project, "stockout", match="ends", times=0)
+    project.want(ends=QUEUE)
+    project.up()
+    told = project.vt("jobs", "wait", "ends", "--stack", "local", code=1)
+    assert "No rung is left: rung 1 (as in the job file): STOCKOUT" in told
+    assert "rung 3 (n1-standard-8): STOCKOUT" in told
+    assert [(a, b) for a, b, _ in ran(project, "ends")] == [FILE, SECOND, THIRD]
+    assert "No rung is left" in project.vt("jobs", "wait", "ends", "--stack", "local", code=1)
+    assert len(project.accepted("ends")) == 3
+
+
+def test_neither_a_quota_nor_a_wrong_job_is_a_reason_for_the_next_rung(project: Project) -> None:
+    add(project, "stockout", match="quota", times=1)
+    project.want(quota={**QUEUE, "script": "exit 3"})
+    project.up()
+    refused = add(project, "error", method="CreateCustomJob", code="RESOURCE_EXHAUSTED", times=2)
+    for _ in range(2):
+        told = project.vt("jobs", "wait", "quota", "--stack", "local", code=1)
+        assert "its next rung was not submitted, and stays the next one" in told
+        assert [(a, b) for a, b, _ in ran(project, "quota")] == [FILE]
+    clear(project.home, refused)
+    told = project.vt("jobs", "wait", "quota", "--stack", "local", code=1)
+    assert "goes on on rung 2 of 3" in told
+    assert "is FAILED" in told
+    assert [(a, b) for a, b, _ in ran(project, "quota")] == [FILE, SECOND]
+
+
+def test_a_job_on_its_second_rung_is_cancelled_with_its_stack(project: Project) -> None:
+    add(project, "stockout", match="leaves", times=1)
+    project.want(leaves={**QUEUE, "script": "sleep 600", "wait": "running", "deadline": "1m"})
+    assert "job leaves: RUNNING" in project.up()
+    # Now the rung that runs is edited: that is a replacement, and begins with the job file.
+    project.want(leaves={**QUEUE, "script": "sleep 601", "run": 2})
+    project.up()
+    first, second, third = ran(project, "leaves")
+    assert (first[2], second[2]) == (JobState.FAILED, JobState.CANCELLED)
+    assert third[:2] == FILE
+    project.want()
+    project.up()
+    assert [state.terminal for _, _, state in ran(project, "leaves")] == [True] * 3

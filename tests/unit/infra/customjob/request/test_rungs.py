@@ -1,0 +1,133 @@
+"""Rungs of a ladder: what each asks for, and that each is judged as a job file is."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pydantic
+import pytest
+
+from vertex_training.customjob.request import job_file
+from vertex_training.customjob.request.job_file import JobFile, Submission
+from vertex_training.customjob.request.rungs import Rung
+from vertex_training.customjob.rules.context import FILE_ONLY, JobLimits
+from vertex_training.settings.ladder import Rung as RungSettings
+
+A100 = "{machineType: a2-highgpu-1g, acceleratorType: NVIDIA_TESLA_A100, acceleratorCount: 1}"
+FILE = f"""
+scheduling: {{strategy: FLEX_START, maxWaitDuration: 3600s, timeout: 3600s}}
+baseOutputDirectory: {{outputUriPrefix: "gs://acme-out/fell/${{job.requestId}}"}}
+serviceAccount: trainer-dev@p.iam.gserviceaccount.com
+workerPoolSpecs:
+  - machineSpec: {A100}
+    replicaCount: 1
+    containerSpec: &task {{imageUri: "us-docker.pkg.dev/p/r/i@sha256:{"0" * 64}"}}
+  - machineSpec: {A100}
+    replicaCount: 2
+    containerSpec: *task
+"""
+WHO = Submission("acme-ml-dev", "us-central1", "dev", "fell", 1)
+NAME = "projects/acme-ml-dev/zones/us-central1-a/reservations/big"
+AFFINITY = {
+    "reservationAffinityType": "SPECIFIC_RESERVATION",
+    "key": "compute.googleapis.com/reservation-name",
+    "values": [NAME],
+}
+L4 = {"machineType": "g2-standard-8", "acceleratorType": "NVIDIA_L4", "acceleratorCount": 1}
+
+
+def check(*fields: dict[str, Any], context: Any = FILE_ONLY) -> job_file.JobFileResult:
+    ladder = tuple(Rung(each, AFFINITY if "reservation" in each else None) for each in fields)
+    context = dataclasses.replace(context, region="us-central1")
+    return job_file.check_ladder(
+        JobFile(FILE.encode(), "jobs/x.yaml", WHO, ladder=ladder), {}, context
+    )
+
+
+def spec(*fields: dict[str, Any]) -> list[dict[str, Any]]:
+    result = check(*fields)
+    assert result.request, result.errors
+    return [each.message["jobSpec"] for each in result.request.rungs]
+
+
+def test_a_job_file_is_the_first_rung_and_keeps_its_identity():
+    plain, laddered = check().request, check({"strategy": "SPOT"}).request
+    assert plain
+    assert laddered
+    assert (plain.request_id, plain.body) == (laddered.request_id, laddered.body)
+    ids = [each.request_id for each in laddered.rungs]
+    assert len(set(ids)) == 2
+    for each in laddered.rungs:
+        assert each.output_directory == f"gs://acme-out/fell/{each.request_id}"
+
+
+def test_another_strategy_leaves_out_what_was_for_the_first_one():
+    first, spot, standard = spec({"strategy": "SPOT"}, {"strategy": "STANDARD"})
+    assert first["scheduling"]["maxWaitDuration"] == "3600s"
+    assert spot["scheduling"] == {"strategy": "SPOT", "timeout": "3600s"}
+    assert standard["scheduling"] == {"strategy": "STANDARD", "timeout": "3600s"}
+    assert spot["workerPoolSpecs"] == first["workerPoolSpecs"]
+
+
+def test_another_machine_is_that_of_all_equal_pools():
+    _, other = spec(L4)
+    assert [pool["machineSpec"] for pool in other["workerPoolSpecs"]] == [L4, L4]
+    assert other["scheduling"]["strategy"] == "FLEX_START"
+
+
+def test_a_reservation_is_asked_for_with_standard_and_by_one_rung_alone():
+    _, reserved, after = spec({"reservation": NAME}, {"strategy": "SPOT"})
+    pools = reserved["workerPoolSpecs"]
+    assert [pool["machineSpec"]["reservationAffinity"] for pool in pools] == [AFFINITY] * 2
+    assert reserved["scheduling"] == {"timeout": "3600s"}
+    assert "reservationAffinity" not in after["workerPoolSpecs"][0]["machineSpec"]
+
+
+def test_every_rung_is_judged_by_the_rules_and_named():
+    result = check({"strategy": "STANDARD"}, {"machineType": "n1-standard-4"})
+    assert result.request is None
+    assert {problem.rule for problem in result.errors} == {"flex-start-gpu"}
+    assert all(p.what.startswith("rung 3 (n1-standard-4): ") for p in result.errors)
+    assert all(p.location.file == "jobs/x.yaml" for p in result.errors)
+
+
+def test_limits_hold_for_every_rung_and_the_dearest_counts():
+    cheap = check({"strategy": "SPOT"}).request
+    dear = check({"strategy": "SPOT"}, {"strategy": "STANDARD"}).request
+    assert cheap
+    assert dear
+    assert dear.cost.worst_case == max(
+        job_file.costs.of_job(each.message, "us-central1").worst_case or 0 for each in dear.rungs
+    )
+    context = dataclasses.replace(FILE_ONLY, limits=JobLimits(strategies=("FLEX_START",)))
+    wrong = check({"strategy": "SPOT"}, context=context)
+    assert [problem.rule for problem in wrong.errors] == ["limit-strategy"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "other"),
+    [
+        ([{"strategy": "FLEX_START", "maxWaitDuration": "3600s"}], "the job file"),
+        ([{"strategy": "SPOT"}, {"strategy": "SPOT"}], "rung 2 (strategy SPOT)"),
+    ],
+)
+def test_a_rung_that_asks_for_the_same_is_refused(fields: Any, other: str):
+    [problem] = check(*fields).errors
+    assert problem.what.endswith(f"asks for what {other} asks for")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"region": "europe-west4"}, "buckets, network, key and images of the job are there"),
+        ({}, "changes nothing"),
+        ({"strategy": "ON_DEMAND"}, "STANDARD"),
+        ({"maxWaitDuration": "1h"}, "3600s"),
+        ({"acceleratorCount": 0}, "greater than or equal to 1"),
+        ({"timeout": "3600s"}, "Extra inputs"),
+    ],
+)
+def test_settings_of_a_rung_that_nobody_meant(given: dict[str, Any], said: str):
+    with pytest.raises(pydantic.ValidationError, match=said):
+        RungSettings.model_validate(given)
