@@ -1,8 +1,8 @@
-"""The steps of ``vt jobs advance``: submit due slots of schedules, report jobs that are late."""
+"""The steps of ``vt jobs advance``: due slots and rungs are submitted, late jobs reported."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,6 +16,7 @@ from vertex_training.schedules.slots import Outcome
 from vertex_training_cli.advance.tick import Action, Tick
 from vertex_training_cli.engine.values import redact
 from vertex_training_cli.jobs import view
+from vertex_training_cli.jobs.ladders import inputs_in
 
 if TYPE_CHECKING:
     from vertex_training.customjob.google.job_service import AnyJob
@@ -60,6 +61,45 @@ def _action(schedule: DeployedSchedule, outcome: Outcome) -> Action:
         outcome.slot,
         failed=outcome.done == "failed",
     )
+
+
+def climb_ladders(tick: Tick) -> Iterator[Action]:
+    """Submit the next rung of each job that found no machines; say where none is left.
+
+    A ladder that cannot be climbed keeps no other one from it.
+    """
+    from vertex_training.customjob.provider import LADDER  # loads Pulumi
+
+    for inputs in inputs_in(tick.deployment):
+        if not (inputs.get("options") or {}).get(LADDER):
+            continue
+        job = str(inputs["submission"]["job"])
+        try:
+            yield from _climb(inputs, job, dry_run=tick.dry_run)
+        except OperatorError as error:
+            yield Action("ladder", job, "failed", redact(str(error)), failed=True)
+
+
+def _climb(inputs: Mapping[str, Any], job: str, *, dry_run: bool) -> Iterator[Action]:
+    from vertex_training.customjob.provider import ladder_of
+
+    ladder = ladder_of(inputs)
+    before = ladder.current()
+    if before is None or (before.job is None and before.request.rung == 1):
+        return  # another request has the turn, or `up` goes on with it
+    name = before.job.name if before.job else ""
+    if left := ladder.exhausted():
+        yield Action("ladder", job, "ended", f"no rung is left: {redact(left)}", name)
+        return
+    if before.job is not None and not before.job.out_of_stock:
+        return
+    reason = redact(before.job.error.rstrip(".")) if before.job else "its submission was cut off"
+    if dry_run:
+        yield Action("ladder", job, "due", f"{before}: {reason}; the next rung is due")
+        return
+    rung = ladder.climb()
+    if rung and rung.moved and rung.job:
+        yield Action("ladder", job, "submitted", f"{reason}; goes on on {rung}", rung.job.name)
 
 
 def report_late(tick: Tick) -> Iterator[Action]:

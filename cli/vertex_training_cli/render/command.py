@@ -39,7 +39,7 @@ def render(
         bool, typer.Option("--as-sent", help="With the labels the stack adds when it sends it.")
     ] = False,
     rung: Annotated[
-        int, typer.Option(min=1, help="Of a job with a ladder: 1 is the file itself.")
+        int, typer.Option(min=1, metavar="N", help="Of a ladder; 1 is the file itself.")
     ] = 1,
 ) -> None:
     """Print the exact request a job file becomes in a stack; equal input gives equal bytes.
