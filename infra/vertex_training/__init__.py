@@ -48,9 +48,13 @@ if TYPE_CHECKING:
     from vertex_training.components.network import TrainingNetwork, TrainingNetworkArgs
     from vertex_training.components.sections import (
         AcceleratorArgs,
+        AlertsArgs,
         AllowArgs,
         AttachmentArgs,
         BucketArgs,
+        BudgetArgs,
+        ChannelArgs,
+        DashboardArgs,
         DnsPeeringArgs,
         EncryptionArgs,
         EndpointArgs,
@@ -86,10 +90,14 @@ if TYPE_CHECKING:
     )
 __all__ = (
     "AcceleratorArgs",
+    "AlertsArgs",
     "AllowArgs",
     "ArgumentsError",
     "AttachmentArgs",
     "BucketArgs",
+    "BudgetArgs",
+    "ChannelArgs",
+    "DashboardArgs",
     "DnsPeeringArgs",
     "EncryptionArgs",
     "EndpointArgs",

@@ -4,6 +4,7 @@
       │         └──────┐            │
       ├────► secrets ──┴► identities┤
       ├────► snapshots ─────────────┤
+      ├────► monitoring ────────────┤
       ├────► registry ──────────────┼──► training ──► serving
       │         └► image builds     │
       ├─(► host project)► network ──┤
@@ -38,6 +39,7 @@ from vertex_training.components.iam import (
     log_external_grants,
 )
 from vertex_training.components.identities import JobIdentity
+from vertex_training.components.monitoring import make_monitoring
 from vertex_training.components.network import make_network
 from vertex_training.components.ordering import Protection
 from vertex_training.components.registry import ImageBuilds, Registry
@@ -121,11 +123,12 @@ def declare(
     network = make_network(scope, stack, apis)
     capacity = make_capacity(scope, stack, apis)
     snapshots = make_snapshots(scope, stack, apis, storage)
+    watching = make_monitoring(scope, settings, apis)
     of_job = grants_beside(JOB_GRANTS, child("job"), stack.job_grants(requests), [apis.agent])
     granted = [storage, registry, secrets, *identities.values()]
     granted += apis.on("bigquery") if reads_tables(settings) else []
     of_jobs: list[pulumi.ComponentResource] = [
-        *(apis, storage, registry, packages, *snapshots),
+        *(apis, storage, registry, packages, *snapshots, *watching),
         *network,
         *capacity,
         *of_job,

@@ -63,6 +63,7 @@ from vertex_training.stack_rules import (
     snapshots,
     teams,
 )
+from vertex_training.stack_rules import alerts as alert_rules
 from vertex_training.stack_rules import encryption as encryption_rules
 from vertex_training.stack_rules import extra_grants as extra_grant_rules
 from vertex_training.stack_rules import renames as rename_rules
@@ -214,6 +215,7 @@ class Stack:
         found = [
             *advice.warnings(self.settings, plans, requests),
             *snapshots.warnings(self.settings, self.root),
+            *alert_rules.warnings(self.settings, self.root),
         ]
         of_code = code.warnings(self.settings, self.root, requests)
         others = [*self.image_warnings(), *self.leaving_warnings(), *of_code]
@@ -341,6 +343,7 @@ def broken_rules(settings: Settings, root: Path) -> list[Problem]:
         *job_rules.problems(settings),
         *ladder.problems(settings),
         *serving_rules.problems(settings),
+        *alert_rules.problems(settings),
         *project_numbers.problems(settings, root),
     ]
 

@@ -24,6 +24,7 @@
 ``errors``              exceptions of the services, in one tree
 ``rpc_code``            codes of ``google.rpc.Code``
 ``gcp``                 stand-in for the plugin ``pulumi-resource-gcp``
+``alerting``            alerts on lines of jobs' logs, and what they would send
 ``pipelines``           stand-in for training pipelines of one job
 ``experiments``         stand-in for experiments: metadata and TensorBoards
 ``batch``               stand-in for Batch: jobs of equal tasks

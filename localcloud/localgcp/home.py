@@ -141,6 +141,11 @@ class Home:
         return self.root / "bigquery"
 
     @property
+    def notifications(self) -> Path:
+        """What alerts would have sent, a file each (``localgcp.alerting.spool``)."""
+        return self.root / "notifications"
+
+    @property
     def wheels(self) -> Path:
         """Built packages of jobs, by content (``localgcp.runner.packages``)."""
         return self.root / "wheels"

@@ -32,6 +32,7 @@ from localgcp.server_info import ServerInfo
 from localgcp.storage import StorageEmulator
 
 if TYPE_CHECKING:
+    from localgcp.alerting.evaluation import Alerting
     from localgcp.batch.service import Batch
     from localgcp.bigquery.service import BigQuery
     from localgcp.containers.front import RegistryFront
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from localgcp.runner.scheduler import LocalScheduler
     from localgcp.serving.service import Serving
     from localgcp.tuning.service import Tuning
+    from localgcp.vertex.log_entries import LogService
     from localgcp.vertex.records import JobTable
     from localgcp.vertex.service import JobService
 
@@ -98,6 +100,7 @@ def run(home: Home) -> None:
     try:
         storage.start(choose_port(before.storage_port if before else 0, "storage"))
         _serve(home, storage, faults, before, lock, stop)
+        print("stopped")
     finally:
         storage.stop()
         lock.close()
@@ -148,7 +151,7 @@ def _serve(
             MetadataService(service, ExperimentTable(home.database)),
             TensorboardService(service, ExperimentTable(home.database)),
             ProjectService(store, reads.answer),
-            LogService(home, store, jobs, builds.entries() | batch.entries(), tuning.trials),
+            logs := LogService(home, store, jobs, builds.entries() | batch.entries(), tuning),
             SecretService(home, store),
             *(builds.service, batch.service, *serving.services),
         ]
@@ -156,13 +159,30 @@ def _serve(
         server = serve(apis, listener, hooks, home.sockets, reads.answer)
         containers.wait_ready()
         serving.start()
+        alerting = _alerting(home, store, jobs, tuning, logs)
         _live(home, storage, registry, containers, server.port, lock, stop)
         server.stop(_STOP_GRACE_SECONDS).wait()
-        for part in (serving, tuning, scheduler, batch.scheduler, builds, bigquery.jobs):
+        for part in (serving, tuning, scheduler, batch.scheduler, builds, bigquery.jobs, alerting):
             part.stop()
     finally:
         registry.stop()
-    print("stopped")
+
+
+def _alerting(
+    home: Home, store: Store, jobs: JobTable, tuning: Tuning, logs: LogService
+) -> Alerting:
+    """What looks at jobs that ended, those of an earlier server among them."""
+    from localgcp.alerting.evaluation import Alerting
+
+    found = Alerting(
+        home,
+        store,
+        lambda: [*jobs.list(), *tuning.table.list()],
+        tuning.is_trial,
+        logs.matching,
+    )
+    found.start()
+    return found
 
 
 def _containers(home: Home, registry: RegistryFront) -> ContainerHost:

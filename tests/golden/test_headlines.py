@@ -31,6 +31,7 @@ ELSEWHERE = {
     "model version deleted",
     "endpoints cost more a month",
     "may copy data about people",
+    "no longer told",
 }
 
 

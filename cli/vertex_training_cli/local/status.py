@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from typing import Final
 
 import typer
 from rich.console import Console
 
 from localgcp import lifecycle, processes
+from localgcp.alerting import policies, spool
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home
 from localgcp.inventory import reservations
-from localgcp.inventory.store import ENDPOINT, Store
+from localgcp.inventory.store import ALERT_POLICY, BUDGET, ENDPOINT, Store
 from localgcp.runner import substitutes
 from localgcp.tuning.records import TuningTable
 from localgcp.vertex.records import JobTable
 from vertex_training_cli.console import console, table
 from vertex_training_cli.local.commands import private_files
+
+#: Notifications that are shown; the others are counted.
+LAST: Final = 5
 
 
 def status() -> None:
@@ -55,6 +60,7 @@ def show(home: Home) -> bool:
     _show_reservations(home, out)
     _show_tuning_jobs(home, out)
     _show_endpoints(home, out)
+    _show_notifications(home, out)
     jobs = JobTable(home.database).list()
     if jobs:
         rows = [
@@ -94,6 +100,21 @@ def _show_endpoints(home: Home, out: Console) -> None:
         rows.append((str(each.outputs["displayName"]), id_, "\n".join(deployed) or "nothing"))
     if rows:
         out.print(table("ENDPOINT", "ID", "DEPLOYED", rows=rows))
+
+
+def _show_notifications(home: Home, out: Console) -> None:
+    """What alerts would have sent, the last ones, and which alerts nobody judges here."""
+    store, found = Store(home.database), spool.read(home.notifications)
+    if found:
+        out.print(f"notifications: {len(found)} in {home.notifications} ({spool.STAND_IN})")
+        rows = [
+            (f"{n.time:%Y-%m-%d %H:%M:%S}", n.title, n.channel, n.labels.get("job_id", ""))
+            for n in found[-LAST:]
+        ]
+        out.print(table("TIME", "ALERT", "WOULD TELL", "JOB", rows=rows))
+    _, others = policies.read([*store.list(ALERT_POLICY), *store.list(BUDGET)])
+    for title, reason in others.items():
+        out.print(f"not judged here: {title} ({reason})", markup=False)
 
 
 def _show_reservations(home: Home, out: Console) -> None:

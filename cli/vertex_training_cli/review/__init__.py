@@ -21,8 +21,9 @@
 ``serving``           model versions and endpoints: split, metrics, USD a month; their risks
 ``schedules``         schedules of jobs: when, next slots, USD a month
 ``snapshots``         snapshots: bytes, USD, what is there, which jobs read it
+``alerts``            alerts, channels, budgets, dashboards; who is told no more
 ``sections``          the report as titles, tables and lists, for a comment and for the page
-``serving_sections``  those on schedules, snapshots, models and endpoints
+``serving_sections``  those on schedules, snapshots, models, endpoints and alerts
 ``parts``             what a section is made of: paragraphs, lists, tables
 ``picture``           the stack after the change as a graph: as Mermaid, and laid out for the page
 ``escaping``          names and values made harmless for Markdown and Mermaid

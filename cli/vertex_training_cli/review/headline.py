@@ -187,6 +187,9 @@ def _costs(report: ReviewReport, quote: Quote) -> Iterator[str]:
     yield from schedules.costs_in_words(report.schedules, quote)
     for query in snapshots.queried(report.snapshots):
         yield snapshots.cost_text(query, quote)
+    for each in report.watching:
+        if each.kind == "budget" and each.action != "delete":
+            yield f"{quote(each.name)}: mail at {quote(each.when)}; it stops nothing"
     for each in report.endpoints:
         if each.cost_before != each.cost:
             yield f"endpoint {quote(each.name)}, used or not: {serving.cost_text(each)}"

@@ -28,8 +28,9 @@ VERSION: Final = 1
 KEYS: Final[Mapping[type, str]] = {
     ReviewReport: (
         "stack project region source digest expected? jobs unseenImages=unseen_images images "
-        "otherImages=other_images models endpoints snapshots reservations reachability destroyed "
-        "protected objects=folders changes unchanged problems errors notes warnings preflight?"
+        "otherImages=other_images models endpoints snapshots watching reservations reachability "
+        "destroyed protected objects=folders changes unchanged problems errors notes warnings "
+        "preflight?"
     ),
     JobChange: (
         "name action region strategy reservation? account network? images pools ladder? "

@@ -23,6 +23,7 @@ from vertex_training_cli.engine.plan import (
     Step,
 )
 from vertex_training_cli.review import (
+    alerts,
     capacity,
     destroyed,
     digest,
@@ -39,6 +40,7 @@ from vertex_training_cli.review import (
     snapshots,
     stored_data,
 )
+from vertex_training_cli.review.alerts import WatchChange
 from vertex_training_cli.review.capacity import ReservationChange
 from vertex_training_cli.review.destroyed import DestructiveChange, FolderChange
 from vertex_training_cli.review.grants import IamBinding
@@ -59,6 +61,7 @@ RISKS: Final[tuple[RiskKind[Any], ...]] = (
     losses.LOSSES,
     serving.ENDED,
     serving.DELETED,
+    alerts.UNTOLD,
     losses.PUT_BACK,
     capacity.RETURNED,
     refusals.REFUSALS,
@@ -136,6 +139,7 @@ class ReviewReport:
     endpoints: tuple[EndpointChange, ...]
     snapshots: tuple[SnapshotChange, ...]
     schedules: tuple[ScheduleChange, ...]
+    watching: tuple[WatchChange, ...]
     reservations: tuple[ReservationChange, ...]
     """Reservations of which machines, place or number change."""
     gained: tuple[IamBinding, ...]
@@ -217,7 +221,7 @@ class ReviewReport:
     def nothing(self) -> bool:
         """Whether the plan changes nothing at all."""
         parts = (*self.risks.values(), self.gained, self.lost, self.kept, self.reachability)
-        more = (self.destroyed, self.changes, self.folders)
+        more = (self.destroyed, self.changes, self.folders, self.watching)
         kinds = (*self.jobs, *self.models, *self.endpoints, *self.snapshots, *self.schedules)
         return not any(parts + more) and all(each.action == "keep" for each in kinds)
 
@@ -260,6 +264,7 @@ def build(
         endpoints=serving.endpoint_changes(plan),
         snapshots=snapshots.snapshot_changes(plan),
         schedules=schedules.schedule_changes(plan),
+        watching=alerts.watch_changes(plan),
         not_observed=observed.not_observed,
         reservations=tuple(capacity.reservation_changes(plan)),
         gained=tuple(grants.gained(plan)),
@@ -331,7 +336,7 @@ def _changes(plan: Plan) -> list[ResourceChange]:
 
 def _is_elsewhere(step: Step) -> bool:
     """Whether another part of the report has the step."""
-    own = step.type in (*WITH_REQUEST, *serving.TYPES, SNAPSHOT)
+    own = step.type in (*WITH_REQUEST, *serving.TYPES, *alerts.TYPES, SNAPSHOT)
     elsewhere = own or grants.is_iam(step) or reachability.is_network(step)
     gone = step.op in destroyed.DELETIONS and not destroyed.stays(step)
     return elsewhere or gone

@@ -58,6 +58,7 @@ def sections(report: ReviewReport, quote: Quote, strong: Callable[[str], str]) -
         serving_sections.of_snapshots(report.snapshots, quote),
         serving_sections.models(report.models, quote),
         serving_sections.endpoints(report.endpoints, quote),
+        serving_sections.watching(report.watching, quote),
         *_preflight(report, quote),
         *_images(report, quote),
         _notes(report, quote),

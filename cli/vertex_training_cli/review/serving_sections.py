@@ -1,10 +1,11 @@
-"""The sections of a report on schedules, snapshots, models and endpoints."""
+"""The sections of a report on schedules, snapshots, models and endpoints, and on who is told."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vertex_training_cli.review import images, schedules, serving, snapshots
+from vertex_training_cli.review import alerts, images, schedules, serving, snapshots
+from vertex_training_cli.review.alerts import WatchChange
 from vertex_training_cli.review.parts import (
     SENTENCE,
     Differences,
@@ -126,6 +127,29 @@ def endpoints(changes: Sequence[EndpointChange], quote: Quote) -> Section:
         text = "Endpoints are paid for while they are there, with or without traffic. "
         parts.append(Paragraph(text + serving.SOURCES))
     return Section("Endpoints", tuple(part for part in parts if part))
+
+
+def watching(changes: Sequence[WatchChange], quote: Quote) -> Section:
+    """Channels, alerts, budgets and dashboards that change, and whom they tell."""
+    rows = [
+        Row(
+            (
+                (f"{each.kind} {quote(each.name)}",),
+                (each.action,),
+                (quote(each.when, SENTENCE),),
+                tuple(quote(name, SENTENCE) for name in each.told_before),
+                tuple(quote(name, SENTENCE) for name in each.told),
+            ),
+            "destroys" if each.action == "delete" else "plain",
+        )
+        for each in changes
+    ]
+    columns = ("what", "what happens", "about", "told before", "told")
+    table = to_table("Who is told of what", columns, rows)
+    texts = [alerts.LIMITS] if any(each.kind == "alert" for each in changes) else []
+    texts += [alerts.OF_BUDGETS] if any(each.kind == "budget" for each in changes) else []
+    parts = (table, *map(Paragraph, texts))
+    return Section("Alerts and budget", tuple(part for part in parts if part))
 
 
 def _metrics(change: EndpointChange, quote: Quote) -> Table | None:

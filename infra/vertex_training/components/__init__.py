@@ -13,6 +13,7 @@
 ``snapshots``    results of queries, as files that jobs name
 ``training``     the jobs; ``TrainingJob``
 ``serving``      model versions, endpoints, and what each endpoint serves
+``monitoring``   channels, alerts, the budget and dashboards
 ``iam``          makes every grant
 ``ordering``     what a job waits for, and what goes first
 ``environment``  what was declared, for what is declared beside it

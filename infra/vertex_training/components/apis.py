@@ -32,6 +32,8 @@ def needed(settings: Settings) -> list[str]:
         "scanning": bool(settings.registry.scanning),
         "peering": network.mode == "peering",
         "dnsPeering": bool(network.dns_peering),
+        "watched": settings.is_watched,
+        "budget": settings.budget is not None,
         "encryption": settings.encryption is not None,
     }
     return [

@@ -567,6 +567,63 @@ class EndpointArgs(TypedDict):
     """The team that owns it."""
 
 
+class ChannelArgs(TypedDict):
+    """Where alerts go: one of ``email``, ``pubsub`` and ``existing``."""
+
+    email: NotRequired[Input[str]]
+    """Address of a person or a group."""
+    pubsub: NotRequired[Input[str]]
+    """A topic of Pub/Sub that is there."""
+    existing: NotRequired[Input[str]]
+    """A channel of the project that is there, such as one to Slack or PagerDuty: what has a secret
+    is made by hand, so that no state has it."""
+
+
+class AlertsArgs(TypedDict):
+    """What somebody is told about jobs, of the whole project: no log and no metric of a job says
+    which stack it belongs to."""
+
+    channels: Input[Sequence[Input[str]]]
+    """Keys of ``channels``: all of them are told."""
+    failed: NotRequired[Input[bool]]
+    """Whether each job that fails is told, once, by the line that Vertex AI writes then."""
+    gpu_idle_below: NotRequired[Input[str]]
+    """When a job's accelerators do nothing, like ``5% for 30m``: none of its replicas was above it
+    for so long. At most 23h."""
+
+
+class BudgetArgs(TypedDict):
+    """What the project may cost a month before somebody is told. It stops nothing, and costs reach
+    it up to a day late."""
+
+    billing_account: Input[str]
+    """The billing account of the project; it must pay in USD."""
+    usd_per_month: Input[int]
+    """The amount for each calendar month, of all that the project costs."""
+    thresholds: NotRequired[Input[Sequence[Input[int]]]]
+    """Percent of it at which mail is sent, ascending."""
+    channels: NotRequired[Input[Sequence[Input[str]]]]
+    """Keys of ``channels`` with an address, or of one to an address that is there: budgets tell
+    others nothing. Administrators and users of the billing account are told in any case."""
+
+
+class DashboardArgs(TypedDict):
+    """A page of Cloud Monitoring with charts of all jobs of the project."""
+
+    title: NotRequired[Input[str]]
+    """Its title; the stack's name and its key without it."""
+    panels: NotRequired[
+        Input[
+            Sequence[
+                Input[
+                    Literal["accelerator", "acceleratorMemory", "cpu", "memory", "network", "ends"]
+                ]
+            ]
+        ]
+    ]
+    """What it shows, in order. ``ends``: what Vertex AI logs when jobs begin and end."""
+
+
 class ReservationFields(TypedDict):
     """Arguments that are fields of ``Reservation``."""
 
@@ -706,3 +763,11 @@ class EnvironmentFields(TypedDict):
     """Models of the registry, by name: versions made of what runs of jobs left."""
     endpoints: NotRequired[Input[Mapping[str, Input[EndpointArgs]]]]
     """Endpoints by name: which versions of a model answer predictions, and with what share."""
+    channels: NotRequired[Input[Mapping[str, Input[ChannelArgs]]]]
+    """Where alerts and the budget's mail go, by name."""
+    alerts: NotRequired[Input[AlertsArgs]]
+    """What is told about jobs, and to whom."""
+    budget: NotRequired[Input[BudgetArgs]]
+    """What the project may cost a month before somebody is told."""
+    dashboards: NotRequired[Input[Mapping[str, Input[DashboardArgs]]]]
+    """Dashboards of jobs, by name."""

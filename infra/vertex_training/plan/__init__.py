@@ -10,6 +10,7 @@
 ``job_grants``       grants that jobs and models need: a key, an image of another project
 ``references``       what ``${kind.name}`` in a job file stands for
 ``serving``          model versions, and endpoints with what they serve
+``monitoring``       filters, texts and charts of what watches jobs
 ``packages``         code below ``jobs/`` as a deterministic source distribution
 ``objects``          files and folders that the stack keeps in its buckets
 ``facts``            the stack as the rules of job files see it

@@ -10,6 +10,7 @@
 ``cron``           the slots of a schedule
 ``snapshots``      the section ``snapshots``
 ``ladder``         what a job asks for where there were no machines
+``alerts``         the sections ``channels``, ``alerts``, ``budget`` and ``dashboards``
 ``limits``         the sections ``limits``, ``teams`` and ``jobDefaults``
 ``includes``       files that several stack files share
 ``renames``        keys that changed, and the keys that names keep

@@ -13,6 +13,7 @@ from pydantic.alias_generators import to_camel
 from vertex_training.catalog import machines
 from vertex_training.errors import nearest
 from vertex_training.naming import Names, is_local
+from vertex_training.settings.alerts import Alerts, Budget, Channel, Dashboard
 from vertex_training.settings.includes import IncludePath
 from vertex_training.settings.ladder import Rung
 from vertex_training.settings.limits import JobDefaults, Limits, Team
@@ -484,8 +485,16 @@ class Settings(Section):
     """Models of the registry, by name: versions made of what runs of jobs left."""
     endpoints: dict[Key, Endpoint] = {}
     """Endpoints by name: which versions of a model answer predictions, and with what share."""
+    channels: dict[Key, Channel] = {}
+    """Where alerts and the budget's mail go, by name."""
+    alerts: Alerts | None = None
+    """What is told about jobs, and to whom."""
+    budget: Budget | None = None
+    """What the project may cost a month before somebody is told."""
+    dashboards: dict[Key, Dashboard] = {}
+    """Dashboards of jobs, by name."""
 
-    @pydantic.field_validator("shared_vpc", "encryption", mode="before")
+    @pydantic.field_validator("shared_vpc", "encryption", "alerts", "budget", mode="before")
     @classmethod
     def _none_if_empty(cls, given: Any) -> Any:
         return given or None  # a key with no value in a stack file has the default, an empty object
@@ -558,6 +567,11 @@ class Settings(Section):
     def builds_images(self) -> bool:
         """Whether an image of the stack is built from a folder of the checkout."""
         return any(image.context for image in self.images.values())
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether somebody is told about jobs or costs, or a dashboard shows them."""
+        return bool(self.channels or self.alerts or self.budget or self.dashboards)
 
     def key_for(self, what: Covered) -> str | None:
         """The key that encrypts this part of the stack; None if it is Google's."""

@@ -16,6 +16,7 @@
 ``network``          the sections ``network`` and ``sharedVpc``
 ``reservations``     the section ``reservations``
 ``serving``          the sections ``models`` and ``endpoints``
+``alerts``           the sections ``channels``, ``alerts`` and ``budget``: whom alerts reach
 ``serving_tpus``     endpoints on TPUs
 ``job_rules``        ``jobDefaults`` and ``rules``: references and rules that are there
 ``ladder``           ladders of jobs, whose rungs may name reservations

@@ -52,7 +52,7 @@ def _numbers(root: Path, own: str) -> Iterator[tuple[str, str, str]]:
     for file in sorted([*root.glob("Pulumi.*.yaml"), *root.glob("bootstrap/Pulumi.*.yaml")]):
         if file.name == own and file.parent == root:
             continue
-        config = _config(file)
+        config = config_of(file)
         by_key = {key.rpartition(":")[2]: value for key, value in config.items()}
         shown = file.relative_to(root).as_posix()
         yield shown, str(config.get("gcp:project")), _number(by_key.get("projectNumber"))
@@ -65,7 +65,7 @@ def _number(value: Any) -> str:
     return str(value) if isinstance(value, str | int) else ""
 
 
-def _config(file: Path) -> dict[str, Any]:
+def config_of(file: Path) -> dict[str, Any]:
     try:
         content = yaml.load(file.read_bytes(), Loader=Loader)
     except (OSError, yaml.YAMLError, UnicodeDecodeError):

@@ -21,7 +21,7 @@ Fields = Callable[[str], str]
 Test = Callable[[Fields], bool]
 
 _TOKEN: Final = re.compile(
-    r'\s*(?:(?P<mark>[()])|(?P<op>!=|>=|<=|=|>|<|:)|"(?P<quoted>(?:[^"\\]|\\.)*)"|'
+    r'\s*(?:(?P<mark>[()])|(?P<op>=~|!~|!=|>=|<=|=|>|<|:)|"(?P<quoted>(?:[^"\\]|\\.)*)"|'
     r'(?P<word>[^\s()=<>!:"]+))'
 )
 _ORDERED: Final[dict[str, Any]] = {
@@ -117,6 +117,8 @@ class _Reader:
         name, sign, value = self._next("word"), self._next("op"), self._next("word", "quoted")
         if name not in self._known:
             raise FilterError(f"Unparseable filter: {name!r} (the local cloud knows few).")
+        if sign in ("=~", "!~"):
+            raise FilterError("Unparseable filter: the local cloud knows no regular expressions.")
         if name == "timestamp":
             return _compare_times(sign, value), {}
         if sign == ":":

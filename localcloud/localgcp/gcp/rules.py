@@ -8,6 +8,7 @@ refuses it.
 from __future__ import annotations
 
 import ipaddress
+import json
 import re
 from collections.abc import Mapping
 from typing import Any, Final
@@ -44,6 +45,15 @@ def bucket_labels(value: Any) -> str | None:
         if not _LABEL_KEY.match(key) and (key.isascii() or not key.islower()):
             return f'"{key}" is an invalid label key. See {_LABEL_DOC}'
     return None
+
+
+def json_object(value: Any) -> str | None:
+    """Text that is JSON with an object."""
+    try:
+        is_object = isinstance(json.loads(value), dict)
+    except (TypeError, ValueError):
+        is_object = False
+    return None if is_object else '"dashboard_json" contains an invalid JSON'
 
 
 def iam_member(value: Any) -> str | None:

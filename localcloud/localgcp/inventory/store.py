@@ -30,6 +30,9 @@ ACCOUNT: Final = "gcp:serviceaccount/account:Account"
 BUCKET: Final = "gcp:storage/bucket:Bucket"
 TENSORBOARD: Final = "gcp:vertex/aiTensorboard:AiTensorboard"
 ENDPOINT: Final = "gcp:vertex/aiEndpoint:AiEndpoint"
+ALERT_POLICY: Final = "gcp:monitoring/alertPolicy:AlertPolicy"
+CHANNEL: Final = "gcp:monitoring/notificationChannel:NotificationChannel"
+BUDGET: Final = "gcp:billing/budget:Budget"
 
 _SCHEMA_VERSION: Final = 1
 _SCHEMA: Final = """

@@ -196,6 +196,10 @@ class Tuning:
         """Each trial of a tuning job: its id, and that of its CustomJob."""
         return [(str(each.number), each.job_id) for each in self.table.trials(tuning_id)]
 
+    def job(self, tuning_id: str) -> TuningRecord | None:
+        """The tuning job with this id."""
+        return self.table.get(tuning_id)
+
     def is_trial(self, job_id: str) -> bool:
         """Does this CustomJob run a trial?"""
         return self.table.trial_of(job_id) is not None

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Protocol
 
 import grpc
 from google.api import monitored_resource_pb2
@@ -25,10 +25,12 @@ from localgcp.errors import ApiError, FilterError
 from localgcp.home import Home
 from localgcp.inventory.store import Store, project_number
 from localgcp.vertex.log_times import LogTimes
-from localgcp.vertex.records import JobRecord, JobTable
+from localgcp.vertex.records import JobRecord, JobState, JobTable
 
 API: Final = "logging.googleapis.com"
 _JOB: Final = "resource.labels.job_id"
+#: Task by which the service logs, not a replica.
+_SERVICE: Final = "service"
 #: Label of an entry of a trial: its resource names the tuning job.
 _TRIAL: Final = "ml.googleapis.com/trial_id"
 #: Label of an entry of a job of Batch, by which its log is asked for.
@@ -48,11 +50,23 @@ class _Query:
     test: Callable[[types.LogEntry], bool]
 
 
+class TuningJobs(Protocol):
+    """What is read of tuning jobs; see ``localgcp.tuning.service``."""
+
+    def trials(self, tuning_id: str, /) -> Iterable[tuple[str, str]]:
+        """Each trial of a tuning job: its id, and that of its CustomJob."""
+        ...
+
+    def job(self, tuning_id: str, /) -> JobRecord | None:
+        """The tuning job with this id."""
+        ...
+
+
 class LogService:
     """``google.logging.v2.LoggingServiceV2`` as far as reading the log of a job needs it.
 
     ``others`` reads the entries of other types of resources, by project and labels of a filter;
-    ``trials`` gives the trials of a tuning job, each with its id and that of its CustomJob.
+    ``tuning`` has the tuning jobs.
     """
 
     api: ClassVar = Api("google.cloud.logging_v2", "logging_service_v2")
@@ -64,10 +78,20 @@ class LogService:
         jobs: JobTable,
         others: Mapping[str, Callable[[str, dict[str, str]], Iterator[types.LogEntry]]]
         | None = None,
-        trials: Callable[[str], Iterable[tuple[str, str]]] = lambda _tuning_id: (),
+        tuning: TuningJobs | None = None,
     ) -> None:
         self.home, self.store, self.jobs, self.others = home, store, jobs, dict(others or {})
-        self.trials = trials
+        self.tuning = tuning
+
+    def matching(
+        self, project: str, log_filter: log_filters.LogFilter, job_id: str
+    ) -> Iterator[types.LogEntry]:
+        """Entries of one job, of any type of job, for which a filter holds."""
+        if log_filter.equal.get(_JOB, job_id) == job_id:
+            equal = {**log_filter.equal, _JOB: job_id}
+            yield from self._entries(
+                _Query(project, equal, lambda entry: log_filter.test(_fields(entry)))
+            )
 
     def list_log_entries(
         self, request: types.ListLogEntriesRequest
@@ -111,9 +135,27 @@ class LogService:
             return
         wanted = query.equal.get(_JOB, "")
         yield from self._of_job(query, wanted, {"job_id": wanted}, {})
-        for trial, job_id in self.trials(wanted):
+        for trial, job_id in self.tuning.trials(wanted) if self.tuning else ():
             labels = {_TRIAL: trial}
             yield from self._of_job(query, job_id, {"job_id": wanted}, labels)
+        of_tuning = self.tuning.job if self.tuning else self.jobs.get
+        if job := self.jobs.get(wanted) or of_tuning(wanted):
+            yield from filter(query.test, self._of_service(query, job))
+
+    def _of_service(self, query: _Query, job: JobRecord) -> Iterator[types.LogEntry]:
+        """What the service itself logs: that a job failed. Observed of Google's, at INFO."""
+        is_wanted = query.equal.get("resource.labels.task_name", _SERVICE) == _SERVICE
+        of_project = query.project in (job.project, project_number(job.project))
+        if is_wanted and of_project and job.state is JobState.FAILED and job.end_time:
+            named = {"job_id": job.job_id, "project_id": job.project, "task_name": _SERVICE}
+            yield types.LogEntry(
+                log_name=f"projects/{job.project}/logs/ml.googleapis.com%2F{job.job_id}",
+                resource=monitored_resource_pb2.MonitoredResource(type="ml_job", labels=named),
+                text_payload="Job failed.",
+                timestamp=datetime.fromisoformat(job.end_time),
+                insert_id=f"{job.job_id}-{_SERVICE}-000000000",
+                severity="INFO",
+            )
 
     def _other(
         self, equal: Mapping[str, str]

@@ -24,7 +24,8 @@ DYNAMIC = {
     "pulumi-python:dynamic/vertex:EndpointTraffic",
     "pulumi-python:dynamic/vertex:Snapshot",
 }
-LOOKING = {"get", "list", "getIamPolicy"}
+#: ``read``: of budgets.
+LOOKING = {"get", "list", "getIamPolicy", "read"}
 
 
 def declared_types() -> set[str]:

@@ -171,6 +171,7 @@ def test_nothing_that_plan_has_writes_submits_or_acts_as_anyone(
         "get",
         "list",
         "getIamPolicy",
+        "read",  # of budgets
         "useToDecrypt",
     }
 

@@ -23,6 +23,7 @@ def test_the_files_of_a_home_keep_their_places_from_version_to_version() -> None
         "batch": "batch",
         "bigquery": "bigquery",
         "serving": "serving",
+        "notifications": "notifications",
         "wheels": "wheels",
         "nearest_images": "nearest-images",
         "builders": "containers.conf",

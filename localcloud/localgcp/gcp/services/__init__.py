@@ -13,7 +13,7 @@
 ``registry``      Artifact Registry repositories
 ``secrets``       Secret Manager secrets
 ``keys``          Cloud KMS key rings and keys
-``observing``     metrics, alerts, budgets, TensorBoard
+``observing``     metrics, alerts, dashboards, budgets, TensorBoard
 ``endpoints``     Vertex AI endpoints
 ``network``       Compute Engine: networks, Shared VPC, reservations
 ================  ====================================================================
@@ -47,7 +47,7 @@ from localgcp.gcp.services.registry import Repository
 from localgcp.gcp.services.roles import CUSTOM_ROLE, CustomRole
 from localgcp.gcp.services.secrets import Secret
 from localgcp.inventory import vpc
-from localgcp.inventory.store import ENDPOINT, TENSORBOARD
+from localgcp.inventory.store import ALERT_POLICY, BUDGET, CHANNEL, ENDPOINT, TENSORBOARD
 
 RESOURCE_TYPES: Final[dict[str, ResourceType]] = {
     "gcp:projects/service:Service": ProjectService(),
@@ -80,9 +80,10 @@ RESOURCE_TYPES: Final[dict[str, ResourceType]] = {
     keys.KEY_RING: keys.KeyRing(),
     keys.CRYPTO_KEY: keys.CryptoKey(),
     "gcp:logging/metric:Metric": observing.Metric(),
-    observing.CHANNEL: observing.NotificationChannel(),
-    "gcp:monitoring/alertPolicy:AlertPolicy": observing.AlertPolicy(),
-    "gcp:billing/budget:Budget": observing.Budget(),
+    CHANNEL: observing.NotificationChannel(),
+    ALERT_POLICY: observing.AlertPolicy(),
+    "gcp:monitoring/dashboard:Dashboard": observing.Dashboard(),
+    BUDGET: observing.Budget(),
     TENSORBOARD: observing.Tensorboard(),
     ENDPOINT: AiEndpoint(),
     **GRANTS,

@@ -1,6 +1,6 @@
-"""What watches a project: metrics of logs, alerts and their channels, budgets, TensorBoards.
+"""What watches a project: metrics of logs, alerts, channels, dashboards, budgets, TensorBoards.
 
-Kept and returned; nothing is measured or sent here.
+Kept and returned. Nothing is measured; ``localgcp.alerting`` judges alerts on lines of logs.
 """
 
 from __future__ import annotations
@@ -8,15 +8,14 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 from localgcp.errors import CloudError
+from localgcp.gcp import rules
 from localgcp.gcp.cloud import Cloud, now, text
 from localgcp.gcp.services.base import ResourceType
 from localgcp.gcp.services.network.compute import new_number
-from localgcp.inventory.store import project_number
-
-CHANNEL: Final = "gcp:monitoring/notificationChannel:NotificationChannel"
+from localgcp.inventory.store import CHANNEL, project_number
 
 
 @dataclass(frozen=True)
@@ -77,6 +76,20 @@ class AlertPolicy(ServerNamedType):
     def make(self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any]) -> dict[str, Any]:
         record = {"mutateTime": now(), "mutatedBy": "user@example.com"}
         return {**super().make(cloud, project, id_, inputs), "creationRecords": [record]}
+
+
+@dataclass(frozen=True)
+class Dashboard(ServerNamedType):
+    """A page of charts (``gcp.monitoring.Dashboard``)."""
+
+    rules: ClassVar = {"dashboardJson": rules.json_object}
+
+    title: str = "Dashboard"
+    api: str | None = "monitoring.googleapis.com"
+    collection: str = "dashboards"
+
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any]) -> dict[str, Any]:
+        return {"project": project}
 
 
 @dataclass(frozen=True)

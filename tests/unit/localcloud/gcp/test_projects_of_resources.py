@@ -32,6 +32,7 @@ MORE: list[tuple[str, str, dict[str, Any]]] = [
         "gcp:iam/denyPolicy:DenyPolicy",
         {"name": "no-roles", "parent": PARENT, "rules": [{"denyRule": DENIED}]},
     ),
+    ("charts", "gcp:monitoring/dashboard:Dashboard", {"dashboardJson": '{"displayName": "d"}'}),
     (
         "endpoint",
         "gcp:vertex/aiEndpoint:AiEndpoint",

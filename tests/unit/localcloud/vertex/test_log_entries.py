@@ -23,8 +23,7 @@ SCRIPT = "printf 'one\\ntwo\\n10%%\\r100%%\\n'; printf 'last'"
 @pytest.fixture
 def address(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     cloud.store.put(SERVICE, f"{PROJECT}/logging.googleapis.com", PROJECT, {}, {})
-    trials = Tuning(cloud.home).trials
-    service = LogService(cloud.home, cloud.store, cloud.jobs, trials=trials)
+    service = LogService(cloud.home, cloud.store, cloud.jobs, tuning=Tuning(cloud.home))
     server = serve([JobService(cloud.store, cloud.jobs, cloud.scheduler), service], 0)
     monkeypatch.setenv("VERTEX_EMULATOR_HOST", f"127.0.0.1:{server.port}")
     yield f"127.0.0.1:{server.port}"

@@ -1,0 +1,187 @@
+"""Who is told of what: channels, alerts, the budget, and dashboards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import pulumi
+import pulumi_gcp as gcp
+
+from vertex_training.components.apis import Apis
+from vertex_training.components.scope import Scope
+from vertex_training.plan import monitoring
+from vertex_training.settings.alerts import Channel, idle_rule
+from vertex_training.settings.model import Settings
+
+#: Between two notifications of one job, which fails once. The API wants some.
+RATE_LIMIT: Final = "300s"
+#: After which an incident closes by itself; no log entry says that a failure is over.
+AUTO_CLOSE: Final = "1800s"
+
+
+class Monitoring(pulumi.ComponentResource):
+    """What watches a stack. Jobs wait for it: one that fails at once is told as well."""
+
+    def __init__(self, scope: Scope, settings: Settings, after: Sequence[pulumi.Resource]) -> None:
+        """``after``: the APIs."""
+        super().__init__("vertextraining:monitoring:Monitoring", scope.name, None, scope.opts)
+        self._settings, self._name = settings, scope.name
+        self._opts = pulumi.ResourceOptions(parent=self, depends_on=after)
+        self._labels = settings.names.labels(settings.labels)
+        self._channels: Mapping[str, pulumi.Input[str]] = {
+            key: channel.existing or self._channel(key, channel)
+            for key, channel in settings.channels.items()
+        }
+        self._declare_alerts()
+        self._declare_budget()
+        for key, dashboard in settings.dashboards.items():
+            gcp.monitoring.Dashboard(
+                f"{self._name}-dashboard-{key}",
+                project=settings.project,
+                dashboard_json=monitoring.dashboard_json(settings, key, dashboard),
+                opts=self._opts,
+            )
+        self.register_outputs({})
+
+    def _channel(self, key: str, channel: Channel) -> pulumi.Output[str]:
+        where = "email_address" if channel.email else "topic"
+        labels = {where: str(channel.email or channel.pubsub)}
+        made = gcp.monitoring.NotificationChannel(
+            f"{self._name}-channel-{key}",
+            project=self._settings.project,
+            display_name=f"{key} (stack {self._settings.stack})",
+            type="email" if channel.email else "pubsub",
+            labels=labels,
+            user_labels=self._labels,
+            opts=self._opts,
+        )
+        return made.name
+
+    def _declare_alerts(self) -> None:
+        alerts, stack = self._settings.alerts, self._settings.stack
+        if alerts and alerts.failed:
+            job = f"${{log.extracted_label.{monitoring.JOB_LABEL}}}"
+            self._alert(
+                "failed",
+                f"A job failed ({stack})",
+                job,
+                gcp.monitoring.AlertPolicyConditionArgs(
+                    display_name="Vertex AI logged that a job failed",
+                    condition_matched_log=gcp.monitoring.AlertPolicyConditionConditionMatchedLogArgs(
+                        filter=monitoring.FAILED,
+                        label_extractors={monitoring.JOB_LABEL: monitoring.EXTRACTOR},
+                    ),
+                ),
+                gcp.monitoring.AlertPolicyAlertStrategyArgs(
+                    auto_close=AUTO_CLOSE,
+                    notification_rate_limit=gcp.monitoring.AlertPolicyAlertStrategyNotificationRateLimitArgs(
+                        period=RATE_LIMIT
+                    ),
+                ),
+            )
+        if alerts and alerts.gpu_idle_below:
+            percent, minutes = idle_rule(alerts.gpu_idle_below)
+            self._alert(
+                "gpu-idle",
+                f"Accelerators of a job below {alerts.gpu_idle_below} ({stack})",
+                "${resource.label.job_id}",
+                gcp.monitoring.AlertPolicyConditionArgs(
+                    display_name=f"No replica above {percent}% for {minutes} minutes",
+                    condition_threshold=_idle(percent, minutes),
+                ),
+                gcp.monitoring.AlertPolicyAlertStrategyArgs(auto_close=AUTO_CLOSE),
+            )
+
+    def _alert(
+        self,
+        name: str,
+        title: str,
+        job: str,
+        condition: gcp.monitoring.AlertPolicyConditionArgs,
+        strategy: gcp.monitoring.AlertPolicyAlertStrategyArgs,
+    ) -> None:
+        assert self._settings.alerts
+        gcp.monitoring.AlertPolicy(
+            f"{self._name}-{name}",
+            project=self._settings.project,
+            display_name=title,
+            combiner="OR",
+            conditions=[condition],
+            alert_strategy=strategy,
+            notification_channels=[self._channels[k] for k in self._settings.alerts.channels],
+            documentation=gcp.monitoring.AlertPolicyDocumentationArgs(
+                content=monitoring.runbook(self._settings, job, failed=name == "failed"),
+                mime_type="text/markdown",
+            ),
+            user_labels=self._labels,
+            opts=self._opts,
+        )
+
+    def _declare_budget(self) -> None:
+        settings, budget = self._settings, self._settings.budget
+        if budget is None:
+            return
+        channels = [self._channels[key] for key in budget.channels]
+        gcp.billing.Budget(
+            f"{self._name}-budget",
+            billing_account=budget.billing_account,
+            display_name=f"Training {settings.stack}: project {settings.project}"[:60],
+            amount=gcp.billing.BudgetAmountArgs(
+                specified_amount=gcp.billing.BudgetAmountSpecifiedAmountArgs(
+                    currency_code="USD", units=str(budget.usd_per_month)
+                )
+            ),
+            budget_filter=gcp.billing.BudgetBudgetFilterArgs(
+                # By the number: the service returns it in place of the id.
+                projects=[f"projects/{settings.project_number}"],
+                calendar_period="MONTH",
+            ),
+            threshold_rules=[
+                gcp.billing.BudgetThresholdRuleArgs(threshold_percent=percent / 100)
+                for percent in budget.thresholds
+            ],
+            all_updates_rule=gcp.billing.BudgetAllUpdatesRuleArgs(
+                monitoring_notification_channels=channels
+            )
+            if channels
+            else None,
+            opts=self._opts,
+        )
+
+
+def _idle(percent: int, minutes: int) -> gcp.monitoring.AlertPolicyConditionConditionThresholdArgs:
+    """Of each job, the replica whose accelerators do most is below; a job that ended is not."""
+    return gcp.monitoring.AlertPolicyConditionConditionThresholdArgs(
+        filter=monitoring.metric_filter("accelerator/utilization"),
+        comparison="COMPARISON_LT",
+        threshold_value=percent / 100,
+        duration=f"{minutes * 60}s",
+        evaluation_missing_data="EVALUATION_MISSING_DATA_INACTIVE",
+        aggregations=[
+            gcp.monitoring.AlertPolicyConditionConditionThresholdAggregationArgs(
+                alignment_period="300s",
+                per_series_aligner="ALIGN_MEAN",
+                cross_series_reducer="REDUCE_MAX",
+                group_by_fields=["resource.label.job_id"],
+            )
+        ],
+        trigger=gcp.monitoring.AlertPolicyConditionConditionThresholdTriggerArgs(count=1),
+    )
+
+
+def make_monitoring(scope: Scope, settings: Settings, apis: Apis) -> list[Monitoring]:
+    """The component, where the stack is watched; and what topics need of their owners."""
+    if not settings.is_watched:
+        return []
+    agent = f"service-{settings.project_number}@gcp-sa-monitoring-notification"
+    for channel in settings.channels.values():
+        if channel.pubsub:
+            _, project, _, topic = channel.pubsub.split("/")
+            pulumi.log.info(
+                f"Alerts reach topic {topic} once its owner has run: gcloud pubsub topics "
+                f"add-iam-policy-binding {topic} --project={project} --member=serviceAccount:"
+                f"{agent}.iam.gserviceaccount.com --role=roles/pubsub.publisher"
+            )
+    used = ["monitoring", "logging"] + (["billingbudgets"] if settings.budget else [])
+    return [Monitoring(scope.child("monitoring"), settings, apis.on(*used))]

@@ -1,0 +1,150 @@
+"""The sections ``channels``, ``alerts``, ``budget`` and ``dashboards`` of a stack file."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal
+
+import pydantic
+from pydantic import Field
+
+from vertex_training.naming import DOMAIN
+from vertex_training.settings.section import Key, Section, form
+
+#: https://docs.cloud.google.com/billing/docs/reference/budget/rest/v1: NotificationsRule
+MOST_BUDGET_CHANNELS: Final = 5
+#: Of a condition that must hold for a while: https://docs.cloud.google.com/monitoring/alerts/concepts-indepth
+MOST_MINUTES: Final = 23 * 60 + 30
+#: What Vertex AI tells in no metric and in no line of a log, so that no policy could ever fire.
+UNTOLD: Final = ("pendingLongerThan", "overdue")
+
+Threshold = Annotated[int, Field(ge=1, le=1000)]
+Panel = Literal["accelerator", "acceleratorMemory", "cpu", "memory", "network", "ends"]
+
+
+class Channel(Section):
+    """Where alerts go: one of ``email``, ``pubsub`` and ``existing``."""
+
+    email: Annotated[str, form(rf"[A-Za-z0-9._%+'-]{{1,64}}@{DOMAIN}", "ml@example.com")] | None = (
+        None
+    )
+    """Address of a person or a group."""
+    pubsub: (
+        Annotated[
+            str,
+            form(
+                r"projects/[a-z][a-z0-9-]{4,28}[a-z0-9]/topics/[A-Za-z][A-Za-z0-9._~+%-]{2,254}",
+                "projects/my-project-1/topics/alerts",
+            ),
+        ]
+        | None
+    ) = None
+    """A topic of Pub/Sub that is there."""
+    existing: (
+        Annotated[
+            str,
+            form(
+                r"projects/[a-z0-9-]{4,30}/notificationChannels/[0-9]{1,25}",
+                "projects/my-project-1/notificationChannels/1234567890",
+            ),
+        ]
+        | None
+    ) = None
+    """A channel of the project that is there, such as one to Slack or PagerDuty: what has a secret
+    is made by hand, so that no state has it."""
+
+    @pydantic.model_validator(mode="after")
+    def _exactly_one(self) -> Channel:
+        if sum(map(bool, (self.email, self.pubsub, self.existing))) != 1:
+            raise ValueError("give one of email, pubsub and existing")
+        return self
+
+
+class Alerts(Section):
+    """What somebody is told about jobs, of the whole project: no log and no metric of a job says
+    which stack it belongs to."""
+
+    channels: Annotated[list[Key], Field(min_length=1, max_length=16)]
+    """Keys of ``channels``: all of them are told."""
+    failed: bool = False
+    """Whether each job that fails is told, once, by the line that Vertex AI writes then."""
+    gpu_idle_below: (
+        Annotated[str, form(r"[1-9][0-9]?% for [1-9][0-9]{0,3}[mh]", "5% for 30m")] | None
+    ) = None
+    """When a job's accelerators do nothing, like ``5% for 30m``: none of its replicas was above it
+    for so long. At most 23h."""
+
+    @pydantic.model_validator(mode="before")
+    @classmethod
+    def _no_signal(cls, given: object) -> object:
+        found = [name for name in UNTOLD if isinstance(given, dict) and name in given]
+        if found:
+            raise ValueError(
+                f"{' and '.join(found)}: no metric and no log says how long a job waits, so no "
+                "alert could fire. Remove it: `vt jobs list` shows what waits"
+            )
+        return given
+
+    @pydantic.field_validator("gpu_idle_below")
+    @classmethod
+    def _within_a_day(cls, given: str | None) -> str | None:
+        if given and idle_rule(given)[1] > MOST_MINUTES:
+            raise ValueError(f"{given}: Cloud Monitoring looks back 23h30m at most")
+        return given
+
+    @pydantic.model_validator(mode="after")
+    def _tells_something(self) -> Alerts:
+        if not (self.failed or self.gpu_idle_below):
+            raise ValueError("tells nothing: add failed: true or gpuIdleBelow")
+        return self
+
+
+def idle_rule(text: str) -> tuple[int, int]:
+    """Percent and minutes of ``gpuIdleBelow``.
+
+    >>> idle_rule("5% for 2h")
+    (5, 120)
+    """
+    percent, _, time = text.partition("% for ")
+    return int(percent), int(time[:-1]) * {"m": 1, "h": 60}[time[-1]]
+
+
+class Budget(Section):
+    """What the project may cost a month before somebody is told. It stops nothing, and costs reach
+    it up to a day late."""
+
+    billing_account: Annotated[
+        str, form(r"[0-9A-F]{6}-[0-9A-F]{6}-[0-9A-F]{6}", "012345-6789AB-CDEF01")
+    ]
+    """The billing account of the project; it must pay in USD."""
+    usd_per_month: Annotated[int, Field(ge=1, le=1_000_000_000)]
+    """The amount for each calendar month, of all that the project costs."""
+    thresholds: Annotated[list[Threshold], Field(min_length=1, max_length=20)] = [50, 80, 100]
+    """Percent of it at which mail is sent, ascending."""
+    channels: Annotated[list[Key], Field(max_length=MOST_BUDGET_CHANNELS)] = []
+    """Keys of ``channels`` with an address, or of one to an address that is there: budgets tell
+    others nothing. Administrators and users of the billing account are told in any case."""
+
+    @pydantic.field_validator("thresholds")
+    @classmethod
+    def _ascending(cls, given: list[int]) -> list[int]:
+        if given != sorted(set(given)):
+            raise ValueError("must ascend, each once: [50, 80, 100]")
+        return given
+
+
+class Dashboard(Section):
+    """A page of Cloud Monitoring with charts of all jobs of the project."""
+
+    title: Annotated[str, Field(min_length=1, max_length=100)] | None = None
+    """Its title; the stack's name and its key without it."""
+    panels: Annotated[list[Panel], Field(min_length=1)] = [
+        *("accelerator", "acceleratorMemory", "cpu", "memory", "network", "ends")
+    ]
+    """What it shows, in order. ``ends``: what Vertex AI logs when jobs begin and end."""
+
+    @pydantic.field_validator("panels")
+    @classmethod
+    def _each_once(cls, given: list[str]) -> list[str]:
+        if len(set(given)) != len(given):
+            raise ValueError("names a panel twice")
+        return given

@@ -1,0 +1,66 @@
+"""Rules of the sections ``channels``, ``alerts`` and ``budget``: whom alerts reach. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path as Folder
+from typing import Any
+
+from vertex_training.errors import Path, Problem, did_you_mean
+from vertex_training.settings import project_files
+from vertex_training.settings.model import Settings
+from vertex_training.stack_rules.project_numbers import config_of
+
+
+def problems(settings: Settings) -> Iterator[Problem]:
+    """Everything that does not hold."""
+    own = (settings.project, settings.project_number)
+    for key, channel in settings.channels.items():
+        if channel.existing and channel.existing.split("/")[1] not in own:
+            what = f"is a channel of another project: {settings.project} notifies its own alone"
+            path: Path = ("channels", key, "existing")
+            yield Problem(what, channel.existing, f"a channel of {settings.project}", path)
+    for path, keys in _named(settings):
+        for index, key in enumerate(keys):
+            if key not in settings.channels:
+                hint = did_you_mean(key, settings.channels) or "add it to channels"
+                yield Problem("this stack has no such channel", key, hint, (*path, index))
+            elif key in keys[:index]:
+                yield Problem("is named twice", key, "remove one", (*path, index))
+            elif path[0] == "budget" and settings.channels[key].pubsub:
+                what = "a budget tells addresses alone"
+                yield Problem(what, key, "a channel with email", (*path, index))
+
+
+def warnings(settings: Settings, root: Folder) -> Iterator[Problem]:
+    """Channels that nothing uses; alerts of two stacks that are about the same jobs."""
+    used = {key for _, keys in _named(settings) for key in keys}
+    for key in settings.channels.keys() - used:
+        what, hint = "nothing is told to it", "name it in alerts or budget, or remove it"
+        yield Problem(what, key, hint, ("channels", key), level="warning")
+    for section in ("alerts", "budget"):
+        if getattr(settings, section) is None:
+            continue
+        others = [name for name, config in _others(settings, root) if config.get(section)]
+        if others:
+            what = f"is about all of {settings.project}, and so is that of {', '.join(others)}"
+            hint = "keep one of them: each tells of the jobs and costs of both stacks"
+            yield Problem(what, hint=hint, path=(section,), level="warning")
+
+
+def _named(settings: Settings) -> Iterator[tuple[Path, list[str]]]:
+    """Lists of channels: where they stand, and the keys in them."""
+    if settings.alerts:
+        yield ("alerts", "channels"), settings.alerts.channels
+    if settings.budget:
+        yield ("budget", "channels"), settings.budget.channels
+
+
+def _others(settings: Settings, root: Folder) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Other stack files of the same project, by their keys without a namespace."""
+    for file in sorted(root.glob("Pulumi.*.yaml")):
+        config = config_of(file)
+        if file.name != project_files.file_name(settings.stack) and (
+            config.get("gcp:project") == settings.project
+        ):
+            yield file.name, {key.rpartition(":")[2]: value for key, value in config.items()}

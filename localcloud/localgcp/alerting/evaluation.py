@@ -1,0 +1,163 @@
+"""Looks at the lines of jobs that ended, and writes the notifications that they call for.
+
+Once a second, if an alert is declared that can be judged. A line of a job is looked at when the job
+has ended; Google looks at it when it is written.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import threading
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from localgcp.alerting import policies, spool
+from localgcp.alerting.policies import LogAlert
+from localgcp.alerting.spool import Notification
+from localgcp.clients.log_filters import LogFilter
+from localgcp.home import Home, touch_private
+from localgcp.inventory.store import ALERT_POLICY, CHANNEL, Store
+from localgcp.vertex.records import JobRecord
+
+if TYPE_CHECKING:
+    from google.cloud.logging_v2 import types
+
+_SECONDS: Final = 1.0
+#: Jobs that ended so long before the last look of an earlier server are looked at once more.
+_SLACK: Final = timedelta(seconds=10)
+_VARIABLE: Final = re.compile(r"\$\{(log\.extracted_label|resource\.labels?)\.(\w+)\}")
+
+Entries = Callable[[str, LogFilter, str], Iterator["types.LogEntry"]]
+
+
+class Alerting:
+    """The thread that looks."""
+
+    def __init__(
+        self,
+        home: Home,
+        store: Store,
+        jobs: Callable[[], Iterable[JobRecord]],
+        is_trial: Callable[[str], bool],
+        entries: Entries,
+    ) -> None:
+        """``jobs`` of all kinds; ``entries`` of a project and a job for which a filter holds."""
+        self._home, self._store, self._jobs, self._entries = home, store, jobs, entries
+        self._is_trial = is_trial
+        self._over = threading.Event()
+        self._looked = set[str]()
+        self._thread = threading.Thread(target=self._run, name="alerting", daemon=True)
+
+    def start(self) -> None:
+        """Begin to look; jobs that an earlier server did not look at are first."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Look a last time, and end."""
+        self._over.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            last = self._over.wait(_SECONDS)
+            try:
+                self.look()
+            except Exception:  # one bad look must not end those that follow; the log has it
+                traceback.print_exc()
+            if last:
+                return
+
+    def look(self) -> None:
+        """Write the notifications about jobs that ended since the last look."""
+        alerts, _ = policies.read(self._store.list(ALERT_POLICY))
+        if not alerts:
+            return
+        marker = self._home.notifications / ".looked"
+        since, now = _time_of(marker), datetime.now(UTC)
+        ended = [job for job in self._jobs() if job.end_time and job.job_id not in self._looked]
+        written = spool.read(self._home.notifications) if ended else []
+        for job in ended:
+            is_new = datetime.fromisoformat(str(job.end_time)) >= since - _SLACK
+            if is_new and not self._is_trial(job.job_id):  # a part of its tuning job
+                for alert in alerts:
+                    if alert.project == job.project:
+                        written += self._judge(alert, job, written)
+            self._looked.add(job.job_id)
+        self._home.notifications.mkdir(0o700, exist_ok=True)
+        touch_private(marker)
+        os.utime(marker, (now.timestamp(), now.timestamp()))
+
+    def _judge(
+        self, alert: LogAlert, job: JobRecord, before: list[Notification]
+    ) -> list[Notification]:
+        """What one job's lines call for by one alert, written."""
+        told = {
+            tuple(sorted(each.labels.items())): each.time
+            for each in before
+            if each.alert == alert.id
+        }
+        found = list[Notification]()
+        for log_filter, extractors in alert.filters:
+            for entry in self._entries(job.project, log_filter, job.job_id):
+                time = _timestamp(entry)
+                if time < alert.created:
+                    continue
+                labels = {
+                    name: str(entry.resource.labels.get(field.rpartition(".")[2], ""))
+                    for name, field in extractors.items()
+                }
+                key = tuple(sorted(labels.items()))
+                if key in told and time < told[key] + alert.pause:
+                    continue
+                told[key] = time
+                found += self._notify(alert, entry, time, labels)
+        return found
+
+    def _notify(
+        self, alert: LogAlert, entry: types.LogEntry, time: datetime, labels: Mapping[str, str]
+    ) -> Iterator[Notification]:
+        text = _filled_in(alert.text, labels, dict(entry.resource.labels))
+        for channel in alert.channels or ("",):
+            to = _where(self._store, channel)
+            note = Notification(time, alert.id, alert.title, to, labels, text)
+            # The same line under the same name: a look that was cut short is repeated as it was.
+            identity = f"{alert.id} {channel} {entry.insert_id}"
+            digest = hashlib.sha256(identity.encode()).hexdigest()[:12]
+            spool.write(self._home.notifications, note, f"{time:%Y%m%dT%H%M%S}-{digest}")
+            print(f"alert (stand-in, nothing is sent): {alert.title!r} to {to}")
+            yield note
+
+
+def _where(store: Store, channel: str) -> str:
+    """Type and address of a channel."""
+    found = store.get(CHANNEL, channel)
+    if found is None:
+        return f"nobody: {channel} is not there" if channel else "nobody: it names no channel"
+    values: dict[str, Any] = found.inputs.get("labels") or {}
+    off = "" if found.inputs.get("enabled") is not False else "nobody, it is off: "
+    return f"{off}{found.inputs.get('type')} {' '.join(map(str, values.values()))}"
+
+
+def _filled_in(text: str, labels: Mapping[str, str], resource: Mapping[str, str]) -> str:
+    def value(found: re.Match[str]) -> str:
+        values = labels if found[1] == "log.extracted_label" else resource
+        return values.get(found[2], found[0])
+
+    return _VARIABLE.sub(value, text)
+
+
+def _timestamp(entry: types.LogEntry) -> datetime:
+    time: Any = entry.timestamp
+    return datetime.fromtimestamp(time.timestamp(), UTC)
+
+
+def _time_of(marker: Path) -> datetime:
+    try:
+        return datetime.fromtimestamp(marker.stat().st_mtime, UTC)
+    except FileNotFoundError:
+        return datetime.fromtimestamp(0, UTC) + _SLACK

@@ -1,0 +1,88 @@
+"""Declared alert policies: those that can be judged here, and why the others cannot (pure).
+
+https://docs.cloud.google.com/monitoring/api/ref_v3/rest/v3/projects.alertPolicies
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from localgcp.clients import log_filters
+from localgcp.clients.log_filters import LogFilter
+from localgcp.errors import FilterError
+from localgcp.inventory.store import ALERT_POLICY, BUDGET, StoredResource
+
+#: What a filter may compare. Not the severity: here nobody knows it of a job's own lines.
+KNOWN: Final = (
+    *("resource.type", "resource.labels.job_id", "resource.labels.task_name"),
+    *("resource.labels.project_id", "textPayload", "logName"),
+)
+_EXTRACTOR: Final = re.compile(r"EXTRACT\((resource\.labels\.\w+)\)")
+
+
+@dataclass(frozen=True)
+class LogAlert:
+    """A policy that matches lines of jobs' logs."""
+
+    id: str
+    project: str
+    title: str
+    created: datetime
+    """Lines before that call for nothing."""
+    filters: tuple[tuple[LogFilter, Mapping[str, str]], ...]
+    """A condition each: its filter, and label -> the field that it is extracted from."""
+    channels: tuple[str, ...]
+    text: str
+    """Its documentation, with variables."""
+    pause: timedelta
+    """The least time between two notifications about the same labels."""
+
+
+def read(declared: Iterable[StoredResource]) -> tuple[list[LogAlert], dict[str, str]]:
+    """Alerts that can be judged, and by title why another alert, or a budget, is not."""
+    found, others = list[LogAlert](), dict[str, str]()
+    for each in declared:
+        title = str(each.inputs.get("displayName") or each.id)
+        if each.type == BUDGET:
+            others[title] = "nothing costs anything here"
+        elif each.type == ALERT_POLICY and each.inputs.get("enabled") is not False:
+            try:
+                found.append(_alert(each, title))
+            except FilterError as error:
+                others[title] = str(error)
+    return found, others
+
+
+def _alert(policy: StoredResource, title: str) -> LogAlert:
+    inputs = policy.inputs
+    documentation = inputs.get("documentation") or {}
+    strategy = inputs.get("alertStrategy") or {}
+    limit = (strategy.get("notificationRateLimit") or {}).get("period") or "0s"
+    records = policy.outputs.get("creationRecords") or []
+    return LogAlert(
+        id=policy.id,
+        project=policy.project,
+        title=title,
+        created=datetime.fromisoformat(records[0]["mutateTime"]),
+        filters=tuple(_condition(each) for each in inputs.get("conditions") or []),
+        channels=tuple(inputs.get("notificationChannels") or []),
+        text=str(documentation.get("content") or ""),
+        pause=timedelta(seconds=float(str(limit).removesuffix("s"))),
+    )
+
+
+def _condition(given: Mapping[str, Any]) -> tuple[LogFilter, Mapping[str, str]]:
+    """Raises FilterError for one that cannot be judged."""
+    if not (match := given.get("conditionMatchedLog")):
+        raise FilterError("there are no metrics here")
+    labels = dict[str, str]()
+    for label, extractor in (match.get("labelExtractors") or {}).items():
+        field = _EXTRACTOR.fullmatch(str(extractor))
+        if field is None:
+            raise FilterError(f"the extractor {extractor} is none that the local cloud knows")
+        labels[label] = field[1]
+    return log_filters.parse(str(match.get("filter")), KNOWN), labels

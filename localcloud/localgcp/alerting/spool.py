@@ -1,0 +1,81 @@
+"""Notifications as files, one a channel, in the form of mail. Nothing is sent.
+
+A file is written whole under another name first: who reads the folder sees no half of one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from email.message import EmailMessage
+from email.parser import BytesHeaderParser
+from email.policy import default
+from pathlib import Path
+from typing import Final
+
+from localgcp.home import open_private
+
+STAND_IN: Final = "stand-in of the local cloud: nothing was sent"
+_SUFFIX: Final = ".eml"
+
+
+@dataclass(frozen=True)
+class Notification:
+    """What one channel would have been sent."""
+
+    time: datetime
+    alert: str
+    """Id of the alert policy."""
+    title: str
+    channel: str
+    """Its type, and where it leads: ``email ml@example.com``."""
+    labels: Mapping[str, str]
+    """What was extracted of the line, like ``job_id``."""
+    text: str = ""
+
+
+def write(folder: Path, note: Notification, name: str) -> None:
+    """Keep a notification; one of the same name is replaced."""
+    message = EmailMessage(policy=default)
+    message["Subject"] = _line(f"[ALERT] {note.title}")
+    message["Date"] = note.time
+    message["X-Local-Cloud"] = STAND_IN
+    message["X-Channel"] = _line(note.channel)
+    message["X-Alert"] = _line(note.alert)
+    for label, value in note.labels.items():
+        message[f"X-Label-{label}"] = _line(value)
+    message.set_content(f"{note.text}\n\n-- \n{STAND_IN}\n")
+    folder.mkdir(0o700, exist_ok=True)
+    target = folder / f"{name}{_SUFFIX}"
+    with open_private(target.with_suffix(".part"), "wb") as file:
+        file.write(message.as_bytes())
+    os.replace(target.with_suffix(".part"), target)
+
+
+def read(folder: Path) -> list[Notification]:
+    """All notifications without their texts, oldest first."""
+    found = list[Notification]()
+    for file in folder.glob(f"*{_SUFFIX}"):
+        with file.open("rb") as content:
+            head = BytesHeaderParser(policy=default).parse(content)
+        begin = "x-label-"
+        labels = {
+            k.lower()[len(begin) :]: str(v) for k, v in head.items() if k.lower()[:8] == begin
+        }
+        found.append(
+            Notification(
+                time=head["Date"].datetime,
+                alert=str(head["X-Alert"]),
+                title=str(head["Subject"]).removeprefix("[ALERT] "),
+                channel=str(head["X-Channel"]),
+                labels=labels,
+            )
+        )
+    return sorted(found, key=lambda each: (each.time, each.alert, each.channel))
+
+
+def _line(text: str) -> str:
+    """Text as one line of a header."""
+    return " ".join(text.split())

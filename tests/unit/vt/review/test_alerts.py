@@ -1,0 +1,130 @@
+"""Who is told no more, in a review: of alerts, channels and budgets, whoever declares them."""
+
+import json
+
+import pytest
+
+from tests.unit.vt.review import plans
+from vertex_training.catalog.resource_types import ALERT, BUDGET, CHANNEL, DASHBOARD
+from vertex_training_cli.engine.values import WIRE_UNKNOWN
+from vertex_training_cli.review import html, json_report, markdown, report
+from vertex_training_cli.review.alerts import less_told
+from vertex_training_cli.review.headline import answers, verdict
+
+ONE, TWO = (f"projects/acme-ml-dev/notificationChannels/{number}" for number in (1, 2))
+MAIL = {"type": "email", "displayName": "oncall", "labels": {"email_address": "ml@example.com"}}
+FAILED = {
+    "displayName": "A job failed (dev)",
+    "conditions": [{"conditionMatchedLog": {"filter": 'textPayload="Job failed."'}}],
+    "notificationChannels": [ONE],
+}
+BUDGET_OF_DEV = {
+    "displayName": "Training dev",
+    "billingAccount": "012345-6789AB-CDEF01",
+    "budgetFilter": {"projects": ["projects/210987654321"]},
+    "amount": {"specifiedAmount": {"units": "2000", "currencyCode": "USD"}},
+    "thresholdRules": [{"thresholdPercent": 0.5}, {"thresholdPercent": 1.0}],
+    "allUpdatesRule": {"monitoringNotificationChannels": [ONE]},
+}
+
+
+def spend(units):
+    return {"amount": {"specifiedAmount": {"units": units, "currencyCode": "USD"}}}
+
+
+def lost(*events):
+    return [each.what for each in less_told(plans.plan(*events))]
+
+
+def same_channel():
+    event = plans.step("same", CHANNEL, "monitoring-channel-oncall", MAIL, MAIL)
+    event["resourcePreEvent"]["metadata"]["old"]["id"] = ONE
+    return event
+
+
+def change(type_, old, **new):
+    return plans.step("update", type_, "monitoring-x", old, old | new)
+
+
+@pytest.mark.parametrize(
+    ("event", "what"),
+    [
+        (plans.delete(ALERT, "a", **FAILED), "alert is removed"),
+        (plans.delete(CHANNEL, "a", **MAIL), "channel is removed: email ml@example.com"),
+        (plans.delete(BUDGET, "a", **BUDGET_OF_DEV), "budget is removed: 2000 USD a month"),
+        (change(ALERT, FAILED, notificationChannels=[TWO]), "to oncall, email ml@example.com"),
+        (change(ALERT, FAILED, enabled=False), "is off"),
+        (change(ALERT, FAILED, conditions=[]), "but when nothing"),
+        (
+            change(CHANNEL, MAIL, labels={"email_address": "x@example.com"}),
+            "no longer to email ml@example.com, but to email x@example.com",
+        ),
+        (change(CHANNEL, MAIL, enabled=False), "is off"),
+        (change(BUDGET, BUDGET_OF_DEV, **spend("9000")), "of 9000 USD a month, not of 2000 USD"),
+        (change(BUDGET, BUDGET_OF_DEV, **spend(WIRE_UNKNOWN)), "not of 2000 USD"),
+        (
+            change(BUDGET, BUDGET_OF_DEV, thresholdRules=[{"thresholdPercent": 1.0}]),
+            "no longer at 50%",
+        ),
+        (change(BUDGET, BUDGET_OF_DEV, budgetFilter={}), "is of other costs"),
+        (
+            change(BUDGET, BUDGET_OF_DEV, allUpdatesRule={"disableDefaultIamRecipients": True}),
+            "no longer to administrators of the billing account",
+        ),
+    ],
+)
+def test_a_loss_is_told(event, what):
+    found = lost(same_channel(), event)
+    assert any(what in each for each in found), found
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        plans.create(ALERT, "a", **FAILED),
+        change(ALERT, FAILED, notificationChannels=[ONE, WIRE_UNKNOWN]),
+        change(ALERT, FAILED, documentation={"content": "other words"}),
+        change(BUDGET, BUDGET_OF_DEV, **spend("1500")),
+        change(BUDGET, BUDGET_OF_DEV, displayName="other"),
+        plans.delete(DASHBOARD, "a", dashboardJson="{}"),
+    ],
+)
+def test_what_is_no_loss_is_not_told(event):
+    assert lost(same_channel(), event) == []
+
+
+def test_the_removal_of_all_is_in_verdict_answer_and_both_forms():
+    gone = plans.delete(ALERT, "monitoring-failed", **FAILED)
+    found = report.build(
+        plans.plan(same_channel(), gone, plans.delete(BUDGET, "b", **BUDGET_OF_DEV)), source="here"
+    )
+    assert "no longer told: A job failed (dev)" in verdict(found)
+    assert found.risky
+    text = next(e.text for e in answers(found, lambda t, _=0: t) if e.question == "what is lost")
+    assert "alert is removed" in text
+    for page in (markdown.render(found), html.render(found)):
+        assert "Alerts and budget" in page
+        assert "stops nothing" in page
+    document = json.loads(json_report.render(found))
+    assert [each["name"] for each in document["lessTold"]] == ["A job failed (dev)", "Training dev"]
+    assert document["watching"][0]["toldBefore"] == ["oncall, email ml@example.com"]
+
+
+def test_what_is_new_says_whom_it_tells_and_that_a_budget_stops_nothing():
+    alert = FAILED | {"notificationChannels": [WIRE_UNKNOWN, ONE]}
+    made = [plans.create(ALERT, "a", **alert), plans.create(BUDGET, "b", **BUDGET_OF_DEV)]
+    found = report.build(plans.plan(same_channel(), *made), source="here")
+    told = {each.kind: each.told for each in found.watching}
+    assert told["alert"] == ("a channel of this change", "oncall, email ml@example.com")
+    assert told["budget"][-1] == "administrators and users of the billing account"
+    text = next(
+        e.text for e in answers(found, lambda t, _=0: t) if e.question.startswith("what it")
+    )
+    assert "it stops nothing" in text
+    assert "no longer told" not in verdict(found)
+
+
+def test_names_of_others_cannot_write_the_page():
+    evil = FAILED | {"displayName": "x</td><script>|\n# y"}
+    page = html.render(report.build(plans.plan(plans.delete(ALERT, "a", **evil)), source="here"))
+    assert "<script>" not in page
