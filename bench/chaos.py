@@ -1,9 +1,9 @@
 """Test that submissions survive kills, faults and races: ``make chaos``, QUICK=1 for a sample.
 
 Kills, faults and races with the real CLI and the real clients on two local clouds, a state machine
-and mutants of the protocol in memory; and that transfers of data, builds of images, snapshots, and
-uploads and deployments of models survive kills. Prints a table, writes a JSON, and ends with exit
-code 1 if anything was submitted twice, lost or survived that should not have.
+and mutants of the protocol in memory; and that transfers of data, builds of images, snapshots,
+schedules, and uploads and deployments of models survive kills. Prints a table, writes a JSON, and
+ends with exit code 1 if anything was submitted twice, lost or survived that should not have.
 """
 
 from __future__ import annotations
@@ -26,7 +26,17 @@ from typing import Any, Final
 
 from localgcp.containers import mirror
 from localgcp.containers.registry import find_program
-from tests.chaos import campaign, matrix, points, races, serving, snapshots, transfers, trial
+from tests.chaos import (
+    campaign,
+    matrix,
+    points,
+    races,
+    schedules,
+    serving,
+    snapshots,
+    transfers,
+    trial,
+)
 from tests.chaos.arena import Arena
 from tests.chaos.machine import run_machine
 from tests.chaos.mutation import run_mutants, sample
@@ -88,6 +98,11 @@ SERVING: Final = "serving"
 FULL_SNAPSHOTS: Final = (120, 1_000, 10)
 QUICK_SNAPSHOTS: Final = (6, 3, 1)
 SNAPSHOTS: Final = "snapshots"
+#: Years of virtual time for each way to treat missed slots; kills in a year of real processes, and
+#: the calls that they die at first.
+FULL_SCHEDULES: Final = (60, 120, 1_000)
+QUICK_SCHEDULES: Final = (1, 0, 2)
+SCHEDULES: Final = "schedule"
 KIND_OF: Final = {kind.section: kind for kind in KINDS}
 
 
@@ -129,6 +144,8 @@ def main() -> int:
         _add_serving(report, options.quick)
     if options.part in ("", SNAPSHOTS):
         _add_snapshots(report, options.quick)
+    if options.part in ("", SCHEDULES):
+        _add_schedules(report, options.quick)
     report.add("minutes", f"{(time.monotonic() - began) / 60:.1f}", (), None)
     options.json.write_text(json.dumps(asdict(report), indent=2) + "\n")
     for problem in report.problems:
@@ -139,7 +156,7 @@ def main() -> int:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="a sample, in minutes")
-    parts = (*KIND_OF, TRANSFERS, SERVING, SNAPSHOTS)
+    parts = (*KIND_OF, TRANSFERS, SERVING, SNAPSHOTS, SCHEDULES)
     parser.add_argument("--part", choices=(*parts, ""), default="", help="one of them alone")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     parser.add_argument("--json", type=Path, default=Path("chaos.json"))
@@ -311,6 +328,26 @@ def _add_snapshots(report: Report, quick: bool) -> None:
     report.add("snapshots, kills", figure, done.problems, asdict(done))
     figure = f"{raced.requests} requests: {len(raced.problems)} problems"
     report.add("snapshots, 2 operators", figure, raced.problems, asdict(raced))
+
+
+def _add_schedules(report: Report, quick: bool) -> None:
+    """Years of schedules: at the worst on virtual time, and by real processes that are killed."""
+    years, kills, calls = QUICK_SCHEDULES if quick else FULL_SCHEDULES
+    for missed in ("all", "latest", "skip"):
+        done = schedules.virtual(report.seed, years, missed)
+        figure = (
+            f"{done.jobs:,} jobs and folders of {done.slots:,} slots in {done.years} years: "
+            f"{done.processes:,} processes, {done.kills} killed, {done.calls:,} calls went wrong, "
+            f"{len(done.problems)} problems"
+        )
+        report.add(f"schedules, missed: {missed}", figure, done.problems, asdict(done))
+    with tempfile.TemporaryDirectory(prefix="chaos-schedules-") as folder:
+        done = schedules.kills(Path(folder), kills, report.seed, calls)
+    figure = (
+        f"{done.kills}, {done.calls} of them at a call, {done.slots} slots: {done.jobs} jobs, "
+        f"{done.folders} folders, {len(done.problems)} problems"
+    )
+    report.add("schedules, kills", figure, done.problems, asdict(done))
 
 
 def _report_round(tally: serving.Tally) -> None:

@@ -357,3 +357,55 @@ def test_every_job_may_become_the_account_that_it_names(
             assert accounts(environments[stack], claims) == {role}, (workflow, event, pair)
             seen.add(pair)
     assert seen == {"preview dev", "plan dev", "plan prod", "deploy dev", "deploy prod"}
+
+
+def advance(stack: str, *, event: str = "schedule", ref: str = MAIN, **claims: str) -> set[str]:
+    """The ``ci_role`` of a token of ``advance.yml``, where schedules are allowed."""
+    given = token("advance", event, ref, f"environment:{stack}-advance",
+                  **({"environment": f"{stack}-advance"} | claims))  # fmt: skip
+    mapped = attributes(registered(stack, schedules=True), given)
+    return {mapped["attribute.ci_role"]} if mapped else set()
+
+
+def test_the_timer_of_schedules_signs_in_as_no_account_and_only_where_that_is_allowed() -> None:
+    for stack in ("dev", "prod"):
+        assert advance(stack) == advance(stack, event="workflow_dispatch") == {"advance"}
+        for wrong in (
+            {"event": "push"},
+            {"event": "pull_request"},
+            {"ref": BRANCH},
+            {"environment": stack},
+            {"environment": f"{stack}-plan"},
+            {"repository_id": "75"},
+            {"actor_id": "49699333"},
+            {"job_workflow_ref": ELSEWHERE.replace("deploy", "advance")},
+        ):
+            assert advance(stack, **wrong) == set()
+        found = registered(stack, schedules=True)
+        claims = token("advance", "schedule", MAIN, "x", environment=f"{stack}-advance")
+        assert accounts(found, claims) == set()
+        assert accounts(registered(stack), claims) == set()
+        mapping = provider(found)["attributeMapping"]
+        assert sum(len(key) + len(text) for key, text in mapping.items()) <= MAX_ATTRIBUTES
+        assert max(map(len, mapping.values())) <= MAX_MAPPING
+
+
+def test_what_the_timer_may_is_to_read_the_state_submit_jobs_and_write_their_records() -> None:
+    found = registered("dev", schedules=True)
+    bare = registered("dev")
+    new = {name: found[name] for name in found.keys() - bare.keys()}
+    assert new.keys() == {
+        "advance", "advance-state", "advance-role", "advance-jobs", "advance-records",
+    }  # fmt: skip
+    permissions = new["advance-role"]["permissions"]
+    assert "aiplatform.customJobs.create" in permissions
+    assert not [each for each in permissions if not each.startswith("aiplatform.")]
+    assert not [each for each in permissions if each.endswith((".delete", ".setIamPolicy"))]
+    assert new["advance-state"]["role"] == "roles/storage.objectViewer"
+    [place] = re.findall(
+        r"/buckets/([a-z0-9-]+)/", new["advance-records"]["condition"]["expression"]
+    )
+    assert "control" in place
+    members = {each["member"] for each in new.values() if "member" in each}
+    assert len(members) == 1
+    assert members.pop().endswith("/attribute.ci_role/advance")

@@ -49,7 +49,10 @@ def test_the_page_names_every_environment_and_the_check_of_a_pull_request() -> N
              (ROOT / ".github" / "workflows").glob("*.yml")}  # fmt: skip
     named = {job["environment"] for jobs in files.values() for job in jobs.values()
              if "environment" in job}  # fmt: skip
-    assert named == {"dev", "dev-images", "dev-plan", "prod", "prod-plan", "release"}
+    assert named == {
+        "dev", "dev-advance", "dev-images", "dev-plan",
+        "prod", "prod-advance", "prod-plan", "release",
+    }  # fmt: skip
     for name in named:
         assert f"| environment `{name}` |" in PAGE
     assert f"`{files['check']['check']['name']}`" in PAGE

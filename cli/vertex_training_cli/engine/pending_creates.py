@@ -5,7 +5,8 @@ The engine calls ``create`` again and keeps the note for ever. The second ``crea
 ``ModelVersion`` its version, and that of an ``EndpointTraffic`` goes on where the first one died.
 All other resources have explicit names, and a second one of the same name is refused. So after the
 next ``up`` that ends well with the resource in the state, the note means nothing any more. That of
-an ``EndpointTraffic`` means nothing without it either: ``EndpointCleanup`` empties the endpoint.
+an ``EndpointTraffic`` means nothing without it either: ``EndpointCleanup`` empties the endpoint;
+nor does that of a ``JobSchedule``, which makes nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from vertex_training.catalog.resource_types import ENDPOINT_TRAFFIC
+from vertex_training.catalog.resource_types import ENDPOINT_TRAFFIC, SCHEDULE
+
+#: Types of which a creation that was killed left nothing that is not deleted otherwise.
+_LEAVE_NOTHING = (f"{ENDPOINT_TRAFFIC}::", f"{SCHEDULE}::")
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,9 @@ def find(deployment: Mapping[str, Any]) -> PendingCreates:
         if operation.get("type") == "creating"
     ]
     unique = tuple(dict.fromkeys(noted))
-    settled = tuple(urn for urn in unique if urn in there or f"{ENDPOINT_TRAFFIC}::" in urn)
+    settled = tuple(
+        urn for urn in unique if urn in there or any(type_ in urn for type_ in _LEAVE_NOTHING)
+    )
     targets = tuple(urn for urn in settled if urn in there) or tuple(sorted(there)[:1])
     return PendingCreates(settled, targets, tuple(urn for urn in unique if urn not in settled))
 

@@ -84,6 +84,7 @@ _FILES: Final = (
     _Template(".github/workflows/report.yml", "workflow_report.yml.j2"),
     _Template(".github/workflows/deploy.yml", "workflow_deploy.yml.j2"),
     _Template(".github/workflows/drift.yml", "workflow_drift.yml.j2"),
+    _Template(".github/workflows/advance.yml", "workflow_advance.yml.j2"),
 )
 
 

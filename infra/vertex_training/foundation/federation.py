@@ -35,6 +35,9 @@ class Role(enum.StrEnum):
     """Jobs of the GitHub environment's plans, ``NAME-plan``: drift checks, plans of the branch."""
     DEPLOY = enum.auto()
     """Jobs of the GitHub environment, on the deployed branch."""
+    ADVANCE = enum.auto()
+    """Slots of schedules, by a timer. It has no account: a stack lists its tokens among its
+    ``submitters``."""
     BUILD = enum.auto()
     """Builds of images. It has no account: a stack lists its tokens among its ``builders``."""
 
@@ -54,6 +57,13 @@ def role_conditions(settings: Settings) -> dict[Role, str]:
             f" && {on_branch} && ({after_merge} || {at_night})"
         ),
     }
+    if settings.schedules:
+        by_timer = f"{_event('schedule', 'workflow_dispatch')} && {_workflow('advance')}"
+        conditions[Role.ADVANCE] = (
+            f"has(assertion.environment) && "
+            f"assertion.environment == '{settings.environment}-advance' && "
+            f"{on_branch} && {by_timer}"
+        )
     if settings.pull_requests:
         conditions[Role.PREVIEW] = (
             f"!has(assertion.environment) && {_event('pull_request')} && {_workflow('preview')} && "

@@ -16,9 +16,11 @@ import pulumi
 import pulumi_gcp as gcp
 
 from vertex_training import naming
+from vertex_training.foundation import permissions
 from vertex_training.foundation.federation import Federation, Role
 from vertex_training.foundation.settings import Settings
 from vertex_training.foundation.state import State
+from vertex_training.naming import CONTROL
 
 IMPERSONATE: Final = "roles/iam.workloadIdentityUser"
 #: What a preflight asks for; on a project at the lowest:
@@ -28,6 +30,52 @@ READ_OBJECTS: Final = "roles/storage.objectViewer"
 WRITE_OBJECTS: Final = "roles/storage.objectUser"
 DECRYPT: Final = "roles/cloudkms.cryptoKeyDecrypter"
 ENCRYPT_DECRYPT: Final = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
+
+
+class Advance(pulumi.ComponentResource):
+    """What ``vt jobs advance`` needs, for tokens that are nobody's account."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        settings: Settings,
+        state: State,
+        member: str,
+        after: Sequence[pulumi.Resource],
+    ) -> None:
+        """Grant it to ``member``: to read the state, to submit jobs, and to write their records."""
+        super().__init__("vertextraining:bootstrap:Advance", name)
+        opts = pulumi.ResourceOptions(parent=self, depends_on=after)
+        gcp.storage.BucketIAMMember(
+            f"{name}-state", bucket=state.bucket.name, role=READ_OBJECTS, member=member, opts=opts
+        )
+        role = gcp.projects.IAMCustomRole(
+            f"{name}-role",
+            project=settings.project,
+            role_id=f"training_{name}_{settings.stack.replace('-', '_')}",
+            title=f"Training: {name} ({settings.stack})",
+            description="What submitting a slot of a schedule needs; docs/bootstrap.md",
+            permissions=permissions.of_submitters(),
+            stage="GA",
+            opts=opts,
+        )
+        control = settings.names.bucket(CONTROL)
+        records = f"resource.name.startsWith('projects/_/buckets/{control}/objects/')"
+        when = gcp.projects.IAMMemberConditionArgs(title="records of jobs", expression=records)
+        for key, granted, condition in (
+            ("jobs", role.name, None),
+            ("records", pulumi.Output.from_input(WRITE_OBJECTS), when),
+        ):
+            gcp.projects.IAMMember(
+                f"{name}-{key}",
+                project=settings.project,
+                role=granted,
+                member=member,
+                condition=condition,
+                opts=opts,
+            )
+        self.register_outputs({})
 
 
 class Identity(pulumi.ComponentResource):

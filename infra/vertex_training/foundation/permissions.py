@@ -10,7 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from vertex_training.catalog import resource_types
-from vertex_training.catalog.resource_types import Permissions, ResourceType
+from vertex_training.catalog.resource_types import (
+    JOB,
+    TENSORBOARD,
+    TUNING_JOB,
+    Permissions,
+    ResourceType,
+)
 
 
 def needs() -> dict[str, ResourceType]:
@@ -26,6 +32,13 @@ def of_plan(types: Iterable[str]) -> list[str]:
 def of_deploy(types: Iterable[str]) -> list[str]:
     """Permissions to create, change and delete such resources, without setting IAM policies."""
     return _permissions(types, "read", "content", "write")
+
+
+def of_submitters() -> list[str]:
+    """Permissions to submit jobs and to follow them, and to find their TensorBoard."""
+    of_jobs = _permissions((JOB, TUNING_JOB), "read", "write")
+    found = {*of_jobs, *_permissions((TENSORBOARD,), "read")}
+    return sorted(p for p in found if p.startswith("aiplatform.") and not p.endswith(".delete"))
 
 
 def of_grant(types: Iterable[str]) -> list[str]:

@@ -68,6 +68,10 @@ def deploy(settings: Settings) -> None:
         accounts["preview"] = preview.account
         pulumi.export("previewAccount", preview.email)
         pulumi.export("builder", github.principals(Role.BUILD))
+    if settings.schedules:
+        tokens = github.principals(Role.ADVANCE)
+        identities.Advance("advance", settings=settings, state=state, member=tokens, after=apis)
+        pulumi.export("advancer", tokens)
     if settings.deny_policy:
         Denial("denial", settings=settings, accounts=accounts, after=apis)
 

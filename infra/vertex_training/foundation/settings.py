@@ -76,6 +76,9 @@ class Settings(Section):
     pull_requests: bool = False
     """Whether workflows of pull requests, whose code nobody has reviewed, may read this
     environment's state and settings as ``preview``."""
+    schedules: bool = False
+    """Whether tokens of the workflow ``advance.yml`` may read this environment's state and submit
+    jobs in the project; as which accounts, the stack's ``submitters`` say."""
     plan_reads: list[str] = []
     """Keys of the training stack's buckets whose objects ``plan`` may read, for drift checks."""
     datasets: list[DatasetName] = Field(default=[], max_length=10)

@@ -22,6 +22,7 @@ DYNAMIC = {
     "pulumi-python:dynamic/vertex:ModelVersion",
     "pulumi-python:dynamic/vertex:EndpointCleanup",
     "pulumi-python:dynamic/vertex:EndpointTraffic",
+    "pulumi-python:dynamic/vertex:JobSchedule",
     "pulumi-python:dynamic/vertex:Snapshot",
 }
 #: ``read``: of budgets.

@@ -19,11 +19,14 @@ def job_to_adopt(found: Sequence[JobSnapshot], request: SubmissionRequest) -> Jo
     """The job to adopt among those that carry the request id.
 
     Live and succeeded jobs can be adopted. A job that failed or was cancelled cannot: running it
-    again costs money, so a person has to ask for it by raising ``run``.
+    again costs money, so a person has to ask for it by raising ``run``. A slot of a schedule has
+    one job, whatever became of it, and whatever its file said when it was sent.
 
     Raises:
         JobRefusedError: a job carries the request id of another request, or all have failed.
     """
+    if request.slot:
+        return earliest(found)
     other = [job for job in found if job.digest and job.digest != _digest_label(request.digest)]
     if other:
         raise JobRefusedError(
@@ -34,10 +37,6 @@ def job_to_adopt(found: Sequence[JobSnapshot], request: SubmissionRequest) -> Jo
     if not usable:
         ended = earliest(found)
         reason = f": {ended.error}" if ended.error else ""
-        if request.slot:
-            raise JobRefusedError(
-                f"{request.title} is {ended.short_state} ({ended.name}){reason}: a slot has one job"
-            )
         raise JobRefusedError(
             f"run {request.run} of job '{request.job}' is {ended.short_state} ({ended.name})"
             f"{reason}. Nothing was submitted. "

@@ -114,6 +114,19 @@ def test_a_slot_that_failed_is_not_submitted_once_more():
     late = SlotProcess(world)  # it saw the first slot as due, and goes on only now
     outcome, _ = slots._submit(SCHEDULE, ports_of(late), name_of(MONDAY))
     assert outcome.done == "failed"
+    assert "was passed" in outcome.reason
+    assert world.sent == 2
+
+
+@pytest.mark.parametrize("state", ["FAILED", "CANCELLED", "SUCCEEDED"])
+def test_a_job_that_ended_before_anybody_knew_of_it_is_its_slots(state):
+    world = SlotWorld()
+    with pytest.raises(Killed):
+        tick(world, MONDAY, on_call=_dies_after_create)
+    world.end(state)
+    edited = replace(SCHEDULE, request=SCHEDULE.request.replace("local-titanic", "new"))
+    assert done(tick(world, MONDAY + timedelta(minutes=15), edited)) == ["adopted"]
+    assert done(tick(world, MONDAY + WEEK, edited)) == ["submitted"]
     assert world.sent == 2
 
 
@@ -144,6 +157,11 @@ def test_an_edit_between_fence_and_answer_gives_a_slot_no_second_job():
     for _ in range(3):
         tick(world, MONDAY + timedelta(minutes=10), edited)
     assert world.sent == 1
+
+
+def _dies_after_create(name, when):
+    if (name, when) == ("create", "after"):
+        raise Killed
 
 
 def test_a_refusal_is_tried_again_until_the_next_slot():

@@ -28,7 +28,8 @@ def test_it_stands_everywhere(root: Path) -> None:
     found = files(root)
     naming = {path for path, data in found.items() if b"staging" in data or "staging" in path}
     assert naming == {
-        ".github/CODEOWNERS", ".github/workflows/deploy.yml", ".github/workflows/drift.yml",
+        ".github/CODEOWNERS", ".github/workflows/advance.yml", ".github/workflows/deploy.yml",
+        ".github/workflows/drift.yml",
         ".github/workflows/preview.yml", ".vertex-training.json", "Makefile", "Pulumi.staging.yaml",
         "README.md", "bootstrap/Pulumi.staging.yaml",
     }  # fmt: skip
@@ -39,6 +40,8 @@ def test_it_stands_everywhere(root: Path) -> None:
     assert options == ["dev", "staging"]
     drift = yaml.safe_load(found[".github/workflows/drift.yml"])
     assert list(drift["jobs"]) == ["dev", "staging"]
+    slots = yaml.safe_load(found[".github/workflows/advance.yml"])
+    assert slots["jobs"]["staging"]["environment"] == "staging-advance"
     results = stack.load(root, "staging").check_jobs()
     assert [str(p) for result in results.values() for p in result.errors] == []
 
