@@ -117,6 +117,8 @@ def test_of_three_jobs_the_one_that_fails_is_told(checkout: Checkout, stack: Sma
         f"pubsub projects/{stack.project}/topics/alerts",
     }
     assert len(ids) == 1
+    for file in (checkout.home / "notifications").glob("*.eml"):  # its date is that of the line
+        assert file.stat().st_mtime - told(stack)[0].time.timestamp() < 5 + 1
     shown = checkout.shell(f"vt jobs show {ids.pop()} --stack watched").stdout
     assert "fails" in shown
     assert "status of 3" in shown

@@ -21,6 +21,8 @@ KNOWN: Final = (
     *("resource.type", "resource.labels.job_id", "resource.labels.task_name"),
     *("resource.labels.project_id", "textPayload", "logName"),
 )
+#: Resource of a line of a job or tuning job.
+OF_JOBS: Final = "ml_job"
 _EXTRACTOR: Final = re.compile(r"EXTRACT\((resource\.labels\.\w+)\)")
 
 
@@ -85,4 +87,7 @@ def _condition(given: Mapping[str, Any]) -> tuple[LogFilter, Mapping[str, str]]:
         if field is None:
             raise FilterError(f"the extractor {extractor} is none that the local cloud knows")
         labels[label] = field[1]
-    return log_filters.parse(str(match.get("filter")), KNOWN), labels
+    found = log_filters.parse(str(match.get("filter")), KNOWN)
+    if (kind := found.equal.get("resource.type", OF_JOBS)) != OF_JOBS:
+        raise FilterError(f"lines of {OF_JOBS} alone are judged, not of {kind}")
+    return found, labels

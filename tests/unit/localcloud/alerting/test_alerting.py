@@ -14,7 +14,9 @@ from localgcp.alerting.evaluation import Alerting
 from localgcp.inventory.store import ALERT_POLICY, BUDGET, CHANNEL
 from localgcp.tuning.service import Tuning
 from localgcp.vertex.log_entries import LogService
+from localgcp.vertex.records import JobRecord
 from tests.unit.localcloud.conftest import PROJECT, Cloud, command_job, wait_until
+from tests.unit.localcloud.tuning import studies
 
 FAILED = (
     'resource.type="ml_job" AND resource.labels.task_name="service" AND textPayload="Job failed."'
@@ -57,7 +59,11 @@ def looking(cloud: Cloud) -> Alerting:
     """As the server makes it; it does not run."""
     tuning = Tuning(cloud.home)
     logs = LogService(cloud.home, cloud.store, cloud.jobs, tuning=tuning)
-    return Alerting(cloud.home, cloud.store, cloud.jobs.list, tuning.is_trial, logs.matching)
+
+    def every() -> list[JobRecord]:
+        return [*cloud.jobs.list(), *tuning.table.list()]
+
+    return Alerting(cloud.home, cloud.store, every, tuning.is_trial, logs.matching)
 
 
 def told(cloud: Cloud) -> list[spool.Notification]:
@@ -160,6 +166,16 @@ def test_two_jobs_that_fail_at_once_are_both_told(cloud: Cloud, declare: Declare
     assert {each.labels["job_id"] for each in told(cloud)} == jobs
 
 
+def test_a_tuning_job_that_fails_is_told_and_none_of_its_trials(
+    cloud: Cloud, declare: Declare
+) -> None:
+    declare()
+    done = studies.run(cloud, studies.tuning(studies.python("raise SystemExit(3)")))
+    assert done.state == studies.JobState.JOB_STATE_FAILED
+    looking(cloud).look()
+    assert [each.labels["job_id"] for each in told(cloud)] == [done.name.rpartition("/")[2]]
+
+
 def test_within_the_period_an_alert_without_labels_tells_of_one(
     cloud: Cloud, declare: Declare
 ) -> None:
@@ -194,6 +210,7 @@ def test_a_channel_that_is_gone_is_told_as_nobody(cloud: Cloud, declare: Declare
         (inputs("severity>=ERROR"), "severity"),
         (inputs("resource.type=~x"), "no regular expressions"),
         (inputs("jsonPayload.a=1"), "jsonPayload.a"),
+        (inputs('resource.type="build" AND textPayload:"x"'), "not of build"),
         (
             {
                 "conditions": [
