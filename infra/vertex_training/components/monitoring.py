@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import pulumi
 import pulumi_gcp as gcp
@@ -13,6 +13,10 @@ from vertex_training.components.scope import Scope
 from vertex_training.plan import monitoring
 from vertex_training.settings.alerts import Channel, idle_rule
 from vertex_training.settings.model import Settings
+
+if TYPE_CHECKING:
+    Condition: TypeAlias = gcp.monitoring.AlertPolicyConditionArgsDict
+    Strategy: TypeAlias = gcp.monitoring.AlertPolicyAlertStrategyArgsDict
 
 #: Between two notifications of one job, which fails once. The API wants some.
 RATE_LIMIT: Final = "300s"
@@ -61,45 +65,23 @@ class Monitoring(pulumi.ComponentResource):
     def _declare_alerts(self) -> None:
         alerts, stack = self._settings.alerts, self._settings.stack
         if alerts and alerts.failed:
+            match: Condition = {
+                "display_name": "Vertex AI logged that a job failed",
+                "condition_matched_log": {
+                    "filter": monitoring.FAILED,
+                    "label_extractors": {monitoring.JOB_LABEL: monitoring.EXTRACTOR},
+                },
+            }
             job = f"${{log.extracted_label.{monitoring.JOB_LABEL}}}"
-            self._alert(
-                "failed",
-                f"A job failed ({stack})",
-                job,
-                gcp.monitoring.AlertPolicyConditionArgs(
-                    display_name="Vertex AI logged that a job failed",
-                    condition_matched_log=gcp.monitoring.AlertPolicyConditionConditionMatchedLogArgs(
-                        filter=monitoring.FAILED,
-                        label_extractors={monitoring.JOB_LABEL: monitoring.EXTRACTOR},
-                    ),
-                ),
-                gcp.monitoring.AlertPolicyAlertStrategyArgs(
-                    auto_close=AUTO_CLOSE,
-                    notification_rate_limit=gcp.monitoring.AlertPolicyAlertStrategyNotificationRateLimitArgs(
-                        period=RATE_LIMIT
-                    ),
-                ),
-            )
+            limit: Strategy = {"notification_rate_limit": {"period": RATE_LIMIT}}
+            self._alert("failed", f"A job failed ({stack})", job, match, limit)
         if alerts and alerts.gpu_idle_below:
-            percent, minutes = idle_rule(alerts.gpu_idle_below)
-            self._alert(
-                "gpu-idle",
-                f"Accelerators of a job below {alerts.gpu_idle_below} ({stack})",
-                "${resource.label.job_id}",
-                gcp.monitoring.AlertPolicyConditionArgs(
-                    display_name=f"No replica above {percent}% for {minutes} minutes",
-                    condition_threshold=_idle(percent, minutes),
-                ),
-                gcp.monitoring.AlertPolicyAlertStrategyArgs(auto_close=AUTO_CLOSE),
-            )
+            title = f"Accelerators of a job below {alerts.gpu_idle_below} ({stack})"
+            idle = _idle(*idle_rule(alerts.gpu_idle_below))
+            self._alert("gpu-idle", title, "${resource.label.job_id}", idle, {})
 
     def _alert(
-        self,
-        name: str,
-        title: str,
-        job: str,
-        condition: gcp.monitoring.AlertPolicyConditionArgs,
-        strategy: gcp.monitoring.AlertPolicyAlertStrategyArgs,
+        self, name: str, title: str, job: str, condition: Condition, strategy: Strategy
     ) -> None:
         assert self._settings.alerts
         gcp.monitoring.AlertPolicy(
@@ -108,12 +90,12 @@ class Monitoring(pulumi.ComponentResource):
             display_name=title,
             combiner="OR",
             conditions=[condition],
-            alert_strategy=strategy,
+            alert_strategy={"auto_close": AUTO_CLOSE, **strategy},
             notification_channels=[self._channels[k] for k in self._settings.alerts.channels],
-            documentation=gcp.monitoring.AlertPolicyDocumentationArgs(
-                content=monitoring.runbook(self._settings, job, failed=name == "failed"),
-                mime_type="text/markdown",
-            ),
+            documentation={
+                "content": monitoring.runbook(self._settings, job, failed=name == "failed"),
+                "mime_type": "text/markdown",
+            },
             user_labels=self._labels,
             opts=self._opts,
         )
@@ -127,47 +109,41 @@ class Monitoring(pulumi.ComponentResource):
             f"{self._name}-budget",
             billing_account=budget.billing_account,
             display_name=f"Training {settings.stack}: project {settings.project}"[:60],
-            amount=gcp.billing.BudgetAmountArgs(
-                specified_amount=gcp.billing.BudgetAmountSpecifiedAmountArgs(
-                    currency_code="USD", units=str(budget.usd_per_month)
-                )
-            ),
-            budget_filter=gcp.billing.BudgetBudgetFilterArgs(
-                # By the number: the service returns it in place of the id.
-                projects=[f"projects/{settings.project_number}"],
-                calendar_period="MONTH",
-            ),
-            threshold_rules=[
-                gcp.billing.BudgetThresholdRuleArgs(threshold_percent=percent / 100)
-                for percent in budget.thresholds
-            ],
-            all_updates_rule=gcp.billing.BudgetAllUpdatesRuleArgs(
-                monitoring_notification_channels=channels
-            )
-            if channels
-            else None,
+            amount={
+                "specified_amount": {"currency_code": "USD", "units": str(budget.usd_per_month)}
+            },
+            # By the number: the service returns it in place of the id.
+            budget_filter={
+                "projects": [f"projects/{settings.project_number}"],
+                "calendar_period": "MONTH",
+            },
+            threshold_rules=[{"threshold_percent": each / 100} for each in budget.thresholds],
+            all_updates_rule={"monitoring_notification_channels": channels} if channels else None,
             opts=self._opts,
         )
 
 
-def _idle(percent: int, minutes: int) -> gcp.monitoring.AlertPolicyConditionConditionThresholdArgs:
+def _idle(percent: int, minutes: int) -> Condition:
     """Of each job, the replica whose accelerators do most is below; a job that ended is not."""
-    return gcp.monitoring.AlertPolicyConditionConditionThresholdArgs(
-        filter=monitoring.metric_filter("accelerator/utilization"),
-        comparison="COMPARISON_LT",
-        threshold_value=percent / 100,
-        duration=f"{minutes * 60}s",
-        evaluation_missing_data="EVALUATION_MISSING_DATA_INACTIVE",
-        aggregations=[
-            gcp.monitoring.AlertPolicyConditionConditionThresholdAggregationArgs(
-                alignment_period="300s",
-                per_series_aligner="ALIGN_MEAN",
-                cross_series_reducer="REDUCE_MAX",
-                group_by_fields=["resource.label.job_id"],
-            )
-        ],
-        trigger=gcp.monitoring.AlertPolicyConditionConditionThresholdTriggerArgs(count=1),
-    )
+    return {
+        "display_name": f"No replica above {percent}% for {minutes} minutes",
+        "condition_threshold": {
+            "filter": monitoring.metric_filter("accelerator/utilization"),
+            "comparison": "COMPARISON_LT",
+            "threshold_value": percent / 100,
+            "duration": f"{minutes * 60}s",
+            "evaluation_missing_data": "EVALUATION_MISSING_DATA_INACTIVE",
+            "aggregations": [
+                {
+                    "alignment_period": "300s",
+                    "per_series_aligner": "ALIGN_MEAN",
+                    "cross_series_reducer": "REDUCE_MAX",
+                    "group_by_fields": ["resource.label.job_id"],
+                }
+            ],
+            "trigger": {"count": 1},
+        },
+    }
 
 
 def make_monitoring(scope: Scope, settings: Settings, apis: Apis) -> list[Monitoring]:
