@@ -82,7 +82,8 @@ def _less(step: Step, names: Mapping[str, str]) -> Iterator[str]:
     if step.type == DASHBOARD:
         return
     if step.new is None:
-        yield f"{TYPES[step.type]} is removed: {_about(step.type, old)}"
+        about = "" if step.type == ALERT else f": {_about(step.type, old)}"  # its title says it
+        yield f"{TYPES[step.type]} is removed{about}"
         return
     if old.get("enabled", True) is not False and new.get("enabled", True) is False:
         yield "is off"

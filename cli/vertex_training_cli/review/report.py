@@ -336,7 +336,8 @@ def _changes(plan: Plan) -> list[ResourceChange]:
 
 def _is_elsewhere(step: Step) -> bool:
     """Whether another part of the report has the step."""
-    own = step.type in (*WITH_REQUEST, *serving.TYPES, *alerts.TYPES, SNAPSHOT)
+    own = step.type in (*WITH_REQUEST, *serving.TYPES, SNAPSHOT)
+    own = own or (step.type in alerts.TYPES and step.op == "create")
     elsewhere = own or grants.is_iam(step) or reachability.is_network(step)
     gone = step.op in destroyed.DELETIONS and not destroyed.stays(step)
     return elsewhere or gone

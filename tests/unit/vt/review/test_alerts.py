@@ -124,6 +124,12 @@ def test_what_is_new_says_whom_it_tells_and_that_a_budget_stops_nothing():
     assert "no longer told" not in verdict(found)
 
 
+def test_what_else_changes_of_one_is_shown_field_by_field():
+    step = change(ALERT, FAILED, documentation={"content": "other words"})
+    [found] = report.build(plans.plan(same_channel(), step), source="here").changes
+    assert [each.path for each in found.differences] == ["documentation.content"]
+
+
 def test_names_of_others_cannot_write_the_page():
     evil = FAILED | {"displayName": "x</td><script>|\n# y"}
     page = html.render(report.build(plans.plan(plans.delete(ALERT, "a", **evil)), source="here"))
