@@ -129,8 +129,8 @@ _NUMBERS: Final = of(
     ),
     (
         "a job that succeeded or goes on is sent once more",
-        "        if job is not None and job.state not in FAILED:",
-        "        if False:",
+        "or (job is not None and job.state not in FAILED):",
+        "or False:",
     ),
     (
         "a job that failed has always had its turn",
@@ -184,8 +184,8 @@ _TURNS: Final = of(
     ),
     (
         "a job that lives is no hindrance",
-        "            self.refuse_if_live(previous, stored)  #",
-        "            #",
+        "            self._refuse(jobs)\n",
+        "            pass\n",
     ),
     (
         "a request on its way is not waited for",
@@ -221,9 +221,8 @@ _TURNS: Final = of(
     (
         "the last look comes before the lease is over",
         "            settled = stored is not None and self._is_settled(stored)\n"
-        "            "
-        "self.refuse_if_live(previous, stored)  # must follow the check of the lease\n",
-        "            self.refuse_if_live(previous, stored)\n"
+        "            yield self.jobs_of(previous, stored)  # must follow the check of the lease\n",
+        "            yield self.jobs_of(previous, stored)\n"
         "            settled = stored is not None and self._is_settled(stored)\n",
     ),
     ("a job being cancelled stops the next one", " or job.state == CANCELLING", ""),
@@ -351,7 +350,37 @@ _RECORD: Final = of(
 )
 
 #: All of them, in the order of the protocol.
+_SLOTS: Final = [
+    *of(
+        "protocol.turn",
+        "turn: slots",
+        (
+            "a slot is sent after a later one",
+            " and slot_of(turn.request_id) > self.request.slot",
+            " and slot_of(turn.request_id) == 1",
+        ),
+        (
+            "a slot that failed is sent once more",
+            "        if self.request.slot or (job",
+            "        if (job",
+        ),
+        (
+            "the end of a schedule cancels whatever job a record names",
+            " if job.request_id == previous]",
+            "]",
+        ),
+    ),
+    *of(
+        "protocol.adoption",
+        "look: slots",
+        (
+            "a slot whose job failed unseen is refused for ever",
+            "    if request.slot:\n        return earliest(found)\n",
+            "",
+        ),
+    ),
+]
 MUTANTS: Final[tuple[Mutant, ...]] = (
     *_CLAIM, *_OUTLAST, *_LOOK, *_PASSED, *_NUMBERS, *_TURN, *_TURNS, *_FENCE, *_SEND, *_SETTLE,
-    *_AUDIT, *_RECORD, *ADAPTER_MUTANTS,
+    *_AUDIT, *_RECORD, *_SLOTS, *ADAPTER_MUTANTS,
 )  # fmt: skip

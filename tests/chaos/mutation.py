@@ -39,8 +39,12 @@ MODULES: Final = (
     "provider",
 )
 TESTS: Final = {
-    "protocol.adoption": ("protocol/test_submission.py",),
-    "protocol.turn": ("protocol/test_turn.py", "protocol/test_going_back.py"),
+    "protocol.adoption": ("protocol/test_submission.py", "../schedules/test_slots.py"),
+    "protocol.turn": (
+        "protocol/test_turn.py",
+        "protocol/test_going_back.py",
+        "../schedules/test_slots.py",
+    ),
     "protocol.submission": (
         "protocol/test_submission.py",
         "protocol/test_turn.py",

@@ -65,6 +65,9 @@ def _proposal(job: str, stack: str | None, args: str, *, resume: bool) -> Propos
     raw = stack_files.read_raw(stacks.SCHEMA, ref.root, ref.stack)
     settings = stacks.read_settings(raw, ref.root)
     _ensure_known(job, settings)
+    if job in settings.schedules:
+        hint = f"`vt run {job}` submits it once, beside them"
+        raise CommandError(f"{job} has a schedule: a higher run submits nothing.", hint)
     section = "tuning" if job in settings.tuning else "jobs"
     if resume and section == "tuning":
         raise CommandError(f"{job} is a tuning job: its trials begin anew.", "leave out --resume")

@@ -108,7 +108,8 @@ def advance(
         yield Outcome("missed", left[-1], f"missed{since}, and left out ({schedule.missed})")
     if not wanted:
         after = schedule.next(moment, 1)
-        yield Outcome("idle", "", f"next {name_of(after[0])}" if after else "no more slots")
+        text = f"next {name_of(after[0])}" if after else "no more slots"
+        yield Outcome("idle", "", f"{text}: {schedule.calendar.words}")
     for slot in wanted:
         if previous is not None and slot != current and previous.state not in TERMINAL:
             text = f"waits: slot {current} is {previous.short_state}" if current else "waits"

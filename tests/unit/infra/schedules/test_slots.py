@@ -19,7 +19,13 @@ from tests.unit.infra.schedules.fakes import (
     tick,
 )
 from vertex_training.customjob.protocol.ports import IntentRecord, IntentState, TurnRecord
-from vertex_training.errors import InDoubtError, NotSubmittedError, OperatorError
+from vertex_training.customjob.protocol.submission import submit
+from vertex_training.errors import (
+    InDoubtError,
+    JobRefusedError,
+    NotSubmittedError,
+    OperatorError,
+)
 from vertex_training.schedules import slots
 from vertex_training.settings.cron import name_of
 
@@ -37,7 +43,9 @@ def folder(moment):
 def test_nothing_runs_before_its_slot_and_one_job_after_it():
     world = SlotWorld()
     [early] = tick(world, MONDAY - MINUTE)
-    assert (early.done, early.reason) == ("idle", "next 20261130t050000z")
+    assert early.done == "idle"
+    assert early.reason.startswith("next 20261130t050000z: ")
+    assert "Europe/Berlin" in early.reason
     [outcome] = tick(world, MONDAY)
     assert (outcome.done, outcome.slot) == ("submitted", "20261130t050000z")
     assert world.slots_sent == [folder(MONDAY)]
@@ -249,6 +257,22 @@ def test_the_end_of_a_schedule_can_be_killed_anywhere():
             remove(world)
         assert world.live_jobs == []
         assert world.turns["r/titanic"].request_id.endswith("-removed")
+
+
+def test_a_job_without_a_schedule_waits_for_the_slot_that_runs():
+    world = SlotWorld()
+    tick(world, MONDAY)
+    plain = replace(SCHEDULE.submission(""), request_id="0123456789abcdef0123")
+    process = SlotProcess(world)
+    with pytest.raises(JobRefusedError, match="earlier submission"):
+        submit(plain, process, process, environment=process.environment())
+    assert world.sent == 1
+    remove(world)
+    submit(plain, process, process, environment=process.environment())
+    assert world.sent == 2
+    outcome, _ = slots._submit(SCHEDULE, ports_of(SlotProcess(world)), name_of(MONDAY))
+    assert "waits" in outcome.reason
+    assert world.sent == 2
 
 
 def test_a_schedule_that_goes_leaves_a_job_without_one_alone():

@@ -120,6 +120,16 @@ def test_what_cannot_be_changed_is_told_and_nothing_is_written(project, argument
     assert (project / "Pulumi.local.yaml").read_text() == STACK
 
 
+def test_a_job_with_a_schedule_is_told_how_to_run_once_more(project):
+    entry = "again: {file: jobs/train.yaml"
+    weekly = STACK.replace(entry, f'{entry}, schedule: {{cron: "0 6 * * 1"}}')
+    (project / "Pulumi.local.yaml").write_text(weekly)
+    done = CliRunner().invoke(app, ["jobs", "rerun", "--stack", "local", "again", "--write"])
+    assert done.exit_code != 0
+    assert "a higher run submits nothing" in str(done.exception) + done.output
+    assert (project / "Pulumi.local.yaml").read_text() == weekly
+
+
 def test_a_job_of_an_included_file_is_changed_there(project):
     (project / "stacks").mkdir()
     head, _, jobs = STACK.partition("  vertex-training:jobs:\n")
