@@ -121,7 +121,8 @@ class Packages(pulumi.ComponentResource):
         folder.mkdir(parents=True, exist_ok=True)
         # A job that goes on still fetches old code when it leaves the queue or a machine of it is
         # replaced. So new code does not delete the old.
-        keeps_old = any(settings.finishes(job) for job in settings.submitted) or None
+        goes_on = bool(settings.schedules) or any(map(settings.finishes, settings.submitted))
+        keeps_old = goes_on or None
         self.objects = {}
         for key, package in stack.packages.items():
             built = folder / package.file

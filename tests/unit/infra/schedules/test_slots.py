@@ -275,6 +275,18 @@ def test_a_job_without_a_schedule_waits_for_the_slot_that_runs():
     assert world.sent == 2
 
 
+def test_a_slot_that_failed_is_not_sent_again_after_a_job_without_a_schedule():
+    world = SlotWorld()
+    tick(world, MONDAY)
+    world.end("FAILED")
+    plain = replace(SCHEDULE.submission(""), request_id="0123456789abcdef0123")
+    process = SlotProcess(world)
+    submit(plain, process, process, environment=process.environment())
+    world.end()
+    slots._submit(SCHEDULE, ports_of(SlotProcess(world)), name_of(MONDAY))
+    assert world.sent == 2
+
+
 def test_a_schedule_that_goes_leaves_a_job_without_one_alone():
     world = SlotWorld()
     tick(world, MONDAY)
