@@ -18,6 +18,7 @@ import statistics
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field
@@ -28,6 +29,8 @@ from localgcp.containers import mirror
 from localgcp.containers.registry import find_program
 from tests.chaos import (
     campaign,
+    ladder,
+    ladder_kills,
     matrix,
     points,
     races,
@@ -103,6 +106,10 @@ SNAPSHOTS: Final = "snapshots"
 FULL_SCHEDULES: Final = (60, 120, 1_000)
 QUICK_SCHEDULES: Final = (1, 0, 2)
 SCHEDULES: Final = "schedule"
+#: Examples of the state machine of ladders, and kills of processes that climb them.
+FULL_LADDER: Final = (1_000, 100)
+QUICK_LADDER: Final = (25, 5)
+LADDER: Final = "ladder"
 KIND_OF: Final = {kind.section: kind for kind in KINDS}
 
 
@@ -146,6 +153,8 @@ def main() -> int:
         _add_snapshots(report, options.quick)
     if options.part in ("", SCHEDULES):
         _add_schedules(report, options.quick)
+    if options.part in ("", LADDER):
+        _add_ladder(report, options.quick)
     report.add("minutes", f"{(time.monotonic() - began) / 60:.1f}", (), None)
     options.json.write_text(json.dumps(asdict(report), indent=2) + "\n")
     for problem in report.problems:
@@ -156,7 +165,7 @@ def main() -> int:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="a sample, in minutes")
-    parts = (*KIND_OF, TRANSFERS, SERVING, SNAPSHOTS, SCHEDULES)
+    parts = (*KIND_OF, TRANSFERS, SERVING, SNAPSHOTS, SCHEDULES, LADDER)
     parser.add_argument("--part", choices=(*parts, ""), default="", help="one of them alone")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     parser.add_argument("--json", type=Path, default=Path("chaos.json"))
@@ -348,6 +357,27 @@ def _add_schedules(report: Report, quick: bool) -> None:
         f"{done.folders} folders, {len(done.problems)} problems"
     )
     report.add("schedules, kills", figure, done.problems, asdict(done))
+
+
+def _add_ladder(report: Report, quick: bool) -> None:
+    """Ladders in memory, and kills of those that climb and withdraw them."""
+    examples, kills = QUICK_LADDER if quick else FULL_LADDER
+    try:
+        walked = ladder.run_ladders(examples, report.seed)
+    except Exception as violation:
+        text = "".join(traceback.format_exception(violation))
+        report.add("ladders, state machine", "a violation", [text], {"sent": [0]})
+    else:
+        sent = ", ".join(f"{count:,}" for count in walked.sent)
+        figure = f"{walked.examples:,} examples; rungs sent {sent}: 0 problems"
+        report.add("ladders, state machine", figure, (), asdict(walked))
+    with tempfile.TemporaryDirectory(prefix="chaos-ladder-") as folder:
+        done = ladder_kills.run(Path(folder), kills, report.seed)
+    figure = (
+        f"{done.kills} in {done.jobs} ladders ({done.survived} were done before), "
+        f"{done.looks} looks: {len(done.problems)} problems"
+    )
+    report.add("ladders, kills", figure, done.problems, asdict(done))
 
 
 def _report_round(tally: serving.Tally) -> None:

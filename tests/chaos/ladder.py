@@ -106,7 +106,8 @@ class LadderMachine(RuleBasedStateMachine):
     def _mover(self, declared: dict[str, Any]) -> Process:
         def work(process: Process) -> None:
             jobs = PortOfKind(process, CUSTOM_JOB)
-            ladder = Ladder(rungs_of(declared), jobs, process, environment=process.environment())
+            environment = process.environment(lambda: not process.engine_gone)
+            ladder = Ladder(rungs_of(declared), jobs, process, environment=environment)
             try:
                 self.result = ladder.climb()
             except (OperatorError, ProviderKilled) as error:

@@ -109,7 +109,6 @@ class BucketIntents:
             "state": record.state,
             "owner": record.owner,
             "jobName": record.job_name,
-            **({"note": record.note} if record.note else {}),
         }
         return _stored(record, self._put(_object(record.request_id), document, generation))
 
@@ -195,11 +194,11 @@ def _parse(request_id: str, text: bytes, blob: storage.Blob) -> StoredIntent:
         document = json.loads(text)
         if document["format"] != FORMAT or document["requestId"] != request_id:
             raise ValueError("another format or request")
-        note = document.get("note", "")
-        texts = (document["owner"], document["jobName"], note)
-        if not all(isinstance(text, str) for text in texts):
+        if not isinstance(document["owner"], str) or not isinstance(document["jobName"], str):
             raise ValueError("no names")
-        record = IntentRecord(request_id, IntentState(document["state"]), *texts)
+        record = IntentRecord(
+            request_id, IntentState(document["state"]), document["owner"], document["jobName"]
+        )
     except (ValueError, KeyError, TypeError, RecursionError):
         raise _foreign_object(blob, "record of a submission") from None
     return _stored(record, blob)

@@ -21,6 +21,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from vertex_training.customjob.protocol.adoption import earliest
 from vertex_training.customjob.protocol.ports import (
     IntentState,
     IntentStore,
@@ -34,6 +35,7 @@ from vertex_training.customjob.protocol.submission import submit
 from vertex_training.customjob.protocol.timing import Timing
 from vertex_training.customjob.protocol.turn import SubmissionTurn
 from vertex_training.errors import (
+    JobRefusedError,
     NotSubmittedError,
     PreconditionFailedError,
     RungPassedError,
@@ -99,7 +101,9 @@ class Ladder:
                 return found
             try:
                 job, _ = self._submit(dataclasses.replace(self.rungs[index], moves=True))
-            except RungPassedError:
+            except JobRefusedError as error:
+                if not self._is_passed(error, index):
+                    raise
                 continue
             return Rung(self.rungs[index], job, moved=True)
         raise self._busy()
@@ -115,8 +119,9 @@ class Ladder:
             request = self.to_submit()
             try:
                 return self._submit(request)
-            except RungPassedError:
-                continue
+            except JobRefusedError as error:
+                if not self._is_passed(error, request.rung - 1):
+                    raise
         raise self._busy()
 
     def to_submit(self) -> SubmissionRequest:
@@ -147,6 +152,19 @@ class Ladder:
     def _submit(self, request: SubmissionRequest) -> tuple[JobSnapshot, bool]:
         return submit(request, self.jobs, self.intents, self.timing, self.environment)
 
+    def _is_passed(self, error: JobRefusedError, index: int) -> bool:
+        """Whether to look again: the turn was passed on, or the job of this rung has run out.
+
+        The job of a sender that died has no record, and a list that lags may hide it for a while.
+        """
+        if isinstance(error, RungPassedError):
+            return True
+        waited = 0.0
+        while (job := self._job(index)) is None and waited < self.timing.settle:
+            self.environment.sleep(self.timing.interval)
+            waited += self.timing.interval
+        return job is not None and job.out_of_stock and index + 1 < len(self.rungs)
+
     def _turn(self) -> TurnRecord | None:
         return self.intents.read_turn(self.rungs[0].turn_key)
 
@@ -155,12 +173,20 @@ class Ladder:
         return ids.index(turn.request_id) if turn and turn.request_id in ids else None
 
     def _job(self, index: int) -> JobSnapshot | None:
-        """The job that the record of a rung names; None if none is recorded, or it is gone."""
-        stored = self.intents.read(self.rungs[index].request_id)
-        if stored is None or stored.record.state not in (IntentState.DONE, IntentState.RELEASED):
+        """The job that the record of a rung names, or that was sent and never recorded."""
+        request = self.rungs[index]
+        stored = self.intents.read(request.request_id)
+        if stored is None or stored.record.state is IntentState.INTENT:
             return None
-        name = stored.record.job_name
-        return self.jobs.get(name) if name else None
+        if stored.record.state is not IntentState.SENDING:
+            name = stored.record.job_name
+            return self.jobs.get(name) if name else None
+        # Its sender died. Jobs of earlier turns are not of this submission.
+        turn = self._turn()
+        listed = self.jobs.find(request.parent, request.request_id)
+        found = [job for each in listed if (job := self.jobs.get(each.name)) is not None]
+        found = [job for job in found if turn is not None and job.turn >= turn.number]
+        return earliest(found) if found else None
 
     def _busy(self) -> NotSubmittedError:
         return NotSubmittedError(

@@ -202,8 +202,6 @@ class IntentRecord:
     state: IntentState
     owner: str
     job_name: str = ""
-    note: str = ""
-    """Why somebody else than an operator ended the job; empty if nobody did."""
 
 
 @dataclass(frozen=True, slots=True)

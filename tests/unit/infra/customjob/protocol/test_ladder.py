@@ -102,6 +102,18 @@ def test_a_lost_answer_is_looked_for_and_no_reason():
     assert mover.sent == [1, 2]
 
 
+def test_a_rung_whose_sender_died_and_that_ran_out_since_is_passed():
+    mover = Mover()
+    mover.do("place")
+    mover.out()
+    mover.do("climb", Fate.KILL_BOTH, "create done")
+    assert mover.do("exhausted") == ""
+    mover.out()
+    assert mover.do("climb").request.rung == 3
+    assert mover.sent == [1, 2, 3]
+    assert not mover.cloud.violations
+
+
 def test_the_engine_never_goes_back_to_an_earlier_rung():
     """A ``create`` that looked before a mover passed the turn on finds that it was passed on."""
     mover = Mover()
