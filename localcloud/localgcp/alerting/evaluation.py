@@ -82,11 +82,11 @@ class Alerting:
         ended = [job for job in self._jobs() if job.end_time and job.job_id not in self._looked]
         written = spool.read(self._home.notifications) if ended else []
         for job in ended:
-            is_new = datetime.fromisoformat(str(job.end_time)) >= since - _SLACK
-            if is_new and not self._is_trial(job.job_id):  # a part of its tuning job
-                for alert in alerts:
-                    if alert.project == job.project:
-                        written += self._judge(alert, job, written)
+            end = datetime.fromisoformat(str(job.end_time))
+            of_job = [a for a in alerts if a.project == job.project and a.created <= end]
+            if of_job and end >= since - _SLACK and not self._is_trial(job.job_id):
+                for alert in of_job:  # a trial is told as a part of its tuning job
+                    written += self._judge(alert, job, written)
             self._looked.add(job.job_id)
         self._home.notifications.mkdir(0o700, exist_ok=True)
         touch_private(marker)
