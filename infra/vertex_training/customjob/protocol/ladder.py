@@ -122,6 +122,8 @@ class Ladder:
             except JobRefusedError as error:
                 if not self._is_passed(error, request.rung - 1):
                     raise
+                if self.to_submit().request_id == request.request_id:
+                    raise  # it left the stack: no rung follows
         raise self._busy()
 
     def to_submit(self) -> SubmissionRequest:
