@@ -102,9 +102,9 @@ FULL_SNAPSHOTS: Final = (120, 1_000, 10)
 QUICK_SNAPSHOTS: Final = (6, 3, 1)
 SNAPSHOTS: Final = "snapshots"
 #: Years of virtual time for each way to treat missed slots; kills in a year of real processes, and
-#: the calls that they die at first.
-FULL_SCHEDULES: Final = (60, 120, 1_000)
-QUICK_SCHEDULES: Final = (1, 0, 2)
+#: the calls that they die at first, and weeks of it.
+FULL_SCHEDULES: Final = (60, 120, 1_000, schedules.WEEKS)
+QUICK_SCHEDULES: Final = (1, 0, 2, 6)
 SCHEDULES: Final = "schedule"
 #: Examples of the state machine of ladders, and kills of processes that climb them.
 FULL_LADDER: Final = (1_000, 100)
@@ -341,7 +341,7 @@ def _add_snapshots(report: Report, quick: bool) -> None:
 
 def _add_schedules(report: Report, quick: bool) -> None:
     """Years of schedules: at the worst on virtual time, and by real processes that are killed."""
-    years, kills, calls = QUICK_SCHEDULES if quick else FULL_SCHEDULES
+    years, kills, calls, weeks = QUICK_SCHEDULES if quick else FULL_SCHEDULES
     for missed in ("all", "latest", "skip"):
         done = schedules.virtual(report.seed, years, missed)
         figure = (
@@ -351,7 +351,7 @@ def _add_schedules(report: Report, quick: bool) -> None:
         )
         report.add(f"schedules, missed: {missed}", figure, done.problems, asdict(done))
     with tempfile.TemporaryDirectory(prefix="chaos-schedules-") as folder:
-        done = schedules.kills(Path(folder), kills, report.seed, calls)
+        done = schedules.kills(Path(folder), kills, report.seed, calls, weeks)
     figure = (
         f"{done.kills}, {done.calls} of them at a call, {done.slots} slots: {done.jobs} jobs, "
         f"{done.folders} folders, {len(done.problems)} problems"

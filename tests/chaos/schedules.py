@@ -240,13 +240,12 @@ def virtual(seed: int, years: int, missed: str = "all") -> Tally:
 # --- real processes
 
 
-def kills(folder: Path, count: int, seed: int, points: int = 1_000) -> Tally:
-    """52 weeks: die at every call, up to ``points``, then at random; two deliveries each week."""
+def kills(folder: Path, count: int, seed: int, points: int = 1_000, weeks: int = WEEKS) -> Tally:
+    """So many weeks: die at every call, up to ``points``, then at random; twice delivered each."""
     tally, chance = Tally(seed), random.Random(seed)
-    weeks = iter(CALENDAR.next(BEGIN, WEEKS))
     call, usual = 1, 0.2
     with Arena(folder / "arena") as arena, _workers(arena, folder) as workers:
-        for week in weeks:
+        for week in CALENDAR.next(BEGIN, weeks):
             dies = [(call, when) for when in ("before", "after")] if call <= points else []
             statuses = [_die_at(workers[0], week, at) for at in dies]
             tally.calls += statuses.count(signal.SIGKILL)
@@ -262,7 +261,7 @@ def kills(folder: Path, count: int, seed: int, points: int = 1_000) -> Tally:
                 worker.status()
             usual = min(usual, time.monotonic() - began)
             _settle(arena, workers[0], week)
-        _judge_kills(arena, tally)
+        _judge_kills(arena, tally, weeks)
     return tally
 
 
@@ -312,15 +311,15 @@ def _settle(arena: Arena, worker: Worker, week: datetime) -> None:
         time.sleep(0.05)
 
 
-def _judge_kills(arena: Arena, tally: Tally) -> None:
+def _judge_kills(arena: Arena, tally: Tally, weeks: int) -> None:
     found = sorted(arena.jobs.list(), key=lambda job: int(job.job_id))
     sent = [job.labels[SLOT_LABEL] for job in found]
     folders = [job.output_prefix for job in found]
-    known = [name_of(slot) for slot in CALENDAR.next(BEGIN, WEEKS)]
-    tally.years, tally.slots, tally.jobs, tally.folders = 1, WEEKS, len(sent), len(set(folders))
+    known = [name_of(slot) for slot in CALENDAR.next(BEGIN, weeks)]
+    tally.slots, tally.jobs, tally.folders = weeks, len(sent), len(set(folders))
     if sorted(sent) != known:
         tally.problems.append(f"jobs of slots {sorted(sent)}")
-    if len(set(folders)) != WEEKS:
+    if len(set(folders)) != weeks:
         tally.problems.append(f"{len(set(folders))} folders")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vertex_training.catalog.resource_types import JOB, SNAPSHOT
+from vertex_training.catalog.resource_types import JOB, SCHEDULE, SNAPSHOT
 from vertex_training_cli.destroy.losses import find_losses, refusals
 
 BUCKET = "gcp:storage/bucket:Bucket"
@@ -124,6 +124,14 @@ def test_a_snapshot_says_whether_its_files_stay() -> None:
         "snapshots-kept": "its files stay in their bucket",
         "snapshots-theirs": "its files stay in their bucket",
     }
+
+
+def test_a_schedule_says_what_ends_with_it() -> None:
+    inputs = {"submission": {"job": "weekly"}}
+    [lost] = find_losses(state(resource(SCHEDULE, "training-weekly-schedule", inputs=inputs))).named
+    assert (lost.kind, lost.name) == ("schedule", "weekly")
+    assert "nothing of it is submitted any more" in lost.detail
+    assert "artifacts stay" in lost.detail
 
 
 def test_models_and_endpoints_say_what_becomes_of_them() -> None:

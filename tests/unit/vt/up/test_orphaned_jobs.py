@@ -13,13 +13,14 @@ from localgcp.vertex.records import JobRecord
 from localgcp.vertex.service import JobService
 from tests.unit.localcloud.conftest import PROJECT, Cloud, wait_until
 from tests.unit.localcloud.tuning import studies
-from tests.unit.vt.jobs.submitting import done, submit, until_running
+from tests.unit.vt.jobs.submitting import done, submit, submit_with, until_running
 from vertex_training.customjob.google.vertex_api import CustomJob
 from vertex_training.customjob.kinds import TUNING_JOB
 from vertex_training.customjob.protocol.ports import (
     JOB_LABEL,
     REQUEST_ID_LABEL,
     RUN_LABEL,
+    SLOT_LABEL,
     STACK_LABEL,
 )
 from vertex_training_cli.engine.stacks import StackRef
@@ -70,6 +71,17 @@ def test_what_is_known_or_ended_or_anothers_is_not(told: Told, cloud: Cloud) -> 
     known = running(cloud, "train")
     running(cloud, "train", stack="other")
     assert told(known.name) == []
+
+
+def test_the_job_of_a_slot_is_known_by_its_schedule(told: Told, cloud: Cloud) -> None:
+    labels = {
+        STACK_LABEL: "local", JOB_LABEL: "weekly", RUN_LABEL: "1", SLOT_LABEL: "20261130t050000z",
+        REQUEST_ID_LABEL: "20261130t050000z-1",
+    }  # fmt: skip
+    until_running(cloud, submit_with(cloud, "sleep 600", "weekly", labels))
+    place = f"projects/{PROJECT}/locations/us-central1/schedules"
+    assert told(f"{place}/jobs/weekly") == []
+    assert len(told(f"{place}/tuning/weekly", f"{place}/jobs/other")) == 1  # its schedule is gone
 
 
 def test_a_list_that_lags_alarms_nobody(
