@@ -39,11 +39,7 @@ def find_orphaned_jobs(
     from vertex_training_cli.jobs.service import Jobs
 
     jobs = Jobs(stack)
-    listed = [
-        job
-        for job in jobs.list(live_only=True)
-        if job.name not in known and schedule_of(job, stack) not in known
-    ]
+    listed = [job for job in jobs.list(live_only=True) if resource_of(job, stack) not in known]
     if not with_runs:
         listed = [job for job in listed if not view.title(job).startswith(RUN_PREFIX)]
     # The list may lag and have jobs that were cancelled a moment ago: get each by its name.
@@ -51,11 +47,11 @@ def find_orphaned_jobs(
     return [job for job in found if not view.has_ended(job) and job.state.name != CANCELLING]
 
 
-def schedule_of(job: AnyJob, stack: StackRef) -> str:
-    """Id of the schedule that a job is a slot of, in the state that has it; empty of others."""
+def resource_of(job: AnyJob, stack: StackRef) -> str:
+    """Id of the resource that a state has for a job: the schedule of a slot, else its own name."""
     labels = labels_of(job)
     if SLOT_LABEL not in labels:
-        return ""
+        return job.name
     return schedule_id(stack.parent, kind_of(job), labels.get(JOB_LABEL, ""))
 
 
