@@ -22,7 +22,7 @@ from localgcp.projects import LOCAL_PREFIX, is_local
 
 #: What ``localgcp project`` turns on.
 _APIS: Final = (
-    *("aiplatform", "artifactregistry", "cloudbuild", "compute", "iam", "logging"),
+    *("aiplatform", "artifactregistry", "batch", "cloudbuild", "compute", "iam", "logging"),
     *("monitoring", "secretmanager", "storage"),
 )
 _NOT_RUNNING: Final = ("the local cloud does not run.", "`localgcp start`")

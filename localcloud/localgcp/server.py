@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from localgcp.containers.front import RegistryFront
     from localgcp.containers.host import ContainerHost
     from localgcp.inventory.store import Store
+    from localgcp.reads.serving import Reads
     from localgcp.runner.scheduler import LocalScheduler
     from localgcp.serving.service import Serving
     from localgcp.tuning.service import Tuning
@@ -143,7 +144,7 @@ def _serve(
         service = JobService(store, jobs, scheduler, containers.refusal)
         reads = Reads(store, faults, stop, bigquery := _bigquery(home, store, faults, storage))
         serving = _serving(home, storage, faults, service, containers, listener)
-        batch = _batch(home, store, containers, faults, storage, listener)
+        batch = _batch(home, store, containers, faults, storage, listener, reads)
         apis = [
             service,
             tuning.start(service),
@@ -226,11 +227,13 @@ def _batch(
     faults: FaultTable,
     storage: StorageFront,
     listener: socket.socket,
+    reads: Reads,
 ) -> Batch:
     """Batch, which goes on with the jobs of an earlier server."""
     from localgcp.batch.service import Batch
 
-    found = Batch(home, store, containers, faults, storage.url, _api_url(listener))
+    url = _api_url(listener)
+    found = Batch(home, store, containers, faults, storage.url, url, reads.answer)
     found.scheduler.start()
     return found
 

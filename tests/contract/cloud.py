@@ -18,6 +18,7 @@ from typing import Any, Final
 import requests
 
 from localgcp.apis.server import serve
+from localgcp.batch.service import Batch
 from localgcp.bigquery.service import BigQuery
 from localgcp.cloudbuild.service import BuildService, CloudBuild
 from localgcp.containers.host import ContainerHost
@@ -52,6 +53,7 @@ APIS: Final = (
     *(
         "aiplatform",
         "artifactregistry",
+        "batch",
         "bigquery",
         "cloudbuild",
         "cloudkms",
@@ -174,6 +176,7 @@ def running(folder: Path) -> Iterator[ContractCloud]:
         url = f"http://127.0.0.1:{port}"
         host = Host(home, ContainerHost(home, 0), storage.url, f"{url}/", free_port, SHORT)
         serving = Serving(service, experiments, host, faults)
+        batch = Batch(home, store, ContainerHost(home, 0), faults, storage.url, f"{url}/")
         apis = [
             service,
             tuning.start(service),
@@ -181,9 +184,10 @@ def running(folder: Path) -> Iterator[ContractCloud]:
             MetadataService(service, experiments),
             TensorboardService(service, experiments),
             ProjectService(store, reads.answer),
-            LogService(home, store, jobs, builds.entries(), tuning.trials),
+            LogService(home, store, jobs, builds.entries() | batch.entries(), tuning.trials),
             SecretService(home, store),
             BuildService(store, builds.service.builds, idle),
+            batch.service,
             *serving.services,
         ]
         stack.callback(tuning.stop)

@@ -38,6 +38,32 @@ BUILD: Final = {
     "options": {"logging": "NONE"},
     "timeout": "60s",
 }
+BATCH_JOB: Final = {
+    "taskGroups": [{
+        "taskCount": "2", "requireHostsFile": True,
+        "taskSpec": {
+            "runnables": [
+                {"container": {"imageUri": "python:3.11", "commands": ["true"]}, "timeout": "9.5s"},
+                {"barrier": {"name": "b"}},
+                {"script": {"text": "true"}, "alwaysRun": True},
+            ],
+            "maxRetryCount": 3, "maxRunDuration": "600s",
+            "lifecyclePolicies": [
+                {"action": "RETRY_TASK", "actionCondition": {"exitCodes": [50001]}}
+            ],
+            "environment": {"variables": {"A": "b"}},
+            "volumes": [{"gcs": {"remotePath": BUCKET}, "mountPath": "/gcs/data"}],
+        },
+    }],
+    "allocationPolicy": {
+        "serviceAccount": {"email": TRAINER},
+        "instances": [{"policy": {
+            "machineType": "n1-standard-4", "provisioningModel": "SPOT",
+            "accelerators": [{"type": "nvidia-tesla-t4", "count": "1"}],
+        }}],
+    },
+    "logsPolicy": {"destination": "CLOUD_LOGGING"}, "priority": "7", "labels": {"team": "ml"},
+}  # fmt: skip
 POINT: Final = {"step": "7", "wallTime": "2026-11-24T10:00:00Z", "scalar": {"value": 0.5}}
 NETWORK: Final = f"projects/{PROJECT}/global/networks/vpc"
 DEFINITION: Final = (
@@ -96,6 +122,9 @@ REQUESTS: Final[dict[str, tuple[str, Any]]] = {
     "/experiments/{}/runs": ("tensorboardRunId=r", {"displayName": "r"}),
     "/timeSeries": ("", {"displayName": "s", "valueType": "SCALAR"}),
     "/builds": ("", BUILD),
+    "/v1/projects/{}/locations/{}/jobs": (
+        "jobId=job&requestId=0e1b2c3d-4e5f-4a6b-8c7d-9e0f1a2b3c4d", BATCH_JOB,
+    ),
     "/v2/entries:list": ("", {
         "resourceNames": [f"projects/{PROJECT}"],
         "filter": 'resource.type="ml_job" AND resource.labels.job_id="1"',
@@ -246,7 +275,7 @@ def _ended(cloud: ContractCloud, answer: Answer) -> Iterator[Answer]:
         return
     if kind == "GoogleLongrunningOperation" and not document.get("done"):
         path = f"/v1/{document['name']}"
-    elif kind == "Job" and document["status"]["state"] != "DONE":
+    elif kind == "Job" and "jobReference" in document and document["status"]["state"] != "DONE":
         path = f"/bigquery/v2/projects/{PROJECT}/jobs/{document['jobReference']['jobId']}"
     else:
         return

@@ -5,6 +5,7 @@
 ``checks``        what CreateJob refuses, and who may call what
 ``records``       jobs, tasks and requests as rows; the clock; one place that moves states
 ``scheduler``     which job begins when; what an earlier server left; two days, 1,080 seconds
+``capacity``      what a job waits for: quota, stock-outs, reservations
 ``run``           one job from its machines to its end
 ``tasks``         one task: its runnables, exit codes, retries and barriers
 ``runnables``     what a runnable starts: an image, a command or a script

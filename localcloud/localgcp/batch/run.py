@@ -31,7 +31,7 @@ from localgcp.batch.volumes import Volumes
 from localgcp.containers.host import ContainerHost
 from localgcp.errors import PreparationError, StartRefusedError
 from localgcp.faults.model import Fault, Kind, Service
-from localgcp.faults.table import FaultTable
+from localgcp.faults.table import Entry, FaultTable
 from localgcp.home import Home, make_private
 from localgcp.inventory.store import Store
 from localgcp.runner import environment, replica
@@ -256,7 +256,7 @@ class JobFaults:
     def __init__(self, table: FaultTable, job: BatchJob) -> None:
         self._table, self._job = table, job
 
-    def stockout(self) -> Fault | None:
+    def stockout(self) -> Entry | None:
         """The stock-out this job meets when it asks for its machines."""
         return self._take(lambda fault: fault.kind is Kind.STOCKOUT)
 
@@ -271,11 +271,11 @@ class JobFaults:
         names = (f"task-{number}", *([""] if number == 0 else []))
         return self._take(_of(Kind.KILL, names, ran)) is not None
 
-    def _take(self, accept: Callable[[Fault], bool]) -> Fault | None:
+    def _take(self, accept: Callable[[Fault], bool]) -> Entry | None:
         job = self._job
         subjects = [job.job_id, job.uid, *job.body.get("labels", {}).values()]
         taken = self._table.count_call(Service.JOBS, "", lambda _: subjects, accept)
-        return taken[0].fault if taken else None
+        return taken[0] if taken else None
 
 
 def _of(kind: Kind, names: Sequence[str], ran: float) -> Callable[[Fault], bool]:

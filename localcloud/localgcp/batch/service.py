@@ -21,6 +21,7 @@ from localgcp.apis.client import Api
 from localgcp.apis.messages import batch, batch_job, batch_task
 from localgcp.apis.refusals import failed_precondition, invalid_argument
 from localgcp.batch import checks, logs
+from localgcp.batch.capacity import Ask, Capacity
 from localgcp.batch.records import ACTIVE, ENDED, GROUP, BatchJob, BatchTable, BatchTask, State
 from localgcp.batch.run import BatchRun
 from localgcp.batch.scheduler import BatchScheduler
@@ -277,7 +278,9 @@ class Batch:
         faults: FaultTable,
         storage_url: str,
         api_url: str,
+        ask: Ask = lambda *_: None,
     ) -> None:
+        """``ask`` answers requests over REST, for quota."""
         jobs = BatchTable(home)
 
         def make_run(job: BatchJob) -> BatchRun:
@@ -293,7 +296,8 @@ class Batch:
             )
 
         self._home, self._store, self._jobs = home, store, jobs
-        self.scheduler = BatchScheduler(home, store, jobs, make_run)
+        wanting = Capacity(store, jobs, faults, ask).wanting
+        self.scheduler = BatchScheduler(home, store, jobs, make_run, wanting)
         self.service = BatchService(store, jobs, self.scheduler, containers.refusal)
 
     def entries(self) -> dict[str, Callable[[str, dict[str, str]], Iterator[types.LogEntry]]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from localgcp.containers.host import ContainerHost
 from localgcp.faults.calls import CallFaults
 from localgcp.faults.table import FaultTable
 from localgcp.inventory.store import SERVICE
+from localgcp.reads.serving import Reads
 from localgcp.vertex.log_entries import LogService
 from localgcp.vertex.service import JobService
 from tests.unit.localcloud.conftest import PARENT, PROJECT, TRAINER, Cloud, wait_until
@@ -113,7 +115,8 @@ def make_jobs(make_cloud: Callable[..., Cloud]) -> Iterator[Callable[..., Jobs]]
         faults = FaultTable(cloud.home.faults)
         address = f"127.0.0.1:{cloud.port}"
         batch = Batch(cloud.home, cloud.store, ContainerHost(cloud.home, 0), faults,
-                      cloud.storage.url, f"http://{address}/")  # fmt: skip
+                      cloud.storage.url, f"http://{address}/",
+                      Reads(cloud.store, faults, threading.Event()).answer)  # fmt: skip
         service = JobService(cloud.store, cloud.jobs, cloud.scheduler)
         logs = LogService(cloud.home, cloud.store, cloud.jobs, batch.entries())
         hooks = [CallFaults(faults, cloud.jobs, batch.scheduler._stopping)]

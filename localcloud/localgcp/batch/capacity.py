@@ -1,0 +1,114 @@
+"""What a job of Batch cannot have now: it stays QUEUED, and its events say what is missing.
+
+Quota is that of Compute Engine, as ``regions.get`` answers it: a fault (``compute patch``) takes
+some away. Texts are as reported (github.com/nextflow-io/nextflow/issues/3061, DataBiosphere/dsub
+issue 303); a stock-out and a reservation that is used up have texts of ours.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from localgcp.batch.records import ACTIVE, BatchJob, BatchTable, State
+from localgcp.batch.run import JobFaults
+from localgcp.faults.jobs import stockout_message
+from localgcp.faults.table import FaultTable
+from localgcp.inventory import machines, reservations
+from localgcp.inventory.store import Store
+
+_WANTED: Final = "Quota checking process decided to delay scheduling for the job"
+#: Of a request over REST: verb, target, body; its answer as JSON.
+Ask = Callable[[str, str, bytes], bytes | None]
+
+
+class Capacity:
+    """Asked while a job waits."""
+
+    def __init__(self, store: Store, jobs: BatchTable, faults: FaultTable, ask: Ask) -> None:
+        self._store, self._jobs, self._faults, self._ask = store, jobs, faults, ask
+        self._stockouts: dict[str, tuple[int, float]] = {}
+
+    def wanting(self, job: BatchJob) -> str:
+        """What is missing; empty if all is there."""
+        return next(self._missing(job), "")
+
+    def _missing(self, job: BatchJob) -> Iterator[str]:
+        if self._is_over(job) and (met := JobFaults(self._faults, job).stockout()):
+            seconds = met.fault.seconds
+            self._stockouts[job.uid] = met.id, time.monotonic() + (seconds or math.inf)
+        if not self._is_over(job):
+            yield f"VM in Managed Instance Group meets error: {stockout_message(job.region)}"
+        yield from self._quota(job)
+        yield from self._reservation(job)
+
+    def _is_over(self, job: BatchJob) -> bool:
+        """Whether the stock-out that the job met has ended, or was cleared."""
+        id_, until = self._stockouts.get(job.uid, (0, 0.0))
+        going = until > time.monotonic()
+        return not going or all(entry.id != id_ for entry in self._faults.entries())
+
+    def _quota(self, job: BatchJob) -> Iterator[str]:
+        target = f"/compute/v1/projects/{job.project}/regions/{job.region}"
+        limits = {
+            each.get("metric"): (float(each.get("limit", 0)), float(each.get("usage", 0)))
+            for each in json.loads(self._ask("GET", target, b"") or b"{}").get("quotas", [])
+        }
+        for metric, wanted in _quotas(job).items():
+            limit, usage = limits.get(metric, (math.inf, 0.0))
+            if wanted > limit - usage:
+                text = f"[Quota: {metric}, limit: {limit:g}, usage: {usage:g}, wanted: {wanted:g}.]"
+                yield f"{_WANTED} {job.uid} due to inadequate quotas {text}."
+
+    def _reservation(self, job: BatchJob) -> Iterator[str]:
+        """Of a reservation that the job names: its machines are for one job each."""
+        name = job.policy.get("reservation", "")
+        if name in ("", "NO_RESERVATION"):
+            return
+        path = name if "projects/" in name else f"projects/{job.project}/{name}"
+        found = reservations.find(self._store, path) if path.count("/") >= 5 else None
+        if found is None or not found.open_to(job.project):
+            yield f"The reservation {name} does not exist, or is not shared with the project."
+            return
+        policy = job.policy
+        shape = reservations.shape_of(
+            {
+                "machineType": policy.get("machineType"),
+                "guestAccelerators": [
+                    {"acceleratorType": each["type"], "acceleratorCount": each["count"]}
+                    for each in policy.get("accelerators", [])
+                ],
+            }
+        )
+        if found.shape != shape:
+            yield f"The reservation {name} is of {found.shape}, the job asks for {shape}."
+        used = sum(
+            _machines(other)
+            for other in self._jobs.list(states=ACTIVE)
+            if other.state is not State.QUEUED and other.policy.get("reservation") == name
+        )
+        if _machines(job) > found.count - used:
+            yield f"The reservation {name} is used up: {used} of {found.count} machines."
+
+
+def _machines(job: BatchJob) -> int:
+    return min(int(job.group["parallelism"]), job.task_count)
+
+
+def _quotas(job: BatchJob) -> dict[str, float]:
+    """Metric -> how much all machines of a job take of it."""
+    count, policy = _machines(job), job.policy
+    found: dict[str, float] = {"CPUS": count * int(job.spec["computeResource"]["cpuMilli"]) / 1000}
+    gpus: list[tuple[str, Any]] = [
+        (each["type"], each["count"]) for each in policy.get("accelerators", [])
+    ]
+    if built_in := machines.BUILT_IN_GPUS.get(policy.get("machineType", "")):
+        gpus.append(built_in)
+    spot = "PREEMPTIBLE_" if policy.get("provisioningModel") in ("SPOT", "PREEMPTIBLE") else ""
+    for name, number in gpus:
+        metric = name.upper().replace("-", "_").replace("TESLA_", "")
+        found[f"{spot}{metric}_GPUS"] = count * int(number)
+    return found
