@@ -9,17 +9,19 @@ import codecs
 import re
 import sys
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
+from localgcp.batch.records import ENDED, BatchJob, BatchTable
 from localgcp.errors import LocalCloudError
 from localgcp.home import Home
+from localgcp.runner.gang.cluster import PRIMARY
 from localgcp.runner.joblog import log_path
 from localgcp.tuning.records import TrialRecord, TuningRecord, TuningTable
-from localgcp.vertex.records import JobRecord, JobTable
+from localgcp.vertex.records import JobRecord, JobState, JobTable
 from vertex_training_cli.console import plain_lines
 from vertex_training_cli.engine.stack_state import job_ids_named
 from vertex_training_cli.local.commands import private_files
@@ -37,7 +39,7 @@ def logs(
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Go on until the job ends.")
     ] = False,
-    replica: Annotated[str, typer.Option(help="Replica of the job.")] = "workerpool0-0",
+    replica: Annotated[str, typer.Option(help="Replica of the job.")] = PRIMARY,
     trial: Annotated[
         str | None, typer.Option(help="Trial of a tuning job; default: each in turn.")
     ] = None,
@@ -83,6 +85,9 @@ def show(
     """
     if "/" in replica or replica.startswith("."):
         raise LocalCloudError(f"{replica!r} is no name of a replica.", "write workerpool0-0.")
+    if of_batch := _batch_job(home, wanted):
+        _show_batch(home, of_batch, replica, follow=follow)
+        return
     found, trial = _find(home, wanted, trial)
     if not isinstance(found, TuningRecord):
         if trial:
@@ -155,23 +160,60 @@ def _show_all(
         raise LocalCloudError(f"no trial of {name} has a log of {replica}.")
 
 
+def _batch_job(home: Home, wanted: str | None) -> BatchJob | None:
+    """The job of Batch with this name, job id or uid."""
+    jobs = BatchTable(home).list() if wanted and home.database.exists() else []
+    return next((job for job in jobs if wanted in (job.job_id, job.uid, job.name)), None)
+
+
+def _show_batch(home: Home, job: BatchJob, replica: str, *, follow: bool) -> None:
+    """The log of a task (``task-0``), or that of Batch's agent (``agent``)."""
+    name = "task-0" if replica == PRIMARY else replica
+    path, table = home.batch / job.uid / "logs" / f"{name}.log", BatchTable(home)
+
+    def state() -> str:
+        current = table.of_uid(job.uid)
+        return current.state if current else "deleted"
+
+    ended = (*ENDED, "deleted")
+    _stream(path, f"job {job.job_id}", name, state, ended, follow=follow)
+
+
 def _show_one(home: Home, job: JobRecord, replica: str, *, follow: bool) -> None:
     table, path = JobTable(home.database), log_path(home, job.job_id, replica)
+
+    def state() -> str:
+        current = table.get(job.job_id)
+        return current.state.word if current else "deleted"
+
+    ended = (*(each.word for each in JobState if each.terminal), "deleted")
+    _stream(path, f"job {job.display_name}", replica, state, ended, follow=follow)
+
+
+def _stream(
+    path: Path,
+    name: str,
+    replica: str,
+    state: Callable[[], str],
+    ends: Collection[str],
+    *,
+    follow: bool,
+) -> None:
+    """Print a log; with ``follow`` until ``state`` is one of ``ends``."""
     offset = 0
     # A look may end in the middle of a character; the next one brings the rest.
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
     while True:
-        current = table.get(job.job_id)
-        ended = current is None or current.state.terminal
+        now = state()
+        ended = now in ends
         offset = _print_from(path, offset, decoder, final=ended or not follow)
         if ended or not follow:
             break
         time.sleep(_POLL_SECONDS)
     if not path.exists():
         written = ", ".join(sorted(file.stem for file in path.parent.glob("*.log")))
-        state = current.state.word if current else "deleted"
         raise LocalCloudError(
-            f"job {job.display_name} ({state}) has no log of {replica}"
+            f"{name} ({now}) has no log of {replica}"
             + (f"; there is: {written}." if written else " yet.")
         )
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from localgcp import lifecycle
+from localgcp.batch.records import ACTIVE, BatchJob, BatchTable, State
 from localgcp.home import Home
 from localgcp.rpc_code import RpcCode
 from localgcp.tuning.records import TuningTable
@@ -35,17 +36,25 @@ def down(home: Home, *, clean: bool, report: Callable[[str], None]) -> None:
         _check_removable(home)  # before anything is stopped that pulumi works with
     tables: tuple[RecordTable[Any], ...] = (TuningTable(home.database), JobTable(home.database))
     live: list[tuple[RecordTable[Any], JobRecord]] = []
+    batch, of_batch = BatchTable(home), list[BatchJob]()
     with _records_if_possible(report):
         if home.database.exists():
             live = [(t, job) for t in tables for job in t.list() if not job.state.terminal]
         for table, job in live:
             # The server ends a CANCELLING job as CANCELLED when it stops.
             table.move(job.job_id, JobState.CANCELLING, only_from=LIVE_STATES)
+        if home.database.exists():
+            of_batch = batch.list(states=ACTIVE)
+        for each in of_batch:
+            batch.move(each.name, State.CANCELLING, ACTIVE)
     stopped = lifecycle.stop(home)
     with _records_if_possible(report):
         for table, job in live:
             if table.move(job.job_id, JobState.CANCELLED, error=_CANCELLED):
                 report(f"job {job.display_name} ({job.job_id}) was cancelled")
+        for each in of_batch:
+            batch.move(each.name, State.CANCELLED, (State.CANCELLING,))
+            report(f"job {each.job_id} of Batch was cancelled")
     report("stopped" if stopped else "nothing was running")
     if clean and _check_removable(home) and lifecycle.remove(home):
         report(f"removed {home.root}")

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from localgcp import lifecycle, processes
 from localgcp.alerting import policies, spool
+from localgcp.batch.records import BatchTable, State
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home
 from localgcp.inventory import reservations
@@ -61,6 +62,7 @@ def show(home: Home) -> bool:
     _show_tuning_jobs(home, out)
     _show_endpoints(home, out)
     _show_notifications(home, out)
+    _show_batch_jobs(home, out)
     jobs = JobTable(home.database).list()
     if jobs:
         rows = [
@@ -86,6 +88,19 @@ def _show_tuning_jobs(home: Home, out: Console) -> None:
         rows.append((job.display_name, job.job_id, job.state.word, trials, job.error_message or ""))
     if rows:
         out.print(table("TUNING JOB", "ID", "STATE", "TRIALS", "ERROR", rows=rows))
+
+
+def _show_batch_jobs(home: Home, out: Console) -> None:
+    known = BatchTable(home)
+    rows: list[tuple[str, ...]] = []
+    for job in known.list():
+        counts = known.counts(job.uid)
+        done = f"{counts.get('SUCCEEDED', 0)}/{job.task_count}"
+        last = job.events[-1]["description"] if job.events else ""
+        told = last if job.state in (State.QUEUED, State.FAILED) else ""
+        rows.append((job.job_id, str(job.state), done, job.create_time[:19], told))
+    if rows:
+        out.print(table("BATCH JOB", "STATE", "TASKS", "CREATED", "WHY", rows=rows))
 
 
 def _show_endpoints(home: Home, out: Console) -> None:
