@@ -18,6 +18,7 @@ from vertex_training_cli.destroy.losses import Loss, Losses, find_losses, refusa
 from vertex_training_cli.engine import attributes_file, locks, stacks
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
+from vertex_training_cli.engine.values import known_ids
 from vertex_training_cli.review.jobs import progress
 from vertex_training_cli.status import print_line
 
@@ -159,8 +160,9 @@ def _confirmation(stack: str, yes: bool, name: str) -> Callable[[], bool]:
     return confirmed
 
 
-def _ids(deployment: Mapping[str, Any]) -> list[str]:
-    return [str(each.get("id", "")) for each in deployment.get("resources") or []]
+def _ids(deployment: Mapping[str, Any]) -> frozenset[str]:
+    resources = deployment.get("resources") or []
+    return known_ids((str(each.get("id", "")), each.get("outputs") or {}) for each in resources)
 
 
 def _show(ref: StackRef, losses: Losses, contents: Contents) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from vertex_training.catalog import resource_types
@@ -43,8 +43,8 @@ class Contents:
         return bool(listing and listing.count) and not loss.empties
 
 
-def look(ref: StackRef, losses: Iterable[Loss], known: Iterable[str]) -> Contents:
-    """Look at jobs and buckets. ``known`` are the ids of all resources in the state.
+def look(ref: StackRef, losses: Iterable[Loss], known: Collection[str]) -> Contents:
+    """Look at jobs and buckets. ``known`` are the ids that the state has, as of ``known_ids``.
 
     Raises:
         CommandError: the local cloud does not run.
@@ -54,7 +54,7 @@ def look(ref: StackRef, losses: Iterable[Loss], known: Iterable[str]) -> Content
     running: list[str] = []
     reason = ""
     try:
-        found = orphaned.find_orphaned_jobs(ref, set(known), with_runs=True)
+        found = orphaned.find_orphaned_jobs(ref, known, with_runs=True)
         cancel = f"`vt jobs cancel {{}} --stack {ref.stack}` ends it"
         running = [f"{orphaned.title(job)}, {cancel.format(view.job_id(job))}" for job in found]
     except (CommandError, OperatorError) as error:

@@ -190,7 +190,7 @@ def read(stack: str, exit_code: int, stdout: str, stderr: str) -> Drift:
         stack,
         DriftOutcome(exit_code),
         _differences(plan),
-        ids=frozenset(step.old.id for step in plan.steps if step.old and step.old.id),
+        ids=values.known_ids((step.old.id, step.old.outputs) for step in plan.steps if step.old),
         never_made=_never_made(plan),
         declared=policies.declared(plan),
         not_looked_at=_kinds_not_read(plan),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, overload
 
 from vertex_training.secret_rules.redaction import (
@@ -140,3 +140,14 @@ def _special(value: Mapping[str, Any]) -> str:
     if digest := value.get("hash"):
         return f"[file sha256:{digest[:16]}]"
     return str(redact(value.get("urn") or "[file]"))
+
+
+def known_ids(resources: Iterable[tuple[str, Mapping[str, Any]]]) -> frozenset[str]:
+    """Ids that a state has of jobs: of its resources, given with their outputs, and of rungs.
+
+    A job on a later rung was submitted by who waited for it: the state has its request alone.
+    """
+    found = set[str]()
+    for id_, outputs in resources:
+        found |= {id_, *(outputs.get("ladder") or ()), *(outputs.get("earlierRungs") or ())}
+    return frozenset(found - {""})

@@ -113,6 +113,8 @@ def _next(waiting: SimpleQueue[str]) -> str:
 
 def _observation(jobs: Jobs, lines: JobLogs, look: CheckpointLook, name: str) -> JobObservation:
     job = jobs.get_if_exists(name)
+    if job is not None and view.has_ended(job) and view.is_rung(job):
+        job = jobs.find(view.title(job))  # it may be on a later rung than the state has
     if job is None:
         return JobObservation("RECORD_DELETED")
     began: Any = job.start_time

@@ -10,7 +10,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Final
 
-from vertex_training.customjob.protocol.ports import CANCELLING, JOB_LABEL, SLOT_LABEL
+from vertex_training.customjob.protocol.ports import (
+    CANCELLING,
+    JOB_LABEL,
+    REQUEST_ID_LABEL,
+    RUNG_LABEL,
+    SLOT_LABEL,
+)
 from vertex_training.schedules.deployed import schedule_id
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.jobs import view
@@ -27,7 +33,7 @@ RUN_PREFIX: Final = "run_"
 def find_orphaned_jobs(
     stack: StackRef, known: Collection[str], *, with_runs: bool = False
 ) -> list[AnyJob]:
-    """The orphaned jobs, newest first. ``known`` are the ids of the resources in the state.
+    """The orphaned jobs, newest first. ``known`` are what ``known_ids`` returns.
 
     ``with_runs``: also jobs of ``vt run``, which belong to no state.
 
@@ -39,12 +45,22 @@ def find_orphaned_jobs(
     from vertex_training_cli.jobs.service import Jobs
 
     jobs = Jobs(stack)
-    listed = [job for job in jobs.list(live_only=True) if resource_of(job, stack) not in known]
+    listed = [
+        job
+        for job in jobs.list(live_only=True)
+        if {resource_of(job, stack), _rung_of(job)}.isdisjoint(known)
+    ]
     if not with_runs:
         listed = [job for job in listed if not view.title(job).startswith(RUN_PREFIX)]
     # The list may lag and have jobs that were cancelled a moment ago: get each by its name.
     found = [now for job in listed if (now := jobs.get_if_exists(job.name)) is not None]
     return [job for job in found if not view.has_ended(job) and job.state.name != CANCELLING]
+
+
+def _rung_of(job: AnyJob) -> str:
+    """The request id of a job that is a rung of a ladder; empty of others."""
+    labels = labels_of(job)
+    return labels[REQUEST_ID_LABEL] if RUNG_LABEL in labels else ""
 
 
 def resource_of(job: AnyJob, stack: StackRef) -> str:

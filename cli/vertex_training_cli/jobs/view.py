@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from vertex_training.customjob.google import console
 from vertex_training.customjob.kinds import CUSTOM_JOB
-from vertex_training.customjob.protocol.ports import JOB_LABEL, RUN_LABEL, SLOT_LABEL, TERMINAL
+from vertex_training.customjob.protocol.ports import (
+    JOB_LABEL,
+    RUN_LABEL,
+    RUNG_LABEL,
+    SLOT_LABEL,
+    TERMINAL,
+)
 from vertex_training.customjob.protocol.waiting import format_duration
 from vertex_training_cli.console import plain
 from vertex_training_cli.engine.values import redact
@@ -51,6 +57,11 @@ def run(job: AnyJob) -> str:
 def slot(job: AnyJob) -> str:
     """The slot of a schedule that it is for; empty if it is for none."""
     return labels_of(job).get(SLOT_LABEL, "")
+
+
+def is_rung(job: AnyJob) -> bool:
+    """Whether it is a rung of a ladder; another job may be the current one."""
+    return RUNG_LABEL in labels_of(job)
 
 
 def run_texts(jobs: Sequence[AnyJob]) -> dict[str, str]:
