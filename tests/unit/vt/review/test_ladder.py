@@ -1,0 +1,60 @@
+"""Ladders in a review: a line for each rung, the dearest price, and edits that submit nothing."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+from typing import Any
+
+from vertex_training_cli.review import jobs
+
+
+def request(machine: str, strategy: str) -> str:
+    pool = {"machineSpec": {"machineType": machine}, "replicaCount": "1"}
+    scheduling = {"strategy": strategy, "timeout": "3600s"}
+    return json.dumps({"jobSpec": {"workerPoolSpecs": [pool], "scheduling": scheduling}})
+
+
+def inputs(*rungs: tuple[str, str]) -> dict[str, Any]:
+    (first, *others), region = rungs, "us-central1"
+    ladder = [
+        {"requestId": f"r{number}", "request": request(*each), "words": " ".join(each)}
+        for number, each in enumerate(others, start=2)
+    ]
+    return {
+        "submission": {"region": region, "job": "fell"},
+        "requestId": "r1",
+        "request": request(*first),
+        "options": {"onDelete": "keep", **({"ladder": ladder} if ladder else {})},
+    }
+
+
+SMALL, SPOT, LARGE = (
+    ("n1-standard-4", "STANDARD"),
+    ("n1-standard-4", "SPOT"),
+    ("n1-standard-16", "STANDARD"),
+)
+
+
+def test_every_rung_is_a_line_and_the_dearest_one_is_the_price():
+    lines = [str(each) for each in jobs._ladder(inputs(SMALL, SPOT, LARGE))]
+    assert [line.rpartition(", at most $")[0] for line in lines] == [
+        "1 x n1-standard-4, STANDARD",
+        "1 x n1-standard-4, SPOT",
+        "1 x n1-standard-16, STANDARD",
+    ]
+    cost = jobs._cost(inputs(SMALL, SPOT, LARGE))
+    assert cost == jobs._cost(inputs(LARGE))
+    assert cost.worst_case > jobs._cost(inputs(SMALL)).worst_case
+    assert jobs._ladder(inputs(SMALL)) == ()
+
+
+def test_an_edit_of_a_rung_is_told_in_words():
+    old, new = inputs(SMALL, SPOT), inputs(SMALL, SPOT, LARGE)
+    step: Any = SimpleNamespace(
+        old=SimpleNamespace(inputs=old), new=SimpleNamespace(inputs=new), changes=True
+    )
+    found = jobs.differences(step)
+    assert len(found) == 1
+    assert "n1-standard-16 STANDARD" in str(found[0])
+    assert "jobSpec" not in str(found[0])
