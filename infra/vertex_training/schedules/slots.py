@@ -102,10 +102,13 @@ def advance(
         yield Outcome("failed", current, text)
         return
     due = _due(schedule, ports, current, moment)
-    wanted = [s for s in _wanted(schedule.missed, due, moment) if not _is_done(schedule, ports, s)]
-    if left := [s for s in due if s not in wanted and schedule.missed != "all"]:
+    asked = _wanted(schedule.missed, due, moment)
+    known = {slot: _recorded(schedule, ports, slot) for slot in asked}
+    if left := [s for s in due if s not in known and schedule.missed != "all"]:
         since = f" of {len(left)} since {left[0]}" if left[1:] else ""
         yield Outcome("missed", left[-1], f"missed{since}, and left out ({schedule.missed})")
+    yield from filter(None, known.values())
+    wanted = [slot for slot, outcome in known.items() if outcome is None]
     if not wanted:
         after = schedule.next(moment, 1)
         text = f"next {name_of(after[0])}" if after else "no more slots"
@@ -147,10 +150,21 @@ def _due(
     return found
 
 
-def _is_done(schedule: DeployedSchedule, ports: Ports, slot: str) -> bool:
-    """Whether the slot has its job, though the turn does not say so: somebody deleted that."""
-    stored = ports.intents.read(schedule.request_id(slot))
-    return stored is not None and stored.record.state is IntentState.DONE
+def _recorded(schedule: DeployedSchedule, ports: Ports, slot: str) -> Outcome | None:
+    """What the record of a slot says that has a job though the turn does not; None if it has none.
+
+    Somebody deleted the turn, or wrote the record.
+    """
+    id_ = schedule.request_id(slot)
+    stored = ports.intents.read(id_)
+    if stored is None or stored.record.state is not IntentState.DONE:
+        return None
+    job = ports.jobs.get(stored.record.job_name)
+    if job is not None and job.request_id == id_:
+        return Outcome("adopted", slot, "was submitted already", job.name)
+    place = f"gs://{schedule.control_bucket}/{schedule.records}submissions/{id_}.json"
+    text = f"not submitted: its record names no job of it. Somebody wrote {place}?"
+    return Outcome("failed", slot, text)
 
 
 def _wanted(missed: str, due: list[str], now: datetime.datetime) -> list[str]:

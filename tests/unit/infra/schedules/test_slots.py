@@ -316,6 +316,18 @@ def test_a_forged_turn_is_said():
     assert "gs://control/turns/r/titanic.json" in outcome.reason
 
 
+def test_a_forged_record_of_a_slot_is_said():
+    world = SlotWorld()
+    tick(world, MONDAY, OTHER)
+    [theirs] = world.live_jobs
+    record = IntentRecord(SCHEDULE.request_id(name_of(MONDAY)), IntentState.DONE, "m", theirs)
+    SlotProcess(world).write(record, 0)
+    [outcome, idle] = tick(world, MONDAY)
+    assert (outcome.done, idle.done) == ("failed", "idle")
+    assert f"gs://control/submissions/{record.request_id}.json" in outcome.reason
+    assert world.sent == 1
+
+
 def test_a_turn_that_was_deleted_doubles_no_slot():
     world, schedule = SlotWorld(), replace(SCHEDULE, missed="all")
     tick(world, MONDAY, schedule)
