@@ -191,7 +191,7 @@ class Fault(BaseModel):
     """gRPC code (UNAVAILABLE) on jobs, models and operations, HTTP status (503) elsewhere."""
     replica: str = Field(default="", pattern=r"^(workerpool[0-3]-\d+|task-\d+)?$")
     """The one replica (Batch: ``task-0``) that is killed (default: the first) or preempted
-    (default: all)."""
+    (default: all; of Batch, one task)."""
     seconds: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     nth: int = Field(default=1, ge=1)
     times: int | None = Field(default=None, ge=0)
