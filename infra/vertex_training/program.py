@@ -55,7 +55,7 @@ from vertex_training.components.training import (
     log_tuning_costs,
     schedule_outputs,
 )
-from vertex_training.customjob.kinds import CUSTOM_JOB
+from vertex_training.customjob.kinds import BATCH_JOB, CUSTOM_JOB
 from vertex_training.customjob.request.job_file import JobRequest
 from vertex_training.errors import ConfigError, Problem
 from vertex_training.extra.declaring import declare_extra
@@ -124,7 +124,7 @@ def declare(
     capacity = make_capacity(scope, stack, apis)
     snapshots = make_snapshots(scope, stack, apis, storage)
     watching = make_monitoring(scope, settings, apis)
-    of_job = grants_beside(JOB_GRANTS, child("job"), stack.job_grants(requests), [apis.agent])
+    of_job = make_job_grants(scope, stack, requests, apis, [registry, *identities.values()])
     granted = [storage, registry, secrets, *identities.values()]
     granted += apis.on("bigquery") if reads_tables(settings) else []
     of_jobs: list[pulumi.ComponentResource] = [
@@ -156,6 +156,19 @@ def declare(
         training=training,
         serving=serving,
     )
+
+
+def make_job_grants(
+    scope: Scope,
+    stack: Stack,
+    requests: Mapping[str, JobRequest],
+    apis: Apis,
+    made: Sequence[pulumi.Resource],
+) -> list[Grants]:
+    """What jobs need; on Batch as their accounts, which are ``made`` before, as images are."""
+    on_batch = any(request.kind is BATCH_JOB for request in requests.values())
+    needs = [apis.agent, *(made if on_batch else ())]
+    return grants_beside(JOB_GRANTS, scope.child("job"), stack.job_grants(requests), needs)
 
 
 def declare_key_access(scope: Scope, settings: Settings, apis: Apis) -> list[Grants]:

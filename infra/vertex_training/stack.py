@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from vertex_training.customjob.kinds import CUSTOM_JOB, KINDS, TUNING_JOB
+from vertex_training.customjob.kinds import BATCH_JOB, CUSTOM_JOB, KINDS, TUNING_JOB
 from vertex_training.customjob.request import job_file
 from vertex_training.customjob.request.job_file import (
     JobFile,
@@ -28,7 +28,7 @@ from vertex_training.images import pinned, pins
 from vertex_training.plan import packages, stack_grants
 from vertex_training.plan.facts import account_limits, file_defaults, job_limits, stack_facts
 from vertex_training.plan.grants import GrantRequest
-from vertex_training.plan.job_grants import image_grants, job_grants
+from vertex_training.plan.job_grants import batch_grants, image_grants, job_grants
 from vertex_training.plan.network import NetworkPlan, network_grants, plan_network
 from vertex_training.plan.objects import kept_objects
 from vertex_training.plan.packages import Package
@@ -173,7 +173,7 @@ class Stack:
                 (self.root / job.file).read_bytes(),
                 shown(job.file),
                 self.submission(key, job.run),
-                kind,
+                BATCH_JOB if job.backend == BATCH_JOB.backend else kind,
                 ladder.rungs(job.ladder, self.settings.reservations, self.references),
                 scheduled=job.schedule is not None,
             )
@@ -253,7 +253,9 @@ class Stack:
 
     def job_grants(self, requests: Mapping[str, JobRequest]) -> list[GrantRequest]:
         """Grants that these jobs need for their keys and images, and models for theirs."""
-        found = job_grants(self.declared, [request.trial for request in requests.values()])
+        of_batch = [each.trial for each in requests.values() if each.kind is BATCH_JOB]
+        others = [each.trial for each in requests.values() if each.kind is not BATCH_JOB]
+        found = job_grants(self.declared, others) + batch_grants(self.declared, of_batch)
         served = [version.image for version in self.versions.values()]
         found += image_grants(self.declared, served, of_models=True)
         return list({grant.key: grant for grant in found}.values())
@@ -342,6 +344,7 @@ def broken_rules(settings: Settings, root: Path) -> list[Problem]:
         *limits.problems(settings),
         *job_rules.problems(settings),
         *ladder.problems(settings),
+        *job_rules.backend_problems(settings),
         *serving_rules.problems(settings),
         *alert_rules.problems(settings),
         *project_numbers.problems(settings, root),

@@ -45,6 +45,7 @@ TITLES: Final = {
     "limits": "Limits of the stack",
     "fit_network": "The network of the stack",
     "fit_reservations": "The reservations of the stack",
+    "batch": "Jobs on Batch",
 }
 HEAD: Final = """\
 # Rules of job files

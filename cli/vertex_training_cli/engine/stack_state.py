@@ -17,7 +17,7 @@ from localgcp.home import Home
 from vertex_training_cli.engine.plan import PROVIDER, STACK
 
 _JOB_NAME: Final = re.compile(
-    r"projects/[^/]+/locations/[^/]+/(?:customJobs|hyperparameterTuningJobs)/(\d+)$"
+    r"projects/[^/]+/locations/[^/]+/(?:customJobs|hyperparameterTuningJobs|jobs)/([a-z0-9-]+)$"
 )
 
 

@@ -148,5 +148,5 @@ def _cost(job: AnyJob, message: Mapping[str, Any], region: str, now: datetime) -
     if not began or view.is_tuning(job):
         return ""
     ended: Any = job.end_time or now
-    hourly = costs.of_job(message, region).hourly
+    hourly = costs.of_job(message, region, kind_of(job).backend).hourly
     return "" if hourly is None else costs.usd(hourly * (ended - began).total_seconds() / 3600)

@@ -51,7 +51,7 @@ def show(
     elif trial:
         raise CommandError(f"job {view.title(job)} has no trials.", "leave --trial out.")
     else:
-        chosen = [("", view.job_id(job), job.name)]
+        chosen = [("", jobs.log_id(job), job.name)]
     known = view.replicas(job)
     if replica and replica not in known:
         raise CommandError(

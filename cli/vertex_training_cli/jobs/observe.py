@@ -10,6 +10,7 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
 from vertex_training.catalog import costs
+from vertex_training.customjob.kinds import CUSTOM_JOB, kind_of_name
 from vertex_training.errors import CommandError, OperatorError
 from vertex_training_cli.engine.plan import (
     JOBS,
@@ -120,12 +121,13 @@ def _observation(jobs: Jobs, lines: JobLogs, look: CheckpointLook, name: str) ->
     began: Any = job.start_time
     ended: Any = job.end_time or datetime.now(UTC)
     seconds = (ended - began).total_seconds() if began else 0.0
-    hourly = costs.of_job(view.message(job), jobs.ref.region).hourly
+    backend = (kind_of_name(name) or CUSTOM_JOB).backend
+    hourly = costs.of_job(view.message(job), jobs.ref.region, backend).hourly
     return JobObservation(
         state=view.state(job),
         seconds=seconds,
         cost=None if hourly is None else hourly * seconds / 3600,
-        last_line="" if view.has_ended(job) else _last_words(lines, job),
+        last_line="" if view.has_ended(job) else _last_words(jobs, lines, job),
         checkpoint=_checkpoint(look, job) if began and not view.has_ended(job) else None,
     )
 
@@ -139,11 +141,11 @@ def _checkpoint(look: CheckpointLook, job: Any) -> CheckpointObservation | None:
     return CheckpointObservation(age, at_most=found.more)
 
 
-def _last_words(lines: JobLogs, job: Any) -> str:
+def _last_words(jobs: Jobs, lines: JobLogs, job: Any) -> str:
     """The last line of a job's log; of a tuning job, how far its trials are."""
     if view.is_tuning(job):
         return f"trials: {trials.summary(view.message(job))}"
-    return _last_line(lines, view.job_id(job))
+    return _last_line(lines, jobs.log_id(job))
 
 
 def _last_line(lines: JobLogs, job_id: str) -> str:

@@ -1,13 +1,25 @@
-"""The jobs and tuning jobs in a stack's project and region, through the official client."""
+"""The jobs and tuning jobs in a stack's project and region, through the official clients.
+
+Those on Batch are read as CustomJobs (``batch_service.as_custom_job``).
+"""
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from vertex_training.customjob.google.job_service import client, read
-from vertex_training.customjob.kinds import CUSTOM_JOB, KINDS, JobKind, kind_of_name
+from vertex_training.customjob.google import batch_service
+from vertex_training.customjob.google.job_service import client, local_address, read
+from vertex_training.customjob.kinds import (
+    BATCH_JOB,
+    CUSTOM_JOB,
+    KINDS,
+    TUNING_JOB,
+    JobKind,
+    kind_of_name,
+)
 from vertex_training.customjob.protocol.ports import (
     JOB_LABEL,
     PROGRAM_LABEL,
@@ -19,6 +31,7 @@ from vertex_training.customjob.protocol.ports import (
 )
 from vertex_training.errors import CommandError, OperatorError, did_you_mean
 from vertex_training_cli.engine.stacks import StackRef
+from vertex_training_cli.status import print_line
 
 if TYPE_CHECKING:
     from vertex_training.customjob.google.job_service import AnyJob
@@ -26,7 +39,9 @@ if TYPE_CHECKING:
 #: How the API begins the names of states.
 PREFIX: Final = "JOB_STATE_"
 _COLLECTIONS: Final = "|".join(kind.collection for kind in KINDS)
-_NAME: Final = re.compile(rf"projects/[^/]+/locations/[^/]+/(?:{_COLLECTIONS})/[0-9]+\Z")
+_NAME: Final = re.compile(
+    rf"projects/[^/]+/locations/[^/]+/(?:(?:{_COLLECTIONS})/[0-9]+|jobs/[a-z0-9-]+)\Z"
+)
 
 
 class Jobs:
@@ -35,6 +50,12 @@ class Jobs:
     def __init__(self, ref: StackRef) -> None:
         self.ref = ref
         self._client = client(ref.project, ref.region)
+
+    @functools.cached_property
+    def _batch(self) -> batch_service.BatchJobs:
+        address = local_address(self.ref.project)
+        shared = batch_service.shared_client(self.ref.project, self.ref.region, "", address)
+        return batch_service.BatchJobs(shared)
 
     def list(
         self,
@@ -48,13 +69,16 @@ class Jobs:
 
         With ``live_only``, the service leaves out the jobs that have ended: there may be thousands.
         """
-        terms = [f"labels.{key}={value}" for key, value in (labels or {}).items()]
+        labels = labels or {}
+        terms = [f"labels.{key}={value}" for key, value in labels.items()]
         if live_only:
             terms += [f'state!="{state}"' for state in sorted(TERMINAL)]
         if len(states) == 1:
             terms.append(f'state="{PREFIX}{states[0]}"')
         list_ = self._all if all_stacks else self._own
         found = [job for kind in KINDS for job in list_(terms, kind)]
+        on_batch = self._on_batch(labels, all_stacks=all_stacks)
+        found += [job for job in on_batch if not live_only or job.state.name not in TERMINAL]
         if states:  # several: the service documents no filter for either of two states
             wanted = {PREFIX + state for state in states}
             found = [job for job in found if job.state.name in wanted]
@@ -74,9 +98,12 @@ class Jobs:
             return next((job for job in found if job is not None), None) or self.get(names[0])
         own, name = self.list(), self.ref.first_key(wanted, "jobs", "tuning")
         for job in own:
+            if wanted == job.name.rpartition("/")[2]:
+                return job
+        for job in own:
             if labels_of(job).get(JOB_LABEL) == name:
                 # Lists leave out the trials of a tuning job.
-                return job if kind_of(job) is CUSTOM_JOB else self.get(job.name)
+                return self.get(job.name) if kind_of(job) is TUNING_JOB else job
         known = {labels_of(job).get(JOB_LABEL, "") for job in own}
         hint = did_you_mean(wanted, known) or "`vt jobs list --all` shows those of others"
         raise CommandError(f"stack {self.ref.stack} has submitted no job {wanted!r}.", hint)
@@ -99,6 +126,9 @@ class Jobs:
         """The job of this resource name, or None if there is no record of it."""
         from google.api_core.exceptions import NotFound
 
+        if kind_of_name(name) is BATCH_JOB:
+            job = self._batch.message(name)
+            return None if job is None else batch_service.as_custom_job(job)
         try:
             return read(self._method("get", kind_of_name(name)), name=name)
         except NotFound:
@@ -108,10 +138,33 @@ class Jobs:
         """Request cancellation. A job that has ended meanwhile is left as it is."""
         from google.api_core.exceptions import FailedPrecondition, NotFound
 
+        if kind_of(job) is BATCH_JOB:
+            return self._batch.cancel(job.name)
         try:
             read(self._method("cancel", kind_of(job)), name=job.name)
         except (FailedPrecondition, NotFound):
-            return  # it ended, or its record was deleted: nothing runs
+            return None  # it ended, or its record was deleted: nothing runs
+
+    def log_id(self, job: AnyJob) -> str:
+        """Id of its log: its number, and on Batch what the service calls it itself."""
+        number = job.name.rpartition("/")[2]
+        return "".join(self._batch.log_ids(job.name)) if kind_of(job) is BATCH_JOB else number
+
+    def _on_batch(self, labels: Mapping[str, str], *, all_stacks: bool) -> list[AnyJob]:
+        """Jobs on Batch: the stack's own, or all. Says what could not be read, and goes on."""
+        program = program_label(self.ref.pulumi_project, self.ref.stack)
+        own = ({STACK_LABEL: self.ref.stack}, {PROGRAM_LABEL: program})
+        found: dict[str, AnyJob] = {}
+        for wanted in ({},) if all_stacks else own:
+            terms = [f'labels.{key}="{value}"' for key, value in {**labels, **wanted}.items()]
+            try:
+                listed = self._batch.listed(self.ref.parent, terms)
+            except OperatorError as error:
+                print_line(f"jobs on Batch are not in this: {error}")
+                return []
+            jobs = [batch_service.as_custom_job(job) for job in listed]
+            found |= {job.name: job for job in jobs if all_stacks or labels_of(job)}
+        return list(found.values())
 
     def _method(self, verb: str, kind: JobKind | None) -> Callable[..., Any]:
         """The client's method, like ``get_custom_job``."""
@@ -140,6 +193,8 @@ class Jobs:
 
 def kind_of(job: AnyJob) -> JobKind:
     """The kind of a message of the client."""
+    if kind_of_name(job.name) is BATCH_JOB:
+        return BATCH_JOB
     return next(kind for kind in KINDS if kind.message == type(job).__name__)
 
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from vertex_training.customjob.google import console
-from vertex_training.customjob.kinds import CUSTOM_JOB
+from vertex_training.customjob.kinds import BATCH_JOB, TUNING_JOB
 from vertex_training.customjob.protocol.ports import (
     JOB_LABEL,
     RUN_LABEL,
@@ -36,7 +36,7 @@ def job_id(job: AnyJob) -> str:
 
 def is_tuning(job: AnyJob) -> bool:
     """Whether it is a tuning job, which has trials."""
-    return kind_of(job) is not CUSTOM_JOB
+    return kind_of(job) is TUNING_JOB
 
 
 def spec_of(job: Any) -> Any:
@@ -143,8 +143,10 @@ def message(job: AnyJob) -> dict[str, Any]:
 
 
 def replicas(job: AnyJob) -> list[str]:
-    """Names of its replicas, as its logs have them: ``workerpool0-0``."""
+    """Names of its replicas, as its logs have them: ``workerpool0-0``; on Batch ``task-0``."""
     pools: Sequence[Any] = spec_of(job).worker_pool_specs
+    if kind_of(job) is BATCH_JOB:
+        return [f"task-{number}" for number in range(sum(pool.replica_count for pool in pools))]
     return [
         f"workerpool{number}-{replica}"
         for number, pool in enumerate(pools)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vertex_training.customjob.google import job_service, logs
+from vertex_training.customjob.google import backends, logs
 from vertex_training.customjob.protocol.waiting import Goal, Wait, WaitPorts, wait_for_job
 from vertex_training.errors import OperatorError, WaitDeadlineError
 from vertex_training_cli.engine.values import redact
@@ -17,7 +17,8 @@ from vertex_training_cli.jobs.service import Jobs, kind_of
 from vertex_training_cli.status import print_line
 
 if TYPE_CHECKING:
-    from vertex_training.customjob.google.job_service import AnyJob, VertexJobs
+    from vertex_training.customjob.google.backends import BackendJobs
+    from vertex_training.customjob.google.job_service import AnyJob
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,8 @@ def wait_for(chosen: Sequence[AnyJob], jobs: Jobs, goal: Goal, deadline: float) 
     """Wait for all jobs at once, until they reach ``goal`` or ``deadline`` seconds have passed."""
     ref = jobs.ref
 
-    def service(job: AnyJob) -> VertexJobs:
-        return job_service.connect(ref.project, ref.region, kind_of(job))
+    def service(job: AnyJob) -> BackendJobs:
+        return backends.connect(ref.project, ref.region, kind_of(job))
 
     def tail(name: str, count: int) -> list[str]:
         found = logs.connect(ref.project)

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from vertex_training.catalog import costs, machines
+from vertex_training.catalog import machines
 from vertex_training.catalog.resource_types import (
     ATTACHMENT,
     FIREWALL,
@@ -21,6 +21,7 @@ from vertex_training.catalog.resource_types import (
     RESERVATION,
     SUBNET,
 )
+from vertex_training.customjob.kinds import BATCH_JOB
 from vertex_training.customjob.protocol.prerequisites import (
     accelerator_quotas,
     family_of,
@@ -101,8 +102,10 @@ def job_needs(declared: DeclaredStack) -> list[JobNeed]:
 
 
 def _of_job(request: JobRequest, region: str) -> Counter[str]:
+    if request.kind is BATCH_JOB:
+        return Counter()  # Compute Engine's quota, which Batch waits for
     wanted = accelerator_quotas(request.message, request.trial, region)
-    cost = costs.of_job(request.message, region)
+    cost = request.cost
     kind = "preemptible_" if is_preemptible(request.trial) else ""
     for pool in cost.pools:
         machine = machines.machine_type(pool.machine_type)

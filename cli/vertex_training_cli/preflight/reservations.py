@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from vertex_training.catalog import costs, machines
+from vertex_training.catalog import machines
 from vertex_training.customjob.protocol.prerequisites import named_reservations
 from vertex_training.plan.reservations import ReservationPlan
 from vertex_training_cli.drift.networks import API as COMPUTE
@@ -40,7 +40,7 @@ def _machines_of_jobs(context: PreflightContext) -> Counter[str]:
     found = Counter[str]()
     rungs = [rung for each in context.declared.requests.values() for rung in each.rungs]
     for request in rungs:
-        cost = costs.of_job(request.message, context.declared.stack.settings.region)
+        cost = request.own_cost
         pools = request.trial["jobSpec"].get("workerPoolSpecs") or ()
         for pool in cost.pools:
             for path in named_reservations(pools[pool.index]):

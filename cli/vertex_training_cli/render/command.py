@@ -75,7 +75,7 @@ def _rendered(job: str, stack_name: str, format_: Format, as_sent: bool, rung: i
         if verdict.request is not None:
             found = _rung(verdict.request, rung)
             added = loaded.settings.labels_of(loaded.settings.team_at(found.account))
-            message = rendering.as_sent(found, added) if as_sent else found.message
+            message = rendering.as_sent(found, added) if as_sent else found.sent({})
             if found.filled_in:
                 print_line(f"filled in by jobDefaults: {', '.join(found.filled_in)}")
             written = {Format.JSON: rendering.as_json, Format.YAML: rendering.as_yaml}

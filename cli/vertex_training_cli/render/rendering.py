@@ -52,7 +52,6 @@ def as_sent(request: JobRequest, labels: Mapping[str, str]) -> dict[str, Any]:
         provider,  # half a second of Pulumi, for this option alone
     )
 
-    message = request.message
     own = {
         provider.STACK_LABEL: request.submission.stack,
         provider.REQUEST_ID_LABEL: request.request_id,
@@ -60,8 +59,7 @@ def as_sent(request: JobRequest, labels: Mapping[str, str]) -> dict[str, Any]:
         provider.JOB_LABEL: request.submission.job,
         provider.RUN_LABEL: str(request.submission.run),
     }
-    message["labels"] = {**message.get("labels", {}), **labels, **request.kind.sent_labels(own)}
-    return message
+    return request.sent({**labels, **request.kind.sent_labels(own)})
 
 
 def as_json(message: Mapping[str, Any]) -> str:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from vertex_training.catalog import costs
-from vertex_training.catalog.costs import JobCost, PoolCost, hours, usd
-from vertex_training.customjob.kinds import kind_of_fields
+from vertex_training.catalog.costs import JobCost, PoolCost, usd
+from vertex_training.customjob.kinds import CUSTOM_JOB, kind_of_fields
 from vertex_training.customjob.protocol.waiting import format_duration
 from vertex_training_cli.engine.fields import FieldDifference, diff_fields
 from vertex_training_cli.engine.plan import (
@@ -91,6 +91,8 @@ class JobChange:
     """The same job's strategy."""
     ladder: tuple[RungRequest, ...] = ()
     """The rungs, the file's request first; empty without one. ``cost`` is that of the dearest."""
+    on_vertex: JobCost | None = None
+    """What a job on Batch would cost on Vertex AI; None of those that run there."""
 
     @property
     def submits(self) -> bool:
@@ -183,6 +185,7 @@ def _job(step: Step, observed: Observations) -> JobChange:
         now=observed.jobs.get(step.old.id) if step.old else None,
         cost_before=_cost(before) if before else None,
         strategy_before=_strategy(job_spec(request(before))) if before else "",
+        on_vertex=costs.of_job(message, region) if "backend" in _submission(inputs) else None,
         ladder=_ladder(inputs),
     )
 
@@ -211,8 +214,9 @@ def _ladder(inputs: Mapping[str, Any]) -> tuple[RungRequest, ...]:
 
 
 def _cost(inputs: Mapping[str, Any]) -> JobCost:
-    messages = [request(each) for each in _rungs(inputs)]
-    return costs.of_dearest(messages, str(_submission(inputs).get("region", "")))
+    messages, place = [request(each) for each in _rungs(inputs)], _submission(inputs)
+    backend = str(place.get("backend", CUSTOM_JOB.backend))
+    return costs.of_dearest(messages, str(place.get("region", "")), backend)
 
 
 def _strategy(spec: Mapping[str, Any]) -> str:
@@ -338,8 +342,6 @@ def checkpoint(found: CheckpointObservation) -> str:
 
 def at_most(job: JobChange) -> str:
     """The worst case with the time it is for."""
-    span = hours(job.cost.timeout)
-    if job.cost.trials is not None:
-        span = f"{job.cost.trials} trials of {span}"
     default = ", no timeout set" if job.cost.default_timeout else ""
-    return f"{usd(job.cost.worst_case)} ({span}{default}{job.cost.elsewhere})"
+    elsewhere = f"; on Vertex AI {usd(job.on_vertex.worst_case)}" if job.on_vertex else ""
+    return f"{usd(job.cost.worst_case)} ({job.cost.span}{default}{job.cost.elsewhere}{elsewhere})"

@@ -8,14 +8,14 @@ happen once, and its labels name stack, job and run
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from vertex_training.catalog import costs
+from vertex_training.customjob.kinds import BATCH_JOB
 from vertex_training.customjob.request import job_file
 from vertex_training.customjob.request.job_file import JobFileResult, JobRequest, Submission
 from vertex_training.errors import (
@@ -49,7 +49,7 @@ class Run:
     @property
     def costs_at_most(self) -> str:
         """The most that it can cost, in words."""
-        return str(costs.of_job(self.request.message, self.request.submission.region))
+        return str(self.request.cost)
 
 
 def prepare(stack: Stack, jobs: Jobs, wanted: str, words: Sequence[str], name: str = "") -> Run:
@@ -66,7 +66,9 @@ def prepare(stack: Stack, jobs: Jobs, wanted: str, words: Sequence[str], name: s
     if key in stack.settings.schedules:
         table = {**table, job_file.SLOT: cron.name_of(datetime.now(UTC))}  # as a slot of its own
     place = stack.submission(name, next_run(jobs, name))
-    checked = job_file.check_job_file(data, shown, place, table, context)
+    declared = stack.settings.submitted.get(key)
+    kind = BATCH_JOB if declared and declared.backend == BATCH_JOB.backend else None
+    checked = job_file.check_job_file(data, shown, place, table, context, kind)
     if checked.request is None:
         raise ConfigError(checked.errors)
     if over := stack.exceeded_limits({name: checked}):
@@ -98,7 +100,7 @@ def submit(run: Run, stack: Stack) -> str:
     Raises:
         OperatorError: a package cannot be written; or the job was refused, or is not certain.
     """
-    from vertex_training.customjob.provider import CustomJobProvider
+    from vertex_training.customjob.provider import CustomJobProvider, submission_of
 
     for uri, content in run.uploads.items():
         _upload(stack.settings.project, uri, content)
@@ -108,10 +110,9 @@ def submit(run: Run, stack: Stack) -> str:
         "controlBucket": settings.names.bucket(CONTROL),
         "onDelete": "keep",
     }
-    submission = {**asdict(request.submission), "section": request.kind.section}
     created = CustomJobProvider().create(
         {
-            "submission": submission,
+            "submission": submission_of(request),
             "requestId": request.request_id,
             "request": request.body,
             "options": options,

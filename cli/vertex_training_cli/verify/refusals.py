@@ -76,7 +76,7 @@ def read_subject(ref: StackRef) -> Subject:
     if result.request is None:
         raise ConfigError(result.errors)
     request = result.request
-    cost = costs.of_job(request.message, settings.region)
+    cost = request.cost
     return Subject(job, cost.timeout, settings.project_number, request.request_id, cost)
 
 

@@ -7,6 +7,14 @@ worker pools. A boot disk counts above the default size, by the dearest region's
 up to that size, local SSDs that are not part of a machine type, storage, network traffic and
 discounts are not in it.
 
+Google Batch takes no fee (batch/pricing): its machines cost Compute Engine's price. Its timeout is
+that of an attempt, so the worst case counts every attempt.
+
+The fee was seen on one bill: a3-highgpu-8g in us-central1, 2025. Its STANDARD price had the fee
+inside, of flex-start it was 15 % of the price on demand, beside the discounted machine. No source
+has it for Spot of other families, and no price list here has flex-start: it counts as on demand,
+which is more than is paid.
+
 An endpoint is paid for by the month, with or without traffic: each deployed version has machines of
 its own. That it pays the same fee was seen for n1-standard-4 (Singapore, 2026) and a3-highgpu-1g
 (us-central1, 2025) alone.
@@ -31,6 +39,10 @@ DEFAULT_TIMEOUT: Final = 7 * 24 * 3600.0
 #: Strategies that pay the spot price; LOW_COST is the deprecated name. All others pay the full
 #: one: https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/training/use-reservations
 SPOT: Final = frozenset({"SPOT", "LOW_COST"})
+#: How often a job on Batch is tried again where Google took or lost a machine, by strategy: as
+#: Vertex AI does (training/understanding-training-service). We set it; Batch has at most 10.
+BATCH_RETRIES: Final = {"SPOT": 6, "LOW_COST": 6}
+OTHER_BATCH_RETRIES: Final = 3
 #: Hours of a month, as price lists count them: 365 days / 12.
 HOURS_A_MONTH: Final = 730
 #: A duration that is not negative, as JSON writes it.
@@ -107,6 +119,8 @@ class JobCost:
     """How many trials a tuning job has at most; None of other jobs."""
     parallel: int = 1
     """How many trials run at once."""
+    attempts: int = 1
+    """How often the timeout begins anew; 1 on Vertex AI, whose timeout is for all attempts."""
 
     @property
     def trial_hourly(self) -> float | None:
@@ -124,12 +138,19 @@ class JobCost:
         """USD if it, or every trial, runs until its timeout; None if a pool has no price."""
         if self.trial_hourly is None:
             return None
-        return self.trial_hourly * self.timeout / 3600 * (1 if self.trials is None else self.trials)
+        times = self.attempts * (1 if self.trials is None else self.trials)
+        return self.trial_hourly * self.timeout / 3600 * times
+
+    @property
+    def span(self) -> str:
+        """What the worst case is of: ``0.5 h``, ``4 trials of 1 h``, ``7 attempts of 1 h``."""
+        trials = "" if self.trials is None else f"{self.trials} trials of "
+        attempts = f"{self.attempts} attempts of " if self.attempts > 1 else ""
+        return f"{trials}{attempts}{hours(self.timeout)}"
 
     def __str__(self) -> str:
         """The most it can come to, and in how long: ``$0.11 in 0.5 h``."""
-        runs = "" if self.trials is None else f"{self.trials} trials of "
-        return f"{usd(self.worst_case)} in {runs}{hours(self.timeout)}{self.elsewhere}"
+        return f"{usd(self.worst_case)} in {self.span}{self.elsewhere}"
 
     @property
     def elsewhere(self) -> str:
@@ -185,9 +206,12 @@ class EndpointCost:
         return f"{usd(self.monthly[0])} to {self.at_most}"
 
 
-def of_dearest(messages: Iterable[Mapping[str, Any]], region: str) -> JobCost:
+def of_dearest(
+    messages: Iterable[Mapping[str, Any]], region: str, backend: str = "vertex"
+) -> JobCost:
     """The cost of the dearest of several messages, of which one runs: the rungs of a job."""
-    return max((of_job(each, region) for each in messages), key=lambda cost: cost.worst_case or 0.0)
+    found = (of_job(each, region, backend) for each in messages)
+    return max(found, key=lambda cost: cost.worst_case or 0.0)
 
 
 def of_endpoint(
@@ -251,8 +275,15 @@ def _rate(parts: Sequence[tuple[Price, float]], region: str) -> Rate:
     )
 
 
-def of_job(message: Mapping[str, Any], region: str) -> JobCost:
-    """What a CustomJob or HyperparameterTuningJob message costs in ``region``.
+def batch_retries(scheduling: Mapping[str, Any]) -> int:
+    """How often a task of a job on Batch may be tried again."""
+    if scheduling.get("disableRetries"):
+        return 0
+    return BATCH_RETRIES.get(scheduling.get("strategy", ""), OTHER_BATCH_RETRIES)
+
+
+def of_job(message: Mapping[str, Any], region: str, backend: str = "vertex") -> JobCost:
+    """What a CustomJob or HyperparameterTuningJob message costs in ``region`` on a service.
 
     The message is one that passed the checks (``customjob.request``); a pool without a machine type
     has no price.
@@ -263,7 +294,7 @@ def of_job(message: Mapping[str, Any], region: str) -> JobCost:
     strategy, timeout = scheduling.get("strategy", "STANDARD"), whole_seconds(scheduling)
     return JobCost(
         pools=tuple(
-            _pool(index, pool, region, strategy)
+            _pool(index, pool, region, strategy, fee=backend == "vertex")
             for index, pool in enumerate(spec.get("workerPoolSpecs", ()))
             if pool
         ),
@@ -271,6 +302,7 @@ def of_job(message: Mapping[str, Any], region: str) -> JobCost:
         default_timeout=not timeout,
         trials=trials,
         parallel=1 if trials is None else min(trials, int(message.get("parallelTrialCount", 1))),
+        attempts=1 + batch_retries(scheduling) if backend == "batch" else 1,
     )
 
 
@@ -285,7 +317,9 @@ def whole_seconds(scheduling: Mapping[str, Any]) -> float:
     return math.ceil(min(seconds, MOST_SECONDS)) if seconds >= 1 else 0.0
 
 
-def _pool(index: int, pool: Mapping[str, Any], region: str, strategy: str) -> PoolCost:
+def _pool(
+    index: int, pool: Mapping[str, Any], region: str, strategy: str, *, fee: bool
+) -> PoolCost:
     spec = pool.get("machineSpec", {})
     machine_type, accelerator = spec.get("machineType", ""), spec.get("acceleratorType", "")
     if accelerator.endswith("_UNSPECIFIED"):
@@ -298,16 +332,16 @@ def _pool(index: int, pool: Mapping[str, Any], region: str, strategy: str) -> Po
         accelerator=accelerator,
         count=count,
         machines=int(pool.get("replicaCount", 1)) * hosts,
-        rate=hourly(machine_type, accelerator, count, region, strategy),
-        disk=_disk(pool.get("diskSpec", {})),
+        rate=hourly(machine_type, accelerator, count, region, strategy, fee=fee),
+        disk=_disk(pool.get("diskSpec", {}), machines.fee_share() if fee else 0),
     )
 
 
-def _disk(spec: Mapping[str, Any]) -> float:
+def _disk(spec: Mapping[str, Any], share: float) -> float:
     month = machines.boot_disk_cost(
         spec.get("bootDiskType", ""), int(spec.get("bootDiskSizeGb", 0))
     )
-    return month / HOURS_A_MONTH * (1 + machines.fee_share())
+    return month / HOURS_A_MONTH * (1 + share)
 
 
 def _hosts(machine: MachineType | None, topology: str) -> int:

@@ -25,6 +25,7 @@ def needed(settings: Settings) -> list[str]:
     network = settings.network
     used = {
         "always": True,
+        "batch": any(job.backend == "batch" for job in settings.jobs.values()),
         "secrets": bool(settings.secrets),
         "tables": reads_tables(settings) or bool(settings.snapshots),
         "datasets": reads_tables(settings),

@@ -468,6 +468,8 @@ class JobArgs(TypedDict):
     """Raise it to submit an unchanged job once more."""
     on_delete: NotRequired[Input[Literal["keep", "delete"]]]
     """Whether the record of an ended job is kept when it leaves the stack."""
+    backend: NotRequired[Input[Literal["vertex", "batch"]]]
+    """The service that runs it: Vertex AI, or Google Batch, which takes no fee (docs/batch.md)."""
     on_change: NotRequired[Input[Literal["cancel", "finish"]]]
     """What becomes of the running job when its request changes; the stack's if absent."""
     wait: NotRequired[Input[Literal["running", "succeeded"]]]
@@ -693,6 +695,8 @@ class JobFields(TypedDict):
     """Raise it to submit an unchanged job once more."""
     on_delete: NotRequired[Input[Literal["keep", "delete"]]]
     """Whether the record of an ended job is kept when it leaves the stack."""
+    backend: NotRequired[Input[Literal["vertex", "batch"]]]
+    """The service that runs it: Vertex AI, or Google Batch, which takes no fee (docs/batch.md)."""
     on_change: NotRequired[Input[Literal["cancel", "finish"]]]
     """What becomes of the running job when its request changes; the stack's if absent."""
     wait: NotRequired[Input[Literal["running", "succeeded"]]]

@@ -18,7 +18,7 @@ from vertex_training.components.arguments import KEYWORDS, Arguments, Opts, set_
 from vertex_training.components.ordering import component_dependencies
 from vertex_training.components.scope import Scope, program_labels
 from vertex_training.components.sections import JobFields, LimitsArgs
-from vertex_training.customjob.kinds import CUSTOM_JOB, TUNING_JOB, JobKind
+from vertex_training.customjob.kinds import BATCH_JOB, CUSTOM_JOB, TUNING_JOB, JobKind
 from vertex_training.customjob.protocol.waiting import Wait, WaitPorts, wait_for_job
 from vertex_training.customjob.provider import ladder_of
 from vertex_training.customjob.request import job_file
@@ -37,11 +37,12 @@ from vertex_training.stack import Stack
 from vertex_training.stack_rules import files, ladder
 
 if TYPE_CHECKING:
-    from vertex_training.customjob.google.job_service import VertexJobs
+    from vertex_training.customjob.google.backends import BackendJobs
 
 #: The resource of each kind of job.
 RESOURCES: Final[Mapping[JobKind, type[CustomJob]]] = {
     CUSTOM_JOB: CustomJob,
+    BATCH_JOB: CustomJob,
     TUNING_JOB: HyperparameterTuningJob,
 }
 
@@ -179,10 +180,10 @@ def _wait_ports(request: JobRequest, account: str, say: Callable[[str], None]) -
     project, region, kind = request.submission.project, request.submission.region, request.kind
 
     @functools.cache
-    def service() -> "VertexJobs":
-        from vertex_training.customjob.google import job_service
+    def service() -> "BackendJobs":
+        from vertex_training.customjob.google import backends
 
-        return job_service.connect(project, region, kind, account)
+        return backends.connect(project, region, kind, account)
 
     def tail(name: str, count: int) -> list[str]:
         from vertex_training.customjob.google import logs
@@ -363,7 +364,8 @@ class TrainingJob(pulumi.ComponentResource):
         submission = Submission(settings.project, settings.region, environment, key, options.run)
         arguments.add(provider.identity_problems(opts))
         rungs = _rungs(options, arguments)
-        request = _request(given, submission, stack, arguments, rungs)
+        kind = BATCH_JOB if options.backend == BATCH_JOB.backend else None
+        request = _request(given, submission, stack, arguments, rungs, kind)
         arguments.claim(jobs=[submission])
         super().__init__("vertex-training:index:TrainingJob", name, arguments.inputs, opts)
         training = Training(
@@ -423,8 +425,9 @@ def _request(
     stack: Stack | None,
     arguments: Arguments,
     rungs: tuple[Rung, ...],
+    kind: JobKind | None,
 ) -> JobRequest:
-    """The request of the job, with all rules of job files.
+    """The request of the job, with all rules of job files; ``kind`` None takes what it is.
 
     Raises:
         ArgumentsError: with every mistake in the arguments and in the request.
@@ -435,7 +438,7 @@ def _request(
         context = dataclasses.replace(FILE_ONLY, region=submission.region)
         if stack:
             context = dataclasses.replace(context, limits=job_limits(stack.settings))
-        one = JobFile(data, file or "spec", submission, kind=None, ladder=rungs)
+        one = JobFile(data, file or "spec", submission, kind=kind, ladder=rungs)
         result = job_file.check_ladder(one, {}, context)
         arguments.problems += [_placed(problem, file) for problem in result.errors]
         if stack:

@@ -1,13 +1,16 @@
-"""The two kinds of jobs that a stack submits, and how Vertex AI spells each.
+"""The kinds of jobs that a stack submits, and how the services spell each.
 
 A tuning job runs trials, and each trial is a CustomJob that the service makes of ``trialJobSpec``.
 What holds for a CustomJob holds for a trial; :meth:`JobKind.trial_of` makes one of either message.
+
+A job with ``backend: batch`` is a CustomJob as well, by its file and in the state; what is sent of
+it is a job of Google Batch (``vertex_training.customjob.batch``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from vertex_training.errors import Path
@@ -16,7 +19,7 @@ from vertex_training.naming import JOB_LABEL_PREFIX
 
 @dataclass(frozen=True, slots=True)
 class JobKind:
-    """A resource of Vertex AI that a file of a stack describes."""
+    """What a file of a stack becomes: a resource of Vertex AI, or a job of Google Batch."""
 
     message: str
     """Name of the API's message."""
@@ -32,6 +35,10 @@ class JobKind:
     """How the labels begin that the program sets on it."""
     records: str
     """Folder of its records in the control bucket, with a ``/``; empty for the bucket itself."""
+    backend: str = "vertex"
+    """The service that runs it, as a stack file names it."""
+    id_prefix: str = ""
+    """How its request ids begin: an id alone tells where its job is, whoever reads it."""
 
     def trial_of(self, message: Mapping[str, Any]) -> dict[str, Any]:
         """The CustomJob message that runs: the message itself, or that of one trial."""
@@ -71,7 +78,7 @@ class JobKind:
         >>> TUNING_JOB.labels_of({"vt-tuning-run": "2", "vt-run": "3", "team": "ml"})
         {'vt-run': '2', 'team': 'ml'}
         """
-        if self is CUSTOM_JOB:
+        if self.label_prefix == CUSTOM_JOB.label_prefix:
             return dict(sent)
         prefix, found = CUSTOM_JOB.label_prefix, dict[str, str]()
         for key, value in sent.items():
@@ -96,14 +103,34 @@ TUNING_JOB: Final = JobKind(
     f"{JOB_LABEL_PREFIX}tuning-",
     "tuning/",
 )
+#: Its records are among those of CustomJobs, so that a job has one turn, whatever runs it.
+BATCH_JOB: Final = replace(
+    CUSTOM_JOB,
+    message="Job",
+    collection="jobs",
+    argument="job",
+    backend="batch",
+    id_prefix="batch-",
+)
+#: Those of Vertex AI.
 KINDS: Final = (CUSTOM_JOB, TUNING_JOB)
 #: Fields that only a tuning job has at its top.
 OF_TUNING: Final = frozenset({"studySpec", TUNING_JOB.spec})
 
 
-def kind_in_section(section: str) -> JobKind:
-    """The kind of the files that this section of a stack file names."""
-    return next(kind for kind in KINDS if kind.section == section)
+def kind_in_section(section: str, backend: str = CUSTOM_JOB.backend) -> JobKind:
+    """The kind of what this section of a stack file has for this service.
+
+    >>> kind_in_section("jobs", "batch").collection
+    'jobs'
+    """
+    kinds = (*KINDS, BATCH_JOB)
+    return next(kind for kind in kinds if (kind.section, kind.backend) == (section, backend))
+
+
+def kind_of_request(request_id: str) -> JobKind:
+    """The kind of a request that is no tuning job's, by its id."""
+    return BATCH_JOB if request_id.startswith(BATCH_JOB.id_prefix) else CUSTOM_JOB
 
 
 def kind_of_fields(fields: Iterable[str]) -> JobKind:
@@ -118,4 +145,5 @@ def kind_of_name(name: str) -> JobKind | None:
     'jobs'
     """
     parts = name.split("/")
-    return next((kind for kind in KINDS if kind.collection in parts[4:5]), None)
+    kinds = (*KINDS, BATCH_JOB)
+    return next((kind for kind in kinds if kind.collection in parts[4:5]), None)

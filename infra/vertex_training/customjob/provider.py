@@ -25,7 +25,7 @@ from vertex_training.customjob.dynamic_values import (
     print_line,
     without_provider,
 )
-from vertex_training.customjob.kinds import CUSTOM_JOB, JobKind, kind_in_section
+from vertex_training.customjob.kinds import BATCH_JOB, CUSTOM_JOB, JobKind, kind_in_section
 from vertex_training.customjob.protocol.adoption import current_job
 from vertex_training.customjob.protocol.ladder import Ladder, job_with_turn, stop_climbing
 from vertex_training.customjob.protocol.ports import (
@@ -59,7 +59,7 @@ from vertex_training.customjob.protocol.withdrawal import (
     withdraw,
 )
 from vertex_training.customjob.refusal_lookup import RefusalLookup, is_offline
-from vertex_training.customjob.request.job_file import digest_of
+from vertex_training.customjob.request.job_file import JobRequest, digest_of
 from vertex_training.errors import JobRefusedError, NotSubmittedError, OperatorError
 from vertex_training.pulumi_internals import Unknown, format_exceptions, is_engine_alive
 
@@ -70,6 +70,10 @@ RECORD_DELETED: Final = "RECORD_DELETED"
 SUBMISSION_KEYS: Final = ("project", "region", "stack", "job", "run")
 #: Key of ``submission``: the section of a job that is no CustomJob.
 SECTION: Final = "section"
+#: Keys of ``submission`` of a job that Vertex AI does not run: its service, and where its machines
+#: are.
+BACKEND: Final = "backend"
+SUBNET: Final = "subnet"
 #: Key of ``options``: folder of the records in a control bucket that several environments use.
 RECORDS: Final = "records"
 #: Keys of ``options`` that the state keeps: what ``delete`` needs. Only ``create`` needs labels.
@@ -240,6 +244,16 @@ class CustomJobProvider(dynamic.ResourceProvider):
                 f"({job.short_state}): run {request.run} would be refused, since {reason}. "
                 "Nothing was cancelled."
             )
+
+
+def submission_of(request: JobRequest) -> dict[str, object]:
+    """The submission as the state has it; of a CustomJob without its section and backend."""
+    more: dict[str, object] = {}
+    if request.kind is BATCH_JOB:
+        more = {BACKEND: BATCH_JOB.backend, **({SUBNET: request.subnet} if request.subnet else {})}
+    elif request.kind is not CUSTOM_JOB:
+        more = {SECTION: request.kind.section}
+    return {**asdict(request.submission), **more}
 
 
 def _has_another_request(id_: str, olds: dict[str, Any], news: dict[str, Any]) -> bool:
@@ -416,14 +430,17 @@ def _job_key(props: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _kind(props: Mapping[str, Any]) -> JobKind:
     """The kind of the job; it stands in the inputs, and so in the state."""
-    return kind_in_section((props.get("submission") or {}).get(SECTION, CUSTOM_JOB.section))
+    submission = props.get("submission") or {}
+    section = submission.get(SECTION, CUSTOM_JOB.section)
+    return kind_in_section(section, submission.get(BACKEND, CUSTOM_JOB.backend))
 
 
 def _service(props: dict[str, Any]) -> JobService:
-    from vertex_training.customjob.google.job_service import connect  # loads Google's client
+    from vertex_training.customjob.google.backends import connect  # loads Google's client
 
     submission = props["submission"]
-    return connect(submission["project"], submission["region"], _kind(props), _account(props))
+    place = submission["project"], submission["region"]
+    return connect(*place, _kind(props), _account(props), str(submission.get(SUBNET, "")))
 
 
 def _prerequisites(props: dict[str, Any]) -> Prerequisites:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 import pulumi
@@ -11,8 +10,7 @@ from pulumi import dynamic
 
 from vertex_training.customjob.dynamic_values import IMPERSONATE
 from vertex_training.customjob.google import console
-from vertex_training.customjob.kinds import CUSTOM_JOB
-from vertex_training.customjob.provider import LADDER, RECORDS, SECTION, CustomJobProvider
+from vertex_training.customjob.provider import LADDER, RECORDS, CustomJobProvider, submission_of
 from vertex_training.customjob.request.job_file import JobRequest
 from vertex_training.pulumi_internals import UNKNOWN
 
@@ -62,7 +60,7 @@ class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
         # Keep them few: the SDK makes an output of each and iterates over all of them whenever a
         # resource is registered, and the engine lists the dependencies of each (docs/adr/0014).
         inputs = {
-            "submission": _submission(request),
+            "submission": submission_of(request),
             "requestId": self.once_known(request.request_id),
             # With the stand-in: a review and policies read machines, limits and costs in it.
             "request": request.body,
@@ -132,12 +130,6 @@ class HyperparameterTuningJob(CustomJob, module="vertex", name="HyperparameterTu
 
     The service makes a CustomJob of each trial; none of them is a resource of the stack.
     """
-
-
-def _submission(request: JobRequest) -> dict[str, object]:
-    """The submission as the state has it; of a CustomJob without its section."""
-    section = {} if request.kind is CUSTOM_JOB else {SECTION: request.kind.section}
-    return {**asdict(request.submission), **section}
 
 
 def _number(name: str) -> str:

@@ -76,6 +76,7 @@ def _network(settings: Settings, plan: NetworkPlan) -> NetworkFacts:
         ranges={name: given.ranges[key].prefix_length for key, name in plan.ranges.items()},
         subnet_prefix=ipaddress.IPv4Network(block).prefixlen if block else None,
         parallel_jobs=given.parallel_jobs,
+        subnet=plan.subnet,
     )
 
 

@@ -39,6 +39,8 @@ READ_LOGS: Final = "roles/logging.viewer"
 EDIT_BUILDS: Final = "roles/cloudbuild.builds.editor"
 PUSH_IMAGES: Final = "roles/artifactregistry.writer"
 PULL_IMAGES: Final = "roles/artifactregistry.reader"
+REPORT_STATES: Final = "roles/batch.agentReporter"
+SUBMIT_TO_BATCH: Final = "roles/batch.jobsEditor"
 CALL_VERTEX: Final = "roles/aiplatform.user"
 NETWORK_USER: Final = "roles/compute.networkUser"
 NETWORK_ADMIN: Final = "roles/compute.networkAdmin"
@@ -89,7 +91,8 @@ ALLOWED: Final[tuple[AllowedGrant, ...]] = (
     ),
     AllowedGrant(
         ON_REPOSITORY, PULL_IMAGES,
-        "builders look up which images are built already; service agents pull the images of jobs",
+        "builders look up which images are built already; service agents pull the images of jobs, "
+        "and accounts those of their jobs on Batch",
         "https://docs.cloud.google.com/artifact-registry/docs/access-control",
     ),
     AllowedGrant(
@@ -113,6 +116,19 @@ ALLOWED: Final[tuple[AllowedGrant, ...]] = (
         "what jobs and builds print goes to Cloud Logging",
         "https://docs.cloud.google.com/logging/docs/access-control",
         narrowest="log entries are written to a project; log buckets take no grant for it",
+    ),
+    AllowedGrant(
+        ON_PROJECT, REPORT_STATES,
+        "machines of jobs on Batch report as the job's account what their tasks do; without it a "
+        "job stays as it is until Batch gives it up",
+        "https://docs.cloud.google.com/batch/docs/get-started#project-prerequisites",
+        narrowest="states are reported to the project; jobs have no IAM policy of their own",
+    ),
+    AllowedGrant(
+        ON_PROJECT, SUBMIT_TO_BATCH,
+        "submitters of jobs on Batch make and end them there",
+        "https://docs.cloud.google.com/batch/docs/iam",
+        narrowest="jobs have no IAM policy of their own",
     ),
     AllowedGrant(
         ON_PROJECT, READ_LOGS,

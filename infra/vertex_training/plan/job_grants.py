@@ -1,8 +1,9 @@
 """Grants that jobs and models need: for a key, a TensorBoard, images of another project. Pure.
 
 Google's service agents encrypt the disks of a job and pull its image; the account that the job runs
-as does neither. The stack makes the grant on a key of its own project. Owners of other projects
-make theirs (``external_grants``).
+as does neither. On Batch it is the account that pulls images, and that reports what tasks do. The
+stack makes the grant on a key of its own project. Owners of other projects make theirs
+(``external_grants``).
 """
 
 from __future__ import annotations
@@ -32,6 +33,41 @@ def job_grants(settings: Settings, messages: Iterable[Mapping[str, Any]]) -> lis
         derived = (_key_grants(settings, message), _tensorboard_grants(settings, message))
         for grant in (*chain(*derived), *image_grants(settings, images(message))):
             found.setdefault(grant.key, grant)
+    return list(found.values())
+
+
+def batch_grants(settings: Settings, messages: Iterable[Mapping[str, Any]]) -> list[GrantRequest]:
+    """What accounts and submitters of jobs on Batch need, each grant once.
+
+    https://docs.cloud.google.com/batch/docs/get-started#project-prerequisites; what an account
+    writes to Cloud Logging, every account of the stack may.
+    """
+    keys = {settings.names.account_email(key): key for key in settings.service_accounts}
+    found: dict[str, GrantRequest] = {}
+
+    def add(key: str, type_: str, role: str, member: str, *where: str, ours: bool = True) -> None:
+        project, resource = where or (settings.project, "")
+        grant = GrantRequest(key, type_, role, member, project, resource, ours=ours)
+        found.setdefault(key, grant)
+
+    for message in messages:
+        account = str(message.get("jobSpec", {}).get("serviceAccount") or "")
+        name, member = account.partition("@")[0], f"serviceAccount:{account}"
+        add(f"batch-reports-{name}", grants.ON_PROJECT, grants.REPORT_STATES, member)
+        for submitter in settings.members_acting_as(keys[account]) if account in keys else ():
+            key = f"batch-submits-{submitter}"
+            add(key, grants.ON_PROJECT, grants.SUBMIT_TO_BATCH, submitter)
+        for image in images(message):
+            match = IMAGE.match(image)
+            if not match or GOOGLES.match(image):
+                continue
+            location, project, repository = match.groups()
+            own = project in (settings.project, settings.project_number)
+            project = settings.project if own else project
+            path = f"projects/{project}/locations/{location}/repositories/{repository}"
+            key = f"batch-pulls-{project}-{location}-{repository}-{name}"
+            role = grants.PULL_IMAGES
+            add(key, grants.ON_REPOSITORY, role, member, project, path, ours=own)
     return list(found.values())
 
 

@@ -302,6 +302,8 @@ class JobOptions(NamedSection):
     """Raise it to submit an unchanged job once more."""
     on_delete: Literal["keep", "delete"] = "keep"
     """Whether the record of an ended job is kept when it leaves the stack."""
+    backend: Literal["vertex", "batch"] = "vertex"
+    """The service that runs it: Vertex AI, or Google Batch, which takes no fee (docs/batch.md)."""
     on_change: Literal["cancel", "finish"] | None = None
     """What becomes of the running job when its request changes; the stack's if absent."""
     wait: Literal["running", "succeeded"] | None = None
@@ -323,6 +325,12 @@ class JobOptions(NamedSection):
             raise ValueError("deadline is how long to wait, and wait is not set: add wait")
         return self
 
+    @pydantic.model_validator(mode="after")
+    def _no_ladder_on_batch(self) -> JobOptions:
+        if self.ladder and self.backend == "batch":
+            raise ValueError("a ladder is climbed on Vertex AI alone: remove it, or backend")
+        return self
+
 
 class Job(JobOptions):
     """A file of a job or of a tuning job, and what the stack asks of it."""
@@ -338,6 +346,8 @@ class Job(JobOptions):
         if self.schedule and given:
             name = to_camel(min(given))
             raise ValueError(f"{name} is about one job, and a schedule submits many: remove it")
+        if self.schedule and self.backend == "batch":
+            raise ValueError("a schedule submits to Vertex AI alone: remove it, or backend")
         return self
 
 

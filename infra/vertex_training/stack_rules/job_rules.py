@@ -27,6 +27,15 @@ def problems(settings: Settings) -> Iterator[Problem]:
             yield Problem("an error cannot become less", level, hint, path)
 
 
+def backend_problems(settings: Settings) -> Iterator[Problem]:
+    """Tuning jobs that another service than Vertex AI is to run."""
+    for name, job in settings.tuning.items():
+        if job.backend != "vertex":
+            hint = "leave it out: only Vertex AI has trials"
+            path = ("tuning", name, "backend")
+            yield Problem("a tuning job runs on Vertex AI alone", job.backend, hint, path)
+
+
 def unknown_references(settings: Settings, table: Mapping[str, Any]) -> Iterator[Problem]:
     """References of ``jobDefaults`` that this stack does not have."""
     defaults = settings.job_defaults

@@ -33,6 +33,7 @@ _PULLERS: Final = frozenset(
     }
 )
 _REPOSITORY: Final = re.compile(r"([a-z0-9-]+)-docker\.pkg\.dev/([^/]+)/([^/]+)/")
+_ENV_FILE: Final = re.compile(r"(?:^|\s)--env-file[= ]/tmp/([\w-][\w.-]*)(?=\s|$)")
 _SECRET: Final = re.compile(r"projects/([^/]+)/secrets/([^/]+)/versions/([^/]+)")
 
 
@@ -70,6 +71,7 @@ class Machine:
             service = {**service, "BATCH_HOSTS_FILE": HOSTS_FILE}
         if container is not None:
             self._say_what_is_left_out(container)
+            variables = {**self._env_file(container), **variables}
             if registry_path(container["imageUri"]):
                 program = self._image(container, name, at)
                 return program, program.launch(service, variables)
@@ -181,6 +183,18 @@ class Machine:
             return found[1].decode()
         except UnicodeDecodeError:
             raise PreparationError(f"{name} is no text: no variable can have it.") from None
+
+    def _env_file(self, container: Mapping[str, Any]) -> dict[str, str]:
+        """Variables of ``--env-file=/tmp/…``, which a script before it wrote into its own /tmp."""
+        found = _ENV_FILE.search(container.get("options", ""))
+        if found is None:
+            return {}
+        try:
+            lines = (self.folders.tmp / found[1]).read_text("utf-8").splitlines()
+        except OSError as error:
+            raise PreparationError(f"--env-file=/tmp/{found[1]}: {error.strerror}") from None
+        pairs = (line.partition("=") for line in lines if not line.startswith("#"))
+        return {name: value for name, is_set, value in pairs if is_set}
 
     def _say_what_is_left_out(self, container: Mapping[str, Any]) -> None:
         for field in ("options", "username", "blockExternalNetwork", "enableImageStreaming"):

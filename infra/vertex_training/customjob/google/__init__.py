@@ -4,6 +4,8 @@ Functions import Google's libraries when called: most operations on a stack subm
 
 =================  ===================================================================
 ``job_service``    the Vertex AI calls, their retries and error messages
+``batch_service``  the calls of Google Batch, whose jobs are read as CustomJobs
+``backends``       the jobs of a region, whichever service runs them
 ``intent_store``   intent and turn records, as objects in the control bucket
 ``prerequisites``  permissions, images, reservations and quota, before a job is cancelled
 ``tensorboards``   the number of a stack's TensorBoard, when a job is sent

@@ -160,6 +160,7 @@ def service_client(
     project: str,
     region: str,
     account: str = "",
+    endpoint: str = "",
 ) -> Any:
     """An official client: of Google's service, or of the local cloud's for ``local-…``.
 
@@ -167,7 +168,7 @@ def service_client(
         OperatorError: a local project without a local cloud, or no credentials.
 
     Acts as ``account``, or as the one that ``impersonation`` names, if there is one. Its channel
-    sends nothing twice.
+    sends nothing twice. ``endpoint`` is the region's of Vertex AI if it is empty.
     """
     import grpc
 
@@ -183,7 +184,7 @@ def service_client(
         return transport_type(channel=channel, **arguments)
 
     credentials = impersonated_credentials(account)
-    options = ClientOptions(api_endpoint=f"{region}-aiplatform.googleapis.com")
+    options = ClientOptions(api_endpoint=endpoint or f"{region}-aiplatform.googleapis.com")
     try:
         return client_type(credentials=credentials, client_options=options, transport=transport)
     except DefaultCredentialsError:
@@ -208,21 +209,17 @@ class VertexJobs:
             NotSubmittedError: the service refused; no job was created.
             InDoubtError: there was no certain answer.
         """
-        job = send_once(
-            self._method("create"),
-            "the job",
-            PROVES_NOT_CREATED,
-            parent=parent,
-            **{self._kind.argument: _to_proto(body, labels, self._kind)},
-        )
+        message: dict[str, Any] = {self._kind.argument: _to_proto(body, labels, self._kind)}
+        create = self._method("create")
+        job = send_once(create, "the job", PROVES_NOT_CREATED, parent=parent, **message)
         if not job.name:
             raise InDoubtError("Vertex AI answered without a job's name")
-        return _snapshot(job, self._kind)
+        return snapshot(job, self._kind)
 
     def get(self, name: str) -> JobSnapshot | None:
         """The job, or None if its record is gone."""
         try:
-            return _snapshot(read(self._method("get"), name=name), self._kind)
+            return snapshot(read(self._method("get"), name=name), self._kind)
         except NotFound:
             return None
 
@@ -240,7 +237,7 @@ class VertexJobs:
         wanted_labels = " AND ".join(f"labels.{key}={value}" for key, value in wanted)
         request = {"parent": parent, "filter": wanted_labels}
         try:
-            return [_snapshot(job, self._kind) for job in read(list_jobs, request=request)]
+            return [snapshot(job, self._kind) for job in read(list_jobs, request=request)]
         except (NotFound, FailedPrecondition) as error:
             raise OperatorError(
                 f"Vertex AI did not list jobs of {parent}: {code_of(error)}: {error.message}"
@@ -276,7 +273,12 @@ class VertexJobs:
 
 
 def send_once(
-    call: Callable[..., Any], what: str, hints: Mapping[str, str], **arguments: Any
+    call: Callable[..., Any],
+    what: str,
+    hints: Mapping[str, str],
+    *,
+    service: str = "Vertex AI",
+    **arguments: Any,
 ) -> Any:
     """Make a call that is not safe to repeat, once. ``hints``: by code that proves a refusal.
 
@@ -291,17 +293,23 @@ def send_once(
         if code in hints:
             refused = PermissionDeniedError if code == "PERMISSION_DENIED" else NotSubmittedError
             raise refused(
-                f"Vertex AI refused {what}, nothing was submitted: {code}: {error.message} "
+                f"{service} refused {what}, nothing was submitted: {code}: {error.message} "
                 f"Hint: {hints[code]}."
             ) from None
-        raise InDoubtError(f"no certain answer from Vertex AI: {code}: {error.message}") from None
+        raise InDoubtError(f"no certain answer from {service}: {code}: {error.message}") from None
     except (GoogleAuthError, RetryError) as error:
         raise NotSubmittedError(
-            f"no credentials for Vertex AI, nothing was sent: {error}"
+            f"no credentials for {service}, nothing was sent: {error}"
         ) from None
 
 
-def read(call: Callable[..., Any], *, service: str = "Vertex AI", **arguments: Any) -> Any:
+def read(
+    call: Callable[..., Any],
+    *,
+    service: str = "Vertex AI",
+    hints: Mapping[str, str] = READ_HINTS,
+    **arguments: Any,
+) -> Any:
     """Make a call that is safe to repeat, with bounded retries.
 
     Raises:
@@ -326,7 +334,7 @@ def read(call: Callable[..., Any], *, service: str = "Vertex AI", **arguments: A
     except (GoogleAPICallError, RetryError, GoogleAuthError) as raised:
         error = getattr(raised, "cause", None) or raised  # RetryError itself has only the duration
         code = code_of(error)
-        hint = f" Hint: {READ_HINTS[code]}." if code in READ_HINTS else ""
+        hint = f" Hint: {hints[code]}." if code in hints else ""
         raise OperatorError(
             f"{service} did not answer {call.__name__}: {code}: "
             f"{getattr(error, 'message', error)}{hint}"
@@ -348,7 +356,8 @@ def _to_proto(body: str, labels: Mapping[str, str], kind: JobKind) -> AnyJob:
     return job
 
 
-def _snapshot(job: AnyJob, kind: JobKind) -> JobSnapshot:
+def snapshot(job: AnyJob, kind: JobKind) -> JobSnapshot:
+    """A job as the protocol reads it."""
     message, labels = type(job).pb(job), own_labels(kind.labels_of(job.labels))
     return JobSnapshot(
         name=job.name,
@@ -379,7 +388,7 @@ def is_stock_out(error: str) -> bool:
 
 def _spec(job: AnyJob, kind: JobKind) -> Any:
     """The CustomJobSpec of a job, or of each trial of a tuning job."""
-    return job.job_spec if kind is CUSTOM_JOB else job.trial_job_spec
+    return job.job_spec if kind.spec == CUSTOM_JOB.spec else job.trial_job_spec
 
 
 def _turn(label: str) -> int:

@@ -3,10 +3,14 @@
 Vertex AI writes the output of replica ``workerpool0-0`` of a job as entries with resource type
 ``ml_job`` and the labels ``job_id`` and ``task_name``; gcloud's ``custom-jobs stream-logs`` asks
 for them with the same filter. Reading them takes ``roles/logging.viewer`` in the project.
+
+Batch has no number for a job: its entries have the label ``job_uid``, and ``task_id`` tells the
+task; what its agent writes of a machine has none.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -22,6 +26,9 @@ if TYPE_CHECKING:
     from google.cloud.logging_v2.services.logging_service_v2 import LoggingServiceV2Client
 
 PAGE: Final = 1000
+#: Name of the only group of tasks of a job on Batch.
+_GROUP: Final = "group0"
+_TASK: Final = re.compile(rf"task/.+-{_GROUP}-([0-9]+)/")
 #: How far back ``follow`` reads again: entries of several replicas arrive out of order.
 OVERLAP: Final = timedelta(seconds=10)
 
@@ -135,7 +142,14 @@ def _paged(pages: Any) -> Iterator[types.LogEntry]:
 
 
 def _filter(job_id: str, replica: str | None, since: datetime | None = None) -> str:
-    parts = ['resource.type="ml_job"', f'resource.labels.job_id="{job_id}"']
+    if job_id.isdecimal():
+        parts = ['resource.type="ml_job"', f'resource.labels.job_id="{job_id}"']
+    else:
+        parts = ['resource.type="batch.googleapis.com/Job"', f'labels.job_uid="{job_id}"']
+        if replica:
+            number = replica.removeprefix("task-")
+            parts.append(f'labels.task_id="task/{job_id}-{_GROUP}-{number}/0/0"')
+            replica = None
     if replica:
         parts.append(f'resource.labels.task_name="{replica}"')
     if since:
@@ -152,6 +166,8 @@ def _lines(entry: types.LogEntry) -> list[Line]:
         text = str(dict(entry.json_payload).get("message", ""))  # pyright: ignore
     time = _time(entry).isoformat()
     replica = dict(entry.resource.labels).get("task_name", "")
+    if task := _TASK.match(dict(entry.labels).get("task_id", "")):
+        replica = f"task-{task[1]}"
     # A progress bar rewrites its line: keep what a terminal would show in the end.
     return [
         Line(time, replica, LogSeverity.Name(entry.severity), part.rpartition("\r")[2])

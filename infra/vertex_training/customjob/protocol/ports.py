@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Protocol
 
+from vertex_training.customjob.kinds import BATCH_JOB, kind_of_request
 from vertex_training.naming import JOB_LABEL_PREFIX
 
 #: How the labels begin that the program sets on a job; all others are the job file's own.
@@ -150,6 +151,11 @@ class SubmissionRequest:
     def renewal(self) -> str:
         """What to do where something else carries the request's id."""
         return f"Set run: {self.run + 1} on job '{self.job}' in the stack file to submit a new one."
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the service takes the job's name from the request: sent twice, it is one job."""
+        return kind_of_request(self.request_id) is BATCH_JOB
 
     @property
     def is_repeatable(self) -> bool:

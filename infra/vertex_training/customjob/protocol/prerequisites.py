@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol
 
 from vertex_training.catalog import costs
-from vertex_training.customjob.kinds import JobKind
+from vertex_training.customjob.kinds import BATCH_JOB, JobKind
 from vertex_training.customjob.protocol.ports import ProcessEnvironment, SubmissionRequest
 from vertex_training.customjob.protocol.timing import Timing
 from vertex_training.errors import OperatorError
@@ -141,18 +141,21 @@ def questions(request: SubmissionRequest, kind: JobKind) -> Iterator[Question]:
     yield from _images(pools, request.stack)
     named = [name for pool in pools for name in named_reservations(pool)]
     yield from map(_reserved, dict.fromkeys(named))
-    yield from _quotas(request.parent, message, trial)
+    if kind is not BATCH_JOB:  # which takes the machines' own quota, and waits where it is used up
+        yield from _quotas(request.parent, message, trial)
 
 
 def _submitting(project: str, kind: JobKind) -> Question:
-    permission = f"aiplatform.{kind.collection}.create"
+    service = "batch" if kind is BATCH_JOB else "aiplatform"
+    permission = f"{service}.{kind.collection}.create"
+    role = "roles/batch.jobsEditor" if kind is BATCH_JOB else "roles/aiplatform.user"
     grant = f"gcloud projects add-iam-policy-binding {project}"
     return Question(
         f"whether jobs may be submitted in {project}",
         lambda service: service.has_permission(f"projects/{project}", permission),
         Obstacle(
             f"who deploys may not submit jobs in {project} ({permission})",
-            f"{grant} --member=MEMBER --role=roles/aiplatform.user",
+            f"{grant} --member=MEMBER --role={role}",
         ),
         waits=True,
         lasts=False,

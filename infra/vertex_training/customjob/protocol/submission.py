@@ -14,6 +14,10 @@ decides which process may send. The steps, in the order of ``_Attempt.run``:
 7. audit   of several jobs for one request keep the earliest
 8. record  SENDING -> DONE with the job's name
 
+A service that takes the job's name from the request (``SubmissionRequest.is_named``) makes one job
+of a request however often it is sent. Then nobody waits out a lease of the same request: it is sent
+again, and the record stays SENDING until one is there; and there is nothing to audit.
+
 It fails closed: without a certain answer nothing is sent, and the next run looks again. The one
 assumption is that a request takes effect within ``Timing.lease`` after it was sent, or never.
 
@@ -102,7 +106,8 @@ class _Attempt:
                 if found := self._find_jobs():
                     return self._ensure_no_other_request(self._adopt(found, claim)), True
                 turn = self._acquire_turn(claim)
-                return self._send(*self._fence(claim), turn)
+                in_flight = claim.record.state is IntentState.SENDING
+                return self._send(*self._fence(claim), turn, in_flight=in_flight)
             except PreconditionFailedError:
                 continue  # another process wrote a record: start over from what it wrote
         raise NotSubmittedError(
@@ -118,7 +123,7 @@ class _Attempt:
         if stored.record.state is IntentState.DONE:
             return self._recorded_job(stored)
         if stored.record.state is IntentState.SENDING:
-            return self._wait_out_lease(stored)
+            return stored if self.request.is_named else self._wait_out_lease(stored)
         withdrawn = self._withdrawn_job(stored.record)
         if withdrawn is not None and not self.turn.has_passed(withdrawn):
             return self._adopt([withdrawn], stored)
@@ -157,7 +162,8 @@ class _Attempt:
         try:
             return self.turn.acquire()
         except OperatorError:
-            self._try_write(IntentState.RELEASED, claim)
+            if claim.record.state is not IntentState.SENDING:
+                self._try_write(IntentState.RELEASED, claim)
             raise
 
     def _ensure_no_other_request(self, adopted: JobSnapshot) -> JobSnapshot:
@@ -175,19 +181,26 @@ class _Attempt:
         began = self.environment.monotonic()
         return self._write(IntentState.SENDING, claim.generation), began
 
-    def _send(self, fence: StoredIntent, fenced_at: float, turn: int) -> tuple[JobSnapshot, bool]:
-        """Steps 5 to 8, in the process that won the fence."""
+    def _send(
+        self, fence: StoredIntent, fenced_at: float, turn: int, *, in_flight: bool
+    ) -> tuple[JobSnapshot, bool]:
+        """Steps 5 to 8, in the process that won the fence.
+
+        ``in_flight``: another process may have sent the same; then no refusal releases the record.
+        """
         labels = {**self.request.labels, TURN_LABEL: str(turn)}
         try:
             job = self._create_when_permitted(fenced_at, labels)
         except NotSubmittedError:
-            self._try_write(IntentState.RELEASED, fence)
+            if not in_flight:
+                self._try_write(IntentState.RELEASED, fence)
             raise
         except InDoubtError:
             return self._adopt(self._wait_for_unconfirmed_job(), fence), True
-        job = self._audit(job)
+        if not self.request.is_named:
+            job = self._audit(job)
         self._try_write(IntentState.DONE, fence, job.name)
-        return job, False
+        return (job_to_adopt([job], self.request) if self.request.is_named else job), False
 
     def _create_when_permitted(self, fenced_at: float, labels: Mapping[str, str]) -> JobSnapshot:
         """Step 5. Retries only while permission is denied, and within ``Timing.gate``."""

@@ -13,7 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from vertex_training.catalog import costs
-from vertex_training.customjob.kinds import CUSTOM_JOB, TUNING_JOB, JobKind
+from vertex_training.customjob.batch.message import Place, batch_job
+from vertex_training.customjob.batch.naming import job_id
+from vertex_training.customjob.kinds import BATCH_JOB, CUSTOM_JOB, TUNING_JOB, JobKind
 from vertex_training.customjob.request import checking, ignoring, references
 from vertex_training.customjob.request.message import MessageBuilder
 from vertex_training.customjob.request.rungs import Rung
@@ -61,6 +63,8 @@ class JobRequest:
     """The rungs after this request, which is the first one."""
     words: str = ""
     """Of a rung: what it has otherwise than the job file."""
+    subnet: str = ""
+    """Where the machines of a job on Batch are; empty for the project's default network."""
 
     @property
     def rungs(self) -> tuple[JobRequest, ...]:
@@ -70,8 +74,13 @@ class JobRequest:
     @property
     def cost(self) -> costs.JobCost:
         """What it may cost: its dearest rung."""
-        region = self.submission.region
-        return costs.of_dearest((each.message for each in self.rungs), region)
+        messages = (each.message for each in self.rungs)
+        return costs.of_dearest(messages, self.submission.region, self.kind.backend)
+
+    @property
+    def own_cost(self) -> costs.JobCost:
+        """What this rung may cost."""
+        return costs.of_job(self.message, self.submission.region, self.kind.backend)
 
     @property
     def message(self) -> dict[str, Any]:
@@ -82,6 +91,15 @@ class JobRequest:
     def trial(self) -> dict[str, Any]:
         """The CustomJob message that runs: the message itself, or that of one trial."""
         return self.kind.trial_of(self.message)
+
+    def sent(self, labels: Mapping[str, str]) -> dict[str, Any]:
+        """The message with these labels, as its service takes it."""
+        if self.kind is not BATCH_JOB:
+            own = self.message.get("labels", {})
+            return {**self.message, **({"labels": {**own, **labels}} if labels else {})}
+        own = self.submission
+        id_ = job_id(own.stack, own.job, self.request_id)
+        return batch_job(self.message, Place(own.project, own.region, id_, self.subnet), labels)
 
     @property
     def account(self) -> str:
@@ -170,6 +188,9 @@ def check_job_file(
         parsed = document.read(data, file)
     except ConfigError as unreadable:
         return JobFileResult(None, unreadable.problems, ())
+    is_batch = kind is BATCH_JOB
+    if is_batch:
+        kind, context = CUSTOM_JOB, dataclasses.replace(context, backend=BATCH_JOB.backend)
     known = {
         **table,
         "job.name": submission.job,
@@ -194,12 +215,13 @@ def check_job_file(
         return JobFileResult(None, errors, warnings, facts, notes, ignored)
     if builder.kind is TUNING_JOB:
         message = {**dict.fromkeys(COUNTS, 1), **message}
-    draft = canonical(message)
-    request_id = request_id_of(submission, draft)
+    draft, used = canonical(message), frozenset(builder.used)
+    kind, subnet = (BATCH_JOB, _subnet(context, message)) if is_batch else (builder.kind, "")
+    request_id = kind.id_prefix + request_id_of(submission, draft, subnet)
     body = draft if scheduled else draft.replace("${" + REQUEST_ID + "}", request_id)
-    used, kind = frozenset(builder.used), builder.kind
-    words = str(rung or "")
-    request = JobRequest(submission, request_id, body, used, warnings, filled, kind, (), words)
+    request = JobRequest(
+        submission, request_id, body, used, warnings, filled, kind, (), str(rung or ""), subnet
+    )
     return JobFileResult(request, (), warnings, facts, notes, ignored)
 
 
@@ -345,8 +367,17 @@ def _of_rung(title: str, found: Sequence[Problem], of_file: Sequence[Problem]) -
     ]
 
 
-def request_id_of(submission: Submission, draft: str) -> str:
-    """Request id: equal for two submissions of the same request, and only for them."""
+def _subnet(context: Context, message: Mapping[str, Any]) -> str:
+    """The stack's subnet, if the job is in its network."""
+    network = context.stack and context.stack.network
+    return network.subnet if network and "pscInterfaceConfig" in message[CUSTOM_JOB.spec] else ""
+
+
+def request_id_of(submission: Submission, draft: str, subnet: str = "") -> str:
+    """Request id: equal for two submissions of the same request, and only for them.
+
+    Of one on Batch, ``subnet`` is what no field of the request has; its id has a prefix as well.
+    """
     parts = [
         submission.project,
         submission.region,
@@ -354,6 +385,7 @@ def request_id_of(submission: Submission, draft: str) -> str:
         submission.job,
         str(submission.run),
         draft,
+        *([subnet] if subnet else ()),
     ]
     digest = hashlib.sha256("\0".join(parts).encode())
     return digest.hexdigest()[:ID_LENGTH]

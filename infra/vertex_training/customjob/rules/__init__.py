@@ -47,6 +47,7 @@ SUBJECTS: Final = (
     "stack.limits",
     "stack.fit_network",
     "stack.fit_reservations",
+    "stack.batch",
 )
 
 #: Subjects of rules about tuning jobs alone, as the rules have them.

@@ -38,6 +38,8 @@ class NetworkFacts:
     """Prefix length of the subnet of the attachment, if known."""
     parallel_jobs: int | None = None
     """How many of the stack's jobs use it at once; None means all."""
+    subnet: str = ""
+    """``projects/P/regions/R/subnetworks/NAME`` of the attachment, if known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +151,8 @@ class Context:
     defaults: FileDefaults = field(default_factory=FileDefaults)
     levels: Mapping[str, Level] = field(default_factory=dict)
     """Levels of rules that the stack sets, by id; an error stays one."""
+    backend: str = "vertex"
+    """The service that runs the job (``customjob.kinds``)."""
     today: datetime.date | None = None
     """The day to compare ends of availability with; None means today."""
 

@@ -127,6 +127,7 @@ def around(path):
         stack=dataclasses.replace(STACK, network=network),
         others=OTHERS[said.get("others", "")],
         limits=limits and JobLimits(**limits),
+        backend=said.get("backend", "vertex"),
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from vertex_training.customjob import provider as module
-from vertex_training.customjob.google import intent_store, job_service
+from vertex_training.customjob.google import backends, intent_store
 from vertex_training.customjob.kinds import CUSTOM_JOB, TUNING_JOB
 
 PLACE = {"project": "local-x", "region": "us-central1"}
@@ -23,7 +23,7 @@ TUNING: dict[str, Any] = {
 def connected(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     """What clients were connected with."""
     calls: list[tuple[Any, ...]] = []
-    for client in (intent_store, job_service):
+    for client in (intent_store, backends):
         monkeypatch.setattr(client, "connect", lambda *arguments: calls.append(arguments))
     return calls
 
@@ -33,9 +33,9 @@ def test_each_kind_and_account_has_a_service_and_records_of_its_own(connected: l
         module._service(props)
         module._intents(props)
     assert connected == [
-        ("local-x", "us-central1", CUSTOM_JOB, ""),
+        ("local-x", "us-central1", CUSTOM_JOB, "", ""),
         ("local-x", "control", "", ""),
-        ("local-x", "us-central1", TUNING_JOB, ROBOT),
+        ("local-x", "us-central1", TUNING_JOB, ROBOT, ""),
         ("local-x", "control", "tuning/", ROBOT),
     ]
 

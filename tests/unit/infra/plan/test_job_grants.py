@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.infra.stacks import external_report, planned, stack
 from vertex_training.plan import external_grants, grants
-from vertex_training.plan.job_grants import job_grants
+from vertex_training.plan.job_grants import batch_grants, job_grants
 
 AGENT = "serviceAccount:service-109876543210@gcp-sa-aiplatform.iam.gserviceaccount.com"
 CODE = "serviceAccount:service-109876543210@gcp-sa-aiplatform-cc.iam.gserviceaccount.com"
@@ -98,3 +98,23 @@ def test_the_account_of_a_job_with_a_tensorboard_may_call_vertex_once() -> None:
     wanted = (grants.ON_PROJECT, grants.CALL_VERTEX, f"serviceAccount:{quiet}")
     assert (grant.type, grant.role, grant.member) == wanted
     assert grant.ours
+
+
+def test_an_account_on_batch_reports_and_pulls_and_its_submitters_make_jobs() -> None:
+    settings = stack(submitters=["group:ml@example.com"], serviceAccounts={"trainer": {}})
+    account = settings.names.account_email("trainer")
+    own = f"us-central1-docker.pkg.dev/{settings.project}/training-prod/train@sha256:0"
+    message = job("", own, f"{IMAGE}:v1", "python:3.11")
+    message["jobSpec"]["serviceAccount"] = account
+    found = batch_grants(settings, [message, message])
+    member = f"serviceAccount:{account}"
+    assert [(each.role, each.member, each.ours) for each in found] == [
+        (grants.REPORT_STATES, member, True),
+        (grants.SUBMIT_TO_BATCH, "group:ml@example.com", True),
+        (grants.PULL_IMAGES, member, True),
+        (grants.PULL_IMAGES, member, False),
+    ]
+    assert found[2].place.endswith(
+        f"{settings.project}/locations/us-central1/repositories/training-prod"
+    )
+    assert len({each.key for each in found}) == 4

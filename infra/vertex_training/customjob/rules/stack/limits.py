@@ -30,15 +30,15 @@ def limit_job_cost(job: Job) -> Iterator[Finding]:
     if not given or job.strategy == "?" or not job.region:
         return
     most = min(given)
-    cost = costs.of_job(job.tuning or job.request, job.region)
+    cost = costs.of_job(job.tuning or job.request, job.region, job.context.backend)
     if cost.worst_case is None or cost.worst_case <= most or cost.trial_hourly is None:
         return
-    trials = 1 if cost.trials is None else cost.trials
+    runs = cost.attempts * (1 if cost.trials is None else cost.trials)
     what = (
         f"may cost {costs.usd(cost.worst_case)} ({_rate(cost)}), "
         f"the limit of a job is {costs.usd(most)}"
     )
-    seconds = int(most / trials / cost.trial_hourly * 3600)
+    seconds = int(most / runs / cost.trial_hourly * 3600)
     fewer = "fewer or cheaper machines" if cost.trials is None else "fewer trials"
     hint = f'timeout: "{seconds}s" keeps the limit; so do {fewer}'
     if cost.default_timeout:
@@ -56,7 +56,8 @@ def limit_job_cost(job: Job) -> Iterator[Finding]:
 
 def _rate(cost: costs.JobCost) -> str:
     """What is paid an hour, and in how many trials."""
-    rate = f"{costs.usd(cost.hourly)} an hour{cost.elsewhere}"
+    attempts = f" in {cost.attempts} attempts" if cost.attempts > 1 else ""
+    rate = f"{costs.usd(cost.hourly)} an hour{attempts}{cost.elsewhere}"
     return (
         rate if cost.trials is None else f"{rate}, {cost.parallel} of {cost.trials} trials at once"
     )

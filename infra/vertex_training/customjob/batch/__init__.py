@@ -1,0 +1,10 @@
+"""From a checked CustomJob to a job of Google Batch. Pure.
+
+============  =================================================================================
+``message``   the message that is sent, field by field
+``machines``  where it runs: machines, disks, reservations; what tells a task its rank
+``naming``    ids that jobs are created under; states and exit codes in words
+============  =================================================================================
+
+What Batch cannot do is refused before, by the rules of ``rules.stack.batch``.
+"""

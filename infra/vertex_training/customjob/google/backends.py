@@ -1,0 +1,77 @@
+"""The jobs of a project's region, whichever service runs them.
+
+The name of a job tells its service, and so does the id of a request. So one job has one turn: a job
+that moves from one service to the other waits for, and is refused beside, what runs there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from vertex_training.customjob.google import batch_service, job_service
+from vertex_training.customjob.google.batch_service import BatchJobs
+from vertex_training.customjob.google.job_service import VertexJobs
+from vertex_training.customjob.kinds import (
+    BATCH_JOB,
+    CUSTOM_JOB,
+    JobKind,
+    kind_of_name,
+    kind_of_request,
+)
+from vertex_training.customjob.protocol.ports import JobSnapshot
+
+
+def connect(
+    project: str, region: str, kind: JobKind = CUSTOM_JOB, account: str = "", subnet: str = ""
+) -> BackendJobs:
+    """The jobs of a region; new ones are of ``kind``, on Batch with machines in ``subnet``.
+
+    Raises:
+        OperatorError: as ``job_service.connect``.
+    """
+    job_service.local_address(project)
+    return BackendJobs(project, region, kind, account, subnet)
+
+
+class BackendJobs:
+    """``ports.JobService`` over both services; connects to each when it is first asked."""
+
+    def __init__(self, project: str, region: str, kind: JobKind, account: str, subnet: str) -> None:
+        self._place, self._kind = (project, region), kind
+        self._account, self._subnet = account, subnet
+
+    def _of(self, kind: JobKind) -> VertexJobs | BatchJobs:
+        if kind is not BATCH_JOB:
+            return job_service.connect(*self._place, kind, self._account)
+        address = job_service.local_address(self._place[0])
+        shared = batch_service.shared_client(*self._place, self._account, address)
+        return BatchJobs(shared, self._subnet)
+
+    def _named(self, name: str) -> VertexJobs | BatchJobs:
+        return self._of(kind_of_name(name) or self._kind)
+
+    def create(self, parent: str, body: str, labels: Mapping[str, str]) -> JobSnapshot:
+        """Send the job. Raises NotSubmittedError or InDoubtError."""
+        return self._of(self._kind).create(parent, body, labels)
+
+    def get(self, name: str) -> JobSnapshot | None:
+        """The job, or None if its record is gone."""
+        return self._named(name).get(name)
+
+    def find(self, parent: str, request_id: str) -> list[JobSnapshot]:
+        """All jobs of the request."""
+        tuning = self._kind.spec != CUSTOM_JOB.spec
+        kind = self._kind if tuning else kind_of_request(request_id)
+        return self._of(kind).find(parent, request_id)
+
+    def log_ids(self, name: str) -> list[str]:
+        """Ids of the logs that say why the job failed."""
+        return self._named(name).log_ids(name)
+
+    def cancel(self, name: str) -> None:
+        """Request cancellation. Ignores a job that has ended or does not exist."""
+        self._named(name).cancel(name)
+
+    def delete(self, name: str) -> None:
+        """Delete the record and wait until it is gone. Raises OperatorError."""
+        self._named(name).delete(name)

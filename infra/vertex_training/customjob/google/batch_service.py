@@ -1,0 +1,276 @@
+"""The calls of Google Batch, whose jobs are read as CustomJobs.
+
+A create is repeated: the caller names the job, and a name is taken once. Where it is taken, the job
+of that name is read, and is ours if it is what was sent.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+import uuid
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from google.api_core.exceptions import (
+    AlreadyExists,
+    FailedPrecondition,
+    Forbidden,
+    GoogleAPICallError,
+    MethodNotImplemented,
+    NotFound,
+    RetryError,
+)
+from google.api_core.retry import Retry, if_transient_error
+from google.protobuf.json_format import ParseDict, ParseError
+
+from vertex_training.customjob.batch.message import Place, batch_job
+from vertex_training.customjob.batch.naming import STATES, is_job_of, job_id, reason
+from vertex_training.customjob.google import job_service
+from vertex_training.customjob.google.job_service import PROVES_NOT_CREATED, read, send_once
+from vertex_training.customjob.kinds import BATCH_JOB
+from vertex_training.customjob.protocol.ports import (
+    DIGEST_LABEL,
+    JOB_LABEL,
+    REQUEST_ID_LABEL,
+    STACK_LABEL,
+    TURN_LABEL,
+    JobSnapshot,
+)
+from vertex_training.errors import NotSubmittedError, OperatorError
+
+if TYPE_CHECKING:
+    from google.cloud import batch_v1
+
+    from vertex_training.customjob.google import vertex_api
+
+SERVICE: Final = "Batch"
+#: Seconds in which a create is repeated; well below ``Timing.lease``.
+CREATE_DEADLINE: Final = 45.0
+HINTS: Final = PROVES_NOT_CREATED | {
+    "RESOURCE_EXHAUSTED": "wait, or ask for more quota of batch.googleapis.com",
+    "ALREADY_EXISTS": "raise run, which gives the job another name",
+}
+READ_HINTS: Final = job_service.READ_HINTS | {
+    "PERMISSION_DENIED": "reading jobs takes roles/batch.jobsViewer in the project; "
+    "batch.googleapis.com must be enabled",
+}
+#: Reasons by which Google says that the API is off: then there is no job.
+API_IS_OFF: Final = ("SERVICE_DISABLED", "API_DISABLED")
+MODEL_DIR: Final = "AIP_MODEL_DIR"
+ENDED: Final = ("SUCCEEDED", "FAILED", "CANCELLED")
+NEVER_USED: Final = "has not been used in project"
+_RUNNING: Final = re.compile(r"\bto RUNNING\b")
+_DELETE_SECONDS: Final = 60.0
+
+
+def client(project: str, region: str, account: str = "") -> batch_v1.BatchServiceClient:
+    """The official client; see ``job_service.service_client``."""
+    from google.cloud import batch_v1
+    from google.cloud.batch_v1.services.batch_service.transports import BatchServiceGrpcTransport
+
+    return job_service.service_client(
+        batch_v1.BatchServiceClient,
+        BatchServiceGrpcTransport,
+        project,
+        region,
+        account,
+        "batch.googleapis.com",
+    )
+
+
+class BatchJobs:
+    """``ports.JobService`` over the official client."""
+
+    def __init__(self, client: batch_v1.BatchServiceClient, subnet: str = "") -> None:
+        """``subnet`` is where machines of new jobs are."""
+        self._client, self._subnet = client, subnet
+
+    def create(self, parent: str, body: str, labels: Mapping[str, str]) -> JobSnapshot:
+        """Send a CustomJob as a job of Batch, under the name that its request has.
+
+        Raises:
+            NotSubmittedError: the service refused, or the name is somebody else's.
+            InDoubtError: there was no certain answer.
+        """
+        _, project, _, region = parent.split("/")
+        turn = int(labels.get(TURN_LABEL, "1"))
+        id_ = job_id(labels[STACK_LABEL], labels[JOB_LABEL], labels[REQUEST_ID_LABEL], turn)
+        message = batch_job(json.loads(body), Place(project, region, id_, self._subnet), labels)
+        wanted = _to_proto(message)
+        request = {"parent": parent, "job_id": id_, "job": wanted, "request_id": str(uuid.uuid4())}
+
+        def create_job(*, timeout: float, **_once: Any) -> batch_v1.Job:
+            again = Retry(if_transient_error, initial=0.5, maximum=5.0, timeout=CREATE_DEADLINE)
+            try:
+                return self._client.create_job(request, retry=again, timeout=timeout / 4)
+            except AlreadyExists:
+                return self._client.get_job(name=f"{parent}/jobs/{id_}", retry=again)
+
+        made = send_once(create_job, "the job", HINTS, service=SERVICE)
+        if not _is_same(made, wanted, labels):
+            raise NotSubmittedError(
+                f"there is a job {made.name} already, and it is not what this request asks for: "
+                "somebody else made it. Nothing was submitted. Delete it (`gcloud batch jobs "
+                f"delete {id_}`), or raise run, which gives this job another name."
+            )
+        return snapshot(made)
+
+    def get(self, name: str) -> JobSnapshot | None:
+        """The job, or None if its record is gone."""
+        job = self.message(name)
+        return None if job is None else snapshot(job)
+
+    def message(self, name: str) -> batch_v1.Job | None:
+        """The job as Batch has it, or None if its record is gone."""
+        try:
+            return read(self._client.get_job, service=SERVICE, hints=READ_HINTS, name=name)
+        except NotFound:
+            return None
+
+    def find(self, parent: str, request_id: str) -> list[JobSnapshot]:
+        """All jobs of a request, by its label and their names."""
+        found = self.listed(parent, [f'labels.{REQUEST_ID_LABEL}="{request_id}"'])
+        named = [job for job in found if is_job_of(job.name.rpartition("/")[2], request_id)]
+        return [snapshot(job) for job in named]
+
+    def listed(self, parent: str, terms: list[str]) -> list[batch_v1.Job]:
+        """All jobs that a filter lets through; none where the API is off.
+
+        Raises:
+            OperatorError: they cannot be listed.
+        """
+
+        def list_jobs(**arguments: Any) -> list[batch_v1.Job]:
+            try:
+                return list(self._client.list_jobs(**arguments))
+            except MethodNotImplemented:
+                return []  # a local cloud from before it had Batch
+            except Forbidden as error:
+                if error.reason in API_IS_OFF or NEVER_USED in str(error.message):
+                    return []
+                raise
+
+        request = {"parent": parent, "filter": " AND ".join(terms)}
+        try:
+            return read(list_jobs, service=SERVICE, hints=READ_HINTS, request=request)
+        except (NotFound, FailedPrecondition) as error:
+            raise OperatorError(f"Batch did not list jobs of {parent}: {error.message}") from None
+
+    def log_ids(self, name: str) -> list[str]:
+        """Ids of the logs that say why the job failed: Batch writes them under its own id."""
+        job = self.message(name)
+        return [job.uid] if job and job.uid else []
+
+    def cancel(self, name: str) -> None:
+        """Request cancellation. Ignores a job that has ended or does not exist."""
+        try:
+            read(self._client.cancel_job, service=SERVICE, request={"name": name})
+        except (FailedPrecondition, NotFound):
+            return
+
+    def delete(self, name: str) -> None:
+        """Delete the record and wait until it is gone. Raises OperatorError."""
+        try:
+            operation = read(self._client.delete_job, service=SERVICE, request={"name": name})
+            operation.result(timeout=_DELETE_SECONDS)
+        except NotFound:
+            return
+        except (GoogleAPICallError, RetryError, TimeoutError) as error:
+            text = getattr(error, "message", error)
+            raise OperatorError(f"Batch did not confirm that {name} was deleted: {text}") from None
+
+
+def snapshot(job: batch_v1.Job) -> JobSnapshot:
+    """The job as the protocol reads it."""
+    return job_service.snapshot(as_custom_job(job), BATCH_JOB)
+
+
+def as_custom_job(job: batch_v1.Job) -> vertex_api.CustomJob:
+    """The job as Vertex AI would show it, for everything that reads jobs."""
+    from vertex_training.customjob.google import vertex_api
+
+    groups: Any = job.task_groups[:1]
+    runnables = [each for group in groups for each in group.task_spec.runnables]
+    container = next((r.container for r in runnables if r.container.image_uri), None)
+    instances: Any = job.allocation_policy.instances[:1]
+    pool = {
+        "replica_count": sum(int(group.task_count) for group in groups),
+        "machine_spec": {"machine_type": "".join(each.policy.machine_type for each in instances)},
+        "container_spec": {
+            "image_uri": container.image_uri if container else "",
+            "command": [container.entrypoint] if container and container.entrypoint else [],
+            "args": list(container.commands) if container else [],
+        },
+    }
+    folder = "".join(g.task_spec.environment.variables.get(MODEL_DIR, "") for g in groups)
+    output = {"output_uri_prefix": folder.removesuffix("/model/")} if folder else None
+    state, (began, ended) = STATES.get(job.status.state.name, "JOB_STATE_UNSPECIFIED"), _times(job)
+    events = [(e.description, e.task_execution.exit_code) for e in job.status.status_events]
+    error = {"code": 2, "message": reason(events)} if state == "JOB_STATE_FAILED" else None
+    optional = {"start_time": began, "end_time": ended, "error": error}
+    return vertex_api.CustomJob(
+        name=job.name,
+        display_name=job.name.rpartition("/")[2],
+        state=vertex_api.JobState[state],
+        labels=dict(job.labels),
+        create_time=job.create_time,
+        job_spec={
+            "worker_pool_specs": [pool],
+            "service_account": job.allocation_policy.service_account.email,
+            **({"base_output_directory": output} if output else {}),
+        },
+        **{key: value for key, value in optional.items() if value},
+    )
+
+
+def _times(job: Any) -> tuple[Any, Any]:
+    """When its first task began and when it ended, each None if it has not."""
+    events, ended = job.status.status_events, None
+    if job.status.state.name in ENDED:
+        ended = job.update_time
+    ran = [each.event_time for each in events if _RUNNING.search(each.description)]
+    if ran:
+        return ran[0], ended
+    return (ended - job.status.run_duration if ended and job.status.run_duration else None), ended
+
+
+def _is_same(job: batch_v1.Job, wanted: batch_v1.Job, labels: Mapping[str, str]) -> bool:
+    """Whether a job is the one that was sent: by its labels, and by what it runs as whom."""
+
+    def essence(each: batch_v1.Job) -> Any:
+        runnables = [r for group in each.task_groups for r in group.task_spec.runnables]
+        ran = [
+            (
+                r.container.image_uri,
+                r.container.entrypoint,
+                list(r.container.commands),
+                r.script.text,
+            )
+            for r in runnables
+        ]
+        return each.allocation_policy.service_account.email, ran
+
+    mine = (REQUEST_ID_LABEL, DIGEST_LABEL)
+    same_labels = all(job.labels.get(label) == labels.get(label) for label in mine)
+    return same_labels and essence(job) == essence(wanted)
+
+
+def _to_proto(message: dict[str, Any]) -> batch_v1.Job:
+    from google.cloud import batch_v1
+
+    job = batch_v1.Job()
+    try:
+        ParseDict(message, batch_v1.Job.pb(job))
+    except ParseError as error:
+        raise NotSubmittedError(f"the request is no job of Batch: {error}") from None
+    return job
+
+
+@functools.lru_cache(maxsize=16)
+def shared_client(
+    project: str, region: str, account: str, _address: str | None
+) -> batch_v1.BatchServiceClient:
+    """One client for all threads; ``_address`` is where the local cloud is."""
+    return client(project, region, account)

@@ -1,0 +1,193 @@
+"""The same job files on Vertex AI and on Batch, through engine, program and Google's clients.
+
+What trains is real: the Titanic classifier on one machine, and a classifier of digits on three.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from localgcp.batch.records import ENDED, BatchJob, BatchTable
+from localgcp.home import Home
+from localgcp.runner.gang.hosts import has_mounts
+from localgcp.vertex.records import JobState
+from tests.conftest import running_checkout
+from tests.e2e.small_stacks import MACHINE, SmallStack
+from tests.fixture_project import sample
+
+for _name in ("titanic", "data/titanic", "ddp"):
+    sample(_name)
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.timeout(1800),
+    pytest.mark.skipif(not has_mounts(), reason="the jobs find their code below /gcs"),
+]
+SECONDS = 900.0
+IMAGE = "us-docker.pkg.dev/vertex-ai/training/pytorch-xla.2-4.py310:latest"
+DATA = [f"--{part}=${{buckets.data}}/titanic/{part}.npz" for part in ("train", "val", "test")]
+TITANIC = " ".join(["-m titanic.task", *DATA, "--epochs=20"])
+DIGITS = "-m ddp.task --steps=20 --checkpoint-every=10"
+
+
+def job(line: str, *packages: str, workers: int = 0, **spec: Any) -> dict[str, Any]:
+    """A job whose container unpacks its code from the bucket, and runs a line of Python."""
+    unpack = [
+        f"tar -xzf $(echo ${{packages.{p}}} | sed 's,^gs:/,/gcs,') --strip=1" for p in packages
+    ]
+    script = " && ".join(["cd $(mktemp -d)", *unpack, f"exec python {line}"])
+    container = {"imageUri": IMAGE, "command": ["sh"], "args": ["-c", script]}
+    pools = [{"replicaCount": 1, "machineSpec": MACHINE, "containerSpec": container}]
+    if workers:
+        pools.append({**pools[0], "replicaCount": workers})
+    return {
+        "serviceAccount": "${serviceAccounts.trainer}",
+        "baseOutputDirectory": {"outputUriPrefix": "${buckets.artifacts}/${job.name}"},
+        "scheduling": {"timeout": "1800s"},
+        "workerPoolSpecs": pools,
+        **spec,
+    }
+
+
+BUSY = {"imageUri": IMAGE, "command": ["sleep"], "args": ["600"]}
+FILES = {
+    "busy": job("")
+    | {"workerPoolSpecs": [{"replicaCount": 1, "machineSpec": MACHINE, "containerSpec": BUSY}]},
+    "titanic": job(TITANIC, "titanic"),
+    "digits": job(f"-m vertex_job.launch -- {DIGITS}", "ddp", "vertex-job", workers=2),
+}
+TRAINING = ("titanic", "digits")
+SECTIONS: dict[str, Any] = {
+    "buckets": {
+        "data": {
+            "forceDestroy": True,
+            "objects": {
+                f"titanic/{part}.npz": f"jobs/data/titanic/{part}.npz"
+                for part in ("train", "val", "test")
+            },
+        },
+        "artifacts": {"forceDestroy": True},
+    },
+    "serviceAccounts": {"trainer": {"reads": ["data"], "writes": ["artifacts"]}},
+    "packages": {
+        "titanic": {"path": "jobs/titanic"},
+        "ddp": {"path": "jobs/ddp"},
+        "vertex-job": {"path": "jobs/lib/vertex_job"},
+    },
+}
+
+
+def declare(stack: SmallStack, **backends: str) -> None:
+    """The stack file with each job on the service that is said."""
+    jobs = {
+        key: {"file": f"jobs/{stack.name}-{key}.yaml", "backend": backend}
+        for key, backend in backends.items()
+    }
+    files = {key: FILES[key.partition("-")[0]] for key in backends}
+    stack.write(files, **SECTIONS, jobs=jobs)
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallStack]:
+    with running_checkout(tmp_path_factory.mktemp("batch")) as copy:
+        made = SmallStack(copy, "batch")
+        both = {f"{key}-{backend}": backend for key in TRAINING for backend in ("vertex", "batch")}
+        declare(made, **both)
+        made.up()
+        yield made
+
+
+def home(stack: SmallStack) -> Home:
+    return Home(stack.checkout.home, stack.checkout.path)
+
+
+def on_batch(stack: SmallStack) -> list[BatchJob]:
+    """All jobs on Batch of the stack's project, oldest first."""
+    found = BatchTable(home(stack)).list(stack.project)
+    return sorted(found, key=lambda each: each.create_time)
+
+
+def output(stack: SmallStack, job_name: str) -> dict[str, bytes]:
+    """What a job wrote, by the names below its folder."""
+    folder = home(stack).storage / f"{stack.project}-artifacts-{stack.name}" / job_name
+    files = [each for each in folder.rglob("*") if each.is_file()]
+    return {str(each.relative_to(folder)): each.read_bytes() for each in files}
+
+
+def wait(stack: SmallStack, *names: str) -> str:
+    done = stack.checkout.shell(
+        f"vt jobs wait {' '.join(names)} --stack {stack.name} --deadline 15m"
+    )
+    return done.stdout + done.stderr
+
+
+def test_jobs_train_on_batch_as_on_vertex_ai_and_a_second_up_has_nothing_to_do(
+    stack: SmallStack,
+) -> None:
+    for key in TRAINING:
+        wait(stack, f"{key}-batch", f"{key}-vertex")
+        mine, theirs = (output(stack, f"{key}-{backend}") for backend in ("batch", "vertex"))
+        assert mine
+        assert sorted(mine) == sorted(theirs)
+    for key in TRAINING:
+        mine, theirs = (
+            json.loads(output(stack, f"{key}-{each}")["model/metrics.json"])
+            for each in ("batch", "vertex")
+        )
+        for found in (mine, theirs):
+            found.pop("run", None)  # how long it took, and by whose paths
+        assert mine == theirs
+    stack.is_settled()
+
+
+#: Makes a job of another's under an id, as somebody with rights on Batch could.
+TAKE = """
+from google.cloud import batch_v1
+from vertex_training.customjob.google.batch_service import client
+runnable = {"script": {"text": "sleep 600"}}
+group = {"task_count": 1, "task_spec": {"runnables": [runnable]}}
+account = {"email": "trainer-batch@local-batch.iam.gserviceaccount.com"}
+policy = {"service_account": account}
+job = batch_v1.Job(task_groups=[group], allocation_policy=policy, labels=LABELS)
+client("local-batch", "us-central1").create_job(
+    parent="projects/local-batch/locations/us-central1", job_id=ID, job=job)
+"""
+
+
+def test_a_job_moves_between_the_services_as_one_replaced_resource_and_leaves_none(
+    stack: SmallStack,
+) -> None:
+    declare(stack, busy="vertex")
+    stack.up()
+    [old] = [each for each in stack.jobs() if not each.state.terminal]
+    declare(stack, busy="batch")
+    assert [op for op, name in stack.plan() if name.endswith("busy")] == ["replace"]
+    stack.up()
+    [state] = [each.state for each in stack.jobs() if each.name == old.name]
+    assert state is JobState.CANCELLED
+    [new] = [each for each in on_batch(stack) if each.state not in ENDED]
+    listed = stack.checkout.shell(f"vt jobs list --stack {stack.name}").stdout
+    assert new.name.rpartition("/")[2] in listed
+    declare(stack)
+    stack.up()
+    assert not [each for each in on_batch(stack) if each.state not in ENDED]
+
+
+def test_the_name_of_somebody_else_is_refused_and_nothing_is_adopted(stack: SmallStack) -> None:
+    declare(stack, busy="batch")
+    file = stack.checkout.path / f"jobs/{stack.name}-busy.yaml"
+    file.write_text(file.read_text("utf-8").replace("'600'", "'601'"), encoding="utf-8")
+    words = f"vt render busy --stack {stack.name} --as-sent"
+    rendered = json.loads(stack.checkout.shell(words).stdout)
+    id_ = rendered["taskGroups"][0]["taskSpec"]["environment"]["variables"]["CLOUD_ML_JOB_ID"]
+    script = stack.checkout.path / "take.py"
+    script.write_text(TAKE.replace("LABELS", repr(rendered["labels"])).replace("ID,", f"{id_!r},"))
+    stack.checkout.shell("python take.py")
+    said = stack.pulumi("up -y --skip-preview", expect=255)
+    assert f"jobs/{id_} already" in said
+    assert "somebody else made it" in said
+    [theirs] = [each for each in on_batch(stack) if each.state not in ENDED]
+    assert theirs.name.endswith(id_)
