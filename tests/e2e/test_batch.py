@@ -177,10 +177,8 @@ def test_a_job_moves_between_the_services_as_one_replaced_resource_and_leaves_no
 
 
 def test_the_name_of_somebody_else_is_refused_and_nothing_is_adopted(stack: SmallStack) -> None:
-    declare(stack, busy="batch")
-    file = stack.checkout.path / f"jobs/{stack.name}-busy.yaml"
-    file.write_text(file.read_text("utf-8").replace("'600'", "'601'"), encoding="utf-8")
-    words = f"vt render busy --stack {stack.name} --as-sent"
+    declare(stack, **{"busy-taken": "batch"})  # a job of no earlier turn, which its id would have
+    words = f"vt render busy-taken --stack {stack.name} --as-sent"
     rendered = json.loads(stack.checkout.shell(words).stdout)
     id_ = rendered["taskGroups"][0]["taskSpec"]["environment"]["variables"]["CLOUD_ML_JOB_ID"]
     script = stack.checkout.path / "take.py"
