@@ -21,8 +21,8 @@ _CLAIM: Final = of(
     ),
     (
         "another's SENDING is taken over at once",
-        "            return self._wait_out_lease(stored)",
-        "            return self._write(IntentState.INTENT, stored.generation)",
+        "else self._wait_out_lease(stored)",
+        "else self._write(IntentState.INTENT, stored.generation)",
     ),
     (
         "another's INTENT is waited for",
@@ -313,8 +313,8 @@ _SETTLE: Final = of(
     ),
     (
         "doubt frees the record",
-        "        except NotSubmittedError:\n            self._try",
-        "        except (NotSubmittedError, InDoubtError):\n            self._try",
+        "        except NotSubmittedError:\n            if not in_flight:",
+        "        except (NotSubmittedError, InDoubtError):\n            if not in_flight:",
     ),
 )
 _AUDIT: Final = of(

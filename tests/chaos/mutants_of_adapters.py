@@ -63,12 +63,12 @@ PROVIDER: Final = of(
     ),
     (
         "the same run is cancelled for itself",
-        '        if request.request_id == olds["requestId"]:',
+        "        if _current(job.name, olds).request_id in (each.request_id for each in rungs):",
         "        if not request.request_id:",
     ),
     (
         "the record is never freed",
-        '        release(_intents(props), props["requestId"], id_)\n',
+        "            release(intents, request_id, name)\n",
         "",
     ),
     (
