@@ -127,7 +127,9 @@ class Ladder:
         raise self._busy()
 
     def to_submit(self) -> SubmissionRequest:
-        """The rung that ``place`` submits or adopts now. Only reads."""
+        """The rung that ``place`` submits or adopts now. Only reads, and nothing without rungs."""
+        if len(self.rungs) == 1:
+            return self.rungs[0]
         turn = self._turn()
         index = self._index(turn)
         if turn is None or index is None:
@@ -161,11 +163,13 @@ class Ladder:
         """
         if isinstance(error, RungPassedError):
             return True
+        if len(self.rungs) == 1:
+            return False
         waited = 0.0
         while (job := self._job(index)) is None and waited < self.timing.settle:
             self.environment.sleep(self.timing.interval)
             waited += self.timing.interval
-        return job is not None and job.out_of_stock and index + 1 < len(self.rungs)
+        return job is not None and job.out_of_stock
 
     def _turn(self) -> TurnRecord | None:
         return self.intents.read_turn(self.rungs[0].turn_key)
