@@ -82,7 +82,7 @@ _LOOK: Final = of(
     "look",
     (
         "nobody looks before sending",
-        "                if found := self._find_jobs():\n"
+        "                if not self.request.is_named and (found := self._find_jobs()):\n"
         "                    "
         "return self._ensure_no_other_request(self._adopt(found, claim)), True\n",
         "",

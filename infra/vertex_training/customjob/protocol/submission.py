@@ -16,7 +16,8 @@ decides which process may send. The steps, in the order of ``_Attempt.run``:
 
 A service that takes the job's name from the request (``SubmissionRequest.is_named``) makes one job
 of a request however often it is sent. Then nobody waits out a lease of the same request: it is sent
-again, and the record stays SENDING until one is there; and there is nothing to audit.
+again, and the record stays SENDING until one is there; and there is nothing to audit. Nobody looks
+by label, either: the service's answer to the name tells a job of somebody else, a label does not.
 
 It fails closed: without a certain answer nothing is sent, and the next run looks again. The one
 assumption is that a request takes effect within ``Timing.lease`` after it was sent, or never.
@@ -103,7 +104,7 @@ class _Attempt:
                 claim = self._claim()
                 if isinstance(claim, JobSnapshot):
                     return self._ensure_no_other_request(claim), True
-                if found := self._find_jobs():
+                if not self.request.is_named and (found := self._find_jobs()):
                     return self._ensure_no_other_request(self._adopt(found, claim)), True
                 turn = self._acquire_turn(claim)
                 in_flight = claim.record.state is IntentState.SENDING
@@ -196,6 +197,8 @@ class _Attempt:
                 self._try_write(IntentState.RELEASED, fence)
             raise
         except InDoubtError:
+            if self.request.is_named:
+                raise
             return self._adopt(self._wait_for_unconfirmed_job(), fence), True
         if not self.request.is_named:
             job = self._audit(job)

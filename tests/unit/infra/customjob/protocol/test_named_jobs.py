@@ -101,6 +101,18 @@ def test_a_job_that_moves_to_the_other_service_is_refused_beside_the_one_that_ru
     assert running(world) == [new.name]
 
 
+def test_a_job_of_somebody_elses_with_our_labels_is_not_taken_for_ours():
+    world = World()
+    foreign = f"{MINE.parent}/jobs/theirs"
+    world.jobs[foreign] = job(foreign, "RUNNING", created=1)
+    world.born[foreign], world.requests[foreign] = 0.0, MINE.request_id
+    process = Batch(world)
+    assert [each.name for each in process.find(MINE.parent, MINE.request_id)] == [foreign]
+    made, adopted = submit(process)
+    assert (made.name == foreign, adopted) == (False, False)
+    assert world.sent == 1
+
+
 def test_going_back_gives_the_job_another_name():
     world, process = World(), None
     names = []
