@@ -388,11 +388,11 @@ class AllowedResource(Section):
     resource: Annotated[
         str,
         form(
-            r"(?:firewalls|subnetworks|routes|peerings|customJobs|hyperparameterTuningJobs"
+            r"(?:firewalls|subnetworks|routes|peerings|customJobs|hyperparameterTuningJobs|jobs"
             r"|deployedModels)/[^*].*",
             "firewalls/NAME, likewise subnetworks, routes, peerings, customJobs, "
-            "hyperparameterTuningJobs and deployedModels, with * for any text after the name's "
-            "beginning",
+            "hyperparameterTuningJobs, jobs (of Batch) and deployedModels, with * for any "
+            "text after the name's beginning",
         ),
     ]
     """Kind and name, of a job its display name, of a deployed model its id: ``firewalls/iap-*``."""
