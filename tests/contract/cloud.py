@@ -184,7 +184,7 @@ def running(folder: Path) -> Iterator[ContractCloud]:
             MetadataService(service, experiments),
             TensorboardService(service, experiments),
             ProjectService(store, reads.answer),
-            LogService(home, store, jobs, builds.entries() | batch.entries(), tuning.trials),
+            LogService(home, store, jobs, builds.entries() | batch.entries(), tuning),
             SecretService(home, store),
             BuildService(store, builds.service.builds, idle),
             batch.service,
