@@ -223,7 +223,7 @@ def test_the_log_of_a_job_is_shown_without_secrets(
     monkeypatch.setattr("vertex_training_cli.jobs.log.logs.connect", lambda _project: None)
     monkeypatch.setattr("vertex_training_cli.jobs.log._lines", lambda *_a, **_k: lines)
     job_log.show(
-        SimpleNamespace(ref=SimpleNamespace(project="p")),  # pyright: ignore[reportArgumentType]
+        SimpleNamespace(ref=SimpleNamespace(project="p"), log_id=lambda _job: "1"),  # pyright: ignore[reportArgumentType]
         vertex.CustomJob(command_job("true")),
         replica=None, follow=False, tail=None, as_json=as_json, log=print,
     )  # fmt: skip
