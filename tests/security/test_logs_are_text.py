@@ -155,7 +155,7 @@ def test_vt_jobs_logs_shows_a_jobs_output_as_text(
     monkeypatch.setattr("vertex_training_cli.jobs.log.logs.connect", lambda _project: None)
     monkeypatch.setattr("vertex_training_cli.jobs.log._lines", lambda *_a, **_k: [line])
     job_log.show(
-        SimpleNamespace(ref=SimpleNamespace(project="p")),  # pyright: ignore[reportArgumentType]
+        SimpleNamespace(ref=SimpleNamespace(project="p"), log_id=lambda _job: "1"),  # pyright: ignore[reportArgumentType]
         vertex.CustomJob(body),
         replica=None, follow=False, tail=None, as_json=as_json, log=print,
     )  # fmt: skip
