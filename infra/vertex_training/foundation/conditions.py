@@ -112,9 +112,14 @@ def _limits(settings: Settings, permission: str, roles: list[str]) -> str:
 
 
 def only_these_roles(roles: Iterable[str]) -> str:
-    """CEL condition: a request that sets a policy changes grants of these roles only."""
-    listed = ", ".join(f"'{role}'" for role in roles)
-    return f"api.getAttribute('iam.googleapis.com/modifiedGrantsByRole', []).hasOnly([{listed}])"
+    """CEL condition: a request that sets a policy changes grants of these roles only.
+
+    Of more than ``MAX_ROLES``, those of one list: a grant of the program changes one role.
+    """
+    changed = "api.getAttribute('iam.googleapis.com/modifiedGrantsByRole', [])"
+    quoted = [f"'{role}'" for role in roles]
+    lists = [quoted[at : at + MAX_ROLES] for at in range(0, len(quoted), MAX_ROLES)] or [[]]
+    return " || ".join(f"{changed}.hasOnly([{', '.join(each)}])" for each in lists)
 
 
 def _where(settings: Settings) -> dict[str, str]:
