@@ -65,6 +65,8 @@ class Alerting:
     def _run(self) -> None:
         while True:
             last = self._over.wait(_SECONDS)
+            if not self._home.root.exists():
+                return  # somebody removed it: to read the inventory would make it anew
             try:
                 self.look()
             except Exception:  # one bad look must not end those that follow; the log has it
