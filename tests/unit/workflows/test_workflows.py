@@ -31,6 +31,7 @@ RUN_BY = {
     "deploy": "tests/e2e/test_gitops.py",
     "drift": "tests/e2e/test_gitops.py",
     "drift-issue": "tests/e2e/test_gitops.py",
+    "advance": "tests/e2e/test_schedules.py",
     "images": "cloud",
     "images-request": "tests/unit/tools/test_images_request.py",
     "images-comment": "tests/unit/tools/test_images_comment.py",
@@ -48,6 +49,8 @@ RIGHTS = {
     ("images", "build"): {"id-token": "write", "pull-requests": "write"},
     ("drift", "dev"): {"id-token": "write", "issues": "write"},
     ("drift", "prod"): {"id-token": "write", "issues": "write"},
+    ("advance", "dev"): {"id-token": "write"},
+    ("advance", "prod"): {"id-token": "write"},
     ("release", "release"): {"contents": "write", "id-token": "write", "attestations": "write"},
 }
 
@@ -72,8 +75,8 @@ def verbs_of_the_makefile():
     return set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 
 
-def test_there_are_seven():
-    names = ["check", "deploy", "drift", "images", "preview", "release", "report"]
+def test_there_are_eight():
+    names = ["advance", "check", "deploy", "drift", "images", "preview", "release", "report"]
     assert [file.stem for file in WORKFLOWS] == names
 
 
@@ -218,7 +221,7 @@ def test_prod_is_planned_after_dev_and_deployed_in_an_environment_of_its_own():
 
 VERBS_OF_A_STACK = (
     "up", "review", "report", "preview", "deploy", "drift", "drift-issue", "comment", "approval",
-    "preflight",
+    "preflight", "advance",
 )  # fmt: skip
 
 
