@@ -22,8 +22,8 @@ from tests.chaos.process import Fate, Order, Process, ProviderKilled
 from vertex_training.customjob import provider
 from vertex_training.customjob.kinds import CUSTOM_JOB
 from vertex_training.customjob.protocol.ladder import Ladder, Rung
-from vertex_training.customjob.protocol.ports import REQUEST_ID_LABEL, RUNG_LABEL
-from vertex_training.customjob.provider import LADDER, rungs_of
+from vertex_training.customjob.protocol.ports import LADDER, REQUEST_ID_LABEL, RUNG_LABEL
+from vertex_training.customjob.provider import rungs_of
 from vertex_training.errors import OperatorError
 
 PROCESSES: Final = 3

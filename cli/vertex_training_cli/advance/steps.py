@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+from vertex_training.catalog.costs import DEFAULT_TIMEOUT
 from vertex_training.catalog.resource_types import SCHEDULE
+from vertex_training.customjob.protocol.ports import LADDER
 from vertex_training.customjob.protocol.waiting import format_duration
 from vertex_training.errors import OperatorError
 from vertex_training.schedules import slots
@@ -25,8 +27,6 @@ if TYPE_CHECKING:
 PENDING: Final = timedelta(hours=2)
 #: How long after its timeout a job should have ended.
 GRACE: Final = timedelta(minutes=30)
-#: Of a job without a timeout: customJobs.scheduling.timeout in the API's reference.
-DEFAULT_TIMEOUT: Final = timedelta(days=7)
 _WAITING: Final = ("QUEUED", "PENDING")
 
 
@@ -68,8 +68,6 @@ def climb_ladders(tick: Tick) -> Iterator[Action]:
 
     A ladder that cannot be climbed keeps no other one from it.
     """
-    from vertex_training.customjob.provider import LADDER  # loads Pulumi
-
     for inputs in inputs_in(tick.deployment):
         if not (inputs.get("options") or {}).get(LADDER):
             continue
@@ -81,7 +79,7 @@ def climb_ladders(tick: Tick) -> Iterator[Action]:
 
 
 def _climb(inputs: Mapping[str, Any], job: str, *, dry_run: bool) -> Iterator[Action]:
-    from vertex_training.customjob.provider import ladder_of
+    from vertex_training.customjob.provider import ladder_of  # loads Pulumi
 
     ladder = ladder_of(inputs)
     before = ladder.current()
@@ -115,7 +113,7 @@ def _late(job: AnyJob, now: datetime) -> str:
     state = view.state(job)
     if state in _WAITING and created and now - created > PENDING:
         return f"{state} for {_words(now - created)}"
-    timeout: Any = view.spec_of(job).scheduling.timeout or DEFAULT_TIMEOUT
+    timeout: Any = view.spec_of(job).scheduling.timeout or timedelta(seconds=DEFAULT_TIMEOUT)
     if started and not view.is_tuning(job) and now - started > timeout + GRACE:
         return f"{state} for {_words(now - started)}, its timeout is {_words(timeout)}"
     return ""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
 
@@ -18,7 +18,7 @@ from vertex_training_cli.destroy.losses import Loss, Losses, find_losses, refusa
 from vertex_training_cli.engine import attributes_file, locks, stacks
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
-from vertex_training_cli.engine.values import known_ids
+from vertex_training_cli.engine.values import ids_in
 from vertex_training_cli.review.jobs import progress
 from vertex_training_cli.status import print_line
 
@@ -76,7 +76,7 @@ def destroy_stack(
     if not losses.named and not losses.others:
         print_status(f"stack {ref.stack} has nothing that could be destroyed")
         return 0
-    contents = look(ref, losses.named, _ids(deployment))
+    contents = look(ref, losses.named, ids_in(deployment))
     _show(ref, losses, contents)
     if problems := _refusals(ref, losses, contents):
         print_status(f"{ref.stack} is not destroyed; nothing was deleted.")
@@ -158,11 +158,6 @@ def _confirmation(stack: str, yes: bool, name: str) -> Callable[[], bool]:
             return False
 
     return confirmed
-
-
-def _ids(deployment: Mapping[str, Any]) -> frozenset[str]:
-    resources = deployment.get("resources") or []
-    return known_ids((str(each.get("id", "")), each.get("outputs") or {}) for each in resources)
 
 
 def _show(ref: StackRef, losses: Losses, contents: Contents) -> None:

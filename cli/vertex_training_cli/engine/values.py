@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, overload
 
+from vertex_training.customjob.protocol.ports import EARLIER_RUNGS, LADDER
 from vertex_training.secret_rules.redaction import (
     is_secret_value,
     is_secret_variable,
@@ -149,5 +150,11 @@ def known_ids(resources: Iterable[tuple[str, Mapping[str, Any]]]) -> frozenset[s
     """
     found = set[str]()
     for id_, outputs in resources:
-        found |= {id_, *(outputs.get("ladder") or ()), *(outputs.get("earlierRungs") or ())}
+        found |= {id_, *(outputs.get(LADDER) or ()), *(outputs.get(EARLIER_RUNGS) or ())}
     return frozenset(found - {""})
+
+
+def ids_in(deployment: Mapping[str, Any]) -> frozenset[str]:
+    """``known_ids`` of a deployment, as ``pulumi stack export`` prints it."""
+    resources = deployment.get("resources") or []
+    return known_ids((str(each.get("id", "")), each.get("outputs") or {}) for each in resources)

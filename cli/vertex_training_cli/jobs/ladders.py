@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from vertex_training.customjob.protocol.ports import JOB_LABEL, STACK_LABEL
+from vertex_training.customjob.protocol.ports import JOB_LABEL, LADDER, STACK_LABEL
 from vertex_training.errors import CommandError, OperatorError
 from vertex_training_cli.engine.plan import JOBS
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
@@ -46,7 +46,7 @@ def ladder_of(job: AnyJob, ref: StackRef) -> Ladder | None:
     Raises:
         OperatorError: the state cannot be read, or a service does not answer.
     """
-    from vertex_training.customjob.provider import LADDER, ladder_of  # loads Pulumi
+    from vertex_training.customjob.provider import ladder_of  # loads Pulumi
 
     labels = labels_of(job)
     if not labels:

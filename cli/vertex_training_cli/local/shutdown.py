@@ -40,11 +40,10 @@ def down(home: Home, *, clean: bool, report: Callable[[str], None]) -> None:
     with _records_if_possible(report):
         if home.database.exists():
             live = [(t, job) for t in tables for job in t.list() if not job.state.terminal]
+            of_batch = batch.list(states=ACTIVE)
         for table, job in live:
             # The server ends a CANCELLING job as CANCELLED when it stops.
             table.move(job.job_id, JobState.CANCELLING, only_from=LIVE_STATES)
-        if home.database.exists():
-            of_batch = batch.list(states=ACTIVE)
         for each in of_batch:
             batch.move(each.name, State.CANCELLING, ACTIVE)
     stopped = lifecycle.stop(home)

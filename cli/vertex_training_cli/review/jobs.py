@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 from vertex_training.catalog import costs
 from vertex_training.catalog.costs import JobCost, PoolCost, usd
 from vertex_training.customjob.kinds import CUSTOM_JOB, kind_of_fields
+from vertex_training.customjob.protocol.ports import LADDER
 from vertex_training.customjob.protocol.waiting import format_duration
 from vertex_training_cli.engine.fields import FieldDifference, diff_fields
 from vertex_training_cli.engine.plan import (
@@ -192,7 +193,7 @@ def _job(step: Step, observed: Observations) -> JobChange:
 
 def _rungs(inputs: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The job's inputs, and those of each rung after its file."""
-    found = (inputs.get("options") or {}).get("ladder")
+    found = (inputs.get("options") or {}).get(LADDER)
     others = [each for each in found or () if isinstance(each, Mapping)]
     return [inputs, *({**inputs, **each} for each in others)]
 
@@ -252,8 +253,8 @@ def differences(step: Step) -> list[FieldDifference]:
 def _options(inputs: Mapping[str, Any]) -> dict[str, Any]:
     """The options; of each rung what it has otherwise, since the request is told by itself."""
     found = dict(inputs.get("options") or {})
-    if "ladder" in found:
-        found["ladder"] = [str(each.get("words", "")) for each in _rungs(inputs)[1:]]
+    if LADDER in found:
+        found[LADDER] = [str(each.get("words", "")) for each in _rungs(inputs)[1:]]
     return found
 
 

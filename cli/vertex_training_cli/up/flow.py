@@ -16,7 +16,7 @@ from vertex_training_cli.engine import attributes_file, locks, pending_creates
 from vertex_training_cli.engine.preview import make_plan
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
-from vertex_training_cli.engine.values import known_ids
+from vertex_training_cli.engine.values import ids_in
 from vertex_training_cli.jobs import orphaned, view
 from vertex_training_cli.jobs.moved import deployed_jobs, find_moved_jobs
 from vertex_training_cli.up.cancelled_jobs import report_cancelled_jobs
@@ -156,11 +156,9 @@ def report_orphaned_jobs(
     Nothing is cancelled: the job may be wanted. If jobs cannot be listed, that is logged instead;
     the ``up`` before it has succeeded all the same.
     """
-    resources = deployment.get("resources") or []
-    known = known_ids((each.get("id", ""), each.get("outputs") or {}) for each in resources)
     name = stack.stack
     try:
-        found = orphaned.find_orphaned_jobs(stack, known)
+        found = orphaned.find_orphaned_jobs(stack, ids_in(deployment))
     except (CommandError, OperatorError) as error:
         log(f"it is not known whether jobs run that stack {name} does not know: {error}")
         return

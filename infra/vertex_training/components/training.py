@@ -219,7 +219,7 @@ def schedule_outputs(made: JobSchedule, request: JobRequest) -> dict[str, Input[
         "since": made.since,
         "requestDigest": request.digest,
         "artifacts": request.output_directory,
-        "costsAtMost": str(costs.of_job(request.message, request.submission.region)),
+        "costsAtMost": str(request.cost),
     }
 
 

@@ -31,7 +31,9 @@ from vertex_training.customjob.protocol.ladder import Ladder, job_with_turn, sto
 from vertex_training.customjob.protocol.ports import (
     DIGEST_LABEL,
     DIGEST_LABEL_LENGTH,
+    EARLIER_RUNGS,
     JOB_LABEL,
+    LADDER,
     REQUEST_ID_LABEL,
     RUN_LABEL,
     RUNG_LABEL,
@@ -80,11 +82,6 @@ RECORDS: Final = "records"
 KEPT_OPTIONS: Final = ("controlBucket", "onDelete")
 #: Key of the outputs of a job that ends by itself: the id of the request that is submitted then.
 DEFERRED: Final = "deferredRequestId"
-#: Key of ``options``: the rungs after the job file, in order, each with its ``requestId`` and
-#: ``request``, and ``words`` for what it has otherwise. Key of the outputs: the ids of all rungs.
-LADDER: Final = "ladder"
-#: Key of the outputs: ids of rungs that were declared before. One of them may still have the turn.
-EARLIER: Final = "earlierRungs"
 
 
 class CustomJobProvider(dynamic.ResourceProvider):
@@ -278,7 +275,7 @@ def _declared_rungs(news: Mapping[str, Any]) -> list[str]:
 
 def _known_rungs(olds: Mapping[str, Any]) -> tuple[str, ...]:
     """Ids of the rungs that a state knows of; empty for a job that never had a ladder."""
-    return (*olds.get(LADDER, ()), *olds.get(EARLIER, ()))
+    return (*olds.get(LADDER, ()), *olds.get(EARLIER_RUNGS, ()))
 
 
 def _rung_ids(olds: Mapping[str, Any], news: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -288,7 +285,7 @@ def _rung_ids(olds: Mapping[str, Any], news: Mapping[str, Any]) -> dict[str, lis
     declared = _declared_rungs(news)
     before = (*_known_rungs(olds), olds["requestId"]) if olds else ()
     earlier = [each for each in dict.fromkeys(before) if each not in declared]
-    return {LADDER: declared, **({EARLIER: earlier} if earlier else {})}
+    return {LADDER: declared, **({EARLIER_RUNGS: earlier} if earlier else {})}
 
 
 def _current(id_: str, olds: Mapping[str, Any]) -> ReplacedJob:

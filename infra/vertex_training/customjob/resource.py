@@ -10,7 +10,8 @@ from pulumi import dynamic
 
 from vertex_training.customjob.dynamic_values import IMPERSONATE
 from vertex_training.customjob.google import console
-from vertex_training.customjob.provider import LADDER, RECORDS, CustomJobProvider, submission_of
+from vertex_training.customjob.protocol.ports import LADDER
+from vertex_training.customjob.provider import RECORDS, CustomJobProvider, submission_of
 from vertex_training.customjob.request.job_file import JobRequest
 from vertex_training.pulumi_internals import UNKNOWN
 

@@ -38,6 +38,11 @@ JOB_LABELS: Final = (
     STACK_LABEL, PROGRAM_LABEL, JOB_LABEL, RUN_LABEL, REQUEST_ID_LABEL, DIGEST_LABEL, TURN_LABEL,
     SLOT_LABEL, RUNG_LABEL,
 )  # fmt: skip
+#: Key of a job's options: the rungs after the job file, in order, each with its ``requestId`` and
+#: ``request``, and ``words`` for what it has otherwise. Key of its outputs: the ids of all rungs.
+LADDER: Final = "ladder"
+#: Key of its outputs: ids of rungs that were declared before. One of them may still have the turn.
+EARLIER_RUNGS: Final = "earlierRungs"
 #: How the ids of requests begin that are for a slot of a schedule: its time, then the job.
 _SLOT_ID: Final = re.compile(r"(\d{8}t\d{6}z)-")
 #: Label values have at most 63 characters, and 80 bits distinguish requests.
