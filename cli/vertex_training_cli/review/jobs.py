@@ -10,6 +10,7 @@ from typing import Any, Final, Literal
 
 from vertex_training.catalog import costs
 from vertex_training.catalog.costs import JobCost, PoolCost, usd
+from vertex_training.customjob.batch.offers import Offer, offers
 from vertex_training.customjob.kinds import CUSTOM_JOB, kind_of_fields
 from vertex_training.customjob.protocol.ports import LADDER
 from vertex_training.customjob.protocol.waiting import format_duration
@@ -79,6 +80,8 @@ class JobChange:
     images: tuple[str, ...]
     """What each worker pool runs, each once."""
     cost: JobCost
+    offers: tuple[Offer, Offer]
+    """Of the service that runs it, with the same cost, then of the other one."""
     differences: tuple[FieldDifference, ...]
     previous_state: str
     """State of the job before, as it was last seen; empty if there was none."""
@@ -92,8 +95,6 @@ class JobChange:
     """The same job's strategy."""
     ladder: tuple[RungRequest, ...] = ()
     """The rungs, the file's request first; empty without one. ``cost`` is that of the dearest."""
-    on_vertex: JobCost | None = None
-    """What a job on Batch would cost on Vertex AI; None of those that run there."""
 
     @property
     def submits(self) -> bool:
@@ -143,7 +144,8 @@ def _machines(cost: JobCost) -> tuple[str, ...]:
 def job_changes(plan: Plan, observed: Observations = NOTHING_OBSERVED) -> list[JobChange]:
     """All jobs of the plan by name, those that stay as they are included."""
     steps = [step for step in plan.steps if step.type in JOBS and step.op in ACTIONS]
-    found = [_job(step, observed) for step in steps]
+    subnet = bool(plan.section("network").get("subnet"))
+    found = [_job(step, observed, subnet=subnet) for step in steps]
     return sorted(found, key=lambda job: job.name)
 
 
@@ -161,10 +163,10 @@ def job_spec(message: Mapping[str, Any]) -> dict[str, Any]:
     return message.get(kind_of_fields(message).spec, {})
 
 
-def _job(step: Step, observed: Observations) -> JobChange:
+def _job(step: Step, observed: Observations, *, subnet: bool) -> JobChange:
     inputs = step.inputs
-    message = request(inputs)
-    spec = job_spec(message)
+    messages = [request(each) for each in _rungs(inputs)]
+    spec = job_spec(messages[0])
     region = str(_submission(inputs).get("region", ""))
     state = str(step.old.outputs.get("state") or "") if step.old else ""
     action = "defer" if _is_deferred(step) else ACTIONS[step.op]
@@ -186,7 +188,7 @@ def _job(step: Step, observed: Observations) -> JobChange:
         now=observed.jobs.get(step.old.id) if step.old else None,
         cost_before=_cost(before) if before else None,
         strategy_before=_strategy(job_spec(request(before))) if before else "",
-        on_vertex=costs.of_job(message, region) if "backend" in _submission(inputs) else None,
+        offers=offers(messages, region, _backend(inputs), subnet=subnet),
         ladder=_ladder(inputs),
     )
 
@@ -215,9 +217,12 @@ def _ladder(inputs: Mapping[str, Any]) -> tuple[RungRequest, ...]:
 
 
 def _cost(inputs: Mapping[str, Any]) -> JobCost:
-    messages, place = [request(each) for each in _rungs(inputs)], _submission(inputs)
-    backend = str(place.get("backend", CUSTOM_JOB.backend))
-    return costs.of_dearest(messages, str(place.get("region", "")), backend)
+    messages, region = [request(each) for each in _rungs(inputs)], _submission(inputs).get("region")
+    return costs.of_dearest(messages, str(region or ""), _backend(inputs))
+
+
+def _backend(inputs: Mapping[str, Any]) -> str:
+    return str(_submission(inputs).get("backend", CUSTOM_JOB.backend))
 
 
 def _strategy(spec: Mapping[str, Any]) -> str:
@@ -341,8 +346,9 @@ def checkpoint(found: CheckpointObservation) -> str:
     return f"last checkpoint {bound}{format_duration(found.seconds)} ago"
 
 
-def at_most(job: JobChange) -> str:
-    """The worst case with the time it is for."""
+def at_most(job: JobChange) -> tuple[str, str]:
+    """The worst case where the job runs, with the time it is for; then on the other service."""
+    here, other = job.offers
     default = ", no timeout set" if job.cost.default_timeout else ""
-    elsewhere = f"; on Vertex AI {usd(job.on_vertex.worst_case)}" if job.on_vertex else ""
-    return f"{usd(job.cost.worst_case)} ({job.cost.span}{default}{job.cost.elsewhere}{elsewhere})"
+    own = here.text(f"{default}{job.cost.elsewhere}")
+    return own, str(other) if other.refusal else f"or {other}"

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from vertex_training.catalog.costs import PoolCost
+from vertex_training.customjob.batch.offers import Offer
 from vertex_training.errors import Location, Problem
 from vertex_training_cli.engine.plan import Diagnostic, JobObservation, PolicyViolation
 from vertex_training_cli.review.capacity import ReservationChange, ReservationCost, ReturnedMachines
@@ -35,8 +36,12 @@ KEYS: Final[Mapping[type, str]] = {
     JobChange: (
         "name action region strategy reservation? account network? images pools ladder? "
         "hourlyUsd=cost.hourly timeoutSeconds=cost.timeout defaultTimeout=cost.default_timeout "
-        "worstCaseUsd=cost.worst_case worstCaseUsdBefore=cost_before.worst_case "
+        "worstCaseUsd=cost.worst_case worstCaseUsdBefore=cost_before.worst_case offers "
         "previousState?=previous_state now differences"
+    ),
+    Offer: (
+        "backend worstCaseUsd=cost.worst_case timeoutSeconds=cost.timeout attempts=cost.attempts "
+        "refusal?"
     ),
     RungRequest: "rung=number what strategy reservation? worstCaseUsd=cost.worst_case",
     PoolCost: (

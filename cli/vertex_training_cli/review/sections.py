@@ -155,7 +155,7 @@ def _job_row(job: JobChange, quote: Quote) -> Row:
         (job.network.rpartition("/")[2],),
         tuple(images.shown(each) for each in job.images),
         (usd(job.cost.hourly),),
-        (at_most(job),),
+        at_most(job),
     )
     quoted = (tuple(quote(line) for line in cell if line) for cell in lines)
     return Row(((quote(job.name),), (fate(job),), *quoted))
@@ -177,7 +177,8 @@ def _prices(report: ReviewReport) -> str:
         if (rate := pool.rate)
     }
     sources = "; ".join(f"{source} ({date}; {where})" for source, date, where in sorted(found))
-    return f"Prices: {sources}." if sources else "No prices."
+    thin = costs.thin_sources(job.strategy for job in report.submitted)
+    return " ".join([f"Prices: {sources}." if sources else "No prices.", *thin])
 
 
 def _images(report: ReviewReport, quote: Quote) -> Iterator[Section]:

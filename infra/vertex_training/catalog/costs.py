@@ -51,9 +51,16 @@ _DURATION: Final = re.compile(r"([0-9]+(?:\.[0-9]{1,9})?)s")
 MOST_SECONDS: Final = 1e15
 #: Why the figures are no invoice; shown wherever they are.
 NOT_INCLUDED: Final = (
-    "Estimates: list prices, GPUs included, with Vertex AI's fee. Boot disks up to 100 GB, local "
-    "SSDs that are added, storage, network traffic and discounts are not in them."
+    "Estimates: list prices, GPUs included, on Vertex with its fee of 15 % of the price on demand, "
+    "on Batch without one. Boot disks up to 100 GB, local SSDs that are added, storage, network "
+    "traffic and discounts are not in them."
 )
+#: Strategy -> what no source has of its price, in a sentence.
+THIN: Final = {
+    "SPOT": "That Vertex's fee beside Spot machines is of the price on demand is concluded from a "
+    "bill of flex start.",
+    "FLEX_START": "No source has prices of flex start: it counts as on demand, which is more.",
+}
 
 
 def usd(amount: float | None) -> str:
@@ -65,6 +72,12 @@ def hours(seconds: float) -> str:
     """A duration in hours, as people read it: ``0.5 h``."""
     value = seconds / 3600
     return f"{value:,.3g} h" if value < 1000 else f"{value:,.0f} h"
+
+
+def thin_sources(strategies: Iterable[str]) -> list[str]:
+    """What is only concluded about the prices of these strategies, each sentence once."""
+    spelt = ("SPOT" if each in SPOT else each for each in strategies)
+    return [THIN[each] for each in dict.fromkeys(spelt) if each in THIN]
 
 
 @dataclass(frozen=True, slots=True)

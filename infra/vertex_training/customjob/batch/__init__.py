@@ -4,6 +4,7 @@
 ``message``   the message that is sent, field by field
 ``machines``  where it runs: machines, disks, reservations; what tells a task its rank
 ``naming``    ids that jobs are created under; states and exit codes in words
+``offers``    what a job costs on each service, or why Batch does not take it
 ============  =================================================================================
 
 What Batch cannot do is refused before, by the rules of ``rules.stack.batch``.

@@ -40,7 +40,10 @@ def test_a_tuning_job_costs_what_all_its_trials_cost_and_burns_what_runs_at_once
     job = only(plans.create(TUNING_JOB, "training-tune", **tuning()))
     assert (job.name, job.action, job.account) == ("tune", "submit", plans.ACCOUNT)
     assert job.cost.hourly == pytest.approx(4 * RATE.usd)
-    assert jobs.at_most(job) == f"${20 * RATE.usd:.2f} (20 trials of 1 h)"
+    assert jobs.at_most(job) == (
+        f"Vertex ${20 * RATE.usd:.2f} (20 trials of 1 h)",
+        "not Batch: it has no tuning",
+    )
     assert "20 trials, 4 at once, which takes quota for 4 of each" in job.trials
     row = markdown.render(reviewed(plans.create(TUNING_JOB, "training-tune", **tuning())))
     assert f"<br>`{job.trials}` |" in row

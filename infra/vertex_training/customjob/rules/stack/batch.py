@@ -67,7 +67,7 @@ def batch_differs(job: Job) -> Iterator[Finding]:
 def _of_spec(job: Job) -> Iterator[Finding]:
     for field, hint in ONLY_VERTEX.items():
         if value := job.spec.get(field):
-            what = "only Vertex AI has this, and the job runs on Batch"
+            what = f"only Vertex AI has {field}, and the job runs on Batch"
             yield Finding((*SPEC, field), what, _shown(value), f"{hint}; {VERTEX}")
     if not job.account:
         what = "serviceAccount is missing: Batch would run it as Compute Engine's default account"
@@ -79,7 +79,7 @@ def _of_spec(job: Job) -> Iterator[Finding]:
         yield Finding(("encryptionSpec",), what, key, hint)
     network, wanted = job.context.stack and job.context.stack.network, _attachment(job)
     if wanted and not (network and network.attachment == wanted and network.subnet):
-        what = "machines of Batch are in a subnet themselves, and of this attachment none is known"
+        what = "no subnet of this attachment is known, and machines of Batch are in one themselves"
         hint = f"pscInterfaceConfig: ${{network.interface}} of a stack with a subnet; {VERTEX}"
         yield Finding((*SPEC, "pscInterfaceConfig", "networkAttachment"), what, wanted, hint)
 
@@ -125,7 +125,7 @@ def _of_pool(pool: Pool) -> Iterator[Finding]:
         yield Finding(path, what, str(len(named)), f"one value; {VERTEX}")
     for path, text in pool.texts():
         if (match := REFERENCE.search(text)) and LATE.fullmatch(match[1]):
-            what = "its value is known only on the machine, and Batch expands nothing"
+            what = "Batch expands nothing, and this value is known only on the machine"
             yield Finding(path, what, match.group(), f"read the variable in the code; {VERTEX}")
 
 
