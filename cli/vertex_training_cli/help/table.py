@@ -106,6 +106,7 @@ VERBS: Final[Mapping[str, VerbRow]] = {
         "importing.command:import_",
         "vt import vertex_config.yaml",
         "vt import train.ipynb --stack dev --write",
+        "vt import batch-job.json --write",
         "vt import --job 1234567890 --stack dev",
         "vt import tutorial.md --fix --up",
         "vt import --state --stack dev --write",

@@ -9,6 +9,8 @@
 ``statements``           its branches, loops, functions and options
 ``sdk_calls``        calls of the official client -> imported jobs
 ``command_lines``    lines of gcloud in scripts, Makefiles and pages -> imported jobs
+``batch_messages``   jobs of Google Batch as REST and gcloud have them -> messages
+``batch_jobs``       a message of Batch -> an imported job with ``backend: batch``
 ``imported``         an imported job, and what of it has no place in a stack
 ``references``       buckets, accounts and secrets of a job -> the stack's own
 ``objects``           files that a job reads, beside the source -> objects of its buckets

@@ -71,12 +71,12 @@ def import_(
 ) -> None:
     """Find the jobs in a file and make them jobs of a stack: job file, package, account, entry.
 
-    The source is read and never run: YAML or JSON for gcloud or REST, Python code or a notebook
-    with the official client, gcloud's lines in a script or Makefile, or a page (Markdown) with
-    such blocks. What is not certain is a <NAME> or a line with its place. --run COMMAND runs your
-    own code: what it sends to Vertex AI comes here and to no cloud, and no job begins. A diff is
-    shown; without --write, nothing is written. Exit code: 0 in order, 1 mistakes, or with --up a
-    job that did not succeed; 2 not read.
+    The source is read and never run: YAML or JSON for gcloud or REST, of Vertex AI or of Google
+    Batch, Python code or a notebook with the official client, gcloud's lines in a script or
+    Makefile, or a page (Markdown) with such blocks. What is not certain is a <NAME> or a line with
+    its place. --run COMMAND runs your own code: what it sends to Vertex AI comes here and to no
+    cloud, and no job begins. A diff is shown; without --write, nothing is written. Exit code: 0 in
+    order, 1 mistakes, or with --up a job that did not succeed; 2 not read.
 
     With --state it looks for the stack's resources in the cloud instead, and shows those that its
     state does not have; --write imports them. Its exit code is then that of `pulumi import`.
@@ -212,6 +212,7 @@ def _of_job(job: str, stack: str, root: Path) -> Source:
     """The job that ran, from the service. Fields that the service filled in are left out."""
     from google.protobuf.json_format import MessageToDict
 
+    from vertex_training.customjob.kinds import BATCH_JOB, kind_of_name
     from vertex_training.customjob.protocol.ports import (
         JOB_LABEL,
         JOB_LABELS,
@@ -220,12 +221,22 @@ def _of_job(job: str, stack: str, root: Path) -> Source:
     )
     from vertex_training.customjob.request.hints import messages
     from vertex_training_cli.engine import stacks
-    from vertex_training_cli.importing import imported, recorded, sources
+    from vertex_training_cli.importing import (
+        batch_jobs,
+        batch_messages,
+        imported,
+        recorded,
+        sources,
+    )
     from vertex_training_cli.jobs.service import Jobs
 
     ref = stacks.find(stack, root)
     ref.connect_clients()
-    found = Jobs(ref).find(job)
+    jobs = Jobs(ref)
+    found = jobs.find(job)
+    if kind_of_name(found.name) is BATCH_JOB:
+        message = batch_messages.of_job(jobs.on_batch(found.name))
+        return sources.Source([batch_jobs.imported(message, "job")])
     given = MessageToDict(type(found).pb(found))
     own = own_labels(found.labels)
     fields = messages()["CustomJob"]

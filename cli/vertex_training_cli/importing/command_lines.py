@@ -1,4 +1,6 @@
-"""Lines with ``gcloud ai custom-jobs create`` in scripts, Makefiles and pages -> imported jobs.
+"""Lines of gcloud that make a job, in scripts, Makefiles and pages -> imported jobs.
+
+They are ``gcloud ai custom-jobs create``, its ``hp-tuning-jobs``, and ``gcloud batch jobs submit``.
 
 Nothing is run. What the flags mean is gcloud's command_lib/ai/custom_jobs/custom_jobs_util.py. A
 variable that is set in a branch or loop is not known, unless it has a value before.
@@ -8,8 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
+from vertex_training.errors import CommandError
+from vertex_training_cli.importing import batch_jobs, batch_messages
 from vertex_training_cli.importing.imported import (
     REQUEST_ID,
     ImportedJob,
@@ -21,11 +25,16 @@ from vertex_training_cli.importing.values import MAX_LENGTH, Unknown
 
 #: A call of gcloud's in a line for a shell.
 GCLOUD: Final = re.compile(
-    r"gcloud\s+(?:(?:alpha|beta)\s+)?ai\s+(custom-jobs|hp-tuning-jobs)\s+create\b"
+    r"gcloud\s+(?:(?:alpha|beta)\s+)?(?:ai\s+(custom-jobs|hp-tuning-jobs)\s+create"
+    r"|(batch)\s+jobs\s+submit)\b"
 )
+BATCH: Final = "batch"
+#: Names by which gcloud reads what comes to it.
+STDIN: Final = ("-", "/dev/stdin")
 ALGORITHMS: Final = {"random": "RANDOM_SEARCH", "grid": "GRID_SEARCH"}
 #: Flags of gcloud without a value.
-SWITCHES: Final = ("enable-web-access", "enable-dashboard-access", "async", "quiet", "verbosity")
+SWITCHES: Final = ("enable-web-access", "enable-dashboard-access", "async", "quiet", "verbosity",
+                   "no-external-ip-address")  # fmt: skip
 #: Flags that are about the call alone, or are read elsewhere.
 _READ: Final = (
     "display-name config region worker-pool-spec args command labels project format quiet "
@@ -55,6 +64,8 @@ PART: Final = re.compile(
 )
 #: `NAME ?= value` of a Makefile.
 MAKE: Final = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)\s*([:?+]?)=[ \t]*(.*)")
+#: A variable that gets the text behind a line.
+HELD: Final = re.compile(r"\s*(?:(?:export|local|readonly)\s+)?(\w+)=[\"']?\$\(\s*cat\s*<<")
 HEREDOC: Final = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
 #: A variable, what a command prints, or a character that a backslash keeps from being one.
 VARIABLE: Final = re.compile(
@@ -71,18 +82,38 @@ QUOTED: Final = re.compile(r"\\.|'[^']*'|\"(?:\\.|[^\"\\])*\"|(?:^|\s)#.*", re.D
 PYTHON: Final = re.compile(r"\s*(?:\w+=\S*\s+)*python[\d.]*\b")
 
 
+class Files(Protocol):
+    """Files that gcloud gets: those that a source writes, and those beside it."""
+
+    def config(self, file: str) -> ImportedJob | None:
+        """The job of Vertex AI in a file, or None."""
+
+    def data(self, file: str) -> bytes | None:
+        """What is in a file, or None if there is none."""
+
+
+class _NoFiles:
+    """Where gcloud reads no file."""
+
+    def config(self, file: str) -> None: ...
+
+    def data(self, file: str) -> None: ...
+
+
+NO_FILES: Final[Files] = _NoFiles()
+
+
 class Script:
     """Reads the lines of a script in their order, and collects the jobs that they make.
 
-    ``read`` returns the job in a file that gcloud gets: one that the script writes into ``files``,
-    or one beside it.
+    ``read`` has the files that gcloud gets: those that the script writes into ``files``, too.
     """
 
-    def __init__(
-        self, label: str, read: Callable[[str], Any], *, files: dict[str, str] | None = None
-    ) -> None:
+    def __init__(self, label: str, read: Files, *, files: dict[str, str] | None = None) -> None:
         self.label, self.files = label, files if files is not None else {}
         self.jobs = list[ImportedJob]()
+        self.left_out = list[str]()
+        """Why a line that makes a job is none here, one sentence each."""
         self.programs = list[tuple[str, int]]()
         """Python that it runs: the text, and the number of lines before it."""
         self._read = read
@@ -100,18 +131,27 @@ class Script:
                 continue
             if is_make:
                 line = re.sub(r"\$\((\w+)\)", r"${\1}", line.lstrip("\t@-")).replace("$$", "$")
-            if re.match(r"\s*(echo|printf)\b", line):
+            if re.match(r"\s*(echo|printf)\b", line) and not self._is_piped(line):
                 printed += self._echo(line, place, name)
                 continue
-            if body is not None:
-                self._keep_file(line, body, number)
+            if body is not None and self._keep_file(line, body, number):
+                continue
             self._depth += bool(OPENS.match(line)) - len(CLOSES.findall(line))
             self._set_variables(line, place)
             if found := GCLOUD.search(line):
                 notes = set[Note]()
                 words, _ = split(line[found.end() :], self._value_of(notes))
-                self.jobs.append(self._job(found[1], words, place, name, notes))
+                self.jobs += self._job(found[1] or found[2], words, place, name, notes)
+            self.files.pop(STDIN[0], None)
         self.jobs += [] if self.jobs else printed
+
+    def _is_piped(self, line: str) -> bool:
+        """Whether a line prints what a gcloud reads behind it; keeps that."""
+        words, ends = split(line, self._value_of(set()))[0], GCLOUD.search(line)
+        if not ends or "|" not in QUOTED.sub("", line[: ends.start()]):
+            return False
+        self.files[STDIN[0]] = " ".join(words[1:]) + "\n"
+        return True
 
     def _set_variables(self, line: str, place: str) -> None:
         """Assignments of a line; one behind a condition may not hold."""
@@ -162,16 +202,22 @@ class Script:
         for note in notes:
             self._say(name, note)
 
-    def _keep_file(self, line: str, body: tuple[str, bool], number: int) -> None:
-        """The file that a heredoc writes, or the program that it is."""
+    def _keep_file(self, line: str, body: tuple[str, bool], number: int) -> bool:
+        """The file that a heredoc writes, or the program that it is; whether it is a variable."""
         text, is_literal = body
         notes = set[Note]()
         _, files = split(line, self._value_of(notes))
         text = text if is_literal else self._expanded(text, notes)
+        if held := HELD.match(line):
+            self._values[held[1]], self._notes[held[1]] = [text], notes
+            return True
+        if not files and GCLOUD.search(line):
+            files = [STDIN[0]]
         for file in files:
             self.files[file], self._notes[f"\0{file}"] = text, notes
         if not files and PYTHON.match(line):
             self.programs.append((text, number))
+        return False
 
     def _echo(self, line: str, place: str, name: str) -> list[ImportedJob]:
         """Keep the file that a line writes; the job of the command that it prints."""
@@ -183,7 +229,8 @@ class Script:
         if files or not (found := GCLOUD.search(text)):
             return []
         notes.add(Note("the script prints this command, and does not run it", place))
-        return [self._job(found[1], split(text[found.end() :])[0], place, name, notes)]
+        words = split(text[found.end() :])[0]
+        return self._job(found[1] or found[2], words, place, name, notes)
 
     def _expanded(self, text: str, notes: set[Note]) -> str:
         """``text`` with the values of its variables."""
@@ -221,15 +268,20 @@ class Script:
 
     def _job(
         self, kind: str, words: list[str], place: str, name: str, notes: set[Note]
-    ) -> ImportedJob:
+    ) -> list[ImportedJob]:
+        """The job of a command; none of one that is told as left out."""
         options = options_of(kind, words, place)
         for file in [value for flag, value in options["flags"] if flag == "config"]:
             notes |= self._notes.get(f"\0{file}", set())
-        job = job_of(options, name, self._read)
+        try:
+            job = job_of(options, name, self._read)
+        except CommandError as refused:
+            self.left_out.append(f"{refused.message.rstrip('.')} ({place})")
+            return []
         if self._depth > 0:
             notes.add(Note("it is made in a branch or loop, which is read once", place))
         job.notes += sorted(notes)
-        return job
+        return [job]
 
 
 def _lines(text: str, first: int) -> Iterator[tuple[int, str, tuple[str, bool] | None]]:
@@ -346,8 +398,20 @@ def _mapped(value: str) -> dict[str, str]:
     return {key: item for key, _, item in (each.partition("=") for each in _listed(value))}
 
 
-def job_of(options: dict[str, Any], name: str, read: Callable[[str], Any]) -> ImportedJob:
-    """The job that gcloud makes of its flags, and of the file that it reads."""
+def job_of(options: dict[str, Any], name: str, read: Files) -> ImportedJob:
+    """The job that gcloud makes of its flags, and of the file that it reads.
+
+    Raises:
+        CommandError: it is a job of Batch that cannot be imported.
+    """
+    if options["kind"] == BATCH:
+        flags = [(f, STDIN[0] if f == "config" and v in STDIN else v) for f, v in options["flags"]]
+        message = batch_messages.of_command(flags, options["unread"], read.data)
+        return batch_jobs.imported(message, name)
+    return _of_vertex(options, name, read)
+
+
+def _of_vertex(options: dict[str, Any], name: str, read: Files) -> ImportedJob:
     given, place = dict[str, str](), options["place"]
     for flag, value in options["flags"]:  # lists and mappings add up
         more = flag in LISTS and flag in given
@@ -355,7 +419,7 @@ def job_of(options: dict[str, Any], name: str, read: Callable[[str], Any]) -> Im
     pools = [value for flag, value in options["flags"] if flag == "worker-pool-spec"]
     display = given.get("display-name") or name
     is_search = options["kind"] == "hp-tuning-jobs"
-    base = read(given["config"]) if "config" in given else None
+    base = read.config(given["config"]) if "config" in given else None
     is_missing = base is None and "config" in given
     if base is None:
         base = from_message({"workerPoolSpecs": []}, display)

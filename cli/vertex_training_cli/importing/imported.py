@@ -6,8 +6,10 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from vertex_training.customjob.kinds import CUSTOM_JOB
 from vertex_training.customjob.request.message import to_camel_case
 from vertex_training.errors import CommandError
+from vertex_training.located_yaml import document
 
 #: Keys on the way to a task, in both spellings of the API.
 SPECS: Final = ("trialJobSpec", "trial_job_spec", "jobSpec", "job_spec")
@@ -23,6 +25,15 @@ class Scalar(str):
     """A number, a switch or nothing, with the characters that it has in a file of YAML."""
 
     __slots__ = ()
+
+
+def as_written(value: document.Value) -> Any:
+    """A value of a file, where a scalar that is no text keeps the characters it has there."""
+    if isinstance(value.content, dict):
+        return {key: as_written(item) for key, item in value.content.items()}
+    if isinstance(value.content, list):
+        return [as_written(item) for item in value.content]
+    return value.content if isinstance(value.content, str) else Scalar(value.text)
 
 
 @dataclass(slots=True)
@@ -46,6 +57,12 @@ class ImportedJob:
     """What reading code could not decide, or took from a default."""
     region: str = ""
     """Where the source sends it, if it names a region."""
+    backend: str = CUSTOM_JOB.backend
+    """The service that it is for, as a stack file names it."""
+    secret_variables: dict[str, str] = field(default_factory=dict)
+    """Variables that the service fills with a secret: name -> the secret's resource name."""
+    subnet: str = ""
+    """The subnet of its machines, if they have no external addresses."""
     in_snake_case: bool = False
     """Whether a file names its pools as protobuf does: gcloud then sets no arguments in them."""
 

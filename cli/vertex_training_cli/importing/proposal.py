@@ -15,6 +15,7 @@ from typing import Any, Final
 import yaml
 
 from localgcp.root_directory import RootDirectory
+from vertex_training.customjob.kinds import BATCH_JOB, CUSTOM_JOB
 from vertex_training.errors import CommandError, ConfigError
 from vertex_training.located_yaml.editing import set_value
 from vertex_training.secret_rules.redaction import contains_secret
@@ -116,7 +117,10 @@ def propose(
         adoption.apply()
         made.files |= objects.place(job, adoption.objects, folder, root, entries, uploads)
         file = f"jobs/{job.name}.yaml"
-        entries.add("tuning" if job.study else "jobs", job.name, {"file": file})
+        entry = {"file": file} | (
+            {"backend": job.backend} if job.backend != CUSTOM_JOB.backend else {}
+        )
+        entries.add("tuning" if job.study else "jobs", job.name, entry)
         made.files[file] = job_text(job)
         made.jobs.append(job)
         made.job_files.append(file)
@@ -130,6 +134,9 @@ def propose(
             raise CommandError(f"{file} is there already.", "choose another --name")
     if settings is None:
         made.remarks.append("there is no stack here: job files alone. `vt init` makes a stack")
+        if on_batch := [job.name for job in made.jobs if job.backend == BATCH_JOB.backend]:
+            what = f"in a stack file, {', '.join(on_batch)} needs backend: {BATCH_JOB.backend}"
+            made.remarks.append(f"{what}, to run on Google Batch as in the source")
         return made
     name = file_name(stack)
     made.named = [file for file in entries.object_files() if file not in made.files]
@@ -152,6 +159,7 @@ def _summary(job: ImportedJob) -> dict[str, Any]:
         notes[note.guessed].append(str(note))
     return {
         "name": job.name,
+        "backend": job.backend,
         "read": sorted(fields.keys() - unknown),
         "guessed": notes[True],
         "open": [*(f"{path}: {fields[path]}" for path in sorted(unknown)), *notes[False]],

@@ -34,6 +34,8 @@ WRITTEN: Final = re.compile(
 )
 #: Names of variables that hold a secret.
 SECRET_NAME: Final = re.compile(r"(^|_)(TOKEN|KEY|SECRET|PASSWORD|PASSWD|CREDENTIALS)$")
+#: A secret, with or without one of its versions.
+SECRET: Final = re.compile(r"projects/[^/]+/secrets/([^/]+)")
 #: A value that was to be filled in.
 PLACEHOLDER: Final = re.compile(r"<[^<>]*>|\$\{?[A-Za-z_]+\}?|YOUR_[A-Z_]+")
 REMOVED: Final = "<REMOVED_SECRET>"
@@ -94,7 +96,41 @@ class Adoption:
             output["outputUriPrefix"] = self._buckets(output["outputUriPrefix"], written=True)
         self.job.spec, self.job.study = self._safe(self.job.spec), self._safe(self.job.study)
         self.job.labels = self._safe(self.job.labels)
+        self._secret_variables()
+        self._network()
         self._account()
+
+    def _secret_variables(self) -> None:
+        """What Batch fills with a secret's value: here the secret's name, as for any job."""
+        for name, resource in self.job.secret_variables.items():
+            match = SECRET.match(resource)
+            value = match[0] if match else "<SECRET_OF_" + re.sub(r"\W", "_", name).upper() + ">"
+            if self._stack and match:
+                key = key_of(match[1])
+                self.secrets.add(key)
+                if key not in self.settings.secrets:
+                    what = f"{name} of an imported job"
+                    self.entries.add("secrets", key, {"description": what})
+                value = f"${{secrets.{key}}}"
+            for pool in self._pools():
+                pool["containerSpec"].setdefault("env", []).append({"name": name, "value": value})
+            self.job.remarks.append(
+                f"Batch fills {name} with a secret's value; here it is the secret's name, whose "
+                "value the code reads (docs/job-files.md)"
+            )
+
+    def _network(self) -> None:
+        """Machines without external addresses are in the stack's subnet, where it has one."""
+        if self.job.subnet and self._stack and self.settings.network.mode != "psc":
+            del self.job.spec["pscInterfaceConfig"]
+            self.job.remarks.append(
+                f"it is in {self.job.subnet} without external addresses: here in the project's "
+                "default network, unless the stack has network mode psc and the job "
+                "pscInterfaceConfig: ${network.interface}"
+            )
+        elif self.job.subnet:
+            what = f"it is in {self.job.subnet}; here in the stack's subnet"
+            self.job.remarks.append(f"{what}, which needs nat for what it reads of the internet")
 
     def _safe(self, value: Any, name: str = "") -> Any:
         """``value`` without the secrets in it, whatever its shape is."""

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 from vertex_training.customjob.request.hints import messages
 from vertex_training.customjob.request.message import to_camel_case
+from vertex_training.errors import CommandError
 from vertex_training_cli.importing.command_lines import (
     ALGORITHMS,
     GCLOUD,
+    NO_FILES,
+    Files,
     job_of,
     options_of,
     split,
@@ -99,7 +102,9 @@ PARAMETERS: Final = {
     "DiscreteParameterSpec": ("discreteValueSpec", "values", "scale"),
 }
 #: A call of gcloud's in Python: as a line, or as a list of words.
-GCLOUD_WORDS: Final = re.compile(r"(custom|hp-tuning)-jobs\W{1,5}create\b")
+GCLOUD_WORDS: Final = re.compile(
+    r"((custom|hp-tuning)-jobs\W{1,5}create|batch\W{1,5}jobs\W{1,5}submit)\b"
+)
 SHELLS: Final = frozenset(
     [
         "run",
@@ -232,8 +237,9 @@ class CallFinder(Interpreter):
         if isinstance(joined, str) and (match := GCLOUD.search(joined)):
             words = split(joined[match.end() :])[0]
             if isinstance(line, list):
-                words = [text(each) for each in line[line.index("create") + 1 :]]
-            options = options_of(match[1], words, self.place(node))
+                verb = "submit" if match[2] else "create"
+                words = [text(each) for each in line[line.index(verb) + 1 :]]
+            options = options_of(match[1] or match[2], words, self.place(node))
             made = self._add(node, "gcloud", {})
             made.options["options"] = options
             made.notes |= self.notes
@@ -289,11 +295,11 @@ def _copied(value: Any) -> Any:
 
 
 def jobs_in(
-    trees: list[tuple[str, ast.Module]], name: str, read: Callable[[str], Any]
+    trees: list[tuple[str, ast.Module]], name: str, read: Files
 ) -> tuple[list[ImportedJob], list[str]]:
     """The jobs that these trees make, and what is left out; ``name`` is for a nameless one.
 
-    ``read`` gives the job of a file that gcloud gets. Where nothing calls the client, pools with
+    ``read`` has the files that gcloud gets. Where nothing calls the client, pools with
     a number in their names count: ``worker_pool_1 = {…}``.
     """
     finder = CallFinder()
@@ -304,11 +310,18 @@ def jobs_in(
     calls = [each for each in finder.calls if each.submitted or not each.inner]
     told = [str(note) for note in finder.left_out]
     if calls:
-        jobs = [_job(call, name, read) for call in calls]
-        if any(each.submitted for each in calls):
-            for call, job in zip(calls, jobs, strict=True):
-                if not call.submitted:
-                    job.remarks.append(f"nothing that was read runs this job ({call.place})")
+        jobs, any_submitted = list[ImportedJob](), any(each.submitted for each in calls)
+        for call in calls:
+            try:
+                job = _job(call, name, read)
+            except CommandError as refused:
+                if call.made_by != "gcloud":
+                    raise
+                told.append(f"{refused.message.rstrip('.')} ({call.place})")
+                continue
+            if any_submitted and not call.submitted:
+                job.remarks.append(f"nothing that was read runs this job ({call.place})")
+            jobs.append(job)
         return jobs, told
     pools, noted_too = dict[int, Any](), set[Note]()
     for key, value in finder.scopes[0].items():
@@ -326,7 +339,7 @@ def _of_numbered(pools: dict[int, Any], name: str, notes: set[Note]) -> Imported
     return job
 
 
-def _job(call: ClientCall, name: str, read: Callable[[str], Any]) -> ImportedJob:
+def _job(call: ClientCall, name: str, read: Files) -> ImportedJob:
     notes = set(call.notes)
     options = {
         key: bare(value) if isinstance(bare(value), ClientCall | dict) and key in
@@ -376,7 +389,7 @@ def _tuning(
     """The message that the client makes of a search and of the job of its trials."""
     inner = options.get("custom_job")
     if isinstance(inner, ClientCall):
-        job = _job(inner, display, lambda _: None)
+        job = _job(inner, display, NO_FILES)
     else:
         job = from_message({"workerPoolSpecs": []}, display)
         job.remarks.append(f"the job of the trials is not read ({call.place}): write the pools")

@@ -16,27 +16,28 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from localgcp.root_directory import RootDirectory
 from vertex_training.customjob.rules.tuning.trials import COUNTS
 from vertex_training.errors import CommandError, ConfigError
 from vertex_training.located_yaml import document
-from vertex_training_cli.importing import sdk_calls
+from vertex_training_cli.importing import batch_jobs, batch_messages, sdk_calls
 from vertex_training_cli.importing.command_lines import GCLOUD, Script
 from vertex_training_cli.importing.imported import (
     POOLS,
     SPECS,
     ImportedJob,
     Note,
-    Scalar,
+    as_written,
     from_message,
     key_of,
 )
 
 MAX_SOURCE: Final = 4 * 1024 * 1024
 #: What a job has in any form, and hardly anything else.
-JOB_FIELDS: Final = (*POOLS, *SPECS)
+CUSTOM_JOB_FIELDS: Final = (*POOLS, *SPECS)
+JOB_FIELDS: Final = (*CUSTOM_JOB_FIELDS, *batch_messages.FIELDS)
 #: The line that begins a fenced block of a page: its mark, which also ends it, and its language.
 FENCE: Final = re.compile(
     r"[ \t]*(?P<mark>```+|~~~+)[ \t]*(?:\{[a-z-]+\}[ \t]*)?(?P<language>[a-zA-Z0-9]*).*"
@@ -49,7 +50,8 @@ SHELL_CELL: Final = re.compile(r"%%(?:bash|sh|script\s+(?:ba|z)?sh)\b[^\n]*\n")
 SHELL_LINE: Final = re.compile(r"(\s*)((?:[\w.,\[\]() ]+=\s*)?)!(.*)", re.DOTALL)
 SET_ENV: Final = re.compile(r"(\s*)%(?:set_)?env\s+(\w+)[= ](.*)")
 #: What Python within a script has, if it makes a job.
-MAKES: Final = re.compile(r"(Custom|Training|Tuning)Job\(|create_\w+_job\(|(custom|hp-tuning)-jobs")
+MAKES: Final = re.compile(r"(Custom|Training|Tuning)Job\(|create_\w+_job\(|(custom|hp-tuning)-jobs"
+                            r"|batch\W{1,5}jobs\W{1,5}submit")  # fmt: skip
 SCRIPTS: Final = (".sh", ".bash", ".zsh", ".mk", ".bat", ".cmd", ".ps1", ".envrc")
 PAGES: Final = (".md", ".rst", ".txt", ".qmd", ".Rmd", ".markdown")
 
@@ -83,8 +85,9 @@ def read(path: Path) -> Source:
     found = _Reader(path, key_of(path.stem)).read(text, data)
     if not found.jobs:
         hint = "; ".join(found.remarks) or (
-            "an import looks for workerPoolSpecs and trialJobSpec in YAML or JSON, for "
-            "`gcloud ai custom-jobs|hp-tuning-jobs create` in scripts, and for CustomJob(…), "
+            "an import looks for workerPoolSpecs, trialJobSpec and Batch's taskGroups in YAML or "
+            "JSON, for `gcloud ai custom-jobs|hp-tuning-jobs create` and `gcloud batch jobs "
+            "submit` in scripts, and for CustomJob(…), "
             "CustomTrainingJob(…), from_local_script(…) or HyperparameterTuningJob(…) in Python"
         )
         raise CommandError(f"{path}: there is no job in it.", hint)
@@ -121,9 +124,12 @@ class _Reader:
             parsed = document.read(data, str(self.path))
         except ConfigError as failed:
             raise CommandError(str(failed.problems[0])) from None
-        if not any(key in parsed.root.content for key in JOB_FIELDS):
+        if any(key in parsed.root.content for key in batch_messages.FIELDS):
+            message = batch_messages.of_document(data, str(self.path))
+            return [batch_jobs.imported(message, self.name)]
+        if not any(key in parsed.root.content for key in CUSTOM_JOB_FIELDS):
             return []
-        job = from_message(_as_written(parsed.root), self.name)
+        job = from_message(as_written(parsed.root), self.name)
         job.remarks += [str(problem) for problem in parsed.problems]
         return [job]
 
@@ -136,26 +142,32 @@ class _Reader:
                 job.notes.append(Note(what, self.path.name, guessed=True))
         return job
 
-    def config(self, file: str) -> ImportedJob | None:
-        """The job of a file that the source writes or that lies beside it."""
-        text = next((text for name, text in self.found.files.items()
-                     if Path(name).name == Path(file).name), None)  # fmt: skip
+    def data(self, file: str) -> bytes | None:
+        """A file that the source writes or that lies beside it."""
+        for name, text in self.found.files.items():
+            if Path(name).name == Path(file).name:
+                return text.encode()
         try:
-            folder = RootDirectory(self.path.parent)
-            data = text.encode() if text is not None else folder.read(file.removeprefix("./"))
-            for job in self.of_document(data or b"{}"):
-                job.in_snake_case = bool(
-                    re.search(rb"worker_pool_specs|container_spec", data or b"")
-                )
-                return job
-            return None
-        except (OSError, CommandError):
+            return RootDirectory(self.path.parent).read(file.removeprefix("./"))
+        except OSError:
             return None
 
+    def config(self, file: str) -> ImportedJob | None:
+        """The job of a file that the source writes or that lies beside it."""
+        data = self.data(file) or b"{}"
+        try:
+            for job in self.of_document(data):
+                job.in_snake_case = bool(re.search(rb"worker_pool_specs|container_spec", data))
+                return job
+        except CommandError:
+            pass
+        return None
+
     def _script(self, label: str, text: str, first: int, *, is_make: bool = False) -> None:
-        script = Script(label, self.config, files=self.found.files)
+        script = Script(label, self, files=self.found.files)
         script.visit(text, self.name, is_make=is_make, first=first)
         self.found.jobs += script.jobs
+        self.found.remarks += script.left_out
         self._python([(label, code, line) for code, line in script.programs if MAKES.search(code)])
 
     def _python(self, parts: list[tuple[str, str, int]]) -> None:
@@ -173,7 +185,7 @@ class _Reader:
                 where = f"{label}, line {before + (getattr(failed, 'lineno', None) or 1)}"
                 self.found.remarks.append(f"a part is no Python that can be read: {what} ({where})")
         try:
-            jobs, left_out = sdk_calls.jobs_in(trees, self.name, self.config)
+            jobs, left_out = sdk_calls.jobs_in(trees, self.name, self)
         except RecursionError:
             self.found.remarks.append("the code is nested too deeply to be read")
         else:
@@ -224,15 +236,6 @@ class _Reader:
         self._python(python)
         if left_out and self.found.jobs:
             self.found.remarks.append(f"blocks without a job: at lines {', '.join(left_out)}")
-
-
-def _as_written(value: document.Value) -> Any:
-    """A value of a file, where a scalar that is no text keeps the characters it has there."""
-    if isinstance(value.content, dict):
-        return {key: _as_written(item) for key, item in value.content.items()}
-    if isinstance(value.content, list):
-        return [_as_written(item) for item in value.content]
-    return value.content if isinstance(value.content, str) else Scalar(value.text)
 
 
 def _is_script(suffix: str, text: str) -> bool:

@@ -134,6 +134,17 @@ class Jobs:
         except NotFound:
             return None
 
+    def on_batch(self, name: str) -> Any:
+        """The job of this resource name as Batch has it.
+
+        Raises:
+            CommandError: there is none.
+        """
+        job = self._batch.message(name)
+        if job is None:
+            raise CommandError(f"there is no job {name}.")
+        return job
+
     def cancel(self, job: AnyJob) -> None:
         """Request cancellation. A job that has ended meanwhile is left as it is."""
         from google.api_core.exceptions import FailedPrecondition, NotFound

@@ -68,6 +68,8 @@ OTHERS: Final = {
     "deploymentSpec": "PipelineJob",
     "trainingInput": "job of AI Platform Training",
     "apiVersion": "Kubernetes resource",
+    "taskGroups": "job of Google Batch",
+    "allocationPolicy": "job of Google Batch",
 }
 OTHER_HINTS: Final = {
     "HyperparameterTuningJob": "name it in the stack file under vertex-training:tuning",
@@ -75,6 +77,7 @@ OTHER_HINTS: Final = {
     "TrainingPipeline": "a job file is its trainingTaskInputs alone, for custom code",
     "PipelineJob": "pipelines are compiled and submitted by their own tools",
     "job of AI Platform Training": "a CustomJob says the same in workerPoolSpecs",
+    "job of Google Batch": "`vt import` of this file makes a job file of it, with backend: batch",
     "Kubernetes resource": "a CustomJob names its machines and its image in workerPoolSpecs",
 }
 

@@ -200,5 +200,5 @@ def test_the_words_of_a_command_are_those_that_bash_makes(
         return options_of(kind, words, place)
 
     monkeypatch.setattr(command_lines, "options_of", keep)
-    command_lines.Script("s.sh", lambda _: None).visit(program, "j")
+    command_lines.Script("s.sh", command_lines.NO_FILES).visit(program, "j")
     assert is_read(read, (tmp_path / "got").read_text().split("\x1f")[:-1]), read

@@ -1,0 +1,522 @@
+"""A message of Google Batch -> an imported job with ``backend: batch``.
+
+The reverse of ``vertex_training.customjob.batch.message``. What of a job cannot be a job file's is
+a reason to refuse it, if it would be another job, or else a remark with what to do.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import Any, Final
+
+from vertex_training.catalog.costs import BATCH_RETRIES, OTHER_BATCH_RETRIES
+from vertex_training.catalog.machines import machine_type
+from vertex_training.customjob.batch import machines
+from vertex_training.customjob.batch.message import GOOGLES_CODES, MOUNT_OPTIONS, buckets, variables
+from vertex_training.customjob.kinds import BATCH_JOB
+from vertex_training.customjob.protocol.ports import JOB_LABEL, JOB_LABELS, REQUEST_ID_LABEL
+from vertex_training.customjob.rules.job import Job
+from vertex_training.errors import CommandError
+from vertex_training_cli.importing.batch_messages import NAME_PARTS, BatchMessage, left_out
+from vertex_training_cli.importing.imported import REQUEST_ID, ImportedJob, key_of
+from vertex_training_cli.importing.values import Unknown
+
+#: Why a job is refused.
+NO_CONTAINER: Final = (
+    "it runs no container, but on the machine itself: put what it runs into an image, which "
+    "`vt new image` makes"
+)
+SEVERAL: Final = (
+    "it runs {} containers one after another, and a job file one: put them into one image, or "
+    "write a job each"
+)
+WITH_SCRIPT: Final = (
+    "it runs a script on the machine beside its container: put what that does into image or command"
+)
+BARRIER: Final = (
+    "its tasks wait at a barrier, which no job file has: let the code wait for its peers, as "
+    "torch.distributed does"
+)
+IN_TURN: Final = (
+    "it runs {} tasks, {} at once, and the machines of a job all begin together: write a job each, "
+    "or let one machine do the work of several tasks"
+)
+PACKED: Final = (
+    "it runs {} tasks on one machine, and a job file one: start several processes in the container"
+)
+DEFAULT_ACCOUNT: Final = re.compile(r"\d+-compute@developer\.gserviceaccount\.com")
+#: A reference to a variable as Vertex AI expands it, which Batch does not.
+EXPANDED: Final = re.compile(r"\$\((\w+)\)")
+#: What Batch gives docker by itself where there are GPUs.
+GPU_OPTIONS: Final = ("--gpus", "all", "--gpus=all", "--runtime=nvidia", "--ipc=host")
+#: Options of docker that tasks of several machines are rendered with.
+OWN_OPTIONS: Final = ("--network=host", f"--env-file={machines.ENV_FILE}")
+DERIVED: Final = ("AIP_MODEL_DIR", "AIP_CHECKPOINT_DIR", "AIP_TENSORBOARD_LOG_DIR")
+CLOUD_PLATFORM: Final = "https://www.googleapis.com/auth/cloud-platform"
+
+
+def imported(source: BatchMessage, name: str) -> ImportedJob:
+    """The job of a message; ``name`` is for a nameless one.
+
+    Raises:
+        CommandError: a CustomJob cannot be what it is; with all reasons.
+    """
+    message: Mapping[str, Any] = source.fields
+    own = message.get("labels", {})
+    if id_ := own.get(REQUEST_ID_LABEL):  # a new submission has a folder of its own again
+        message = replaced(message, id_, REQUEST_ID)
+    resource = str(message.get("name", "")).split("/")
+    name = own.get(JOB_LABEL) or source.name or resource[-1] or name
+    job = ImportedJob(key_of(name), {}, backend=BATCH_JOB.backend, remarks=[*source.remarks])
+    job.region = source.region or (resource[3] if len(resource) == NAME_PARTS else "")
+    if reasons := _Conversion(message, job).reasons():
+        raise CommandError(f"this job of Batch is not imported: {'; '.join(reasons)}.")
+    return job
+
+
+class _Conversion:
+    """Fills one imported job from one message."""
+
+    def __init__(self, message: Mapping[str, Any], job: ImportedJob) -> None:
+        self.message, self.job = message, job
+        groups = message.get("taskGroups") or [{}]
+        self.groups, self.group = groups, groups[0]
+        self.task: dict[str, Any] = self.group.get("taskSpec", {})
+        self.place: dict[str, Any] = message.get("allocationPolicy", {})
+        self.instances: list[dict[str, Any]] = self.place.get("instances") or [{}]
+        self.policy: dict[str, Any] = self.instances[0].get("policy", {})
+        self.scheduling = dict[str, Any]()
+        self._reasons = list[str]()
+
+    def say(self, remark: str) -> None:
+        self.job.remarks.append(remark)
+
+    def refuse(self, reason: str) -> None:
+        self._reasons.append(reason)
+
+    def reasons(self) -> list[str]:
+        """Convert it; why that is not possible, one reason each."""
+        self._fields()
+        step = self._step()
+        tasks = self._tasks()
+        if self._reasons or step is None:
+            return self._reasons
+        self._strategy()
+        pool = {"machineSpec": self._machine(), **self._disk()}
+        self._run_time(step)
+        self._retries(tasks)
+        self._account_and_network()
+        self._labels()
+        pool["containerSpec"] = self._container(step)
+        pool |= self._file_systems()
+        self._resources(pool, tasks)
+        many = isinstance(tasks, int) and tasks > 1
+        rest = tasks - 1 if isinstance(tasks, int) else f"{tasks} - 1"
+        pools = [{"replicaCount": 1, **pool}]
+        if many or isinstance(tasks, str):
+            pools.append({"replicaCount": rest, **pool})
+        self.job.spec |= {"workerPoolSpecs": pools}
+        if self.scheduling:
+            self.job.spec["scheduling"] = self.scheduling
+        return self._reasons
+
+    def _fields(self) -> None:
+        """What of its fields is refused or left out."""
+        remarks, reasons = left_out(self.message)
+        self.job.remarks += remarks
+        self._reasons += reasons
+        if len(self.instances) > 1:
+            self.say(
+                "Batch takes machines of the first of its instances alone: others are left out"
+            )
+        if self.message.get("logsPolicy", {}).get("destination") != "CLOUD_LOGGING":
+            self.say("its logs go to Cloud Logging here, whatever logsPolicy says")
+        if self.group.get("schedulingPolicy") == "IN_ORDER":
+            self.say("schedulingPolicy: IN_ORDER is left out: all tasks begin at once")
+
+    def _step(self) -> dict[str, Any] | None:
+        """The one runnable that is a container."""
+        if len(self.groups) > 1:
+            self.refuse(f"it has {len(self.groups)} task groups, and Batch takes one")
+        steps = self.task.get("runnables") or []
+        steps = [each for each in steps if each.get("script", {}).get("text") != machines.SCRIPT]
+        containers = [each for each in steps if "container" in each]
+        if not containers:
+            self.refuse(NO_CONTAINER)
+            return None
+        if len(containers) > 1:
+            self.refuse(SEVERAL.format(len(containers)))
+        if any("script" in each for each in steps):
+            self.refuse(WITH_SCRIPT)
+        if any("barrier" in each for each in steps):
+            self.refuse(BARRIER)
+        return containers[0]
+
+    def _tasks(self) -> int | str:
+        """How many machines: one task on each, all at once."""
+        count = _number(self.group.get("taskCount", "1"))
+        parallel = _number(self.group.get("parallelism", count))
+        each = _number(self.group.get("taskCountPerNode", 1))
+        if isinstance(count, str):
+            self.say(f"how many tasks it has is open: {count}. The second pool has all but one")
+        elif isinstance(parallel, str) or 0 < parallel < count:
+            self.refuse(IN_TURN.format(count, parallel))
+        if isinstance(each, str) or each > 1:
+            self.refuse(PACKED.format(each))
+        return count
+
+    def _strategy(self) -> None:
+        model = str(self.policy.get("provisioningModel", "STANDARD"))
+        if model == "PREEMPTIBLE":
+            self.say("PREEMPTIBLE is no longer supported by Batch: it is SPOT here")
+            model = "SPOT"
+        if model == "RESERVATION_BOUND":
+            self.say("RESERVATION_BOUND is left out: the job takes the reservation by "
+                     "reservationAffinity, and starts when it has machines")  # fmt: skip
+            model = "STANDARD"
+        if model != "STANDARD":
+            self.scheduling["strategy"] = model
+
+    def _machine(self) -> dict[str, Any]:
+        type_ = self.policy.get("machineType") or str(Unknown("machine_type"))
+        found: dict[str, Any] = {"machineType": type_}
+        if template := self.instances[0].get("instanceTemplate"):
+            self.say(f"its machines are those of the instance template {template}, which is not "
+                     "read: write machine, disk and network of it")  # fmt: skip
+        elif "machineType" not in self.policy:
+            self.say(f"Batch chooses its machine{self._wish()}: write one that has that")
+        given = self.policy.get("accelerators", [])
+        if len(given) > 1:
+            self.say("a machine has GPUs of one kind: those after the first are left out")
+        shape = machine_type(str(type_))
+        if given:
+            name = str(given[0].get("type", "")).rpartition("/")[2]
+            found["acceleratorType"] = name.upper().replace("-", "_")
+            found["acceleratorCount"] = _number(given[0].get("count", 1))
+        elif shape and shape.accelerator_required:
+            kind, counts = next(iter(shape.accelerators.items()))
+            found |= {"acceleratorType": kind, "acceleratorCount": counts[0]}
+        has_gpu = "acceleratorType" in found
+        drivers = self.instances[0].get("installGpuDrivers") or any(
+            each.get("installGpuDrivers") for each in given
+        )
+        if has_gpu and not drivers:
+            self.say("it installs no GPU drivers; here Batch does, as without them there is no GPU")
+        return found | self._reservation(has_gpu=has_gpu)
+
+    def _wish(self) -> str:
+        wished = self.task.get("computeResource", {})
+        words = []
+        if cpu := wished.get("cpuMilli"):
+            words.append(f"{_number(cpu) / 1000:g} vCPUs" if cpu.isdecimal() else f"{cpu} mCPU")
+        if memory := wished.get("memoryMib"):
+            gb = f"{_number(memory) / 1024:.4g} GiB" if memory.isdecimal() else f"{memory} MiB"
+            words.append(f"{gb} of memory")
+        words += [f"{each.get('count', 1)} {each.get('type', 'GPU')}"
+                  for each in self.policy.get("accelerators", [])]  # fmt: skip
+        return f" for {', '.join(words)}" if words else ""
+
+    def _reservation(self, *, has_gpu: bool) -> dict[str, Any]:
+        """Unset is any that fits, which only Spot and Flex-start machines cannot have."""
+        given = str(self.policy.get("reservation", ""))
+        if given == "NO_RESERVATION" or (not given and (self.scheduling or not has_gpu)):
+            return {}
+        if not given:
+            return {"reservationAffinity": {"reservationAffinityType": "ANY_RESERVATION"}}
+        parts, allowed = (
+            given.split("/"),
+            self.place.get("location", {}).get("allowedLocations", []),
+        )
+        zones = [each.rpartition("/")[2] for each in allowed if each.startswith("zones/")]
+        project = parts[1] if parts[0] == "projects" and len(parts) > 1 else "${stack.project}"
+        zone = zones[0] if len(zones) == 1 else str(Unknown("zone"))
+        name = f"projects/{project}/zones/{zone}/reservations/{parts[-1]}"
+        affinity = {
+            "reservationAffinityType": "SPECIFIC_RESERVATION",
+            "key": "compute.googleapis.com/reservation-name",
+            "values": [name],
+        }
+        return {"reservationAffinity": affinity}
+
+    def _disk(self) -> dict[str, Any]:
+        disk = self.policy.get("bootDisk", {})
+        size = _number(disk.get("sizeGb", machines.DISK_GB))
+        extra = _number(self.task.get("computeResource", {}).get("bootDiskMib", 0))
+        if isinstance(size, int) and isinstance(extra, int):
+            size = max(size, machines.DISK_GB if "sizeGb" not in disk else 0, -(-extra // 1024))
+        if "type" not in disk and size == machines.DISK_GB:
+            return {}
+        kind = {"bootDiskType": disk["type"]} if "type" in disk else {}
+        return {"diskSpec": {**kind, "bootDiskSizeGb": size}}
+
+    def _run_time(self, step: Mapping[str, Any]) -> None:
+        given, own = self.task.get("maxRunDuration"), step.get("timeout")
+        if given and own and given != own:
+            self.say(f"the timeout of its step, {own}, is left out: a job has that of its attempts")
+        if found := given or own:
+            self.scheduling["timeout"] = found
+        else:
+            self.say("it has no maxRunDuration: here each attempt ends after seven days")
+
+    def _retries(self, tasks: int | str) -> None:
+        count = _number(self.task.get("maxRetryCount", 0))
+        policies = self.task.get("lifecyclePolicies", [])
+        if not count:
+            self.scheduling["disableRetries"] = True
+            if policies:
+                self.say("lifecyclePolicies without maxRetryCount have no effect, and are left out")
+            return
+        here = BATCH_RETRIES.get(self.scheduling.get("strategy", ""), OTHER_BATCH_RETRIES)
+        codes = [each.get("actionCondition", {}).get("exitCodes", []) for each in policies]
+        is_ours = len(policies) == 1 and policies[0].get("action") == "RETRY_TASK" and (
+            set(codes[0]) <= set(GOOGLES_CODES))  # fmt: skip
+        if not policies and (isinstance(tasks, str) or tasks > 1):
+            self.scheduling["restartJobOnWorkerRestart"] = True
+            is_ours = True
+        if not is_ours:
+            said = ", ".join(
+                f"{p.get('action')} after {', '.join(map(str, c))}"
+                for p, c in zip(policies, codes, strict=True)
+            )
+            self.say(f"it is tried again by the exit codes of its own ({said or 'any'}): here only "
+                     "after 50001 to 50004, which are Google's")  # fmt: skip
+        if count != here:
+            self.say(f"it is tried again {count} times at most; here {here}, or never by "
+                     "disableRetries")  # fmt: skip
+
+    def _account_and_network(self) -> None:
+        account = self.place.get("serviceAccount", {})
+        email = str(account.get("email", ""))
+        if not email or DEFAULT_ACCOUNT.fullmatch(email):
+            self.say("it runs as Compute Engine's default account; here as one of the stack, with "
+                     "the rights that the job is seen to need")  # fmt: skip
+        else:
+            self.job.spec["serviceAccount"] = email
+        if any(each != CLOUD_PLATFORM for each in account.get("scopes", ())):
+            self.say("scopes of its account are left out: roles limit it")
+        allowed = self.place.get("location", {}).get("allowedLocations", [])
+        regions = [each.rpartition("/")[2] for each in allowed if each.startswith("regions/")]
+        zones = [each.rpartition("/")[2] for each in allowed if each.startswith("zones/")]
+        if zones and not regions and "reservation" not in self.policy:
+            self.say(f"it may run in {', '.join(zones)} alone; here in any zone of the region")
+        where = regions or [each.rpartition("-")[0] for each in zones]
+        self.job.region = self.job.region or (where[0] if where else "")
+        interfaces = self.place.get("network", {}).get("networkInterfaces", [])
+        if not interfaces:
+            return
+        names = [each.get("subnetwork") or each.get("network") or "" for each in interfaces]
+        if interfaces[0].get("noExternalIpAddress"):
+            self.job.spec["pscInterfaceConfig"] = "${network.interface}"
+            self.job.subnet = names[0]
+        else:
+            self.say(f"it is in {names[0] or 'a network'} with external addresses; here in the "
+                     "project's default network, or by pscInterfaceConfig: ${network.interface} in "
+                     "the stack's subnet without them")  # fmt: skip
+        if len(interfaces) > 1:
+            self.say(f"machines have one interface: {', '.join(names[1:])} is left out")
+
+    def _labels(self) -> None:
+        both = {**self.place.get("labels", {}), **self.message.get("labels", {})}
+        ours = (*JOB_LABELS, "batch-job-id")
+        self.job.labels |= {k: v for k, v in both.items() if k not in ours}
+
+    def _variables(self, step: Mapping[str, Any]) -> dict[str, str]:
+        """Variables of the step over those of its task; without those that a job gets anyway."""
+        if "environments" in self.task:
+            self.say("environments is an old name of Batch's: they are variables here")
+        inside, own = self.task.get("environment", {}), step.get("environment", {})
+        found = {
+            **self.task.get("environments", {}),
+            **inside.get("variables", {}),
+            **own.get("variables", {}),
+        }
+        secrets = {**inside.get("secretVariables", {}), **own.get("secretVariables", {})}
+        self.job.secret_variables |= secrets
+        found.pop("CLOUD_ML_JOB_ID", None)
+        folder = found.get("AIP_MODEL_DIR", "")
+        if folder.startswith("gs://") and folder.rstrip("/").endswith("/model"):
+            prefix = folder.rstrip("/").removesuffix("/model")
+            self.job.spec["baseOutputDirectory"] = {"outputUriPrefix": prefix}
+            derived = variables(Job({"jobSpec": {**self.job.spec, "workerPoolSpecs": [{"x": 1}]}}),
+                                "", 1)  # fmt: skip
+            for name in DERIVED:
+                if found.get(name, "").rstrip("/") == derived[name].rstrip("/"):
+                    found.pop(name, None)
+        if found.get("CLUSTER_SPEC") == machines.ALONE:
+            del found["CLUSTER_SPEC"]
+        return found
+
+    def _container(self, step: Mapping[str, Any]) -> dict[str, Any]:
+        container = step["container"]
+        words = [str(word) for word in container.get("commands", [])]
+        command = str(container.get("entrypoint", ""))
+        found: dict[str, Any] = {"imageUri": container.get("imageUri", str(Unknown("image")))}
+        env, moves = self._variables(step), self._moves(container)
+        texts = [command, *words, *env.values()]
+        self._tell_moves(moves, texts)
+        known = {"CLOUD_ML_JOB_ID", "CLUSTER_SPEC", *DERIVED, *env}
+
+        def text(given: str) -> str:
+            return _kept(_moved(given, moves), known)
+
+        if command:
+            split = (
+                command.split() if re.fullmatch(r"[\w./-]+( +[\w./=-]+)+", command) else [command]
+            )
+            if len(split) > 1:
+                self.say("its entrypoint has several words: docker takes the first, as here, and "
+                         "the others are arguments")  # fmt: skip
+            found["command"] = [text(word) for word in split]
+        if words:
+            found["args"] = [text(word) for word in words]
+        if env:
+            found["env"] = [{"name": name, "value": text(value)} for name, value in env.items()]
+        self._docker(str(container.get("options", "")))
+        return found
+
+    def _docker(self, options: str) -> None:
+        try:
+            words = shlex.split(options)
+        except ValueError:
+            words = [options]
+        left = [each for each in words if each not in (*GPU_OPTIONS, *OWN_OPTIONS)]
+        if left:
+            shown = re.sub(r"=\S+", "=…", " ".join(left))  # a variable may be a secret
+            self.say(f"docker's options `{shown}` are left out: put what they set into the image, "
+                     "env or command")  # fmt: skip
+
+    def _moves(self, container: Mapping[str, Any]) -> dict[str, str]:
+        """Paths in the container that are a bucket's -> where a job has them."""
+        mounts = {
+            each.get("mountPath", "").rstrip("/"): each["gcs"].get("remotePath", "")
+            for each in self.task.get("volumes", [])
+            if "gcs" in each
+        }
+        for each in self.task.get("volumes", []):
+            more = [one for one in each.get("mountOptions", []) if one not in MOUNT_OPTIONS]
+            if more:
+                self.say(f"mount options {' '.join(more)} are left out: a bucket is mounted for "
+                         "all users of the container, to be read and written")  # fmt: skip
+        inside = dict[str, str]()
+        for volume in container.get("volumes", []):
+            host, _, rest = str(volume).partition(":")
+            target = (rest.partition(":")[0] or host).rstrip("/")
+            parent = next((path for path in mounts if _is_in(host.rstrip("/"), path)), None)
+            if parent is None:
+                is_other = any(_is_in(host, one.get("mountPath", " ").rstrip("/"))
+                               for one in self.task.get("volumes", []))  # fmt: skip
+                if not is_other:
+                    self.say(
+                        f"{volume} of the machine is not mounted: a container has its own files"
+                    )
+                continue
+            inside[target] = mounts[parent] + host.rstrip("/").removeprefix(parent)
+        if not container.get("volumes"):
+            inside = mounts
+        return {
+            path: f"/gcs/{remote.removeprefix('gs://').strip('/')}"
+            for path, remote in sorted(inside.items(), key=lambda item: -len(item[0]))
+            if path
+        }
+
+    def _tell_moves(self, moves: Mapping[str, str], texts: list[str]) -> None:
+        for path, there in moves.items():
+            named = buckets([*texts, self.job.spec.get("baseOutputDirectory", {})])
+            if path == there and there.split("/")[2] in named:
+                continue
+            if not any(_path_in(path).search(each) for each in texts):
+                what = f"no argument or variable names {path}, where it has a bucket"
+                self.say(f"{what}: a job has the buckets that it names, so name {there} there")
+            elif path != there:
+                what = f"{path} is {there} here, in its arguments and variables"
+                self.say(f"{what}: change it in code and image as well")
+
+    def _file_systems(self) -> dict[str, Any]:
+        """NFS as a job file has it; the rules say that no job on Batch has any."""
+        found = [
+            {
+                "server": each["nfs"].get("server", ""),
+                "path": each["nfs"].get("remotePath", ""),
+                "mountPoint": PurePosixPath(each.get("mountPath", "/")).name,
+            }
+            for each in self.task.get("volumes", [])
+            if "nfs" in each
+        ]
+        for each in self.task.get("volumes", []):
+            if "deviceName" in each:
+                what = f"the disk {each['deviceName']} at {each.get('mountPath', '')} is left out"
+                self.say(f"{what}: put its files into a bucket, or write to a larger boot disk")
+        return {"nfsMounts": found} if found else {}
+
+    def _resources(self, pool: Mapping[str, Any], tasks: int | str) -> None:
+        """A task here has a machine; Batch packs tasks that ask for less on one."""
+        asked = self.task.get("computeResource", {})
+        job = Job({"jobSpec": {"workerPoolSpecs": [dict(pool)]}})
+        whole = machines.resources(job.pools[0])
+        many = isinstance(tasks, str) or tasks > 1
+        if (
+            many
+            and "taskCountPerNode" not in self.group
+            and whole
+            and any(_less(asked.get(key, "2000"), whole[key]) for key in whole)
+        ):
+            self.say("Batch may put several of its tasks on one machine; here each has its own, "
+                     "which costs more: choose a smaller machine type")  # fmt: skip
+        wanted = {key: value for key, value in asked.items() if key in whole}
+        if any(_less(whole[key], value) for key, value in wanted.items()):
+            shown = ", ".join(f"{key} {value}" for key, value in wanted.items())
+            self.say(f"a task asks for more than its machine has ({shown}): Batch never starts "
+                     "that; choose a larger machine type")  # fmt: skip
+
+
+def _number(value: Any) -> Any:
+    return int(value) if str(value).isdecimal() and len(str(value)) < 12 else str(value)
+
+
+def _less(one: Any, other: Any) -> bool:
+    numbers = _number(one), _number(other)
+    return all(isinstance(each, int) for each in numbers) and numbers[0] < numbers[1]
+
+
+def _is_in(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(f"{folder}/")
+
+
+def _path_in(path: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w./-]){re.escape(path)}(?![\w.-])")
+
+
+def _moved(text: str, moves: Mapping[str, str]) -> str:
+    """``text`` with paths of a bucket as a job has them."""
+    if not moves:
+        return text
+    pattern = "|".join(_path_in(path).pattern for path in moves)
+    return re.sub(pattern, lambda match: moves[match[0]], text)
+
+
+def _kept(text: str, known: set[str]) -> str:
+    """``text`` with another dollar where a job would get a variable's value, and Batch gives none.
+
+    >>> _kept("$(A) $(date)", {"A"})
+    '$$(A) $(date)'
+    """
+    return EXPANDED.sub(
+        lambda match: (
+            f"${match[0]}"
+            if match[1] in known or text[match.start() - 1 : match.start()] == "$"
+            else match[0]
+        ),
+        text,
+    )
+
+
+def replaced(value: Any, old: str, new: str) -> Any:
+    """A value with another text in place of one, at any depth."""
+    if isinstance(value, Mapping):
+        return {key: replaced(item, old, new) for key, item in value.items()}
+    if isinstance(value, list):
+        return [replaced(item, old, new) for item in value]
+    return value.replace(old, new) if isinstance(value, str) else value

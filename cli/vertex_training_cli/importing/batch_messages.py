@@ -1,0 +1,350 @@
+"""Jobs of Google Batch as REST and gcloud have them -> messages, by Google's own class.
+
+Each field of a message is carried over by ``batch_jobs``, or refused, or told with what to do
+instead: the tables here say which. A field that is in none of them is told as well.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from vertex_training.errors import CommandError, ConfigError
+from vertex_training.located_yaml import document
+from vertex_training_cli.importing.imported import Scalar, as_written
+from vertex_training_cli.importing.values import Unknown
+
+if TYPE_CHECKING:
+    from google.protobuf.descriptor import Descriptor, FieldDescriptor
+
+#: What a job of Batch has, in both spellings of the API, and no CustomJob.
+FIELDS: Final = ("taskGroups", "task_groups")
+GROUP: Final = "taskGroups."
+TASK: Final = f"{GROUP}taskSpec."
+STEP: Final = f"{TASK}runnables."
+PLACE: Final = "allocationPolicy."
+MACHINE: Final = f"{PLACE}instances."
+#: What the service fills in: no part of a request.
+OUTPUT: Final = ("name", "uid", "status", "createTime", "updateTime", f"{GROUP}name")
+#: Fields that are carried over, with what they hold; the code below says what of it is not.
+CARRIED: Final = (
+    "labels", "logsPolicy.destination", f"{GROUP}taskCount", f"{GROUP}parallelism",
+    f"{GROUP}taskCountPerNode", f"{GROUP}requireHostsFile", f"{GROUP}schedulingPolicy",
+    f"{STEP}container.imageUri", f"{STEP}container.commands", f"{STEP}container.entrypoint",
+    f"{STEP}container.volumes", f"{STEP}container.options", f"{STEP}script", f"{STEP}barrier",
+    f"{STEP}environment.variables", f"{STEP}environment.secretVariables", f"{STEP}timeout",
+    f"{TASK}environment.variables", f"{TASK}environment.secretVariables", f"{TASK}environments",
+    f"{TASK}computeResource", f"{TASK}maxRunDuration", f"{TASK}maxRetryCount",
+    f"{TASK}lifecyclePolicies", f"{TASK}volumes", f"{PLACE}location", f"{PLACE}serviceAccount",
+    f"{PLACE}labels", f"{PLACE}network.networkInterfaces.network",
+    f"{PLACE}network.networkInterfaces.subnetwork",
+    f"{PLACE}network.networkInterfaces.noExternalIpAddress", f"{MACHINE}instanceTemplate",
+    f"{MACHINE}installGpuDrivers", f"{MACHINE}policy.machineType",
+    f"{MACHINE}policy.provisioningModel", f"{MACHINE}policy.accelerators.type",
+    f"{MACHINE}policy.accelerators.count", f"{MACHINE}policy.accelerators.installGpuDrivers",
+    f"{MACHINE}policy.bootDisk.type", f"{MACHINE}policy.bootDisk.sizeGb",
+    f"{MACHINE}policy.reservation",
+)  # fmt: skip
+#: Fields that no job file has -> what to do instead.
+LEFT_OUT: Final = {
+    "priority": "jobs of a stack start when it is updated",
+    "notifications": "alerts of the stack file tell of failures (docs/alerts.md)",
+    "logsPolicy.logsPath": "logs go to Cloud Logging: `vt jobs logs`",
+    "logsPolicy.cloudLoggingOption": "logs have the resource of Batch's jobs",
+    f"{GROUP}permissiveSsh": "machines get no keys for one another: launch by torch.distributed",
+    f"{GROUP}runAsNonRoot": "write USER into the image",
+    f"{STEP}container.blockExternalNetwork": "network mode psc without nat keeps machines inside",
+    f"{STEP}container.username": "the job's account pulls the image: give it the right to read it",
+    f"{STEP}container.password": "the job's account pulls the image: give it the right to read it",
+    f"{STEP}container.enableImageStreaming": "the image is pulled before the job begins",
+    f"{STEP}displayName": "a job has one step, and the name of the job",
+    f"{STEP}labels": "labels are the job's",
+    f"{STEP}ignoreExitStatus": "a task fails as its command does: end it with `|| true`",
+    f"{STEP}background": "a job has one step: start what runs beside it in its command",
+    f"{STEP}alwaysRun": "a job has one step: clean up in its command, by `trap`",
+    f"{STEP}environment.encryptedVariables": "put the value into a secret of the stack",
+    f"{TASK}environment.encryptedVariables": "put the value into a secret of the stack",
+    f"{PLACE}network.networkInterfaces.nicType": "machines have the network card of their type",
+    f"{PLACE}placement": "Batch places the machines where it finds them",
+    f"{PLACE}tags": "firewall rules of the stack are for its subnet, not for tags",
+    f"{MACHINE}installOpsAgent": "install it in the image, if the job needs its metrics",
+    f"{MACHINE}blockProjectSshKeys": "set block-project-ssh-keys in the project's metadata",
+    f"{MACHINE}policy.minCpuPlatform": "choose a machine type of that platform",
+    f"{MACHINE}policy.disks": "a job has its boot disk: make it larger by diskSpec",
+    f"{MACHINE}policy.accelerators.driverVersion": "Batch chooses the driver",
+    f"{MACHINE}policy.bootDisk.image": "Batch chooses the system; the container has its own",
+    f"{MACHINE}policy.bootDisk.snapshot": "put its files into the image or a bucket",
+    f"{MACHINE}policy.bootDisk.diskInterface": "Batch chooses it",
+}
+#: How Google's class begins what it says of a field, once for each message around it.
+WITHIN: Final = re.compile(r"(Failed to parse \w+ field: )+(?=Failed to parse)")
+#: Flags of ``gcloud batch jobs submit`` that are read, or are about the call alone.
+_READ: Final = (
+    "config location project job-prefix machine-type priority provisioning-model network "
+    "subnetwork no-external-ip-address script-text script-file-path container-image-uri "
+    "container-entrypoint container-commands-file format quiet async verbosity"
+)
+READ: Final = frozenset(_READ.split())
+#: Those that are fields of the machine.
+OF_POLICY: Final = {"machine-type": "machineType", "provisioning-model": "provisioningModel"}
+#: Parts of ``projects/P/locations/R/jobs/ID``.
+NAME_PARTS: Final = 6
+#: Fields without which the job would be another one -> why it is refused.
+REFUSED: Final = {
+    f"{GROUP}taskEnvironments": "tasks of a job have the same variables: let the code choose by "
+    "BATCH_TASK_INDEX, or write a job each",
+}
+#: Numbers of types in a descriptor.
+STRING: Final = 9
+BOOL: Final = 8
+#: A value that was to be filled in where the API has a number or one of its words.
+OPEN_VALUE: Final = re.compile(r"<[^<>]+>|\$\{?\w+\}?|\{\{?[^{}]*\}?\}|YOUR_\w+")
+OPEN_NUMBER: Final = re.compile(r"[A-Z][A-Z0-9_]*")
+#: Fields that are mappings by names of somebody's own.
+MAPS: Final = ("labels", "ariables", "environments")
+
+
+@dataclass(slots=True)
+class BatchMessage:
+    """A job in REST's form, and what was read of it with a word to say."""
+
+    fields: dict[str, Any]
+    remarks: list[str] = field(default_factory=list)
+    name: str = ""
+    """Its id, as the caller names it."""
+    region: str = ""
+    """Where the caller sends it."""
+
+
+def parsed(given: Mapping[str, Any]) -> BatchMessage:
+    """A job as REST has it, by Google's own message class; a remark for what is no field of it.
+
+    A value that is to be filled in (``<TASKS>``, ``$TASKS``) stays where the API has a number.
+
+    Raises:
+        CommandError: it is no job of Batch.
+    """
+    from google.cloud import batch_v1
+    from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
+
+    message = batch_v1.Job.pb(batch_v1.Job())
+    reading = _Reading()
+    try:
+        clean = reading.message(given, message.DESCRIPTOR, ())
+        found = _ordered(MessageToDict(ParseDict(clean, message)), clean)
+    except (ParseError, RecursionError) as wrong:
+        what = WITHIN.sub("", str(wrong).partition("\n")[0]).rstrip(".")
+        raise CommandError(f"this is no job of Batch: {what}.") from None
+    for path, text in reading.open.items():
+        _put(found, path, text)
+    told = [f"{name} is no field of Batch's, which refuses it" for name in reading.unknown]
+    return BatchMessage(found, told)
+
+
+def of_job(message: Any) -> BatchMessage:
+    """A job that Batch has, as :func:`of_document` gives one."""
+    from google.protobuf.json_format import MessageToDict
+
+    return BatchMessage(MessageToDict(type(message).pb(message)))
+
+
+def of_document(data: bytes, label: str) -> BatchMessage:
+    """The message in a file, JSON or YAML.
+
+    Raises:
+        CommandError: it cannot be read, or is no job of Batch.
+    """
+    try:
+        found = document.read(data, label)
+    except ConfigError as failed:
+        raise CommandError(str(failed.problems[0])) from None
+    message = parsed(as_written(found.root))
+    message.remarks += map(str, found.problems)
+    return message
+
+
+def of_command(
+    flags: list[tuple[str, str]],
+    positional: list[str],
+    read: Callable[[str], bytes | None],
+) -> BatchMessage:
+    """What ``gcloud batch jobs submit`` sends by its flags (surface/batch/jobs/submit.py).
+
+    ``read`` returns a file that gcloud gets.
+
+    Raises:
+        CommandError: it is no job of Batch, or its file is not there.
+    """
+    given, message = dict(flags), BatchMessage({})
+    if file := given.get("config"):
+        if (data := read(file)) is None:
+            what = f"gcloud reads {file} with a job of Batch, which is not beside the source"
+            raise CommandError(f"{what}: import that file.")
+        message = of_document(data, file)
+    message.fields.pop("name", None)  # gcloud's own name counts
+    _add_flags(message, given, read)
+    whole = positional[0] if positional else given.get("job-prefix", "")
+    parts = whole.split("/")
+    message.name = parts[-1]
+    message.region = given.get("location") or (parts[3] if len(parts) == NAME_PARTS else "")
+    unread = [flag for flag, _ in flags if flag not in READ]
+    message.remarks += [f"gcloud's --{flag} is not read" for flag in dict.fromkeys(unread)]
+    if positional[1:]:
+        message.remarks.append(f"`{' '.join(positional[1:])[:80]}` is not read")
+    return message
+
+
+def _add_flags(
+    message: BatchMessage, given: Mapping[str, str], read: Callable[[str], bytes | None]
+) -> None:
+    """What flags add to the job of a file, as gcloud adds it: a step before all others."""
+    step, fields = dict[str, Any](), message.fields
+    if text := given.get("script-text") or given.get("script-file-path"):
+        step = {"script": {"text": text}}
+    commands = list[str]()
+    if file := given.get("container-commands-file"):
+        data = read(file)
+        commands = data.decode(errors="replace").splitlines() if data else []
+        if data is None:
+            what = f"gcloud reads {file}, which is not beside the source: its lines are args"
+            message.remarks.append(what)
+    if given.keys() & {"container-image-uri", "container-entrypoint", "container-commands-file"}:
+        container = {
+            "imageUri": given.get("container-image-uri", ""),
+            "entrypoint": given.get("container-entrypoint", ""),
+            "commands": commands,
+        }
+        step = {"container": {key: value for key, value in container.items() if value}}
+    group = fields.setdefault("taskGroups", [{}])[0]
+    if step:
+        group.setdefault("taskSpec", {}).setdefault("runnables", []).insert(0, step)
+    if "priority" in given:
+        fields["priority"] = given["priority"]
+    for flag, key in OF_POLICY.items():
+        if flag in given:
+            place = fields.setdefault("allocationPolicy", {})
+            instance = place.setdefault("instances", [{}])[0]
+            value = given[flag] if flag == "machine-type" else given[flag].upper()
+            instance.setdefault("policy", {})[key] = value
+    if given.get("network") and given.get("subnetwork"):
+        interface = {"network": given["network"], "subnetwork": given["subnetwork"]}
+        if "no-external-ip-address" in given:
+            interface["noExternalIpAddress"] = True  # type: ignore[assignment]
+        place = fields.setdefault("allocationPolicy", {}).setdefault("network", {})
+        place.setdefault("networkInterfaces", []).insert(0, interface)
+
+
+def left_out(message: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """What of a message no job file has: remarks about it, and why it is refused."""
+    remarks, reasons = dict[str, None](), dict[str, None]()
+    for path in dict.fromkeys(_paths(message)):
+        if _is_below(path, (*OUTPUT, *CARRIED)):
+            continue
+        if why := next((text for key, text in REFUSED.items() if _is_below(path, [key])), ""):
+            reasons[why] = None
+            continue
+        known = next((key for key in LEFT_OUT if _is_below(path, [key])), path)
+        what = f"{known} is left out, as a job file has nothing like it"
+        remarks[f"{what}: {LEFT_OUT[known]}" if known in LEFT_OUT else what] = None
+    return list(remarks), list(reasons)
+
+
+class _Reading:
+    """Takes what Google's class does not read out of a mapping, and remembers it."""
+
+    def __init__(self) -> None:
+        self.unknown = list[str]()
+        self.open = dict[tuple[str | int, ...], str]()
+
+    def message(self, value: Any, type_: Descriptor, path: tuple[str | int, ...]) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        found = dict[str, Any]()
+        for key, item in value.items():
+            field = next((f for f in type_.fields if key in (f.json_name, f.name)), None)
+            if field is None:
+                self.unknown.append(_shown((*path, str(key))))
+            elif item is not None and not _is_null(item):
+                found[field.json_name] = self._field(item, field, (*path, field.json_name))
+        return {key: item for key, item in found.items() if item is not None}
+
+    def _field(self, value: Any, field: FieldDescriptor, path: tuple[str | int, ...]) -> Any:
+        inner = field.message_type
+        if inner is not None and inner.GetOptions().map_entry:
+            if not isinstance(value, Mapping):
+                return value
+            return {k: v if isinstance(v, dict | list) else str(v) for k, v in value.items()}
+        if field.is_repeated:  # the service takes one value for a list of one
+            value = [value] if isinstance(value, str) else value
+        if field.is_repeated and isinstance(value, list):
+            return [self._one(v, field, (*path, number)) for number, v in enumerate(value)]
+        return self._one(value, field, path)
+
+    def _one(self, value: Any, field: FieldDescriptor, path: tuple[str | int, ...]) -> Any:
+        inner = field.message_type
+        if inner is not None and inner.file.package.startswith("google.cloud."):
+            return self.message(value, inner, path)
+        if not isinstance(value, str):
+            return value
+        if field.type == STRING:
+            return str(value)
+        is_number = field.enum_type is None and inner is None
+        if OPEN_VALUE.fullmatch(value) or (
+            is_number and field.type != BOOL and OPEN_NUMBER.fullmatch(value)
+        ):
+            self.open[path] = str(Unknown(value.strip("<>${}")))
+            return None
+        return {"true": True, "false": False}.get(value.lower(), value) if field.type == BOOL else (
+            str(value))  # fmt: skip
+
+
+def _paths(value: Any, path: str = "") -> Iterator[str]:
+    """Each field of a message that has a value, by names without numbers."""
+    if isinstance(value, Mapping) and value and not path.endswith(MAPS):
+        for key, item in value.items():
+            yield from _paths(item, f"{path}.{key}".lstrip("."))
+    elif isinstance(value, list) and value and isinstance(value[0], Mapping):
+        for item in value:
+            yield from _paths(item, path)
+    elif path:
+        yield path
+
+
+def _ordered(value: Any, like: Any) -> Any:
+    """``value`` with its keys in the order of ``like``: mappings of Google's class have none."""
+    if isinstance(value, Mapping) and isinstance(like, Mapping):
+        keys = [*(key for key in like if key in value), *(key for key in value if key not in like)]
+        return {key: _ordered(value[key], like.get(key)) for key in keys}
+    if isinstance(value, list) and isinstance(like, list):
+        return [_ordered(one, other) for one, other in zip(value, like, strict=False)]
+    return value
+
+
+def _is_below(path: str, names: Any) -> bool:
+    return any(path == name or path.startswith(f"{name}.") for name in names)
+
+
+def _put(message: dict[str, Any], path: tuple[str | int, ...], text: str) -> None:
+    """Set a value where Google's class could not have it."""
+    value: Any = message
+    for part, following in itertools.pairwise(path):
+        if isinstance(part, int):
+            value = value[part]
+        else:
+            value = value.setdefault(part, [] if isinstance(following, int) else {})
+    if isinstance(path[-1], int):
+        value.append(text)
+    else:
+        value[path[-1]] = text
+
+
+def _shown(path: tuple[str | int, ...]) -> str:
+    return "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in path).lstrip(".")
+
+
+def _is_null(value: Any) -> bool:
+    """Whether a scalar of YAML is nothing, with the characters that it has there."""
+    return isinstance(value, Scalar) and value in ("", "null", "~", "Null", "NULL")

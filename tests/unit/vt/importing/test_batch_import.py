@@ -1,0 +1,186 @@
+"""Jobs of Google Batch by the command: an entry with its backend, and nothing lost on the way."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import Result
+from google.cloud import batch_v1
+from google.protobuf.descriptor import Descriptor
+from typer.testing import CliRunner
+
+from tests.unit.localcloud.batch.conftest import Jobs, make_jobs
+from tests.unit.localcloud.batch.conftest import job as batch_job
+from tests.unit.localcloud.conftest import PROJECT
+from tests.unit.vt.importing.test_batch_shapes import container, job
+from vertex_training.naming import local_project_number
+from vertex_training_cli.cli import app
+from vertex_training_cli.importing import batch_messages
+
+__all__ = ["make_jobs"]
+STACK = f"""\
+config:
+  gcp:project: {PROJECT}
+  gcp:region: us-central1
+  vertex-training:projectNumber: "{local_project_number(PROJECT)}"
+  vertex-training:buckets: {{data: {{}}}}
+  vertex-training:serviceAccounts: {{trainer: {{reads: [data]}}}}
+"""
+PSC = "  vertex-training:network: {mode: psc, subnet: {range: 10.20.0.0/26}}\n"
+SUBNET = {"subnetwork": "regions/us-central1/subnetworks/inner", "noExternalIpAddress": True}
+INSIDE = {"network": {"networkInterfaces": [SUBNET]}}
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    root = tmp_path / "checkout"
+    (root / "jobs").mkdir(parents=True)
+    (root / "Pulumi.yaml").write_text("name: vertex-training\nruntime: python\n")
+    (root / "Pulumi.local.yaml").write_text(STACK)
+    monkeypatch.chdir(root)
+    return root
+
+
+def vt(*arguments: str) -> Result:
+    return CliRunner().invoke(app, ["import", *arguments])
+
+
+def write(project: Path, message: dict[str, Any]) -> str:
+    (project / "train.json").write_text(json.dumps(message))
+    return "train.json"
+
+
+def spec(project: Path, name: str) -> dict[str, Any]:
+    message = yaml.safe_load((project / f"jobs/{name}.yaml").read_text())
+    return message.get("jobSpec", message)
+
+
+def test_the_entry_has_the_backend_and_is_judged_by_it(project: Path) -> None:
+    nfs = {"nfs": {"server": "10.0.0.2", "remotePath": "/x"}, "mountPath": "/mnt/disks/x"}
+    task = {"volumes": [nfs]}
+    done = vt(write(project, job(container(commands=["gs://acme-in/a"]), task=task)), "--write")
+    assert done.exit_code == 1, done.output
+    assert "file systems are not mounted for a job on Batch" in done.stderr
+    assert "[batch-support]" in done.stderr
+    stack = yaml.safe_load((project / "Pulumi.local.yaml").read_text())["config"]
+    entry = {"file": "jobs/train.yaml", "backend": "batch"}
+    assert stack["vertex-training:jobs"] == {"train": entry}
+    assert spec(project, "train")["serviceAccount"] == "${serviceAccounts.train}"
+
+
+def test_a_right_job_is_in_order(project: Path) -> None:
+    message = job(container(commands=["python", "-m", "train"]), labels={"team": "ml"})
+    done = vt(write(project, message), "--write")
+    assert done.exit_code == 0, done.output
+    document = yaml.safe_load((project / "jobs/train.yaml").read_text())
+    assert document["labels"] == {"team": "ml"}
+
+
+@pytest.mark.parametrize("has_network", [True, False])
+def test_a_private_network_is_the_stacks_where_it_has_one(project: Path, has_network: bool) -> None:
+    if has_network:
+        (project / "Pulumi.local.yaml").write_text(STACK + PSC)
+    done = vt(write(project, job(place=INSIDE)), "--write")
+    assert ("pscInterfaceConfig" in spec(project, "train")) is has_network
+    wanted = "needs nat" if has_network else "unless the stack has network mode psc"
+    assert wanted in done.stderr
+
+
+def test_a_secret_is_a_name_and_never_a_value(project: Path) -> None:
+    name = "projects/acme-ml/secrets/HuggingFace_Token/versions/1"
+    environment = {
+        "secretVariables": {"HF_TOKEN": name},
+        "variables": {"API_KEY": "hf_" + "aB3" * 12},
+    }
+    done = vt(write(project, job(task={"environment": environment})), "--write")
+    assert "aB3aB3" not in done.output
+    env = spec(project, "train")["workerPoolSpecs"][0]["containerSpec"]["env"]
+    assert {"name": "HF_TOKEN", "value": "${secrets.huggingface-token}"} in env
+    assert all("aB3" not in path.read_text() for path in (project / "jobs").iterdir())
+    stack = yaml.safe_load((project / "Pulumi.local.yaml").read_text())["config"]
+    assert "huggingface-token" in stack["vertex-training:secrets"]
+
+
+def test_refusals_are_one_line_and_nothing_is_written(project: Path) -> None:
+    done = vt(write(project, job({"script": {"text": "true"}})), "--write")
+    assert done.exit_code == 2
+    assert done.stderr.startswith(
+        "vt import: this job of Batch is not imported: it runs no container"
+    )
+    assert list((project / "jobs").iterdir()) == []
+
+
+def test_without_a_stack_the_backend_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.json").write_text(json.dumps(job()))
+    done = vt("train.json")
+    assert "train needs backend: batch" in done.stderr
+
+
+ODD = (
+    '{"taskGroups": 1}',
+    '{"taskGroups": [1]}',
+    '{"taskGroups": [[]]}',
+    '{"taskGroups": [{"taskSpec": "x"}]}',
+    "taskGroups: &a [*a]",
+    '{"taskGroups": [{"taskSpec": {"runnables": [null, {}]}}]}',
+    '{"taskGroups": [{"taskCount": -1}], "allocationPolicy": []}',
+    '{"taskGroups": null, "labels": {"a": null}}',
+)
+
+
+@pytest.mark.parametrize("text", ODD)
+def test_odd_files_are_one_line(project: Path, text: str) -> None:
+    (project / "odd.json").write_text(text)
+    done = vt("odd.json")
+    assert done.exit_code == 2
+    assert "Traceback" not in done.output
+    assert done.stderr.startswith("vt import: ")
+    assert len(done.stderr.splitlines()) <= 2, done.stderr
+
+
+def test_a_job_that_ran_is_imported_whole(
+    project: Path, make_jobs: Callable[..., Jobs], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = make_jobs(start=False)
+    monkeypatch.setenv("VERTEX_EMULATOR_HOST", jobs.address)
+    made = jobs.create(
+        batch_job({"container": {"image_uri": "python:3.11", "entrypoint": "python"}},
+                  environment={"variables": {"EPOCHS": "3"}}, max_run_duration="60s"), "old"
+    )  # fmt: skip
+    done = vt("--job", made.name, "--write")
+    assert done.exit_code == 0, done.output
+    pool = spec(project, "old")["workerPoolSpecs"][0]["containerSpec"]
+    assert pool["env"] == [{"name": "EPOCHS", "value": "3"}]
+    assert pool["command"] == ["python"]
+    stack = yaml.safe_load((project / "Pulumi.local.yaml").read_text())["config"]
+    assert stack["vertex-training:jobs"]["old"]["backend"] == "batch"
+
+
+def _fields(message: Descriptor, path: str = "") -> Iterator[str]:
+    for field in message.fields:
+        here = f"{path}.{field.json_name}".lstrip(".")
+        inner = field.message_type
+        own = inner is not None and inner.file.package == "google.cloud.batch.v1"
+        if own and not inner.GetOptions().map_entry and here not in batch_messages.OUTPUT:
+            yield from _fields(inner, here)
+        else:
+            yield here
+
+
+def test_every_field_of_google_is_in_a_table() -> None:
+    """A field that Google adds is one somebody has to think about."""
+    tables = (*batch_messages.OUTPUT, *batch_messages.CARRIED, *batch_messages.LEFT_OUT,
+              *batch_messages.REFUSED)  # fmt: skip
+    fields = list(_fields(batch_v1.Job.pb(batch_v1.Job()).DESCRIPTOR))
+    assert len(fields) > 60
+    missing = [f for f in fields if not any(f == t or f.startswith(f"{t}.") for t in tables)]
+    assert missing == []
+    assert [t for t in tables if not any(f == t or f.startswith(f"{t}.") for f in fields)] == []

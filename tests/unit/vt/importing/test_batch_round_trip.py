@@ -1,0 +1,67 @@
+"""What a job renders for Batch is imported as a job that renders the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.fixture_project import SAMPLE_JOBS, sample
+from tests.unit.infra.customjob.batch import test_message
+from tests.unit.infra.customjob.test_corpus import PROJECT, REGION
+from tests.unit.jobs.test_job_files_on_batch import WHY_NOT, whole_stack
+from vertex_training.customjob.kinds import BATCH_JOB
+from vertex_training.customjob.protocol.ports import JOB_LABEL, REQUEST_ID_LABEL
+from vertex_training.customjob.request import job_file
+from vertex_training.customjob.request.job_file import JobRequest, Submission
+from vertex_training.customjob.rules import Context
+from vertex_training_cli.importing import batch_jobs, batch_messages, proposal
+from vertex_training_cli.render import rendering
+
+RENDERED = [name for name in SAMPLE_JOBS if f"{name}.yaml" not in WHY_NOT]
+
+
+def request(text: str, around: str, name: str) -> JobRequest:
+    stack, table = whole_stack(around)
+    context = Context(region=REGION, stack=stack)
+    who = Submission(PROJECT, REGION, "dev", name, 1)
+    table = {**table, "stack.project": PROJECT}
+    result = job_file.check_job_file(text.encode(), "x.yaml", who, table, context, BATCH_JOB)
+    assert result.request is not None, [str(each) for each in result.errors]
+    return result.request
+
+
+def sent(one: JobRequest) -> dict[str, Any]:
+    """What is sent, with one word for the request's id wherever it stands."""
+    labels = {JOB_LABEL: one.submission.job, REQUEST_ID_LABEL: one.request_id}
+    message = batch_jobs.replaced(one.sent(labels), one.request_id, "ID")
+    return batch_jobs.replaced(message, one.request_id.removeprefix(BATCH_JOB.id_prefix), "ID")
+
+
+def hold(text: str, name: str, write: Callable[[dict[str, Any]], str]) -> None:
+    first = request(text, text, name)
+    labels = {JOB_LABEL: name, REQUEST_ID_LABEL: first.request_id}
+    printed = write(first.sent(labels)).encode()
+    job = batch_jobs.imported(batch_messages.of_document(printed, "x.json"), "other")
+    assert (job.name, job.backend) == (name, "batch")
+    assert sent(request(proposal.job_text(job), text, name)) == sent(first)
+    told = [each for each in job.remarks if "subnet" not in each]
+    assert not told, "nothing of a job of our own is lost"
+
+
+@pytest.mark.parametrize("write", [rendering.as_yaml, rendering.as_json])
+@pytest.mark.parametrize("name", RENDERED)
+def test_a_job_of_the_repository_comes_back(
+    name: str, write: Callable[[dict[str, Any]], str]
+) -> None:
+    hold(sample(f"{name}.yaml").read_text("utf-8"), name, write)
+
+
+@pytest.mark.parametrize("case", test_message.CASES)
+def test_a_message_of_each_kind_comes_back(case: str) -> None:
+    hold(test_message.CASES[case], "x", rendering.as_yaml)
+
+
+def test_there_are_files_that_render() -> None:
+    assert len(RENDERED) >= 5
