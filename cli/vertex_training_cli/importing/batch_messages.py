@@ -97,6 +97,10 @@ REFUSED: Final = {
     f"{GROUP}taskEnvironments": "tasks of a job have the same variables: let the code choose by "
     "BATCH_TASK_INDEX, or write a job each",
 }
+#: Fields that Batch has, and its client's class of v1 (google-cloud-batch 0.22.4) has not.
+NOT_IN_CLIENT: Final = {
+    f"{PLACE}instanceFlexibilityPolicy": "Google's client does not send it: choose one machine type"
+}
 #: Numbers of types in a descriptor.
 STRING: Final = 9
 BOOL: Final = 8
@@ -140,7 +144,12 @@ def parsed(given: Mapping[str, Any]) -> BatchMessage:
         raise CommandError(f"this is no job of Batch: {what}.") from None
     for path, text in reading.open.items():
         _put(found, path, text)
-    told = [f"{name} is no field of Batch's, which refuses it" for name in reading.unknown]
+    told = [
+        f"{name} is left out: {NOT_IN_CLIENT[name]}"
+        if name in NOT_IN_CLIENT
+        else f"{name} is no field of Batch's, which refuses it"
+        for name in reading.unknown
+    ]
     return BatchMessage(found, told)
 
 

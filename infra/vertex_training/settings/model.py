@@ -328,7 +328,10 @@ class JobOptions(NamedSection):
     @pydantic.model_validator(mode="after")
     def _no_ladder_on_batch(self) -> JobOptions:
         if self.ladder and self.backend == "batch":
-            raise ValueError("a ladder is climbed on Vertex AI alone: remove it, or backend")
+            raise ValueError(
+                "a ladder is climbed on Vertex AI alone, and Google's client of Batch has no "
+                "ranked list of machines yet (docs/batch.md): remove it, or backend"
+            )
         return self
 
 

@@ -184,3 +184,14 @@ def test_every_field_of_google_is_in_a_table() -> None:
     missing = [f for f in fields if not any(f == t or f.startswith(f"{t}.") for t in tables)]
     assert missing == []
     assert [t for t in tables if not any(f == t or f.startswith(f"{t}.") for f in fields)] == []
+
+
+def test_a_ranked_list_of_machines_is_left_out_because_the_client_cannot_send_it() -> None:
+    selections = {"first": {"machineTypes": ["n1-standard-4"], "rank": 1}}
+    policy = {"instanceFlexibilityPolicy": {"instanceSelections": selections}, "instanceRank": 1}
+    found = batch_messages.parsed({"taskGroups": [{}], "allocationPolicy": policy})
+    assert found.remarks == [
+        "allocationPolicy.instanceFlexibilityPolicy is left out: Google's client does not send it: "
+        "choose one machine type",
+        "allocationPolicy.instanceRank is no field of Batch's, which refuses it",
+    ]

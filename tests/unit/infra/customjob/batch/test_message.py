@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from google.cloud import batch_v1
+from google.cloud import batch_v1, batch_v1alpha
 from google.protobuf.json_format import MessageToDict, ParseDict
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from tests.unit.infra.customjob.test_corpus import (
     CORPUS,
@@ -36,6 +37,7 @@ from vertex_training.customjob.kinds import BATCH_JOB, TUNING_JOB, kind_of_name,
 from vertex_training.customjob.request import job_file
 from vertex_training.customjob.request.job_file import JobFileResult, Submission
 from vertex_training.customjob.rules import Context
+from vertex_training.settings.model import JobOptions
 
 GOLDEN = Path(__file__).with_name("messages.json")
 DIGEST = f"us-central1-docker.pkg.dev/{PROJECT}/x/trainer@sha256:{'0' * 64}"
@@ -264,3 +266,11 @@ def test_labels_of_the_program_win_over_those_of_a_file() -> None:
 
 def test_the_corpus_has_files_for_batch() -> None:
     assert len(list((CORPUS / "in-stack").glob("batch-*.yaml"))) >= 2
+
+
+def test_googles_client_of_v1_has_no_ranked_list_of_machines() -> None:
+    """The reason why a ladder is refused on Batch. When this fails, a ladder can be sent there."""
+    assert "instance_flexibility_policy" not in batch_v1.AllocationPolicy.meta.fields
+    assert "instance_flexibility_policy" in batch_v1alpha.AllocationPolicy.meta.fields
+    with pytest.raises(ValidationError, match="has no ranked list of machines yet"):
+        JobOptions.model_validate({"backend": "batch", "ladder": [{"strategy": "SPOT"}]})
