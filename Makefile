@@ -110,7 +110,7 @@ quick: setup ## unit and golden tests that a change can break, at most 90 s (BAS
 bench: setup ## run each measurement of bench/ once, at its smallest
 	@$(PYTEST) -q tests/e2e/test_bench.py
 
-chaos: setup ## prove that submissions survive: kills, faults, races (QUICK=1: a sample; PART=jobs, tuning, data, serving, snapshots, schedule or ladder; SEED=N)
+chaos: setup ## prove that submissions survive: kills, faults, races (QUICK=1: a sample; PART=jobs, tuning, batch, data, serving, snapshots, schedule or ladder; SEED=N)
 	@GRPC_VERBOSITY=ERROR $(BIN)/python -m bench.chaos $(if $(QUICK),--quick) $(if $(PART),--part $(call text,$(PART))) \
 		$(if $(SEED),--seed $(call text,$(SEED)))
 

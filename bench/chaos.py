@@ -45,7 +45,7 @@ from tests.chaos.machine import run_machine
 from tests.chaos.mutation import run_mutants, sample
 from tests.chaos.ways import WAYS
 from tests.containers import build_kills
-from vertex_training.customjob.kinds import KINDS, TUNING_JOB
+from vertex_training.customjob.kinds import BATCH_JOB, KINDS, TUNING_JOB
 
 ARENAS: Final = 2
 QUICK_POINTS: Final = {"F1": "kill CLI", "F3": "kill CLI", "F5": "kill provider", "F7": "kill CLI",
@@ -80,14 +80,17 @@ def _points_named(names: Iterable[str]) -> tuple[tuple[points.Point, str], ...]:
     return tuple((p, QUICK_POINTS[p.name]) for p in points.POINTS if p.name in names)
 
 
-#: By the names of the parts. Tuning jobs go by the same protocol, with other labels and records.
+#: By the names of the parts. Tuning jobs go by the same protocol, with other labels and records;
+#: jobs of Batch by its steps for a service that names jobs by their requests.
 FULL: Final = {
     "jobs": Share(1000, 100_000, (2, 3, 4, 6, 8), _some_ways(len(WAYS))),
     "tuning": Share(120, 60_000, (2, 4), _some_ways(2)),
+    "batch": Share(120, 60_000, (2, 4), _some_ways(2)),
 }
 QUICK: Final = {
     "jobs": Share(12, 5_000, (2,), _points_named(QUICK_POINTS), faults=10),
     "tuning": Share(4, 2_000, (2,), _points_named(("F5", "F8")), faults=4),
+    "batch": Share(4, 2_000, (2,), _points_named(("F5", "F8")), faults=4),
 }
 #: Files, bytes of one large file, and kills of each push and each pull.
 FULL_TRANSFERS: Final = {"count": 10_000, "size": 2 << 30, "kills": 3}
@@ -110,7 +113,7 @@ SCHEDULES: Final = "schedule"
 FULL_LADDER: Final = (1_000, 100)
 QUICK_LADDER: Final = (25, 5)
 LADDER: Final = "ladder"
-KIND_OF: Final = {kind.section: kind for kind in KINDS}
+KIND_OF: Final = {**{kind.section: kind for kind in KINDS}, BATCH_JOB.backend: BATCH_JOB}
 
 
 @dataclass
@@ -218,7 +221,7 @@ def _in_arena(given: tuple[Path, str, int, int, Share]) -> dict[str, Any]:
             trial.run(arena, point, way, f"p{number}x{index}x:1:1")
             for index, (point, way) in enumerate(mine(share.points))
         ]
-        faults = list(matrix.faults())
+        faults = list(matrix.faults(arena.kind))
         chosen = random.Random(seed).sample(faults, share.faults or len(faults))
         met = [
             matrix.meet(arena, fault, f"m{number}x{index}")

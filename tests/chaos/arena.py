@@ -11,20 +11,23 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from localgcp import lifecycle
+from localgcp.batch.records import BatchTable
 from localgcp.faults.model import Fault
 from localgcp.faults.table import FaultTable, inject
 from localgcp.home import Home
-from localgcp.inventory.store import SERVICE, Store
+from localgcp.inventory.store import ACCOUNT, SERVICE, Store
 from localgcp.orphaned_plugins import end_orphaned_plugins
 from localgcp.tuning.records import TuningTable
-from localgcp.vertex.records import JobRecord, JobTable, RecordTable
+from localgcp.vertex.records import JobState, JobTable, RecordTable
+from tests.chaos.messages import TRAINER
 from tests.fixture_project import source_path
-from vertex_training.customjob.google import intent_store
+from vertex_training.customjob.batch.naming import STATES
+from vertex_training.customjob.google import backends, intent_store
 from vertex_training.customjob.google import job_service as client
-from vertex_training.customjob.kinds import CUSTOM_JOB, TUNING_JOB, JobKind
+from vertex_training.customjob.kinds import BATCH_JOB, CUSTOM_JOB, TUNING_JOB, JobKind
 from vertex_training.customjob.protocol.ports import REQUEST_ID_LABEL, TERMINAL
 from vertex_training_cli.engine import attributes_file
 
@@ -51,6 +54,35 @@ def say_nothing(_text: str) -> None:
     """The cloud's own words are of no interest here."""
 
 
+class AcceptedJob(NamedTuple):
+    """What is read here of a job that the cloud has, whichever service runs it."""
+
+    job_id: str
+    name: str
+    labels: dict[str, str]
+    state: JobState
+
+
+class BatchJobs:
+    """Jobs of Batch, read as those of Vertex AI are."""
+
+    def __init__(self, home: Home) -> None:
+        self._table = BatchTable(home)
+
+    def list(self) -> list[AcceptedJob]:
+        """All that there are, newest first."""
+        return [
+            AcceptedJob(job.job_id, job.name, job.body["labels"], JobState(STATES[job.state]))
+            for job in self._table.list()
+        ]
+
+    def delete(self, job_id: str) -> None:
+        """Remove a job and its tasks."""
+        for job in self._table.list():
+            if job.job_id == job_id:
+                self._table.delete(job)
+
+
 @dataclass
 class Arena:
     """One cloud, one project folder, one stack. Use with ``with``."""
@@ -61,15 +93,18 @@ class Arena:
     home: Home = field(init=False)
     env: dict[str, str] = field(init=False)
     table: FaultTable = field(init=False)
-    jobs: RecordTable[Any] = field(init=False)
-    vertex: client.VertexJobs = field(init=False)
+    jobs: RecordTable[Any] | BatchJobs = field(init=False)
+    service: backends.BackendJobs = field(init=False)
     _empty: bytes = field(init=False)
 
     def __post_init__(self) -> None:
         self.home = Home(self.folder / "home", ROOT)
         self.table = FaultTable(self.home.faults)
-        tuning = self.kind is TUNING_JOB
-        self.jobs = (TuningTable if tuning else JobTable)(self.home.database)
+        if self.kind is BATCH_JOB:
+            self.jobs = BatchJobs(self.home)
+        else:
+            tuning = self.kind is TUNING_JOB
+            self.jobs = (TuningTable if tuning else JobTable)(self.home.database)
 
     @property
     def project(self) -> Path:
@@ -83,9 +118,10 @@ class Arena:
     def __enter__(self) -> Arena:
         self.folder.mkdir(parents=True, exist_ok=True)
         info = lifecycle.start(self.home, say_nothing)
-        Store(self.home.database).put(
-            SERVICE, f"{PROJECT}/aiplatform.googleapis.com", PROJECT, {}, {}
-        )
+        store = Store(self.home.database)
+        for api in ("aiplatform", "batch", "compute"):
+            store.put(SERVICE, f"{PROJECT}/{api}.googleapis.com", PROJECT, {}, {})
+        store.put(ACCOUNT, TRAINER, PROJECT, {}, {"email": TRAINER})
         self.env = {
             **{k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"},
             **self.home.environment(info.ports),
@@ -93,11 +129,11 @@ class Arena:
             # Byte code is compiled once, which saves two thirds of a run's time.
             "PYTHONPYCACHEPREFIX": str(self.folder.parent / "bytecode"),
             "PULUMI_DIY_BACKEND_DISABLE_CHECKPOINT_BACKUPS": "true",
-            "CHAOS_TUNING": "1" if self.kind is TUNING_JOB else "",
+            "CHAOS_KIND": self.kind.message,
         }
         for name in (client.EMULATOR, intent_store.EMULATOR):
             os.environ[name] = self.env[name]
-        self.vertex = client.connect(PROJECT, REGION, self.kind)
+        self.service = backends.connect(PROJECT, REGION, self.kind)
         self._make_bucket()
         shutil.copytree(ROOT / "tests" / "chaos" / "stack", self.project)
         (self.project / ".venv").symlink_to(ROOT / ".venv")
@@ -173,7 +209,11 @@ class Arena:
                 self.table.clear(entry.id)
 
     # --- what there is
-    def submitted(self, request_id: str) -> list[JobRecord]:
+    def request_id(self, job: str) -> str:
+        """That of ``name:version:run``."""
+        return self.kind.id_prefix + job.replace(":", "-")
+
+    def submitted(self, request_id: str) -> list[Any]:
         """Every job the cloud ever accepted for a request."""
         label = self.kind.sent_label(REQUEST_ID_LABEL)
         return [job for job in self.jobs.list() if job.labels.get(label) == request_id]
@@ -218,7 +258,7 @@ class Arena:
         self.no_faults()
         for job in self.jobs.list():
             if not job.state.terminal:
-                self.vertex.cancel(job.name)
+                self.service.cancel(job.name)
         wait_for(lambda: all(job.state.terminal for job in self.jobs.list()), "jobs end")
         trials = JobTable(self.home.database)
         wait_for(lambda: all(job.state.terminal for job in trials.list()), "trials end")

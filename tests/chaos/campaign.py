@@ -102,7 +102,7 @@ def _settle(arena: Arena, jobs: str, tally: Tally) -> float:
     state = arena.in_state()
     tally.cancelled += [f"trial {id_} was cancelled" for id_ in arena.cancelled_trials()]
     for job in jobs.split():
-        request_id = job.replace(":", "-")
+        request_id = arena.request_id(job)
         submitted, live = arena.submitted(request_id), arena.live(request_id)
         tally.jobs += 1
         if len(submitted) > 1:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from vertex_training.customjob.google.job_service import CREATE_TIMEOUT
-from vertex_training.customjob.kinds import CUSTOM_JOB, JobKind
+from vertex_training.customjob.kinds import BATCH_JOB, CUSTOM_JOB, JobKind
 from vertex_training.customjob.protocol.ports import (
     CANCELLING,
     DIGEST_LABEL,
@@ -94,6 +94,11 @@ class Cloud:
     kind: JobKind = CUSTOM_JOB
     """The kind of all its jobs."""
 
+    @property
+    def is_named(self) -> bool:
+        """Whether a job has the name that its request gives it: sent twice, it is one job."""
+        return self.kind is BATCH_JOB
+
     # --- time
     def advance(self, to: float) -> None:
         """Let the time pass; what is due on the way happens at its own moment."""
@@ -120,20 +125,24 @@ class Cloud:
         """A process begins to send. Nobody may while an earlier request may still take effect, or
         while there is a job of an earlier one, whatever became of it, unless it failed and another
         request had the turn since; nor beside another request
-        of the same job, as long as that one may take effect or its job goes on.
+        of the same job, as long as that one may take effect or its job goes on. Where the service
+        names jobs by their requests, the same one may be sent at any time.
         """
         labels = self.kind.labels_of(labels)
         request_id = labels[REQUEST_ID_LABEL]
         for other in self.sends:
             doubtful = not other.settled and self.time <= other.entered + DEADLINE
-            if other.request_id == request_id and doubtful:
-                self.violations.append(f"{request_id} was sent again while in doubt")
+            if other.request_id == request_id:
+                if doubtful and not self.is_named:
+                    self.violations.append(f"{request_id} was sent again while in doubt")
             elif other.labels.get(JOB_LABEL) == labels.get(JOB_LABEL) and doubtful:
                 self.violations.append(f"{request_id} was sent beside {other} in doubt")
         for job in self.of(request_id):
-            if not job.repeatable:
+            if not (job.repeatable or self.is_named):
                 self.violations.append(f"{request_id} was sent again beside {job.record}")
         for job in self.going_on(labels.get(JOB_LABEL, "")):
+            if self.is_named and job.request_id == request_id:
+                continue
             self.violations.append(f"{request_id} was sent while {job} goes on")
         send = Send(request_id, labels, self.time)
         self.sends.append(send)
@@ -142,21 +151,26 @@ class Cloud:
     def land(self, send: Send) -> Job:
         """The request takes effect now."""
         send.settled = True
+        turn = int(send.labels.get(TURN_LABEL, 1))
+        number = len(self.jobs) + 1
+        id_ = f"{send.request_id}-t{turn}" if self.is_named else str(number)
+        name = f"projects/1/locations/r/{self.kind.collection}/{id_}"
+        if self.get(name) is not None:
+            return self.job(name)  # the name is taken
         if others := [job for job in self.of(send.request_id) if not job.repeatable]:
             self.violations.append(f"{send.request_id} took effect beside {others}")
-        name = send.labels.get(JOB_LABEL, "")
-        if others := self.going_on(name):
+        of = send.labels.get(JOB_LABEL, "")
+        if others := self.going_on(of):
             self.violations.append(f"{send.request_id} took effect while {others} go on")
-        number = len(self.jobs) + 1
         record = JobSnapshot(
-            f"projects/1/locations/r/{self.kind.collection}/{number}",
+            name,
             "JOB_STATE_PENDING",
             int(self.time) * 1000 + number,
             send.labels[DIGEST_LABEL],
-            turn=int(send.labels.get(TURN_LABEL, 1)),
+            turn=turn,
             request_id=send.request_id,
         )
-        job = Job(record, send.request_id, name, [(self.time, record)])
+        job = Job(record, send.request_id, of, [(self.time, record)])
         self.jobs.append(job)
         return job
 
@@ -170,8 +184,8 @@ class Cloud:
         return [job for job in self.jobs if job.of == name and job.going_on]
 
     def job(self, name: str) -> Job | None:
-        """The job of this name, also one that was deleted."""
-        return next((job for job in self.jobs if job.record.name == name), None)
+        """The last job of this name, also one that was deleted."""
+        return next((job for job in reversed(self.jobs) if job.record.name == name), None)
 
     def change(self, job: Job, state: str) -> None:
         """A job goes over to another state."""

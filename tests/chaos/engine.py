@@ -17,7 +17,7 @@ from unittest.mock import patch
 
 from tests.chaos.process import CURRENT, Killed, Process, ProviderKilled
 from vertex_training.customjob import provider as module
-from vertex_training.customjob.kinds import CUSTOM_JOB, JobKind
+from vertex_training.customjob.kinds import BATCH_JOB, CUSTOM_JOB, TUNING_JOB, JobKind
 from vertex_training.customjob.protocol import withdrawal
 from vertex_training.customjob.protocol.ports import JobSnapshot
 from vertex_training.customjob.request import job_file as spec
@@ -51,13 +51,13 @@ class StateFile:
 def inputs(run: int, command: str, on_delete: str, kind: JobKind = CUSTOM_JOB) -> dict[str, Any]:
     """What the program declares for the job: its request with its real identity."""
     body = spec.canonical({"displayName": JOB, kind.spec: {"command": command}})
-    section = {} if kind is CUSTOM_JOB else {"section": kind.section}
+    more = {BATCH_JOB: {"backend": kind.backend}, TUNING_JOB: {"section": kind.section}}
     who = ("acme-ml-dev", "r", "dev", JOB)
     submission = spec.Submission(*who, run)
     return {
         # The engine hands numbers over as floats.
-        "submission": asdict(submission) | {"run": float(run)} | section,
-        "requestId": spec.request_id_of(submission, body),
+        "submission": asdict(submission) | {"run": float(run)} | more.get(kind, {}),
+        "requestId": kind.id_prefix + spec.request_id_of(submission, body),
         "request": body,
         "options": {"labels": {}, "controlBucket": "control", "onDelete": on_delete},
     }

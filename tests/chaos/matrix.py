@@ -13,9 +13,12 @@ from tests.chaos.impatient import TIMING
 from tests.chaos.messages import smallest
 from vertex_training.customjob.google import intent_store
 from vertex_training.customjob.google import job_service as client
+from vertex_training.customjob.kinds import BATCH_JOB, JobKind
 from vertex_training.customjob.protocol.ports import (
     DIGEST_LABEL,
+    JOB_LABEL,
     REQUEST_ID_LABEL,
+    STACK_LABEL,
     SubmissionRequest,
 )
 from vertex_training.customjob.protocol.submission import submit
@@ -37,8 +40,8 @@ class Met:
     tries: int
 
 
-def faults() -> Iterator[dict[str, Any]]:
-    """All that can happen to the calls of a submission."""
+def faults(kind: JobKind) -> Iterator[dict[str, Any]]:
+    """All that can happen to the calls of a submission of this kind."""
     create = {"service": "jobs", "method": "CreateCustomJob"}
     for when in ("before", "after"):
         for code in sorted(GRPC_CODES):
@@ -47,12 +50,13 @@ def faults() -> Iterator[dict[str, Any]]:
             yield {**create, "kind": kind, "when": when}
     yield {**create, "kind": "truncate"}
     yield {**create, "kind": "delay", "seconds": _SECONDS / 2}
-    lists = {"service": "jobs", "method": "ListCustomJobs"}
-    for code in ("UNAVAILABLE", "INTERNAL", "PERMISSION_DENIED"):
-        yield {**lists, "kind": "error", "code": code}
-    yield {**lists, "kind": "reset"}
-    yield {**lists, "kind": "stale", "seconds": 1.0}
-    yield {**lists, "kind": "short-pages"}
+    if kind is not BATCH_JOB:  # nobody lists jobs that have the names of their requests
+        lists = {"service": "jobs", "method": "ListCustomJobs"}
+        for code in ("UNAVAILABLE", "INTERNAL", "PERMISSION_DENIED"):
+            yield {**lists, "kind": "error", "code": code}
+        yield {**lists, "kind": "reset"}
+        yield {**lists, "kind": "stale", "seconds": 1.0}
+        yield {**lists, "kind": "short-pages"}
     writes = {"service": "storage", "method": "objects.insert", "match": "submissions/"}
     for nth in (1, 2, 3):
         for when in ("before", "after"):
@@ -75,16 +79,18 @@ def meet(arena: Arena, given: dict[str, Any], job: str) -> Met:
     kind = arena.kind
     arena.no_faults()
     fault = arena.fault(**given)
-    labels = {REQUEST_ID_LABEL: job, DIGEST_LABEL: DIGEST[:20]}
+    id_ = kind.id_prefix + job
+    labels = {REQUEST_ID_LABEL: id_, DIGEST_LABEL: DIGEST[:20]}
+    labels |= {STACK_LABEL: STACK, JOB_LABEL: job}
     parent = f"projects/{PROJECT}/locations/{REGION}"
     body = canonical(smallest(kind, job))
-    request = SubmissionRequest(parent, STACK, job, 1, job, body, DIGEST, labels)
+    request = SubmissionRequest(parent, STACK, job, 1, id_, body, DIGEST, labels)
     intents = intent_store.connect(PROJECT, BUCKET, kind.records)
 
     def attempt() -> str:
         try:
             with mock.patch.object(client, "CREATE_TIMEOUT", _SECONDS):
-                return submit(request, arena.vertex, intents, TIMING)[0].name
+                return submit(request, arena.service, intents, TIMING)[0].name
         except OperatorError:
             return ""  # a plain error: a person runs the command again
 
@@ -92,7 +98,7 @@ def meet(arena: Arena, given: dict[str, Any], job: str) -> Met:
     tries = next((n for n in range(1, TRIES + 1) if attempt()), 0)
     happened = arena.table.get(fault).fired > 0
     arena.no_faults()
-    first, submitted = attempt(), [found.name for found in arena.submitted(job)]
+    first, submitted = attempt(), [found.name for found in arena.submitted(id_)]
     problem = "" if happened else "it did not happen"
     if [first] != submitted:
         problem = f"submitted {submitted}, adopted {first or 'none'}"

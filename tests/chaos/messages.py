@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from vertex_training.customjob.kinds import TUNING_JOB, JobKind
+from vertex_training.customjob.kinds import BATCH_JOB, TUNING_JOB, JobKind
 
+#: Who runs the jobs of Batch, which have to name somebody.
+TRAINER: Final = "trainer@local-chaos.iam.gserviceaccount.com"
 _POOL: Final = {
-    "replicaCount": "1",
+    "replicaCount": 1,
     "machineSpec": {"machineType": "n1-standard-4"},
     "containerSpec": {"imageUri": "python:3.11", "command": ["sleep", "3600"]},
 }
@@ -26,4 +28,5 @@ _STUDY: Final = {
 def smallest(kind: JobKind, name: str) -> dict[str, Any]:
     """A job of this kind, in the API's JSON form."""
     study = _STUDY if kind is TUNING_JOB else {}
-    return {"displayName": name, kind.spec: {"workerPoolSpecs": [_POOL]}, **study}
+    account = {"serviceAccount": TRAINER} if kind is BATCH_JOB else {}
+    return {"displayName": name, kind.spec: {"workerPoolSpecs": [_POOL], **account}, **study}

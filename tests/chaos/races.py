@@ -21,7 +21,7 @@ class Race:
 def race(arena: Arena, runners: int, job: str) -> Race:
     """Start all at once; each may need a second try, as its message says."""
     arena.reset()
-    request_id = job.replace(":", "-")
+    request_id = arena.request_id(job)
     places = [arena.folder / f"backend-{number}" for number in range(runners)]
     for place in places:
         shutil.rmtree(place, ignore_errors=True)

@@ -303,7 +303,7 @@ def _settle(arena: Arena, worker: Worker, week: datetime) -> None:
         time.sleep(0.3)
     for job in arena.jobs.list():
         if not job.state.terminal:
-            arena.vertex.cancel(job.name)
+            arena.service.cancel(job.name)
     deadline = time.monotonic() + 30
     while any(not job.state.terminal for job in arena.jobs.list()):
         if time.monotonic() > deadline:

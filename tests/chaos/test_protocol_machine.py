@@ -5,10 +5,10 @@ import secrets
 import pytest
 
 from tests.chaos.machine import run_machine
-from vertex_training.customjob.kinds import CUSTOM_JOB, TUNING_JOB
+from vertex_training.customjob.kinds import BATCH_JOB, CUSTOM_JOB, TUNING_JOB
 
 STEPS = 5_000
-TUNING_STEPS = 2_000
+OTHER_STEPS = 2_000
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,8 @@ TUNING_STEPS = 2_000
     [
         pytest.param(CUSTOM_JOB, STEPS, 1, id="1"),
         pytest.param(CUSTOM_JOB, STEPS, None, id="fresh"),
-        pytest.param(TUNING_JOB, TUNING_STEPS, None, id="tuning"),
+        pytest.param(TUNING_JOB, OTHER_STEPS, None, id="tuning"),
+        pytest.param(BATCH_JOB, OTHER_STEPS, None, id="batch"),
     ],
 )
 def test_whatever_dies_or_lies_one_job_comes_to_be_and_none_is_lost(kind, steps, seed):

@@ -12,7 +12,7 @@ import pytest
 from tests.chaos import campaign, matrix, races, trial
 from tests.chaos.arena import Arena
 from tests.chaos.points import POINTS
-from vertex_training.customjob.kinds import TUNING_JOB
+from vertex_training.customjob.kinds import BATCH_JOB, TUNING_JOB, JobKind
 
 pytestmark = [
     pytest.mark.e2e,
@@ -60,14 +60,15 @@ def test_two_ups_at_once_leave_one_job_that_both_know(arena: Arena) -> None:
     assert not races.race(arena, 2, "race:1:1").problem
 
 
-def test_killed_there_and_at_random_the_next_up_ends_with_one_tuning_job(
-    tmp_path: Path,
+@pytest.mark.parametrize("kind", [TUNING_JOB, BATCH_JOB], ids=["tuning", "batch"])
+def test_killed_there_and_at_random_the_next_up_ends_with_one_job_of_each_kind(
+    tmp_path: Path, kind: JobKind
 ) -> None:
     seed = secrets.randbelow(10**6)
     print(f"seed {seed}")
-    with Arena(tmp_path / "arena", TUNING_JOB) as tuning:
-        assert not trial.run(tuning, BY_NAME["F5"], "kill CLI", "f5t:1:1").problem
-        tally = campaign.run(tuning, 2, seed, lambda _: None)
+    with Arena(tmp_path / "arena", kind) as arena:
+        assert not trial.run(arena, BY_NAME["F5"], "kill CLI", "f5k:1:1").problem
+        tally = campaign.run(arena, 2, seed, lambda _: None)
     assert not tally.problems
     assert tally.kills >= 2
 

@@ -28,7 +28,7 @@ def up(arena: Arena, job: str) -> subprocess.Popen[str]:
 
 def one_live_job(arena: Arena, job: str, *, submissions: int = 1) -> str:
     """What is wrong, or nothing: one job for the request, live, and it is the one in the state."""
-    request_id = job.replace(":", "-")
+    request_id = arena.request_id(job)
     submitted = [found.job_id for found in arena.submitted(request_id)]
     if len(submitted) != submissions:
         return f"{len(submitted)} submissions of {request_id}: {submitted}"

@@ -1,4 +1,4 @@
-"""Submit the jobs that CHAOS_JOBS names, each `name:version:run`; or tuning jobs (CHAOS_TUNING)."""
+"""Submit the jobs of CHAOS_KIND that CHAOS_JOBS names, each `name:version:run`."""
 
 import os
 
@@ -6,20 +6,20 @@ import pulumi
 
 from tests.chaos.impatient import ImpatientJob, ImpatientTuningJob
 from tests.chaos.messages import smallest
-from vertex_training.customjob.google import job_service as client
-from vertex_training.customjob.kinds import CUSTOM_JOB, TUNING_JOB
+from vertex_training.customjob.google import backends
+from vertex_training.customjob.kinds import BATCH_JOB, KINDS, TUNING_JOB
 from vertex_training.customjob.protocol.waiting import Wait, WaitPorts, wait_for_job
 from vertex_training.customjob.request.job_file import JobRequest, Submission, canonical
 
 PROJECT, REGION = "local-chaos", "us-central1"
 #: Seconds to wait for machines that do not come; 0: not to wait.
 WAIT = float(os.environ.get("CHAOS_WAIT", "0"))
-KIND = TUNING_JOB if os.environ.get("CHAOS_TUNING") else CUSTOM_JOB
+KIND = next(k for k in (*KINDS, BATCH_JOB) if k.message == os.environ["CHAOS_KIND"])
 
 
 async def reached(name: str) -> None:
     """Wait as a stack with `wait: running` does; looking is what a fault can hold."""
-    service = client.connect(PROJECT, REGION, KIND)
+    service = backends.connect(PROJECT, REGION, KIND)
     await wait_for_job(
         Wait(name, 1, "running", WAIT), name, WaitPorts(service.get, lambda *_: [], print)
     )
@@ -32,7 +32,7 @@ for text in os.environ["CHAOS_JOBS"].split():
         name,
         request=JobRequest(
             Submission(PROJECT, REGION, "chaos", name, int(run)),
-            f"{name}-{version}-{run}",
+            f"{KIND.id_prefix}{name}-{version}-{run}",
             body,
             frozenset(),
             (),
