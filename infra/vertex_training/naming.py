@@ -30,6 +30,10 @@ COMPUTE_RULE: Final = (
 )
 #: Models of the registry: discovery of aiplatform v1, ``models.upload``, ``modelId``.
 MODEL_ID: Final = re.compile(r"[a-z_][a-z0-9_-]{0,62}\Z")
+#: What follows a secret's name where a variable of a job on Batch gets its value, not its name:
+#: that of the newest version, or of one that a file names.
+NEWEST_VALUE: Final = "/versions/latest#value"
+SECRET_VALUE: Final = re.compile(r"(projects/[^/\s]+/secrets/[\w-]+/versions/[\w-]+)#value")
 #: Labels: at most 63 characters, and start keys with a letter; see ``CustomJob.labels``.
 LABEL_KEY: Final = re.compile(r"[a-z][a-z0-9_-]{0,62}\Z")
 LABEL_VALUE: Final = re.compile(r"[a-z0-9_-]{0,63}\Z")

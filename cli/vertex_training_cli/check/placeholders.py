@@ -40,6 +40,11 @@ def _package(key: str) -> dict[str, Any]:
     return {"": f"gs://{NAMES.bucket(naming.STAGING)}/packages/{key}-0000000000000000.tar.gz"}
 
 
+def _secret(key: str) -> dict[str, Any]:
+    name = NAMES.secret(key)
+    return {"": name, ".value": f"{name}{naming.NEWEST_VALUE}"}
+
+
 def _reservation(key: str) -> dict[str, Any]:
     name = f"projects/{PROJECT}/zones/{REGION}-a/reservations/{key}"
     affinity = {
@@ -54,7 +59,7 @@ def _reservation(key: str) -> dict[str, Any]:
 KEYED: Final[dict[str, Callable[[str], dict[str, Any]]]] = {
     "buckets": _bucket,
     "serviceAccounts": lambda key: {"": NAMES.account_email(key)},
-    "secrets": lambda key: {"": NAMES.secret(key)},
+    "secrets": _secret,
     "packages": _package,
     "images": lambda key: {"": f"{NAMES.repository()}/{key}@{ZERO_DIGEST}"},
     "reservations": _reservation,

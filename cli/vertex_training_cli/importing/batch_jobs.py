@@ -20,6 +20,7 @@ from vertex_training.customjob.kinds import BATCH_JOB
 from vertex_training.customjob.protocol.ports import JOB_LABEL, JOB_LABELS, REQUEST_ID_LABEL
 from vertex_training.customjob.rules.job import Job
 from vertex_training.errors import CommandError
+from vertex_training.naming import SECRET_VALUE
 from vertex_training_cli.importing.batch_messages import NAME_PARTS, BatchMessage, left_out
 from vertex_training_cli.importing.imported import REQUEST_ID, ImportedJob, key_of
 from vertex_training_cli.importing.values import Unknown
@@ -334,7 +335,9 @@ class _Conversion:
             **own.get("variables", {}),
         }
         secrets = {**inside.get("secretVariables", {}), **own.get("secretVariables", {})}
-        self.job.secret_variables |= secrets
+        for name, resource in secrets.items():
+            is_one = SECRET_VALUE.fullmatch(value := f"{resource}#value")
+            found[name] = value if is_one else str(Unknown(f"secret_of_{name}"))
         found.pop("CLOUD_ML_JOB_ID", None)
         folder = found.get("AIP_MODEL_DIR", "")
         if folder.startswith("gs://") and folder.rstrip("/").endswith("/model"):
@@ -398,8 +401,9 @@ class _Conversion:
         for each in self.task.get("volumes", []):
             more = [one for one in each.get("mountOptions", []) if one not in MOUNT_OPTIONS]
             if more:
-                self.say(f"mount options {' '.join(more)} are left out: a bucket is mounted for "
-                         "all users of the container, to be read and written")  # fmt: skip
+                what = f"mount options {' '.join(more)} are left out"
+                for_all = ": all users of the container read and write a bucket"
+                self.say(what + for_all * ("gcs" in each))
         inside = dict[str, str]()
         for volume in container.get("volumes", []):
             host, _, rest = str(volume).partition(":")

@@ -59,8 +59,6 @@ class ImportedJob:
     """Where the source sends it, if it names a region."""
     backend: str = CUSTOM_JOB.backend
     """The service that it is for, as a stack file names it."""
-    secret_variables: dict[str, str] = field(default_factory=dict)
-    """Variables that the service fills with a secret: name -> the secret's resource name."""
     subnet: str = ""
     """The subnet of its machines, if they have no external addresses."""
     in_snake_case: bool = False

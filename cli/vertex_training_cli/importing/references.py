@@ -10,7 +10,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from vertex_training.naming import CONTROL, STAGING
+from vertex_training.customjob.kinds import BATCH_JOB
+from vertex_training.naming import CONTROL, SECRET_VALUE, STAGING
 from vertex_training.secret_rules.redaction import (
     contains_secret,
     is_secret_value,
@@ -34,8 +35,8 @@ WRITTEN: Final = re.compile(
 )
 #: Names of variables that hold a secret.
 SECRET_NAME: Final = re.compile(r"(^|_)(TOKEN|KEY|SECRET|PASSWORD|PASSWD|CREDENTIALS)$")
-#: A secret, with or without one of its versions.
-SECRET: Final = re.compile(r"projects/[^/]+/secrets/([^/]+)")
+#: A secret as a stack file names one that is there (``settings.model.Secret``).
+EXISTING_SECRET: Final = re.compile(r"projects/[a-z][a-z0-9-]{4,28}[a-z0-9]/secrets/[\w-]{1,255}")
 #: A value that was to be filled in.
 PLACEHOLDER: Final = re.compile(r"<[^<>]*>|\$\{?[A-Za-z_]+\}?|YOUR_[A-Z_]+")
 REMOVED: Final = "<REMOVED_SECRET>"
@@ -96,28 +97,29 @@ class Adoption:
             output["outputUriPrefix"] = self._buckets(output["outputUriPrefix"], written=True)
         self.job.spec, self.job.study = self._safe(self.job.spec), self._safe(self.job.study)
         self.job.labels = self._safe(self.job.labels)
-        self._secret_variables()
         self._network()
         self._account()
 
-    def _secret_variables(self) -> None:
-        """What Batch fills with a secret's value: here the secret's name, as for any job."""
-        for name, resource in self.job.secret_variables.items():
-            match = SECRET.match(resource)
-            value = match[0] if match else "<SECRET_OF_" + re.sub(r"\W", "_", name).upper() + ">"
-            if self._stack and match:
-                key = key_of(match[1])
-                self.secrets.add(key)
-                if key not in self.settings.secrets:
-                    what = f"{name} of an imported job"
-                    self.entries.add("secrets", key, {"description": what})
-                value = f"${{secrets.{key}}}"
-            for pool in self._pools():
-                pool["containerSpec"].setdefault("env", []).append({"name": name, "value": value})
-            self.job.remarks.append(
-                f"Batch fills {name} with a secret's value; here it is the secret's name, whose "
-                "value the code reads (docs/job-files.md)"
-            )
+    def _value_of(self, name: str, resource: str, version: str) -> str:
+        """What Batch fills a variable with: a secret of the stack, or one that it gets."""
+        own = {self.settings.names.secret(key): key for key in self.settings.secrets}
+        key = own.get(resource, "") or key_of(resource.rpartition("/")[2])
+        if resource not in own and key in self.settings.secrets:
+            key = free_key(key, self.settings.secrets)
+        if resource not in own and key not in self.entries.keys("secrets"):
+            is_there = not self._is_local and EXISTING_SECRET.fullmatch(resource)
+            entry = {"existing": resource} if is_there else {}
+            self.entries.add("secrets", key, entry | {"description": f"{name} of an imported job"})
+            if not is_there:
+                what = f"{name} is secret '{key}' of the stack, which is new and has no value"
+                self.job.remarks.append(f"{what}: `gcloud secrets versions add`")
+        self.secrets.add(key)
+        newest = version == "latest"
+        return (
+            f"${{secrets.{key}.value}}"
+            if newest
+            else f"${{secrets.{key}}}/versions/{version}#value"
+        )
 
     def _network(self) -> None:
         """Machines without external addresses are in the stack's subnet, where it has one."""
@@ -189,7 +191,11 @@ class Adoption:
     def _variable(self, variable: dict[str, Any]) -> None:
         name, value = str(variable.get("name", "")), variable.get("value", "")
         to_fill_in = SECRET_NAME.search(name) and (PLACEHOLDER.fullmatch(value) or not value)
-        if self._stack is None and is_secret_variable(name, value):
+        if match := SECRET_VALUE.fullmatch(value):
+            if self._stack:
+                resource, _, version = match[1].rpartition("/versions/")
+                variable["value"] = self._value_of(name, resource, version)
+        elif self._stack is None and is_secret_variable(name, value):
             variable["value"] = REMOVED
             self.job.remarks.append(f"{name} is a secret, and was left out")
         elif self._stack and (is_secret_variable(name, value) or to_fill_in):
@@ -197,11 +203,13 @@ class Adoption:
             self.secrets.add(key)
             if key not in self.settings.secrets:
                 self.entries.add("secrets", key, {"description": f"{name} of an imported job"})
-            variable["value"] = f"${{secrets.{key}}}"
-            self.job.remarks.append(
-                f"{name} is a secret, and who sees a job sees its variables: it is now the name of "
-                f"secret '{key}', whose value the code reads (docs/job-files.md)"
-            )
+            on_batch = self.job.backend == BATCH_JOB.backend
+            variable["value"] = f"${{secrets.{key}{'.value' * on_batch}}}"
+            what = f"{name} is a secret, and who sees a job sees its variables"
+            of = f"the name of secret '{key}', whose value the code reads (docs/job-files.md)"
+            if on_batch:
+                of = f"the value of secret '{key}', which Batch reads"
+            self.job.remarks.append(f"{what}: it is now {of}")
         elif contains_secret(value):
             variable["value"] = REMOVED
             self.job.remarks.append(f"a secret in {name} was left out")

@@ -52,6 +52,11 @@ SET_ENV: Final = re.compile(r"(\s*)%(?:set_)?env\s+(\w+)[= ](.*)")
 #: What Python within a script has, if it makes a job.
 MAKES: Final = re.compile(r"(Custom|Training|Tuning)Job\(|create_\w+_job\(|(custom|hp-tuning)-jobs"
                             r"|batch\W{1,5}jobs\W{1,5}submit")  # fmt: skip
+#: What is said of code with the client of Google Batch.
+BATCH_CLIENT: Final = (
+    "calls of Google Batch's client are not read: import what `gcloud batch jobs describe NAME "
+    "--format json` prints, or --job NAME"
+)
 SCRIPTS: Final = (".sh", ".bash", ".zsh", ".mk", ".bat", ".cmd", ".ps1", ".envrc")
 PAGES: Final = (".md", ".rst", ".txt", ".qmd", ".Rmd", ".markdown")
 
@@ -172,6 +177,8 @@ class _Reader:
 
     def _python(self, parts: list[tuple[str, str, int]]) -> None:
         """Python code, part by part: its label, its text and the number of lines before it."""
+        if any("batch_v1" in text for _, text, _ in parts):
+            self.found.remarks.append(BATCH_CLIENT)
         trees = list[tuple[str, ast.Module]]()
         for label, text, before in parts:
             try:

@@ -40,7 +40,8 @@ def reference_table(
     for key in settings.service_accounts:
         known[f"serviceAccounts.{key}"] = names.account_email(key)
     for key in settings.secrets:
-        known[f"secrets.{key}"] = names.secret(key)
+        known[f"secrets.{key}"] = name = names.secret(key)
+        known[f"secrets.{key}.value"] = f"{name}{naming.NEWEST_VALUE}"
     for key, package in packages.items():
         known[f"packages.{key}"] = package_uri(settings, package)
     for key, snapshot in snapshots.items():

@@ -14,6 +14,7 @@ from typing import Any, Final
 from vertex_training.catalog.costs import DEFAULT_TIMEOUT, batch_retries, whole_seconds
 from vertex_training.customjob.batch import machines
 from vertex_training.customjob.rules.job import Job, Pool
+from vertex_training.naming import SECRET_VALUE
 
 #: Ends of a task that are Google's doing: preempted, not reporting, rebooted, unresponsive
 #: (batch/docs/troubleshooting#reserved-exit-codes).
@@ -107,7 +108,11 @@ def expand(text: str, known: Mapping[str, str]) -> str:
 
 def _task(job: Job, job_id: str, tasks: int) -> dict[str, Any]:
     names, timeout = buckets(job.request), whole_seconds(job.scheduling) or DEFAULT_TIMEOUT
-    environment = variables(job, job_id, tasks)
+    environment, secrets = variables(job, job_id, tasks), dict[str, str]()
+    for name, value in [*environment.items()]:
+        if match := SECRET_VALUE.fullmatch(value):
+            secrets[name] = match[1]
+            del environment[name]
     spec: dict[str, Any] = {
         "runnables": [
             *([{"script": {"text": machines.SCRIPT}}] if tasks > 1 else ()),
@@ -115,7 +120,10 @@ def _task(job: Job, job_id: str, tasks: int) -> dict[str, Any]:
         ],
         "computeResource": machines.resources(job.pools[0]),
         "maxRunDuration": f"{timeout:.0f}s",
-        "environment": {"variables": environment},
+        "environment": {
+            "variables": environment,
+            **({"secretVariables": secrets} if secrets else {}),
+        },
         "volumes": [
             {
                 "gcs": {"remotePath": name},

@@ -100,10 +100,23 @@ def test_a_secret_is_a_name_and_never_a_value(project: Path) -> None:
     done = vt(write(project, job(task={"environment": environment})), "--write")
     assert "aB3aB3" not in done.output
     env = spec(project, "train")["workerPoolSpecs"][0]["containerSpec"]["env"]
-    assert {"name": "HF_TOKEN", "value": "${secrets.huggingface-token}"} in env
+    assert {"name": "HF_TOKEN", "value": "${secrets.huggingface-token}/versions/1#value"} in env
     assert all("aB3" not in path.read_text() for path in (project / "jobs").iterdir())
     stack = yaml.safe_load((project / "Pulumi.local.yaml").read_text())["config"]
     assert "huggingface-token" in stack["vertex-training:secrets"]
+
+
+def test_a_secret_that_the_stack_has_or_names_is_that_one(project: Path) -> None:
+    stack = project / "Pulumi.local.yaml"
+    stack.write_text(STACK + "  vertex-training:secrets: {hf: {}}\n")
+    secrets = {"HF": f"projects/{PROJECT}/secrets/hf-local/versions/latest", "ODD": "$ODD_SECRET"}
+    vt(write(project, job(task={"environment": {"secretVariables": secrets}})), "--write")
+    env = spec(project, "train")["workerPoolSpecs"][0]["containerSpec"]["env"]
+    assert env[0] == {"name": "HF", "value": "${secrets.hf.value}"}
+    assert env[1] == {"name": "ODD", "value": "<SECRET_OF_ODD>"}
+    config = yaml.safe_load(stack.read_text())["config"]
+    assert config["vertex-training:secrets"] == {"hf": {}}
+    assert config["vertex-training:serviceAccounts"]["train"] == {"secrets": ["hf"]}
 
 
 def test_refusals_are_one_line_and_nothing_is_written(project: Path) -> None:
@@ -113,6 +126,13 @@ def test_refusals_are_one_line_and_nothing_is_written(project: Path) -> None:
         "vt import: this job of Batch is not imported: it runs no container"
     )
     assert list((project / "jobs").iterdir()) == []
+
+
+def test_code_of_batchs_client_is_told(project: Path) -> None:
+    (project / "submit.py").write_text("from google.cloud import batch_v1\njob = batch_v1.Job()\n")
+    done = vt("submit.py")
+    assert done.exit_code == 2
+    assert "calls of Google Batch's client are not read" in done.stderr
 
 
 def test_without_a_stack_the_backend_is_told(

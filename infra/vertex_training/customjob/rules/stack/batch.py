@@ -10,6 +10,7 @@ from vertex_training.catalog.costs import whole_seconds
 from vertex_training.customjob.rules.job import SPEC, Job, Pool
 from vertex_training.customjob.rules.registry import Finding, rule
 from vertex_training.customjob.rules.task.expansion import REFERENCE
+from vertex_training.naming import SECRET_VALUE
 
 BATCH: Final = "https://docs.cloud.google.com/batch/docs/"
 VERTEX: Final = "backend: vertex has it"
@@ -123,8 +124,12 @@ def _of_pool(pool: Pool) -> Iterator[Finding]:
         what = "Batch takes machines of one reservation"
         path = (*pool.machine_path, "reservationAffinity", "values")
         yield Finding(path, what, str(len(named)), f"one value; {VERTEX}")
+    filled = {
+        each.get("name") for each in pool.env if SECRET_VALUE.fullmatch(each.get("value", ""))
+    }
     for path, text in pool.texts():
-        if (match := REFERENCE.search(text)) and LATE.fullmatch(match[1]):
+        late = (m for m in REFERENCE.finditer(text) if LATE.fullmatch(m[1]) or m[1] in filled)
+        if match := next(late, None):
             what = "Batch expands nothing, and this value is known only on the machine"
             yield Finding(path, what, match.group(), f"read the variable in the code; {VERTEX}")
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from vertex_training.customjob.rules.job import Job
 from vertex_training.customjob.rules.registry import Finding, rule
+from vertex_training.naming import SECRET_VALUE
 from vertex_training.secret_rules.redaction import is_secret_variable, secret_words
 
 DISCOVERY: Final = "aiplatform.v1 discovery document 20261106: no secretEnv in CustomJob"
@@ -23,6 +24,22 @@ def secret_in_env(job: Job) -> Iterator[Finding]:
                 path = (*pool.task_path, "env", index, "value")
                 what = f"{name} looks like a secret, and everybody who sees the job can read it"
                 yield Finding(path, what, "", HINT)
+
+
+@rule("secret-value", "https://docs.cloud.google.com/batch/docs/create-run-job-secret-manager")
+def secret_value(job: Job) -> Iterator[Finding]:
+    """A secret's value is that of a whole variable, and of a job on Batch."""
+    for pool in job.pools:
+        for path, text in pool.texts():
+            if not (match := SECRET_VALUE.search(text)):
+                continue
+            if job.context.backend != "batch":
+                what = "Vertex AI gives no job the value of a secret"
+                yield Finding(path, what, match[0], f"backend: batch does; or {HINT}")
+            elif "env" not in path or match[0] != text:
+                what = "the value of a secret is that of a whole variable"
+                hint = "an env entry of its own, which the code or a shell reads"
+                yield Finding(path, what, match[0], hint)
 
 
 @rule("secret-in-args", DISCOVERY)

@@ -48,6 +48,7 @@ REFERENCES = TABLE | {
     "network.interface": {"networkAttachment": TABLE["network.attachment"]},
 }
 PSC = NETWORKS["psc"]
+VALUE = f"{TABLE['secrets.wandb-api-key']}/versions/latest#value"
 
 
 def check(text: str, name: str = "x", **context: Any) -> JobFileResult:
@@ -107,6 +108,9 @@ CASES = {
             },
         )
         | {"diskSpec": {"bootDiskType": "pd-ssd", "bootDiskSizeGb": 500}},
+    ),
+    "secret": document(
+        container(env=[{"name": "KEY", "value": VALUE}, {"name": "A", "value": "b"}]),
     ),
     "environment": document(
         container(
@@ -218,6 +222,32 @@ def test_what_only_vertex_ai_has_is_refused_with_what_to_do(field: str) -> None:
 )
 def test_machines_that_are_not_equal_are_refused(pools: list[Any], words: str) -> None:
     assert words in "\n".join(map(str, check(document(*pools)).errors))
+
+
+def test_a_secret_is_a_reference_and_no_variable_of_the_request() -> None:
+    environment = message(CASES["secret"])["taskGroups"][0]["taskSpec"]["environment"]
+    assert environment["secretVariables"] == {"KEY": VALUE.removesuffix("#value")}
+    assert "KEY" not in environment["variables"]
+    assert environment["variables"]["A"] == "b"
+    assert "secretVariables" not in json.dumps(message(CASES["one"]))
+
+
+@pytest.mark.parametrize(
+    ("more", "rule"),
+    [
+        ({"args": [VALUE]}, "secret-value"),
+        ({"env": [{"name": "K", "value": f"x:{VALUE}"}]}, "secret-value"),
+        ({"env": [{"name": "K", "value": VALUE}], "args": ["--k=$(K)"]}, "batch-support"),
+        ({"env": [{"name": "K", "value": VALUE}, {"value": "$(K)"}]}, "batch-support"),
+        ({"env": [{"name": "K", "value": VALUE.replace("wandb", "none")}]}, "secret-granted"),
+        ({"env": [{"name": "K", "value": f"{TABLE['secrets.hf-token']}/versions/3#value"}]},
+         "secret-granted"),
+    ],
+)  # fmt: skip
+def test_a_secret_is_a_whole_variable_that_the_account_may_read(
+    more: dict[str, Any], rule: str
+) -> None:
+    assert rule in [error.rule for error in check(document(container(**more))).errors]
 
 
 @given(st.text(max_size=80), st.text(max_size=80), st.integers(1, 10**6))
