@@ -1,4 +1,4 @@
-"""Takes what a program sends to Vertex AI, and runs nothing of it.
+"""Takes what a program sends to Vertex AI and to Batch, and runs nothing of it.
 
 A ``Recorder`` serves the methods that submit training, and Cloud Storage, at two ports of this
 machine. Every job is accepted as it is and has succeeded at once, so that code that waits goes on.
@@ -21,6 +21,8 @@ from google.protobuf import empty_pb2, json_format
 
 from localgcp.apis.client import Api
 from localgcp.apis.messages import (
+    batch,
+    batch_job,
     custom_job,
     hyperparameter_tuning_job,
     job_service,
@@ -48,11 +50,13 @@ class RecordedRequest:
     """A request to make a job."""
 
     kind: str
-    """``CustomJob``, ``HyperparameterTuningJob`` or ``TrainingPipeline``."""
+    """``CustomJob``, ``HyperparameterTuningJob``, ``TrainingPipeline``, or ``Job`` of Batch."""
     parent: str
     """``projects/PROJECT/locations/REGION``."""
     message: dict[str, Any]
     """What was sent, in the API's JSON form."""
+    name: str = ""
+    """The id that the program gave it; empty where the service chooses one."""
 
 
 @dataclass
@@ -156,6 +160,33 @@ class _Pipelines:
         return pipeline_service.ListTrainingPipelinesResponse(training_pipelines=found)
 
 
+class _Batch:
+    """``google.cloud.batch.v1.BatchService``. A name is not taken twice, and runs at once."""
+
+    api: ClassVar = Api("google.cloud.batch_v1", "batch_service")
+
+    def __init__(self, recorded: _Recorded) -> None:
+        self._recorded = recorded
+
+    def create_job(self, request: batch.CreateJobRequest) -> Any:
+        body = json_format.MessageToDict(batch_job.Job.pb(request.job))
+        self._recorded.requests.append(RecordedRequest("Job", request.parent, body, request.job_id))
+        name, time = f"{request.parent}/jobs/{request.job_id or f'j-{new_id()}'}", now()
+        answer = batch_job.Job()
+        ended = {"status": {"state": "SUCCEEDED"}, "createTime": time, "updateTime": time}
+        body = {**body, "name": name, "uid": f"j-{new_id()}", **ended}
+        json_format.ParseDict(body, batch_job.Job.pb(answer))
+        self._recorded.answers[name] = answer
+        return answer
+
+    def get_job(self, request: batch.GetJobRequest) -> Any:
+        return self._recorded.get(request)
+
+    def list_jobs(self, request: batch.ListJobsRequest) -> Any:
+        found = self._recorded.all(batch_job.Job, request.parent)
+        return batch.ListJobsResponse(jobs=found)
+
+
 class _Storage:
     """Cloud Storage whose buckets are there as soon as a request names them."""
 
@@ -222,7 +253,7 @@ class Recorder:
         """Serve. Raises LocalCloudError."""
         (self._folder / "run").mkdir(0o700, parents=True)
         self._url = self._storage.start()
-        apis = [_Jobs(self._recorded), _Pipelines(self._recorded)]
+        apis = [_Jobs(self._recorded), _Pipelines(self._recorded), _Batch(self._recorded)]
         sockets = self._folder / "sockets"
         refused = self.refused.append
         self._server = serve(apis, 0, (), sockets, self._refuse, refused, takes_beta=True)

@@ -191,3 +191,79 @@ def test_a_search_that_gcloud_of_the_beta_track_sends_is_imported_with_its_name(
     assert (search["displayName"], search["maxTrialCount"]) == ("Study", 1)
     [pool] = search["trialJobSpec"]["workerPoolSpecs"]
     assert pool["containerSpec"]["imageUri"] == "us-docker.pkg.dev/a/b/c:1"
+
+
+#: The client of Batch: arguments, a loop, a step on the machine, and jobs that are looked up.
+ON_BATCH = """\
+import sys
+from google.cloud import batch_v1
+
+client, parent = batch_v1.BatchServiceClient(), "projects/acme-ml/locations/europe-west4"
+for name, machine in (("small", "n2-standard-4"), ("large", "n2-standard-32")):
+    task = batch_v1.TaskSpec(max_run_duration={"seconds": 60})
+    container = {"image_uri": "us-docker.pkg.dev/acme-ml/i/x:1", "commands": sys.argv[1:]}
+    task.runnables = [batch_v1.Runnable(container=container)]
+    task.environment = {"secret_variables": {"T": "projects/acme-ml/secrets/t/versions/latest"}}
+    policy = {"machine_type": machine, "provisioning_model": "SPOT"}
+    job = batch_v1.Job(task_groups=[{"task_spec": task}], logs_policy={"destination": 1},
+                       allocation_policy={"instances": [{"policy": policy}]})
+    made = client.create_job(parent=parent, job=job, job_id=name)
+print(client.get_job(name=made.name).status.state.name, len(list(client.list_jobs(parent=parent))))
+task.runnables = [{"script": {"text": "true"}}]
+job.task_groups = [{"task_spec": task}]
+client.create_job(parent=parent, job=job, job_id="bare")
+"""
+
+
+def test_what_batchs_client_sends_is_imported_and_a_script_alone_is_told(tmp_path: Path) -> None:
+    (tmp_path / "submit.py").write_text(ON_BATCH)
+    done = run_import(tmp_path, "--run", f"{sys.executable} submit.py --epochs 3", "--write")
+    assert "SUCCEEDED 2" in done.stderr
+    assert "note: bare: this job of Batch is not imported: it runs no container" in done.stderr
+    small, large = (read(tmp_path / f"jobs/{name}.yaml") for name in ("small", "large"))
+    [pool] = small["workerPoolSpecs"]
+    assert pool["containerSpec"]["args"] == ["--epochs", "3"]
+    secret = "projects/acme-ml/secrets/t/versions/latest#value"
+    assert pool["containerSpec"]["env"] == [{"name": "T", "value": secret}]
+    assert small["scheduling"] == {
+        "timeout": "60s", "strategy": "SPOT", "disableRetries": True,
+    }  # fmt: skip
+    assert large["workerPoolSpecs"][0]["machineSpec"]["machineType"] == "n2-standard-32"
+
+
+SCRIPT = """\
+#!/bin/sh
+MACHINE=${MACHINE:-e2-standard-4}
+printf -- '-m\\ntrain\\n' > words.txt
+gcloud batch jobs submit flags --project acme --location us-central1 --machine-type=$MACHINE \\
+  --container-image-uri=us-docker.pkg.dev/acme-ml/i/x:1 --container-entrypoint=python \\
+  --provisioning-model=SPOT --network=n --subnetwork=s --no-external-ip-address
+gcloud batch jobs submit file --project acme --location us-central1 --config - <<EOF
+{
+\t"taskGroups": [{"taskCount": 2, "taskSpec": {
+    "runnables": [{"container": {"image_uri": "us-docker.pkg.dev/acme-ml/i/x:1",
+                                 "commands": ["--in", "/mnt/disks/in/a"]}}],
+    "volumes": [{"gcs": {"remotePath": "acme-in"}, "mountPath": "/mnt/disks/in"}],
+    "maxRetryCount": 2, "maxRunDuration": "60s", "environment": {"variables": {"B": "2", "A": "1"}}
+  }}],
+  "allocationPolicy": {"instances": [{"policy": {"machineType": "$MACHINE"}}]},
+  "logsPolicy": {"destination": "CLOUD_LOGGING"}
+}
+EOF
+"""
+
+
+@pytest.mark.skipif(not shutil.which("gcloud"), reason="gcloud is not here")
+def test_lines_that_submit_to_batch_are_read_as_gcloud_sends_them(tmp_path: Path) -> None:
+    (tmp_path / "submit.sh").write_text(SCRIPT)
+    found = []
+    for arguments in (("submit.sh",), ("--run", "sh submit.sh")):
+        run_import(tmp_path, *arguments, "--write")
+        found.append([read(tmp_path / f"jobs/{name}.yaml") for name in ("flags", "file")])
+        shutil.rmtree(tmp_path / "jobs")
+    for one, other in zip(*found, strict=True):
+        for each in (one, other):
+            env = each["workerPoolSpecs"][0]["containerSpec"].get("env", [])
+            env.sort(key=lambda variable: variable["name"])  # Google's class has no order
+        assert one["workerPoolSpecs"][0] == other["workerPoolSpecs"][0]
+        assert one["scheduling"] == other["scheduling"]

@@ -26,6 +26,7 @@ from vertex_training_cli.importing.imported import REQUEST_ID, ImportedJob, key_
 from vertex_training_cli.importing.values import Unknown
 
 #: Why a job is refused.
+NOTHING: Final = "it has no runnables in taskGroups, which are what it runs"
 NO_CONTAINER: Final = (
     "it runs no container, but on the machine itself: put what it runs into an image, which "
     "`vt new image` makes"
@@ -146,7 +147,7 @@ class _Conversion:
         steps = [each for each in steps if each.get("script", {}).get("text") != machines.SCRIPT]
         containers = [each for each in steps if "container" in each]
         if not containers:
-            self.refuse(NO_CONTAINER)
+            self.refuse(NO_CONTAINER if steps else NOTHING)
             return None
         if len(containers) > 1:
             self.refuse(SEVERAL.format(len(containers)))
@@ -161,7 +162,9 @@ class _Conversion:
         count = _number(self.group.get("taskCount", "1"))
         parallel = _number(self.group.get("parallelism", count))
         each = _number(self.group.get("taskCountPerNode", 1))
-        if isinstance(count, str):
+        if isinstance(count, str) and count.startswith("-"):
+            self.refuse(f"it has {count} tasks")
+        elif isinstance(count, str):
             self.say(f"how many tasks it has is open: {count}. The second pool has all but one")
         elif isinstance(parallel, str) or 0 < parallel < count:
             self.refuse(IN_TURN.format(count, parallel))
@@ -273,7 +276,7 @@ class _Conversion:
         here = BATCH_RETRIES.get(self.scheduling.get("strategy", ""), OTHER_BATCH_RETRIES)
         codes = [each.get("actionCondition", {}).get("exitCodes", []) for each in policies]
         is_ours = len(policies) == 1 and policies[0].get("action") == "RETRY_TASK" and (
-            set(codes[0]) <= set(GOOGLES_CODES))  # fmt: skip
+            sorted(codes[0]) == sorted(GOOGLES_CODES))  # fmt: skip
         if not policies and (isinstance(tasks, str) or tasks > 1):
             self.scheduling["restartJobOnWorkerRestart"] = True
             is_ours = True

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from vertex_training.customjob.request.message import to_camel_case
 from vertex_training.errors import CommandError, ConfigError
 from vertex_training.located_yaml import document
 from vertex_training_cli.importing.imported import Scalar, as_written
@@ -27,8 +28,9 @@ TASK: Final = f"{GROUP}taskSpec."
 STEP: Final = f"{TASK}runnables."
 PLACE: Final = "allocationPolicy."
 MACHINE: Final = f"{PLACE}instances."
-#: What the service fills in: no part of a request.
-OUTPUT: Final = ("name", "uid", "status", "createTime", "updateTime", f"{GROUP}name")
+#: What the service fills in: no part of a request. Its id is read of the name.
+FILLED_IN: Final = ("uid", "status", "createTime", "updateTime")
+OUTPUT: Final = ("name", *FILLED_IN, f"{GROUP}name")
 #: Fields that are carried over, with what they hold; the code below says what of it is not.
 CARRIED: Final = (
     "labels", "logsPolicy.destination", f"{GROUP}taskCount", f"{GROUP}parallelism",
@@ -136,8 +138,9 @@ def parsed(given: Mapping[str, Any]) -> BatchMessage:
 
     message = batch_v1.Job.pb(batch_v1.Job())
     reading = _Reading()
+    asked = {key: item for key, item in given.items() if to_camel_case(key) not in FILLED_IN}
     try:
-        clean = reading.message(given, message.DESCRIPTOR, ())
+        clean = reading.message(asked, message.DESCRIPTOR, ())
         found = _ordered(MessageToDict(ParseDict(clean, message)), clean)
     except (ParseError, RecursionError) as wrong:
         what = WITHIN.sub("", str(wrong).partition("\n")[0]).rstrip(".")

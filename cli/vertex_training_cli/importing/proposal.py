@@ -135,8 +135,8 @@ def propose(
     if settings is None:
         made.remarks.append("there is no stack here: job files alone. `vt init` makes a stack")
         if on_batch := [job.name for job in made.jobs if job.backend == BATCH_JOB.backend]:
-            what = f"in a stack file, {', '.join(on_batch)} needs backend: {BATCH_JOB.backend}"
-            made.remarks.append(f"{what}, to run on Google Batch as in the source")
+            what = f"backend: {BATCH_JOB.backend} in a stack file runs them on Google Batch"
+            made.remarks.append(f"{what}, as the source does: {', '.join(on_batch)}")
         return made
     name = file_name(stack)
     made.named = [file for file in entries.object_files() if file not in made.files]

@@ -26,8 +26,10 @@ from localgcp.clients.cloud_sdk import PROJECT
 from localgcp.errors import LocalCloudError
 from localgcp.recorder import RecordedRequest, Recorder
 from localgcp.root_directory import RootDirectory
+from vertex_training.customjob.kinds import BATCH_JOB
 from vertex_training.errors import CommandError
 from vertex_training.settings.model import Settings
+from vertex_training_cli.importing import batch_jobs, batch_messages
 from vertex_training_cli.importing.imported import (
     ImportedJob,
     from_message,
@@ -63,7 +65,7 @@ def read(command: str, settings: Settings | None) -> Source:
                 code = _run(command, _defaults(settings, env) | env)
                 source = Source()
                 for request in recorder.requests:
-                    source.jobs.append(_job(request, recorder.buckets, source))
+                    _add_job(request, recorder.buckets, source)
                 source.remarks += _left_out(recorder, code)
                 _take_uploads(recorder.buckets, source)
         except LocalCloudError as failed:
@@ -93,6 +95,19 @@ def _defaults(settings: Settings | None, env: Mapping[str, str]) -> dict[str, st
         "CLOUDSDK_AI_REGION": region,
         "GOOGLE_CLOUD_REGION": region,
     }
+
+
+def _add_job(request: RecordedRequest, buckets: Path, source: Source) -> None:
+    """Add the job of a request; one of Batch that cannot be imported is told."""
+    if request.kind != BATCH_JOB.message:
+        source.jobs.append(_job(request, buckets, source))
+        return
+    region = request.parent.rpartition("/")[2]
+    message = batch_messages.BatchMessage(request.message, [], request.name, region)
+    try:
+        source.jobs.append(batch_jobs.imported(message, "job"))
+    except CommandError as refused:
+        source.remarks.append(f"{request.name}: {refused.message.rstrip('.')}".lstrip(": "))
 
 
 def _job(request: RecordedRequest, buckets: Path, source: Source) -> ImportedJob:

@@ -112,7 +112,8 @@ class Adoption:
             self.entries.add("secrets", key, entry | {"description": f"{name} of an imported job"})
             if not is_there:
                 what = f"{name} is secret '{key}' of the stack, which is new and has no value"
-                self.job.remarks.append(f"{what}: `gcloud secrets versions add`")
+                verb = "vt local secret set" if self._is_local else "gcloud secrets versions add"
+                self.job.remarks.append(f"{what}: `{verb}`")
         self.secrets.add(key)
         newest = version == "latest"
         return (

@@ -55,7 +55,7 @@ MAKES: Final = re.compile(r"(Custom|Training|Tuning)Job\(|create_\w+_job\(|(cust
 #: What is said of code with the client of Google Batch.
 BATCH_CLIENT: Final = (
     "calls of Google Batch's client are not read: import what `gcloud batch jobs describe NAME "
-    "--format json` prints, or --job NAME"
+    "--format json` prints, or run the code by --run"
 )
 SCRIPTS: Final = (".sh", ".bash", ".zsh", ".mk", ".bat", ".cmd", ".ps1", ".envrc")
 PAGES: Final = (".md", ".rst", ".txt", ".qmd", ".Rmd", ".markdown")

@@ -141,7 +141,7 @@ def test_without_a_stack_the_backend_is_told(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "train.json").write_text(json.dumps(job()))
     done = vt("train.json")
-    assert "train needs backend: batch" in done.stderr
+    assert "runs them on Google Batch, as the source does: train" in done.stderr
 
 
 ODD = (

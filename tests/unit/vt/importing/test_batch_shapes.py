@@ -296,6 +296,7 @@ SHAPES: dict[str, Spec | Refused] = {
             group={"taskCountPerNode": 1, "parallelism": 1},
         ),
         "tried again 3 times at most; here 6",
+        "RETRY_TASK after 50001): here only after 50001 to 50004",
     ),
     "again after codes of its own": told(
         job(
@@ -637,7 +638,33 @@ SHAPES: dict[str, Spec | Refused] = {
         "ignoreExitStatus is left out",
         "the timeout of its step",
     ),
-    "no group": Refused({"taskGroups": [], **LOGS}, ("it runs no container",)),
+    "a count of tasks below none": Refused(job(group={"taskCount": -1}), ("it has -1 tasks",)),
+    "the file of another service": Refused(
+        f"#!/bin/sh\necho 'workerPoolSpecs: []' > job.yaml\n{SUBMIT}--config job.yaml\n",
+        ("it has no runnables in taskGroups",),
+        "run.sh",
+    ),
+    "a status that is newer than the client": Spec(
+        job(status={"state": "PAUSED", "reason": {"x": 1}}, uid="u"), untold=("no field",)
+    ),
+    "variables and buckets inside of the container": Refused(
+        job(
+            container(
+                environment={"A": "1"},
+                volumes=[{"gcs": {"remotePath": "gs://acme/x"}, "mountPath": "/app"}],
+            )
+        ),
+        ("this is no job of Batch", "volumes"),
+    ),
+    "a folder of one's own for the model": Spec(
+        job(task={"environment": {"variables": {"AIP_MODEL_DIR": "gs://acme-out/m"}}}),
+        {C0 + "env": [{"name": "AIP_MODEL_DIR", "value": "gs://acme-out/m"}]},
+    ),
+    "the folders of Vertex AI": Spec(
+        job(task={"environment": {"variables": {"AIP_MODEL_DIR": "gs://acme-out/m/model"}}}),
+        {"baseOutputDirectory.outputUriPrefix": "gs://acme-out/m"},
+    ),
+    "no group": Refused({"taskGroups": [], **LOGS}, ("it has no runnables in taskGroups",)),
     "two groups": Refused(
         {"taskGroups": [{"taskSpec": {"runnables": [container()]}}] * 2}, ("2 task groups",)
     ),

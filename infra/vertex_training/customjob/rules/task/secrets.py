@@ -34,6 +34,8 @@ def secret_value(job: Job) -> Iterator[Finding]:
             if not (match := SECRET_VALUE.search(text)):
                 continue
             if job.context.backend != "batch":
+                if job.context.stack is None:
+                    continue  # the stack's entry says which service it is
                 what = "Vertex AI gives no job the value of a secret"
                 yield Finding(path, what, match[0], f"backend: batch does; or {HINT}")
             elif "env" not in path or match[0] != text:
