@@ -29,7 +29,7 @@ TARGET: Final = Path(discovery.__file__).with_name("discovery.json")
 NAMES: Final = (
     "artifactregistry.v1", "bigquery.v2", "cloudbilling.v1", "cloudkms.v1",
     "cloudresourcemanager.v1", "cloudresourcemanager.v3", "compute.v1", "dns.v1", "iam.v1",
-    "orgpolicy.v2", "secretmanager.v1",
+    "monitoring.v3", "orgpolicy.v2", "secretmanager.v1",
     "servicenetworking.v1", "serviceusage.v1", "serviceusage.v1beta1", "storage.v1",
 )  # fmt: skip
 #: A variable of a path.

@@ -2,7 +2,7 @@
 
 ============  =======================================================================
 ``tick``      one run of the command: what the steps are given, and what they report
-``steps``     submits due slots and rungs; reports jobs that wait or run for too long
+``steps``     submits due slots and rungs; cancels idle jobs; reports those that wait for long
 ``command``   the command line; its ``STEPS`` are all steps, in order
 ============  =======================================================================
 

@@ -10,7 +10,7 @@ from typing import Annotated, Final
 import typer
 
 from vertex_training.errors import CommandError, OperatorError
-from vertex_training_cli.advance.steps import climb_ladders, report_late, submit_due
+from vertex_training_cli.advance.steps import climb_ladders, report_late, stop_idle, submit_due
 from vertex_training_cli.advance.tick import Action, Step, Tick
 from vertex_training_cli.console import json_document, plain
 from vertex_training_cli.engine import stacks
@@ -20,7 +20,7 @@ from vertex_training_cli.options import Format, FormatOption, SelectedStack
 from vertex_training_cli.status import print_line
 
 #: All steps, in order.
-STEPS: Final[Sequence[Step]] = (submit_due, climb_ladders, report_late)
+STEPS: Final[Sequence[Step]] = (submit_due, climb_ladders, stop_idle, report_late)
 
 
 def advance(
@@ -33,7 +33,7 @@ def advance(
     ] = "",
     format_: FormatOption = Format.TEXT,
 ) -> None:
-    """Submit slots and rungs that are due, and report jobs that are late; made for a timer.
+    """Submit slots and rungs that are due, stop idle jobs, report late ones; made for a timer.
 
     Does what the state has, not the files here. Run it as often as you like, also twice at once: a
     slot is submitted once. --at is for the local cloud, and for --dry-run. Exit code: 0 done, 1

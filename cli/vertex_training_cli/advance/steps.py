@@ -1,4 +1,4 @@
-"""The steps of ``vt jobs advance``: due slots and rungs are submitted, late jobs reported."""
+"""The steps of ``vt jobs advance``: submits what is due, stops idle jobs, reports late ones."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from vertex_training.catalog.costs import DEFAULT_TIMEOUT
 from vertex_training.catalog.resource_types import SCHEDULE
-from vertex_training.customjob.protocol.ports import LADDER
+from vertex_training.customjob.protocol.idle import Finding
+from vertex_training.customjob.protocol.ports import IDLE_STOP, LADDER
 from vertex_training.customjob.protocol.waiting import format_duration
 from vertex_training.errors import OperatorError
 from vertex_training.schedules import slots
@@ -18,7 +19,7 @@ from vertex_training.schedules.slots import Outcome
 from vertex_training_cli.advance.tick import Action, Tick
 from vertex_training_cli.engine.values import redact
 from vertex_training_cli.jobs import view
-from vertex_training_cli.jobs.ladders import inputs_in
+from vertex_training_cli.jobs.ladders import inputs_in, inputs_of
 
 if TYPE_CHECKING:
     from vertex_training.customjob.google.job_service import AnyJob
@@ -98,6 +99,40 @@ def _climb(inputs: Mapping[str, Any], job: str, *, dry_run: bool) -> Iterator[Ac
     rung = ladder.climb()
     if rung and rung.moved and rung.job:
         yield Action("ladder", job, "submitted", f"{reason}; goes on on {rung}", rung.job.name)
+
+
+def stop_idle(tick: Tick) -> Iterator[Action]:
+    """Cancel each job that is proven to be idle by its ``idleStop``; say of which nobody knows.
+
+    One that cannot be judged keeps no other one from it.
+    """
+    found = [*inputs_in(tick.deployment), *inputs_in(tick.deployment, (SCHEDULE,))]
+    if not any((inputs.get("options") or {}).get(IDLE_STOP) for inputs in found):
+        return
+    for job in tick.live:
+        if inputs := inputs_of(job, found):
+            try:
+                yield from _stop_idle(inputs, job, dry_run=tick.dry_run)
+            except OperatorError as error:
+                text = f"whether it is idle is not known, and it goes on: {redact(str(error))}"
+                yield Action("idle", view.title(job), "failed", text, job.name, failed=True)
+
+
+def _stop_idle(inputs: Mapping[str, Any], job: AnyJob, *, dry_run: bool) -> Iterator[Action]:
+    from vertex_training.customjob.provider import idle_stop_of  # loads Pulumi
+
+    stop, title = idle_stop_of(inputs), view.title(job)
+    found = stop.jobs.get(job.name) if stop else None
+    if stop is None or found is None:
+        return
+    verdict = stop.look(found)
+    if verdict.finding is Finding.UNPROVEN:
+        text = f"whether it is idle is not known, and it goes on: {verdict.why}"
+        yield Action("idle", title, "unproven", text, job.name)
+    elif verdict.finding is Finding.IDLE and dry_run:
+        yield Action("idle", title, "due", f"{verdict.why}; it is cancelled next", job.name)
+    elif reason := stop.stop(found, verdict):
+        yield Action("idle", title, "cancelled", f"{reason}: cancelled", job.name)
 
 
 def report_late(tick: Tick) -> Iterator[Action]:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from vertex_training.errors import CommandError, did_you_mean
+from vertex_training.errors import CommandError, OperatorError, did_you_mean
 from vertex_training_cli.console import console, json_document, plain, show_facts, table
 from vertex_training_cli.engine.stacks import StackRef
-from vertex_training_cli.jobs import compare, trials, view
+from vertex_training_cli.jobs import compare, ladders, trials, view
 from vertex_training_cli.jobs.compare import Compared
 from vertex_training_cli.jobs.metrics import MetricsReader
 
@@ -94,6 +94,8 @@ def one(job: AnyJob, ref: StackRef, *, as_json: bool, reader: MetricsReader | No
         print(json_document(view.message(job)))
         return
     rows = view.facts(job, ref.project, ref.region, datetime.now(UTC))
+    if view.state(job) in ("CANCELLED", "CANCELLING") and (why := _why_cancelled(job, ref)):
+        rows.insert(1, ("why", plain(why)))
     if found := substitutes_of(job, ref):
         rows.insert(1, ("ran", "; ".join(found)))
     if reader and not view.is_tuning(job):
@@ -105,6 +107,14 @@ def one(job: AnyJob, ref: StackRef, *, as_json: bool, reader: MetricsReader | No
         console().print()
         names = (*map(str.upper, heads[:2]), *heads[2:])
         console().print(table(*names, rows=lines))
+
+
+def _why_cancelled(job: AnyJob, ref: StackRef) -> str:
+    """What its record says of a cancellation; empty if it says nothing."""
+    try:
+        return ladders.stop_reason(job, ref)
+    except OperatorError as error:
+        return f"not known: {error}"
 
 
 def substitutes_of(job: AnyJob, ref: StackRef) -> list[str]:

@@ -47,7 +47,11 @@ def wait_for(chosen: Sequence[AnyJob], jobs: Jobs, goal: Goal, deadline: float) 
         run = int(number) if number.isdecimal() else 1
         try:
             ports = WaitPorts(
-                service(job).get, tail, log, connect_ladder=lambda: ladders.ladder_of(job, ref)
+                service(job).get,
+                tail,
+                log,
+                connect_ladder=lambda: ladders.ladder_of(job, ref),
+                connect_idle_stop=lambda: ladders.idle_stop_of(job, ref),
             )
             await wait_for_job(Wait(view.title(job), run, goal, deadline), job.name, ports)
         except OperatorError as error:

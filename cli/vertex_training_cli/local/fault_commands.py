@@ -47,6 +47,9 @@ def add(
     patch: Annotated[
         str, typer.Option(help="Of patch: fields of the answer that are otherwise.", metavar="JSON")
     ] = "{}",
+    value: Annotated[
+        float | None, typer.Option(help="Of utilization: what accelerators do, 0 to 1.")
+    ] = None,
 ) -> None:
     """Add a fault; prints its id.
 
@@ -65,13 +68,14 @@ def add(
     last two take --replica, and happen once a job has run for --seconds.
 
     On those that are asked: deny (no permission, no reservation, a quota of 0), patch (--patch is
-    merged into the answer), error, delay.
+    merged into the answer), error, delay. On monitoring also utilization (--value for the last
+    --seconds).
     """
     with private_files():
         wanted = Fault.parse(
             service=service, kind=kind, method=method, match=match, when=when, code=code,
             seconds=seconds, replica=replica, nth=nth, times=times,
-            probability=probability, seed=seed, patch=_json(patch),
+            probability=probability, seed=seed, patch=_json(patch), value=value,
         )  # fmt: skip
         print(inject(Home.find(), wanted))
 

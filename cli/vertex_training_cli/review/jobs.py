@@ -12,7 +12,7 @@ from vertex_training.catalog import costs
 from vertex_training.catalog.costs import JobCost, PoolCost, usd
 from vertex_training.customjob.batch.offers import Offer, offers
 from vertex_training.customjob.kinds import CUSTOM_JOB, kind_of_fields
-from vertex_training.customjob.protocol.ports import LADDER
+from vertex_training.customjob.protocol.ports import IDLE_STOP, LADDER
 from vertex_training.customjob.protocol.waiting import format_duration
 from vertex_training_cli.engine.fields import FieldDifference, diff_fields
 from vertex_training_cli.engine.plan import (
@@ -95,6 +95,10 @@ class JobChange:
     """The same job's strategy."""
     ladder: tuple[RungRequest, ...] = ()
     """The rungs, the file's request first; empty without one. ``cost`` is that of the dearest."""
+    idle_stop: str = ""
+    """When it is cancelled because its accelerators do nothing; empty if it never is."""
+    idle_stop_before: str = ""
+    """The same before."""
 
     @property
     def submits(self) -> bool:
@@ -190,7 +194,13 @@ def _job(step: Step, observed: Observations, *, subnet: bool) -> JobChange:
         strategy_before=_strategy(job_spec(request(before))) if before else "",
         offers=offers(messages, region, _backend(inputs), subnet=subnet),
         ladder=_ladder(inputs),
+        idle_stop=_idle_stop(inputs) if step.new else "",
+        idle_stop_before=_idle_stop(step.old.inputs) if step.old else "",
     )
+
+
+def _idle_stop(inputs: Mapping[str, Any]) -> str:
+    return str((inputs.get("options") or {}).get(IDLE_STOP) or "")
 
 
 def _rungs(inputs: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -35,6 +35,7 @@ KEYS: Final[Mapping[type, str]] = {
     ),
     JobChange: (
         "name action region strategy reservation? account network? images pools ladder? "
+        "idleStop?=idle_stop "
         "hourlyUsd=cost.hourly timeoutSeconds=cost.timeout defaultTimeout=cost.default_timeout "
         "worstCaseUsd=cost.worst_case worstCaseUsdBefore=cost_before.worst_case offers "
         "previousState?=previous_state now differences"

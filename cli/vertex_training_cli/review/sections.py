@@ -113,13 +113,23 @@ def _jobs(report: ReviewReport, quote: Quote) -> Section:
         for job in report.jobs
         for each in job.ladder
     ]
+    idle = [
+        Entry(
+            f"{quote(job.name)} is cancelled when its accelerators are idle:"
+            f" {quote(job.idle_stop or 'no more')}"
+            + (f", before: {quote(before)}" if (before := job.idle_stop_before) else "")
+        )
+        for job in changed
+        if job.idle_stop or (job.idle_stop_before and job.action != "cancel")
+    ]
     seen = [Entry(_observed(job, quote)) for job in report.jobs if job.now]
     data = [
         Entry(f"{quote(job)} reads snapshot {quote(each.name)}, run {each.run}")
         for each in report.snapshots
         for job in each.readers
     ]
-    parts += [Listing((tuple(entries),)) for entries in (filled, rungs, data, seen) if entries]
+    lists = (filled, rungs, idle, data, seen)
+    parts += [Listing((tuple(entries),)) for entries in lists if entries]
     if report.not_observed:
         parts.append(Paragraph(f"Jobs were not looked at: {quote(report.not_observed, SENTENCE)}"))
     if report.submitted:

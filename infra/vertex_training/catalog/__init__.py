@@ -22,6 +22,7 @@
 ``peering_ranges.yaml``   how many jobs run at once in a range of each size
 ``machines``              reads machine types, accelerators and regions
 ``resource_types``        reads resource types
+``metrics``               names of metrics of training
 ``costs``                 what a job can cost at most
 ========================  ============================================================
 

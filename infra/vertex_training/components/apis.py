@@ -33,7 +33,7 @@ def needed(settings: Settings) -> list[str]:
         "scanning": bool(settings.registry.scanning),
         "peering": network.mode == "peering",
         "dnsPeering": bool(network.dns_peering),
-        "watched": settings.is_watched,
+        "watched": settings.is_watched or settings.stops_idle_jobs,
         "budget": settings.budget is not None,
         "encryption": settings.encryption is not None,
     }

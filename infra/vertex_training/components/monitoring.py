@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import pulumi
 import pulumi_gcp as gcp
 
+from vertex_training.catalog.metrics import ACCELERATOR, metric_filter
 from vertex_training.components.apis import Apis
 from vertex_training.components.scope import Scope
 from vertex_training.plan import monitoring
@@ -128,7 +129,7 @@ def _idle(percent: int, minutes: int) -> Condition:
     return {
         "display_name": f"No replica above {percent}% for {minutes} minutes",
         "condition_threshold": {
-            "filter": monitoring.metric_filter("accelerator/utilization"),
+            "filter": metric_filter(ACCELERATOR),
             "comparison": "COMPARISON_LT",
             "threshold_value": percent / 100,
             "duration": f"{minutes * 60}s",

@@ -478,6 +478,9 @@ class JobArgs(TypedDict):
     """How long it waits; an hour if absent. It needs ``wait``."""
     ladder: NotRequired[Input[Sequence[Input[RungArgs]]]]
     """What to ask for, in order, where the service had no machines for the job file's request."""
+    idle_stop: NotRequired[Input[str]]
+    """When who waits for it, or ``vt jobs advance``, cancels it, like ``5% for 30m``: none of its
+    accelerators was at that or above for so long. From 10m to 23h."""
     file: Input[str]
     """The job file, like ``jobs/titanic.yaml``."""
     schedule: NotRequired[Input[ScheduleArgs]]
@@ -705,6 +708,9 @@ class JobFields(TypedDict):
     """How long it waits; an hour if absent. It needs ``wait``."""
     ladder: NotRequired[Input[Sequence[Input[RungArgs]]]]
     """What to ask for, in order, where the service had no machines for the job file's request."""
+    idle_stop: NotRequired[Input[str]]
+    """When who waits for it, or ``vt jobs advance``, cancels it, like ``5% for 30m``: none of its
+    accelerators was at that or above for so long. From 10m to 23h."""
 
 
 class EnvironmentFields(TypedDict):

@@ -20,7 +20,7 @@ from vertex_training.components.scope import Scope, program_labels
 from vertex_training.components.sections import JobFields, LimitsArgs
 from vertex_training.customjob.kinds import BATCH_JOB, CUSTOM_JOB, TUNING_JOB, JobKind
 from vertex_training.customjob.protocol.waiting import Wait, WaitPorts, wait_for_job
-from vertex_training.customjob.provider import ladder_of
+from vertex_training.customjob.provider import idle_stop_of, ladder_of
 from vertex_training.customjob.request import job_file
 from vertex_training.customjob.request.job_file import JobFile, JobRequest, Submission
 from vertex_training.customjob.request.rungs import Rung
@@ -92,6 +92,7 @@ class Training(pulumi.ComponentResource):
                 on_delete=jobs[key].on_delete,
                 impersonate=self._submitter,
                 records=records,
+                idle_stop=jobs[key].idle_stop,
                 opts=options,
             )
             for key, schedule in settings.schedules.items()
@@ -106,6 +107,7 @@ class Training(pulumi.ComponentResource):
                 finishes=settings.finishes(key),
                 impersonate=self._submitter,
                 records=records,
+                idle_stop=jobs[key].idle_stop,
                 is_known=is_known,
                 opts=options,
             )
@@ -126,7 +128,12 @@ class Training(pulumi.ComponentResource):
         """
         waiting = {} if pulumi.runtime.is_dry_run() else requests
         outcomes = [
-            self._outcome(self.jobs[key], _wanted(key, jobs[key], request), request)
+            self._outcome(
+                self.jobs[key],
+                _wanted(key, jobs[key], request),
+                request,
+                idle=bool(jobs[key].idle_stop),
+            )
             for key, request in waiting.items()
             if jobs[key].wait
         ]
@@ -138,7 +145,9 @@ class Training(pulumi.ComponentResource):
             reached.apply(_end_unless)
         return reached
 
-    def _outcome(self, job: CustomJob, wanted: Wait, request: JobRequest) -> Output[bool]:
+    def _outcome(
+        self, job: CustomJob, wanted: Wait, request: JobRequest, *, idle: bool
+    ) -> Output[bool]:
         """Whether the job got where it should; why not has been shown.
 
         At the program, which fails; at the job, the engine would call its creation failed.
@@ -151,6 +160,9 @@ class Training(pulumi.ComponentResource):
             if request.ladder:
                 connect = functools.partial(ladder_of, inputs)
                 ports = dataclasses.replace(ports, connect_ladder=connect)
+            if idle:
+                idles = functools.partial(idle_stop_of, inputs)
+                ports = dataclasses.replace(ports, connect_idle_stop=idles)
             try:
                 await wait_for_job(wanted, name, ports)
             except OperatorError as error:
@@ -158,7 +170,7 @@ class Training(pulumi.ComponentResource):
                 return False
             return True
 
-        inputs = job.inputs if request.ladder else None
+        inputs = job.inputs if request.ladder or idle else None
         return pulumi.Output.all(job.name, inputs).apply(reached)
 
 
@@ -365,7 +377,9 @@ class TrainingJob(pulumi.ComponentResource):
         arguments.add(provider.identity_problems(opts))
         rungs = _rungs(options, arguments)
         kind = BATCH_JOB if options.backend == BATCH_JOB.backend else None
-        request = _request(given, submission, stack, arguments, rungs, kind)
+        request = _request(
+            given, submission, stack, arguments, rungs, kind, idle=bool(options.idle_stop)
+        )
         arguments.claim(jobs=[submission])
         super().__init__("vertex-training:index:TrainingJob", name, arguments.inputs, opts)
         training = Training(
@@ -426,6 +440,8 @@ def _request(
     arguments: Arguments,
     rungs: tuple[Rung, ...],
     kind: JobKind | None,
+    *,
+    idle: bool,
 ) -> JobRequest:
     """The request of the job, with all rules of job files; ``kind`` None takes what it is.
 
@@ -438,7 +454,7 @@ def _request(
         context = dataclasses.replace(FILE_ONLY, region=submission.region)
         if stack:
             context = dataclasses.replace(context, limits=job_limits(stack.settings))
-        one = JobFile(data, file or "spec", submission, kind=kind, ladder=rungs)
+        one = JobFile(data, file or "spec", submission, kind, rungs, idle_stop=idle)
         result = job_file.check_ladder(one, {}, context)
         arguments.problems += [_placed(problem, file) for problem in result.errors]
         if stack:

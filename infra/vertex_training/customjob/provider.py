@@ -27,11 +27,13 @@ from vertex_training.customjob.dynamic_values import (
 )
 from vertex_training.customjob.kinds import BATCH_JOB, CUSTOM_JOB, JobKind, kind_in_section
 from vertex_training.customjob.protocol.adoption import current_job
+from vertex_training.customjob.protocol.idle import IdleRule, IdleStop, Reading, record_of
 from vertex_training.customjob.protocol.ladder import Ladder, job_with_turn, stop_climbing
 from vertex_training.customjob.protocol.ports import (
     DIGEST_LABEL,
     DIGEST_LABEL_LENGTH,
     EARLIER_RUNGS,
+    IDLE_STOP,
     JOB_LABEL,
     LADDER,
     REQUEST_ID_LABEL,
@@ -406,6 +408,34 @@ def ladder_of(props: Mapping[str, Any]) -> Ladder:
     return Ladder(rungs, _service(dict(props)), _intents(dict(props)))
 
 
+def idle_stop_of(props: Mapping[str, Any]) -> IdleStop | None:
+    """When a job's inputs, or a schedule's, say that it is cancelled; None if they do not.
+
+    Raises:
+        OperatorError: no client can be made.
+    """
+    if not (rule := props["options"].get(IDLE_STOP)):
+        return None
+    project, account = props["submission"]["project"], _account(props)
+
+    def look(name: str, seconds: float) -> Reading:
+        from vertex_training.customjob.google import utilization
+
+        return utilization.read(project, name, seconds, account)
+
+    return IdleStop(IdleRule(rule), _service(dict(props)), _intents(dict(props)), look)
+
+
+def stop_reason(props: Mapping[str, Any], name: str, request_id: str) -> str:
+    """Why ``idleStop`` cancelled the job ``name`` of these inputs; empty if it did not.
+
+    Raises:
+        OperatorError: its record cannot be read.
+    """
+    stored = record_of(name, request_id, _intents(dict(props)))
+    return stored.record.stopped if stored else ""
+
+
 def _parent(props: Mapping[str, Any]) -> str:
     submission = props["submission"]
     return f"projects/{submission['project']}/locations/{submission['region']}"
@@ -486,7 +516,7 @@ def _outputs(props: dict[str, Any], job: JobSnapshot) -> dict[str, Any]:
 
 
 def _kept(options: dict[str, Any]) -> dict[str, Any]:
-    given = [key for key in (IMPERSONATE, RECORDS) if options.get(key)]
+    given = [key for key in (IMPERSONATE, RECORDS, IDLE_STOP) if options.get(key)]
     return {key: options[key] for key in (*KEPT_OPTIONS, *given)}
 
 

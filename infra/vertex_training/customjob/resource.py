@@ -10,7 +10,7 @@ from pulumi import dynamic
 
 from vertex_training.customjob.dynamic_values import IMPERSONATE
 from vertex_training.customjob.google import console
-from vertex_training.customjob.protocol.ports import LADDER
+from vertex_training.customjob.protocol.ports import IDLE_STOP, LADDER
 from vertex_training.customjob.provider import RECORDS, CustomJobProvider, submission_of
 from vertex_training.customjob.request.job_file import JobRequest
 from vertex_training.pulumi_internals import UNKNOWN
@@ -43,6 +43,7 @@ class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
         finishes: bool = False,
         impersonate: str = "",
         records: str = "",
+        idle_stop: str | None = None,
         is_known: bool = True,
         opts: pulumi.ResourceOptions,
     ) -> None:
@@ -55,6 +56,7 @@ class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
         up`` after that submits the new request.
         ``impersonate`` is the account that submits it; empty for the caller's own.
         ``records`` is the folder of the intent record, where environments share ``control_bucket``.
+        ``idle_stop``: when it is cancelled, like ``5% for 30m``; a change does not replace the job.
         ``is_known``: False where the request has a stand-in for what a preview cannot know.
         """
         self._is_known = is_known
@@ -73,6 +75,7 @@ class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
                 **({"onChange": "finish"} if finishes else {}),
                 **({IMPERSONATE: impersonate} if impersonate else {}),
                 **({RECORDS: records} if records else {}),
+                **({IDLE_STOP: idle_stop} if idle_stop else {}),
                 **({LADDER: self._ladder(request)} if request.ladder else {}),
             },
         }

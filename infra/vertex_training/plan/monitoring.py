@@ -1,8 +1,7 @@
 """What watches a stack's jobs: filters, texts and charts of Cloud Monitoring. Pure.
 
-Metrics of training: monitored resource ``cloudml_job``, one series a job and task, in ratios.
-https://docs.cloud.google.com/monitoring/api/metrics_gcp_i_o#gcp-ml. Logs: resource ``ml_job``. None
-of them has the labels of a job, so all of it is about every job of the project.
+Logs: resource ``ml_job``; metrics: ``catalog.metrics``. None has the labels of a job, so all of it
+is about every job of the project.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
+from vertex_training.catalog.metrics import ACCELERATOR, metric_filter
 from vertex_training.settings.alerts import Dashboard
 from vertex_training.settings.model import Settings
 
@@ -24,10 +24,9 @@ SERVICE_LINES: Final = 'resource.type="ml_job" AND resource.labels.task_name="se
 #: Each job is told on its own: ``AlertPolicy.Condition.LogMatch.label_extractors``.
 JOB_LABEL: Final = "job_id"
 EXTRACTOR: Final = "EXTRACT(resource.labels.job_id)"
-_METRICS: Final = "ml.googleapis.com/training/"
 #: Panel -> title, metric and unit of its axis.
 _CHARTS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
-    "accelerator": ("Accelerators in use", ("accelerator/utilization",)),
+    "accelerator": ("Accelerators in use", (ACCELERATOR,)),
     "acceleratorMemory": (
         "Memory of accelerators in use",
         ("accelerator/memory/utilization",),
@@ -48,11 +47,6 @@ MISSING: Final = (
 #: Columns of a dashboard, and size of a tile.
 _COLUMNS: Final = 48
 _SIZE: Final = (24, 16)
-
-
-def metric_filter(metric: str) -> str:
-    """The filter of a metric of training, like ``cpu/utilization``."""
-    return f'metric.type="{_METRICS}{metric}" AND resource.type="cloudml_job"'
 
 
 def runbook(settings: Settings, job: str, *, failed: bool) -> str:

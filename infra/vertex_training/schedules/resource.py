@@ -9,6 +9,7 @@ import pulumi
 from pulumi import dynamic
 
 from vertex_training.customjob.dynamic_values import IMPERSONATE
+from vertex_training.customjob.protocol.ports import IDLE_STOP
 from vertex_training.customjob.provider import RECORDS, SECTION
 from vertex_training.customjob.request.job_file import JobRequest
 from vertex_training.schedules.provider import JobScheduleProvider
@@ -38,6 +39,7 @@ class JobSchedule(dynamic.Resource, module="vertex", name="JobSchedule"):
         on_delete: str,
         impersonate: str = "",
         records: str = "",
+        idle_stop: str | None = None,
         opts: pulumi.ResourceOptions,
     ) -> None:
         """Declare it; arguments as those of ``CustomJob``."""
@@ -53,6 +55,7 @@ class JobSchedule(dynamic.Resource, module="vertex", name="JobSchedule"):
                 "onDelete": on_delete,
                 **({IMPERSONATE: impersonate} if impersonate else {}),
                 **({RECORDS: records} if records else {}),
+                **({IDLE_STOP: idle_stop} if idle_stop else {}),
             },
         }
         super().__init__(self.PROVIDER(), resource_name, {**inputs, "since": None}, opts)

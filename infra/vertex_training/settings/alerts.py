@@ -18,6 +18,30 @@ MOST_MINUTES: Final = 23 * 60 + 30
 UNTOLD: Final = ("pendingLongerThan", "overdue")
 
 Threshold = Annotated[int, Field(ge=1, le=1000)]
+
+
+def idle_rule(text: str) -> tuple[int, int]:
+    """Percent and minutes of ``gpuIdleBelow`` and ``idleStop``.
+
+    >>> idle_rule("5% for 2h")
+    (5, 120)
+    """
+    percent, _, time = text.partition("% for ")
+    return int(percent), int(time[:-1]) * {"m": 1, "h": 60}[time[-1]]
+
+
+def _within_a_day(given: str) -> str:
+    if idle_rule(given)[1] > MOST_MINUTES:
+        raise ValueError(f"{given}: Cloud Monitoring looks back 23h30m at most")
+    return given
+
+
+#: When accelerators do nothing.
+IdleText = Annotated[
+    str,
+    form(r"[1-9][0-9]?% for [1-9][0-9]{0,3}[mh]", "5% for 30m"),
+    pydantic.AfterValidator(_within_a_day),
+]
 Panel = Literal["accelerator", "acceleratorMemory", "cpu", "memory", "network", "ends"]
 
 
@@ -67,9 +91,7 @@ class Alerts(Section):
     """Keys of ``channels``: all of them are told."""
     failed: bool = False
     """Whether each job that fails is told, once, by the line that Vertex AI writes then."""
-    gpu_idle_below: (
-        Annotated[str, form(r"[1-9][0-9]?% for [1-9][0-9]{0,3}[mh]", "5% for 30m")] | None
-    ) = None
+    gpu_idle_below: IdleText | None = None
     """When a job's accelerators do nothing, like ``5% for 30m``: none of its replicas was above it
     for so long. At most 23h."""
 
@@ -84,28 +106,11 @@ class Alerts(Section):
             )
         return given
 
-    @pydantic.field_validator("gpu_idle_below")
-    @classmethod
-    def _within_a_day(cls, given: str | None) -> str | None:
-        if given and idle_rule(given)[1] > MOST_MINUTES:
-            raise ValueError(f"{given}: Cloud Monitoring looks back 23h30m at most")
-        return given
-
     @pydantic.model_validator(mode="after")
     def _tells_something(self) -> Alerts:
         if not (self.failed or self.gpu_idle_below):
             raise ValueError("tells nothing: add failed: true or gpuIdleBelow")
         return self
-
-
-def idle_rule(text: str) -> tuple[int, int]:
-    """Percent and minutes of ``gpuIdleBelow``.
-
-    >>> idle_rule("5% for 2h")
-    (5, 120)
-    """
-    percent, _, time = text.partition("% for ")
-    return int(percent), int(time[:-1]) * {"m": 1, "h": 60}[time[-1]]
 
 
 class Budget(Section):

@@ -13,7 +13,14 @@ from pydantic.alias_generators import to_camel
 from vertex_training.catalog import machines
 from vertex_training.errors import nearest
 from vertex_training.naming import Names, is_local
-from vertex_training.settings.alerts import Alerts, Budget, Channel, Dashboard
+from vertex_training.settings.alerts import (
+    Alerts,
+    Budget,
+    Channel,
+    Dashboard,
+    IdleText,
+    idle_rule,
+)
 from vertex_training.settings.includes import IncludePath
 from vertex_training.settings.ladder import Rung
 from vertex_training.settings.limits import JobDefaults, Limits, Team
@@ -33,6 +40,8 @@ from vertex_training.settings.serving import Endpoint, Model
 from vertex_training.settings.snapshots import Snapshot
 
 DIGITS: Final = "0123456789"
+#: Of ``idleStop``: within fewer, most jobs only begin.
+LEAST_IDLE_MINUTES: Final = 10
 #: A folder below the checkout that has a name of its own, which is not hidden.
 INCLUDED: Final = rf"(?!(?:.*/)?\.[^/]*$){BELOW}"
 #: An image in Artifact Registry by digest.
@@ -312,6 +321,9 @@ class JobOptions(NamedSection):
     """How long it waits; an hour if absent. It needs ``wait``."""
     ladder: list[Rung] = []
     """What to ask for, in order, where the service had no machines for the job file's request."""
+    idle_stop: IdleText | None = None
+    """When who waits for it, or ``vt jobs advance``, cancels it, like ``5% for 30m``: none of its
+    accelerators was at that or above for so long. From 10m to 23h."""
 
     @property
     def deadline_seconds(self) -> int:
@@ -323,6 +335,20 @@ class JobOptions(NamedSection):
     def _deadline_of_a_wait(self) -> JobOptions:
         if self.deadline and not self.wait:
             raise ValueError("deadline is how long to wait, and wait is not set: add wait")
+        return self
+
+    @pydantic.field_validator("idle_stop")
+    @classmethod
+    def _no_short_idle_stop(cls, given: str | None) -> str | None:
+        if given and idle_rule(given)[1] < LEAST_IDLE_MINUTES:
+            raise ValueError(f"{given}: a job that loads its data would be cancelled; from 10m on")
+        return given
+
+    @pydantic.model_validator(mode="after")
+    def _no_idle_stop_on_batch(self) -> JobOptions:
+        if self.idle_stop and self.backend == "batch":
+            what = "Batch tells no metric of accelerators, so nothing would ever be cancelled"
+            raise ValueError(f"idleStop: {what}: remove it, or backend")
         return self
 
     @pydantic.model_validator(mode="after")
@@ -585,6 +611,11 @@ class Settings(Section):
     def is_watched(self) -> bool:
         """Whether somebody is told about jobs or costs, or a dashboard shows them."""
         return bool(self.channels or self.alerts or self.budget or self.dashboards)
+
+    @property
+    def stops_idle_jobs(self) -> bool:
+        """Whether a job is cancelled when its accelerators do nothing."""
+        return any(job.idle_stop for job in self.submitted.values())
 
     def key_for(self, what: Covered) -> str | None:
         """The key that encrypts this part of the stack; None if it is Google's."""

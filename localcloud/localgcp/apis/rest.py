@@ -185,6 +185,7 @@ class _Exchange(LocalHandler):
         self.send_response_only(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
+        self.send_header("Date", self.date_time_string())
         self.send_header("Cache-Control", "private")
         self.send_header("X-Content-Type-Options", "nosniff")
         if self.close_connection:  # unsaid, a client may send its next request into a closed one

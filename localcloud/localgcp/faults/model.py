@@ -61,6 +61,7 @@ METHODS: Final = {
             *("projects.get", "projects.getXpnHost", "regions.get"),
         }
     ),
+    "monitoring": frozenset({"projects.timeSeries.list"}),
     "serviceusage": frozenset({"consumerQuotaMetrics.get", "services.list"}),
     "cloudresourcemanager": frozenset({"projects.get"}),
     "cloudbilling": frozenset({"projects.getBillingInfo"}),
@@ -91,6 +92,7 @@ class Service(StrEnum):
     STORAGE = "storage"
     IAM = "iam"
     COMPUTE = "compute"
+    MONITORING = "monitoring"
     SERVICEUSAGE = "serviceusage"
     RESOURCEMANAGER = "cloudresourcemanager"
     BILLING = "cloudbilling"
@@ -140,6 +142,9 @@ class Kind(StrEnum):
     """The answer has other values: those of ``patch`` are merged into it. So a project is rehearsed
     that is otherwise than this cloud: no billing, an API that is off, a policy, a quota, a bucket
     of somebody else. What is not there is answered with ``patch`` alone."""
+    UTILIZATION = "utilization"
+    """Accelerators of jobs that run do ``value``, in each minute of the last ``seconds``: here they
+    do nothing that could be measured."""
 
 
 LISTS: Final = frozenset({Kind.STALE, Kind.SHORT_PAGES, Kind.LOST_PAGE})
@@ -150,7 +155,9 @@ OF_JOBS: Final = frozenset({Kind.STOCKOUT, Kind.PREEMPT, Kind.KILL})
 _OF_REPLICAS: Final = frozenset({Kind.PREEMPT, Kind.KILL})
 #: Services that are only asked, over REST (``localgcp.reads``), and their kinds of faults.
 _BY_GRPC: Final = frozenset({Service.JOBS, Service.MODELS, Service.OPERATIONS})
-_ASKED: Final = frozenset({*Service} - _BY_GRPC - {Service.STORAGE, Service.BIGQUERY})
+_ASKED: Final = frozenset(
+    {*Service} - _BY_GRPC - {Service.STORAGE, Service.BIGQUERY, Service.MONITORING}
+)
 _KINDS_OF_ASKED: Final = frozenset({Kind.DENY, Kind.PATCH, Kind.ERROR, Kind.DELAY})
 _OF_CALLS: Final = frozenset(
     {Kind.ERROR, Kind.DROP, Kind.DELAY, Kind.RESET, Kind.TRUNCATE, Kind.HOLD}
@@ -159,13 +166,14 @@ _KINDS_OF: Final = {
     Service.MODELS: _OF_CALLS,
     Service.OPERATIONS: frozenset({Kind.ERROR, Kind.DELAY, Kind.HOLD}),
     Service.BIGQUERY: _KINDS_OF_ASKED | {Kind.RESET, Kind.HOLD},
+    Service.MONITORING: _KINDS_OF_ASKED | {Kind.RESET, Kind.HOLD, Kind.UTILIZATION},
 }
 _ONLY_ON_JOBS: Final = LISTS | OF_JOBS | {Kind.LOST_RECORD}
 _HAS_WHEN: Final = frozenset({Kind.ERROR, Kind.DROP, Kind.DELAY, Kind.RESET, Kind.HOLD})
-_NEEDS_SECONDS: Final = frozenset({Kind.DELAY, Kind.STALE})
+_NEEDS_SECONDS: Final = frozenset({Kind.DELAY, Kind.STALE, Kind.UTILIZATION})
 _TAKES_SECONDS: Final = _NEEDS_SECONDS | OF_JOBS
 #: Kinds that describe a condition, not an event: they last until they are cleared.
-_LASTING: Final = LISTS | {Kind.LOST_RECORD, Kind.PATCH}
+_LASTING: Final = LISTS | {Kind.LOST_RECORD, Kind.PATCH, Kind.UTILIZATION}
 
 
 class Fault(BaseModel):
@@ -199,6 +207,8 @@ class Fault(BaseModel):
     seed: int = 0
     patch: dict[str, Any] = Field(default_factory=dict)
     """A JSON merge patch (RFC 7396) of an answer."""
+    value: float | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
+    """How much accelerators do, from 0 to 1."""
 
     @classmethod
     def parse(cls, **given: object) -> Fault:
@@ -257,7 +267,7 @@ def _place_problems(fault: Fault) -> Iterable[str]:
     if service is Service.STORAGE and kind in _ONLY_ON_JOBS:
         yield f"{kind} is a fault of jobs; Cloud Storage lists and reads are strongly consistent"
     is_asked = service in _ASKED or (service, fault.method) == (Service.STORAGE, "buckets.get")
-    kinds = _KINDS_OF.get(service, frozenset({*Kind} - {Kind.DENY, Kind.PATCH}))
+    kinds = _KINDS_OF.get(service, frozenset({*Kind} - {Kind.DENY, Kind.PATCH, Kind.UTILIZATION}))
     if kind not in (_KINDS_OF_ASKED if is_asked else kinds):
         yield f"{kind} is no fault of {service}"
     known = METHODS[service]
@@ -279,6 +289,8 @@ def _value_problems(fault: Fault) -> Iterable[str]:
         yield f"{kind} is neither before nor after"
     if (kind is Kind.PATCH) is not bool(fault.patch):
         yield f"{kind} takes no patch" if fault.patch else "patch needs a patch, a JSON object"
+    if (kind is Kind.UTILIZATION) is (fault.value is None):
+        yield f"{kind} takes no value" if fault.value is not None else f"{kind} needs a value"
     if kind in _NEEDS_SECONDS and fault.seconds is None:
         yield f"{kind} needs seconds"
     if kind not in _TAKES_SECONDS and fault.seconds is not None:

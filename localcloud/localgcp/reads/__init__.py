@@ -11,6 +11,7 @@ quotas. What a real project may have otherwise, a fault puts over an answer: ``d
 ``compute``     reservations, what is in a network, and what it is joined to
 ``limits``      organization policies in effect, and quotas
 ``projects``    a project: number, state, billing, APIs
+``time_series``  how much accelerators of jobs do: nobody knows, unless a fault says it
 ``named``       what has a name that can be taken: buckets, accounts, secrets, keys
 ==============  =======================================================================
 

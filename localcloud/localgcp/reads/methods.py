@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from localgcp.access.guests import Guest
 from localgcp.errors import RefusedRequestError
-from localgcp.faults.model import Service
+from localgcp.faults.model import Fault, Service
 from localgcp.inventory.store import Store
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ class Request:
     """The service, for methods of its own."""
     denied: tuple[str, ...] = ()
     """What faults of kind ``deny`` on this request match; an empty text matches all of it."""
+    utilization: tuple[Fault, ...] = ()
+    """Faults of kind ``utilization`` on it."""
 
     @property
     def permissions(self) -> list[str]:

@@ -21,7 +21,7 @@ from localgcp.faults.connection import reset_connection
 from localgcp.faults.model import Kind, Service
 from localgcp.faults.table import Entry, FaultTable
 from localgcp.inventory.store import Store
-from localgcp.reads import access, compute, limits, named, projects
+from localgcp.reads import access, compute, limits, named, projects, time_series
 from localgcp.reads.methods import ReadMethod, Request, refused
 from localgcp.resources import RestCall
 
@@ -45,6 +45,7 @@ METHODS: Final = (
     *limits.METHODS,
     *projects.METHODS,
     *named.METHODS,
+    *time_series.METHODS,
     *(_of_bigquery(*row) for row in bigquery.ROWS),
 )
 
@@ -109,6 +110,8 @@ class Reads:
     ) -> dict[str, Any]:
         """What the method answers, with what faults make of it. Raises RefusedRequestError."""
         subjects = [path, *request.permissions]
+        if read.service is Service.MONITORING:
+            subjects += [text for job in time_series.asked(request) for text in job.subjects]
         if reference := request.body.get("jobReference"):
             subjects.append(str(reference.get("jobId")))
         taken = self._faults.count_call(
@@ -120,6 +123,8 @@ class Reads:
         if denied and read.permission:
             raise refused(read.permission, path)
         patches = [fault.patch for fault in faults if fault.kind is Kind.PATCH]
+        used = tuple(fault for fault in faults if fault.kind is Kind.UTILIZATION)
+        request = dataclasses.replace(request, utilization=used)
         try:
             answer = read.answer(request.with_denied(denied))
         except RefusedRequestError as error:

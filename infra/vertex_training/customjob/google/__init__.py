@@ -10,6 +10,7 @@ Functions import Google's libraries when called: most operations on a stack subm
 ``prerequisites``  permissions, images, reservations and quota, before a job is cancelled
 ``tensorboards``   the number of a stack's TensorBoard, when a job is sent
 ``logs``           log lines of a job's replicas
+``utilization``    how much the accelerators of a job do
 ``vertex_api``     the part of Google's client that is used here
 ``impersonation``  credentials of the account that the environment names
 ``lazy_package``   imports a package without running its code

@@ -109,6 +109,7 @@ class BucketIntents:
             "state": record.state,
             "owner": record.owner,
             "jobName": record.job_name,
+            **({"stopped": record.stopped} if record.stopped else {}),
         }
         return _stored(record, self._put(_object(record.request_id), document, generation))
 
@@ -196,9 +197,8 @@ def _parse(request_id: str, text: bytes, blob: storage.Blob) -> StoredIntent:
             raise ValueError("another format or request")
         if not isinstance(document["owner"], str) or not isinstance(document["jobName"], str):
             raise ValueError("no names")
-        record = IntentRecord(
-            request_id, IntentState(document["state"]), document["owner"], document["jobName"]
-        )
+        state, stopped = IntentState(document["state"]), str(document.get("stopped", ""))
+        record = IntentRecord(request_id, state, document["owner"], document["jobName"], stopped)
     except (ValueError, KeyError, TypeError, RecursionError):
         raise _foreign_object(blob, "record of a submission") from None
     return _stored(record, blob)

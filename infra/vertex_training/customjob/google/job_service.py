@@ -371,6 +371,17 @@ def snapshot(job: AnyJob, kind: JobKind) -> JobSnapshot:
         output=_spec(job, kind).base_output_directory.output_uri_prefix,
         request_id=labels.get(REQUEST_ID_LABEL, ""),
         out_of_stock=job.state.name == "JOB_STATE_FAILED" and is_stock_out(job.error.message),
+        accelerators=_accelerators(job) if kind is CUSTOM_JOB else (),
+    )
+
+
+def _accelerators(job: Any) -> tuple[tuple[str, int], ...]:
+    """Replicas as logs and metrics name them, and how many accelerators each has."""
+    return tuple(
+        (f"workerpool{number}-{replica}", pool.machine_spec.accelerator_count)
+        for number, pool in enumerate(job.job_spec.worker_pool_specs)
+        if pool.machine_spec.accelerator_count
+        for replica in range(pool.replica_count)
     )
 
 

@@ -5,6 +5,7 @@
 ``submission``     the protocol, step by step; start reading here
 ``turn``           its third step: waits out the previous request of the job
 ``ladder``         takes a job from rung to rung, where there were no machines for it
+``idle``           cancels a job whose accelerators did nothing
 ``adoption``       chooses the job to adopt among those that carry a request id
 ``refusal``        what a submission would be refused for, before anything is cancelled
 ``prerequisites``  what else it needs, asked of Google before anything is cancelled

@@ -43,6 +43,8 @@ JOB_LABELS: Final = (
 LADDER: Final = "ladder"
 #: Key of its outputs: ids of rungs that were declared before. One of them may still have the turn.
 EARLIER_RUNGS: Final = "earlierRungs"
+#: Key of a job's options: when it is cancelled because its accelerators do nothing.
+IDLE_STOP: Final = "idleStop"
 #: How the ids of requests begin that are for a slot of a schedule: its time, then the job.
 _SLOT_ID: Final = re.compile(r"(\d{8}t\d{6}z)-")
 #: Label values have at most 63 characters, and 80 bits distinguish requests.
@@ -54,6 +56,7 @@ FAILED: Final = frozenset({"JOB_STATE_FAILED", "JOB_STATE_CANCELLED", "JOB_STATE
 TERMINAL: Final = SUCCEEDED | FAILED
 #: Not terminal, but cannot run on: it becomes SUCCEEDED, FAILED or CANCELLED.
 CANCELLING: Final = "JOB_STATE_CANCELLING"
+RUNNING: Final = "JOB_STATE_RUNNING"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,8 @@ class JobSnapshot:
     """The request id that it carries; empty if it carries none."""
     out_of_stock: bool = False
     """Whether it failed because the service had no machines for it."""
+    accelerators: tuple[tuple[str, int], ...] = ()
+    """Each replica that has accelerators, and how many; none are known of a job on Batch."""
 
     @property
     def short_state(self) -> str:
@@ -213,6 +218,8 @@ class IntentRecord:
     state: IntentState
     owner: str
     job_name: str = ""
+    stopped: str = ""
+    """Why the job was cancelled on purpose while it ran; empty if it was not."""
 
 
 @dataclass(frozen=True, slots=True)

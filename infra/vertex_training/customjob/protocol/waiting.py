@@ -1,9 +1,9 @@
 """Wait for a job, in the program: opt-in, bounded, and never a part of its submission.
 
 A wait begins once the job's resource is in the state. It occupies neither a thread of the provider
-nor a step of the engine. It only reads: if it is killed, interrupted or past its deadline, the job
-and its record stay as they are. The next ``pulumi up`` waits again, or reports at once how the job
-ended. Imports neither Pulumi nor Google.
+nor a step of the engine. It only reads, but for ``ladder`` and ``idleStop``: if it is killed,
+interrupted or past its deadline, the job and its record stay as they are. The next ``pulumi up``
+waits again, or reports at once how the job ended. Imports neither Pulumi nor Google.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from vertex_training.customjob.protocol.idle import SAMPLE, Finding, IdleStop
 from vertex_training.customjob.protocol.ladder import Ladder, Rung
-from vertex_training.customjob.protocol.ports import FAILED, SUCCEEDED, JobSnapshot
+from vertex_training.customjob.protocol.ports import FAILED, RUNNING, SUCCEEDED, JobSnapshot
 from vertex_training.errors import OperatorError, WaitDeadlineError, WaitError
 
 Goal = Literal["running", "succeeded"]
@@ -63,15 +64,65 @@ class WaitPorts:
     monotonic: Callable[[], float] = time.monotonic
     connect_ladder: Callable[[], Ladder | None] = lambda: None
     """The job's ladder, for a job that failed; None if it has none. Raises OperatorError."""
+    connect_idle_stop: Callable[[], IdleStop | None] = lambda: None
+    """When it is cancelled, for a job with accelerators; None if it never is. Raises
+    OperatorError."""
+
+
+class _IdleLook:
+    """Looks, once for each point there may be, whether the job is to be cancelled."""
+
+    def __init__(self, wait: Wait, ports: WaitPorts) -> None:
+        self._wait, self._ports = wait, ports
+        self._stop: IdleStop | None = None
+        self._connected, self._due, self._said = False, 0.0, ""
+
+    async def look(self, job: JobSnapshot) -> None:
+        """Cancel the job if that is so; say that, or why nobody knows, once."""
+        if job.state != RUNNING or not job.accelerators or self._ports.monotonic() < self._due:
+            return
+        self._due = self._ports.monotonic() + SAMPLE
+        try:
+            text = await asyncio.to_thread(self._looked, job)
+        except OperatorError as error:
+            text = f"whether it is idle is not known, and it goes on: {error}"
+        if text and text != self._said:
+            self._ports.report(f"job {self._wait.job}: {text}")
+        self._said = text
+
+    def _looked(self, job: JobSnapshot) -> str:
+        if not self._connected:
+            self._stop, self._connected = self._ports.connect_idle_stop(), True
+        if self._stop is None:
+            return ""
+        verdict = self._stop.look(job)
+        if verdict.finding is Finding.UNPROVEN:
+            return f"whether it is idle is not known, and it goes on: {verdict.why}"
+        reason = self._stop.stop(job, verdict)
+        return f"{reason}: cancelled ({job.name})" if reason else ""
+
+    async def reason(self, job: JobSnapshot) -> str:
+        """Why an ended job was cancelled, by whoever did it; empty if that is not recorded."""
+        if job.short_state != "CANCELLED" or not job.accelerators:
+            return ""
+        try:
+            return await asyncio.to_thread(self._recorded, job)
+        except OperatorError as error:
+            return f"why is not known: {error}"
+
+    def _recorded(self, job: JobSnapshot) -> str:
+        stop = self._stop or self._ports.connect_idle_stop()
+        return stop.reason(job) if stop else ""
 
 
 async def wait_for_job(
     wait: Wait, name: str, ports: WaitPorts, backoff: PollBackoff = PollBackoff()
 ) -> JobSnapshot:
-    """Return when job ``name`` fulfils the goal. Never changes the job.
+    """Return when job ``name`` fulfils the goal.
 
-    A job that has a ladder and failed for want of machines is followed to its next rung, which is
-    submitted if nobody has done that.
+    A job with ``idleStop`` is cancelled once it is proven to be idle. A job that has a ladder and
+    failed for want of machines is followed to its next rung, which is submitted if nobody has done
+    that.
 
     Raises:
         WaitError: the job ended otherwise (with the end of its log), or its record is gone.
@@ -80,7 +131,7 @@ async def wait_for_job(
     """
     began = ports.monotonic()
     reported_at, reported_state = began, ""
-    pause = backoff.initial
+    pause, idle = backoff.initial, _IdleLook(wait, ports)
     while True:
         job = await _get_job(wait, name, ports)
         now = ports.monotonic()
@@ -96,7 +147,9 @@ async def wait_for_job(
                 verb = "goes on" if rung.moved else "is"
                 ports.report(f"job {wait.job}: {_reason(job)}; {verb} on {rung} as {name}")
                 continue
-            raise WaitError(await _failure_message(wait, job, ports, exhausted))
+            why = f"No rung is left: {exhausted}" if exhausted else await idle.reason(job)
+            raise WaitError(await _failure_message(wait, job, ports, why))
+        await idle.look(job)
         left = wait.deadline - (now - began)
         if left <= 0:
             raise WaitDeadlineError(_deadline_message(wait, job))
@@ -149,9 +202,9 @@ def _reason(job: JobSnapshot) -> str:
     return job.error.rstrip(".") or job.short_state
 
 
-async def _failure_message(wait: Wait, job: JobSnapshot, ports: WaitPorts, exhausted: str) -> str:
+async def _failure_message(wait: Wait, job: JobSnapshot, ports: WaitPorts, why: str) -> str:
     reason = f": {job.error.rstrip('.')}" if job.error else ""
-    reason = f". No rung is left: {exhausted}" if exhausted else reason
+    reason = f". {why[0].upper()}{why[1:]}" if why else reason
     message = (
         f"job '{wait.job}' is {job.short_state} ({job.name}){reason}. "
         f"Mend it, or set run: {wait.run + 1} in the stack file to submit it once more."

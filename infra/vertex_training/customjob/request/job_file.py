@@ -298,6 +298,8 @@ class JobFile:
     ladder: tuple[Rung, ...] = ()
     scheduled: bool = False
     """Whether it is the request of each slot of a schedule."""
+    idle_stop: bool = False
+    """Whether it is cancelled when its accelerators do nothing."""
 
 
 def check_job_files(
@@ -331,6 +333,9 @@ def check_ladder(
         )  # fmt: skip
 
     first = check(None)
+    if one.idle_stop and first.request and (what := _nothing_idles(first.request)):
+        problem = Problem(what, hint="remove idleStop", location=Location(one.file))
+        first = dataclasses.replace(first, request=None, errors=(*first.errors, problem))
     if not one.ladder:
         return first
     found = {first.request.request_id: "the job file"} if first.request else {}
@@ -357,6 +362,16 @@ def check_ladder(
     return dataclasses.replace(
         first, request=request, errors=tuple(errors), warnings=tuple(warnings), facts=facts
     )
+
+
+def _nothing_idles(request: JobRequest) -> str:
+    """Why ``idleStop`` would never cancel the job; empty if it may."""
+    if request.kind is TUNING_JOB:
+        return "idleStop is about one job, and a tuning job runs many"
+    pools = request.message["jobSpec"].get("workerPoolSpecs", ())
+    if any((pool.get("machineSpec") or {}).get("acceleratorCount") for pool in pools):
+        return ""
+    return "idleStop has nothing to look at: no machine of the job has an accelerator"
 
 
 def _of_rung(title: str, found: Sequence[Problem], of_file: Sequence[Problem]) -> list[Problem]:

@@ -1,11 +1,13 @@
 """Waiting for a job, on a clock that only sleeping moves."""
 
 import asyncio
+import dataclasses
 import threading
 
 import pytest
 
 from tests.unit.infra.customjob.fakes import job
+from vertex_training.customjob.protocol.idle import Finding, Verdict
 from vertex_training.customjob.protocol.waiting import (
     PollBackoff,
     Wait,
@@ -146,3 +148,64 @@ def test_several_waits_go_on_side_by_side():
 )
 def test_durations_read_as_people_say_them(seconds, text):
     assert format_duration(seconds) == text
+
+
+class Idle:
+    """An ``idleStop`` whose looks find these, one after the other, then the last."""
+
+    def __init__(self, *found):
+        self.found, self.cancelled, self.looks = list(found), False, 0
+
+    def look(self, _job):
+        self.looks += 1
+        found = self.found.pop(0) if len(self.found) > 1 else self.found[0]
+        if isinstance(found, Exception):
+            raise found
+        return Verdict(found, "no points of workerpool0-0")
+
+    def stop(self, _job, verdict):
+        self.cancelled = verdict.finding is Finding.IDLE
+        return "nobody works (idleStop)" if self.cancelled else ""
+
+    def reason(self, _job):
+        return "nobody works (idleStop)" if self.cancelled else ""
+
+
+def watched(idle, accelerators=(("workerpool0-0", 1),), deadline=600.0):
+    """What was said, and the outcome, of a job that runs until it is cancelled."""
+    clock, said = Clock(), []
+
+    def look(name):
+        state = "CANCELLED" if idle.cancelled else "RUNNING"
+        return dataclasses.replace(job(name, state), accelerators=accelerators)
+
+    ports = WaitPorts(
+        look, lambda *_: [], said.append, clock.sleep, clock.now, connect_idle_stop=lambda: idle
+    )
+    with pytest.raises(OperatorError) as raised:
+        asyncio.run(wait_for_job(Wait("train", 2, "succeeded", deadline), NAME, ports))
+    return said, str(raised.value)
+
+
+def test_an_idle_job_is_cancelled_and_why_is_said_twice():
+    idle = Idle(Finding.YOUNG, Finding.BUSY, Finding.IDLE)
+    said, outcome = watched(idle)
+    assert said[1] == f"job train: nobody works (idleStop): cancelled ({NAME})"
+    assert f"is CANCELLED ({NAME}). Nobody works (idleStop). Mend it" in outcome
+    assert idle.looks == 3
+
+
+@pytest.mark.parametrize("found", [Finding.UNPROVEN, OperatorError("no points of workerpool0-0")])
+def test_what_is_not_known_of_an_idle_job_is_said_once_and_it_goes_on(found):
+    idle = Idle(Finding.YOUNG, found)
+    said, outcome = watched(idle)
+    unknown = "whether it is idle is not known, and it goes on: no points of workerpool0-0"
+    assert [line for line in said if "idle" in line] == [f"job train: {unknown}"]
+    assert "had 10m to succeed" in outcome
+    assert 5 < idle.looks < 15
+
+
+def test_a_job_without_accelerators_is_not_looked_at():
+    idle = Idle(Finding.IDLE)
+    assert "had 10m" in watched(idle, accelerators=())[1]
+    assert idle.looks == 0

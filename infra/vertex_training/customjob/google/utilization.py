@@ -1,0 +1,104 @@
+"""How much the accelerators of a job do, from Cloud Monitoring, by REST.
+
+By the session of ``google-auth``, as ``prerequisites``. A local project asks the local cloud, which
+has no accelerators: its values are a stand-in's.
+
+https://docs.cloud.google.com/monitoring/api/ref_v3/rest/v3/projects.timeSeries/list
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any, Final
+
+from vertex_training.catalog.metrics import ACCELERATOR, metric_filter
+from vertex_training.customjob.google.job_service import local_address
+from vertex_training.customjob.google.prerequisites import session
+from vertex_training.customjob.protocol.idle import SKEW, Reading, Series
+from vertex_training.errors import OperatorError
+
+#: Seconds that an answer may take.
+TIMEOUT: Final = 20
+#: Pages at most: a thousand replicas of eight accelerators, for a day.
+MOST_PAGES: Final = 200
+PERMISSION: Final = "monitoring.timeSeries.list"
+
+
+def read(project: str, name: str, seconds: float, account: str = "") -> Reading:
+    """What there is of the job ``name``, of its last ``seconds``.
+
+    Raises:
+        OperatorError: it was refused, is not all of it, or this machine's clock is wrong.
+    """
+    local = local_address(project)
+    base = f"http://{local}" if local else "https://monitoring.googleapis.com"
+    now, number = time.time(), name.rpartition("/")[2]
+    asked = {
+        "filter": f'{metric_filter(ACCELERATOR)} AND resource.labels.job_id="{number}"',
+        "interval.startTime": _text(now - seconds),
+        "interval.endTime": _text(now),
+        "view": "FULL",
+    }
+    series, token, then = list[Series](), "", 0.0
+    for _ in range(MOST_PAGES):
+        page = {"pageToken": token} if token else {}
+        url = f"{base}/v3/projects/{project}/timeSeries"
+        answer, there = _get(url, {**asked, **page}, local=bool(local), account=account)
+        then = then or there
+        if abs(then - now) > SKEW:
+            raise OperatorError(
+                f"Cloud Monitoring's clock is {then - now:+.0f} s from this machine's, or its "
+                "answer took so long"
+            )
+        try:
+            if errors := answer.get("executionErrors"):
+                raise OperatorError(f"Cloud Monitoring left out series: {errors}")
+            series += [_series(each, number) for each in answer.get("timeSeries", ())]
+            token = answer.get("nextPageToken", "")
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            what = f"{type(error).__name__}: {error}"
+            raise OperatorError(f"Cloud Monitoring answered in another form: {what}") from None
+        if not token:
+            return Reading(then, series)
+    raise OperatorError(f"Cloud Monitoring has more than {MOST_PAGES} pages on {name}")
+
+
+def _series(given: Mapping[str, Any], job: str) -> Series:
+    resource = given["resource"]["labels"]
+    if resource["job_id"] != job:
+        raise ValueError(f"a series of job {resource['job_id']}")
+    points = [
+        (
+            datetime.fromisoformat(point["interval"]["endTime"]).timestamp(),
+            float(point["value"]["doubleValue"]),
+        )
+        for point in given.get("points", ())
+    ]
+    # Whatever label tells accelerators apart.
+    labels = sorted(given.get("metric", {}).get("labels", {}).items())
+    return Series(resource["task_name"], ",".join(f"{k}={v}" for k, v in labels), points)
+
+
+def _get(
+    url: str, query: Mapping[str, str], *, local: bool, account: str
+) -> tuple[Mapping[str, Any], float]:
+    """The answer, and the service's time."""
+    import requests
+    from google.auth.exceptions import GoogleAuthError
+
+    try:
+        connected = session(local=local, account=account)
+        answer = connected.request("GET", url, params=query, timeout=TIMEOUT)
+        if not answer.ok:
+            hint = f" (it takes {PERMISSION})" if answer.status_code == 403 else ""
+            raise OperatorError(f"Cloud Monitoring: {answer.status_code} {answer.reason}{hint}")
+        return answer.json(), parsedate_to_datetime(answer.headers["Date"]).timestamp()
+    except (requests.RequestException, GoogleAuthError, KeyError, ValueError) as error:
+        raise OperatorError(f"no answer of Cloud Monitoring: {type(error).__name__}") from None
+
+
+def _text(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")

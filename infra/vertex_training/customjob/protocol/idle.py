@@ -1,0 +1,200 @@
+"""Cancel a job whose accelerators did nothing for as long as its ``idleStop`` says.
+
+Only a proof cancels: of each accelerator of each replica the service has points that cover the
+whole span, none of them at the threshold or above. Whatever is missing, late, odd or not read
+leaves the job alone. Points, and the time that they are judged at, are the service's: the clock of
+this process decides nothing.
+
+The reason is written into the job's record before the cancellation, under a precondition. So a job
+that leaves its stack meanwhile is not touched, and who asks later what became of the job reads it
+there. Nothing submits a cancelled job again but a higher ``run``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import pairwise
+from typing import Final
+
+from vertex_training.customjob.protocol.ports import (
+    RUNNING,
+    IntentState,
+    IntentStore,
+    JobService,
+    JobSnapshot,
+    StoredIntent,
+)
+from vertex_training.errors import PreconditionFailedError
+from vertex_training.settings.alerts import idle_rule
+
+#: Seconds between two points, and until a point is there:
+#: https://docs.cloud.google.com/monitoring/api/metrics_gcp_i_o#gcp-ml
+SAMPLE: Final = 60.0
+LATE: Final = 240.0
+#: Between two points, at most: none is missing.
+GAP: Final = 1.5 * SAMPLE
+#: How much a clock may be off.
+SKEW: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Points of one accelerator of a replica, or of all of them together."""
+
+    replica: str
+    accelerator: str
+    """Which one; empty if the series is about all of the replica."""
+    points: Sequence[tuple[float, float]]
+    """Seconds since 1970, and use from 0 to 1, in any order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the service has of a job."""
+
+    now: float
+    """Its own time when it answered."""
+    series: Sequence[Series]
+
+
+class Finding(StrEnum):
+    """What a reading proves."""
+
+    IDLE = "idle"
+    BUSY = "busy"
+    YOUNG = "young"
+    """The job has not run for so long."""
+    UNPROVEN = "unproven"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A finding, with why, in words."""
+
+    finding: Finding
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class IdleRule:
+    """``idleStop`` of a job."""
+
+    text: str
+
+    @property
+    def below(self) -> float:
+        """The threshold, from 0 to 1."""
+        return idle_rule(self.text)[0] / 100
+
+    @property
+    def seconds(self) -> float:
+        """For how long."""
+        return idle_rule(self.text)[1] * 60.0
+
+    def judge(self, job: JobSnapshot, reading: Reading) -> Verdict:
+        """What is proven of a job that runs."""
+        until = reading.now - LATE
+        since = until - self.seconds
+        if not job.accelerators:
+            return Verdict(Finding.UNPROVEN, "it has no accelerators")
+        recent = [
+            dataclasses.replace(each, points=points)
+            for each in reading.series
+            if (points := sorted(at for at in each.points if at[0] >= since - SAMPLE))
+        ]
+        for each in recent:
+            for time, value in each.points:
+                if not (math.isfinite(value) and value >= 0 and time <= reading.now + SKEW):
+                    return Verdict(Finding.UNPROVEN, f"an odd point of {each.replica}")
+                if value >= self.below and time > since:
+                    return Verdict(Finding.BUSY, f"{each.replica} works")
+        for replica, count in job.accelerators:
+            found = [each for each in recent if each.replica == replica]
+            if missing := _missing(found, count, since, until):
+                if not job.started or job.started / 1e9 > since - LATE:
+                    return Verdict(Finding.YOUNG, "it has not run for so long")
+                return Verdict(Finding.UNPROVEN, f"{missing} of {replica}")
+        percent, minutes = idle_rule(self.text)
+        return Verdict(Finding.IDLE, f"no accelerator was at {percent}% or above for {minutes}m")
+
+
+def _missing(found: Sequence[Series], count: int, since: float, until: float) -> str:
+    """What a replica with ``count`` accelerators lacks for a proof; empty if nothing."""
+    if not found:
+        return "no points"
+    named = {each.accelerator for each in found}
+    if named != {""} and len(named - {""}) < count:
+        return f"no points of all {count} accelerators"
+    for each in found:
+        times = [time for time, _ in each.points]
+        if times[0] > since + SAMPLE or times[-1] < until - SAMPLE:
+            return "points that do not cover the span"
+        if any(later - earlier > GAP for earlier, later in pairwise(times)):
+            return "points with a gap"
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class IdleStop:
+    """The rule of a deployed job, and what it takes to keep it."""
+
+    rule: IdleRule
+    jobs: JobService
+    intents: IntentStore
+    read: Callable[[str, float], Reading]
+    """Use of the accelerators of the job of this name, of so many last seconds. Raises
+    OperatorError."""
+
+    def look(self, job: JobSnapshot) -> Verdict:
+        """What is proven now; the job is left alone.
+
+        Raises:
+            OperatorError: nothing can be read.
+        """
+        if job.state != RUNNING or not job.accelerators:
+            return Verdict(Finding.YOUNG, "it does not run")
+        return self.rule.judge(job, self.read(job.name, self.rule.seconds + LATE + SAMPLE))
+
+    def stop(self, job: JobSnapshot, verdict: Verdict) -> str:
+        """Cancel a job that is proven to be idle; the reason, or empty if it is not to be touched.
+
+        To call this again is safe, also beside another process.
+
+        Raises:
+            OperatorError: the record or the job cannot be read, written or cancelled.
+        """
+        stored = record_of(job.name, job.request_id, self.intents)
+        if verdict.finding is not Finding.IDLE or stored is None:
+            return ""
+        now = self.jobs.get(job.name)
+        if now is None or now.state != RUNNING:
+            return ""
+        reason = f"{verdict.why} (idleStop)"
+        try:
+            record = dataclasses.replace(stored.record, stopped=reason)
+            self.intents.write(record, stored.generation)
+        except PreconditionFailedError:
+            return ""  # somebody else acts on the job: the next look tells
+        self.jobs.cancel(job.name)
+        return reason
+
+    def reason(self, job: JobSnapshot) -> str:
+        """Why it was cancelled; empty if not by this. Raises OperatorError."""
+        stored = record_of(job.name, job.request_id, self.intents)
+        return stored.record.stopped if stored else ""
+
+
+def record_of(name: str, request_id: str, intents: IntentStore) -> StoredIntent | None:
+    """The record of a job that is in its stack; None if it names another job, or is released.
+
+    Raises:
+        OperatorError: it cannot be read.
+    """
+    stored = intents.read(request_id) if request_id else None
+    if stored is None or stored.record.state is not IntentState.DONE:
+        return None
+    return stored if stored.record.job_name == name else None

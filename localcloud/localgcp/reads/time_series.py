@@ -1,0 +1,134 @@
+"""How much the accelerators of jobs do. Stand-in: there are none, so a fault says it.
+
+https://docs.cloud.google.com/monitoring/api/ref_v3/rest/v3/projects.timeSeries/list
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from localgcp.clients import log_filters
+from localgcp.errors import FilterError, RefusedRequestError
+from localgcp.faults.model import Service
+from localgcp.reads.methods import ReadMethod, Request
+from localgcp.vertex.records import JobRecord, JobState, JobTable
+
+#: The one metric that there is something to say of.
+METRIC: Final = "ml.googleapis.com/training/accelerator/utilization"
+_RESOURCE: Final = "cloudml_job"
+_KNOWN: Final = ("metric.type", "resource.type", "resource.labels.job_id")
+_MINUTE: Final = timedelta(minutes=1)
+
+
+@dataclass(frozen=True)
+class AskedJob:
+    """A job that runs, which a request asks about."""
+
+    record: JobRecord
+
+    @property
+    def subjects(self) -> list[str]:
+        """What the ``match`` of a fault is looked for in."""
+        job = self.record
+        return [job.job_id, job.display_name, *job.labels.values()]
+
+    def replicas(self) -> Iterator[str]:
+        """Those that have accelerators."""
+        for number, pool in enumerate(self.record.spec.get("workerPoolSpecs", ())):
+            if int((pool or {}).get("machineSpec", {}).get("acceleratorCount", 0)):
+                for replica in range(int(pool.get("replicaCount", 1))):
+                    yield f"workerpool{number}-{replica}"
+
+
+def asked(request: Request) -> list[AskedJob]:
+    """The jobs that a filter is about. Raises RefusedRequestError for one that is not read."""
+    try:
+        found = log_filters.parse((request.query.get("filter") or [""])[0], _KNOWN).equal
+    except FilterError as error:
+        raise RefusedRequestError(400, str(error)) from None
+    if (found.get("metric.type"), found.get("resource.type", _RESOURCE)) != (METRIC, _RESOURCE):
+        raise RefusedRequestError(400, f"the local cloud has the metric {METRIC} alone.")
+    jobs = JobTable(request.store.path).list()
+    return [
+        AskedJob(job)
+        for job in jobs
+        if job.project == request.match["project"]
+        and job.state is JobState.RUNNING
+        and found.get("resource.labels.job_id") in (None, job.job_id)
+    ]
+
+
+def time_series(request: Request) -> dict[str, Any]:
+    """A series for each replica with accelerators, newest points first."""
+    series = [
+        _series(job, replica, request)
+        for job in asked(request)
+        for replica in job.replicas()
+        if _fault(job, request)
+    ]
+    return {"timeSeries": series, "unit": "10^2.%"} if series else {"unit": "10^2.%"}
+
+
+def _fault(job: AskedJob, request: Request) -> Any:
+    return next(
+        (
+            each
+            for each in request.utilization
+            if not each.match or any(each.match in text for text in job.subjects)
+        ),
+        None,
+    )
+
+
+def _series(job: AskedJob, replica: str, request: Request) -> dict[str, Any]:
+    fault, now = _fault(job, request), datetime.now(UTC).replace(second=0, microsecond=0)
+    begin, end = (_time(request, f"interval.{key}Time") for key in ("start", "end"))
+    times = [now - _MINUTE * number for number in range(int(fault.seconds // 60) + 1)]
+    return {
+        "metric": {"type": METRIC, "labels": {}},
+        "resource": {
+            "type": _RESOURCE,
+            "labels": {
+                "project_id": job.record.project,
+                "job_id": job.record.job_id,
+                "task_name": replica,
+            },
+        },
+        "metricKind": "GAUGE",
+        "valueType": "DOUBLE",
+        "points": [
+            {
+                "interval": {"startTime": _text(time), "endTime": _text(time)},
+                "value": {"doubleValue": fault.value},
+            }
+            for time in times
+            if begin < time <= end
+        ],
+    }
+
+
+def _time(request: Request, name: str) -> datetime:
+    try:
+        return log_filters.parse_time((request.query.get(name) or [""])[0])
+    except FilterError as error:
+        raise RefusedRequestError(400, f"{name}: {error}") from None
+
+
+def _text(time: datetime) -> str:
+    return time.isoformat().replace("+00:00", "Z")
+
+
+METHODS: Final = (
+    ReadMethod(
+        Service.MONITORING,
+        "projects.timeSeries.list",
+        "GET",
+        re.compile(r"/v3/projects/(?P<project>[^/]+)/timeSeries"),
+        time_series,
+        "monitoring.timeSeries.list",
+    ),
+)

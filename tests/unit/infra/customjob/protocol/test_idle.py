@@ -1,0 +1,233 @@
+"""When a job is cancelled because its accelerators do nothing: only ever by a proof."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.infra.customjob.fakes import World, job
+from vertex_training.customjob.protocol.idle import (
+    GAP,
+    LATE,
+    SAMPLE,
+    SKEW,
+    Finding,
+    IdleRule,
+    IdleStop,
+    Reading,
+    Series,
+)
+from vertex_training.customjob.protocol.ports import IntentRecord, IntentState, StoredIntent
+from vertex_training.errors import OperatorError, PreconditionFailedError
+
+NOW = 1_800_000_000.0
+RULE = IdleRule("5% for 10m")
+NAME, ID = "projects/1/locations/r/customJobs/7", "id1"
+POOLS = (("workerpool0-0", 1), ("workerpool1-0", 2), ("workerpool1-1", 2))
+JOB = dataclasses.replace(
+    job(NAME, "RUNNING"), accelerators=POOLS, started=int((NOW - 86400) * 1e9), request_id=ID
+)
+#: All that the window asks for, and the points that came already after it.
+TIMES = [NOW - LATE - RULE.seconds + SAMPLE * n for n in range(15)]
+
+
+def whole(value: float = 0.0) -> list[Series]:
+    """Every point there may be, all of one value: an idle job."""
+    points = [(time, value) for time in TIMES]
+    return [
+        Series(replica, f"accelerator_id={n}" if count > 1 else "", points)
+        for replica, count in POOLS
+        for n in range(count)
+    ]
+
+
+def judged(series: list[Series], now: float = NOW, of: Any = JOB) -> Finding:
+    return RULE.judge(of, Reading(now, series)).finding
+
+
+def test_points_of_all_accelerators_over_the_whole_span_are_a_proof() -> None:
+    verdict = RULE.judge(JOB, Reading(NOW, whole(0.04)))
+    assert verdict.finding is Finding.IDLE
+    assert verdict.why == "no accelerator was at 5% or above for 10m"
+    assert judged(whole(0.05)) is Finding.BUSY
+
+
+series_and_points = st.tuples(st.integers(0, 4), st.integers(0, len(TIMES) - 1))
+
+
+@given(series_and_points, st.floats(0.05, 1.0))
+def test_one_point_of_one_accelerator_is_work(place: tuple[int, int], value: float) -> None:
+    series, at = whole(), place[1]
+    points = list(series[place[0]].points)
+    points[at] = (TIMES[at], value)
+    series[place[0]] = dataclasses.replace(series[place[0]], points=points)
+    # Of the point that the span begins with, one more may have said the same.
+    assert (judged(series) is Finding.BUSY) == (at > 0)
+
+
+@given(st.sets(series_and_points, min_size=1))
+def test_whatever_is_missing_of_the_span_is_no_proof(gone: set[tuple[int, int]]) -> None:
+    series = [
+        dataclasses.replace(
+            each, points=[p for at, p in enumerate(each.points) if (number, at) not in gone]
+        )
+        for number, each in enumerate(whole())
+    ]
+    # The newest four minutes may be late, and of both ends of the span one point is enough.
+    needed = [(n, at) for n, at in gone if 0 < at < 10]
+    if needed:
+        assert judged(series) is Finding.UNPROVEN
+    assert judged(series) in (Finding.IDLE, Finding.UNPROVEN)
+
+
+@given(st.sets(st.integers(0, 4), min_size=1))
+def test_a_replica_or_an_accelerator_without_points_is_no_proof(gone: set[int]) -> None:
+    series = [each for number, each in enumerate(whole()) if number not in gone]
+    assert judged(series) is Finding.UNPROVEN
+
+
+@given(st.floats(-86400, 86400).filter(lambda seconds: abs(seconds) > LATE + SKEW))
+def test_a_clock_that_steps_is_no_proof(step: float) -> None:
+    assert judged(whole(), NOW + step) is not Finding.IDLE
+
+
+@given(st.lists(st.floats(0, SAMPLE / 5), min_size=15, max_size=15), st.randoms())
+def test_points_come_in_any_order_and_not_to_the_second(late: list[float], order: Any) -> None:
+    points = [(time + more, 0.0) for time, more in zip(TIMES, late, strict=True)]
+    order.shuffle(points)
+    assert judged([dataclasses.replace(each, points=points) for each in whole()]) is Finding.IDLE
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -0.1])
+def test_an_odd_value_is_no_proof(value: float) -> None:
+    assert judged(whole(value)) is Finding.UNPROVEN
+
+
+def test_points_of_one_replica_are_none_of_another() -> None:
+    others = [dataclasses.replace(each, replica="workerpool0-0") for each in whole()]
+    assert judged(others) is Finding.UNPROVEN
+    assert judged([*whole(), Series("workerpool9-0", "", [(NOW - 300, 1.0)])]) is Finding.BUSY
+
+
+def test_without_points_a_young_job_is_told_from_one_that_has_none() -> None:
+    young = dataclasses.replace(JOB, started=int((NOW - 60) * 1e9))
+    assert judged([], of=young) is Finding.YOUNG
+    assert judged([]) is Finding.UNPROVEN
+    assert judged(whole(), of=dataclasses.replace(JOB, accelerators=())) is Finding.UNPROVEN
+
+
+def test_the_gap_is_less_than_a_lost_point() -> None:
+    assert SAMPLE < GAP < 2 * SAMPLE
+
+
+class Cloud(World):
+    """A job that runs, and its record."""
+
+    def __init__(self) -> None:
+        super().__init__(jobs={NAME: JOB})
+        self.cancelled: list[str] = []
+        record = IntentRecord(ID, IntentState.DONE, "me", NAME)
+        self.records[ID] = StoredIntent(record, 5, 0.0)
+        self.meanwhile = lambda: None
+        self.series: list[Series] = []
+
+    def get(self, name: str) -> Any:
+        return self.jobs.get(name)
+
+    def cancel(self, name: str) -> None:
+        self.cancelled.append(name)
+        self.jobs[name] = dataclasses.replace(self.jobs[name], state="JOB_STATE_CANCELLING")
+
+    def read(self, request_id: str) -> Any:
+        return self.records.get(request_id)
+
+    def write(self, record: IntentRecord, generation: int) -> Any:
+        self.meanwhile()
+        if self.records[record.request_id].generation != generation:
+            raise PreconditionFailedError
+        self.records[record.request_id] = StoredIntent(record, generation + 1, 0.0)
+
+
+def stopping(cloud: Any, series: list[Series]) -> tuple[IdleStop, Any]:
+    stop = IdleStop(RULE, cloud, cloud, lambda _name, _seconds: Reading(NOW, series))
+    return stop, stop.look(JOB)
+
+
+def test_a_cancellation_is_recorded_before_it_is_asked_for() -> None:
+    cloud = Cloud()
+    stop, verdict = stopping(cloud, whole())
+    assert stop.stop(JOB, verdict) == "no accelerator was at 5% or above for 10m (idleStop)"
+    assert cloud.cancelled == [NAME]
+    assert stop.reason(JOB) == "no accelerator was at 5% or above for 10m (idleStop)"
+    assert stop.stop(JOB, verdict) == ""  # it is being cancelled
+    assert cloud.cancelled == [NAME]
+
+
+@pytest.mark.parametrize("series", [[], whole(0.9), whole()[1:]])
+def test_without_a_proof_nothing_is_touched(series: list[Series]) -> None:
+    cloud = Cloud()
+    stop, verdict = stopping(cloud, series)
+    assert stop.stop(JOB, verdict) == ""
+    assert (cloud.cancelled, cloud.records[ID].generation) == ([], 5)
+
+
+def test_a_process_killed_before_it_asked_is_followed_by_another() -> None:
+    cloud = Cloud()
+    stop, verdict = stopping(cloud, whole())
+    asks, cloud.cancel = cloud.cancel, lambda _: (_ for _ in ()).throw(OperatorError("killed"))
+    with pytest.raises(OperatorError):
+        stop.stop(JOB, verdict)
+    cloud.cancel = asks
+    assert stop.stop(JOB, verdict)
+    assert cloud.cancelled == [NAME]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"state": IntentState.RELEASED},  # `up` takes it out of its stack
+        {"state": IntentState.SENDING},
+        {"job_name": "projects/1/locations/r/customJobs/8"},
+    ],
+)
+@pytest.mark.parametrize("late", [False, True])
+def test_a_job_that_somebody_else_acts_on_is_left_to_them(
+    change: dict[str, Any], late: bool
+) -> None:
+    cloud = Cloud()
+    stop, verdict = stopping(cloud, whole())
+
+    def meanwhile() -> None:
+        record = dataclasses.replace(cloud.records[ID].record, **change)
+        cloud.records[ID] = StoredIntent(record, 6, 0.0)
+
+    if late:
+        cloud.meanwhile = meanwhile
+    else:
+        meanwhile()
+    assert stop.stop(JOB, verdict) == ""
+    assert cloud.cancelled == []
+
+
+def test_a_job_that_ended_meanwhile_is_left_as_it_is() -> None:
+    cloud = Cloud()
+    stop, verdict = stopping(cloud, whole())
+    cloud.jobs[NAME] = dataclasses.replace(JOB, state="JOB_STATE_SUCCEEDED")
+    assert stop.stop(JOB, verdict) == ""
+    assert cloud.records[ID].record.stopped == ""
+
+
+def test_only_jobs_that_run_are_asked_about() -> None:
+    def read(name: str, seconds: float) -> Reading:
+        raise AssertionError(name, seconds)
+
+    cloud = Cloud()
+    stop = IdleStop(RULE, cloud, cloud, read)  # pyright: ignore[reportArgumentType]
+    for state in ("QUEUED", "PENDING", "CANCELLING", "FAILED"):
+        other = dataclasses.replace(JOB, state=f"JOB_STATE_{state}")
+        assert stop.look(other).finding is Finding.YOUNG
