@@ -64,14 +64,20 @@ def table_of(
     runs = view.run_texts(jobs)
     marks = {job.name for job in jobs[:limit] if substitutes_of(job, ref)}
     names = list(dict.fromkeys(name for each in measured.values() for name in each))[:MOST_METRICS]
+    cells = [(job, _row(job, runs[job.name], now, mark=job.name in marks)) for job in jobs[:limit]]
+    used = [
+        key
+        for key in view.COLUMNS
+        if key not in view.OPTIONAL or any(row.get(key) for _, row in cells)
+    ]
     rows = [
         (
-            *_row(job, runs[job.name], now, mark=job.name in marks),
+            *(row.get(key, "") for key in used),
             *(trials.shown(measured[job.name].get(name)) for name in names),
         )
-        for job in jobs[:limit]
+        for job, row in cells
     ]
-    heads = (*(key.upper() for key in view.COLUMNS), *names)
+    heads = (*(key.upper() for key in used), *names)
     console().print(table(*heads, rows=rows))
     if marks:
         log(f"{MARK} not on the machine or Python that it asked for: `vt jobs show` says on what")
@@ -130,9 +136,9 @@ def substitutes_of(job: AnyJob, ref: StackRef) -> list[str]:
     return list(dict.fromkeys(line for each in ids for line in substitutes.read(home, each)))
 
 
-def _row(job: AnyJob, run: str, now: datetime, *, mark: bool) -> tuple[str, ...]:
+def _row(job: AnyJob, run: str, now: datetime, *, mark: bool) -> dict[str, str]:
     """The cells of a job; a tuning job says that it is one."""
     cells = view.row(job, now) | {"run": run}
     cells["job"] += " (tuning)" if view.is_tuning(job) else ""
     cells["state"] += MARK if mark else ""
-    return tuple(cells[key] for key in view.COLUMNS)
+    return cells

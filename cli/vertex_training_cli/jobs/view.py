@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from vertex_training.customjob.google.job_service import AnyJob
 
 #: Columns of ``vt jobs list``, and keys of a row of its JSON.
-COLUMNS: Final = ("job", "run", "state", "created", "duration", "id")
+COLUMNS: Final = ("job", "run", "slot", "rung", "state", "created", "duration", "id")
+#: Those that are left out where no job has any.
+OPTIONAL: Final = ("slot", "rung")
 
 
 def job_id(job: AnyJob) -> str:
@@ -59,9 +61,14 @@ def slot(job: AnyJob) -> str:
     return labels_of(job).get(SLOT_LABEL, "")
 
 
+def rung(job: AnyJob) -> str:
+    """Its rung of a ladder, from 1, as it was when it was sent; empty without a ladder."""
+    return labels_of(job).get(RUNG_LABEL, "")
+
+
 def is_rung(job: AnyJob) -> bool:
     """Whether it is a rung of a ladder; another job may be the current one."""
-    return RUNG_LABEL in labels_of(job)
+    return bool(rung(job))
 
 
 def run_texts(jobs: Sequence[AnyJob]) -> dict[str, str]:
@@ -69,12 +76,9 @@ def run_texts(jobs: Sequence[AnyJob]) -> dict[str, str]:
 
     A run has several when its file was changed, or it was cancelled and asked for again.
     """
-    found, counts = dict[str, str](), Counter[tuple[str, str]]()
+    found, counts = dict[str, str](), Counter[tuple[str, ...]]()
     for job in sorted(jobs, key=lambda each: type(each).pb(each).create_time.ToNanoseconds()):
-        if at := slot(job):  # of a schedule: each has one job
-            found[job.name] = at
-            continue
-        key = title(job), run(job)
+        key = title(job), run(job), slot(job)  # a slot of a schedule has one job
         counts[key] += 1
         more = counts[key] > 1 and run(job)
         found[job.name] = f"{run(job)} #{counts[key]}" if more else run(job)
@@ -96,6 +100,8 @@ def row(job: AnyJob, now: datetime) -> dict[str, str]:
     return {
         "job": title(job),
         "run": run(job),
+        **({"slot": slot(job)} if slot(job) else {}),
+        **({"rung": rung(job)} if rung(job) else {}),
         "state": state(job),
         "created": _time(job.create_time),
         "duration": _duration(job, now),
@@ -119,6 +125,7 @@ def facts(job: AnyJob, project: str, region: str, now: datetime) -> list[tuple[s
         ("error", job.error.message),
         ("run", run(job)),
         ("slot", slot(job)),
+        ("rung", rung(job)),
         ("name", job.name),
         ("created", _time(job.create_time)),
         ("started", _time(job.start_time)),

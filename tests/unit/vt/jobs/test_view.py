@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any, Final
 
 import pytest
 from google.cloud.aiplatform_v1.types import CustomJob, JobState
 
-from vertex_training_cli.jobs import view
+from vertex_training_cli.jobs import show, view
 
 CREATED: Final = datetime(2026, 11, 22, 7, 30, tzinfo=UTC)
 STARTED: Final = CREATED + timedelta(minutes=3)
@@ -84,3 +85,33 @@ def test_submissions_of_one_run_are_counted() -> None:
 
 def test_jobs_of_others_have_no_run_to_count() -> None:
     assert list(view.run_texts([job(display_name="x")]).values()) == [""]
+
+
+def test_slots_and_rungs_are_fields_of_the_jobs_that_have_them() -> None:
+    labels = {"vt-request-id": "x", "vt-job": "titanic", "vt-run": "1"}
+    slot, rung = {"vt-slot": "20261130t060000z"}, {"vt-rung": "2"}
+    first, second, third = (job(labels=labels | more) for more in ({}, slot, rung))
+    rows = [view.row(each, CREATED) for each in (first, second, third)]
+    assert [(row.get("slot"), row.get("rung")) for row in rows] == [
+        (None, None), ("20261130t060000z", None), (None, "2"),
+    ]  # fmt: skip
+    facts = [dict(view.facts(each, "p", "us-central1", CREATED)) for each in (second, third)]
+    assert (facts[0]["slot"], facts[1]["rung"]) == ("20261130t060000z", "2")
+    assert view.row(job(labels={"vt-rung": "2"}), CREATED).get("rung") is None  # another's
+
+
+def test_the_list_has_columns_for_them_where_a_job_has_one(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    ref: Any = SimpleNamespace(is_local=False)
+    labels = {"vt-request-id": "x", "vt-job": "titanic", "vt-run": "1"}
+
+    def heads(*more: dict[str, str]) -> list[str]:
+        jobs = [job(labels=labels | each) for each in more]
+        show.table_of(jobs, ref, 9, as_json=False, log=lambda _: None)
+        return capsys.readouterr().out.split("\n")[0].split()
+
+    assert heads({}) == ["JOB", "RUN", "STATE", "CREATED", "DURATION", "ID"]
+    assert heads({}, {"vt-rung": "2"})[:3] == ["JOB", "RUN", "RUNG"]
+    assert heads({}, {"vt-slot": "20261130t060000z"})[:3] == ["JOB", "RUN", "SLOT"]
