@@ -27,6 +27,7 @@ READ: Final = {
     SECRET: ("https://secretmanager.googleapis.com/v1/", "secretmanager.secrets.get"),
 }
 _PROJECTS: Final = "https://cloudresourcemanager.googleapis.com/v3/projects/"
+_MONITORING: Final = "https://monitoring.googleapis.com/v3/"
 _KMS: Final = "https://cloudkms.googleapis.com/v1/"
 _KEY: Final = re.compile(r"projects/[\w.:-]+/locations/[\w-]+/keyRings/[\w-]+/cryptoKeys/[\w-]+")
 
@@ -41,6 +42,7 @@ def ask(context: PreflightContext) -> Iterator[Answer]:
     yield from _used_buckets(context)
     yield from _secret_versions(context)
     yield from _keys(context)
+    yield from _channels(context)
 
 
 def _bucket(context: PreflightContext, bucket: DeclaredResource) -> Iterator[Answer]:
@@ -180,3 +182,28 @@ def _keys(context: PreflightContext) -> Iterator[Answer]:
             f"gcloud kms keys versions list --key={name} --keyring={ring} shows its versions; "
             "enable one and make it primary",
         )
+
+
+def _channels(context: PreflightContext) -> Iterator[Answer]:
+    """Channels that are named by ``existing``: an alert on one that is not there is refused."""
+    settings = context.declared.stack.declared
+    of_budget = settings.budget.channels if settings.budget else ()
+    for key, channel in settings.channels.items():
+        if not channel.existing:
+            continue
+        of = question(channel.existing, "whether the channel that alerts name is there")
+        permission = "monitoring.notificationChannels.get"
+        found = context.client.get(f"{_MONITORING}{channel.existing}", of, permission)
+        listing = f"gcloud beta monitoring channels list --project={context.project}"
+        mend = f"name another in channels.{key}: {listing} shows those there are"
+        if isinstance(found, Answer):
+            yield found
+        elif found is None:
+            yield of.refused("no", "404 at the alert or the budget that names it", mend)
+        elif found.get("enabled") is False:
+            on = f"gcloud beta monitoring channels update {channel.existing} --enabled"
+            yield of.warning("it is off", "it is told nothing", on)
+        elif (type_ := str(found.get("type"))) != "email" and key in of_budget:
+            yield of.warning(f"{type_}, and a budget names it", "budgets tell email alone", mend)
+        else:
+            yield of.ok(f"yes, {type_}")

@@ -61,7 +61,7 @@ METHODS: Final = {
             *("projects.get", "projects.getXpnHost", "regions.get"),
         }
     ),
-    "monitoring": frozenset({"projects.timeSeries.list"}),
+    "monitoring": frozenset({"projects.timeSeries.list", "projects.notificationChannels.get"}),
     "serviceusage": frozenset({"consumerQuotaMetrics.get", "services.list"}),
     "cloudresourcemanager": frozenset({"projects.get"}),
     "cloudbilling": frozenset({"projects.getBillingInfo"}),

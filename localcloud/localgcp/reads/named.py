@@ -5,6 +5,7 @@ https://docs.cloud.google.com/iam/docs/reference/rest/v1/projects.serviceAccount
 https://docs.cloud.google.com/artifact-registry/docs/reference/rest/v1/projects.locations.repositories/get
 https://docs.cloud.google.com/secret-manager/docs/reference/rest/v1/projects.secrets.versions/get
 https://docs.cloud.google.com/kms/docs/reference/rest/v1/projects.locations.keyRings.cryptoKeys/get
+https://docs.cloud.google.com/monitoring/api/ref_v3/rest/v3/projects.notificationChannels/get
 """
 
 from __future__ import annotations
@@ -43,6 +44,11 @@ def key(request: Request) -> dict[str, Any]:
     name, primaries = unquote(request.match[0]).removeprefix("/v1/"), found.get("primaries")
     purpose = found.get("purpose") or "ENCRYPT_DECRYPT"
     return {"name": name, "purpose": purpose} | ({"primary": primaries[0]} if primaries else {})
+
+
+def channel(request: Request) -> dict[str, Any]:
+    """A channel of Cloud Monitoring."""
+    return read_resource(request.store, unquote(request.match[0]).removeprefix("/v3/"))
 
 
 def secret_version(request: Request) -> dict[str, Any]:
@@ -104,6 +110,13 @@ METHODS: Final = tuple(
             rf"{_PROJECT}/locations/[^/]+/keyRings/[^/]+/cryptoKeys/[^/:]+",
             key,
             "cloudkms.cryptoKeys.get",
+        ),
+        (
+            Service.MONITORING,
+            "projects.notificationChannels.get",
+            r"/v3/projects/[^/]+/notificationChannels/[^/:]+",
+            channel,
+            "monitoring.notificationChannels.get",
         ),
     )
 )

@@ -110,7 +110,7 @@ class Reads:
     ) -> dict[str, Any]:
         """What the method answers, with what faults make of it. Raises RefusedRequestError."""
         subjects = [path, *request.permissions]
-        if read.service is Service.MONITORING:
+        if read.method == time_series.METHOD:
             subjects += [text for job in time_series.asked(request) for text in job.subjects]
         if reference := request.body.get("jobReference"):
             subjects.append(str(reference.get("jobId")))

@@ -19,6 +19,8 @@ from localgcp.vertex.records import JobRecord, JobState, JobTable
 
 #: The one metric that there is something to say of.
 METRIC: Final = "ml.googleapis.com/training/accelerator/utilization"
+#: The method, as faults name it.
+METHOD: Final = "projects.timeSeries.list"
 _RESOURCE: Final = "cloudml_job"
 _KNOWN: Final = ("metric.type", "resource.type", "resource.labels.job_id")
 _MINUTE: Final = timedelta(minutes=1)
@@ -125,7 +127,7 @@ def _text(time: datetime) -> str:
 METHODS: Final = (
     ReadMethod(
         Service.MONITORING,
-        "projects.timeSeries.list",
+        METHOD,
         "GET",
         re.compile(r"/v3/projects/(?P<project>[^/]+)/timeSeries"),
         time_series,

@@ -8,17 +8,20 @@ import pytest
 
 from localgcp.inventory import vpc
 from localgcp.inventory.reservations import RESERVATION
+from localgcp.inventory.store import CHANNEL
 from localgcp.projects import local_project_number
 from tests.fixture_project import copy_project
 from tests.unit.vt.preflight.conftest import HOST, NETWORK, PROJECT, Rehearsal
 from tests.unit.vt.preflight.test_limits import allowed, denied, patch, policy, told
 from vertex_training_cli.declared import DeclaredStack, declare_stack
 from vertex_training_cli.engine.stacks import StackRef
+from vertex_training_cli.preflight import names
 from vertex_training_cli.preflight.answers import Verdict
 
 OWNER = "local-capacity"
 RESERVED = f"projects/{OWNER}/zones/us-central1-a/reservations/t4"
 KEY = "projects/local-keys/locations/us-central1/keyRings/ml/cryptoKeys/training"
+PAGER = f"projects/{PROJECT}/notificationChannels/7"
 ACCOUNT = "trainer@local-people.iam.gserviceaccount.com"
 STACK = f"""\
 config:
@@ -44,6 +47,10 @@ config:
       acceleratorCount: 1
       count: 2
       existing: {RESERVED}
+  vertex-training:channels: {{pager: {{existing: {PAGER}}}}}
+  vertex-training:alerts: {{channels: [pager], failed: true}}
+  vertex-training:budget:
+    {{billingAccount: 012345-6789AB-CDEF01, usdPerMonth: 9, channels: [pager]}}
   vertex-training:jobs:
     train: {{file: jobs/train.yaml}}
 """
@@ -95,6 +102,8 @@ def existing(rehearsal: Rehearsal) -> Rehearsal:
         "shareSettings": {"shareType": "SPECIFIC_PROJECTS", "projectMaps": [{"id": PROJECT}]},
     }
     rehearsal.store.put(RESERVATION, RESERVED, OWNER, reservation, reservation)
+    pager: dict[str, Any] = {"name": PAGER, "type": "email", "labels": {"email_address": "a@b.c"}}
+    rehearsal.store.put(CHANNEL, PAGER, PROJECT, pager, pager)
     return rehearsal
 
 
@@ -197,3 +206,31 @@ def test_a_key_is_of_its_project_and_no_bucket_is_without_one(existing: Rehearsa
     existing.add_fault(policy("gcp.restrictCmekCryptoKeyProjects", keys))
     existing.add_fault(policy("gcp.restrictNonCmekServices", denied("storage.googleapis.com")))
     assert told(existing, Verdict.REFUSED) == []
+
+
+GET = "projects.notificationChannels.get"
+CHANNELS = {
+    "": ("ok", "yes, email"),
+    f"monitoring error --code 404 --method {GET} --times 0": ("refused", "no"),
+    f"monitoring deny --method {GET} --times 0": ("unknown", ""),
+    patch("monitoring", GET, {"enabled": False}): ("warning", "it is off"),
+    patch("monitoring", GET, {"type": "slack"}): ("warning", "slack, and a budget names it"),
+}
+
+
+@pytest.mark.parametrize("fault", CHANNELS)
+def test_a_channel_that_is_named_is_looked_for(existing: Rehearsal, fault: str) -> None:
+    if fault:
+        existing.add_fault(fault)
+    [answer] = [each for each in names.ask(existing.context()) if each.subject == PAGER]
+    verdict, told = CHANNELS[fault]
+    assert answer.verdict == verdict
+    assert answer.answer.startswith(told)
+    assert bool(answer.mend) is (verdict in ("refused", "warning"))
+    assert ("monitoring.notificationChannels.get" in answer.permission) is (verdict == "unknown")
+
+
+def test_one_that_is_not_there_is_refused_without_any_fault(rehearsal: Rehearsal) -> None:
+    [answer] = [each for each in names.ask(rehearsal.context()) if each.subject == PAGER]
+    assert (answer.verdict, answer.answer) == (Verdict.REFUSED, "no")
+    assert answer.meets == "404 at the alert or the budget that names it"
