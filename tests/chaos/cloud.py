@@ -136,6 +136,8 @@ class Cloud:
                 if doubtful and not self.is_named:
                     self.violations.append(f"{request_id} was sent again while in doubt")
             elif other.labels.get(JOB_LABEL) == labels.get(JOB_LABEL) and doubtful:
+                if self.is_named and self.get(self._name_of(other)) is not None:
+                    continue  # whenever it takes effect, its name is taken
                 self.violations.append(f"{request_id} was sent beside {other} in doubt")
         for job in self.of(request_id):
             if not (job.repeatable or self.is_named):
@@ -148,13 +150,16 @@ class Cloud:
         self.sends.append(send)
         return send
 
+    def _name_of(self, send: Send) -> str:
+        """What the service calls the job of a request."""
+        turn = send.labels.get(TURN_LABEL, 1)
+        id_ = f"{send.request_id}-t{turn}" if self.is_named else len(self.jobs) + 1
+        return f"projects/1/locations/r/{self.kind.collection}/{id_}"
+
     def land(self, send: Send) -> Job:
         """The request takes effect now."""
         send.settled = True
-        turn = int(send.labels.get(TURN_LABEL, 1))
-        number = len(self.jobs) + 1
-        id_ = f"{send.request_id}-t{turn}" if self.is_named else str(number)
-        name = f"projects/1/locations/r/{self.kind.collection}/{id_}"
+        name, number = self._name_of(send), len(self.jobs) + 1
         if self.get(name) is not None:
             return self.job(name)  # the name is taken
         if others := [job for job in self.of(send.request_id) if not job.repeatable]:
@@ -167,7 +172,7 @@ class Cloud:
             "JOB_STATE_PENDING",
             int(self.time) * 1000 + number,
             send.labels[DIGEST_LABEL],
-            turn=turn,
+            turn=int(send.labels.get(TURN_LABEL, 1)),
             request_id=send.request_id,
         )
         job = Job(record, send.request_id, of, [(self.time, record)])
@@ -218,6 +223,9 @@ class Cloud:
         job = self.job(name)
         if job is not None and job.exists:
             job.history.append((self.time, None))
+            if self.is_named:  # assumed: a request is not still on its way when its job is deleted
+                for send in self.sends:
+                    send.settled |= self._name_of(send) == name
 
     # --- records
     def write(self, record: IntentRecord, generation: int) -> StoredIntent:
