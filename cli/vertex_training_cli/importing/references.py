@@ -47,6 +47,8 @@ class StackEntries:
     """Entries that a stack file needs more: path below ``config`` -> value."""
 
     added: dict[tuple[str, ...], Any] = field(default_factory=dict)
+    secrets: dict[str, str] = field(default_factory=dict)
+    """Resource names of the secrets that were added for a service to read -> their keys."""
 
     def add(self, section: str, key: str, value: Any) -> None:
         """An entry of a section of the stack file."""
@@ -103,10 +105,11 @@ class Adoption:
     def _value_of(self, name: str, resource: str, version: str) -> str:
         """What Batch fills a variable with: a secret of the stack, or one that it gets."""
         own = {self.settings.names.secret(key): key for key in self.settings.secrets}
-        key = own.get(resource, "") or key_of(resource.rpartition("/")[2])
-        if resource not in own and key in self.settings.secrets:
-            key = free_key(key, self.settings.secrets)
-        if resource not in own and key not in self.entries.keys("secrets"):
+        known = own | self.entries.secrets
+        if not (key := known.get(resource, "")):
+            taken = {*self.settings.secrets, *self.entries.keys("secrets")}
+            key = free_key(key_of(resource.rpartition("/")[2]), taken)
+            self.entries.secrets[resource] = key
             is_there = not self._is_local and EXISTING_SECRET.fullmatch(resource)
             entry = {"existing": resource} if is_there else {}
             self.entries.add("secrets", key, entry | {"description": f"{name} of an imported job"})

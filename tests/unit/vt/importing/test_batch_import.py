@@ -119,6 +119,20 @@ def test_a_secret_that_the_stack_has_or_names_is_that_one(project: Path) -> None
     assert config["vertex-training:serviceAccounts"]["train"] == {"secrets": ["hf"]}
 
 
+def test_secrets_of_one_name_in_two_projects_are_two(project: Path) -> None:
+    names = {
+        key: f"projects/{key.lower()}-ml/secrets/token/versions/latest" for key in ("A1", "B1")
+    }
+    steps = {"environment": {"secretVariables": {**names, "A2": names["A1"]}}}
+    vt(write(project, job(task=steps)), "--write")
+    env = spec(project, "train")["workerPoolSpecs"][0]["containerSpec"]["env"]
+    assert {each["name"]: each["value"] for each in env} == {
+        "A1": "${secrets.token.value}",
+        "B1": "${secrets.token-2.value}",
+        "A2": "${secrets.token.value}",
+    }
+
+
 def test_refusals_are_one_line_and_nothing_is_written(project: Path) -> None:
     done = vt(write(project, job({"script": {"text": "true"}})), "--write")
     assert done.exit_code == 2
