@@ -6,6 +6,7 @@ What trains is real: the Titanic classifier on one machine, and a classifier of 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from hashlib import sha256
 from typing import Any
@@ -13,12 +14,15 @@ from typing import Any
 import pytest
 
 from localgcp.batch.records import ENDED, BatchJob, BatchTable
+from localgcp.faults.model import Fault
+from localgcp.faults.table import FaultTable, inject
 from localgcp.home import Home
 from localgcp.runner.gang.hosts import has_mounts
 from localgcp.vertex.records import JobState
 from tests.conftest import running_checkout
 from tests.e2e.small_stacks import MACHINE, SmallStack
 from tests.fixture_project import sample
+from tests.unit.localcloud.conftest import wait_until
 
 for _name in ("titanic", "data/titanic", "ddp"):
     sample(_name)
@@ -58,6 +62,12 @@ FILES = {
     "busy": job("")
     | {"workerPoolSpecs": [{"replicaCount": 1, "machineSpec": MACHINE, "containerSpec": BUSY}]},
     "titanic": job(TITANIC, "titanic"),
+    "spot": job(
+        f"-m vertex_job.launch -- {DIGITS}",
+        "ddp",
+        "vertex-job",
+        scheduling={"timeout": "1800s", "strategy": "SPOT"},
+    ),
     "digits": job(f"-m vertex_job.launch -- {DIGITS}", "ddp", "vertex-job", workers=2),
 }
 TRAINING = ("titanic", "digits")
@@ -142,6 +152,30 @@ def test_jobs_train_on_batch_as_on_vertex_ai_and_a_second_up_has_nothing_to_do(
             found.pop("run", None)  # how long it took, and by whose paths
         assert mine == theirs
     stack.is_settled()
+
+
+def test_a_task_whose_spot_machine_is_taken_away_goes_on_at_its_checkpoint(
+    stack: SmallStack,
+) -> None:
+    faults = FaultTable(home(stack).faults)
+    # The second checkpoint, which never gets there.
+    held = inject(
+        home(stack),
+        Fault.parse(
+            service="storage", kind="hold", method="objects.insert", match="step-000000020"
+        ),
+    )
+    declare(stack, spot="batch")
+    stack.up()
+    faults.wait_held(held, SECONDS)
+    [mine] = [each for each in on_batch(stack) if each.state not in ENDED]
+    inject(home(stack), Fault.parse(service="jobs", kind="preempt", match=mine.job_id))
+    log = home(stack).batch / mine.uid / "logs" / "task-0.log"
+    wait_until(lambda: "50001" in str(BatchTable(home(stack)).tasks(mine.uid)), SECONDS)
+    faults.clear(held)
+    wait(stack, "spot")
+    assert re.findall(r"^starting at step (\d+)", log.read_text(), re.M) == ["0", "10"]
+    assert json.loads(output(stack, "spot")["model/metrics.json"])["steps"] == 20
 
 
 #: Makes a job of another's under an id, as somebody with rights on Batch could.
