@@ -39,7 +39,7 @@ from vertex_training.components.iam import (
     log_external_grants,
 )
 from vertex_training.components.identities import JobIdentity
-from vertex_training.components.monitoring import make_monitoring
+from vertex_training.components.monitoring import log_publishers, make_monitoring
 from vertex_training.components.network import make_network
 from vertex_training.components.ordering import Protection
 from vertex_training.components.registry import ImageBuilds, Registry
@@ -238,6 +238,7 @@ def log_advice(stack: Stack, requests: Mapping[str, JobRequest]) -> None:
         log(str(warning))
     log_reservation_costs(stack)
     log_tuning_costs(requests)
+    log_publishers(stack.settings, requests)
     log_external_grants(stack, requests)
 
 

@@ -182,6 +182,11 @@ class Stack:
             for key, job in jobs.items()
         ]
         results = job_file.check_job_files(found, self.references, self.context)
+        for key, first in self.first_job_keys.items():
+            request, told = results[first].request, self.settings.notifications(key)
+            if request and told:
+                request = dataclasses.replace(request, notifications=told)
+                results[first] = dataclasses.replace(results[first], request=request)
         return {key: results[first] for key, first in self.first_job_keys.items()}
 
     @functools.cached_property

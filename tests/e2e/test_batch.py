@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from localgcp.alerting import spool
 from localgcp.batch.records import ENDED, BatchJob, BatchTable
 from localgcp.faults.model import Fault
 from localgcp.faults.table import FaultTable, inject
@@ -93,12 +94,16 @@ SECTIONS: dict[str, Any] = {
 
 def declare(stack: SmallStack, **backends: str) -> None:
     """The stack file with each job on the service that is said."""
-    jobs = {
+    jobs: dict[str, dict[str, Any]] = {
         key: {"file": f"jobs/{stack.name}-{key}.yaml", "backend": backend}
         for key, backend in backends.items()
     }
+    channels: dict[str, Any] = {}
+    if jobs.get("titanic-batch"):
+        channels = {"states": {"pubsub": f"projects/{stack.project}/topics/states"}}
+        jobs["titanic-batch"]["messages"] = {"channel": "states", "jobStates": ["SUCCEEDED"]}
     files = {key: FILES[key.partition("-")[0]] for key in backends}
-    stack.write(files, **SECTIONS, jobs=jobs)
+    stack.write(files, **SECTIONS, jobs=jobs, channels=channels)
 
 
 @pytest.fixture(scope="module")
@@ -151,6 +156,10 @@ def test_jobs_train_on_batch_as_on_vertex_ai_and_a_second_up_has_nothing_to_do(
         for found in (mine, theirs):
             found.pop("run", None)  # how long it took, and by whose paths
         assert mine == theirs
+    [message] = spool.read(home(stack).notifications)
+    assert message.title.startswith(f"{stack.name}-titanic-batch-")
+    assert message.title.endswith(" is SUCCEEDED")
+    assert message.channel == f"pubsub projects/{stack.project}/topics/states"
     stack.is_settled()
 
 

@@ -53,7 +53,7 @@ CARRIED: Final = (
 #: Fields that no job file has -> what to do instead.
 LEFT_OUT: Final = {
     "priority": "jobs of a stack start when it is updated",
-    "notifications": "alerts of the stack file tell of failures (docs/alerts.md)",
+    "notifications": "messages of the job in the stack file are these (docs/batch.md)",
     "logsPolicy.logsPath": "logs go to Cloud Logging: `vt jobs logs`",
     "logsPolicy.cloudLoggingOption": "logs have the resource of Batch's jobs",
     f"{GROUP}permissiveSsh": "machines get no keys for one another: launch by torch.distributed",

@@ -100,7 +100,7 @@ def submit(run: Run, stack: Stack) -> str:
     Raises:
         OperatorError: a package cannot be written; or the job was refused, or is not certain.
     """
-    from vertex_training.customjob.provider import CustomJobProvider, submission_of
+    from vertex_training.customjob.provider import NOTIFICATIONS, CustomJobProvider, submission_of
 
     for uri, content in run.uploads.items():
         _upload(stack.settings.project, uri, content)
@@ -109,6 +109,7 @@ def submit(run: Run, stack: Stack) -> str:
         "labels": settings.labels_of(settings.team_at(request.account)),
         "controlBucket": settings.names.bucket(CONTROL),
         "onDelete": "keep",
+        **({NOTIFICATIONS: list(request.notifications)} if request.notifications else {}),
     }
     created = CustomJobProvider().create(
         {

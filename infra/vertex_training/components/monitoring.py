@@ -11,6 +11,7 @@ import pulumi_gcp as gcp
 from vertex_training.catalog.metrics import ACCELERATOR, metric_filter
 from vertex_training.components.apis import Apis
 from vertex_training.components.scope import Scope
+from vertex_training.customjob.request.job_file import JobRequest
 from vertex_training.plan import monitoring
 from vertex_training.settings.alerts import Channel, idle_rule
 from vertex_training.settings.model import Settings
@@ -36,7 +37,7 @@ class Monitoring(pulumi.ComponentResource):
         self._labels = settings.names.labels(settings.labels)
         self._channels: Mapping[str, pulumi.Input[str]] = {
             key: channel.existing or self._channel(key, channel)
-            for key, channel in settings.channels.items()
+            for key, channel in settings.alert_channels.items()
         }
         self._declare_alerts()
         self._declare_budget()
@@ -152,13 +153,32 @@ def make_monitoring(scope: Scope, settings: Settings, apis: Apis) -> list[Monito
     if not settings.is_watched:
         return []
     agent = f"service-{settings.project_number}@gcp-sa-monitoring-notification"
-    for channel in settings.channels.values():
+    for channel in settings.alert_channels.values():
         if channel.pubsub:
-            _, project, _, topic = channel.pubsub.split("/")
-            pulumi.log.info(
-                f"Alerts reach topic {topic} once its owner has run: gcloud pubsub topics "
-                f"add-iam-policy-binding {topic} --project={project} --member=serviceAccount:"
-                f"{agent}.iam.gserviceaccount.com --role=roles/pubsub.publisher"
-            )
+            _log_publisher("Alerts reach", channel.pubsub, f"{agent}.iam.gserviceaccount.com")
     used = ["monitoring", "logging"] + (["billingbudgets"] if settings.budget else [])
     return [Monitoring(scope.child("monitoring"), settings, apis.on(*used))]
+
+
+def log_publishers(settings: Settings, requests: Mapping[str, JobRequest]) -> None:
+    """Log what topics of jobs on Batch need of their owners: the job's account publishes, and
+    Batch's service agent where the topic is in another project
+    (batch/docs/enable-notifications#before-you-begin)."""
+    agent = f"service-{settings.project_number}@gcp-sa-cloudbatch.iam.gserviceaccount.com"
+    found: dict[tuple[str, str], None] = {}
+    for request in requests.values():
+        for topic in (str(each["pubsubTopic"]) for each in request.notifications):
+            found[topic, request.account] = None
+            if topic.split("/")[1] != settings.project:
+                found[topic, agent] = None
+    for topic, member in found:
+        _log_publisher("States of jobs on Batch reach", topic, member)
+
+
+def _log_publisher(what: str, resource: str, member: str) -> None:
+    _, project, _, topic = resource.split("/")
+    pulumi.log.info(
+        f"{what} topic {topic} once its owner has run: gcloud pubsub topics "
+        f"add-iam-policy-binding {topic} --project={project} --member=serviceAccount:"
+        f"{member} --role=roles/pubsub.publisher"
+    )

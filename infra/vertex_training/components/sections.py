@@ -459,6 +459,43 @@ class ScheduleArgs(TypedDict):
     other."""
 
 
+class StateMessagesArgs(TypedDict):
+    """What Batch writes to a topic of Pub/Sub when a job or a task of it gets another state. Vertex
+    AI has no such messages."""
+
+    channel: Input[str]
+    """Key of a channel with ``pubsub``."""
+    job_states: NotRequired[
+        Input[
+            Sequence[
+                Input[
+                    Literal[
+                        "QUEUED",
+                        "SCHEDULED",
+                        "RUNNING",
+                        "SUCCEEDED",
+                        "FAILED",
+                        "DELETION_IN_PROGRESS",
+                        "CANCELLATION_IN_PROGRESS",
+                        "CANCELLED",
+                    ]
+                ]
+            ]
+        ]
+    ]
+    """States of the job to tell of; every change without it."""
+    task_states: NotRequired[
+        Input[
+            Sequence[
+                Input[
+                    Literal["PENDING", "ASSIGNED", "RUNNING", "FAILED", "SUCCEEDED", "UNEXECUTED"]
+                ]
+            ]
+        ]
+    ]
+    """States of its tasks to tell of, each task by itself."""
+
+
 class JobArgs(TypedDict):
     """A file of a job or of a tuning job, and what the stack asks of it."""
 
@@ -485,6 +522,8 @@ class JobArgs(TypedDict):
     """The job file, like ``jobs/titanic.yaml``."""
     schedule: NotRequired[Input[ScheduleArgs]]
     """When it is submitted, again and again; ``pulumi up`` submits it once without it."""
+    messages: NotRequired[Input[StateMessagesArgs]]
+    """What Batch writes to a topic when the job gets another state; with ``backend: batch``."""
 
 
 class ServingContainerArgs(TypedDict):

@@ -78,6 +78,8 @@ SECTION: Final = "section"
 #: are.
 BACKEND: Final = "backend"
 SUBNET: Final = "subnet"
+#: Key of ``options``: what Batch tells of the job's states. Kept, so that a change is shown.
+NOTIFICATIONS: Final = "notifications"
 #: Key of ``options``: folder of the records in a control bucket that several environments use.
 RECORDS: Final = "records"
 #: Keys of ``options`` that the state keeps: what ``delete`` needs. Only ``create`` needs labels.
@@ -467,7 +469,8 @@ def _service(props: dict[str, Any]) -> JobService:
 
     submission = props["submission"]
     place = submission["project"], submission["region"]
-    return connect(*place, _kind(props), _account(props), str(submission.get(SUBNET, "")))
+    subnet, told = str(submission.get(SUBNET, "")), props["options"].get(NOTIFICATIONS, ())
+    return connect(*place, _kind(props), _account(props), subnet, told)
 
 
 def _prerequisites(props: dict[str, Any]) -> Prerequisites:
@@ -516,7 +519,7 @@ def _outputs(props: dict[str, Any], job: JobSnapshot) -> dict[str, Any]:
 
 
 def _kept(options: dict[str, Any]) -> dict[str, Any]:
-    given = [key for key in (IMPERSONATE, RECORDS, IDLE_STOP) if options.get(key)]
+    given = [key for key in (IMPERSONATE, RECORDS, IDLE_STOP, NOTIFICATIONS) if options.get(key)]
     return {key: options[key] for key in (*KEPT_OPTIONS, *given)}
 
 

@@ -11,7 +11,12 @@ from pulumi import dynamic
 from vertex_training.customjob.dynamic_values import IMPERSONATE
 from vertex_training.customjob.google import console
 from vertex_training.customjob.protocol.ports import IDLE_STOP, LADDER
-from vertex_training.customjob.provider import RECORDS, CustomJobProvider, submission_of
+from vertex_training.customjob.provider import (
+    NOTIFICATIONS,
+    RECORDS,
+    CustomJobProvider,
+    submission_of,
+)
 from vertex_training.customjob.request.job_file import JobRequest
 from vertex_training.pulumi_internals import UNKNOWN
 
@@ -77,6 +82,7 @@ class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
                 **({RECORDS: records} if records else {}),
                 **({IDLE_STOP: idle_stop} if idle_stop else {}),
                 **({LADDER: self._ladder(request)} if request.ladder else {}),
+                **({NOTIFICATIONS: list(request.notifications)} if request.notifications else {}),
             },
         }
         opts = pulumi.ResourceOptions.merge(

@@ -1,8 +1,9 @@
-"""The sections ``channels``, ``alerts``, ``budget`` and ``dashboards`` of a stack file."""
+"""The sections ``channels``, ``alerts``, ``budget`` and ``dashboards`` of a stack file; messages of
+jobs on Batch."""
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import pydantic
 from pydantic import Field
@@ -42,6 +43,12 @@ IdleText = Annotated[
     form(r"[1-9][0-9]?% for [1-9][0-9]{0,3}[mh]", "5% for 30m"),
     pydantic.AfterValidator(_within_a_day),
 ]
+#: Of google-cloud-batch 0.22.4, JobStatus.State and TaskStatus.State.
+JobState = Literal[
+    "QUEUED", "SCHEDULED", "RUNNING", "SUCCEEDED", "FAILED", "DELETION_IN_PROGRESS",
+    "CANCELLATION_IN_PROGRESS", "CANCELLED",
+]  # fmt: skip
+TaskState = Literal["PENDING", "ASSIGNED", "RUNNING", "FAILED", "SUCCEEDED", "UNEXECUTED"]
 Panel = Literal["accelerator", "acceleratorMemory", "cpu", "memory", "network", "ends"]
 
 
@@ -81,6 +88,38 @@ class Channel(Section):
         if sum(map(bool, (self.email, self.pubsub, self.existing))) != 1:
             raise ValueError("give one of email, pubsub and existing")
         return self
+
+
+class StateMessages(Section):
+    """What Batch writes to a topic of Pub/Sub when a job or a task of it gets another state. Vertex
+    AI has no such messages."""
+
+    channel: Key
+    """Key of a channel with ``pubsub``."""
+    job_states: list[JobState] | None = None
+    """States of the job to tell of; every change without it."""
+    task_states: list[TaskState] = []
+    """States of its tasks to tell of, each task by itself."""
+
+    @pydantic.model_validator(mode="after")
+    def _tells_something_once(self) -> StateMessages:
+        for states in (self.job_states or [], self.task_states):
+            if len(set(states)) != len(states):
+                raise ValueError("names a state twice")
+        if self.job_states == [] and not self.task_states:
+            raise ValueError("tells nothing: name states, or leave jobStates out for all")
+        return self
+
+    def notifications(self, topic: str) -> tuple[dict[str, Any], ...]:
+        """``notifications`` of a job of Batch: each has one condition."""
+        every = [{"type": "JOB_STATE_CHANGED"}] if self.job_states is None else []
+        job, task = self.job_states or (), self.task_states
+        messages = [
+            *every,
+            *({"type": "JOB_STATE_CHANGED", "newJobState": state} for state in job),
+            *({"type": "TASK_STATE_CHANGED", "newTaskState": state} for state in task),
+        ]
+        return tuple({"pubsubTopic": topic, "message": message} for message in messages)
 
 
 class Alerts(Section):

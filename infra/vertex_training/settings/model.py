@@ -19,6 +19,7 @@ from vertex_training.settings.alerts import (
     Channel,
     Dashboard,
     IdleText,
+    StateMessages,
     idle_rule,
 )
 from vertex_training.settings.includes import IncludePath
@@ -368,6 +369,8 @@ class Job(JobOptions):
     """The job file, like ``jobs/titanic.yaml``."""
     schedule: Schedule | None = None
     """When it is submitted, again and again; ``pulumi up`` submits it once without it."""
+    messages: StateMessages | None = None
+    """What Batch writes to a topic when the job gets another state; with ``backend: batch``."""
 
     @pydantic.model_validator(mode="after")
     def _no_wait_for_a_schedule(self) -> Job:
@@ -377,6 +380,15 @@ class Job(JobOptions):
             raise ValueError(f"{name} is about one job, and a schedule submits many: remove it")
         if self.schedule and self.backend == "batch":
             raise ValueError("a schedule submits to Vertex AI alone: remove it, or backend")
+        return self
+
+    @pydantic.model_validator(mode="after")
+    def _messages_of_batch(self) -> Job:
+        if self.messages and self.backend != "batch":
+            raise ValueError(
+                "messages are written by Batch alone: add backend: batch, or use alerts in place "
+                "of messages (docs/alerts.md)"
+            )
         return self
 
 
@@ -610,7 +622,23 @@ class Settings(Section):
     @property
     def is_watched(self) -> bool:
         """Whether somebody is told about jobs or costs, or a dashboard shows them."""
-        return bool(self.channels or self.alerts or self.budget or self.dashboards)
+        return bool(self.alert_channels or self.alerts or self.budget or self.dashboards)
+
+    @property
+    def alert_channels(self) -> dict[str, Channel]:
+        """Channels of Cloud Monitoring: all but topics that Batch alone writes to."""
+        told = {job.messages.channel for job in self.jobs.values() if job.messages}
+        told -= set(self.alerts.channels if self.alerts else ())
+        told -= set(self.budget.channels if self.budget else ())
+        return {key: channel for key, channel in self.channels.items() if key not in told}
+
+    def notifications(self, job: str) -> tuple[dict[str, Any], ...]:
+        """What Batch is asked to tell about a job, as its API has it."""
+        messages = self.jobs[job].messages if job in self.jobs else None
+        if messages is None or messages.channel not in self.channels:
+            return ()
+        topic = self.channels[messages.channel].pubsub
+        return messages.notifications(topic) if topic else ()
 
     @property
     def stops_idle_jobs(self) -> bool:

@@ -20,6 +20,14 @@ def problems(settings: Settings) -> Iterator[Problem]:
             what = f"is a channel of another project: {settings.project} notifies its own alone"
             path: Path = ("channels", key, "existing")
             yield Problem(what, channel.existing, f"a channel of {settings.project}", path)
+    for name, job in settings.jobs.items():
+        if (key := job.messages and job.messages.channel) is not None:
+            path = ("jobs", name, "messages", "channel")
+            if key not in settings.channels:
+                hint = did_you_mean(key, settings.channels) or "add it to channels"
+                yield Problem("this stack has no such channel", key, hint, path)
+            elif not settings.channels[key].pubsub:
+                yield Problem("Batch writes to topics alone", key, "a channel with pubsub", path)
     for path, keys in _named(settings):
         for index, key in enumerate(keys):
             if key not in settings.channels:
@@ -35,6 +43,7 @@ def problems(settings: Settings) -> Iterator[Problem]:
 def warnings(settings: Settings, root: Folder) -> Iterator[Problem]:
     """Channels that nothing uses; alerts of two stacks that are about the same jobs."""
     used = {key for _, keys in _named(settings) for key in keys}
+    used |= {job.messages.channel for job in settings.jobs.values() if job.messages}
     for key in settings.channels.keys() - used:
         what, hint = "nothing is told to it", "name it in alerts or budget, or remove it"
         yield Problem(what, key, hint, ("channels", key), level="warning")

@@ -11,6 +11,7 @@
 ``runnables``     what a runnable starts: an image, a command or a script
 ``volumes``       buckets at the paths where a job mounts them
 ``logs``          the job's logs as Cloud Logging has them
+``messages``      messages of Pub/Sub about states, as files
 ================  ====================================================================
 
 Field names, limits and states are those of google-cloud-batch 0.22.4 and of

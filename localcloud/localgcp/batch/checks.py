@@ -19,6 +19,7 @@ from localgcp.apis.refusals import (
     invalid_fields,
     permission_denied,
 )
+from localgcp.batch import messages
 from localgcp.inventory import resource_paths
 from localgcp.inventory.store import Store, project_number
 from localgcp.projects import LOCAL_PREFIX, is_local
@@ -136,6 +137,7 @@ def _fields(job: dict[str, Any], region: str) -> FieldErrors:
         yield "job.allocation_policy.instances", "Only one is supported."
     for each in instances[:1]:
         yield from _instance("job.allocation_policy.instances[0].policy", each.get("policy", {}))
+    yield from messages.problems(job.get("notifications", []))
     logs = job.get("logsPolicy", {})
     if logs.get("destination") == "PATH" and not logs.get("logsPath"):
         yield "job.logs_policy.logs_path", "Required where the destination is PATH."

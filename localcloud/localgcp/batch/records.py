@@ -17,6 +17,7 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any, Final
 
+from localgcp.batch import messages
 from localgcp.home import Home, open_private
 from localgcp.inventory.store import connection
 
@@ -162,6 +163,7 @@ class BatchTable:
 
     def __init__(self, home: Home) -> None:
         self.path, self.clock = home.database, Clock(home)
+        self._told = home.notifications
         #: Held while a call changes a job, and while its end is settled.
         self.lock = threading.RLock()
 
@@ -174,6 +176,7 @@ class BatchTable:
             done = db.execute(f"INSERT OR IGNORE INTO batch_jobs VALUES ({marks})", [*row.values()])
             if done.rowcount != 1:
                 return False
+            self._tell(job.body, job.name, job.state, 0, job.create_time)
             db.executemany(
                 "INSERT INTO batch_tasks VALUES (?, ?, 'PENDING', '[]')",
                 ((job.uid, number) for number in range(job.task_count)),
@@ -214,6 +217,7 @@ class BatchTable:
             text = f"Job state is set from {row['state']} to {to} for job {name}."
             events = json.loads(row["events"])
             events.append(_event("STATUS_CHANGED", f"{text}{why and f' {why}'}", time))
+            self._tell(json.loads(row["body"]), name, to, len(events), time)
             begun, ended = to is State.RUNNING, to in ENDED
             db.execute(
                 "UPDATE batch_jobs SET state = ?, events = ?, update_time = ?,"
@@ -279,9 +283,12 @@ class BatchTable:
             reason = f" due to Spot VM preemption{reason}"
         at = where and f" on {where}"
         text = f"Task state is updated from {found.state} to {to}{at}{reason}."
-        event = _event("STATUS_CHANGED", text, self.clock.text()) | {"taskState": str(to)}
+        time = self.clock.text()
+        event = _event("STATUS_CHANGED", text, time) | {"taskState": str(to)}
         if code is not None:
             event["taskExecution"] = {"exitCode": code}
+        if job := self.of_uid(uid):
+            self._tell(job.body, job.name, to, len(found.events) + 1, time, number)
         query = "UPDATE batch_tasks SET state = ?, events = ? WHERE uid = ? AND number = ?"
         with self._connect() as db:
             db.execute(query, (to, json.dumps([*found.events, event]), uid, number))
@@ -289,6 +296,11 @@ class BatchTable:
 
     def skip_tasks(self, uid: str) -> None:
         """The tasks that have not begun never will: the job ends."""
+        job, time = self.of_uid(uid), self.clock.text()
+        if job and job.body.get("notifications"):
+            for task in self.tasks(uid, TaskState.PENDING):
+                change = len(task.events) + 1
+                self._tell(job.body, job.name, TaskState.UNEXECUTED, change, time, task.number)
         with self._connect() as db:
             db.execute(
                 "UPDATE batch_tasks SET state = 'UNEXECUTED' WHERE uid = ? AND state = 'PENDING'",
@@ -307,6 +319,18 @@ class BatchTable:
         row = (id_, target, digest, answer, self.clock.text())
         with self._connect() as db:
             db.execute("INSERT OR REPLACE INTO batch_requests VALUES (?, ?, ?, ?, ?)", row)
+
+    def _tell(
+        self,
+        body: dict[str, Any],
+        name: str,
+        to: str,
+        change: int,
+        time: str,
+        task: int | None = None,
+    ) -> None:
+        if told := body.get("notifications"):
+            messages.write(self._told, told, name, to, change, time, task)
 
     def _select(self, where: str, values: tuple[Any, ...]) -> builtins.list[BatchJob]:
         query = f"SELECT * FROM batch_jobs WHERE {where} ORDER BY create_time DESC, name DESC"

@@ -7,7 +7,7 @@ Training code finds what Vertex AI gives it: the variables ``AIP_…``, ``CLOUD_
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -36,6 +36,8 @@ class Place:
     job_id: str
     subnet: str = ""
     """``projects/P/regions/R/subnetworks/NAME``; empty for the project's default network."""
+    notifications: Sequence[Mapping[str, Any]] = ()
+    """Which changes of state are told to which topics."""
 
 
 def batch_job(
@@ -68,6 +70,7 @@ def batch_job(
         "allocationPolicy": allocation,
         **({"labels": all_labels} if all_labels else {}),
         "logsPolicy": {"destination": "CLOUD_LOGGING"},
+        **({"notifications": list(place.notifications)} if place.notifications else {}),
     }
 
 

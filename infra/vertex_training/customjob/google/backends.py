@@ -6,7 +6,8 @@ that moves from one service to the other waits for, and is refused beside, what 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from vertex_training.customjob.google import batch_service, job_service
 from vertex_training.customjob.google.batch_service import BatchJobs
@@ -22,30 +23,44 @@ from vertex_training.customjob.protocol.ports import JobSnapshot
 
 
 def connect(
-    project: str, region: str, kind: JobKind = CUSTOM_JOB, account: str = "", subnet: str = ""
+    project: str,
+    region: str,
+    kind: JobKind = CUSTOM_JOB,
+    account: str = "",
+    subnet: str = "",
+    notifications: Sequence[Mapping[str, Any]] = (),
 ) -> BackendJobs:
-    """The jobs of a region; new ones are of ``kind``, on Batch with machines in ``subnet``.
+    """The jobs of a region; new ones are of ``kind``. On Batch they are in ``subnet``, and topics
+    are told of their states by ``notifications``.
 
     Raises:
         OperatorError: as ``job_service.connect``.
     """
     job_service.local_address(project)
-    return BackendJobs(project, region, kind, account, subnet)
+    return BackendJobs(project, region, kind, account, subnet, notifications)
 
 
 class BackendJobs:
     """``ports.JobService`` over both services; connects to each when it is first asked."""
 
-    def __init__(self, project: str, region: str, kind: JobKind, account: str, subnet: str) -> None:
+    def __init__(
+        self,
+        project: str,
+        region: str,
+        kind: JobKind,
+        account: str,
+        subnet: str,
+        notifications: Sequence[Mapping[str, Any]],
+    ) -> None:
         self._place, self._kind = (project, region), kind
-        self._account, self._subnet = account, subnet
+        self._account, self._subnet, self._notifications = account, subnet, notifications
 
     def _of(self, kind: JobKind) -> VertexJobs | BatchJobs:
         if kind is not BATCH_JOB:
             return job_service.connect(*self._place, kind, self._account)
         address = job_service.local_address(self._place[0])
         shared = batch_service.shared_client(*self._place, self._account, address)
-        return BatchJobs(shared, self._subnet)
+        return BatchJobs(shared, self._subnet, self._notifications)
 
     def _named(self, name: str) -> VertexJobs | BatchJobs:
         return self._of(kind_of_name(name) or self._kind)

@@ -10,7 +10,7 @@ import functools
 import json
 import re
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from google.api_core.exceptions import (
@@ -83,9 +83,14 @@ def client(project: str, region: str, account: str = "") -> batch_v1.BatchServic
 class BatchJobs:
     """``ports.JobService`` over the official client."""
 
-    def __init__(self, client: batch_v1.BatchServiceClient, subnet: str = "") -> None:
-        """``subnet`` is where machines of new jobs are."""
-        self._client, self._subnet = client, subnet
+    def __init__(
+        self,
+        client: batch_v1.BatchServiceClient,
+        subnet: str = "",
+        notifications: Sequence[Mapping[str, Any]] = (),
+    ) -> None:
+        """Of new jobs, ``subnet`` has the machines, and ``notifications`` tell topics of states."""
+        self._client, self._subnet, self._notifications = client, subnet, notifications
 
     def create(self, parent: str, body: str, labels: Mapping[str, str]) -> JobSnapshot:
         """Send a CustomJob as a job of Batch, under the name that its request has.
@@ -97,7 +102,8 @@ class BatchJobs:
         _, project, _, region = parent.split("/")
         turn = int(labels.get(TURN_LABEL, "1"))
         id_ = job_id(labels[STACK_LABEL], labels[JOB_LABEL], labels[REQUEST_ID_LABEL], turn)
-        message = batch_job(json.loads(body), Place(project, region, id_, self._subnet), labels)
+        place = Place(project, region, id_, self._subnet, self._notifications)
+        message = batch_job(json.loads(body), place, labels)
         wanted = _to_proto(message)
         request = {"parent": parent, "job_id": id_, "job": wanted, "request_id": str(uuid.uuid4())}
 

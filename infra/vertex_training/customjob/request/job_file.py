@@ -65,6 +65,8 @@ class JobRequest:
     """Of a rung: what it has otherwise than the job file."""
     subnet: str = ""
     """Where the machines of a job on Batch are; empty for the project's default network."""
+    notifications: tuple[Mapping[str, Any], ...] = ()
+    """What Batch tells of its states, as the API has it; no part of its identity."""
 
     @property
     def rungs(self) -> tuple[JobRequest, ...]:
@@ -99,7 +101,8 @@ class JobRequest:
             return {**self.message, **({"labels": {**own, **labels}} if labels else {})}
         own = self.submission
         id_ = job_id(own.stack, own.job, self.request_id)
-        return batch_job(self.message, Place(own.project, own.region, id_, self.subnet), labels)
+        place = Place(own.project, own.region, id_, self.subnet, self.notifications)
+        return batch_job(self.message, place, labels)
 
     @property
     def account(self) -> str:

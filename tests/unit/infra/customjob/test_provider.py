@@ -194,6 +194,19 @@ def test_a_moved_provider_and_on_delete_are_updates(service):
     assert updated == outs | {"options": {"controlBucket": "control", "onDelete": "delete"}}
 
 
+def test_other_messages_submit_nothing_and_are_shown_as_an_update(service):
+    told = [{"pubsubTopic": "projects/p/topics/t", "message": {"type": "JOB_STATE_CHANGED"}}]
+    outs, with_messages = outputs(service), PROPS | {"options": OPTIONS | {"notifications": told}}
+    result = PROVIDER.diff(NAME, outs, with_messages)
+    assert (result.changes, result.replaces) == (True, [])
+    updated = PROVIDER.update(NAME, outs, with_messages).outs
+    assert updated["options"] == outs["options"] | {"notifications": told}
+    assert not PROVIDER.diff(NAME, updated, with_messages).changes
+    assert PROVIDER.diff(NAME, updated, PROPS).changes
+    assert PROVIDER.update(NAME, updated, PROPS).outs == outs
+    assert len(service.created) == 1
+
+
 def test_the_state_keeps_the_folder_of_the_records(service, monkeypatch):
     shared = PROPS | {"options": OPTIONS | {"records": "environments/dev/"}}
     assert PROVIDER.diff(NAME, outputs(service), shared).replaces == []

@@ -3,13 +3,18 @@
 import json
 from importlib.resources import files
 from pathlib import Path
+from types import SimpleNamespace
+from typing import get_args
 
 import pytest
 import yaml
+from google.cloud import batch_v1
 
 from tests.unit.infra.recorder import registered
 from tests.unit.infra.stacks import BASE, refused, stack
+from vertex_training.components.monitoring import log_publishers
 from vertex_training.plan import monitoring
+from vertex_training.settings.alerts import JobState, TaskState
 from vertex_training.stack import Stack, read_settings
 from vertex_training.stack_rules import alerts
 
@@ -212,3 +217,95 @@ def test_a_dashboard_is_a_message_of_the_api():
     documents = files("googleapiclient.discovery_cache") / "documents"
     api = json.loads((documents / "monitoring.v1.json").read_text())
     fields_of(api["schemas"], "Dashboard", charts())
+
+
+BUS = {"bus": {"pubsub": "projects/acme-ml-prod/topics/states"}}
+
+
+def in_folder(folder, **changes):
+    """The small stack, beside a job file."""
+    (folder / "jobs").mkdir(exist_ok=True)
+    (folder / "jobs/titanic.yaml").touch()
+    return read_settings(BASE | changes, folder)
+
+
+def on_batch(**messages):
+    return {"titanic": {"file": "jobs/titanic.yaml", "backend": "batch", "messages": messages}}
+
+
+@pytest.mark.parametrize(
+    ("jobs", "path", "said"),
+    [
+        (on_batch(channel="buss"), "jobs.titanic.messages.channel", "did you mean 'bus'"),
+        (on_batch(channel="oncall"), "jobs.titanic.messages.channel", "topics alone"),
+        (on_batch(channel="bus", jobStates=["DONE"]), "jobs.titanic.messages.jobStates[0]", "DONE"),
+        (on_batch(channel="bus", jobStates=[]), "jobs.titanic.messages", "tells nothing"),
+        (on_batch(channel="bus", taskStates=["FAILED"] * 2), "jobs.titanic.messages", "twice"),
+        (
+            {"titanic": {**on_batch(channel="bus")["titanic"], "backend": "vertex"}},
+            "jobs.titanic",
+            "written by Batch alone",
+        ),
+    ],
+)
+def test_messages_that_batch_would_not_write_are_refused(jobs, path, said):
+    found = refused(channels=ONCALL | BUS, jobs=jobs)
+    assert [where for where, _ in found if said in _] == [path], found
+
+
+def test_messages_become_notifications_each_with_one_condition(tmp_path):
+    told = in_folder(tmp_path, channels=BUS, jobs=on_batch(channel="bus"))
+    topic = BUS["bus"]["pubsub"]
+    assert told.notifications("titanic") == (
+        {"pubsubTopic": topic, "message": {"type": "JOB_STATE_CHANGED"}},
+    )
+    named = in_folder(
+        tmp_path,
+        channels=BUS,
+        jobs=on_batch(channel="bus", jobStates=["FAILED"], taskStates=["FAILED"]),
+    )
+    assert [each["message"] for each in named.notifications("titanic")] == [
+        {"type": "JOB_STATE_CHANGED", "newJobState": "FAILED"},
+        {"type": "TASK_STATE_CHANGED", "newTaskState": "FAILED"},
+    ]
+    assert set(get_args(JobState)) == set(batch_v1.JobStatus.State.__members__) - {
+        "STATE_UNSPECIFIED"
+    }
+    assert set(get_args(TaskState)) == set(batch_v1.TaskStatus.State.__members__) - {
+        "STATE_UNSPECIFIED"
+    }
+
+
+def test_a_topic_that_batch_alone_writes_to_is_no_channel_of_cloud_monitoring(tmp_path):
+    alone = in_folder(tmp_path, channels=BUS, jobs=on_batch(channel="bus"))
+    assert (alone.alert_channels, alone.is_watched) == ({}, False)
+    both = in_folder(
+        tmp_path,
+        channels=BUS,
+        jobs=on_batch(channel="bus"),
+        alerts={"channels": ["bus"], "failed": True},
+    )
+    assert set(both.alert_channels) == {"bus"}
+    assert [*alerts.warnings(alone, NOWHERE)] == []
+
+
+def test_who_must_be_let_into_a_topic_is_said_once_each(monkeypatch):
+    said = []
+    monkeypatch.setattr("pulumi.log.info", said.append)
+
+    def request(topic, account="trainer@acme-ml-prod.iam.gserviceaccount.com"):
+        return SimpleNamespace(account=account, notifications=[{"pubsubTopic": topic}] * 2)
+
+    own, others = (f"projects/{each}/topics/states" for each in ("acme-ml-prod", "acme-bus"))
+    both = {"a": request(own), "b": request(own), "c": request(others)}
+    log_publishers(stack(), both)
+    members = [
+        (line.split("--project=")[1].split()[0], line.split("serviceAccount:")[1].split("@")[0])
+        for line in said
+    ]
+    assert members == [
+        ("acme-ml-prod", "trainer"), ("acme-bus", "trainer"), ("acme-bus", "service-109876543210"),
+    ]  # fmt: skip
+    assert all(line.endswith(" --role=roles/pubsub.publisher") for line in said)
+    log_publishers(stack(), {"x": SimpleNamespace(account="a", notifications=())})
+    assert len(said) == 3

@@ -298,6 +298,18 @@ def test_the_corpus_has_files_for_batch() -> None:
     assert len(list((CORPUS / "in-stack").glob("batch-*.yaml"))) >= 2
 
 
+def test_messages_of_states_are_what_googles_client_reads_and_no_part_of_the_identity() -> None:
+    told = ({"pubsubTopic": "projects/p/topics/t", "message": {"type": "JOB_STATE_CHANGED"}},)
+    request = check(document()).request
+    assert request
+    with_messages = dataclasses.replace(request, notifications=told)
+    assert with_messages.request_id == request.request_id
+    assert "notifications" not in request.sent({})
+    sent = batch_v1.Job.pb(batch_v1.Job())
+    ParseDict(with_messages.sent({}), sent)
+    assert MessageToDict(sent)["notifications"] == [*told]
+
+
 def test_googles_client_of_v1_has_no_ranked_list_of_machines() -> None:
     """The reason why a ladder is refused on Batch. When this fails, a ladder can be sent there."""
     assert "instance_flexibility_policy" not in batch_v1.AllocationPolicy.meta.fields
