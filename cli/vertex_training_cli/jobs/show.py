@@ -116,7 +116,9 @@ def one(job: AnyJob, ref: StackRef, *, as_json: bool, reader: MetricsReader | No
 
 
 def _why_cancelled(job: AnyJob, ref: StackRef) -> str:
-    """What its record says of a cancellation; empty if it says nothing."""
+    """What its record says of a cancellation; empty if it says nothing, as of most jobs."""
+    if not any(pool.machine_spec.accelerator_count for pool in view.spec_of(job).worker_pool_specs):
+        return ""  # `idleStop` leaves it alone: to read the state takes a second
     try:
         return ladders.stop_reason(job, ref)
     except OperatorError as error:

@@ -10,10 +10,12 @@ import pytest
 
 from tests.unit.infra.stacks import BASE
 from tests.unit.vt.preflight.conftest import HOST, NETWORK, PROJECT
-from vertex_training.catalog.resource_types import BUCKET, CONNECTION, ON_BUCKET
+from vertex_training.catalog import resource_types
+from vertex_training.catalog.resource_types import BUCKET, CONNECTION, JOB, ON_BUCKET
 from vertex_training.stack import from_raw
 from vertex_training_cli.declared import DeclaredResource, DeclaredStack
 from vertex_training_cli.engine.stacks import StackRef
+from vertex_training_cli.preflight import rights
 from vertex_training_cli.preflight.address_ranges import (
     Block,
     HeldBlock,
@@ -253,3 +255,12 @@ def test_endpoints_take_quota_with_all_replicas_of_all_versions_and_only_warn(
     asked = question("m", "limit")
     verdicts = [judge_endpoints(asked, gpus, PROJECT, limit).verdict for limit in (None, 12, 11, 0)]
     assert verdicts == [Verdict.OK, Verdict.OK, Verdict.WARNING, Verdict.WARNING]
+
+
+@pytest.mark.parametrize("idle", [False, True])
+def test_the_right_to_read_metrics_is_asked_for_where_a_job_has_idle_stop(idle: bool) -> None:
+    options = {"idleStop": "5% for 30m"} if idle else {}
+    needs = rights.Needs()
+    declared = DeclaredResource(JOB, "train", {"options": options})
+    needs.add(resource_types.find(JOB), declared)
+    assert (rights.UTILIZATION in needs.by_permission) is idle
