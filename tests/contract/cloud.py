@@ -28,7 +28,7 @@ from localgcp.experiments.tensorboards import TensorboardService
 from localgcp.faults.proxy import StorageFront
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home
-from localgcp.inventory.store import ACCOUNT, SERVICE, Binding, Store
+from localgcp.inventory.store import ACCOUNT, CHANNEL, SERVICE, Binding, Store
 from localgcp.pipelines import PipelineService, PipelineTable
 from localgcp.reads.projects import ProjectService
 from localgcp.reads.serving import Reads
@@ -245,6 +245,9 @@ def _furnish(cloud: ContractCloud) -> None:
         f"{project}/locations/{REGION}", f"{project}/secrets/key/versions/1",
         f"{project}/policies/compute.vmExternalIpAccess", project,
     ]  # fmt: skip
+    channel = f"{project}/notificationChannels/1"
+    values = {"name": channel, "type": "email", "labels": {"email_address": "ml@example.com"}}
+    cloud.store.put(CHANNEL, channel, PROJECT, values, values)
     cloud.names += [
         each.id for each in cloud.store.list(project=PROJECT) if each.id.startswith("projects/")
     ]

@@ -120,6 +120,9 @@ REQUESTS: Final[dict[str, tuple[str, Any]]] = {
     "/tensorboards": ("", {"displayName": "b", **LABELS}),
     "/experiments": ("tensorboardExperimentId=x", {"displayName": "x"}),
     "/experiments/{}/runs": ("tensorboardRunId=r", {"displayName": "r"}),
+    "/v3/projects/{}/timeSeries": (
+        'filter=metric.type="ml.googleapis.com/training/accelerator/utilization"', None,
+    ),
     "/timeSeries": ("", {"displayName": "s", "valueType": "SCALAR"}),
     "/builds": ("", BUILD),
     "/v1/projects/{}/locations/{}/jobs": (
@@ -203,7 +206,8 @@ def request_of(cloud: ContractCloud, call: Call) -> tuple[str, Any]:
     found = REQUESTS[end] if end and call.verb not in ("GET", "DELETE") else None
     if call.verb == "GET":
         found = REQUESTS.get(skeleton[skeleton.rfind("/") :]) if "etworking" in call.id else None
-        found = REQUESTS["/iam/testPermissions"] if skeleton.endswith("testPermissions") else found
+        asked = ("/iam/testPermissions", "/v3/projects/{}/timeSeries")
+        found = REQUESTS[end] if end in asked else found
     query, body = found or ("", {} if call.described and call.described.body else None)
     if call.described and not call.described.body:
         body = None
