@@ -192,7 +192,9 @@ def _job(step: Step, observed: Observations, *, subnet: bool) -> JobChange:
         now=observed.jobs.get(step.old.id) if step.old else None,
         cost_before=_cost(before) if before else None,
         strategy_before=_strategy(job_spec(request(before))) if before else "",
-        offers=offers(messages, region, _backend(inputs), subnet=subnet),
+        offers=offers(
+            messages, region, _backend(inputs), subnet=subnet, lacks=_of_one_service(inputs)
+        ),
         ladder=_ladder(inputs),
         idle_stop=_idle_stop(inputs) if step.new else "",
         idle_stop_before=_idle_stop(step.old.inputs) if step.old else "",
@@ -233,6 +235,12 @@ def _cost(inputs: Mapping[str, Any]) -> JobCost:
 
 def _backend(inputs: Mapping[str, Any]) -> str:
     return str(_submission(inputs).get("backend", CUSTOM_JOB.backend))
+
+
+def _of_one_service(inputs: Mapping[str, Any]) -> str:
+    """What the stack file asks of a job that its service alone has; empty if nothing."""
+    given = inputs.get("options") or {}
+    return next((name for name in (IDLE_STOP, "notifications") if given.get(name)), "")
 
 
 def _strategy(spec: Mapping[str, Any]) -> str:

@@ -1,8 +1,8 @@
 """What a job can cost on each service, or why a service does not take it: for reviews.
 
-Both are priced by ``catalog.costs``. What Batch cannot do is said by the rule that refuses it
+Both are priced by ``catalog.costs``. What a service cannot do is said by the rule that refuses it
 there, in the words before the first comma. Vertex AI takes whatever the rules for jobs on Batch let
-pass.
+pass, but values of secrets.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from vertex_training.customjob.kinds import BATCH_JOB, CUSTOM_JOB, TUNING_JOB
 from vertex_training.customjob.rules.context import Context, NetworkFacts, StackFacts
 from vertex_training.customjob.rules.job import Job
 from vertex_training.customjob.rules.stack.batch import batch_support
+from vertex_training.customjob.rules.task.secrets import secret_value
 
 #: The services as people read them.
 NAMES: Final = {CUSTOM_JOB.backend: "Vertex", BATCH_JOB.backend: "Batch"}
 #: Where the words of a finding that a table has room for end.
 _END: Final = re.compile(r"[,:;]")
 #: The words stand after the service's name.
-_BATCH: Final = re.compile(r"\ABatch ")
+_SERVICE: Final = re.compile(r"\A(Batch|Vertex AI) ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,35 +50,44 @@ class Offer:
 
 
 def offers(
-    messages: Sequence[Mapping[str, Any]], region: str, backend: str, *, subnet: bool = False
+    messages: Sequence[Mapping[str, Any]],
+    region: str,
+    backend: str,
+    *,
+    subnet: bool = False,
+    lacks: str = "",
 ) -> tuple[Offer, Offer]:
     """What the job costs where it runs, and what it would on the other service.
 
     ``messages`` are its request and those of its further rungs; ``subnet`` says whether the stack
-    knows the subnet of its network attachment.
+    knows the subnet of its network attachment; ``lacks`` is what is asked of the job beside its
+    request and the other service has not.
     """
     other = next(name for name in NAMES if name != backend)
-    refusal = batch_refusal(messages, region, subnet=subnet) if other == BATCH_JOB.backend else ""
-    taken = None if refusal else costs.of_dearest(messages, region, other)
+    reason = f"it has no {lacks}" if lacks else refusal(messages, region, other, subnet=subnet)
+    taken = None if reason else costs.of_dearest(messages, region, other)
     own = costs.of_dearest(messages, region, backend)
-    return Offer(backend, own), Offer(other, taken, refusal)
+    return Offer(backend, own), Offer(other, taken, reason)
 
 
-def batch_refusal(messages: Sequence[Mapping[str, Any]], region: str, *, subnet: bool) -> str:
-    """Why Batch does not take a job, in few words; empty if it does, or nothing is known of it."""
-    message = messages[0]
-    if TUNING_JOB.spec in message:
+def refusal(
+    messages: Sequence[Mapping[str, Any]], region: str, backend: str, *, subnet: bool
+) -> str:
+    """Why a service does not take a job, in few words; empty if it does, or nothing is known."""
+    message, on_batch = messages[0], backend == BATCH_JOB.backend
+    if on_batch and TUNING_JOB.spec in message:
         return "it has no tuning"
-    if len(messages) > 1:
+    if on_batch and len(messages) > 1:
         return "it has no ladder"
     if CUSTOM_JOB.spec not in message:
         return ""
     interface = message[CUSTOM_JOB.spec].get("pscInterfaceConfig", {})
     network = NetworkFacts("psc", "", interface.get("networkAttachment", ""), subnet="known")
-    stack = StackFacts("", "", region, network=network) if subnet else None
-    context = Context(region=region, stack=stack, backend=BATCH_JOB.backend)
-    found = list(dict.fromkeys(each.what for each in batch_support(Job(dict(message), context))))
+    stack = StackFacts("", "", region, network=network if subnet else None)
+    job = Job(dict(message), Context(region=region, stack=stack, backend=backend))
+    rule = batch_support if on_batch else secret_value
+    found = list(dict.fromkeys(each.what for each in rule(job)))
     if not found:
         return ""
     more = f", and {len(found) - 1} more" if len(found) > 1 else ""
-    return _BATCH.sub("it ", _END.split(found[0])[0]) + more
+    return _SERVICE.sub("it ", _END.split(found[0])[0]) + more

@@ -11,9 +11,13 @@ from vertex_training_cli.review import json_report, markdown, report
 
 
 def both(
-    network: dict[str, Any] | None = None, backend: str = "", **spec: Any
+    network: dict[str, Any] | None = None,
+    backend: str = "",
+    options: dict[str, Any] | None = None,
+    **spec: Any,
 ) -> tuple[str, dict[str, Any]]:
     inputs = plans.job("a", **spec)
+    inputs["options"] = {**inputs["options"], **(options or {})}
     if backend:
         inputs["submission"] = {**inputs["submission"], "backend": backend}
     config = {"gcp:project": "acme-ml-dev", "gcp:region": "us-central1"}
@@ -48,6 +52,13 @@ def test_where_batch_refuses_the_job_the_reason_takes_the_place_of_the_figure() 
         "backend": "batch", "worstCaseUsd": None, "timeoutSeconds": None, "attempts": None,
         "refusal": "only Vertex AI has tensorboard",
     }  # fmt: skip
+
+
+def test_what_one_service_alone_has_is_why_the_other_refuses_the_job() -> None:
+    idle, _ = both(options={"idleStop": "5% for 30m"})
+    assert idle.endswith("`not Batch: it has no idleStop`")
+    told, _ = both(backend="batch", options={"notifications": [{"pubsubTopic": "t"}]})
+    assert told == "`Batch $0.76 (4 attempts of 1 h)`<br>`not Vertex: it has no notifications`"
 
 
 def test_the_stack_file_says_whether_the_subnet_of_an_attachment_is_known() -> None:

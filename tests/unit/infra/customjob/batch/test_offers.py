@@ -131,6 +131,15 @@ def test_whom_batch_refuses_it_says_why_in_few_words(message: dict[str, Any], wo
     assert (other.cost, other.refusal, str(other)) == (None, words, f"not Batch: {words}")
 
 
+def test_vertex_ai_gives_no_job_the_value_of_a_secret() -> None:
+    env = [{"name": "TOKEN", "value": "projects/p/secrets/token/versions/latest#value"}]
+    with_secret = pool("n1-standard-4")
+    with_secret["containerSpec"]["env"] = env
+    here, other = offers([job(with_secret)], "us-central1", "batch")
+    assert here.cost is not None
+    assert str(other) == "not Vertex: it gives no job the value of a secret"
+
+
 def test_an_attachment_with_a_known_subnet_is_taken_and_a_ladder_is_not() -> None:
     message = job(pool("n1-standard-4"), pscInterfaceConfig={"networkAttachment": "n"})
     assert not offers([message], "us-central1", "vertex", subnet=True)[1].refusal
