@@ -46,8 +46,8 @@ def faults(kind: JobKind) -> Iterator[dict[str, Any]]:
     for when in ("before", "after"):
         for code in sorted(GRPC_CODES):
             yield {**create, "kind": "error", "code": code, "when": when}
-        for kind in ("drop", "reset"):
-            yield {**create, "kind": kind, "when": when}
+        for lost in ("drop", "reset"):
+            yield {**create, "kind": lost, "when": when}
     yield {**create, "kind": "truncate"}
     yield {**create, "kind": "delay", "seconds": _SECONDS / 2}
     if kind is not BATCH_JOB:  # nobody lists jobs that have the names of their requests
