@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from hashlib import sha256
 from typing import Any
 
 import pytest
@@ -232,3 +233,44 @@ def test_the_name_of_somebody_else_is_refused_and_nothing_is_adopted(stack: Smal
     assert "somebody else made it" in said
     [theirs] = [each for each in on_batch(stack) if each.state not in ENDED]
     assert theirs.name.endswith(id_)
+
+
+def test_an_imported_job_gets_a_secret_that_is_in_no_state(stack: SmallStack) -> None:
+    value, project = "seven blue herons", stack.project
+    trainer = {"trainer": {"writes": ["artifacts"], "secrets": ["token"]}}
+    more = {"secrets": {"token": {}}, "serviceAccounts": trainer, "jobs": {}}
+    stack.write({}, **{**SECTIONS, "packages": {}, **more})
+    stack.up()
+    stack.checkout.shell(f"printf '{value}' | vt local secret set token --stack {stack.name}")
+    out = "/mnt/disks/out/secretive"
+    line = f'mkdir -p {out} && printf %s "$TOKEN" | sha256sum > {out}/digest.txt'
+    container = {"imageUri": IMAGE, "entrypoint": "sh", "commands": ["-c", line]}
+    bucket = {"remotePath": f"{project}-artifacts-{stack.name}"}
+    secret = f"projects/{project}/secrets/token-{stack.name}/versions/latest"
+    task = {
+        "runnables": [{"container": container}],
+        "volumes": [{"gcs": bucket, "mountPath": "/mnt/disks/out"}],
+        "environment": {"secretVariables": {"TOKEN": secret}},
+        "maxRunDuration": "600s",
+    }
+    policy = {
+        "instances": [{"policy": MACHINE}],
+        "serviceAccount": {"email": f"trainer-{stack.name}@{project}.iam.gserviceaccount.com"},
+    }
+    message = {
+        "taskGroups": [{"taskSpec": task}],
+        "allocationPolicy": policy,
+        "logsPolicy": {"destination": "CLOUD_LOGGING"},
+    }
+    (stack.checkout.path / "secretive.json").write_text(json.dumps(message))
+    folder = home(stack).storage / bucket["remotePath"] / "secretive"
+    stack.checkout.shell(f"vt import secretive.json --stack {stack.name} --write")
+    stack.up()
+    wait(stack, "secretive")
+    assert (folder / "digest.txt").read_text().split()[0] == sha256(value.encode()).hexdigest()
+    exported = stack.pulumi("stack export")
+    assert f"{secret}#value" in exported
+    assert value not in exported
+    [ran] = [each for each in on_batch(stack) if "secretive" in each.name]
+    assert value not in json.dumps(ran.body)
+    stack.is_settled()
