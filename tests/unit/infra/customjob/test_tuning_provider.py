@@ -33,9 +33,9 @@ def test_each_kind_and_account_has_a_service_and_records_of_its_own(connected: l
         module._service(props)
         module._intents(props)
     assert connected == [
-        ("local-x", "us-central1", CUSTOM_JOB, "", ""),
+        ("local-x", "us-central1", CUSTOM_JOB, "", "", ()),
         ("local-x", "control", "", ""),
-        ("local-x", "us-central1", TUNING_JOB, ROBOT, ""),
+        ("local-x", "us-central1", TUNING_JOB, ROBOT, "", ()),
         ("local-x", "control", "tuning/", ROBOT),
     ]
 
