@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from vertex_training.catalog.costs import DEFAULT_TIMEOUT
 from vertex_training.catalog.resource_types import SCHEDULE
-from vertex_training.customjob.protocol.idle import Finding
+from vertex_training.customjob.protocol.idle import Finding, NotCancelledError
 from vertex_training.customjob.protocol.ports import IDLE_STOP, LADDER
 from vertex_training.customjob.protocol.waiting import format_duration
 from vertex_training.errors import OperatorError
@@ -113,6 +113,9 @@ def stop_idle(tick: Tick) -> Iterator[Action]:
         if inputs := inputs_of(job, found):
             try:
                 yield from _stop_idle(inputs, job, dry_run=tick.dry_run)
+            except NotCancelledError as error:
+                text = redact(str(error))
+                yield Action("idle", view.title(job), "failed", text, job.name, failed=True)
             except OperatorError as error:
                 text = f"whether it is idle is not known, and it goes on: {redact(str(error))}"
                 yield Action("idle", view.title(job), "failed", text, job.name, failed=True)

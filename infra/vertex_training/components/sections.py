@@ -517,7 +517,7 @@ class JobArgs(TypedDict):
     """What to ask for, in order, where the service had no machines for the job file's request."""
     idle_stop: NotRequired[Input[str]]
     """When who waits for it, or ``vt jobs advance``, cancels it, like ``5% for 30m``: none of its
-    accelerators was at that or above for so long. From 10m to 23h."""
+    accelerators was at that or above for so long. From 10m to 23h30m."""
     file: Input[str]
     """The job file, like ``jobs/titanic.yaml``."""
     schedule: NotRequired[Input[ScheduleArgs]]
@@ -633,7 +633,7 @@ class AlertsArgs(TypedDict):
     """Whether each job that fails is told, once, by the line that Vertex AI writes then."""
     gpu_idle_below: NotRequired[Input[str]]
     """When a job's accelerators do nothing, like ``5% for 30m``: none of its replicas was above it
-    for so long. At most 23h."""
+    for so long. At most 23h30m."""
 
 
 class BudgetArgs(TypedDict):
@@ -749,7 +749,7 @@ class JobFields(TypedDict):
     """What to ask for, in order, where the service had no machines for the job file's request."""
     idle_stop: NotRequired[Input[str]]
     """When who waits for it, or ``vt jobs advance``, cancels it, like ``5% for 30m``: none of its
-    accelerators was at that or above for so long. From 10m to 23h."""
+    accelerators was at that or above for so long. From 10m to 23h30m."""
 
 
 class EnvironmentFields(TypedDict):

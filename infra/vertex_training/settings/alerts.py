@@ -132,7 +132,7 @@ class Alerts(Section):
     """Whether each job that fails is told, once, by the line that Vertex AI writes then."""
     gpu_idle_below: IdleText | None = None
     """When a job's accelerators do nothing, like ``5% for 30m``: none of its replicas was above it
-    for so long. At most 23h."""
+    for so long. At most 23h30m."""
 
     @pydantic.model_validator(mode="before")
     @classmethod

@@ -324,7 +324,7 @@ class JobOptions(NamedSection):
     """What to ask for, in order, where the service had no machines for the job file's request."""
     idle_stop: IdleText | None = None
     """When who waits for it, or ``vt jobs advance``, cancels it, like ``5% for 30m``: none of its
-    accelerators was at that or above for so long. From 10m to 23h."""
+    accelerators was at that or above for so long. From 10m to 23h30m."""
 
     @property
     def deadline_seconds(self) -> int:

@@ -68,6 +68,6 @@ def pool(**machine: Any) -> dict[str, Any]:
 
 def test_a_job_without_accelerators_is_refused() -> None:
     [told] = checked([pool(), pool()])
-    assert "no machine of the job has an accelerator" in told
+    assert "no machine of the job has acceleratorCount" in told
     assert checked([pool(), pool()], idle=False) == []
     assert checked([pool(), pool(**T4)]) == []

@@ -12,9 +12,11 @@ there. Nothing submits a cancelled job again but a higher ``run``.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
@@ -28,7 +30,7 @@ from vertex_training.customjob.protocol.ports import (
     JobSnapshot,
     StoredIntent,
 )
-from vertex_training.errors import PreconditionFailedError
+from vertex_training.errors import OperatorError, PreconditionFailedError
 from vertex_training.settings.alerts import idle_rule
 
 #: Seconds between two points, and until a point is there:
@@ -114,6 +116,10 @@ class IdleRule:
                     return Verdict(Finding.BUSY, f"{each.replica} works")
         for replica, count in job.accelerators:
             found = [each for each in recent if each.replica == replica]
+            shared = [value for each in found if not each.accelerator for _, value in each.points]
+            if count > 1 and any(value * count >= self.below for value in shared):
+                # Their mean: one may do all of it.
+                return Verdict(Finding.UNPROVEN, f"one of the {count} of {replica} may work")
             if missing := _missing(found, count, since, until):
                 if not job.started or job.started / 1e9 > since - LATE:
                     return Verdict(Finding.YOUNG, "it has not run for so long")
@@ -127,7 +133,7 @@ def _missing(found: Sequence[Series], count: int, since: float, until: float) ->
     if not found:
         return "no points"
     named = {each.accelerator for each in found}
-    if named != {""} and len(named - {""}) < count:
+    if named != {""} and _told_apart(named) < count:
         return f"no points of all {count} accelerators"
     for each in found:
         times = [time for time, _ in each.points]
@@ -136,6 +142,19 @@ def _missing(found: Sequence[Series], count: int, since: float, until: float) ->
         if any(later - earlier > GAP for earlier, later in pairwise(times)):
             return "points with a gap"
     return ""
+
+
+def _told_apart(named: Iterable[str]) -> int:
+    """How many accelerators one label tells apart; which label does is not documented."""
+    values = defaultdict[str, set[str]](set)
+    for each in named:
+        for label in filter(None, each.split(",")):
+            values[label.partition("=")[0]].add(label)
+    return max(map(len, values.values()), default=0)
+
+
+class NotCancelledError(OperatorError):
+    """A job is proven to be idle, and goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,9 +184,12 @@ class IdleStop:
         To call this again is safe, also beside another process.
 
         Raises:
-            OperatorError: the record or the job cannot be read, written or cancelled.
+            NotCancelledError: the service did not take the cancellation.
+            OperatorError: the record or the job cannot be read or written.
         """
         stored = record_of(job.name, job.request_id, self.intents)
+        if stored is not None and verdict.finding is Finding.BUSY:
+            self._forget(stored)
         if verdict.finding is not Finding.IDLE or stored is None:
             return ""
         now = self.jobs.get(job.name)
@@ -176,11 +198,24 @@ class IdleStop:
         reason = f"{verdict.why} (idleStop)"
         try:
             record = dataclasses.replace(stored.record, stopped=reason)
-            self.intents.write(record, stored.generation)
+            stored = self.intents.write(record, stored.generation)
         except PreconditionFailedError:
             return ""  # somebody else acts on the job: the next look tells
-        self.jobs.cancel(job.name)
+        try:
+            self.jobs.cancel(job.name)
+        except OperatorError as error:
+            self._forget(stored)
+            raise NotCancelledError(
+                f"{verdict.why}, and it goes on: it could not be cancelled: {error}"
+            ) from None
         return reason
+
+    def _forget(self, stored: StoredIntent) -> None:
+        """Take the reason back: the job goes on, and who cancels it later has another one."""
+        if stored.record.stopped:
+            record = dataclasses.replace(stored.record, stopped="")
+            with contextlib.suppress(PreconditionFailedError, OperatorError):
+                self.intents.write(record, stored.generation)
 
     def reason(self, job: JobSnapshot) -> str:
         """Why it was cancelled; empty if not by this. Raises OperatorError."""

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from vertex_training.customjob.protocol.idle import SAMPLE, Finding, IdleStop
+from vertex_training.customjob.protocol.idle import SAMPLE, Finding, IdleStop, NotCancelledError
 from vertex_training.customjob.protocol.ladder import Ladder, Rung
 from vertex_training.customjob.protocol.ports import FAILED, RUNNING, SUCCEEDED, JobSnapshot
 from vertex_training.errors import OperatorError, WaitDeadlineError, WaitError
@@ -84,6 +84,8 @@ class _IdleLook:
         self._due = self._ports.monotonic() + SAMPLE
         try:
             text = await asyncio.to_thread(self._looked, job)
+        except NotCancelledError as error:
+            text = str(error)
         except OperatorError as error:
             text = f"whether it is idle is not known, and it goes on: {error}"
         if text and text != self._said:

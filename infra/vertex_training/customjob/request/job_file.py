@@ -374,7 +374,8 @@ def _nothing_idles(request: JobRequest) -> str:
     pools = request.message["jobSpec"].get("workerPoolSpecs", ())
     if any((pool.get("machineSpec") or {}).get("acceleratorCount") for pool in pools):
         return ""
-    return "idleStop has nothing to look at: no machine of the job has an accelerator"
+    what = "no machine of the job has acceleratorCount, and TPUs are not looked at"
+    return f"idleStop has nothing to look at: {what}"
 
 
 def _of_rung(title: str, found: Sequence[Problem], of_file: Sequence[Problem]) -> list[Problem]:

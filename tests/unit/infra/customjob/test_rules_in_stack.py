@@ -15,7 +15,11 @@ STACK = StackFacts(
         "data": BucketFacts(readers=frozenset({TRAINER})),
         "out": BucketFacts(writers=frozenset({TRAINER})),
     },
-    secrets={"projects/acme-ml-dev/secrets/wandb": frozenset({TRAINER})},
+    secrets={
+        "projects/acme-ml-dev/secrets/wandb": frozenset({TRAINER}),
+        "projects/shared/secrets/mine": frozenset({TRAINER}),
+        "projects/shared/secrets/theirs": frozenset({"other@acme-ml-dev.iam.gserviceaccount.com"}),
+    },
 )
 JOB = """serviceAccount: {account}
 baseOutputDirectory: {{outputUriPrefix: "{output}"}}
@@ -82,3 +86,12 @@ def test_of_a_foreign_account_nothing_else_is_reported():
 
 def test_buckets_of_others_are_nobodys_business():
     assert errors(file("a", args="--data=gs://public-datasets/x")) == {"a": []}
+
+
+def test_a_secret_of_another_project_that_the_stack_declares_has_to_be_granted():
+    read = "projects/shared/secrets/{}/versions/latest"
+    assert errors(file("a", args=read.format("mine"))) == {"a": []}
+    [told] = errors(file("a", args=read.format("theirs")))["a"]
+    assert "the job's account may not read this secret (got theirs)" in told
+    # What no stack file says may be granted by its owner.
+    assert errors(file("a", args=read.format("unknown"))) == {"a": []}

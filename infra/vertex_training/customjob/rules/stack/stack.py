@@ -86,9 +86,11 @@ def secret_granted(job: Job) -> Iterator[Finding]:
         return
     for path, text in _texts(job):
         for project, secret in dict.fromkeys(SECRET.findall(text)):
-            if project not in (stack.project, stack.project_number):
-                continue
-            accessors = stack.secrets.get(f"projects/{stack.project}/secrets/{secret}")
+            own = project in (stack.project, stack.project_number)
+            place = stack.project if own else project
+            accessors = stack.secrets.get(f"projects/{place}/secrets/{secret}")
+            if accessors is None and not own:
+                continue  # its owner may have granted it
             if accessors is None:
                 known = ", ".join(sorted(name.rsplit("/", 1)[1] for name in stack.secrets))
                 hint = f"add it to the stack's secrets; known: {known or 'none'}"

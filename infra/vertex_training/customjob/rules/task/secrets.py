@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -11,6 +12,8 @@ from vertex_training.naming import SECRET_VALUE
 from vertex_training.secret_rules.redaction import is_secret_variable, secret_words
 
 DISCOVERY: Final = "aiplatform.v1 discovery document 20261106: no secretEnv in CustomJob"
+#: What was meant to be the value, and would be sent as text.
+NO_VERSION: Final = re.compile(r"(projects/[^/\s]+/secrets/[\w-]+)#value")
 HINT: Final = "pass ${secrets.NAME}, the secret's resource name, and read its value in the code"
 
 
@@ -31,6 +34,12 @@ def secret_value(job: Job) -> Iterator[Finding]:
     """A secret's value is that of a whole variable, and of a job on Batch."""
     for pool in job.pools:
         for path, text in pool.texts():
+            if match := NO_VERSION.search(text):
+                what, hint = (
+                    "a secret has a value in each version",
+                    f"{match[1]}/versions/latest#value",
+                )
+                yield Finding(path, what, match[0], f"${{secrets.NAME.value}}, or {hint}")
             if not (match := SECRET_VALUE.search(text)):
                 continue
             if job.context.backend != "batch":

@@ -19,6 +19,7 @@ from vertex_training.customjob.protocol.idle import (
     Finding,
     IdleRule,
     IdleStop,
+    NotCancelledError,
     Reading,
     Series,
 )
@@ -91,6 +92,24 @@ def test_a_replica_or_an_accelerator_without_points_is_no_proof(gone: set[int]) 
     assert judged(series) is Finding.UNPROVEN
 
 
+@pytest.mark.parametrize(
+    ("value", "finding"), [(0.006, Finding.IDLE), (0.04, Finding.UNPROVEN), (0.05, Finding.BUSY)]
+)
+def test_one_series_of_eight_accelerators_may_be_the_work_of_one(
+    value: float, finding: Finding
+) -> None:
+    of = dataclasses.replace(JOB, accelerators=(("workerpool0-0", 8),))
+    series = Series("workerpool0-0", "", [(time, value) for time in TIMES])
+    assert judged([series], of=of) is finding
+
+
+def test_accelerators_are_told_apart_by_one_label() -> None:
+    of = dataclasses.replace(JOB, accelerators=(("workerpool0-0", 2),))
+    points = [(time, 0.0) for time in TIMES]
+    labels = ["accelerator_id=0", "accelerator_id=0,x=1"]
+    assert judged([Series("workerpool0-0", e, points) for e in labels], of=of) is Finding.UNPROVEN
+
+
 @given(st.floats(-86400, 86400).filter(lambda seconds: abs(seconds) > LATE + SKEW))
 def test_a_clock_that_steps_is_no_proof(step: float) -> None:
     assert judged(whole(), NOW + step) is not Finding.IDLE
@@ -151,6 +170,7 @@ class Cloud(World):
         if self.records[record.request_id].generation != generation:
             raise PreconditionFailedError
         self.records[record.request_id] = StoredIntent(record, generation + 1, 0.0)
+        return self.records[record.request_id]
 
 
 def stopping(cloud: Any, series: list[Series]) -> tuple[IdleStop, Any]:
@@ -179,12 +199,30 @@ def test_without_a_proof_nothing_is_touched(series: list[Series]) -> None:
 def test_a_process_killed_before_it_asked_is_followed_by_another() -> None:
     cloud = Cloud()
     stop, verdict = stopping(cloud, whole())
-    asks, cloud.cancel = cloud.cancel, lambda _: (_ for _ in ()).throw(OperatorError("killed"))
-    with pytest.raises(OperatorError):
+    asks, cloud.cancel = cloud.cancel, lambda _: (_ for _ in ()).throw(KeyboardInterrupt)
+    with pytest.raises(KeyboardInterrupt):
         stop.stop(JOB, verdict)
     cloud.cancel = asks
     assert stop.stop(JOB, verdict)
     assert cloud.cancelled == [NAME]
+
+
+def test_a_refused_cancellation_is_told_and_blamed_for_no_later_one() -> None:
+    cloud = Cloud()
+    stop, verdict = stopping(cloud, whole())
+    cloud.cancel = lambda _: (_ for _ in ()).throw(OperatorError("403"))
+    with pytest.raises(NotCancelledError, match=r"above for 10m, and it goes on: .* 403"):
+        stop.stop(JOB, verdict)
+    assert stop.reason(JOB) == ""
+
+
+def test_a_job_that_works_again_is_not_said_to_have_been_stopped() -> None:
+    cloud = Cloud()
+    record = dataclasses.replace(cloud.records[ID].record, stopped="idle")  # and then it was killed
+    cloud.records[ID] = StoredIntent(record, 6, 0.0)
+    stop, verdict = stopping(cloud, whole(0.9))
+    assert stop.stop(JOB, verdict) == ""
+    assert (stop.reason(JOB), cloud.cancelled) == ("", [])
 
 
 @pytest.mark.parametrize(
