@@ -6,9 +6,10 @@ a reason to refuse it, if it would be another job, or else a remark with what to
 
 from __future__ import annotations
 
+import itertools
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import PurePosixPath
 from typing import Any, Final
 
@@ -53,9 +54,14 @@ DEFAULT_ACCOUNT: Final = re.compile(r"\d+-compute@developer\.gserviceaccount\.co
 #: A reference to a variable as Vertex AI expands it, which Batch does not.
 EXPANDED: Final = re.compile(r"\$\((\w+)\)")
 #: What Batch gives docker by itself where there are GPUs.
-GPU_OPTIONS: Final = ("--gpus", "all", "--gpus=all", "--runtime=nvidia", "--ipc=host")
+GPU_OPTIONS: Final = ("--gpus=all", "--runtime=nvidia")
 #: Options of docker that tasks of several machines are rendered with.
-OWN_OPTIONS: Final = ("--network=host", f"--env-file={machines.ENV_FILE}")
+OWN_OPTIONS: Final = ("--network=host", "--net=host", f"--env-file={machines.ENV_FILE}")
+MEMORY_OPTIONS: Final = ("--ipc", "--shm-size")
+#: The name of an option, without a value that is written to it: ``-uroot:pw``.
+OPTION: Final = re.compile(r"--[a-z][a-z0-9-]*\Z|-[A-Za-z]")
+#: What is shown of a secretVariable that names no version: somebody may have put the value there.
+SHOWN_SECRET: Final = re.compile(r"projects/\S+|\$\{?\w+\}?")
 DERIVED: Final = ("AIP_MODEL_DIR", "AIP_CHECKPOINT_DIR", "AIP_TENSORBOARD_LOG_DIR")
 CLOUD_PLATFORM: Final = "https://www.googleapis.com/auth/cloud-platform"
 
@@ -112,13 +118,15 @@ class _Conversion:
         self._retries(tasks)
         self._account_and_network()
         self._labels()
+        many = isinstance(tasks, str) or tasks > 1
+        given = (*GPU_OPTIONS * ("acceleratorType" in pool["machineSpec"]), *OWN_OPTIONS * many)
+        self._docker(str(step["container"].get("options", "")), given)
         pool["containerSpec"] = self._container(step)
         pool |= self._file_systems()
         self._resources(pool, tasks)
-        many = isinstance(tasks, int) and tasks > 1
         rest = tasks - 1 if isinstance(tasks, int) else f"{tasks} - 1"
         pools = [{"replicaCount": 1, **pool}]
-        if many or isinstance(tasks, str):
+        if many:
             pools.append({"replicaCount": rest, **pool})
         self.job.spec |= {"workerPoolSpecs": pools}
         if self.scheduling:
@@ -339,8 +347,14 @@ class _Conversion:
         }
         secrets = {**inside.get("secretVariables", {}), **own.get("secretVariables", {})}
         for name, resource in secrets.items():
-            is_one = SECRET_VALUE.fullmatch(value := f"{resource}#value")
-            found[name] = value if is_one else str(Unknown(f"secret_of_{name}"))
+            if SECRET_VALUE.fullmatch(value := f"{resource}#value"):
+                found[name] = value
+                continue
+            found[name] = str(Unknown(f"secret_of_{name}"))
+            what = f"the secret {resource}" if SHOWN_SECRET.fullmatch(resource) else "a secret"
+            self.say(f"{name} is {what}, which is no projects/PROJECT/secrets/SECRET/versions/"
+                     "VERSION: write ${secrets.KEY.value}, and the secret as KEY in the stack's "
+                     "secrets")  # fmt: skip
         found.pop("CLOUD_ML_JOB_ID", None)
         folder = found.get("AIP_MODEL_DIR", "")
         if folder.startswith("gs://") and folder.rstrip("/").endswith("/model"):
@@ -380,27 +394,36 @@ class _Conversion:
             found["args"] = [text(word) for word in words]
         if env:
             found["env"] = [{"name": name, "value": text(value)} for name, value in env.items()]
-        self._docker(str(container.get("options", "")))
         return found
 
-    def _docker(self, options: str) -> None:
+    def _docker(self, options: str, given: Collection[str]) -> None:
+        """Tell options by their names, as values may be secrets; ``given`` are set here, too."""
         try:
             words = shlex.split(options)
         except ValueError:
-            words = [options]
-        left = [each for each in words if each not in (*GPU_OPTIONS, *OWN_OPTIONS)]
-        if left:
-            shown = re.sub(r"=\S+", "=…", " ".join(left))  # a variable may be a secret
-            self.say(f"docker's options `{shown}` are left out: put what they set into the image, "
+            words = []
+        memory, others = dict[str, None](), dict[str, None]()
+        is_read = False
+        for word, after in itertools.pairwise([*words, ""]):
+            name, _, value = word.partition("=")
+            if match := OPTION.match(name):
+                is_read = True
+                if f"{name}={value or after}" not in given:
+                    (memory if name in MEMORY_OPTIONS else others)[match[0]] = None
+        if memory:
+            self.say(f"docker's options `{' '.join(memory)}` are left out: shared memory is "
+                     "docker's 64 MB: set num_workers=0 where PyTorch loads data")  # fmt: skip
+        if others or (options.strip() and not is_read):
+            shown = f" `{' '.join(others)}`" if others else ""
+            self.say(f"docker's options{shown} are left out: put what they set into the image, "
                      "env or command")  # fmt: skip
 
     def _moves(self, container: Mapping[str, Any]) -> dict[str, str]:
         """Paths in the container that are a bucket's -> where a job has them."""
-        mounts = {
-            each.get("mountPath", "").rstrip("/"): each["gcs"].get("remotePath", "")
-            for each in self.task.get("volumes", [])
-            if "gcs" in each
-        }
+        volumes = {each.get("mountPath", "").rstrip("/"): each
+                   for each in self.task.get("volumes", [])}  # fmt: skip
+        mounts = {path: each["gcs"].get("remotePath", "")
+                  for path, each in volumes.items() if path and "gcs" in each}  # fmt: skip
         for each in self.task.get("volumes", []):
             more = [one for one in each.get("mountOptions", []) if one not in MOUNT_OPTIONS]
             if more:
@@ -410,17 +433,21 @@ class _Conversion:
         inside = dict[str, str]()
         for volume in container.get("volumes", []):
             host, _, rest = str(volume).partition(":")
-            target = (rest.partition(":")[0] or host).rstrip("/")
-            parent = next((path for path in mounts if _is_in(host.rstrip("/"), path)), None)
-            if parent is None:
-                is_other = any(_is_in(host, one.get("mountPath", " ").rstrip("/"))
-                               for one in self.task.get("volumes", []))  # fmt: skip
-                if not is_other:
-                    self.say(
-                        f"{volume} of the machine is not mounted: a container has its own files"
-                    )
-                continue
-            inside[target] = mounts[parent] + host.rstrip("/").removeprefix(parent)
+            target, _, how = rest.partition(":")
+            host, target = host.rstrip("/"), (target or host).rstrip("/")
+            around = [path for path in volumes if path and _is_in(host, path)]
+            found = {
+                target + path.removeprefix(host): remote
+                for path, remote in mounts.items()
+                if _is_in(path, host)
+            }
+            if (parent := max(around, key=len, default="")) in mounts:
+                found[target] = mounts[parent] + host.removeprefix(parent)
+            elif not around and not found:
+                self.say(f"{volume} of the machine is not mounted: a container has its own files")
+            if found and "ro" in how.split(","):
+                self.say(f"{volume} is read-only; here the job may write what its account may")
+            inside |= found
         if not container.get("volumes"):
             inside = mounts
         return {
@@ -430,11 +457,12 @@ class _Conversion:
         }
 
     def _tell_moves(self, moves: Mapping[str, str], texts: list[str]) -> None:
+        names = _paths(moves).findall("\n".join(texts)) if moves else []
         for path, there in moves.items():
             named = buckets([*texts, self.job.spec.get("baseOutputDirectory", {})])
             if path == there and there.split("/")[2] in named:
                 continue
-            if not any(_path_in(path).search(each) for each in texts):
+            if path not in names:
                 what = f"no argument or variable names {path}, where it has a bucket"
                 self.say(f"{what}: a job has the buckets that it names, so name {there} there")
             elif path != there:
@@ -492,16 +520,16 @@ def _is_in(path: str, folder: str) -> bool:
     return path == folder or path.startswith(f"{folder}/")
 
 
-def _path_in(path: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<![\w./-]){re.escape(path)}(?![\w.-])")
+def _paths(moves: Mapping[str, str]) -> re.Pattern[str]:
+    """Any of the paths, the longest one first, as ``moves`` has them."""
+    return re.compile(rf"(?<![\w./-])(?:{'|'.join(map(re.escape, moves))})(?![\w.-])")
 
 
 def _moved(text: str, moves: Mapping[str, str]) -> str:
     """``text`` with paths of a bucket as a job has them."""
     if not moves:
         return text
-    pattern = "|".join(_path_in(path).pattern for path in moves)
-    return re.sub(pattern, lambda match: moves[match[0]], text)
+    return _paths(moves).sub(lambda match: moves[match[0]], text)
 
 
 def _kept(text: str, known: set[str]) -> str:

@@ -31,6 +31,12 @@ config:
   vertex-training:buckets: {{data: {{}}}}
   vertex-training:serviceAccounts: {{trainer: {{reads: [data]}}}}
 """
+CLOUD_STACK = """\
+config:
+  gcp:project: acme-ml-dev
+  gcp:region: us-central1
+  vertex-training:projectNumber: "210987654321"
+"""
 PSC = "  vertex-training:network: {mode: psc, subnet: {range: 10.20.0.0/26}}\n"
 SUBNET = {"subnetwork": "regions/us-central1/subnetworks/inner", "noExternalIpAddress": True}
 INSIDE = {"network": {"networkInterfaces": [SUBNET]}}
@@ -117,6 +123,23 @@ def test_a_secret_that_the_stack_has_or_names_is_that_one(project: Path) -> None
     config = yaml.safe_load(stack.read_text())["config"]
     assert config["vertex-training:secrets"] == {"hf": {}}
     assert config["vertex-training:serviceAccounts"]["train"] == {"secrets": ["hf"]}
+
+
+def test_a_secret_that_is_there_is_its_owners_to_describe(project: Path) -> None:
+    stack = project / "Pulumi.dev.yaml"
+    stack.write_text(CLOUD_STACK)
+    there = "projects/acme-ml-dev/secrets/hf"
+    environment = {
+        "secretVariables": {"HF_TOKEN": f"{there}/versions/latest"},
+        "variables": {"API_KEY": "<YOUR_KEY>"},
+    }
+    source = write(project, job(task={"environment": environment}))
+    done = vt(source, "--stack", "dev", "--write")
+    assert done.exit_code == 0, done.output
+    assert yaml.safe_load(stack.read_text())["config"]["vertex-training:secrets"] == {
+        "hf": {"existing": there},
+        "api-key": {"description": "API_KEY of an imported job"},
+    }
 
 
 def test_secrets_of_one_name_in_two_projects_are_two(project: Path) -> None:

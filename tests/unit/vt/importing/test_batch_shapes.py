@@ -168,7 +168,7 @@ SHAPES: dict[str, Spec | Refused] = {
             M0 + "machineType": "${MACHINE_TYPE}",
             C0 + "imageUri": "${CONTAINER_IMAGE}",
         },
-        ("--shm-size=…` are left out", "logsPolicy"),
+        ("docker's options `--shm-size` are left out", "logsPolicy"),
     ),
     "arguments in a field that containers do not have": Spec(
         job(
@@ -530,6 +530,117 @@ SHAPES: dict[str, Spec | Refused] = {
             "/var/lib/x:/x of the machine is not mounted",
             "mount options --uid=1000 are left out",
         ),
+    ),
+    "one bucket's mount below another's, read only": Spec(
+        job(
+            container(
+                commands=["--d=/data/x", "--e=/data/deep/y", "--f=/all/c/z"],
+                volumes=["/mnt/a/b:/data:ro", "/mnt/a:/data/deep", "/mnt:/all:rw"],
+            ),
+            task={
+                "volumes": [
+                    {"gcs": {"remotePath": "one"}, "mountPath": "/mnt/a"},
+                    {"gcs": {"remotePath": "two"}, "mountPath": "/mnt/a/b"},
+                    {"gcs": {"remotePath": "three"}, "mountPath": "/mnt/c/"},
+                ]
+            },
+        ),
+        {C0 + "args": ["--d=/gcs/two/x", "--e=/gcs/one/y", "--f=/gcs/three/z"]},
+        (
+            "/data is /gcs/two here",
+            "/data/deep is /gcs/one here",
+            "/mnt/a/b:/data:ro is read-only",
+            "no argument or variable names /data/deep/b, where it has a bucket",
+        ),
+        ("/all:rw is read-only", "is not mounted"),
+    ),
+    "one bucket's mount below another's, as Batch mounts both": Spec(
+        job(
+            container(commands=["--d=/mnt/a/b/x"]),
+            task={
+                "volumes": [
+                    {"gcs": {"remotePath": "one"}, "mountPath": "/mnt/a"},
+                    {"gcs": {"remotePath": "two"}, "mountPath": "/mnt/a/b"},
+                ]
+            },
+        ),
+        {C0 + "args": ["--d=/gcs/two/x"]},
+        ("no argument or variable names /mnt/a, where", "/mnt/a/b is /gcs/two here"),
+        ("/mnt/a is /gcs/one here",),
+    ),
+    "options of docker with values": Spec(
+        job(
+            container(
+                options='-e "DB_PASSWORD=my secret pass" -u root:pw -wsecretly --add-host a:pass '
+                "--label=secret --privileged"
+            )
+        ),
+        {},
+        ("docker's options `-e -u -w --add-host --label --privileged` are left out",),
+        ("secret pass", "my", "root", "pw", "secretly", "a:pass", "=secret"),
+    ),
+    "options of docker that nobody can read": Spec(
+        job(container(options='-e "DB_PASSWORD=hunter2')),
+        {},
+        ("docker's options are left out",),
+        ("hunter2", "DB_PASSWORD"),
+    ),
+    "options of docker in a variable": Spec(
+        job(container(options="$OPTIONS")), {}, ("docker's options are left out",)
+    ),
+    "a machine's memory and network on one without GPUs": Spec(
+        job(container(options="--ipc=host --runtime=nvidia --gpus all --network=host")),
+        {},
+        (
+            "docker's options `--ipc` are left out: shared memory is docker's 64 MB",
+            "docker's options `--runtime --gpus --network` are left out",
+        ),
+    ),
+    "a machine's memory and network on one with GPUs": Spec(
+        job(
+            container(options="--ipc host --shm-size=8g --runtime nvidia --gpus all --net host"),
+            policy={"machineType": "g2-standard-4"},
+            instance={"installGpuDrivers": True},
+        ),
+        {},
+        (
+            "docker's options `--ipc --shm-size` are left out: shared memory is docker's 64 MB",
+            "docker's options `--net` are left out",
+        ),
+        ("--runtime", "--gpus"),
+    ),
+    "a machine's network on two machines": Spec(
+        job(
+            container(options="--network host --runtime=nvidia --gpus=2"),
+            group={"taskCount": 2},
+            policy={"machineType": "g2-standard-24"},
+            instance={"installGpuDrivers": True},
+        ),
+        {},
+        ("docker's options `--gpus` are left out",),
+        ("--network", "--runtime"),
+    ),
+    "secrets by no name of Secret Manager's": Spec(
+        job(
+            task={
+                "environment": {
+                    "secretVariables": {
+                        "A": "projects/acme-ml/secrets/a",
+                        "B": "projects/acme-ml/locations/us-east1/secrets/b/versions/1",
+                        "C": "hunter2-pass",
+                        "D": "projects/acme-ml/secrets/d/versions/1",
+                    }
+                }
+            }
+        ),
+        {C0 + "env[0].value": "<SECRET_OF_A>", C0 + "env[1].value": "<SECRET_OF_B>"},
+        (
+            "A is the secret projects/acme-ml/secrets/a, which",
+            "B is the secret projects/acme-ml/locations/us-east1/secrets/b/versions/1, which",
+            "C is a secret, which is no projects/PROJECT/secrets/SECRET/versions/VERSION: "
+            "write ${secrets.KEY.value}",
+        ),
+        ("hunter2", "D is"),
     ),
     "a template of another language in YAML": Refused(
         "taskGroups:\n- taskSpec:\n    runnables:\n    - container: {imageUri: " + IMAGE + "}\n"
