@@ -470,7 +470,7 @@ SHAPES: dict[str, Spec | Refused] = {
             logsPolicy={"destination": "PATH", "logsPath": "/mnt/disks/share/logs"},
         ),
         "notifications is left out",
-        "alerts of the stack file",
+        "messages of the job in the stack file",
         "logsPath is left out",
         "minCpuPlatform is left out",
         "priority is left out",
