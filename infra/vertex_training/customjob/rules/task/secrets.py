@@ -35,11 +35,8 @@ def secret_value(job: Job) -> Iterator[Finding]:
     for pool in job.pools:
         for path, text in pool.texts():
             if match := NO_VERSION.search(text):
-                what, hint = (
-                    "a secret has a value in each version",
-                    f"{match[1]}/versions/latest#value",
-                )
-                yield Finding(path, what, match[0], f"${{secrets.NAME.value}}, or {hint}")
+                hint = f"${{secrets.NAME.value}}, or {match[1]}/versions/latest#value"
+                yield Finding(path, "a secret has a value in each version", match[0], hint)
             if not (match := SECRET_VALUE.search(text)):
                 continue
             if job.context.backend != "batch":
