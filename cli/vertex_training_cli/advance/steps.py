@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from vertex_training.catalog.costs import DEFAULT_TIMEOUT
 from vertex_training.catalog.resource_types import SCHEDULE
-from vertex_training.customjob.protocol.idle import Finding, NotCancelledError
+from vertex_training.customjob.protocol.idle import Finding, goes_on
 from vertex_training.customjob.protocol.ports import IDLE_STOP, LADDER
 from vertex_training.customjob.protocol.waiting import format_duration
 from vertex_training.errors import OperatorError
@@ -17,6 +17,7 @@ from vertex_training.schedules.deployed import DeployedSchedule, deployed_schedu
 from vertex_training.schedules.provider import connect
 from vertex_training.schedules.slots import Outcome
 from vertex_training_cli.advance.tick import Action, Tick
+from vertex_training_cli.engine.plan import WITH_REQUEST
 from vertex_training_cli.engine.values import redact
 from vertex_training_cli.jobs import view
 from vertex_training_cli.jobs.ladders import inputs_in, inputs_of
@@ -106,18 +107,15 @@ def stop_idle(tick: Tick) -> Iterator[Action]:
 
     One that cannot be judged keeps no other one from it.
     """
-    found = [*inputs_in(tick.deployment), *inputs_in(tick.deployment, (SCHEDULE,))]
+    found = list(inputs_in(tick.deployment, WITH_REQUEST))
     if not any((inputs.get("options") or {}).get(IDLE_STOP) for inputs in found):
         return
     for job in tick.live:
         if inputs := inputs_of(job, found):
             try:
                 yield from _stop_idle(inputs, job, dry_run=tick.dry_run)
-            except NotCancelledError as error:
-                text = redact(str(error))
-                yield Action("idle", view.title(job), "failed", text, job.name, failed=True)
             except OperatorError as error:
-                text = f"whether it is idle is not known, and it goes on: {redact(str(error))}"
+                text = redact(goes_on(error))
                 yield Action("idle", view.title(job), "failed", text, job.name, failed=True)
 
 
@@ -130,8 +128,7 @@ def _stop_idle(inputs: Mapping[str, Any], job: AnyJob, *, dry_run: bool) -> Iter
         return
     verdict = stop.look(found)
     if verdict.finding is Finding.UNPROVEN:
-        text = f"whether it is idle is not known, and it goes on: {verdict.why}"
-        yield Action("idle", title, "unproven", text, job.name)
+        yield Action("idle", title, "unproven", verdict.goes_on, job.name)
     elif verdict.finding is Finding.IDLE and dry_run:
         yield Action("idle", title, "due", f"{verdict.why}; it is cancelled next", job.name)
     elif reason := stop.stop(found, verdict):

@@ -118,7 +118,7 @@ class _Conversion:
         self._retries(tasks)
         self._account_and_network()
         self._labels()
-        many = isinstance(tasks, str) or tasks > 1
+        many = _are_many(tasks)
         given = (*GPU_OPTIONS * ("acceleratorType" in pool["machineSpec"]), *OWN_OPTIONS * many)
         self._docker(str(step["container"].get("options", "")), given)
         pool["containerSpec"] = self._container(step)
@@ -238,11 +238,7 @@ class _Conversion:
             return {}
         if not given:
             return {"reservationAffinity": {"reservationAffinityType": "ANY_RESERVATION"}}
-        parts, allowed = (
-            given.split("/"),
-            self.place.get("location", {}).get("allowedLocations", []),
-        )
-        zones = [each.rpartition("/")[2] for each in allowed if each.startswith("zones/")]
+        parts, zones = given.split("/"), self._allowed("zones")
         project = parts[1] if parts[0] == "projects" and len(parts) > 1 else "${stack.project}"
         zone = zones[0] if len(zones) == 1 else str(Unknown("zone"))
         name = f"projects/{project}/zones/{zone}/reservations/{parts[-1]}"
@@ -252,6 +248,11 @@ class _Conversion:
             "values": [name],
         }
         return {"reservationAffinity": affinity}
+
+    def _allowed(self, what: str) -> list[str]:
+        """The ``regions`` or ``zones`` that it may run in."""
+        allowed = self.place.get("location", {}).get("allowedLocations", [])
+        return [each.rpartition("/")[2] for each in allowed if each.startswith(f"{what}/")]
 
     def _disk(self) -> dict[str, Any]:
         disk = self.policy.get("bootDisk", {})
@@ -285,7 +286,7 @@ class _Conversion:
         codes = [each.get("actionCondition", {}).get("exitCodes", []) for each in policies]
         is_ours = len(policies) == 1 and policies[0].get("action") == "RETRY_TASK" and (
             sorted(codes[0]) == sorted(GOOGLES_CODES))  # fmt: skip
-        if not policies and (isinstance(tasks, str) or tasks > 1):
+        if not policies and _are_many(tasks):
             self.scheduling["restartJobOnWorkerRestart"] = True
             is_ours = True
         if not is_ours:
@@ -309,9 +310,7 @@ class _Conversion:
             self.job.spec["serviceAccount"] = email
         if any(each != CLOUD_PLATFORM for each in account.get("scopes", ())):
             self.say("scopes of its account are left out: roles limit it")
-        allowed = self.place.get("location", {}).get("allowedLocations", [])
-        regions = [each.rpartition("/")[2] for each in allowed if each.startswith("regions/")]
-        zones = [each.rpartition("/")[2] for each in allowed if each.startswith("zones/")]
+        regions, zones = self._allowed("regions"), self._allowed("zones")
         if zones and not regions and "reservation" not in self.policy:
             self.say(f"it may run in {', '.join(zones)} alone; here in any zone of the region")
         where = regions or [each.rpartition("-")[0] for each in zones]
@@ -491,9 +490,8 @@ class _Conversion:
         asked = self.task.get("computeResource", {})
         job = Job({"jobSpec": {"workerPoolSpecs": [dict(pool)]}})
         whole = machines.resources(job.pools[0])
-        many = isinstance(tasks, str) or tasks > 1
         if (
-            many
+            _are_many(tasks)
             and "taskCountPerNode" not in self.group
             and whole
             and any(_less(asked.get(key, "2000"), whole[key]) for key in whole)
@@ -509,6 +507,11 @@ class _Conversion:
 
 def _number(value: Any) -> Any:
     return int(value) if str(value).isdecimal() and len(str(value)) < 12 else str(value)
+
+
+def _are_many(tasks: int | str) -> bool:
+    """Whether there is more than one; a count to be filled in (text) may be any."""
+    return isinstance(tasks, str) or tasks > 1
 
 
 def _less(one: Any, other: Any) -> bool:

@@ -6,7 +6,6 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from vertex_training.catalog.resource_types import SCHEDULE
 from vertex_training.customjob.protocol.ports import (
     JOB_LABEL,
     LADDER,
@@ -15,7 +14,7 @@ from vertex_training.customjob.protocol.ports import (
     STACK_LABEL,
 )
 from vertex_training.errors import CommandError, OperatorError
-from vertex_training_cli.engine.plan import JOBS
+from vertex_training_cli.engine.plan import JOBS, WITH_REQUEST
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.jobs.service import labels_of
@@ -38,7 +37,7 @@ def deployed_inputs(ref: StackRef) -> list[Mapping[str, Any]]:
         deployment = PulumiCli(ref.root, env).export_deployment(ref.stack)
     except CommandError as error:
         raise OperatorError(f"the state of stack {ref.stack} cannot be read: {error}") from None
-    return [*inputs_in(deployment), *inputs_in(deployment, (SCHEDULE,))]
+    return list(inputs_in(deployment, WITH_REQUEST))
 
 
 def inputs_in(

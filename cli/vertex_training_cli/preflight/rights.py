@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from vertex_training.catalog import resource_types
+from vertex_training.catalog.metrics import READ_PERMISSION
 from vertex_training.catalog.resource_types import ACCOUNT, BUCKET, ResourceType
 from vertex_training.customjob.protocol.ports import IDLE_STOP
 from vertex_training.foundation.conditions import LIMITED
@@ -27,7 +28,7 @@ from vertex_training_cli.preflight.context import PreflightContext
 
 ACT_AS: Final = "iam.serviceAccounts.actAs"
 #: Asked for where a job has ``idleStop`` alone.
-UTILIZATION: Final = "monitoring.timeSeries.list"
+UTILIZATION: Final = READ_PERMISSION
 #: What Pulumi does to its state in a bucket, and to the key of the secrets in it.
 STATE: Final = ("create", "delete", "get", "list")
 KEY: Final = ("cloudkms.cryptoKeyVersions.useToDecrypt", "cloudkms.cryptoKeyVersions.useToEncrypt")

@@ -10,6 +10,8 @@ from typing import Final
 
 #: How much accelerators do, from 0 to 1.
 ACCELERATOR: Final = "accelerator/utilization"
+#: What reading a metric takes.
+READ_PERMISSION: Final = "monitoring.timeSeries.list"
 _TRAINING: Final = "ml.googleapis.com/training/"
 
 

@@ -27,7 +27,7 @@ from vertex_training.customjob.dynamic_values import (
 )
 from vertex_training.customjob.kinds import BATCH_JOB, CUSTOM_JOB, JobKind, kind_in_section
 from vertex_training.customjob.protocol.adoption import current_job
-from vertex_training.customjob.protocol.idle import IdleRule, IdleStop, Reading, record_of
+from vertex_training.customjob.protocol.idle import IdleRule, IdleStop, Reading, reason_of
 from vertex_training.customjob.protocol.ladder import Ladder, job_with_turn, stop_climbing
 from vertex_training.customjob.protocol.ports import (
     DIGEST_LABEL,
@@ -434,8 +434,7 @@ def stop_reason(props: Mapping[str, Any], name: str, request_id: str) -> str:
     Raises:
         OperatorError: its record cannot be read.
     """
-    stored = record_of(name, request_id, _intents(dict(props)))
-    return stored.record.stopped if stored else ""
+    return reason_of(name, request_id, _intents(dict(props)))
 
 
 def _parent(props: Mapping[str, Any]) -> str:

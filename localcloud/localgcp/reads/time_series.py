@@ -67,10 +67,10 @@ def asked(request: Request) -> list[AskedJob]:
 def time_series(request: Request) -> dict[str, Any]:
     """A series for each replica with accelerators, newest points first."""
     series = [
-        _series(job, replica, request)
+        _series(job, replica, fault, request)
         for job in asked(request)
+        if (fault := _fault(job, request))
         for replica in job.replicas()
-        if _fault(job, request)
     ]
     return {"timeSeries": series, "unit": "10^2.%"} if series else {"unit": "10^2.%"}
 
@@ -86,8 +86,8 @@ def _fault(job: AskedJob, request: Request) -> Any:
     )
 
 
-def _series(job: AskedJob, replica: str, request: Request) -> dict[str, Any]:
-    fault, now = _fault(job, request), datetime.now(UTC).replace(second=0, microsecond=0)
+def _series(job: AskedJob, replica: str, fault: Any, request: Request) -> dict[str, Any]:
+    now = datetime.now(UTC).replace(second=0, microsecond=0)
     begin, end = (_time(request, f"interval.{key}Time") for key in ("start", "end"))
     times = [now - _MINUTE * number for number in range(int(fault.seconds // 60) + 1)]
     return {

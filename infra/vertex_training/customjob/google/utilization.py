@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
-from vertex_training.catalog.metrics import ACCELERATOR, metric_filter
+from vertex_training.catalog.metrics import ACCELERATOR, READ_PERMISSION, metric_filter
 from vertex_training.customjob.google.job_service import local_address
 from vertex_training.customjob.google.prerequisites import session
 from vertex_training.customjob.protocol.idle import SKEW, Reading, Series
@@ -24,7 +24,6 @@ from vertex_training.errors import OperatorError
 TIMEOUT: Final = 20
 #: Pages at most: a thousand replicas of eight accelerators, for a day.
 MOST_PAGES: Final = 200
-PERMISSION: Final = "monitoring.timeSeries.list"
 
 
 def read(project: str, name: str, seconds: float, account: str = "") -> Reading:
@@ -93,7 +92,7 @@ def _get(
         connected = session(local=local, account=account)
         answer = connected.request("GET", url, params=query, timeout=TIMEOUT)
         if not answer.ok:
-            hint = f" (it takes {PERMISSION})" if answer.status_code == 403 else ""
+            hint = f" (it takes {READ_PERMISSION})" if answer.status_code == 403 else ""
             raise OperatorError(f"Cloud Monitoring: {answer.status_code} {answer.reason}{hint}")
         return answer.json(), parsedate_to_datetime(answer.headers["Date"]).timestamp()
     except (requests.RequestException, GoogleAuthError, KeyError, ValueError) as error:

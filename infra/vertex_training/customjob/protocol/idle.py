@@ -41,6 +41,7 @@ LATE: Final = 240.0
 GAP: Final = 1.5 * SAMPLE
 #: How much a clock may be off.
 SKEW: Final = 60.0
+NOT_KNOWN: Final = "whether it is idle is not known, and it goes on"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,11 @@ class Verdict:
 
     finding: Finding
     why: str
+
+    @property
+    def goes_on(self) -> str:
+        """What is said of a job that is left alone for want of a proof."""
+        return f"{NOT_KNOWN}: {self.why}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +163,11 @@ class NotCancelledError(OperatorError):
     """A job is proven to be idle, and goes on."""
 
 
+def goes_on(error: OperatorError) -> str:
+    """What is said of a job that goes on after this error of :class:`IdleStop`."""
+    return str(error) if isinstance(error, NotCancelledError) else f"{NOT_KNOWN}: {error}"
+
+
 @dataclass(frozen=True, slots=True)
 class IdleStop:
     """The rule of a deployed job, and what it takes to keep it."""
@@ -219,8 +230,13 @@ class IdleStop:
 
     def reason(self, job: JobSnapshot) -> str:
         """Why it was cancelled; empty if not by this. Raises OperatorError."""
-        stored = record_of(job.name, job.request_id, self.intents)
-        return stored.record.stopped if stored else ""
+        return reason_of(job.name, job.request_id, self.intents)
+
+
+def reason_of(name: str, request_id: str, intents: IntentStore) -> str:
+    """Why ``idleStop`` cancelled a job; empty if it did not. Raises OperatorError."""
+    stored = record_of(name, request_id, intents)
+    return stored.record.stopped if stored else ""
 
 
 def record_of(name: str, request_id: str, intents: IntentStore) -> StoredIntent | None:

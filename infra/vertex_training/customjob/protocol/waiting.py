@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from vertex_training.customjob.protocol.idle import SAMPLE, Finding, IdleStop, NotCancelledError
+from vertex_training.customjob.protocol.idle import SAMPLE, Finding, IdleStop, goes_on
 from vertex_training.customjob.protocol.ladder import Ladder, Rung
 from vertex_training.customjob.protocol.ports import FAILED, RUNNING, SUCCEEDED, JobSnapshot
 from vertex_training.errors import OperatorError, WaitDeadlineError, WaitError
@@ -84,10 +84,8 @@ class _IdleLook:
         self._due = self._ports.monotonic() + SAMPLE
         try:
             text = await asyncio.to_thread(self._looked, job)
-        except NotCancelledError as error:
-            text = str(error)
         except OperatorError as error:
-            text = f"whether it is idle is not known, and it goes on: {error}"
+            text = goes_on(error)
         if text and text != self._said:
             self._ports.report(f"job {self._wait.job}: {text}")
         self._said = text
@@ -99,7 +97,7 @@ class _IdleLook:
             return ""
         verdict = self._stop.look(job)
         if verdict.finding is Finding.UNPROVEN:
-            return f"whether it is idle is not known, and it goes on: {verdict.why}"
+            return verdict.goes_on
         reason = self._stop.stop(job, verdict)
         return f"{reason}: cancelled ({job.name})" if reason else ""
 
