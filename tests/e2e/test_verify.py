@@ -22,7 +22,7 @@ from vertex_training_cli.verify import comparison
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
-PAGE = ROOT / "docs" / "first-real-run.md"
+PAGE = ROOT / "docs" / "bootstrap.md"
 REHEARSAL = ROOT / "cli" / "vertex_training_cli" / "verify" / "rehearsal.json"
 FAULTS = (
     'cloudresourcemanager patch --method projects.get --patch \'{"displayName": "x"}\'',

@@ -54,7 +54,7 @@ def verify(
 
     Preflight, up, its job to the end, a second up, drift, an edit while the job runs, destroy. It
     writes a page, what was asked and answered, and an archive of both, without secrets, people and
-    the project's name. docs/first-real-run.md has the stack file and what it costs.
+    the project's name. docs/bootstrap.md has the stack file and what it costs.
 
     It refuses a stack that has or protects anything, has jobs, is one of production, or whose jobs
     can cost more than --max-usd. If a step fails, the stack is destroyed all the same.

@@ -29,7 +29,7 @@ def commands(*, cloud):
 
 def test_the_page_has_commands_of_both_kinds():
     assert len(commands(cloud=False)) >= 6
-    assert len(commands(cloud=True)) >= 5
+    assert len(commands(cloud=True)) >= 4
 
 
 @pytest.mark.parametrize("command", [c for c in commands(cloud=False) if c.startswith("vt ")])
