@@ -1,7 +1,7 @@
 """Environments: of programs that use the local cloud, of its server, and of package installers.
 
 The server and installers get listed variables of this machine, and jobs none of them: code that a
-job brings along must not read what the user's shell holds (``docs/local-stack.md`` has the lists).
+job brings along must not read what the user's shell holds (``docs/local-stack.md``, Who gets in).
 """
 
 from __future__ import annotations

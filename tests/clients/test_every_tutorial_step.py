@@ -1,8 +1,8 @@
 """Every step of five published tutorials, in their order, as written but for names, addresses and
 how often a log is polled.
 
-docs/local-stack.md has a row for each. A step that the tutorial has wrong, or that is not here,
-says why. Texts of programs that the tutorials clone are ours.
+A step that the tutorial has wrong, or that is not here, says why; docs/local-stack.md lists these.
+Texts of programs that the tutorials clone are ours.
 """
 
 from __future__ import annotations

@@ -445,7 +445,7 @@ class RungArgs(TypedDict):
 class ScheduleArgs(TypedDict):
     """When a job is submitted, again and again; ``up`` submits none of it.
 
-    Each slot has one submission at most, with a folder of its own (docs/schedules.md)."""
+    Each slot has one submission at most, with a folder of its own (docs/jobs.md)."""
 
     cron: Input[str]
     """Five fields of a cron line, like ``0 6 * * 1``: Mondays at 6."""

@@ -1,4 +1,4 @@
-"""Jobs that are submitted again and again, each slot once (docs/schedules.md).
+"""Jobs that are submitted again and again, each slot once (docs/jobs.md).
 
 ================  =====================================================================
 ``deployed``      a schedule as the state has it, and the request of each of its slots

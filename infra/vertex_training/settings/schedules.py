@@ -14,7 +14,7 @@ from vertex_training.settings.section import Section
 class Schedule(Section):
     """When a job is submitted, again and again; ``up`` submits none of it.
 
-    Each slot has one submission at most, with a folder of its own (docs/schedules.md).
+    Each slot has one submission at most, with a folder of its own (docs/jobs.md).
     """
 
     cron: str
