@@ -26,7 +26,6 @@ from vertex_training_cli.status import extra_hint, print_line
 FAILED: Final = 1
 #: Called wrongly, or nothing to work on.
 NOT_POSSIBLE: Final = 2
-INTERRUPTED: Final = 130
 #: Errors that always mean that there is nothing to work on.
 NOTHING_THERE: Final = (CheckUnavailableError, UnknownNameError, UnknownStackError)
 #: Verbs whose exit code 1 is about the files they read or write: what else fails ends them with 2.

@@ -62,7 +62,6 @@ WORDS: Final[dict[tuple[str, str], str]] = {
     ),
     ("PythonPackageSpec", "packageUris"): "gs://BUCKET/FILE.tar.gz, or ${packages.NAME}",
 }
-A_REFERENCE: Final = "a reference into the stack, like ${buckets.artifacts}"
 #: Required fields. A worker pool may also be empty, and is skipped then.
 REQUIRED: Final[dict[str, tuple[str, ...]]] = {
     "CustomJob": ("jobSpec",),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -211,8 +210,3 @@ def _text(jinja: jinja2.Environment, template: str, given: dict[str, Any]) -> st
     if not template.endswith(".j2"):
         return (_TEMPLATES / template).read_text(encoding="utf-8")
     return jinja.get_template(template).render(given)
-
-
-def with_text(file: GeneratedFile, text: str) -> GeneratedFile:
-    """The same file with another text."""
-    return dataclasses.replace(file, text=text)

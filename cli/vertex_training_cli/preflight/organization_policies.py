@@ -20,7 +20,6 @@ from vertex_training_cli.preflight.effective_policy import EffectivePolicy
 URL: Final = "https://orgpolicy.googleapis.com/v2/projects/{}/policies/{}:getEffectivePolicy"
 #: https://docs.cloud.google.com/iam/docs/roles-permissions/orgpolicy
 PERMISSION: Final = "orgpolicy.policy.get"
-ROLE: Final = "roles/orgpolicy.policyViewer"
 #: Resources that one answer names; more are counted.
 SHOWN: Final = 12
 

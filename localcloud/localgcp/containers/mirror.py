@@ -36,7 +36,6 @@ _HOOKS: Final = (
 )
 _LEFT_OUT: Final = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*")
 _MANIFEST: Final = "application/vnd.oci.image.manifest.v1+json"
-_BLOCK: Final = 1 << 20
 
 
 def layout() -> Path:

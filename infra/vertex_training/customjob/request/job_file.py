@@ -151,25 +151,6 @@ class JobFileResult:
         return (*self.errors, *self.warnings, *self.notes)
 
 
-def load(
-    data: bytes,
-    file: str,
-    submission: Submission,
-    table: references.Table,
-    context: Context = FILE_ONLY,
-    kind: JobKind | None = CUSTOM_JOB,
-) -> JobRequest:
-    """Read the job file ``data``, shown as ``file`` in messages, against the stack's references.
-
-    Raises:
-        ConfigError: with every mistake in the file.
-    """
-    result = check_job_file(data, file, submission, table, context, kind)
-    if result.request is None:
-        raise ConfigError(result.errors)
-    return result.request
-
-
 def check_job_file(
     data: bytes,
     file: str,
@@ -181,7 +162,9 @@ def check_job_file(
     *,
     scheduled: bool = False,
 ) -> JobFileResult:
-    """Like ``load``, but returns mistakes and warnings together. Raises nothing.
+    """Read the job file ``data``, shown as ``file`` in messages, against the stack's references.
+
+    Returns mistakes and warnings together, and raises nothing.
 
     ``kind`` is the wanted one; None takes what the file is. ``rung`` is laid over what the file and
     the stack's defaults say. The request of a ``scheduled`` job has ``${job.slot}`` and

@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from vertex_training.customjob import rules
+from vertex_training.customjob.kinds import CUSTOM_JOB
 from vertex_training.customjob.request import job_file as spec
 from vertex_training.customjob.request.job_file import Submission
 from vertex_training.customjob.rules import Context, StackFacts
@@ -30,7 +31,10 @@ workerPoolSpecs:
 
 
 def load(text, who=WHO, table=TABLE):
-    return spec.load(text.encode(), "jobs/x.yaml", who, table)
+    result = spec.check_job_file(text.encode(), "jobs/x.yaml", who, table, kind=CUSTOM_JOB)
+    if result.request is None:
+        raise ConfigError(result.errors)
+    return result.request
 
 
 def problems(text, **kwargs):
