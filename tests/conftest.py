@@ -21,8 +21,7 @@ import pytest
 from localgcp.gcp.services.accounts import IDENTITY
 from localgcp.inventory.store import SERVICE, Store
 from tests import fixture_project
-from vertex_training_cli.proxies import exempt_loopback
-from vertex_training_cli.user import set_user_variables
+from vertex_training_cli.process import exempt_loopback, set_user_variables
 
 ROOT = Path(__file__).parents[1]
 #: Types of what Google keeps when its resource is deleted: APIs, and the agents of services.

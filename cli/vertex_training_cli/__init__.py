@@ -33,10 +33,9 @@
 ``failures``       turns exceptions into lines on stderr and exit codes
 ``options``        options that several verbs have
 ``policy_levels``  levels of policies, of the stack file and of ``--policy-levels``
+``process``        streams, proxies and user of the process of a command
 ``console``        tables and colours for people
 ``status``         lines on stderr; which extra a missing package is of
 ``read_errors``    refused reads: an object that is missing, or a permission
-``proxies``        exempts this machine from the proxies in the environment
-``user``           ``USER`` and ``HOME`` where the system has no entry
 =================  =======================================================================
 """

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import io
-import os
 import sys
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from vertex_training_cli.status import extra_hint
@@ -15,23 +14,25 @@ except ModuleNotFoundError as missing:
     sys.exit(f"vt: {missing.name} is not installed. Hint: {extra_hint('typer')}")
 from typer.completion import get_completion_inspect_parameters
 
-from vertex_training_cli.check import quick
 from vertex_training_cli.help import completion
 from vertex_training_cli.help.verbs import VerbGroup
-from vertex_training_cli.proxies import exempt_loopback
-from vertex_training_cli.user import set_user_variables
+from vertex_training_cli.process import prepare
 
 
 class CommandLine(typer.Typer):
-    """The commands; ``vt check FILES`` starts without their parser."""
+    """The commands; ``vt check FILES``, as editors and hooks call it, starts without their parser.
+
+    The parser loads pydantic, which takes longer than checking a file. Any option takes the usual
+    way.
+    """
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """Run the command that this process was started with."""
-        files = None if args or options else quick.files_of(sys.argv[1:])
+        files = None if args or options else checked_files(sys.argv[1:])
         if files is None or completion.is_asked_for():
             return super().__call__(*args, **options)
         prepare()
-        sys.exit(quick.run(files))
+        sys.exit(run_check(files))
 
 
 app = CommandLine(
@@ -70,14 +71,30 @@ def main(
     prepare()
 
 
-def prepare() -> None:
-    """Make streams and variables of this process what every command expects."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            # A log may have characters that this terminal cannot show: replace them.
-            stream.reconfigure(errors="replace")
-    exempt_loopback(os.environ)
-    set_user_variables(os.environ)
+def checked_files(words: Sequence[str]) -> list[str] | None:
+    """The files, if the line is ``check FILES`` and nothing else; None for any other line."""
+    command, *files = words or [""]
+    plain = all(word and (word == "-" or not word.startswith("-")) for word in files)
+    return files if command == "check" and files and plain else None
+
+
+def run_check(files: list[str]) -> int:
+    """The exit code of ``vt check FILES``."""
+    from vertex_training_cli.check.command import check
+    from vertex_training_cli.failures import exit_codes
+
+    try:
+        with exit_codes("check"):
+            check(files)
+        sys.stdout.flush()
+    except typer.Exit as end:
+        return end.exit_code
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:  # `vt check jobs | head`: who reads has what it wants
+        sys.stdout = None
+        return 1
+    return 0
 
 
 if __name__ == "__main__":

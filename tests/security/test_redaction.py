@@ -27,7 +27,7 @@ from vertex_training_cli.engine import events, preview
 from vertex_training_cli.engine.fields import FieldDifference
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.values import UNKNOWN, WIRE_UNKNOWN, LineRedactor, redact
-from vertex_training_cli.github import gh, sticky
+from vertex_training_cli.github import gh, repository
 from vertex_training_cli.jobs import show
 
 ROOT: Final = Path(__file__).parents[2]
@@ -116,7 +116,7 @@ def test_an_error_of_git_or_github_has_no_secret(
 
 
 def test_a_comment_and_an_issue_are_posted_without_a_secret() -> None:
-    assert_redacted(sticky.body("report", "prod", SAID))
+    assert_redacted(repository.body("report", "prod", SAID))
 
 
 def test_a_job_of_the_cloud_is_shown_without_a_secret(capsys: pytest.CaptureFixture[str]) -> None:

@@ -29,7 +29,7 @@ from tests.unit.vt.github.conftest import (
 )
 from vertex_training.errors import Location, Mend, Problem
 from vertex_training_cli.engine import plan_file
-from vertex_training_cli.github import artifact, preview_comment, sticky
+from vertex_training_cli.github import artifact, preview_comment, repository
 from vertex_training_cli.github.preview_comment import PreviewComment
 from vertex_training_cli.github.preview_run import PreviewRun
 
@@ -144,7 +144,7 @@ def comment_on(archive: bytes, monkeypatch: pytest.MonkeyPatch) -> tuple[str, Pr
     """The comment as it is posted, for a run that uploaded ``archive``. No network is used."""
     monkeypatch.setattr(artifact, "download", lambda *_: archive)
     made = preview_comment.make(RUN, {"number": 7}, "dev", {})
-    return sticky.body("report", "dev", made.text), made
+    return repository.body("report", "dev", made.text), made
 
 
 @pytest.mark.parametrize("name", REFUSED)

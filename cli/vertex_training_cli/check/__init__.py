@@ -3,16 +3,13 @@
 =====================  ============================================================
 ``command``            the command line: options, exit codes
 ``checking``            files -> reports, with a stack or without one
-``quick``               `vt check FILES` alone, without the parser of the command line
 ``fixing``              what is certain is mended in the files
 ``watching``            checks again whenever a file changes
 ``placeholders``       values of references where there is no stack
 ``rehearsal``          what the local cloud of this machine does not run, for local stacks
 ``report``             the findings in a file, each with its extent in the source
 ``text_report``        for people: a line for each finding, the source and a caret
-``json_report``        for programs: JSON
-``workflow_commands``  for GitHub Actions: annotations in a pull request
-``sarif``              for code scanning: SARIF 2.1.0
+``machine_reports``    for programs: JSON, SARIF 2.1.0, annotations of GitHub Actions
 ``listing``            the list of all rules
 =====================  ============================================================
 

@@ -18,12 +18,10 @@ from vertex_training.secret_rules.redaction import masked
 from vertex_training_cli.check import (
     checking,
     fixing,
-    json_report,
     listing,
-    sarif,
+    machine_reports,
     text_report,
     watching,
-    workflow_commands,
 )
 from vertex_training_cli.check.report import FileReport
 from vertex_training_cli.console import plain
@@ -204,11 +202,11 @@ def _whole_reports(arguments: list[str], stack: str, *, ask_registries: bool) ->
 
 def _print_reports(reports: list[FileReport], format_: Format) -> None:
     if format_ is Format.JSON:
-        print(json_report.as_json(reports))
+        print(machine_reports.as_json(reports))
     elif format_ is Format.SARIF:
-        print(sarif.as_sarif(reports))
+        print(machine_reports.as_sarif(reports))
     elif format_ is Format.GITHUB:
-        for line in workflow_commands.as_workflow_commands(reports):
+        for line in machine_reports.as_workflow_commands(reports):
             print(line)
     else:
         color = sys.stdout.isatty() and "NO_COLOR" not in os.environ

@@ -1,8 +1,13 @@
-"""A repository on GitHub: the comment on a pull request, its approval, the issue on drift."""
+"""A repository on GitHub: the comment on a pull request, its approval, the issue on drift.
+
+Each text stands in one place, where it is found again and written anew, by a marker that Markdown
+does not show. Only what a bot wrote is taken for ours: anybody may write a comment, and put a
+marker into it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -10,7 +15,8 @@ from vertex_training.errors import CommandError
 from vertex_training_cli.deploy.approval import Approval
 from vertex_training_cli.drift.findings import DriftOutcome
 from vertex_training_cli.drift.report import title
-from vertex_training_cli.github import gh, kept_approval, sticky
+from vertex_training_cli.engine.values import redact
+from vertex_training_cli.github import gh, kept_approval
 
 #: Kinds of texts, which their markers name.
 REPORT: Final = "report"
@@ -27,9 +33,9 @@ class Repository:
 
     def write_comment(self, number: int, stack: str, *texts: str) -> dict[str, Any]:
         """Write the one comment for ``stack`` on a pull request, and return what GitHub answers."""
-        text = {"body": sticky.body(REPORT, stack, *texts)}
+        text = {"body": body(REPORT, stack, *texts)}
         comments = gh.read(f"repos/{self.name}/issues/{number}/comments?per_page=100")
-        if found := sticky.find_own(comments, REPORT, stack):
+        if found := find_own(comments, REPORT, stack):
             path = f"repos/{self.name}/issues/comments/{found['id']}"
             return gh.write("PATCH", path, text)
         return gh.write("POST", f"repos/{self.name}/issues/{number}/comments", text)
@@ -59,12 +65,12 @@ class Repository:
         A comparison that failed leaves the issue as it is: nothing is known.
         """
         issues = gh.read(f"repos/{self.name}/issues?state=all&labels={DRIFT}&per_page=100")
-        found = sticky.find_own(issues, DRIFT, stack)
+        found = find_own(issues, DRIFT, stack)
         is_open = found is not None and found["state"] == "open"
         if outcome is DriftOutcome.FAILED or (outcome is DriftOutcome.CLEAN and not is_open):
             return "the issue stays as it is" if found else "there is no issue"
         seen = f"\nLast looked at by {run}\n" if run else ""
-        text: dict[str, Any] = {"body": sticky.body(DRIFT, stack, report, seen)}
+        text: dict[str, Any] = {"body": body(DRIFT, stack, report, seen)}
         if found is None:
             # GitHub makes a label that it does not have yet.
             text |= {"title": title(stack), "labels": [DRIFT]}
@@ -78,3 +84,42 @@ class Repository:
 def _is_of(pull: Mapping[str, Any], commit: str) -> bool:
     """Whether merging this pull request made ``commit``: a rebase gives the last of several."""
     return pull.get("merge_commit_sha") == commit
+
+
+#: The author, for GitHub, of what a workflow writes with its own token.
+AUTHOR: Final = "github-actions[bot]"
+#: GitHub refuses a longer body, https://docs.github.com/rest/issues/comments: 65,536 characters
+MAX_BODY: Final = 65_536
+
+
+def marker(kind: str, stack: str) -> str:
+    """What a text of this kind for this stack begins with."""
+    return f"<!-- vt:{kind} {stack} -->"
+
+
+def body(kind: str, stack: str, *texts: str) -> str:
+    """The text as it is stored, with what looks like a secret redacted.
+
+    Raises:
+        CommandError: GitHub would refuse it.
+    """
+    parts = [marker(kind, stack), *(redact(text.rstrip("\n")) for text in texts if text)]
+    whole = "\n".join(parts) + "\n"
+    if len(whole) > MAX_BODY:
+        raise CommandError(f"the text has {len(whole)} characters, and GitHub takes {MAX_BODY}.")
+    return whole
+
+
+def find_own(
+    entries: Iterable[Mapping[str, Any]], kind: str, stack: str
+) -> Mapping[str, Any] | None:
+    """The oldest of these comments or issues that a workflow wrote for ``stack``, or None."""
+    begin = marker(kind, stack)
+    own = [
+        entry
+        for entry in entries
+        if (entry.get("user") or {}).get("login") == AUTHOR
+        and (entry.get("body") or "").startswith(begin)
+        and "pull_request" not in entry  # GitHub lists pull requests among issues
+    ]
+    return min(own, key=lambda entry: entry["id"], default=None)

@@ -98,7 +98,7 @@ VERBS: Final[Mapping[str, VerbRow]] = {
         "kustomize build jobs | vt check -",
     ),
     "render": _verb(
-        "render.command:render",
+        "render:render",
         "vt render titanic --stack local",
         "vt render jobs/train.yaml -s dev --format json",
     ),
@@ -119,7 +119,7 @@ VERBS: Final[Mapping[str, VerbRow]] = {
     ),
     "upgrade": _verb("init.upgrading:upgrade", "vt upgrade", "vt upgrade --write"),
     "catalogue": _verb(
-        "catalogue.command:catalogue",
+        "catalogue:catalogue",
         "vt catalogue --accelerator L4",
         "vt catalogue --region europe-west4 --format json",
     ),

@@ -4,7 +4,6 @@
 ``command``     the command lines
 ``building``    builds images and pins them: at most one build for a context
 ``promotion``   copies images and their digests to another stack
-``listing``     what a stack file pins, and what its contexts hold
 ``checking``    the pinned images as their registries have them
 ``lookup``      looks images up in their registries, within a time
 ``pull_access`` whether Vertex AI may pull an image of another project

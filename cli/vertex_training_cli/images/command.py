@@ -6,17 +6,19 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 import typer
 
 from vertex_training import stack
+from vertex_training.images import pins
+from vertex_training.images.pins import Pin
 from vertex_training.settings import stack_files
 from vertex_training.settings.model import Settings
 from vertex_training_cli import options
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.stacks import StackRef
-from vertex_training_cli.images import building, checking, connection, engines, listing, promotion
+from vertex_training_cli.images import building, checking, connection, engines, promotion
 from vertex_training_cli.images.progress import progress
 from vertex_training_cli.options import Format, FormatOption, SelectedStack
 from vertex_training_cli.status import print_line
@@ -100,7 +102,7 @@ def build(
 def list_(stack: SelectedStack = None, format_: FormatOption = Format.TEXT) -> None:
     """List the images of a stack file, and whether they are behind their contexts. No network."""
     ref = stacks.find(stack)
-    listing.show(_settings(ref), ref.root, as_json=format_ is Format.JSON)
+    show(_settings(ref), ref.root, as_json=format_ is Format.JSON)
 
 
 def check(
@@ -134,3 +136,52 @@ def promote(
         pairs = promotion.plan(_settings(origin), _settings(goal), names)
         for result in promotion.run(pairs, goal.root, goal.stack):
             print(result)
+
+
+#: State of a pin -> words for a person.
+WORDS: Final = {
+    "current": "built from its context",
+    "behind": "behind its context",
+    "unknown": "unknown origin",
+    "missing": "not built",
+    "fixed": "by digest",
+}
+
+
+def show(settings: Settings, root: Path, *, as_json: bool) -> None:
+    """Print the images of a stack.
+
+    Raises:
+        ConfigError: a context cannot be read.
+    """
+    from vertex_training_cli.console import console, json_text, table
+
+    found = [pins.pin_of(settings, name, root) for name in settings.images]
+    if as_json:
+        print(json_text([_facts(pin) for pin in found]))
+        return
+    if not found:
+        print(f"stack {settings.stack} has no images")
+        return
+    rows = (
+        (
+            pin.name,
+            WORDS[pin.state],
+            pin.image.context or "",
+            pin.digest.removeprefix("sha256:")[:12],
+        )
+        for pin in found
+    )
+    console().print(table("NAME", "STATE", "CONTEXT", "DIGEST", rows=rows))
+
+
+def _facts(pin: Pin) -> dict[str, Any]:
+    return {
+        "name": pin.name,
+        "state": pin.state,
+        "image": pin.uri,
+        "digest": pin.digest,
+        "context": pin.image.context or "",
+        "builtFrom": pin.image.built_from or "",
+        "contextNow": pin.tag,
+    }

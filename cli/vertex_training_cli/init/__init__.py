@@ -7,7 +7,6 @@
 ``answers``    what a repository is made from, and the rules for it
 ``rendering``  answers -> the files of a repository; the texts are in ``templates/``, in Jinja
 ``manifest``   ``.vertex-training.json``: release, answers, and what was written
-``merging``    three texts -> one, with edits of both sides
 ``changes``    what a command would change, file by file, as a diff
 ``staging``    writes all of it or nothing, also after a kill
 =============  ========================================================================

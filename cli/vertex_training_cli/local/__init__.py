@@ -10,7 +10,6 @@
 ``endpoint_form``    ``vt local up --endpoints``: train, then serve, in a stack of its own
 ``job_limits``       what the job service refuses by the catalogue and the rules of images
 ``watch``            waits for the jobs of a stack
-``records``          records of jobs and tuning jobs, by id
 ``results``          metrics and artifacts of a job
 ``shell``            ``vt local shell``
 ``status``           ``vt local status``

@@ -30,7 +30,7 @@ from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.images import connection
 from vertex_training_cli.local import image_form, results
 from vertex_training_cli.local.image_form import NAMESPACE, ImageForm, Report
-from vertex_training_cli.local.records import StackRecords
+from vertex_training_cli.local.results import StackRecords
 
 #: Brings a stack up, and returns the exit code.
 Run = Callable[[str], int]

@@ -1,4 +1,4 @@
-"""What a job left in its bucket: the numbers of its metrics.json, read through the emulator."""
+"""What is left of a job: its record, and the numbers of its metrics.json, by the emulator."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import json
 import urllib.error
 import urllib.parse
 import urllib.request
-from typing import Final
+from typing import Final, Protocol
 
 from localgcp.home import Home
-from localgcp.vertex.records import JobRecord
+from localgcp.tuning.records import TuningTable
+from localgcp.vertex.records import JobRecord, JobTable
 from vertex_training_cli.jobs import metrics as measured
 
 NOTHING_THERE: Final = (
@@ -58,3 +59,20 @@ def _get(url: str) -> bytes | None:
         if error.code == 404:
             return None
         raise
+
+
+class JobLookup(Protocol):
+    """Finds the record of a job."""
+
+    def get(self, job_id: str) -> JobRecord | None: ...
+
+
+class StackRecords:
+    """Finds records of both kinds. No two jobs have the same id."""
+
+    def __init__(self, home: Home) -> None:
+        self._jobs, self._tuning_jobs = JobTable(home.database), TuningTable(home.database)
+
+    def get(self, job_id: str) -> JobRecord | None:
+        """The job or tuning job; None if its record was deleted."""
+        return self._jobs.get(job_id) or self._tuning_jobs.get(job_id)

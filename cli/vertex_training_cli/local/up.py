@@ -23,7 +23,7 @@ from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stack_state import StackJob, StackState
 from vertex_training_cli.local import results
 from vertex_training_cli.local.commands import private_files, report
-from vertex_training_cli.local.records import JobLookup, StackRecords
+from vertex_training_cli.local.results import JobLookup, StackRecords
 from vertex_training_cli.local.watch import watch
 from vertex_training_cli.up.flow import bring_up
 

@@ -15,7 +15,7 @@ from localgcp.runner.joblog import log_path
 from localgcp.vertex.records import JobRecord
 from vertex_training_cli.console import console, plain
 from vertex_training_cli.engine.stack_state import StackJob
-from vertex_training_cli.local.records import JobLookup
+from vertex_training_cli.local.results import JobLookup
 
 _POLL_SECONDS: Final = 0.25
 _TAIL_LINES: Final = 8

@@ -10,7 +10,6 @@
 ``pulumi_cli``    the three sources of a ``pulumi``
 ``releases``      official archives, compared with their pinned SHA-256
 ``build``         builds the engine from source
-``installed``     ``vt setup``: the same beside the installed package
 ====================  ===================================================================
 
 ``offline_engine/`` pins the modules of the engine, and has the stand-in Python language host.

@@ -11,16 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from vertex_training_cli.toolchain import (
-    build,
-    installed,
-    layout,
-    policy_env,
-    pulumi_cli,
-    releases,
-)
+from vertex_training_cli import setup
+from vertex_training_cli.setup import install_pulumi, installed_pulumi
+from vertex_training_cli.toolchain import build, layout, policy_env, pulumi_cli, releases
 from vertex_training_cli.toolchain.console import SetupError
-from vertex_training_cli.toolchain.installed import install_pulumi, installed_pulumi
 from vertex_training_cli.toolchain.layout import PLUGINS, Layout
 from vertex_training_cli.toolchain.pulumi_cli import Pulumi
 
@@ -43,7 +37,7 @@ def environment(checkout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     make = [sys.executable, "-m", "venv", "--without-pip", str(found.environment)]
     subprocess.run(make, check=True)
     (found.bin / "uv").symlink_to(Path(sys.executable).with_name("uv"))
-    monkeypatch.setattr(installed, "ensure_pulumi", lambda *_: FOUND)
+    monkeypatch.setattr(setup, "ensure_pulumi", lambda *_: FOUND)
     return found
 
 

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import grpc
 import pytest
 
-from vertex_training_cli.proxies import exempt_loopback
+from vertex_training_cli.process import exempt_loopback
 
 #: Nothing listens at port 9, so whatever goes through this proxy fails.
 PROXY = {"http_proxy": "http://127.0.0.1:9", "https_proxy": "http://127.0.0.1:9"}

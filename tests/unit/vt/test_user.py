@@ -2,7 +2,7 @@
 
 import pytest
 
-from vertex_training_cli.user import set_user_variables
+from vertex_training_cli.process import set_user_variables
 
 
 @pytest.fixture

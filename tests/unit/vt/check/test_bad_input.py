@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from vertex_training_cli.check import checking, json_report, sarif, text_report, workflow_commands
+from vertex_training_cli.check import checking, machine_reports, text_report
 from vertex_training_cli.check.report import FileReport
 
 #: Pieces of job files, and of what goes wrong with them.
@@ -48,9 +48,11 @@ def judged(tmp_path, data) -> FileReport:
 def told_in_every_format(report):
     lines = list(text_report.lines([report], color=False))
     assert all(line.isprintable() for line in lines)
-    assert all("\n" not in command for command in workflow_commands.as_workflow_commands([report]))
-    assert len(json.loads(sarif.as_sarif([report]))["runs"][0]["results"]) == len(report.findings)
-    rows = json.loads(json_report.as_json([report]))["files"][0]["findings"]
+    assert all("\n" not in command for command in machine_reports.as_workflow_commands([report]))
+    assert len(json.loads(machine_reports.as_sarif([report]))["runs"][0]["results"]) == len(
+        report.findings
+    )
+    rows = json.loads(machine_reports.as_json([report]))["files"][0]["findings"]
     for row in rows:
         assert row["line"] >= 1
         assert row["endColumn"] > row["column"] >= 1

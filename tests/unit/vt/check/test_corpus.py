@@ -10,8 +10,8 @@ from google.protobuf import json_format
 
 from tests.fixture_project import ROOT, SAMPLE_JOBS, SAMPLES, sample
 from vertex_training.customjob.request import job_file
+from vertex_training_cli import render
 from vertex_training_cli.check import placeholders
-from vertex_training_cli.render import rendering
 
 CORPUS = ROOT / "tests" / "corpus"
 
@@ -69,8 +69,8 @@ def test_what_is_rendered_of_a_right_file_is_the_official_clients_message():
         who = placeholders.submission(file.stem)
         request = job_file.check_job_file(data, file.name, who, placeholders.table(data)).request
         assert request is not None, file.name
-        from_json = parsed(json.loads(rendering.as_json(request.message)))
-        assert parsed(yaml.safe_load(rendering.as_yaml(request.message))) == from_json
+        from_json = parsed(json.loads(render.as_json(request.message)))
+        assert parsed(yaml.safe_load(render.as_yaml(request.message))) == from_json
         again = json_format.MessageToDict(from_json)
         assert parsed(again) == from_json
 

@@ -4,7 +4,7 @@ import json
 
 from vertex_training.customjob import rules
 from vertex_training.errors import Location, Problem
-from vertex_training_cli.check import json_report, listing, sarif, workflow_commands
+from vertex_training_cli.check import listing, machine_reports
 from vertex_training_cli.check.report import FileReport
 
 KNOWN = rules.ALL[0].id
@@ -33,7 +33,7 @@ REPORTS = [
 
 
 def test_json_has_every_finding_with_its_extent():
-    document = json.loads(json_report.as_json(REPORTS))
+    document = json.loads(machine_reports.as_json(REPORTS))
     assert (document["version"], document["errors"], document["warnings"]) == (1, 1, 1)
     assert [file["file"] for file in document["files"]] == ["jobs/a b.yaml", "jobs/clean.yaml"]
     first = document["files"][0]["findings"][0]
@@ -51,7 +51,7 @@ def test_json_has_every_finding_with_its_extent():
 
 
 def test_github_commands_escape_what_would_end_them():
-    first, second = workflow_commands.as_workflow_commands(REPORTS)
+    first, second = machine_reports.as_workflow_commands(REPORTS)
     assert first == (
         f"::error file=jobs/a b.yaml,line=1,col=4,endColumn=5,title={KNOWN}"
         "::100%25 wrong,%0Areally (got 0). Hint: fix: it"
@@ -60,7 +60,7 @@ def test_github_commands_escape_what_would_end_them():
 
 
 def test_sarif_names_rules_and_places():
-    document = json.loads(sarif.as_sarif(REPORTS))
+    document = json.loads(machine_reports.as_sarif(REPORTS))
     assert document["version"] == "2.1.0"
     [run] = document["runs"]
     described = run["tool"]["driver"]["rules"]

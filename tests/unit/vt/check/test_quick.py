@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from vertex_training_cli.check import quick
+from vertex_training_cli import cli
 
 VT = "import sys; sys.argv = ['vt', *sys.argv[1:]]; from vertex_training_cli.cli import app; app()"
 
@@ -25,7 +25,7 @@ VT = "import sys; sys.argv = ['vt', *sys.argv[1:]]; from vertex_training_cli.cli
     ],
 )
 def test_only_a_line_without_options_is_taken(line, files):
-    assert quick.files_of(line.split()) == files
+    assert cli.checked_files(line.split()) == files
 
 
 def vt(*arguments, **options):

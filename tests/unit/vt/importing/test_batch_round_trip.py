@@ -16,8 +16,8 @@ from vertex_training.customjob.protocol.ports import JOB_LABEL, REQUEST_ID_LABEL
 from vertex_training.customjob.request import job_file
 from vertex_training.customjob.request.job_file import JobRequest, Submission
 from vertex_training.customjob.rules import Context
+from vertex_training_cli import render
 from vertex_training_cli.importing import batch_jobs, batch_messages, proposal
-from vertex_training_cli.render import rendering
 
 RENDERED = [name for name in SAMPLE_JOBS if f"{name}.yaml" not in WHY_NOT]
 
@@ -50,7 +50,7 @@ def hold(text: str, name: str, write: Callable[[dict[str, Any]], str]) -> None:
     assert not told, "nothing of a job of our own is lost"
 
 
-@pytest.mark.parametrize("write", [rendering.as_yaml, rendering.as_json])
+@pytest.mark.parametrize("write", [render.as_yaml, render.as_json])
 @pytest.mark.parametrize("name", RENDERED)
 def test_a_job_of_the_repository_comes_back(
     name: str, write: Callable[[dict[str, Any]], str]
@@ -60,7 +60,7 @@ def test_a_job_of_the_repository_comes_back(
 
 @pytest.mark.parametrize("case", test_message.CASES)
 def test_a_message_of_each_kind_comes_back(case: str) -> None:
-    hold(test_message.CASES[case], "x", rendering.as_yaml)
+    hold(test_message.CASES[case], "x", render.as_yaml)
 
 
 def test_there_are_files_that_render() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.vt.init.test_init import files, made, vt
-from vertex_training_cli.init import changes, manifest, merging, offering, rendering, staging
+from vertex_training_cli.init import changes, manifest, offering, rendering, staging
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ def test_a_conflict_is_beside_the_file_and_the_rest_is_written(root: Path, newer
 def test_without_git_only_what_one_side_changed_is_merged(
     root: Path, newer: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(merging.shutil, "which", lambda _: None)
+    monkeypatch.setattr(changes.shutil, "which", lambda _: None)
     edit(newer, "makefile.j2", "pytest -q", "pytest -q --theirs")
     (root / "Makefile").write_text((root / "Makefile").read_text() + "\nours:\n\t@true\n")
     said = vt("upgrade", str(root), "--write", code=1)

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from vertex_training.customjob import provider
 from vertex_training.stack import load
-from vertex_training_cli.render import rendering
+from vertex_training_cli import render
 
 
 def test_json_is_the_text_the_digest_is_of(project, vt):
     done = vt("render", "train", "--stack", "dev")
     assert done.exit_code == 0
-    _, _, verdict = rendering.check_job(load(project, "dev"), "train")
+    _, _, verdict = render.check_job(load(project, "dev"), "train")
     text = done.stdout.removesuffix("\n")
     assert hashlib.sha256(text.encode()).hexdigest() == verdict.request.digest
     assert verdict.request.request_id in text
@@ -52,7 +52,7 @@ def test_a_file_means_the_job_that_has_it(project, vt):
 def test_as_sent_has_the_labels_the_provider_sends(project, vt):
     done = vt("render", "train", "-s", "dev", "--as-sent")
     stack = load(project, "dev")
-    _, _, verdict = rendering.check_job(stack, "train")
+    _, _, verdict = render.check_job(stack, "train")
     props = {
         "options": {"labels": stack.settings.labels},
         "requestId": verdict.request.request_id,
@@ -88,14 +88,14 @@ def test_a_file_of_several_jobs_must_be_named(project, vt):
     "text", ["no", "1e3", "22:22", "0x1F", "012", "null", "", "~", "a\nb", " x"]
 )
 def test_text_that_yaml_would_take_for_something_else_is_quoted(text):
-    written = rendering.as_yaml({"key": text})
+    written = render.as_yaml({"key": text})
     assert yaml.safe_load(written) == {"key": text}
     assert written[5] in "\"'|"
 
 
 @given(st.dictionaries(st.text(max_size=8), st.text(max_size=60), max_size=4))
 def test_yaml_reads_back_to_the_same_message(message):
-    assert yaml.safe_load(rendering.as_yaml(message)) == message
+    assert yaml.safe_load(render.as_yaml(message)) == message
 
 
 def test_what_the_stack_fills_in_is_in_the_request_and_named_beside_it(project, vt):

@@ -3,7 +3,7 @@
 import pytest
 
 from vertex_training.errors import CommandError
-from vertex_training_cli.github import sticky
+from vertex_training_cli.github import repository
 
 BOT = {"login": "github-actions[bot]"}
 
@@ -19,8 +19,8 @@ def test_the_oldest_of_our_comments_is_written_anew(hub):
 
 
 def test_a_body_may_be_as_long_as_github_accepts_and_no_longer():
-    room = sticky.MAX_BODY - len(sticky.body("report", "dev", "")) - len("\n")
-    longest = sticky.body("report", "dev", "x" * room)
+    room = repository.MAX_BODY - len(repository.body("report", "dev", "")) - len("\n")
+    longest = repository.body("report", "dev", "x" * room)
     assert len(longest) == 65_536
     with pytest.raises(CommandError, match="65537 characters"):
-        sticky.body("report", "dev", "x" * (room + 1))
+        repository.body("report", "dev", "x" * (room + 1))

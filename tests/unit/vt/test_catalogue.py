@@ -5,23 +5,22 @@ import json
 import pytest
 
 from vertex_training.catalog import machines
-from vertex_training_cli.catalogue import rows
-from vertex_training_cli.catalogue.command import catalogue
+from vertex_training_cli import catalogue
 
 
 def test_every_machine_type_is_shown():
-    assert {row.machine.name for row in rows.select()} == set(machines.machine_types())
+    assert {row.machine.name for row in catalogue.select()} == set(machines.machine_types())
 
 
 def test_a_part_of_an_accelerators_name_is_enough():
-    assert {row.accelerator for row in rows.select("l4")} == {"NVIDIA_L4"}
-    h100 = {row.accelerator for row in rows.select("H100")}
+    assert {row.accelerator for row in catalogue.select("l4")} == {"NVIDIA_L4"}
+    h100 = {row.accelerator for row in catalogue.select("H100")}
     assert h100 == {"NVIDIA_H100_80GB", "NVIDIA_H100_MEGA_80GB"}
-    assert {row.accelerator for row in rows.select("A100_80GB")} == {"NVIDIA_A100_80GB"}
+    assert {row.accelerator for row in catalogue.select("A100_80GB")} == {"NVIDIA_A100_80GB"}
 
 
 def test_a_region_shows_only_what_it_has():
-    for row in rows.select(region="us-west3"):
+    for row in catalogue.select(region="us-west3"):
         assert "us-west3" in row.machine.regions
         assert not row.accelerator or "us-west3" in machines.accelerators()[row.accelerator].regions
 
@@ -62,11 +61,11 @@ def test_an_unknown_accelerator_or_region_exits_2(vt):
 def test_a_narrow_terminal_cuts_no_name_and_no_price(monkeypatch, capsys, width):
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", str(width))
-    catalogue("H100", "us-central1")
+    catalogue.catalogue("H100", "us-central1")
     told = capsys.readouterr().out
     assert max(map(len, told.splitlines())) <= width
     assert "\u2026" not in told
-    for row in rows.select("H100", "us-central1"):
+    for row in catalogue.select("H100", "us-central1"):
         assert f"{row.machine.name}: {row.accelerator} (" in told
         price = row.price("us-central1")
         assert f"{price.on_demand:.2f} USD/h" in told if price else "no price" in told

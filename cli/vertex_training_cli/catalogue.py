@@ -1,0 +1,215 @@
+"""``vt catalogue``: machine types as rows. Exit code: 0 done, 2 no such accelerator or region."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
+
+import typer
+
+from vertex_training.catalog import machines
+from vertex_training.catalog.machines import MachineType, Price
+from vertex_training.errors import UnknownNameError, did_you_mean
+from vertex_training_cli.options import Format
+
+#: Columns of a table that is not written to a terminal: wide enough that nothing is cut.
+WIDTH_OF_FILES: Final = 180
+PRICES: Final = (
+    "List prices in USD an hour without Vertex AI's fee, boot disk and network; 'per GPU' is "
+    "added to the machine's price, where it stands."
+)
+#: Columns that the table needs: in a narrower terminal a machine type has lines of its own.
+WIDTH_OF_TABLE: Final = 110
+
+
+def catalogue(
+    accelerator: Annotated[
+        str, typer.Option("--accelerator", "-a", help="A type or a part of it: L4, H100, A100.")
+    ] = "",
+    region: Annotated[str, typer.Option("--region", "-r", help="Only what this region has.")] = "",
+    format_: Annotated[
+        Format, typer.Option("--format", "-f", help="How the catalogue is written.")
+    ] = Format.TEXT,
+) -> None:
+    """Machine types for training jobs: accelerators, regions and list prices, with their dates."""
+    found = select(accelerator, region)
+    if format_ is Format.JSON:
+        print(json.dumps([as_dict(row, region) for row in found], indent=2))
+    else:
+        _table(found, region)
+
+
+def _table(found: list[Row], region: str) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(width=None if sys.stdout.isatty() else WIDTH_OF_FILES, highlight=False)
+    if console.width < WIDTH_OF_TABLE:
+        for row in found:
+            console.print(_as_text(row, region), markup=False)
+        console.print(PRICES)
+        return
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("machine type", no_wrap=True)
+    table.add_column("accelerator", no_wrap=True)
+    table.add_column("count or topology")
+    for heading in ("vCPU", "GB", "USD/h", "spot", "per GPU"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("price of")
+    table.add_column("regions" if not region else "also in")
+    for row in found:
+        table.add_row(*_cells(row, region))
+    console.print(table)
+    console.print(PRICES, soft_wrap=not sys.stdout.isatty())
+
+
+def _as_text(row: Row, region: str) -> str:
+    """What the table says of a machine type, in lines that may be folded anywhere."""
+    name, accelerator, counts, vcpus, memory, price, spot, per_gpu, of, regions = _cells(
+        row, region
+    )
+    parts = [f"{accelerator} ({counts})"] if accelerator != "-" else []
+    parts += [counts] if accelerator == "-" != counts else []
+    parts += [f"{vcpus} vCPU"] * (vcpus != "-") + [f"{memory} GB"] * (memory != "-")
+    lines = [f"{name}: {', '.join(parts)}"]
+    if of == "-":
+        lines.append(f"  {price}")
+    else:
+        more = [f"spot {spot}"] * (spot != "-") + [f"{per_gpu} per GPU"] * (per_gpu != "-")
+        lines.append(f"  {price} USD/h{''.join(f', {each}' for each in more)} ({of})")
+    lines.append(f"  {'also ' * bool(region)}in {regions or 'no other region'}")
+    return "\n".join(lines)
+
+
+def _cells(row: Row, region: str) -> list[str]:
+    machine, price = row.machine, row.price(region)
+    counts = ", ".join(map(str, row.counts)) or ", ".join(machine.topologies)
+    return [
+        machine.name,
+        row.accelerator or "-",
+        counts or "-",
+        _number(machine.vcpus),
+        _number(machine.memory_gb),
+        _money(price, "no price"),
+        "-" if price is None or price.spot is None else f"{price.spot:.2f}",
+        _money(row.gpu_price(region)),
+        f"{price.region}, {price.date}" if price else "-",
+        _regions(row.regions - {region}),
+    ]
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:g}"
+
+
+def _money(price: Price | None, missing: str = "-") -> str:
+    return f"{price.on_demand:.2f}" if price else missing
+
+
+def _regions(regions: frozenset[str]) -> str:
+    return ", ".join(sorted(regions)) if len(regions) <= 3 else f"{len(regions)} regions"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A machine type with one accelerator, or with none."""
+
+    machine: MachineType
+    accelerator: str
+    counts: tuple[int, ...]
+
+    def price(self, region: str = "") -> Price | None:
+        """Price of the machine, of ``region`` where a source has it."""
+        return next(iter(machines.machine_prices(self.machine, region)), None)
+
+    def gpu_price(self, region: str = "") -> Price | None:
+        """Price of one GPU where the machine's price does not include it."""
+        return next(iter(machines.accelerator_prices(self.accelerator, region)), None)
+
+    @property
+    def regions(self) -> frozenset[str]:
+        """Regions that have both the machine type and the accelerator."""
+        found = machines.accelerators().get(self.accelerator)
+        regions = self.machine.regions - self.machine.regions_without_shape
+        return regions & found.regions if found and found.regions else regions
+
+
+def select(accelerator: str = "", region: str = "") -> list[Row]:
+    """Rows of an accelerator (its name or a part of it, like ``H100``) in a region.
+
+    Raises:
+        UnknownNameError: the catalogue has no such thing.
+    """
+    names = sorted({row.accelerator for row in _all() if row.accelerator})
+    wanted = {name for name in names if _matches(name, accelerator)}
+    if accelerator and not wanted:
+        raise UnknownNameError(
+            f"no accelerator {accelerator!r}; {did_you_mean(accelerator, names)}"
+        )
+    if region and region not in machines.regions():
+        known = machines.regions()
+        raise UnknownNameError(f"no training region {region!r}; {did_you_mean(region, known)}")
+    rows = [
+        row
+        for row in _all()
+        if (not accelerator or row.accelerator in wanted) and (not region or region in row.regions)
+    ]
+    return sorted(rows, key=_order)
+
+
+def as_dict(row: Row, region: str = "") -> dict[str, Any]:
+    """A row for programs. Prices are USD an hour; null means that no source has one.
+
+    They are those of ``region`` where a source has it."""
+    return {
+        "machineType": row.machine.name,
+        "vcpus": row.machine.vcpus,
+        "memoryGb": row.machine.memory_gb,
+        "acceleratorType": row.accelerator or None,
+        "acceleratorCounts": list(row.counts),
+        "acceleratorRequired": row.machine.accelerator_required,
+        "tpuTopologies": list(row.machine.topologies),
+        "regions": sorted(row.regions),
+        "flexStart": row.machine.flex_start,
+        "reservationRequired": row.machine.reservation_required,
+        "price": _price(row.price(region)),
+        "pricePerGpu": _price(row.gpu_price(region)),
+        "source": row.machine.source,
+        "date": row.machine.date,
+    }
+
+
+def _price(price: Price | None) -> dict[str, Any] | None:
+    if price is None:
+        return None
+    return {
+        "onDemand": price.on_demand,
+        "spot": price.spot,
+        "region": price.region,
+        "source": price.source,
+        "date": price.date,
+    }
+
+
+def _all() -> Iterator[Row]:
+    for machine in machines.machine_types().values():
+        if not machine.accelerator_required and not machine.tpu:
+            yield Row(machine, "", ())
+        for name, counts in machine.accelerators.items():
+            yield Row(machine, name, counts)
+        if machine.tpu and not machine.accelerators:
+            yield Row(machine, "", ())
+
+
+def _matches(name: str, wanted: str) -> bool:
+    """Whether ``wanted`` is the name or some of its words: H100 is in NVIDIA_H100_80GB."""
+    asked = wanted.upper().replace("-", "_").strip("_")
+    return f"_{asked}_" in f"_{name}_"
+
+
+def _order(row: Row) -> tuple[str, int, str, str]:
+    return row.machine.family, row.machine.vcpus or 0, row.machine.name, row.accelerator

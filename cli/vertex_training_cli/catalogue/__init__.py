@@ -1,1 +1,0 @@
-"""``vt catalogue``: machine types and accelerators with regions and list prices."""
