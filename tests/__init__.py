@@ -18,7 +18,7 @@ Tests that need a container engine, a client or a host of a language skip where 
 ``corpus``           right and wrong job files, with the rules they break
 ``fixtures``         recorded inputs; states that earlier versions wrote
 ``fixture_project``  the stacks that tests stand on: those at the top are samples
-``extra_page``       the code of docs/extra-resources.md
+``extra_page``       the code of docs/components.md
 ``warehouse``        the local cloud's BigQuery, for several of them
 ===================  ====================================================================
 """

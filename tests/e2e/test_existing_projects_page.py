@@ -1,4 +1,4 @@
-"""The page *In an existing Pulumi project*: its programs, one after the other, and its test."""
+"""Programs of docs/components.md, *In an existing Pulumi project*, in their order; its test."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from tests.e2e.inline_programs import REGION, InlinePrograms, resources, running
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 PROJECT = "local-existing"
-PAGE = (ROOT / "docs" / "existing-projects.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "components.md").read_text(encoding="utf-8")
 #: Heading -> code below it.
-CODE = dict(re.findall(r"^## ([^\n]*)\n[^#]*?```python\n(.*?)```", PAGE, re.M | re.S))
+CODE = dict(re.findall(r"^### ([^\n]*)\n[^#]*?```python\n(.*?)```", PAGE, re.M | re.S))
 BUCKET, JOB = "gcp:storage/bucket:Bucket", "pulumi-python:dynamic/vertex:CustomJob"
 
 

@@ -104,7 +104,7 @@ def test_a_type_that_the_local_cloud_does_not_serve_is_named_with_a_hint(stack):
     write(stack, EXAMPLE + '    gcp.pubsub.Topic("events", name="events")\n')
     said = stack.pulumi("preview", expect=None)
     assert "does not know the resource type gcp:pubsub/topic:Topic" in said
-    assert "docs/extra-resources.md" in said
+    assert "docs/components.md" in said
     assert "Traceback" not in said
     write(stack, EXAMPLE)
 

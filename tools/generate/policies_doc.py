@@ -32,37 +32,32 @@ TITLES: Final = {
 HEAD: Final = """\
 # Policies
 
-Policies check what a stack is about to create or change. The [rules](rules.md) of the program find
-job files that the service would refuse. Policies find resources that the service would accept and
-the team would not.
+Policies find what the service would accept and the team would not; [rules](rules.md) find job
+files that the service would refuse. They are a part of the package, and a folder `policy/` serves
+them, here and in every [repository of one's own](new-repository.md), without Pulumi Cloud.
 
 ```sh
 .venv/bin/vt local shell -c 'pulumi preview -s prod --policy-pack policy'
 ```
 
-The policies are a part of the package (`infra/vertex_training/guardrails/`). A folder `policy/`
-serves them, here and in every [repository of one's own](new-repository.md).
+A violation of a mandatory policy fails the preview with exit code 1, after all violations are
+listed; `pulumi up` stops before it changes the resource. A value that a preview does not know
+passes, and is checked during `up`.
 
-Policies need no Pulumi Cloud. A violation of a mandatory policy fails the preview with exit code 1,
-after all violations are listed; `pulumi up` stops before it changes the resource. A value that a
-preview does not know passes, and is checked during `up`.
-
-**Levels.** Every policy is `mandatory`, unless the stack file says otherwise:
+**Levels** are `advisory`, `mandatory` and `disabled`. Every policy is `mandatory`, unless the
+stack file says otherwise:
 
 ```yaml
 vertex-training:policyLevels: {job-in-a-network: advisory, registry-cleanup: disabled}
 ```
 
-`vt review`, `vt deploy` and `vt up` apply these levels wherever a pack is given. A review
-names every policy that is not mandatory. A level that is lower than in the deployed stack is in the
-headline (`mandatory → advisory`), and the plan's digest covers the levels: an approval holds for
-the levels it was given with.
+`vt review`, `vt deploy` and `vt up` apply these levels wherever a pack is given. A review names
+every policy that is not mandatory, and has a level that is lower than in the deployed stack in its
+headline. Policies that only production needs do not apply to stacks named `local…` and `dev…`
+(`notInStacks`).
 
-Policies that only production needs do not apply to stacks named `local…` and `dev…`; all policies
-apply to all other stacks. Levels are `advisory`, `mandatory` and `disabled`.
-
-**Another level for once.** To see what production would require of `dev`, write a file, which may
-have settings too, and name it on the command line:
+**Another level for once**, such as what production would require of `dev`, is a file, which may
+have settings too. It wins over the stack file, policy by policy:
 
 ```json
 {
@@ -78,22 +73,20 @@ vt review --stack dev --policy-pack policy --policy-levels production.json
 make preview STACK=dev LEVELS=production.json   # and make report, make deploy
 ```
 
-It wins over the stack file, policy by policy. A plain `pulumi` takes it as `--policy-pack-config`,
-and does not apply the levels of the stack file.
+A plain `pulumi` takes it as `--policy-pack-config`, and does not apply the levels of the stack
+file.
 
 **Patterns and accounts.** In `byTag`, `*` stands for text without `/`, `**` for many parts, and a
-name with `..` matches nothing. `accounts` lists addresses in full. A policy sees one resource
-at a time: it judges an account by its address, `NAME-STACK@PROJECT`, not by its rights.
+name with `..` matches nothing. `accounts` lists addresses in full: an account is judged by its
+address, `NAME-STACK@PROJECT`, not by its rights.
 
-**Settings of one's own.** A repository gives a policy other settings in its `policy/__main__.py`,
-before `pack.serve()`; a file of `--policy-levels` wins:
+**Settings of one's own** stand in `policy/__main__.py` of a repository, before `pack.serve()`:
 
 ```py
 policy.configure("job-in-a-network", without=["training-mnist"])
 ```
 
-**A policy of one's own.** A repository adds it in its folder `policy/`, in a module that
-`__main__.py` imports:
+**A policy of one's own** stands in the folder `policy/`, in a module that `__main__.py` imports:
 
 ```python
 from vertex_training.guardrails.policy import policy, text
@@ -106,10 +99,6 @@ def bucket_name(resource, settings):
         if not text(resource.props, "name").startswith("acme-"):
             yield "its name begins otherwise. Hint: so does the project's id"
 ```
-
-**Adding a policy to the package.** Write a function with `@policy` in
-`infra/vertex_training/guardrails/`, add a wrong resource to `tests/policy/cases.yaml`, and run
-`python -m tools.generate.policies_doc`, which writes this page.
 
 CIS GCP: CIS Google Cloud Platform Foundation Benchmark, version 2.0. CKV: checks of Checkov with
 the same aim.

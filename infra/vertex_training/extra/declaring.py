@@ -46,7 +46,7 @@ def declare_extra(extra: Extra, environment: Environment) -> None:
 
 def refused_by_deploy(types: Iterable[str]) -> list[str]:
     """Advice about resources whose state ``vt deploy`` refuses, one line a type."""
-    hint = "use resources of gcp, or a Pulumi project of its own for it; docs/extra-resources.md"
+    hint = "use resources of gcp, or a Pulumi project of its own for it; docs/components.md"
     return [
         f"extra: {type_}: `vt deploy` will refuse the state with this resource, since it runs "
         f"another provider than the program's. Hint: {hint}"

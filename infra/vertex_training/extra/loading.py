@@ -18,7 +18,7 @@ from vertex_training.extra.faults import problem_of
 #: Name of the module, and of its one function.
 MODULE: Final = "extra"
 FUNCTION: Final = "declare"
-_HINT: Final = "write `def declare(environment: Environment) -> None:`; docs/extra-resources.md"
+_HINT: Final = "write `def declare(environment: Environment) -> None:`; docs/components.md"
 
 
 @dataclass(frozen=True, slots=True)

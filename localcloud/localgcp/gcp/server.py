@@ -32,7 +32,7 @@ from localgcp.gcp.version import version
 _UNSERVED: Final = (
     ": it can be neither rehearsed nor previewed offline. Hint: declare it only outside of local "
     "projects, and preview signed in to Google Cloud; or add it to "
-    "localcloud/localgcp/gcp/services/__init__.py; docs/extra-resources.md"
+    "localcloud/localgcp/gcp/services/__init__.py; docs/components.md"
 )
 # Values travel inside messages: allow what the engine allows.
 _MESSAGE_BYTES: Final = 400 * 1024 * 1024

@@ -62,7 +62,7 @@ def test_what_a_name_at_the_top_is() -> None:
 
 def test_a_teams_own_resources_are_in_no_copy_that_tests_stand_on() -> None:
     assert all(map(fixture_project.is_companys, ("extra.py", "extra/red.py", "Pulumi.a.yaml")))
-    others = ("infra/vertex_training/extra/loading.py", "docs/extra-resources.md", "Pulumi.yaml")
+    others = ("infra/vertex_training/extra/loading.py", "docs/components.md", "Pulumi.yaml")
     assert not any(map(fixture_project.is_companys, others))
 
 
