@@ -30,6 +30,8 @@ _GOOGLE: Final = ".googleapis.com"
 #: Of endpoints that have a name of their own.
 _ENDPOINTS: Final = ".prediction.vertexai.goog"
 _FILE: Final = "sitecustomize"
+#: What that file tells this one: the folder on the path in which it stands.
+_FOLDER: Final = "FOLDER"
 
 
 def environment(folder: Path, env: Mapping[str, str]) -> dict[str, str]:
@@ -43,8 +45,9 @@ def write_settings(folder: Path) -> None:
     target = folder / "python" / f"{_FILE}.py"
     target.parent.mkdir(0o700, parents=True, exist_ok=True)
     target.write_text(
-        f"# Written at each start of the local shell.\nimport runpy\n\n"
-        f"runpy.run_path({str(Path(__file__).resolve())!r}, run_name={_FILE!r})\n"
+        f"# Written at each start of the local shell.\nimport os\nimport runpy\n\n"
+        f"runpy.run_path({str(Path(__file__).resolve())!r}, run_name={_FILE!r},\n"
+        f"               init_globals={{{_FOLDER!r}: os.path.dirname(__file__)}})\n"
     )
 
 
@@ -161,10 +164,11 @@ class _Patcher(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         self._patches[module.__name__](module)
 
 
-def _run_others() -> None:
-    """Run the file of this name that comes next on the path, which this one hides."""
-    own = os.environ.get("PYTHONPATH", "").partition(os.pathsep)[0]
-    others = [path for path in sys.path if path != own]
+def _run_others(own: str) -> None:
+    """Run the file of this name that comes after the one in ``own``, which hides it."""
+    # Paths before it have no such file, and `own` may stand there twice.
+    after = sys.path[sys.path.index(own) + 1 :] if own in sys.path else []
+    others = [path for path in after if path != own]
     spec = importlib.machinery.PathFinder.find_spec(_FILE, others)
     if spec is not None and spec.loader is not None:
         spec.loader.exec_module(importlib.util.module_from_spec(spec))
@@ -180,4 +184,4 @@ if __name__ == _FILE:
         "httplib2": _patch_httplib2,
     }
     sys.meta_path.insert(0, _Patcher(_PATCHES))
-    _run_others()
+    _run_others(globals()[_FOLDER])
