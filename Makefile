@@ -98,7 +98,7 @@ advance: setup ## STACK=S: submit slots of schedules that are due (by a timer, i
 drift-issue: setup ## STACK=S: keep the one issue on drift up to date (in a workflow)
 	@$(BIN)/vt github drift --stack $(STACK_OR_STOP) $(REPORT).drift.md
 
-test: setup ## run the tests, and of the long stories with an engine the third that the commit chooses (STORIES=all)
+test: setup ## run the tests, and of the long stories the sixth that the commit chooses (STORIES=all)
 	@VT_TESTS_STORIES=$(call text,$(STORIES)) ./tools/run-tests "$(PYTEST)" $(call text,$(WORKERS))
 
 lowest: setup ## unit tests of the program with the oldest packages that it allows (AT=3.14: with ours, by that Python)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.fixture_project import ROOT
-from tools.tiers import ALL_STORIES, STORIES, chosen
+from tools.tiers import ALL_STORIES, ALWAYS, BESIDE, SHARE, chosen, stories
 
 #: Each test notes that it has run.
 TEST = """\
@@ -37,36 +37,44 @@ def run(folder: Path, *options: str) -> str:
     return done.stdout
 
 
-def test_each_commit_runs_a_third_of_the_stories_and_some_commits_run_all() -> None:
-    assert all((ROOT / file).is_file() for file in STORIES)
-    thirds = [chosen(STORIES, f"{number:040x}") for number in range(40)]
-    assert {len(third) for third in thirds} == {-(-len(STORIES) // 3)}
-    assert set().union(*thirds) == {*STORIES}
-    assert chosen(STORIES, "a") == chosen(reversed(STORIES), "a")
+def test_each_commit_runs_a_share_of_the_stories_and_some_commits_run_all() -> None:
+    every = stories(ROOT)
+    assert len(every) > 60
+    assert not {*every} & {*ALWAYS}
+    assert all((ROOT / file).is_file() for file in (*ALWAYS, *BESIDE))
+    shares = [chosen(every, f"{number:040x}") for number in range(100)]
+    assert {len(share) for share in shares} == {-(-len(every) // SHARE)}
+    assert set().union(*shares) == {*every}
+    assert chosen(every, "a") == chosen(reversed(every), "a")
 
 
 def test_stories_of_other_commits_are_left_out_and_named_unless_all_are_wanted(
     tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for file in STORIES:
+    monkeypatch.setenv(ALL_STORIES, "")
+    new = {f"tests/teams/test_{number}.py" for number in range(2 * SHARE)}
+    for file in (*new, ALWAYS[0]):
         (tree / file).parent.mkdir(parents=True, exist_ok=True)
-        (tree / file).write_text(TEST.format(name="story", second="pass"))
+        (tree / file).write_text(TEST.format(name=f"story:{file}", second="pass"))
 
-    def ran() -> int:
-        return (tree / "order").read_text().split().count("story")
+    def ran() -> set[str]:
+        told = set((tree / "order").read_text().split())
+        return {name.removeprefix("story:") for name in told if name.startswith("story:")}
 
-    monkeypatch.delenv(ALL_STORIES, raising=False)
     told = run(tree, "-q", "--continue-on-collection-errors")
-    third = len(STORIES) // 3
-    assert ran() == third
-    assert f"{third} of {len(STORIES)} long stories ran, by the commit; all: make test STO" in told
+    share = {*chosen(stories(tree), "")}
+    assert ran() == (share & new) | {ALWAYS[0]}
+    assert f"{len(share)} of {len(stories(tree))} long stories ran, by the commit" in told
+    left = " ".join(sorted(file[6:-3] for file in {*stories(tree)} - share))
+    assert f"all: make test STORIES=all. Left out: {left}\n" in told
     monkeypatch.setenv(ALL_STORIES, "all")
     assert "long stories" not in run(tree, "-q", "--continue-on-collection-errors")
-    assert ran() == third + len(STORIES)
+    assert ran() == {*new, ALWAYS[0]}
 
 
 @pytest.fixture
-def tree(tmp_path: Path) -> Path:
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv(ALL_STORIES, "all")
     (tmp_path / "pytest.ini").touch()
     for file, second in FILES.items():
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
