@@ -13,6 +13,7 @@ from vertex_training import stack as stacks
 from vertex_training.errors import CommandError, ConfigError, Problem, nearest
 from vertex_training.settings import stack_files
 from vertex_training_cli.engine.plan import Diagnostic, Plan
+from vertex_training_cli.engine.values import as_mapping
 
 #: Levels, as the engine calls them.
 LEVELS: Final = ("advisory", "mandatory", "remediate", "disabled")
@@ -121,19 +122,15 @@ def _of_stack(root: Path, stack: str) -> PolicyConfig:
         raw = stack_files.read_raw(stacks.SCHEMA, root, stack)
     except (ConfigError, OSError):
         return {}
-    given = _mapping(raw.get("policyLevels"))
+    given = as_mapping(raw.get("policyLevels"))
     found: PolicyConfig = {
         str(name): {LEVEL: str(level)} for name, level in given.items() if level in LEVELS
     }
-    if isinstance(others := _mapping(raw.get("limits")).get("memberDomains"), list):
+    if isinstance(others := as_mapping(raw.get("limits")).get("memberDomains"), list):
         project, number = str(raw.get("project")), str(raw.get("projectNumber"))
         domains = naming.own_domains(project, number, map(str, others))
         found.setdefault(DOMAINS_POLICY, {})["domains"] = domains
     return found
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
 
 
 def _of_file(file: Path) -> PolicyConfig:

@@ -29,6 +29,11 @@ def print_line(text: object) -> None:
     print(plain_lines(redact(str(text))), file=sys.stderr, flush=True)
 
 
+def print_status(text: str) -> None:
+    """Print a line of ``vt`` itself; stdout has results, or the output of ``pulumi``."""
+    print_line(f"vt: {text}")
+
+
 def extra_hint(module: str) -> str:
     """How to install the extra that a module is of; empty if it is of none."""
     extras = [extra for name, extra in EXTRAS.items() if f"{module}.".startswith(f"{name}.")]

@@ -22,7 +22,6 @@
 ``pulumi_shim``         ``pulumi`` of the local shell
 ``root_directory``      files below one folder; no link leads out of it
 ``errors``              exceptions of the services, in one tree
-``rpc_code``            codes of ``google.rpc.Code``
 ``gcp``                 stand-in for the plugin ``pulumi-resource-gcp``
 ``alerting``            alerts on lines of jobs' logs, and what they would send
 ``pipelines``           stand-in for training pipelines of one job

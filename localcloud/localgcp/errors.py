@@ -39,6 +39,20 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     import grpc
+from enum import IntEnum
+
+
+class RpcCode(IntEnum):
+    """The codes that the local cloud answers with."""
+
+    CANCELLED = 1
+    INVALID_ARGUMENT = 3
+    NOT_FOUND = 5
+    PERMISSION_DENIED = 7
+    RESOURCE_EXHAUSTED = 8
+    FAILED_PRECONDITION = 9
+    INTERNAL = 13
+    UNAVAILABLE = 14
 
 
 #: How Google's front end begins the text of a mistake.

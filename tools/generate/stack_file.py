@@ -177,16 +177,14 @@ class Project:
             return " or ".join(self._type(each) for each in given)
         if "$ref" in field:
             [name] = _sections(field)
-            return f"[section](#{_anchor(self._title_of(name))})"
+            paths = next(p for section, p in self.paths.items() if section.__name__ == name)
+            return f"[section](#{_anchor(', '.join(paths))})"
         kind = field["type"] if isinstance(field["type"], str) else field["type"][0]
         if kind == "array":
             return f"list: {self._type(field['items'])}"
         if kind == "object":
             return f"by name: {self._type(_entry(field))}"
         return "time" if field.get("format") == "date-time" else WORDS[kind]
-
-    def _title_of(self, name: str) -> str:
-        return next(", ".join(p) for section, p in self.paths.items() if section.__name__ == name)
 
 
 def _find_sections(path: str, annotation: Any, paths: dict[type[Section], list[str]]) -> None:

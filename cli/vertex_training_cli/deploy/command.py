@@ -18,7 +18,7 @@ from vertex_training_cli.deploy.target import signed_in, target_of
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.options import StackOfFile
-from vertex_training_cli.status import print_line
+from vertex_training_cli.status import print_line, print_status
 
 PolicyPack = Annotated[
     str | None, typer.Option(help="Policy pack that has to pass, now and in `vt up`.")
@@ -93,7 +93,7 @@ def deploy(
         raise CommandError(text, "`vt approval` writes such a record.") from None
     ref = stacks.find(stack)
     inputs = sources.PlanInputs(policy_pack, refresh, policy_levels)
-    env = ref.deployment_environment(_print_status)
+    env = ref.deployment_environment(print_status)
     if reasons := _reasons(record, ref, inputs, env):
         _stop(stack, reasons)
     print_line(f"vt deploy: the plan of {stack} is the approved one")
@@ -112,10 +112,6 @@ def _reasons(
         or state_problems(sources.deployment(ref, env))
         or decision.plan_problems(record, sources.review(ref.root, ref.stack, inputs))
     )
-
-
-def _print_status(text: str) -> None:
-    print_line(f"vt: {text}")
 
 
 def _stop(stack: str, reasons: list[Problem]) -> NoReturn:

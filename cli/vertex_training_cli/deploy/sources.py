@@ -19,8 +19,13 @@ from vertex_training.settings.includes import INCLUDE
 from vertex_training.settings.project_files import PROJECT_FILE, file_name
 from vertex_training.stack import SCHEMA
 from vertex_training_cli.deploy.decision import Checkout
-from vertex_training_cli.deploy.uncommitted import INSTALLED, uncommitted_inputs
-from vertex_training_cli.deploy.working_tree import LINK, CommittedFile, changed_files
+from vertex_training_cli.deploy.working_tree import (
+    INSTALLED,
+    LINK,
+    CommittedFile,
+    changed_files,
+    uncommitted_inputs,
+)
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.engine.values import redact

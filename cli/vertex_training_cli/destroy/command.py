@@ -20,17 +20,12 @@ from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.engine.values import ids_in
 from vertex_training_cli.review.jobs import progress
-from vertex_training_cli.status import print_line
+from vertex_training_cli.status import print_status
 
 #: Exit code: something refuses to go, so nothing was deleted.
 REFUSED: Final = 3
 #: Exit code: the stack's name was not given.
 NOT_CONFIRMED: Final = 2
-
-
-def print_status(text: str) -> None:
-    """Print a line to stderr: stdout has the losses and the output of ``pulumi``."""
-    print_line(f"vt: {text}")
 
 
 def destroy(

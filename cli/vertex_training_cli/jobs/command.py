@@ -17,7 +17,7 @@ from vertex_training_cli.jobs import compare, log, show, view, waiting
 from vertex_training_cli.jobs.metrics import MetricsReader
 from vertex_training_cli.jobs.service import Jobs
 from vertex_training_cli.options import Format, FormatOption, SelectedStack, matching, seconds
-from vertex_training_cli.status import print_line
+from vertex_training_cli.status import print_status
 
 #: Exit code when the deadline passed, as of timeout(1).
 TIME_IS_UP: Final = 124
@@ -36,11 +36,6 @@ class Goal(StrEnum):
 
     RUNNING = "running"
     SUCCEEDED = "succeeded"
-
-
-def print_status(text: str) -> None:
-    """Print a line to stderr: stdout has the command's result."""
-    print_line(f"vt: {text}")
 
 
 def _jobs_of(stack: str | None) -> Jobs:

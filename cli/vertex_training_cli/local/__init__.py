@@ -3,8 +3,7 @@
 ===================  ==================================================================
 ``commands``         verbs that start, stop and enter it
 ``fault_commands``   ``vt local fault``
-``secret_commands``  ``vt local secret``
-``secret_values``    the value of a secret, from a prompt or stdin
+``secret_values``    ``vt local secret``: the value of a secret, from a prompt or stdin
 ``up``               ``vt local up``
 ``image_form``       jobs as images, where this machine builds them
 ``endpoint_form``    ``vt local up --endpoints``: train, then serve, in a stack of its own

@@ -1,11 +1,12 @@
-"""Reads the value of a secret, and keeps it for the local cloud."""
+"""``vt local secret``: reads the value of a secret, and keeps it for the local cloud."""
 
 from __future__ import annotations
 
 import getpass
 import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from localgcp import secretmanager
 from localgcp.home import Home
@@ -13,12 +14,13 @@ from vertex_training.errors import CommandError, did_you_mean
 from vertex_training.naming import is_local
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.stacks import StackRef
+from vertex_training_cli.local.commands import private_files, report
 
 if TYPE_CHECKING:
     from vertex_training.settings.model import Settings
 
 
-def set_value(name: str, stack: str, report: Callable[[str], None]) -> int:
+def add_value(name: str, stack: str) -> int:
     """Add a version to a secret of a stack; returns its number.
 
     Raises CommandError: there is no such stack or secret, or the value is none.
@@ -58,3 +60,17 @@ def _read(name: str) -> bytes:
     if sys.stdin.isatty():
         return getpass.getpass(f"Value of {name}: ").encode()
     return sys.stdin.buffer.read(secretmanager.MAX_BYTES + 1)
+
+
+def set_value(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="As in `secrets` of the stack file.")],
+    stack: Annotated[str, typer.Option("--stack", "-s", help="Stack of the secret.")] = "local",
+) -> None:
+    """Give a secret its next value: typed at a prompt, or all of stdin, byte for byte.
+
+    The value is in no argument, log or state. Jobs whose account may read the secret get it from
+    Secret Manager of the local cloud; in the cloud: `gcloud secrets versions add`.
+    """
+    with private_files():
+        number = add_value(name, stack)
+        report(f"{name} has version {number}")

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from localgcp import lifecycle
 from localgcp.batch.records import ACTIVE, BatchJob, BatchTable, State
+from localgcp.errors import RpcCode
 from localgcp.home import Home
-from localgcp.rpc_code import RpcCode
 from localgcp.tuning.records import TuningTable
 from localgcp.vertex.records import (
     LIVE_STATES,

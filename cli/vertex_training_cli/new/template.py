@@ -82,7 +82,9 @@ def source_of(choices: Choices, settings: Settings) -> Source:
         own = [] if choices.code else [f"--output=/gcs/{where}/{folder}", "--epochs=3"]
         args = {"args": [*own, *choices.command]} if own or choices.command else {}
         task = {"executorImageUri": EXECUTORS[bool(choices.accelerator)], **args}
-        pool["pythonPackageSpec"] = task | _module(choices.code)
+        if choices.code:
+            task["pythonModule"] = choices.code.module
+        pool["pythonPackageSpec"] = task
     pools = [pool]
     if choices.replicas > 1:
         pools.append({**pool, "replicaCount": choices.replicas - 1})
@@ -96,10 +98,6 @@ def source_of(choices: Choices, settings: Settings) -> Source:
     job = ImportedJob(choices.name, spec, script="" if choices.image else f"{MODULE}.py")
     code = TASK.format(name=choices.name, module=MODULE)
     return Source([job], {} if choices.image else {f"{MODULE}.py": textwrap.dedent(code)})
-
-
-def _module(code: Code | None) -> dict[str, str]:
-    return {"pythonModule": code.module} if code else {}
 
 
 def _written(settings: Settings) -> list[str]:

@@ -18,10 +18,11 @@ from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.values import redact
 from vertex_training_cli.importing.imported import to_key
 from vertex_training_cli.jobs import log, view
-from vertex_training_cli.jobs.command import REFUSED, print_status
+from vertex_training_cli.jobs.command import REFUSED
 from vertex_training_cli.jobs.service import Jobs
 from vertex_training_cli.options import SelectedStack
 from vertex_training_cli.run import submission
+from vertex_training_cli.status import print_status
 
 if TYPE_CHECKING:
     from vertex_training.customjob.google.job_service import AnyJob

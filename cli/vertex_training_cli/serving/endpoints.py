@@ -23,9 +23,10 @@ from vertex_training.serving.declared import DeclaredEndpoint
 from vertex_training.settings import renames
 from vertex_training_cli.console import console, json_document, json_text, plain, table
 from vertex_training_cli.engine.stacks import StackRef
-from vertex_training_cli.jobs.command import TIME_IS_UP, print_status
+from vertex_training_cli.jobs.command import TIME_IS_UP
 from vertex_training_cli.options import Format, FormatOption, SelectedStack, seconds
 from vertex_training_cli.serving import rows, service
+from vertex_training_cli.status import print_status
 
 #: HTTP codes of answers that may be the fault of one row: the container's own, or too much. One
 #: that breaks the connection has 503, as one that is not ready has.

@@ -11,12 +11,12 @@ from vertex_training.customjob.protocol.ports import JOB_LABEL, RUN_LABEL
 from vertex_training.errors import CommandError
 from vertex_training_cli.console import console, json_document, show_facts, table
 from vertex_training_cli.jobs import compare, show
-from vertex_training_cli.jobs.command import print_status
 from vertex_training_cli.jobs.metrics import MetricsReader
 from vertex_training_cli.jobs.service import Jobs
 from vertex_training_cli.options import Format, FormatOption, SelectedStack
 from vertex_training_cli.review.images import shown
 from vertex_training_cli.serving.service import Registry, Version, connected
+from vertex_training_cli.status import print_status
 
 if TYPE_CHECKING:
     from vertex_training.customjob.google.job_service import AnyJob

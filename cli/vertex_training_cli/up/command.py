@@ -13,17 +13,12 @@ from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.policy_levels import up_options
-from vertex_training_cli.status import print_line
+from vertex_training_cli.status import print_status
 from vertex_training_cli.up import flow
 
 PolicyLevels = Annotated[
     Path | None, typer.Option(help="Levels of policies (JSON), over the stack file's.")
 ]
-
-
-def print_status(text: str) -> None:
-    """Print a line to stderr: stdout has the output of ``pulumi``."""
-    print_line(f"vt: {text}")
 
 
 def up(

@@ -1,6 +1,5 @@
 """Who gets in: processes of the user who started the local cloud, and of root.
 
-=======
 ====================  ==================================================================
 ``owners``            which user has the other end of a connection, as the system reports it
 ``guests``            processes of jobs that run as another user

@@ -13,6 +13,7 @@ import itertools
 import os
 import secrets
 import socket
+import struct
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -37,6 +38,8 @@ _BACKLOG: Final = 128
 #: For connections of other users: how many at once, and how long one may be silent.
 _REFUSED_AT_ONCE: Final = 16
 _REFUSED_SECONDS: Final = 5.0
+#: l_onoff, l_linger: closing throws away what was not sent, and the other side hears RST.
+_NO_LINGER: Final = struct.pack("ii", 1, 0)
 
 #: Answers a connection until it ends; its first bytes were read already.
 HttpServer = Callable[[socket.socket, bytes], None]
@@ -202,3 +205,24 @@ def _copy(source: socket.socket, sink: socket.socket) -> None:
     for end in (source, sink):
         with suppress(OSError):
             end.shutdown(socket.SHUT_RDWR)
+
+
+def reset_peer(peer: str) -> bool:
+    """Close the connection of a gRPC peer (``ServicerContext.peer()``); False if it is over.
+
+    gRPC has no call for it.
+    """
+    connection = connection_of(peer)
+    if connection is None:
+        return False
+    try:
+        reset_connection(connection)
+    except OSError:
+        return False  # it ended a moment ago
+    return True
+
+
+def reset_connection(connection: socket.socket) -> None:
+    """End a connection at once, for both sides."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
+    connection.shutdown(socket.SHUT_RDWR)

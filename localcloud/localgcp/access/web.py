@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import socket
+import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from http.server import BaseHTTPRequestHandler
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
 
 from localgcp.access.callers import REFUSAL, RefusalLog, caller
@@ -17,6 +19,17 @@ from localgcp.errors import ExchangeEndedError, RefusedRequestError
 _DRAIN_BYTES: Final = 64 << 20
 _DRAIN_SECONDS: Final = 10.0
 _BLOCK: Final = 1 << 20
+#: Of one connection only (RFC 9110, 7.6.1), or written anew.
+_NOT_FORWARDED: Final = frozenset(
+    {"connection", "keep-alive", "transfer-encoding", "content-length", "expect", "host"}
+)
+#: Of web pages and of proxies: what stands behind would believe the latter.
+_NEVER: Final = ("access-control-", "x-forwarded-")
+
+
+def is_forwarded(name: str) -> bool:
+    """Whether a proxy forwards the header as it is."""
+    return name.lower() not in _NOT_FORWARDED and not name.lower().startswith(_NEVER)
 
 
 def check_page(headers: Mapping[str, list[str]], port: int) -> None:
@@ -47,13 +60,42 @@ def refuse(connection: socket.socket, text: str) -> None:
             left -= len(sent)
 
 
+class LocalServer(ThreadingHTTPServer):
+    """Listens on 127.0.0.1:``port``, in a thread called ``name``."""
+
+    daemon_threads = True
+    block_on_close = False
+    allow_reuse_address = True
+    request_queue_size = 128
+
+    def __init__(self, port: int, handler: type[LocalHandler], name: str) -> None:
+        super().__init__(("127.0.0.1", port), handler)
+        threading.Thread(target=self.serve_forever, name=name, daemon=True).start()
+
+    def stop(self) -> None:
+        """Listen no more."""
+        self.shutdown()
+        self.server_close()
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that went away is no news; a mistake of ours goes to server.log."""
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handle_error(request, client_address)  # pyright: ignore[reportArgumentType]
+
+
 class LocalHandler(BaseHTTPRequestHandler):
     """A handler whose connections are those of this user's processes.
 
     ``refusals`` is the log of its service. Each request is still to be checked by ``check_page``.
     """
 
+    protocol_version = "HTTP/1.1"
+    # An answer in two small packets waits 40 ms for the acknowledgement of the first.
+    wbufsize = -1
     refusals = RefusalLog("http")
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Quiet: what stands behind has a log."""
 
     def handle(self) -> None:
         """Serve the connection, or refuse it."""

@@ -130,8 +130,6 @@ class RestFront:
 class _Exchange(LocalHandler):
     """The requests of one connection."""
 
-    protocol_version = "HTTP/1.1"
-    wbufsize = -1
     refusals = RefusalLog("vertex")
 
     def __init__(self, connection: socket.socket, begin: bytes, front: RestFront) -> None:
@@ -142,9 +140,6 @@ class _Exchange(LocalHandler):
         """Read the bytes that were read already once more."""
         super().setup()
         self.rfile = io.BufferedReader(_Rest(self._begin, self.connection))
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Quiet."""
 
     def _exchange(self) -> None:
         try:

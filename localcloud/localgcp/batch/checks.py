@@ -272,13 +272,10 @@ def _not_here(job: dict[str, Any]) -> Iterator[str]:
     for volume in spec.get("volumes", []):
         if "gcs" not in volume:
             yield f"The volume at {volume['mountPath']} is no bucket: there are no other volumes."
-    environments = [spec, *spec["runnables"], *({"environment": e} for e in _of_tasks(group))]
+    of_tasks = ({"environment": each} for each in group.get("taskEnvironments", []))
+    environments = [spec, *spec["runnables"], *of_tasks]
     if any(each.get("environment", {}).get("encryptedVariables") for each in environments):
         yield "encryptedVariables cannot be read: nothing is decrypted here. Use secretVariables."
-
-
-def _of_tasks(group: dict[str, Any]) -> list[dict[str, Any]]:
-    return group.get("taskEnvironments", [])
 
 
 def as_job_spec(job: dict[str, Any]) -> dict[str, Any]:

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import http.client
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
-from http.server import ThreadingHTTPServer
 from typing import Final
 
 from localgcp.access.callers import RefusalLog
-from localgcp.access.web import LocalHandler, check_page
+from localgcp.access.web import LocalHandler, LocalServer, check_page, is_forwarded
 from localgcp.containers import requests
 from localgcp.containers.mirror import Mirror
 from localgcp.containers.registry import Registry, RegistryConnection
@@ -33,38 +31,17 @@ _MANIFESTS: Final = (
 )
 #: The specification lets a registry refuse larger ones.
 _MAX_MANIFEST: Final = 4 << 20
-#: Of one connection only (RFC 9110, 7.6.1), or written anew.
-_NOT_FORWARDED: Final = frozenset(
-    {"connection", "keep-alive", "transfer-encoding", "content-length", "expect", "host", "te"}
-)
-_NEVER: Final = ("access-control-", "x-forwarded-")
 
 
-class RegistryServer(ThreadingHTTPServer):
+class RegistryServer(LocalServer):
     """Listens on 127.0.0.1:``port``."""
-
-    daemon_threads = True
-    block_on_close = False
-    allow_reuse_address = True
-    request_queue_size = 128
 
     def __init__(self, port: int, registry: Registry, store: Store) -> None:
         self.registry, self.store = registry, store
         self.mirror = Mirror(registry.folder, requests.MIRROR)
         #: Of two pushes of one tag, one is first.
         self.tagging = threading.Lock()
-        super().__init__(("127.0.0.1", port), _Exchange)
-        threading.Thread(target=self.serve_forever, name="registry", daemon=True).start()
-
-    def stop(self) -> None:
-        """Listen no more."""
-        self.shutdown()
-        self.server_close()
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """A client that went away is no news; a mistake of ours goes to server.log."""
-        if not isinstance(sys.exc_info()[1], OSError):
-            super().handle_error(request, client_address)  # pyright: ignore[reportArgumentType]
+        super().__init__(port, _Exchange, "registry")
 
 
 class RegistryFront:
@@ -119,14 +96,9 @@ class RegistryFront:
 class _Exchange(LocalHandler):
     """One request and its answer."""
 
-    protocol_version = "HTTP/1.1"
-    wbufsize = -1
     disable_nagle_algorithm = True
     refusals = RefusalLog("registry")
     server: RegistryServer  # pyright: ignore[reportIncompatibleVariableOverride]
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Quiet: the registry has a log."""
 
     def _exchange(self) -> None:
         try:
@@ -264,4 +236,4 @@ class _Exchange(LocalHandler):
 
 
 def _is_forwarded(name: str) -> bool:
-    return name.lower() not in _NOT_FORWARDED and not name.lower().startswith(_NEVER)
+    return is_forwarded(name) and name.lower() != "te"

@@ -6,7 +6,6 @@
 ``calls``         applies faults to calls of the job service, lists among them
 ``jobs``          faults of running jobs: stock-outs and preemptions
 ``proxy``         Cloud Storage of the server: passes requests to the emulator, but for faults
-``connection``    resets TCP connections
 ================  ====================================================================
 
 Without a fault, nothing here acts. ``docs/local-stack.md`` is the guide.

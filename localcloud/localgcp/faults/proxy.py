@@ -15,20 +15,18 @@ import re
 import select
 import shutil
 import socket
-import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from http.server import ThreadingHTTPServer
 from typing import IO, Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from localgcp.access.callers import RefusalLog
-from localgcp.access.web import LocalHandler, check_page
+from localgcp.access.gate import reset_connection
+from localgcp.access.web import LocalHandler, LocalServer, check_page, is_forwarded
 from localgcp.clients import storage_answers
 from localgcp.errors import ExchangeEndedError, RefusedRequestError
-from localgcp.faults.connection import reset_connection
 from localgcp.faults.model import Fault, Kind, Service
 from localgcp.faults.table import Entry, FaultTable
 from localgcp.storage import StorageEmulator
@@ -45,12 +43,6 @@ _BLOCK: Final = 1 << 16
 _POLL_SECONDS: Final = 0.1
 #: Bytes of a body that are kept in memory; more of it lies in a file without a name.
 _SPOOLED: Final = 8 << 20
-#: Of one connection only (RFC 9110, 7.6.1), or written anew.
-_NOT_FORWARDED: Final = frozenset(
-    {"connection", "keep-alive", "transfer-encoding", "content-length", "expect", "host"}
-)
-#: Of web pages and of proxies: the emulator would believe the latter.
-_NEVER: Final = ("access-control-", "x-forwarded-")
 #: Metadata of objects at most, for a body that names some.
 _MAX_NAMING: Final = 64 << 20
 #: JSON API, media and upload paths (docs.cloud.google.com/storage/docs/request-endpoints).
@@ -60,13 +52,8 @@ _PATH: Final = re.compile(
 )
 
 
-class StorageProxy(ThreadingHTTPServer):
+class StorageProxy(LocalServer):
     """Listens on 127.0.0.1:``port`` and forwards to the emulator."""
-
-    daemon_threads = True
-    block_on_close = False
-    allow_reuse_address = True
-    request_queue_size = 128
 
     def __init__(
         self,
@@ -80,33 +67,20 @@ class StorageProxy(ThreadingHTTPServer):
         self.before = before
         self.uploads = UploadSessions(emulator.root.with_name("uploads"))
         self.uploads.remove_expired()
-        super().__init__(("127.0.0.1", port), _Exchange)
-        threading.Thread(target=self.serve_forever, name="storage-proxy", daemon=True).start()
+        super().__init__(port, _Exchange, "storage-proxy")
 
     def stop(self) -> None:
         """Listen no more, and let go of calls that are held."""
         self.stopping.set()
-        self.shutdown()
-        self.server_close()
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """A client that went away is no news; a mistake of ours goes to server.log."""
-        if not isinstance(sys.exc_info()[1], OSError):
-            super().handle_error(request, client_address)  # pyright: ignore[reportArgumentType]
+        super().stop()
 
 
 class _Exchange(LocalHandler):
     """One request and its answer."""
 
-    protocol_version = "HTTP/1.1"
-    # An answer in two small packets waits 40 ms for the acknowledgement of the first.
-    wbufsize = -1
     disable_nagle_algorithm = True
     refusals = RefusalLog("storage")
     server: StorageProxy  # pyright: ignore[reportIncompatibleVariableOverride]
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Quiet: the emulator has a log."""
 
     def _exchange(self) -> None:
         try:
@@ -248,7 +222,7 @@ class _Exchange(LocalHandler):
         answer: IO[bytes],
     ) -> tuple[int, list[tuple[str, str]]]:
         """Send a request and write its answer's body to ``answer``; status and headers."""
-        headers = {name: text for name, text in request.headers.items() if _is_forwarded(name)}
+        headers = {name: text for name, text in request.headers.items() if is_forwarded(name)}
         headers["Host"] = f"127.0.0.1:{self.server.server_port}"
         if size is not None:
             headers["Content-Length"] = str(size)
@@ -282,7 +256,7 @@ class _Exchange(LocalHandler):
     ) -> None:
         self.send_response_only(status)
         for name, value in headers:
-            if _is_forwarded(name):
+            if is_forwarded(name):
                 self.send_header(name, value)
         file = io.BytesIO(body) if isinstance(body, bytes) else body
         size = file.seek(0, io.SEEK_END)
@@ -304,10 +278,6 @@ def _rewrite(file: IO[bytes], body: bytes) -> None:
     file.seek(0)
     file.truncate()
     file.write(body)
-
-
-def _is_forwarded(name: str) -> bool:
-    return name.lower() not in _NOT_FORWARDED and not name.lower().startswith(_NEVER)
 
 
 def describe(verb: str, path: str, body: bytes = b"") -> tuple[str, str]:

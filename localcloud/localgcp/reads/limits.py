@@ -78,11 +78,8 @@ def project(request: Request) -> dict[str, Any]:
     name = request.match["project"]
     used = Counter({m: len(request.store.list(type_, name)) for type_, m in _OF_A_PROJECT.items()})
     found = {"kind": "compute#project", "name": name, "quotas": _quotas(used)}
-    return {**found, "xpnProjectStatus": "HOST"} if _is_host(request, name) else found
-
-
-def _is_host(request: Request, name: str) -> bool:
-    return request.store.get(vpc.HOST_PROJECT, name) is not None
+    is_host = request.store.get(vpc.HOST_PROJECT, name) is not None
+    return {**found, "xpnProjectStatus": "HOST"} if is_host else found
 
 
 def _quotas(used: Counter[str]) -> list[dict[str, Any]]:

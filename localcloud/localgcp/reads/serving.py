@@ -11,13 +11,12 @@ from typing import Any, Final
 from urllib.parse import parse_qs, unquote
 
 from localgcp import resources
-from localgcp.access.gate import guest_at, named_connection
+from localgcp.access.gate import guest_at, named_connection, reset_connection
 from localgcp.apis import discovery
 from localgcp.apis.discovery import DescribedMethod
 from localgcp.bigquery import service as bigquery
 from localgcp.bigquery.service import BigQuery, Call
 from localgcp.errors import ExchangeEndedError, RefusedRequestError
-from localgcp.faults.connection import reset_connection
 from localgcp.faults.model import Kind, Service
 from localgcp.faults.table import Entry, FaultTable
 from localgcp.inventory.store import Store

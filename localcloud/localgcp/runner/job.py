@@ -20,12 +20,12 @@ from localgcp.errors import (
     CommandNotFoundError,
     JobCancelledError,
     PreparationError,
+    RpcCode,
     StartRefusedError,
 )
 from localgcp.faults.jobs import JobFaults, stockout_message
 from localgcp.home import Home, make_private
 from localgcp.inventory.store import Store
-from localgcp.rpc_code import RpcCode
 from localgcp.runner import environment, machines, replica
 from localgcp.runner.buckets import JobBuckets
 from localgcp.runner.environment import Placement

@@ -7,10 +7,9 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from localgcp.errors import JobCancelledError, StartRefusedError
+from localgcp.errors import JobCancelledError, RpcCode, StartRefusedError
 from localgcp.faults.jobs import JobFaults, stockout_message
 from localgcp.inventory.store import Store
-from localgcp.rpc_code import RpcCode
 from localgcp.vertex import capacity
 from localgcp.vertex.records import JobRecord, JobState, JobTable
 

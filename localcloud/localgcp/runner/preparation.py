@@ -13,9 +13,8 @@ from typing import Any
 
 from localgcp.containers.host import ContainerHost
 from localgcp.containers.images import registry_path
-from localgcp.errors import JobCancelledError, StartRefusedError
+from localgcp.errors import JobCancelledError, RpcCode, StartRefusedError
 from localgcp.home import Home
-from localgcp.rpc_code import RpcCode
 from localgcp.runner import executors, packages, refusals, replica, substitutes
 from localgcp.runner.environment import Folders
 from localgcp.runner.gang.cluster import Replica

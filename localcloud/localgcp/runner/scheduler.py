@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Callable
 from typing import Final
 
-from localgcp.rpc_code import RpcCode
+from localgcp.errors import RpcCode
 from localgcp.runner.job import STOPPED, JobRun
 from localgcp.vertex.records import JobState, JobTable
 

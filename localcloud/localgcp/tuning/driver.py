@@ -20,8 +20,8 @@ from typing import Any, Final
 
 import psutil
 
+from localgcp.errors import RpcCode
 from localgcp.home import Home
-from localgcp.rpc_code import RpcCode
 from localgcp.runner.environment import metrics_file
 from localgcp.runner.gang.cluster import PRIMARY, REPLICA_BYTES
 from localgcp.runner.joblog import JobLog, log_path

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from localgcp.rpc_code import RpcCode
+from localgcp.errors import RpcCode
 from localgcp.tuning.records import TrialRecord, TrialState, TuningRecord
 
 #: Trials of one tuning job at once on this machine, whatever ``parallelTrialCount`` says.

@@ -11,9 +11,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from localgcp.errors import StartRefusedError
+from localgcp.errors import RpcCode, StartRefusedError
 from localgcp.inventory.store import Store
-from localgcp.rpc_code import RpcCode
 from localgcp.vertex import capacity, interface, peering
 from localgcp.vertex.checks import no_act_as
 from localgcp.vertex.records import JobRecord

@@ -11,11 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from localgcp.errors import StartRefusedError
+from localgcp.errors import RpcCode, StartRefusedError
 from localgcp.inventory import reservations
 from localgcp.inventory.reservations import Reservation, Shape
 from localgcp.inventory.store import Store
-from localgcp.rpc_code import RpcCode
 from localgcp.vertex import agents
 from localgcp.vertex.records import JobRecord, JobTable
 

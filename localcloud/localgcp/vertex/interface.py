@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from localgcp.errors import StartRefusedError
+from localgcp.errors import RpcCode, StartRefusedError
 from localgcp.inventory import resource_paths
 from localgcp.inventory.addresses import Block
 from localgcp.inventory.store import Store, StoredResource
 from localgcp.inventory.vpc import ATTACHMENT, NETWORK, SUBNETWORK, subnetworks_of
-from localgcp.rpc_code import RpcCode
 from localgcp.vertex import agents, job_networks
 from localgcp.vertex.records import JobRecord
 

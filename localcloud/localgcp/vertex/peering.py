@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from localgcp.errors import StartRefusedError
+from localgcp.errors import RpcCode, StartRefusedError
 from localgcp.inventory import resource_paths
 from localgcp.inventory.addresses import (
     Block,
@@ -25,7 +25,6 @@ from localgcp.inventory.vpc import (
     attached,
     in_network,
 )
-from localgcp.rpc_code import RpcCode
 from localgcp.vertex import agents, job_networks
 from localgcp.vertex.records import JobRecord, JobState
 

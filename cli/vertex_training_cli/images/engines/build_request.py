@@ -42,11 +42,6 @@ class StoredSource:
     generation: int
 
 
-def build_account(names: Names) -> str:
-    """Resource name of the account that builds run as."""
-    return names.account(IMAGE_BUILD)
-
-
 def build_message(
     build: Build, names: Names, source: StoredSource, attempt: str
 ) -> cloudbuild_v1.Build:
@@ -66,7 +61,7 @@ def build_message(
             cloudbuild_v1.BuildStep(name=DOCKER, id="build", args=_escaped(_build(build))),
         ],
         images=[build.reference],
-        service_account=build_account(names),
+        service_account=names.account(IMAGE_BUILD),
         tags=[OURS, f"image-{build.name}", build.tag],
         substitutions={IDENTITY: build.identity, ATTEMPT: attempt},
         timeout=Duration(seconds=max(1, int(build.timeout))),

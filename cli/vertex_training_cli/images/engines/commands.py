@@ -77,10 +77,11 @@ class CommandEngine:
         return at.digest_of(path, build.tag) or pushed
 
     def _build(self, build: Build, local: str, context: Path) -> list[str]:
+        isolation = os.environ.get(ISOLATION) or "chroot"
         own = {
             "docker": [],
             "podman": ["--layers", "--force-rm"],
-            "buildah": ["--layers", "--force-rm", "--network=host", f"--isolation={_isolation()}"],
+            "buildah": ["--layers", "--force-rm", "--network=host", f"--isolation={isolation}"],
         }
         file, labels = context / build.dockerfile, _each("--label", build.labels)
         if self.name != "docker" and (labelled := _with_labels(build, file, context.parent)):
@@ -157,10 +158,6 @@ def _answers(command: Sequence[str]) -> bool:
     except (OSError, subprocess.TimeoutExpired):
         return False
     return ran.returncode == 0
-
-
-def _isolation() -> str:
-    return os.environ.get(ISOLATION) or "chroot"
 
 
 def _each(option: str, values: Mapping[str, str]) -> list[str]:

@@ -46,7 +46,7 @@ def batch_job(
     """The message of ``CreateJob`` in REST's form. ``message`` is a CustomJob that passed the rules
     of ``rules.stack.batch``; ``labels`` are added to its own."""
     job = Job(dict(message))
-    tasks = count_tasks(job)
+    tasks = job.nodes
     all_labels = {**message.get("labels", {}), **(labels or {})}
     group: dict[str, Any] = {
         "taskCount": str(tasks),
@@ -72,11 +72,6 @@ def batch_job(
         "logsPolicy": {"destination": "CLOUD_LOGGING"},
         **({"notifications": list(place.notifications)} if place.notifications else {}),
     }
-
-
-def count_tasks(job: Job) -> int:
-    """Machines of a job: all replicas of its equal pools."""
-    return sum(pool.replicas for pool in job.pools)
 
 
 def buckets(message: Any) -> list[str]:

@@ -176,6 +176,11 @@ class Job:
         return tuple(Pool(index, spec) for index, spec in enumerate(specs) if spec)
 
     @property
+    def nodes(self) -> int:
+        """Its machines: all replicas of its pools."""
+        return sum(pool.replicas for pool in self.pools)
+
+    @property
     def parallel(self) -> int:
         """How many of it run at once: the trials of a tuning job, else 1."""
         tuning = self.tuning or {}

@@ -30,7 +30,7 @@ def job_facts_of(job: Job) -> JobFacts:
         output=job.output,
         network=job.spec.get("network", ""),
         attachment=job.spec.get("pscInterfaceConfig", {}).get("networkAttachment", ""),
-        nodes=sum(pool.replicas for pool in job.pools),
+        nodes=job.nodes,
         parallel=job.parallel,
         reservation_requests=requests,
     )

@@ -2,9 +2,8 @@
 
 ================  ====================================================================
 ``base``          ``ResourceType``: behaviour that most of them share
-``projects``      enabled APIs
+``projects``      enabled APIs, custom roles
 ``accounts``      service accounts and service agents
-``roles``         custom roles
 ``grants``        IAM grants: one member, one role, one resource
 ``federation``    workload identity pools and their providers
 ``denial``        deny policies and tags
@@ -42,9 +41,8 @@ from localgcp.gcp.services.network.machines import Instance
 from localgcp.gcp.services.network.networks import Network, Subnetwork
 from localgcp.gcp.services.network.reservations import Reservation
 from localgcp.gcp.services.objects import BucketObject
-from localgcp.gcp.services.projects import ProjectService
+from localgcp.gcp.services.projects import CUSTOM_ROLE, CustomRole, ProjectService
 from localgcp.gcp.services.registry import Repository
-from localgcp.gcp.services.roles import CUSTOM_ROLE, CustomRole
 from localgcp.gcp.services.secrets import Secret
 from localgcp.inventory import vpc
 from localgcp.inventory.store import ALERT_POLICY, BUDGET, CHANNEL, ENDPOINT, TENSORBOARD

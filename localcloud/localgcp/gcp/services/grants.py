@@ -21,7 +21,7 @@ from localgcp.gcp.plan import created
 from localgcp.gcp.services.accounts import missing_account
 from localgcp.gcp.services.base import ExistingResource, ResourceType
 from localgcp.gcp.services.keys import CRYPTO_KEY
-from localgcp.gcp.services.roles import CUSTOM_ROLE
+from localgcp.gcp.services.projects import CUSTOM_ROLE
 from localgcp.inventory.store import ACCOUNT, Binding, Policy
 from localgcp.inventory.vpc import SUBNETWORK
 from localgcp.projects import is_local

@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from localgcp.errors import StartRefusedError
-from localgcp.rpc_code import RpcCode
+from localgcp.errors import RpcCode, StartRefusedError
 from localgcp.runner.environment import Placement
 
 #: Port of every entry of CLUSTER_SPEC and TF_CONFIG (doc:training/distributed-training).

@@ -23,9 +23,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from localgcp.errors import CommandNotFoundError, StartRefusedError
+from localgcp.errors import CommandNotFoundError, RpcCode, StartRefusedError
 from localgcp.processes import succeeds
-from localgcp.rpc_code import RpcCode
 from localgcp.runner.gang import host_launcher
 from localgcp.runner.gang.cluster import PORT, Replica
 

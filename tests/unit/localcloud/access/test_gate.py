@@ -17,8 +17,8 @@ import pytest
 
 from localgcp.access import gate, grpc_server
 from localgcp.access.callers import Caller
+from localgcp.access.gate import reset_peer
 from localgcp.errors import ApiError, LocalCloudError
-from localgcp.faults.connection import reset_peer
 from tests.unit.localcloud.conftest import wait_until
 
 METHOD = "/test.Service/Method"

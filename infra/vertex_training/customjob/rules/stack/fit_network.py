@@ -78,7 +78,7 @@ def peering_room(job: Job) -> Iterator[Finding]:
     if network is None or not network.ranges or job.spec.get("network") != network.name:
         return
     peered = [o for o in _others(job) if o.network == network.name]
-    users = [_nodes(job), *(o.nodes for o in peered)]
+    users = [job.nodes, *(o.nodes for o in peered)]
     at_once = sorted([job.parallel, *(o.parallel for o in peered)], reverse=True)
     jobs = sum(at_once[: network.parallel_jobs])
     room = _room(network.ranges.values(), max(users))
@@ -98,7 +98,7 @@ def interface_room(job: Job) -> Iterator[Finding]:
     if network is None or network.subnet_prefix is None or _attachment(job) != network.attachment:
         return
     others = [o.nodes * o.parallel for o in _others(job) if o.attachment == network.attachment]
-    largest = sorted([_nodes(job) * job.parallel, *others], reverse=True)
+    largest = sorted([job.nodes * job.parallel, *others], reverse=True)
     nodes = sum(largest[: network.parallel_jobs])
     free = 2 ** (32 - network.subnet_prefix) - KEPT
     if nodes > free:
@@ -110,10 +110,6 @@ def interface_room(job: Job) -> Iterator[Finding]:
 
 def _attachment(job: Job) -> str:
     return job.spec.get("pscInterfaceConfig", {}).get("networkAttachment", "")
-
-
-def _nodes(job: Job) -> int:
-    return sum(pool.replicas for pool in job.pools)
 
 
 def _others(job: Job) -> Iterable[JobFacts]:

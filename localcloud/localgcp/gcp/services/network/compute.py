@@ -80,6 +80,17 @@ class Compute(ResourceType):
         super().unmake(cloud, id_, olds)
 
 
+@dataclass(frozen=True)
+class VerifiedCompute(Compute):
+    """One whose updates are verified as its creation is."""
+
+    def remake(
+        self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any], olds: dict[str, Any]
+    ) -> dict[str, Any]:
+        self.verify(cloud, project, inputs, f"Error updating {self.title} {id_!r}")
+        return {}
+
+
 def in_use(doing: str, noun: str, path: str, user: str) -> CloudError:
     """The refusal to delete what something else still needs."""
     reason = f"The {noun} resource '{path}' is already being used by '{user}'"

@@ -16,6 +16,7 @@ from localgcp.gcp.services.network.compute import (
     NAT,
     ROUTER,
     Compute,
+    VerifiedCompute,
     invalid,
     own_network,
 )
@@ -26,7 +27,7 @@ _HIGHEST_PRIORITY: Final = 65_535
 
 
 @dataclass(frozen=True)
-class Firewall(Compute):
+class Firewall(VerifiedCompute):
     """A firewall rule (``gcp.compute.Firewall``); one for ingress needs a source."""
 
     rules: ClassVar = {"name": rules.gce_name}
@@ -53,12 +54,6 @@ class Firewall(Compute):
     def make(self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any]) -> dict[str, Any]:
         made = super().make(cloud, project, id_, inputs)
         return {**made, "direction": inputs.get("direction") or "INGRESS"}
-
-    def remake(
-        self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any], olds: dict[str, Any]
-    ) -> dict[str, Any]:
-        self.verify(cloud, project, inputs, f"Error updating {self.title} {id_!r}")
-        return {}
 
 
 @dataclass(frozen=True)
@@ -87,7 +82,7 @@ class Router(Compute):
 
 
 @dataclass(frozen=True)
-class RouterNat(Compute):
+class RouterNat(VerifiedCompute):
     """Cloud NAT on a router (``gcp.compute.RouterNat``)."""
 
     title: str = "RouterNat"
@@ -117,9 +112,3 @@ class RouterNat(Compute):
         made = super().make(cloud, project, id_, inputs)
         region = self._part(cloud, inputs, "region")
         return {**made, "region": region, "endpointTypes": ["ENDPOINT_TYPE_VM"]}
-
-    def remake(
-        self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any], olds: dict[str, Any]
-    ) -> dict[str, Any]:
-        self.verify(cloud, project, inputs, f"Error updating {self.title} {id_!r}")
-        return {}

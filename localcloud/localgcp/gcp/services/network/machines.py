@@ -7,7 +7,12 @@ from typing import Any, ClassVar, Final
 
 from localgcp.gcp import rules
 from localgcp.gcp.cloud import Cloud
-from localgcp.gcp.services.network.compute import Compute, invalid, new_number, own_network
+from localgcp.gcp.services.network.compute import (
+    VerifiedCompute,
+    invalid,
+    new_number,
+    own_network,
+)
 from localgcp.inventory import resource_paths
 from localgcp.inventory.vpc import SUBNETWORK
 
@@ -17,7 +22,7 @@ _LONGEST_RUN: Final = 120 * 24 * 3600
 
 
 @dataclass(frozen=True)
-class Instance(Compute):
+class Instance(VerifiedCompute):
     """A machine (``gcp.compute.Instance``), with the properties that its row of the schema has."""
 
     rules: ClassVar = {"name": rules.gce_name}
@@ -60,9 +65,3 @@ class Instance(Compute):
             **made,
             "zone": self._part(cloud, inputs, "zone"),
         }
-
-    def remake(
-        self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any], olds: dict[str, Any]
-    ) -> dict[str, Any]:
-        self.verify(cloud, project, inputs, f"Error updating {self.title} {id_!r}")
-        return {}

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
-from localgcp.errors import CloudError, OperationError
+from localgcp.errors import CloudError, OperationError, RpcCode
 from localgcp.gcp.cloud import Cloud, text
 from localgcp.gcp.services.base import ExistingResource, ResourceType
 from localgcp.gcp.services.network.compute import (
@@ -34,7 +34,6 @@ from localgcp.inventory.addresses import (
 )
 from localgcp.inventory.vpc import CONNECTION, NETWORK, in_network, network_of
 from localgcp.projects import is_local
-from localgcp.rpc_code import RpcCode
 from localgcp.vertex import job_networks
 
 _STILL_USED: Final = (

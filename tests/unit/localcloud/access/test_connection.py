@@ -1,6 +1,6 @@
 """Connections of this process that are ended from outside of what uses them."""
 
-from localgcp.faults.connection import reset_peer
+from localgcp.access.gate import reset_peer
 
 
 def test_a_connection_that_is_over_is_not_reset() -> None:
