@@ -1,7 +1,7 @@
 """The local cloud beside Google's own descriptions, as packages ship them.
 
 Protos of Google's clients, and the discovery documents of google-api-python-client. A difference is
-mended, or a row of docs/local-stack.md.
+mended, or a row of ``differences``.
 
 ================  ======================================================================
 ``description``   discovery documents, and what a value has that they do not say
@@ -11,7 +11,7 @@ mended, or a row of docs/local-stack.md.
 ``story``         a call of every method
 ``storage``       the same of Cloud Storage's emulator
 ``wrong``         documents with a mistake, for hypothesis
-``differences``   all that differs, and the table of the page
+``differences``   all that differs, and the list of what stays
 ``__main__``      ``python -m tests.contract``: the counts
 ================  ======================================================================
 """

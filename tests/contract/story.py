@@ -182,7 +182,7 @@ FURTHER: Final[dict[str, tuple[Any, ...]]] = {
     ),
     "/queries": ({**QUERY, "dryRun": True},),
 }  # fmt: skip
-#: Served by a rule of its client, and here always refused: docs/local-stack.md has the reason.
+#: Served by a rule of its client, and here always refused: ``differences`` has the reason.
 NOT_ANSWERED: Final = frozenset({
     "google.cloud.secretmanager.v1.SecretManagerService/AccessSecretVersion GET "
     "/v1/projects/{}/locations/{}/secrets/{}/versions/{}:access",

@@ -20,11 +20,11 @@ def test_the_cloud_of_these_tests_serves_what_the_product_serves(cloud: Contract
     assert cloud.classes == {each.__name__ for each in served.services()}
 
 
-def test_what_differs_is_in_the_table_of_the_page(comparison: Comparison) -> None:
+def test_what_differs_is_listed(comparison: Comparison) -> None:
     assert sorted({*comparison.found} - {*differences.listed()}) == []
 
 
-def test_the_table_has_no_difference_that_is_gone(comparison: Comparison) -> None:
+def test_no_difference_that_is_listed_is_gone(comparison: Comparison) -> None:
     assert sorted({*differences.listed()} - {*comparison.found}) == []
 
 
