@@ -1,8 +1,9 @@
 """One session of pytest for all tiers of ``make test``: their order, and what became of each.
 
-A tier is a folder of ``tests/``. The files that take longest go first, so that no process idles
-while another is busy with one of them. How long a file takes is what it took in the run before, in
-pytest's cache; where that is not known, the tiers that start the engine go before the others.
+A tier is a folder of ``tests/``. Of the long files the longest go first, so that no process idles
+at the end while another is busy with one of them. Short files go between them: long ones keep the
+cores busy, short ones often wait. How long a file takes is what it took in the run before, in
+pytest's cache; where that is not known, it is told by the tier.
 
 Stories with the engine take most of the time. Each commit runs a few that always run, and a sixth
 of the others, so that every change meets some, and the next changes the others.
@@ -16,17 +17,23 @@ import os
 import subprocess
 import time
 from collections import Counter, defaultdict
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-#: Seconds to expect of a file that has not run yet, by tier.
+#: Seconds to expect of a file that has not run yet, by tier, and of a file of any other tier.
 EXPECTED: Final = {
-    **dict.fromkeys(("chaos", "clients", "e2e", "golden", "policy", "teams"), 60.0),
-    **dict.fromkeys(("browser", "containers", "languages"), 20.0),
+    **dict.fromkeys(("chaos", "clients", "e2e", "teams"), 150.0),
+    **dict.fromkeys(("containers", "languages"), 120.0),  # later: they are PREPARED
+    **dict.fromkeys(("browser", "golden", "policy"), 60.0),
 }
+SHORT: Final = 7.0
+#: Seconds from which a file is long.
+LONG: Final = 20.0
+#: How much of the short files has begun when all long ones have: what runs last is short.
+PACE: Final = 0.7
 #: Tiers for which ``tools/run-tests`` finds or installs programs while others run.
 PREPARED: Final = ("browser", "containers", "languages")
 #: Variable with the path of a file that is there when it has ended.
@@ -105,16 +112,31 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if collection_path in config.stash[LEFT_OUT] else None
 
 
+def in_turns(seconds: Mapping[str, float]) -> list[str]:
+    """Files in the order in which they start, by the seconds that each takes."""
+    order = sorted(seconds, key=lambda file: -seconds[file])  # a stable one: all workers need it
+    long = [file for file in order if seconds[file] >= LONG]
+    short = order[len(long) :]
+    all_long, all_short = (sum(map(seconds.__getitem__, files)) for files in (long, short))
+    turns, begun, between = [], 0.0, 0.0
+    waiting = iter(short)
+    for file in long:
+        turns.append(file)
+        begun += seconds[file]
+        while between < PACE * all_short * begun / all_long and (other := next(waiting, None)):
+            turns.append(other)
+            between += seconds[other]
+    return [*turns, *waiting]
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Order the files; the tests of a file stay together, in their order."""
     known = getattr(config, "workerinput", {}).get(CACHE, {})
-
-    def expected(item: pytest.Item) -> float:
-        file = item.nodeid.partition("::")[0]
-        return known.get(file, EXPECTED.get(tier_of(file), 0.0))
-
-    items.sort(key=expected, reverse=True)
+    files = dict.fromkeys(item.nodeid.partition("::")[0] for item in items)
+    expected = {file: known.get(file, EXPECTED.get(tier_of(file), SHORT)) for file in files}
+    turn = {file: number for number, file in enumerate(in_turns(expected))}
+    items.sort(key=lambda item: turn[item.nodeid.partition("::")[0]])
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import subprocess
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.fixture_project import ROOT
-from tools.tiers import ALL_STORIES, ALWAYS, BESIDE, SHARE, chosen, stories
+from tools.tiers import ALL_STORIES, ALWAYS, BESIDE, LONG, SHARE, chosen, in_turns, stories
 
 #: Each test notes that it has run.
 TEST = """\
@@ -72,6 +73,23 @@ def test_stories_of_other_commits_are_left_out_and_named_unless_all_are_wanted(
     assert ran() == {*new, ALWAYS[0]}
 
 
+def test_short_files_go_between_long_ones_and_end_the_run() -> None:
+    long = {f"long{number}": LONG + number for number in range(10)}
+    short = {f"short{number:02}": 1.0 + number % 5 for number in range(60)}
+    turns = in_turns({**short, **long})
+    assert sorted(turns) == sorted({**long, **short})
+    assert [file for file in turns if file in long] == sorted(long, key=lambda file: -long[file])
+    places = [number for number, file in enumerate(turns) if file in long]
+    assert places[0] == 0
+    assert all(2 <= after - before <= 9 for before, after in itertools.pairwise(places))
+    assert sum(short[file] for file in turns[places[-1] :] if file in short) > 0.25 * sum(
+        short.values()
+    )
+    assert in_turns(short) == sorted(short, key=lambda file: -short[file])
+    assert in_turns(long) == sorted(long, key=lambda file: -long[file])
+    assert in_turns({}) == []
+
+
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv(ALL_STORIES, "all")
@@ -84,7 +102,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_all_tiers_run_after_failures_the_longest_files_first(tree: Path) -> None:
+def test_all_tiers_run_after_failures_and_remember_what_each_file_took(tree: Path) -> None:
     options = ("-n", "1", "--dist", "loadfile", "--no-loadscope-reorder")
     told = run(tree, *options, "--continue-on-collection-errors")
     assert re.findall(r"^(\w+) +\d+ s  (.*)", told, re.MULTILINE) == [
@@ -96,6 +114,6 @@ def test_all_tiers_run_after_failures_the_longest_files_first(tree: Path) -> Non
     assert "passed: containers e2e\nFAILED: teams unit\n" in told
     run(tree, *options, "--continue-on-collection-errors")
     order = (tree / "order").read_text().split()
-    # Before anything is known, by tier; then by what each took.
-    assert order[:4] == ["test_a", "test_long", "test_image", "test_short"]
+    # Before anything is known, by tier, short ones between; then by what each took.
+    assert order[:4] == ["test_a", "test_short", "test_long", "test_image"]
     assert order[4] == "test_long"
