@@ -42,7 +42,7 @@ def catalogue(
         _table(found, region)
 
 
-def _table(found: list[Row], region: str) -> None:
+def _table(found: list[MachineOption], region: str) -> None:
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -67,7 +67,7 @@ def _table(found: list[Row], region: str) -> None:
     console.print(PRICES, soft_wrap=not sys.stdout.isatty())
 
 
-def _as_text(row: Row, region: str) -> str:
+def _as_text(row: MachineOption, region: str) -> str:
     """What the table says of a machine type, in lines that may be folded anywhere."""
     name, accelerator, counts, vcpus, memory, price, spot, per_gpu, of, regions = _cells(
         row, region
@@ -85,7 +85,7 @@ def _as_text(row: Row, region: str) -> str:
     return "\n".join(lines)
 
 
-def _cells(row: Row, region: str) -> list[str]:
+def _cells(row: MachineOption, region: str) -> list[str]:
     machine, price = row.machine, row.price(region)
     counts = ", ".join(map(str, row.counts)) or ", ".join(machine.topologies)
     return [
@@ -115,7 +115,7 @@ def _regions(regions: frozenset[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class MachineOption:
     """A machine type with one accelerator, or with none."""
 
     machine: MachineType
@@ -138,7 +138,7 @@ class Row:
         return regions & found.regions if found and found.regions else regions
 
 
-def select(accelerator: str = "", region: str = "") -> list[Row]:
+def select(accelerator: str = "", region: str = "") -> list[MachineOption]:
     """Rows of an accelerator (its name or a part of it, like ``H100``) in a region.
 
     Raises:
@@ -161,7 +161,7 @@ def select(accelerator: str = "", region: str = "") -> list[Row]:
     return sorted(rows, key=_order)
 
 
-def as_dict(row: Row, region: str = "") -> dict[str, Any]:
+def as_dict(row: MachineOption, region: str = "") -> dict[str, Any]:
     """A row for programs. Prices are USD an hour; null means that no source has one.
 
     They are those of ``region`` where a source has it."""
@@ -195,14 +195,14 @@ def _price(price: Price | None) -> dict[str, Any] | None:
     }
 
 
-def _all() -> Iterator[Row]:
+def _all() -> Iterator[MachineOption]:
     for machine in machines.machine_types().values():
         if not machine.accelerator_required and not machine.tpu:
-            yield Row(machine, "", ())
+            yield MachineOption(machine, "", ())
         for name, counts in machine.accelerators.items():
-            yield Row(machine, name, counts)
+            yield MachineOption(machine, name, counts)
         if machine.tpu and not machine.accelerators:
-            yield Row(machine, "", ())
+            yield MachineOption(machine, "", ())
 
 
 def _matches(name: str, wanted: str) -> bool:
@@ -211,5 +211,5 @@ def _matches(name: str, wanted: str) -> bool:
     return f"_{asked}_" in f"_{name}_"
 
 
-def _order(row: Row) -> tuple[str, int, str, str]:
+def _order(row: MachineOption) -> tuple[str, int, str, str]:
     return row.machine.family, row.machine.vcpus or 0, row.machine.name, row.accelerator

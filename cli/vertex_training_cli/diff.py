@@ -71,7 +71,7 @@ class JobDifference:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class StackComparison:
     """What differs between the stacks ``one`` and ``other``, in this order."""
 
     one: str
@@ -86,7 +86,7 @@ class Comparison:
         return not (self.settings or self.jobs)
 
 
-def compare(one: Stack, other: Stack) -> Comparison:
+def compare(one: Stack, other: Stack) -> StackComparison:
     """What differs between two stacks of one checkout.
 
     Raises:
@@ -105,7 +105,7 @@ def compare(one: Stack, other: Stack) -> Comparison:
         _neutral_settings(one.settings, other.settings),
         _neutral_settings(other.settings, one.settings),
     )
-    return Comparison(_name(one), _name(other), tuple(settings), tuple(jobs), tuple(same))
+    return StackComparison(_name(one), _name(other), tuple(settings), tuple(jobs), tuple(same))
 
 
 def requests_of(stack: Stack) -> dict[str, Mapping[str, Any]]:
@@ -129,7 +129,7 @@ def _name(stack: Stack) -> str:
     return stack.settings.stack
 
 
-def as_text(found: Comparison) -> str:
+def as_text(found: StackComparison) -> str:
     """Lines like ``buckets.data.keepNoncurrentDays: 7 -> 30``, settings first."""
     if found.same:
         return f"{found.one} and {found.other} are the same, but for their names.\n"
@@ -151,7 +151,7 @@ def _line(field: FieldDifference) -> str:
     return f"  {redact(field.path)}: {redact(old)} -> {redact(new)}"
 
 
-def as_json(found: Comparison) -> str:
+def as_json(found: StackComparison) -> str:
     """The comparison for programs; null stands for a side that does not have it."""
     content = {"version": VERSION, "same": found.same, **redact(dataclasses.asdict(found))}
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"

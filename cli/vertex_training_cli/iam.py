@@ -170,7 +170,7 @@ def _code(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Denial:
+class DenyRule:
     """A rule of the deny policy."""
 
     title: str
@@ -187,7 +187,7 @@ class EnvironmentIam:
     """Roles and resources by their short names."""
     roles: Mapping[str, tuple[str, ...]]
     """Permissions of the custom roles, by their ids."""
-    denials: tuple[Denial, ...]
+    denials: tuple[DenyRule, ...]
 
 
 def record(root: Path, name: str) -> EnvironmentIam:
@@ -262,7 +262,7 @@ def _place(token: str, inputs: Mapping[str, Any]) -> tuple[str, str]:
     return named, str(inputs.get(named, UNKNOWN)).rpartition("/")[2]
 
 
-def _denial(rule: Mapping[str, Any]) -> Denial:
+def _denial(rule: Mapping[str, Any]) -> DenyRule:
     denied = rule["denyRule"]
     condition = (denied.get("denialCondition") or {}).get("expression", "")
-    return Denial(rule["description"], tuple(denied["deniedPermissions"]), condition)
+    return DenyRule(rule["description"], tuple(denied["deniedPermissions"]), condition)

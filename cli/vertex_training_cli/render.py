@@ -24,7 +24,7 @@ from vertex_training_cli.options import StackOfFile
 from vertex_training_cli.status import print_line
 
 
-class Format(StrEnum):
+class RequestFormat(StrEnum):
     """How the request is written."""
 
     JSON = "json"
@@ -37,8 +37,8 @@ def render(
     ],
     stack: StackOfFile,
     format_: Annotated[
-        Format, typer.Option("--format", "-f", help="How the request is written.")
-    ] = Format.JSON,
+        RequestFormat, typer.Option("--format", "-f", help="How the request is written.")
+    ] = RequestFormat.JSON,
     as_sent: Annotated[
         bool, typer.Option("--as-sent", help="With the labels the stack adds when it sends it.")
     ] = False,
@@ -67,7 +67,7 @@ def _rung(request: JobRequest, number: int) -> JobRequest:
     return rungs[number - 1]
 
 
-def _rendered(job: str, stack_name: str, format_: Format, as_sent: bool, rung: int) -> str:
+def _rendered(job: str, stack_name: str, format_: RequestFormat, as_sent: bool, rung: int) -> str:
     root = root_of(Path.cwd())
     if root is None:
         raise CheckUnavailableError("no Pulumi.yaml here or above: a stack needs a project")
@@ -82,7 +82,7 @@ def _rendered(job: str, stack_name: str, format_: Format, as_sent: bool, rung: i
             message = sent_message(found, added) if as_sent else found.sent({})
             if found.filled_in:
                 print_line(f"filled in by jobDefaults: {', '.join(found.filled_in)}")
-            written = {Format.JSON: as_json, Format.YAML: as_yaml}
+            written = {RequestFormat.JSON: as_json, RequestFormat.YAML: as_yaml}
             return written[format_](message)
         wrong = [checking.report(file, data, verdict)]
     for line in text_report.lines(wrong, color=sys.stderr.isatty()):

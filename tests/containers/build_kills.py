@@ -86,18 +86,18 @@ class Point:
 _STEPS: Final = (
     (
         "the registry is asked for the tag",
-        "vertex_training_cli.images.registry.Registry.digest_of",
+        "vertex_training_cli.images.registry.RegistryClient.digest_of",
         1,
     ),
     (
         "the repository is looked for",
-        "vertex_training_cli.images.registry.Registry.lacks_repository",
+        "vertex_training_cli.images.registry.RegistryClient.lacks_repository",
         1,
     ),
     ("the build is locked", "vertex_training_cli.images.building.fcntl.flock", 2),
     (
         "the registry is asked once more",
-        "vertex_training_cli.images.registry.Registry.digest_of",
+        "vertex_training_cli.images.registry.RegistryClient.digest_of",
         2,
     ),
     ("the context is archived", "vertex_training_cli.images.building._write_archive", 1),
@@ -105,11 +105,11 @@ _STEPS: Final = (
     ("the image is built", "vertex_training_cli.images.engines.processes.run", 1),
     (
         "the registry is asked before the push",
-        "vertex_training_cli.images.registry.Registry.digest_of",
+        "vertex_training_cli.images.registry.RegistryClient.digest_of",
         3,
     ),
     ("the image is pushed", "vertex_training_cli.images.engines.processes.run", 2),
-    ("the digest is read", "vertex_training_cli.images.registry.Registry.digest_of", 4),
+    ("the digest is read", "vertex_training_cli.images.registry.RegistryClient.digest_of", 4),
     ("the stack file is edited", "vertex_training_cli.images.stack_file.set_value", 1),
     ("the stack file is written", "vertex_training_cli.images.stack_file.os.fsync", 1),
     ("the stack file is replaced", "vertex_training_cli.images.stack_file.os.replace", 1),

@@ -21,7 +21,7 @@ from vertex_training_cli import diff
 from vertex_training_cli.cli import app
 from vertex_training_cli.console import console, show_facts, table
 from vertex_training_cli.deploy import sources
-from vertex_training_cli.diff import Comparison
+from vertex_training_cli.diff import StackComparison
 from vertex_training_cli.drift import findings, report
 from vertex_training_cli.engine import events, preview
 from vertex_training_cli.engine.fields import FieldDifference
@@ -152,7 +152,7 @@ def test_a_table_and_a_list_of_facts_have_no_secret(capsys: pytest.CaptureFixtur
 
 def test_a_difference_of_two_stacks_is_shown_without_a_secret() -> None:
     field = FieldDifference("jobs.a.env.DB", SAID, TOKEN)
-    found = Comparison("dev", "prod", (field,), (), ())
+    found = StackComparison("dev", "prod", (field,), (), ())
     assert_redacted(diff.as_text(found))
     assert_redacted(diff.as_json(found))
 

@@ -29,7 +29,7 @@ from vertex_training_cli.engine import paths
 from vertex_training_cli.status import print_line
 
 
-class Format(StrEnum):
+class FindingFormat(StrEnum):
     """How findings are written."""
 
     TEXT = "text"
@@ -57,7 +57,7 @@ StackName = Annotated[
     str, typer.Option("--stack", "-s", help="Judge against this stack (Pulumi.STACK.yaml).")
 ]
 FormatOption = Annotated[
-    Format,
+    FindingFormat,
     typer.Option("--format", "-f", metavar="FORMAT", help="text, json, sarif or github."),
 ]
 ShowAll = Annotated[
@@ -78,7 +78,7 @@ ListRules = Annotated[
 def check(
     files: Files = None,
     stack: StackName = "",
-    format_: FormatOption = Format.TEXT,
+    format_: FormatOption = FindingFormat.TEXT,
     show_all: ShowAll = False,
     ask_registries: AskRegistries = False,
     fix: Fix = False,
@@ -103,7 +103,7 @@ class Task:
 
     files: list[str]
     stack: str
-    format: Format
+    format: FindingFormat
     show_all: bool
     ask_registries: bool
     fix: bool
@@ -122,7 +122,7 @@ class Task:
             raise CheckUnavailableError("--dry-run belongs to --fix")
         if self.fix and self.watch:
             raise CheckUnavailableError("choose one of --fix and --watch")
-        if self.fix and self.format is not Format.TEXT:
+        if self.fix and self.format is not FindingFormat.TEXT:
             raise CheckUnavailableError("--fix shows a diff: it takes no --format")
         if (self.fix or self.watch) and "-" in self.files:
             what = "--fix" if self.fix else "--watch"
@@ -200,12 +200,12 @@ def _whole_reports(arguments: list[str], stack: str, *, ask_registries: bool) ->
     return [checking.check_without_stack(file) for file in checking.files_of(arguments)]
 
 
-def _print_reports(reports: list[FileReport], format_: Format) -> None:
-    if format_ is Format.JSON:
+def _print_reports(reports: list[FileReport], format_: FindingFormat) -> None:
+    if format_ is FindingFormat.JSON:
         print(machine_reports.as_json(reports))
-    elif format_ is Format.SARIF:
+    elif format_ is FindingFormat.SARIF:
         print(machine_reports.as_sarif(reports))
-    elif format_ is Format.GITHUB:
+    elif format_ is FindingFormat.GITHUB:
         for line in machine_reports.as_workflow_commands(reports):
             print(line)
     else:
@@ -214,12 +214,12 @@ def _print_reports(reports: list[FileReport], format_: Format) -> None:
             print(line)
 
 
-def _list_rules(format_: Format) -> None:
+def _list_rules(format_: FindingFormat) -> None:
     rows = listing.all_rules()
-    if format_ is Format.TEXT:
+    if format_ is FindingFormat.TEXT:
         for line in listing.as_text(rows):
             print(line)
-    elif format_ is Format.JSON:
+    elif format_ is FindingFormat.JSON:
         print(listing.as_json(rows))
     else:
         print_line(f"vt check: --rules has no format {format_.value}: use text or json")

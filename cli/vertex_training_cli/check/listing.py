@@ -13,7 +13,7 @@ from vertex_training.customjob import rules
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class RuleSummary:
     """One rule, as it is shown."""
 
     id: str
@@ -22,9 +22,9 @@ class Row:
     source: str
 
 
-def all_rules() -> list[Row]:
+def all_rules() -> list[RuleSummary]:
     """Every rule by its id."""
-    found = [Row(r.id, r.level, r.summary, r.source) for r in rules.ALL]
+    found = [RuleSummary(r.id, r.level, r.summary, r.source) for r in rules.ALL]
     return sorted(found, key=lambda row: row.id)
 
 
@@ -42,7 +42,7 @@ def link(source: str) -> str | None:
     return f"https://{first}" if is_page else None
 
 
-def as_text(rows: Sequence[Row]) -> Iterator[str]:
+def as_text(rows: Sequence[RuleSummary]) -> Iterator[str]:
     """For people: the id and level, then the documentation and source below."""
     width = min(shutil.get_terminal_size((100, 24)).columns, 100)
     for row in rows:
@@ -54,7 +54,7 @@ def as_text(rows: Sequence[Row]) -> Iterator[str]:
     yield f"{len(rows)} rules"
 
 
-def as_json(rows: Sequence[Row]) -> str:
+def as_json(rows: Sequence[RuleSummary]) -> str:
     """For programs."""
     table: list[dict[str, Any]] = [
         {

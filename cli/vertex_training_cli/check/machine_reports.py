@@ -63,7 +63,7 @@ def as_sarif(reports: Sequence[FileReport]) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False)
 
 
-def _rule(row: listing.Row) -> dict[str, Any]:
+def _rule(row: listing.RuleSummary) -> dict[str, Any]:
     rule: dict[str, Any] = {
         "id": row.id,
         "shortDescription": {"text": row.summary},

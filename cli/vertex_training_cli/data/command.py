@@ -15,7 +15,7 @@ from vertex_training import stack as stacks_of_files
 from vertex_training.settings import stack_files
 from vertex_training_cli.console import plain
 from vertex_training_cli.data import cloud, comparison, download, files, places, upload
-from vertex_training_cli.data.comparison import Comparison, Pair
+from vertex_training_cli.data.comparison import FolderComparison, Pair
 from vertex_training_cli.data.files import LocalFile
 from vertex_training_cli.data.places import Place
 from vertex_training_cli.data.progress import in_units, progress
@@ -179,7 +179,7 @@ def _not_excluded(names: tuple[str, ...], exclude: list[str] | None) -> tuple[st
     return tuple(name for name in names if not files.is_excluded(name, exclude or ()))
 
 
-def _show(compared: Comparison, gone: tuple[str, ...], verb: str) -> None:
+def _show(compared: FolderComparison, gone: tuple[str, ...], verb: str) -> None:
     for pair in compared.of("new", "changed"):
         print(f"{verb} {plain(pair.name)} ({pair.what}, {in_units(pair.size)})")
     for name in gone:
@@ -190,7 +190,7 @@ def _show(compared: Comparison, gone: tuple[str, ...], verb: str) -> None:
     _say(f"vt: would {verb} {len(pairs)} files, {size}; {same} are the same")
 
 
-def _report(verb: str, pairs: tuple[Pair, ...], compared: Comparison, more: str = "") -> None:
+def _report(verb: str, pairs: tuple[Pair, ...], compared: FolderComparison, more: str = "") -> None:
     size = in_units(sum(pair.size for pair in pairs))
     print(f"{verb} {len(pairs)} files, {size}; {len(compared.of('same'))} are the same{more}")
 

@@ -39,7 +39,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class FolderComparison:
     """Pairs by name; ``only_in_target`` has what the source does not have."""
 
     pairs: tuple[Pair, ...]
@@ -54,21 +54,21 @@ def to_push(
     files: Iterable[LocalFile],
     objects: Mapping[str, RemoteObject],
     checksum: Callable[[LocalFile], str],
-) -> Comparison:
+) -> FolderComparison:
     """What a push sends. Files of equal size are compared by CRC32C."""
     pairs = [
         Pair(file.name, _kind(file, objects.get(file.name), checksum), file, objects.get(file.name))
         for file in files
     ]
     names = {pair.name for pair in pairs}
-    return Comparison(tuple(pairs), tuple(sorted(set(objects) - names)))
+    return FolderComparison(tuple(pairs), tuple(sorted(set(objects) - names)))
 
 
 def to_pull(
     files: Mapping[str, LocalFile],
     objects: Iterable[RemoteObject],
     checksum: Callable[[LocalFile], str],
-) -> Comparison:
+) -> FolderComparison:
     """What a pull fetches: each object, with the file that it would replace."""
     pairs: list[Pair] = []
     for remote in objects:
@@ -76,7 +76,7 @@ def to_pull(
         kind = "new" if file is None else _kind(file, remote, checksum)
         pairs.append(Pair(remote.name, kind, file, remote))
     names = {pair.name for pair in pairs}
-    return Comparison(tuple(pairs), tuple(sorted(set(files) - names)))
+    return FolderComparison(tuple(pairs), tuple(sorted(set(files) - names)))
 
 
 def _kind(

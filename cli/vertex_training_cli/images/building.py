@@ -21,7 +21,7 @@ from vertex_training.errors import (
     did_you_mean,
 )
 from vertex_training.images import identity, pins
-from vertex_training.images.context import Context
+from vertex_training.images.context import BuildContext
 from vertex_training.images.identity import Source
 from vertex_training.naming import is_local
 from vertex_training.settings import project_files
@@ -139,7 +139,9 @@ def build_image(settings: Settings, name: str, root: Path, options: BuildOptions
     return BuildResult(name, digest, tag, built, pinned, time.monotonic() - started)
 
 
-def _refuse_secrets(settings: Settings, name: str, context: Context, options: BuildOptions) -> None:
+def _refuse_secrets(
+    settings: Settings, name: str, context: BuildContext, options: BuildOptions
+) -> None:
     """Let no secret leave in a context. What changes after this look is refused as a change.
 
     Raises:

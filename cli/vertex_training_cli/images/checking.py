@@ -22,7 +22,7 @@ NOT_LOOKED_AT: Final = "image-not-looked-at"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Finding:
+class ImageFinding:
     """What there is to say of one image."""
 
     name: str
@@ -58,7 +58,7 @@ def show(settings: Settings, names: Sequence[str], root: Path, *, as_json: bool)
     return any(finding.level == "error" for finding in found)
 
 
-def findings(settings: Settings, chosen: Sequence[Pin], root: Path) -> list[Finding]:
+def findings(settings: Settings, chosen: Sequence[Pin], root: Path) -> list[ImageFinding]:
     """What is wrong with images, in their order; a line that one is in order if nothing is."""
     wanted = [pin for pin in chosen if pin.digest not in ("", PLACEHOLDER)]
     outside = [_reference(pin) for pin in wanted if pin.image.uri]
@@ -101,15 +101,19 @@ def _reference(pin: Pin) -> str:
     return f"{pin.uri}@{pin.digest}"
 
 
-def _findings(settings: Settings, pin: Pin, root: Path, found: Look | None) -> Iterator[Finding]:
+def _findings(
+    settings: Settings, pin: Pin, root: Path, found: Look | None
+) -> Iterator[ImageFinding]:
     command = f"vt images build {pin.name} --stack {settings.stack}"
     if found is None:
         hint = command if pin.tag else f"vt promote {pin.name} --from OTHER --to {settings.stack}"
-        yield Finding(pin.name, "error", f"no digest is pinned: {hint}", rule="image-unpinned")
+        yield ImageFinding(pin.name, "error", f"no digest is pinned: {hint}", rule="image-unpinned")
         return
     if pin.state in ("behind", "unknown"):
         text = "the pin is behind its context" if pin.state == "behind" else "of unknown origin"
-        yield Finding(pin.name, "warning", f"{text}: {command}", pin.digest, rule="image-behind")
+        yield ImageFinding(
+            pin.name, "warning", f"{text}: {command}", pin.digest, rule="image-behind"
+        )
     if found.trouble:
         yield _trouble(pin, command, *found.trouble)
         return
@@ -117,20 +121,20 @@ def _findings(settings: Settings, pin: Pin, root: Path, found: Look | None) -> I
         tag = f"{pin.uri}:digest-{pin.digest.removeprefix('sha256:')[:TAG_DIGITS]}"
         text = "has no tag: a clean-up of its repository may delete it: "
         text += f"gcloud artifacts docker tags add {_reference(pin)} {tag}"
-        yield Finding(pin.name, "warning", text, pin.digest, rule="image-untagged")
+        yield ImageFinding(pin.name, "warning", text, pin.digest, rule="image-untagged")
     for text in pull_access.missing(settings, pin, root):
-        yield Finding(pin.name, "warning", text, pin.digest, rule="image-pull")
+        yield ImageFinding(pin.name, "warning", text, pin.digest, rule="image-pull")
     if found.facts:
         origin = labels.origin(found.facts.labels)
         shown = f" of {origin}" if origin.context and origin.revision else ""
         text = f"in order: {PLATFORM}, {found.facts.size / 1e6:,.0f} MB{shown}"
-        yield Finding(pin.name, "ok", text, pin.digest, origin.revision, origin.context)
+        yield ImageFinding(pin.name, "ok", text, pin.digest, origin.revision, origin.context)
 
 
-def _trouble(pin: Pin, command: str, rule: str, text: str) -> Finding:
+def _trouble(pin: Pin, command: str, rule: str, text: str) -> ImageFinding:
     if rule == "image-missing":
         way = "take another one" if pin.image.uri else command if pin.tag else "promote it again"
         text = f"the digest is not in {pin.uri}: {way}"
     elif rule == "image-platform":
         text = f"{text}: {command}" if pin.tag else text
-    return Finding(pin.name, "error", text, pin.digest, rule=rule)
+    return ImageFinding(pin.name, "error", text, pin.digest, rule=rule)

@@ -52,7 +52,7 @@ def lacks_repository(body: bytes) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Manifest:
+class ImageManifest:
     """A manifest as the registry has it."""
 
     digest: str
@@ -150,7 +150,9 @@ def choose(children: Mapping[str, str], digest: str) -> str:
     return children.get(PLATFORM) or next(iter(children.values()))
 
 
-def facts(top: Manifest, platforms: tuple[str, ...], image: Manifest, config: bytes) -> ImageFacts:
+def facts(
+    top: ImageManifest, platforms: tuple[str, ...], image: ImageManifest, config: bytes
+) -> ImageFacts:
     """The facts of ``image``, which is ``top`` or one of its images for ``platforms``.
 
     Raises:

@@ -18,7 +18,13 @@ from typing import TYPE_CHECKING, Any, Final
 from vertex_training import naming
 from vertex_training.errors import OperatorError, RegistryError
 from vertex_training_cli.images import documents
-from vertex_training_cli.images.documents import DIGEST, INDEXES, MANIFESTS, ImageFacts, Manifest
+from vertex_training_cli.images.documents import (
+    DIGEST,
+    INDEXES,
+    MANIFESTS,
+    ImageFacts,
+    ImageManifest,
+)
 from vertex_training_cli.images.transport import Transport, line, no_credentials, read
 
 if TYPE_CHECKING:
@@ -40,7 +46,7 @@ _SCOPE: Final = "https://www.googleapis.com/auth/cloud-platform"
 _CHUNK: Final = 1024 * 1024
 
 
-class Registry:
+class RegistryClient:
     """The registry of a host, such as ``us-central1-docker.pkg.dev``."""
 
     def __init__(self, transport: Transport) -> None:
@@ -105,7 +111,7 @@ class Registry:
         answer = self._send("GET", url, path, accepted=(404,), headers=_accept(), stream=True)
         return answer.status_code == 404 and documents.lacks_repository(read(answer, path))
 
-    def manifest(self, path: str, reference: str) -> Manifest | None:
+    def manifest(self, path: str, reference: str) -> ImageManifest | None:
         """The manifest behind a tag or a digest, verified; None if there is none.
 
         Raises:
@@ -123,7 +129,7 @@ class Registry:
         if DIGEST.match(reference) and digest != reference:
             raise RegistryError(f"{path}@{reference}: the registry sent other content, {digest}.")
         kind = answer.headers.get("Content-Type", "").partition(";")[0].strip()
-        return Manifest(digest, kind, body)
+        return ImageManifest(digest, kind, body)
 
     def facts(self, path: str, reference: str) -> ImageFacts | None:
         """Platforms and labels of an image; None if there is none.
@@ -172,7 +178,7 @@ class Registry:
         tags = (likely, *sorted(set(self.tags(path)) - {likely})[:_MOST_TRIED])
         return next((tag for tag in tags if self.digest_of(path, tag) == digest), "")
 
-    def put_manifest(self, path: str, reference: str, manifest: Manifest) -> None:
+    def put_manifest(self, path: str, reference: str, manifest: ImageManifest) -> None:
         """Write a manifest under a tag or its digest.
 
         Raises:
@@ -182,7 +188,9 @@ class Registry:
         headers = {"Content-Type": manifest.media_type}
         self._send("PUT", url, path, data=manifest.body, headers=headers)
 
-    def copy(self, path: str, digest: str, to: Registry, target: str, tags: tuple[str, ...]) -> int:
+    def copy(
+        self, path: str, digest: str, to: RegistryClient, target: str, tags: tuple[str, ...]
+    ) -> int:
         """Copy an image with all it consists of; returns how many bytes were transferred.
 
         What is there already is not sent again. The manifest comes last, so a copy that was
@@ -202,7 +210,9 @@ class Registry:
                 to.put_manifest(target, tag, manifest)
         return sent
 
-    def _copy_image(self, path: str, manifest: Manifest, to: Registry, target: str) -> int:
+    def _copy_image(
+        self, path: str, manifest: ImageManifest, to: RegistryClient, target: str
+    ) -> int:
         """Copy a manifest and, unless it is an index, what it consists of."""
         sent = 0
         if to.digest_of(target, manifest.digest) is None:
@@ -211,13 +221,13 @@ class Registry:
             to.put_manifest(target, manifest.digest, manifest)
         return sent
 
-    def _existing(self, path: str, digest: str) -> Manifest:
+    def _existing(self, path: str, digest: str) -> ImageManifest:
         manifest = self.manifest(path, digest)
         if manifest is None:
             raise RegistryError(f"{path}@{digest} is not in the registry.")
         return manifest
 
-    def _copy_blob(self, path: str, blob: tuple[str, int], to: Registry, target: str) -> int:
+    def _copy_blob(self, path: str, blob: tuple[str, int], to: RegistryClient, target: str) -> int:
         digest, size = blob
         if to.has_blob(target, digest):
             return 0
@@ -263,7 +273,7 @@ class Registry:
         return self._transport.send(method, url, path, accepted, **options)
 
 
-def registry_of(image: str) -> tuple[Registry, str]:
+def registry_of(image: str) -> tuple[RegistryClient, str]:
     """The registry that holds ``image`` (a name without tag), and the image's path in it.
 
     Raises:
@@ -287,8 +297,8 @@ def registry_of(image: str) -> tuple[Registry, str]:
 
         session = requests.Session()
         session.trust_env = False  # no proxy is on the way to this machine
-        return Registry(Transport(f"http://{emulator}", session)), match["path"]
-    return Registry(Transport(f"https://{match['host']}", google_session())), match["path"]
+        return RegistryClient(Transport(f"http://{emulator}", session)), match["path"]
+    return RegistryClient(Transport(f"https://{match['host']}", google_session())), match["path"]
 
 
 def google_session() -> requests.Session:

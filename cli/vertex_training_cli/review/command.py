@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 DIGEST: Final = re.compile(r"[0-9a-f]{8,64}\Z")
 
 
-class Format(StrEnum):
+class ReportFormat(StrEnum):
     """How the report is written."""
 
     MD = "md"
@@ -51,7 +51,7 @@ class PreviewOptions:
 
 Stack = Annotated[str, typer.Option("--stack", "-s", help="The stack to review.")]
 FormatOption = Annotated[
-    Format,
+    ReportFormat,
     typer.Option(
         "--format",
         "-f",
@@ -114,7 +114,7 @@ SavePlan = Annotated[
 
 def review(
     stack: Stack,
-    format_: FormatOption = Format.MD,
+    format_: FormatOption = ReportFormat.MD,
     output: Output = None,
     policy_pack: PolicyPack = None,
     policy_levels: PolicyLevels = None,
@@ -178,15 +178,15 @@ def _log(text: str) -> None:
     print_line(f"vt review: {text}")
 
 
-def _formats(files: list[Path], only: Format) -> dict[Path, Format]:
+def _formats(files: list[Path], only: ReportFormat) -> dict[Path, ReportFormat]:
     """The format of each file: ``only`` for one, of several the one that its ending names."""
     if len(files) == 1:
         return {files[0]: only}
-    endings = [each.value for each in Format]
+    endings = [each.value for each in ReportFormat]
     for file in files:
         if file.suffix[1:] not in endings:
             raise CommandError(f"-o {file}: of several files, each ends in .{', .'.join(endings)}")
-    return {file: Format(file.suffix[1:]) for file in files}
+    return {file: ReportFormat(file.suffix[1:]) for file in files}
 
 
 def _review(stack: str, expect: str, how: PreviewOptions) -> tuple[ReviewReport, Plan]:
@@ -309,16 +309,16 @@ def _problems(root: Path, stack: str) -> list[Problem]:
     return [*found, *loaded.exceeded_limits(results)]
 
 
-def _render(report: ReviewReport, plan: Plan, format_: Format) -> str:
-    if format_ is Format.PLAN:
+def _render(report: ReviewReport, plan: Plan, format_: ReportFormat) -> str:
+    if format_ is ReportFormat.PLAN:
         from vertex_training_cli.engine import plan_file
 
         return plan_file.write(plan, report.source, report.problems)
-    if format_ is Format.JSON:
+    if format_ is ReportFormat.JSON:
         from vertex_training_cli.review import json_report
 
         return json_report.render(report)
-    if format_ is Format.HTML:
+    if format_ is ReportFormat.HTML:
         from vertex_training_cli.review import html
 
         return html.render(report)

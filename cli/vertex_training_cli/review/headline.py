@@ -120,7 +120,7 @@ def _beside_the_plan(report: ReviewReport) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HeadlineAnswer:
     """One question and its answer, in phrases whose names and values are quoted."""
 
     question: str
@@ -135,10 +135,12 @@ class Answer:
         return "; ".join(self.phrases[:SHOWN]) + (f"; and {left} more" if left > 0 else "")
 
 
-def answers(report: ReviewReport, quote: Quote) -> list[Answer]:
+def answers(report: ReviewReport, quote: Quote) -> list[HeadlineAnswer]:
     """All twelve, in the order of asking."""
     return [
-        Answer(question, (*phrases(report, quote), *_found(question, report, quote)), danger)
+        HeadlineAnswer(
+            question, (*phrases(report, quote), *_found(question, report, quote)), danger
+        )
         for question, phrases, danger in _QUESTIONS
     ]
 

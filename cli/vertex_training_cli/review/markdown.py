@@ -21,7 +21,7 @@ from vertex_training_cli.review.parts import (
     Listing,
     Paragraph,
     Part,
-    Section,
+    ReportSection,
     Table,
     Verbatim,
 )
@@ -75,7 +75,7 @@ def render(report: ReviewReport, limit: int = LIMIT) -> str:
     return f"{head}\n\nThe rest does not fit; see `--format html`.\n"
 
 
-def _lines(report: ReviewReport, found: list[Section], verbosity: Verbosity) -> Iterator[str]:
+def _lines(report: ReviewReport, found: list[ReportSection], verbosity: Verbosity) -> Iterator[str]:
     yield f"## Review of stack {code(report.stack)}"
     yield from ("", f"**{verdict(report, code)}**", "")
     yield from _answers(report)
@@ -97,7 +97,7 @@ def _answers(report: ReviewReport) -> Iterator[str]:
     yield ""
 
 
-def _section(section: Section, verbosity: Verbosity) -> Iterator[str]:
+def _section(section: ReportSection, verbosity: Verbosity) -> Iterator[str]:
     body = [line for part in section.parts for line in _part(part, verbosity)]
     if section.fold == "never":
         yield from (f"### {section.title}", "") if section.title else ()

@@ -102,7 +102,7 @@ Part = Paragraph | Verbatim | Listing | Table | Differences | Fold | Graph
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class ReportSection:
     """A part of the report with a title."""
 
     title: str
@@ -113,9 +113,9 @@ class Section:
     """Where it is folded."""
 
 
-def to_section(title: str, part: Part | None) -> Section:
+def to_section(title: str, part: Part | None) -> ReportSection:
     """A section of one part; empty without it."""
-    return Section(title, (part,) if part else ())
+    return ReportSection(title, (part,) if part else ())
 
 
 def to_table(

@@ -25,8 +25,8 @@ from vertex_training_cli.review.parts import (
     Listing,
     Paragraph,
     Part,
+    ReportSection,
     Row,
-    Section,
     Table,
     Verbatim,
     to_section,
@@ -46,7 +46,9 @@ BEGINNING: Final = 72
 ALL: Final = 64_000
 
 
-def sections(report: ReviewReport, quote: Quote, strong: Callable[[str], str]) -> list[Section]:
+def sections(
+    report: ReviewReport, quote: Quote, strong: Callable[[str], str]
+) -> list[ReportSection]:
     """All that have something to show, in the order of reading.
 
     ``quote`` makes names and values harmless, ``strong`` makes words stand out.
@@ -74,20 +76,20 @@ def sections(report: ReviewReport, quote: Quote, strong: Callable[[str], str]) -
     return [section for section in found if section.parts]
 
 
-def _problems(report: ReviewReport) -> Iterator[Section]:
+def _problems(report: ReviewReport) -> Iterator[ReportSection]:
     if report.problems:
-        yield Section("What is wrong", (Verbatim(tuple(map(str, report.problems))),))
+        yield ReportSection("What is wrong", (Verbatim(tuple(map(str, report.problems))),))
     elif report.errors:
         lines = (line for error in report.errors for line in error.message.splitlines())
-        yield Section("Why the preview failed", (Verbatim(tuple(lines)),))
+        yield ReportSection("Why the preview failed", (Verbatim(tuple(lines)),))
 
 
-def _preflight(report: ReviewReport, quote: Quote) -> Iterator[Section]:
+def _preflight(report: ReviewReport, quote: Quote) -> Iterator[ReportSection]:
     if report.preflight:
-        yield Section("", (Paragraph(f"Preflight: {quote(report.preflight)}"),))
+        yield ReportSection("", (Paragraph(f"Preflight: {quote(report.preflight)}"),))
 
 
-def _jobs(report: ReviewReport, quote: Quote) -> Section:
+def _jobs(report: ReviewReport, quote: Quote) -> ReportSection:
     changed = [job for job in report.jobs if job.action != "keep"]
     kept = [job for job in report.jobs if job.action == "keep"]
     parts: list[Part] = []
@@ -140,7 +142,7 @@ def _jobs(report: ReviewReport, quote: Quote) -> Section:
         for job in changed
         if job.differences
     ]
-    return Section("Jobs", tuple(parts))
+    return ReportSection("Jobs", tuple(parts))
 
 
 def _job_table(caption: str, jobs: Sequence[JobChange], quote: Quote) -> Table:
@@ -191,33 +193,33 @@ def _prices(report: ReviewReport) -> str:
     return " ".join([f"Prices: {sources}." if sources else "No prices.", *thin])
 
 
-def _images(report: ReviewReport, quote: Quote) -> Iterator[Section]:
+def _images(report: ReviewReport, quote: Quote) -> Iterator[ReportSection]:
     if report.unseen_images:
         text = quote("; ".join(report.unseen_images), SENTENCE)
-        yield Section("", (Paragraph(f"Images were not looked up: {text}"),))
+        yield ReportSection("", (Paragraph(f"Images were not looked up: {text}"),))
     if report.images:
         cells = _quoted((images.cells(each, report.origins) for each in report.images), quote)
         rows = tuple(Row(tuple((cell,) for cell in row)) for row in cells)
         caption = "Images that get another digest"
-        yield Section("Images", (Table(caption, images.COLUMNS, rows),))
+        yield ReportSection("Images", (Table(caption, images.COLUMNS, rows),))
     if report.other_images:
         lines = (images.line(each, report.origins) for each in report.other_images)
         quoted = _quoted(lines, quote)
         entries = tuple(Entry(f"{name}: {origin} ({jobs})") for name, origin, jobs in quoted)
         count = Paragraph(str(len(entries)))
-        yield Section("Other images in use", (Listing((entries,)),), count, "always")
+        yield ReportSection("Other images in use", (Listing((entries,)),), count, "always")
 
 
-def _notes(report: ReviewReport, quote: Quote) -> Section:
+def _notes(report: ReviewReport, quote: Quote) -> ReportSection:
     """The same in report after report, so it is folded. The first words of each are not."""
     lines = tuple(line for note in report.notes for line in note.message.splitlines())
     begins = (note.message.splitlines()[0] for note in report.notes if note.message)
     names = tuple(quote(cut(words, BEGINNING)) for words in begins)
     count = Paragraph("", names, by_semicolon=True)
-    return Section("To know", (Verbatim(lines),) if lines else (), count, "always")
+    return ReportSection("To know", (Verbatim(lines),) if lines else (), count, "always")
 
 
-def _rights(report: ReviewReport, quote: Quote, strong: Callable[[str], str]) -> Section:
+def _rights(report: ReviewReport, quote: Quote, strong: Callable[[str], str]) -> ReportSection:
     def row(verb: str, binding: IamBinding) -> Row:
         on = grants.place(binding, quote)
         who = quote(grants.short_member(binding))
@@ -238,7 +240,7 @@ def _rights(report: ReviewReport, quote: Quote, strong: Callable[[str], str]) ->
     return to_section("Rights", to_table("Rights gained and lost", columns, rows))
 
 
-def _access(report: ReviewReport, quote: Quote) -> Section:
+def _access(report: ReviewReport, quote: Quote) -> ReportSection:
     rows = [
         _verb_row(
             change,
@@ -262,7 +264,7 @@ def _verb_row(verb: str, danger: Danger, *cells: tuple[str, ...]) -> Row:
     return Row(((verb,), *cells), danger if verb == "gained" else "plain")
 
 
-def _reachability(report: ReviewReport, quote: Quote) -> Section:
+def _reachability(report: ReviewReport, quote: Quote) -> ReportSection:
     entries = tuple(
         Entry(
             quote(change.what, SENTENCE),
@@ -276,7 +278,7 @@ def _reachability(report: ReviewReport, quote: Quote) -> Section:
     return to_section("Reachability", Listing((entries,)) if entries else None)
 
 
-def _losses(report: ReviewReport, quote: Quote) -> Section:
+def _losses(report: ReviewReport, quote: Quote) -> ReportSection:
     groups = [
         tuple(Entry(kind.line(each, quote), danger=kind.danger) for each in findings)
         for kind, findings in report.risks.items()
@@ -298,13 +300,13 @@ def _losses(report: ReviewReport, quote: Quote) -> Section:
         # The same in report after report.
         summary = f"Protected, Pulumi refuses to destroy them: {len(names)}"
         parts.append(Fold(summary, (Paragraph("", names),)))
-    return Section("Destroyed and protected" if groups else "", tuple(parts))
+    return ReportSection("Destroyed and protected" if groups else "", tuple(parts))
 
 
-def _policies(report: ReviewReport, quote: Quote) -> Section:
+def _policies(report: ReviewReport, quote: Quote) -> ReportSection:
     lower = [(name, level) for name, level in report.levels.items() if level != "mandatory"]
     if not (report.violations or report.packs or lower):
-        return Section("Policies", ())
+        return ReportSection("Policies", ())
     parts: list[Part] = [Paragraph(_checked(report))]
     if lower:
         names = tuple(f"{quote(name)} {quote(level)}" for name, level in lower)
@@ -324,7 +326,7 @@ def _policies(report: ReviewReport, quote: Quote) -> Section:
         )
         columns = ("level", "policy", "resource", "what it says")
         parts.append(Table("What policies found", columns, tuple(rows), spaced=True))
-    return Section("Policies", tuple(parts))
+    return ReportSection("Policies", tuple(parts))
 
 
 def _checked(report: ReviewReport) -> str:
@@ -339,15 +341,15 @@ def _checked(report: ReviewReport) -> str:
     return f"{report.policies} policies of {packs}: {forbidding} forbid it, {rest} only warn."
 
 
-def _rest(report: ReviewReport, quote: Quote) -> Section:
+def _rest(report: ReviewReport, quote: Quote) -> ReportSection:
     if not (report.changes or report.folders or report.unchanged):
-        return Section("Everything else", ())
+        return ReportSection("Everything else", ())
     folders = tuple(Entry(f"objects below {quote(f.name)}: {f.counts}") for f in report.folders)
     changes = tuple(_change(change, quote) for change in report.changes)
     found = Listing((folders, changes), minor=True)
     part = found if folders or changes else Paragraph("Nothing else changes.")
     count = Paragraph(f"{totals(report)}; {report.unchanged} unchanged")
-    return Section("Everything else", (part,), count, "comment")
+    return ReportSection("Everything else", (part,), count, "comment")
 
 
 def _change(change: ResourceChange, quote: Quote) -> Entry:
@@ -362,15 +364,17 @@ def _change(change: ResourceChange, quote: Quote) -> Entry:
     )
 
 
-def _warnings(report: ReviewReport) -> Section:
+def _warnings(report: ReviewReport) -> ReportSection:
     messages = tuple(each.message for each in report.warnings)
     parts = (Verbatim(messages),) if messages else ()
-    return Section("Warnings", parts, Paragraph(str(len(messages))), "comment")
+    return ReportSection("Warnings", parts, Paragraph(str(len(messages))), "comment")
 
 
-def _picture(report: ReviewReport) -> Section:
+def _picture(report: ReviewReport) -> ReportSection:
     drawn = picture.graph(report)
-    return Section("The stack after this change", (drawn,) if drawn.edges else (), None, "comment")
+    return ReportSection(
+        "The stack after this change", (drawn,) if drawn.edges else (), None, "comment"
+    )
 
 
 def _quoted(rows: Iterable[Iterable[str]], quote: Quote) -> list[tuple[str, ...]]:

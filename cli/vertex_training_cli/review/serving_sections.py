@@ -13,8 +13,8 @@ from vertex_training_cli.review.parts import (
     Listing,
     Paragraph,
     Part,
+    ReportSection,
     Row,
-    Section,
     Table,
     to_table,
 )
@@ -23,7 +23,7 @@ from vertex_training_cli.review.serving import EndpointChange, VersionChange
 from vertex_training_cli.review.snapshots import SnapshotChange
 
 
-def of_schedules(changes: Sequence[schedules.ScheduleChange], quote: Quote) -> Section:
+def of_schedules(changes: Sequence[schedules.ScheduleChange], quote: Quote) -> ReportSection:
     """All schedules: one that stays as it is goes on to cost what it did."""
     rows = [
         Row(
@@ -50,10 +50,10 @@ def of_schedules(changes: Sequence[schedules.ScheduleChange], quote: Quote) -> S
         for each in changes
         if each.differences
     ]
-    return Section("Schedules", tuple(parts))
+    return ReportSection("Schedules", tuple(parts))
 
 
-def of_snapshots(changes: Sequence[SnapshotChange], quote: Quote) -> Section:
+def of_snapshots(changes: Sequence[SnapshotChange], quote: Quote) -> ReportSection:
     """Snapshots: all of them, since tables that changed are seen nowhere else."""
     rows = [
         Row(
@@ -70,10 +70,10 @@ def of_snapshots(changes: Sequence[SnapshotChange], quote: Quote) -> Section:
     ]
     columns = ("snapshot", "run", "what happens", "what is known", "folder", "read by")
     table = to_table("Snapshots of BigQuery", columns, rows)
-    return Section("Snapshots", (table, Paragraph(snapshots.PRICES)) if table else ())
+    return ReportSection("Snapshots", (table, Paragraph(snapshots.PRICES)) if table else ())
 
 
-def models(versions: Sequence[VersionChange], quote: Quote) -> Section:
+def models(versions: Sequence[VersionChange], quote: Quote) -> ReportSection:
     """Versions that change, and what could not be asked of their runs."""
     changed = [each for each in versions if each.action != "keep"]
     rows = [
@@ -99,10 +99,10 @@ def models(versions: Sequence[VersionChange], quote: Quote) -> Section:
     )
     lead = Paragraph("What these runs left could not be asked:")
     parts = (table, *((lead, Listing((unanswered,))) if unanswered else ()))
-    return Section("Models", tuple(part for part in parts if part))
+    return ReportSection("Models", tuple(part for part in parts if part))
 
 
-def endpoints(changes: Sequence[EndpointChange], quote: Quote) -> Section:
+def endpoints(changes: Sequence[EndpointChange], quote: Quote) -> ReportSection:
     """Endpoints that change: split, machines, USD a month, reachability; and metrics by run."""
     changed = [each for each in changes if each.action != "keep"]
     rows = [
@@ -126,10 +126,10 @@ def endpoints(changes: Sequence[EndpointChange], quote: Quote) -> Section:
     if rows:
         text = "Endpoints are paid for while they are there, with or without traffic. "
         parts.append(Paragraph(text + serving.SOURCES))
-    return Section("Endpoints", tuple(part for part in parts if part))
+    return ReportSection("Endpoints", tuple(part for part in parts if part))
 
 
-def watching(changes: Sequence[WatchChange], quote: Quote) -> Section:
+def watching(changes: Sequence[WatchChange], quote: Quote) -> ReportSection:
     """Channels, alerts, budgets and dashboards that change, and whom they tell."""
     rows = [
         Row(
@@ -149,7 +149,7 @@ def watching(changes: Sequence[WatchChange], quote: Quote) -> Section:
     texts = [alerts.LIMITS] if any(each.kind == "alert" for each in changes) else []
     texts += [alerts.OF_BUDGETS] if any(each.kind == "budget" for each in changes) else []
     parts = (table, *map(Paragraph, texts))
-    return Section("Alerts and budget", tuple(part for part in parts if part))
+    return ReportSection("Alerts and budget", tuple(part for part in parts if part))
 
 
 def _metrics(change: EndpointChange, quote: Quote) -> Table | None:

@@ -45,7 +45,7 @@ class SubprocessError(Exception):
 
 
 @dataclass
-class Step:
+class ProgressLine:
     """One line of progress; ``note`` is its result."""
 
     note: str = ""
@@ -57,9 +57,9 @@ class Step:
 
 
 @contextlib.contextmanager
-def step(title: str) -> Iterator[Step]:
+def step(title: str) -> Iterator[ProgressLine]:
     """Time the block and print its title, note and duration when it ends without an error."""
-    current = Step()
+    current = ProgressLine()
     yield current
     print(f"  {title:<20} {current.note} ({current.seconds:.1f} s)", flush=True)
 

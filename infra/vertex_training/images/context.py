@@ -46,7 +46,7 @@ class Ignore:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ContextEntry:
     """A file, a folder or a symbolic link of a context."""
 
     name: str
@@ -80,10 +80,10 @@ class _Counted:
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class BuildContext:
     """What an engine is given: the entries of a folder in a fixed order."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[ContextEntry, ...]
 
     def write(self, stream: IO[bytes]) -> None:
         """Write the archive: a tar with one time, one owner, and one of two modes.
@@ -109,7 +109,7 @@ class Context:
 
 def read_context(
     folder: Path, dockerfile: str, where: str, included: Mapping[str, Path] | None = None
-) -> Context:
+) -> BuildContext:
     """The context in ``folder``. ``where`` stands in messages for the folder.
 
     ``included`` are folders beside it, by how messages name them; each is in the context under its
@@ -118,10 +118,10 @@ def read_context(
     Raises:
         ConfigError: with every file that cannot be part of it, or if it is too large.
     """
-    entries: list[Entry] = []
+    entries: list[ContextEntry] = []
     problems: list[Problem] = []
     for found in _all_entries(folder, dockerfile, where, included or {}):
-        if isinstance(found, Entry):
+        if isinstance(found, ContextEntry):
             entries.append(found)
         else:
             problems.append(found)
@@ -131,16 +131,16 @@ def read_context(
         raise ConfigError(problems)
     if (size := sum(entry.size for entry in entries)) > MAX_BYTES:
         raise _too_large(where, f"{size:,} bytes, and {MAX_BYTES:,} are the most")
-    return Context(tuple(sorted(_with_parents(entries), key=lambda entry: entry.name)))
+    return BuildContext(tuple(sorted(_with_parents(entries), key=lambda entry: entry.name)))
 
 
 def _all_entries(
     folder: Path, dockerfile: str, where: str, included: Mapping[str, Path]
-) -> Iterator[Entry | Problem]:
+) -> Iterator[ContextEntry | Problem]:
     """Entries of the folder, then those of the included ones."""
     names: set[str] = set()
     for found in _entries_of(folder, _ignore(folder, dockerfile), dockerfile, where):
-        if isinstance(found, Entry):
+        if isinstance(found, ContextEntry):
             names.add(found.name.partition("/")[0])
         yield found
     for shown, path in included.items():
@@ -152,16 +152,18 @@ def _all_entries(
         names.add(inside)
         for found in _entries_of(path, _ignore(path, ""), "", shown):
             yield (
-                replace(found, name=f"{inside}/{found.name}") if isinstance(found, Entry) else found
+                replace(found, name=f"{inside}/{found.name}")
+                if isinstance(found, ContextEntry)
+                else found
             )
 
 
 def _entries_of(
     folder: Path, ignore: Ignore, dockerfile: str, where: str
-) -> Iterator[Entry | Problem]:
+) -> Iterator[ContextEntry | Problem]:
     # Bytes, so that names do not depend on the locale.
     for found in _walk(os.fsencode(folder), "", ignore, dockerfile):
-        if isinstance(found, Entry):
+        if isinstance(found, ContextEntry):
             yield found
         else:
             name, what, hint = found
@@ -180,7 +182,7 @@ def _too_large(where: str, what: str) -> ConfigError:
     return ConfigError([Problem(f"the context has {what}", hint=hint, location=Location(where))])
 
 
-def _with_parents(entries: list[Entry]) -> Iterator[Entry]:
+def _with_parents(entries: list[ContextEntry]) -> Iterator[ContextEntry]:
     """The entries and their folders. Empty folders are none: git does not keep them either."""
     folders: set[str] = set()
     for entry in entries:
@@ -188,12 +190,12 @@ def _with_parents(entries: list[Entry]) -> Iterator[Entry]:
         parts = entry.name.split("/")[:-1]
         folders |= {"/".join(parts[: count + 1]) for count in range(len(parts))}
     for name in folders:
-        yield Entry(name, "", tarfile.DIRTYPE)
+        yield ContextEntry(name, "", tarfile.DIRTYPE)
 
 
 def _walk(
     root: bytes, inside: str, ignore: Ignore, dockerfile: str
-) -> Iterator[Entry | tuple[str, str, str]]:
+) -> Iterator[ContextEntry | tuple[str, str, str]]:
     """Files and links below ``root``/``inside``; or (name, what is wrong, hint)."""
     try:
         children = list(os.scandir(os.path.join(root, inside.encode())))
@@ -225,14 +227,16 @@ def _is_ignore_file(name: str, dockerfile: str) -> bool:
     return name in (IGNORE_FILE, f"{dockerfile}{IGNORE_FILE}")
 
 
-def _entry(root: bytes, name: str, child: os.DirEntry[bytes]) -> Entry | tuple[str, str, str]:
+def _entry(
+    root: bytes, name: str, child: os.DirEntry[bytes]
+) -> ContextEntry | tuple[str, str, str]:
     path = os.fsdecode(child.path)
     if child.is_symlink():
         target = os.readlink(child.path)
         if _leaves(root, name, child.path, target):
             return name, "is a link out of the context", "copy what it leads to"
         try:
-            return Entry(name, path, tarfile.SYMTYPE, 0o777, target=target.decode())
+            return ContextEntry(name, path, tarfile.SYMTYPE, 0o777, target=target.decode())
         except UnicodeDecodeError:
             return name, "is a link to a name that is not UTF-8", "rename what it leads to"
     found = child.stat(follow_symlinks=False)
@@ -241,7 +245,7 @@ def _entry(root: bytes, name: str, child: os.DirEntry[bytes]) -> Entry | tuple[s
     if not os.access(child.path, os.R_OK):
         return name, "cannot be read", f"make it readable, or list it in {IGNORE_FILE}"
     mode = 0o755 if found.st_mode & stat.S_IXUSR else 0o644
-    return Entry(name, path, tarfile.REGTYPE, mode, found.st_size)
+    return ContextEntry(name, path, tarfile.REGTYPE, mode, found.st_size)
 
 
 def _leaves(root: bytes, name: str, path: bytes, target: bytes) -> bool:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from vertex_training.errors import ConfigError, Location, Problem
-from vertex_training.images.context import Context, read_context
+from vertex_training.images.context import BuildContext, read_context
 
 #: Machines of Vertex AI have x86-64 processors.
 PLATFORM: Final = "linux/amd64"
@@ -47,7 +47,7 @@ class Source:
         args = tuple(sorted(build_args.items()))
         return cls(context, dockerfile, args, target or "", tuple(include))
 
-    def read(self, root: Path) -> Context:
+    def read(self, root: Path) -> BuildContext:
         """The context in the checkout ``root``; see ``read_context``."""
         folders = {name: root / name for name in self.include}
         return read_context(root / self.context, self.dockerfile, self.context, folders)
@@ -67,7 +67,7 @@ class _Digest:
         return len(data)
 
 
-def identity(source: Source, context: Context) -> str:
+def identity(source: Source, context: BuildContext) -> str:
     """64 hex digits. The same files and options give the same, wherever and by whomever.
 
     Raises:
@@ -82,7 +82,7 @@ def identity(source: Source, context: Context) -> str:
     return stream.sha256.hexdigest()
 
 
-def write_archive(source: Source, context: Context, file: Path) -> str:
+def write_archive(source: Source, context: BuildContext, file: Path) -> str:
     """Write the archive of a context to a file; returns the identity of what was written.
 
     Raises:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from vertex_training.errors import ConfigError, Problem
 from vertex_training.images import pins
-from vertex_training.images.context import Context
+from vertex_training.images.context import BuildContext
 from vertex_training.plan import objects, packages
 from vertex_training.secret_rules import files
 from vertex_training.secret_rules.files import File, Scan
@@ -35,7 +35,7 @@ def _file(root: pathlib.Path, name: str) -> File:
     return File(name, path.stat().st_size, path.read_bytes)
 
 
-def scan_context(settings: Settings, name: str, context: Context) -> Scan:
+def scan_context(settings: Settings, name: str, context: BuildContext) -> Scan:
     """What a build of an image sends: the files of its context, and its build arguments."""
     image = settings.images[name]
     folders = {folder.rpartition("/")[2]: folder for folder in image.include}

@@ -95,7 +95,7 @@ class CommandEngine:
         return [self.program, "build", *own[self.name], *options]
 
     def _stand_ins(
-        self, dockerfile: Path, at: registry.Registry, build_args: Mapping[str, str]
+        self, dockerfile: Path, at: registry.RegistryClient, build_args: Mapping[str, str]
     ) -> Mapping[str, str]:
         """Base images that are stood in for: never those of an image for Google's registry."""
         if self.name == "docker" or not at.is_local:
@@ -103,7 +103,7 @@ class CommandEngine:
         return stand_in_bases.stand_ins(dockerfile, build_args)
 
     def _push(
-        self, build: Build, local: str, folder: Path, at: registry.Registry,
+        self, build: Build, local: str, folder: Path, at: registry.RegistryClient,
         log: processes.LastLines, deadline: processes.Deadline,
     ) -> str:  # fmt: skip
         """Push; returns the digest."""

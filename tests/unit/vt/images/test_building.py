@@ -229,7 +229,7 @@ def test_a_kill_between_the_steps_leaves_nothing_in_the_way(root, registry, prog
 @pytest.mark.parametrize(
     "step",
     [
-        "vertex_training_cli.images.registry.Registry.digest_of",
+        "vertex_training_cli.images.registry.RegistryClient.digest_of",
         "vertex_training_cli.images.building._lock",
         "vertex_training_cli.images.building._write_archive",
         "vertex_training_cli.images.engines.commands._unpack",
@@ -273,15 +273,15 @@ def test_where_tags_are_immutable_the_second_push_takes_the_first_digest(
     registry.immutable = True
     vt(*BUILD)
     first = pinned(root)
-    from vertex_training_cli.images.registry import Registry
+    from vertex_training_cli.images.registry import RegistryClient
 
-    real, looks = Registry.digest_of, []
+    real, looks = RegistryClient.digest_of, []
 
     def late(self, path, reference):
         looks.append(reference)
         return None if len(looks) <= 3 else real(self, path, reference)
 
-    monkeypatch.setattr(Registry, "digest_of", late)
+    monkeypatch.setattr(RegistryClient, "digest_of", late)
     result = vt(*BUILD)
     assert result.exit_code == 0, result.output
     assert len(calls(programs, "push")) == 2

@@ -16,7 +16,7 @@ from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.images import lookup
 from vertex_training_cli.images import registry as clients
 from vertex_training_cli.images.lookup import Look
-from vertex_training_cli.images.registry import Registry
+from vertex_training_cli.images.registry import RegistryClient
 
 HOST = "us-central1-docker.pkg.dev"
 PATH = "local-one/training-one/train"
@@ -64,7 +64,7 @@ def test_a_registry_that_never_answers_costs_its_time_once(
     registry: stand_in.Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     forever = threading.Event()
-    monkeypatch.setattr(Registry, "facts", lambda *_: forever.wait())
+    monkeypatch.setattr(RegistryClient, "facts", lambda *_: forever.wait())
     uris = [f"{NAME}{number}@sha256:{'5' * 64}" for number in range(50)]
     found = lookup.look(uris, is_local=True, seconds=0.2)
     forever.set()  # it ended before any answer, or it would not have ended

@@ -133,9 +133,9 @@ def test_an_image_that_was_promoted_before_keeps_a_tag_for_the_clean_up(vt, root
 @pytest.mark.parametrize(
     "step",
     [
-        "vertex_training_cli.images.registry.Registry.manifest",
-        "vertex_training_cli.images.registry.Registry._copy_blob",
-        "vertex_training_cli.images.registry.Registry.put_manifest",
+        "vertex_training_cli.images.registry.RegistryClient.manifest",
+        "vertex_training_cli.images.registry.RegistryClient._copy_blob",
+        "vertex_training_cli.images.registry.RegistryClient.put_manifest",
         "vertex_training_cli.images.stack_file.set_value",
         "vertex_training_cli.images.stack_file.os.fsync",
         "vertex_training_cli.images.stack_file.os.replace",

@@ -17,7 +17,7 @@ from urllib3 import HTTPResponse
 from tests.unit.vt.images import stand_in
 from vertex_training.errors import RegistryError
 from vertex_training_cli.images import documents, labels, transport
-from vertex_training_cli.images.registry import Registry
+from vertex_training_cli.images.registry import RegistryClient
 from vertex_training_cli.images.transport import Transport
 
 BASE = "https://us-central1-docker.pkg.dev"
@@ -57,7 +57,7 @@ def network() -> Network:
 
 
 @pytest.fixture
-def registry(network: Network) -> Registry:
+def registry(network: Network) -> RegistryClient:
     def mounted(session: requests.Session) -> requests.Session:
         session.trust_env = False
         session.mount("https://", network)
@@ -66,7 +66,7 @@ def registry(network: Network) -> Registry:
 
     session = mounted(AuthorizedSession(Credentials(TOKEN)))
     waits: list[float] = []
-    return Registry(
+    return RegistryClient(
         Transport(
             BASE,
             session,
@@ -76,7 +76,9 @@ def registry(network: Network) -> Registry:
     )
 
 
-def test_a_redirect_is_followed_without_the_token(network: Network, registry: Registry) -> None:
+def test_a_redirect_is_followed_without_the_token(
+    network: Network, registry: RegistryClient
+) -> None:
     body = b'{"layers": []}'
     wanted = digest(body)
     network.answers = {
@@ -88,7 +90,7 @@ def test_a_redirect_is_followed_without_the_token(network: Network, registry: Re
 
 
 def test_content_from_elsewhere_is_what_the_digest_says_or_refused(
-    network: Network, registry: Registry
+    network: Network, registry: RegistryClient
 ) -> None:
     wanted = digest(b"another one")
     network.answers = {
@@ -101,7 +103,7 @@ def test_content_from_elsewhere_is_what_the_digest_says_or_refused(
 
 @pytest.mark.parametrize("location", ["http://elsewhere.example.com/x", "file:///etc/passwd"])
 def test_a_redirect_to_plain_text_or_a_file_is_refused(
-    location: str, network: Network, registry: Registry
+    location: str, network: Network, registry: RegistryClient
 ) -> None:
     wanted = digest(b"x")
     network.answers = {
@@ -112,7 +114,7 @@ def test_a_redirect_to_plain_text_or_a_file_is_refused(
     assert len(network.asked) == 1
 
 
-def test_redirects_in_a_circle_end(network: Network, registry: Registry) -> None:
+def test_redirects_in_a_circle_end(network: Network, registry: RegistryClient) -> None:
     wanted = digest(b"x")
     url = f"{BASE}/v2/{PATH}/manifests/{wanted}"
     network.answers = {url: (302, {"Location": url}, b"")}
@@ -125,7 +127,7 @@ def test_redirects_in_a_circle_end(network: Network, registry: Registry) -> None
     "ask", [lambda at: at.tags(PATH), lambda at: at.manifest(PATH, "latest")], ids=["tags", "tag"]
 )
 def test_what_no_digest_proves_comes_from_the_registry_alone(
-    ask: Callable[[Registry], object], network: Network, registry: Registry
+    ask: Callable[[RegistryClient], object], network: Network, registry: RegistryClient
 ) -> None:
     for url in (f"{BASE}/v2/{PATH}/tags/list?n=1000", f"{BASE}/v2/{PATH}/manifests/latest"):
         network.answers[url] = (302, {"Location": f"{ELSEWHERE}/x"}, b"")
@@ -135,7 +137,7 @@ def test_what_no_digest_proves_comes_from_the_registry_alone(
 
 
 def test_the_next_page_of_a_list_elsewhere_gets_no_token(
-    network: Network, registry: Registry
+    network: Network, registry: RegistryClient
 ) -> None:
     link = {"Link": f'<{ELSEWHERE}/v2/x/tags/list>; rel="next"'}
     network.answers[f"{BASE}/v2/{PATH}/tags/list?n=1000"] = (200, link, b'{"tags": ["a"]}')
@@ -144,7 +146,7 @@ def test_the_next_page_of_a_list_elsewhere_gets_no_token(
     assert len(network.asked) == 1
 
 
-def test_an_endless_list_of_tags_ends(network: Network, registry: Registry) -> None:
+def test_an_endless_list_of_tags_ends(network: Network, registry: RegistryClient) -> None:
     url = f"{BASE}/v2/{PATH}/tags/list?n=1000"
     network.answers[url] = (200, {"Link": f'<{url}>; rel="next"'}, b'{"tags": ["a"]}')
     registry.tags(PATH)
@@ -152,7 +154,7 @@ def test_an_endless_list_of_tags_ends(network: Network, registry: Registry) -> N
 
 
 def test_an_upload_elsewhere_gets_neither_token_nor_image(
-    network: Network, registry: Registry
+    network: Network, registry: RegistryClient
 ) -> None:
     config, there = b"{}", "acme-ml-prod/training-prod/train"
     body = json.dumps({"config": {"digest": digest(config), "size": 2}, "layers": []}).encode()
@@ -172,7 +174,7 @@ def test_an_upload_elsewhere_gets_neither_token_nor_image(
 
 @pytest.mark.parametrize("status", [429, 500, 503])
 def test_a_busy_registry_is_asked_three_times(
-    status: int, network: Network, registry: Registry
+    status: int, network: Network, registry: RegistryClient
 ) -> None:
     network.answers[f"{BASE}/v2/{PATH}/manifests/latest"] = (status, {}, b"{")
     with pytest.raises(RegistryError, match=f"answered {status} to GET"):
@@ -181,7 +183,7 @@ def test_a_busy_registry_is_asked_three_times(
 
 
 def test_a_refusal_is_asked_once_and_its_text_is_bounded(
-    network: Network, registry: Registry
+    network: Network, registry: RegistryClient
 ) -> None:
     detail = json.dumps({"errors": [{"message": "no " * 10_000}]}).encode()
     network.answers[f"{BASE}/v2/{PATH}/manifests/latest"] = (403, {}, detail)
@@ -210,7 +212,7 @@ BLOB = {"digest": "sha256:" + "1" * 64}
     ids=["nested", "traversal", "negative", "infinite", "huge", "no list", "no text"],
 )
 def test_a_document_that_is_no_image_is_an_error_in_plain_words(body: bytes) -> None:
-    manifest = documents.Manifest(digest(body), stand_in.IMAGE, body)
+    manifest = documents.ImageManifest(digest(body), stand_in.IMAGE, body)
     with pytest.raises(RegistryError, match="no image of a container"):
         documents.facts(manifest, (), manifest, b"{}")
 
@@ -229,7 +231,7 @@ def test_a_document_that_is_no_image_is_an_error_in_plain_words(body: bytes) -> 
     ids=["empty", "attestations alone"],
 )
 def test_an_index_without_an_image_is_an_error_in_plain_words(
-    children: list[object], network: Network, registry: Registry
+    children: list[object], network: Network, registry: RegistryClient
 ) -> None:
     body = json.dumps({"manifests": children}).encode()
     url = f"{BASE}/v2/{PATH}/manifests/{digest(body)}"
@@ -239,7 +241,7 @@ def test_an_index_without_an_image_is_an_error_in_plain_words(
 
 
 def test_a_child_of_an_index_cannot_lead_to_another_address(
-    network: Network, registry: Registry
+    network: Network, registry: RegistryClient
 ) -> None:
     body = json.dumps({"manifests": [{"digest": "../../../secret", "platform": {}}]}).encode()
     url = f"{BASE}/v2/{PATH}/manifests/{digest(body)}"
@@ -250,7 +252,7 @@ def test_a_child_of_an_index_cannot_lead_to_another_address(
 
 
 def test_a_configuration_that_is_not_what_its_digest_says_is_refused(
-    network: Network, registry: Registry
+    network: Network, registry: RegistryClient
 ) -> None:
     config = digest(b"the true one")
     body = json.dumps({"config": {"digest": config, "size": 2}, "layers": []}).encode()
