@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import copy
+import importlib
 import pickle
+import pkgutil
 from typing import Any, Final
 
 import pytest
@@ -13,10 +15,10 @@ from hypothesis import strategies as st
 from pulumi.dynamic import ResourceProvider
 from pulumi.dynamic.dynamic import serialize_provider
 
+import vertex_training
 from vertex_training.customjob.dynamic_values import PROVIDER_KEY
 from vertex_training.customjob.provider import CustomJobProvider
 from vertex_training.serving.provider import (
-    DeployedModelsProvider,
     ModelVersionProvider,
     _ServingProvider,
 )
@@ -48,6 +50,21 @@ class Other(ResourceProvider):
     """A provider that is not the program's."""
 
 
+def own_providers() -> set[type[ResourceProvider]]:
+    """Every class of a provider in the program, whatever feature it is of."""
+    for module in pkgutil.walk_packages(vertex_training.__path__, f"{vertex_training.__name__}."):
+        if module.name.endswith(".provider"):
+            importlib.import_module(module.name)
+    found, waiting = set(), [ResourceProvider]
+    while waiting:
+        for kind in waiting.pop().__subclasses__():
+            waiting.append(kind)
+            if kind.__module__.startswith("vertex_training.") and not kind.__name__.startswith("_"):
+                found.add(kind)
+    assert {CustomJobProvider, ModelVersionProvider} < found
+    return found
+
+
 def encoded(pickled: bytes) -> str:
     return base64.b64encode(pickled).decode()
 
@@ -65,7 +82,7 @@ def deployment(*resources: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("protocol", [4, 5])
 def test_the_programs_own_provider_passes_whatever_python_pickled_it(protocol: int) -> None:
     assert is_own_provider(OWN)
-    for provider in (CustomJobProvider, ModelVersionProvider, DeployedModelsProvider):
+    for provider in own_providers():
         assert is_own_provider(encoded(pickle.dumps(provider(), protocol)))
         assert is_own_provider(serialize_provider(provider()))
     assert state_problems(deployment(JOB, GCP)) == []

@@ -25,6 +25,7 @@ _OWN_PROVIDERS: Final = (
     ("vertex_training.serving.provider", "EndpointCleanupProvider"),
     ("vertex_training.serving.provider", "DeployedModelsProvider"),
     ("vertex_training.snapshots.provider", "SnapshotProvider"),
+    ("vertex_training.schedules.provider", "JobScheduleProvider"),
 )
 #: What the SDK pickles of one: its class, made without arguments. A change of Python's protocol
 #: changes numbers and frames, which are left out here.
