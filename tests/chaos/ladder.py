@@ -21,7 +21,7 @@ from tests.chaos.machine import orders
 from tests.chaos.process import Fate, Order, Process, ProviderKilled
 from vertex_training.customjob import provider
 from vertex_training.customjob.kinds import CUSTOM_JOB
-from vertex_training.customjob.protocol.ladder import Ladder, Rung
+from vertex_training.customjob.protocol.ladder import CurrentRung, Ladder
 from vertex_training.customjob.protocol.ports import LADDER, REQUEST_ID_LABEL, RUNG_LABEL
 from vertex_training.customjob.provider import rungs_of
 from vertex_training.errors import OperatorError
@@ -288,7 +288,7 @@ class LadderMachine(RuleBasedStateMachine):
         self._through(Process(self.cloud, run.up), lag)
         return run.error
 
-    def _climb(self, lag: float) -> Rung | None:
+    def _climb(self, lag: float) -> CurrentRung | None:
         self.result = self.error = None
         self._through(self._mover(self.deployed), lag)
         assert self.error is None, f"a clean move failed: {self.error!r}"

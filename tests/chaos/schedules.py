@@ -41,7 +41,7 @@ from vertex_training.customjob.request.job_file import canonical
 from vertex_training.errors import OperatorError
 from vertex_training.schedules import provider, slots
 from vertex_training.schedules.deployed import DeployedSchedule
-from vertex_training.schedules.slots import Ports
+from vertex_training.schedules.slots import SchedulePorts
 from vertex_training.settings.cron import Calendar, name_of
 
 #: What a process loads before it forks.
@@ -144,7 +144,7 @@ class _Year:
         schedule, chance = self.schedule, self.chance
 
         def work(process: Process) -> None:
-            ports = Ports(process, process, environment=process.environment())
+            ports = SchedulePorts(process, process, environment=process.environment())
             back = chance.choice((0.0, 0.0, 0.0, 3600.0, 14 * 86400.0))
             with suppress(OperatorError):
                 for outcome in slots.advance(schedule, ports, process.now() - back):

@@ -36,7 +36,7 @@ from vertex_training.customjob.google import intent_store, prerequisites
 from vertex_training.customjob.request.job_file import canonical
 from vertex_training.snapshots import google, provider
 from vertex_training.snapshots import manifest as manifests
-from vertex_training.snapshots.protocol import Ports
+from vertex_training.snapshots.protocol import SnapshotPorts
 from vertex_training.snapshots.request import MANIFEST, SnapshotRequest
 
 #: What a process loads before it forks.
@@ -277,12 +277,12 @@ def _work(given: dict[str, Any]) -> int:
 
         connect = google.connect
 
-        def deadly(*arguments: Any) -> Ports:
+        def deadly(*arguments: Any) -> SnapshotPorts:
             made = connect(*arguments)
             deadly_ports: list[Any] = [
                 _Deadly(port, die) for port in (made.warehouse, made.files, made.records)
             ]
-            return Ports(*deadly_ports)
+            return SnapshotPorts(*deadly_ports)
 
         google.connect = deadly
     try:

@@ -17,7 +17,7 @@ from tests.unit.localcloud.conftest import command_job
 from tests.unit.vt.data import test_data
 from tests.unit.vt.data.test_data import bucket, front, home
 from tests.unit.vt.images.conftest import programs, registry, root, vt, write_stack
-from vertex_training.customjob.google.logs import Line
+from vertex_training.customjob.google.logs import LogLine
 from vertex_training.errors import ConfigError
 from vertex_training.secret_rules import files
 from vertex_training.stack import load
@@ -219,7 +219,7 @@ def test_the_log_of_a_job_is_shown_without_secrets(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], as_json: bool
 ) -> None:
     said = [f"login with {TOKEN}", "--password=canary-two", *KEY.splitlines(), "loss 0.1"]
-    lines = [Line("2026-11-21T10:00:00Z", "workerpool0-0", "INFO", each) for each in said]
+    lines = [LogLine("2026-11-21T10:00:00Z", "workerpool0-0", "INFO", each) for each in said]
     monkeypatch.setattr("vertex_training_cli.jobs.log.logs.connect", lambda _project: None)
     monkeypatch.setattr("vertex_training_cli.jobs.log._lines", lambda *_a, **_k: lines)
     job_log.show(

@@ -20,7 +20,7 @@ from tests.unit.vt.importing.test_command import YAML, project, vt
 from vertex_training.errors import CommandError
 from vertex_training_cli.importing import recorded, sources
 from vertex_training_cli.importing.imported import ImportedJob
-from vertex_training_cli.importing.values import MAX_LENGTH, Unknown, text
+from vertex_training_cli.importing.values import MAX_LENGTH, UnresolvedValue, text
 
 __all__ = ["project", "vt"]
 #: Lists in lists, by names: the last one's text has 10^12 characters.
@@ -44,7 +44,7 @@ def test_nested_lists_are_not_written_out_in_a_text(use: str, tmp_path: Path) ->
 
 
 def test_a_text_of_a_small_list_is_as_python_writes_it() -> None:
-    assert text([1, "a", {"k": [Unknown("x")]}]) == "[1, 'a', {'k': ['<YOUR_X>']}]"
+    assert text([1, "a", {"k": [UnresolvedValue("x")]}]) == "[1, 'a', {'k': ['<YOUR_X>']}]"
     assert text("a" * 10) == "a" * 10
     assert str(text([["x"] * 1000] * 1000)).startswith("<")
     assert len(text([["x"] * 1000] * 1000)) < MAX_LENGTH
@@ -199,10 +199,10 @@ PACKAGES = {
 PACKAGE = "aiplatform-x-aiplatform_custom_trainer_script-0.1.tar.gz"
 
 
-def took(uri: str, buckets: Path) -> tuple[ImportedJob, sources.Source]:
+def took(uri: str, buckets: Path) -> tuple[ImportedJob, sources.SourceContents]:
     """A job of a command, and what is taken of its package."""
     pool = {"pythonPackageSpec": {"packageUris": [uri]}}
-    source = sources.Source([job := ImportedJob("j", {"workerPoolSpecs": [pool]})])
+    source = sources.SourceContents([job := ImportedJob("j", {"workerPoolSpecs": [pool]})])
     recorded.take_script(job, buckets, source)
     return job, source
 

@@ -13,7 +13,7 @@ from localgcp.home import Home
 from localgcp.runner.joblog import log_path
 from localgcp.vertex.records import JobRecord, JobState, JobTable
 from tests.unit.localcloud.conftest import command_job
-from vertex_training.customjob.google.logs import Line
+from vertex_training.customjob.google.logs import LogLine
 from vertex_training_cli.console import json_text, plain
 from vertex_training_cli.jobs import log as job_log
 from vertex_training_cli.local import joblogs
@@ -151,7 +151,7 @@ def test_vt_jobs_logs_shows_a_jobs_output_as_text(
 ) -> None:  # fmt: skip
     body: dict[str, Any] = command_job("true")
     body["job_spec"]["worker_pool_specs"] *= 2 if several else 1
-    line = Line("2026-11-21T10:00:00Z", "workerpool0-0", "ERROR", f"{attack} ü")
+    line = LogLine("2026-11-21T10:00:00Z", "workerpool0-0", "ERROR", f"{attack} ü")
     monkeypatch.setattr("vertex_training_cli.jobs.log.logs.connect", lambda _project: None)
     monkeypatch.setattr("vertex_training_cli.jobs.log._lines", lambda *_a, **_k: [line])
     job_log.show(

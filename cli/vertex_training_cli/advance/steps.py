@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from vertex_training.catalog.costs import DEFAULT_TIMEOUT
 from vertex_training.catalog.resource_types import SCHEDULE
-from vertex_training.customjob.protocol.idle import Finding, goes_on
+from vertex_training.customjob.protocol.idle import IdleFinding, goes_on
 from vertex_training.customjob.protocol.ports import IDLE_STOP, LADDER
 from vertex_training.customjob.protocol.waiting import format_duration
 from vertex_training.errors import OperatorError
@@ -127,9 +127,9 @@ def _stop_idle(inputs: Mapping[str, Any], job: AnyJob, *, dry_run: bool) -> Iter
     if stop is None or found is None:
         return
     verdict = stop.look(found)
-    if verdict.finding is Finding.UNPROVEN:
+    if verdict.finding is IdleFinding.UNPROVEN:
         yield Action("idle", title, "unproven", verdict.goes_on, job.name)
-    elif verdict.finding is Finding.IDLE and dry_run:
+    elif verdict.finding is IdleFinding.IDLE and dry_run:
         yield Action("idle", title, "due", f"{verdict.why}; it is cancelled next", job.name)
     elif reason := stop.stop(found, verdict):
         yield Action("idle", title, "cancelled", f"{reason}: cancelled", job.name)

@@ -11,7 +11,7 @@ from vertex_training_cli.destroy.losses import Loss
 from vertex_training_cli.engine.plan import JOBS, Observations
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.jobs import orphaned, view
-from vertex_training_cli.jobs.objects import Listing, Objects
+from vertex_training_cli.jobs.objects import ObjectListing, Objects
 from vertex_training_cli.jobs.observe import observe_by_name
 
 #: Words for a bucket that nobody could list.
@@ -23,7 +23,7 @@ class Contents:
     """What is in jobs, buckets and beside the state."""
 
     jobs: Observations
-    buckets: Mapping[str, Listing]
+    buckets: Mapping[str, ObjectListing]
     """By name; without those that could not be listed."""
     orphaned: tuple[str, ...]
     """Jobs that run and that the state does not have, with what to do about each."""
@@ -64,10 +64,10 @@ def look(ref: StackRef, losses: Iterable[Loss], known: Collection[str]) -> Conte
     return Contents(jobs, _listings(ref, named), tuple(running), reason)
 
 
-def _listings(ref: StackRef, losses: Iterable[Loss]) -> dict[str, Listing]:
+def _listings(ref: StackRef, losses: Iterable[Loss]) -> dict[str, ObjectListing]:
     bucket = resource_types.find(resource_types.BUCKET).word
     names = [loss.name for loss in losses if loss.kind == bucket]
-    found: dict[str, Listing] = {}
+    found: dict[str, ObjectListing] = {}
     try:
         objects = Objects(ref.project)
         for name in names:

@@ -18,7 +18,7 @@ from vertex_training.errors import ApprovalParseError, CommandError
 from vertex_training_cli.drift.findings import DriftOutcome
 from vertex_training_cli.engine.paths import root_of
 from vertex_training_cli.github import gh, kept_approval, preview_comment
-from vertex_training_cli.github.doctor import State, as_text, examine
+from vertex_training_cli.github.doctor import SettingStatus, as_text, examine
 from vertex_training_cli.github.preview_run import PreviewRun
 from vertex_training_cli.github.repository import Repository
 from vertex_training_cli.init import manifest
@@ -115,7 +115,7 @@ def doctor(
         typer.echo(json.dumps([setting.as_dict() for setting in settings], indent=2))
     else:
         typer.echo(as_text(name, settings))
-    if any(setting.state is not State.OK for setting in settings):
+    if any(setting.state is not SettingStatus.OK for setting in settings):
         raise typer.Exit(1)
 
 

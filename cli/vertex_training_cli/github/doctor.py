@@ -41,7 +41,7 @@ VARIABLES: Final[Mapping[str, tuple[str, ...]]] = {
 Document = Mapping[str, Any]
 
 
-class State(enum.StrEnum):
+class SettingStatus(enum.StrEnum):
     """What is known of a setting."""
 
     OK = enum.auto()
@@ -56,7 +56,7 @@ class Setting:
     where: str
     """As in the first column of ``docs/bootstrap.md``."""
     what: str
-    state: State
+    state: SettingStatus
     detail: str = ""
     """What was found instead, or why it could not be read."""
 
@@ -95,7 +95,7 @@ def examine(
         found += _read(where, judge, path, read)
     for name, reviewed in environments.items():
         found += _environment(name, reviewed, base, read)
-    private = [s for s in found if s.what == PRIVATE and s.state is State.OK]
+    private = [s for s in found if s.what == PRIVATE and s.state is SettingStatus.OK]
     if private:
         path = f"{base}/actions/permissions/fork-pr-workflows-private-repos"
         found += _read("Actions, general", _private_forks, path, read)
@@ -115,16 +115,16 @@ def _read(
     try:
         return list(judge(where, read(path)))
     except CommandError as error:
-        return [Setting(where, path, State.UNREADABLE, str(error))]
+        return [Setting(where, path, SettingStatus.UNREADABLE, str(error))]
     except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
         detail = f"an answer of another form ({type(error).__name__})"
-        return [Setting(where, path, State.UNREADABLE, detail)]
+        return [Setting(where, path, SettingStatus.UNREADABLE, detail)]
 
 
 def _is(where: str, what: str, good: object, detail: str = "") -> Setting:
     if good:
-        return Setting(where, what, State.OK)
-    return Setting(where, what, State.MISSING, detail)
+        return Setting(where, what, SettingStatus.OK)
+    return Setting(where, what, SettingStatus.MISSING, detail)
 
 
 def _branch(check: str, where: str, rules: list[Any]) -> Iterator[Setting]:
@@ -221,7 +221,7 @@ def _environment(
         if policy.get("custom_branch_policies"):
             yield from _read(where, _only_branch, f"{path}/deployment-branch-policies", read)
         else:
-            yield Setting(where, f"only the branch `{BRANCH}`", State.MISSING, "any branch")
+            yield Setting(where, f"only the branch `{BRANCH}`", SettingStatus.MISSING, "any branch")
         if reviewed:
             reviewers = rules.get("required_reviewers") or {}
             yield _is(where, "required reviewers", reviewers.get("reviewers"))
@@ -254,12 +254,16 @@ def _variables(name: str) -> Callable[[str, list[Any]], Iterator[Setting]]:
 
 def as_text(repository: str, settings: list[Setting]) -> str:
     """A line a setting, then a line that counts."""
-    mark = {State.OK: "ok     ", State.MISSING: "missing", State.UNREADABLE: "unknown"}
+    mark = {
+        SettingStatus.OK: "ok     ",
+        SettingStatus.MISSING: "missing",
+        SettingStatus.UNREADABLE: "unknown",
+    }
     lines = [
         f"{mark[s.state]}  {s.where}: {s.what}" + (f" ({s.detail})" if s.detail else "")
         for s in settings
     ]
-    bad = sum(setting.state is not State.OK for setting in settings)
+    bad = sum(setting.state is not SettingStatus.OK for setting in settings)
     total = (
         f"{repository}: {len(settings) - bad} of {len(settings)} settings are as docs/bootstrap.md"
     )

@@ -24,7 +24,7 @@ from vertex_training.errors import CommandError
 from vertex_training.naming import SECRET_VALUE
 from vertex_training_cli.importing.batch_messages import NAME_PARTS, BatchMessage, left_out
 from vertex_training_cli.importing.imported import REQUEST_ID, ImportedJob, key_of
-from vertex_training_cli.importing.values import Unknown
+from vertex_training_cli.importing.values import UnresolvedValue
 
 #: Why a job is refused.
 NOTHING: Final = "it has no runnables in taskGroups, which are what it runs"
@@ -193,7 +193,7 @@ class _Conversion:
             self.scheduling["strategy"] = model
 
     def _machine(self) -> dict[str, Any]:
-        type_ = self.policy.get("machineType") or str(Unknown("machine_type"))
+        type_ = self.policy.get("machineType") or str(UnresolvedValue("machine_type"))
         found: dict[str, Any] = {"machineType": type_}
         if template := self.instances[0].get("instanceTemplate"):
             self.say(f"its machines are those of the instance template {template}, which is not "
@@ -240,7 +240,7 @@ class _Conversion:
             return {"reservationAffinity": {"reservationAffinityType": "ANY_RESERVATION"}}
         parts, zones = given.split("/"), self._allowed("zones")
         project = parts[1] if parts[0] == "projects" and len(parts) > 1 else "${stack.project}"
-        zone = zones[0] if len(zones) == 1 else str(Unknown("zone"))
+        zone = zones[0] if len(zones) == 1 else str(UnresolvedValue("zone"))
         name = f"projects/{project}/zones/{zone}/reservations/{parts[-1]}"
         affinity = {
             "reservationAffinityType": "SPECIFIC_RESERVATION",
@@ -349,7 +349,7 @@ class _Conversion:
             if SECRET_VALUE.fullmatch(value := f"{resource}#value"):
                 found[name] = value
                 continue
-            found[name] = str(Unknown(f"secret_of_{name}"))
+            found[name] = str(UnresolvedValue(f"secret_of_{name}"))
             what = f"the secret {resource}" if SHOWN_SECRET.fullmatch(resource) else "a secret"
             self.say(f"{name} is {what}, which is no projects/PROJECT/secrets/SECRET/versions/"
                      "VERSION: write ${secrets.KEY.value}, and the secret as KEY in the stack's "
@@ -372,7 +372,9 @@ class _Conversion:
         container = step["container"]
         words = [str(word) for word in container.get("commands", [])]
         command = str(container.get("entrypoint", ""))
-        found: dict[str, Any] = {"imageUri": container.get("imageUri", str(Unknown("image")))}
+        found: dict[str, Any] = {
+            "imageUri": container.get("imageUri", str(UnresolvedValue("image")))
+        }
         env, moves = self._variables(step), self._moves(container)
         texts = [command, *words, *env.values()]
         self._tell_moves(moves, texts)

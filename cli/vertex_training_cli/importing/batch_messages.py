@@ -16,7 +16,7 @@ from vertex_training.customjob.request.message import to_camel_case
 from vertex_training.errors import CommandError, ConfigError
 from vertex_training.located_yaml import document
 from vertex_training_cli.importing.imported import Scalar, as_written
-from vertex_training_cli.importing.values import Unknown
+from vertex_training_cli.importing.values import UnresolvedValue
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -307,7 +307,7 @@ class _Reading:
         if OPEN_VALUE.fullmatch(value) or (
             is_number and field.type != BOOL and OPEN_NUMBER.fullmatch(value)
         ):
-            self.open[path] = str(Unknown(value.strip("<>${}")))
+            self.open[path] = str(UnresolvedValue(value.strip("<>${}")))
             return None
         return {"true": True, "false": False}.get(value.lower(), value) if field.type == BOOL else (
             str(value))  # fmt: skip

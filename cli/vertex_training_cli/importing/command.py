@@ -22,7 +22,7 @@ from vertex_training_cli.status import print_line
 if TYPE_CHECKING:
     from vertex_training_cli.check.report import FileReport, LintFinding
     from vertex_training_cli.importing.proposal import Proposal
-    from vertex_training_cli.importing.sources import Source
+    from vertex_training_cli.importing.sources import SourceContents
 
 LostState = Annotated[
     bool,
@@ -175,7 +175,7 @@ def _proposal(source: Path | None, job: str, run: str, stack: str, name: str) ->
     return proposal.propose(found, folder, root or Path.cwd(), stack if root else "", settings)
 
 
-def _choose(found: Source, job: str) -> None:
+def _choose(found: SourceContents, job: str) -> None:
     """Leave one job of several, by its name."""
     names = [each.name for each in found.jobs]
     if job not in names:
@@ -208,7 +208,7 @@ def _bring_up(proposal: Proposal) -> None:
         )
 
 
-def _of_job(job: str, stack: str, root: Path) -> Source:
+def _of_job(job: str, stack: str, root: Path) -> SourceContents:
     """The job that ran, from the service. Fields that the service filled in are left out."""
     from google.protobuf.json_format import MessageToDict
 
@@ -236,7 +236,7 @@ def _of_job(job: str, stack: str, root: Path) -> Source:
     found = jobs.find(job)
     if kind_of_name(found.name) is BATCH_JOB:
         message = batch_messages.of_job(jobs.on_batch(found.name))
-        return sources.Source([batch_jobs.imported(message, "job")])
+        return sources.SourceContents([batch_jobs.imported(message, "job")])
     given = MessageToDict(type(found).pb(found))
     own = own_labels(found.labels)
     fields = messages()["CustomJob"]
@@ -248,7 +248,7 @@ def _of_job(job: str, stack: str, root: Path) -> Source:
     message["labels"] = {k: v for k, v in labels.items() if k not in JOB_LABELS}
     made = imported.from_message(message, own.get(JOB_LABEL) or display_name)
     imported.name_by_request(made)
-    return sources.Source([made])
+    return sources.SourceContents([made])
 
 
 def judge(proposal: Proposal) -> list[FileReport]:

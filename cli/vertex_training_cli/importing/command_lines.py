@@ -21,7 +21,7 @@ from vertex_training_cli.importing.imported import (
     from_message,
     key_of,
 )
-from vertex_training_cli.importing.values import MAX_LENGTH, Unknown
+from vertex_training_cli.importing.values import MAX_LENGTH, UnresolvedValue
 
 #: A call of gcloud's in a line for a shell.
 GCLOUD: Final = re.compile(
@@ -82,7 +82,7 @@ QUOTED: Final = re.compile(r"\\.|'[^']*'|\"(?:\\.|[^\"\\])*\"|(?:^|\s)#.*", re.D
 PYTHON: Final = re.compile(r"\s*(?:\w+=\S*\s+)*python[\d.]*\b")
 
 
-class Files(Protocol):
+class CommandFiles(Protocol):
     """Files that gcloud gets: those that a source writes, and those beside it."""
 
     def config(self, file: str) -> ImportedJob | None:
@@ -100,7 +100,7 @@ class _NoFiles:
     def data(self, file: str) -> None: ...
 
 
-NO_FILES: Final[Files] = _NoFiles()
+NO_FILES: Final[CommandFiles] = _NoFiles()
 
 
 class Script:
@@ -109,7 +109,9 @@ class Script:
     ``read`` has the files that gcloud gets: those that the script writes into ``files``, too.
     """
 
-    def __init__(self, label: str, read: Files, *, files: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, label: str, read: CommandFiles, *, files: dict[str, str] | None = None
+    ) -> None:
         self.label, self.files = label, files if files is not None else {}
         self.jobs = list[ImportedJob]()
         self.left_out = list[str]()
@@ -191,12 +193,12 @@ class Script:
             before = self._values.get(name, [])
             found = [*before, *found] if is_array else ["".join([*before[:1], *found])]
         if self._depth > 0 and self._values.get(name) != found:
-            known = " ".join(self._values.setdefault(name, [str(Unknown(name))]))
+            known = " ".join(self._values.setdefault(name, [str(UnresolvedValue(name))]))
             what = f"{name} is {known!r} unless a branch or loop sets it"
-            self._say(name, Note(what, place, known != str(Unknown(name))))
+            self._say(name, Note(what, place, known != str(UnresolvedValue(name))))
             return
         is_long = sum(map(len, found)) > MAX_LENGTH
-        self._values[name] = [str(Unknown(name))] if is_long else found
+        self._values[name] = [str(UnresolvedValue(name))] if is_long else found
         if not more:
             self._notes[name] = set()
         for note in notes:
@@ -248,19 +250,19 @@ class Script:
                 if re.match(r"\s*date\b", command):
                     return [REQUEST_ID]
                 words = re.findall(r"[A-Za-z]\w*", command) or ["value"]
-                return [str(Unknown(words[-1]))]
+                return [str(UnresolvedValue(words[-1]))]
             if match["ansi"] is not None or match["prefix"]:
-                return [str(Unknown(match["braced"] or "text"))]
+                return [str(UnresolvedValue(match["braced"] or "text"))]
             name = match["braced"] or match["name"] or match["windows"]
             if match["default"] and name not in self._values:
                 default = self._expanded(match["default"].lstrip(":-="), notes).strip("\"'")
                 notes.add(Note(f"{default!r} is the default of {name}", self.label, True))
                 return [default]
             if match["more"] and not re.fullmatch(r"\[[@*]\]|:\?.*", match["more"]):
-                return [str(Unknown(name))]  # one of the shell's operators
+                return [str(UnresolvedValue(name))]  # one of the shell's operators
             notes.update(self._notes.get(name, ()))
             name = {"@": "ARGUMENTS", "*": "ARGUMENTS"}.get(name, name)
-            unknown = str(Unknown(f"arg_{name}" if name.isdigit() else name))
+            unknown = str(UnresolvedValue(f"arg_{name}" if name.isdigit() else name))
             known = self._values.get(name, [unknown])
             return known if match["more"] else known[:1]  # of an array, its first
 
@@ -398,7 +400,7 @@ def _mapped(value: str) -> dict[str, str]:
     return {key: item for key, _, item in (each.partition("=") for each in _listed(value))}
 
 
-def job_of(options: dict[str, Any], name: str, read: Files) -> ImportedJob:
+def job_of(options: dict[str, Any], name: str, read: CommandFiles) -> ImportedJob:
     """The job that gcloud makes of its flags, and of the file that it reads.
 
     Raises:
@@ -411,7 +413,7 @@ def job_of(options: dict[str, Any], name: str, read: Files) -> ImportedJob:
     return _of_vertex(options, name, read)
 
 
-def _of_vertex(options: dict[str, Any], name: str, read: Files) -> ImportedJob:
+def _of_vertex(options: dict[str, Any], name: str, read: CommandFiles) -> ImportedJob:
     given, place = dict[str, str](), options["place"]
     for flag, value in options["flags"]:  # lists and mappings add up
         more = flag in LISTS and flag in given
@@ -446,7 +448,7 @@ def _of_vertex(options: dict[str, Any], name: str, read: Files) -> ImportedJob:
         for flag, field in (("max-trial-count", "maxTrialCount"),
                             ("parallel-trial-count", "parallelTrialCount")):  # fmt: skip
             if flag in given or field not in base.study:
-                default = str(Unknown(flag)) if is_missing else "1"
+                default = str(UnresolvedValue(flag)) if is_missing else "1"
                 base.study[field] = _number(given.get(flag, default))
         if "algorithm" in given:
             algorithm = given["algorithm"].replace("-", "_").upper()

@@ -23,7 +23,7 @@ from vertex_training_cli.importing.values import (
     Merge,
     Noted,
     Tuple,
-    Unknown,
+    UnresolvedValue,
     annotate,
     bare,
     is_certain,
@@ -117,7 +117,7 @@ class Evaluator:
         return value
 
     def value(self, node: ast.expr | None) -> Any:
-        """The value of an expression; Unknown if running the code would be needed."""
+        """The value of an expression; an UnresolvedValue if running the code would be needed."""
         if node is None:
             return None
         self._steps += 1
@@ -126,7 +126,7 @@ class Evaluator:
         handler = getattr(self, f"_{type(node).__name__.lower()}", None)
         found = handler(node) if handler else self._unknown(node)
         if isinstance(found, str | list) and len(found) > MAX_LENGTH:
-            return Unknown("long value")
+            return UnresolvedValue("long value")
         return found
 
     def decide(self, node: ast.expr) -> bool | None:
@@ -135,18 +135,22 @@ class Evaluator:
 
     def unless_given(self, value: Any, node: ast.AST) -> Any:
         """A value; None for an option that nobody gives, which is said."""
-        if not isinstance(value, Unknown) or not value.optional:
+        if not isinstance(value, UnresolvedValue) or not value.optional:
             return value
         return self.note(node, f"{value.name} is taken as not given", guessed=True)
 
     def _constant(self, node: ast.Constant) -> Any:
-        return node.value if isinstance(node.value, str | int | float | None) else Unknown("value")
+        return (
+            node.value
+            if isinstance(node.value, str | int | float | None)
+            else UnresolvedValue("value")
+        )
 
     def _name(self, node: ast.Name) -> Any:
         for scope in reversed(self.scopes):
             if node.id in scope:
                 return self.open(scope[node.id])
-        return "__main__" if node.id == "__name__" else Unknown(node.id)
+        return "__main__" if node.id == "__name__" else UnresolvedValue(node.id)
 
     def _attribute(self, node: ast.Attribute) -> Any:
         of = self.value(node.value)
@@ -160,8 +164,8 @@ class Evaluator:
             return of
         if node.attr == "name" and is_certain(of) and isinstance(node.value, ast.Attribute):
             return node.value.attr
-        if isinstance(of, Unknown) and node.attr in PLAIN_ATTRIBUTES:
-            return Unknown(f"{of.name}_{node.attr}")
+        if isinstance(of, UnresolvedValue) and node.attr in PLAIN_ATTRIBUTES:
+            return UnresolvedValue(f"{of.name}_{node.attr}")
         return self._unknown(node)
 
     def _list(self, node: ast.List | ast.Tuple | ast.Set) -> Any:
@@ -243,7 +247,7 @@ class Evaluator:
     def _unaryop(self, node: ast.UnaryOp) -> Any:
         if isinstance(node.op, ast.Not):
             found = self.decide(node.operand)
-            return Unknown("value") if found is None else not found
+            return UnresolvedValue("value") if found is None else not found
         value = self.value(node.operand)
         if isinstance(node.op, ast.USub) and isinstance(value, int | float):
             return -value
@@ -293,7 +297,11 @@ class Evaluator:
             found = self.value(each)
             known = truth(self.unless_given(found, node) if is_or else found)
             if known is None:
-                return found if is_or and isinstance(found, Unknown) else Unknown("value")
+                return (
+                    found
+                    if is_or and isinstance(found, UnresolvedValue)
+                    else UnresolvedValue("value")
+                )
             if known == is_or:
                 return found
         return found
@@ -308,10 +316,10 @@ class Evaluator:
         key = self.value(node.slice)
         if isinstance(inside, dict):
             self.notes |= notes_of(inside.get(ABOUT))
-            return self.open(inside.get(text(key), Unknown(text(key))))
+            return self.open(inside.get(text(key), UnresolvedValue(text(key))))
         if isinstance(inside, list) and isinstance(key, int) and -len(inside) <= key < len(inside):
             return self.open(inside[key])
-        return Unknown(key) if isinstance(key, str) else self._unknown(node)
+        return UnresolvedValue(key) if isinstance(key, str) else self._unknown(node)
 
     def _namedexpr(self, node: ast.NamedExpr) -> Any:
         value = self.held(node.value)
@@ -420,10 +428,10 @@ class Evaluator:
             return copy.deepcopy(first) if called == "deepcopy" else copy.copy(first)
         if called in ("str", "Path", "PurePosixPath", "cast") and arguments:
             last = arguments[-1] if called == "cast" else first
-            return text(last) if called == "str" and not isinstance(last, Unknown) else last
+            return text(last) if called == "str" and not isinstance(last, UnresolvedValue) else last
         if called == "bool" and arguments:
             return NotImplemented if (found := truth(first)) is None else found
-        if called in ("int", "float", "round") and isinstance(first, Unknown):
+        if called in ("int", "float", "round") and isinstance(first, UnresolvedValue):
             return first
         return self._applied(node, called, arguments)
 
@@ -457,7 +465,7 @@ class Evaluator:
             return self._of_list(node, of, called, arguments, held)
         if isinstance(of, str):
             return self._of_text(node, of, called, arguments)
-        if isinstance(of, Unknown) and called in (*TEXT_METHODS, "replace", "as_posix"):
+        if isinstance(of, UnresolvedValue) and called in (*TEXT_METHODS, "replace", "as_posix"):
             return of
         return NotImplemented
 
@@ -472,7 +480,7 @@ class Evaluator:
         if called == "replace":
             arguments = [x if is_certain(x) else text(x) for x in arguments]
             if len(of) * (1 + max((len(text(x)) for x in arguments), default=0)) > MAX_LENGTH:
-                return Unknown("long value")
+                return UnresolvedValue("long value")
         elif not all(map(is_certain, arguments)) or not (called in PARTS or is_certain(of)):
             return NotImplemented
         return applied(TEXT_METHODS.get(called), [of, *arguments], {})
@@ -518,9 +526,13 @@ class Evaluator:
             try:
                 found = getattr(of, called)(*arguments[:1], *held[1:])
             except (IndexError, TypeError):
-                return Unknown("value")
+                return UnresolvedValue("value")
         elif called in ("index", "count"):
-            return applied(getattr(of, called), arguments, {}) if is_known(of) else Unknown(called)
+            return (
+                applied(getattr(of, called), arguments, {})
+                if is_known(of)
+                else UnresolvedValue(called)
+            )
         else:
             annotate(of, {Note(f"`{ast.unparse(node)[:80]}` is not read", self.place(node))})
             return self._unknown(node)
@@ -538,7 +550,7 @@ class Evaluator:
             inside = bare(value)
             known = isinstance(inside, list) and len(inside) == len(target.elts)
             for index, each in enumerate(target.elts):
-                self.assign(each, inside[index] if known else Unknown(ast.unparse(each)))
+                self.assign(each, inside[index] if known else UnresolvedValue(ast.unparse(each)))
         elif isinstance(target, ast.Attribute | ast.Subscript):
             self._assign_part(target, value)
 
@@ -572,8 +584,8 @@ class Evaluator:
         while isinstance(last, ast.Call | ast.Subscript):
             last = last.func if isinstance(last, ast.Call) else last.value
         if isinstance(last, ast.Attribute):
-            return Unknown(last.attr)
-        return Unknown(last.id if isinstance(last, ast.Name) else "value")
+            return UnresolvedValue(last.attr)
+        return UnresolvedValue(last.id if isinstance(last, ast.Name) else "value")
 
 
 def called_name(node: ast.Call) -> str:
@@ -633,11 +645,11 @@ def _pair(value: Any) -> tuple[str, Any]:
 def formatted(value: Any, form: str) -> Any:
     """A number with a format that cannot make it long; any other format is not read."""
     if not isinstance(value, int | float) or not FORMAT.fullmatch(form):
-        return Unknown("value")
+        return UnresolvedValue("value")
     try:
         return format(value, form)
     except ValueError:
-        return Unknown("value")
+        return UnresolvedValue("value")
 
 
 def _percent(template: str, right: Any) -> str:
@@ -646,7 +658,7 @@ def _percent(template: str, right: Any) -> str:
 
     def field(match: re.Match[str]) -> str:
         key, form, kind = match.groups()
-        unknown = Unknown(key or "value")
+        unknown = UnresolvedValue(key or "value")
         value = bare(named.get(key, unknown) if key else next(rest, unknown)) if kind else "%"
         is_plain = not form or not is_certain(value)
         return text(value if is_plain else formatted(value, form + kind.replace("i", "d")))
@@ -659,7 +671,7 @@ class _Fields(string.Formatter):
 
     def get_field(self, field_name: str, args: Any, kwargs: Any) -> Any:
         given = {str(index): each for index, each in enumerate(args)} | kwargs
-        return bare(given.get(field_name, Unknown(field_name))), field_name
+        return bare(given.get(field_name, UnresolvedValue(field_name))), field_name
 
     def convert_field(self, value: Any, conversion: str | None) -> Any:
         return repr(value) if conversion == "r" and is_certain(value) else value

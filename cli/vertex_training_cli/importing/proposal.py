@@ -24,7 +24,7 @@ from vertex_training.settings.project_files import file_name
 from vertex_training_cli.importing import objects
 from vertex_training_cli.importing.imported import ImportedJob, Scalar, free_key, key_of
 from vertex_training_cli.importing.references import Adoption, StackEntries
-from vertex_training_cli.importing.sources import Source
+from vertex_training_cli.importing.sources import SourceContents
 
 #: The fields of a job file in the order in which people read them.
 ORDER: Final = ("displayName", "labels", "encryptionSpec", "maxTrialCount", "parallelTrialCount",
@@ -92,7 +92,11 @@ class Proposal:
 
 
 def propose(
-    source: Source, folder: Path, root: Path, stack: str = "", settings: Settings | None = None
+    source: SourceContents,
+    folder: Path,
+    root: Path,
+    stack: str = "",
+    settings: Settings | None = None,
 ) -> Proposal:
     """What makes the jobs of a source jobs of the stack. ``folder`` is where scripts are looked up.
 
@@ -195,7 +199,7 @@ def _edited(data: bytes, entries: StackEntries, name: str) -> str:
 
 
 def _package(
-    job: ImportedJob, source: Source, folder: Path, made: Proposal,
+    job: ImportedJob, source: SourceContents, folder: Path, made: Proposal,
     settings: Settings | None, entries: StackEntries,
 ) -> None:  # fmt: skip
     """The package of a job's script; a script that is not here is told, and stays to be added."""
@@ -246,7 +250,7 @@ def _tasks(job: ImportedJob) -> list[dict[str, Any]]:
     return [pool["pythonPackageSpec"] for pool in pools if "pythonPackageSpec" in pool]
 
 
-def _script(script: str, source: Source, folder: Path) -> str | None:
+def _script(script: str, source: SourceContents, folder: Path) -> str | None:
     """The text of a script: of a cell that writes it, or of a file beside the source."""
     for name, text in source.files.items():
         if Path(name).name == Path(script).name:

@@ -36,7 +36,7 @@ from vertex_training_cli.importing.imported import (
     key_of,
     name_by_request,
 )
-from vertex_training_cli.importing.sources import Source
+from vertex_training_cli.importing.sources import SourceContents
 
 #: Package that the client makes of one script: utils/source_utils.py of the same.
 SCRIPT_PACKAGE: Final = re.compile(
@@ -53,7 +53,7 @@ UNREADABLE: Final = (
 MAX_BYTES: Final = 4 * 1024 * 1024
 
 
-def read(command: str, settings: Settings | None) -> Source:
+def read(command: str, settings: Settings | None) -> SourceContents:
     """Run a command of the user, and return the jobs that it sent.
 
     Its output goes to stderr. Raises CommandError: it sent none, or nothing can be recorded here.
@@ -63,7 +63,7 @@ def read(command: str, settings: Settings | None) -> Source:
             with Recorder(Path(folder) / "recorder") as recorder:
                 env = recorder.environment(os.environ)
                 code = _run(command, _defaults(settings, env) | env)
-                source = Source()
+                source = SourceContents()
                 for request in recorder.requests:
                     _add_job(request, recorder.buckets, source)
                 source.remarks += _left_out(recorder, code)
@@ -97,7 +97,7 @@ def _defaults(settings: Settings | None, env: Mapping[str, str]) -> dict[str, st
     }
 
 
-def _add_job(request: RecordedRequest, buckets: Path, source: Source) -> None:
+def _add_job(request: RecordedRequest, buckets: Path, source: SourceContents) -> None:
     """Add the job of a request; one of Batch that cannot be imported is told."""
     if request.kind != BATCH_JOB.message:
         source.jobs.append(_job(request, buckets, source))
@@ -110,7 +110,7 @@ def _add_job(request: RecordedRequest, buckets: Path, source: Source) -> None:
         source.remarks.append(f"{request.name}: {refused.message.rstrip('.')}".lstrip(": "))
 
 
-def _job(request: RecordedRequest, buckets: Path, source: Source) -> ImportedJob:
+def _job(request: RecordedRequest, buckets: Path, source: SourceContents) -> ImportedJob:
     message = request.message
     if request.kind == "TrainingPipeline":
         message = _of_pipeline(message)
@@ -153,7 +153,7 @@ def whole_numbers(value: Any) -> Any:
     return [whole_numbers(item) for item in value] if isinstance(value, list) else value
 
 
-def take_script(job: ImportedJob, buckets: Path, source: Source) -> None:
+def take_script(job: ImportedJob, buckets: Path, source: SourceContents) -> None:
     """The script that the client packaged, out of what it uploaded; a package stays as it is."""
     pools = [pool for pool in job.spec.get("workerPoolSpecs", []) if isinstance(pool, dict)]
     tasks = [pool["pythonPackageSpec"] for pool in pools if "pythonPackageSpec" in pool]
@@ -210,7 +210,7 @@ def _left_out(recorder: Recorder, code: int) -> Iterator[str]:
         yield f"{method.lstrip('/')} was called, which is no part of an import"
 
 
-def _take_uploads(buckets: Path, source: Source) -> None:
+def _take_uploads(buckets: Path, source: SourceContents) -> None:
     """Objects that the command uploaded, but for packages of the client's."""
     for file in sorted(buckets.glob("*/**/*")):
         name = file.relative_to(buckets).as_posix()

@@ -18,7 +18,7 @@ from vertex_training_cli.importing.command_lines import (
     ALGORITHMS,
     GCLOUD,
     NO_FILES,
-    Files,
+    CommandFiles,
     job_of,
     options_of,
     split,
@@ -36,7 +36,7 @@ from vertex_training_cli.importing.values import (
     ABOUT,
     ClientCall,
     Noted,
-    Unknown,
+    UnresolvedValue,
     bare,
     noted,
     notes_of,
@@ -134,7 +134,7 @@ class CallFinder(Interpreter):
         found = super().call(node, of, called, held)
         if found is not NotImplemented:
             return found
-        if isinstance(of, Unknown) and any(isinstance(x, ClientCall) for x in of.either):
+        if isinstance(of, UnresolvedValue) and any(isinstance(x, ClientCall) for x in of.either):
             for each in of.either:
                 self._method_of_job(node, each, called)
             return of
@@ -222,7 +222,9 @@ class CallFinder(Interpreter):
         parent = text(bare(options.get("parent") or ""))
         where = re.search(r"/locations/([^/]+)", parent)
         location = {"location": where[1]} if where else {}
-        made = self._add(node, "message", {"message": message or Unknown(field), **location})
+        made = self._add(
+            node, "message", {"message": message or UnresolvedValue(field), **location}
+        )
         made.submitted = True
         return made
 
@@ -245,7 +247,7 @@ class CallFinder(Interpreter):
             made.notes |= self.notes
             made.submitted = True
             return made
-        return NotImplemented if called != "__shell__" else Unknown("output")
+        return NotImplemented if called != "__shell__" else UnresolvedValue("output")
 
     def _named(self, match: re.Match[str]) -> str:
         """A name of the notebook in a line for the shell."""
@@ -276,7 +278,7 @@ class CallFinder(Interpreter):
             if not function.called and function.node.name in makers:
                 parameters = [*function.node.args.posonlyargs, *function.node.args.args]
                 is_method = bool(parameters) and parameters[0].arg in ("self", "cls")
-                self.run(function, None, [Unknown("self")] if is_method else [])
+                self.run(function, None, [UnresolvedValue("self")] if is_method else [])
 
 
 MAKING: Final = (*POSITIONS, "create_custom_job", "create_hyperparameter_tuning_job")
@@ -295,7 +297,7 @@ def _copied(value: Any) -> Any:
 
 
 def jobs_in(
-    trees: list[tuple[str, ast.Module]], name: str, read: Files
+    trees: list[tuple[str, ast.Module]], name: str, read: CommandFiles
 ) -> tuple[list[ImportedJob], list[str]]:
     """The jobs that these trees make, and what is left out; ``name`` is for a nameless one.
 
@@ -339,7 +341,7 @@ def _of_numbered(pools: dict[int, Any], name: str, notes: set[Note]) -> Imported
     return job
 
 
-def _job(call: ClientCall, name: str, read: Files) -> ImportedJob:
+def _job(call: ClientCall, name: str, read: CommandFiles) -> ImportedJob:
     notes = set(call.notes)
     options = {
         key: bare(value) if isinstance(bare(value), ClientCall | dict) and key in

@@ -62,7 +62,7 @@ PAGES: Final = (".md", ".rst", ".txt", ".qmd", ".Rmd", ".markdown")
 
 
 @dataclass(slots=True)
-class Source:
+class SourceContents:
     """What was found in a source."""
 
     jobs: list[ImportedJob] = field(default_factory=list)
@@ -73,7 +73,7 @@ class Source:
     remarks: list[str] = field(default_factory=list)
 
 
-def read(path: Path) -> Source:
+def read(path: Path) -> SourceContents:
     """The jobs in a file, by what kind of file it is.
 
     Raises:
@@ -103,9 +103,9 @@ class _Reader:
     """Reads one file."""
 
     def __init__(self, path: Path, name: str) -> None:
-        self.path, self.name, self.found = path, name, Source()
+        self.path, self.name, self.found = path, name, SourceContents()
 
-    def read(self, text: str, data: bytes) -> Source:
+    def read(self, text: str, data: bytes) -> SourceContents:
         """What is found in the file."""
         suffix = self.path.suffix
         is_make = suffix == ".mk" or self.path.name.lower() in ("makefile", "gnumakefile")

@@ -16,7 +16,7 @@ from vertex_training_cli.importing.evaluation import MAX_ITEMS, PURE, Evaluator,
 from vertex_training_cli.importing.imported import Note
 from vertex_training_cli.importing.values import (
     MAX_LENGTH,
-    Unknown,
+    UnresolvedValue,
     annotate,
     bare,
     noted,
@@ -58,7 +58,7 @@ class Function:
         return self
 
 
-class State:
+class VariableState:
     """What names stand for, and the content of every list and mapping that they lead to."""
 
     def __init__(self, frames: list[dict[str, Any]], names: set[str]) -> None:
@@ -136,7 +136,7 @@ class Interpreter(Evaluator):
             name = each.asname or each.name
             self.aliases[name] = each.name.rpartition(".")[2]
             if name in self.scopes[-1]:
-                self.scopes[-1][name] = Unknown(name)
+                self.scopes[-1][name] = UnresolvedValue(name)
 
     _visit_import = _visit_importfrom
 
@@ -190,7 +190,9 @@ class Interpreter(Evaluator):
         else:
             found = self.operate(node.op, before, more, node)
             long = isinstance(found, str) and len(found) > MAX_LENGTH
-            self.assign(node.target, noted(Unknown("long value") if long else found, self.notes))
+            self.assign(
+                node.target, noted(UnresolvedValue("long value") if long else found, self.notes)
+            )
         self.notes = outer
 
     def _visit_delete(self, node: ast.Delete) -> None:
@@ -276,11 +278,11 @@ class Interpreter(Evaluator):
                     if name in frame:
                         frame[name] = noted(frame[name], note)
             return False
-        before = State(self._frames, names)
+        before = VariableState(self._frames, names)
         self._steps += before.size + FORK_STEPS
         self.only_if.append(Note(f"only `{merge.why}`", self.place(node)))
         ended, jump = one(), self._take_jump()
-        after, content = State(self._frames, names), copy.deepcopy(before.bindings(names))
+        after, content = VariableState(self._frames, names), copy.deepcopy(before.bindings(names))
         before.restore()
         self.only_if[-1] = Note(f"not `{merge.why}`", self.place(node))
         other_ended, other_jump = other(), self._take_jump()
@@ -313,7 +315,7 @@ class Interpreter(Evaluator):
         if items is None or len(items) > MAX_ROUNDS:
 
             def once() -> bool:
-                self.assign(node.target, Unknown(ast.unparse(node.target)))
+                self.assign(node.target, UnresolvedValue(ast.unparse(node.target)))
                 return self._visit_round(node.body)
 
             why = f"for {ast.unparse(node.target)} in {ast.unparse(node.iter)}"
@@ -391,7 +393,7 @@ class Interpreter(Evaluator):
         """Read the body of a function with its arguments; the value that it returns."""
         function.called = True
         if function in self._reading or len(self._reading) >= MAX_CALLS or self.is_tired():
-            return Unknown(function.node.name)
+            return UnresolvedValue(function.node.name)
         scope = self._bound(function, node, held)
         kept = (self.scopes, self.label, self._returned, self._outer)
         self.scopes, self.label = [*function.scopes, scope], function.label
@@ -444,14 +446,18 @@ class Interpreter(Evaluator):
         self, function: Function, name: str, default: ast.expr | None, *, is_read: bool
     ) -> Any:
         if default is None:
-            return Unknown(name)
+            return UnresolvedValue(name)
         value = function.defaults[name]
         if not is_read:
             return value
         what = f"the default of {name} in {function.node.name}(), as nothing here calls it"
         where = f"{function.label}, line {default.lineno}"
-        is_plain = bare(value) is None or isinstance(bare(value), Unknown)
-        return Unknown(name, optional=True) if is_plain else noted(value, {Note(what, where, True)})
+        is_plain = bare(value) is None or isinstance(bare(value), UnresolvedValue)
+        return (
+            UnresolvedValue(name, optional=True)
+            if is_plain
+            else noted(value, {Note(what, where, True)})
+        )
 
     def _default_of(self, node: ast.Call, name: str, words: dict[str | None, ast.expr]) -> Any:
         """The default of an option that a program takes."""
@@ -463,17 +469,17 @@ class Interpreter(Evaluator):
             default = self.held(words["default"])
         else:
             required = self.value(words.get("required")) is True or not name.startswith("-")
-            return Unknown(name.lstrip("-"), optional=not required)
+            return UnresolvedValue(name.lstrip("-"), optional=not required)
         kind = ast.unparse(words["type"]) if "type" in words else ""
         if kind in ("int", "float") and isinstance(bare(default), str):
             try:
                 default = PURE[kind](bare(default))
             except ValueError:
-                return Unknown(name.lstrip("-"))
+                return UnresolvedValue(name.lstrip("-"))
         elif kind not in ("", "str", "Path", "pathlib.Path") and isinstance(bare(default), str):
-            return Unknown(name.lstrip("-"))
+            return UnresolvedValue(name.lstrip("-"))
         if bare(default) is None:
-            return Unknown(name.lstrip("-"), optional=True)
+            return UnresolvedValue(name.lstrip("-"), optional=True)
         if isinstance(bare(default), list):
             annotate(bare(default), {self._guess(node, f"the default of {name}")})
             return default
@@ -500,7 +506,7 @@ class Interpreter(Evaluator):
             default = given[1] if len(given) > 1 else bare(self.held(words.get("default")))
             name, known = str(given[0]), default is not None
             value = noted(default, {self._guess(node, f"{default!r} is the default of --{name}")})
-            value = value if known else Unknown(name, optional=True)
+            value = value if known else UnresolvedValue(name, optional=True)
             self._flags[name] = value
             return self.open(value)
         return NotImplemented
@@ -530,8 +536,8 @@ class Interpreter(Evaluator):
         if name in self._environ:
             return self.open(self._environ[name])
         given = default[0] if default else self.value(words.get("default"))
-        if given is None or isinstance(given, Unknown):
-            return Unknown(name, optional=given is None)
+        if given is None or isinstance(given, UnresolvedValue):
+            return UnresolvedValue(name, optional=given is None)
         what = f"{given!r} is the default of the environment's {name}"
         self.notes.add(self._guess(node, what))
         return given

@@ -1,7 +1,7 @@
 """Values that reading code gives: known ones, unknown ones, and known ones with a note.
 
-One rule: what touches a value of a job and was not evaluated is an :class:`Unknown`, which is
-written as ``<NAME>``, or a :class:`Note` with its place.
+One rule: what touches a value of a job and was not evaluated is an :class:`UnresolvedValue`, which
+is written as ``<NAME>``, or a :class:`Note` with its place.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ABOUT: Final = "\0about"
 
 
 @dataclass(frozen=True, slots=True)
-class Unknown:
+class UnresolvedValue:
     """A value that the syntax does not give; ``name`` is what the code calls it."""
 
     name: str
@@ -38,7 +38,7 @@ class Unknown:
         words = re.sub(r"[^A-Za-z0-9]+", "_", self.name).strip("_").upper() or "VALUE"
         return f"<{words if '_' in words else 'YOUR_' + words}>"
 
-    def __deepcopy__(self, memo: object) -> Unknown:
+    def __deepcopy__(self, memo: object) -> UnresolvedValue:
         return self
 
 
@@ -55,7 +55,7 @@ class Tuple(list[Any]):
 
 
 #: A member of a list that only holds notes about the whole list.
-DROPPED: Final = Unknown("\0dropped")
+DROPPED: Final = UnresolvedValue("\0dropped")
 
 
 @dataclass(slots=True, eq=False)
@@ -132,7 +132,7 @@ def text(value: Any) -> str:
     """
     if isinstance(value, list | dict):
         if _is_longer(value, MAX_LENGTH):
-            return str(Unknown("long value"))
+            return str(UnresolvedValue("long value"))
         return str(plain(value, tuples=True))
     return str(value)
 
@@ -174,7 +174,7 @@ def plain(value: Any, notes: set[Note] | None = None, *, tuples: bool = False) -
             return tuple(items) if tuples and isinstance(inner, Tuple) else items
         if isinstance(inner, str | int | float | None) or inner is DROPPED:
             return inner
-        return str(inner) if isinstance(inner, Unknown) else str(Unknown("value"))
+        return str(inner) if isinstance(inner, UnresolvedValue) else str(UnresolvedValue("value"))
 
     return copied(value)
 
@@ -215,7 +215,7 @@ class Merge:
         return noted(merged, notes | more)
 
     def _merged(self, one: Any, other: Any, name: str) -> tuple[Any, frozenset[Note]]:
-        scalars = (is_certain(one) and is_certain(other)) or isinstance(one, Unknown | str)
+        scalars = (is_certain(one) and is_certain(other)) or isinstance(one, UnresolvedValue | str)
         if one is other or (scalars and type(one) is type(other) and one == other):
             return one, frozenset()
         if isinstance(one, dict) and isinstance(other, dict):
@@ -241,7 +241,7 @@ class Merge:
         )
         shown = " or ".join(dict.fromkeys(_shown(each) for each in options))
         note = Note(f"{name} is {shown}: `{self.why}` cannot be decided", self._place)
-        return Unknown(name, either=options), frozenset({note})
+        return UnresolvedValue(name, either=options), frozenset({note})
 
 
 def notes_of(value: Any) -> frozenset[Note]:

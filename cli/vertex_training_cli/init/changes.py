@@ -28,7 +28,7 @@ LEFT: Final = ("README.md",)
 
 
 @dataclass(slots=True)
-class Proposal:
+class ChangeSet:
     """Changes of files, the manifest that goes with them, and what to say of them."""
 
     root: Path
@@ -59,14 +59,14 @@ class Proposal:
             staging.write(self.root, [*self.changes, *last])
 
 
-def begin(root: Path, answers: Answers, release: str) -> Proposal:
+def begin(root: Path, answers: Answers, release: str) -> ChangeSet:
     """The files of a new repository.
 
     Raises:
         CommandError: some of them are there, and hold something else.
     """
     files = render(answers, release)
-    made = Proposal(root, manifests.of_files(release, answers, files.values()))
+    made = ChangeSet(root, manifests.of_files(release, answers, files.values()))
     taken: list[str] = []
     for path, file in files.items():
         here, text = staging.content(root, path), file.text.encode()
@@ -89,7 +89,7 @@ def begin(root: Path, answers: Answers, release: str) -> Proposal:
     return made
 
 
-def update(root: Path, old: Manifest, answers: Answers, release: str) -> Proposal:
+def update(root: Path, old: Manifest, answers: Answers, release: str) -> ChangeSet:
     """From the files as ``old`` has them to those of ``answers`` in ``release``.
 
     Raises:
@@ -104,7 +104,7 @@ def update(root: Path, old: Manifest, answers: Answers, release: str) -> Proposa
         and (file.kind is not Kind.ONCE or path in old.digests or path not in known)
     }
     _ensure_merged(root, [*files, *old.digests])
-    made = Proposal(root, manifests.of_files(release, answers, files.values()).after(old))
+    made = ChangeSet(root, manifests.of_files(release, answers, files.values()).after(old))
     for path, file in files.items():
         if path in old.digests:
             _update_file(made, old, file, release)
@@ -116,7 +116,7 @@ def update(root: Path, old: Manifest, answers: Answers, release: str) -> Proposa
     return made
 
 
-def _add_file(made: Proposal, file: GeneratedFile) -> None:
+def _add_file(made: ChangeSet, file: GeneratedFile) -> None:
     here, text = staging.content(made.root, file.path), file.text.encode()
     if here is None:
         made.changes.append(FileChange(file.path, None, text, file.executable))
@@ -124,7 +124,7 @@ def _add_file(made: Proposal, file: GeneratedFile) -> None:
         _put_beside(made, file.path, file.text)
 
 
-def _update_file(made: Proposal, old: Manifest, file: GeneratedFile, release: str) -> None:
+def _update_file(made: ChangeSet, old: Manifest, file: GeneratedFile, release: str) -> None:
     """Bring one file that was written before to its new text, with the company's edits."""
     path, text = file.path, file.text.encode()
     here, before = staging.content(made.root, path), old.digests[path]
@@ -147,7 +147,7 @@ def _update_file(made: Proposal, old: Manifest, file: GeneratedFile, release: st
         made.changes.append(FileChange(path, here, merged.text.encode()))
 
 
-def _remove_file(made: Proposal, path: str, digests: Mapping[str, str]) -> None:
+def _remove_file(made: ChangeSet, path: str, digests: Mapping[str, str]) -> None:
     """Take away a file that this release no longer has, unless it was edited."""
     here = staging.content(made.root, path)
     if here is None:
@@ -158,7 +158,7 @@ def _remove_file(made: Proposal, path: str, digests: Mapping[str, str]) -> None:
         made.remarks.append(f"{path} is no longer used, but was edited here: it stays")
 
 
-def _put_beside(made: Proposal, path: str, text: str) -> None:
+def _put_beside(made: ChangeSet, path: str, text: str) -> None:
     made.conflicts.append(path)
     made.changes.append(FileChange(f"{path}{UNMERGED}", None, text.encode()))
 
@@ -194,7 +194,7 @@ _MOST_CONFLICTS: Final = 127
 
 
 @dataclass(frozen=True, slots=True)
-class Merge:
+class MergeResult:
     """What came of it."""
 
     text: str
@@ -202,22 +202,22 @@ class Merge:
     conflicts: bool
 
 
-def merge(base: str, mine: str, theirs: str, name: str) -> Merge:
+def merge(base: str, mine: str, theirs: str, name: str) -> MergeResult:
     """``mine`` with the changes from ``base`` to ``theirs``; ``name`` is that side in markers.
 
     Without git, only what one side alone changed is merged; else ``theirs`` is the text, and it
     counts as a conflict.
     """
     if mine in (base, theirs):
-        return Merge(theirs, conflicts=False)
+        return MergeResult(theirs, conflicts=False)
     if theirs == base:
-        return Merge(mine, conflicts=False)
+        return MergeResult(mine, conflicts=False)
     git = shutil.which("git")
     found = _merge_by_git(git, base, mine, theirs, name) if git else None
-    return found or Merge(theirs, conflicts=True)
+    return found or MergeResult(theirs, conflicts=True)
 
 
-def _merge_by_git(git: str, base: str, mine: str, theirs: str, name: str) -> Merge | None:
+def _merge_by_git(git: str, base: str, mine: str, theirs: str, name: str) -> MergeResult | None:
     """None if git cannot merge them, which it says of binary files."""
     with tempfile.TemporaryDirectory(prefix="vt-merge-") as folder:
         files = [Path(folder, side) for side in ("mine", "base", "theirs")]
@@ -231,4 +231,4 @@ def _merge_by_git(git: str, base: str, mine: str, theirs: str, name: str) -> Mer
         )
     if not 0 <= done.returncode <= _MOST_CONFLICTS:
         return None
-    return Merge(done.stdout.decode(), conflicts=done.returncode > 0)
+    return MergeResult(done.stdout.decode(), conflicts=done.returncode > 0)

@@ -12,7 +12,7 @@ from vertex_training.errors import CommandError
 from vertex_training.secret_rules.redaction import masked
 from vertex_training_cli.console import plain
 from vertex_training_cli.init import manifest, staging
-from vertex_training_cli.init.changes import Proposal
+from vertex_training_cli.init.changes import ChangeSet
 from vertex_training_cli.init.manifest import Manifest
 from vertex_training_cli.status import print_line
 
@@ -54,7 +54,7 @@ def ensure_release(old: Manifest, release: str) -> None:
         raise CommandError(f"{what}.", "`vt upgrade --write` first, or install that release")
 
 
-def ensure_no_new_file_is_there(proposal: Proposal, old: Manifest) -> None:
+def ensure_no_new_file_is_there(proposal: ChangeSet, old: Manifest) -> None:
     """Refuse to add an environment of which files are there.
 
     Raises:
@@ -65,7 +65,7 @@ def ensure_no_new_file_is_there(proposal: Proposal, old: Manifest) -> None:
         raise CommandError(f"there already: {listed}. Nothing is written.", "move them away")
 
 
-def offer(proposal: Proposal, *, write: bool, done: str) -> None:
+def offer(proposal: ChangeSet, *, write: bool, done: str) -> None:
     """Show the diff and what is to know of it, and write it if that is wanted.
 
     Raises:

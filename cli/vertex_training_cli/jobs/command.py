@@ -31,7 +31,7 @@ JobArgument = Annotated[
 ]
 
 
-class Goal(StrEnum):
+class AwaitedState(StrEnum):
     """What to wait for."""
 
     RUNNING = "running"
@@ -172,8 +172,8 @@ def wait(
     job: Annotated[list[str], typer.Argument(metavar="JOB...", help="As for `vt jobs show`.")],
     stack: SelectedStack = None,
     goal: Annotated[
-        Goal, typer.Option("--for", metavar="GOAL", help="running or succeeded.")
-    ] = Goal.SUCCEEDED,
+        AwaitedState, typer.Option("--for", metavar="GOAL", help="running or succeeded.")
+    ] = AwaitedState.SUCCEEDED,
     deadline: Annotated[str, typer.Option(help="How long: 90s, 30m, 2h, 1d.")] = "1h",
 ) -> None:
     """Wait for jobs, all at once; progress goes to stderr.

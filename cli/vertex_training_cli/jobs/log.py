@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from vertex_training.customjob.google import logs
-from vertex_training.customjob.google.logs import JobLogs, Line
+from vertex_training.customjob.google.logs import JobLogs, LogLine
 from vertex_training.customjob.kinds import CUSTOM_JOB, TUNING_JOB
 from vertex_training.errors import CommandError
 from vertex_training_cli.console import json_text, plain
@@ -120,7 +120,7 @@ def _lines(
     *,
     follow: bool,
     tail: int | None,
-) -> Iterable[Line]:
+) -> Iterable[LogLine]:
     if tail:
         return reader.tail(number, tail, replica)
     if not follow:
@@ -129,10 +129,10 @@ def _lines(
     return reader.follow(number, replica, ended=ended, pause=lambda: time.sleep(pause))
 
 
-def _writer(*, as_json: bool, several: bool) -> Callable[[Line, str], None]:
+def _writer(*, as_json: bool, several: bool) -> Callable[[LogLine, str], None]:
     redactors = collections.defaultdict[tuple[str, str], LineRedactor](LineRedactor)
 
-    def write(line: Line, trial: str) -> None:
+    def write(line: LogLine, trial: str) -> None:
         # Line by line for each replica, since a private key has several.
         whole = f"{line.text}\n".encode(errors="surrogateescape")
         shown = redactors[trial, line.replica].feed(whole).decode(errors="surrogateescape")

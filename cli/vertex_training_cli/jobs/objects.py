@@ -39,7 +39,7 @@ _URI: Final = re.compile(r"(?s)gs://([^/]+)/?(.*)\Z")
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class ObjectListing:
     """The first objects below a prefix."""
 
     count: int
@@ -69,7 +69,7 @@ class Objects:
     def __init__(self, project: str) -> None:
         self._client: storage.Client = storage_client(project)
 
-    def listing(self, uri: str, *, versions: bool = False) -> Listing:
+    def listing(self, uri: str, *, versions: bool = False) -> ObjectListing:
         """What is below a ``gs://`` URI; with ``versions``, old versions are counted as well.
 
         Raises:
@@ -83,7 +83,7 @@ class Objects:
             page = next(listed.pages, ())
             times = [blob.updated for blob in page]
         written = [each for each in times if each]
-        return Listing(len(times), bool(listed.next_page_token), max(written, default=None))
+        return ObjectListing(len(times), bool(listed.next_page_token), max(written, default=None))
 
     def has_bucket(self, name: str, project: str) -> bool:
         """Whether the project of this number has a bucket of this name.
@@ -194,7 +194,7 @@ class CheckpointLook:
         self._objects: Objects | None = None
         self._failed = False
 
-    def newest(self, job: Any) -> Listing | None:
+    def newest(self, job: Any) -> ObjectListing | None:
         """The job's checkpoints; None if it has no output directory, or nobody could look."""
         # Each trial of a tuning job has a folder of its own, and there may be hundreds.
         spec = getattr(job, "job_spec", None)

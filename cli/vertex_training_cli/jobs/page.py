@@ -30,7 +30,7 @@ DASHES: Final = ("", "6 3", "2 3", "8 3 2 3")
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Curve:
     """One job's curve: pieces between values that are no numbers, ``x,y x,y …``."""
 
     label: str
@@ -48,7 +48,7 @@ class Plot:
     low: str
     high: str
     steps: int
-    lines: tuple[Line, ...]
+    lines: tuple[Curve, ...]
 
 
 def render(jobs: Sequence[Compared]) -> str:
@@ -77,7 +77,7 @@ def _plot(name: str, jobs: Sequence[Compared]) -> Plot:
     low, high = min(finite, default=0.0), max(finite, default=0.0)
     steps = max((len(values) for *_, values in series), default=0)
     lines = [
-        Line(
+        Curve(
             label=f"{each.job} {each.run}".strip(),
             colour=COLOURS[number % len(COLOURS)],
             dash=DASHES[number // len(COLOURS) % len(DASHES)],

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from vertex_training.settings.model import Settings
 from vertex_training_cli.importing.imported import REQUEST_ID, ImportedJob
-from vertex_training_cli.importing.sources import Source
+from vertex_training_cli.importing.sources import SourceContents
 from vertex_training_cli.new.code import Code
 
 #: The module of a new package.
@@ -68,7 +68,7 @@ class Choices:
     """What is there already of this checkout, if not a package that is to be made."""
 
 
-def source_of(choices: Choices, settings: Settings) -> Source:
+def source_of(choices: Choices, settings: Settings) -> SourceContents:
     """The job, and the files that it needs."""
     bucket = next(iter(_written(settings)), NEW_BUCKET)
     where = settings.names.bucket(bucket) if bucket in settings.buckets else bucket
@@ -94,10 +94,10 @@ def source_of(choices: Choices, settings: Settings) -> Source:
         "workerPoolSpecs": pools,
     }
     if choices.code:
-        return Source([ImportedJob(choices.name, spec, package=choices.code.path)])
+        return SourceContents([ImportedJob(choices.name, spec, package=choices.code.path)])
     job = ImportedJob(choices.name, spec, script="" if choices.image else f"{MODULE}.py")
     code = TASK.format(name=choices.name, module=MODULE)
-    return Source([job], {} if choices.image else {f"{MODULE}.py": textwrap.dedent(code)})
+    return SourceContents([job], {} if choices.image else {f"{MODULE}.py": textwrap.dedent(code)})
 
 
 def _written(settings: Settings) -> list[str]:

@@ -179,7 +179,7 @@ class Box:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class EdgeLine:
     """An edge: its path, its verb and the place of that, and a sentence for screen readers."""
 
     path: str
@@ -200,7 +200,7 @@ class Picture:
     width: int
     height: int
     boxes: tuple[Box, ...]
-    lines: tuple[Line, ...]
+    lines: tuple[EdgeLine, ...]
     left: int
     box_width: int = WIDTH
 
@@ -271,7 +271,7 @@ class _Layout:
         y = box.y + box.height // 2 + (2 * index - len(edges) + 1) * PORT // 2
         return box.x + WIDTH * (side == "right"), y
 
-    def _line(self, edge: Edge) -> Line:
+    def _line(self, edge: Edge) -> EdgeLine:
         """A word stands where lines are straight: at who acts, or at what is acted on."""
         x2, y2 = self._port(edge.other, "left", edge)
         if self._loops(edge):
@@ -290,6 +290,6 @@ class _Layout:
             path = f"M{x1} {y1} H{start} C{half} {y1} {half} {y2} {end} {y2} H{x2}"
             x, y, anchor = (x1 + 6, y1 - 4, "start") if first else (x2 - 6, y2 - 4, "end")
         sentence = f"{edge.one.text} {edge.verb} {edge.other.text}"
-        return Line(
+        return EdgeLine(
             path, x, y, anchor, cut(edge.verb, WORD), sentence, edge.new, edge.one.kind == EVERYBODY
         )

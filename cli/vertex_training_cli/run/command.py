@@ -27,7 +27,7 @@ from vertex_training_cli.status import print_status
 if TYPE_CHECKING:
     from vertex_training.customjob.google.job_service import AnyJob
     from vertex_training.settings.model import Settings
-    from vertex_training_cli.run.submission import Run
+    from vertex_training_cli.run.submission import PreparedRun
 
 #: How the service says in a job's error what a replica ended with.
 _EXIT_CODE: Final = re.compile(r"exited with a non-zero status of (\d+)")
@@ -83,7 +83,9 @@ def run(
     raise typer.Exit(_follow(jobs, resource))
 
 
-def _script(file: Path, words: list[str], stack: str | None, name: str) -> tuple[Jobs, Stack, Run]:
+def _script(
+    file: Path, words: list[str], stack: str | None, name: str
+) -> tuple[Jobs, Stack, PreparedRun]:
     from vertex_training_cli.run import script
 
     if stack:
@@ -107,7 +109,7 @@ def _ensure_usable(ref: stacks.StackRef, loaded: Stack) -> None:
         raise CommandError(text, f"`{command} --stack {ref.stack}`, once")
 
 
-def tell(prepared: Run, settings: Settings) -> None:
+def tell(prepared: PreparedRun, settings: Settings) -> None:
     """Print what is doubtful about a run, and what limits do not hold of it."""
     for warning in prepared.warnings:
         print_status(redact(warning))
@@ -117,7 +119,7 @@ def tell(prepared: Run, settings: Settings) -> None:
         print_status(f"{cost}; limits in USD hold for each run, and add no runs up")
 
 
-def _confirm(prepared: Run) -> None:
+def _confirm(prepared: PreparedRun) -> None:
     cost = f"{prepared.request.submission.job} costs at most {prepared.costs_at_most}"
     if not sys.stdin.isatty():
         print_status(f"{cost}; nobody can be asked here: add --yes. Nothing was submitted.")

@@ -28,7 +28,7 @@ from vertex_training_cli.jobs.service import Jobs
 from vertex_training_cli.new.code import START
 from vertex_training_cli.new.template import EXECUTORS
 from vertex_training_cli.run import submission
-from vertex_training_cli.run.submission import Run
+from vertex_training_cli.run.submission import PreparedRun
 
 STACK: Final = "local"
 #: Files beside the script that go with it.
@@ -79,7 +79,9 @@ def find(log: Callable[[str], None]) -> StackRef:
     return ref
 
 
-def prepare(script: Path, words: Sequence[str], ref: StackRef, stack: Stack, name: str) -> Run:
+def prepare(
+    script: Path, words: Sequence[str], ref: StackRef, stack: Stack, name: str
+) -> PreparedRun:
     """The next run of a script.
 
     Raises:

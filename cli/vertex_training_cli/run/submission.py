@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class PreparedRun:
     """One submission, ready to be sent."""
 
     request: JobRequest
@@ -52,7 +52,9 @@ class Run:
         return str(self.request.cost)
 
 
-def prepare(stack: Stack, jobs: Jobs, wanted: str, words: Sequence[str], name: str = "") -> Run:
+def prepare(
+    stack: Stack, jobs: Jobs, wanted: str, words: Sequence[str], name: str = ""
+) -> PreparedRun:
     """The next run of a job of ``stack``, or of a job file; ``words`` are further arguments.
 
     Raises:
@@ -76,12 +78,12 @@ def prepare(stack: Stack, jobs: Jobs, wanted: str, words: Sequence[str], name: s
     used = [each for each in checked.request.used if each.startswith("packages.")]
     packages = {each: stack.packages[each.partition(".")[2]] for each in used}
     uploads = {str(table[each]): package.content for each, package in packages.items()}
-    return Run(checked.request, _warnings(checked), uploads)
+    return PreparedRun(checked.request, _warnings(checked), uploads)
 
 
 def of_document(
     content: Mapping[str, object], place: Submission, stack: Stack, uploads: Mapping[str, bytes]
-) -> Run:
+) -> PreparedRun:
     """The run of a job that no file describes.
 
     Raises:
@@ -91,10 +93,10 @@ def of_document(
     checked = job_file.check_job_file(data, "job", place, stack.references, stack.context)
     if checked.request is None:
         raise ConfigError(checked.errors)
-    return Run(checked.request, _warnings(checked), uploads)
+    return PreparedRun(checked.request, _warnings(checked), uploads)
 
 
-def submit(run: Run, stack: Stack) -> str:
+def submit(run: PreparedRun, stack: Stack) -> str:
     """Upload the packages and submit the job; its resource name.
 
     Raises:

@@ -47,7 +47,9 @@ EndpointArgument = Annotated[
 def list_(stack: SelectedStack = None, format_: FormatOption = Format.TEXT) -> None:
     """List the stack's endpoints: split, versions, reachability."""
     ref = service.connected(stack)
-    runs = {each.name: f"run {each.run}" for each in service.Registry(ref).versions() if each.run}
+    runs = {
+        each.name: f"run {each.run}" for each in service.ModelReader(ref).versions() if each.run
+    }
     entries = [_entry(key, each, runs) for key, each in service.Endpoints(ref).list().items()]
     if format_ is Format.JSON:
         print(json_document(entries))

@@ -15,7 +15,7 @@ from vertex_training_cli.jobs.metrics import MetricsReader
 from vertex_training_cli.jobs.service import Jobs
 from vertex_training_cli.options import Format, FormatOption, SelectedStack
 from vertex_training_cli.review.images import shown
-from vertex_training_cli.serving.service import Registry, Version, connected
+from vertex_training_cli.serving.service import ModelReader, Version, connected
 from vertex_training_cli.status import print_status
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help="Name in the
 
 def list_(stack: SelectedStack = None, format_: FormatOption = Format.TEXT) -> None:
     """List the stack's models with their versions, the newest first."""
-    found = Registry(connected(stack)).versions()
+    found = ModelReader(connected(stack)).versions()
     if format_ is Format.JSON:
         print(json_document([asdict(each) for each in found]))
     elif not found:
@@ -44,7 +44,7 @@ def show_(
     model: ModelArgument, stack: SelectedStack = None, format_: FormatOption = Format.TEXT
 ) -> None:
     """Show a model's versions: run, image, artifacts, aliases."""
-    found = Registry(connected(stack)).of_model(model)
+    found = ModelReader(connected(stack)).of_model(model)
     if format_ is Format.JSON:
         print(json_document([asdict(each) for each in found]))
         return
@@ -73,7 +73,7 @@ def compare_(
 ) -> None:
     """Compare the runs behind a model's versions: parameters, metrics, duration, cost."""
     ref = connected(stack)
-    versions = Registry(ref).of_model(model)
+    versions = ModelReader(ref).of_model(model)
     runs = sorted({each.run for each in versions}, key=lambda text: (len(text), text))
     if unknown := [each for each in run or () if each not in runs]:
         hint = f"there are {', '.join(runs)}."

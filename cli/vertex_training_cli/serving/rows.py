@@ -24,7 +24,7 @@ MOST_FAILURES: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class InputRow:
     """One line of the input. ``problem``: why it cannot be sent; else empty."""
 
     line: int
@@ -50,7 +50,7 @@ class RowsRefusedError(Exception):
 Send = Callable[[Sequence[Any]], Sequence[Any]]
 
 
-def read_rows(file: IO[bytes], most_bytes: int) -> Iterator[Row]:
+def read_rows(file: IO[bytes], most_bytes: int) -> Iterator[InputRow]:
     """The rows of a file, one JSON value a line. No more of a line is kept than can be sent."""
     line = 0
     while text := file.readline(most_bytes + 1):
@@ -58,29 +58,29 @@ def read_rows(file: IO[bytes], most_bytes: int) -> Iterator[Row]:
         if len(text) > most_bytes and not text.endswith(b"\n"):
             while text and not text.endswith(b"\n"):
                 text = file.readline(most_bytes)
-            yield Row(line, problem=f"longer than a request may be: {most_bytes} bytes")
+            yield InputRow(line, problem=f"longer than a request may be: {most_bytes} bytes")
             continue
         yield _parsed(line, text)
 
 
-def _parsed(line: int, text: bytes) -> Row:
+def _parsed(line: int, text: bytes) -> InputRow:
     if not text.strip():
-        return Row(line, problem="empty; a row is one JSON value")
+        return InputRow(line, problem="empty; a row is one JSON value")
     try:
         value = json.loads(text, parse_constant=_refuse)
         # 1e999 and half a surrogate are read, and cannot be sent.
         size = len(json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
     except (ValueError, RecursionError) as error:  # UnicodeDecodeError is a ValueError
         reason = error.msg if isinstance(error, json.JSONDecodeError) else "not what JSON has"
-        return Row(line, problem=f"no JSON value: {reason}")
-    return Row(line, value, size)
+        return InputRow(line, problem=f"no JSON value: {reason}")
+    return InputRow(line, value, size)
 
 
 def _refuse(word: str) -> NoReturn:
     raise ValueError(word)
 
 
-def answer(rows: Iterable[Row], send: Send, most_bytes: int) -> Iterator[Prediction]:
+def answer(rows: Iterable[InputRow], send: Send, most_bytes: int) -> Iterator[Prediction]:
     """One prediction for each row, in order.
 
     Stops after ``MOST_FAILURES`` rows failed one after another; what is left has no answer.
@@ -94,9 +94,9 @@ def answer(rows: Iterable[Row], send: Send, most_bytes: int) -> Iterator[Predict
                 return
 
 
-def _batches(rows: Iterable[Row], most_bytes: int) -> Iterator[list[Row]]:
+def _batches(rows: Iterable[InputRow], most_bytes: int) -> Iterator[list[InputRow]]:
     """Rows that are sent together; one that cannot be sent is a batch of its own."""
-    batch: list[Row] = []
+    batch: list[InputRow] = []
     size = 0
     for row in rows:
         full = len(batch) >= MOST_ROWS or size + row.size > most_bytes or row.problem
@@ -112,7 +112,7 @@ def _batches(rows: Iterable[Row], most_bytes: int) -> Iterator[list[Row]]:
         yield batch
 
 
-def _of_batch(batch: Sequence[Row], send: Send) -> Iterator[Prediction]:
+def _of_batch(batch: Sequence[InputRow], send: Send) -> Iterator[Prediction]:
     first = batch[0]
     if first.problem:
         yield Prediction(first.line, problem=first.problem)

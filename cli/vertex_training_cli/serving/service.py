@@ -42,7 +42,7 @@ class Version:
     """``projects/P/locations/R/models/ID@NUMBER``."""
 
 
-class Registry:
+class ModelReader:
     """Reads models and their versions. Every method raises OperatorError if the service refuses."""
 
     def __init__(self, ref: StackRef) -> None:

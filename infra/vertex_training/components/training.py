@@ -23,7 +23,7 @@ from vertex_training.customjob.protocol.waiting import Wait, WaitPorts, wait_for
 from vertex_training.customjob.provider import idle_stop_of, ladder_of
 from vertex_training.customjob.request import job_file
 from vertex_training.customjob.request.job_file import JobFile, JobRequest, Submission
-from vertex_training.customjob.request.rungs import Rung
+from vertex_training.customjob.request.rungs import RungOverrides
 from vertex_training.customjob.resource import CustomJob, HyperparameterTuningJob
 from vertex_training.customjob.rules.context import FILE_ONLY
 from vertex_training.engine import HOSTED, MESSAGE_SHOWN
@@ -426,7 +426,7 @@ def _options(
     return found.jobs[name] if found else JobOptions()
 
 
-def _rungs(options: JobOptions, arguments: Arguments) -> tuple[Rung, ...]:
+def _rungs(options: JobOptions, arguments: Arguments) -> tuple[RungOverrides, ...]:
     """The rungs after the request. A component names reservations in full."""
     for index, rung in enumerate(options.ladder):
         arguments.add(ladder.unknown_reservation(rung, {}, ("ladder", index)))
@@ -438,7 +438,7 @@ def _request(
     submission: Submission,
     stack: Stack | None,
     arguments: Arguments,
-    rungs: tuple[Rung, ...],
+    rungs: tuple[RungOverrides, ...],
     kind: JobKind | None,
     *,
     idle: bool,

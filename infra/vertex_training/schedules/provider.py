@@ -22,7 +22,7 @@ from vertex_training.customjob.dynamic_values import (
 from vertex_training.customjob.protocol.timing import Timing
 from vertex_training.pulumi_internals import format_exceptions
 from vertex_training.schedules.deployed import KEPT, SINCE, DeployedSchedule
-from vertex_training.schedules.slots import Ports, remove
+from vertex_training.schedules.slots import SchedulePorts, remove
 from vertex_training.settings.cron import UTC, name_of
 
 
@@ -94,7 +94,7 @@ class JobScheduleProvider(dynamic.ResourceProvider):
         return name_of(datetime.datetime.fromtimestamp(moment, tz=UTC))
 
 
-def connect(schedule: DeployedSchedule, timing: Timing = Timing()) -> Ports:
+def connect(schedule: DeployedSchedule, timing: Timing = Timing()) -> SchedulePorts:
     """What the schedule talks to, by Google's clients.
 
     Raises:
@@ -103,7 +103,7 @@ def connect(schedule: DeployedSchedule, timing: Timing = Timing()) -> Ports:
     from vertex_training.customjob.google import intent_store, job_service, tensorboards
 
     project, account = schedule.project, schedule.account
-    return Ports(
+    return SchedulePorts(
         job_service.connect(project, schedule.region, schedule.kind, account),
         intent_store.connect(project, schedule.control_bucket, schedule.records, account),
         tensorboards.to_send,

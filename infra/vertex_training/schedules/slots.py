@@ -61,7 +61,7 @@ class Prepare(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Ports:
+class SchedulePorts:
     """What a schedule talks to."""
 
     jobs: JobService
@@ -84,7 +84,7 @@ class Outcome:
 
 
 def advance(
-    schedule: DeployedSchedule, ports: Ports, now: float, *, dry_run: bool = False
+    schedule: DeployedSchedule, ports: SchedulePorts, now: float, *, dry_run: bool = False
 ) -> Iterator[Outcome]:
     """Submit what is due at ``now``, the store's time in seconds. Repeatable.
 
@@ -128,7 +128,7 @@ def advance(
             return
 
 
-def _current(schedule: DeployedSchedule, ports: Ports) -> tuple[str, JobSnapshot | None]:
+def _current(schedule: DeployedSchedule, ports: SchedulePorts) -> tuple[str, JobSnapshot | None]:
     """The slot of the turn and the job of the turn's request; empty and None without."""
     turn = ports.intents.read_turn(schedule.turn_key)
     if turn is None:
@@ -139,7 +139,7 @@ def _current(schedule: DeployedSchedule, ports: Ports) -> tuple[str, JobSnapshot
 
 
 def _due(
-    schedule: DeployedSchedule, ports: Ports, current: str, now: datetime.datetime
+    schedule: DeployedSchedule, ports: SchedulePorts, current: str, now: datetime.datetime
 ) -> list[str]:
     """The slots that are due, the oldest first."""
     begin = max(schedule.since, current)
@@ -150,7 +150,7 @@ def _due(
     return found
 
 
-def _recorded(schedule: DeployedSchedule, ports: Ports, slot: str) -> Outcome | None:
+def _recorded(schedule: DeployedSchedule, ports: SchedulePorts, slot: str) -> Outcome | None:
     """What the record of a slot says that has a job though the turn does not; None if it has none.
 
     Somebody deleted the turn, or wrote the record.
@@ -176,7 +176,7 @@ def _wanted(missed: str, due: list[str], now: datetime.datetime) -> list[str]:
 
 
 def _submit(
-    schedule: DeployedSchedule, ports: Ports, slot: str
+    schedule: DeployedSchedule, ports: SchedulePorts, slot: str
 ) -> tuple[Outcome, JobSnapshot | None]:
     """Submit one slot; a refusal is an outcome."""
     try:
@@ -190,7 +190,7 @@ def _submit(
 
 def remove(
     schedule: DeployedSchedule,
-    ports: Ports,
+    ports: SchedulePorts,
     sleep: Callable[[float], None] = time.sleep,
 ) -> JobSnapshot | None:
     """End a schedule: no slot is sent after it, and the job of one that runs is cancelled.
@@ -223,7 +223,10 @@ def remove(
 
 
 def _end(
-    schedule: DeployedSchedule, ports: Ports, request_id: str, sleep: Callable[[float], None]
+    schedule: DeployedSchedule,
+    ports: SchedulePorts,
+    request_id: str,
+    sleep: Callable[[float], None],
 ) -> JobSnapshot | None:
     """Wait until the slot's request cannot act, and cancel what came of it."""
     request = schedule.submission(slot_of(request_id))
@@ -236,5 +239,5 @@ def _end(
     return cancelled
 
 
-def _moment(ports: Ports) -> datetime.datetime:
+def _moment(ports: SchedulePorts) -> datetime.datetime:
     return datetime.datetime.fromtimestamp(ports.intents.now(), tz=UTC)

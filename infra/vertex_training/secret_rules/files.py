@@ -10,7 +10,7 @@ from typing import Final
 
 from vertex_training.errors import Location, Problem
 from vertex_training.secret_rules.names import looks_random
-from vertex_training.secret_rules.redaction import Secret, secrets_of
+from vertex_training.secret_rules.redaction import SecretMatch, secrets_of
 
 #: Bytes of a file, and of all together, that are looked at: a preview takes a fifth of a second
 #: for each MiB. Secrets stand in small files; what is larger is said.
@@ -134,7 +134,7 @@ def _texts(data: bytes) -> Iterator[str]:
             yield b" ".join(_PRINTED.findall(left)).decode("ascii")
 
 
-def _counts(name: str, text: str, secret: Secret) -> bool:
+def _counts(name: str, text: str, secret: SecretMatch) -> bool:
     """Whether it is one in a file of this name: code has values that only look like some."""
     value = text[secret.start : secret.end]
     if _PLACEHOLDER.fullmatch(value) or value.startswith(("{", "[", "%", "<")):

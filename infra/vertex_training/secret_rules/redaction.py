@@ -42,7 +42,7 @@ _LINE_BEGIN: Final = re.compile(r"[\s+*-]*")
 _GOES_ON: Final = re.compile(r" [A-Za-z]")
 
 
-class Secret(NamedTuple):
+class SecretMatch(NamedTuple):
     """A part of a text that looks like a secret, and the name of the rule that found it."""
 
     start: int
@@ -50,11 +50,11 @@ class Secret(NamedTuple):
     rule: str
 
 
-def secrets_of(text: str) -> list[Secret]:
+def secrets_of(text: str) -> list[SecretMatch]:
     """The secrets of a text from the left, none inside of another one."""
-    found = [Secret(*each) for each in forms.secrets(text)]
+    found = [SecretMatch(*each) for each in forms.secrets(text)]
     found = sorted([*found, *_named_secrets(text)])
-    apart: list[Secret] = []
+    apart: list[SecretMatch] = []
     for each in found:
         if apart and each.start < apart[-1].end:
             last = apart[-1]
@@ -126,7 +126,7 @@ def masked(line: str) -> str:
     return _replaced(line, lambda secret: "*" * (secret.end - secret.start))
 
 
-def _replaced(text: str, stands_for: Callable[[Secret], str]) -> str:
+def _replaced(text: str, stands_for: Callable[[SecretMatch], str]) -> str:
     parts, place = list[str](), 0
     for secret in secrets_of(text):
         parts += [text[place : secret.start], stands_for(secret)]
@@ -134,7 +134,7 @@ def _replaced(text: str, stands_for: Callable[[Secret], str]) -> str:
     return "".join([*parts, text[place:]]) if parts else text
 
 
-def _named_secrets(text: str) -> Iterator[Secret]:
+def _named_secrets(text: str) -> Iterator[SecretMatch]:
     """Values that stand after the name of a secret."""
     place = 0
     while match := _NAMED.search(text, place):
@@ -144,7 +144,7 @@ def _named_secrets(text: str) -> Iterator[Secret]:
         start = match.start() - before.end()
         name = text[start : match.end("word")].lstrip("-.")
         if (strong := strength(name)) and (found := _value(text, match, start, name, strong)):
-            yield Secret(*found, "secret-by-name")
+            yield SecretMatch(*found, "secret-by-name")
             place = max(place, found[1])
 
 

@@ -16,7 +16,7 @@ from vertex_training.errors import (
 )
 from vertex_training.snapshots import protocol
 from vertex_training.snapshots.manifest import name_of_table, time_of
-from vertex_training.snapshots.protocol import Ports
+from vertex_training.snapshots.protocol import SnapshotPorts
 from vertex_training.snapshots.request import SnapshotRequest
 
 #: BigQuery bills so many bytes or more for each table: https://cloud.google.com/bigquery/pricing
@@ -69,7 +69,7 @@ def usd(bytes_read: int, location: str) -> float:
     return bytes_read / 2**40 * max(each["usd"] for each in known)
 
 
-def look(request: SnapshotRequest, ports: Ports) -> dict[str, Any]:
+def look(request: SnapshotRequest, ports: SnapshotPorts) -> dict[str, Any]:
     """What is known of the request before it is made.
 
     Raises:
@@ -128,7 +128,7 @@ def _summary(manifest: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _changed(manifest: Mapping[str, Any], ports: Ports) -> dict[str, Any]:
+def _changed(manifest: Mapping[str, Any], ports: SnapshotPorts) -> dict[str, Any]:
     """Source tables that changed after the query; nothing of a snapshot as of a time."""
     if manifest["query"]["asOf"]:
         return {}
@@ -144,7 +144,7 @@ def _changed(manifest: Mapping[str, Any], ports: Ports) -> dict[str, Any]:
     return told | ({"changed": found} if found else {})
 
 
-def _dry_run(request: SnapshotRequest, ports: Ports) -> dict[str, Any]:
+def _dry_run(request: SnapshotRequest, ports: SnapshotPorts) -> dict[str, Any]:
     if request.as_of and _age(request.as_of) > TIME_TRAVEL:
         raise NotSubmittedError(
             f"snapshot '{request.name}': asOf {request.as_of} is more than seven days ago, and "

@@ -18,7 +18,7 @@ from vertex_training.customjob.google import intent_store, prerequisites
 from vertex_training.errors import NotSubmittedError, OperatorError, PermissionDeniedError
 from vertex_training.naming import is_local
 from vertex_training.snapshots.manifest import StoredObject, name_of_table
-from vertex_training.snapshots.protocol import Ports
+from vertex_training.snapshots.protocol import SnapshotPorts
 from vertex_training.snapshots.request import SnapshotRequest
 
 if TYPE_CHECKING:
@@ -40,16 +40,16 @@ DENIED: Final = "accessDenied"
 PAUSES: Final = (1.0, 4.0)
 
 
-def connect(request: SnapshotRequest, control_bucket: str, account: str = "") -> Ports:
+def connect(request: SnapshotRequest, control_bucket: str, account: str = "") -> SnapshotPorts:
     """BigQuery, the folder of the snapshot, and its record. ``account`` acts for the caller.
 
     Raises:
         OperatorError: a local project without a local cloud or the reverse, or no credentials.
     """
     client = intent_store.storage_client(request.project, account)
-    return Ports(
+    return SnapshotPorts(
         BigQuery(request.project, request.location, account),
-        Folder(client, request.bucket, request.prefix),
+        StorageFiles(client, request.bucket, request.prefix),
         intent_store.BucketIntents(client, control_bucket, RECORDS),
     )
 
@@ -147,7 +147,7 @@ def _document(answer: Any) -> dict[str, Any]:
     raise kinds.get(answer.status_code, OperatorError)(f"BigQuery: {text}")
 
 
-class Folder:
+class StorageFiles:
     """``protocol.Files`` over the official client."""
 
     def __init__(self, client: storage.Client, bucket: str, prefix: str) -> None:

@@ -107,7 +107,7 @@ class Files(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Ports:
+class SnapshotPorts:
     """What a request talks to."""
 
     warehouse: Warehouse
@@ -156,7 +156,7 @@ def _type(request: SnapshotRequest, name: str, value: object) -> str:
     return TYPES[type(value)] if name in request.parameters else "TIMESTAMP"
 
 
-def find(request: SnapshotRequest, ports: Ports) -> Snapshot | None:
+def find(request: SnapshotRequest, ports: SnapshotPorts) -> Snapshot | None:
     """The snapshot that is recorded for the request; None if there is no record.
 
     Raises:
@@ -166,7 +166,9 @@ def find(request: SnapshotRequest, ports: Ports) -> Snapshot | None:
     return _recorded(request, ports, stored.record) if stored else None
 
 
-def _recorded(request: SnapshotRequest, ports: Ports, record: IntentRecord) -> Snapshot | None:
+def _recorded(
+    request: SnapshotRequest, ports: SnapshotPorts, record: IntentRecord
+) -> Snapshot | None:
     if record.state != IntentState.DONE:
         return None
     found = ports.files.read(MANIFEST)
@@ -181,7 +183,7 @@ def _recorded(request: SnapshotRequest, ports: Ports, record: IntentRecord) -> S
 
 def take_snapshot(
     request: SnapshotRequest,
-    ports: Ports,
+    ports: SnapshotPorts,
     timing: Timing = Timing(),
     environment: ProcessEnvironment = ProcessEnvironment(),
 ) -> Snapshot:
@@ -212,7 +214,7 @@ def take_snapshot(
     return _record(request, there, ports, generation)
 
 
-def _source(reference: Document, ports: Ports) -> Document | None:
+def _source(reference: Document, ports: SnapshotPorts) -> Document | None:
     """A source's table; None if only a query may read it, as through a view."""
     try:
         return ports.warehouse.table(reference)
@@ -220,7 +222,7 @@ def _source(reference: Document, ports: Ports) -> Document | None:
         return None
 
 
-def _there(request: SnapshotRequest, ports: Ports, digest: str) -> Snapshot | None:
+def _there(request: SnapshotRequest, ports: SnapshotPorts, digest: str) -> Snapshot | None:
     """The manifest that is there if it is the one that was to be written."""
     if (found := ports.files.read(MANIFEST)) is None:
         return None
@@ -229,7 +231,7 @@ def _there(request: SnapshotRequest, ports: Ports, digest: str) -> Snapshot | No
 
 
 def _record(
-    request: SnapshotRequest, snapshot: Snapshot, ports: Ports, generation: int
+    request: SnapshotRequest, snapshot: Snapshot, ports: SnapshotPorts, generation: int
 ) -> Snapshot:
     name = manifests.record_of(request, snapshot.generation)
     _write(request, ports, IntentState.DONE, name, generation)
@@ -237,7 +239,7 @@ def _record(
 
 
 def _write(
-    request: SnapshotRequest, ports: Ports, state: IntentState, name: str, generation: int
+    request: SnapshotRequest, ports: SnapshotPorts, state: IntentState, name: str, generation: int
 ) -> int:
     """Write the record; another process may have written the same.
 
@@ -278,7 +280,7 @@ class _Stages:
     """The two jobs of a request."""
 
     request: SnapshotRequest
-    ports: Ports
+    ports: SnapshotPorts
     timing: Timing
     environment: ProcessEnvironment
 
@@ -408,7 +410,7 @@ class _Stages:
         )
 
 
-def has_run(request: SnapshotRequest, ports: Ports) -> bool:
+def has_run(request: SnapshotRequest, ports: SnapshotPorts) -> bool:
     """Whether an earlier `up` ran its query, whose result is there: an export is left."""
     stages = _Stages(request, ports, Timing(), ProcessEnvironment())
     try:

@@ -28,7 +28,7 @@ from vertex_training.secret_rules.redaction import redacted
 from vertex_training.snapshots import estimate
 from vertex_training.snapshots.estimate import COMPARES, RESOLVED, REVIEWS, words
 from vertex_training.snapshots.manifest import record_of
-from vertex_training.snapshots.protocol import Ports, find, take_snapshot
+from vertex_training.snapshots.protocol import SnapshotPorts, find, take_snapshot
 from vertex_training.snapshots.request import SnapshotRequest
 
 #: Inputs that the state keeps among the outputs.
@@ -151,7 +151,7 @@ def request_of(props: Mapping[str, Any]) -> SnapshotRequest:
     )
 
 
-def _ports(props: Mapping[str, Any]) -> Ports:
+def _ports(props: Mapping[str, Any]) -> SnapshotPorts:
     from vertex_training.snapshots import google  # loads Google's clients
 
     options = props["options"]

@@ -36,10 +36,10 @@ def unknown_reservation(
 
 def rungs(
     given: Sequence[Rung], reservations: Mapping[str, object], table: Mapping[str, Any]
-) -> tuple[requests.Rung, ...]:
+) -> tuple[requests.RungOverrides, ...]:
     """The rungs as a request takes them. ``table`` has what references stand for."""
     return tuple(
-        requests.Rung(
+        requests.RungOverrides(
             rung.model_dump(by_alias=True, exclude_none=True),
             _affinity(rung.reservation, reservations, table),
         )

@@ -28,7 +28,7 @@ _REFERENCE: Final = re.compile(r"\$\$\((\w+)\)|\$\(([A-Za-z_]\w*)\)")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class BatchParameters:
     """What a job is given beside its request."""
 
     project: str
@@ -41,7 +41,7 @@ class Place:
 
 
 def batch_job(
-    message: Mapping[str, Any], place: Place, labels: Mapping[str, str] | None = None
+    message: Mapping[str, Any], place: BatchParameters, labels: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
     """The message of ``CreateJob`` in REST's form. ``message`` is a CustomJob that passed the rules
     of ``rules.stack.batch``; ``labels`` are added to its own."""

@@ -25,7 +25,7 @@ from google.api_core.exceptions import (
 from google.api_core.retry import Retry, if_transient_error
 from google.protobuf.json_format import ParseDict, ParseError
 
-from vertex_training.customjob.batch.message import Place, batch_job
+from vertex_training.customjob.batch.message import BatchParameters, batch_job
 from vertex_training.customjob.batch.naming import STATES, is_job_of, job_id, reason
 from vertex_training.customjob.google import job_service
 from vertex_training.customjob.google.job_service import PROVES_NOT_CREATED, read, send_once
@@ -102,7 +102,7 @@ class BatchJobs:
         _, project, _, region = parent.split("/")
         turn = int(labels.get(TURN_LABEL, "1"))
         id_ = job_id(labels[STACK_LABEL], labels[JOB_LABEL], labels[REQUEST_ID_LABEL], turn)
-        place = Place(project, region, id_, self._subnet, self._notifications)
+        place = BatchParameters(project, region, id_, self._subnet, self._notifications)
         message = batch_job(json.loads(body), place, labels)
         wanted = _to_proto(message)
         request = {"parent": parent, "job_id": id_, "job": wanted, "request_id": str(uuid.uuid4())}

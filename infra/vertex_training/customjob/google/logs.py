@@ -34,7 +34,7 @@ OVERLAP: Final = timedelta(seconds=10)
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class LogLine:
     """One line of a log. ``time`` is RFC 3339."""
 
     time: str
@@ -74,12 +74,12 @@ class JobLogs:
     def __init__(self, client: LoggingServiceV2Client, project: str) -> None:
         self._client, self._project = client, project
 
-    def lines(self, job_id: str, replica: str | None = None) -> Iterator[Line]:
+    def lines(self, job_id: str, replica: str | None = None) -> Iterator[LogLine]:
         """All lines, oldest first, of one replica or of all."""
         for entry in self._entries(_filter(job_id, replica), "timestamp asc"):
             yield from _lines(entry)
 
-    def tail(self, job_id: str, count: int, replica: str | None = None) -> list[Line]:
+    def tail(self, job_id: str, count: int, replica: str | None = None) -> list[LogLine]:
         """The last ``count`` lines, oldest first."""
         newest = self._entries(_filter(job_id, replica), "timestamp desc", min(count, PAGE))
         found = [line for entry in islice(newest, count) for line in reversed(_lines(entry))]
@@ -92,7 +92,7 @@ class JobLogs:
         *,
         ended: Callable[[], bool],
         pause: Callable[[], None],
-    ) -> Iterator[Line]:
+    ) -> Iterator[LogLine]:
         """Lines as they arrive, until ``ended()`` and two further polls returned no new line.
 
         Entries reach Cloud Logging some seconds after they were written, so the last ones arrive
@@ -157,7 +157,7 @@ def _filter(job_id: str, replica: str | None, since: datetime | None = None) -> 
     return " AND ".join(parts)
 
 
-def _lines(entry: types.LogEntry) -> list[Line]:
+def _lines(entry: types.LogEntry) -> list[LogLine]:
     """An entry's text is its textPayload, or ``message`` of its jsonPayload."""
     from google.logging.type.log_severity_pb2 import LogSeverity
 
@@ -170,7 +170,7 @@ def _lines(entry: types.LogEntry) -> list[Line]:
         replica = f"task-{task[1]}"
     # A progress bar rewrites its line: keep what a terminal would show in the end.
     return [
-        Line(time, replica, LogSeverity.Name(entry.severity), part.rpartition("\r")[2])
+        LogLine(time, replica, LogSeverity.Name(entry.severity), part.rpartition("\r")[2])
         for part in text.rstrip("\n").split("\n")
     ]
 

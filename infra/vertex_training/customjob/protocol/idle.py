@@ -64,7 +64,7 @@ class Reading:
     series: Sequence[Series]
 
 
-class Finding(StrEnum):
+class IdleFinding(StrEnum):
     """What a reading proves."""
 
     IDLE = "idle"
@@ -75,10 +75,10 @@ class Finding(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class IdleVerdict:
     """A finding, with why, in words."""
 
-    finding: Finding
+    finding: IdleFinding
     why: str
 
     @property
@@ -103,12 +103,12 @@ class IdleRule:
         """For how long."""
         return idle_rule(self.text)[1] * 60.0
 
-    def judge(self, job: JobSnapshot, reading: Reading) -> Verdict:
+    def judge(self, job: JobSnapshot, reading: Reading) -> IdleVerdict:
         """What is proven of a job that runs."""
         until = reading.now - LATE
         since = until - self.seconds
         if not job.accelerators:
-            return Verdict(Finding.UNPROVEN, "it has no accelerators")
+            return IdleVerdict(IdleFinding.UNPROVEN, "it has no accelerators")
         recent = [
             dataclasses.replace(each, points=points)
             for each in reading.series
@@ -117,21 +117,25 @@ class IdleRule:
         for each in recent:
             for time, value in each.points:
                 if not (math.isfinite(value) and value >= 0 and time <= reading.now + SKEW):
-                    return Verdict(Finding.UNPROVEN, f"an odd point of {each.replica}")
+                    return IdleVerdict(IdleFinding.UNPROVEN, f"an odd point of {each.replica}")
                 if value >= self.below and time > since:
-                    return Verdict(Finding.BUSY, f"{each.replica} works")
+                    return IdleVerdict(IdleFinding.BUSY, f"{each.replica} works")
         for replica, count in job.accelerators:
             found = [each for each in recent if each.replica == replica]
             shared = [value for each in found if not each.accelerator for _, value in each.points]
             if count > 1 and any(value * count >= self.below for value in shared):
                 # Their mean: one may do all of it.
-                return Verdict(Finding.UNPROVEN, f"one of the {count} of {replica} may work")
+                return IdleVerdict(
+                    IdleFinding.UNPROVEN, f"one of the {count} of {replica} may work"
+                )
             if missing := _missing(found, count, since, until):
                 if not job.started or job.started / 1e9 > since - LATE:
-                    return Verdict(Finding.YOUNG, "it has not run for so long")
-                return Verdict(Finding.UNPROVEN, f"{missing} of {replica}")
+                    return IdleVerdict(IdleFinding.YOUNG, "it has not run for so long")
+                return IdleVerdict(IdleFinding.UNPROVEN, f"{missing} of {replica}")
         percent, minutes = idle_rule(self.text)
-        return Verdict(Finding.IDLE, f"no accelerator was at {percent}% or above for {minutes}m")
+        return IdleVerdict(
+            IdleFinding.IDLE, f"no accelerator was at {percent}% or above for {minutes}m"
+        )
 
 
 def _missing(found: Sequence[Series], count: int, since: float, until: float) -> str:
@@ -179,17 +183,17 @@ class IdleStop:
     """Use of the accelerators of the job of this name, of so many last seconds. Raises
     OperatorError."""
 
-    def look(self, job: JobSnapshot) -> Verdict:
+    def look(self, job: JobSnapshot) -> IdleVerdict:
         """What is proven now; the job is left alone.
 
         Raises:
             OperatorError: nothing can be read.
         """
         if job.state != RUNNING or not job.accelerators:
-            return Verdict(Finding.YOUNG, "it does not run")
+            return IdleVerdict(IdleFinding.YOUNG, "it does not run")
         return self.rule.judge(job, self.read(job.name, self.rule.seconds + LATE + SAMPLE))
 
-    def stop(self, job: JobSnapshot, verdict: Verdict) -> str:
+    def stop(self, job: JobSnapshot, verdict: IdleVerdict) -> str:
         """Cancel a job that is proven to be idle; the reason, or empty if it is not to be touched.
 
         To call this again is safe, also beside another process.
@@ -199,9 +203,9 @@ class IdleStop:
             OperatorError: the record or the job cannot be read or written.
         """
         stored = record_of(job.name, job.request_id, self.intents)
-        if stored is not None and verdict.finding is Finding.BUSY:
+        if stored is not None and verdict.finding is IdleFinding.BUSY:
             self._forget(stored)
-        if verdict.finding is not Finding.IDLE or stored is None:
+        if verdict.finding is not IdleFinding.IDLE or stored is None:
             return ""
         now = self.jobs.get(job.name)
         if now is None or now.state != RUNNING:

@@ -46,7 +46,7 @@ MAX_LOOKS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Rung:
+class CurrentRung:
     """The rung that has the turn, and its job; None if that is not there yet."""
 
     request: SubmissionRequest
@@ -69,15 +69,15 @@ class Ladder:
     timing: Timing = Timing()
     environment: ProcessEnvironment = ProcessEnvironment()
 
-    def current(self) -> Rung | None:
+    def current(self) -> CurrentRung | None:
         """The rung that has the turn; None if none has, or the job has left the stack."""
         turn = self._turn()
         index = self._index(turn)
         if turn is None or turn.withdrawn or index is None:
             return None
-        return Rung(self.rungs[index], self._job(index))
+        return CurrentRung(self.rungs[index], self._job(index))
 
-    def climb(self) -> Rung | None:
+    def climb(self) -> CurrentRung | None:
         """Go on to the next rung if the current one is out of stock; the rung that is current then.
 
         Finishes what another process began. Never submits the first rung: only ``create`` does.
@@ -105,7 +105,7 @@ class Ladder:
                 if not self._is_passed(error, index):
                     raise
                 continue
-            return Rung(self.rungs[index], job, moved=True)
+            return CurrentRung(self.rungs[index], job, moved=True)
         raise self._busy()
 
     def place(self) -> tuple[JobSnapshot, bool]:

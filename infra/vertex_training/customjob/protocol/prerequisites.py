@@ -86,7 +86,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class PrerequisiteAnswers:
     """What was answered: questions with the answer no, and what could not be asked, and why."""
 
     refused: tuple[Question, ...] = ()
@@ -102,7 +102,7 @@ class Answers:
         return "; ".join(str(question.obstacle) for question in self.refused)
 
 
-def ask_all(questions: Iterable[Question], service: Prerequisites) -> Answers:
+def ask_all(questions: Iterable[Question], service: Prerequisites) -> PrerequisiteAnswers:
     """Ask each question once."""
     obstacles, unanswered = list[Question](), list[str]()
     for question in questions:
@@ -111,7 +111,7 @@ def ask_all(questions: Iterable[Question], service: Prerequisites) -> Answers:
                 obstacles.append(question)
         except OperatorError as error:
             unanswered.append(f"it is not known {question.subject}: {error}")
-    return Answers(tuple(obstacles), tuple(unanswered))
+    return PrerequisiteAnswers(tuple(obstacles), tuple(unanswered))
 
 
 def ask_until_settled(
@@ -119,7 +119,7 @@ def ask_until_settled(
     service: Prerequisites,
     timing: Timing,
     environment: ProcessEnvironment,
-) -> Answers:
+) -> PrerequisiteAnswers:
     """Ask, and ask again for ``Timing.gate`` while a no may turn into a yes by itself."""
     asked = list(questions)
     answers, began = ask_all(asked, service), environment.monotonic()

@@ -14,8 +14,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from vertex_training.customjob.protocol.idle import SAMPLE, Finding, IdleStop, goes_on
-from vertex_training.customjob.protocol.ladder import Ladder, Rung
+from vertex_training.customjob.protocol.idle import SAMPLE, IdleFinding, IdleStop, goes_on
+from vertex_training.customjob.protocol.ladder import CurrentRung, Ladder
 from vertex_training.customjob.protocol.ports import FAILED, RUNNING, SUCCEEDED, JobSnapshot
 from vertex_training.errors import OperatorError, WaitDeadlineError, WaitError
 
@@ -96,7 +96,7 @@ class _IdleLook:
         if self._stop is None:
             return ""
         verdict = self._stop.look(job)
-        if verdict.finding is Finding.UNPROVEN:
+        if verdict.finding is IdleFinding.UNPROVEN:
             return verdict.goes_on
         reason = self._stop.stop(job, verdict)
         return f"{reason}: cancelled ({job.name})" if reason else ""
@@ -180,10 +180,10 @@ def _progress(wait: Wait, job: JobSnapshot, waited: float) -> str:
     return f"{line} after {format_duration(waited)}" if waited >= 1 else line
 
 
-async def _climb(wait: Wait, job: JobSnapshot, ports: WaitPorts) -> tuple[Rung | None, str]:
+async def _climb(wait: Wait, job: JobSnapshot, ports: WaitPorts) -> tuple[CurrentRung | None, str]:
     """The rung that has the turn now, and why none is left, where none is."""
 
-    def climb() -> tuple[Rung | None, str]:
+    def climb() -> tuple[CurrentRung | None, str]:
         ladder = ports.connect_ladder()
         return (ladder.climb(), ladder.exhausted()) if ladder else (None, "")
 

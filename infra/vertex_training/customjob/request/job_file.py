@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from vertex_training.catalog import costs
-from vertex_training.customjob.batch.message import Place, batch_job
+from vertex_training.customjob.batch.message import BatchParameters, batch_job
 from vertex_training.customjob.batch.naming import job_id
 from vertex_training.customjob.kinds import BATCH_JOB, CUSTOM_JOB, TUNING_JOB, JobKind
 from vertex_training.customjob.request import checking, ignoring, references
 from vertex_training.customjob.request.message import MessageBuilder
-from vertex_training.customjob.request.rungs import Rung
+from vertex_training.customjob.request.rungs import RungOverrides
 from vertex_training.customjob.rules.context import FILE_ONLY, Context, FileDefaults, JobFacts
 from vertex_training.customjob.rules.job import Job
 from vertex_training.customjob.rules.job_facts import concerns, job_facts_of
@@ -101,7 +101,7 @@ class JobRequest:
             return {**self.message, **({"labels": {**own, **labels}} if labels else {})}
         own = self.submission
         id_ = job_id(own.stack, own.job, self.request_id)
-        place = Place(own.project, own.region, id_, self.subnet, self.notifications)
+        place = BatchParameters(own.project, own.region, id_, self.subnet, self.notifications)
         return batch_job(self.message, place, labels)
 
     @property
@@ -158,7 +158,7 @@ def check_job_file(
     table: references.Table,
     context: Context = FILE_ONLY,
     kind: JobKind | None = None,
-    rung: Rung | None = None,
+    rung: RungOverrides | None = None,
     *,
     scheduled: bool = False,
 ) -> JobFileResult:
@@ -281,7 +281,7 @@ class JobFile:
     submission: Submission
     kind: JobKind | None = CUSTOM_JOB
     """The wanted one; None takes what the file is."""
-    ladder: tuple[Rung, ...] = ()
+    ladder: tuple[RungOverrides, ...] = ()
     scheduled: bool = False
     """Whether it is the request of each slot of a schedule."""
     idle_stop: bool = False
@@ -312,7 +312,7 @@ def check_ladder(
 ) -> JobFileResult:
     """Check a job file, and each rung of its ladder as if it were the file's own request."""
 
-    def check(rung: Rung | None) -> JobFileResult:
+    def check(rung: RungOverrides | None) -> JobFileResult:
         return check_job_file(
             one.data, one.file, one.submission, table, context, one.kind, rung,
             scheduled=one.scheduled,

@@ -16,7 +16,7 @@ RESERVATION, AFFINITY = "reservation", "reservationAffinity"
 
 
 @dataclass(frozen=True, slots=True)
-class Rung:
+class RungOverrides:
     """What a rung has otherwise than the job file, by the names of a job file's fields."""
 
     fields: Mapping[str, Any]

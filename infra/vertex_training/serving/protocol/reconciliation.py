@@ -70,7 +70,7 @@ class Goal:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class EndpointCall:
     """One call. ``verb`` is a method of ``Endpoints``."""
 
     verb: str
@@ -89,16 +89,16 @@ def run_of(deployment: Deployment) -> int:
     return int(number) if number.isascii() and number.isdecimal() else 0
 
 
-def next_step(observed: EndpointSnapshot, goal: Goal) -> Step | None:
+def next_step(observed: EndpointSnapshot, goal: Goal) -> EndpointCall | None:
     """The next step towards the goal; None if it is reached."""
     wanted = goal.by_id
     owned = {id_: each for id_, each in observed.deployed.items() if goal.owns(each)}
     for id_, deployment in wanted.items():
         if id_ not in observed.deployed:
-            return Step("deploy", id_)
+            return EndpointCall("deploy", id_)
         there = observed.deployed[id_]
         if (there.minimum, there.maximum) != (deployment.minimum, deployment.maximum):
-            return Step("resize", id_)
+            return EndpointCall("resize", id_)
     leaving = sorted(owned.keys() - wanted.keys())
     split = goal.split_by_id
     if not wanted and len(leaving) > 1:
@@ -107,8 +107,8 @@ def next_step(observed: EndpointSnapshot, goal: Goal) -> Step | None:
         split = {last: 100}
         leaving.remove(last)
     if split and dict(observed.split) != split:
-        return Step("set_split", split=tuple(sorted(split.items())))
-    return Step("undeploy", leaving[0]) if leaving else None
+        return EndpointCall("set_split", split=tuple(sorted(split.items())))
+    return EndpointCall("undeploy", leaving[0]) if leaving else None
 
 
 def reconcile(
@@ -129,7 +129,7 @@ class _Reconciliation:
     def __init__(self, name: str, goal: Goal, endpoints: Endpoints, wait: OperationWait) -> None:
         self.name, self.goal, self.endpoints, self.wait = name, goal, endpoints, wait
         self.title = f"endpoint '{goal.endpoint}'"
-        self.tries: Counter[Step] = Counter()
+        self.tries: Counter[EndpointCall] = Counter()
 
     def run(self) -> EndpointSnapshot | None:
         """Take steps until none is left."""
@@ -184,7 +184,7 @@ class _Reconciliation:
                     "traffic"
                 )
 
-    def _take(self, step: Step, observed: EndpointSnapshot) -> None:
+    def _take(self, step: EndpointCall, observed: EndpointSnapshot) -> None:
         """Take one step and wait for its end. Returns also where another look will tell.
 
         Raises:
@@ -208,7 +208,7 @@ class _Reconciliation:
         if ended.error and not self._has_outcome(step):
             raise self._failure(step, observed, ended.error)
 
-    def _call(self, step: Step, observed: EndpointSnapshot) -> str:
+    def _call(self, step: EndpointCall, observed: EndpointSnapshot) -> str:
         if step.verb == "set_split":
             self.endpoints.set_split(self.name, dict(step.split), observed.etag)
             return ""
@@ -217,7 +217,7 @@ class _Reconciliation:
         call = self.endpoints.deploy if step.verb == "deploy" else self.endpoints.resize
         return call(self.name, self.goal.by_id[step.id])
 
-    def _await_outcome(self, step: Step) -> None:
+    def _await_outcome(self, step: EndpointCall) -> None:
         """After a lost answer: look for what came of the call, for as long as it may take effect.
 
         Whether it did or not, another look decides; the step may be repeated.
@@ -227,14 +227,14 @@ class _Reconciliation:
             self.wait.environment.sleep(pause)
             waited += pause
 
-    def _has_outcome(self, step: Step) -> bool:
+    def _has_outcome(self, step: EndpointCall) -> bool:
         """Whether the step is no longer the next one, or something runs that may be it."""
         if self.endpoints.running(self.name):
             return True
         observed = self.endpoints.get(self.name)
         return observed is None or next_step(observed, self.goal) != step
 
-    def _words(self, step: Step) -> str:
+    def _words(self, step: EndpointCall) -> str:
         if step.verb == "set_split":
             return f"sets the split to {self._shares(dict(step.split))}"
         wanted = self.goal.by_id.get(step.id)
@@ -246,7 +246,9 @@ class _Reconciliation:
         runs = {id_: f"run {run_of(each)}" for id_, each in self.goal.by_id.items()}
         return ", ".join(f"{runs.get(id_, id_)}: {share}" for id_, share in sorted(split.items()))
 
-    def _failure(self, step: Step, before: EndpointSnapshot, reason: str) -> NotSubmittedError:
+    def _failure(
+        self, step: EndpointCall, before: EndpointSnapshot, reason: str
+    ) -> NotSubmittedError:
         """What failed, what serves on, and what to do. Takes back what this process added."""
         if step.verb != "deploy":
             what = f"{self.title}: it {self._words(step)}, and that was refused: {reason}"

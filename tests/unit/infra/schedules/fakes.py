@@ -10,7 +10,7 @@ from tests.unit.infra.customjob.fakes import Process, World
 from vertex_training.customjob.kinds import CUSTOM_JOB
 from vertex_training.schedules import slots
 from vertex_training.schedules.deployed import DeployedSchedule
-from vertex_training.schedules.slots import Ports
+from vertex_training.schedules.slots import SchedulePorts
 from vertex_training.settings.cron import Calendar, name_of
 
 REQUEST = json.dumps(
@@ -92,8 +92,8 @@ class SlotProcess(Process):
         self._call("cancel", act)
 
 
-def ports_of(process: Process) -> Ports:
-    return Ports(process, process, environment=process.environment())
+def ports_of(process: Process) -> SchedulePorts:
+    return SchedulePorts(process, process, environment=process.environment())
 
 
 def tick(world, now, schedule=SCHEDULE, on_call=None, *, dry_run=False, **given):

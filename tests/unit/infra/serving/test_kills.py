@@ -15,19 +15,20 @@ from vertex_training.serving.protocol import reconciliation, uploads
 #: Text of the protocol -> what stands in its place; each must be noticed.
 RECONCILIATION_MUTANTS = {
     "the split is written before all is deployed": (
-        '        if id_ not in observed.deployed:\n            return Step("deploy", id_)\n',
+        "        if id_ not in observed.deployed:\n"
+        '            return EndpointCall("deploy", id_)\n',
         "        if id_ not in observed.deployed and dict(observed.split):\n"
-        '            return Step("deploy", id_)\n'
+        '            return EndpointCall("deploy", id_)\n'
         "        if id_ not in observed.deployed:\n"
         "            continue\n",
     ),
     "what leaves does not wait for the split": (
         "    if split and dict(observed.split) != split:\n",
-        '    if leaving:\n        return Step("undeploy", leaving[0])\n'
+        '    if leaving:\n        return EndpointCall("undeploy", leaving[0])\n'
         "    if split and dict(observed.split) != split:\n",
     ),
     "what has left the file stays": (
-        'return Step("undeploy", leaving[0]) if leaving else None',
+        'return EndpointCall("undeploy", leaving[0]) if leaving else None',
         "return None",
     ),
     "what others deployed leaves": (

@@ -9,7 +9,7 @@ from typing import Any
 from vertex_training.customjob.protocol.ports import ProcessEnvironment, StoredIntent
 from vertex_training.errors import PreconditionFailedError
 from vertex_training.snapshots.manifest import StoredObject
-from vertex_training.snapshots.protocol import Ports
+from vertex_training.snapshots.protocol import SnapshotPorts
 from vertex_training.snapshots.request import SnapshotRequest
 
 CLICKS = {"projectId": "acme", "datasetId": "web", "tableId": "clicks"}
@@ -87,7 +87,7 @@ class Process:
             sleep=cloud.tick, monotonic=lambda: cloud.now, engine_is_alive=alive
         )
         records: Any = _Records(self)
-        self.ports = Ports(self, self, records)
+        self.ports = SnapshotPorts(self, self, records)
 
     def call(self, effect):
         self.calls += 1

@@ -5,9 +5,9 @@ from __future__ import annotations
 from vertex_training_cli.destroy.look import Contents
 from vertex_training_cli.destroy.losses import Loss
 from vertex_training_cli.engine.plan import NOTHING_OBSERVED
-from vertex_training_cli.jobs.objects import Listing
+from vertex_training_cli.jobs.objects import ObjectListing
 
-SOME, NONE = Listing(3, False, None), Listing(0, False, None)
+SOME, NONE = ObjectListing(3, False, None), ObjectListing(0, False, None)
 
 
 def bucket(name: str, *, empties: bool = False, own: bool = False) -> Loss:

@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 
 from vertex_training.errors import CommandError
 from vertex_training_cli.cli import app
-from vertex_training_cli.github.doctor import State, as_text, examine
+from vertex_training_cli.github.doctor import SettingStatus, as_text, examine
 from vertex_training_cli.init import manifest
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -227,8 +227,8 @@ def test_a_repository_that_has_them_all_is_fine(doctor: Doctor) -> None:
 )  # fmt: skip
 def test_a_missing_setting_is_named(answers: Answers, says: str) -> None:
     settings = examine("acme/training", reader(answers))
-    bad = [setting for setting in settings if setting.state is not State.OK]
-    assert {setting.state for setting in bad} == {State.MISSING}
+    bad = [setting for setting in settings if setting.state is not SettingStatus.OK]
+    assert {setting.state for setting in bad} == {SettingStatus.MISSING}
     assert says in as_text("acme/training", bad)
 
 
@@ -236,7 +236,7 @@ def test_without_a_word_on_administrators_they_are_taken_to_bypass() -> None:
     answers = copy.deepcopy(GOOD)
     del answers["/environments/prod"]["can_admins_bypass"]
     settings = examine("acme/training", reader(answers))
-    [bad] = [setting for setting in settings if setting.state is not State.OK]
+    [bad] = [setting for setting in settings if setting.state is not SettingStatus.OK]
     assert bad.what == "administrators do not bypass"
 
 
@@ -244,7 +244,7 @@ def test_without_a_word_on_administrators_they_are_taken_to_bypass() -> None:
 def test_what_cannot_be_read_is_not_called_fine(path: str) -> None:
     for answers in ({k: v for k, v in GOOD.items() if k != path}, GOOD | {path: {"other": 1}}):
         settings = examine("acme/training", reader(answers))
-        assert {setting.state for setting in settings} - {State.OK}, path
+        assert {setting.state for setting in settings} - {SettingStatus.OK}, path
 
 
 def test_the_command_fails_if_a_setting_is_missing_or_cannot_be_read(doctor: Doctor) -> None:

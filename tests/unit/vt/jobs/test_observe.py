@@ -14,7 +14,7 @@ from vertex_training.errors import CommandError, OperatorError
 from vertex_training_cli.engine.plan import JobObservation, Plan
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.jobs import observe
-from vertex_training_cli.jobs.objects import Listing
+from vertex_training_cli.jobs.objects import ObjectListing
 from vertex_training_cli.review import markdown
 from vertex_training_cli.review.headline import verdict
 from vertex_training_cli.review.report import build
@@ -114,7 +114,7 @@ def test_what_a_cancellation_throws_away_is_since_the_last_checkpoint(
     ref: StackRef, monkeypatch: pytest.MonkeyPatch, count: int, more: bool, words: str
 ) -> None:
     newest = datetime.now(UTC) - timedelta(hours=1) if count else None
-    listing = Listing(count, more, newest)
+    listing = ObjectListing(count, more, newest)
     use(monkeypatch, Service(message("RUNNING", 3)))
     monkeypatch.setattr(observe.CheckpointLook, "newest", lambda self, job: listing)
     plan = plans.plan(step("replace", 0))

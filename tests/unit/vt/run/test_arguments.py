@@ -13,7 +13,7 @@ from vertex_training.customjob.request.job_file import JobRequest
 from vertex_training.customjob.rules import Context
 from vertex_training.errors import CommandError
 from vertex_training_cli.run.command import exit_code, tell
-from vertex_training_cli.run.submission import Run, add_arguments, with_words
+from vertex_training_cli.run.submission import PreparedRun, add_arguments, with_words
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_the_exit_code_is_that_of_the_job(state: str, error: str, code: int) -> 
 def test_a_run_says_that_limits_do_not_add_runs_up(
     sections: dict[str, Any], told: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    tell(Run(request_of("train"), (), {}), planned(**sections).declared)
+    tell(PreparedRun(request_of("train"), (), {}), planned(**sections).declared)
     line = "costs at most $36.71 in 168 h; limits in USD hold for each run, and add no runs up"
     assert (line in capsys.readouterr().err) is told
 

@@ -20,7 +20,7 @@ from vertex_training_cli.serving.rows import Prediction, RowsRefusedError
 MOST = 1000
 
 
-def read(text: bytes, most: int = MOST) -> list[rows.Row]:
+def read(text: bytes, most: int = MOST) -> list[rows.InputRow]:
     return list(rows.read_rows(io.BytesIO(text), most))
 
 

@@ -24,7 +24,7 @@ from tests.unit.infra.customjob.test_corpus import (
     STACK,
     TABLE,
 )
-from vertex_training.customjob.batch.message import Place, batch_job, buckets
+from vertex_training.customjob.batch.message import BatchParameters, batch_job, buckets
 from vertex_training.customjob.batch.naming import (
     EXIT_CODES,
     STATES,
@@ -288,7 +288,7 @@ def test_buckets_are_found_wherever_a_request_names_them() -> None:
 def test_labels_of_the_program_win_over_those_of_a_file() -> None:
     found = batch_job(
         {"labels": {"vt-run": "9"}, **json.loads(json.dumps({"jobSpec": json.loads(document())}))},
-        Place(PROJECT, REGION, "dev-x-1"),
+        BatchParameters(PROJECT, REGION, "dev-x-1"),
         {"vt-run": "1"},
     )
     assert found["labels"]["vt-run"] == "1"

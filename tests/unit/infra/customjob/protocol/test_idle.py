@@ -16,7 +16,7 @@ from vertex_training.customjob.protocol.idle import (
     LATE,
     SAMPLE,
     SKEW,
-    Finding,
+    IdleFinding,
     IdleRule,
     IdleStop,
     NotCancelledError,
@@ -47,15 +47,15 @@ def whole(value: float = 0.0) -> list[Series]:
     ]
 
 
-def judged(series: list[Series], now: float = NOW, of: Any = JOB) -> Finding:
+def judged(series: list[Series], now: float = NOW, of: Any = JOB) -> IdleFinding:
     return RULE.judge(of, Reading(now, series)).finding
 
 
 def test_points_of_all_accelerators_over_the_whole_span_are_a_proof() -> None:
     verdict = RULE.judge(JOB, Reading(NOW, whole(0.04)))
-    assert verdict.finding is Finding.IDLE
+    assert verdict.finding is IdleFinding.IDLE
     assert verdict.why == "no accelerator was at 5% or above for 10m"
-    assert judged(whole(0.05)) is Finding.BUSY
+    assert judged(whole(0.05)) is IdleFinding.BUSY
 
 
 series_and_points = st.tuples(st.integers(0, 4), st.integers(0, len(TIMES) - 1))
@@ -68,7 +68,7 @@ def test_one_point_of_one_accelerator_is_work(place: tuple[int, int], value: flo
     points[at] = (TIMES[at], value)
     series[place[0]] = dataclasses.replace(series[place[0]], points=points)
     # Of the point that the span begins with, one more may have said the same.
-    assert (judged(series) is Finding.BUSY) == (at > 0)
+    assert (judged(series) is IdleFinding.BUSY) == (at > 0)
 
 
 @given(st.sets(series_and_points, min_size=1))
@@ -82,21 +82,22 @@ def test_whatever_is_missing_of_the_span_is_no_proof(gone: set[tuple[int, int]])
     # The newest four minutes may be late, and of both ends of the span one point is enough.
     needed = [(n, at) for n, at in gone if 0 < at < 10]
     if needed:
-        assert judged(series) is Finding.UNPROVEN
-    assert judged(series) in (Finding.IDLE, Finding.UNPROVEN)
+        assert judged(series) is IdleFinding.UNPROVEN
+    assert judged(series) in (IdleFinding.IDLE, IdleFinding.UNPROVEN)
 
 
 @given(st.sets(st.integers(0, 4), min_size=1))
 def test_a_replica_or_an_accelerator_without_points_is_no_proof(gone: set[int]) -> None:
     series = [each for number, each in enumerate(whole()) if number not in gone]
-    assert judged(series) is Finding.UNPROVEN
+    assert judged(series) is IdleFinding.UNPROVEN
 
 
 @pytest.mark.parametrize(
-    ("value", "finding"), [(0.006, Finding.IDLE), (0.04, Finding.UNPROVEN), (0.05, Finding.BUSY)]
+    ("value", "finding"),
+    [(0.006, IdleFinding.IDLE), (0.04, IdleFinding.UNPROVEN), (0.05, IdleFinding.BUSY)],
 )
 def test_one_series_of_eight_accelerators_may_be_the_work_of_one(
-    value: float, finding: Finding
+    value: float, finding: IdleFinding
 ) -> None:
     of = dataclasses.replace(JOB, accelerators=(("workerpool0-0", 8),))
     series = Series("workerpool0-0", "", [(time, value) for time in TIMES])
@@ -107,37 +108,41 @@ def test_accelerators_are_told_apart_by_one_label() -> None:
     of = dataclasses.replace(JOB, accelerators=(("workerpool0-0", 2),))
     points = [(time, 0.0) for time in TIMES]
     labels = ["accelerator_id=0", "accelerator_id=0,x=1"]
-    assert judged([Series("workerpool0-0", e, points) for e in labels], of=of) is Finding.UNPROVEN
+    assert (
+        judged([Series("workerpool0-0", e, points) for e in labels], of=of) is IdleFinding.UNPROVEN
+    )
 
 
 @given(st.floats(-86400, 86400).filter(lambda seconds: abs(seconds) > LATE + SKEW))
 def test_a_clock_that_steps_is_no_proof(step: float) -> None:
-    assert judged(whole(), NOW + step) is not Finding.IDLE
+    assert judged(whole(), NOW + step) is not IdleFinding.IDLE
 
 
 @given(st.lists(st.floats(0, SAMPLE / 5), min_size=15, max_size=15), st.randoms())
 def test_points_come_in_any_order_and_not_to_the_second(late: list[float], order: Any) -> None:
     points = [(time + more, 0.0) for time, more in zip(TIMES, late, strict=True)]
     order.shuffle(points)
-    assert judged([dataclasses.replace(each, points=points) for each in whole()]) is Finding.IDLE
+    assert (
+        judged([dataclasses.replace(each, points=points) for each in whole()]) is IdleFinding.IDLE
+    )
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -0.1])
 def test_an_odd_value_is_no_proof(value: float) -> None:
-    assert judged(whole(value)) is Finding.UNPROVEN
+    assert judged(whole(value)) is IdleFinding.UNPROVEN
 
 
 def test_points_of_one_replica_are_none_of_another() -> None:
     others = [dataclasses.replace(each, replica="workerpool0-0") for each in whole()]
-    assert judged(others) is Finding.UNPROVEN
-    assert judged([*whole(), Series("workerpool9-0", "", [(NOW - 300, 1.0)])]) is Finding.BUSY
+    assert judged(others) is IdleFinding.UNPROVEN
+    assert judged([*whole(), Series("workerpool9-0", "", [(NOW - 300, 1.0)])]) is IdleFinding.BUSY
 
 
 def test_without_points_a_young_job_is_told_from_one_that_has_none() -> None:
     young = dataclasses.replace(JOB, started=int((NOW - 60) * 1e9))
-    assert judged([], of=young) is Finding.YOUNG
-    assert judged([]) is Finding.UNPROVEN
-    assert judged(whole(), of=dataclasses.replace(JOB, accelerators=())) is Finding.UNPROVEN
+    assert judged([], of=young) is IdleFinding.YOUNG
+    assert judged([]) is IdleFinding.UNPROVEN
+    assert judged(whole(), of=dataclasses.replace(JOB, accelerators=())) is IdleFinding.UNPROVEN
 
 
 def test_the_gap_is_less_than_a_lost_point() -> None:
@@ -268,4 +273,4 @@ def test_only_jobs_that_run_are_asked_about() -> None:
     stop = IdleStop(RULE, cloud, cloud, read)  # pyright: ignore[reportArgumentType]
     for state in ("QUEUED", "PENDING", "CANCELLING", "FAILED"):
         other = dataclasses.replace(JOB, state=f"JOB_STATE_{state}")
-        assert stop.look(other).finding is Finding.YOUNG
+        assert stop.look(other).finding is IdleFinding.YOUNG

@@ -11,7 +11,7 @@ from tests.chaos.engine import JOB
 from tests.chaos.ladder import RUNGS, LadderCloud, program, run_ladders
 from tests.chaos.process import Fate, Order, Process
 from vertex_training.customjob.google.job_service import PROVES_STOCK_OUT, is_stock_out
-from vertex_training.customjob.protocol.ladder import Ladder, Rung, stop_climbing
+from vertex_training.customjob.protocol.ladder import CurrentRung, Ladder, stop_climbing
 from vertex_training.customjob.provider import rungs_of
 from vertex_training.errors import JobRefusedError, NotSubmittedError, RungPassedError
 
@@ -78,7 +78,7 @@ def test_nothing_but_a_stock_out_is_a_reason(state: str):
     mover.do("place")
     mover.cloud.change(mover.cloud.going_on(JOB)[0], f"JOB_STATE_{state}")
     found = mover.do("climb")
-    assert isinstance(found, Rung)
+    assert isinstance(found, CurrentRung)
     assert (found.request.rung, mover.sent) == (1, [1])
 
 

@@ -63,7 +63,7 @@ def custom(*pools, **spec):
 def asked(*pools, **spec):
     google = Google()
     answers = prerequisites.ask_all(request(custom(*pools, **spec)), google)
-    assert answers == prerequisites.Answers()
+    assert answers == prerequisites.PrerequisiteAnswers()
     return google.asked
 
 

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from tests.unit.infra.customjob.fakes import job
-from vertex_training.customjob.protocol.idle import Finding, Verdict
+from vertex_training.customjob.protocol.idle import IdleFinding, IdleVerdict
 from vertex_training.customjob.protocol.waiting import (
     PollBackoff,
     Wait,
@@ -161,10 +161,10 @@ class Idle:
         found = self.found.pop(0) if len(self.found) > 1 else self.found[0]
         if isinstance(found, Exception):
             raise found
-        return Verdict(found, "no points of workerpool0-0")
+        return IdleVerdict(found, "no points of workerpool0-0")
 
     def stop(self, _job, verdict):
-        self.cancelled = verdict.finding is Finding.IDLE
+        self.cancelled = verdict.finding is IdleFinding.IDLE
         return "nobody works (idleStop)" if self.cancelled else ""
 
     def reason(self, _job):
@@ -188,16 +188,18 @@ def watched(idle, accelerators=(("workerpool0-0", 1),), deadline=600.0):
 
 
 def test_an_idle_job_is_cancelled_and_why_is_said_twice():
-    idle = Idle(Finding.YOUNG, Finding.BUSY, Finding.IDLE)
+    idle = Idle(IdleFinding.YOUNG, IdleFinding.BUSY, IdleFinding.IDLE)
     said, outcome = watched(idle)
     assert said[1] == f"job train: nobody works (idleStop): cancelled ({NAME})"
     assert f"is CANCELLED ({NAME}). Nobody works (idleStop). Mend it" in outcome
     assert idle.looks == 3
 
 
-@pytest.mark.parametrize("found", [Finding.UNPROVEN, OperatorError("no points of workerpool0-0")])
+@pytest.mark.parametrize(
+    "found", [IdleFinding.UNPROVEN, OperatorError("no points of workerpool0-0")]
+)
 def test_what_is_not_known_of_an_idle_job_is_said_once_and_it_goes_on(found):
-    idle = Idle(Finding.YOUNG, found)
+    idle = Idle(IdleFinding.YOUNG, found)
     said, outcome = watched(idle)
     unknown = "whether it is idle is not known, and it goes on: no points of workerpool0-0"
     assert [line for line in said if "idle" in line] == [f"job train: {unknown}"]
@@ -206,6 +208,6 @@ def test_what_is_not_known_of_an_idle_job_is_said_once_and_it_goes_on(found):
 
 
 def test_a_job_without_accelerators_is_not_looked_at():
-    idle = Idle(Finding.IDLE)
+    idle = Idle(IdleFinding.IDLE)
     assert "had 10m" in watched(idle, accelerators=())[1]
     assert idle.looks == 0

@@ -10,7 +10,7 @@ import pytest
 
 from vertex_training.customjob.request import job_file
 from vertex_training.customjob.request.job_file import JobFile, Submission
-from vertex_training.customjob.request.rungs import Rung
+from vertex_training.customjob.request.rungs import RungOverrides
 from vertex_training.customjob.rules.context import FILE_ONLY, JobLimits
 from vertex_training.settings.ladder import Rung as RungSettings
 
@@ -38,7 +38,9 @@ L4 = {"machineType": "g2-standard-8", "acceleratorType": "NVIDIA_L4", "accelerat
 
 
 def check(*fields: dict[str, Any], context: Any = FILE_ONLY) -> job_file.JobFileResult:
-    ladder = tuple(Rung(each, AFFINITY if "reservation" in each else None) for each in fields)
+    ladder = tuple(
+        RungOverrides(each, AFFINITY if "reservation" in each else None) for each in fields
+    )
     context = dataclasses.replace(context, region="us-central1")
     return job_file.check_ladder(
         JobFile(FILE.encode(), "jobs/x.yaml", WHO, ladder=ladder), {}, context
