@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import Annotated, Any
 
+from vertex_training_cli.failures import exit_codes
 from vertex_training_cli.status import extra_hint
 
 try:
@@ -81,7 +82,6 @@ def checked_files(words: Sequence[str]) -> list[str] | None:
 def run_check(files: list[str]) -> int:
     """The exit code of ``vt check FILES``."""
     from vertex_training_cli.check.command import check
-    from vertex_training_cli.failures import exit_codes
 
     try:
         with exit_codes("check"):

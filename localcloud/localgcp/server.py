@@ -28,6 +28,7 @@ from localgcp.errors import LocalCloudError
 from localgcp.faults.proxy import StorageFront
 from localgcp.faults.table import FaultTable
 from localgcp.home import PRIVATE_UMASK, Home, open_private
+from localgcp.inventory.store import Store
 from localgcp.server_info import ServerInfo
 from localgcp.storage import StorageEmulator
 
@@ -122,7 +123,6 @@ def _serve(
     from localgcp.experiments.records import ExperimentTable
     from localgcp.experiments.tensorboards import TensorboardService
     from localgcp.faults.calls import CallFaults
-    from localgcp.inventory.store import Store
     from localgcp.pipelines import PipelineService, PipelineTable
     from localgcp.reads.projects import ProjectService
     from localgcp.reads.serving import Reads

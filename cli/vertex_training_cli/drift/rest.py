@@ -9,6 +9,10 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
 
+import google.auth
+from google.auth.exceptions import GoogleAuthError
+
+from vertex_training.customjob.google.impersonation import SCOPE, impersonated_credentials
 from vertex_training.customjob.google.job_service import local_address
 from vertex_training.errors import CommandError, ForbiddenReadError, OperatorError
 from vertex_training_cli.engine.stacks import StackRef
@@ -62,7 +66,6 @@ class RestClient:
             CommandError: there is no answer, or it is another refusal.
         """
         import requests
-        from google.auth.exceptions import GoogleAuthError
 
         address = url
         if self._local:
@@ -123,11 +126,7 @@ def connect(stack: StackRef) -> RestClient:
         session = requests.Session()
         session.trust_env = False  # no proxy is on the way to this machine
         return RestClient(session, local_address(stack.project))
-    import google.auth
-    from google.auth.exceptions import GoogleAuthError
     from google.auth.transport.requests import AuthorizedSession
-
-    from vertex_training.customjob.google.impersonation import SCOPE, impersonated_credentials
 
     try:
         credentials = impersonated_credentials() or google.auth.default(scopes=[SCOPE])[0]

@@ -16,6 +16,7 @@ from vertex_training.images.pins import Pin
 from vertex_training.settings import stack_files
 from vertex_training.settings.model import Settings
 from vertex_training_cli import options
+from vertex_training_cli.console import console, json_text, table
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.images import building, checking, connection, engines, promotion
@@ -154,8 +155,6 @@ def show(settings: Settings, root: Path, *, as_json: bool) -> None:
     Raises:
         ConfigError: a context cannot be read.
     """
-    from vertex_training_cli.console import console, json_text, table
-
     found = [pins.pin_of(settings, name, root) for name in settings.images]
     if as_json:
         print(json_text([_facts(pin) for pin in found]))

@@ -10,6 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from vertex_training.customjob.kinds import BATCH_JOB, kind_of_name
+from vertex_training.customjob.protocol.ports import (
+    JOB_LABEL,
+    JOB_LABELS,
+    REQUEST_ID_LABEL,
+    own_labels,
+)
 from vertex_training.errors import (
     CheckUnavailableError,
     CommandError,
@@ -212,13 +219,6 @@ def _of_job(job: str, stack: str, root: Path) -> SourceContents:
     """The job that ran, from the service. Fields that the service filled in are left out."""
     from google.protobuf.json_format import MessageToDict
 
-    from vertex_training.customjob.kinds import BATCH_JOB, kind_of_name
-    from vertex_training.customjob.protocol.ports import (
-        JOB_LABEL,
-        JOB_LABELS,
-        REQUEST_ID_LABEL,
-        own_labels,
-    )
     from vertex_training.customjob.request.hints import messages
     from vertex_training_cli.engine import stacks
     from vertex_training_cli.importing import (

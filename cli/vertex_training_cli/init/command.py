@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -125,8 +126,6 @@ def _make(root: Path) -> bool:
 
 
 def _remove_if_empty(root: Path) -> None:
-    from contextlib import suppress
-
     with suppress(OSError):
         root.rmdir()
 

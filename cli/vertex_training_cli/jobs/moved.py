@@ -23,6 +23,7 @@ from vertex_training_cli.engine.plan import JOBS, Plan
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stacks import StackRef, find_unchecked
 from vertex_training_cli.jobs import view
+from vertex_training_cli.jobs.service import Jobs
 
 #: Names of jobs in a stack -> their resource names.
 Deployed = Mapping[str, str]
@@ -107,8 +108,6 @@ def _state(pulumi: PulumiCli, stack: str) -> Deployed:
 def _is_live(stack: StackRef, id_: str) -> bool:
     try:
         stack.connect_clients()
-        from vertex_training_cli.jobs.service import Jobs  # loads Google's client
-
         job = Jobs(stack).get_if_exists(id_) if id_ else None
     except (CommandError, OperatorError):
         return False

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from google.api_core.exceptions import GoogleAPICallError, RetryError
+from google.auth.exceptions import GoogleAuthError
+
 from vertex_training.customjob.google.intent_store import storage_client
 from vertex_training.errors import CommandError, OperatorError
 
@@ -175,8 +178,6 @@ def _parts(uri: str) -> tuple[str, str]:
 @contextmanager
 def _readable(bucket: str) -> Iterator[None]:
     """Raise what a bucket answers as OperatorError."""
-    from google.api_core.exceptions import GoogleAPICallError, RetryError
-    from google.auth.exceptions import GoogleAuthError
     from requests.exceptions import RequestException
 
     try:

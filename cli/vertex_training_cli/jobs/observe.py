@@ -23,6 +23,7 @@ from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.engine.values import redact
 from vertex_training_cli.jobs import trials, view
 from vertex_training_cli.jobs.objects import CheckpointLook
+from vertex_training_cli.jobs.service import Jobs
 
 if TYPE_CHECKING:
     from vertex_training.customjob.google.logs import JobLogs
@@ -91,7 +92,6 @@ def _observe(
     try:
         ref.connect_clients()
         from vertex_training.customjob.google import logs
-        from vertex_training_cli.jobs.service import Jobs
 
         jobs, lines = Jobs(ref), logs.connect(ref.project)
     except (CommandError, OperatorError) as error:

@@ -20,7 +20,7 @@ from vertex_training.customjob.protocol.ports import (
 from vertex_training.schedules.deployed import schedule_id
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.jobs import view
-from vertex_training_cli.jobs.service import kind_of, labels_of
+from vertex_training_cli.jobs.service import Jobs, kind_of, labels_of
 
 if TYPE_CHECKING:
     from vertex_training.customjob.google.job_service import AnyJob
@@ -42,8 +42,6 @@ def find_orphaned_jobs(
         OperatorError: jobs cannot be listed.
     """
     stack.connect_clients()
-    from vertex_training_cli.jobs.service import Jobs
-
     jobs = Jobs(stack)
     listed = [
         job

@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from google.api_core.exceptions import FailedPrecondition, GoogleAPICallError, NotFound, RetryError
+
 from vertex_training.customjob.google import batch_service
 from vertex_training.customjob.google.job_service import client, local_address, read
 from vertex_training.customjob.kinds import (
@@ -124,8 +126,6 @@ class Jobs:
 
     def get_if_exists(self, name: str) -> AnyJob | None:
         """The job of this resource name, or None if there is no record of it."""
-        from google.api_core.exceptions import NotFound
-
         if kind_of_name(name) is BATCH_JOB:
             job = self._batch.message(name)
             return None if job is None else batch_service.as_custom_job(job)
@@ -147,8 +147,6 @@ class Jobs:
 
     def cancel(self, job: AnyJob) -> None:
         """Request cancellation. A job that has ended meanwhile is left as it is."""
-        from google.api_core.exceptions import FailedPrecondition, NotFound
-
         if kind_of(job) is BATCH_JOB:
             return self._batch.cancel(job.name)
         try:
@@ -191,8 +189,6 @@ class Jobs:
         return list({job.name: job for job in found}.values())  # one may have both labels
 
     def _all(self, terms: Sequence[str], kind: JobKind) -> list[AnyJob]:
-        from google.api_core.exceptions import GoogleAPICallError, NotFound, RetryError
-
         request = {"parent": self.ref.parent, "filter": " AND ".join(terms)}
         try:
             return list(read(getattr(self._client, f"list_{kind.argument}s"), request=request))

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from google.protobuf.json_format import MessageToDict
+
 from vertex_training.customjob.google import console
 from vertex_training.customjob.kinds import BATCH_JOB, TUNING_JOB
 from vertex_training.customjob.protocol.ports import (
@@ -144,8 +146,6 @@ def facts(job: AnyJob, project: str, region: str, now: datetime) -> list[tuple[s
 
 def message(job: AnyJob) -> dict[str, Any]:
     """The whole message as REST writes it, with what looks like a secret redacted."""
-    from google.protobuf.json_format import MessageToDict
-
     return redact(MessageToDict(type(job).pb(job)))
 
 

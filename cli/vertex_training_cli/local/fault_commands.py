@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated
 
 import typer
@@ -82,8 +83,6 @@ def add(
 
 def _json(text: str) -> object:
     """``text`` as JSON, or as it is: what is no object is refused with the rest."""
-    import json
-
     try:
         return json.loads(text)
     except ValueError:
@@ -94,8 +93,6 @@ def show(
     json_: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """Show the faults, how often each happened, and the calls they hold."""
-    import json
-
     with private_files():
         entries = FaultTable(Home.find().faults).entries()
     if json_:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -121,8 +122,6 @@ def _settings(stack: str, name: str) -> tuple[Path, Settings]:
 
 def _asked(given: Choices, *, package: bool) -> Choices:
     """The choices with the answers of a person, or what is usual where nobody can be asked."""
-    import dataclasses
-
     if not sys.stdin.isatty():
         return dataclasses.replace(given, machine=given.machine or "n1-standard-4")
     if not given.image and not given.code and not package:

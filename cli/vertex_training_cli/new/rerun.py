@@ -15,6 +15,7 @@ import typer
 import yaml
 
 from vertex_training import stack as stacks
+from vertex_training.customjob.protocol.ports import REQUEST_ID_LABEL
 from vertex_training.customjob.request.job_file import REQUEST_ID
 from vertex_training.errors import CommandError, ConfigError, Mend, did_you_mean
 from vertex_training.errors import Path as FieldPath
@@ -104,7 +105,6 @@ def _checkpoints(job: str, ref: StackRef) -> tuple[str, str]:
     Raises:
         CommandError: it has none, or nobody could look.
     """
-    from vertex_training.customjob.protocol.ports import REQUEST_ID_LABEL
     from vertex_training_cli.jobs.objects import CHECKPOINTS, Objects
     from vertex_training_cli.jobs.service import Jobs, labels_of
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import json
 import re
 import sys
 import tempfile
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from vertex_training.errors import CommandError
+from vertex_training.errors import CommandError, ConfigError
 from vertex_training_cli.status import print_line
 
 if TYPE_CHECKING:
@@ -152,8 +153,6 @@ def review(
 
 def _summary(file: Path, stack: str) -> str:
     """The summary in a report of ``vt preflight`` about the stack."""
-    import json
-
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
         summary, about = str(found["summary"]), str(found["stack"])
@@ -294,7 +293,6 @@ def _progress(stack: str) -> Iterator[Callable[[int], None]]:
 
 def _problems(root: Path, stack: str) -> list[Problem]:
     """The problems in the stack's own files; empty if the preview failed for another reason."""
-    from vertex_training.errors import ConfigError
     from vertex_training.stack import load
     from vertex_training_cli.check.checking import shown_from
 

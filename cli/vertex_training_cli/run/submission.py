@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
+from google.api_core.exceptions import GoogleAPICallError, PreconditionFailed, RetryError
 
+from vertex_training.customjob.google.intent_store import storage_client
 from vertex_training.customjob.kinds import BATCH_JOB
 from vertex_training.customjob.request import job_file
 from vertex_training.customjob.request.job_file import JobFileResult, JobRequest, Submission
@@ -28,6 +30,7 @@ from vertex_training.errors import (
 from vertex_training.naming import CONTROL
 from vertex_training.settings import cron
 from vertex_training.stack import Stack
+from vertex_training_cli.engine.paths import from_here
 from vertex_training_cli.importing.imported import POOLS, SPECS, TASKS, key_of
 from vertex_training_cli.jobs import view
 from vertex_training_cli.jobs.objects import Objects
@@ -157,7 +160,6 @@ def _find(stack: Stack, wanted: str) -> tuple[str, Path]:
 def _read(file: Path, words: Sequence[str]) -> tuple[bytes, str]:
     """The job file, with ``words`` among its arguments, and its name in messages."""
     from vertex_training_cli.check.checking import read
-    from vertex_training_cli.engine.paths import from_here
 
     shown = from_here(file)
     data = read(shown)
@@ -177,10 +179,6 @@ def _warnings(checked: JobFileResult) -> tuple[str, ...]:
 
 def _upload(project: str, uri: str, content: bytes) -> None:
     """Write an object whose name has the digest of its content, if it is not there yet."""
-    from google.api_core.exceptions import GoogleAPICallError, PreconditionFailed, RetryError
-
-    from vertex_training.customjob.google.intent_store import storage_client
-
     bucket, _, name = uri.removeprefix("gs://").partition("/")
     blob = storage_client(project).bucket(bucket).blob(name)
     try:

@@ -13,9 +13,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from vertex_training import stack as stacks
 from vertex_training.customjob.protocol.waiting import format_duration
 from vertex_training.customjob.protocol.withdrawal import CancelledJob
 from vertex_training.errors import CommandError, ConfigError, OperatorError, UnknownStackError
+from vertex_training.settings.project_files import file_name
 from vertex_training_cli.deploy.sources import run_git
 from vertex_training_cli.engine.stacks import StackRef
 
@@ -72,9 +74,6 @@ def _way_back(stack: StackRef, job: str) -> str:
 
 def _files_of(stack: StackRef, job: str) -> list[str]:
     """Paths that the job's request is made of; the whole checkout if the stack cannot be read."""
-    from vertex_training import stack as stacks
-    from vertex_training.settings.project_files import file_name
-
     try:
         loaded = stacks.load(stack.root, stack.stack)
     except (ConfigError, UnknownStackError):

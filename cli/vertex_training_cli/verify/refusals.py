@@ -15,6 +15,7 @@ from vertex_training.errors import CommandError, ConfigError, OperatorError, Pro
 from vertex_training.settings.project_files import file_name
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.jobs import view
+from vertex_training_cli.jobs.service import Jobs
 from vertex_training_cli.read_errors import is_api_off
 from vertex_training_cli.verify.edits import EPOCHS
 
@@ -124,8 +125,6 @@ def stack_jobs(ref: StackRef) -> Sequence[Any]:
     Raises:
         CommandError, OperatorError: they cannot be listed, so it is not known what runs.
     """
-    from vertex_training_cli.jobs.service import Jobs
-
     ref.connect_clients()
     try:
         return Jobs(ref).list()

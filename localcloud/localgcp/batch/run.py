@@ -7,6 +7,7 @@ Which of the two the service does with tasks that run is documented nowhere.
 from __future__ import annotations
 
 import hashlib
+import shutil
 import threading
 import time
 import traceback
@@ -245,8 +246,6 @@ class BatchRun:
 
 
 def _clear(base: Path) -> None:
-    import shutil
-
     shutil.rmtree(base, ignore_errors=True)
 
 

@@ -2,8 +2,7 @@
 
 ==============  ==========================================================================
 ``service``     methods of REST, and who may call them
-``checks``      what a request must have
-``rights``      who may ask, read and write
+``checks``      what a request must have; who may ask, read and write
 ``jobs``        jobs, carried out one after the other also where a server was killed
 ``catalog``     datasets, tables and jobs as rows of SQLite
 ``engine``      a program in an environment of its own that does a job's work

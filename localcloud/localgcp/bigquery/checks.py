@@ -1,17 +1,22 @@
-"""What BigQuery refuses in a request before anything else: what is missing, and wrong names.
+"""What BigQuery refuses before anything else: what is missing, wrong names, and missing rights.
 
-Google's discovery document calls the fields required, and says what names may have.
+Google's discovery document calls the fields required, and says what names may have. A job asks by
+the roles of its account; the owner's own programs may all:
+https://docs.cloud.google.com/bigquery/docs/access-control
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from localgcp.access.guests import Guest
 from localgcp.errors import BigQueryError
+from localgcp.inventory.store import Store
 
-_PLACE: Final = ("projectId", "datasetId", "tableId")
+_KEYS: Final = ("datasetId", "tableId")
+_PLACE: Final = ("projectId", *_KEYS)
 #: What the configuration of a job needs, by its kind.
 _NEEDED: Final = {
     "query": ("query",),
@@ -53,3 +58,47 @@ def check_same(place: Mapping[str, str], given: Mapping[str, str]) -> None:
         if (other := given.get(key) or value) != value:
             text = f"Value {other} in content does not agree with value {value} of the path."
             raise BigQueryError("invalid", text)
+
+
+_ALL: Final = frozenset({"roles/bigquery.admin", "roles/owner"})
+#: Roles that contain bigquery.jobs.create, on a project.
+ASKERS: Final = _ALL | {"roles/bigquery.jobUser", "roles/bigquery.user", "roles/editor"}
+#: Roles that contain bigquery.tables.updateData, and .getData.
+WRITERS: Final = _ALL | {
+    "roles/bigquery.dataEditor",
+    "roles/bigquery.dataOwner",
+    "roles/editor",
+}
+READERS: Final = WRITERS | {"roles/bigquery.dataViewer", "roles/viewer"}
+
+
+def check_roles(
+    store: Store, guest: Guest | None, place: Mapping[str, str], roles: frozenset[str], what: str
+) -> None:
+    """Raise BigQueryError unless the caller has one of the roles on a project, dataset or table."""
+    if guest is None:
+        return
+    member = f"serviceAccount:{guest.account}"
+    if not any(roles & store.roles(each, member) for each in _policies(place)):
+        label = ".".join([place["projectId"], *(place.get(k, "") for k in _KEYS)]).rstrip(".")
+        who = f"The job runs as {guest.account}" if guest.account else "The job has no account"
+        text = f"Access Denied: {label}: {what} denied (or it may not exist). {who}."
+        raise BigQueryError("accessDenied", text)
+
+
+def check_read(store: Store, guest: Guest | None, place: Mapping[str, str], owner: object) -> None:
+    """Raise BigQueryError unless the caller may read a table.
+
+    A result in the service's own table is for the account alone whose job made it, ``owner``.
+    """
+    if guest is not None and guest.account and guest.account == owner:
+        return
+    check_roles(store, guest, place, READERS, "bigquery.tables.getData")
+
+
+def _policies(place: Mapping[str, str]) -> Iterator[str]:
+    """What may have a policy that counts, the project first."""
+    yield (found := f"projects/{place['projectId']}")
+    for kind, key in zip(("datasets", "tables"), _KEYS, strict=True):
+        if key in place:
+            yield (found := f"{found}/{kind}/{place[key]}")

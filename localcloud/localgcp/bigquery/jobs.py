@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from localgcp.access.guests import Guest
-from localgcp.bigquery import checks, engine_environment, rights
+from localgcp.bigquery import checks, engine_environment
 from localgcp.bigquery.catalog import (
     DATASET,
     JOB,
@@ -270,7 +270,7 @@ class Jobs:
         project, name = place["projectId"], table_name(place)
         label = f"{project}:{name}"
         table = self._catalog.get(TABLE, project, name)
-        rights.check_read(self._store, guest_of(job), place, (table or {}).get("_account"))
+        checks.check_read(self._store, guest_of(job), place, (table or {}).get("_account"))
         location = job["jobReference"]["location"]
         if table is None or (job["_located"] and table["location"].lower() != location.lower()):
             text = f"Not found: Table {label} was not found in location {location}"
@@ -425,7 +425,9 @@ def _write(store: Store, rows: Rows, job: Body, made: Mapping[str, Any], file: s
     project, name = place["projectId"], table_name(place)
     label, table = f"{project}:{name}", rows.get(TABLE, project, name)
     if not place["datasetId"].startswith("_"):
-        rights.check(store, guest_of(job), place, rights.WRITERS, "bigquery.tables.updateData")
+        checks.check_roles(
+            store, guest_of(job), place, checks.WRITERS, "bigquery.tables.updateData"
+        )
     elif table is not None and table.get("_account") != job["_account"]:
         raise BigQueryError("accessDenied", f"Access Denied: Table {label}: a result of others")
     how = config.get("writeDisposition") or ("WRITE_EMPTY" if kind == "query" else "WRITE_APPEND")

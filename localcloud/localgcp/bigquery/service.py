@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from localgcp.access.guests import Guest
-from localgcp.bigquery import checks, rights
+from localgcp.bigquery import checks
 from localgcp.bigquery.catalog import DATASET, JOB, TABLE, Body, Catalog, now, to_rest
 from localgcp.bigquery.jobs import Jobs, has_ended, new_table, table_name
 from localgcp.errors import BigQueryError
@@ -55,7 +55,7 @@ class BigQuery:
     def insert_job(self, call: Call) -> Body:
         """Take a job on."""
         place = {"projectId": call.match["project"]}
-        rights.check(self._store, call.guest, place, rights.ASKERS, "bigquery.jobs.create")
+        checks.check_roles(self._store, call.guest, place, checks.ASKERS, "bigquery.jobs.create")
         return self.jobs.begin(place["projectId"], call.body, call.guest)
 
     def get_job(self, call: Call) -> Body:
@@ -144,7 +144,9 @@ class BigQuery:
         name = call.body["datasetReference"]["datasetId"]
         checks.check_same(place, call.body["datasetReference"])
         checks.check_dataset(name)
-        rights.check(self._store, call.guest, place, rights.WRITERS, "bigquery.datasets.create")
+        checks.check_roles(
+            self._store, call.guest, place, checks.WRITERS, "bigquery.datasets.create"
+        )
         moment = str(now())
         dataset = {
             "location": "US",
@@ -165,7 +167,7 @@ class BigQuery:
         """A dataset."""
         project, name = call.match["project"], call.match["dataset"]
         place = {"projectId": project, "datasetId": name}
-        rights.check(self._store, call.guest, place, rights.READERS, "bigquery.datasets.get")
+        checks.check_roles(self._store, call.guest, place, checks.READERS, "bigquery.datasets.get")
         if (found := self._catalog.get(DATASET, project, name)) is None:
             raise BigQueryError("notFound", f"Not found: Dataset {project}:{name}")
         return found
@@ -176,7 +178,7 @@ class BigQuery:
         checks.require(call.body, "tableReference.tableId")
         checks.check_same(dataset["datasetReference"], call.body["tableReference"])
         place = dataset["datasetReference"] | {"tableId": call.body["tableReference"]["tableId"]}
-        rights.check(self._store, call.guest, place, rights.WRITERS, "bigquery.tables.create")
+        checks.check_roles(self._store, call.guest, place, checks.WRITERS, "bigquery.tables.create")
         if "view" in call.body or "materializedView" in call.body:
             raise BigQueryError("notImplemented", "the local cloud has no views.")
         table = new_table(place, dataset["location"], call.body)
@@ -202,13 +204,13 @@ class BigQuery:
         """A table."""
         place = _place(call)
         own = self._catalog.get(TABLE, place["projectId"], table_name(place)) or {}
-        rights.check_read(self._store, call.guest, place, own.get("_account"))
+        checks.check_read(self._store, call.guest, place, own.get("_account"))
         return self._table(place)
 
     def delete_table(self, call: Call) -> Body:
         """Delete a table; no time travel leads back to it here."""
         place = _place(call)
-        rights.check(self._store, call.guest, place, rights.WRITERS, "bigquery.tables.delete")
+        checks.check_roles(self._store, call.guest, place, checks.WRITERS, "bigquery.tables.delete")
         self._table(place)
         with self._catalog.change() as rows:
             rows.delete(TABLE, place["projectId"], table_name(place))

@@ -4,6 +4,5 @@
 ``cloud_sdk``         ``gcloud`` and ``gsutil``: their environment and settings
 ``python_clients``    Google's clients for Python: their address and credentials
 ``log_filters``       filters of Cloud Logging
-``storage_answers``   answers of Cloud Storage that the emulator does not give
 ====================  ==================================================================
 """

@@ -22,10 +22,10 @@ from dataclasses import replace
 from typing import IO, Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from localgcp import storage
 from localgcp.access.callers import RefusalLog
 from localgcp.access.gate import reset_connection
 from localgcp.access.web import LocalHandler, LocalServer, check_page, is_forwarded
-from localgcp.clients import storage_answers
 from localgcp.errors import ExchangeEndedError, RefusedRequestError
 from localgcp.faults.model import Fault, Kind, Service
 from localgcp.faults.table import Entry, FaultTable
@@ -227,7 +227,7 @@ class _Exchange(LocalHandler):
         if size is not None:
             headers["Content-Length"] = str(size)
         connection = self.server.emulator.connection(_TIMEOUT_SECONDS)
-        target = storage_answers.layout_source(request.verb, request.target) or request.target
+        target = storage.layout_source(request.verb, request.target) or request.target
         try:
             connection.request(request.verb, target, body, headers)
             found = connection.getresponse()
@@ -236,7 +236,7 @@ class _Exchange(LocalHandler):
                 return found.status, found.getheaders()
             answer.seek(0)
             got = found.status, found.getheaders(), answer.read()
-            status, given, text = storage_answers.completed(request.verb, request.target, got)
+            status, given, text = storage.completed(request.verb, request.target, got)
             _rewrite(answer, text)
             return status, given
         except (OSError, http.client.HTTPException) as error:

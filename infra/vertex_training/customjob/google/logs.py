@@ -17,6 +17,9 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
+from google.api_core.exceptions import GoogleAPICallError, NotFound, RetryError
+from google.auth.exceptions import DefaultCredentialsError
+
 from vertex_training.customjob.google.impersonation import impersonated_credentials
 from vertex_training.customjob.google.job_service import NO_CREDENTIALS, local_address, read
 from vertex_training.errors import OperatorError
@@ -45,7 +48,6 @@ class LogLine:
 
 def connect(project: str, account: str = "") -> JobLogs:
     """The logs of a project's jobs. Raises OperatorError, as ``job_service.connect`` does."""
-    from google.auth.exceptions import DefaultCredentialsError
     from google.cloud.logging_v2.services.logging_service_v2 import LoggingServiceV2Client
 
     if address := local_address(project):
@@ -116,8 +118,6 @@ class JobLogs:
             pause()
 
     def _entries(self, filter_: str, order: str, page_size: int = PAGE) -> Iterator[types.LogEntry]:
-        from google.api_core.exceptions import NotFound
-
         request = {
             "resource_names": [f"projects/{self._project}"],
             "filter": filter_,
@@ -133,8 +133,6 @@ class JobLogs:
 
 def _paged(pages: Any) -> Iterator[types.LogEntry]:
     """Entries of all pages. Raises OperatorError if a later page is refused."""
-    from google.api_core.exceptions import GoogleAPICallError, RetryError
-
     try:
         yield from pages
     except (GoogleAPICallError, RetryError) as error:

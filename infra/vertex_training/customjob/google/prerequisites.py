@@ -17,6 +17,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
+import google.auth
+from google.auth.exceptions import GoogleAuthError
+
 from vertex_training.customjob.google.impersonation import SCOPE, impersonated_credentials
 from vertex_training.customjob.google.job_service import NO_CREDENTIALS, local_address
 from vertex_training.errors import OperatorError
@@ -59,8 +62,6 @@ def session(*, local: bool, account: str) -> requests.Session:
         plain = requests.Session()
         plain.trust_env = False  # no proxy is on the way to this machine
         return plain
-    import google.auth
-    from google.auth.exceptions import GoogleAuthError
     from google.auth.transport.requests import AuthorizedSession
 
     try:
@@ -115,7 +116,6 @@ class GooglePrerequisites:
             OperatorError: any other status, or no answer.
         """
         import requests
-        from google.auth.exceptions import GoogleAuthError
 
         try:
             connected = session(local=bool(self._local), account=self._account)

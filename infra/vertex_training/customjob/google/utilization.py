@@ -14,6 +14,8 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
+from google.auth.exceptions import GoogleAuthError
+
 from vertex_training.catalog.metrics import ACCELERATOR, READ_PERMISSION, metric_filter
 from vertex_training.customjob.google.job_service import local_address
 from vertex_training.customjob.google.prerequisites import session
@@ -86,7 +88,6 @@ def _get(
 ) -> tuple[Mapping[str, Any], float]:
     """The answer, and the service's time."""
     import requests
-    from google.auth.exceptions import GoogleAuthError
 
     try:
         connected = session(local=local, account=account)

@@ -78,7 +78,7 @@ def ref(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> StackRef:
 
 def use(monkeypatch: pytest.MonkeyPatch, service: Service) -> Service:
     from vertex_training.customjob.google import logs
-    from vertex_training_cli.jobs import service as module
+    from vertex_training_cli.jobs import observe as module
 
     monkeypatch.setattr(module, "Jobs", lambda ref: service)
     monkeypatch.setattr(logs, "connect", lambda project: service)

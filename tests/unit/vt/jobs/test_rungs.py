@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from vertex_training_cli.engine.values import known_ids
-from vertex_training_cli.jobs import orphaned, service
+from vertex_training_cli.jobs import orphaned
 
 NAME = "projects/1/locations/r/customJobs/"
 
@@ -45,7 +45,7 @@ def test_only_a_rung_of_a_ladder_in_the_state_is_known_by_its_request(
     monkeypatch.setattr(orphaned, "labels_of", lambda each: each.labels)
     monkeypatch.setattr(orphaned.view, "title", lambda each: each.labels["vt-job"])
     jobs = SimpleNamespace(list=lambda live_only: [job], get_if_exists=lambda name: job)
-    monkeypatch.setattr(service, "Jobs", lambda ref: jobs)
+    monkeypatch.setattr(orphaned, "Jobs", lambda ref: jobs)
     stack: Any = SimpleNamespace(connect_clients=lambda: None, parent="p")
     found = orphaned.find_orphaned_jobs(stack, known)
     assert [each.name.removeprefix(NAME) for each in found] == orphans

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from localgcp.clients.storage_answers import completed, layout_source
+from localgcp.storage import completed, layout_source
 
 LAYOUT = "/storage/v1/b/box/storageLayout?alt=json"
 JSON = [("Content-Type", "application/json"), ("Content-Length", "4"), ("Date", "today")]
