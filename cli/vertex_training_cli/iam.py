@@ -12,11 +12,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from vertex_training.catalog.resource_types import (
-    CUSTOM_ROLE,
-    DENY_POLICY,
-    words_of_inputs,
-)
+from vertex_training.catalog.resource_types import CUSTOM_ROLE, DENY_POLICY, words_of_inputs
 from vertex_training.foundation import config
 from vertex_training.foundation import program as foundation
 from vertex_training.naming import is_local

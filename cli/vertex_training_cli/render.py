@@ -121,9 +121,7 @@ def check_job(stack: Stack, job: str) -> tuple[str, bytes, JobFileResult]:
 
 def sent_message(request: JobRequest, labels: Mapping[str, str]) -> dict[str, Any]:
     """The message with the labels that the stack adds when it is sent."""
-    from vertex_training.customjob import (
-        provider,  # half a second of Pulumi, for this option alone
-    )
+    from vertex_training.customjob import provider  # half a second of Pulumi, for this option alone
 
     own = {
         provider.STACK_LABEL: request.submission.stack,

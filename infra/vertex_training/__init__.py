@@ -86,10 +86,7 @@ if TYPE_CHECKING:
     from vertex_training.components.storage import TrainingBuckets, TrainingBucketsArgs
     from vertex_training.components.training import TrainingJob, TrainingJobArgs
     from vertex_training.program import run
-    from vertex_training.training_environment import (
-        TrainingEnvironment,
-        TrainingEnvironmentArgs,
-    )
+    from vertex_training.training_environment import TrainingEnvironment, TrainingEnvironmentArgs
 __all__ = (
     "AcceleratorArgs",
     "AlertsArgs",

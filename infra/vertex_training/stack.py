@@ -33,11 +33,7 @@ from vertex_training.plan.network import NetworkPlan, network_grants, plan_netwo
 from vertex_training.plan.objects import kept_objects
 from vertex_training.plan.packages import Package
 from vertex_training.plan.references import reference_table
-from vertex_training.plan.reservations import (
-    ReservationPlan,
-    plan_reservations,
-    reservation_grants,
-)
+from vertex_training.plan.reservations import ReservationPlan, plan_reservations, reservation_grants
 from vertex_training.plan.serving import plan_endpoints, plan_versions
 from vertex_training.secret_rules.files import Scan
 from vertex_training.serving.declared import DeclaredEndpoint, DeclaredVersion

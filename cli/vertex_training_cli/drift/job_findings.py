@@ -6,11 +6,7 @@ import dataclasses
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Final
 
-from vertex_training.customjob.protocol.ports import (
-    CANCELLING,
-    REQUEST_ID_LABEL,
-    STACK_LABEL,
-)
+from vertex_training.customjob.protocol.ports import CANCELLING, REQUEST_ID_LABEL, STACK_LABEL
 from vertex_training_cli.drift.findings import (
     RUNS,
     SUBMITTED,

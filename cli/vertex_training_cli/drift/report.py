@@ -7,12 +7,7 @@ import json
 import re
 from typing import Final
 
-from vertex_training_cli.drift.findings import (
-    BEYOND_UP,
-    Drift,
-    DriftOutcome,
-    ResourceDifference,
-)
+from vertex_training_cli.drift.findings import BEYOND_UP, Drift, DriftOutcome, ResourceDifference
 from vertex_training_cli.engine.values import redact
 from vertex_training_cli.review.escaping import visible
 

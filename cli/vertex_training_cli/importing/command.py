@@ -17,10 +17,7 @@ from vertex_training.customjob.protocol.ports import (
     REQUEST_ID_LABEL,
     own_labels,
 )
-from vertex_training.errors import (
-    CheckUnavailableError,
-    CommandError,
-)
+from vertex_training.errors import CheckUnavailableError, CommandError
 from vertex_training.secret_rules.redaction import masked, redacted
 from vertex_training_cli.console import plain
 from vertex_training_cli.failures import FAILED, exit_codes

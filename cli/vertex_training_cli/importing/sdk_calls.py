@@ -24,13 +24,7 @@ from vertex_training_cli.importing.command_lines import (
     split,
 )
 from vertex_training_cli.importing.evaluation import called_name
-from vertex_training_cli.importing.imported import (
-    ImportedJob,
-    Note,
-    from_message,
-    key_of,
-    staged,
-)
+from vertex_training_cli.importing.imported import ImportedJob, Note, from_message, key_of, staged
 from vertex_training_cli.importing.statements import Interpreter
 from vertex_training_cli.importing.values import (
     ABOUT,

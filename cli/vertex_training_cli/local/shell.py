@@ -64,9 +64,7 @@ def _stack_defaults(home: Home) -> dict[str, str]:
 
 def enter(home: Home, command: str | None, report: Callable[[str], None], umask: int) -> None:
     """Become the shell (or the command) with ``umask``; starts the local cloud if needed."""
-    from localgcp import (
-        lifecycle,  # loads the servers' modules, which an environment needs not
-    )
+    from localgcp import lifecycle  # loads the servers' modules, which an environment needs not
 
     info = lifecycle.start(home, report)
     env = environment(home, info.ports) | _stack_defaults(home)

@@ -12,13 +12,7 @@ from localgcp.batch.records import ACTIVE, BatchJob, BatchTable, State
 from localgcp.errors import RpcCode
 from localgcp.home import Home
 from localgcp.tuning.records import TuningTable
-from localgcp.vertex.records import (
-    LIVE_STATES,
-    JobRecord,
-    JobState,
-    JobTable,
-    RecordTable,
-)
+from localgcp.vertex.records import LIVE_STATES, JobRecord, JobState, JobTable, RecordTable
 from vertex_training_cli.engine import locks
 
 _CANCELLED: Final = (

@@ -14,13 +14,7 @@ from vertex_training.settings import cron
 from vertex_training_cli.engine.fields import FieldDifference, diff_fields
 from vertex_training_cli.engine.plan import Plan, Step
 from vertex_training_cli.engine.values import as_mapping
-from vertex_training_cli.review.jobs import (
-    differences,
-    images_of,
-    job_name,
-    job_spec,
-    request,
-)
+from vertex_training_cli.review.jobs import differences, images_of, job_name, job_spec, request
 from vertex_training_cli.review.risk import Quote
 
 ACTIONS: Final = {"create": "begin", "update": "change", "delete": "end"}

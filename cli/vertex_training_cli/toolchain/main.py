@@ -15,11 +15,7 @@ from vertex_training_cli.toolchain.console import SetupError, step
 from vertex_training_cli.toolchain.layout import PLUGINS, Layout
 from vertex_training_cli.toolchain.policy_env import install_policy_packages, is_whole
 from vertex_training_cli.toolchain.pulumi_cli import check_source, ensure_pulumi, install_gcp_plugin
-from vertex_training_cli.toolchain.python_env import (
-    ensure_uv,
-    ensure_venv,
-    install_packages,
-)
+from vertex_training_cli.toolchain.python_env import ensure_uv, ensure_venv, install_packages
 
 INTERRUPTED: Final = 130
 

@@ -17,12 +17,7 @@ from typing import Any, Final
 
 from vertex_training import stack as stacks
 from vertex_training.catalog import resource_types
-from vertex_training.errors import (
-    CommandError,
-    ConfigError,
-    OperatorError,
-    UnknownStackError,
-)
+from vertex_training.errors import CommandError, ConfigError, OperatorError, UnknownStackError
 from vertex_training.naming import CONTROL
 from vertex_training.settings.model import Settings
 from vertex_training_cli.drift import rest

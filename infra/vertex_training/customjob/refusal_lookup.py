@@ -13,11 +13,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
-from vertex_training.customjob.protocol.ports import (
-    IntentStore,
-    JobService,
-    SubmissionRequest,
-)
+from vertex_training.customjob.protocol.ports import IntentStore, JobService, SubmissionRequest
 from vertex_training.customjob.protocol.refusal import ReplacedJob, refusal_reason
 from vertex_training.errors import OperatorError
 from vertex_training.naming import is_local

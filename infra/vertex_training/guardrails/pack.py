@@ -13,9 +13,7 @@ from pulumi_policy import (  # pyright: ignore[reportMissingImports] - lives in 
     ResourceValidationPolicy,
     Severity,
 )
-from pulumi_policy.proxy import (  # pyright: ignore[reportMissingImports]
-    UnknownValueError,
-)
+from pulumi_policy.proxy import UnknownValueError  # pyright: ignore[reportMissingImports]
 
 from vertex_training.guardrails.policy import UNKNOWN, Policy, Resource, load
 from vertex_training.plugin_callers import guard_servers

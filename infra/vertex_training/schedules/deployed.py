@@ -25,12 +25,7 @@ from vertex_training.customjob.protocol.ports import (
     STACK_LABEL,
     SubmissionRequest,
 )
-from vertex_training.customjob.request.job_file import (
-    ID_LENGTH,
-    REQUEST_ID,
-    SLOT,
-    digest_of,
-)
+from vertex_training.customjob.request.job_file import ID_LENGTH, REQUEST_ID, SLOT, digest_of
 from vertex_training.errors import CommandError
 from vertex_training.settings import cron
 from vertex_training.settings.cron import Calendar

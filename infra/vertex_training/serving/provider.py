@@ -53,11 +53,7 @@ from vertex_training.serving.protocol.reconciliation import (
     reconcile,
     run_of,
 )
-from vertex_training.serving.protocol.run_artifacts import (
-    RunArtifacts,
-    find_artifacts,
-    unanswered,
-)
+from vertex_training.serving.protocol.run_artifacts import RunArtifacts, find_artifacts, unanswered
 from vertex_training.serving.protocol.uploads import foreign_model, upload
 
 #: Folder of the records of uploads in the control bucket.

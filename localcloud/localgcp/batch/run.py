@@ -17,15 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from localgcp.batch import checks
-from localgcp.batch.records import (
-    LOST,
-    OTHER,
-    PREEMPTED,
-    BatchJob,
-    BatchTable,
-    State,
-    TaskState,
-)
+from localgcp.batch.records import LOST, OTHER, PREEMPTED, BatchJob, BatchTable, State, TaskState
 from localgcp.batch.runnables import Machine
 from localgcp.batch.tasks import Attempt, Barriers, is_retried
 from localgcp.batch.volumes import Volumes

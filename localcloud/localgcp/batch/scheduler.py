@@ -16,15 +16,7 @@ from typing import Final
 from google.protobuf import empty_pb2
 
 from localgcp.apis.messages import batch
-from localgcp.batch.records import (
-    LIVE,
-    LOST,
-    WAITING,
-    BatchJob,
-    BatchTable,
-    State,
-    TaskState,
-)
+from localgcp.batch.records import LIVE, LOST, WAITING, BatchJob, BatchTable, State, TaskState
 from localgcp.batch.run import BatchRun
 from localgcp.home import Home
 from localgcp.inventory.store import Store

@@ -13,19 +13,9 @@ from typing import Any, ClassVar, Final
 from google.protobuf import json_format
 
 from localgcp.apis.client import Api
-from localgcp.apis.messages import (
-    artifact,
-    event,
-    execution,
-    lineage_subgraph,
-    metadata_store,
-)
-from localgcp.apis.messages import (
-    context as context_types,
-)
-from localgcp.apis.messages import (
-    metadata_service as requests,
-)
+from localgcp.apis.messages import artifact, event, execution, lineage_subgraph, metadata_store
+from localgcp.apis.messages import context as context_types
+from localgcp.apis.messages import metadata_service as requests
 from localgcp.experiments.collections import Collection, ResourceService, serves, to_message
 from localgcp.experiments.records import Body
 from localgcp.vertex import filters

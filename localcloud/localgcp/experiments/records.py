@@ -9,13 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from localgcp.inventory.store import (
-    TENSORBOARD,
-    Store,
-    StoredResource,
-    connection,
-    project_number,
-)
+from localgcp.inventory.store import TENSORBOARD, Store, StoredResource, connection, project_number
 
 Body = dict[str, Any]
 

@@ -20,9 +20,7 @@ from localgcp.apis.messages import (
     tensorboard_run,
     tensorboard_time_series,
 )
-from localgcp.apis.messages import (
-    tensorboard_service as requests,
-)
+from localgcp.apis.messages import tensorboard_service as requests
 from localgcp.apis.refusals import invalid_argument, not_found
 from localgcp.errors import ApiError
 from localgcp.experiments.collections import Collection, ResourceService, Table, serves

@@ -30,12 +30,7 @@ from localgcp.errors import ExchangeEndedError, RefusedRequestError
 from localgcp.faults.model import Fault, Kind, Service
 from localgcp.faults.table import Entry, FaultTable
 from localgcp.storage import StorageEmulator
-from localgcp.storage_requests import (
-    HEALTHCHECK,
-    StorageRequest,
-    accepted,
-    is_content,
-)
+from localgcp.storage_requests import HEALTHCHECK, StorageRequest, accepted, is_content
 from localgcp.storage_uploads import Insertion, UploadSessions
 
 _TIMEOUT_SECONDS: Final = 300.0

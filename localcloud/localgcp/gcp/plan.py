@@ -57,7 +57,7 @@ def created(
     computed: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Outputs of a resource that was just created; ``computed`` comes from its service."""
-    return _outputs(type_, inputs, {}, settings, computed, planning=False)
+    return updated(type_, inputs, {}, settings, computed, planning=False)
 
 
 def updated(
@@ -70,18 +70,6 @@ def updated(
     planning: bool,
 ) -> dict[str, Any]:
     """Outputs after an update: what the service decided before (``olds``) stays."""
-    return _outputs(type_, inputs, olds, settings, computed, planning=planning)
-
-
-def _outputs(
-    type_: TypeSchema,
-    inputs: Mapping[str, Any],
-    olds: Mapping[str, Any],
-    settings: Settings,
-    computed: Mapping[str, Any],
-    *,
-    planning: bool,
-) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for name, prop in type_.properties.items():
         if name in computed:

@@ -12,13 +12,7 @@ from typing import Final
 
 from localgcp.inventory import resource_paths
 from localgcp.inventory.store import Store, StoredResource
-from localgcp.inventory.vpc import (
-    ADDRESS,
-    NETWORK,
-    SUBNETWORK,
-    in_network,
-    network_of,
-)
+from localgcp.inventory.vpc import ADDRESS, NETWORK, SUBNETWORK, in_network, network_of
 
 Block = ipaddress.IPv4Network
 

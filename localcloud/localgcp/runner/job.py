@@ -36,12 +36,7 @@ from localgcp.runner.gang.life_cycle import Action, Decision, LifeCycle
 from localgcp.runner.gang.running import Gang, Member
 from localgcp.runner.joblog import JobLog, log_path
 from localgcp.runner.preparation import Preparation
-from localgcp.runner.programs import (
-    ContainerProgram,
-    HostProgram,
-    Launch,
-    Program,
-)
+from localgcp.runner.programs import ContainerProgram, HostProgram, Launch, Program
 from localgcp.vertex.admission import access_of, admit
 from localgcp.vertex.records import JobRecord, JobState, JobTable
 

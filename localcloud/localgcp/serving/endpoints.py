@@ -18,20 +18,9 @@ from google.protobuf import json_format
 from localgcp.apis.client import Api
 from localgcp.apis.messages import endpoint, operation
 from localgcp.apis.messages import endpoint_service as requests
-from localgcp.apis.refusals import (
-    failed_precondition,
-    invalid_argument,
-    invalid_fields,
-    not_found,
-)
+from localgcp.apis.refusals import failed_precondition, invalid_argument, invalid_fields, not_found
 from localgcp.errors import ApiError, ServerStoppingError
-from localgcp.experiments.collections import (
-    Collection,
-    ResourceService,
-    Table,
-    json_name,
-    serves,
-)
+from localgcp.experiments.collections import Collection, ResourceService, Table, json_name, serves
 from localgcp.experiments.records import Body, ExperimentTable
 from localgcp.serving import checks
 from localgcp.serving.carrying_out import OperationRunner

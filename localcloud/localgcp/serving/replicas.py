@@ -16,12 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from localgcp.errors import (
-    ContainerDownError,
-    JobCancelledError,
-    NoAnswerError,
-    StandInError,
-)
+from localgcp.errors import ContainerDownError, JobCancelledError, NoAnswerError, StandInError
 from localgcp.runner import replica
 from localgcp.runner.joblog import JobLog
 from localgcp.runner.programs import Launch

@@ -79,11 +79,7 @@ def _past(
 
 
 def _distribution(parameter: Parameter) -> BaseDistribution:
-    from optuna.distributions import (
-        CategoricalDistribution,
-        FloatDistribution,
-        IntDistribution,
-    )
+    from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
     log = parameter.scale in (LOG, REVERSE_LOG)
     if parameter.kind is Kind.DOUBLE:

@@ -28,13 +28,7 @@ from localgcp.runner.joblog import JobLog, log_path
 from localgcp.tuning import bayesian, exact, parameters, progress, stopping
 from localgcp.tuning.measurements import Report, read_report
 from localgcp.tuning.parameters import Parameter
-from localgcp.tuning.records import (
-    TrialRecord,
-    TrialState,
-    TuningRecord,
-    TuningTable,
-    Value,
-)
+from localgcp.tuning.records import TrialRecord, TrialState, TuningRecord, TuningTable, Value
 from localgcp.vertex.records import JobRecord, JobState, JobTable, now
 from localgcp.vertex.service import CANCELLABLE, Scheduler
 

@@ -14,20 +14,11 @@ from google.longrunning import operations_pb2
 from google.protobuf import empty_pb2, json_format
 
 from localgcp.apis.messages import hyperparameter_tuning_job, job_service
-from localgcp.apis.refusals import (
-    failed_precondition,
-    invalid_argument,
-    not_found,
-)
+from localgcp.apis.refusals import failed_precondition, invalid_argument, not_found
 from localgcp.home import Home
 from localgcp.tuning.checks import field_errors
 from localgcp.tuning.driver import TuningDriver
-from localgcp.tuning.records import (
-    Measurement,
-    TrialRecord,
-    TuningRecord,
-    TuningTable,
-)
+from localgcp.tuning.records import Measurement, TrialRecord, TuningRecord, TuningTable
 from localgcp.vertex.checks import check_custom_job, resolve_parent
 from localgcp.vertex.records import JobState
 from localgcp.vertex.service import (

@@ -15,12 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
-from localgcp.apis.refusals import (
-    invalid_argument,
-    invalid_fields,
-    not_found,
-    permission_denied,
-)
+from localgcp.apis.refusals import invalid_argument, invalid_fields, not_found, permission_denied
 from localgcp.errors import ApiError
 from localgcp.inventory import resource_paths
 from localgcp.inventory.store import TENSORBOARD, Store, project_number

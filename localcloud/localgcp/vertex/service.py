@@ -20,23 +20,13 @@ from google.protobuf import empty_pb2, json_format
 
 from localgcp.apis.client import Api
 from localgcp.apis.messages import custom_job, job_service, operation
-from localgcp.apis.refusals import (
-    failed_precondition,
-    invalid_argument,
-    not_found,
-)
+from localgcp.apis.refusals import failed_precondition, invalid_argument, not_found
 from localgcp.errors import ApiError, FilterError
 from localgcp.inventory.store import Store, project_number
 from localgcp.vertex import filters
 from localgcp.vertex.checks import check_custom_job, resolve_parent
 from localgcp.vertex.operations import OperationTable
-from localgcp.vertex.records import (
-    LIVE_STATES,
-    JobRecord,
-    JobState,
-    JobTable,
-    RecordTable,
-)
+from localgcp.vertex.records import LIVE_STATES, JobRecord, JobState, JobTable, RecordTable
 
 VERTEX_JOBS: Final = Api("google.cloud.aiplatform_v1", "job_service")
 _JOB_NAME: Final = re.compile(r"(?P<parent>projects/[^/]+/locations/[^/]+)/customJobs/(?P<id>\d+)")

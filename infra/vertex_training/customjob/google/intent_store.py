@@ -14,12 +14,7 @@ import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from google.api_core.exceptions import (
-    GoogleAPICallError,
-    NotFound,
-    PreconditionFailed,
-    RetryError,
-)
+from google.api_core.exceptions import GoogleAPICallError, NotFound, PreconditionFailed, RetryError
 from google.auth.exceptions import DefaultCredentialsError, GoogleAuthError
 
 from vertex_training.customjob.google.impersonation import impersonated_credentials

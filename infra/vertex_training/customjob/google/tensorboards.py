@@ -68,9 +68,7 @@ def _instances(parent: str, account: str) -> list[Any]:
     """TensorBoard instances of ``projects/P/locations/REGION``."""
     import grpc
 
-    from vertex_training.customjob.google import (
-        vertex_api,  # noqa: F401 (first: it leaves out the rest of the client)
-    )
+    from vertex_training.customjob.google import vertex_api  # noqa: F401 (first: it leaves out the rest of the client)
     from google.cloud.aiplatform_v1.services.tensorboard_service import (  # isort: skip
         TensorboardServiceClient,
         transports,

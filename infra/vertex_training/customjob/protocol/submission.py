@@ -31,11 +31,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from vertex_training.customjob.protocol.adoption import (
-    deleted_job_error,
-    earliest,
-    job_to_adopt,
-)
+from vertex_training.customjob.protocol.adoption import deleted_job_error, earliest, job_to_adopt
 from vertex_training.customjob.protocol.ports import (
     FAILED,
     TERMINAL,

@@ -19,14 +19,7 @@ from typing import Final, Protocol
 from localgcp.errors import CommandNotFoundError, JobCancelledError
 from localgcp.runner import replica
 from localgcp.runner.environment import Folders
-from localgcp.runner.gang.life_cycle import (
-    Action,
-    Decision,
-    End,
-    Grade,
-    LifeCycle,
-    grade,
-)
+from localgcp.runner.gang.life_cycle import Action, Decision, End, Grade, LifeCycle, grade
 from localgcp.runner.joblog import JobLog
 from localgcp.runner.programs import Launch
 

@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from vertex_training.customjob.rules.context import (
-    JobFacts,
-    ReservationFacts,
-    ReservationRequest,
-)
+from vertex_training.customjob.rules.context import JobFacts, ReservationFacts, ReservationRequest
 from vertex_training.customjob.rules.job import Job, Pool
 from vertex_training.customjob.rules.job_facts import job_facts_of
 from vertex_training.customjob.rules.registry import GUIDES, Finding, rule

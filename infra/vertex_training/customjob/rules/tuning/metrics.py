@@ -8,12 +8,7 @@ from typing import Final
 
 from vertex_training.customjob.rules.job import Job
 from vertex_training.customjob.rules.registry import Finding, rule
-from vertex_training.customjob.rules.tuning.study import (
-    STUDY,
-    STUDY_TYPES,
-    metrics_of,
-    study_of,
-)
+from vertex_training.customjob.rules.tuning.study import STUDY, STUDY_TYPES, metrics_of, study_of
 
 SPACE: Final = re.compile(r"\s")
 

@@ -9,11 +9,7 @@ from typing import Final
 
 from vertex_training.customjob.rules.job import SPEC, Job, Pool
 from vertex_training.customjob.rules.registry import Finding, rule
-from vertex_training.customjob.rules.tuning.study import (
-    TUNING_GUIDE,
-    TUNING_TYPES,
-    parameters_of,
-)
+from vertex_training.customjob.rules.tuning.study import TUNING_GUIDE, TUNING_TYPES, parameters_of
 from vertex_training.errors import Level
 
 #: Programs that take a script as the word after ``-c``, and give what follows to it as $0, $1, …

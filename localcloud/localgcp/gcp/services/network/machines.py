@@ -7,12 +7,7 @@ from typing import Any, ClassVar, Final
 
 from localgcp.gcp import rules
 from localgcp.gcp.cloud import Cloud
-from localgcp.gcp.services.network.compute import (
-    VerifiedCompute,
-    invalid,
-    new_number,
-    own_network,
-)
+from localgcp.gcp.services.network.compute import VerifiedCompute, invalid, new_number, own_network
 from localgcp.inventory import resource_paths
 from localgcp.inventory.vpc import SUBNETWORK
 

@@ -13,12 +13,7 @@ from localgcp.gcp.cloud import Cloud, text
 from localgcp.gcp.codec import Unknown
 from localgcp.gcp.diff import UPDATE, Change
 from localgcp.gcp.services.network import peerings
-from localgcp.gcp.services.network.compute import (
-    Compute,
-    invalid,
-    new_number,
-    own_network,
-)
+from localgcp.gcp.services.network.compute import Compute, invalid, new_number, own_network
 from localgcp.inventory import resource_paths
 from localgcp.inventory.addresses import Block, find_overlap
 
