@@ -62,7 +62,6 @@ from vertex_training.stack_rules import (
 from vertex_training.stack_rules import alerts as alert_rules
 from vertex_training.stack_rules import encryption as encryption_rules
 from vertex_training.stack_rules import extra_grants as extra_grant_rules
-from vertex_training.stack_rules import renames as rename_rules
 from vertex_training.stack_rules import serving as serving_rules
 
 #: How the training project's stack files are read.
@@ -331,7 +330,6 @@ def broken_rules(settings: Settings, root: Path) -> list[Problem]:
     """Everything that does not hold across the keys of a stack file."""
     return [
         *names.problems(settings),
-        *rename_rules.problems(settings),
         *existing.problems(settings),
         *extra_grant_rules.problems(settings),
         *encryption_rules.problems(settings),

@@ -52,7 +52,7 @@ def with_first_keys(settings: Settings) -> Settings:
     """The settings with every entry under the key that it was created under.
 
     What names an entry follows. Two entries never have the same first key
-    (``vertex_training.stack_rules.renames``).
+    (``vertex_training.stack_rules.names``).
     """
     keys = {section: first_keys(settings, section) for section in SECTIONS}
     if all(key == first for of_section in keys.values() for key, first in of_section.items()):

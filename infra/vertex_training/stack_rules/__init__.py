@@ -1,8 +1,7 @@
 """Rules across the keys of a stack file. Pure.
 
 ===================  =================================================================
-``names``            names that Google Cloud would refuse; keys of what is not there
-``renames``          ``formerly``: each name in the cloud belongs to one entry
+``names``            names that Google Cloud would refuse, ``formerly``; keys of what is not there
 ``encryption``       the section ``encryption``
 ``extra_grants``     ``members``, ``roles``, ``datasets``: no grant twice, no basic role
 ``existing``         ``existing`` and ``name``: what is not the stack's, and names given twice

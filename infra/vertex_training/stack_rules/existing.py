@@ -111,7 +111,7 @@ def _twice(
     seen = {name_of(key): "the stack itself" for key in owned}
     first = {key: renames.first_key(key, entry) for key, entry in entries.items()}
     given = {first[key] for key, entry in entries.items() if entry.existing or entry.name}
-    # Two with one first key are a mistake of their own: vertex_training.stack_rules.renames.
+    # Two with one first key are a mistake of their own: vertex_training.stack_rules.names.
     by_default = {name_of(first[key]): key for key in entries if first[key] not in given}
     for key, entry in entries.items():
         if not (entry.existing or entry.name):
