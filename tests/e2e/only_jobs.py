@@ -36,7 +36,7 @@ import pulumi
 from vertex_training.components.scope import Scope
 from vertex_training.components.training import Training
 from vertex_training.customjob.request.job_file import JobRequest, Submission, canonical
-from vertex_training.customjob.request.rungs import Rung
+from vertex_training.customjob.request.rungs import RungOverrides
 from vertex_training.settings.model import Settings
 
 jobs, requests = {{}}, {{}}
@@ -51,8 +51,8 @@ for key, said in json.loads(Path("jobs.json").read_text()).items():
     run = said.get("run", 1)
     place = Submission("{PROJECT}", "{REGION}", pulumi.get_stack(), key, run)
     rungs = [JobRequest(place, f"{{key}}-{{run}}-{{number}}",
-                        canonical(Rung(fields).of(json.loads(body))), frozenset(), (),
-                        words=str(Rung(fields)))
+                        canonical(RungOverrides(fields).of(json.loads(body))), frozenset(), (),
+                        words=str(RungOverrides(fields)))
              for number, fields in enumerate(said.get("ladder", ()), start=2)]
     requests[key] = JobRequest(place, f"{{key}}-{{run}}", body, frozenset(), (),
                                ladder=tuple(rungs))
