@@ -6,7 +6,6 @@ import sys
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from vertex_training_cli.failures import exit_codes
 from vertex_training_cli.status import extra_hint
 
 try:
@@ -15,6 +14,7 @@ except ModuleNotFoundError as missing:
     sys.exit(f"vt: {missing.name} is not installed. Hint: {extra_hint('typer')}")
 from typer.completion import get_completion_inspect_parameters
 
+from vertex_training_cli.failures import exit_codes
 from vertex_training_cli.help import completion
 from vertex_training_cli.help.verbs import VerbGroup
 from vertex_training_cli.process import prepare
