@@ -29,7 +29,7 @@ from typing import Final
 
 from bench.mutation import copies
 from bench.mutation.copies import Copy, TestRun
-from bench.mutation.selection import TestMap, measure
+from bench.mutation.selection import TestMap, measure, named
 from bench.mutation.sites import Mutant, is_valid, mutants
 
 FOLDERS: Final = ("infra", "cli", "localcloud", "bootstrap", "policy")
@@ -120,6 +120,8 @@ class Trial:
         return (SURVIVED if chosen.near else NOT_COVERED), ""
 
     def _is_doubtful(self, ended: TestRun) -> bool:
+        if self.tests.only:  # whoever names the tests has seen them pass
+            return False
         return "::" in ended.failed and self.tests.seconds.get(ended.failed, 99.0) > DOUBTFUL
 
     def _passes_without(self, mutant: Mutant, file: Path, source: bytes, ended: TestRun) -> bool:
@@ -182,8 +184,10 @@ def _judge_all(
 ) -> list[Result]:  # fmt: skip
     jobs = min(options.jobs, len(chosen))
     every = [Copy(root, folder / f"{n}" / "copy", roots) for n in range(jobs)]
-    cache = root / ".build" / "mutants" / copies.digest(root, roots)
-    tests = measure(every[0], cache, roots, options.jobs)
+    if options.tests:
+        tests = named(options.tests)
+    else:
+        tests = measure(every[0], root / ".build" / "mutants", roots, options.jobs)
     free: queue.SimpleQueue[Copy] = queue.SimpleQueue()
     for copy in every:
         free.put(copy)
@@ -253,6 +257,8 @@ def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--paths", nargs="+", help="other folders and files of product code")
     parser.add_argument("--jobs", type=int, default=2, help="how many at the same time")
     parser.add_argument("--only", action="append", metavar="ID", help="this mutant; repeatable")
+    parser.add_argument("--tests", nargs="+", metavar="FILE",
+                        help="by these tests alone; nothing is measured")  # fmt: skip
     parser.add_argument("--base", metavar="REV", help="only lines added since this revision")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results there")
     parser.add_argument("--no-golden", dest="golden", action="store_false",

@@ -29,13 +29,19 @@ def files(root: Path) -> list[str]:
     return sorted({name for name in listed.split("\0") if (root / name).is_file()})
 
 
-def digest(root: Path, folders: Sequence[str]) -> str:
-    """A digest of the tree: product code, tests and what they read."""
-    total = hashlib.sha256(repr(sorted(folders)).encode())
+def digests(root: Path, folders: Sequence[str]) -> tuple[str, dict[str, str]]:
+    """The digest of what tests run on, product code and helpers, and that of each file of tests.
+
+    Data below ``tests/`` is left out: it hardly changes which lines a test executes.
+    """
+    total, tests = hashlib.sha256(repr(sorted(folders)).encode()), dict[str, str]()
     for name in files(root):
-        if not name.startswith(("docs/", "bench/")):
-            total.update(name.encode() + b"\0" + (root / name).read_bytes() + b"\0")
-    return total.hexdigest()[:16]
+        content = (root / name).read_bytes()
+        if name.startswith("tests/") and Path(name).match("test_*.py"):
+            tests[name] = hashlib.sha256(content).hexdigest()[:16]
+        elif not name.startswith(("docs/", "bench/", "tests/")) or name.endswith(".py"):
+            total.update(name.encode() + b"\0" + content + b"\0")
+    return total.hexdigest()[:16], tests
 
 
 @dataclass(frozen=True, slots=True)

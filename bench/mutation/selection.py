@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +13,7 @@ from typing import Final
 
 import coverage
 
-from bench.mutation.copies import Copy, files
+from bench.mutation.copies import Copy, digests, files
 from bench.mutation.recorder import VARIABLE
 from bench.mutation.sites import Mutant
 from tools.quick import GOLDEN, distances, import_graph
@@ -21,7 +22,7 @@ from tools.quick import GOLDEN, distances, import_graph
 NEAR_BUDGET: Final = 40.0
 FAR_BUDGET: Final = 60.0
 #: Tests without an engine; those of policies are beside the tests of the pack.
-UNIT: Final = ("tests/unit", "tests/security", "tests/policy/test_policies.py")
+UNIT: Final = ("tests/unit/", "tests/security/", "tests/policy/test_policies.py")
 CONFIG: Final = """\
 [run]
 relative_files = true
@@ -50,9 +51,13 @@ class TestMap:
     """File -> files of the tree that it imports."""
     flaky: set[str] = field(default_factory=set)
     """Tests that failed without a mutant."""
+    only: Sequence[str] = ()
+    """Tests that judge every mutant, if nothing was measured."""
 
     def select(self, mutant: Mutant) -> Selection:
         """The tests for a mutant."""
+        if self.only:
+            return Selection(self.only, (), ())
         lines = self.lines.get(mutant.path, {})
         anywhere = {test for tests in lines.values() for test in tests}
         far_from = distances(self.imports, [mutant.path])
@@ -97,42 +102,79 @@ def _executing(lines: dict[int, set[str]], between: tuple[int, int]) -> set[str]
     return {test for line in range(first, last + 1) for test in lines.get(line, ())}
 
 
-def measure(copy: Copy, cache: Path, folders: Sequence[str], jobs: int) -> TestMap:
-    """Run all unit tests once under coverage, unless ``cache`` has it."""
-    data, times = cache / "coverage", cache / "durations.json"
-    if not times.exists():
-        cache.mkdir(parents=True, exist_ok=True)
-        config = cache / "coveragerc"
-        config.write_text(CONFIG.format(folders=",".join(folders)))
-        command = [
-            *(
-                sys.executable,
-                "-m",
-                "pytest",
-                "-q",
-                *(t for t in UNIT if (copy.path / t).exists()),
-                "-p",
-                "bench.mutation.recorder",
-            ),
-            *("-p", "no:cacheprovider", "--cov", "--cov-context=test", "--cov-report="),
-            *(f"--cov-config={config}", *(("-n", str(jobs)) if jobs > 1 else ())),
-        ]
-        environment = copy.environment | {VARIABLE: str(times), "COVERAGE_FILE": str(data)}
-        done = subprocess.run(command, cwd=copy.path, env=environment, capture_output=True)
-        (cache / "pytest.log").write_bytes(done.stdout + done.stderr)
-        if not times.exists() or not data.exists():
-            raise SystemExit(f"The unit tests could not be measured: see {cache / 'pytest.log'}")
-    return _read(copy.path, data, json.loads(times.read_text()))
+def measure(copy: Copy, builds: Path, folders: Sequence[str], jobs: int) -> TestMap:
+    """Run the unit tests under coverage that were not yet, as they are, with this product code.
 
-
-def _read(root: Path, data: Path, times: dict) -> TestMap:
-    recorded = coverage.CoverageData(str(data))
-    recorded.read()
+    ``builds`` has a folder for each product code, and there one for each run.
+    """
+    code, tests = digests(copy.path, folders)
+    tests = {name: digest for name, digest in tests.items() if name.startswith(UNIT)}
+    cache = builds / code
+    cache.mkdir(parents=True, exist_ok=True)
+    new = set(tests.items()).difference(*(run.tests.items() for run in _runs(cache)))
+    if new:
+        _measure(copy, cache / f"{len(_runs(cache))}", dict(new), folders, jobs)
     lines: dict[str, dict[int, set[str]]] = {}
-    for file in recorded.measured_files():
-        found = recorded.contexts_by_lineno(file)
-        lines[file] = {
-            line: {context.rpartition("|")[0] for context in contexts if context}
-            for line, contexts in found.items()
-        }
-    return TestMap(lines, times["seconds"], import_graph(root, files(root)), set(times["failed"]))
+    seconds: dict[str, float] = {}
+    failed: set[str] = set()
+    for run in _runs(cache):
+        current = run.tests.items() & tests.items()
+        run.add_to(lines, seconds, failed, {name for name, _ in current})
+    return TestMap(lines, seconds, import_graph(copy.path, files(copy.path)), failed)
+
+
+def named(tests: Sequence[str]) -> TestMap:
+    """These tests for every mutant, without a measurement."""
+    return TestMap({}, {}, {}, only=tests)
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A folder with what one run of tests under coverage has found."""
+
+    folder: Path
+    tests: dict[str, str]
+    """File -> digest, as it ran."""
+
+    def add_to(
+        self, lines: dict[str, dict[int, set[str]]], seconds: dict[str, float],
+        failed: set[str], chosen: set[str],
+    ) -> None:  # fmt: skip
+        """Add the tests of the chosen files."""
+        times = json.loads((self.folder / "durations.json").read_text())
+        kept = {test for test in times["seconds"] if test.partition("::")[0] in chosen}
+        seconds |= {test: times["seconds"][test] for test in kept}
+        failed |= kept & set(times["failed"])
+        recorded = coverage.CoverageData(str(self.folder / "coverage"))
+        recorded.read()
+        for file in recorded.measured_files():
+            known = lines.setdefault(file, {})
+            for line, contexts in recorded.contexts_by_lineno(file).items():
+                found = {context.rpartition("|")[0] for context in contexts}
+                known.setdefault(line, set()).update(found & kept)
+
+
+def _runs(cache: Path) -> list[_Run]:
+    """The runs that came to their end, in their order."""
+    files = sorted(cache.glob("*/tests.json"), key=lambda file: int(file.parent.name))
+    return [_Run(file.parent, json.loads(file.read_text())) for file in files]
+
+
+def _measure(
+    copy: Copy, folder: Path, tests: dict[str, str], folders: Sequence[str], jobs: int
+) -> None:
+    shutil.rmtree(folder, ignore_errors=True)  # of a run that was ended
+    folder.mkdir()
+    config, data, times = (folder / name for name in ("coveragerc", "coverage", "durations.json"))
+    config.write_text(CONFIG.format(folders=",".join(folders)))
+    command = [
+        *(sys.executable, "-m", "pytest", "-q", *sorted(tests), "-p", "bench.mutation.recorder"),
+        *("-p", "no:cacheprovider", "--cov", "--cov-context=test", "--cov-report="),
+        *(f"--cov-config={config}", *(("-n", str(jobs)) if jobs > 1 else ())),
+    ]
+    environment = copy.environment | {VARIABLE: str(times), "COVERAGE_FILE": str(data)}
+    done = subprocess.run(command, cwd=copy.path, env=environment, capture_output=True)
+    (folder / "pytest.log").write_bytes(done.stdout + done.stderr)
+    if not times.exists() or not data.exists():
+        raise SystemExit(f"The unit tests could not be measured: see {folder / 'pytest.log'}")
+    (folder / "tests.json").write_text(json.dumps(tests))

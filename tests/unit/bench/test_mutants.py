@@ -75,11 +75,12 @@ def project(tmp_path_factory):
     return root
 
 
-def judge(root, *names):
+def judge(root, *names, options=()):
     """The exit code, and the status of each of the named mutants."""
     only = [f"--only={name}" for name in names]
     written = root / "results.json"
-    code = mutants.main(["--paths=product", "--jobs=1", f"--json={written}", *only], root)
+    given = ["--paths=product", "--jobs=1", f"--json={written}", *only, *options]
+    code = mutants.main(given, root)
     return code, {found["id"]: found["status"] for found in json.loads(written.read_text())}
 
 
@@ -112,6 +113,35 @@ def test_a_survivor_and_an_untested_line_are_reported_and_fail(project, capsys, 
 
 def test_enough_killed_mutants_are_success(project):
     assert judge(project, KILLED) == (0, {KILLED: "killed"})
+
+
+def test_a_new_file_of_tests_is_measured_alone(project):
+    """And its tests notice what those measured before do not."""
+    file = project / "tests/unit/test_more.py"
+    file.write_text(
+        "from product.ages import discount\n\n\ndef test_those_of_sixty_five_pay_all():\n"
+        "    assert discount(65) == 0\n"
+    )
+    try:
+        before = len(list((project / ".build/mutants").glob("*/*")))
+        assert judge(project, SURVIVED, KILLED)[1] == {SURVIVED: "killed", KILLED: "killed"}
+        *_, last = sorted((project / ".build/mutants").glob("*/*"))
+        assert before == 1
+        assert last.name == "1"
+        assert list(json.loads((last / "tests.json").read_text())) == ["tests/unit/test_more.py"]
+    finally:
+        file.unlink()
+    assert judge(project, SURVIVED)[1] == {SURVIVED: "survived"}
+
+
+def test_named_tests_judge_alone_and_nothing_is_measured(project):
+    name = "tests/unit/test_ages.py"
+    runs = set((project / ".build/mutants").glob("*/*"))
+    options = (f"--tests={name}::test_a_discount_can_be_computed",)
+    found = judge(project, KILLED, SURVIVED, options=options)[1]
+    assert found == {KILLED: "survived", SURVIVED: "survived"}
+    assert judge(project, KILLED, options=(f"--tests={name}",))[1] == {KILLED: "killed"}
+    assert set((project / ".build/mutants").glob("*/*")) == runs
 
 
 def test_only_lines_added_since_a_revision_are_mutated(project):
