@@ -95,7 +95,7 @@ def test_what_takes_too_long_ends_with_50005(jobs: Jobs, where: str):
 def test_a_preempted_task_runs_again_on_another_machine_and_resumes_from_its_bucket(jobs: Jobs):
     jobs.cloud.bucket("local-data")
     jobs.cloud.grant("b/local-data", "roles/storage.objectUser")
-    inject(jobs.cloud.home, Fault.parse(service="jobs", kind="preempt", match="spot", seconds=1))
+    inject(jobs.cloud.home, Fault.parse(service="jobs", kind="preempt", match="spot", seconds=4))
     code = """
 import os, pathlib, time
 saved = pathlib.Path("/gcs/local-data/checkpoint")
