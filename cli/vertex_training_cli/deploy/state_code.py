@@ -14,9 +14,11 @@ import struct
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from vertex_training.customjob.dynamic_values import PROVIDER_KEY
 from vertex_training.errors import Problem
 
+#: Where the engine keeps the pickled provider: ``pulumi.dynamic.dynamic.PROVIDER_KEY``. Not
+#: imported: that loads the SDK.
+_PROVIDER_KEY: Final = "__provider"
 #: The classes, each with its module.
 _OWN_PROVIDERS: Final = (
     ("vertex_training.customjob.provider", "CustomJobProvider"),
@@ -71,7 +73,7 @@ def _problems(resource: Mapping[str, Any]) -> Iterator[Problem]:
     states = [resource.get("inputs") or {}, resource.get("outputs") or {}]
     if type_.startswith(_PROVIDER):
         yield from _plugin_problems(type_.removeprefix(_PROVIDER), states, path)
-    texts = [state[PROVIDER_KEY] for state in states if PROVIDER_KEY in state]
+    texts = [state[_PROVIDER_KEY] for state in states if _PROVIDER_KEY in state]
     if not texts and type_.startswith(_DYNAMIC) and not resource.get("external"):
         texts = [None]
     if any(not is_own_provider(text) for text in texts):
