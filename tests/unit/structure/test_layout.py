@@ -16,7 +16,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import pytest
 
@@ -47,15 +47,11 @@ def functions(tree: ast.AST, inside: str = "") -> Iterator[tuple[str, int]]:
         yield from functions(node, name)
 
 
-def parsed(path: Path) -> ast.Module:
-    return ast.parse((ROOT / path).read_text())
-
-
 def long_functions() -> set[str]:
     return {
         f"{path}:{name}"
         for path in modules(*PRODUCT)
-        for name, lines in functions(parsed(path))
+        for name, lines in contents(path).functions
         if lines > MOST_LINES
     }
 
@@ -93,12 +89,26 @@ def imported(tree: ast.Module) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
+class Contents(NamedTuple):
+    """What the bounds are about, of one module: parsing all of them takes seconds."""
+
+    functions: tuple[tuple[str, int], ...]
+    prefixes: tuple[int, ...]
+    imported: tuple[str, ...]
+
+
+@functools.cache
+def contents(path: Path) -> Contents:
+    tree = ast.parse((ROOT / path).read_text())
+    return Contents(tuple(functions(tree)), tuple(local_prefixes(tree)), tuple(imported(tree)))
+
+
 @functools.cache
 def importers() -> dict[str, frozenset[Path]]:
     """Dotted name -> modules of the product, scripts among them, that import it."""
     found: defaultdict[str, set[Path]] = defaultdict(set)
     for path in modules(*PRODUCT, "bench"):
-        for name in imported(parsed(path)):
+        for name in contents(path).imported:
             found[name].add(path)
     return {name: frozenset(paths) for name, paths in found.items()}
 
@@ -180,8 +190,8 @@ def test_the_prefix_of_local_projects_may_stand_in_texts(code: str) -> None:
 
 def test_only_two_modules_spell_the_prefix_of_local_projects() -> None:
     """One of the program and one of the local cloud, which imports nothing of ours."""
-    found = {str(path): local_prefixes(parsed(path)) for path in modules(*PRODUCT)}
-    assert {name for name, lines in found.items() if lines} == {
+    found = {str(path) for path in modules(*PRODUCT) if contents(path).prefixes}
+    assert found == {
         "infra/vertex_training/naming.py",
         "localcloud/localgcp/projects.py",
     }

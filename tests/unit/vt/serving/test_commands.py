@@ -15,6 +15,7 @@ from localgcp.faults.table import FaultTable
 from localgcp.vertex.records import JobRecord, JobState, JobTable
 from tests.unit.localcloud.serving.conftest import BUCKET_NAME, PROJECT, World
 from tests.unit.vt.serving.conftest import Vt
+from vertex_training.customjob.google import job_service
 from vertex_training.naming import Names, local_project_number
 
 JOB = """\
@@ -297,6 +298,7 @@ def test_a_refused_prediction_and_a_cloud_that_is_gone_are_one_clear_line(
     assert "the endpoint did not answer: " in told.stderr
     assert (told.stdout, told.stderr.count("\n")) == ("", 1)
     monkeypatch.setenv("VERTEX_EMULATOR_HOST", "127.0.0.1:9")
+    monkeypatch.setattr(job_service, "READ_DEADLINE", 1.0)
     told = vt("endpoints", "predict", "doubler", "-i", "-", code=1, text=b"1\n")
     assert (told.stdout, told.stderr.count("\n")) == ("", 1)
 
