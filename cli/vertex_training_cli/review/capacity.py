@@ -71,7 +71,7 @@ class ReturnedMachines:
 
 
 def returned_machines(plan: Plan) -> list[ReturnedMachines]:
-    """What deleted, replaced and reduced reservations give back; none that is protected."""
+    """What deleted, replaced and reduced reservations give back; none that the engine refuses."""
     found = (_returned(step) for step in plan.changed if step.type == RESERVATION)
     return sorted(each for each in found if each is not None)
 
@@ -79,17 +79,16 @@ def returned_machines(plan: Plan) -> list[ReturnedMachines]:
 def _returned(step: Step) -> ReturnedMachines | None:
     if step.old is None:
         return None
-    old = _reserved(step, step.old.inputs)
-    replaced = step.op == "replace"
-    # The engine refuses to delete what the state protects, and to replace what the program does.
-    if ((step.new if replaced else step.old) or step.old).protect:
-        return None
+    old, replaced = _reserved(step, step.old.inputs), step.op == "replace"
     machines = old.machines
-    if step.new is not None and not replaced:
+    if step.new is not None and not replaced:  # no protection keeps it from shrinking
         left = _reserved(step, step.new.inputs).machines
         if not left or left >= machines:
             return None
         machines -= left
+    # The engine refuses to delete what the state protects, and to replace what the program does.
+    elif (step.new or step.old).protect:
+        return None
     return ReturnedMachines(old.name, old.machine_type, old.zone, machines, replaced)
 
 

@@ -8,7 +8,7 @@ from tests.unit.vt.review import plans
 from vertex_training.catalog.resource_types import ALERT, BUDGET, CHANNEL, DASHBOARD
 from vertex_training_cli.engine.values import WIRE_UNKNOWN
 from vertex_training_cli.review import html, json_report, markdown, report
-from vertex_training_cli.review.alerts import less_told
+from vertex_training_cli.review.alerts import LessTold, WatchChange, less_told, watch_changes
 from vertex_training_cli.review.headline import answers, verdict
 
 ONE, TWO = (f"projects/acme-ml-dev/notificationChannels/{number}" for number in (1, 2))
@@ -134,3 +134,186 @@ def test_names_of_others_cannot_write_the_page():
     evil = FAILED | {"displayName": "x</td><script>|\n# y"}
     page = html.render(report.build(plans.plan(plans.delete(ALERT, "a", **evil)), source="here"))
     assert "<script>" not in page
+
+
+def removed(type_, inputs):
+    return lost(plans.delete(type_, "a", **inputs))
+
+
+@pytest.mark.parametrize(
+    ("type_", "inputs", "what"),
+    [
+        (ALERT, FAILED, "alert is removed"),
+        (CHANNEL, MAIL, "channel is removed: email ml@example.com"),
+        # labels of a channel are in the order of their names
+        (
+            CHANNEL,
+            {"type": "slack", "labels": {"team": "ml", "channel_name": "#ml"}},
+            "channel is removed: slack #ml, ml",
+        ),
+        (BUDGET, BUDGET_OF_DEV, "budget is removed: 2000 USD a month, at 50%, 100%"),
+        (BUDGET, {}, "budget is removed: ? a month, at "),
+        (
+            BUDGET,
+            spend("5")
+            | {
+                "thresholdRules": [
+                    {"thresholdPercent": 1.25, "spendBasis": "FORECASTED_SPEND"},
+                    {"thresholdPercent": 1.0, "spendBasis": "CURRENT_SPEND"},
+                    {},
+                ]
+            },
+            "budget is removed: 5 USD a month, at 125% forecasted, 100%, None",
+        ),
+    ],
+)
+def test_what_is_removed_says_whom_it_told_of_what(type_, inputs, what):
+    assert removed(type_, inputs) == [what]
+
+
+LIMIT = {"filter": "queue", "comparison": "COMPARISON_GT", "thresholdValue": 3, "duration": "60s"}
+LOG = {"filter": "x"}
+
+
+@pytest.mark.parametrize(
+    ("conditions", "words"),
+    [
+        ([{"conditionMatchedLog": LOG}], "a log entry has x"),
+        ([{"conditionThreshold": LIMIT}], "queue is above 3 for 60s"),
+        (
+            [{"conditionThreshold": LIMIT | {"comparison": "COMPARISON_LT"}}],
+            "queue is below 3 for 60s",
+        ),
+        (
+            [{"conditionThreshold": {"filter": "f", "comparison": "COMPARISON_EQ"}}],
+            "f is COMPARISON_EQ 0 for None",
+        ),
+        (
+            [{"conditionMatchedLog": LOG}, {"displayName": "absent"}, 7],
+            "a log entry has x or absent or [known after apply]",
+        ),
+        (WIRE_UNKNOWN, "nothing"),
+    ],
+)
+def test_an_alert_is_about_its_conditions(conditions, words):
+    [found] = watch_changes(plans.plan(plans.create(ALERT, "a", conditions=conditions)))
+    assert found == WatchChange("alert", "a", "create", words, (), ())
+
+
+def test_changes_are_by_kind_and_name_with_whom_they_told_before_and_after():
+    both = ("oncall, email ml@example.com", TWO)
+    admins = "administrators and users of the billing account"
+    silent = {"allUpdatesRule": {"disableDefaultIamRecipients": True}}
+    plan = plans.plan(
+        same_channel(),
+        change(ALERT, FAILED | {"notificationChannels": [ONE, TWO]}, notificationChannels=[]),
+        plans.create(ALERT, "b", displayName="A", notificationChannels=[WIRE_UNKNOWN]),
+        plans.step("update", BUDGET, "c", BUDGET_OF_DEV, BUDGET_OF_DEV | silent),
+        plans.delete(DASHBOARD, "d", displayName="Charts"),
+        plans.create(CHANNEL, "e", **MAIL, notificationChannels=[ONE]),
+        plans.create(plans.BUCKET, "f", name="b"),
+    )
+    about, mail = 'a log entry has textPayload="Job failed."', "email ml@example.com"
+    assert watch_changes(plan) == (
+        WatchChange("alert", "A", "create", "nothing", (), ("a channel of this change",)),
+        WatchChange("alert", "A job failed (dev)", "update", about, both, ()),
+        WatchChange(
+            "budget",
+            "Training dev",
+            "update",
+            "2000 USD a month, at 50%, 100%",
+            (both[0], admins),
+            (),
+        ),
+        WatchChange("channel", "oncall", "create", mail, (), ()),
+        WatchChange("dashboard", "Charts", "delete", "charts", (), ()),
+    )
+
+
+@pytest.mark.parametrize(
+    ("event", "told"),
+    [
+        (change(ALERT, FAILED, enabled=False), ["is off"]),
+        (change(ALERT, FAILED | {"enabled": False}, enabled=False, displayName="x"), []),
+        (change(ALERT, FAILED | {"enabled": False}, enabled=True), []),
+        (
+            change(ALERT, FAILED, notificationChannels=[TWO]),
+            ["no longer to oncall, email ml@example.com"],
+        ),
+        (change(ALERT, FAILED, notificationChannels=[TWO, ONE]), []),
+        (
+            change(ALERT, FAILED | {"notificationChannels": [TWO]}, notificationChannels=[]),
+            [f"no longer to {TWO}"],
+        ),
+        (
+            change(ALERT, FAILED, conditions=[]),
+            ['no longer when a log entry has textPayload="Job failed.", but when nothing'],
+        ),
+        (
+            change(BUDGET, BUDGET_OF_DEV, **spend("2000.5")),
+            ["of 2000.5 USD a month, not of 2000 USD"],
+        ),
+        (change(BUDGET, BUDGET_OF_DEV, **spend("1999.5")), []),
+        (change(BUDGET, BUDGET_OF_DEV, amount={}), ["of ? a month, not of 2000 USD"]),
+        (change(BUDGET, BUDGET_OF_DEV | spend("x"), **spend("5")), []),
+        (
+            change(BUDGET, BUDGET_OF_DEV, thresholdRules=[]),
+            ["no longer at 50%, 100%"],
+        ),
+        (
+            change(BUDGET, BUDGET_OF_DEV, budgetFilter={}, billingAccount="x"),
+            [
+                "is of other costs: billingAccount changes",
+                "is of other costs: budgetFilter changes",
+            ],
+        ),
+        (
+            change(
+                BUDGET,
+                BUDGET_OF_DEV,
+                allUpdatesRule={
+                    "monitoringNotificationChannels": [],
+                    "disableDefaultIamRecipients": True,
+                },
+            ),
+            [
+                "no longer to administrators of the billing account",
+                "no longer to oncall, email ml@example.com",
+            ],
+        ),
+        (
+            plans.step(
+                "update",
+                BUDGET,
+                "b",
+                BUDGET_OF_DEV | {"allUpdatesRule": {"disableDefaultIamRecipients": True}},
+                BUDGET_OF_DEV | {"allUpdatesRule": {"disableDefaultIamRecipients": True}, "x": 1},
+            ),
+            [],
+        ),
+        (change(CHANNEL, MAIL, displayName="other"), []),
+        (
+            change(CHANNEL, MAIL, type="sms"),
+            ["no longer to email ml@example.com, but to sms ml@example.com"],
+        ),
+        (change(DASHBOARD, {"dashboardJson": "a"}, dashboardJson="b"), []),
+        (change(plans.BUCKET, {"enabled": True}, enabled=False), []),
+    ],
+)
+def test_less_is_told_word_for_word(event, told):
+    assert lost(same_channel(), event) == told
+
+
+def test_what_is_told_no_more_is_by_name():
+    found = less_told(
+        plans.plan(
+            plans.delete(ALERT, "a", displayName="z"),
+            plans.delete(ALERT, "b"),
+            change(ALERT, FAILED | {"displayName": "c"}, displayName="c", enabled=False),
+        )
+    )
+    assert found == (
+        LessTold("b", "alert is removed"),
+        LessTold("c", "is off"),
+        LessTold("z", "alert is removed"),
+    )

@@ -154,3 +154,71 @@ def test_every_format_says_it() -> None:
     assert reservation["hourlyUsd"] == pytest.approx(5 * hourly(MEGA))
     assert reservation["price"]["usd"] == pytest.approx(hourly(MEGA))
     assert (reservation["before"], reservation["deleted"]) == (None, False)
+
+
+def test_what_is_given_back_is_by_name_and_says_what_is_made_anew() -> None:
+    plan = plans.plan(
+        plans.step("update", RESERVATION, "z", old=kept("z", count=5), new=kept("z", count=3)),
+        plans.step("delete", RESERVATION, "y", old=kept("y", count=UNKNOWN)),
+        plans.step("replace", RESERVATION, "x", old=kept("x"), new=kept("x", "a3-highgpu-8g", 2)),
+        plans.step("update", RESERVATION, "w", old=kept("w"), new=kept("w") | {"description": "d"}),
+        plans.step("delete", plans.BUCKET, "v", old=kept("v")),
+        made("u"),
+    )
+    assert capacity.returned_machines(plan) == [
+        capacity.ReturnedMachines("x", MEGA, "us-east4-a", 5, replaced=True),
+        capacity.ReturnedMachines("y", MEGA, "us-east4-a", 0, replaced=False),
+        capacity.ReturnedMachines("z", MEGA, "us-east4-a", 2, replaced=False),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("op", "protect", "count"),
+    [
+        # The engine refuses to delete what the state protects, and to replace what the program
+        # does; of what shrinks in place it refuses nothing.
+        ("delete", (True, False), None),
+        ("delete", (False, False), 5),
+        ("replace", (False, True), None),
+        ("replace", (True, False), 5),
+        ("update", (True, True), 4),
+        ("update", (False, False), 4),
+    ],
+)
+def test_protection_holds_machines_back_where_the_engine_refuses(
+    op: str, protect: tuple[bool, bool], count: int | None
+) -> None:
+    new = None if op == "delete" else kept(count=1)
+    step = plans.step(op, RESERVATION, "h100", old=kept(count=5), new=new, protect=protect)
+    found = capacity.returned_machines(plans.plan(step))
+    assert [each.machines for each in found] == ([] if count is None else [count])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "monthly"),
+    [
+        (None, kept(count=2), 2 * 730),
+        (kept(count=3), None, -3 * 730),
+        (kept(count=3), kept(count=1), -2 * 730),
+        (kept(count=UNKNOWN), kept(count=1), None),
+        (kept(count=1), kept(count=UNKNOWN), None),
+    ],
+)
+def test_a_month_has_730_hours_of_what_is_added(
+    old: plans.Event | None, new: plans.Event | None, monthly: float | None
+) -> None:
+    op = "update" if old and new else "create" if new else "delete"
+    [change] = capacity.reservation_changes(
+        plans.plan(plans.step(op, RESERVATION, "h100", old=old, new=new))
+    )
+    assert change.monthly == (None if monthly is None else pytest.approx(monthly * hourly(MEGA)))
+
+
+def test_a_reservation_without_inputs_is_told_by_its_resource() -> None:
+    plan = plans.plan(plans.create(RESERVATION, "spare"), made("h100"))
+    found = [each.either for each in capacity.reservation_changes(plan)]
+    assert [(each.name, each.zone, each.machine_type, each.machines) for each in found] == [
+        ("h100", "us-east4-a", MEGA, 5),
+        ("spare", "", "", 0),
+    ]
+    assert found[1].rate is None

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
+from typing import Any
+
+import pytest
+
 from tests.unit.vt.review import plans
-from vertex_training.plan.grants import READ_OBJECTS, WRITE_OBJECTS
+from vertex_training.plan.access import Access
+from vertex_training.plan.grants import EXTRA_GRANTS, READ_OBJECTS, WRITE_OBJECTS
+from vertex_training_cli.engine import events
+from vertex_training_cli.engine.values import UNKNOWN, WIRE_UNKNOWN
 from vertex_training_cli.review import grants
+from vertex_training_cli.review.escaping import code
 
 TRAINER = f"serviceAccount:{plans.ACCOUNT}"
 
@@ -104,3 +114,198 @@ def test_a_right_that_leaves_the_stack_and_stays_in_the_cloud_is_kept_and_not_lo
     plan = plans.plan(event)
     assert grants.lost(plan) == []
     assert [binding.role for binding in grants.kept(plan)] == [READ_OBJECTS]
+
+
+KIM = "user:kim@example.com"
+
+
+def by_a_team(name: str, role: str, member: str = KIM) -> plans.Event:
+    """A grant of a team's own code: no component of the program is above it."""
+    event = plans.create(plans.MEMBER, name, **plans.member("data", role, member))
+    urn = f"urn:pulumi:dev::vertex-training::{plans.MEMBER}::{name}"
+    event["resourcePreEvent"]["metadata"]["urn"] = urn
+    return event
+
+
+def asked_for(name: str, role: str) -> plans.Event:
+    """A grant of the stack file's section for more of them."""
+    event = plans.create(plans.MEMBER, name, **plans.member("data", role, KIM))
+    urn = f"urn:pulumi:dev::vertex-training::{EXTRA_GRANTS}${plans.MEMBER}::{name}"
+    event["resourcePreEvent"]["metadata"]["urn"] = urn
+    return event
+
+
+@pytest.mark.parametrize(
+    ("role", "administers"),
+    [
+        ("roles/storage.admin", True),
+        ("roles/storage.objectAdmin", True),
+        ("organizations/1/roles/customAdmin", True),
+        ("roles/owner", True),
+        ("roles/editor", True),
+        ("roles/iam.serviceAccountTokenCreator", True),
+        ("roles/iam.workloadIdentityUser", True),
+        # who submits jobs acts as the account, and that is what it is for
+        ("roles/iam.serviceAccountUser", False),
+        ("roles/storage.objectViewer", False),
+    ],
+)
+def test_an_administrator_is_told_unless_the_program_makes_one_by_itself(
+    role: str, administers: bool
+) -> None:
+    for event in (by_a_team("g", role), asked_for("g", role)):
+        found = grants.administrators(plans.plan(event))
+        assert [each.role for each in found] == ([role] if administers else [])
+    derived = plans.create(plans.MEMBER, "g", **plans.member("data", role, KIM))
+    assert grants.administrators(plans.plan(derived)) == []
+
+
+def test_a_grant_says_why_it_is_made_and_whether_somebody_asked_for_it() -> None:
+    plan = plans.plan(
+        asked_for("asked", READ_OBJECTS),
+        by_a_team("team", WRITE_OBJECTS),
+        plans.create(plans.MEMBER, "own", **plans.member("data")),
+    )
+    assert {each.reason: each.is_derived for each in grants.gained(plan)} == {
+        "the stack file asks for it by name": False,
+        "a team's own code grants it": False,
+        grants.reason(plans.MEMBER, READ_OBJECTS): True,
+    }
+
+
+def told_strangers(*told: plans.Event, limits: Any = None, number: str = "12") -> list[str]:
+    config = {
+        "gcp:project": "acme-ml-dev",
+        "vertex-training:projectNumber": number,
+        "vertex-training:limits": json.dumps(limits or {}),
+    }
+    found = grants.strangers(events.parse(plans.lines(*told, config=config), "dev"))
+    return [each.member for each in found]
+
+
+def of(*members: str) -> list[plans.Event]:
+    return [by_a_team(f"g{n}", READ_OBJECTS, each) for n, each in enumerate(members)]
+
+
+HELD = plans.step("same", plans.MEMBER, "held", *[plans.member("data", who=KIM)] * 2)
+
+
+def test_a_stranger_is_of_a_domain_that_had_no_member() -> None:
+    assert told_strangers(HELD, *of("user:x@other.test", "group:g@example.com")) == [
+        "user:x@other.test"
+    ]
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        "allUsers",  # told as what is opened to everybody
+        "serviceAccount:t@acme-ml-dev.iam.gserviceaccount.com",
+        "serviceAccount:12-compute@developer.gserviceaccount.com",
+        "user:p@partner.test",
+        KIM,
+    ],
+)
+def test_members_of_the_project_and_of_its_limits_domains_are_no_strangers(member: str) -> None:
+    assert told_strangers(HELD, *of(member), limits={"memberDomains": ["partner.*"]}) == []
+
+
+def test_of_a_stack_that_is_all_new_public_mail_alone_is_strange() -> None:
+    assert told_strangers(
+        *of("user:x@other.test", "user:x@gmail.com", "user:y@googlemail.com")
+    ) == [
+        "user:x@gmail.com",
+        "user:y@googlemail.com",
+    ]
+
+
+def test_public_mail_stays_strange_though_somebody_has_it_already() -> None:
+    had = plans.step("same", plans.MEMBER, "had", *[plans.member("d", who="user:a@gmail.com")] * 2)
+    assert told_strangers(had, *of("user:b@gmail.com")) == ["user:b@gmail.com"]
+
+
+def test_a_stranger_is_told_once_and_limits_that_are_no_list_name_nobody() -> None:
+    both = [by_a_team("r", READ_OBJECTS, "user:x@o.test"), by_a_team("w", "a", "user:x@o.test")]
+    config = {"vertex-training:limits": '{"memberDomains": "o.test"}'}
+    plan = events.parse(plans.lines(HELD, *both, config=config), "dev")
+    assert [(each.member, each.role) for each in grants.strangers(plan)] == [("user:x@o.test", "a")]
+
+
+def test_a_whole_policy_is_told_binding_by_binding_as_far_as_it_is_known() -> None:
+    data = {
+        "bindings": [
+            {"role": "r", "members": ["user:b", "user:a"]},
+            {"role": "q", "members": ["user:c"], "condition": {"expression": "e"}},
+        ]
+    }
+    policy = "gcp:storage/bucketIAMPolicy:BucketIAMPolicy"
+
+    def told(policy_data: Any) -> list[tuple[str, str, str]]:
+        plan = plans.plan(plans.create(policy, "p", bucket="data", policyData=policy_data))
+        found = grants.gained(plan)
+        assert {(each.kind, each.target) for each in found} == {("bucket", "data")}
+        return [(each.member, each.role, each.condition) for each in found]
+
+    assert told(json.dumps(data)) == [
+        ("user:a", "r", ""),
+        ("user:b", "r", ""),
+        ("user:c", "q", "e"),
+    ]
+    whole = [("everybody named in it", "a whole policy", "")]
+    assert [told(each) for each in ("{", "[]", "{}", WIRE_UNKNOWN, None)] == [whole] * 5
+
+
+def test_members_that_are_not_known_yet_are_told_as_such() -> None:
+    binding = "gcp:storage/bucketIAMBinding:BucketIAMBinding"
+    plan = plans.plan(plans.create(binding, "b", bucket="data", role="r", members=WIRE_UNKNOWN))
+    assert [each.member for each in grants.gained(plan)] == [UNKNOWN]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "kind", "target"),
+    [
+        ({"bucket": "data", "project": "acme", "location": "eu"}, "bucket", "data"),
+        ({"project": "acme", "region": "eu"}, "project", "acme"),
+        ({"widget": "w", "project": "acme"}, "widget", "w"),
+        ({"bucket": "", "project": "acme"}, "project", "acme"),
+        ({}, "", ""),
+    ],
+)
+def test_a_right_is_on_what_its_narrowest_input_names(
+    inputs: dict[str, str], kind: str, target: str
+) -> None:
+    given = {"etag": "e", "role": "r", "member": KIM, **inputs}
+    [found] = grants.gained(plans.plan(plans.create(plans.MEMBER, "g", **given)))
+    assert (found.kind, found.target) == (kind, target)
+
+
+def test_who_and_where_are_short_and_quoted_where_others_chose_the_words() -> None:
+    binding = grants.IamBinding(
+        TRAINER, "r", "account", f"projects/p/serviceAccounts/{plans.ACCOUNT}"
+    )
+    assert grants.short_member(binding) == plans.ACCOUNT
+    assert grants.short_target(binding) == plans.ACCOUNT
+    assert grants.place(binding, code) == f"account `{plans.ACCOUNT}`"
+    odd = dataclasses.replace(binding, kind="my_kind", target="t", member=KIM)
+    assert grants.short_member(odd) == KIM
+    assert grants.place(odd, code) == "`my_kind` `t`"
+
+
+def test_access_is_a_verb_or_the_role_and_names_the_accounts_in_their_order() -> None:
+    through = ("a@p.iam.gserviceaccount.com", "b@p.iam.gserviceaccount.com")
+    access = Access(KIM, "reads", "all buckets of project", "acme", through)
+    assert grants.verb(access, code) == "reads"
+    assert grants.verb(dataclasses.replace(access, verb="roles/x"), code) == "`roles/x`"
+    assert grants.through(access) == "a then b"
+    assert grants.place(access, code) == "all buckets of project `acme`"
+
+
+def test_what_is_held_afterwards_has_kept_and_new_rights_and_none_that_go() -> None:
+    plan = plans.plan(
+        plans.create(plans.MEMBER, "new", **plans.member("raw", who=KIM)),
+        HELD,
+        plans.delete(plans.MEMBER, "gone", **plans.member("old")),
+        plans.create(plans.BUCKET, "storage-raw", name="raw"),
+    )
+    found = [(each.member, each.target) for each in grants.held(plan)]
+    assert found == [(KIM, "data"), (KIM, "raw")]

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+from typing import Any
+
 import pytest
 
 from tests.unit.vt.review import plans
 from vertex_training.catalog import costs
+from vertex_training_cli.engine.plan import CheckpointObservation, JobObservation, Observations
 from vertex_training_cli.review import jobs, markdown
 from vertex_training_cli.review.headline import verdict
 from vertex_training_cli.review.report import build
@@ -16,7 +20,7 @@ def only(*told: plans.Event) -> jobs.JobChange:
     return job
 
 
-def change(old: plans.Event, new: plans.Event, op: str = "replace", state: str = "") -> plans.Event:
+def change(old: plans.Event, new: plans.Event, op: str = "replace", state: Any = "") -> plans.Event:
     return plans.step(op, plans.JOB, "training-a", old=old, new=new, outputs={"state": state})
 
 
@@ -142,3 +146,202 @@ def test_a_job_that_had_ended_is_not_told_as_cancelled() -> None:
 
     assert told("SUCCEEDED") == "1 job that had ended leaves the stack; nothing destroyed."
     assert told("RUNNING") == "1 job cancelled; nothing destroyed."
+
+
+def seen(observed: JobObservation | None = None, **more: Any) -> jobs.JobChange:
+    made = only(plans.create(plans.JOB, "training-a", **plans.job("a")))
+    return dataclasses.replace(made, now=observed, **more)
+
+
+RUNNING = JobObservation("RUNNING", 3600, 1.5)
+
+
+@pytest.mark.parametrize(
+    ("job", "fate"),
+    [
+        (seen(action="submit"), "submitted"),
+        (seen(action="change"), "labels or options change, nothing is submitted"),
+        (seen(action="defer"), "submitted by the first up after the running job has ended"),
+        (seen(action="keep"), "unchanged"),
+        (seen(action="replace"), "submitted anew; the old one is cancelled"),
+        (
+            seen(action="replace", previous_state="RUNNING"),
+            "submitted anew; the old one is cancelled (running when last seen)",
+        ),
+        (
+            seen(RUNNING, action="replace", previous_state="PENDING"),
+            "submitted anew; the old one is cancelled (running for 1h 0m, $1.50 so far)",
+        ),
+        (
+            seen(action="cancel", previous_state="SUCCEEDED"),
+            "leaves the stack; the old one succeeded",
+        ),
+        (
+            seen(JobObservation("FAILED", 60, 1.0), action="cancel", previous_state="RUNNING"),
+            "leaves the stack; the old one failed after 1m, $1.00 so far",
+        ),
+        (
+            seen(JobObservation("RECORD_DELETED"), action="cancel"),
+            "leaves the stack; the old one record deleted",
+        ),
+    ],
+)
+def test_the_fate_of_a_job_names_what_becomes_of_the_one_before(
+    job: jobs.JobChange, fate: str
+) -> None:
+    assert jobs.fate(job) == fate
+
+
+@pytest.mark.parametrize(
+    ("now", "words"),
+    [
+        (JobObservation("QUEUED"), "queued"),
+        (JobObservation("RUNNING", 125, 0.5), "running for 2m 5s, $0.50 so far"),
+        (JobObservation("RUNNING", 125), "running for 2m 5s"),
+        (
+            JobObservation("PARTIALLY_SUCCEEDED", 60, 0.0),
+            "partially succeeded after 1m, $0.00 so far",
+        ),
+        (
+            JobObservation("RUNNING", 60, None, "", CheckpointObservation(None)),
+            "running for 1m, no checkpoint",
+        ),
+        (
+            JobObservation("RUNNING", 600, 1.0, "", CheckpointObservation(30)),
+            "running for 10m, $1.00 so far, last checkpoint 30s ago",
+        ),
+        (
+            JobObservation("RUNNING", 600, None, "", CheckpointObservation(30, at_most=True)),
+            "running for 10m, last checkpoint at most 30s ago",
+        ),
+        (JobObservation("PENDING", 0, 1.0, "", CheckpointObservation(30)), "pending"),
+    ],
+)
+def test_what_a_job_is_doing_is_told_with_time_cost_and_what_it_kept(
+    now: JobObservation, words: str
+) -> None:
+    assert jobs.progress(now) == words
+
+
+@pytest.mark.parametrize(
+    "state", ["SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED", "PARTIALLY_SUCCEEDED"]
+)
+def test_what_was_seen_now_counts_more_than_the_state_of_the_last_deployment(state: str) -> None:
+    assert not seen(JobObservation(state), action="cancel", previous_state="RUNNING").cancels
+    assert not seen(action="replace", previous_state=state).cancels
+    assert seen(JobObservation("RUNNING"), action="replace", previous_state=state).cancels
+    for action in ("submit", "change", "defer", "keep"):
+        assert not seen(RUNNING, action=action).cancels
+
+
+def test_a_job_is_told_whole() -> None:
+    affinities = [
+        {"reservationAffinityType": "SPECIFIC_RESERVATION", "values": ["p/reservations/r1", "r2"]},
+        {"reservationAffinityType": "SPECIFIC_RESERVATION", "values": ["p/reservations/r1"]},
+        {"reservationAffinityType": "ANY_RESERVATION"},
+        {"reservationAffinityType": "NO_RESERVATION"},
+        None,
+    ]
+    pools = [
+        plans.pool(image="eu/x:v1", reservationAffinity=affinities[0]),
+        plans.pool(image="eu/y:v1", reservationAffinity=affinities[1]),
+        plans.pool(image="eu/x:v1", reservationAffinity=affinities[2]),
+        {
+            "machineSpec": {"reservationAffinity": affinities[3]},
+            "replicaCount": 2,
+            "pythonPackageSpec": {"executorImageUri": "eu/z:v1"},
+        },
+        {"machineSpec": {"machineType": "n1-standard-4", "reservationAffinity": affinities[4]}},
+    ]
+    inputs = plans.job(
+        "a",
+        *pools,
+        network="projects/1/global/networks/n",
+        pscInterfaceConfig={"networkAttachment": "psc"},
+        scheduling={"timeout": "60s", "strategy": "SPOT"},
+    )
+    inputs["options"] |= {"filledIn": {"b": "1", "a": "2"}, "idleStop": "5% for 30m"}
+    old = plans.job("a", plans.pool("n1-standard-8"))
+    old["options"] |= {"idleStop": "1% for 1h"}
+    step = change(old, inputs, state="JOB_STATE_RUNNING")
+    step["resourcePreEvent"]["metadata"]["old"]["id"] = "id/a"
+    [job] = jobs.job_changes(plans.plan(step), Observations({"id/a": RUNNING}))
+    assert job == jobs.JobChange(
+        name="a",
+        action="replace",
+        region="us-central1",
+        strategy="SPOT",
+        reservation="r1, r2, ANY_RESERVATION",
+        account=plans.ACCOUNT,
+        network="projects/1/global/networks/n",
+        images=("eu/x:v1", "eu/y:v1", "eu/z:v1"),
+        cost=costs.of_job(jobs.request(inputs), "us-central1"),
+        offers=job.offers,
+        differences=job.differences,
+        previous_state="RUNNING",
+        filled_in=("a", "b"),
+        now=RUNNING,
+        cost_before=costs.of_job(jobs.request(old), "us-central1"),
+        strategy_before="STANDARD",
+        ladder=(),
+        idle_stop="5% for 30m",
+        idle_stop_before="1% for 1h",
+    )
+    assert job.machines[3] == "2 x no machine type"
+    assert job.machines_before == ("1 x n1-standard-8",)
+    attached = plans.job("a", pscInterfaceConfig={"networkAttachment": "psc"})
+    assert only(plans.create(plans.JOB, "training-a", **attached)).network == "psc"
+
+
+def test_a_job_without_inputs_is_told_by_its_resource_and_costs_nothing_known() -> None:
+    job = only(plans.create(plans.JOB, "training-a"))
+    assert (job.name, job.region, job.strategy, job.account) == ("training-a", "", "STANDARD", "")
+    assert (job.reservation, job.network, job.images, job.filled_in) == ("", "", (), ())
+    assert (job.previous_state, job.idle_stop, job.idle_stop_before) == ("", "", "")
+    assert (job.cost_before, job.strategy_before, job.trials) == (None, "", "")
+    gone = only(plans.delete(plans.JOB, "training-a", **plans.job("a")))
+    assert (gone.cost_before, gone.strategy_before) == (None, "")
+
+
+@pytest.mark.parametrize("state", ["<b>", "job_state_running", "A" * 61, 7])
+def test_a_state_that_is_no_word_of_the_api_is_not_shown(state: object) -> None:
+    assert only(change(plans.job("a"), plans.job("a", run=2), state=state)).previous_state == ""
+
+
+def test_jobs_are_by_name_and_what_does_nothing_to_one_is_left_out() -> None:
+    plan = plans.plan(
+        plans.create(plans.JOB, "training-b", **plans.job("b")),
+        plans.create(plans.JOB, "training-a", **plans.job("a")),
+        plans.step("refresh", plans.JOB, "training-c", plans.job("c"), plans.job("c")),
+        plans.create(plans.BUCKET, "d"),
+    )
+    assert [each.name for each in jobs.job_changes(plan)] == ["a", "b"]
+
+
+def test_what_a_job_costs_is_told_for_both_services() -> None:
+    # n1-standard-4 is $0.19 an hour, and 15 % more on Vertex AI; Batch begins the timeout anew with
+    # each of its three retries.
+    job = only(plans.create(plans.JOB, "training-a", **plans.job("a")))
+    assert jobs.at_most(job) == ("Vertex $0.22 (1 h)", "or Batch $0.76 (4 attempts of 1 h)")
+    without = only(plans.create(plans.JOB, "training-a", **plans.job("a", timeout="0s")))
+    assert jobs.at_most(without)[0] == "Vertex $36.71 (168 h, no timeout set)"
+    stop = plans.job("a")
+    stop["options"] |= {"idleStop": "5% for 30m"}
+    idle = only(plans.create(plans.JOB, "training-a", **stop))
+    assert jobs.at_most(idle) == ("Vertex $0.22 (1 h)", "not Batch: it has no idleStop")
+
+
+def test_differences_are_of_the_request_then_of_the_run_then_of_the_options() -> None:
+    old, new = plans.job("a"), plans.job("a", plans.pool("n1-standard-8", 2), run=2)
+    new["options"] |= {"onDelete": "delete"}
+    found = only(change(old, new)).differences
+    assert [(each.path, each.old, each.new) for each in found] == [
+        ("jobSpec.workerPoolSpecs[0].containerSpec.imageUri", "example/n1-standard-4:v1",
+         "example/n1-standard-8:v1"),
+        ("jobSpec.workerPoolSpecs[0].machineSpec.machineType", "n1-standard-4", "n1-standard-8"),
+        ("jobSpec.workerPoolSpecs[0].replicaCount", "1", "2"),
+        ("run", "1", "2"),
+        ("onDelete", "keep", "delete"),
+    ]  # fmt: skip
+    assert only(change(old, new, op="same")).differences == ()
+    assert only(plans.create(plans.JOB, "training-a", **new)).differences == ()

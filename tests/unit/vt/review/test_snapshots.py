@@ -13,6 +13,13 @@ from vertex_training.snapshots import estimate
 from vertex_training.snapshots.protocol import take_snapshot
 from vertex_training_cli.review import html, json_report, markdown, report
 from vertex_training_cli.review.headline import answers, verdict
+from vertex_training_cli.review.snapshots import (
+    PersonalData,
+    SnapshotChange,
+    cost_text,
+    personal_data,
+    snapshot_changes,
+)
 
 CAP = 2 * 10**12
 
@@ -217,3 +224,139 @@ def test_a_table_that_grows_is_no_other_plan():
 def test_a_plan_of_somebody_elses_breaks_no_report(resolved):
     found = built(plans.create(SNAPSHOT, "snapshots-clicks", **inputs(resolved)))
     assert markdown.render(found)
+
+
+RESOLVED = {"processed": 2**40, "sources": ["acme.web.clicks"], "personal": ["email", "ip"]}
+# us-central1 is 6.25 USD a TiB: 2,000,000,000,000 bytes are 1.818989 of them.
+MOST = pytest.approx(11.36868, abs=5e-6)
+
+
+def only(*events):
+    [found] = snapshot_changes(plans.plan(*events))
+    return found
+
+
+def expected(**more):
+    given = {
+        "name": "clicks", "action": "query", "run": "1", "bound_bytes": CAP, "bound_usd": MOST,
+        "folder": f"gs://data/{SNAPSHOTS}/local/clicks/{request().request_id}",
+        "reads_bytes": None, "at_least": False, "usd": None, "rows": None, "bytes": None,
+        "queried_at": "", "sources": (), "changed": (), "personal": (), "readers": (),
+        "told": "not asked",
+    }  # fmt: skip
+    return SnapshotChange(**given | more)
+
+
+def test_what_a_query_reads_and_costs_is_known_whole():
+    found = only(plans.create(SNAPSHOT, "s", **inputs(RESOLVED)))
+    assert found == expected(
+        reads_bytes=2**40, usd=6.25, sources=("acme.web.clicks",), personal=("email", "ip"),
+        told="its query reads 1,099,511,627,776 bytes ($6.25 on demand; at most 2,000,000,000,000 "
+        "bytes, $11.37); from acme.web.clicks; columns that look like data about people: email, ip",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("more", [{"atLeast": True}, {"capacity": "reservation"}])
+def test_bytes_without_a_price_are_told_all_the_same(more):
+    found = only(plans.create(SNAPSHOT, "s", **inputs(RESOLVED | more)))
+    assert (found.reads_bytes, found.usd, found.at_least) == (2**40, None, "atLeast" in more)
+
+
+def test_one_that_is_there_is_known_whole():
+    there = {"rows": "9", "bytes": 72.0, "queriedAt": "2026-11-20T00:00:00Z",
+             "changed": ["acme.web.clicks 2026-11-21"]}  # fmt: skip
+    assert only(plans.create(SNAPSHOT, "s", **inputs(there))) == expected(
+        action="take", rows=9, bytes=72, queried_at="2026-11-20T00:00:00Z",
+        changed=("acme.web.clicks 2026-11-21",),
+        told="is there: 9 rows, 72 bytes, queried at 2026-11-20T00:00:00Z; changed since, which "
+        "`run` one higher would read: acme.web.clicks 2026-11-21",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("op", "action", "told"),
+    [
+        ("create", "query", "not asked"),
+        ("replace", "query", "not asked"),
+        ("update", "change", "not asked"),
+        ("same", "keep", "not asked"),
+        ("delete", "leave", ""),
+    ],
+)
+def test_a_step_says_what_happens_to_a_snapshot(op, action, told):
+    sides = {"create": (None, inputs()), "delete": (inputs(), None)}.get(op, (inputs(), inputs()))
+    assert only(plans.step(op, SNAPSHOT, "s", *sides)) == expected(action=action, told=told)
+
+
+@pytest.mark.parametrize(
+    "resolved",
+    [
+        {"rows": "many", "bytes": [1], "processed": float("inf"), "sources": "x", "personal": {}},
+        {"processed": None},
+    ],
+)
+def test_what_is_no_number_and_no_list_is_not_known(resolved):
+    found = only(plans.create(SNAPSHOT, "s", **inputs(resolved)))
+    assert found == expected(told="")
+
+
+def test_a_snapshot_without_inputs_is_told_by_its_resource():
+    found = only(plans.create(SNAPSHOT, "snapshots-x"))
+    assert (found.name, found.run, found.bound_bytes, found.bound_usd) == ("snapshots-x", "", 0, 0)
+    assert only(plans.create(SNAPSHOT, "s", **inputs(cap="x"))).bound_bytes == 0
+    # A location that is not known is priced as the dearest there is: 11.25 USD a TiB.
+    odd = inputs(cap=2**40) | {"request": "["}
+    assert only(plans.create(SNAPSHOT, "s", **odd)).bound_usd == 11.25
+
+
+def test_snapshots_and_their_readers_are_by_name():
+    def named(name):
+        given = inputs()
+        return {**given, "snapshot": {**given["snapshot"], "name": name}}
+
+    def job(name, uri):
+        return {"submission": {"job": name}, "request": json.dumps({"args": [uri]})}
+
+    folder = f"gs://data/{request().prefix}"
+    found = snapshot_changes(
+        plans.plan(
+            plans.create(SNAPSHOT, "1", **named("z")),
+            plans.create(SNAPSHOT, "2", **named("clicks")),
+            plans.create(plans.JOB, "b", **job("b", folder)),
+            plans.create(plans.JOB, "a", **job("a", f"{folder}/x")),
+            plans.create(plans.JOB, "other", **job("other", "gs://data/else")),
+            plans.delete(plans.JOB, "gone", **job("gone", folder)),
+        )
+    )
+    assert [(each.name, each.readers) for each in found] == [("clicks", ("b", "a")), ("z", ())]
+
+
+@pytest.mark.parametrize(
+    ("resolved", "told"),
+    [
+        (None, "query of snapshot clicks: not asked (at most $11.37)"),
+        (RESOLVED, "query of snapshot clicks: $6.25 (at most $11.37)"),
+        (
+            RESOLVED | {"capacity": 1},
+            "query of snapshot clicks: no price: capacity (at most $11.37)",
+        ),
+        (
+            RESOLVED | {"atLeast": True, "capacity": 1},
+            "query of snapshot clicks: no price: at least 1,099,511,627,776 bytes (at most $11.37)",
+        ),
+    ],
+)
+def test_the_cost_of_a_query_is_a_phrase(resolved, told):
+    change = only(plans.create(SNAPSHOT, "s", **inputs(resolved)))
+    assert cost_text(change, lambda text, _=0: text) == told
+
+
+@pytest.mark.parametrize("op", ["create", "replace", "update", "same", "delete"])
+def test_data_about_people_is_told_of_what_is_queried_alone(op):
+    given = inputs(RESOLVED)
+    sides = {"create": (None, given), "delete": (given, None)}.get(op, (given, given))
+    found = personal_data(plans.plan(plans.step(op, SNAPSHOT, "s", *sides)))
+    queried = op in ("create", "replace")
+    assert found == ((PersonalData("clicks", ("email", "ip")),) if queried else ())
+    bare = inputs(RESOLVED | {"personal": []})
+    assert personal_data(plans.plan(plans.create(SNAPSHOT, "s", **bare))) == ()

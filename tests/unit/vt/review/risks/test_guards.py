@@ -9,8 +9,9 @@ import pytest
 
 from tests.unit.vt.review import plans
 from vertex_training_cli.engine import events
+from vertex_training_cli.engine.fields import FieldDifference
 from vertex_training_cli.engine.plan import Plan
-from vertex_training_cli.review import digest, json_report, markdown, report
+from vertex_training_cli.review import digest, guards, json_report, limits, markdown, report
 from vertex_training_cli.review.headline import answers, verdict
 
 AUDIT = {
@@ -194,3 +195,120 @@ def test_exceptions_from_included_files_are_shown_when_they_change(
     found = report.build(events.parse(plans.lines(stack, config=config), "dev"), source="here")
     line = f"exception of this stack from what it includes: {told}"
     assert (line in markdown.render(found)) == bool(told)
+
+
+def differences(found: tuple[FieldDifference, ...]) -> list[tuple[str, str | None, str | None]]:
+    return [(each.path, each.old, each.new) for each in found]
+
+
+def test_only_a_change_from_what_is_deployed_is_an_exception_of_drift() -> None:
+    way_in = {"resource": "firewalls/iap-*", "reason": "a way in"}
+    now = {
+        "allowed": {"audit": AUDIT, "bare": {"member": "user:a@example.com"}, "odd": "text"},
+        "allowedResources": {"iap": way_in, "other": way_in | {"resource": "routes/*"}},
+        "projectPolicy": "own",
+    }
+    deployed = {"allowedResources": {"iap": way_in}, "projectPolicy": "judged"}
+    assert differences(guards.drift_exceptions(planned(now, deployed={"drift": deployed}))) == [
+        ("drift.projectPolicy", None, "members of the project that others added"),
+        ("drift.allowed.audit", None, SHOWN),
+        ("drift.allowed.bare", None, "user:a@example.com:  on "),
+        ("drift.allowedResources.other", None, "routes/*"),
+    ]
+
+
+def test_a_loss_that_is_accepted_is_told_with_its_reason_until_it_is_deployed() -> None:
+    now = {"acceptedLosses": {"storage-data": "moved to a colleague's", "storage-raw": "old"}}
+    deployed = {"drift": {"acceptedLosses": {"storage-raw": "old"}}}
+    plan = planned(now, deployed=deployed)
+    assert differences(guards.new_acceptances(plan)) == [
+        ("storage-data", None, "moved to a colleague's")
+    ]
+    assert "loss accepted: storage-data (moved to a colleague's)" in headline(plan)
+    other = {"drift": {"acceptedLosses": {**now["acceptedLosses"], "storage-raw": "lost in May"}}}
+    assert differences(guards.new_acceptances(planned(now, deployed=other))) == [
+        ("storage-raw", "lost in May", "old")
+    ]
+
+
+def test_every_rule_that_is_lowered_is_told_by_name_and_none_that_is_raised_or_kept() -> None:
+    before = {"b": "error", "a": "warning", "kept": "note", "raised": "warning"}
+    now = {"b": "note", "a": "note", "kept": "note", "raised": "error"}
+    found = guards.lowered_rules(planned(None, now, deployed={"rules": before}))
+    assert differences(found) == [("a", "warning", "note"), ("b", "error", "note")]
+
+
+def test_a_rule_of_a_level_that_nobody_knows_is_taken_for_the_strictest() -> None:
+    found = guards.lowered_rules(
+        planned(None, {"x": "note", "y": "fatal"}, deployed={"rules": {"y": "error"}})
+    )
+    # A rule that there is none of has no level: giving it one lowers it.
+    assert differences(found) == [("x", "None", "note")]
+
+
+@pytest.mark.parametrize("op", ["create", "delete", "replace"])
+def test_only_a_resource_that_stays_as_it_is_can_be_guarded_less(op: str) -> None:
+    old, new = {"dockerConfig": {"immutableTags": True}}, {"dockerConfig": {}}
+    sides = {"create": (None, new), "delete": (old, None), "replace": (old, new)}[op]
+    assert guards.lowered_guards(planned(None, None, plans.step(op, REPOSITORY, "r", *sides))) == ()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ({"team": "vision"}, {"team": "speech"}, "accounts of team speech may name it, not of "),
+        ({"team": "vision"}, {"team": "vision", "x": "y"}, None),
+        ({"team": "former"}, {}, None),  # no team of the stack file: nobody was kept out
+        ({}, {"team": "vision"}, None),
+    ],
+)
+def test_what_a_team_had_alone_and_others_may_name_is_guarded_less(
+    old: dict[str, str], new: dict[str, str], told: str | None
+) -> None:
+    step = plans.step("update", plans.BUCKET, "storage-data", {"labels": old}, {"labels": new})
+    expected = (guards.LoweredGuard("storage-data", f"{told}vision alone"),) if told else ()
+    assert guards.lowered_guards(planned(None, None, step)) == expected
+
+
+def test_weaknesses_of_a_repository_are_told_if_they_are_new() -> None:
+    scanned = {"vulnerabilityScanningConfig": {"enablementConfig": "INHERITED"}}
+    unscanned = {"vulnerabilityScanningConfig": {"enablementConfig": "DISABLED"}}
+    fixed = {"dockerConfig": {"immutableTags": True}}
+
+    def lowered(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+        step = plans.step("update", REPOSITORY, "r", old, new)
+        return [each.what for each in guards.lowered_guards(planned(None, None, step))]
+
+    both = ["images are not scanned", "tags of images can be moved"]
+    assert lowered(scanned | fixed, unscanned) == both
+    assert lowered(scanned, unscanned) == both[:1]
+    assert lowered(unscanned | fixed, unscanned) == both[1:]
+    assert lowered(unscanned, scanned) == []
+
+
+def test_exceptions_from_what_is_included_are_by_path_old_and_new() -> None:
+    stack = plans.step(
+        "same", "pulumi:pulumi:Stack", "s", {}, {}, outputs={"overrides": {"a.z": 1, "a.k": [1]}}
+    )
+    config = {"vertex-training:overrides": json.dumps({"a.b": "x", "a.k": [1], "a.y": None})}
+    plan = events.parse(plans.lines(stack, config=config), "dev")
+    assert differences(guards.changed_overrides(plan)) == [
+        ("a.b", "as included", '"x"'),
+        ("a.y", "as included", "null"),
+        ("a.z", "1", "as included"),
+    ]
+
+
+def test_nothing_is_lowered_beside_a_state_that_was_never_read() -> None:
+    config = {
+        "vertex-training:rules": '{"x": "note"}',
+        "vertex-training:overrides": '{"a": 1}',
+        "vertex-training:allowedSecrets": '{"f": "r"}',
+        "vertex-training:policyLevels": '{"p": "advisory"}',
+    }
+    plan = events.parse(plans.lines(plans.summary("failed"), config=config), "dev")
+    found = (
+        guards.drift_exceptions, guards.new_acceptances, guards.allowed_secrets,
+        guards.lowered_rules, guards.changed_overrides, limits.lowered_levels,
+    )  # fmt: skip
+    assert [each(plan) for each in found] == [()] * len(found)

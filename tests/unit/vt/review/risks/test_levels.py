@@ -10,7 +10,7 @@ import pytest
 from tests.unit.vt.review import plans
 from vertex_training_cli.engine import events, plan_file
 from vertex_training_cli.engine.plan import Plan
-from vertex_training_cli.review import digest, html, json_report, markdown, report
+from vertex_training_cli.review import digest, html, json_report, limits, markdown, report
 from vertex_training_cli.review.headline import verdict
 
 
@@ -75,3 +75,26 @@ def test_a_plan_with_ids_of_sixty_four_bits_can_be_read_again() -> None:
     source = "Previewed offline against an empty state: everything looks new"
     text = plan_file.write(plans.plan(network), source)
     assert plan_file.parse(text.encode(), "dev").plan.steps
+
+
+ORDER = ("disabled", "advisory", "remediate", "mandatory")
+
+
+@pytest.mark.parametrize("before", [*ORDER, None])
+@pytest.mark.parametrize("now", [*ORDER, "unheard-of"])
+def test_levels_have_an_order_and_what_nobody_knows_is_the_strictest(
+    now: str, before: str | None
+) -> None:
+    order = (*ORDER, "unheard-of")
+    lowered = order.index(now) < order.index(before or "mandatory")
+    found = limits.lowered_levels(planned({"p": now}, {"p": before} if before else {}))
+    assert [(each.path, each.old, each.new) for each in found] == (
+        [("p", before or "mandatory", now)] if lowered else []
+    )
+
+
+def test_a_level_of_the_command_comes_before_the_stack_files() -> None:
+    plan = planned({"p": "advisory", "b": "disabled"}, file={"p": "mandatory", "a": "remediate"})
+    assert list(limits.policy_levels(plan).items()) == [
+        ("a", "remediate"), ("b", "disabled"), ("p", "mandatory"),
+    ]  # fmt: skip

@@ -10,6 +10,7 @@ from tests.unit.vt.review import plans
 from vertex_training_cli.engine import events
 from vertex_training_cli.review import digest, report
 from vertex_training_cli.review.headline import verdict
+from vertex_training_cli.review.limits import limits_of, raised_limits
 
 STACK = {"maxUsdPerJob": 500.0, "machineTypes": ["n1-*"]}
 MONTHS = {"maxUsdPerMonth": 80.0, "maxUsdPerMonthInTotal": 200.0}
@@ -118,3 +119,56 @@ def test_another_limit_is_another_digest():
     raised = planned(limits=STACK | {"maxUsdPerJob": 900})
     lowered = planned(limits=STACK | {"maxUsdPerJob": 100})
     assert len({digest.plan_digest(plan) for plan in (planned(), raised, lowered)}) == 3
+
+
+def raised(limits, before, team=None, teams=None):
+    deployed = {"limits": before, **(teams or {})}
+    found = raised_limits(planned(limits=limits, team=team or {}, deployed=deployed))
+    return [(each.path, each.old, each.new) for each in found]
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["maxUsdPerJob", "maxUsdPerEnvironment", "maxUsdPerTeam", "maxUsdPerMonth",
+     "maxUsdPerMonthInTotal"],
+)  # fmt: skip
+def test_every_limit_in_usd_is_raised_by_more_and_by_none(key):
+    assert raised({key: 10.5}, {key: 10}) == [(f"limits.{key}", "$10.00", "$10.50")]
+    assert raised({}, {key: 10}) == [(f"limits.{key}", "$10.00", "no limit")]
+    assert raised({key: 0}, {key: 0}) == raised({key: 9}, {key: 10}) == raised({key: 1}, {}) == []
+    # What is no number is no limit.
+    assert raised({key: "10"}, {key: 10}) == [(f"limits.{key}", "$10.00", "no limit")]
+    assert raised({key: True}, {key: 10}) == [(f"limits.{key}", "$10.00", "no limit")]
+
+
+@pytest.mark.parametrize("key", ["regions", "machineTypes", "strategies", "memberDomains"])
+def test_every_list_is_raised_by_an_entry_and_by_none(key):
+    assert raised({key: ["a", "b"]}, {key: ["a"]}) == [(f"limits.{key}", "a", "a, b")]
+    assert raised({}, {key: ["a", "b"]}) == [(f"limits.{key}", "a, b", "no limit")]
+    assert raised({key: ["a"]}, {key: ["b", "a"]}) == raised({key: []}, {key: ["a"]}) == []
+    assert raised({key: ["a"]}, {}) == []
+
+
+@pytest.mark.parametrize(
+    ("now", "before", "told"),
+    [
+        (True, False, True), (True, None, True), ("yes", False, True), (1, False, True),
+        (True, True, False), (False, False, False), (None, False, True), (True, "yes", True),
+    ],
+)  # fmt: skip
+def test_jobs_without_a_price_are_newly_allowed(now, before, told):
+    found = raised({"allowUnpriced": now}, {"allowUnpriced": before})
+    assert found == ([("limits.allowUnpriced", "false", "true")] if told else [])
+
+
+def test_limits_of_a_team_are_raised_by_its_name_and_with_the_team():
+    before = {"teams.vision.limits": {"maxUsdPerTeam": 1}, "teams.gone.limits": {"regions": ["a"]}}
+    assert raised({}, {}, team={"maxUsdPerTeam": 2}, teams=before) == [
+        ("teams.gone.limits.regions", "a", "no limit"),
+        ("teams.vision.limits.maxUsdPerTeam", "$1.00", "$2.00"),
+    ]
+
+
+def test_the_limits_of_a_stack_file_are_those_that_it_has():
+    assert limits_of(planned()) == {"limits": STACK, "teams.vision.limits": TEAM}
+    assert limits_of(planned(limits={}, team={})) == {}

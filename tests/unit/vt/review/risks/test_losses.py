@@ -7,7 +7,12 @@ import pytest
 from tests.unit.vt.review import plans
 from vertex_training_cli.review import markdown, report
 from vertex_training_cli.review.headline import verdict
-from vertex_training_cli.review.losses import data_losses
+from vertex_training_cli.review.losses import (
+    DataLoss,
+    RetentionLock,
+    data_losses,
+    retention_locks,
+)
 
 REPOSITORY = "gcp:artifactregistry/repository:Repository"
 DAY = 24 * 3600
@@ -164,3 +169,140 @@ def test_a_clean_up_of_everything_takes_the_image_of_a_job():
     assert of_pins(repository(), {**everything, "cleanupPolicyDryRun": True}) == []
     elsewhere = PINNED.replace("training-dev", "training-other")
     assert of_pins(repository(), everything, elsewhere) == []
+
+
+@pytest.mark.parametrize(
+    ("way", "told"),
+    [
+        ("soft delete shorter", ("deleted objects can be restored for", "30 days", "7 days")),
+        ("soft delete off", ("deleted objects can be restored for", "7 days", "0 days")),
+        ("versions off", ("old versions of objects", "on", "off")),
+        ("retention lock gone", ("lock of the retention", "on", "off")),
+        ("retention gone", ("nothing can be deleted for", "9 days", "0 days")),
+        ("deletion by age", ("objects are deleted after", "never deleted", "30 days")),
+        ("old versions sooner", ("old versions are deleted after", "30 days", "7 days")),
+        ("force destroy", ("refusal to delete a bucket with objects", "on", "off")),
+        ("fewer images", ("newest versions kept of an image", "20 versions", "2 versions")),
+        ("images sooner", ("images are deleted after", "30 days", "1 days")),
+        ("tagged images", ("images with a tag are kept", "on", "off")),
+    ],
+)
+def test_a_loss_says_what_kept_the_data_and_how_much_of_it_is_left(way, told):
+    type_, kept, less = WAYS[way]
+    plan = plans.plan(plans.step("update", type_, "storage-data", kept, less))
+    assert data_losses(plan) == (DataLoss("storage-data", *told),)
+
+
+@pytest.mark.parametrize("op", ["create", "delete", "replace"])
+def test_what_is_destroyed_or_new_is_told_elsewhere(op):
+    _, kept, less = WAYS["versions off"]
+    sides = {"create": (None, less), "delete": (kept, None), "replace": (kept, less)}[op]
+    assert data_losses(plans.plan(plans.step(op, plans.BUCKET, "b", *sides))) == ()
+
+
+def rules(*conditions, **more):
+    return {"lifecycleRules": [delete(**each) for each in conditions], **more}
+
+
+@pytest.mark.parametrize(
+    ("new", "told"),
+    [
+        # a rule without a state is of objects in use and of old versions
+        (rules({"age": 9}), [("objects are deleted after", "never deleted", "9 days")]),
+        (rules({"age": 9, "withState": "ANY"}, {"age": 3, "withState": "LIVE"}),
+         [("objects are deleted after", "never deleted", "3 days")]),
+        (rules({"age": 9, "withState": "ARCHIVED"}), []),
+        (rules({"age": 9, "noncurrentTimeBefore": "2026-01-01"}), []),
+        # Without an age, like with one that is not known yet, it may delete at once.
+        (rules({"matchesPrefixes": ["tmp/"]}),
+         [("objects are deleted after", "never deleted", "0 days")]),
+        ({"lifecycleRules": [{"action": {"type": "SetStorageClass"}, "condition": {"age": 9}}]},
+         []),
+        (rules({"age": 9}, **VERSIONED),
+         [("objects are deleted after", "never deleted", "9 days")]),
+    ],
+)  # fmt: skip
+def test_a_lifecycle_rule_deletes_what_its_conditions_name(new, told):
+    plan = plans.plan(plans.step("update", plans.BUCKET, "b", {}, new))
+    assert data_losses(plan) == tuple(DataLoss("b", *each) for each in told)
+
+
+@pytest.mark.parametrize(
+    ("condition", "days"),
+    [
+        ({"daysSinceNoncurrentTime": 30, "age": 2, "withState": "ARCHIVED"}, "30 days"),
+        ({"age": 5, "withState": "ARCHIVED"}, "5 days"),
+        ({"daysSinceNoncurrentTime": 4}, "4 days"),
+    ],
+)
+def test_an_old_version_is_deleted_by_its_time_or_by_its_age(condition, days):
+    plan = plans.plan(
+        plans.step("update", plans.BUCKET, "b", VERSIONED, VERSIONED | rules(condition))
+    )
+    told = DataLoss("b", "old versions are deleted after", "never deleted", days)
+    assert data_losses(plan) == (told,)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ([], clean_up(3, 30), ["images are deleted after never deleted → 30 days",
+                               "newest versions kept of an image never deleted → 3 versions"]),
+        (clean_up(9, 30), clean_up(9, 30)[:1], ["newest versions kept of an image 9 versions → 0 "
+                                                "versions"]),
+        (clean_up(9, 30), clean_up(9, 30, "TAGGED"), ["images with a tag are kept on → off"]),
+        (clean_up(9, 30), [{"action": "DELETE"}, *clean_up(9, 30)],
+         ["images are deleted after 30 days → 0 days", "images with a tag are kept on → off"]),
+        (clean_up(9, 30), [*clean_up(2, 60), *clean_up(9, 30)], []),
+    ],
+)  # fmt: skip
+def test_a_clean_up_takes_what_no_policy_keeps(old, new, told):
+    sides = ({"cleanupPolicies": each} for each in (old, new))
+    found = data_losses(plans.plan(plans.step("update", REPOSITORY, "r", *sides)))
+    assert [f"{each.what} {each.old} → {each.new}" for each in found] == told
+
+
+def refreshed(deployed, old, new):
+    """A step of a preview that found another state than the deployed one in the cloud."""
+    found = plans.step("refresh", plans.BUCKET, "b", deployed, old)
+    return found, plans.step("update", plans.BUCKET, "b", old, new)
+
+
+def soft(days):
+    return {"softDeletePolicy": {"retentionDurationSeconds": days * DAY}}
+
+
+@pytest.mark.parametrize(
+    ("deployed", "now", "new", "told"),
+    [
+        # by hand it was raised, and goes back to what was approved
+        (7, 30, 7, ("30 days", "7 days", True)),
+        (7, 30, 14, ("30 days", "14 days", True)),
+        # by hand it was lowered: what was approved is what counts
+        (30, 7, 14, ("30 days", "14 days", False)),
+        (30, 40, 14, ("30 days", "14 days", False)),
+        (7, 3, 7, None),
+    ],
+)
+def test_beside_a_change_by_hand_what_was_deployed_is_what_was_approved(deployed, now, new, told):
+    found = data_losses(plans.plan(*refreshed(soft(deployed), soft(now), soft(new))))
+    what = "deleted objects can be restored for"
+    assert found == ((DataLoss("b", what, *told),) if told else ())
+
+
+def test_what_goes_back_as_deployed_is_told_apart_from_what_is_lost():
+    told = verdict(report.build(plans.plan(*refreshed(soft(7), soft(30), soft(7))), source="here"))
+    what = "b (deleted objects can be restored for: 30 days → 7 days)"
+    assert f"back as deployed: {what}" in told
+    assert "data is lost" not in told
+
+
+def test_losses_and_locks_are_by_name():
+    off, locked = WAYS["versions off"][1:], {"retentionPeriod": 2 * DAY, "isLocked": True}
+    plan = plans.plan(
+        *(plans.step("update", plans.BUCKET, name, *off) for name in ("z", "a")),
+        *(plans.create(plans.BUCKET, name, retentionPolicy=locked) for name in ("y", "b")),
+        plans.create(REPOSITORY, "no-bucket", retentionPolicy=locked),
+    )
+    assert [each.name for each in data_losses(plan)] == ["a", "z"]
+    assert retention_locks(plan) == (RetentionLock("b", 2), RetentionLock("y", 2))

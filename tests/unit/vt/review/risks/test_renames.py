@@ -1,11 +1,16 @@
-"""A `formerly` that names nothing which was ever deployed is told: what it renames is made anew."""
+"""Entries under another name: what is made anew for want of `formerly`, or with a wrong one."""
 
 from __future__ import annotations
 
 import json
+from typing import Any
+
+import pytest
 
 from tests.unit.vt.review import plans
-from vertex_training_cli.review import report
+from vertex_training_cli.engine import events
+from vertex_training_cli.engine.plan import Plan
+from vertex_training_cli.review import renames, report
 
 ACCOUNT = "gcp:serviceaccount/account:Account"
 
@@ -47,3 +52,110 @@ def test_accounts_and_jobs_are_told_as_well_and_what_is_no_section_is_nothing() 
         plans.create(plans.JOB, "training-a"),
     )
     assert [told.partition(":")[0] for told in found] == ["serviceAccounts.tuner", "jobs.b"]
+
+
+BUCKET = {"name": "acme-data-dev", "labels": {"data": "yes", "database": "no"}}
+
+
+def found(*told: plans.Event, outputs: Any = None, **sections: Any) -> Plan:
+    stack = plans.step("same", "pulumi:pulumi:Stack", "s", {}, {}, outputs=outputs or {})
+    config = {f"vertex-training:{key}": json.dumps(value) for key, value in sections.items()}
+    return events.parse(plans.lines(stack, *told, config=config), "dev")
+
+
+@pytest.mark.parametrize(
+    ("section", "name", "type_"),
+    [
+        ("buckets", "storage-{}", plans.BUCKET),
+        ("secrets", "secrets-{}", "gcp:secretmanager/secret:Secret"),
+        ("serviceAccounts", "{}-account", ACCOUNT),
+        ("reservations", "capacity-{}", "gcp:compute/reservation:Reservation"),
+    ],
+)
+def test_an_entry_that_differs_by_its_name_alone_is_a_renamed_one(
+    section: str, name: str, type_: str
+) -> None:
+    gone = plans.delete(type_, name.format("data"), name="acme-data-dev")
+    made = plans.create(type_, name.format("corpus"), name="acme-corpus-dev")
+    plan = found(gone, made, **{section: {"corpus": {}, "data": {}}})
+    assert renames.renames(plan) == (renames.Rename(section, "data", "corpus"),)
+    assert renames.renames(found(gone, made)) == ()  # no entry of the stack file
+
+
+@pytest.mark.parametrize(
+    ("new", "renamed"),
+    [
+        ({"name": "acme-corpus-dev", "labels": {"data": "yes", "database": "no"}}, True),
+        # the key stands in it as a word alone
+        ({"name": "acme-corpusbase-dev", "labels": BUCKET["labels"]}, False),
+        ({"name": "acme-corpus-dev", "labels": {"data": "no", "database": "no"}}, False),
+        ({"name": "acme-corpus-dev", "labels": BUCKET["labels"], "x": "corpus"}, False),
+        ({"name": "acme-corpus-dev"}, False),
+    ],
+)
+def test_whatever_else_differs_makes_it_another_entry(new: dict[str, Any], renamed: bool) -> None:
+    gone = plans.delete(plans.BUCKET, "storage-data", **BUCKET)
+    made = plans.create(plans.BUCKET, "storage-corpus", **new)
+    assert bool(renames.renames(found(gone, made, buckets={"corpus": {}}))) is renamed
+
+
+def test_another_type_or_a_resource_that_stays_is_no_renamed_one() -> None:
+    made = plans.create(plans.BUCKET, "storage-corpus", name="acme-corpus")
+    network = plans.delete("gcp:compute/network:Network", "storage-data", name="acme-data")
+    stays = plans.step("update", plans.BUCKET, "storage-data", {"name": "acme-data"}, {"name": "x"})
+    left = plans.delete(plans.BUCKET, "other-data", name="acme-data")
+    for other in (network, stays, left):
+        assert renames.renames(found(made, other, buckets={"corpus": {}})) == ()
+
+
+def test_renamed_entries_are_by_section_and_by_their_new_keys() -> None:
+    plan = found(
+        *(plans.delete(plans.BUCKET, f"storage-{old}", name=f"a-{old}") for old in ("o2", "o1")),
+        *(plans.create(plans.BUCKET, f"storage-{new}", name=f"a-{new}") for new in ("n2", "n1")),
+        buckets={"n2": {}, "n1": {}, "same": {}},
+    )
+    assert renames.renames(plan) == tuple(
+        renames.Rename("buckets", old, new) for new in ("n1", "n2") for old in ("o1", "o2")
+    )
+
+
+OUTPUTS = {
+    "buckets": {"data": "gs://others-data"},
+    "secrets": {"key": "projects/others/secrets/key"},
+    "registry": "us-docker.pkg.dev/others/images",
+}
+SECRET = "gcp:secretmanager/secret:Secret"
+REPOSITORY = "gcp:artifactregistry/repository:Repository"
+PLACE = {"location": "eu", "project": "acme", "repositoryId": "images"}
+
+
+def test_names_of_data_are_those_that_the_outputs_have() -> None:
+    assert renames.deployed_names(found(outputs=OUTPUTS)) == {
+        "storage-data": "gs://others-data",
+        "secrets-key": "projects/others/secrets/key",
+        "registry-docker": "us-docker.pkg.dev/others/images",
+    }
+    assert renames.deployed_names(found(outputs={"registry": None, "buckets": "x"})) == {}
+
+
+def test_what_is_new_in_place_of_anothers_is_told_with_what_it_was() -> None:
+    plan = found(
+        plans.create(plans.BUCKET, "storage-data", name="acme-data"),
+        plans.create(SECRET, "secrets-key", project="acme", secretId="key"),
+        plans.create(REPOSITORY, "registry-docker", **PLACE),
+        outputs=OUTPUTS,
+    )
+    assert [(each.path, each.old, each.new) for each in renames.substitutes(plan)] == [
+        ("storage-data", "others-data", "gs://acme-data"),
+        ("secrets-key", "key", "projects/acme/secrets/key"),
+        ("registry-docker", "us-docker.pkg.dev/others/images", "eu-docker.pkg.dev/acme/images"),
+    ]
+
+
+def test_what_is_as_it_was_deployed_or_is_not_made_takes_nothings_place() -> None:
+    same = plans.create(plans.BUCKET, "storage-data", name="others-data")
+    assert renames.substitutes(found(same, outputs=OUTPUTS)) == ()
+    changed = plans.step("update", plans.BUCKET, "storage-data", {"name": "a"}, {"name": "b"})
+    assert renames.substitutes(found(changed, outputs=OUTPUTS)) == ()
+    other = plans.create(plans.BUCKET, "storage-raw", name="acme-raw")
+    assert renames.substitutes(found(other, outputs=OUTPUTS)) == ()
