@@ -261,14 +261,34 @@ FORGED: Final[dict[str, dict[str, Any]]] = {
 }  # fmt: skip
 
 
+#: Why, in the log and in the comment.
+REASONS: Final = {
+    "digest of another plan": "its digest is not that of the plan in the report",
+    "content of another commit": "its content is not that of the commit",
+    "another commit": "its commit is not what GitHub would merge now",
+    "the pull request's own commit": "its commit is not what GitHub would merge now",
+    "another stack": "the run's record is for another stack",
+    "no JSON": "the run's record is damaged",
+    "nested": "the run's record is damaged",
+    "another key": "the run's record is damaged",
+    "a target with a secret": "its target has what looks like a secret",
+    "a fork": "the pull request is of a fork or of Dependabot",
+    "Dependabot": "the pull request is of a fork or of Dependabot",
+    "Dependabot's change, run anew": "the pull request is of a fork or of Dependabot",
+    "an offline report": "the report was made offline, against an empty state",
+    "a preview that failed": "something stands against the plan",
+    "a plan that a policy forbids": "something stands against the plan",
+}
+
+
 @pytest.mark.parametrize("name", FORGED)
 def test_an_approval_that_is_not_for_what_would_be_merged_is_none(hub: GitHub, name: str) -> None:
     if name == "a fork":
         hub.open_pull(8, repository="mallory/training")
     said = hub.told(**FORGED[name])
     [body] = hub.comments()
-    assert "merging approves nothing" in said
-    assert "Merging approves nothing" in body
+    assert said.splitlines()[1:] == [f"vt github: merging approves nothing: {REASONS[name]}"]
+    assert f"\nMerging approves nothing: {REASONS[name]}.\n" in body
     assert hub.kept()["approval"] is None
     assert MARK not in said
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from vertex_training.errors import Problem
 from vertex_training_cli.deploy.approval import Approval
 from vertex_training_cli.deploy.decision import (
     Checkout,
@@ -21,6 +22,10 @@ APPROVED = Approval(
     stack="dev", commit="c" * 40, tree="a" * 40, report="f" * 64, target=TARGET
 )  # fmt: skip
 HERE = Checkout(commit="d" * 40, tree="a" * 40)
+ANEW = (
+    "read the new report (`make preview STACK=dev`) and approve that one: "
+    "`vt approval --stack dev DIGEST`"
+)
 
 
 def test_another_commit_of_the_same_content_goes():
@@ -29,20 +34,48 @@ def test_another_commit_of_the_same_content_goes():
 
 def test_another_content_stops_and_says_whose_approval_it_is():
     [problem] = checkout_problems(APPROVED, "dev", dataclasses.replace(HERE, tree="b" * 40))
-    assert "commit cccccccccccc" in problem.what
-    assert problem.value == "dddddddddddd"
-    assert "make preview STACK=dev" in problem.hint
+    assert problem == Problem(
+        what="it is for the content of commit cccccccccccc, and this is another",
+        value="dddddddddddd",
+        hint=ANEW,
+        path=("approval of dev",),
+    )
 
 
 def test_another_stack_stops():
-    [problem] = checkout_problems(APPROVED, "prod", HERE)
-    assert "another stack" in problem.what
+    assert checkout_problems(APPROVED, "prod", HERE) == [
+        Problem(
+            what="it is for another stack",
+            value="prod",
+            hint="take the record that was made for this stack",
+            path=("approval of dev",),
+        )
+    ]
 
 
 def test_files_that_the_commit_does_not_have_stop():
     changed = dataclasses.replace(HERE, changed=("infra/vertex_training/program.py",))
     [problem] = checkout_problems(APPROVED, "dev", changed)
     assert "infra/vertex_training/program.py" in str(problem)
+
+
+def test_files_beside_the_commit_are_named_by_what_is_wrong_with_them():
+    here = Checkout("d" * 40, "a" * 40, changed=("a.py", "b.py"), added=("c.py", "d.yaml"))
+    problems = here.problems()
+    assert [(problem.what, problem.value, problem.path) for problem in problems] == [
+        ("files differ from the commit", "a.py, b.py", ("checkout",)),
+        (
+            "the commit does not have files that a program could read",
+            "c.py, d.yaml",
+            ("checkout",),
+        ),
+    ]
+    conversion = "; where `git diff` shows nothing, git converts them (attributes, autocrlf)"
+    assert [problem.hint for problem in problems] == [
+        f"commit or undo them: a commit is deployed, not a folder{conversion}",
+        "commit or remove them: a commit is deployed, not a folder",
+    ]
+    assert HERE.problems() == []
 
 
 def test_all_reasons_are_told_at_once():
@@ -52,9 +85,14 @@ def test_all_reasons_are_told_at_once():
 
 def test_the_approved_plan_goes_and_any_other_stops():
     assert plan_problems(APPROVED, "f" * 64) == []
-    [problem] = plan_problems(APPROVED, "e" * 64)
-    assert "ffffffffffff" in problem.what
-    assert problem.value == "eeeeeeeeeeee"
+    assert plan_problems(APPROVED, "e" * 64) == [
+        Problem(
+            what="the plan is not the approved one, whose digest is ffffffffffff",
+            value="eeeeeeeeeeee",
+            hint=ANEW,
+            path=("plan of dev",),
+        )
+    ]
 
 
 def test_the_approved_target_goes_signed_in_as_approved():
@@ -80,7 +118,8 @@ def test_every_fact_of_another_target_is_told_with_what_was_approved():
         "the identity provider signed in is not the approved one: "
         f"{TARGET.identity_provider} -> (none)",
     ]
-    assert all("make preview STACK=dev" in problem.hint for problem in found)
+    others = {(problem.value, problem.hint, problem.path) for problem in found}
+    assert others == {("", f"put it back, or approve the new one: {ANEW}", ("target of dev",))}
 
 
 def test_where_no_account_was_approved_whoever_is_signed_in_deploys():

@@ -1,10 +1,18 @@
 """The one comment on a pull request, and what merging it approves."""
 
+import hashlib
 import json
 
 import pytest
 
-from tests.unit.vt.github.conftest import MERGE, TREE, approval_of, digest_of, plan_text
+from tests.unit.vt.github.conftest import (
+    MERGE,
+    TREE,
+    approval_of,
+    archive_of,
+    digest_of,
+    plan_text,
+)
 from vertex_training_cli.deploy.approval import parse_approval
 
 
@@ -20,11 +28,16 @@ def test_a_second_preview_writes_the_same_comment_anew(hub):
     hub.told(plan=plan_text("another"), approval=True)
     [body] = hub.comments()
     assert "`another`" in body
+    assert body.startswith("<!-- vt:report dev -->\n## Review of stack `dev`\n")
+    assert body.endswith(
+        "\nEvery workflow of a branch may write here; only this run "
+        "[there](https://github.example/acme/training/actions/runs/42).\n"
+    )
     assert hub.state["calls"] == ["POST issues/7/comments", "PATCH issues/comments/100"]
 
 
 def test_the_log_shows_where_the_comment_is(hub):
-    assert "vt github: https://" in hub.told(approval=True)
+    assert hub.told(approval=True) == "vt github: https://github.example/issues/7/comments\n"
 
 
 def test_it_is_rendered_of_the_plan_and_not_of_the_uploaded_report(hub):
@@ -80,8 +93,59 @@ def test_a_preview_without_an_artifact_takes_the_approval_away(hub, merged, tmp_
 
 
 def test_a_commit_that_is_no_longer_the_newest_is_not_told(hub):
-    assert "no open pull request of this commit" in hub.told(head_sha="0" * 40)
-    assert hub.comments() == []
+    hub.told(approval=True)
+    kept, before = hub.file.with_name("kept.json"), hub.comments()
+    assert hub.told(head_sha="0" * 40) == (
+        "vt github: there is no open pull request of this commit any more.\n"
+    )
+    assert hub.comments() == before
+    assert not kept.exists()  # what an earlier preview approved is not kept again
+
+
+def test_what_is_kept_names_the_comment_and_what_it_approves(hub):
+    hub.told(approval=True)
+    [comment] = hub.state["comments"]
+    assert hub.kept() == {
+        "comment": comment["id"],
+        "updated_at": comment["updated_at"],
+        "body": hashlib.sha256(comment["body"].encode()).hexdigest(),
+        "approval": json.loads(approval_of(plan_text(), target={
+            "backend": "gs://acme-state", "deploy_account": "deploy@acme",
+            "identity_provider": "projects/1/x",
+        })),
+    }  # fmt: skip
+    assert hub.file.with_name("outputs").read_text() == "kept=approval-dev-7\n"
+
+
+def test_outside_of_a_runner_no_output_is_written(hub, monkeypatch, tmp_path):
+    hub.previewed(approval=True)
+    for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"):
+        monkeypatch.delenv(name)
+    kept = tmp_path / "new" / "kept.json"
+    assert hub.vt("comment", "-s", "dev", "-o", kept).count("\n") == 1
+    assert json.loads(kept.read_text())["approval"]["commit"] == MERGE
+    assert not (tmp_path / "summary.md").exists()
+
+
+def test_a_refused_artifact_is_told_whole(hub):
+    hub.uploaded(b"", id=999)
+    assert hub.tell(expect=1).splitlines()[1] == (
+        "vt github: there is no report of dev: run 999 has no artifact report-dev."
+    )
+    assert hub.comments()[0].splitlines()[:4] == [
+        "<!-- vt:report dev -->",
+        "## Review of stack `dev`",
+        "",
+        "This preview has no report: run 999 has no artifact report-dev.",
+    ]
+
+
+def test_an_artifact_without_a_plan_or_a_record_is_told_by_what_it_lacks(hub):
+    hub.uploaded(archive_of({"prod.plan": plan_text()}))
+    hub.tell(expect=1)
+    assert "\nThis preview has no report: the artifact has no plan.\n" in hub.comments()[0]
+    hub.told()
+    assert "\nMerging approves nothing: the run has recorded no approval.\n" in hub.comments()[0]
 
 
 def test_a_pull_request_to_another_branch_is_not_told(hub):
@@ -97,13 +161,20 @@ def test_an_approval_for_one_stack_is_none_for_another(hub, merged, tmp_path):
 
 
 def test_a_commit_pushed_without_a_pull_request_is_not_approved(hub, tmp_path):
+    hub.add("pulls", number=6, merged_at=None, merge_commit_sha="d" * 40)
     said = hub.vt("approval", "-s", "dev", "-o", tmp_path / "x", expect=1)
-    assert "dddddddddddd did not come from a merged pull request" in said
+    assert said == (
+        "vt github approval: dddddddddddd did not come from a merged pull request. Hint: run the "
+        "workflow deploy by hand, with the digest of a report you have read.\n"
+    )
 
 
 def test_a_damaged_record_is_no_approval(hub, merged, tmp_path):
     hub.keep("approval-dev-7", '{"stack": "dev"}')
-    assert "damaged" in hub.vt("approval", "-s", "dev", "-o", tmp_path / "x", expect=1)
+    said = hub.vt("approval", "-s", "dev", "-o", tmp_path / "x", expect=1)
+    assert said == (
+        "vt github approval: the report's record is damaged: what run 1001 kept is no record\n"
+    )
 
 
 def test_the_runs_summary_has_what_the_comment_says(hub, tmp_path):

@@ -172,64 +172,181 @@ def test_a_repository_that_has_them_all_is_fine(doctor: Doctor) -> None:
     assert "unknown" not in done.stdout
 
 
+RULES = "/rules/branches/main"
+MAIN = "missing  ruleset of `main`"
+ACTIONS = "missing  Actions, general"
+PROD = "missing  environment `prod`"
+OWN = "variables of its own, which only administrators change"
+FORKS = "/actions/permissions/fork-pr-workflows-private-repos"
+
+
+def review(key: str, value: Any) -> Answers:
+    return changed(RULES, 2, "parameters", key, value=value)
+
+
 @pytest.mark.parametrize(
-    ("answers", "says"),
+    ("answers", "lines"),
     [
-        (changed("/rules/branches/main", 2, "parameters", "required_approving_review_count",
-                 value=0), "one approval"),
-        (changed("/rules/branches/main", 2, "parameters", "require_code_owner_review",
-                 value=False), "approval of the code owners"),
-        (changed("/rules/branches/main", 2, "parameters", "dismiss_stale_reviews_on_push",
-                 value=False), "a new push dismisses approvals"),
-        (changed("/rules/branches/main", 2, "parameters", "require_last_push_approval",
-                 value=False), "approved by somebody else"),
-        (changed("/rules/branches/main", 3, "parameters", "required_status_checks",
-                 value=[{"context": "x"}]), "the check `lint, types, tests` passes"),
-        (changed("/rules/branches/main", 0, "type", value="creation"), "no deletion"),
-        (changed("/rules/branches/main", 1, "type", value="creation"), "no force push"),
+        (changed(RULES, 2, "type", value="creation"), [
+            f"{MAIN}: a pull request before merging",
+            f"{MAIN}: one approval",
+            f"{MAIN}: approval of the code owners",
+            f"{MAIN}: a new push dismisses approvals",
+            f"{MAIN}: the last push is approved by somebody else",
+        ]),
+        (review("required_approving_review_count", 0), [f"{MAIN}: one approval"]),
+        (review("require_code_owner_review", False), [f"{MAIN}: approval of the code owners"]),
+        (review("dismiss_stale_reviews_on_push", False),
+         [f"{MAIN}: a new push dismisses approvals"]),
+        (review("require_last_push_approval", False),
+         [f"{MAIN}: the last push is approved by somebody else"]),
+        (changed(RULES, 3, "parameters", "required_status_checks", value=[{"context": "x"}]),
+         [f"{MAIN}: the check `lint, types, tests` passes (required: ['x'])"]),
+        (changed(RULES, 3, "parameters", "strict_required_status_checks_policy", value=False),
+         [f"{MAIN}: the branch is up to date"]),
+        (changed(RULES, 0, "type", value="creation"), [f"{MAIN}: no deletion"]),
+        (changed(RULES, 1, "type", value="creation"), [f"{MAIN}: no force push"]),
         (changed("", "security_and_analysis", "secret_scanning", "status", value="disabled"),
-         "repository: secret scanning ("),
-        (changed("", "security_and_analysis", value=None), "push protection"),
-        (
-            changed("/private-vulnerability-reporting", "enabled", value=False),
-            "private reporting",
-        ),
-        (changed("/codeowners/errors", "errors", value=[{"line": 3, "kind": "Unknown owner"}]),
-         "line 3: Unknown owner"),
-        (changed("/actions/permissions", "sha_pinning_required", value=False), "full commit"),
-        (changed("/actions/permissions", "allowed_actions", value="all"), "allowed actions"),
+         ["missing  repository: secret scanning (off, or only administrators see it)"]),
+        (changed("", "security_and_analysis", "secret_scanning_push_protection", value=None), [
+            "missing  repository: push protection of secret scanning "
+            "(off, or only administrators see it)",
+        ]),
+        (changed("", "security_and_analysis", value=None), [
+            "missing  repository: secret scanning (off, or only administrators see it)",
+            "missing  repository: push protection of secret scanning "
+            "(off, or only administrators see it)",
+        ]),
+        (changed("/private-vulnerability-reporting", "enabled", value=False),
+         ["missing  repository: private reporting of vulnerabilities"]),
+        (changed("/codeowners/errors", "errors", value=[
+            {"line": 3, "kind": "Unknown owner"}, {"line": 5, "kind": "Invalid pattern"}]),
+         ["missing  CODEOWNERS: every owner exists and may write "
+          "(line 3: Unknown owner; line 5: Invalid pattern)"]),
+        (changed("/actions/permissions", "sha_pinning_required", value=False),
+         [f"{ACTIONS}: actions pinned to a full commit"]),
+        (changed("/actions/permissions", "allowed_actions", value="all"),
+         [f"{ACTIONS}: allowed actions are listed "
+          "(every action of every repository may run)"]),
+        (changed("/actions/permissions", "allowed_actions", value="local_only"), []),
         (changed("/actions/permissions/workflow", "default_workflow_permissions", value="write"),
-         "token of workflows read-only (write)"),
-        (changed("/actions/permissions/workflow", "can_approve_pull_request_reviews",
-                 value=True), "no approvals by Actions"),
+         [f"{ACTIONS}: token of workflows read-only (write)"]),
+        (changed("/actions/permissions/workflow", "can_approve_pull_request_reviews", value=True),
+         [f"{ACTIONS}: no approvals by Actions"]),
         (changed("/actions/permissions/fork-pr-contributor-approval", "approval_policy",
-                 value="first_time_contributors"), "all outside collaborators"),
-        (changed("/actions/permissions/fork-pr-workflows-private-repos",
-                 "send_write_tokens_to_workflows", value=True), "write tokens are not sent"),
-        (changed("/environments/prod", "protection_rules", 0, "prevent_self_review",
-                 value=False), "no self-review"),
-        (changed("/environments/prod", "protection_rules", value=[]), "required reviewers"),
+                 value="first_time_contributors"),
+         [f"{ACTIONS}: approval for workflows of all outside collaborators "
+          "(first_time_contributors)"]),
+        (changed(FORKS, "send_write_tokens_to_workflows", value=True),
+         [f"{ACTIONS}: write tokens are not sent to workflows from pull requests of forks"]),
+        (changed(FORKS, "send_secrets_and_variables", value=True),
+         [f"{ACTIONS}: secrets are not sent to workflows from pull requests of forks"]),
+        (changed("/environments/prod", "protection_rules", 0, "prevent_self_review", value=False),
+         [f"{PROD}: no self-review"]),
+        (changed("/environments/prod", "protection_rules", 0, "reviewers", value=[]),
+         [f"{PROD}: required reviewers"]),
+        (changed("/environments/prod", "protection_rules", value=[]),
+         [f"{PROD}: required reviewers", f"{PROD}: no self-review"]),
         (changed("/environments/prod", "can_admins_bypass", value=True),
-         "administrators do not bypass"),
+         [f"{PROD}: administrators do not bypass"]),
         (changed("/environments/dev", "deployment_branch_policy", value=None),
-         "only the branch `main` (any branch)"),
+         ["missing  environment `dev`: only the branch `main` (any branch)"]),
+        (changed("/environments/dev", "deployment_branch_policy", value={
+            "protected_branches": True, "custom_branch_policies": False}),
+         ["missing  environment `dev`: only the branch `main` (any branch)"]),
         (changed("/environments/dev/deployment-branch-policies", "branch_policies",
-                 value=[{"name": "*"}]), "allowed: ['*']"),
+                 value=[{"name": "*"}]),
+         ["missing  environment `dev`: only the branch `main` (allowed: ['*'])"]),
+        (changed("/environments/dev/deployment-branch-policies", "branch_policies",
+                 value=[{"name": "main"}, {"name": "topic"}]),
+         ["missing  environment `dev`: only the branch `main` (allowed: ['main', 'topic'])"]),
         (changed("/environments/prod/variables", "variables", value=[]),
-         "missing: GCP_DEPLOY_SERVICE_ACCOUNT_PROD"),
+         [f"{PROD}: {OWN} (missing: GCP_DEPLOY_SERVICE_ACCOUNT_PROD, "
+          "GCP_WORKLOAD_IDENTITY_PROVIDER_PROD, PULUMI_BACKEND_URL_PROD)"]),
         (changed("/environments/dev-plan/variables", "variables", value=[]),
-         "GCP_PLAN_SERVICE_ACCOUNT_DEV"),
+         [f"missing  environment `dev-plan`: {OWN} (missing: GCP_DEPLOY_SERVICE_ACCOUNT_DEV, "
+          "GCP_PLAN_SERVICE_ACCOUNT_DEV, GCP_WORKLOAD_IDENTITY_PROVIDER_DEV, "
+          "PULUMI_BACKEND_URL_DEV)"]),
         (changed("/environments/dev-images/variables", "variables", value=[]),
-         "missing: GCP_WORKLOAD_IDENTITY_PROVIDER_DEV"),
+         [f"missing  environment `dev-images`: {OWN} "
+          "(missing: GCP_WORKLOAD_IDENTITY_PROVIDER_DEV)"]),
         (changed("/environments/dev-images", "deployment_branch_policy", value=None),
-         "environment `dev-images`"),
+         ["missing  environment `dev-images`: only the branch `main` (any branch)"]),
     ],
 )  # fmt: skip
-def test_a_missing_setting_is_named(answers: Answers, says: str) -> None:
+def test_a_missing_setting_is_named_and_no_other_one(answers: Answers, lines: list[str]) -> None:
+    report = as_text("acme/training", examine("acme/training", reader(answers))).splitlines()
+    assert [line for line in report[:-1] if not line.startswith("ok       ")] == lines
+    assert report[-1] == (
+        f"acme/training: {33 - len(lines)} of 33 settings are as docs/bootstrap.md says."
+    )
+
+
+def test_every_setting_has_its_place_and_its_words() -> None:
+    settings = examine("acme/training", reader(GOOD))
+    assert {setting.state for setting in settings} == {SettingStatus.OK}
+    assert {setting.detail for setting in settings} == {""}
+    own = ["only the branch `main`", OWN]
+    reviewed = ["required reviewers", "no self-review", "administrators do not bypass"]
+    assert [(setting.where, setting.what) for setting in settings] == [
+        *(("ruleset of `main`", what) for what in (
+            "a pull request before merging", "one approval", "approval of the code owners",
+            "a new push dismisses approvals", "the last push is approved by somebody else",
+            "the check `lint, types, tests` passes", "the branch is up to date", "no force push",
+            "no deletion",
+        )),
+        ("repository", "secret scanning"),
+        ("repository", "push protection of secret scanning"),
+        ("repository", "private reporting of vulnerabilities"),
+        ("CODEOWNERS", "every owner exists and may write"),
+        *(("Actions, general", what) for what in (
+            "actions pinned to a full commit", "allowed actions are listed",
+            "token of workflows read-only", "no approvals by Actions",
+            "approval for workflows of all outside collaborators",
+        )),
+        *(("environment `dev`", what) for what in own),
+        *(("environment `dev-images`", what) for what in own),
+        *(("environment `dev-plan`", what) for what in own),
+        *(("environment `prod`", what) for what in (own[0], *reviewed, own[1])),
+        *(("environment `prod-plan`", what) for what in own),
+        ("Actions, general",
+         "write tokens are not sent to workflows from pull requests of forks"),
+        ("Actions, general", "secrets are not sent to workflows from pull requests of forks"),
+    ]  # fmt: skip
+
+
+def test_forks_of_a_public_repository_have_no_settings_of_their_own() -> None:
+    answers = changed("", "private", value=False)
+    del answers[FORKS]
+    report = as_text("acme/training", examine("acme/training", reader(answers)))
+    assert report.endswith("acme/training: 31 of 31 settings are as docs/bootstrap.md says.")
+
+
+def test_what_cannot_be_read_is_said_with_its_path_and_why() -> None:
+    answers = copy.deepcopy(GOOD)
+    del answers["/codeowners/errors"]
+    answers["/actions/permissions/workflow"] = {}
+    answers["/environments/dev/variables"] = {"variables": None}
+    bad = [s for s in examine("acme/training", reader(answers)) if s.state is not SettingStatus.OK]
+    assert as_text("acme/training", bad).splitlines() == [
+        "unknown  CODEOWNERS: repos/acme/training/codeowners/errors "
+        "(Not Found (HTTP 404): /codeowners/errors)",
+        "unknown  Actions, general: repos/acme/training/actions/permissions/workflow "
+        "(an answer of another form (KeyError))",
+        "unknown  environment `dev`: repos/acme/training/environments/dev/variables "
+        "(an answer of another form (TypeError))",
+        "acme/training: 0 of 3 settings are as docs/bootstrap.md says.",
+    ]
+
+
+def test_rules_of_several_rulesets_count_together() -> None:
+    answers = copy.deepcopy(GOOD)
+    answers[RULES] += [
+        {"type": "pull_request", "parameters": {"required_approving_review_count": 0}},
+        {"type": "required_status_checks", "parameters": {"required_status_checks": []}},
+    ]
     settings = examine("acme/training", reader(answers))
-    bad = [setting for setting in settings if setting.state is not SettingStatus.OK]
-    assert {setting.state for setting in bad} == {SettingStatus.MISSING}
-    assert says in as_text("acme/training", bad)
+    assert {setting.state for setting in settings} == {SettingStatus.OK}
 
 
 def test_without_a_word_on_administrators_they_are_taken_to_bypass() -> None:
@@ -263,8 +380,14 @@ def test_as_json_it_has_the_same_settings(doctor: Doctor) -> None:
     )
     assert done.exit_code == 1
     settings = json.loads(done.stdout)
-    assert [s["setting"] for s in settings if s["state"] != "ok"] == [
-        "actions pinned to a full commit"
+    assert len(settings) == 33
+    assert [setting for setting in settings if setting["state"] != "ok"] == [
+        {
+            "where": "Actions, general",
+            "setting": "actions pinned to a full commit",
+            "state": "missing",
+            "detail": "",
+        }
     ]
 
 

@@ -1,0 +1,150 @@
+"""An artifact of a run: which one is fetched, and what is read of its archive."""
+
+import io
+import stat
+import struct
+import zipfile
+
+import pytest
+
+from tests.unit.vt.github.conftest import archive_of
+from vertex_training.errors import ArtifactError
+from vertex_training_cli.github import artifact
+
+
+def listed(hub, number, content=b"", **changed):
+    """An artifact as GitHub lists it."""
+    file = hub.file.with_name(f"{number}.zip")
+    file.write_bytes(content)
+    about = {"name": "report-dev", "expired": False, "size_in_bytes": len(content)}
+    about |= {"workflow_run": {"id": 5}}
+    hub.add("artifacts", id=number, file=str(file), **about | changed)
+
+
+def download():
+    return artifact.download("acme/training", 5, "report-dev")
+
+
+def test_the_newest_artifact_of_the_name_is_fetched(hub):
+    for number in (8, 11, 9):
+        listed(hub, number, f"{number}".encode())
+    assert download() == b"11"
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"name": "report-prod"}, {"expired": True}],
+    ids=["another name", "expired"],
+)
+def test_another_artifact_of_the_run_is_none_of_that_name(hub, changed):
+    listed(hub, 1, b"x", **changed)
+    with pytest.raises(ArtifactError, match=r"\Arun 5 has no artifact report-dev\.\Z"):
+        download()
+
+
+def test_an_artifact_that_another_run_made_is_none_though_it_is_listed(monkeypatch):
+    def read(path):
+        assert path == ("repos/acme/training/actions/runs/5/artifacts?name=report-dev&per_page=100")
+        about = {"name": "report-dev", "size_in_bytes": 1}
+        return [
+            {"artifacts": None},
+            {"artifacts": [{**about, "id": 2, "workflow_run": {"id": 6}}]},
+            {"artifacts": [{**about, "id": 1, "workflow_run": None}]},
+        ]
+
+    asked = []
+    monkeypatch.setattr(artifact.gh, "read", read)
+    monkeypatch.setattr(artifact.gh, "download", lambda *words: asked.append(words) or b"x")
+    assert download() == b"x"
+    assert asked == [("repos/acme/training/actions/artifacts/1/zip", 32 * 2**20)]
+
+
+def test_an_artifact_may_be_as_large_as_the_bound_and_no_larger(hub, monkeypatch):
+    monkeypatch.setattr(artifact, "MAX_ARCHIVE", 3)
+    listed(hub, 1, b"abc")
+    assert download() == b"abc"
+    said = r"\Athe artifact report-dev has more than 3 bytes\.\Z"
+    listed(hub, 2, b"ab", size_in_bytes=4)
+    with pytest.raises(ArtifactError, match=said):
+        download()
+    listed(hub, 3, b"abcd", size_in_bytes=1)
+    with pytest.raises(ArtifactError, match=said):
+        download()
+
+
+def entry(name, mode=stat.S_IFREG | 0o644, method=zipfile.ZIP_DEFLATED):
+    found = zipfile.ZipInfo(name)
+    found.external_attr = mode << 16
+    found.compress_type = method
+    return found
+
+
+def archive(*entries):
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as opened:
+        for each, data in entries:
+            opened.writestr(each, data)
+    return content.getvalue()
+
+
+def encrypted():
+    """The flag of both headers says that the file is encrypted."""
+    made = bytearray(archive_of({"a": "x"}))
+    for place in (made.find(b"PK\x03\x04") + 6, made.find(b"PK\x01\x02") + 8):
+        made[place : place + 2] = struct.pack("<H", 1)
+    return bytes(made)
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+@pytest.mark.parametrize("mode", [0, stat.S_IFREG | 0o600])
+def test_a_plain_file_is_read_whole(method, mode):
+    made = archive((entry("b", mode, method), "other"), (entry("a", mode, method), "text\n"))
+    assert artifact.read_file(made, "a") == b"text\n"
+    assert artifact.read_file(made, "c") is None
+    assert artifact.read_file(made, "A") is None
+
+
+@pytest.mark.parametrize(
+    ("made", "says"),
+    [
+        (b"", "the artifact is no archive that can be read."),
+        (archive_of({"a": "x" * 500})[:40], "the artifact is no archive that can be read."),
+        (archive((entry("a", stat.S_IFLNK | 0o777), "b")), "a in the artifact is no plain file."),
+        (archive((entry("a", stat.S_IFIFO | 0o644), "b")), "a in the artifact is no plain file."),
+        (archive((entry("a", stat.S_IFDIR | 0o755), "")), "a in the artifact is no plain file."),
+        (
+            archive((entry("a", method=zipfile.ZIP_BZIP2), "b")),
+            "a in the artifact is not stored as the workflow stores it.",
+        ),
+        (encrypted(), "a in the artifact is not stored as the workflow stores it."),
+        (
+            archive_of({f"{n}": "" for n in range(50)} | {"a": "x"}),
+            "the artifact has more than 50 files.",
+        ),
+    ],
+    ids=["empty", "cut", "link", "pipe", "folder", "method", "encrypted", "many"],
+)
+def test_what_is_no_file_of_a_workflow_is_refused_by_its_reason(made, says):
+    with pytest.raises(ArtifactError) as refused:
+        artifact.read_file(made, "a")
+    assert str(refused.value) == says
+
+
+def test_a_folder_entry_is_no_file():
+    made = archive((entry("a/", 0), ""))
+    with pytest.raises(ArtifactError, match="a/ in the artifact is no plain file"):
+        artifact.read_file(made, "a/")
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_a_name_that_is_there_twice_is_refused():
+    with pytest.raises(ArtifactError, match=r"\Athe artifact has a twice\.\Z"):
+        artifact.read_file(archive((entry("a"), "x"), (entry("a"), "x")), "a")
+
+
+def test_fifty_files_and_the_largest_size_are_read(monkeypatch):
+    made = archive_of({f"{n}": "" for n in range(49)} | {"a": "abc"})
+    monkeypatch.setattr(artifact, "MAX_FILE", 3)
+    assert artifact.read_file(made, "a") == b"abc"
+    with pytest.raises(ArtifactError, match=r"\Ab in the artifact has more than 3 bytes\.\Z"):
+        artifact.read_file(archive_of({"b": "abcd"}), "b")

@@ -1,0 +1,111 @@
+"""How GitHub is asked: the command line of ``gh``, its pages, and what it refuses."""
+
+import json
+import shlex
+
+import pytest
+
+from vertex_training.errors import CommandError
+from vertex_training_cli.github import gh
+
+
+@pytest.fixture
+def answers(tmp_path, monkeypatch):
+    """A ``gh`` that prints ``out``, keeps its arguments and its input, and ends with ``code``."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+
+    def script(out="", error="", code=0):
+        lines = [
+            "#!/bin/sh",
+            f'printf "%s\\n" "$@" > {tmp_path}/arguments',
+            f"cat > {tmp_path}/input",
+            f"printf %s {shlex.quote(out)}",
+            f"printf %s {shlex.quote(error)} >&2",
+            f"exit {code}",
+        ]
+        (folder / "gh").write_text("\n".join(lines) + "\n")
+        (folder / "gh").chmod(0o755)
+
+    return script
+
+
+def test_all_pages_are_read_one_after_the_other(answers, tmp_path):
+    answers(out='\n[1, {"a": []}]\n\n [2][]{"b": 3}\n')
+    assert gh.read("repos/acme/training/pulls?per_page=100") == [1, {"a": []}, 2, {"b": 3}]
+    assert (tmp_path / "arguments").read_text().splitlines() == [
+        "api", "--paginate", "repos/acme/training/pulls?per_page=100"
+    ]  # fmt: skip
+    assert (tmp_path / "input").read_text() == ""
+
+
+def test_an_empty_answer_has_nothing(answers):
+    answers(out="\n")
+    assert gh.read("repos/acme/training") == []
+
+
+def test_what_is_written_is_given_as_json(answers, tmp_path):
+    answers(out='{"id": 1}')
+    assert gh.write("PATCH", "repos/acme/training/issues/1", {"body": "é\n"}) == {"id": 1}
+    assert (tmp_path / "arguments").read_text().splitlines() == [
+        "api", "--method", "PATCH", "repos/acme/training/issues/1", "--input", "-"
+    ]  # fmt: skip
+    assert json.loads((tmp_path / "input").read_text()) == {"body": "é\n"}
+
+
+@pytest.mark.parametrize(
+    ("ask", "command"),
+    [
+        (lambda: gh.read("repos/x/y"), "gh api --paginate repos/x/y"),
+        (lambda: gh.download("repos/x/y", 10), "gh api repos/x/y"),
+        (lambda: gh.write("POST", "repos/x/y", {}), "gh api --method POST repos/x/y --input -"),
+    ],
+)
+def test_a_refusal_has_the_command_and_its_last_line(answers, ask, command):
+    answers(error="gh: first\ngh: Not Found (HTTP 404)\n", code=1)
+    with pytest.raises(CommandError) as refused:
+        ask()
+    assert refused.value.message == f"{command}: gh: Not Found (HTTP 404)."
+    assert refused.value.hint == "GH_TOKEN must be set, and the job needs the permission."
+
+
+def test_a_refusal_without_a_word_says_that_it_failed(answers):
+    answers(code=4)
+    with pytest.raises(CommandError, match="gh api repos/x/y: it failed"):
+        gh.download("repos/x/y", 10)
+    with pytest.raises(CommandError, match="gh api --paginate repos/x/y: it failed"):
+        gh.read("repos/x/y")
+
+
+def test_a_refusal_shows_no_secret(answers):
+    token = "ghp_" + "canary" * 6
+    answers(error=f"gh: bad credentials {token}", code=1)
+    with pytest.raises(CommandError) as refused:
+        gh.read("repos/x/y")
+    assert "canary" not in str(refused.value)
+    assert "bad credentials [secret]" in str(refused.value)
+
+
+def test_a_download_is_the_bytes_up_to_the_bound(answers):
+    answers(out="abc")
+    assert gh.download("repos/x/y", 3) == b"abc"
+    assert gh.download("repos/x/y", 2) is None
+
+
+def test_without_gh_every_call_says_where_to_get_it(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    calls = (
+        gh.ensure_installed,
+        lambda: gh.read("x"),
+        lambda: gh.write("POST", "x", {}),
+        lambda: gh.download("x", 1),
+    )
+    for call in calls:
+        with pytest.raises(CommandError, match=r"gh is not on PATH\..*https://cli\.github\.com"):
+            call()
+
+
+def test_with_gh_there_is_nothing_to_install(answers):
+    answers()
+    gh.ensure_installed()

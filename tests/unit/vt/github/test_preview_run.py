@@ -1,0 +1,217 @@
+"""The run of a preview, by what GitHub says of it, and what of its approval is verified."""
+
+import json
+
+import pytest
+
+from tests.unit.vt.github.conftest import HEAD, MERGE, TREE
+from vertex_training.errors import ApprovalParseError, CommandError
+from vertex_training_cli.github.preview_run import PreviewRun
+
+EVENT = {
+    "workflow_run": {
+        "id": 5, "event": "pull_request", "path": ".github/workflows/preview.yml@refs/heads/main",
+        "head_sha": HEAD, "head_branch": "topic", "head_repository": {"full_name": "acme/training"},
+        "actor": {"login": "ann"}, "triggering_actor": {"login": "bob"},
+    },
+    "repository": {"default_branch": "main"},
+}  # fmt: skip
+RUN = PreviewRun("acme/training", 5, HEAD, "topic", "acme/training", "main", ("ann", "bob"))
+ENV = {
+    "PULUMI_BACKEND_URL": "gs://acme-state",
+    "VT_DEPLOY_ACCOUNT": "deploy@acme",
+    "VT_IDENTITY_PROVIDER": "projects/1/x",
+}
+
+
+def event(**changed):
+    return {**EVENT, "workflow_run": EVENT["workflow_run"] | changed}
+
+
+def without(key):
+    run = {name: value for name, value in EVENT["workflow_run"].items() if name != key}
+    return {**EVENT, "workflow_run": run}
+
+
+def test_a_run_is_what_the_event_says_of_it():
+    assert PreviewRun.of_event(EVENT, "acme/training") == RUN
+    assert PreviewRun.of_event(event(id="5"), "acme/training") == RUN
+
+
+@pytest.mark.parametrize(
+    ("event", "run"),
+    [
+        (
+            event(head_repository=None, actor=None, triggering_actor=None),
+            PreviewRun("acme/training", 5, HEAD, "topic", "", "main", ("", "")),
+        ),
+        (
+            event(head_repository={}, actor={}, triggering_actor={}),
+            PreviewRun("acme/training", 5, HEAD, "topic", "", "main", ("", "")),
+        ),
+    ],
+)
+def test_what_was_deleted_since_is_empty(event, run):
+    found = PreviewRun.of_event(event, "acme/training")
+    assert found == run
+    assert not found.may_approve
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"workflow_run": EVENT["workflow_run"]},
+        {"repository": {"default_branch": "main"}},
+        event(id="x"),
+        event(path=None),
+        *(without(key) for key in ("id", "event", "path", "head_sha", "head_branch")),
+    ],
+)
+def test_an_event_that_lacks_something_is_none_after_a_preview(event):
+    with pytest.raises(CommandError, match=r"\Athis workflow does not run after a preview\.\Z"):
+        PreviewRun.of_event(event, "acme/training")
+
+
+@pytest.mark.parametrize(
+    ("changed", "may"),
+    [
+        ({}, True),
+        ({"head_repository": {"full_name": "mallory/training"}}, False),
+        ({"actor": {"login": "dependabot[bot]"}}, False),
+        ({"triggering_actor": {"login": "dependabot[bot]"}}, False),
+    ],
+)
+def test_merging_approves_only_what_people_of_the_repository_have_pushed(changed, may):
+    assert PreviewRun.of_event(event(**changed), "acme/training").may_approve is may
+
+
+def pull(**changed):
+    source = {"sha": HEAD, "ref": "topic", "repo": {"full_name": "acme/training"}}
+    return {
+        "number": 8,
+        "head": source,
+        "base": {"ref": "main"},
+        "merge_commit_sha": MERGE,
+    } | changed
+
+
+def test_the_pull_request_is_read_anew_by_its_number(hub):
+    """GitHub computes what it would merge only when one pull request is asked for."""
+    hub.file.write_text(json.dumps(hub.state | {"open_pulls": []}))
+    hub.open_pull(6, base="release")
+    hub.open_pull(7, sha="0" * 40)
+    hub.open_pull(8)
+    found = RUN.find_pull()
+    assert found is not None
+    assert found["number"] == 8
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [
+        [],
+        [pull(head={"sha": "0" * 40, "repo": {"full_name": "acme/training"}})],
+        [pull(head={"sha": HEAD, "repo": {"full_name": "acme/fork"}})],
+        [pull(head={"sha": HEAD, "repo": None})],
+        [pull(head=None)],
+        [pull(base={"ref": "release"})],
+        [pull(base=None)],
+    ],
+)
+def test_a_pull_request_of_another_commit_place_or_branch_is_not_the_runs(monkeypatch, listed):
+    asked = []
+    monkeypatch.setattr(
+        "vertex_training_cli.github.gh.read", lambda path: asked.append(path) or listed
+    )
+    assert RUN.find_pull() is None
+    assert asked == ["repos/acme/training/pulls?state=open&head=acme%3Atopic&per_page=100"]
+
+
+def verified(record, monkeypatch, env=None, commit=None, pull=None, digest=None):
+    """What is approved, where GitHub has ``commit`` of the merge."""
+    made = {"tree": {"sha": TREE}, "parents": [{"sha": "b"}, {"sha": HEAD}]}
+    asked = []
+
+    def read(path):
+        asked.append(path)
+        return [made if commit is None else commit]
+
+    monkeypatch.setattr("vertex_training_cli.github.gh.read", read)
+    found = RUN.verified_approval(
+        record,
+        {"merge_commit_sha": MERGE} if pull is None else pull,
+        record.report if digest is None else digest,
+        ENV if env is None else env,
+    )
+    assert asked == [f"repos/acme/training/git/commits/{MERGE}"]
+    return found
+
+
+def test_backend_and_accounts_are_of_this_job_and_redirects_are_none(record, monkeypatch):
+    target = record.target.model_copy(
+        update={
+            "backend": "gs://mallory",
+            "secrets_provider": "gcpkms://k",
+            "settings": {"gcp:project": "acme-ml-dev"},
+            "redirects": {"GOOGLE_CREDENTIALS": "[set]"},
+        }
+    )
+    found = verified(record.model_copy(update={"target": target}), monkeypatch)
+    assert found.model_dump(exclude={"target"}) == record.model_dump(exclude={"target"})
+    assert found.target.model_dump() == {
+        "backend": "gs://acme-state",
+        "secrets_provider": "gcpkms://k",
+        "deploy_account": "deploy@acme",
+        "identity_provider": "projects/1/x",
+        "settings": {"gcp:project": "acme-ml-dev"},
+        "redirects": {},
+    }
+
+
+def test_without_variables_no_account_is_named(record, monkeypatch):
+    env = {"PULUMI_BACKEND_URL": "gs://acme-state"}
+    target = verified(record, monkeypatch, env).target
+    assert (target.deploy_account, target.identity_provider) == ("", "")
+
+
+TOKEN = "hf_" + "canary" * 6
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"digest": "0" * 64}, "its digest is not that of the plan in the report"),
+        ({"pull": {}}, "its commit is not what GitHub would merge now"),
+        ({"pull": {"merge_commit_sha": None}}, "its commit is not what GitHub would merge now"),
+        (
+            {"commit": {"tree": {"sha": TREE}, "parents": [{"sha": "b"}]}},
+            "its content is not that of the commit",
+        ),
+        (
+            {"commit": {"tree": {"sha": TREE}, "parents": None}},
+            "its content is not that of the commit",
+        ),
+        (
+            {"commit": {"tree": {"sha": "0" * 40}, "parents": [{"sha": HEAD}]}},
+            "its content is not that of the commit",
+        ),
+        (
+            {"commit": {"tree": None, "parents": [{"sha": HEAD}]}},
+            "its content is not that of the commit",
+        ),
+        ({"env": {}}, "PULUMI_BACKEND_URL is not set, so its target is not known"),
+    ],
+)
+def test_what_is_for_another_plan_or_content_is_refused_by_its_reason(
+    record, monkeypatch, given, says
+):
+    with pytest.raises(ApprovalParseError) as refused:
+        verified(record, monkeypatch, **given)
+    assert str(refused.value) == says
+
+
+@pytest.mark.parametrize("settings", [{"gcp:x": TOKEN}, {TOKEN: "x"}])
+def test_a_target_with_a_secret_is_not_kept(record, monkeypatch, settings):
+    target = record.target.model_copy(update={"settings": settings})
+    with pytest.raises(ApprovalParseError, match=r"\Aits target has what looks like a secret\Z"):
+        verified(record.model_copy(update={"target": target}), monkeypatch)
