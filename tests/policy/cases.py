@@ -67,6 +67,11 @@ def wrong() -> list[Case]:
     ]
 
 
+def changed(key: str, change: Mapping[str, Any], **given: Any) -> Declared:
+    """The correct resource ``key`` with a change, and with another ``type`` or ``protect``."""
+    return _declared(key, {"change": change, **given}, key)
+
+
 def _declared(key: str, case: Mapping[str, Any] | None = None, name: str = "") -> Declared:
     case = case or {}
     base = CONTENT["resources"][key]
