@@ -54,7 +54,7 @@ class LocalServer:
     def stop(self, grace: float | None) -> threading.Event:
         """Accept no more, end after ``grace`` seconds as ``grpc.Server.stop``; set when over."""
         self._gate.close()
-        self._refusing.stop(None)
+        self._refusing.stop(0)  # None would wait, and gRPC rarely never tells of a server's end
         over = self._server.stop(grace)
         shutil.rmtree(self._folder, ignore_errors=True)
         return over
