@@ -281,7 +281,8 @@ def test_traffic_is_split_into_hundred_percent(split: dict[str, int]) -> None:
         ({"4": 50, "3": 50}, [],
          "traffic_split names 3, 4, which the endpoint does not have (deployed: nothing)."),
         ({"2": 50, "1": 49}, ["1", "2"], "traffic_split must sum to 100, got {'1': 49, '2': 50}."),
-        ({"1": 101, "2": -1}, ["1", "2"], "traffic_split must sum to 100, got {'1': 101, '2': -1}."),
+        ({"1": 101, "2": -1}, ["1", "2"],
+         "traffic_split must sum to 100, got {'1': 101, '2': -1}."),
     ],
 )  # fmt: skip
 def test_another_split_is_refused(split: dict[str, int], ids: list[str], said: str) -> None:
