@@ -45,7 +45,7 @@ COUNTED: Final = {
     "gcp:compute/routerNat:RouterNat": "IN_USE_ADDRESSES",
     "gcp:compute/globalAddress:GlobalAddress": "GLOBAL_INTERNAL_ADDRESSES",
 }
-#: Machine family -> Compute Engine's quota of CPUs in a region.
+#: Machine series -> Compute Engine's quota of CPUs in a region.
 _COMPUTE_CPUS: Final = {"n1": "CPUS", "n2": "N2_CPUS", "c2": "C2_CPUS", "a2": "A2_CPUS"}
 #: GPUs that have a quota of their own in a region: ``Quota.metric`` of compute.v1.
 _COMPUTE_GPUS: Final = ("P4", "P100", "V100", "T4", "L4", "A100", "A100_80GB")
@@ -169,8 +169,9 @@ def compute_needs(declared: DeclaredStack) -> list[ComputeNeed]:
 
 def _of_reservation(plan: ReservationPlan) -> Iterator[tuple[str, int]]:
     machine = machines.machine_type(plan.machine_type)
-    if machine and machine.vcpus and machine.family in _COMPUTE_CPUS:
-        yield _COMPUTE_CPUS[machine.family], machine.vcpus * plan.settings.count
+    series = machine.family.partition("-")[0] if machine else ""  # of a2-highgpu: a2
+    if machine and machine.vcpus and series in _COMPUTE_CPUS:
+        yield _COMPUTE_CPUS[series], machine.vcpus * plan.settings.count
     if gpu := _compute_gpu(plan):
         gpus = plan.accelerator_count * plan.settings.count
         yield from ((gpu, gpus), (ALL_GPUS, gpus))

@@ -1,0 +1,229 @@
+"""Quotas: how much a stack takes of which, and what a limit means for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.unit.infra.stacks import H100, planned
+from tests.unit.vt.preflight.documents import COMPUTE, FORBIDDEN, PROJECT, context
+from vertex_training.catalog.resource_types import (
+    ATTACHMENT,
+    BUCKET,
+    FIREWALL,
+    NETWORK,
+    RESERVATION,
+    SUBNET,
+)
+from vertex_training.customjob.google.prerequisites import quota_path
+from vertex_training_cli.declared import DeclaredResource, DeclaredStack
+from vertex_training_cli.preflight import quotas
+from vertex_training_cli.preflight.answers import Answer, question
+from vertex_training_cli.preflight.quota_needs import (
+    ComputeNeed,
+    GpuFamily,
+    JobNeed,
+    compute_needs,
+)
+
+ASKED = question("m", "limit")
+
+
+def mend(wanted: int, project: str = PROJECT) -> str:
+    where = f"https://console.cloud.google.com/iam-admin/quotas?project={project}"
+    return f"ask for {wanted} or more: {where}"
+
+
+@pytest.mark.parametrize(
+    ("limit", "answer"),
+    [
+        (None, ASKED.ok("not limited")),
+        (12, ASKED.ok("12, of which the jobs take 12; other use is not asked")),
+        (
+            11,
+            ASKED.warning(
+                "11", "all jobs at once take 12: some stay queued until others end", mend(12)
+            ),
+        ),
+        (
+            8,
+            ASKED.warning(
+                "8", "all jobs at once take 12: some stay queued until others end", mend(12)
+            ),
+        ),
+        (
+            7,
+            ASKED.refused(
+                "7",
+                "job large takes 8: its creation is refused (429), or it stays queued",
+                mend(12),
+            ),
+        ),
+    ],
+)
+def test_a_limit_means_that_jobs_are_refused_or_wait(limit: int | None, answer: Answer) -> None:
+    need = JobNeed("m", {"small": 4, "large": 8})
+    assert (need.largest, need.peak) == (("large", 8), 12)
+    assert quotas.judge_jobs(ASKED, need, PROJECT, limit) == answer
+
+
+@pytest.mark.parametrize(
+    ("limit", "answer"),
+    [
+        (None, ASKED.ok("not limited")),
+        (12, ASKED.ok("12, of which the endpoints take 12; other use is not asked")),
+        (
+            11,
+            ASKED.warning(
+                "11",
+                "endpoints take 12 with all replicas: they may not grow to them, or not start",
+                mend(12),
+            ),
+        ),
+    ],
+)
+def test_a_limit_means_that_endpoints_may_not_grow(limit: int | None, answer: Answer) -> None:
+    assert quotas.judge_endpoints(ASKED, JobNeed("m", {"a": 4, "b": 8}), PROJECT, limit) == answer
+
+
+def test_what_is_made_is_held_against_what_is_left_in_region_and_project() -> None:
+    need = ComputeNeed(PROJECT, "us-central1", {"NETWORKS": 2, "CPUS": 8, "UNHEARD_OF": 1})
+    regional = {"quotas": [{"metric": "CPUS", "limit": 10.0, "usage": 3.0}]}
+    project = {
+        "quotas": [
+            {"metric": "NETWORKS", "limit": 5.0, "usage": 3.0},
+            {"metric": "CPUS", "limit": 1.0},
+        ]
+    }
+
+    def asked(metric: str) -> Answer:
+        return question(f"quota {metric}", f"limit and use in us-central1 of {PROJECT}")
+
+    assert list(quotas.judge_compute(need, regional, project)) == [
+        asked("CPUS").refused(
+            "3 of 10 are used",
+            "the stack takes 8 more: a creation is refused (quotaExceeded)",
+            mend(11),
+        ),
+        asked("NETWORKS").ok("3 of 5 are used, and the stack takes 2"),
+    ]
+    assert list(quotas.judge_compute(need, None, {})) == []
+    none = ComputeNeed(PROJECT, "us-central1", {"NETWORKS": 1})
+    [answer] = quotas.judge_compute(none, {"quotas": [{"metric": "NETWORKS"}]}, {})
+    assert (answer.answer, answer.mend) == ("0 of 0 are used", mend(1))
+
+
+def needs(*resources: DeclaredResource, **sections: Any) -> list[ComputeNeed]:
+    return compute_needs(DeclaredStack(planned(**sections), {}, resources))
+
+
+def test_what_is_counted_is_counted_by_project_and_region() -> None:
+    types = {
+        NETWORK: "NETWORKS",
+        SUBNET: "SUBNETWORKS",
+        FIREWALL: "FIREWALLS",
+        ATTACHMENT: "NETWORK_ATTACHMENTS",
+        "gcp:compute/router:Router": "ROUTERS",
+        "gcp:compute/routerNat:RouterNat": "IN_USE_ADDRESSES",
+        "gcp:compute/globalAddress:GlobalAddress": "GLOBAL_INTERNAL_ADDRESSES",
+    }
+    own = [DeclaredResource(type_, "x", {}) for type_ in (*types, NETWORK, BUCKET)]
+    away = [
+        DeclaredResource(SUBNET, "s", {"project": "acme-net", "region": "europe-west4"}),
+        DeclaredResource(RESERVATION, "r", {"name": "others", "zone": "us-east4-a"}),
+    ]
+    counts = dict.fromkeys(types.values(), 1) | {"NETWORKS": 2}
+    assert needs(*own, *away) == [
+        ComputeNeed(PROJECT, "us-central1", counts),
+        ComputeNeed(PROJECT, "us-east4", {"RESERVATIONS": 1}),
+        ComputeNeed("acme-net", "europe-west4", {"SUBNETWORKS": 1}),
+    ]
+    assert needs() == []
+
+
+def reserved(name: str) -> DeclaredResource:
+    return DeclaredResource(
+        RESERVATION, f"capacity-{name}", {"name": name, "zone": "us-central1-a"}
+    )
+
+
+N1 = {"zone": "us-central1-a", "machineType": "n1-standard-8", "count": 3, "name": "small"}
+
+
+@pytest.mark.parametrize(
+    ("given", "counts", "families"),
+    [
+        ({**H100, "name": "small"}, {}, (GpuFamily("NVIDIA_H100_MEGA", 5 * 8),)),
+        (N1, {"CPUS": 3 * 8}, ()),
+        ({**N1, "acceleratorType": "NVIDIA_TESLA_T4", "acceleratorCount": 2},
+         {"CPUS": 24, "NVIDIA_T4_GPUS": 6, "GPUS_ALL_REGIONS": 6}, ()),
+        ({**N1, "machineType": "a2-highgpu-1g"},
+         {"A2_CPUS": 3 * 12, "NVIDIA_A100_GPUS": 3, "GPUS_ALL_REGIONS": 3}, ()),
+    ],
+)  # fmt: skip
+def test_a_reservation_takes_cpus_and_gpus_when_it_is_made(
+    given: Any, counts: dict[str, int], families: tuple[GpuFamily, ...]
+) -> None:
+    sections = {"reservations": {"small": given}}
+    [found] = needs(reserved("small"), **sections)
+    assert found == ComputeNeed(PROJECT, "us-central1", {"RESERVATIONS": 1, **counts}, families)
+    assert needs(**sections) == []  # one that is there, or that the stack has made
+
+
+USAGE = "https://serviceusage.googleapis.com/"
+FAMILY = "compute.googleapis.com/gpus_per_gpu_family"
+WHERE = {"region": "us-central1", "gpu_family": "NVIDIA_H100_MEGA"}
+
+
+def limited(limit: int | None) -> dict[str, Any]:
+    value = "-1" if limit is None else str(limit)
+    bucket = {"effectiveLimit": value, "dimensions": WHERE}
+    return {"consumerQuotaLimits": [{"quotaBuckets": [bucket]}]}
+
+
+OF_PROJECT = question(f"project {PROJECT}", "quotas of Compute Engine in us-central1")
+OF_FAMILY = question(f"{FAMILY} NVIDIA_H100_MEGA", f"limit in us-central1 of {PROJECT}")
+READ = "serviceusage.quotas.get"
+RESERVED = question("quota RESERVATIONS", f"limit and use in us-central1 of {PROJECT}").ok(
+    "0 of 9 are used, and the stack takes 1"
+)
+
+
+@pytest.mark.parametrize(
+    ("project", "region", "family", "answers"),
+    [
+        (FORBIDDEN, {"name": "r"}, None, [OF_PROJECT.unknown(
+            f"project {PROJECT} cannot be read: 403 Forbidden", "compute.projects.get")]),
+        ({"name": "p"}, FORBIDDEN, None, [OF_PROJECT.unknown(
+            f"project {PROJECT} cannot be read: 403 Forbidden", "compute.regions.get")]),
+        (None, {"name": "r"}, None,
+         [OF_PROJECT.unknown("there is no such project, or Compute Engine is off in it")]),
+        ({"name": "p"}, None, None,
+         [OF_PROJECT.unknown("there is no such project, or Compute Engine is off in it")]),
+        (..., ..., limited(40), [RESERVED, OF_FAMILY.ok("40")]),
+        (..., ..., limited(None), [RESERVED, OF_FAMILY.ok("not limited")]),
+        (..., ..., limited(39), [RESERVED, OF_FAMILY.refused(
+            "39", "the reservations take 40: their creation is refused", mend(40))]),
+        (..., ..., None, [RESERVED, OF_FAMILY.unknown("there is no such quota", READ)]),
+        (..., ..., {}, [RESERVED, OF_FAMILY.unknown("it has no limit that is known")]),
+        (..., ..., FORBIDDEN, [RESERVED, OF_FAMILY.unknown(
+            f"{FAMILY} NVIDIA_H100_MEGA cannot be read: 403 Forbidden", READ)]),
+    ],
+)  # fmt: skip
+def test_what_is_made_is_asked_of_project_region_and_family(
+    project: Any, region: Any, family: Any, answers: list[Answer]
+) -> None:
+    quota = {"quotas": [{"metric": "RESERVATIONS", "limit": 9}]}
+    documents = {
+        f"{COMPUTE}projects/{PROJECT}": {"name": "p"} if project is ... else project,
+        f"{COMPUTE}projects/{PROJECT}/regions/us-central1": quota if region is ... else region,
+        USAGE + quota_path(PROJECT, FAMILY): family,
+    }
+    sections = {"reservations": {"h100": {**H100, "name": "h100"}}}
+    assert list(quotas.ask(context(documents, reserved("h100"), **sections))) == answers
+
+
+def test_what_the_stack_has_made_already_takes_nothing_more() -> None:
+    network = DeclaredResource(NETWORK, "n", {"name": "n", "project": PROJECT})
+    assert list(quotas.ask(context({}, network, made=[network]))) == []
