@@ -86,7 +86,7 @@ def request(account: str = "", message: Any = None) -> Any:
          "bucket b (0 s)"),
         ("compute.trustedImageProjects",
          of(INSTANCE, name="i", bootDisk={"initializeParams": {"image": "debian-cloud/debian-12"}}),
-         "Instance i of debian-cloud/debian-12"),
+         "machine i of debian-cloud/debian-12"),
         ("compute.trustedImageProjects", of(INSTANCE, name="i"), None),
         ("compute.trustedImageProjects",
          of(INSTANCE, name="i", bootDisk={"initializeParams": {"image": "debian-12"}}), None),
@@ -202,7 +202,7 @@ def test_a_member_is_covered_by_its_own_name(member: str, value: str, covers: bo
 )  # fmt: skip
 def test_what_has_no_key_is_judged_by_its_api(type_: str, api: str) -> None:
     found = subjects("gcp.restrictNonCmekServices", of(type_), requests={"train": request()})
-    assert [each.covers(f"{api}.googleapis.com") for each in found][0] is True
+    assert found[0].covers(f"{api}.googleapis.com") is True
     assert found[0].covers("is.googleapis.com") is False
     assert (found[1].resource, found[1].project) == ("job train", PROJECT)
     assert found[1].covers("aiplatform.googleapis.com") is True
@@ -233,7 +233,9 @@ def test_a_shared_reservation_and_a_host_are_covered_by_id_and_by_number() -> No
     [found] = subjects("compute.sharedReservationsOwnerProjects", shared)
     assert found.covers("projects/109876543210") is found.covers(f"projects/{PROJECT}") is True
     attached = of(SERVICE_PROJECT, hostProject=HOST["hostProject"], serviceProject=PROJECT)
-    [host] = subjects("compute.restrictSharedVpcHostProjects", attached, sharedVpc=HOST)
+    [host] = subjects(
+        "compute.restrictSharedVpcHostProjects", attached, network=PEERING, sharedVpc=HOST
+    )
     assert (host.resource, host.project) == ("host project acme-net-prod", PROJECT)
     assert host.covers("projects/345678901234") is host.covers("projects/acme-net-prod") is True
     assert host.covers(f"projects/{PROJECT}") is False
