@@ -115,3 +115,105 @@ def test_the_list_has_columns_for_them_where_a_job_has_one(
     assert heads({}) == ["JOB", "RUN", "STATE", "CREATED", "DURATION", "ID"]
     assert heads({}, {"vt-rung": "2"})[:3] == ["JOB", "RUN", "RUNG"]
     assert heads({}, {"vt-slot": "20261130t060000z"})[:3] == ["JOB", "RUN", "SLOT"]
+
+
+OWN = {"vt-request-id": "x", "vt-job": "titanic", "vt-run": "2"}
+
+
+def test_the_facts_of_a_job_are_whole_and_in_their_order() -> None:
+    pool = {"replica_count": 1, "machine_spec": {"machine_type": "n1-standard-4"}}
+    made = job(
+        labels=OWN | {"team": "ml", "vt-slot": "20261130t060000z", "vt-rung": "2"},
+        state=JobState.JOB_STATE_FAILED,
+        start_time=STARTED,
+        end_time=STARTED + timedelta(seconds=61),
+        error={"code": 3, "message": "out of memory"},
+        job_spec={
+            "worker_pool_specs": [pool, pool],
+            "service_account": "t@p.iam.gserviceaccount.com",
+            "base_output_directory": {"output_uri_prefix": "gs://out/a"},
+        },
+    )
+    *facts, console, logs = view.facts(made, "acme", "us-central1", CREATED)
+    assert facts == [
+        ("state", "FAILED"),
+        ("error", "out of memory"),
+        ("run", "2"),
+        ("slot", "20261130t060000z"),
+        ("rung", "2"),
+        ("name", "projects/1/locations/us-central1/customJobs/42"),
+        ("created", "2026-11-22 07:30:00"),
+        ("started", "2026-11-22 07:33:00"),
+        ("ended", "2026-11-22 07:34:01"),
+        ("duration", "1m 1s"),
+        ("worker pool", "1 x n1-standard-4"),
+        ("worker pool", "1 x n1-standard-4"),
+        ("account", "t@p.iam.gserviceaccount.com"),
+        ("artifacts", "gs://out/a"),
+        ("labels", "team=ml vt-job=titanic vt-request-id=x vt-run=2 vt-rung=2 "
+         "vt-slot=20261130t060000z"),
+    ]  # fmt: skip
+    assert (console[0], logs[0]) == ("console", "logs")
+    assert "42" in console[1]
+    assert "42" in logs[1]
+
+
+def test_an_entry_for_scripts_is_the_row_and_what_does_not_fit_into_one() -> None:
+    token = "hf_" + "a" * 34
+    made = job(labels=OWN, display_name="dev-titanic", error={"message": f"token {token}"})
+    entry = view.list_entry(made, CREATED)
+    assert token not in entry.pop("error")
+    assert entry == {
+        "job": "titanic", "run": "2", "state": "UNSPECIFIED", "created": "2026-11-22 07:30:00",
+        "duration": "", "id": "42", "name": "projects/1/locations/us-central1/customJobs/42",
+        "displayName": "dev-titanic", "section": "jobs", "labels": OWN,
+    }  # fmt: skip
+
+
+def test_a_job_of_others_is_called_by_its_display_name() -> None:
+    other = job(display_name="theirs\x1b[2J", labels={"vt-job": "titanic", "vt-run": "7"})
+    assert "\x1b" not in view.title(other)
+    assert view.title(other).startswith("theirs")
+    assert (view.run(other), view.slot(other), view.rung(other), view.is_rung(other)) == (
+        "", "", "", False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("state", "ended"),
+    [
+        (JobState.JOB_STATE_RUNNING, False),
+        (JobState.JOB_STATE_CANCELLING, False),
+        (JobState.JOB_STATE_QUEUED, False),
+        (JobState.JOB_STATE_SUCCEEDED, True),
+        (JobState.JOB_STATE_FAILED, True),
+        (JobState.JOB_STATE_CANCELLED, True),
+        (JobState.JOB_STATE_EXPIRED, True),
+    ],
+)
+def test_a_job_has_ended_in_a_final_state(state: JobState, ended: bool) -> None:
+    assert view.has_ended(job(state=state)) is ended
+
+
+def test_replicas_are_called_as_their_logs_call_them() -> None:
+    pools = [{"replica_count": 1}, {"replica_count": 2}]
+    made = job(job_spec={"worker_pool_specs": pools})
+    assert view.replicas(made) == ["workerpool0-0", "workerpool1-0", "workerpool1-1"]
+    batch = CustomJob(
+        name="projects/p/locations/us-central1/jobs/fit-1", job_spec={"worker_pool_specs": pools}
+    )
+    assert view.replicas(batch) == ["task-0", "task-1", "task-2"]
+
+
+def test_submissions_of_slots_are_not_counted_together() -> None:
+    def submission(number: int, **labels: str) -> CustomJob:
+        name = f"projects/1/locations/us-central1/customJobs/{number}"
+        return CustomJob(
+            name=name, create_time=CREATED + timedelta(hours=number), labels=OWN | labels
+        )
+
+    jobs = [
+        submission(1, **{"vt-slot": "a"}), submission(2, **{"vt-slot": "b"}),
+        submission(3, **{"vt-slot": "a"}), submission(4), submission(5, **{"vt-job": "other"}),
+    ]  # fmt: skip
+    assert list(view.run_texts(jobs).values()) == ["2", "2", "2 #2", "2", "2"]
