@@ -447,7 +447,8 @@ class Evaluator:
             return applied(OF_LISTS[called], given, named)
         if called not in PURE or not all(map(is_known, arguments)):
             return NotImplemented
-        return applied(PURE[called], [plain(x, self.notes, tuples=True) for x in given], named)
+        known = [plain(x, self.notes, tuples=True) for x in arguments]
+        return applied(PURE[called], known, named)
 
     def _method(
         self, node: ast.Call, of: Any, called: str, arguments: list[Any], held: list[Any]
