@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from vertex_training.catalog.resource_types import JOB, SCHEDULE, SNAPSHOT
-from vertex_training_cli.destroy.losses import find_losses, refusals
+from vertex_training_cli.destroy.losses import Loss, find_losses, refusals
 
 BUCKET = "gcp:storage/bucket:Bucket"
 
@@ -157,3 +157,82 @@ def test_models_and_endpoints_say_what_becomes_of_them() -> None:
         ),
         ("titanic-prod", "its address, which callers know"),
     }
+
+
+def test_a_loss_is_told_whole_by_kind_and_name() -> None:
+    vertex = "pulumi-python:dynamic/vertex"
+    found = find_losses(
+        state(
+            resource(BUCKET, "storage-z", outputs={"name": "acme-z", "forceDestroy": True}, id="z"),
+            resource(BUCKET, "storage-control", outputs={"name": "acme-control"}, protect=True),
+            resource(BUCKET, "reports", id="r"),
+            resource(f"{vertex}:CustomJob", "training-b", inputs={"submission": {"job": "b"}}),
+            resource(f"{vertex}:CustomJob", "training-a"),
+        )
+    )
+    of_job, of_bucket = "its artifacts stay in their bucket", "with its objects"
+    assert found.named == (
+        Loss("job", "b", "", of_job, protected=False),
+        Loss("job", "training-a", "", of_job, protected=False),
+        Loss("bucket", "acme-control", "", of_bucket, protected=True, own=True),
+        Loss("bucket", "acme-z", "z", of_bucket, protected=False, empties=True),
+        Loss("bucket", "reports", "r", of_bucket, protected=False, teams=True),
+    )
+    assert (found.protected, found.teams) == (("acme-control",), frozenset())
+
+
+def test_rights_that_stay_in_the_cloud_are_counted_and_are_no_loss() -> None:
+    member = "gcp:storage/bucketIAMMember:BucketIAMMember"
+    found = find_losses(
+        state(
+            resource(member, "a", retainOnDelete=True),
+            resource(member, "b", retainOnDelete=True),
+            resource(member, "c"),
+            resource("gcp:projects/service:Service", "api", retainOnDelete=True),
+            resource("pulumi:pulumi:Stack", "vertex-training-prod"),
+        )
+    )
+    assert (found.others, found.kept_rights) == ({member: 1}, 2)
+
+
+def test_what_is_protected_is_told_by_name_and_whose_code_protects_it() -> None:
+    guard = resource("vertextraining:protection:Protection", "protection", custom=False)
+    found = find_losses(
+        state(
+            {**guard, "protect": True},
+            resource(BUCKET, "storage-z", outputs={"name": "z"}, protect=True),
+            resource(BUCKET, "reports", outputs={"name": "a"}, protect=True),
+        )
+    )
+    assert (found.protected, found.teams) == (("a", "z"), frozenset({"a"}))
+    ours = "have it reviewed and deployed, then run this again."
+    told = refusals(
+        "prod", found, file_protects=True, full=[], orphaned=[], hints={"z": "take it out"}
+    )
+    assert [(each.what, each.hint) for each in told] == [
+        ("a is protected", f"take protect=True from it in extra.py, {ours}"),
+        ("z is protected", f"take it out, {ours}"),
+    ]
+    [other] = refusals(
+        "prod", find_losses(state(resource(BUCKET, "storage-z", protect=True))),
+        file_protects=False, full=[], orphaned=[],
+    )  # fmt: skip
+    assert other.hint == f"set protect: false in Pulumi.prod.yaml, {ours}"
+
+
+def test_a_bucket_with_objects_is_told_with_the_way_and_nothing_else_refuses() -> None:
+    [full] = refusals("prod", find_losses({}), file_protects=False, full=["b"], orphaned=[])
+    assert (full.what, full.hint) == (
+        "bucket b has objects",
+        "deploy forceDestroy: true on it, or remove its objects and their old versions.",
+    )
+    assert refusals("prod", find_losses({}), file_protects=False, full=[], orphaned=[]) == []
+
+
+def test_an_endpoint_whose_split_is_not_known_names_no_shares() -> None:
+    vertex = "pulumi-python:dynamic/vertex"
+    given = {"split": {"run 3": "x", "run 4": 12.5}}
+    [found] = find_losses(state(resource(f"{vertex}:EndpointTraffic", "t", inputs=given))).named
+    assert found.detail == "requests are answered by run 4: 12.5, and by nothing afterwards"
+    [bare] = find_losses(state(resource(f"{vertex}:ModelVersion", "m"))).named
+    assert bare.detail == "stays in the registry"

@@ -10,6 +10,7 @@ from vertex_training.errors import PreviewParseError
 from vertex_training.settings.model import DriftSettings
 from vertex_training_cli.drift import exceptions, findings, report
 from vertex_training_cli.drift.findings import DriftOutcome, PropertyDifference
+from vertex_training_cli.drift.policies import Membership, digest_of
 from vertex_training_cli.engine.values import SECRET_SIGNATURE, SIGNATURE_KEY
 
 RECORDED = Path(__file__).parents[3] / "fixtures" / "drift-preview.json"
@@ -225,3 +226,124 @@ def test_a_manifest_that_was_deleted_or_rewritten_is_drift_that_no_up_undoes(sta
     ready = {**old, "outputs": {"state": "READY"}}
     found = findings.read("dev", 0, document(step("same", ready, {**ready})), "")
     assert found.outcome is DriftOutcome.CLEAN
+
+
+BUCKET = "gcp:storage/bucket:Bucket"
+
+
+def named(name, op, old=None, new=None, **more):
+    return {**step(op, old, new, **more), "urn": f"urn:pulumi:dev::vertex-training::a:b:C::{name}"}
+
+
+@pytest.mark.parametrize(
+    ("op", "words"),
+    [
+        ("create", "is declared, and is not there"),
+        ("delete", "is there, and is not declared"),
+        ("update", "differs"),
+        ("replace", "differs; `up` would replace it"),
+        (findings.RUNS, "runs, and the stack does not know it"),
+        (findings.GRANTED, "has members that are not declared"),
+        (findings.SUBMITTED, "runs as an account of the stack, which did not submit it"),
+        (findings.ADDED, "is in the stack's network, and is not declared"),
+        (findings.ENDED, "has ended otherwise than by itself"),
+        (findings.REWRITTEN, "has another manifest than it was made with, or none"),
+        (findings.DEPLOYED, "has a deployed model that is not declared"),
+    ],
+)
+def test_a_difference_is_a_few_words(op, words):
+    assert findings.ResourceDifference(op, "n", "t", "i").summary == words
+
+
+def test_data_that_was_deleted_by_hand_is_lost_with_the_way_to_restore_it():
+    new = {"type": BUCKET, "inputs": {"name": "acme"}}
+    was = {"type": BUCKET, "id": "acme", "inputs": {"name": "acme"}, "outputs": {}}
+    text = document(named("data", "refresh", was), named("data", "create", None, new))
+    [lost] = findings.read("dev", 7, text, "").differences
+    assert (lost.is_lost, lost.note) == (
+        True, "restore it first: gcloud storage restore gs://acme#GENERATION",
+    )  # fmt: skip
+    # One that was never there holds nothing.
+    [made] = findings.read("dev", 7, document(named("data", "create", None, new)), "").differences
+    assert (made.is_lost, made.note) == (False, "")
+    object_ = "gcp:storage/bucketObject:BucketObject"
+    file = {"type": object_, "inputs": {}}
+    text = document(named("o", "refresh", {**file, "id": "o"}), named("o", "create", None, file))
+    assert findings.read("dev", 7, text, "").differences[0].is_lost is False
+
+
+def test_differences_and_what_was_never_made_are_by_name():
+    new = {"type": "a:b:C", "inputs": {}}
+    there = {"type": "a:b:C", "id": "x", "inputs": {}, "outputs": {}}
+    text = document(
+        named("z", "create", None, new), named("b", "create", None, new),
+        named("gone", "refresh", there), named("gone", "create", None, new),
+        named("a", "same", there, there),
+    )  # fmt: skip
+    found = findings.read("dev", 7, text, "")
+    assert [each.name for each in found.differences] == ["b", "gone", "z"]
+    assert found.never_made == ("b", "z")
+    # Of a stack that was never deployed nothing was left half-way.
+    assert findings.read("dev", 7, document(named("z", "create", None, new)), "").never_made == ()
+
+
+def test_members_that_are_not_declared_are_told_by_policy_and_bound_by_a_digest():
+    clean = findings.read("dev", 0, document(step("same", {"id": "a"}, {})), "")
+    found = [
+        Membership("b/x", "r", "user:a", ""),
+        Membership("b/y", "r", "user:a", ""),
+        Membership("b/x", "q", "user:b", "e"),
+    ]
+    drift = clean.with_undeclared(found)
+    assert drift.outcome is DriftOutcome.DRIFTED
+    assert drift.differences == (
+        findings.ResourceDifference(
+            findings.GRANTED, "b/x", "IAM policy", "",
+            (PropertyDifference("r", "user:a", ""), PropertyDifference("q if e", "user:b", "")),
+        ),
+        findings.ResourceDifference(
+            findings.GRANTED, "b/y", "IAM policy", "", (PropertyDifference("r", "user:a", ""),)
+        ),
+    )  # fmt: skip
+    assert drift.undeclared == digest_of(found)
+    assert drift.undeclared != digest_of(found[:2])
+    assert clean.with_undeclared([]) is clean
+
+
+def test_what_is_not_read_of_the_kinds_that_a_stack_has_is_said_once():
+    old = {"type": BUCKET, "id": "a", "inputs": {}, "outputs": {}}
+    text = document(named("a", "same", old, old), named("b", "same", old, old))
+    assert findings.read("dev", 0, text, "").not_looked_at == (
+        "objects of buckets, but those that the stack puts there",
+    )
+    gone = findings.read("dev", 7, document(named("a", "delete", old)), "")
+    assert gone.not_looked_at == ()
+    assert gone.without_looking_at(["x"]).not_looked_at == ("x",)
+
+
+def test_a_job_that_was_cancelled_is_told_whole():
+    type_ = "pulumi-python:dynamic/vertex:CustomJob"
+    now = {"type": type_, "id": "7", "inputs": {}, "outputs": {"state": "JOB_STATE_CANCELLED"}}
+    [found] = findings.read("dev", 0, document(named("train", "same", now, now)), "").differences
+    assert found == findings.ResourceDifference(
+        findings.ENDED, "train", type_, "7",
+        (PropertyDifference("state", "CANCELLED", "not cancelled"),),
+        "It was cancelled by hand, and `up` submits nothing. To run it again: raise its run in the "
+        "stack file; to leave it as it is: remove it from the stack file.",
+    )  # fmt: skip
+
+
+def test_an_exception_names_what_it_allows_and_what_is_left_is_judged():
+    clean = findings.read("dev", 0, document(step("same", {"id": "a"}, {})), "")
+    found = [
+        findings.ResourceDifference(findings.ADDED, n, "t", f"id-{n}", resource=f"firewalls/{n}")
+        for n in ("iap-1", "other")
+    ]
+    allowed = {"iap": {"resource": "firewalls/iap-*", "reason": "the way in of IAP"}}
+    settings = DriftSettings.model_validate({"allowedResources": allowed})
+    judged = exceptions.apply(clean, settings, found)
+    assert judged.differences == (found[1],)
+    assert judged.not_looked_at == (
+        "found and allowed: firewalls/iap-1, id-iap-1 (the way in of IAP)",
+    )
+    assert exceptions.of_settings(settings) == ["allowed: firewalls/iap-* (the way in of IAP)"]

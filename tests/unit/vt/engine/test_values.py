@@ -31,3 +31,71 @@ def test_the_sentinels_are_those_of_the_stand_in_which_speaks_the_same_protocol(
         codec.SIGNATURE,
         codec.SECRET,
     )
+
+
+TOKEN = "ghp_" + "a1B2" * 9
+
+
+def test_a_value_of_the_config_stays_json_without_its_secrets():
+    assert values.redact_config('{"b": 1, "a": "x"}') == '{"a": "x", "b": 1}'
+    assert values.redact_config("us-central1") == "us-central1"
+    assert values.redact_config('"text"') == '"text"'
+    assert values.redact_config("3") == "3"
+    assert TOKEN not in values.redact_config(f'{{"a": ["{TOKEN}"]}}')
+    assert TOKEN not in values.redact_config(f"x {TOKEN}")
+    deep = "[" * 100_000
+    assert values.redact_config(deep) == deep
+
+
+def test_what_is_no_object_is_an_empty_one():
+    assert values.as_mapping({"a": 1}) == {"a": 1}
+    assert [values.as_mapping(each) for each in ("a", None, [1], values.UNKNOWN)] == [{}] * 4
+
+
+def test_what_is_not_known_yet_says_so():
+    assert redact([values.WIRE_UNKNOWN, "a"]) == [values.UNKNOWN, "a"]
+    assert values.UNKNOWN == "[known after apply]"
+
+
+def lines(*pieces):
+    redactor = values.LineRedactor()
+    return [redactor.feed(each) for each in pieces] + [redactor.close()]
+
+
+def test_a_text_in_pieces_is_shown_line_by_line():
+    assert lines(b"a", b"b\nc\n", b"d") == [b"", b"ab\nc\n", b"", b"d"]
+    assert lines(b"a\n") == [b"a\n", b""]
+
+
+def test_a_secret_that_is_cut_by_the_end_of_a_piece_is_none_the_less_withheld():
+    half = len(TOKEN) // 2
+    shown = lines(f"x {TOKEN[:half]}".encode(), f"{TOKEN[half:]} y\n".encode())
+    assert shown == [b"", f"x {values.SECRET} y\n".encode(), b""]
+
+
+BEGIN, END = "-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----"
+
+
+def test_the_lines_of_a_key_are_withheld_up_to_its_last_one():
+    text = f"a\n{BEGIN}\nMIIB+/ab\n\n{END}\nb\n".encode()
+    shown = b"".join(lines(text))
+    assert shown.startswith(b"a\n")
+    assert shown.endswith(b"b\n")
+    assert b"MIIB" not in shown
+    assert b"MIIB" not in b"".join(lines(*(text[n : n + 3] for n in range(0, len(text), 3))))
+
+
+def test_a_key_that_never_ends_hides_no_other_line():
+    shown = b"".join(lines(f"{BEGIN}\nMIIBab\nepoch 1: loss 0.5\nepoch 2\n".encode()))
+    assert b"MIIB" not in shown
+    assert shown.endswith(b"epoch 1: loss 0.5\nepoch 2\n")
+
+
+def test_a_line_without_an_end_is_shown_word_by_word():
+    word = b"a" * (values.MAX_LINE // 2)
+    first, last = lines(word + b" " + word + b" b")
+    assert first == word + b" " + word + b" "
+    assert last == b"b"
+    alone = lines(b"a" * (values.MAX_LINE + 1))
+    assert alone == [f"{values.SECRET} (a long line)".encode(), b""]
+    assert lines(b"a" * values.MAX_LINE) == [b"", b"a" * values.MAX_LINE]
