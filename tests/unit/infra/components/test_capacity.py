@@ -27,10 +27,28 @@ def test_a_reservation_is_specific_and_shared_with_vertex_ai():
     assert made["name"] == "h100-dev"
 
 
+def test_a_reservation_says_nothing_more():
+    assert reservation(specificReservationRequired=False) == {
+        "project": "acme-ml-dev",
+        "zone": "us-central1-a",
+        "name": "h100-dev",
+        "specificReservationRequired": False,
+        "specificReservation": {
+            "count": 5,
+            "instanceProperties": {"machineType": "a3-megagpu-8g"},
+        },
+        "shareSettings": {"shareType": "LOCAL"},
+        "reservationSharingPolicy": {"serviceShareType": "ALLOW_ALL"},
+    }
+
+
 def test_it_is_shared_with_the_named_projects():
     shared = reservation(shareWith=["acme-ml-prod", "acme-ml-test"])["shareSettings"]
     assert shared["shareType"] == "SPECIFIC_PROJECTS"
-    assert [row["projectId"] for row in shared["projectMaps"]] == ["acme-ml-prod", "acme-ml-test"]
+    assert shared["projectMaps"] == [
+        {"id": "acme-ml-prod", "projectId": "acme-ml-prod"},
+        {"id": "acme-ml-test", "projectId": "acme-ml-test"},
+    ]
 
 
 def test_gpus_and_disks_of_n1_machines_are_named_as_compute_engine_does():

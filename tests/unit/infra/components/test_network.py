@@ -1,5 +1,7 @@
 """What is registered for a stack's network in each mode, and what is not."""
 
+import pytest
+
 from tests.unit.infra.recorder import registered
 from tests.unit.infra.stacks import HOST, HOST_NETWORK, HOST_SUBNET, PEERING, PSC
 
@@ -154,3 +156,143 @@ def test_in_a_shared_vpc_the_ranges_and_their_connection_are_the_hosts():
     assert found["network-peering-connection"][1]["network"] == HOST_NETWORK
     _, own = network_of(network=PEERING)["network-peering-workers"]
     assert own["project"] == "acme-ml-dev"
+
+
+#: What every rule of the small network has.
+RULE = {
+    "project": "acme-ml-dev",
+    "network": "network-vpc-id",
+    "direction": "INGRESS",
+    "sourceRanges": ["10.20.0.0/26"],
+}
+NAMED = {"project": "acme-ml-dev", "region": "us-central1", "name": "training-dev"}
+
+
+def test_every_setting_of_a_network_with_an_interface():
+    allow = {"nfs": {"ports": ["2049"], "destinationRanges": ["10.9.0.0/24"]}}
+    found = network_of(network=PSC | {"nat": True, "allow": allow})
+    assert {n: row for n, row in found.items() if row[0].startswith("gcp:")} == {
+        "network-vpc": (
+            "gcp:compute/network:Network",
+            {
+                "project": "acme-ml-dev",
+                "name": "training-dev",
+                "description": "Training jobs of stack dev",
+                "autoCreateSubnetworks": False,
+                "routingMode": "REGIONAL",
+            },
+        ),
+        "network-subnet": (
+            "gcp:compute/subnetwork:Subnetwork",
+            NAMED
+            | {
+                "network": "network-vpc-id",
+                "ipCidrRange": "10.20.0.0/26",
+                "privateIpGoogleAccess": True,
+                "logConfig": {
+                    "aggregationInterval": "INTERVAL_10_MIN",
+                    "flowSampling": 0.5,
+                    "metadata": "INCLUDE_ALL_METADATA",
+                },
+            },
+        ),
+        "network-psc-attachment": (
+            "gcp:compute/networkAttachment:NetworkAttachment",
+            NAMED
+            | {
+                "description": "Training jobs of stack dev",
+                "connectionPreference": "ACCEPT_AUTOMATIC",
+                "subnetworks": ["network-subnet-id"],
+            },
+        ),
+        "network-allow-workers": (
+            "gcp:compute/firewall:Firewall",
+            RULE
+            | {
+                "name": "training-dev-workers",
+                "description": "Machines of training jobs among themselves",
+                "allows": [{"protocol": "tcp"}, {"protocol": "udp"}, {"protocol": "icmp"}],
+                "destinationRanges": ["10.20.0.0/26"],
+            },
+        ),
+        "network-allow-nfs": (
+            "gcp:compute/firewall:Firewall",
+            RULE
+            | {
+                "name": "training-dev-nfs",
+                "description": "Machines of training jobs to nfs",
+                "allows": [{"protocol": "tcp", "ports": ["2049"]}],
+                "destinationRanges": ["10.9.0.0/24"],
+            },
+        ),
+        "network-router": ("gcp:compute/router:Router", NAMED | {"network": "network-vpc-id"}),
+        "network-nat": (
+            "gcp:compute/routerNat:RouterNat",
+            NAMED
+            | {
+                "router": "training-dev",
+                "natIpAllocateOption": "AUTO_ONLY",
+                "sourceSubnetworkIpRangesToNat": "LIST_OF_SUBNETWORKS",
+                "subnetworks": [
+                    {"name": "network-subnet-id", "sourceIpRangesToNats": ["ALL_IP_RANGES"]}
+                ],
+                "logConfig": {"enable": True, "filter": "ERRORS_ONLY"},
+            },
+        ),
+    }
+
+
+def test_every_setting_of_a_network_in_peering():
+    given = {"ranges": {"workers": {"prefixLength": 16, "address": "10.64.0.0"}}}
+    found = network_of(network=PEERING | given | {"importCustomRoutes": True})
+    made = {n: row[1] for n, row in found.items() if row[0].startswith("gcp:")}
+    del made["network-vpc"]
+    assert made == {
+        "network-peering-workers": {
+            "project": "acme-ml-dev",
+            "name": "training-workers-dev",
+            "addressType": "INTERNAL",
+            "purpose": "VPC_PEERING",
+            "address": "10.64.0.0",
+            "prefixLength": 16,
+            "network": "network-vpc-id",
+        },
+        "network-peering-connection": {
+            "network": "network-vpc-id",
+            "service": "servicenetworking.googleapis.com",
+            "reservedPeeringRanges": ["training-workers-dev"],
+            "deletionPolicy": "REMOVE_PEERING",
+        },
+        "network-peering-routes": {
+            "project": "acme-ml-dev",
+            "network": "training-dev",
+            "exportCustomRoutes": False,
+            "importCustomRoutes": True,
+        },
+    }
+
+
+def test_a_rule_of_a_range_that_exists_is_about_its_addresses_where_they_are_known():
+    allow = {"nfs": {"ports": ["2049"], "destinationRanges": ["10.9.0.0/24"]}}
+    known = {"existing": "vertex-range", "address": "10.70.0.0", "prefixLength": 16}
+    ranges = {"more": {"prefixLength": 18, "address": "10.64.0.0"}, "theirs": known}
+    network = {"mode": "peering", "ranges": ranges, "allow": allow, "existing": HOST_NETWORK}
+    found = network_of(network=network, sharedVpc=HOST)
+    assert found["network-allow-nfs"][1]["sourceRanges"] == ["10.64.0.0/18", "10.70.0.0/16"]
+    reserved = found["network-peering-connection"][1]["reservedPeeringRanges"]
+    assert reserved == ["training-more-dev", "vertex-range"]
+
+
+@pytest.mark.parametrize(
+    ("network", "apis"),
+    [(PSC, {"compute"}), (PEERING, {"compute", "servicenetworking"})],
+    ids=["psc", "peering"],
+)
+def test_apis_are_turned_on_in_a_managed_host(network, apis):
+    found = registered("dev", jobs={}, network=network | {"existing": HOST_NETWORK}, sharedVpc=HOST)
+    there = {
+        name: inputs["service"]
+        for name, (type_, inputs) in found.items()
+        if type_ == "gcp:projects/service:Service" and inputs["project"] == "acme-net-prod"
+    }
+    assert there == {f"host-{api}": f"{api}.googleapis.com" for api in apis}

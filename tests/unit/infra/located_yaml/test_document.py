@@ -66,3 +66,99 @@ def test_a_few_lines_of_anchors_cannot_grow_without_bound():
         uses = b", ".join([b"*a%d" % (level - 1)] * 10)
         lines.append(b"a%d: &a%d [%s]" % (level, level, uses))
     assert "grows to more than 20,000 values" in refused(b"\n".join(lines))
+
+
+def at(count):
+    """A list that is ``count`` levels below the mapping."""
+    return b"a: " + b"[" * count + b"]" * count + b"\n"
+
+
+def test_exactly_forty_levels_are_read():
+    document.parse(at(39), "x.yaml")  # the mapping itself is the first
+    assert "x.yaml:1:43: nested more than 40 levels deep" in refused(at(40))
+    # Lists that stand beside one another are no deeper than one.
+    document.parse(at(39) + b"b: " + b"[[]]\n" + b"c: [[]]\n", "x.yaml")
+
+
+def test_exactly_twenty_thousand_values_are_read():
+    def many(items):
+        return b"a: [" + b"x, " * (items - 1) + b"x]\n"
+
+    # Beside the items: the mapping, its key and the list, and the two ends of text and document.
+    document.parse(many(19_993), "x.yaml")
+    assert "grows to more than 20,000 values" in refused(many(19_994))
+
+
+def test_a_million_characters_are_read_and_not_one_more():
+    def text(characters):
+        line = b"a: &a " + b"x" * 1000 + b"\nb: [" + b"*a, " * 997 + b"*a]\n"
+        rest = characters - 999_000 - 3
+        return line + b"c: " + b"x" * rest + b"\n"
+
+    document.parse(text(1_000_000), "x.yaml")
+    assert "20,000 values or 1,000,000 characters" in refused(text(1_000_001))
+
+
+@pytest.mark.parametrize(
+    ("data", "rule", "place"),
+    [
+        (b"", "not-a-mapping", (1, 1)),
+        (b"- a\n", "not-a-mapping", (1, 1)),
+        (b"a" * 500_001, "too-large", (1, 1)),
+        (b"a: 1\nb: 2\nc: \xe9\n", "not-text", (3, 1)),
+        (b"\x00", "not-yaml", (1, 1)),
+        (b"a: 1\nb: [1\n", "not-yaml", (3, 1)),
+        (b"a: 1\n---\nb: 2\n", "not-yaml", (2, 1)),
+        (b"a: 1\nb: !!python/object:os.system x\n", "bad-value", (2, 4)),
+        (b"a: 1\nb: " + b"1" * 41 + b"\n", "bad-value", (2, 4)),
+        (b"a: 1\nb: 1." + b"1" * 39 + b"\n", "bad-value", (2, 4)),
+        (b"a: 1\n? [1]\n: 2\n", "bad-key", (2, 3)),
+        (b"a: 1\n" + b"k" * 201 + b": 2\n", "bad-key", (2, 1)),
+        (b"a: 1\n<<: 3\n", "bad-merge", (2, 5)),
+        (b"a: 1\n<<: [{b: 1}, 3]\n", "bad-merge", (2, 5)),
+        (b"a: 1\nb: {c: 1, c: 2}\n", "duplicate-key", (2, 11)),
+    ],
+)
+def test_what_cannot_be_read_is_told_by_one_rule_at_its_place(data, rule, place):
+    with pytest.raises(ConfigError) as failed:
+        document.parse(data, "x.yaml")
+    [problem] = failed.value.problems
+    assert (problem.rule, problem.location) == (rule, Location("x.yaml", *place))
+
+
+@pytest.mark.parametrize(
+    "text", ["1" * 40, "1" * 39 + ".", "x" * 41, "'" + "1" * 41 + "'", "k" * 200 + ": 1"]
+)
+def test_what_is_as_long_as_it_may_be_is_read(text):
+    line = text if ":" in text else f"a: {text}"
+    assert document.parse(line.encode(), "x.yaml").root.content
+
+
+def test_only_several_documents_are_told_as_such():
+    assert "one file is one job" in refused(b"a: 1\n---\nb: 2\n")
+    assert "indent with spaces" in refused(b"a: [1\n")
+    assert "indent with spaces" in refused(b"\ta: 1\n")
+
+
+def test_a_merge_of_several_takes_the_first_that_has_a_key():
+    text = b"a: &a {x: 1, y: 1}\nb: &b {y: 2, z: 2}\nc:\n  <<: [*a, *b]\n  w: 0\n"
+    found = document.parse(text, "x.yaml").root
+    assert found.plain()["c"] == {"w": 0, "x": 1, "y": 1, "z": 2}
+    places = {"w": (5, 3), "x": (1, 8), "y": (1, 14), "z": (2, 14)}
+    assert found.content["c"].keys == places
+
+
+def test_a_value_that_could_not_be_read_leaves_the_others():
+    found = document.read(b"a: !!bool x\nb: [1, two]\n", "x.yaml")
+    assert [problem.rule for problem in found.problems] == ["bad-value"]
+    assert found.root.content["a"].content is document.UNREADABLE
+    assert found.root.content["b"].plain() == [1, "two"]
+    with pytest.raises(ConfigError):
+        document.parse(b"a: !!bool x\nb: [1, two]\n", "x.yaml")
+
+
+def test_of_many_mistakes_the_first_hundred_are_kept():
+    lines = b"".join(b"k: 1\n" for _ in range(150))
+    problems = document.read(lines, "x.yaml").problems
+    assert len(problems) == 100
+    assert problems[0].location == Location("x.yaml", 2, 1)

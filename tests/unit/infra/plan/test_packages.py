@@ -1,3 +1,4 @@
+import gzip
 import io
 import os
 import tarfile
@@ -166,3 +167,17 @@ def test_what_an_image_is_built_from_is_no_part_of_a_package(folder):
     assert packaging.build("titanic", folder) == first
     (folder / "Dockerfiles.py").write_text("")
     assert packaging.build("titanic", folder) != first
+
+
+def test_an_archive_is_a_plain_ustar_that_tells_nothing_of_who_made_it(folder):
+    package = packaging.build("titanic", folder)
+    plain = gzip.decompress(package.content)
+    # Neither a name nor a time stand in the header of gzip; the magic of USTAR in that of tar.
+    assert package.content[3:8] == bytes(5)
+    assert plain[257:265] == b"ustar\x0000"
+    with tarfile.open(fileobj=io.BytesIO(plain)) as tar:
+        entries = tar.getmembers()
+    told = {(e.mode, e.mtime, e.uid, e.gid, e.uname, e.gname, e.isfile()) for e in entries}
+    assert told == {(0o644, 0, 0, 0, "", "", True)}
+    names = [entry.name for entry in entries]
+    assert names == sorted(names)

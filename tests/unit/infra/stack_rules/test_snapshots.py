@@ -130,6 +130,22 @@ def test_a_secret_in_a_query_or_a_parameter_is_refused_without_being_shown(plann
     assert token not in text
 
 
+@pytest.mark.parametrize(
+    ("allowed", "is_allowed"),
+    [("clicks.sql", True), ("clicks.sql:1", True), ("clicks.sql:2", False), ("other.sql", False)],
+)
+def test_a_line_that_the_stack_file_calls_no_secret_is_none(tmp_path, allowed, is_allowed):
+    (tmp_path / "clicks.sql").write_text(f"SELECT 'ghp_{'a1B2' * 9}' AS x, @day")
+    (tmp_path / "other.sql").write_text("SELECT 1")
+    raw = BASE | {"buckets": {"data": {}}, "snapshots": {"clicks": CLICKS}}
+    raw |= {"allowedSecrets": {allowed: "a sample of the documentation"}}
+    if is_allowed:
+        read_settings(raw, tmp_path)
+        return
+    with pytest.raises(ConfigError, match="line 1 looks like a secret"):
+        read_settings(raw, tmp_path)
+
+
 @pytest.mark.parametrize("name", ["/dev/zero", "big.sql"])
 def test_a_query_of_any_size_is_refused_at_once(refused, tmp_path, name):
     (tmp_path / "big.sql").write_text("SELECT " + "1 + " * 600_000 + "1")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from typing import Any
 
@@ -133,3 +134,85 @@ def test_a_rung_that_asks_for_the_same_is_refused(fields: Any, other: str):
 def test_settings_of_a_rung_that_nobody_meant(given: dict[str, Any], said: str):
     with pytest.raises(pydantic.ValidationError, match=said):
         RungSettings.model_validate(given)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"strategy": "SPOT"}, "strategy SPOT"),
+        ({"maxWaitDuration": "3600s"}, "waits 3600s"),
+        ({"machineType": "n1-standard-4"}, "n1-standard-4"),
+        (L4, "g2-standard-8, 1 x NVIDIA_L4"),
+        ({"acceleratorCount": 2}, "2 x accelerators"),
+        ({"acceleratorType": "NVIDIA_L4"}, "NVIDIA_L4"),
+        ({"reservation": NAME}, "reservation big"),
+        (
+            {"strategy": "FLEX_START", "maxWaitDuration": "60s", **L4, "reservation": NAME},
+            "strategy FLEX_START, waits 60s, g2-standard-8, 1 x NVIDIA_L4, reservation big",
+        ),
+        ({}, ""),
+    ],
+)
+def test_a_rung_in_a_few_words(fields: dict[str, Any], words: str):
+    assert str(RungOverrides(fields)) == words
+
+
+T4 = {"machineType": "n1-standard-8", "acceleratorType": "NVIDIA_TESLA_T4", "acceleratorCount": 2}
+CPU = {"machineType": "n1-standard-4"}
+FLEX = {"strategy": "FLEX_START", "maxWaitDuration": "3600s"}
+
+
+def message(*machines: Any, **scheduling: str) -> dict[str, Any]:
+    pools = [{"machineSpec": machine, "replicaCount": 1} for machine in machines]
+    given = {"scheduling": scheduling} if scheduling else {}
+    return {"displayName": "x", "jobSpec": {"workerPoolSpecs": pools, **given}}
+
+
+@pytest.mark.parametrize(
+    ("before", "fields", "after"),
+    [
+        # A machine type stands for itself: what was attached to the other one is left out.
+        (message(T4, T4), CPU, message(CPU, CPU)),
+        (message(T4), L4, message(L4)),
+        # Without one, what the rung names is exchanged and the rest stays.
+        (message(T4), {"acceleratorCount": 1}, message(T4 | {"acceleratorCount": 1})),
+        (
+            message(T4),
+            {"acceleratorType": "NVIDIA_TESLA_V100"},
+            message(T4 | {"acceleratorType": "NVIDIA_TESLA_V100"}),
+        ),
+        # Pools of another machine than the first one's keep theirs, also where it differs by one
+        # field alone.
+        (message(T4, CPU, T4), L4, message(L4, CPU, L4)),
+        (
+            message(T4, T4 | {"acceleratorCount": 4}),
+            L4,
+            message(L4, T4 | {"acceleratorCount": 4}),
+        ),
+        (message(T4, None), L4, message(L4, None)),
+        # The job file's own reservation is not asked for on any later rung.
+        (message(T4 | {"reservationAffinity": {"x": "y"}}), {"strategy": "SPOT"},
+         message(T4, strategy="SPOT")),
+        (message(T4), {"reservation": NAME}, message(T4 | {"reservationAffinity": AFFINITY})),
+        # A strategy or a reservation sets aside how the job file waits; its timeout stays.
+        (message(T4, **FLEX), {"strategy": "SPOT"}, message(T4, strategy="SPOT")),
+        (message(T4, **FLEX, timeout="60s"), {"strategy": "SPOT"},
+         message(T4, timeout="60s", strategy="SPOT")),
+        (message(T4, **FLEX), {"reservation": NAME},
+         message(T4 | {"reservationAffinity": AFFINITY})),
+        (message(T4, **FLEX), {"maxWaitDuration": "60s"},
+         message(T4, **FLEX | {"maxWaitDuration": "60s"})),
+        (message(T4, **FLEX), {"acceleratorCount": 1},
+         message(T4 | {"acceleratorCount": 1}, **FLEX)),
+        # Nothing to lay over.
+        ({"displayName": "x"}, L4, {"displayName": "x"}),
+        ({"jobSpec": {}}, L4, {"jobSpec": {}}),
+        ({"jobSpec": {"workerPoolSpecs": [{}, {"machineSpec": T4}]}}, L4,
+         {"jobSpec": {"workerPoolSpecs": [{}, {"machineSpec": L4}]}}),
+    ],
+)  # fmt: skip
+def test_a_rung_laid_over_a_message(before: Any, fields: dict[str, Any], after: Any):
+    untouched = copy.deepcopy(before)
+    rung = RungOverrides(fields, AFFINITY if "reservation" in fields else None)
+    assert rung.of(before) == after
+    assert before == untouched

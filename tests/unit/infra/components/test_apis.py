@@ -1,0 +1,60 @@
+"""Which APIs a stack turns on: those of the parts that it uses, and never off again."""
+
+import pytest
+
+from tests.unit.infra.recorder import registered
+from tests.unit.infra.stacks import PEERING, PSC, stack
+from vertex_training.components.apis import needed
+
+ALWAYS = {
+    *("serviceusage", "cloudresourcemanager", "iam", "storage", "compute", "aiplatform"),
+    *("artifactregistry", "logging"),
+}
+READER = {"trainer": {"datasets": {"acme-ml-prod.clicks": ["roles/bigquery.dataViewer"]}}}
+IMAGE = {"context": "jobs/titanic", "digest": "sha256:" + "0" * 64}
+KEY = "projects/acme-ml-prod/locations/us-central1/keyRings/ml/cryptoKeys/training"
+MAIL = {"oncall": {"email": "ml@example.com"}}
+BUDGET = {"billingAccount": "012345-6789AB-CDEF01", "usdPerMonth": 2000}
+
+
+@pytest.mark.parametrize(
+    ("given", "more"),
+    [
+        ({}, set()),
+        ({"secrets": {"key": {}}}, {"secretmanager"}),
+        ({"serviceAccounts": READER}, {"bigquery", "bigquerystorage"}),
+        ({"serviceAccounts": {"trainer": {}}}, set()),
+        ({"registry": {"scanning": True}}, {"containerscanning"}),
+        ({"registry": {"scanning": False}}, set()),
+        ({"network": PEERING}, {"servicenetworking"}),
+        ({"network": PSC}, set()),
+        ({"network": PSC | {"dnsPeering": {"a": {"domain": "acme.internal."}}}}, {"dns"}),
+        ({"channels": MAIL, "alerts": {"channels": ["oncall"], "failed": True}}, {"monitoring"}),
+        ({"budget": BUDGET}, {"monitoring", "billingbudgets"}),
+        ({"encryption": {"key": KEY}}, {"cloudkms"}),
+    ],
+)
+def test_a_part_of_a_stack_file_asks_for_its_apis_and_for_no_other(given, more):
+    found = needed(stack(**given))
+    assert len(found) == len(set(found))
+    assert set(found) == ALWAYS | more
+
+
+def test_an_api_is_turned_on_in_the_project_and_stays_on():
+    found = registered("dev", jobs={}, images={}, secrets={}, serviceAccounts={})
+    apis = {name: row for name, row in found.items() if row[0] == "gcp:projects/service:Service"}
+    assert apis == {
+        f"apis-{api}": (
+            "gcp:projects/service:Service",
+            {
+                "project": "acme-ml-dev",
+                "service": f"{api}.googleapis.com",
+                "disableOnDestroy": False,
+            },
+        )
+        for api in ALWAYS
+    }
+    assert found["apis-vertex-agent"] == (
+        "gcp:projects/serviceIdentity:ServiceIdentity",
+        {"project": "acme-ml-dev", "service": "aiplatform.googleapis.com"},
+    )
