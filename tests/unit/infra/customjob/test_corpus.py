@@ -6,8 +6,12 @@ the network of the stack and its other jobs.
 """
 
 import dataclasses
+import datetime
+import functools
 import itertools
 import json
+import os
+import re
 from pathlib import Path
 
 import pytest
@@ -26,6 +30,7 @@ from vertex_training.customjob.rules import (
     StackFacts,
 )
 from vertex_training.customjob.rules.context import JobLimits, ReservationRequest
+from vertex_training.errors import dotted
 
 CORPUS = Path(__file__).parents[3] / "corpus"
 #: Values of the right form, as `vt check` puts them in without a stack.
@@ -162,6 +167,62 @@ def test_a_right_file_is_what_the_official_parser_takes(path):
     back = json_format.MessageToDict(message)["jobSpec"]
     sent = json.loads(body)["jobSpec"]
     assert [back.get(name) for name in names] == [sent.get(name) for name in names]
+
+
+#: What a person is told of each wrong file.
+REPORTS = CORPUS / "reports.txt"
+HINT = "If this is what you meant: UPDATE_GOLDEN=1 pytest -k told tests/unit/infra/customjob"
+#: The rules about support that ends look at the date.
+TODAY = datetime.date(2026, 11, 26)
+
+
+def told(name):
+    """Every problem of a wrong file in a line, with its level, its rule and what mends it."""
+    if name.startswith("tuning: "):
+        case = next(case for case in tuning_cases.CASES if f"tuning: {case.name}" == name)
+        text = tuning_cases.RIGHT.replace(case.old, case.new).encode()
+        who = Submission(PROJECT, REGION, "dev", "tune", run=1)
+        context = dataclasses.replace(rules.FILE_ONLY, today=TODAY)
+        result = spec.check_job_file(text, "x.yaml", who, TABLE, context)
+    else:
+        path = CORPUS / name
+        context = around(path) if path.parent.name == "in-stack" else rules.FILE_ONLY
+        result = check(path, dataclasses.replace(context, today=TODAY))
+    return "".join(
+        f"  {problem.level} {problem.rule}: {problem}\n"
+        + (f"    {mended(problem.mend)}\n" if problem.mend else "")
+        for problem in result.problems
+    )
+
+
+def mended(mend):
+    """``rename machineType``, ``value 1``, ``move workerPoolSpecs[0]``; a guess is told as one."""
+    words = [mend.action, str(mend.to), dotted(mend.at), dotted(mend.target)]
+    return " ".join(filter(None, ["guess:" if mend.guessed else "", *words]))
+
+
+WRONG = [
+    *(f"{path.parent.name}/{path.name}" for path in (*files("wrong"), *files("in-stack"))),
+    *(f"tuning: {case.name}" for case in tuning_cases.CASES),
+]
+
+
+@functools.cache
+def reports():
+    """Name of a wrong file -> its report, as committed."""
+    found = re.split(r"^(?! )(.*)\n", REPORTS.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return dict(zip(found[1::2], found[2::2], strict=True))
+
+
+def test_what_is_told_is_committed_for_every_wrong_file():
+    if os.environ.get("UPDATE_GOLDEN"):
+        REPORTS.write_text("".join(f"{name}\n{told(name)}" for name in WRONG), encoding="utf-8")
+    assert list(reports()) == WRONG
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_file_is_told_by_its_place_its_value_a_hint_and_what_mends_it(name):
+    assert told(name) == reports()[name], HINT
 
 
 def test_every_rule_is_broken_by_some_file():
