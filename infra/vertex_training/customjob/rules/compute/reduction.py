@@ -45,11 +45,13 @@ def reduction_place(job: Job) -> Iterator[Finding]:
 def reduction_gpu(job: Job) -> Iterator[Finding]:
     """Reduction servers have no GPUs."""
     for pool in _servers(job):
-        if pool.gpu:
-            path = (*pool.machine_path, "machineType")
-            yield Finding(
-                path, "a reduction server has no GPUs", pool.machine_type, "n1-highcpu-16"
-            )
+        if not pool.gpu:
+            continue
+        field, got, hint = "machineType", pool.machine_type, "n1-highcpu-16"
+        if pool.accelerator and not pool.required:
+            field, got = "acceleratorType", pool.accelerator
+            hint = "remove it, and acceleratorCount"
+        yield Finding((*pool.machine_path, field), "a reduction server has no GPUs", got, hint)
 
 
 @rule("reduction-workers", PAGE)

@@ -187,10 +187,11 @@ def parameter_condition(job: Job) -> Iterator[Finding]:
                 continue
             yield from _wrong_condition((*path, field), field, child[field], parent)
             values = child[field].get("values", [])
-            before = claimed.setdefault((spec or {}).get("parameterId", ""), [])
+            id_ = (spec or {}).get("parameterId", "")
+            before = claimed.setdefault(id_, [])
             if any(_is_among(value, before) for value in values):
                 what = "a condition of the same id has one of these values, too"
-                yield Finding((*path, field), what, parent.id, "make them disjoint")
+                yield Finding((*path, field), what, id_, "make them disjoint")
             before.extend(values)
 
 
