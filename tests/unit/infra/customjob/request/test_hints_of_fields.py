@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from vertex_training.customjob.kinds import CUSTOM_JOB
+from vertex_training.customjob.kinds import CUSTOM_JOB, TUNING_JOB, JobKind
 from vertex_training.customjob.request import hints
+from vertex_training.errors import Mend
 
 
 @pytest.mark.parametrize(
@@ -30,3 +31,133 @@ def test_a_field_that_does_not_exist_gets_the_right_neighbour_or_none(
     rule, said = hints.not_a_field(field, field, message, CUSTOM_JOB)
     assert rule == "unknown-field"
     assert said.startswith(hint)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("86400", "86400s"),
+        ("24h", "86400s"),
+        ("90m", "5400s"),
+        ("7d", "604800s"),
+        ("0", "0s"),
+        ("9" * 12, f"{'9' * 12}s"),
+        ("9" * 13, None),
+        ("1w", None),
+        ("1.5h", None),
+        ("-1h", None),
+        ("24hours", None),
+        ("", None),
+    ],
+)
+def test_a_duration_that_is_meant_is_told_in_seconds(text: str, seconds: str | None) -> None:
+    assert hints.seconds(text) == seconds
+    told = f'write "{seconds}"' if seconds else 'seconds with an s, as text: "3600s"'
+    assert hints.not_a_duration(text) == told
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        *(("1e3", 1000), ("1E+3", 1000), ("4.0", 4), ("2.50e1", 25), ("1", 1)),
+        *((text, None) for text in ("1.5", "1e-3", "1e10", "-1.0", "", "x", "1" * 10, "1.")),
+    ],
+)
+def test_a_whole_number_that_is_meant_is_told_plainly(text: str, number: int | None) -> None:
+    assert hints.whole_number(text) == number
+    told = "digits alone, like 4" if number is None else f"write {number}"
+    assert hints.not_whole(text) == told
+
+
+ACCELERATORS = ["ACCELERATOR_TYPE_UNSPECIFIED", "NVIDIA_TESLA_A100", "NVIDIA_L4", "TPU_V2"]
+STRATEGIES = ["STRATEGY_UNSPECIFIED", "STANDARD", "SPOT"]
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "hint", "mend"),
+    [
+        ("nvidia-l4", ACCELERATORS, "did you mean 'NVIDIA_L4'?", Mend("value", "NVIDIA_L4")),
+        (
+            "NVIDIA_A100_40GB",
+            ACCELERATORS,
+            "write NVIDIA_TESLA_A100",
+            Mend("value", "NVIDIA_TESLA_A100", guessed=True),
+        ),
+        ("preemptible", STRATEGIES, "write SPOT", Mend("value", "SPOT", guessed=True)),
+        # It means something here, but no value of this field.
+        ("preemptible", ACCELERATORS, None, None),
+        ("Spot", STRATEGIES, "did you mean 'SPOT'?", Mend("value", "SPOT")),
+        ("whenever", STRATEGIES, "known here: SPOT, STANDARD", None),
+        *(
+            (text, ACCELERATORS, "machineType and tpuTopology alone name a TPU since v5e", None)
+            for text in ("TPU_V5E", "tpu-v5litepod", "TPU_V5P", "TPUV6E", "TPU_V7", "TPU7X")
+        ),
+        ("TPU_V5E", STRATEGIES, "known here: SPOT, STANDARD", None),
+    ],
+)
+def test_a_value_that_is_none_of_an_enum(
+    text: str, values: list[str], hint: str | None, mend: Mend | None
+) -> None:
+    said = hints.not_a_value(text, values)
+    assert said.startswith(hint) if hint else "write" not in said
+    assert hints.mend_of_value(text, values) == mend
+
+
+@pytest.mark.parametrize(
+    ("key", "message", "field"),
+    [
+        ("serviceaccount", "CustomJobSpec", "serviceAccount"),
+        ("service-account", "CustomJobSpec", "serviceAccount"),
+        ("machinType", "MachineSpec", "machineType"),
+        # Near, and at home elsewhere; near to two; not near enough; has a hint of its own.
+        ("machinType", "WorkerPoolSpec", None),
+        ("acceleratorTyp", "WorkerPoolSpec", None),
+        ("replicas", "WorkerPoolSpec", None),
+        ("gpuType", "MachineSpec", None),
+        # What the service fills in is no field to write.
+        ("State", "CustomJob", None),
+    ],
+)
+def test_only_a_certain_field_is_put_in_place_of_another(
+    key: str, message: str, field: str | None
+) -> None:
+    assert hints.certain_field(key, message, CUSTOM_JOB) == field
+
+
+@pytest.mark.parametrize(
+    ("field", "message", "kind", "hint"),
+    [
+        ("env", "WorkerPoolSpec", CUSTOM_JOB, "containerSpec or pythonPackageSpec"),
+        ("labels", "CustomJobSpec", CUSTOM_JOB, "the top level, beside jobSpec"),
+        ("goal", "StudySpec", TUNING_JOB, "an item of studySpec.metrics"),
+        ("scheduling", "StudySpec", TUNING_JOB, "trialJobSpec"),
+    ],
+)
+def test_a_field_of_another_place_is_told_where_it_belongs(
+    field: str, message: str, kind: JobKind, hint: str
+) -> None:
+    here = hints.places(kind)[message]
+    rule, said = hints.not_a_field(field, field, message, kind)
+    assert (rule, said) == ("misplaced-field", f"it belongs to {hint}, not to {here}")
+
+
+@pytest.mark.parametrize(
+    ("fields", "other"),
+    [
+        (["trainingTaskInputs"], "TrainingPipeline"),
+        (["displayName", "pipelineSpec"], "PipelineJob"),
+        (["trainingInput"], "job of AI Platform Training"),
+        (["apiVersion"], "Kubernetes resource"),
+        (["taskGroups"], "job of Google Batch"),
+        (["allocationPolicy"], "job of Google Batch"),
+        (["displayName", "jobSpec"], ""),
+    ],
+)
+def test_a_file_of_another_resource_is_known_by_its_fields(fields: list[str], other: str) -> None:
+    assert hints.other_resource(fields) == other
+    assert not other or hints.OTHER_HINTS[other]
+
+
+def test_what_yaml_made_of_text_is_told_with_quotes() -> None:
+    assert hints.not_text(False, "no") == 'YAML reads it as false; quote it: "no"'
+    assert hints.not_text(1342, "22:22") == 'YAML reads it as 1342; quote it: "22:22"'
