@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
+import socket
+import stat
 import threading
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -13,7 +17,7 @@ from typing import Final
 import pytest
 
 from localgcp.errors import UnsafePathError
-from localgcp.root_directory import RootDirectory, is_gits
+from localgcp.root_directory import RootDirectory, is_gits, path_problem
 
 SECRET: Final = b"canary of the host"
 #: linux/fs.h: two names change places in one step, so that there is never none.
@@ -200,3 +204,158 @@ def test_a_file_swapped_with_a_link_is_never_read_through(root: Path, outside: P
             with suppress(UnsafePathError):
                 found.add(below.read("d/x"))
     assert found == {b"ours"}
+
+
+def refusal(act: Callable[[], object]) -> tuple[int | None, str | None, str | None]:
+    with pytest.raises(UnsafePathError) as refused:
+        act()
+    return refused.value.errno, refused.value.strerror, refused.value.filename
+
+
+def test_a_refusal_says_what_is_in_the_way_and_where(root: Path, outside: Path) -> None:
+    (root / "d" / "out").symlink_to(outside)
+    (root / "d" / "link").symlink_to("x")
+    os.mkfifo(root / "pipe")
+    (root / "e").mkdir()
+    below = RootDirectory(root)
+    told = {
+        "read link": refusal(lambda: below.read("d/link")),
+        "read folder": refusal(lambda: below.read("d")),
+        "read pipe": refusal(lambda: below.read("pipe")),
+        "check link": refusal(lambda: below.check("d/link")),
+        "check folder": refusal(lambda: below.check("d")),
+        "check pipe": refusal(lambda: below.check("pipe")),
+        "behind link": refusal(lambda: below.read("d/out/x/y")),
+        "behind file": refusal(lambda: below.read("d/x/y/z")),
+        "write folder": refusal(lambda: below.write("d", b"")),
+        "append link": refusal(lambda: below.append("d/link")),
+        "append folder": refusal(lambda: below.append("d")),
+        "move": refusal(lambda: below.move("d/x", "e")),
+        "take in": refusal(lambda: below.take_in(root / "d" / "x", "e")),
+    }
+    assert {name: text for name, (_, text, _) in told.items()} == {
+        "read link": "is a link", "read folder": "is no file", "read pipe": "is no file",
+        "check link": "is a link", "check folder": "is a folder", "check pipe": "is no file",
+        "behind link": "is a link", "behind file": "is no folder",
+        "write folder": "is a folder", "append link": "is a link", "append folder": "is a folder",
+        "move": "is a folder", "take in": "is a folder",
+    }  # fmt: skip
+    assert [path for _, _, path in told.values()] == [
+        "d/link", "d", "pipe", "d/link", "d", "pipe", "d/out", "d/x", "d", "d/link", "d", "e", "e"
+    ]  # fmt: skip
+    assert (root / "d" / "x").read_bytes() == b"ours"
+    assert sorted(os.listdir(root)) == ["d", "e", "pipe"]  # no partial file is left
+
+
+def test_a_socket_is_no_file(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(root)  # the path of a socket must be short
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind("s")
+        for act in (RootDirectory(root).read, RootDirectory(root).append):
+            assert refusal(lambda act=act: act("s")) == (errno.ENXIO, "is no file", "s")
+
+
+def test_an_error_of_the_system_has_the_whole_path(root: Path) -> None:
+    for path in ("d/none", "none/of/it"):
+        with pytest.raises(FileNotFoundError) as missing:
+            RootDirectory(root).open(path)
+        assert missing.value.filename == path.partition("/of")[0]
+        assert missing.value.strerror == "No such file or directory"
+
+
+def test_the_status_is_of_a_regular_file_alone(root: Path) -> None:
+    below = RootDirectory(root)
+    found = below.check("d/x")
+    assert found is not None
+    assert found.st_size == 4
+    assert below.status("d/x") == found
+    assert below.check("d/none") is None
+    assert below.check("none/x") is None
+    for path in ("d", "d/none", "d/x/y", "../outside"):
+        assert below.status(path) is None
+
+
+def test_all_below_a_folder_is_listed_by_its_path_in_it(root: Path, outside: Path) -> None:
+    (root / "d" / "e" / "f").mkdir(parents=True)
+    (root / "d" / "e" / "f" / "y").write_bytes(b"abc")
+    (root / "top").write_bytes(b"")
+    (root / "d" / "link").symlink_to(outside)
+    os.mkfifo(root / "d" / "pipe")
+    below = RootDirectory(root)
+    assert {path: found.st_size for path, found in below.files()} == {
+        "top": 0, "d/x": 4, "d/e/f/y": 3
+    }  # fmt: skip
+    assert {path for path, _ in below.files("d/e")} == {"f/y"}
+    kinds = {path: stat.S_IFMT(found.st_mode) for path, found in below.entries("d")}
+    assert kinds == {
+        "x": stat.S_IFREG, "e/f/y": stat.S_IFREG, "link": stat.S_IFLNK, "pipe": stat.S_IFIFO
+    }  # fmt: skip
+    for path in ("none", "d/x", "d/link"):
+        assert list(below.entries(path)) == []
+
+
+def test_what_is_made_here_is_for_this_user_unless_another_mode_is_given(root: Path) -> None:
+    below = RootDirectory(root)
+    before = os.umask(0)
+    try:
+        below.write("a", b"")
+        below.append("log").close()
+    finally:
+        os.umask(before)
+    assert (root / "a").stat().st_mode & 0o777 == 0o644
+    assert (root / "log").stat().st_mode & 0o777 == 0o600
+    with below.append("log") as log:
+        log.write(b"one ")
+    with below.append("log") as log:
+        log.write(b"two")
+    assert below.read("log") == b"one two"
+
+
+def test_a_partial_file_that_was_left_is_no_obstacle(root: Path) -> None:
+    below = RootDirectory(root)
+    below.write("d/x", b"new")
+    [name] = os.listdir(root / "d")
+    assert name == "x"
+    partial = f".vt-new-{zlib.crc32(b'x'):08x}"
+    (root / "d" / partial).symlink_to(root / "elsewhere")
+    below.write("d/x", b"newer")
+    assert (below.read("d/x"), os.listdir(root / "d")) == (b"newer", ["x"])
+    assert not (root / "elsewhere").exists()
+
+
+def test_nothing_stays_open(root: Path, outside: Path) -> None:
+    (root / "link").symlink_to(outside)
+    below, before = RootDirectory(root), set(os.listdir("/dev/fd"))
+    for path in ("d/x", "link/x", "d", "d/none", "a\0b", "d/x/y"):
+        with suppress(OSError):
+            below.read(path)
+        with suppress(OSError):
+            below.append(path).close()
+        with suppress(OSError):
+            below.write(path, b"")
+    assert [*below.files()]
+    assert set(os.listdir("/dev/fd")) == before
+
+
+@pytest.mark.parametrize(
+    ("path", "refuse_git", "problem"),
+    [
+        ("a", True, ""),
+        ("a/b.c/..d", True, ""),
+        (".github/x", True, ""),
+        ("a/.git/x", True, "is git's own"),
+        ("a/.git/x", False, ""),
+        ("a/../.git", True, "is no path below the folder"),
+        ("a/", False, "is no path below the folder"),
+        ("a\0", False, "is no path below the folder"),
+    ],
+)
+def test_a_path_leads_down_and_not_to_what_git_keeps(
+    path: str, refuse_git: bool, problem: str
+) -> None:
+    assert path_problem(path, refuse_git=refuse_git) == problem
+
+
+@pytest.mark.parametrize("name", [".gitx", "x.git", "git", "git~10", "git~2", ".git x", "a:.git"])
+def test_other_names_are_not_gits(name: str) -> None:
+    assert not is_gits(name)

@@ -228,3 +228,130 @@ def test_what_loads_a_program_gets_a_network_with_the_ports_that_it_names(
         monkeypatch.setenv(name, value)
     shim.enter_network(args)
     assert calls == ([] if entered is None else [entered])
+
+
+@pytest.mark.parametrize(
+    ("line", "position", "has"),
+    [
+        ("--color never up --config-file x", 2, {"has_config_file"}),
+        ("up --config-file=x", 0, {"has_config_file"}),
+        ("up -h", 0, {"asks_help"}),
+        ("up --help -s dev", 0, {"asks_help"}),
+        ("up --client=x", 0, {"has_client"}),
+        ("-v 9 --tracing x --profiling y --memprofilerate 1 --otel-traces z up", 10, set()),
+        ("-v=9 up dev", 1, set()),
+        ("up -- --help --client", 0, set()),
+        ("-C", -1, set()),
+    ],
+)
+def test_flags_that_take_a_value_are_not_commands(line: str, position: int, has: set[str]) -> None:
+    request = shim.Request(line.split())
+    assert request.position == position
+    kinds = ("has_config_file", "asks_help", "has_client")
+    assert {kind for kind in kinds if getattr(request, kind)} == has
+
+
+def test_the_stack_and_the_folder_are_the_last_ones_named() -> None:
+    request = shim.Request(["-s", "one", "up", "-stwo", "-C/x", "--cwd", "/y", "-s"])
+    assert (request.command, request.stack, request.cwd) == ("up", "", "/y")
+
+
+def test_the_real_pulumi_is_the_first_one_that_is_not_the_shells(tmp_path: Path) -> None:
+    for name in ("own", "plain", "first", "second"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "pulumi").touch(0o644 if name == "plain" else 0o755)
+    (tmp_path / "link").symlink_to("own")
+    own = str(tmp_path / "own")
+    places = [tmp_path / name for name in ("own", "link", "none", "plain", "first", "second")]
+    path = os.pathsep.join(["", *map(str, places)])
+    assert shim.real_pulumi(own, path) == str(tmp_path / "first" / "pulumi")
+    assert shim.real_pulumi(own, own) is None
+    assert shim.real_pulumi(own, "") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("name: demo\n", "demo"),
+        ('runtime: python\nname: "a-b.c"\n', "a-b.c"),
+        ("name : 'x'\n", "x"),
+        ("  name: inner\n", None),
+        ("runtime: python\n", None),
+    ],
+)
+def test_a_project_is_what_its_file_is_called_by(
+    tmp_path: Path, text: str, name: str | None
+) -> None:
+    below = tmp_path / "a" / "b"
+    below.mkdir(parents=True)
+    (tmp_path / "Pulumi.yaml").write_text(text)
+    found = (str(tmp_path), name) if name else None
+    assert shim.find_project(str(below)) == shim.find_project(str(tmp_path)) == found
+
+
+def test_above_the_top_there_is_no_project() -> None:
+    assert shim.find_project("/") is None
+
+
+@pytest.mark.parametrize(
+    "content",
+    [None, "", "[]", "{}", '{"checkpoint": null}', '{"checkpoint": {"latest": {}}}'],
+)
+def test_a_stack_without_a_state_has_no_salt(tmp_path: Path, content: str | None) -> None:
+    folder = tmp_path / "pulumi/.pulumi/stacks/demo"
+    folder.mkdir(parents=True)
+    if content is not None:
+        (folder / "dev.json").write_text(content)
+    assert shim.salt_of(str(tmp_path), "demo", "dev") is None
+
+
+def test_the_stack_that_a_variable_names_is_selected_and_else_the_one_of_the_engine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "pulumi"
+
+    def says(script: str) -> str | None:
+        program.write_text(f"#!/bin/sh\n{script}\n")
+        program.chmod(0o755)
+        return shim.selected_stack(str(program), "/x")
+
+    monkeypatch.delenv("PULUMI_STACK", raising=False)
+    wanted = '[ "$*" = "-C /x stack --show-name --non-interactive" ] || exit 1'
+    assert says(f"{wanted}; echo ' dev'") == "dev"
+    assert says("echo dev; exit 3") is None
+    assert says("echo") is None
+    monkeypatch.setenv("PULUMI_STACK", "named")
+    assert says("echo dev") == "named"
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("config: {}", "config: {}\n"),
+        ("encryptedkey: a\n\tb\n\n  c\nx: 1\n", "x: 1\n"),
+        ("encryptionsalt : v1\nsecretsprovider: k\n", "\n"),
+        ("a: 1\n\n  b: 2\n", "a: 1\n\n  b: 2\n"),
+        ("encryptionsalts: 1\n", "encryptionsalts: 1\n"),
+    ],
+)
+def test_of_encryption_settings_the_lines_below_them_are_dropped_too(text: str, kept: str) -> None:
+    assert shim.without_encryption(text) == kept
+
+
+@pytest.mark.parametrize("in_shell", [True, False])
+def test_the_shim_becomes_the_real_pulumi(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_shell: bool
+) -> None:
+    became: list[object] = []
+    real = tmp_path / "real" / "pulumi"
+    real.parent.mkdir()
+    real.touch(0o755)
+    monkeypatch.setattr(os, "execv", lambda *words: became.append(words))
+    monkeypatch.setattr(sys, "argv", ["pulumi", "version"])
+    monkeypatch.setattr(shim, "enter_network", became.append)
+    monkeypatch.setenv("PATH", str(real.parent))
+    monkeypatch.delenv("VT_LOCAL_HOME", raising=False)
+    if in_shell:
+        monkeypatch.setenv("VT_LOCAL_HOME", str(tmp_path))
+    shim.main()
+    assert became == [*([["version"]] if in_shell else []), (str(real), [str(real), "version"])]

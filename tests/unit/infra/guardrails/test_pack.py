@@ -1,0 +1,158 @@
+"""What the engine is told of each policy, and what a policy is told of a resource.
+
+The policy SDK lives in the pack's own environment, where ``tests/policy/test_pack.py`` runs all
+cases. Here its classes keep what they are given.
+"""
+
+from __future__ import annotations
+
+import enum
+import importlib
+import sys
+from collections.abc import Iterator, Mapping
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from vertex_training.guardrails.policy import POLICIES, UNKNOWN, Resource, load
+
+
+class UnknownValueError(Exception):
+    """What the SDK's proxies raise for a value that is not known yet."""
+
+
+class Severity(enum.StrEnum):
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+    CRITICAL = "critical"
+
+
+@pytest.fixture
+def pack(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """The module, imported with an SDK that only keeps what it is given."""
+    sdk, proxy = ModuleType("pulumi_policy"), ModuleType("pulumi_policy.proxy")
+    packs: list[Any] = []
+    given: dict[str, Any] = {
+        "EnforcementLevel": SimpleNamespace(MANDATORY="mandatory"),
+        "PolicyConfigSchema": SimpleNamespace,
+        "PolicyPack": lambda name, **words: packs.append((name, words)),
+        "ResourceValidationArgs": SimpleNamespace,
+        "ResourceValidationPolicy": SimpleNamespace,
+        "Severity": Severity,
+    }
+    vars(sdk).update(given)
+    vars(proxy)["UnknownValueError"] = UnknownValueError
+    monkeypatch.setitem(sys.modules, "pulumi_policy", sdk)
+    monkeypatch.setitem(sys.modules, "pulumi_policy.proxy", proxy)
+    monkeypatch.delitem(sys.modules, "vertex_training.guardrails.pack", raising=False)
+    module: Any = importlib.import_module("vertex_training.guardrails.pack")
+    module.packs = packs
+    yield module
+    sys.modules.pop("vertex_training.guardrails.pack", None)
+
+
+class Proxy(Mapping[str, Any]):
+    """Inputs as the SDK has them: to read an unknown value is an error."""
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        self.values_ = values
+
+    def __getitem__(self, key: str) -> Any:
+        if self.values_[key] is UNKNOWN:
+            raise UnknownValueError
+        return self.values_[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.values_)
+
+    def __len__(self) -> int:
+        return len(self.values_)
+
+
+class Items:
+    """A list as the SDK has it: no list of Python's."""
+
+    def __init__(self, *values: Any) -> None:
+        self.values = values
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, index: int) -> Any:
+        if self.values[index] is UNKNOWN:
+            raise UnknownValueError
+        return self.values[index]
+
+
+def arguments(props: Mapping[str, Any], **config: Any) -> SimpleNamespace:
+    return SimpleNamespace(
+        resource_type="gcp:storage/bucket:Bucket",
+        name="storage-data",
+        urn="urn:pulumi:prod::vertex-training::gcp:storage/bucket:Bucket::storage-data",
+        props=props,
+        opts=SimpleNamespace(protect=True),
+        get_config=lambda: config,
+    )
+
+
+def test_all_policies_are_served_and_mandatory(pack: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    guarded: list[int] = []
+    monkeypatch.setattr(pack, "guard_servers", lambda: guarded.append(len(pack.packs)))
+    pack.serve()
+    [(name, given)] = pack.packs
+    assert guarded == [0]  # before the server is there
+    assert name == "training-guardrails"
+    assert given["enforcement_level"] == "mandatory"
+    assert [policy.name for policy in given["policies"]] == [policy.id for policy in load()]
+
+
+def test_a_policy_is_told_with_its_settings_as_configuration(pack: Any) -> None:
+    policy = next(each for each in load() if each.id == "job-image-by-digest")
+    made = pack.to_sdk_policy(policy)
+    texts = {"type": "array", "items": {"type": "string"}}
+    assert (made.name, made.description, made.severity) == (policy.id, policy.what, Severity.HIGH)
+    assert (made.tags, made.remediation_steps, made.url) == ([], policy.why, policy.url)
+    assert made.config_schema.properties == {"byTag": texts, "notInStacks": texts}
+    grants = pack.to_sdk_policy(POLICIES["no-broad-project-roles"])
+    assert grants.tags == [
+        "CIS GCP 1.5", "CIS GCP 1.6", "CKV_GCP_41", "CKV_GCP_42", "CKV_GCP_49"
+    ]  # fmt: skip
+    assert grants.config_schema.properties["allowed"] == {
+        "type": "object", "additionalProperties": {"type": "string"}
+    }  # fmt: skip
+    kept = pack.to_sdk_policy(POLICIES["registry-keeps-images-in-use"])
+    assert kept.config_schema.properties["minVersions"] == {"type": "number"}
+    required = pack.to_sdk_policy(POLICIES["own-key-where-required"])
+    assert required.config_schema.properties["required"] == {"type": "boolean"}
+
+
+def test_each_violation_is_reported_under_the_configuration_of_the_engine(pack: Any) -> None:
+    validate = pack.to_sdk_policy(POLICIES["bucket-versioned"]).validate
+    said: list[str] = []
+    validate(arguments(Proxy({})), said.append)
+    [violation] = said
+    assert violation.startswith("old versions are not kept")
+    validate(arguments(Proxy({"versioning": Proxy({"enabled": UNKNOWN})})), said.append)
+    validate(arguments(Proxy({}), notInStacks=["prod"]), said.append)
+    assert said == [violation]
+
+
+def test_a_resource_is_what_the_engine_describes_with_unknown_values_at_any_depth(
+    pack: Any,
+) -> None:
+    props = Proxy({
+        "name": "data", "raw": b"x", "days": 7, "later": UNKNOWN,
+        "rules": Items(Proxy({"age": UNKNOWN}), UNKNOWN, "text"), "none": Items(),
+    })  # fmt: skip
+    assert pack.to_resource(arguments(props)) == Resource(
+        type="gcp:storage/bucket:Bucket",
+        name="storage-data",
+        props={
+            "name": "data", "raw": b"x", "days": 7, "later": UNKNOWN,
+            "rules": [{"age": UNKNOWN}, UNKNOWN, "text"], "none": [],
+        },
+        stack="prod",
+        protect=True,
+    )  # fmt: skip
