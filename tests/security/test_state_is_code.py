@@ -18,6 +18,7 @@ from pulumi.dynamic.dynamic import serialize_provider
 import vertex_training
 from vertex_training.customjob.dynamic_values import PROVIDER_KEY
 from vertex_training.customjob.provider import CustomJobProvider
+from vertex_training.errors import Problem
 from vertex_training.serving.provider import (
     ModelVersionProvider,
     _ServingProvider,
@@ -155,3 +156,47 @@ def test_a_dynamic_resource_without_a_provider_is_refused() -> None:
 )
 def test_a_plugin_that_the_program_does_not_use_is_refused(changed: dict[str, Any]) -> None:
     assert len(state_problems(deployment({**GCP, **changed}))) == 1
+
+
+HINT: Final = (
+    "find out who wrote the state (`gcloud storage ls -a`), and put an older generation back"
+)
+
+
+def test_what_is_wrong_is_told_with_the_resource_and_what_to_do() -> None:
+    evil = {**JOB, "inputs": {PROVIDER_KEY: "x"}}
+    plugin = {**GCP, "type": "pulumi:providers:mallory", "urn": f"{URN}x::default"}
+    download = {**GCP, "inputs": {"pluginDownloadURL": "https://m.example"}}
+    assert state_problems(deployment(evil, plugin, download)) == [
+        Problem("it holds the code of another provider than the program's", "", HINT,
+                ("state", "titanic")),
+        Problem("it names a plugin that the program does not use", "mallory", HINT,
+                ("state", "default")),
+        Problem("pluginDownloadURL: it names a program to download", "", HINT,
+                ("state", "default_9_35_0")),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"resources": None, "pending_operations": None},
+        {"pending_operations": [{}, {"resource": None}, {"resource": JOB}]},
+        deployment({**JOB, "inputs": {}, "outputs": {}, "external": True}),
+        deployment({**JOB, "inputs": None}),
+        deployment({**GCP, "inputs": None, "outputs": None}),
+        deployment({**GCP, "inputs": {"pluginDownloadURL": "", "parameterization": {}}}),
+        deployment({**GCP, "type": "pulumi:providers:pulumi-python"}),
+        deployment({"type": "a:b:C", "inputs": {"pluginDownloadURL": "https://a.example"}}),
+        deployment({}),
+    ],
+)
+def test_a_state_that_names_no_other_code_passes(state: dict[str, Any]) -> None:
+    assert state_problems(state) == []
+
+
+def test_a_provider_has_500_characters_at_most() -> None:
+    own = base64.b64decode(OWN)
+    assert is_own_provider(text := encoded(own.ljust(375, b"\0")))
+    assert len(text) == 500
+    assert not is_own_provider(encoded(own.ljust(376, b"\0")))

@@ -57,3 +57,69 @@ def test_a_role_on_a_project_reaches_all_that_it_is_about(
     [access] = reachable([Binding("user:ann@example.com", role, "project", "acme-ml-dev")])
     assert access.verb == verb
     assert (access.kind, access.target) == (f"{target} of project", "acme-ml-dev")
+
+
+@pytest.mark.parametrize(
+    ("role", "found"),
+    [
+        ("roles/storage.objectAdmin", ("writes", "all buckets of project")),
+        ("roles/storage.legacyBucketReader",
+         ("roles/storage.legacyBucketReader", "all buckets of project")),
+        ("roles/artifactregistry.reader", ("reads", "all repositories of project")),
+        ("roles/bigquery.dataViewer", ("roles/bigquery.dataViewer", "all datasets of project")),
+        ("roles/bigquery.admin", ("roles/bigquery.admin", "all datasets of project")),
+        ("roles/bigquery.jobUser", None),
+        ("roles/logging.viewer", None),
+    ],
+)  # fmt: skip
+def test_other_roles_on_a_project_say_themselves_what_they_allow(
+    role: str, found: tuple[str, str] | None
+) -> None:
+    access = reachable([Binding(ANN, role, "project", "acme-ml-dev")])
+    assert {(each.verb, each.kind) for each in access} == ({found} if found else set())
+    assert reachable([Binding(ANN, role, "folder", "1234")]) == set()
+
+
+ANN = "user:ann@example.com"
+USER = "roles/iam.serviceAccountUser"
+ONE, TWO = (f"{name}@acme-ml-dev.iam.gserviceaccount.com" for name in ("one", "two"))
+
+
+def reads(member: str, *through: str) -> Access:
+    return Access(member, "reads", "bucket", "acme-data", through)
+
+
+def test_accounts_are_named_in_the_order_of_acting_and_a_circle_ends() -> None:
+    bindings = [
+        Binding(ANN, USER, "account", f"projects/acme-ml-dev/serviceAccounts/{ONE}"),
+        Binding(f"serviceAccount:{ONE}", USER, "account", TWO),
+        Binding(f"serviceAccount:{TWO}", USER, "account", ONE),
+        Binding(f"serviceAccount:{TWO}", "roles/storage.objectViewer", "bucket", "acme-data"),
+    ]
+    assert reachable(bindings) == {
+        reads(ANN, ONE, TWO),
+        reads(f"serviceAccount:{ONE}", TWO),
+        reads(f"serviceAccount:{TWO}"),
+    }
+
+
+def test_of_two_ways_the_shortest_is_told() -> None:
+    bindings = [
+        Binding(ANN, USER, "account", ONE),
+        Binding(ANN, "roles/storage.objectViewer", "bucket", "acme-data"),
+        Binding(f"serviceAccount:{ONE}", "roles/storage.objectViewer", "bucket", "acme-data"),
+    ]
+    assert reachable(bindings) == {reads(ANN), reads(f"serviceAccount:{ONE}")}
+
+
+def test_who_may_act_as_the_accounts_of_a_project_reaches_what_each_of_them_does() -> None:
+    elsewhere = "three@acme-ml-prod.iam.gserviceaccount.com"
+    bindings = [
+        Binding(ANN, USER, "project", "projects/acme-ml-dev"),
+        Binding(f"serviceAccount:{ONE}", "roles/storage.objectViewer", "bucket", "acme-data"),
+        Binding(f"serviceAccount:{elsewhere}", "roles/storage.objectUser", "bucket", "acme-data"),
+    ]
+    found = {each for each in reachable(bindings) if each.member == ANN}
+    assert found == {reads(ANN, ONE)}
+    on_bucket = [Binding(ANN, USER, "bucket", "acme-data"), *bindings[1:]]
+    assert {each.through for each in reachable(on_bucket) if each.member == ANN} == {()}

@@ -1,5 +1,7 @@
 """How values of the engine are shown: secrets withheld, files by their digest."""
 
+import pytest
+
 from localgcp.gcp import codec
 from vertex_training_cli.engine import values
 from vertex_training_cli.engine.values import redact
@@ -99,3 +101,50 @@ def test_a_line_without_an_end_is_shown_word_by_word():
     alone = lines(b"a" * (values.MAX_LINE + 1))
     assert alone == [f"{values.SECRET} (a long line)".encode(), b""]
     assert lines(b"a" * values.MAX_LINE) == [b"", b"a" * values.MAX_LINE]
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("plain", "plain"),
+        (values.WIRE_UNKNOWN, "[known after apply]"),
+        (7, 7),
+        (None, None),
+        (True, True),
+        (("a", ["b"]), ["a", ["b"]]),
+        ([], []),
+        ({"_a": 1, "__a": 2, "a__": 3}, {"_a": 1, "a__": 3}),
+        ({"name": "DB_PASS", "value": "hunter2"}, {"name": "DB_PASS", "value": "[secret]"}),
+        ({"name": "EPOCHS", "value": "hunter2"}, {"name": "EPOCHS", "value": "hunter2"}),
+        ({"name": "DB_PASS", "value": 5}, {"name": "DB_PASS", "value": 5}),
+        ({"password": "hunter2"}, {"password": "[secret]"}),
+        ({"password": {"a": "hunter2"}}, {"password": {"a": "hunter2"}}),
+        ({"password": values.WIRE_UNKNOWN}, {"password": "[known after apply]"}),
+        (["--password", "hunter2", "--epochs", "3"], ["--password", "[secret]", "--epochs", "3"]),
+        (["--password", "hunter2", 3], ["--password", "hunter2", 3]),
+        (["--password=hunter2", "x"], ["--password=[secret]", "x"]),
+        (FILE | {"urn": "urn:x"}, "urn:x"),
+    ],
+)
+def test_a_value_is_shown_as_it_is_but_for_secrets_and_what_is_unknown(value, shown):
+    assert redact(value) == shown
+
+
+def test_a_line_as_long_as_the_bound_waits_for_its_end_and_a_longer_one_does_not(monkeypatch):
+    monkeypatch.setattr(values, "MAX_LINE", 10)
+    lines = values.LineRedactor()
+    assert lines.feed(b"0123 56789") == b""
+    assert lines.feed(b"0") == b"0123 "
+    assert lines.feed(b"\n") == b"567890\n"
+    assert lines.feed(b"0123456789") == b""
+    assert lines.feed(b"0") == b"[secret] (a long line)"
+    assert lines.feed(b"\n") == b"\n"
+
+
+def test_a_job_is_known_by_its_id_and_by_those_of_its_rungs():
+    outputs = {"ladder": ["b", ""], "earlierRungs": ["c"]}
+    resources = [("a", outputs), ("", {}), ("d", {"ladder": None, "earlierRungs": None})]
+    assert values.known_ids(resources) == {"a", "b", "c", "d"}
+    deployment = {"resources": [{"id": "a", "outputs": outputs}, {"outputs": None}, {"id": "d"}]}
+    assert values.ids_in(deployment) == {"a", "b", "c", "d"}
+    assert values.ids_in({}) == values.ids_in({"resources": None}) == frozenset()

@@ -1,0 +1,126 @@
+"""The inputs of a decision: digests of reports, options of a plan, and what git says."""
+
+import json
+import subprocess
+
+import pytest
+
+from vertex_training.errors import CommandError
+from vertex_training_cli.deploy import sources
+from vertex_training_cli.deploy.sources import PlanInputs
+
+NO_REPORT = "this is no report of `vt review --format json`: it has no digest."
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "[]", "1", "null", "{}", '{"digest": ""}', '{"digest": 5}', '{"digest": null}'],
+)
+def test_a_text_without_a_digest_is_no_report(text):
+    for read in (sources.digest_in, sources.approvable_digest_in):
+        with pytest.raises(CommandError) as refused:
+            read(text)
+        assert refused.value.message == NO_REPORT
+
+
+@pytest.mark.parametrize(
+    ("source", "approves"),
+    [
+        (None, True),
+        ("Previewed against the state in gs://acme-state", True),
+        ("Previewed offline against an empty state: everything looks new", False),
+        ("Was Previewed offline", True),
+    ],
+)
+def test_a_report_that_was_made_offline_has_a_digest_and_approves_nothing(source, approves):
+    report = {"digest": "abc"} | ({} if source is None else {"source": source})
+    text = json.dumps(report)
+    assert sources.digest_in(text) == "abc"
+    if approves:
+        assert sources.approvable_digest_in(text) == "abc"
+    else:
+        with pytest.raises(CommandError) as refused:
+            sources.approvable_digest_in(text)
+        assert refused.value.message == (
+            "the report was made offline, against an empty state: it approves nothing."
+        )
+        assert refused.value.hint == "set PULUMI_BACKEND_URL and make the report anew."
+
+
+def test_a_plan_is_made_with_the_options_that_were_given(tmp_path):
+    assert PlanInputs().options() == []
+    every = PlanInputs("policy", True, tmp_path / "levels.json")
+    assert every.options() == [
+        "--policy-pack", "policy", "--policy-levels", str(tmp_path / "levels.json"), "--refresh"
+    ]  # fmt: skip
+
+
+def test_a_plan_lies_in_a_folder_of_this_user(tmp_path):
+    assert sources.engine_plan(tmp_path, "dev") == tmp_path / ".build" / "plans" / "dev.json"
+    assert (tmp_path / ".build" / "plans").stat().st_mode & 0o777 == 0o700
+    assert sources.engine_plan(tmp_path, "prod").name == "prod.json"
+
+
+@pytest.fixture
+def git(tmp_path, monkeypatch):
+    """A ``git`` on PATH that is this script."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+
+    def script(text):
+        (folder / "git").write_text(f"#!/bin/sh\n{text}\n")
+        (folder / "git").chmod(0o755)
+
+    return script
+
+
+def test_git_is_asked_in_the_folder_for_what_the_commit_holds(git, tmp_path, monkeypatch):
+    monkeypatch.setenv("OF_THIS_PROCESS", "b")
+    git('echo "$@"; echo "$GIT_INDEX_FILE $OF_THIS_PROCESS"')
+    said = sources.run_git(tmp_path, "ls-files", "-z", variables={"GIT_INDEX_FILE": "a"})
+    assert said == (
+        f"-C {tmp_path} --no-replace-objects -c safe.bareRepository=explicit ls-files -z\na b\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("echo first >&2; echo 'fatal: x' >&2; exit 1", "git rev-parse: fatal: x"),
+        ("exit 128", "git rev-parse: it failed"),
+        ("echo --password=hunter2 >&2; exit 1", "git rev-parse: --password=[secret]"),
+    ],
+)
+def test_a_failure_of_git_is_its_last_line(git, tmp_path, script, message):
+    git(script)
+    with pytest.raises(CommandError) as refused:
+        sources.run_git(tmp_path, "rev-parse", "HEAD")
+    assert refused.value.message == message
+
+
+def test_without_git_it_says_so(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(CommandError, match=r"git is not on PATH\. Hint: install it\."):
+        sources.run_git(tmp_path, "rev-parse", "HEAD")
+
+
+def commit(folder, *arguments):
+    identity = ["-c", "user.name=t", "-c", "user.email=t@example.com"]
+    given = ["-c", "protocol.file.allow=always"]
+    subprocess.run(["git", *identity, *given, *arguments], cwd=folder, check=True)
+
+
+def test_a_submodule_at_another_commit_differs_and_its_files_are_gits_business(tmp_path):
+    inner, outer = tmp_path / "inner", tmp_path / "outer"
+    for folder in (inner, outer):
+        folder.mkdir()
+        commit(folder, "init", "-q", "-b", "main")
+        (folder / "a.txt").write_text("one")
+        commit(folder, "add", "-A")
+        commit(folder, "commit", "-qm", "first")
+    commit(outer, "submodule", "--quiet", "add", str(inner), "vendor")
+    commit(outer, "commit", "-qm", "second")
+    assert sources.checkout(outer, "dev").changed == ()
+    (outer / "vendor" / "a.txt").write_text("two")
+    assert sources.checkout(outer, "dev").changed == ("vendor",)
