@@ -10,12 +10,16 @@ from typing import Any
 import pytest
 import requests
 
+from localgcp import resources
+from localgcp.apis.discovery import DescribedMethod
 from localgcp.apis.server import serve
+from localgcp.errors import RefusedRequestError
 from localgcp.faults.model import Fault
 from localgcp.faults.table import FaultTable
-from localgcp.inventory.store import BUCKET, SERVICE, Binding, Store
+from localgcp.inventory import vpc
+from localgcp.inventory.store import ACCOUNT, BUCKET, SERVICE, Binding, Store, project_number
 from localgcp.reads.serving import Reads
-from localgcp.resources import FIREWALL
+from localgcp.resources import FIREWALL, PEERING, ROUTE, RestCall
 
 PROJECT = "local-p"
 RULE = f"projects/{PROJECT}/global/firewalls/open"
@@ -164,3 +168,249 @@ def test_a_binding_without_a_role_is_refused(client: Client) -> None:
     given = {"policy": {"bindings": [{"members": ["user:a@example.com"]}]}}
     told = client.call("POST", path, given, expect=400)["error"]
     assert "has no role" in told["message"]
+
+
+LINK = "https://www.googleapis.com/compute/v1/"
+HOME = f"projects/{PROJECT}"
+NETWORK = f"{HOME}/global/networks/n"
+SUBNET = f"{HOME}/regions/r/subnetworks/s"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "cloud.sqlite")
+
+
+def call(
+    store: Store, id_: str, at: str, rest: str = "", response: str = "compute.Operation",
+    **body: Any,
+) -> dict[str, Any]:  # fmt: skip
+    """Call a method by its id, as the description of its service has it."""
+    method = DescribedMethod(id_, "POST", "", {}, response=response)
+    return resources.METHODS[id_](store, RestCall(method, at, rest, body))
+
+
+def operation(answer: dict[str, Any]) -> dict[str, Any]:
+    """An operation without its number, which its name has, too."""
+    number = int(answer.pop("id"))
+    assert answer.pop("name") == f"operation-{number:08x}"
+    return answer
+
+
+def test_an_operation_of_compute_engine_is_done_and_names_what_it_was_about(store: Store) -> None:
+    done = {"kind": "compute#operation", "progress": 100, "status": "DONE"}
+    made = call(store, "compute.v1.subnetworks.insert", f"{HOME}/regions/r", "/subnetworks",
+                name="s", network="n", ipCidrRange="10.0.0.0/24")  # fmt: skip
+    link = f"{LINK}{HOME}/regions/r/subnetworks/s"
+    assert operation(made) == done | {"operationType": "insert", "targetLink": link}
+    found = store.get(vpc.SUBNETWORK, SUBNET)
+    assert found is not None
+    assert found.project == PROJECT
+    assert found.outputs == found.inputs == {
+        "name": "s", "network": "n", "ipCidrRange": "10.0.0.0/24", "project": PROJECT,
+        "selfLink": link, "region": "r",
+    }  # fmt: skip
+    changed = call(store, "compute.v1.subnetworks.patch", SUBNET, purpose="PRIVATE")
+    assert operation(changed) == done | {"operationType": "patch", "targetLink": link}
+    gone = call(store, "compute.v1.subnetworks.delete", SUBNET)
+    assert operation(gone) == done | {"operationType": "delete", "targetLink": link}
+    assert store.list() == []
+
+
+def told(store: Store, id_: str, at: str, rest: str = "", **body: Any) -> tuple[int, str, str]:
+    with pytest.raises(RefusedRequestError) as error:
+        call(store, id_, at, rest, **body)
+    return error.value.status, error.value.name, str(error.value)
+
+
+def test_what_is_there_is_not_made_again_and_what_is_not_is_not_deleted(store: Store) -> None:
+    call(store, "compute.v1.firewalls.insert", HOME, "/global/firewalls", name="open")
+    again = told(store, "compute.v1.firewalls.insert", HOME, "/global/firewalls", name="open")
+    assert again == (409, "ALREADY_EXISTS", f"The resource '{RULE}' already exists")
+    call(store, "compute.v1.firewalls.delete", RULE)
+    missing = (404, "", f"The resource '{RULE}' was not found")
+    for verb in ("get", "patch", "delete"):
+        assert told(store, f"compute.v1.firewalls.{verb}", RULE) == missing
+    assert told(store, "storage.v1.buckets.patch", "b/gone") == (
+        404, "", "The specified bucket does not exist.",
+    )  # fmt: skip
+
+
+def test_a_network_has_its_peerings_and_those_of_services(store: Store) -> None:
+    with pytest.raises(RefusedRequestError, match=f"^The resource '{NETWORK}' was not found$"):
+        resources.read_network(store, NETWORK)
+    store.put(vpc.NETWORK, NETWORK, PROJECT, {}, {"name": "n", "numericId": "7"})
+    for name, network, peering in (("a", "n", "service-a"), ("b", "m", "service-b"),
+                                   ("c", "n", "")):  # fmt: skip
+        outputs = {"network": network, "peering": peering}
+        store.put(vpc.CONNECTION, name, PROJECT, {}, outputs)
+    answer = call(store, "compute.v1.networks.addPeering", NETWORK, "/addPeering", name="hub")
+    assert answer["operationType"] == "addPeering"
+    call(store, "compute.v1.networks.addPeering", NETWORK, networkPeering={"name": "spoke"})
+    assert resources.read_network(store, NETWORK) == {
+        "name": "n", "numericId": "7", "id": "7", "kind": "compute#network",
+        "selfLink": LINK + NETWORK,
+        "peerings": [{"name": name, "state": "ACTIVE"} for name in ("service-a", "hub", "spoke")],
+    }  # fmt: skip
+    assert [each.id for each in store.list(PEERING, PROJECT)] == ["n/hub", "n/spoke"]
+    call(store, "compute.v1.networks.removePeering", NETWORK, name="hub")
+    assert [each.id for each in store.list(PEERING)] == ["n/spoke"]
+    status, _, text = told(store, "compute.v1.networks.addPeering", NETWORK)
+    assert (status, "Required field 'resource.name' not specified" in text) == (400, True)
+
+
+def test_routes_are_those_that_were_made_and_those_of_networks(store: Store) -> None:
+    """https://docs.cloud.google.com/vpc/docs/routes"""
+    store.put(vpc.NETWORK, NETWORK, PROJECT, {}, {"name": "n"})
+    store.put(vpc.SUBNETWORK, SUBNET, PROJECT, {}, {"network": "n", "ipCidrRange": "10.1.0.0/16"})
+    store.put(vpc.SUBNETWORK, f"{SUBNET}2", PROJECT, {}, {"network": "m", "ipCidrRange": "x"})
+    call(store, "compute.v1.routes.insert", HOME, "/global/routes", name="own", network="n",
+         destRange="10.9.0.0/16")  # fmt: skip
+    own, internet, subnet = resources.list_in_project(store, PROJECT, "routes")
+    assert own.pop("id").isdecimal()
+    assert own == {
+        "name": "own", "network": LINK + NETWORK, "destRange": "10.9.0.0/16", "project": PROJECT,
+        "kind": "compute#route", "selfLink": f"{LINK}{HOME}/global/routes/own",
+    }  # fmt: skip
+    assert store.get(ROUTE, f"{HOME}/global/routes/own") is not None
+    for route, begin in ((internet, "default-route-"), (subnet, "default-route-r-")):
+        name = route.pop("name")
+        assert name.startswith(begin)
+        assert len(name) == len(begin) + 16
+        assert route.pop("selfLink") == f"{LINK}{HOME}/global/routes/{name}"
+    assert internet == {
+        "network": LINK + NETWORK, "destRange": "0.0.0.0/0", "priority": 1000,
+        "nextHopGateway": f"{LINK}{HOME}/global/gateways/default-internet-gateway",
+    }  # fmt: skip
+    assert subnet == {
+        "network": LINK + NETWORK, "destRange": "10.1.0.0/16", "priority": 0,
+        "nextHopNetwork": LINK + NETWORK,
+    }  # fmt: skip
+    assert resources.list_in_project(store, "local-q", "routes") == []
+    assert resources.list_in_project(store, PROJECT, "firewalls") == []
+
+
+@pytest.mark.parametrize(
+    ("type_", "id_", "place"),
+    [
+        (vpc.SUBNETWORK, SUBNET, {"region": f"{LINK}{HOME}/regions/r"}),
+        ("gcp:compute/reservation:Reservation", f"{HOME}/zones/z/reservations/x",
+         {"zone": f"{LINK}{HOME}/zones/z"}),
+        (FIREWALL, RULE, {}),
+    ],
+)  # fmt: skip
+def test_what_lies_in_a_place_of_compute_engine_says_where(
+    store: Store, type_: str, id_: str, place: dict[str, str]
+) -> None:
+    store.put(type_, id_, PROJECT, {}, {"selfLink": "link"})
+    found = resources.read_resource(store, id_)
+    word = type_.rpartition(":")[2].lower()
+    assert found.pop("id").isdecimal()
+    assert found == {"selfLink": "link", "kind": f"compute#{word}", **place}
+
+
+def test_a_bucket_has_the_apis_fields(store: Store) -> None:
+    store.put(BUCKET, "data", PROJECT, {}, {"location": "US", "effectiveLabels": {"a": "b"}})
+    base = {
+        "location": "US", "effectiveLabels": {"a": "b"}, "labels": {"a": "b"}, "id": "data",
+        "kind": "storage#bucket", "name": "data", "projectNumber": project_number(PROJECT),
+    }  # fmt: skip
+    access = {"publicAccessPrevention": "inherited", "uniformBucketLevelAccess": {"enabled": False}}
+    assert resources.read_resource(store, "b/data") == base | {"iamConfiguration": access}
+    access = {"publicAccessPrevention": "enforced", "uniformBucketLevelAccess": {"enabled": True}}
+    changed = call(store, "storage.v1.buckets.patch", "b/data", response="storage.Bucket",
+                   iamConfiguration=access, labels={"c": "d"})  # fmt: skip
+    assert (changed["iamConfiguration"], changed["labels"]) == (access, {"c": "d"})
+    found = store.get(BUCKET, "data")
+    assert found is not None
+    assert (found.inputs, found.project) == ({}, PROJECT)
+
+
+@pytest.mark.parametrize(
+    ("outputs", "wanted"),
+    [
+        ({"name": "r"}, {"name": f"{HOME}/locations/l/repositories/r"}),
+        ({"name": "projects/7/x"}, {"name": "projects/7/x"}),
+        ({"cleanupPolicies": []}, {"name": f"{HOME}/locations/l/repositories/r"}),
+        (
+            {"cleanupPolicies": [{"id": "old", "action": "DELETE"}]},
+            {"name": f"{HOME}/locations/l/repositories/r",
+             "cleanupPolicies": {"old": {"id": "old", "action": "DELETE"}}},
+        ),
+    ],
+)  # fmt: skip
+def test_a_repository_is_called_by_its_path(
+    store: Store, outputs: dict[str, Any], wanted: dict[str, Any]
+) -> None:
+    id_ = f"{HOME}/locations/l/repositories/r"
+    store.put("gcp:artifactregistry/repository:Repository", id_, PROJECT, {}, outputs)
+    assert resources.read_resource(store, id_) == wanted
+
+
+ACCOUNTS = "iam.v1.projects.serviceAccounts"
+
+
+def test_accounts_are_made_listed_found_without_their_project_and_deleted(store: Store) -> None:
+    email = f"ci@{PROJECT}.iam.gserviceaccount.com"
+    given = {"displayName": "CI", "description": "d", "email": "other@x"}
+    made = call(store, f"{ACCOUNTS}.create", HOME, response="iam.ServiceAccount",
+                accountId="ci", serviceAccount=given)  # fmt: skip
+    assert made == {
+        "name": f"{HOME}/serviceAccounts/{email}", "projectId": PROJECT, "email": email,
+        "project": PROJECT, "accountId": "ci", "displayName": "CI", "description": "d",
+    }  # fmt: skip
+    assert told(store, f"{ACCOUNTS}.create", HOME, accountId="ci") == (
+        409, "ALREADY_EXISTS", f"Service account ci already exists within project {HOME}.",
+    )  # fmt: skip
+    store.put(SERVICE, f"{PROJECT}/compute.googleapis.com", PROJECT, {}, {})
+    call(store, f"{ACCOUNTS}.create", HOME, accountId="a")
+    listed = call(store, f"{ACCOUNTS}.list", HOME)["accounts"]
+    default = f"{project_number(PROJECT)}-compute@developer.gserviceaccount.com"
+    wanted = sorted([default, f"a@{PROJECT}.iam.gserviceaccount.com", email])
+    assert [each["email"] for each in listed] == wanted
+    assert listed[wanted.index(default)] == {
+        "name": f"{HOME}/serviceAccounts/{default}", "projectId": PROJECT, "email": default,
+        "displayName": "Compute Engine default service account",
+    }  # fmt: skip
+    anywhere = f"projects/-/serviceAccounts/{email}"
+    assert resources.read_resource(store, anywhere)["oauth2ClientId"] is None
+    assert call(store, f"{ACCOUNTS}.disable", anywhere) == {}
+    [account] = [each for each in store.list(ACCOUNT) if each.outputs["email"] == email]
+    assert account.outputs["disabled"] is True
+    name = f"{HOME}/serviceAccounts/{email}"
+    assert call(store, f"{ACCOUNTS}.delete", name, response="protobuf.Empty") == {}
+    assert [each.outputs["accountId"] for each in store.list(ACCOUNT)] == ["a"]
+
+
+def test_apis_are_switched_on_one_at_a_time_or_together(store: Store) -> None:
+    services = "serviceusage.v1.services"
+    response = "serviceusage.Operation"
+    done = {"name": "operations/noop.DONE_OPERATION", "done": True}
+    one = call(store, f"{services}.enable", f"{HOME}/services/a.x", ":enable", response,
+               serviceIds=["not.this"])  # fmt: skip
+    assert one == done
+    two = call(store, f"{services}.batchEnable", HOME, "/services:batchEnable", response,
+               serviceIds=["b.x", "c.x"])  # fmt: skip
+    assert two == done
+    assert [each.id for each in store.list(SERVICE, PROJECT)] == [
+        f"{PROJECT}/{name}" for name in ("a.x", "b.x", "c.x")
+    ]
+    assert call(store, f"{services}.disable", f"{HOME}/services/b.x", ":disable", response) == done
+    assert [each.id for each in store.list(SERVICE)] == [f"{PROJECT}/a.x", f"{PROJECT}/c.x"]
+
+
+def test_a_policy_that_was_not_read_is_written_over_what_is_there(store: Store) -> None:
+    """https://docs.cloud.google.com/iam/docs/reference/rest/v1/Policy: without an etag, blindly."""
+    for member in ("user:a", "user:b"):
+        written = resources.write_policy(
+            store, "b/data", {"bindings": [{"role": "roles/x", "members": [member]}]}
+        )
+        assert written == resources.read_policy(store, "b/data")
+    assert written["version"] == 1
+    assert written["bindings"] == [{"role": "roles/x", "members": ["user:b"]}]
+    with pytest.raises(RefusedRequestError) as told:
+        resources.write_policy(store, "b/data", {"etag": "x", "bindings": []})
+    assert (told.value.status, str(told.value)) == (
+        409,
+        "There were concurrent policy changes. Please retry the whole read-modify-write.",
+    )
