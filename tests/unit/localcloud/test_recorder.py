@@ -1,0 +1,152 @@
+"""What a program sends is taken as it is, has succeeded at once, and nothing runs."""
+
+from __future__ import annotations
+
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from google.api_core import exceptions
+from google.cloud import aiplatform_v1 as vertex
+from google.cloud import batch_v1
+from google.cloud.aiplatform_v1.services.job_service.transports.grpc import JobServiceGrpcTransport
+from google.cloud.aiplatform_v1.services.pipeline_service.transports.grpc import (
+    PipelineServiceGrpcTransport,
+)
+from google.cloud.batch_v1.services.batch_service.transports import BatchServiceGrpcTransport
+
+from localgcp.clients import python_clients
+from localgcp.recorder import RecordedRequest, Recorder
+from localgcp.runner.gcsfuse import storage_client
+
+PARENT = "projects/p/locations/us-central1"
+TRIALS = {"display_name": "study", "max_trial_count": 2}
+
+#: What a shell has.
+OURS = {
+    "PATH": "/bin", "PYTHONPATH": "/own", "PULUMI_ACCESS_TOKEN": "token",
+    "GOOGLE_APPLICATION_CREDENTIALS": "/ours.json",
+}  # fmt: skip
+
+
+class Sent:
+    """A recorder and the official clients in front of it."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+        self.env = recorder.environment(OURS)
+        self.address, self.storage = (
+            self.env[python_clients.VERTEX],
+            self.env[python_clients.STORAGE],
+        )
+        self.channel = grpc.insecure_channel(self.address)
+        self.jobs = vertex.JobServiceClient(transport=JobServiceGrpcTransport(channel=self.channel))
+        self.pipelines = vertex.PipelineServiceClient(
+            transport=PipelineServiceGrpcTransport(channel=self.channel)
+        )
+        self.batch = batch_v1.BatchServiceClient(
+            transport=BatchServiceGrpcTransport(channel=self.channel)
+        )
+
+
+@pytest.fixture
+def sent(tmp_path: Path) -> Iterator[Sent]:
+    with Recorder(tmp_path / "recorded") as recorder:
+        made = Sent(recorder)
+        yield made
+        made.channel.close()
+
+
+def test_jobs_of_each_kind_are_taken_in_their_order_and_have_succeeded(sent: Sent) -> None:
+    spec = {"worker_pool_specs": [{"replica_count": 1}]}
+    job = sent.jobs.create_custom_job(
+        parent=PARENT, custom_job={"display_name": "titanic", "job_spec": spec}
+    )
+    study = sent.jobs.create_hyperparameter_tuning_job(
+        parent=PARENT, hyperparameter_tuning_job=TRIALS
+    )
+    pipeline = sent.pipelines.create_training_pipeline(
+        parent=PARENT, training_pipeline={"display_name": "auto"}
+    )
+    named = sent.batch.create_job(parent=PARENT, job={"priority": 5}, job_id="mine")
+    other = sent.batch.create_job(parent=PARENT, job={"priority": 6})
+    pools: dict[str, Any] = {"workerPoolSpecs": [{"replicaCount": "1"}]}
+    assert sent.recorder.requests == [
+        RecordedRequest("CustomJob", PARENT, {"displayName": "titanic", "jobSpec": pools}),
+        RecordedRequest(
+            "HyperparameterTuningJob", PARENT, {"displayName": "study", "maxTrialCount": 2}
+        ),
+        RecordedRequest("TrainingPipeline", PARENT, {"displayName": "auto"}),
+        RecordedRequest("Job", PARENT, {"priority": "5"}, "mine"),
+        RecordedRequest("Job", PARENT, {"priority": "6"}),
+    ]
+    succeeded = vertex.JobState.JOB_STATE_SUCCEEDED
+    assert (job.state, study.state, job.display_name) == (succeeded, succeeded, "titanic")
+    assert pipeline.state == vertex.PipelineState.PIPELINE_STATE_SUCCEEDED
+    assert named.status.state == other.status.state == batch_v1.JobStatus.State.SUCCEEDED
+    assert job.create_time == job.start_time == job.end_time == job.update_time
+    assert named.create_time == named.update_time != 0
+    assert job.name.startswith(f"{PARENT}/customJobs/")
+    assert study.name.startswith(f"{PARENT}/hyperparameterTuningJobs/")
+    assert pipeline.name.startswith(f"{PARENT}/trainingPipelines/")
+    assert named.name == f"{PARENT}/jobs/mine"
+    assert other.name.startswith(f"{PARENT}/jobs/j-")
+    assert named.uid.startswith("j-")
+    # Code that waits, or lists, goes on.
+    assert sent.jobs.get_custom_job(name=job.name) == job
+    assert sent.jobs.get_hyperparameter_tuning_job(name=study.name) == study
+    assert sent.pipelines.get_training_pipeline(name=pipeline.name) == pipeline
+    assert sent.batch.get_job(name=named.name) == named
+    assert [*sent.jobs.list_custom_jobs(parent=PARENT)] == [job]
+    assert [*sent.jobs.list_hyperparameter_tuning_jobs(parent=PARENT)] == [study]
+    assert [*sent.pipelines.list_training_pipelines(parent=PARENT)] == [pipeline]
+    assert [*sent.batch.list_jobs(parent=PARENT)] == [named, other]
+    assert [*sent.jobs.list_custom_jobs(parent="projects/q/locations/us-central1")] == []
+    sent.jobs.cancel_custom_job(name=job.name)
+    sent.jobs.cancel_hyperparameter_tuning_job(name=study.name)
+    assert len(sent.recorder.requests) == 5
+    assert sent.recorder.refused == []
+
+
+def test_a_job_that_was_not_sent_is_not_there(sent: Sent) -> None:
+    name = f"{PARENT}/customJobs/1"
+    with pytest.raises(exceptions.NotFound, match=f"{name} does not exist"):
+        sent.jobs.get_custom_job(name=name)
+
+
+def test_a_bucket_is_there_as_soon_as_it_is_named(sent: Sent) -> None:
+    client = storage_client(sent.storage)
+    client.bucket("data-1").blob("a/b.txt").upload_from_string("content")
+    assert [blob.name for blob in client.list_blobs("data-1")] == ["a/b.txt"]
+    assert (sent.recorder.buckets / "data-1" / "a" / "b.txt").read_text() == "content"
+    assert [*client.list_blobs("other.bucket")] == []
+    assert sorted(each.name for each in sent.recorder.buckets.iterdir() if each.is_dir()) == [
+        "data-1", "other.bucket",
+    ]  # fmt: skip
+
+
+def test_what_else_is_called_is_refused_and_noted(sent: Sent) -> None:
+    with pytest.raises(exceptions.GoogleAPICallError):
+        sent.jobs.delete_custom_job(name=f"{PARENT}/customJobs/1")
+    with pytest.raises(urllib.error.HTTPError):
+        urllib.request.urlopen(f"http://{sent.address}/v1/projects/p/topics?a=b", timeout=20)
+    by_grpc, by_rest = sent.recorder.refused
+    assert "DeleteCustomJob" in by_grpc
+    assert by_rest == "GET /v1/projects/p/topics"
+    assert sent.recorder.requests == []
+
+
+def test_a_program_comes_here_and_to_no_cloud(sent: Sent, tmp_path: Path) -> None:
+    folder = tmp_path / "recorded" / "cloud-sdk"
+    missing = folder / "no-credentials.json"
+    assert sent.env["GOOGLE_APPLICATION_CREDENTIALS"] == str(missing)
+    assert not missing.exists()
+    assert "PULUMI_ACCESS_TOKEN" not in sent.env
+    assert (sent.env["PATH"], sent.env["PYTHONPATH"]) == ("/bin", f"{folder / 'python'}:/own")
+    assert sent.env["CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE"] == f"{sent.storage}/storage/v1/"
+    assert Path(sent.env["BOTO_CONFIG"]).is_file()
+    assert (folder / "python" / "sitecustomize.py").is_file()
