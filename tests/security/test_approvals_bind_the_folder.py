@@ -154,3 +154,54 @@ def test_programs_of_a_deployment_run_sources_and_no_bytecode_beside_them(
     for _ in range(2):  # the second reads what the first compiled
         assert imported(repo, dict(deploying)) == "committed"
         assert imported(repo, dict(reviewing)) == "committed"
+
+
+def added(repo: Path) -> tuple[str, ...]:
+    return sources.checkout(repo, "dev").added
+
+
+@pytest.mark.parametrize("name", ["requirements.lock", "requirements.txt"])
+def test_packages_that_setup_installs_are_bound_though_git_ignores_their_list(
+    repo: Path, name: str
+) -> None:
+    ignore(repo, "requirements.*")
+    assert added(repo) == ()
+    put(repo, name, "attacker==1.0\n")
+    assert added(repo) == (name,)
+
+
+def test_a_link_that_nothing_is_known_of_is_found_and_one_to_plain_text_is_not(repo: Path) -> None:
+    put(repo, "docs/notes.md")
+    (repo / "gone").symlink_to("nowhere")
+    (repo / "folder").symlink_to("docs")
+    (repo / "notes").symlink_to("docs/notes.md")
+    assert added(repo) == ("folder", "gone")
+
+
+def test_of_a_repository_within_the_folder_only_what_a_program_reads_counts(repo: Path) -> None:
+    git(repo, "init", "-q", "inner")
+    for name in ("a.py", "notes.md", "deep/b.yml", "__pycache__/c.py", ".git/d.py"):
+        put(repo, f"inner/{name}")
+    assert added(repo) == ("inner/a.py", "inner/deep/b.yml")
+
+
+def test_names_that_cannot_be_imported_are_left_out(repo: Path) -> None:
+    ignore(repo, "data", "data-2", "*.py.txt")
+    for name in ("data-2/mod.py", "data/2x/mod.py", "data/2x.py", "data/mod.py.txt"):
+        put(repo, name)
+    assert added(repo) == ()
+    put(repo, "data/ok/mod.cpython-311-x86_64-linux-gnu.so")
+    assert added(repo) == ("data/ok/mod.cpython-311-x86_64-linux-gnu.so",)
+
+
+def test_a_tracked_link_leads_to_tracked_files_of_the_checkout(repo: Path) -> None:
+    put(repo, "pkg/mod.py")
+    put(repo, "empty/notes.txt")
+    ignore(repo, "empty")
+    for name, target in {
+        "top": ".", "whole": "pkg", "mod.py": "pkg/mod.py", "none": "empty", "up": "..",
+        "text.md": "/etc/hostname",
+    }.items():  # fmt: skip
+        (repo / name).symlink_to(target)
+    commit(repo)
+    assert added(repo) == ("none -> empty", "up -> ..")

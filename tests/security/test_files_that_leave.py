@@ -231,3 +231,76 @@ def test_the_log_of_a_job_is_shown_without_secrets(
     assert "canary" not in shown.lower()
     assert "login with [secret]" in shown
     assert shown.rstrip().endswith('"loss 0.1"}' if as_json else "loss 0.1")
+
+
+RANDOM: Final = "k3yQ9xT7p2Lm4"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "found"),
+    [
+        ("train.py", f"password = '{RANDOM}'\n", {1: "secret-by-name"}),
+        ("train.py", f"password = {RANDOM}\n", {}),
+        ("train.py", "password = 'correct horse'\n", {}),
+        ("a.json", '{"password": "correct horse"}', {1: "secret-by-name"}),
+        *((name, "DB_PASS=canary-two\n", {1: "secret-by-name"}) for name in (
+            ".env", "env", ".env.prod", "prod.env", "a.ini", "a.cfg", "a.conf", "a.toml",
+            "a.properties", "a.yaml", "a.yml", "a.sh", "a.bash", "Dockerfile", "Dockerfile.gpu",
+        )),
+        ("notes.md", "DB_PASS=canary-two\n", {}),
+        *((".env", f"DB_PASS={value}\n", {}) for value in (
+            "changeme", "change-me", "your-password", "xxxx", "example1", "dummy", "fake1",
+            "test123", "todo", "{{ password }}", "%(password)s",
+        )),
+        (".env", "\nA=1\n\nDB_PASS=canary-two\nAPI_KEY=canary-2x\n",
+         {4: "secret-by-name", 5: "secret-by-name"}),
+        (".env", f"X={TOKEN}\nDB_PASS={TOKEN}\n", {1: "hugging-face-token",
+                                                  2: "hugging-face-token"}),
+        ("a.py", "url = 'postgres://me:canary2@localhost/db'", {}),
+        ("a.py", "url = 'postgres://me:canary2@127.0.0.1/db'", {}),
+        ("a.py", "url = 'postgres://me:canary2@db.acme/x'", {1: "password-in-url"}),
+        ("a.py", "KEY = '-----BEGIN " + "PRIVATE KEY-----'\n", {}),
+        ("a.py", f'KEY = """{KEY}"""\n', {1: "private-key"}),
+    ],
+)  # fmt: skip
+def test_a_line_of_a_file_has_a_secret_by_the_rules_of_that_kind_of_file(
+    name: str, text: str, found: dict[int, str]
+) -> None:
+    assert files.secret_lines(f"jobs/{name}", text.encode()) == found
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", ".netrc", ".pgpass", ".pypirc",
+        ".git-credentials", ".vault-token", "a.p12", "a.pfx", "a.jks", "a.keystore", "a.kdbx",
+        "a.ppk",
+    ],
+)  # fmt: skip
+def test_a_file_that_is_a_key_is_one_whatever_it_holds(name: str) -> None:
+    for kept in (f"jobs/{name}", f"{name}x"):
+        found = files.scan([files.File(kept, 1, lambda: b"x")], {}).problems
+        assert [str(each.location) for each in found] == ([kept] if "/" in kept else [])
+
+
+def test_as_many_bytes_as_the_bounds_allow_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MAX_FILE", 10)
+    monkeypatch.setattr(files, "MAX_TOTAL", 25)
+    read: list[str] = []
+
+    def sized(name: str, size: int) -> files.File:
+        return files.File(name, size, lambda: (read.append(name), b"")[1])
+
+    given = [sized("a", 10), sized("b", 11), sized("c", 10), sized("d", 6), sized("e", 5)]
+    found = files.scan(given, {"skipped": ""})
+    assert read == ["a", "c", "e"]
+    assert found.unscanned == ("b", "d")
+    assert found.problems == ()
+
+
+def test_what_was_not_looked_at_is_one_line() -> None:
+    bounds = "compressed, larger than 1 MiB, or beyond 16 MiB in all"
+    assert files.Scan(()).note == ""
+    assert files.Scan((), ("a",)).note == f"not scanned for secrets: {bounds}: a"
+    many = files.Scan((), ("a", "b", "c"))
+    assert many.note == f"not scanned for secrets: {bounds}: a and 2 more"

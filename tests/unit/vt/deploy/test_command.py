@@ -50,6 +50,14 @@ def test_an_approval_names_the_commit_and_its_content(vt, repo):
     assert record["report"] == DIGEST
 
 
+def test_without_a_file_the_record_is_printed(vt, repo):
+    file = approved(vt, repo)
+    done = vt("approval", "-s", "dev", DIGEST)
+    assert (done.stdout, done.stderr) == (file.read_text(), "")
+    assert done.stdout.count("\n") == 1
+    assert json.loads(done.stdout)["target"]["backend"] == "gs://nowhere"
+
+
 def test_the_digest_may_be_taken_from_a_report(vt, repo, tmp_path):
     report = tmp_path / "report.json"
     report.write_text(json.dumps({"version": 1, "digest": "e" * 64}))
@@ -215,6 +223,9 @@ def test_without_a_record_nothing_is_deployed(vt, repo, record):
     done = vt("deploy", "-s", "dev", "--approval", record)
     assert done.exit_code == 1
     assert done.stderr.startswith("vt deploy: ")
+    if record == "{}":
+        assert "no record of an approval: stack: Field required" in done.stderr
+        assert "Hint: `vt approval` writes such a record." in done.stderr
 
 
 def test_a_stack_that_is_not_there_is_not_deployed(vt, repo):
@@ -227,7 +238,10 @@ def test_the_record_may_be_given_as_text(vt, repo, monkeypatch):
     monkeypatch.setattr(sources, "review", lambda *_: "e" * 64)
     done = vt("deploy", "-s", "dev", "--approval", approved(vt, repo).read_text())
     assert done.exit_code == command.STOPPED
-    assert "the plan is not the approved one" in done.stderr
+    first, second = done.stderr.splitlines()
+    assert first == "vt deploy: dev is not deployed; nothing was changed."
+    assert "plan of dev: the plan is not the approved one, whose digest is ffffffffffff" in second
+    assert not done.stdout
 
 
 def test_the_approved_plan_becomes_vt_up(vt, repo, monkeypatch):
@@ -238,6 +252,8 @@ def test_the_approved_plan_becomes_vt_up(vt, repo, monkeypatch):
         "deploy", "-s", "dev", "--approval", approved(vt, repo), "--refresh", "--policy-pack", "p"
     )
     assert done.exit_code == 0
+    assert done.stderr == "vt deploy: the plan of dev is the approved one\n"
+    assert done.stdout == ""
     [(program, words, env)] = became
     assert [program, *words[1:]] == [
         sys.executable, "-m", "vertex_training_cli.cli", "up", "--stack", "dev", "--yes",
