@@ -169,6 +169,8 @@ def test_a_right_file_is_what_the_official_parser_takes(path):
     assert [back.get(name) for name in names] == [sent.get(name) for name in names]
 
 
+#: What references stand for in right files.
+KNOWN = {**TABLE, "job.run": "1"}
 #: What a person is told of each wrong file.
 REPORTS = CORPUS / "reports.txt"
 HINT = "If this is what you meant: UPDATE_GOLDEN=1 pytest -k told tests/unit/infra/customjob"
@@ -223,6 +225,40 @@ def test_what_is_told_is_committed_for_every_wrong_file():
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_file_is_told_by_its_place_its_value_a_hint_and_what_mends_it(name):
     assert told(name) == reports()[name], HINT
+
+
+def as_written(value, key=""):
+    """A part of a right file by REST's names, with its references replaced."""
+    if isinstance(value, dict):
+        return {
+            k if key == "labels" else camel(k): as_written(v, camel(k)) for k, v in value.items()
+        }
+    if isinstance(value, list):
+        return [as_written(item) for item in value]
+    if key == "replicaCount":
+        return int(value)  # JSON writes int64 as text
+    if isinstance(value, str):
+        for name, text in KNOWN.items():
+            if value == f"${{{name}}}":
+                return text
+            value = value.replace(f"${{{name}}}", text) if isinstance(text, str) else value
+    return value
+
+
+def camel(key):
+    head, *rest = key.split("_")
+    return head + "".join(part.capitalize() for part in rest)
+
+
+@pytest.mark.parametrize("path", files("right"), ids=lambda path: path.stem)
+def test_what_is_sent_of_a_right_file_is_what_it_says(path):
+    request = check(path).request
+    wrote = yaml.safe_load(path.read_text(encoding="utf-8"))
+    KNOWN.update({"job.name": path.stem[:40], "job.requestId": request.request_id})
+    said = as_written(wrote)
+    message = said if {"jobSpec", "trialJobSpec"} & said.keys() else {"jobSpec": said}
+    message = {"displayName": f"dev-{path.stem[:40]}"} | message
+    assert json.loads(request.body) == message
 
 
 def test_every_rule_is_broken_by_some_file():
