@@ -47,6 +47,14 @@ def test_nothing_is_pinned_nothing_is_said_of_pins() -> None:
     ]
 
 
+def test_pinned_digests_stand_once_each_in_one_order() -> None:
+    digests = [f"sha256:{digit * 64}" for digit in "0123456789abcdef"]
+    policies = cleanup.declared(Registry(), [*reversed(digests), *digests])
+    assert policies[-1] == CleanupPolicy(
+        "keep-pinned", "KEEP", version_name_prefixes=tuple(digests)
+    )
+
+
 def test_policies_as_the_engine_has_them_mean_the_same() -> None:
     rows = [
         {

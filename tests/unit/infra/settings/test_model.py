@@ -150,6 +150,7 @@ def test_a_container_listens_where_vertex_ai_asks_by_default() -> None:
          [0, [], [1, 1], list(range(1, 52)), 1_000_001, True]),
         (Model, {"run": 1}, "container",
          [{"image": "x", "port": 1}, {"image": "x", "port": 65_535},
+          {"image": "x", "env": {"LOG_LEVEL": "x", "MY_AIP_": "y"}},
           {"image": "x", "deploymentTimeout": "7200s"}],
          [{"image": "x", "port": 0}, {"image": "x", "port": 65_536}, {"image": ""},
           {"image": "x", "deploymentTimeout": "7201s"}, {"image": "x", "env": {"AIP_X": "1"}}]),
@@ -366,3 +367,52 @@ def test_names_are_those_of_the_first_key_unless_they_are_given() -> None:
         ("tensorboard", ""): "projects/1/locations/us-central1/tensorboards/2",
     }
     assert settings(tensorboard="logs").names.given == {}
+
+
+def test_a_topic_is_a_channel_of_monitoring_if_anything_but_batch_writes_to_it() -> None:
+    channels = {"bus": {"pubsub": "projects/acme-ml-prod/topics/states"}}
+    jobs = {"a": {"file": "x", "backend": "batch", "messages": {"channel": "bus"}}}
+    assert set(settings(channels=channels, jobs=jobs).alert_channels) == set()
+    assert settings(channels=channels, jobs=jobs).is_watched is False
+    for told in (
+        {"budget": BUDGET | {"channels": ["bus"]}},
+        {"alerts": {"channels": ["bus"], "failed": True}},
+        {"jobs": {}},
+    ):
+        given = {"channels": channels, "jobs": jobs} | told
+        assert set(settings(**given).alert_channels) == {"bus"}
+    found = settings(channels=channels, jobs=jobs)
+    assert [each["pubsubTopic"] for each in found.notifications("a")] == [
+        "projects/acme-ml-prod/topics/states"
+    ]
+    assert found.notifications("unknown") == ()
+    assert settings(jobs=jobs).notifications("a") == ()
+    with pytest.raises(pydantic.ValidationError, match="written by Batch alone"):
+        Job.model_validate({"file": "x", "messages": {"channel": "bus"}})
+
+
+@pytest.mark.parametrize(
+    ("section", "given", "key", "example"),
+    [
+        (ServiceAccount, {}, "existing", "ACCOUNT@PROJECT.iam.gserviceaccount.com"),
+        (Secret, {}, "existing", "projects/PROJECT/secrets/SECRET"),
+        (Registry, {}, "existing", "projects/PROJECT/locations/LOCATION/repositories/REPOSITORY"),
+        (Image, {"context": "x"}, "digest", "sha256: and 64 hex digits"),
+        (Image, {}, "uri", "REGION-docker.pkg.dev/P/REPO/NAME@sha256:…"),
+        (Encryption, {}, "key", "projects/PROJECT/locations/REGION/keyRings/RING/cryptoKeys/KEY"),
+        (Network, {}, "existing", "projects/PROJECT/global/networks/NAME"),
+        (Subnet, {}, "existing", "projects/PROJECT/regions/REGION/subnetworks/NAME"),
+        (Attachment, {}, "existing", "projects/PROJECT/regions/REGION/networkAttachments/NAME"),
+        (Reservation, RESERVATION, "existing", "projects/PROJECT/zones/ZONE/reservations/NAME"),
+        (Reservation, RESERVATION, "zone", "us-central1-a"),
+        (Snapshot, SNAPSHOT, "location", "US or europe-west4"),
+        (Budget, BUDGET, "billingAccount", "012345-6789AB-CDEF01"),
+        (JobDefaults, {}, "timeout", "86400s"),
+    ],
+)
+def test_text_of_another_form_is_told_what_it_looks_like(
+    section: type[pydantic.BaseModel], given: dict[str, Any], key: str, example: str
+) -> None:
+    with pytest.raises(pydantic.ValidationError) as failed:
+        section.model_validate({**given, key: "not it"})
+    assert f"must look like {example}" in str(failed.value)

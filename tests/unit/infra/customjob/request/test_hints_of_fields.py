@@ -144,15 +144,17 @@ def test_a_field_of_another_place_is_told_where_it_belongs(
 @pytest.mark.parametrize(
     ("fields", "other"),
     [
-        (["trainingTaskInputs"], "TrainingPipeline"),
-        (["displayName", "pipelineSpec"], "PipelineJob"),
+        *(([field], "TrainingPipeline") for field in (
+            "trainingTaskDefinition", "trainingTaskInputs", "modelToUpload")),
+        *((["displayName", field], "PipelineJob") for field in (
+            "pipelineSpec", "pipelineInfo", "runtimeConfig", "deploymentSpec")),
         (["trainingInput"], "job of AI Platform Training"),
         (["apiVersion"], "Kubernetes resource"),
         (["taskGroups"], "job of Google Batch"),
         (["allocationPolicy"], "job of Google Batch"),
         (["displayName", "jobSpec"], ""),
     ],
-)
+)  # fmt: skip
 def test_a_file_of_another_resource_is_known_by_its_fields(fields: list[str], other: str) -> None:
     assert hints.other_resource(fields) == other
     assert not other or hints.OTHER_HINTS[other]
