@@ -411,3 +411,23 @@ def test_another_stack_files_number_is_no_concern_of_a_component(folder: Path) -
     (folder / "Pulumi.dev.yaml").write_text(config)
     place = {"project": "acme-ml", "region": "us-central1", "environment": "x"}
     assert "store-control" in registered(lambda: TrainingBuckets("store", place))
+
+
+def test_own_buckets_are_made_by_one_component_of_an_environment() -> None:
+    given = {**PROJECT, "buckets": {"data": {}}}
+    outputs: list[Any] = []
+
+    def declare() -> None:
+        made = TrainingBuckets("store", {**given, "own_buckets": False})
+        pulumi.Output.all(made.names, made.urls, made.control).apply(outputs.extend)
+
+    found = registered(declare, preview=True)
+    names = {n for n, (type_, _) in found.items() if type_ == "gcp:storage/bucket:Bucket"}
+    assert names == {"store-data"}
+    names = {
+        "data": "local-training-data-dev",
+        "staging": "local-training-staging-dev",
+        "control": "local-training-control-dev",
+    }
+    urls = {key: f"gs://{name}" for key, name in names.items()}
+    assert outputs == [names, urls, "local-training-control-dev"]

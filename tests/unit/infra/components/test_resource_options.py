@@ -97,3 +97,38 @@ def test_every_resource_is_inside_of_a_component(requested, stack):
     for request in requested(stack).values():
         if request.type.startswith(("gcp:", "pulumi-python:")):
             assert "vertextraining:" in request.parent, request.name
+
+
+@pytest.mark.parametrize(
+    ("changes", "kept"),
+    [
+        ({}, False),
+        ({"onChange": "finish"}, True),
+        (
+            {"jobs": {"titanic": {"file": "jobs/titanic.yaml", "onChange": "finish"}}},
+            True,
+        ),
+        (
+            {"jobs": {"titanic": {"file": "jobs/titanic.yaml", "schedule": {"cron": "0 6 * * 1"}}}},
+            True,
+        ),
+    ],
+)
+def test_old_code_is_kept_for_jobs_that_go_on_after_a_change(requested, changes, kept):
+    [package] = [
+        request
+        for name, request in requested("local", **changes).items()
+        if name.startswith("packages-")
+    ]
+    assert package.type == OBJECT
+    assert bool(package.retainOnDelete) is kept
+
+
+def test_what_google_s_agents_may_do_with_things_of_others_stays_when_a_stack_goes(requested):
+    key = "projects/local-training/locations/us-central1/keyRings/ml/cryptoKeys/k"
+    found = requested("local", encryption={"key": key})
+    members = [request for request in found.values() if request.type.lower().endswith("iammember")]
+    kept = {request.type.rpartition(":")[2] for request in members if request.retainOnDelete}
+    assert kept == {"CryptoKeyIAMMember"}
+    on_keys = [request for request in members if "CryptoKey" in request.type]
+    assert all(request.retainOnDelete for request in on_keys)
