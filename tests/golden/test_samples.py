@@ -58,7 +58,8 @@ def test_a_sample_checks_and_its_review_is_readable(checkout: Checkout, name: st
     checkout.run("vt", "check", "--stack", name)
     written = checkout.path / "review.json", checkout.path / "review.md"
     files = [word for file in written for word in ("-o", file.name)]
-    checkout.run("vt", "review", "--stack", name, "--offline", *files)
+    done = checkout.run("vt", "review", "--stack", name, "--offline", *files, expect=None)
+    assert done.returncode == 0, f"{done.stderr}{written[1].read_text()}"
     report, page = json.loads(written[0].read_text()), written[1].read_text()
     headline = page.partition("\n###")[0]
     assert [question for question in QUESTIONS if question not in headline] == []
