@@ -114,13 +114,10 @@ def measure(copy: Copy, builds: Path, folders: Sequence[str], jobs: int) -> Test
     new = set(tests.items()).difference(*(run.tests.items() for run in _runs(cache)))
     if new:
         _measure(copy, cache / f"{len(_runs(cache))}", dict(new), folders, jobs)
-    lines: dict[str, dict[int, set[str]]] = {}
-    seconds: dict[str, float] = {}
-    failed: set[str] = set()
+    found = TestMap({}, {}, import_graph(copy.path, files(copy.path)))
     for run in _runs(cache):
-        current = run.tests.items() & tests.items()
-        run.add_to(lines, seconds, failed, {name for name, _ in current})
-    return TestMap(lines, seconds, import_graph(copy.path, files(copy.path)), failed)
+        run.add_to(found, {name for name, _ in run.tests.items() & tests.items()})
+    return found
 
 
 def named(tests: Sequence[str]) -> TestMap:
@@ -136,22 +133,19 @@ class _Run:
     tests: dict[str, str]
     """File -> digest, as it ran."""
 
-    def add_to(
-        self, lines: dict[str, dict[int, set[str]]], seconds: dict[str, float],
-        failed: set[str], chosen: set[str],
-    ) -> None:  # fmt: skip
+    def add_to(self, found: TestMap, chosen: set[str]) -> None:
         """Add the tests of the chosen files."""
         times = json.loads((self.folder / "durations.json").read_text())
         kept = {test for test in times["seconds"] if test.partition("::")[0] in chosen}
-        seconds |= {test: times["seconds"][test] for test in kept}
-        failed |= kept & set(times["failed"])
+        found.seconds |= {test: times["seconds"][test] for test in kept}
+        found.flaky |= kept & set(times["failed"])
         recorded = coverage.CoverageData(str(self.folder / "coverage"))
         recorded.read()
         for file in recorded.measured_files():
-            known = lines.setdefault(file, {})
+            lines = found.lines.setdefault(file, {})
             for line, contexts in recorded.contexts_by_lineno(file).items():
-                found = {context.rpartition("|")[0] for context in contexts}
-                known.setdefault(line, set()).update(found & kept)
+                executing = {context.rpartition("|")[0] for context in contexts}
+                lines.setdefault(line, set()).update(executing & kept)
 
 
 def _runs(cache: Path) -> list[_Run]:

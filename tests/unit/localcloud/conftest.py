@@ -39,6 +39,12 @@ PARENT = f"projects/{PROJECT}/locations/us-central1"
 TRAINER = f"trainer@{PROJECT}.iam.gserviceaccount.com"
 
 
+def set_grant(store: Store, resource: str, role: str, email: str) -> None:
+    """Let a resource's policy have this grant to an account, and no other."""
+    bindings = (Binding(role, (f"serviceAccount:{email}",)),)
+    store.set_policy(resource, bindings, expected_etag=store.policy(resource).etag)
+
+
 def wait_until(condition: Callable[[], Any], seconds: float = 60) -> Any:
     """The condition's first true value; fails the test after ``seconds``."""
     deadline = time.monotonic() + seconds

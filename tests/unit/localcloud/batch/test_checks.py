@@ -12,8 +12,9 @@ import pytest
 from localgcp.access.guests import Guest
 from localgcp.batch import checks
 from localgcp.errors import ApiError
-from localgcp.inventory.store import ACCOUNT, SERVICE, Binding, Store
+from localgcp.inventory.store import ACCOUNT, SERVICE, Store
 from localgcp.projects import local_project_number
+from tests.unit.localcloud.conftest import set_grant
 
 PROJECT = "local-training"
 REGION = "us-central1"
@@ -321,12 +322,6 @@ def test_both_apis_must_be_on(store: Store, api: str, title: str) -> None:
     )
 
 
-def grant(store: Store, resource: str, role: str) -> None:
-    etag = store.policy(resource).etag
-    bindings = (Binding(role, (f"serviceAccount:{TRAINER}",)),)
-    store.set_policy(resource, bindings, expected_etag=etag)
-
-
 READ, WRITE = "batch.jobs.get", "batch.jobs.create"
 OWNING = ("roles/owner", "roles/editor", "roles/batch.admin")
 
@@ -342,7 +337,7 @@ OWNING = ("roles/owner", "roles/editor", "roles/batch.admin")
     ],
 )  # fmt: skip
 def test_code_of_a_job_may_what_its_roles_have(store: Store, role: str, allowed: set[str]) -> None:
-    grant(store, f"projects/{PROJECT}", role)
+    set_grant(store, f"projects/{PROJECT}", role, TRAINER)
     asked = {READ, "batch.jobs.list", WRITE}
     for permission in asked:
         checks.check_caller(store, None, PROJECT, permission, "x")
@@ -375,7 +370,7 @@ def test_code_of_a_job_gives_another_account_only_if_it_may_act_as_it(
         checks.check_account(store, None, PROJECT, OTHER)  # there is none
     store.put(ACCOUNT, OTHER, PROJECT, {}, {"email": OTHER})
     checks.check_account(store, None, PROJECT, OTHER)
-    grant(store, place, role)
+    set_grant(store, place, role, TRAINER)
     if may:
         checks.check_account(store, Guest(TRAINER), PROJECT, OTHER)
     else:

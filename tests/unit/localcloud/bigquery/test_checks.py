@@ -11,7 +11,8 @@ import pytest
 from localgcp.access.guests import Guest
 from localgcp.bigquery import checks
 from localgcp.errors import BigQueryError
-from localgcp.inventory.store import Binding, Store
+from localgcp.inventory.store import Store
+from tests.unit.localcloud.conftest import set_grant
 
 PROJECT = "local-training"
 TRAINER = f"trainer@{PROJECT}.iam.gserviceaccount.com"
@@ -34,12 +35,6 @@ def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "cloud.sqlite")
 
 
-def grant(store: Store, resource: str, role: str) -> None:
-    etag = store.policy(resource).etag
-    bindings = (Binding(role, (f"serviceAccount:{TRAINER}",)),)
-    store.set_policy(resource, bindings, expected_etag=etag)
-
-
 def test_roles_hold_what_googles_table_says() -> None:
     writers = ALL | {"roles/bigquery.dataEditor", "roles/bigquery.dataOwner", "roles/editor"}
     assert writers == checks.WRITERS
@@ -56,20 +51,20 @@ def test_a_role_counts_on_the_project_the_dataset_and_the_table(store: Store, pl
 
     text = f"Access Denied: {PROJECT}.web.clicks: bigquery.tables.getData denied (or it may not"
     assert told(check) == ("accessDenied", f"{text} exist). The job runs as {TRAINER}.")
-    grant(store, place, "roles/bigquery.jobUser")
+    set_grant(store, place, "roles/bigquery.jobUser", TRAINER)
     assert told(check)
-    grant(store, place, "roles/bigquery.dataViewer")
+    set_grant(store, place, "roles/bigquery.dataViewer", TRAINER)
     assert told(check) is None
 
 
 @pytest.mark.parametrize("place", [f"{DATASET}/tables/views", "projects/local-other"])
 def test_a_role_on_something_else_does_not(store: Store, place: str) -> None:
-    grant(store, place, "roles/owner")
+    set_grant(store, place, "roles/owner", TRAINER)
     assert told(lambda: checks.check_read(store, Guest(TRAINER), PLACE, None))
 
 
 def test_a_role_on_a_table_is_none_on_its_dataset(store: Store) -> None:
-    grant(store, f"{DATASET}/tables/clicks", "roles/owner")
+    set_grant(store, f"{DATASET}/tables/clicks", "roles/owner", TRAINER)
     place = {"projectId": PROJECT, "datasetId": "web"}
     found = told(lambda: checks.check_roles(store, Guest(TRAINER), place, checks.READERS, "x.get"))
     text = f"Access Denied: {PROJECT}.web: x.get denied (or it may not exist)."

@@ -11,7 +11,8 @@ from google.cloud.devtools import cloudbuild_v1
 
 from localgcp.cloudbuild import checks
 from localgcp.errors import ApiError
-from localgcp.inventory.store import ACCOUNT, BUCKET, SERVICE, Binding, Store, project_number
+from localgcp.inventory.store import ACCOUNT, BUCKET, SERVICE, Store, project_number
+from tests.unit.localcloud.conftest import set_grant
 
 PROJECT = "local-training"
 EMAIL = f"builder@{PROJECT}.iam.gserviceaccount.com"
@@ -31,12 +32,6 @@ def store(tmp_path: Path) -> Store:
 @pytest.fixture
 def access(store: Store) -> checks.BuildAccess:
     return checks.BuildAccess(store, PROJECT, EMAIL)
-
-
-def grant(store: Store, resource: str, role: str) -> None:
-    etag = store.policy(resource).etag
-    bindings = (Binding(role, (f"serviceAccount:{EMAIL}",)),)
-    store.set_policy(resource, bindings, expected_etag=etag)
 
 
 def told(call: Callable[[], object]) -> tuple[str, str]:
@@ -155,9 +150,9 @@ STORAGE = ("objectViewer", "objectUser", "objectAdmin", "admin")
 def test_a_bucket_is_read_with_a_role_on_it_or_on_the_project(
     store: Store, access: checks.BuildAccess, place: str, role: str
 ) -> None:
-    grant(store, place, "roles/storage.objectCreator")
+    set_grant(store, place, "roles/storage.objectCreator", EMAIL)
     assert not access.reads("source")
-    grant(store, place, f"roles/storage.{role}")
+    set_grant(store, place, f"roles/storage.{role}", EMAIL)
     assert access.reads("source")
     assert access.reads("other") is (place == HOME)
     assert not access.writes_logs()
@@ -169,9 +164,9 @@ def test_a_bucket_is_read_with_a_role_on_it_or_on_the_project(
 def test_an_image_is_pushed_with_a_role_on_its_repository_or_on_the_project(
     store: Store, access: checks.BuildAccess, place: str, role: str
 ) -> None:
-    grant(store, place, "roles/artifactregistry.reader")
+    set_grant(store, place, "roles/artifactregistry.reader", EMAIL)
     assert not access.pushes(IMAGE)
-    grant(store, place, f"roles/artifactregistry.{role}")
+    set_grant(store, place, f"roles/artifactregistry.{role}", EMAIL)
     assert access.pushes(IMAGE)
     assert access.pushes(IMAGE.replace("docker/", "others/")) is (place == HOME)
     assert not access.pushes("python:3.11")
@@ -182,9 +177,9 @@ def test_an_image_is_pushed_with_a_role_on_its_repository_or_on_the_project(
 def test_logs_are_written_with_a_role_on_the_project(
     store: Store, access: checks.BuildAccess, role: str
 ) -> None:
-    grant(store, "b/source", role)
+    set_grant(store, "b/source", role, EMAIL)
     assert not access.writes_logs()
-    grant(store, HOME, role)
+    set_grant(store, HOME, role, EMAIL)
     assert access.writes_logs()
 
 

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from localgcp.errors import ApiError
-from localgcp.inventory.store import BUCKET, Binding, Store
+from localgcp.inventory.store import BUCKET, Store
 from localgcp.serving import checks
 from localgcp.vertex.agents import service_agent
+from tests.unit.localcloud.conftest import set_grant
 
 PROJECT = "local-training"
 REGION = "us-central1"
@@ -24,12 +25,6 @@ SPEC = "deployed_model.dedicated_resources"
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "cloud.sqlite")
-
-
-def grant(store: Store, resource: str, role: str) -> None:
-    etag = store.policy(resource).etag
-    bindings = (Binding(role, (f"serviceAccount:{service_agent(PROJECT)}",)),)
-    store.set_policy(resource, bindings, expected_etag=etag)
 
 
 def model(**given: Any) -> dict[str, Any]:
@@ -143,9 +138,9 @@ def test_an_image_of_another_project_needs_a_grant_to_the_service_agent(
         f"{agent} does not have permission to pull {FOREIGN}. "
         f"Grant roles/artifactregistry.reader on {REPOSITORY}.",
     )
-    grant(store, place, "roles/storage.objectViewer")
+    set_grant(store, place, "roles/storage.objectViewer", service_agent(PROJECT))
     assert told(check)[0] == "PERMISSION_DENIED"
-    grant(store, place, role)
+    set_grant(store, place, role, service_agent(PROJECT))
     check()
 
 
@@ -180,7 +175,7 @@ def test_the_files_of_a_model_are_in_a_bucket_of_its_region_that_the_agent_reads
         f"{service_agent(PROJECT)} does not have storage.objects.list access to the bucket "
         "gs://b-1. Grant roles/storage.objectViewer on it.",
     )
-    grant(store, "b/b-1", "roles/storage.objectViewer")
+    set_grant(store, "b/b-1", "roles/storage.objectViewer", service_agent(PROJECT))
     check()
 
 
