@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 #: A digest, or its first characters.
 DIGEST: Final = re.compile(r"[0-9a-f]{8,64}\Z")
+#: Characters of the engine's first error beside the report, which has all of it.
+MAX_WHY: Final = 500
 
 
 class ReportFormat(StrEnum):
@@ -148,6 +150,8 @@ def review(
         _log(f"{stack}: {verdict(report)} Plan {report.digest[:12]}, report in {files}")
     else:
         print(_render(report, plan, format_), end="")
+    if why := _first_error(plan):
+        _log(f"{stack}: the preview failed: {why}")
     raise typer.Exit(int(report.outcome))
 
 
@@ -175,6 +179,13 @@ def _write_utf8() -> None:
 
 def _log(text: str) -> None:
     print_line(f"vt review: {text}")
+
+
+def _first_error(plan: Plan) -> str:
+    """Why the preview failed, as the engine told it first, on one line; empty if it did not."""
+    from vertex_training_cli.review.escaping import cut
+
+    return "" if plan.succeeded or not plan.errors else cut(plan.errors[0].message, MAX_WHY)
 
 
 def _formats(files: list[Path], only: ReportFormat) -> dict[Path, ReportFormat]:

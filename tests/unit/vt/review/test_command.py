@@ -107,6 +107,41 @@ def test_a_failed_preview_still_gives_a_report(project: Project) -> None:
     assert "`a`" in done.stdout
 
 
+@pytest.mark.parametrize("output", [(), ("-o", "report")])
+def test_the_engines_first_error_is_one_line_on_standard_error(
+    project: Project, output: tuple[str, ...]
+) -> None:
+    project.tells(
+        plans.said("warning", "an old plugin"),
+        plans.said("error", "the plugin broke:\n  no disk\n"),
+        plans.said("error", "preview failed"),
+        plans.summary("failed"),
+        exit_code=1,
+    )
+    *before, line = run(*output).stderr.splitlines()
+    assert line == "vt review: dev: the preview failed: the plugin broke: no disk"
+    assert len(before) == bool(output)  # the verdict, where the report is in a file
+
+
+def test_a_long_error_is_cut_beside_the_report_alone(project: Project) -> None:
+    project.tells(plans.said("error", "x " * 400), plans.summary("failed"), exit_code=1)
+    done = run()
+    assert done.stderr == f"vt review: dev: the preview failed: {('x ' * 400)[:499]}…\n"
+    assert "x " * 399 + "x" in done.stdout
+
+
+def test_a_preview_that_did_not_fail_has_no_such_line(project: Project) -> None:
+    project.tells(plans.said("warning", "an old plugin"))
+    assert run().stderr == ""
+    project.tells(
+        plans.violation("p", "mandatory", "no"),
+        plans.said("error", "preview failed"),
+        plans.summary("failed"),
+        exit_code=1,
+    )
+    assert run().stderr == ""
+
+
 def test_mistakes_in_the_stacks_files_are_told_with_their_places(project: Project) -> None:
     (project.root / "Pulumi.dev.yaml").write_text(STACK + "  vertex-training:buckts: {}\n")
     project.tells(plans.said("error", "1 mistake"), plans.summary("failed"), exit_code=1)
