@@ -23,7 +23,7 @@ from vertex_training.settings.model import Settings
 from vertex_training_cli.importing.imported import ImportedJob, free_key, key_of
 
 #: A bucket in a text: as a URI, or as the folder that it is for a job.
-BUCKET: Final = re.compile(r"(gs://|/gcs/)(<[A-Z_]+>|[a-z0-9][a-z0-9._-]{1,220})(?![A-Za-z0-9])")
+BUCKET: Final = re.compile(r"(gs://|/gcs/)(<[A-Z_]+>|[a-z0-9][a-z0-9._-]{1,220}+)(?![A-Za-z0-9])")
 #: An object in a text, by a name with a file's ending.
 OBJECT: Final = re.compile(BUCKET.pattern + r"/([\w./=+-]*[\w=+-]\.\w+)")
 #: A variable in a text that a bucket's name is taken from.
@@ -214,9 +214,6 @@ class Adoption:
             if on_batch:
                 of = f"the value of secret '{key}', which Batch reads"
             self.job.remarks.append(f"{what}: it is now {of}")
-        elif contains_secret(value):
-            variable["value"] = REMOVED
-            self.job.remarks.append(f"a secret in {name} was left out")
         elif self._stack and name in self._bucket_variables and BUCKET_NAME.fullmatch(value):
             key = self._bucket_key(value)
             self.writes.add(key)  # a script may do either
