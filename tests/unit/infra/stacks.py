@@ -1,11 +1,14 @@
 """Small stacks with a network or reservations, as a stack file would say them."""
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from vertex_training.errors import ConfigError
+from vertex_training.errors import ConfigError, Problem
 from vertex_training.plan import external_grants
+from vertex_training.settings.model import Settings
 from vertex_training.stack import Stack, read_settings
 
 BASE = {
@@ -26,6 +29,16 @@ H100 = {"zone": "us-central1-a", "machineType": "a3-megagpu-8g", "count": 5}
 def stack(**changes):
     """Settings of the small stack with these changes."""
     return read_settings(BASE | changes, Path("/nonexistent"))
+
+
+def unjudged(**changes: Any) -> Settings:
+    """Settings of the small stack with these changes, whose rules were not asked."""
+    return Settings.model_validate(BASE | changes)
+
+
+def rows(found: Iterable[Problem]) -> list[tuple[str, str, str, str]]:
+    """Path, what is wrong, the value and the hint of each problem."""
+    return [(".".join(map(str, p.path)), p.what, p.value, p.hint) for p in found]
 
 
 def planned(**changes):

@@ -7,24 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.unit.infra.stacks import stack
-from vertex_training.errors import Problem
-from vertex_training.settings.model import Settings
+from tests.unit.infra.stacks import rows as told
+from tests.unit.infra.stacks import unjudged as settings
 from vertex_training.settings.serving import Endpoint
 from vertex_training.stack_rules import job_rules, ladder, project_numbers, serving_tpus, teams
-
-
-def told(found: Any) -> list[tuple[str, str, str, str]]:
-    """Path, what is wrong, the value and the hint of each problem."""
-    problems: list[Problem] = list(found)
-    return [(".".join(map(str, p.path)), p.what, p.value, p.hint) for p in problems]
-
-
-def settings(**changes: Any) -> Settings:
-    """A stack whose rules were not asked."""
-    base = stack().model_dump(by_alias=True, exclude_unset=True)
-    return Settings.model_validate(base | changes)
-
 
 OWNED = {
     "buckets": {"theirs": {"team": "vision"}, "all": {}},
