@@ -56,6 +56,14 @@ def test_a_config_without_a_mistake_is_read_as_a_whole() -> None:
             {("channels", "a", "email"), ("channels", "a")},
             [("vertex-training:channels.a.email", '"nobody"')],
         ),
+        (
+            {"reservations": {"a": {"machineType": "m", "count": 0}}},
+            {("reservations", "a"), ("reservations", "a", "count")},
+            [
+                ("vertex-training:reservations.a.zone", ""),
+                ("vertex-training:reservations.a.count", "0"),
+            ],
+        ),
         ({"region": "us"}, {("region",)}, [("gcp:region", '"us"')]),
     ],
 )
