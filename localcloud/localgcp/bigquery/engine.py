@@ -59,6 +59,7 @@ def query(request: Mapping[str, Any]) -> dict[str, Any]:
     """A query's schema; without ``dryRun``, its result in a file."""
     tree = _parsed(request["sql"])
     _fill_in(tree, {each["name"].lower(): each for each in request["parameters"]})
+    _widen(tree)
     named = list(_tables(tree, request["project"], request.get("dataset")))
     nothing = _database(_paths([]))
     references = [
@@ -180,6 +181,14 @@ def _fill_in(tree: Any, given: Mapping[str, Any]) -> None:
         value = parameter.get("parameterValue", {}).get("value")
         literal = exp.null() if value is None else exp.Literal.string(str(value))
         node.replace(exp.cast(literal, exp.DataType.build(TYPES[kind][0], dialect="duckdb")))
+
+
+def _widen(tree: Any) -> None:
+    """Give numbers the digits that BigQuery keeps: DuckDB's own are three after the point."""
+    kinds = {"DECIMAL": "NUMERIC", "BIGDECIMAL": "BIGNUMERIC"}
+    for node in list(tree.find_all(exp.DataType)):
+        if (kind := kinds.get(node.this.value)) and not node.expressions:
+            node.replace(exp.DataType.build(TYPES[kind][0], dialect="duckdb"))
 
 
 def _tables(tree: Any, project: str, dataset: str | None) -> Iterator[tuple[Any, dict[str, str]]]:

@@ -189,8 +189,8 @@ class Jobs:
 
         def weigh(columns: list[list[str]]) -> object:
             for table, names in zip(tables, columns, strict=True):
-                sizes = version.bytes if (version := version_of(*table)) else {}
-                read.append(sum(sizes[name] for name in names))
+                version = version_of(*table)  # a table that never had rows has none
+                read.append(sum(version.bytes[name] for name in names) if version else 0)
             bound, wanted = config.get("maximumBytesBilled"), billed(read)
             if output and bound and wanted > int(bound):
                 text = (
