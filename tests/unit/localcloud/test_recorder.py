@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -19,6 +21,7 @@ from google.cloud.aiplatform_v1.services.pipeline_service.transports.grpc import
 )
 from google.cloud.batch_v1.services.batch_service.transports import BatchServiceGrpcTransport
 
+from localgcp.access.grpc_server import LocalServer
 from localgcp.clients import python_clients
 from localgcp.recorder import RecordedRequest, Recorder
 from localgcp.runner.gcsfuse import storage_client
@@ -150,3 +153,25 @@ def test_a_program_comes_here_and_to_no_cloud(sent: Sent, tmp_path: Path) -> Non
     assert sent.env["CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE"] == f"{sent.storage}/storage/v1/"
     assert Path(sent.env["BOTO_CONFIG"]).is_file()
     assert (folder / "python" / "sitecustomize.py").is_file()
+
+
+def test_the_end_waits_for_no_word_of_the_servers_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """gRPC rarely never gives it, and ``stop(None)`` waits for it by itself."""
+    stopped: list[float | None] = []
+
+    def stop(server: LocalServer, grace: float | None) -> threading.Event:
+        stopped.append(grace)
+        real(server, 0)
+        return threading.Event()
+
+    real = LocalServer.stop
+    monkeypatch.setattr(LocalServer, "stop", stop)
+    with Recorder(tmp_path / "recorded") as recorder:
+        sent = Sent(recorder)
+        sent.channel.close()
+    assert stopped == [0]
+    host, _, port = sent.address.rpartition(":")
+    with socket.socket() as probe:
+        assert probe.connect_ex((host, int(port))) != 0

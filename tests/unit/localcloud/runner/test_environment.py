@@ -116,6 +116,52 @@ def test_references_to_variables_are_expanded_as_in_a_container(text: str, resul
     assert environment.expand(text, {"A": "1"}) == result
 
 
+def test_a_variable_without_a_value_is_empty() -> None:
+    task = {"env": [{"name": "EMPTY"}, {"name": "A", "value": "[$(EMPTY)]"}]}
+    assert environment.user_variables(task, {}, FOLDERS.gcs) == {"EMPTY": "", "A": "[]"}
+    assert environment.mounted_buckets({"env": [{"name": "EMPTY"}]}) == []
+    assert environment.named_buckets({"env": [{"name": "EMPTY"}]}, None) == []
+
+
+def test_a_command_alone_names_buckets() -> None:
+    task = {"command": ["cat", "gs://one/x"]}
+    assert environment.named_buckets(task, None) == ["one"]
+    assert environment.mounted_buckets(task) == []
+
+
+def test_a_trial_reports_its_metrics_where_cloudml_hypertune_writes_them() -> None:
+    assert environment.trial_variables("3", Path("/gcs"), "workerpool0-0") == {
+        "CLOUD_ML_TRIAL_ID": "3",
+        "CLOUD_ML_HP_METRIC_FILE": "/gcs/.hypertune/workerpool0-0.metrics",
+    }
+    found = environment.metrics_file(FOLDERS.gcs, "workerpool1-2")
+    assert found == Path("/j/gcs/.hypertune/workerpool1-2.metrics")
+
+
+def test_the_apis_of_the_local_cloud_are_at_one_address() -> None:
+    assert environment.api_variables("http://127.0.0.1:9/") == {
+        "CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER": "http://127.0.0.1:9/",
+        "BIGQUERY_EMULATOR_HOST": "http://127.0.0.1:9",
+        "VERTEX_EMULATOR_HOST": "127.0.0.1:9",
+    }
+    assert environment.api_variables("") == {}
+
+
+@pytest.mark.parametrize(
+    ("cluster", "alone"),
+    [
+        ({"workerpool0": ["a:1"]}, True),
+        ({"workerpool0": ["a:1"], "workerpool1": ["b:1"]}, False),
+        ({"workerpool1": ["a:1", "b:1"]}, False),
+    ],
+)
+def test_a_placement_has_the_name_of_its_replica_and_is_alone_or_not(
+    cluster: dict[str, list[str]], alone: bool
+) -> None:
+    place = Placement(1, 2, cluster)
+    assert (place.name, place.alone) == ("workerpool1-2", alone)
+
+
 def test_a_users_variable_may_use_the_ones_before_it_and_the_services() -> None:
     env = [{"name": "A", "value": "x-$(ID)"}, {"name": "B", "value": "$(A):/gcs/d"}]
     found = environment.user_variables({"env": env}, {"ID": "7"}, FOLDERS.gcs)

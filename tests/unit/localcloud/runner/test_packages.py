@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from localgcp.errors import JobCancelledError, PackageError
-from localgcp.runner.packages import WheelStore, fetch
+from localgcp.runner.packages import WheelStore, build, fetch, install
 from tests.unit.localcloud.conftest import Cloud, wait_until
 
 
@@ -30,6 +32,69 @@ def test_a_package_that_is_not_there_is_named(cloud_with_storage: Cloud, tmp_pat
     assert cloud_with_storage.storage is not None
     with pytest.raises(PackageError, match=r"gs://code/a\.whl does not exist"):
         fetch(["gs://code/a.whl"], tmp_path, cloud_with_storage.storage.url)
+
+
+class Pip:
+    """Notes what it is called with, and ends with a status."""
+
+    def __init__(self, code: int = 0) -> None:
+        self.code = code
+        self.calls: list[tuple[list[str], dict[str, str]]] = []
+
+    def __call__(self, command: list[str], env: Mapping[str, str]) -> int:
+        self.calls.append((command, dict(env)))
+        return self.code
+
+
+PIP = ["-m", "pip", "--disable-pip-version-check", "--no-input", "--no-cache-dir"]
+PYTHON, TMP = Path("/venv/bin/python"), Path("/j/tmp")
+
+
+def test_a_package_is_built_without_network_and_without_the_users_variables(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PIP_INDEX_URL", "https://user:word@example.com/simple")
+    pip = Pip()
+    build(PYTHON, [Path("/p/a.tar.gz"), Path("/p/b.whl")], Path("/wheels"), TMP, pip)
+    assert pip.calls == [
+        (
+            [str(PYTHON), *PIP, "wheel", "--no-index", "--no-deps", "--no-build-isolation",
+             "--wheel-dir", "/wheels", "/p/a.tar.gz", "/p/b.whl"],
+            {
+                "PATH": f"/venv/bin:{os.defpath}",
+                "HOME": "/j/tmp",
+                "TMPDIR": "/j/tmp",
+                "LANG": "C.UTF-8",
+                "PIP_CONFIG_FILE": "/dev/null",
+            },
+        )
+    ]  # fmt: skip
+
+
+def test_wheels_are_installed_from_the_users_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        monkeypatch.delenv(name)
+    for name in ("PIP_INDEX_URL", "TMPDIR", "SECRET"):
+        monkeypatch.setenv(name, "of the user")
+    pip = Pip()
+    install(PYTHON, [Path("/w/a.whl"), Path("/w/b.whl")], TMP, pip)
+    assert pip.calls == [
+        (
+            [str(PYTHON), *PIP, "install", "--no-build-isolation", "--no-warn-script-location",
+             "/w/a.whl", "/w/b.whl"],
+            {"PIP_INDEX_URL": "of the user", "TMPDIR": "/j/tmp"},
+        )
+    ]  # fmt: skip
+
+
+def test_what_pip_refuses_is_told_with_its_status() -> None:
+    files = [Path("/p/a.tar.gz"), Path("/p/b.whl")]
+    with pytest.raises(PackageError) as building:
+        build(PYTHON, files, Path("/wheels"), TMP, Pip(1))
+    assert str(building.value) == "Building a.tar.gz, b.whl failed: pip exited with status 1."
+    with pytest.raises(PackageError) as installing:
+        install(PYTHON, files, TMP, Pip(2))
+    assert str(installing.value) == "Installing a.tar.gz, b.whl failed: pip exited with status 2."
 
 
 class Builds:

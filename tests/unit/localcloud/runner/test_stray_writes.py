@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from localgcp.runner import stray_writes
 from localgcp.runner.gang import hosts
-from localgcp.runner.stray_writes import RootWatch, explain
+from localgcp.runner.stray_writes import RootWatch, explain, explain_outside, outside_of
 from tests.unit.localcloud.conftest import Cloud, command_job
 
 
@@ -70,3 +71,61 @@ def test_of_many_files_some_are_named() -> None:
     assert "/gcs/1, /gcs/2, /gcs/3 and 2 more on this machine" in explain(
         [f"/gcs/{number}" for number in range(1, 6)]
     )
+
+
+def test_the_reasons_name_the_files_and_what_to_do() -> None:
+    assert explain(["/gcs/a", "/gcs/b", "/gcs/c"]) == (
+        "The job wrote /gcs/a, /gcs/b, /gcs/c on this machine, not into a bucket: the local cloud "
+        "replaces /gcs in command, args and env, not in paths that code makes. Hint: take the path "
+        "from an argument or a variable, such as AIP_MODEL_DIR, or run the job in a container."
+    )
+    assert explain_outside(["/gcs/a", "/gcs/b", "/gcs/c", "/gcs/d"]) == (
+        "The job wrote /gcs/a, /gcs/b, /gcs/c and 1 more, which reached no bucket: the local cloud "
+        "has none by this name, the job's account may not use it, or a container does not name it. "
+        "Hint: correct the name, grant roles/storage.objectUser, or pass the path as an argument."
+    )
+
+
+def test_files_beside_all_buckets_are_named_as_the_job_names_them(tmp_path: Path) -> None:
+    for folder in ("out", "other/deep", "empty", ".hypertune"):
+        (tmp_path / folder).mkdir(parents=True)
+        if folder != "empty":
+            (tmp_path / folder / "file").touch()
+    (tmp_path / "file").touch()
+    (tmp_path / "other" / "link").symlink_to("/none")
+    (tmp_path / "other" / "folder-link").symlink_to(tmp_path / "out")
+    (tmp_path / "link").symlink_to(tmp_path / "out")
+    assert outside_of(tmp_path, {"out"}) == [
+        "/gcs/file",
+        "/gcs/link",
+        "/gcs/other/deep/file",
+        "/gcs/other/folder-link",
+        "/gcs/other/link",
+    ]
+
+
+def test_a_file_of_the_same_size_counts_by_its_time(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("a")
+    os.utime(tmp_path / "file", ns=(1, 1))
+    watch = RootWatch(tmp_path)
+    (tmp_path / "file").write_text("b")
+    assert watch.written() == [str(tmp_path / "file")]
+    os.utime(tmp_path / "file", ns=(1, 1))
+    assert watch.written() == []
+    (tmp_path / "file").write_text("longer")
+    os.utime(tmp_path / "file", ns=(1, 1))
+    assert watch.written() == [str(tmp_path / "file")]
+
+
+@pytest.mark.parametrize("most", [3, 2])
+def test_at_most_so_many_files_are_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(stray_writes, "_MOST", most)
+    (tmp_path / "folder").mkdir()
+    watch = RootWatch(tmp_path)
+    for name in ("a", "folder/b", "c"):
+        (tmp_path / name).touch()
+    (tmp_path / "a").touch()
+    expected = [str(tmp_path / name) for name in ("a", "c", "folder/b")]
+    assert watch.written() == (expected if most == 3 else [])

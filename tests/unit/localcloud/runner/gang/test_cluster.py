@@ -122,6 +122,67 @@ def test_parameter_servers_run_as_what_they_are() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("count", [15, 16])
+def test_sixteen_replicas_are_run_and_no_more(count: int) -> None:
+    members = cluster.replicas(spec([1, count - 1]))
+    assert len(members) == count
+    assert members[-1] == cluster.Replica(1, count - 2, spec([1, count - 1])["workerPoolSpecs"][1])
+
+
+def test_the_texts_of_refusals_say_what_to_do_instead() -> None:
+    with pytest.raises(StartRefusedError) as many:
+        cluster.replicas(spec([1, 16]))
+    assert (many.value.code, many.value.message) == (
+        9,
+        "this local cloud runs at most 16 replicas of a job, and this one has 17. Rehearse it "
+        "with a lower replicaCount: one worker more than the primary shows what many would.",
+    )
+    with pytest.raises(StartRefusedError) as reducing:
+        cluster.replicas({"workerPoolSpecs": [{"containerSpec": {"imageUri": REDUCTION}}]})
+    assert (reducing.value.code, reducing.value.message) == (
+        9,
+        "workerpool0-0 is a reduction server: it reduces gradients that NCCL sends from GPUs, and "
+        "this machine has neither its image nor such workers. Rehearse the job without this pool: "
+        "what it computes is the same.",
+    )
+    with pytest.raises(StartRefusedError) as memory:
+        cluster.check_memory(2, 2 * 256 * 1024**2 - 1)
+    assert (memory.value.code, memory.value.message) == (
+        9,
+        "2 replicas take 512 MiB before they hold any data, and this machine has 511 MiB free. "
+        "Rehearse the job with a lower replicaCount, or end other programs.",
+    )
+    cluster.check_memory(2, 2 * 256 * 1024**2)
+
+
+@pytest.mark.parametrize(
+    ("image", "is_one"),
+    [
+        (REDUCTION, True),
+        ("us-docker.pkg.dev/vertex-ai-restricted/training/reductionserver", True),
+        ("us-docker.pkg.dev/vertex-ai-restricted/training/reductionserver@sha256:0", True),
+        ("us-docker.pkg.dev/vertex-ai-restricted/training/reductionserver2:latest", False),
+        ("us-docker.pkg.dev/acme/training/reductionserver:latest", False),
+        ("", False),
+    ],
+)
+def test_googles_reduction_server_is_told_by_its_image(image: str, is_one: bool) -> None:
+    assert cluster.is_reduction_server(image) is is_one
+
+
+def test_a_replica_has_a_name_and_a_task_of_its_pool() -> None:
+    package, image = {"pythonModule": "a"}, {"imageUri": "x"}
+    assert cluster.Replica(1, 2, {}).name == "workerpool1-2"
+    assert cluster.Replica(0, 0, {}).task == {}
+    assert cluster.Replica(0, 0, {"pythonPackageSpec": package}).task == package
+    assert cluster.Replica(0, 0, {"containerSpec": image}).task == image
+    # A pool that does not say how many has one (T:worker_pool_spec).
+    assert cluster.replicas({"workerPoolSpecs": [{"containerSpec": image}]}) == [
+        cluster.Replica(0, 0, {"containerSpec": image})
+    ]
+    assert (cluster.PORT, cluster.PRIMARY) == (2222, "workerpool0-0")
+
+
 if __name__ == "__main__":
     for layout, counts in LAYOUTS.items():
         text = json.dumps(seen(counts), indent=2) + "\n"

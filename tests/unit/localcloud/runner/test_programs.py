@@ -1,0 +1,252 @@
+"""What a replica starts: a command of this machine with its variables, or a container."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from localgcp.containers.engines import Docker
+from localgcp.containers.host import ContainerHost
+from localgcp.errors import ImageError
+from localgcp.processes import ChildProcess
+from localgcp.runner.environment import Folders
+from localgcp.runner.programs import ContainerProgram, HostProgram, Launch, open_to_container
+from tests.unit.localcloud.conftest import wait_until
+
+IMAGE = "us-central1-docker.pkg.dev/local-training/training/x:1"
+URL = "http://127.0.0.1:1"
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> Folders:
+    made = Folders(work=tmp_path / "work", tmp=tmp_path / "tmp", gcs=tmp_path / "gcs")
+    for folder in (made.work, made.tmp, made.gcs):
+        folder.mkdir()
+    return made
+
+
+def machine(folders: Folders, path: str) -> dict[str, str]:
+    return {
+        "PATH": path,
+        "HOME": str(folders.work),
+        "TMPDIR": str(folders.tmp),
+        "LANG": "C.UTF-8",
+        "PYTHONUNBUFFERED": "1",
+        "STORAGE_EMULATOR_HOST": URL,
+    }
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_a_command_has_its_references_replaced_and_its_buckets(folders: Folders, own: bool) -> None:
+    argv = ["train", "--id=$(ID)", "--of=$(MINE)", "$(NO)", "/gcs/data/x"]
+    program = HostProgram(argv, "/none", folders, URL, own_mount=own)
+    gcs = "/gcs" if own else str(folders.gcs)
+    assert program.gcs == Path(gcs)
+    launch = program.launch({"ID": "7"}, {"MINE": "m"})
+    expected = ["train", "--id=7", "--of=m", "$(NO)", f"{gcs}/data/x"]
+    assert launch == Launch(
+        expected, {**machine(folders, "/none"), "MINE": "m", "ID": "7"}, 0o077, launch.terminate
+    )
+    assert launch.terminate(None) is False  # type: ignore[arg-type]  # its whole group is asked
+    program.close()
+    assert folders.tmp.is_dir()
+
+
+def test_a_users_variable_wins_over_the_machines_and_not_over_the_services(
+    folders: Folders,
+) -> None:
+    program = HostProgram(["train", "$(ID)"], "/none", folders, URL)
+    assert program.gcs == folders.gcs
+    launch = program.launch({"ID": "7"}, {"PATH": "/own", "ID": "mine"})
+    assert launch.argv == ["train", "mine"]
+    assert launch.env == {**machine(folders, "/own"), "ID": "7"}
+
+
+def test_pythons_of_a_job_find_the_local_cloud_where_it_is_served(folders: Folders) -> None:
+    program = HostProgram(["train"], "/none", folders, URL)
+    service = {"VERTEX_EMULATOR_HOST": "127.0.0.1:9"}
+    launch = program.launch(service, {"PYTHONPATH": "/own"})
+    start = folders.tmp / "python"
+    assert launch.env == {
+        **machine(folders, "/none"), **service, "PYTHONPATH": f"{start}:/own",
+    }  # fmt: skip
+    assert (start / "sitecustomize.py").is_file()
+
+
+@pytest.mark.parametrize("name", ["gcloud", "gsutil"])
+def test_either_of_googles_programs_gets_its_settings(
+    folders: Folders, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "bin").mkdir()
+    tool = tmp_path / "bin" / name
+    tool.touch(0o755)
+    launch = HostProgram(["x"], str(tool.parent), folders, URL).launch({}, {})
+    sdk = folders.tmp / "cloud-sdk"
+    assert launch.env == {
+        **machine(folders, str(tool.parent)),
+        "CLOUDSDK_CONFIG": str(sdk),
+        "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE": f"{URL}/storage/v1/",
+        "CLOUDSDK_AUTH_DISABLE_CREDENTIALS": "true",
+        "CLOUDSDK_CORE_DISABLE_USAGE_REPORTING": "true",
+        "CLOUDSDK_COMPONENT_MANAGER_DISABLE_UPDATE_CHECK": "true",
+        "CLOUDSDK_CORE_PASS_CREDENTIALS_TO_GSUTIL": "1",
+        "BOTO_CONFIG": str(sdk / "boto.cfg"),
+    }
+    assert (sdk / "boto.cfg").is_file()
+
+
+class Host(ContainerHost):
+    """Removes containers by a note."""
+
+    def __init__(self) -> None:
+        self.port = 5000
+        self.removed: list[str] = []
+
+    def remove(self, container: str) -> None:
+        self.removed.append(container)
+
+    def environment(self, tmp: Path | None = None) -> dict[str, str]:
+        return {"PATH": "/bin", "TMPDIR": str(tmp)}
+
+
+class Engine(Docker):
+    """docker, but that an image's configuration is printed by this Python."""
+
+    def inspect(self, container: str, reference: str) -> list[str]:
+        text = CONFIGS[reference.rpartition(":")[2]]
+        code = (
+            f"import os, sys; sys.stdin.read(); print({text!r}) if 'USER' not in os.environ else 0"
+        )
+        return [sys.executable, "-c", code]
+
+
+CONFIGS = {
+    "1": '{"Entrypoint": ["entry"], "Cmd": ["default"]}',
+    "2": "{}",
+    "3": "no JSON",
+}
+
+
+class Container:
+    """A container's program, and the commands that were run to prepare it."""
+
+    def __init__(self, folders: Folders, image: str, code: int = 0, **task: Any) -> None:
+        self.ran: list[tuple[list[str], Mapping[str, str]]] = []
+        self.host, self.code = Host(), code
+        engine = Engine("docker", "home", "1000:1000")
+        self.program = ContainerProgram(
+            self.host, engine, {"imageUri": image, **task}, name="vt-1", folders=folders,
+            storage_url=URL, run=self.run, volumes={"/secret": Path("/s")},
+        )  # fmt: skip
+
+    def run(self, command: list[str], env: Mapping[str, str]) -> int:
+        self.ran.append((command, env))
+        return self.code
+
+
+@pytest.mark.parametrize(
+    ("task", "entry", "rest"),
+    [
+        ({}, "entry", ["default"]),
+        ({"args": ["--id=$(ID)"]}, "entry", ["--id=7"]),
+        ({"command": ["own", "$(MINE)"]}, "own", ["m"]),
+        ({"command": ["own"], "args": ["/gcs/a", "$(MINE)"]}, "own", ["/gcs/a", "m"]),
+    ],
+)
+def test_a_container_runs_what_its_image_and_its_task_say(
+    folders: Folders,
+    monkeypatch: pytest.MonkeyPatch,
+    task: dict[str, Any],
+    entry: str,
+    rest: list[str],
+) -> None:
+    monkeypatch.setenv("USER", "of the server")
+    made = Container(folders, IMAGE, **task)
+    (folders.gcs / "data").mkdir(0o700)
+    (folders.gcs / "data" / "x").touch(0o600)
+    service, user = {"ID": "7", "BOTH": "s"}, {"MINE": "m", "BOTH": "u"}
+    launch = made.program.launch(service, user)
+    reference = "127.0.0.1:5000/local-training/training/x:1"
+    engine_env = {"PATH": "/bin", "TMPDIR": str(folders.tmp)}
+    assert made.ran == [(["docker", "pull", reference], engine_env)]
+    assert made.host.removed == ["vt-1"]
+    assert launch.argv == [
+        *("docker", "run", "--rm", "--init", "--name", "vt-1"),
+        *("--label", "vertex-training.home=home", "--network", "host", "--user", "1000:1000"),
+        *("--volume", f"{folders.gcs}:/gcs", "--volume", "/s:/secret"),
+        *("--env", "PYTHONUNBUFFERED=1", "--env", f"STORAGE_EMULATOR_HOST={URL}"),
+        *("--env", "MINE=m", "--env", "BOTH=s", "--env", "ID=7"),
+        *("--entrypoint", entry, reference, *rest),
+    ]
+    assert (launch.env, launch.umask) == (engine_env, 0o022)
+    assert (folders.gcs / "data").stat().st_mode & 0o777 == 0o777
+    assert (folders.gcs / "data" / "x").stat().st_mode & 0o777 == 0o666
+    assert made.program.gcs == Path("/gcs")
+    made.program.close()
+    assert made.host.removed == ["vt-1", "vt-1"]
+
+
+@pytest.mark.parametrize(
+    ("version", "code", "text"),
+    [
+        ("1", 1, "cannot be pulled; the log says why."),
+        ("2", 0, "has neither ENTRYPOINT nor CMD. Give containerSpec.command."),
+        ("3", 0, "cannot be inspected: Expecting value: line 1 column 1 (char 0)"),
+    ],
+)
+def test_an_image_that_cannot_be_had_or_runs_nothing_is_refused(
+    folders: Folders, version: str, code: int, text: str
+) -> None:
+    image = IMAGE.removesuffix("1") + version
+    with pytest.raises(ImageError) as refused:
+        Container(folders, image, code).program.launch({}, {})
+    assert str(refused.value) == f"the image {image} {text}"
+
+
+def test_an_engine_that_cannot_inspect_an_image_is_told(
+    folders: Folders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Engine, "inspect", lambda *_: ["/none/docker"])
+    with pytest.raises(ImageError, match=f"the image {IMAGE} cannot be inspected: .*No such file"):
+        Container(folders, IMAGE).program.launch({}, {})
+    monkeypatch.setattr(Engine, "inspect", lambda *_: ["false"])
+    with pytest.raises(ImageError, match=r"cannot be inspected: .* non-zero exit status 1"):
+        Container(folders, IMAGE).program.launch({}, {})
+
+
+@pytest.mark.parametrize("name", ["buildah-chroot-exec", "other"])
+def test_a_containers_first_process_alone_is_asked_to_end(
+    folders: Folders, tmp_path: Path, name: str
+) -> None:
+    first = f"exec -a {name} bash -c 'sleep 600 & echo > {tmp_path}/begun; wait; exit 7'"
+    engine = subprocess.Popen(["bash", "-c", f"({first}); exit $?"], start_new_session=True)
+    try:
+        wait_until((tmp_path / "begun").exists)
+        launch = Container(folders, IMAGE).program.launch({}, {})
+        asked = launch.terminate(ChildProcess(engine.pid, "", "job"))
+        assert asked is (name == "buildah-chroot-exec")
+        if asked:
+            assert engine.wait(20) == 7
+        else:
+            assert engine.poll() is None
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(engine.pid, signal.SIGKILL)
+        engine.wait()
+    assert launch.terminate(ChildProcess(engine.pid, "", "job")) is False
+
+
+def test_what_a_container_gets_can_be_written_by_any_user(tmp_path: Path) -> None:
+    (tmp_path / "bucket").mkdir(0o700)
+    (tmp_path / "bucket" / "file").touch(0o600)
+    open_to_container(tmp_path)
+    modes = [path.stat().st_mode & 0o777 for path in (tmp_path, *sorted(tmp_path.rglob("*")))]
+    assert modes == [0o777, 0o777, 0o666]
