@@ -1,0 +1,199 @@
+"""Cloud Storage at one port, whatever becomes of the emulator behind it."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import cast
+
+import pytest
+
+from localgcp.faults.model import Fault
+from localgcp.faults.proxy import StorageFront, describe
+from localgcp.faults.table import FaultTable
+from localgcp.storage import StorageEmulator
+from tests.unit.localcloud.conftest import free_port
+
+
+class _Echo(BaseHTTPRequestHandler):
+    """Answers what it was asked, as JSON."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self) -> None:
+        size = int(self.headers.get("Content-Length") or 0)
+        asked = [self.command, self.path, self.rfile.read(size).decode(), self.headers["Host"]]
+        body = json.dumps(asked).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("X-Own", "kept")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    do_GET = do_PUT = do_HEAD = do_POST
+
+    def log_message(self, format: str, *args: object) -> None: ...
+
+
+class Emulator:
+    """Notes its starts and ends; ``alive`` is what the test says."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.port, self.running, self.refusal = root, 0, True, "a reason"
+        self.calls: list[tuple[object, ...]] = []
+
+    def start(self, port: int, public_port: int) -> None:
+        self.port = port
+        self.calls.append(("start", port, public_port))
+
+    def stop(self) -> None:
+        self.calls.append(("stop",))
+
+    def alive(self) -> bool:
+        return self.running
+
+    def connection(self, timeout: float) -> HTTPConnection:
+        self.calls.append(("connection", timeout))
+        return HTTPConnection("127.0.0.1", self.port, timeout=10)
+
+
+@pytest.fixture(scope="module")
+def backend() -> Iterator[int]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Echo)
+    Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    yield server.server_address[1]
+    server.shutdown()
+    server.server_close()
+
+
+class Served:
+    """A front before the echo, with the faults of a table."""
+
+    def __init__(self, folder: Path, backend: int) -> None:
+        self.emulator, self.table = Emulator(folder / "storage"), FaultTable(folder / "f.sqlite")
+        emulator = cast(StorageEmulator, self.emulator)
+        self.front, self.backend = StorageFront(emulator, self.table, lambda: backend), backend
+        self.front.start(free_port())
+
+    def send(self, verb: str, path: str, body: str = "") -> tuple[int, str, str | None]:
+        connection = HTTPConnection("127.0.0.1", self.front.port, timeout=10)
+        try:
+            connection.request(verb, path, body or None)
+            got = connection.getresponse()
+            return got.status, got.read().decode(), got.headers["X-Own"]
+        finally:
+            connection.close()
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory, backend: int) -> Iterator[Served]:
+    made = Served(tmp_path_factory.mktemp("front"), backend)
+    yield made
+    made.front.stop()
+
+
+@pytest.fixture
+def served(running: Served) -> Served:
+    """The one of all tests: each begins without faults, and with an emulator that runs."""
+    running.table.clear()
+    running.emulator.calls.clear()
+    running.emulator.port, running.emulator.running = running.backend, True
+    return running
+
+
+def test_a_request_goes_to_the_emulator_as_it_is(served: Served) -> None:
+    host = f"127.0.0.1:{served.front.port}"
+    path = "/storage/v1/b/x/o/a"
+    assert served.front.url == f"http://{host}"
+    assert served.send("GET", path) == (200, json.dumps(["GET", path, "", host]), "kept")
+    assert served.emulator.calls == [("connection", 300.0)]
+    assert served.front.refusal == "a reason"
+
+
+def test_an_error_is_worded_as_the_api_words_it(served: Served) -> None:
+    fault = served.table.add(Fault.parse(service="storage", kind="error", code="503"))
+    status, text, _ = served.send("GET", "/storage/v1/b/x")
+    message = f"fault {fault} of the local cloud"
+    assert (status, json.loads(text)) == (
+        503,
+        {"error": {"code": 503, "message": message, "errors": [{"message": message}]}},
+    )
+    assert served.send("GET", "/storage/v1/b/x")[0] == 200
+
+
+def test_a_fault_of_one_object_leaves_others(served: Served) -> None:
+    served.table.add(Fault.parse(service="storage", kind="error", code="404", match="x/a", times=0))
+    codes = [served.send("GET", f"/storage/v1/b/x/o/{name}")[0] for name in ("b", "a", "c", "a")]
+    assert codes == [200, 404, 200, 404]
+
+
+def test_a_name_that_would_leave_its_folder_is_refused(served: Served) -> None:
+    status, text, _ = served.send("GET", "/storage/v1/b/x/o/..%2F..%2Fetc")
+    error = json.loads(text)["error"]
+    assert (status, error["code"]) == (400, 400)
+    assert error["message"].startswith("local cloud: ")
+    assert served.emulator.calls == []
+
+
+def test_an_emulator_that_does_not_answer_is_told(served: Served) -> None:
+    served.emulator.port = free_port()
+    status, text, _ = served.send("GET", "/storage/v1/b/x")
+    assert status == 502
+    assert text.startswith("the storage emulator did not answer: ConnectionRefusedError: ")
+
+
+def test_an_emulator_that_ended_is_started_at_its_ports_again(
+    served: Served, capsys: pytest.CaptureFixture[str]
+) -> None:
+    served.front.reconcile()
+    assert served.emulator.calls == []
+    served.emulator.running = False
+    served.front.reconcile()
+    assert served.emulator.calls == [("stop",), ("start", served.backend, served.front.port)]
+    told = "the object storage emulator ended; starting it again\n"
+    assert capsys.readouterr().out == told
+
+
+def test_the_end_ends_both_and_may_come_twice(tmp_path: Path, backend: int) -> None:
+    own = Served(tmp_path, backend)
+    assert own.emulator.calls == [("start", backend, own.front.port)]
+    own.front.stop()
+    own.front.stop()
+    assert own.emulator.calls[1:] == [("stop",), ("stop",)]
+    with pytest.raises(urllib.error.URLError):
+        urllib.request.urlopen(own.front.url, timeout=5)
+
+
+@pytest.mark.parametrize(
+    ("verb", "path", "body", "called"),
+    [
+        ("HEAD", "/storage/v1/b/x/o/a", b"", ("objects.get", "x/a")),
+        ("HEAD", "/storage/v1/b/x/o/a?alt=media", b"", ("objects.download", "x/a")),
+        ("GET", "/storage/v1/b/x/o/a?alt=json", b"", ("objects.get", "x/a")),
+        ("GET", "/storage/v1/b/x/o/", b"", ("objects.list", "x")),
+        ("POST", "/storage/v1/b/x/o/a/rewriteTo/b/y/o/c", b"",
+         ("objects.other", "x/a/rewriteTo/b/y/o/c")),
+        ("POST", "/storage/v1/b/x/o", b'{"name": "a\\"b"}', ("objects.insert", 'x/a"b')),
+        ("PUT", "/storage/v1/b/x/o", b"", ("objects.insert", "x/")),
+        ("PUT", "/upload/storage/v1/b/x/o?upload_id=1&name=a", b'{"name": "b"}',
+         ("objects.insert", "x/a")),
+        ("DELETE", "/storage/v1/b/x%2Fy", b"", ("buckets", "x/y")),
+        ("GET", "/storage/v1", b"", ("buckets", "")),
+        ("HEAD", "/x/a", b"", ("objects.other", "x/a")),
+    ],
+)  # fmt: skip
+def test_a_request_is_named_by_method_and_place(
+    verb: str, path: str, body: bytes, called: tuple[str, str]
+) -> None:
+    assert describe(verb, path, body) == called
+    assert describe("POST", "/storage/v1/b/x/o", b" " * 8192 + b'{"name": "a"}') == (
+        "objects.insert",
+        "x/",
+    )

@@ -1,0 +1,346 @@
+"""What a fault does to a call on its way, and to an operation that a call began."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, cast
+
+import grpc
+import pytest
+from google.cloud import aiplatform_v1 as vertex
+from google.cloud import batch_v1
+
+from localgcp.apis.server import Call, TruncatedResponse
+from localgcp.errors import ApiError, ServerStoppingError
+from localgcp.faults.calls import CallFaults, OperationFaults, rewrite
+from localgcp.faults.model import Fault
+from localgcp.faults.table import FaultTable
+from localgcp.tuning.records import TuningRecord, TuningTable
+from localgcp.vertex.records import JobState, JobTable
+from tests.unit.localcloud.conftest import wait_until
+from tests.unit.localcloud.vertex.rows import job_row
+
+PARENT = "projects/local-training/locations/us-central1"
+
+
+class Context:
+    """Of a caller that gives up at once, or never."""
+
+    def __init__(self) -> None:
+        self.gone: list[Any] = []
+
+    def add_callback(self, callback: Any) -> bool:
+        self.gone.append(callback)
+        callback()
+        return True
+
+    def peer(self) -> str:
+        return "unix:"
+
+
+class Way:
+    """Calls through the hook; the service answers each with ``answer``."""
+
+    def __init__(self, folder: Path) -> None:
+        self.table, self.stopping = FaultTable(folder / "faults.sqlite"), threading.Event()
+        self.jobs = JobTable(folder / "cloud.sqlite")
+        self.studies = TuningTable(folder / "cloud.sqlite")
+        self.hook = CallFaults(self.table, self.jobs, self.stopping, self.studies)
+        self.made = 0
+        self.answer: Any = "answer"
+
+    def add(self, kind: str, service: str = "jobs", **given: Any) -> int:
+        return self.table.add(Fault.parse(service=service, kind=kind, **given))
+
+    def call(self, method: str, request: Any = None) -> Any:
+        def proceed() -> Any:
+            self.made += 1
+            return self.answer
+
+        context = cast(grpc.ServicerContext, Context())
+        return self.hook(Call(method, request, context), proceed)
+
+    def refusal(self, method: str, request: Any = None) -> tuple[str, str]:
+        with pytest.raises(ApiError) as refused:
+            self.call(method, request)
+        return refused.value.code.name, refused.value.message
+
+
+@pytest.fixture
+def way(tmp_path: Path) -> Way:
+    return Way(tmp_path)
+
+
+def get(name: str = f"{PARENT}/customJobs/1") -> vertex.GetCustomJobRequest:
+    return vertex.GetCustomJobRequest(name=name)
+
+
+def test_methods_that_no_fault_is_on_pass(way: Way) -> None:
+    way.add("error", code="INTERNAL", times=0)
+    way.add("stockout")
+    way.add("preempt")
+    assert way.call("CreateTensorboard") == "answer"
+    assert way.refusal("GetCustomJob", get()) == ("INTERNAL", "fault 1 of the local cloud")
+    assert [entry.seen for entry in way.table.entries()] == [1, 0, 0]
+
+
+@pytest.mark.parametrize(("when", "made"), [("before", 0), ("after", 1)])
+def test_an_error_comes_before_or_after_the_call(way: Way, when: str, made: int) -> None:
+    way.add("error", code="NOT_FOUND", when=when)
+    assert way.refusal("GetCustomJob", get()) == ("NOT_FOUND", "fault 1 of the local cloud")
+    assert way.made == made
+    assert way.call("GetCustomJob", get()) == "answer"
+
+
+def test_a_caller_that_is_never_answered_gives_up(way: Way) -> None:
+    way.add("drop")
+    expected = ("DEADLINE_EXCEEDED", "nobody listens any more")
+    assert way.refusal("GetCustomJob", get()) == expected
+    assert way.made == 0
+
+
+def test_a_connection_that_is_closed_ends_the_call(
+    way: Way, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: list[str] = []
+    monkeypatch.setattr("localgcp.faults.calls.reset_peer", closed.append)
+    way.add("reset")
+    assert way.refusal("GetCustomJob", get()) == ("UNAVAILABLE", "the connection is closed")
+    assert closed == ["unix:"]
+
+
+def test_an_answer_that_is_cut_is_the_true_one(way: Way) -> None:
+    way.add("truncate")
+    assert way.call("GetCustomJob", get()) == TruncatedResponse("answer")
+    assert way.made == 1
+
+
+def test_a_delay_lasts_its_seconds_unless_the_server_stops(way: Way) -> None:
+    waited: list[float | None] = []
+    way.stopping.wait = lambda seconds=None: bool(waited.append(seconds))
+    way.add("delay", seconds=7)
+    assert way.call("GetCustomJob", get()) == "answer"
+    assert waited == [7]
+
+
+def held_by(way: Way, method: str, request: Any, service: str = "jobs") -> str:
+    """A held call as it is shown; it ends when its fault is cleared."""
+    fault = way.add("hold", service, method=method)
+    refused: list[tuple[str, str]] = []
+    thread = threading.Thread(target=lambda: refused.append(way.refusal(method, request)))
+    thread.start()
+    shown = way.table.wait_held(fault, 20)
+    way.table.clear(fault)
+    thread.join(20)
+    assert refused == [("UNAVAILABLE", f"fault {fault} was cleared")]
+    return shown
+
+
+JOB = {"display_name": "train", "labels": {"a": "b"}}
+
+
+@pytest.mark.parametrize(
+    ("method", "request_", "service", "shown"),
+    [
+        ("GetCustomJob", get("n"), "jobs", "GetCustomJob n"),
+        ("CreateCustomJob", vertex.CreateCustomJobRequest(parent="p", custom_job=JOB), "jobs",
+         "CreateCustomJob train"),
+        ("CreateJob", batch_v1.CreateJobRequest(parent="p", job_id="mine", job={}), "jobs",
+         "CreateJob mine"),
+        ("ListCustomJobs", vertex.ListCustomJobsRequest(parent="p", filter="f"), "jobs",
+         "ListCustomJobs f"),
+        ("ListCustomJobs", vertex.ListCustomJobsRequest(parent="p"), "jobs", "ListCustomJobs p"),
+        ("UploadModel", vertex.UploadModelRequest(parent="p", model_id="m"), "models",
+         "UploadModel m"),
+        ("UploadModel", vertex.UploadModelRequest(parent="p", parent_model="old", model_id="m"),
+         "models", "UploadModel old"),
+        ("DeployModel", vertex.DeployModelRequest(endpoint="e"), "models", "DeployModel e"),
+        ("ListModels", vertex.ListModelsRequest(), "models", "ListModels"),
+    ],
+)  # fmt: skip
+def test_a_held_call_is_shown_by_what_it_names(
+    way: Way, method: str, request_: Any, service: str, shown: str
+) -> None:
+    assert held_by(way, method, request_, service) == shown
+
+
+def test_a_held_call_goes_on_when_it_is_released(way: Way) -> None:
+    fault = way.add("hold")
+    answers: list[Any] = []
+    thread = threading.Thread(target=lambda: answers.append(way.call("GetCustomJob", get())))
+    thread.start()
+    way.table.wait_held(fault, 20)
+    assert way.made == 0
+    way.table.release(fault)
+    thread.join(20)
+    assert answers == ["answer"]
+
+
+@pytest.mark.parametrize(
+    ("method", "request_", "kind"),
+    [
+        ("GetCustomJob", get("p/customJobs/1"), "CustomJob"),
+        ("CancelCustomJob", vertex.CancelCustomJobRequest(name="p/customJobs/1"), "CustomJob"),
+        ("DeleteHyperparameterTuningJob",
+         vertex.DeleteHyperparameterTuningJobRequest(name="p/hyperparameterTuningJobs/1"),
+         "HyperparameterTuningJob"),
+        ("GetJob", batch_v1.GetJobRequest(name="p/jobs/1"), "Job"),
+    ],
+)  # fmt: skip
+def test_a_record_that_is_lost_is_not_there(
+    way: Way, method: str, request_: Any, kind: str
+) -> None:
+    way.add("lost-record")
+    expected = ("NOT_FOUND", f"The {kind} does not exist: {request_.name}")
+    assert way.refusal(method, request_) == expected
+    assert way.made == 0
+
+
+def test_a_lost_record_leaves_lists_and_operations_and_others_stay(way: Way) -> None:
+    way.add("lost-record", match="b")
+    one, two, three = (
+        vertex.CustomJob(name="1", display_name="x", labels={"k": "b1"}),
+        vertex.CustomJob(name="2", display_name="x", labels={"k": "c"}),
+        vertex.CustomJob(name="3", display_name="b"),
+    )
+    way.answer = vertex.ListCustomJobsResponse(custom_jobs=[one, two, three], next_page_token="t")
+    listed = way.call("ListCustomJobs", vertex.ListCustomJobsRequest(parent="p"))
+    assert listed == vertex.ListCustomJobsResponse(custom_jobs=[two], next_page_token="t")
+    way.answer = "answer"
+    request = vertex.CreateCustomJobRequest(custom_job={"display_name": "b"})
+    assert way.call("CreateCustomJob", request) == "answer"
+
+
+@pytest.mark.parametrize("match", ["train", "vision", "customJobs/7"])
+def test_a_named_job_is_found_by_its_row(way: Way, match: str) -> None:
+    row = job_row("7", {})
+    for field, value in (("display_name", "train"), ("labels", {"team": "vision"})):
+        object.__setattr__(row, field, value)
+    way.jobs.insert(row)
+    way.add("error", code="INTERNAL", match=match, times=0)
+    assert way.refusal("GetCustomJob", get("p/customJobs/7"))[0] == "INTERNAL"
+    assert way.call("GetCustomJob", get("p/customJobs/8")) == "answer"
+
+
+def test_a_tuning_job_is_found_by_its_row(way: Way) -> None:
+    request = {"displayName": "study"}
+    row = TuningRecord.new("local-training", "us-central1", request, JobState.PENDING)
+    way.studies.insert(row)
+    way.add("error", code="INTERNAL", match="study")
+    name = f"p/hyperparameterTuningJobs/{row.job_id}"
+    asked = vertex.GetHyperparameterTuningJobRequest(name=name)
+    assert way.refusal("GetHyperparameterTuningJob", asked)[0] == "INTERNAL"
+
+
+@pytest.mark.parametrize(
+    ("method", "request_", "service", "match"),
+    [
+        ("CreateCustomJob", vertex.CreateCustomJobRequest(custom_job=JOB), "jobs", "train"),
+        ("CreateCustomJob", vertex.CreateCustomJobRequest(custom_job=JOB), "jobs", "b"),
+        ("CreateJob", batch_v1.CreateJobRequest(job_id="mine", job={}), "jobs", "mine"),
+        ("ListCustomJobs", vertex.ListCustomJobsRequest(filter="x"), "jobs", "x"),
+        ("UploadModel", vertex.UploadModelRequest(model={"display_name": "d"}), "models", "d"),
+    ],
+)  # fmt: skip
+def test_a_request_is_matched_by_what_it_sends(
+    way: Way, method: str, request_: Any, service: str, match: str
+) -> None:
+    way.add("error", service, code="INTERNAL", match="none")
+    way.add("error", service, code="ABORTED", match=match)
+    assert way.refusal(method, request_) == ("ABORTED", "fault 2 of the local cloud")
+
+
+def job(name: str, seconds: float) -> vertex.CustomJob:
+    """A job that was made so many seconds ago."""
+    made = datetime.now(UTC) - timedelta(seconds=seconds)
+    return vertex.CustomJob(name=name, create_time=made)
+
+
+def test_of_several_faults_the_first_is_the_outermost(way: Way) -> None:
+    way.add("stale", seconds=60)
+    way.add("error", code="ABORTED", when="after")
+    way.answer = vertex.ListCustomJobsResponse(custom_jobs=[job("1", 100), job("2", 20)])
+    asked = vertex.ListCustomJobsRequest()
+    assert way.refusal("ListCustomJobs", asked) == ("ABORTED", "fault 2 of the local cloud")
+    assert way.made == 1
+    assert [each.name for each in way.call("ListCustomJobs", asked).custom_jobs] == ["1"]
+
+
+def answers(kind: str, requests: list[Any], **given: Any) -> list[Any]:
+    """What a list of two jobs, each page of which has as many as asked, becomes."""
+    fault = Fault.parse(service="jobs", kind=kind, **given)
+    found: list[Any] = []
+    for request in requests:
+
+        def true(request: Any = request) -> Any:
+            return (request.page_token, request.page_size)
+
+        found.append(rewrite(fault, request, true, vertex.ListCustomJobsResponse))
+    return found
+
+
+def test_short_pages_begin_with_an_empty_one_and_have_one_job_each() -> None:
+    pages = [vertex.ListCustomJobsRequest(page_size=9, page_token=t)
+             for t in ("", "beginning", "next")]  # fmt: skip
+    assert answers("short-pages", pages) == [
+        vertex.ListCustomJobsResponse(next_page_token="beginning"), ("", 1), ("next", 1),
+    ]  # fmt: skip
+
+
+def test_a_lost_page_is_empty_and_the_first_has_one_job() -> None:
+    pages = [vertex.ListCustomJobsRequest(page_size=9, page_token=t) for t in ("", "next")]
+    assert answers("lost-page", pages) == [("", 1), vertex.ListCustomJobsResponse()]
+
+
+class Operations:
+    """The faults of operations, with the requests that meet them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.table, self.stopping = FaultTable(folder / "faults.sqlite"), threading.Event()
+        self.around = OperationFaults(self.table, self.stopping)
+
+    def add(self, kind: str, **given: Any) -> int:
+        return self.table.add(Fault.parse(service="operations", kind=kind, **given))
+
+    def meet(self, when: str, method: str = "UploadModel", **request: Any) -> None:
+        asked: Mapping[str, Any] = request
+        self.around(when, method, asked)
+
+
+@pytest.fixture
+def operations(tmp_path: Path) -> Operations:
+    return Operations(tmp_path)
+
+
+def test_an_operation_fails_before_or_after_its_work(operations: Operations) -> None:
+    operations.add("error", code="ABORTED", when="after", match='"x": "y"')
+    operations.meet("before", x="y")
+    operations.meet("after", x="z")
+    with pytest.raises(ApiError) as refused:
+        operations.meet("after", x="y")
+    assert refused.value.code is grpc.StatusCode.ABORTED
+    assert refused.value.message == "fault 1 of the local cloud"
+    operations.meet("after", x="y")
+
+
+def test_an_operation_is_delayed_and_left_by_a_server_that_stops(operations: Operations) -> None:
+    waited: list[float | None] = []
+    operations.stopping.wait = lambda seconds=None: bool(waited.append(seconds))
+    operations.add("delay", seconds=7, times=2)
+    operations.meet("before")
+    assert waited == [7]
+    operations.stopping.set()
+    with pytest.raises(ServerStoppingError):
+        operations.meet("before")
+
+
+def test_a_held_operation_is_shown_and_goes_on(operations: Operations) -> None:
+    fault = operations.add("hold", method="DeployModel")
+    thread = threading.Thread(target=operations.meet, args=("before", "DeployModel"))
+    thread.start()
+    assert operations.table.wait_held(fault, 20) == "DeployModel before"
+    operations.table.release(fault)
+    wait_until(lambda: not thread.is_alive(), 20)
