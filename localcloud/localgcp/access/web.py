@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
 
@@ -70,7 +71,9 @@ class LocalServer(ThreadingHTTPServer):
 
     def __init__(self, port: int, handler: type[LocalHandler], name: str) -> None:
         super().__init__(("127.0.0.1", port), handler)
-        threading.Thread(target=self.serve_forever, name=name, daemon=True).start()
+        # `shutdown` waits for the end of an interval: half a second, unless it is told otherwise.
+        listen = partial(self.serve_forever, poll_interval=0.05)
+        threading.Thread(target=listen, name=name, daemon=True).start()
 
     def stop(self) -> None:
         """Listen no more."""

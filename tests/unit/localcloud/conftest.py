@@ -15,6 +15,7 @@ from typing import Any
 
 import grpc
 import pytest
+from google.api_core.future.polling import DEFAULT_POLLING
 from google.cloud import aiplatform_v1 as vertex
 from google.cloud.aiplatform_v1.services.job_service.transports.grpc import JobServiceGrpcTransport
 
@@ -37,6 +38,8 @@ from localgcp.vertex.service import JobService
 PROJECT = "local-training"
 PARENT = f"projects/{PROJECT}/locations/us-central1"
 TRAINER = f"trainer@{PROJECT}.iam.gserviceaccount.com"
+#: For ``result`` of an operation, whose first look would come up to a second late.
+OFTEN = DEFAULT_POLLING.with_delay(initial=0.02, maximum=0.1)
 
 
 def set_grant(store: Store, resource: str, role: str, email: str) -> None:

@@ -15,7 +15,7 @@ from localgcp.faults.model import Fault
 from localgcp.faults.table import clear, inject
 from localgcp.inventory.store import ACCOUNT
 from tests.unit.localcloud.batch.conftest import Jobs, State, job, python
-from tests.unit.localcloud.conftest import PARENT, PROJECT, TRAINER, wait_until
+from tests.unit.localcloud.conftest import OFTEN, PARENT, PROJECT, TRAINER, wait_until
 from tests.unit.localcloud.vertex.estate import Estate
 
 QUICK = job(python("print(1)"))
@@ -69,7 +69,7 @@ def test_a_job_waits_for_the_machines_of_the_reservation_it_names(jobs: Jobs):
                         ({"reservation": "../../x"}, "does not exist")):  # fmt: skip
         made = jobs.create(job(python("1"), policy=wrong))
         assert text in said(jobs, made.name)
-    jobs.client.cancel_job(name=slow.name).result(timeout=20)
+    jobs.client.cancel_job(name=slow.name).result(timeout=20, polling=OFTEN)
     assert jobs.ended(waits.name).status.state is State.SUCCEEDED
 
 

@@ -12,7 +12,7 @@ from localgcp.faults.model import Fault
 from localgcp.faults.table import inject
 from localgcp.secretmanager import add_version
 from tests.unit.localcloud.batch.conftest import Jobs, State, job, python
-from tests.unit.localcloud.conftest import PROJECT, wait_until
+from tests.unit.localcloud.conftest import OFTEN, PROJECT, wait_until
 
 TaskState = batch_v1.TaskStatus.State
 RETRY_PREEMPTED = [{"action": "RETRY_TASK", "action_condition": {"exit_codes": [50001]}}]
@@ -345,5 +345,5 @@ def test_cancelling_reaches_what_the_task_started(jobs: Jobs):
     jobs.reaches(made.name, State.RUNNING)
     log = jobs.cloud.home.batch / made.uid / "logs" / "task-0.log"
     pid = int(wait_until(lambda: log.is_file() and log.read_text().strip().split("\n")[-1]))
-    jobs.client.cancel_job(name=made.name).result(timeout=20)
+    jobs.client.cancel_job(name=made.name).result(timeout=20, polling=OFTEN)
     wait_until(lambda: not psutil.pid_exists(pid), 5)

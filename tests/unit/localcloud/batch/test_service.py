@@ -10,7 +10,7 @@ from google.cloud import batch_v1
 from localgcp.inventory.store import SERVICE
 from localgcp.projects import local_project_number
 from tests.unit.localcloud.batch.conftest import Jobs, State, a_uuid, job, python
-from tests.unit.localcloud.conftest import PARENT, PROJECT, TRAINER
+from tests.unit.localcloud.conftest import OFTEN, PARENT, PROJECT, TRAINER
 
 QUICK = job(python("print('hello')"))
 SLOW = job(python("import time; time.sleep(60)"))
@@ -35,7 +35,7 @@ def test_a_job_runs_to_its_end_and_says_how(jobs: Jobs, over: str):
     assert client.get_task(name=task.name) == task
     assert "hello" in jobs.log(ended)
     assert [each.name for each in client.list_jobs(parent=PARENT)] == [made.name]
-    assert client.delete_job(name=made.name).result(timeout=10) is not None
+    assert client.delete_job(name=made.name).result(timeout=10, polling=OFTEN) is not None
     with pytest.raises(exceptions.NotFound):
         client.get_job(name=made.name)
 
@@ -74,7 +74,7 @@ def test_cancelling_ends_the_processes_and_a_second_time_changes_nothing(jobs: J
     first = jobs.client.cancel_job(name=made.name)
     again = jobs.client.cancel_job(name=made.name)
     assert first.operation.name == again.operation.name
-    first.result(timeout=20)
+    first.result(timeout=20, polling=OFTEN)
     ended = jobs.client.get_job(name=made.name)
     assert ended.status.state is State.CANCELLED
     with pytest.raises(exceptions.FailedPrecondition, match="in state CANCELLED"):
@@ -86,11 +86,11 @@ def test_cancelling_ends_the_processes_and_a_second_time_changes_nothing(jobs: J
 def test_a_job_that_waits_is_cancelled_and_deleted_at_once(make_jobs):
     jobs = make_jobs(start=False)
     made = jobs.create(SLOW)
-    jobs.client.cancel_job(name=made.name).result(timeout=5)
+    jobs.client.cancel_job(name=made.name).result(timeout=5, polling=OFTEN)
     cancelled = jobs.client.get_job(name=made.name)
     assert cancelled.status.state is State.CANCELLED
     assert dict(cancelled.status.task_groups["group0"].counts) == {"UNEXECUTED": 1}
-    jobs.client.delete_job(name=jobs.create(SLOW, "gone").name).result(timeout=5)
+    jobs.client.delete_job(name=jobs.create(SLOW, "gone").name).result(timeout=5, polling=OFTEN)
     with pytest.raises(exceptions.NotFound):
         jobs.client.delete_job(name=f"{PARENT}/jobs/gone")
 
@@ -101,14 +101,14 @@ def test_deleting_a_job_that_runs_ends_it_and_frees_its_name(jobs: Jobs):
     first = jobs.client.delete_job(name=made.name)
     again = jobs.client.delete_job(name=made.name)
     assert first.operation.name == again.operation.name
-    first.result(timeout=20)
+    first.result(timeout=20, polling=OFTEN)
     assert jobs.run(QUICK, "deleted").status.state is State.SUCCEEDED
 
 
 def test_lists_filter_order_and_page(make_jobs):
     jobs = make_jobs(start=False)
     names = [jobs.create({**QUICK, "labels": {"n": n}}, f"job-{n}").name for n in "abc"]
-    jobs.client.cancel_job(name=names[1]).result(timeout=5)
+    jobs.client.cancel_job(name=names[1]).result(timeout=5, polling=OFTEN)
 
     def listed(**more: object) -> list[str]:
         request = {"parent": PARENT, **more}

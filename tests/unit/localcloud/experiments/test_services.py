@@ -20,6 +20,7 @@ from localgcp.home import Home
 from localgcp.inventory.store import SERVICE, TENSORBOARD, Store
 from localgcp.vertex.records import JobTable
 from localgcp.vertex.service import JobService
+from tests.unit.localcloud.conftest import OFTEN
 from vertex_training.naming import local_project_number
 
 PROJECT = "local-training"
@@ -65,7 +66,7 @@ def boards(channel: grpc.Channel) -> vertex.TensorboardServiceClient:
 def box(metadata: vertex.MetadataServiceClient) -> str:
     """A metadata store."""
     made: Any = metadata.create_metadata_store({"parent": PLACE, "metadata_store_id": "default"})
-    return made.result().name
+    return made.result(polling=OFTEN).name
 
 
 @pytest.fixture
@@ -75,7 +76,7 @@ def run(boards: vertex.TensorboardServiceClient) -> str:
         {"parent": PLACE, "tensorboard": {"display_name": "curves"}}
     )
     experiment = boards.create_tensorboard_experiment(
-        {"parent": made.result().name, "tensorboard_experiment_id": "exp"}
+        {"parent": made.result(polling=OFTEN).name, "tensorboard_experiment_id": "exp"}
     )
     request = {"parent": experiment.name, "tensorboard_run_id": "one"}
     request["tensorboard_run"] = {"display_name": "one"}  # pyright: ignore[reportArgumentType]
@@ -88,7 +89,7 @@ def test_names_have_the_projects_number_and_a_missing_store_is_not_found(
     with pytest.raises(exceptions.NotFound, match="MetadataStore does not exist"):
         metadata.create_context({"parent": f"{PLACE}/metadataStores/default", "context": {}})
     made: Any = metadata.create_metadata_store({"parent": PLACE, "metadata_store_id": "default"})
-    store = made.result().name
+    store = made.result(polling=OFTEN).name
     assert store == f"{NUMBERED}/metadataStores/default"
     with pytest.raises(exceptions.AlreadyExists):
         metadata.create_metadata_store({"parent": PLACE, "metadata_store_id": "default"})
@@ -157,7 +158,7 @@ def test_a_deleted_context_takes_its_links_along(
     metadata.add_context_children(context=parent, child_contexts=[child])
     below = {"parent": box, "filter": f'parent_contexts:"{parent}"'}
     assert [each.name for each in metadata.list_contexts(below)] == [child]
-    metadata.delete_context(name=parent).result()
+    metadata.delete_context(name=parent).result(polling=OFTEN)
     assert list(metadata.list_contexts(below)) == []
     assert metadata.get_context(name=child).name == child
 
@@ -187,7 +188,7 @@ def test_points_are_written_all_or_none_and_read_thinned_with_the_newest(
         data = boards.read_tensorboard_time_series_data({**read, "max_data_points": most})
         assert [each.step for each in data.time_series_data.values] == steps
     tensorboard = "/".join(run.split("/")[:6])
-    boards.delete_tensorboard(name=tensorboard).result()
+    boards.delete_tensorboard(name=tensorboard).result(polling=OFTEN)
     with pytest.raises(exceptions.NotFound):
         boards.get_tensorboard_time_series(name=series.name)
 
@@ -207,7 +208,7 @@ def test_an_instance_of_a_stack_and_one_of_a_client_are_in_one_list(
     for title in ("first", "second"):
         boards.create_tensorboard(
             {"parent": PLACE, "tensorboard": {"display_name": title, "is_default": True}}
-        ).result()
+        ).result(polling=OFTEN)
     listed = boards.list_tensorboards({"parent": PLACE, "order_by": "create_time"})
     assert [each.display_name for each in listed] == ["of the stack", "first", "second"]
     default = boards.list_tensorboards({"parent": PLACE, "filter": "is_default=true"})
@@ -217,7 +218,7 @@ def test_an_instance_of_a_stack_and_one_of_a_client_are_in_one_list(
             "tensorboard": {"name": name, "description": "new"},
             "update_mask": {"paths": ["description"]},
         }
-    ).result()
+    ).result(polling=OFTEN)
     found = store.get(TENSORBOARD, name)
     assert found is not None
     assert found.inputs == {"displayName": "x"}

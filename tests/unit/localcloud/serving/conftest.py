@@ -32,7 +32,7 @@ from localgcp.tuning.records import TuningTable
 from localgcp.tuning.service import TuningService
 from localgcp.vertex.records import JobTable
 from localgcp.vertex.service import JobService
-from tests.unit.localcloud.conftest import free_port
+from tests.unit.localcloud.conftest import OFTEN, free_port
 from vertex_training.naming import local_project_number
 
 PROJECT = "local-training"
@@ -110,7 +110,7 @@ class World:
 
     def upload(self, *words: str, **more: Any) -> str:
         """``…/models/ID@VERSION`` of a new version."""
-        made = self.begin_upload(*words, **more).result(timeout=60)
+        made = self.begin_upload(*words, **more).result(timeout=60, polling=OFTEN)
         return f"{made.model}@{made.model_version_id}"
 
     def endpoint(self, id_: str = "77", **more: Any) -> str:
@@ -118,7 +118,7 @@ class World:
         body = {"display_name": "doubler", **more}
         request = {"parent": PLACE, "endpoint": body, "endpoint_id": id_}
         made: Any = self.endpoints.create_endpoint(request)
-        return made.result(timeout=60).name
+        return made.result(timeout=60, polling=OFTEN).name
 
     def begin_deploy(
         self, endpoint: str, model: str, id_: str, split: dict[str, int] | None = None, **more: Any
@@ -132,11 +132,11 @@ class World:
 
     def deploy(self, *args: Any, **more: Any) -> Any:
         """As ``begin_deploy``, and wait for its end."""
-        return self.begin_deploy(*args, **more).result(timeout=120)
+        return self.begin_deploy(*args, **more).result(timeout=120, polling=OFTEN)
 
     def undeploy(self, endpoint: str, id_: str, split: dict[str, int] | None = None) -> Any:
         request = {"endpoint": endpoint, "deployed_model_id": id_, "traffic_split": split or {}}
-        return self.endpoints.undeploy_model(request).result(timeout=60)
+        return self.endpoints.undeploy_model(request).result(timeout=60, polling=OFTEN)
 
     def set_split(self, endpoint: str, split: dict[str, int]) -> Any:
         body = {"name": endpoint, "traffic_split": split}

@@ -17,7 +17,7 @@ from google.protobuf import duration_pb2
 
 from localgcp.home import Home
 from localgcp.inventory.store import ENDPOINT
-from tests.unit.localcloud.conftest import wait_until
+from tests.unit.localcloud.conftest import OFTEN, wait_until
 from tests.unit.localcloud.serving.conftest import (
     MACHINE,
     NUMBERED,
@@ -155,7 +155,7 @@ def test_an_endpoint_with_something_deployed_is_not_deleted(pair: World) -> None
         remove(name=ENDPOINT_NAME)
     pair.undeploy(ENDPOINT_NAME, "2")
     pair.undeploy(ENDPOINT_NAME, "1")
-    remove(name=ENDPOINT_NAME).result(timeout=60)
+    remove(name=ENDPOINT_NAME).result(timeout=60, polling=OFTEN)
     with pytest.raises(exceptions.NotFound):
         pair.endpoints.get_endpoint(name=ENDPOINT_NAME)
 
@@ -232,7 +232,7 @@ def test_a_number_of_replicas_changes_without_another_deployment(pair: World) ->
         request = {"endpoint": ENDPOINT_NAME, "deployed_model": body}
         request["update_mask"] = {"paths": paths}
         made: Any = pair.endpoints.mutate_deployed_model(request)
-        made.result(timeout=60)
+        made.result(timeout=60, polling=OFTEN)
 
     with Stream(pair) as stream:
         mutate(3, 4)
@@ -292,7 +292,7 @@ def test_an_endpoint_has_one_operation_at_a_time(world: World, tmp_path: Path) -
     with pytest.raises(exceptions.FailedPrecondition, match="other operations running"):
         world.endpoints.delete_endpoint(name=endpoint)
     (tmp_path / "go").touch()
-    under_way.result(timeout=60)
+    under_way.result(timeout=60, polling=OFTEN)
 
 
 def test_an_operation_outlives_its_caller_and_the_server(

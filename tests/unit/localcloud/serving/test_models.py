@@ -14,6 +14,7 @@ from localgcp.inventory.store import BUCKET, SERVICE
 from localgcp.runner.gcsfuse import storage_client
 from localgcp.serving.artifacts import bucket_of
 from localgcp.vertex.agents import service_agent
+from tests.unit.localcloud.conftest import OFTEN
 from tests.unit.localcloud.serving.conftest import (
     BUCKET_NAME,
     IMAGE,
@@ -187,11 +188,11 @@ def test_only_a_version_that_nothing_needs_is_deleted(world: World) -> None:
         with pytest.raises(exceptions.FailedPrecondition, match="undeploy it first"):
             call(name=second)
     world.undeploy(endpoint, "5")
-    delete(name=second).result(timeout=60)
+    delete(name=second).result(timeout=60, polling=OFTEN)
     assert list(aliases(world)) == ["1"]
     assert world.upload().endswith("@3")  # no id is given twice
     removed: Any = world.models.delete_model(name=MODEL)
-    removed.result(timeout=60)
+    removed.result(timeout=60, polling=OFTEN)
     assert not list(world.models.list_models(parent=PLACE))
 
 
