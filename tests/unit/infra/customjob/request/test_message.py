@@ -347,6 +347,39 @@ def test_what_has_no_value_is_left_out_and_told() -> None:
     assert built("baseOutputDirectory: {}\n")[0] == {"jobSpec": {"baseOutputDirectory": {}}}
 
 
+@pytest.mark.parametrize(
+    ("place", "fields"),
+    [
+        ("diskSpec", ["bootDiskType"]),
+        ("machineSpec", ["gpuPartitionSize", "tpuTopology"]),
+        (
+            "",
+            [
+                *("experiment", "experimentRun", "network", "persistentResourceId"),
+                *("protectedArtifactLocationId", "serviceAccount", "tensorboard"),
+            ],
+        ),
+    ],
+)
+def test_empty_text_of_what_may_be_absent_is_no_value(place: str, fields: list[str]) -> None:
+    for field in fields:
+        given = f"{field}: ''"
+        text = f"workerPoolSpecs: [{{{place}: {{{given}}}}}]\n" if place else f"{given}\n"
+        message, builder = built(text)
+        pools = {"workerPoolSpecs": [{place: {}}]} if place else {}
+        assert message == {"jobSpec": pools}
+        assert [each[-1] for each in builder.left_out] == [field]
+    key = built("encryptionSpec: {kmsKeyName: ''}\njobSpec: {}\n")
+    assert (key[0], key[1].left_out) == ({"jobSpec": {}}, {("encryptionSpec", "kmsKeyName")})
+    required = built("displayName: ''\njobSpec: {}\n")[0]
+    assert required == {"displayName": "", "jobSpec": {}}
+
+
+def test_what_is_empty_cannot_be_quoted() -> None:
+    [problem] = built("reservedIpRanges:\n- a\n-\n")[1].problems
+    assert (problem.rule, problem.value, problem.mend) == ("not-text-value", "", None)
+
+
 def test_what_the_service_fills_in_is_left_out_and_told() -> None:
     message, builder = built("state: JOB_STATE_RUNNING\njobSpec: {}\n")
     assert message == {"jobSpec": {}}

@@ -47,3 +47,49 @@ def test_a_whole_section_cannot_stand_inside_of_text():
     with pytest.raises(UnknownReferenceError, match="reservations"):
         references.resolve("x ${reservations.h100}", TABLE)
     assert references.message_of("${reservations.h100}", TABLE) == {"key": "k"}
+
+
+@pytest.mark.parametrize(
+    ("text", "table", "hint"),
+    [
+        ("${buckets.a.b}", {}, "this stack declares no buckets; name 'a' under "
+         "vertex-training:buckets"),
+        *((f"${{{kind}.x}}", {}, f"this stack declares no {kind}; name 'x' under "
+           f"vertex-training:{kind}")
+          for kind in ("images", "packages", "reservations", "secrets", "serviceAccounts",
+                       "snapshots")),
+        ("${network.name}", {}, "vertex-training:network gives it in mode peering"),
+        ("${network.attachment}", {}, "vertex-training:network gives it in mode psc"),
+        ("${network.interface}", {"network.name": "n"},
+         "vertex-training:network gives it in mode psc"),
+        ("${network.nam}", {"network.name": "n"}, "did you mean 'network.name'?"),
+        ("${tensorboard.name}", {}, "vertex-training:tensorboard names the instance"),
+        ("${buckets.dta}", {"buckets.data": "b", "secrets.dta": "s"},
+         "did you mean 'buckets.data'?"),
+        ("${wrong.kind}", {"job.name": "x"}, "known here: job.name"),
+        ("${wrong.kind}", {}, ""),
+        ("x/${images.a}", {"images.a": references.UnknownValue("build it")}, "build it"),
+        ("x/${a.b}", {"a.b": {}}, "it stands for a whole section, not for text"),
+    ],
+)  # fmt: skip
+def test_a_name_without_a_value_is_told_with_what_gives_it_one(text, table, hint):
+    with pytest.raises(UnknownReferenceError) as unknown:
+        references.resolve(text, table)
+    assert (unknown.value.name, unknown.value.hint) == (text.partition("{")[2][:-1], hint)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("${reservations.h100}", {"key": "k"}),
+        ("  ${reservations.h100}\n", {"key": "k"}),
+        ("${buckets.data}", "gs://b"),
+        ("${buckets.dat}", None),
+        ("x ${reservations.h100}", None),
+        ("reservations.h100", None),
+        ("${images.a}", None),
+    ],
+)
+def test_a_single_reference_may_stand_for_a_section(text, found):
+    table = {**TABLE, "images.a": references.UnknownValue("build it")}
+    assert references.message_of(text, table) == found
