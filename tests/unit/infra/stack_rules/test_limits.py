@@ -230,3 +230,13 @@ def test_the_timeout_a_hint_names_is_accepted(tmp_path):
     found, _ = verdicts(tmp_path, limits={"maxUsdPerJob": 1})
     again = found.check_other((tmp_path / "other.yaml").read_bytes(), "other.yaml", "other")
     assert again.errors == ()
+
+
+def test_a_job_on_batch_is_held_to_its_limit_with_all_attempts(tmp_path):
+    jobs = {"one": {"file": "job.yaml", "backend": "batch"}}
+    _, judged = verdicts(tmp_path, jobs=jobs, limits={"maxUsdPerJob": 7.5})
+    [what] = [p.what for p in judged["one"].errors if p.rule == "limit-job-cost"]
+    # 0.189999 an hour without a fee, four attempts of 10 h.
+    assert what == "may cost $7.60 ($0.19 an hour in 4 attempts), the limit of a job is $7.50"
+    _, judged = verdicts(tmp_path, jobs=jobs, limits={"maxUsdPerJob": 7.6})
+    assert "limit-job-cost" not in rules_of(judged)
