@@ -504,9 +504,7 @@ class Evaluator:
         if called == "update":
             for each in arguments:
                 self.update(of, noted_items(each, self.control), node, ast.unparse(node.args[0]))
-            for word in node.keywords:
-                if word.arg:
-                    of[word.arg] = self.held(word.value)
+            self.update_by_keywords(of, node)
             return None
         if called in of:
             return NotImplemented
@@ -548,10 +546,8 @@ class Evaluator:
         elif isinstance(target, ast.Starred):
             self.assign(target.value, value)
         elif isinstance(target, ast.Tuple | ast.List):
-            inside = bare(value)
-            known = isinstance(inside, list) and len(inside) == len(target.elts)
-            for index, each in enumerate(target.elts):
-                self.assign(each, inside[index] if known else UnresolvedValue(ast.unparse(each)))
+            for each, part in zip(target.elts, _parts(bare(value), target.elts), strict=True):
+                self.assign(each, part)
         elif isinstance(target, ast.Attribute | ast.Subscript):
             self._assign_part(target, value)
 
@@ -626,6 +622,17 @@ def noted_items(value: Any, notes: frozenset[Note]) -> Any:
     if isinstance(value, dict) and notes:
         return {key: noted(item, notes) for key, item in value.items()}
     return value
+
+
+def _parts(value: Any, targets: list[ast.expr]) -> list[Any]:
+    """What each of several names gets of a list; one with a star gets what the others leave."""
+    stars = [index for index, each in enumerate(targets) if isinstance(each, ast.Starred)]
+    if isinstance(value, list) and stars and len(value) >= len(targets) - 1:
+        first, end = stars[0], len(value) - (len(targets) - 1 - stars[0])
+        return [*value[:first], value[first:end], *value[end:]]
+    if isinstance(value, list) and not stars and len(value) == len(targets):
+        return value
+    return [UnresolvedValue(ast.unparse(each).removeprefix("*")) for each in targets]
 
 
 def _listed(value: Any) -> list[Any]:

@@ -12,7 +12,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from vertex_training_cli.importing.evaluation import MAX_ITEMS, PURE, Evaluator, called_name
+from vertex_training_cli.importing.evaluation import (
+    MAX_ITEMS,
+    PURE,
+    Evaluator,
+    called_name,
+    noted_items,
+)
 from vertex_training_cli.importing.imported import Note
 from vertex_training_cli.importing.values import (
     MAX_LENGTH,
@@ -187,6 +193,8 @@ class Interpreter(Evaluator):
                 more, list) else [noted(more, self.notes)]  # fmt: skip
             if len(before) > MAX_ITEMS:
                 before.clear()
+        elif isinstance(before, dict) and isinstance(node.op, ast.BitOr):
+            self.update(before, noted_items(more, self.control), node, ast.unparse(node.value))
         else:
             found = self.operate(node.op, before, more, node)
             long = isinstance(found, str) and len(found) > MAX_LENGTH
