@@ -102,9 +102,8 @@ def test_nothing_is_no_value(word: str) -> None:
 
 
 def test_environments_are_somebodys_own_names() -> None:
-    assert batch_messages.left_out(message("taskGroups.taskSpec.environments", {"A": {"b": 1}})) == (
-        [], []
-    )  # fmt: skip
+    given = message("taskGroups.taskSpec.environments", {"A": {"b": 1}})
+    assert batch_messages.left_out(given) == ([], [])
     assert batch_messages.left_out({}) == ([], [])
 
 
