@@ -36,7 +36,7 @@ SUBMIT = f"aiplatform.CustomJob('j', [{POOL}]).run()\n"
         ("aiplatform.init(location=None)", "us-central1", {}, "", [NO_BUCKET]),
         ("aiplatform.init('p', 'r')", "r", {}, "", [NO_BUCKET]),
         *((f"{name}.init(location='r')", "r", {}, "", [NO_BUCKET]) for name in (
-            "aip", "ai_platform", "vertex_ai", "vertexai", "vertex", "aiplatform_v1beta1", "AIP")),
+            "aip", "ai_platform", "vertex_ai", "vertexai", "aiplatform_v1beta1", "AIP")),
         ("wandb.init(location='r')", "", {}, "", [NO_BUCKET]),
         ("init(location='r')", "", {}, "", [NO_BUCKET]),
         ("aiplatform.init(network='n', service_account='a', encryption_spec_key_name='k',\n"
@@ -210,7 +210,8 @@ def test_the_only_job_of_a_branch_is_read_whatever_the_default_is() -> None:
     ("code", "said"),
     [
         ("if c:\n    j = aiplatform.CustomJob('j', [])\nelse:\n"
-         "    j = aiplatform.CustomJob('j', [])\nj.run(timeout=1)\n", {"only `if c` (s, line 1)", "not `if c` (s, line 1)"}),
+         "    j = aiplatform.CustomJob('j', [])\nj.run(timeout=1)\n",
+         {"only `if c` (s, line 1)", "not `if c` (s, line 1)"}),
         ("j = aiplatform.CustomJob('j', [])\nif c:\n    j.run(timeout=1)\nelse:\n"
          "    j.run(timeout=2)", {"only `if c` (s, line 2)", "not `if c` (s, line 2)",
                                   "timeout is 1 or 2: `j.run` cannot be decided (s, line 5)"}),
@@ -218,6 +219,7 @@ def test_the_only_job_of_a_branch_is_read_whatever_the_default_is() -> None:
          {"`**more` is not read (s, line 2)"}),
         ("aiplatform.CustomJob('j', [], **more).run()", {"`**more` is not read (s, line 1)"}),
         ("aiplatform.CustomJob('j', [], 1, 2, 3, 4).run(service_account='a')", set()),
+        ("def f(n=None):\n    aiplatform.CustomJob('j', []).run(network=n)\n", set()),
         ("o = None if c else None\naiplatform.CustomJob('j', []).run(network=o)", set()),
         ("l = []\nadd(l)\naiplatform.CustomJob('j', l).run()",
          {"`add(…)` gets it, and is not read (s, line 2)"}),
@@ -250,6 +252,15 @@ def test_a_search_has_no_folder_of_its_own_and_notes_of_its_trials_job() -> None
     assert odd.study["studySpec"] == {
         "metrics": [], "parameters": [], "measurementSelectionType": "BEST_MEASUREMENT",
     }  # fmt: skip
+
+
+def test_arguments_without_a_name_are_those_of_the_client() -> None:
+    found = one("aiplatform.CustomTrainingJob('j', 't.py', 'e:1', ['x']).run()\n")
+    assert (found.script, found.requirements) == ("t.py", ("x",))
+    words = [*GCLOUD.replace("ai custom-jobs create", "batch jobs submit").split()[:4], "j"]
+    flags = ["--location=r", "--container-image-uri=i"]
+    batch = job(f"subprocess.run({[*words, *flags]!r})")
+    assert (batch.name, batch.region, batch.backend) == ("j", "r", "batch")
 
 
 def test_conditions_of_a_parameter_are_said() -> None:
