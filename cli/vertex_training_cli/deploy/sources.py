@@ -53,9 +53,9 @@ def checkout(root: Path, stack: str) -> Checkout:
         untracked = _names(root, index, "ls-files", "-z", "--others", "--exclude-standard")
     links = [file.name for file in committed if file.mode == LINK]
     tracked = {file.name for file in committed}
-    read = {file_name(stack), PROJECT_FILE, *_named_files(root, stack)}  # maybe ignored
-    read = (read | {name for name in INSTALLED if (root / name).exists()}) - tracked
-    added = uncommitted_inputs(root, tracked, {*untracked, *read}, links)
+    read = {file_name(stack), PROJECT_FILE, *INSTALLED, *_named_files(root, stack)}
+    ignored = {name for name in read - tracked if (root / name).exists()}  # by git, maybe
+    added = uncommitted_inputs(root, tracked, {*untracked, *ignored}, links)
     return Checkout(commit, tree, tuple(changed), tuple(added))
 
 

@@ -38,4 +38,6 @@ def has_unknown(value: Any) -> bool:
     """Whether a part of it is not known yet, in a preview."""
     if isinstance(value, dict):
         return any(has_unknown(item) for item in value.values())
+    if isinstance(value, list):
+        return any(has_unknown(item) for item in value)
     return isinstance(value, Unknown)

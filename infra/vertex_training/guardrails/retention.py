@@ -16,7 +16,9 @@ from vertex_training.guardrails.policy import (
     policy,
 )
 
-DAY: Final = 24 * 3600
+#: By the unit of a duration.
+SECONDS_IN: Final = {"s": 1, "m": 60, "h": 3600, "d": 24 * 3600}
+DAY: Final = SECONDS_IN["d"]
 LIFECYCLE: Final = "https://docs.cloud.google.com/storage/docs/lifecycle"
 #: Conditions of lifecycle rules that hold for old versions only.
 NONCURRENT: Final = ("daysSinceNoncurrentTime", "numNewerVersions", "noncurrentTimeBefore")
@@ -103,7 +105,7 @@ def retention_not_locked(resource: Resource, _settings: Mapping[str, Any]) -> It
     if resource.type != BUCKET or nested(resource.props, "retentionPolicy", "isLocked") is not True:
         return
     seconds = nested(retention, "retentionPeriod") if isinstance(retention, Mapping) else None
-    days = f"{float(seconds) / DAY:g} days" if _known_text(seconds) and seconds else "its days"
+    days = f"{float(seconds) / DAY:g} days" if isinstance(seconds, str) and seconds else "its days"
     hint = "Hint: if it is meant, policyLevels: {bucket-retention-not-locked: advisory}"
     yield f"its retention of {days} is locked, and can never be shortened or removed. {hint}"
 
@@ -140,10 +142,13 @@ def registry_keeps_images_in_use(resource: Resource, settings: Mapping[str, Any]
         state, after = (nested(rule, "condition", key) for key in ("tagState", "olderThan"))
         if not isinstance(state, Unknown) and state != "UNTAGGED":
             yield "its clean-up deletes images with a tag. Hint: tagState: UNTAGGED"
-        seconds = re.fullmatch(r"([0-9.]+)s", after or "0s") if _known_text(after) else None
-        if seconds and float(seconds[1]) < settings["minDays"] * DAY:
-            hint = f"Hint: deleteUntaggedAfterDays: {settings['minDays']:g}, or more"
-            yield f"its clean-up deletes images after {float(seconds[1]) / DAY:g} days. {hint}"
+        if isinstance(after, Unknown):
+            continue
+        hint = f"Hint: deleteUntaggedAfterDays: {settings['minDays']:g}, or more"
+        if (days := _days(after or "0s")) is None:
+            yield f"its clean-up deletes images after {after}, which is no duration. {hint}"
+        elif days < settings["minDays"]:
+            yield f"its clean-up deletes images after {days:g} days. {hint}"
     counts = [nested(rule, "mostRecentVersions", "keepCount") for rule in rules]
     kept = max((count for count in counts if isinstance(count, int | float)), default=0)
     unknown = any(isinstance(each, Unknown) for each in (*rules, *counts)) or any(
@@ -154,5 +159,7 @@ def registry_keeps_images_in_use(resource: Resource, settings: Mapping[str, Any]
         yield f"its clean-up keeps {kept:g} versions of an image. {hint}"
 
 
-def _known_text(value: Any) -> bool:
-    return value is None or isinstance(value, str)
+def _days(duration: object) -> float | None:
+    """``604800s``, or ``7d`` as the provider's users write it; None if it is neither."""
+    parts = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd])", duration if isinstance(duration, str) else "")
+    return float(parts[1]) * SECONDS_IN[parts[2]] / DAY if parts else None

@@ -285,6 +285,21 @@ def test_a_clean_up_of_images_at_its_bounds(change: dict[str, Any], lines: list[
     assert said("registry-keeps-images-in-use", "repository", change) == lines
 
 
+@pytest.mark.parametrize(
+    ("after", "told"),
+    [
+        ("7d", None), ("168h", None), ("10080m", None), ("604800.0s", None), (UNKNOWN, None),
+        ("6d", "6 days."), ("167h", "6.95833 days."), ("1m", "0.000694444 days."), ("", "0 days."),
+        ("1.2.3s", "1.2.3s, which is no duration."), ("7 d", "7 d, which is no duration."),
+        ("1w", "1w, which is no duration."), (7, "7, which is no duration."),
+    ],
+)  # fmt: skip
+def test_the_age_of_an_image_has_any_unit_of_a_duration(after: Any, told: str | None) -> None:
+    lines = [f"its clean-up deletes images after {told}"] if told else []
+    change = {"cleanupPolicies.0.condition.olderThan": after}
+    assert said("registry-keeps-images-in-use", "repository", change) == lines
+
+
 def test_the_largest_count_of_versions_is_what_is_kept() -> None:
     rules = cases.changed("repository", {}).props["cleanupPolicies"]
     more = {"id": "few", "action": "KEEP", "mostRecentVersions": {"keepCount": 1}}

@@ -158,6 +158,10 @@ def test_a_stack_file_that_git_ignores_is_not_deployed(vt, repo):
     assert "could read (got Pulumi.dev.yaml)" in done.stderr
 
 
+def test_a_file_that_is_not_there_binds_nothing(repo):
+    assert sources.checkout(repo, "prod").added == ()
+
+
 def test_what_no_program_reads_may_lie_about(vt, repo):
     (repo / ".gitignore").write_text(".venv\nbuild/\n__pycache__\n")
     put(repo, "extra/__init__.py")
