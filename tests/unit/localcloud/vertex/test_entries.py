@@ -1,0 +1,264 @@
+"""Entries of a job's log, from the files of its replicas."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from google.cloud.logging_v2 import types
+
+from localgcp.clients import log_filters
+from localgcp.errors import ApiError
+from localgcp.home import Home
+from localgcp.inventory.store import SERVICE, Store, project_number
+from localgcp.vertex.log_entries import LogService
+from localgcp.vertex.log_times import LogTimes, times_file
+from localgcp.vertex.records import JobRecord, JobState, JobTable
+from tests.unit.localcloud.vertex.rows import PROJECT, job_row
+
+BEGAN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+JOB = 'resource.labels.job_id="42"'
+
+
+class Logged:
+    """A job 42 with logs, and what reads them."""
+
+    def __init__(self, root: Path) -> None:
+        self.home = Home(root, root)
+        self.store, self.jobs = Store(root / "cloud.sqlite"), JobTable(root / "cloud.sqlite")
+        self.store.put(SERVICE, f"{PROJECT}/logging.googleapis.com", PROJECT, {}, {})
+        self.service = LogService(self.home, self.store, self.jobs)
+
+    def job(self, job_id: str = "42", state: JobState = JobState.SUCCEEDED) -> JobRecord:
+        made = replace(job_row(job_id, {}, state=state), create_time=BEGAN.isoformat())
+        made = replace(made, end_time=(BEGAN + timedelta(hours=1)).isoformat())
+        self.jobs.insert(made)
+        return made
+
+    def log(self, replica: str, text: str, job_id: str = "42", times: str = "") -> None:
+        file = self.home.jobs / job_id / "logs" / f"{replica}.log"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+        if times:
+            times_file(file).write_text(times)
+
+    def ask(self, text: str = JOB, project: str = PROJECT, **more: Any) -> Any:
+        request = types.ListLogEntriesRequest(
+            resource_names=[f"projects/{project}"], filter=text, **more
+        )
+        return self.service.list_log_entries(request)
+
+    def texts(self, text: str = JOB, **more: Any) -> list[str]:
+        return [each.text_payload for each in self.ask(text, **more).entries]
+
+    def refusal(self, *args: Any, **more: Any) -> tuple[str, str]:
+        with pytest.raises(ApiError) as refused:
+            self.ask(*args, **more)
+        return refused.value.code.name, refused.value.message
+
+
+@pytest.fixture
+def logged(tmp_path: Path) -> Logged:
+    return Logged(tmp_path)
+
+
+def entry(replica: str, number: int, text: str, time: datetime, **more: Any) -> types.LogEntry:
+    labels = {"job_id": "42", "project_id": PROJECT, "task_name": replica}
+    return types.LogEntry(
+        log_name=f"projects/{PROJECT}/logs/{replica}",
+        resource={"type": "ml_job", "labels": labels},
+        text_payload=text,
+        timestamp=time,
+        insert_id=f"42-{replica}-{number:09}",
+        severity="INFO",
+        **more,
+    )
+
+
+def test_each_line_is_an_entry_a_millisecond_after_the_one_before(logged: Logged) -> None:
+    logged.job()
+    logged.log("workerpool0-0", "one\n\nthree")
+    step = timedelta(milliseconds=1)
+    assert logged.ask() == types.ListLogEntriesResponse(
+        entries=[
+            entry("workerpool0-0", 0, "one", BEGAN),
+            entry("workerpool0-0", 1, "", BEGAN + step),
+            entry("workerpool0-0", 2, "three", BEGAN + 2 * step),
+        ]
+    )
+
+
+def test_lines_of_replicas_are_in_the_order_of_the_runners_notes(logged: Logged) -> None:
+    logged.job()
+    later = BEGAN + timedelta(seconds=1)
+    last = BEGAN + timedelta(seconds=2)
+    logged.log("workerpool0-0", "a\nb\n", times=f"2 {BEGAN.isoformat()}\n4 {last.isoformat()}\n")
+    logged.log("workerpool1-0", "c\n", times=f"2 {later.isoformat()}\n")
+    assert list(logged.ask().entries) == [
+        entry("workerpool0-0", 0, "a", BEGAN),
+        entry("workerpool1-0", 0, "c", later),
+        entry("workerpool0-0", 1, "b", last),
+    ]
+    assert logged.texts(order_by="timestamp desc") == ["b", "c", "a"]
+    assert logged.texts(order_by="timestamp asc") == ["a", "c", "b"]
+
+
+def test_a_line_that_is_being_written_waits_for_its_end(logged: Logged) -> None:
+    logged.job(state=JobState.RUNNING)
+    logged.log("workerpool0-0", "one\nhal")
+    assert logged.texts() == ["one"]
+
+
+def test_a_page_has_as_many_as_asked_and_fifty_by_itself(logged: Logged) -> None:
+    logged.job()
+    logged.log("workerpool0-0", "".join(f"{number}\n" for number in range(1100)))
+    first = logged.ask()
+    assert (len(first.entries), first.next_page_token) == (50, "50")
+    page = logged.ask(page_size=3, page_token="1097")
+    assert ([each.text_payload for each in page.entries], page.next_page_token) == (
+        ["1097", "1098", "1099"],
+        "",
+    )
+    assert logged.ask(page_size=3, page_token="1096").next_page_token == "1099"
+    assert len(logged.ask(page_size=2000).entries) == 1000
+
+
+@pytest.mark.parametrize(
+    ("more", "found"),
+    [
+        ("", ["a", "b", "c"]),
+        (' resource.type="ml_job"', ["a", "b", "c"]),
+        (' resource.type="global"', []),
+        (' resource.labels.task_name="workerpool1-0"', ["c"]),
+        (' textPayload="b"', ["b"]),
+        (' severity="INFO"', ["a", "b", "c"]),
+        (' severity="ERROR"', []),
+        (f' logName="projects/{PROJECT}/logs/workerpool1-0"', ["c"]),
+        (' insertId="42-workerpool0-0-000000001"', ["b"]),
+        (' timestamp>"2026-01-02T03:04:05Z"', ["b"]),
+        (' labels.task_id="x"', []),
+        (' resource.labels.location="us-central1"', []),
+    ],
+)
+def test_a_filter_reads_what_an_entry_has(logged: Logged, more: str, found: list[str]) -> None:
+    logged.job()
+    logged.log("workerpool0-0", "a\nb\n")
+    logged.log("workerpool1-0", "c\n")
+    assert sorted(logged.texts(JOB + more)) == found
+
+
+def test_another_job_or_project_has_entries_of_its_own(logged: Logged) -> None:
+    logged.job()
+    logged.job("7")
+    logged.log("workerpool0-0", "mine\n")
+    logged.log("workerpool0-0", "other\n", "7")
+    number = project_number(PROJECT)
+    logged.store.put(SERVICE, f"{number}/logging.googleapis.com", number, {}, {})
+    logged.store.put(SERVICE, "local-b/logging.googleapis.com", "local-b", {}, {})
+    assert logged.texts() == ["mine"]
+    assert logged.texts(project=number) == ["mine"]
+    assert logged.texts(project="local-b") == []
+    assert logged.texts('resource.labels.job_id="8"') == []
+
+
+def test_what_cannot_be_answered_is_refused(logged: Logged) -> None:
+    assert logged.refusal(order_by="severity") == (
+        "INVALID_ARGUMENT", "order_by: 'severity' is not supported.",
+    )  # fmt: skip
+    assert logged.refusal('severity="INFO"') == (
+        "INVALID_ARGUMENT",
+        "Unparseable filter: the local cloud reads the log of one job, "
+        'resource.labels.job_id="ID".',
+    )
+    assert logged.refusal(project="local-b") == (
+        "PERMISSION_DENIED",
+        "Cloud Logging API has not been used in project local-b before or it is disabled.",
+    )
+    assert logged.refusal('unknown="x"')[0] == "INVALID_ARGUMENT"
+    request = types.ListLogEntriesRequest(resource_names=["projects/a", "projects/b"], filter=JOB)
+    with pytest.raises(ApiError, match="resource_names must be one project, got "):
+        logged.service.list_log_entries(request)
+
+
+def test_the_service_says_that_a_job_failed(logged: Logged) -> None:
+    logged.job(state=JobState.FAILED)
+    logged.log("workerpool0-0", "one\n")
+    time = BEGAN + timedelta(hours=1)
+    said = entry("service", 0, "Job failed.", time)
+    said.log_name = f"projects/{PROJECT}/logs/ml.googleapis.com%2F42"
+    assert list(logged.ask().entries) == [entry("workerpool0-0", 0, "one", BEGAN), said]
+    assert logged.texts(f'{JOB} resource.labels.task_name="service"') == ["Job failed."]
+    assert logged.texts(f'{JOB} resource.labels.task_name="workerpool0-0"') == ["one"]
+
+
+class Trials:
+    """A tuning job 9 whose trial 1 is the job 42."""
+
+    def __init__(self, tuning: JobRecord) -> None:
+        self.tuning = tuning
+
+    def trials(self, tuning_id: str) -> list[tuple[str, str]]:
+        return [("1", "42")] if tuning_id == "9" else []
+
+    def job(self, tuning_id: str) -> JobRecord | None:
+        return self.tuning if tuning_id == "9" else None
+
+
+def test_entries_of_a_trial_are_the_tuning_jobs_with_a_label(logged: Logged) -> None:
+    logged.job()
+    logged.log("workerpool0-0", "one\n")
+    end = BEGAN + timedelta(hours=2)
+    tuning = replace(job_row("9", {}, state=JobState.FAILED), end_time=end.isoformat())
+    logged.service.tuning = Trials(tuning)
+    first, last = logged.ask('resource.labels.job_id="9"').entries
+    expected = entry("workerpool0-0", 0, "one", BEGAN, labels={"ml.googleapis.com/trial_id": "1"})
+    expected.resource.labels["job_id"] = "9"
+    assert first == expected
+    assert (last.text_payload, last.resource.labels["job_id"]) == ("Job failed.", "9")
+
+
+def test_other_types_of_resources_are_read_by_others(logged: Logged) -> None:
+    asked: list[tuple[str, dict[str, str]]] = []
+
+    def read(project: str, equal: dict[str, str]) -> Any:
+        asked.append((project, equal))
+        kind = {"type": equal.get("resource.type", "")}
+        made = [types.LogEntry(text_payload=text, resource=kind, timestamp=BEGAN) for text in "xy"]
+        return iter(made)
+
+    logged.service.others = {"build": read, "batch.googleapis.com/Job": read}
+    assert logged.texts('resource.type="build" textPayload="y"') == ["y"]
+    assert logged.texts('labels.job_uid="j-1"') == []
+    assert asked == [
+        (PROJECT, {"resource.type": "build", "textPayload": "y"}),
+        (PROJECT, {"labels.job_uid": "j-1"}),
+    ]
+
+
+def test_an_alert_reads_the_entries_of_one_job(logged: Logged) -> None:
+    logged.job()
+    logged.log("workerpool0-0", "one\ntwo\n")
+    known = ("textPayload", "resource.labels.job_id", "resource.type")
+
+    def found(text: str, job_id: str) -> list[str]:
+        made = logged.service.matching(PROJECT, log_filters.parse(text, known), job_id)
+        return [each.text_payload for each in made]
+
+    assert found('textPayload="two"', "42") == ["two"]
+    assert found(JOB, "42") == ["one", "two"]
+    assert found(JOB, "7") == []
+
+
+def test_times_are_those_of_the_note_that_covers_a_line(tmp_path: Path) -> None:
+    log = tmp_path / "a.log"
+    assert times_file(log) == tmp_path / "a.times"
+    none = LogTimes(log)
+    assert (none.covers(1), none.of(1)) == (False, None)
+    later = BEGAN + timedelta(seconds=1)
+    times_file(log).write_text(f"4 {BEGAN.isoformat()}\n9 {later.isoformat()}\n")
+    found = LogTimes(log)
+    assert [found.of(end) for end in (1, 4, 5, 9, 10)] == [BEGAN, BEGAN, later, later, later]
+    assert [found.covers(end) for end in (4, 9, 10)] == [True, True, False]
