@@ -121,9 +121,10 @@ def test_an_answer_that_is_cut_is_the_true_one(way: Way) -> None:
 def test_a_delay_lasts_its_seconds_unless_the_server_stops(way: Way) -> None:
     waited: list[float | None] = []
     way.stopping.wait = lambda seconds=None: bool(waited.append(seconds))
-    way.add("delay", seconds=7)
-    assert way.call("GetCustomJob", get()) == "answer"
-    assert waited == [7]
+    for number, when in enumerate(("before", "after"), start=1):
+        way.add("delay", seconds=number, when=when)
+        assert way.call("GetCustomJob", get()) == "answer"
+    assert waited == [1, 2]
 
 
 def held_by(way: Way, method: str, request: Any, service: str = "jobs") -> str:
@@ -182,12 +183,12 @@ def test_a_held_call_goes_on_when_it_is_released(way: Way) -> None:
 @pytest.mark.parametrize(
     ("method", "request_", "kind"),
     [
-        ("GetCustomJob", get("p/customJobs/1"), "CustomJob"),
+        ("GetCustomJob", get(f"{PARENT}/customJobs/1"), "CustomJob"),
         ("CancelCustomJob", vertex.CancelCustomJobRequest(name="p/customJobs/1"), "CustomJob"),
         ("DeleteHyperparameterTuningJob",
-         vertex.DeleteHyperparameterTuningJobRequest(name="p/hyperparameterTuningJobs/1"),
+         vertex.DeleteHyperparameterTuningJobRequest(name=f"{PARENT}/hyperparameterTuningJobs/1"),
          "HyperparameterTuningJob"),
-        ("GetJob", batch_v1.GetJobRequest(name="p/jobs/1"), "Job"),
+        ("GetJob", batch_v1.GetJobRequest(name=f"{PARENT}/jobs/1"), "Job"),
     ],
 )  # fmt: skip
 def test_a_record_that_is_lost_is_not_there(
@@ -212,6 +213,25 @@ def test_a_lost_record_leaves_lists_and_operations_and_others_stay(way: Way) -> 
     way.answer = "answer"
     request = vertex.CreateCustomJobRequest(custom_job={"display_name": "b"})
     assert way.call("CreateCustomJob", request) == "answer"
+    assert way.call("GetOperation", get("b/operations/1")) == "answer"
+
+
+@pytest.mark.parametrize(
+    ("method", "request_", "empty"),
+    [
+        ("ListCustomJobs", vertex.ListCustomJobsRequest(), vertex.ListCustomJobsResponse()),
+        ("ListHyperparameterTuningJobs", vertex.ListHyperparameterTuningJobsRequest(),
+         vertex.ListHyperparameterTuningJobsResponse()),
+        ("ListJobs", batch_v1.ListJobsRequest(), batch_v1.ListJobsResponse()),
+    ],
+)  # fmt: skip
+def test_each_list_of_jobs_may_begin_with_an_empty_page(
+    way: Way, method: str, request_: Any, empty: Any
+) -> None:
+    way.add("short-pages")
+    empty.next_page_token = "beginning"
+    assert way.call(method, request_) == empty
+    assert way.made == 0
 
 
 @pytest.mark.parametrize("match", ["train", "vision", "customJobs/7"])
