@@ -1,0 +1,276 @@
+"""The command lines by which images are pulled, looked at, run and removed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from localgcp.containers import host as hosts
+from localgcp.containers import mirror
+from localgcp.containers.engines import Buildah, Docker
+from localgcp.containers.host import ContainerHost, find_engine
+from localgcp.containers.images import ImageConfig, local_images, registry_path
+from localgcp.home import Home
+
+BUILDAH = Buildah("/bin/buildah", Path("/h"), ("unshare", "--mount"))
+PLACES = ["unshare", "--mount", "/bin/buildah", "--root", "/h/storage", "--runroot", "/h/run"]
+ENV = {"A": "b c", "B": ""}
+VOLUMES = {"/gcs": Path("/j/gcs"), "/x": Path("/y")}
+
+
+def test_buildah_keeps_images_and_containers_in_its_folder() -> None:
+    prepared = ["from", "--tls-verify=false", "--pull", "--name", "c", "ref"]
+    assert BUILDAH.prepare("c", "ref") == [*PLACES, *prepared]
+    assert BUILDAH.inspect("c", "ref") == [*PLACES, "inspect", "c"]
+    assert BUILDAH.remove("c") == [*PLACES, "rm", "c"]
+    assert BUILDAH.containers() == [*PLACES, "containers", "--quiet"]
+    assert BUILDAH.run("c", "ref", ["python", "-m", "x"], ENV, VOLUMES) == [
+        *PLACES,
+        *("run", "--isolation", "chroot", "--network", "host"),
+        *("--volume", "/j/gcs:/gcs", "--volume", "/y:/x"),
+        *("--env", "A=b c", "--env", "B="),
+        *("c", "--", "python", "-m", "x"),
+    ]
+    assert Buildah("buildah", Path("/h")).remove("c")[0] == "buildah"
+    assert (BUILDAH.name, Docker("d", "h", "1:1").name) == ("buildah", "docker")
+    assert BUILDAH.parse('{"OCIv1": {}}') == ImageConfig()
+
+
+@pytest.mark.parametrize("name", ["docker", "podman"])
+def test_docker_and_podman_mark_the_containers_of_a_home(name: str) -> None:
+    engine, program = Docker(f"/bin/{name}", "home", "1000:7", name), f"/bin/{name}"
+    podman = name == "podman"
+    insecure = ["--tls-verify=false"] if podman else []
+    assert engine.prepare("c", "ref") == [program, "pull", *insecure, "ref"]
+    assert engine.inspect("c", "ref") == [
+        program, "image", "inspect", "--format", "{{json .Config}}", "ref",
+    ]  # fmt: skip
+    assert engine.remove("c") == [program, "rm", "--force", "c"]
+    assert engine.containers() == [
+        *(program, "ps", "--all", "--filter", "label=vertex-training.home=home"),
+        *("--format", "{{.Names}}"),
+    ]
+    assert engine.run("c", "ref", ["python", "-m", "x"], ENV, VOLUMES) == [
+        *(program, "run", "--rm", "--init", "--name", "c"),
+        *("--label", "vertex-training.home=home", "--network", "host", "--user", "1000:7"),
+        *("--volume", "/j/gcs:/gcs", "--volume", "/y:/x"),
+        *(["--userns", "keep-id"] if podman else []),
+        *("--env", "A=b c", "--env", "B="),
+        *("--entrypoint", "python", "ref", "-m", "x"),
+    ]
+    assert engine.parse("null") == ImageConfig()
+
+
+def test_a_configuration_is_words() -> None:
+    found = ImageConfig.parse({"Entrypoint": ["a", 1], "Cmd": [2.5]})
+    assert found == ImageConfig(("a", "1"), ("2.5",))
+    assert ImageConfig.parse({"Cmd": None}) == ImageConfig((), ())
+
+
+def test_images_of_local_projects_are_those_that_containers_run() -> None:
+    local = "us-docker.pkg.dev/local-a/r/x:1"
+    spec = {
+        "workerPoolSpecs": [
+            {"containerSpec": {"imageUri": "python:3"}},
+            {},
+            {"containerSpec": {"imageUri": local}},
+            {"containerSpec": {}},
+        ]
+    }
+    assert list(local_images(spec)) == [local]
+    assert list(local_images({})) == []
+
+
+@pytest.mark.parametrize(
+    ("image", "path"),
+    [
+        ("us-docker.pkg.dev/local-a/r/deep/x:V_1.0-a", "local-a/r/deep/x:V_1.0-a"),
+        ("us-docker.pkg.dev/local-a/r/x:" + "a" * 128, "local-a/r/x:" + "a" * 128),
+        ("us-docker.pkg.dev/local-a/r/x:" + "a" * 129, None),
+        ("us-docker.pkg.dev/local-a/r/x@sha256:" + "a" * 63, None),
+        ("us-docker.pkg.dev/local-a", None),
+        ("us.gcr.io/local-a/r/x", None),
+    ],
+)
+def test_an_image_lies_in_the_registry_by_its_path(image: str, path: str | None) -> None:
+    assert registry_path(image) == path
+
+
+LOCAL = "us-docker.pkg.dev/local-a/r/x:1"
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
+    monkeypatch.setattr(mirror, "has_stand_in", lambda: False)
+    return Home(tmp_path, tmp_path)
+
+
+class Machine:
+    """Which programs a machine has, and which commands succeed on it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.programs: set[str] = set()
+        self.fails: set[str] = set()
+        self.asked: list[tuple[list[str], float]] = []
+        monkeypatch.setattr(shutil, "which", self.which)
+        monkeypatch.setattr(hosts, "succeeds", self.succeeds)
+        monkeypatch.setattr(os, "geteuid", lambda: self.user)
+        monkeypatch.setattr(os, "getegid", lambda: 7)
+        self.user = 1000
+
+    def which(self, name: str) -> str | None:
+        return f"/bin/{name}" if name in self.programs else None
+
+    def succeeds(self, command: list[str], seconds: float) -> bool:
+        self.asked.append((command, seconds))
+        return command[0] not in self.fails
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
+    return Machine(monkeypatch)
+
+
+NAMESPACES = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
+
+
+def test_buildah_is_first_for_root_and_last_for_others(machine: Machine, home: Home) -> None:
+    assert find_engine(home) is None
+    machine.programs = {"buildah"}
+    assert find_engine(home) == Buildah("/bin/buildah", home.containers)
+    assert machine.asked == []
+    machine.programs = {"buildah", "podman", "docker"}
+    podman = find_engine(home)
+    assert isinstance(podman, Docker)
+    assert (podman.program, podman.user, podman.name) == ("/bin/podman", "1000:7", "podman")
+    assert len(podman.home) == 16
+    assert machine.asked == [(["/bin/podman", "info"], 10.0)]
+    machine.fails = {"/bin/podman"}
+    docker = find_engine(home)
+    assert isinstance(docker, Docker)
+    assert (docker.program, docker.name, docker.home) == ("/bin/docker", "docker", podman.home)
+    machine.fails = {"/bin/podman", "/bin/docker"}
+    assert find_engine(home) == Buildah("/bin/buildah", home.containers)
+    machine.user = 0
+    machine.asked.clear()
+    assert find_engine(home) == Buildah("/bin/buildah", home.containers, NAMESPACES)
+    assert machine.asked == [([*NAMESPACES, "true"], 10.0)]
+    machine.fails = {"unshare"}
+    assert find_engine(home) == Buildah("/bin/buildah", home.containers, ())
+
+
+def test_another_system_than_linux_has_no_buildah(
+    machine: Machine, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    machine.programs, machine.user = {"buildah"}, 0
+    assert find_engine(home) is None
+
+
+def test_homes_have_containers_of_their_own(machine: Machine, tmp_path: Path) -> None:
+    machine.programs = {"docker"}
+    found = [find_engine(Home(tmp_path / name, tmp_path)) for name in "aab"]
+    assert found[0] == found[1] != found[2]
+
+
+def spec(image: str) -> dict[str, object]:
+    return {"workerPoolSpecs": [{"containerSpec": {"imageUri": image}}]}
+
+
+MAKE = "`make containers` installs what is missing, or says what to install"
+
+
+def test_why_a_job_with_an_image_cannot_run_here(machine: Machine, home: Home) -> None:
+    without = ContainerHost(home, 0)
+    assert without.refusal(spec("python:3")) is None
+    text = f"{LOCAL} cannot run here: there is no container registry ({MAKE})."
+    assert without.refusal(spec(LOCAL)) == text
+    with_port = ContainerHost(home, 5000)
+    text = f"{LOCAL} cannot run here: nothing runs containers ({MAKE})."
+    assert with_port.refusal(spec(LOCAL)) == text
+    machine.programs = {"docker"}
+    assert with_port.refusal(spec(LOCAL)) is None
+    assert with_port.engine is with_port.engine
+    machine.programs = set()
+    assert with_port.refusal(spec(LOCAL)) is None  # it is looked for until there is one
+
+
+def test_an_image_is_pulled_from_the_local_registry(home: Home) -> None:
+    host = ContainerHost(home, 5000)
+    assert host.reference(LOCAL) == "127.0.0.1:5000/local-a/r/x:1"
+    assert host.reference("python:3") is None
+    assert ContainerHost(home, 0).reference(LOCAL) is None
+
+
+def test_an_engine_gets_little_of_the_servers_environment(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in list(os.environ):
+        monkeypatch.delenv(name)
+    host = ContainerHost(home, 5000)
+    assert host.environment() == {"PATH": os.defpath, "TMPDIR": str(home.root)}
+    for name in ("HOME", "XDG_RUNTIME_DIR", "PATH", "SECRET"):
+        monkeypatch.setenv(name, f"/{name}")
+    assert host.environment(Path("/tmp/x")) == {
+        "HOME": "/HOME", "XDG_RUNTIME_DIR": "/XDG_RUNTIME_DIR", "PATH": "/PATH", "TMPDIR": "/tmp/x",
+    }  # fmt: skip
+
+
+class Script(Docker):
+    """docker as a shell script that notes what it was called with."""
+
+    def containers(self) -> list[str]:
+        return ["sh", "-c", "echo vt-1; echo vt-2"]
+
+    def remove(self, container: str) -> list[str]:
+        return ["sh", "-c", f"echo {container} >> {self.home}/removed"]
+
+
+def test_containers_of_a_killed_server_are_removed(
+    home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(hosts, "find_engine", lambda _home: Script("x", str(home.root), "1:1"))
+    host = ContainerHost(home, 0)
+    host.recover()
+    assert not (home.root / "removed").exists()
+    home.containers.mkdir()
+    host.recover()
+    assert (home.root / "removed").read_text() == "vt-1\nvt-2\n"
+    assert capsys.readouterr().out == (
+        "removing container vt-1, left behind by a killed server\n"
+        "removing container vt-2, left behind by a killed server\n"
+    )
+
+
+def test_what_an_engine_cannot_say_is_nothing(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hosts, "find_engine", lambda _home: None)
+    home.containers.mkdir()
+    host = ContainerHost(home, 0)
+    host.recover()
+    host.remove("vt-1")
+    for command in (["/none/docker"], ["sh", "-c", "echo vt-1; exit 1"]):
+        assert hosts._output(command, {}) == ""
+    assert hosts._output(["sh", "-c", "echo $A"], {"A": "b"}) == "b\n"
+
+
+def test_settings_of_builders_follow_the_registry(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[tuple[Home, int]] = []
+    monkeypatch.setattr(hosts, "write_settings", lambda *given: written.append(given))
+    host = ContainerHost(home, 5000)
+    host.start()
+    host.wait_ready()
+    assert written == [(home, 5000)]
+    host.reconcile(5000)
+    assert written == [(home, 5000)]
+    host.reconcile(5001)
+    assert (written[1:], host.port) == ([(home, 5001)], 5001)
+    monkeypatch.setattr(mirror, "has_stand_in", lambda: True)
+    for _ in range(2):
+        host.reconcile(5001)
+    assert written[2:] == [(home, 5001)]

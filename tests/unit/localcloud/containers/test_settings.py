@@ -1,0 +1,302 @@
+"""Settings of builders, the stand-in for base images, and the registry's program."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import yaml
+
+from localgcp.containers import builders, mirror, registry
+from localgcp.containers.registry import Registry, find_program
+from localgcp.errors import LocalCloudError
+from localgcp.home import Home
+
+
+def test_base_images_come_from_the_mirror_and_then_from_docker_hub() -> None:
+    assert builders.registries(5000) == (
+        'unqualified-search-registries = ["docker.io"]\n'
+        '[[registry]]\nprefix = "docker.io"\nlocation = "docker.io"\n'
+        '[[registry.mirror]]\nlocation = "127.0.0.1:5000/mirror"\ninsecure = true\n'
+    )
+
+
+def test_a_build_reads_files_of_this_machine_at_their_places() -> None:
+    assert builders.settings([Path("/etc/a"), Path("/etc/b")]) == (
+        '[containers]\nvolumes = ["/etc/a:/etc/a:ro", "/etc/b:/etc/b:ro"]\n'
+    )
+    assert builders.settings([]) == ""
+
+
+@pytest.mark.parametrize(
+    ("port", "stand_in", "files", "there"),
+    [
+        (5000, True, ["/etc/a"], (True, True)),
+        (5000, False, ["/etc/a"], (False, True)),
+        (5000, True, [], (True, False)),
+        (0, True, ["/etc/a"], (False, False)),
+    ],
+)
+def test_settings_are_there_where_there_is_something_to_say(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    port: int,
+    stand_in: bool,
+    files: list[str],
+    there: tuple[bool, bool],
+) -> None:
+    home = Home(tmp_path, tmp_path)
+    monkeypatch.setattr(mirror, "has_stand_in", lambda: stand_in)
+    monkeypatch.setattr(builders, "readable_files", lambda: [Path(file) for file in files])
+    home.registries.write_text("old")
+    home.builders.write_text("old")
+    builders.write_settings(home, port)
+    assert (home.registries.exists(), home.builders.exists()) == there
+    if there[0]:
+        assert home.registries.read_text() == builders.registries(port)
+    if there[1]:
+        assert home.builders.read_text() == '[containers]\nvolumes = ["/etc/a:/etc/a:ro"]\n'
+
+
+def test_certificates_that_pip_or_a_variable_names_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("conf", "broken", "secret", "one.pem", "two.pem", "three.pem")
+    conf, broken, secret, one, two, three = (tmp_path / name for name in names)
+    for file in (one, two, three):
+        file.touch()
+    conf.write_text(f"[global]\ncert = {one}\n[install]\nindex-url = https://example.com\n")
+    broken.write_text("no section\n")
+    secret.write_text(f"[global]\nindex-url = https://u:p@example.com\ncert = {three}\n")
+    monkeypatch.setattr(builders, "_pip_files", lambda: [conf, broken, secret])
+    env = {"CURL_CA_BUNDLE": str(two), "PIP_CERT": str(tmp_path / "none"), "OTHER": str(three)}
+    assert builders.readable_files(env) == sorted([broken, conf, one, two])
+    for name in ("SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
+        assert three in builders.readable_files({name: str(three)})
+
+
+def test_of_pips_configuration_files_those_of_the_system_are_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    printed = "global:\n  /etc/hosts, exists: True\n    x: 1\n  /etc/none, exists: False\n"
+    printed += f"user:\n  {__file__}, exists: True\n"
+    asked: list[tuple[list[str], dict[str, Any]]] = []
+
+    def run(command: list[str], **options: Any) -> Any:
+        asked.append((command, options))
+        return SimpleNamespace(stdout=printed)
+
+    monkeypatch.setattr(builders.subprocess, "run", run)
+    assert builders._pip_files() == [Path("/etc/hosts")]
+    [(command, options)] = asked
+    assert command == [sys.executable, "-m", "pip", "config", "debug"]
+    assert (options["timeout"], options["text"]) == (30.0, True)
+
+    def fails(*_: object, **_more: object) -> None:
+        raise OSError
+
+    monkeypatch.setattr(builders.subprocess, "run", fails)
+    assert builders._pip_files() == []
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("VT_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def test_the_stand_in_is_kept_in_the_users_cache(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = mirror.layout()
+    assert folder.parent == cache / "base-images"
+    assert len(folder.name) == 16
+    assert mirror.has_stand_in() is False
+    folder.mkdir(parents=True)
+    (folder / "index.json").touch()
+    assert mirror.has_stand_in() is True
+
+    def nowhere() -> Path:
+        raise LocalCloudError("no home")
+
+    monkeypatch.setattr(mirror, "cache_dir", nowhere)
+    assert mirror.has_stand_in() is False
+
+
+def test_the_stand_in_is_made_of_debians_packages_once(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[tuple[list[str], str]] = []
+    work = mirror.layout().with_suffix(".partial")
+
+    def run(command: list[str], *, env: dict[str, str], **_: object) -> Any:
+        ran.append((command, env["TMPDIR"]))
+        if command[0] == "mmdebstrap":
+            assert not (work / "stale").exists()
+            (work / "layout").mkdir()
+            (work / "layout" / "index.json").touch()
+        return SimpleNamespace(returncode=0)
+
+    work.mkdir(parents=True)
+    (work / "stale").touch()
+    monkeypatch.setattr(mirror.subprocess, "run", run)
+    said: list[str] = []
+    for _ in range(2):
+        mirror.make(said.append)
+    base = "docker.io/library/python:3.11-slim-bookworm"
+    assert said == [f"making a stand-in for {base} of Debian's packages (once)"]
+    buildah = ["buildah", "--root", str(work / "storage"), "--runroot", str(work / "run"),
+               "--storage-driver", "vfs"]  # fmt: skip
+    assert [command for command, _ in ran] == [
+        [
+            *("mmdebstrap", "--quiet", "--variant=minbase"),
+            "--include=ca-certificates,python3,python3-pip,python3-venv",
+            "--dpkgopt=path-exclude=/usr/share/doc/*",
+            "--dpkgopt=path-exclude=/usr/share/man/*",
+            "--dpkgopt=path-exclude=/usr/share/locale/*",
+            '--customize-hook=ln -s python3 "$1/usr/bin/python"',
+            '--customize-hook=rm -f "$1"/usr/lib/python3*/EXTERNALLY-MANAGED',
+            *("bookworm", str(work / "root.tar")),
+        ],
+        [*buildah, "from", "--name", "base", "scratch"],
+        [*buildah, "add", "--quiet", "base", str(work / "root.tar"), "/"],
+        [*buildah, "config", "--cmd", "python3", "--env", "LANG=C.UTF-8", "base"],
+        [*buildah, "commit", "--quiet", "--format", "oci", "base",
+         f"oci:{work / 'layout'}:3.11-slim-bookworm"],
+    ]  # fmt: skip
+    assert {tmp for _, tmp in ran} == {str(work)}
+    assert mirror.has_stand_in()
+    assert not work.exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [
+        (["/none/mmdebstrap"], "/none/mmdebstrap cannot be run: No such file or directory."),
+        (["sh", "-c", "echo a >&2; echo b >&2; exit 3"], "sh ended with exit code 3: b"),
+        (["sh", "-c", "exit 1"], "sh ended with exit code 1: no message"),
+    ],
+)
+def test_a_program_that_fails_is_told(tmp_path: Path, command: list[str], text: str) -> None:
+    with pytest.raises(LocalCloudError) as failed:
+        mirror._run(command, tmp_path)
+    assert str(failed.value) == text
+
+
+def test_a_layout_is_copied_when_its_image_is_asked_for(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blobs = mirror.layout() / "blobs" / "sha256"
+    blobs.mkdir(parents=True)
+    manifest = {"config": {"digest": "sha256:c"}, "layers": [{"digest": "sha256:l"}]}
+    (blobs / "m").write_text(json.dumps(manifest))
+    (blobs / "c").write_text("config")
+    (blobs / "l").write_text("layer!")
+    (mirror.layout() / "index.json").write_text('{"manifests": [{"digest": "sha256:m"}]}')
+    sent: list[tuple[str, str, object, dict[str, str]]] = []
+
+    class Connection:
+        status = 202
+
+        def __init__(self, folder: Path) -> None:
+            assert folder == tmp_path
+            self.headers = {"Location": "/v2/up?_state=1" if len(sent) else "/v2/up"}
+
+        def request(self, verb: str, path: str, body: Any, headers: dict[str, str]) -> None:
+            content = body.read() if hasattr(body, "read") else body
+            sent.append((verb, path, content, headers))
+
+        def getresponse(self) -> Connection:
+            return self
+
+        def read(self) -> bytes:
+            return b""
+
+        def close(self) -> None: ...
+
+    monkeypatch.setattr(mirror, "RegistryConnection", Connection)
+    made = mirror.Mirror(tmp_path, "mirror")
+    made.provide("mirror/library/python", "3.12")
+    made.provide("mirror/library/other", "3.11-slim-bookworm")
+    assert sent == []
+    for _ in range(2):
+        made.provide("mirror/library/python", "3.11-slim-bookworm")
+    uploads = "/v2/mirror/library/python/blobs/uploads/"
+    kind = "application/vnd.oci.image.manifest.v1+json"
+    assert sent == [
+        ("POST", uploads, None, {}),
+        ("PUT", "/v2/up?digest=sha256:c", b"config", {"Content-Length": "6"}),
+        ("POST", uploads, None, {}),
+        ("PUT", "/v2/up?_state=1&digest=sha256:l", b"layer!", {"Content-Length": "6"}),
+        ("PUT", "/v2/mirror/library/python/manifests/3.11-slim-bookworm",
+         json.dumps(manifest).encode(), {"Content-Type": kind}),
+    ]  # fmt: skip
+
+
+def test_the_registry_is_debians_or_distributions_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    there = {"registry": "/bin/registry", "docker-registry": "/bin/docker-registry"}
+    monkeypatch.setattr(registry.shutil, "which", there.get)
+    assert find_program() == "/bin/docker-registry"
+    del there["docker-registry"]
+    assert find_program() == "/bin/registry"
+    there.clear()
+    assert find_program() is None
+
+
+def test_the_registry_listens_where_no_other_user_can_open(tmp_path: Path) -> None:
+    folder = tmp_path / "registry"
+    folder.mkdir()
+    made = Registry("/none", folder, tmp_path / "log", tmp_path / "notes")
+    made._write_settings()
+    file = folder / "config.yml"
+    settings = yaml.safe_load(file.read_text())
+    secret = settings["http"].pop("secret")
+    assert len(secret) == 32
+    assert settings == {
+        "version": 0.1,
+        "log": {"level": "warn", "accesslog": {"disabled": True}},
+        "storage": {
+            "filesystem": {"rootdirectory": str(folder / "data")},
+            "delete": {"enabled": True},
+            "maintenance": {"uploadpurging": {"enabled": False}},
+        },
+        "http": {"net": "unix", "addr": "registry.sock", "relativeurls": True},
+    }
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert (made.alive(), made.answers()) == (False, False)
+    made.stop()
+
+
+def test_a_registry_that_ends_at_once_is_told(tmp_path: Path) -> None:
+    program = tmp_path / "registry-program"
+    program.write_text("#!/bin/sh\necho $1 $2 $PATH $OTEL_TRACES_EXPORTER\nexit 1\n")
+    program.chmod(0o755)
+    folder, log = tmp_path / "registry", tmp_path / "registry.log"
+    made = Registry(str(program), folder, log, tmp_path / "notes")
+    with pytest.raises(LocalCloudError) as failed:
+        made.start()
+    assert str(failed.value) == f"the container registry did not start. Hint: see {log}."
+    assert log.read_text() == f"serve config.yml {os.defpath} none\n"
+    assert list((tmp_path / "notes").iterdir()) == []
+    assert made.alive() is False
+
+
+@pytest.mark.parametrize(("free", "full"), [(16 * 2**20 - 1, True), (16 * 2**20, False)])
+def test_a_disk_without_space_for_a_layer_is_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: int, full: bool
+) -> None:
+    made = Registry("/none", tmp_path, tmp_path / "log", tmp_path / "notes")
+    assert made.is_full() is False
+
+    def usage(path: Path) -> Any:
+        assert path == tmp_path / "data"
+        return SimpleNamespace(free=free)
+
+    monkeypatch.setattr(registry.shutil, "disk_usage", usage)
+    assert made.is_full() is full
