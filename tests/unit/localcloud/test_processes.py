@@ -1,0 +1,204 @@
+"""A process is its id and its start time; a group ends as one; records outlive a server."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import pytest
+
+from localgcp import processes
+from localgcp.processes import ChildProcess
+from tests.unit.localcloud.conftest import wait_until
+
+Start = Callable[..., subprocess.Popen[bytes]]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Starts a shell's script as the leader of a session; all end with the test."""
+    made: list[subprocess.Popen[bytes]] = []
+
+    def begin(script: str, **options: object) -> subprocess.Popen[bytes]:
+        made.append(subprocess.Popen(["sh", "-c", script], start_new_session=True, **options))  # type: ignore[call-overload]
+        return made[-1]
+
+    yield begin
+    for each in made:
+        with suppress(ProcessLookupError):
+            os.killpg(each.pid, signal.SIGKILL)
+        each.wait()
+
+
+def child(process: subprocess.Popen[bytes]) -> ChildProcess:
+    return ChildProcess(process.pid, processes.start_time(process.pid) or "", "job")
+
+
+@pytest.mark.parametrize(
+    ("value", "is_id"),
+    [(2, True), (1 << 22, True), ((1 << 22) + 1, False), (1, False), (0, False), (-1, False),
+     (True, False), ("2", False), (2.0, False), (None, False)],
+)  # fmt: skip
+def test_some_numbers_stand_for_many_processes(value: object, is_id: bool) -> None:
+    assert processes.is_process_id(value) is is_id
+
+
+def test_a_process_is_known_by_its_start(start: Start) -> None:
+    process = start("exec sleep 600")
+    found = processes.start_time(process.pid)
+    assert found is not None
+    assert float(found) == pytest.approx(
+        psutil.Process(process.pid).create_time() - psutil.boot_time(), abs=0.1
+    )
+    assert processes.start_time(process.pid) == found
+    assert child(process).is_alive()
+    assert not ChildProcess(process.pid, f"{found}1", "job").is_alive()
+    wait_until(lambda: processes.program(process.pid) == "sleep")
+    assert processes.runs(process.pid, "sleep", "600")
+    assert not processes.runs(process.pid, "sleep", "601")
+    process.kill()
+    # Not waited for: a zombie runs nothing.
+    wait_until(lambda: processes.start_time(process.pid) is None)
+    assert processes.program(process.pid) is None
+    process.wait()
+    assert processes.start_time(process.pid) is None
+    assert not processes.runs(process.pid, "sleep")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('{"pid": 7, "started": "1.00", "role": "job"}', ChildProcess(7, "1.00", "job")),
+        ('{"pid": 1, "started": "1.00", "role": "job"}', None),
+        ('{"pid": "7", "started": "1.00", "role": "job"}', None),
+        ('{"pid": 7, "started": 1.0, "role": "job"}', None),
+        ('{"pid": 7, "started": "1.00", "role": null}', None),
+        ('{"pid": 7, "started": "1.00"}', None),
+        ('{"pid": 7, "started": "1.00", "role": "job", "more": 1}', None),
+        ("[]", None),
+        ("", None),
+        ("[" * 100_000, None),
+    ],
+)
+def test_a_record_that_is_none_names_no_process(text: str, found: ChildProcess | None) -> None:
+    assert ChildProcess.parse(text) == found
+
+
+def test_a_group_ends_with_its_leader_and_what_outlived_it(start: Start) -> None:
+    process = start("sleep 600 & echo $!; exec sleep 600", stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    below = int(process.stdout.readline())
+    assert child(process).leads_session()
+    assert not ChildProcess(below, "", "job").leads_session()
+    began = time.monotonic()
+    child(process).end(20)
+    assert time.monotonic() - began < 10
+    wait_until(lambda: processes.start_time(below) is None)
+    assert process.wait() == -signal.SIGTERM
+    assert ChildProcess(process.pid, "", "job").leads_session()
+    process.stdout.close()
+
+
+def test_a_process_that_does_not_end_is_killed_after_the_grace_period(start: Start) -> None:
+    process = start("trap '' TERM; echo; while :; do sleep 0.05; done", stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.readline()
+    began = time.monotonic()
+    child(process).end(0.3)
+    assert time.monotonic() - began >= 0.3
+    assert process.wait() == -signal.SIGKILL
+    process.stdout.close()
+
+
+def test_a_process_may_be_asked_to_end_in_another_way(start: Start) -> None:
+    process = start("trap 'exit 3' INT; echo; while :; do sleep 0.05; done", stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.readline()
+
+    def interrupt(found: ChildProcess) -> bool:
+        os.kill(found.pid, signal.SIGINT)
+        return True
+
+    child(process).end(20, interrupt)
+    assert process.wait() == 3
+    process.stdout.close()
+
+
+def test_a_process_of_anothers_group_is_not_signalled() -> None:
+    with subprocess.Popen(["sleep", "600"]) as process:  # in the group of this test
+        found = ChildProcess(process.pid, "gone", "job")
+        found.end(0)
+        time.sleep(0.05)
+        assert process.poll() is None
+        process.kill()
+
+
+@pytest.mark.parametrize(
+    ("command", "well"),
+    [(["true"], True), (["false"], False), (["/none"], False), (["sleep", "600"], False)],
+)
+def test_a_command_succeeds_within_its_time(command: list[str], well: bool) -> None:
+    assert processes.succeeds(command, 0.5 if "sleep" in command else 20) is well
+
+
+def test_children_are_recorded_for_the_next_server(start: Start, tmp_path: Path) -> None:
+    folder, process = tmp_path / "run", start("exec sleep 600")
+    made = processes.register_child(folder, process.pid, "job")
+    assert made == child(process)
+    assert json.loads((folder / f"{process.pid}.json").read_text()) == {
+        "pid": process.pid, "started": made.started, "role": "job",
+    }  # fmt: skip
+    assert [path.name for path in folder.iterdir()] == [f"{process.pid}.json"]
+    assert processes.live_children(folder) == [made]
+    processes.unregister_child(folder, made)
+    processes.unregister_child(folder, made)
+    assert list(folder.iterdir()) == []
+    assert processes.register_child(folder, (1 << 22) + 5, "job").started == "gone"
+
+
+def test_records_of_the_dead_and_of_nothing_are_removed(start: Start, tmp_path: Path) -> None:
+    alive, ended = start("exec sleep 600"), start("exec sleep 600")
+    records = [processes.register_child(tmp_path, each.pid, "job") for each in (alive, ended)]
+    ended.kill()
+    ended.wait()
+    (tmp_path / "1.json").write_text('{"pid": 1, "started": "", "role": ""}')
+    (tmp_path / "other.txt").touch()
+    assert processes.live_children(tmp_path) == records[:1]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f"{alive.pid}.json", "other.txt"]
+    assert processes.end_orphaned_children(tmp_path, 20) == records[:1]
+    assert alive.wait() == -signal.SIGTERM
+    assert [path.name for path in tmp_path.iterdir()] == ["other.txt"]
+
+
+def test_what_has_its_home_in_a_folder_ends_with_it(start: Start, tmp_path: Path) -> None:
+    homes = [tmp_path / "job", tmp_path / "job" / "deep", tmp_path / "job2"]
+    made = [start("exec sleep 600", env={"HOME": str(home), "PATH": os.defpath}) for home in homes]
+    processes.end_below(tmp_path / "job")
+    assert [processes.start_time(each.pid) is None for each in made] == [True, True, False]
+
+
+def test_a_process_does_not_end_itself(tmp_path: Path) -> None:
+    code = "import os; from pathlib import Path; from localgcp import processes\n"
+    code += "processes.end_below(Path(os.environ['HOME'])); print('alive')"
+    env = {**os.environ, "HOME": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, check=False)
+    assert done.stdout == b"alive\n"
+
+
+def test_all_below_a_process_are_ended_with_it(start: Start) -> None:
+    process = start("setsid sleep 600 & wait")
+    wait_until(lambda: [*map(psutil.Process.name, processes.descendants(process.pid))] == ["sleep"])
+    family = processes.descendants(process.pid)
+    processes.kill_all(family)
+    process.wait(20)
+    assert [processes.start_time(each.pid) for each in family] == [None]
+    assert processes.descendants(process.pid) == []
+    processes.kill_all(family)
