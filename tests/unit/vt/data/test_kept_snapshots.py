@@ -1,0 +1,141 @@
+"""Which snapshot of those in a bucket is meant, what of it is compared, and who confirms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import typer
+
+from vertex_training.errors import CommandError
+from vertex_training_cli.data import snapshots
+from vertex_training_cli.data.snapshots import KeptSnapshot
+
+MANIFEST: dict[str, Any] = {
+    "snapshot": {"run": 3, "name": "clicks"},
+    "rows": 891,
+    "bytes": 72,
+    "schema": [{"name": "a"}],
+    "sources": ["t"],
+    "query": {
+        "sqlSha256": "ab",
+        "parameters": {"day": "1"},
+        "asOf": "2026-01-01",
+        "location": "EU",
+        "queriedAt": "2026-01-02",
+        "bytesBilled": 10,
+        "jobId": "j",
+    },
+    "files": [],
+}
+
+
+def kept(id_: str, run: int | None = 1, name: str = "clicks") -> KeptSnapshot:
+    manifest = None if run is None else {**MANIFEST, "snapshot": {"run": run}}
+    return KeptSnapshot(name, id_, f"gs://b/snapshots/dev/{name}/{id_}", False, (), manifest, 1, ())
+
+
+def test_what_is_compared_of_a_snapshot() -> None:
+    made = KeptSnapshot("clicks", "abc", "gs://b/x", True, ("train",), MANIFEST, 72, ())
+    assert (made.run, made.queried_at) == ("3", "2026-01-02")
+    assert made.facts == {
+        "run": "3",
+        "rows": 891,
+        "bytes": 72,
+        "schema": [{"name": "a"}],
+        "sources": ["t"],
+        "sqlSha256": "ab",
+        "parameters": {"day": "1"},
+        "asOf": "2026-01-01",
+        "location": "EU",
+        "queriedAt": "2026-01-02",
+        "bytesBilled": 10,
+    }
+    assert list(made.facts)[:5] == ["run", "rows", "bytes", "schema", "sources"]
+
+
+def test_a_folder_without_a_manifest_says_nothing_of_itself() -> None:
+    made = kept("abc", None)
+    assert (made.run, made.queried_at, made.facts) == ("", "", {})
+    bare = KeptSnapshot("c", "i", "", False, (), {"snapshot": {}, "query": {}}, 1, ())
+    assert (bare.run, bare.queried_at) == ("", "")
+
+
+FOUND = [kept("abcdef1", 1), kept("abcdef2", 2), kept("1234567", 12), kept("fedcba9", None)]
+
+
+@pytest.mark.parametrize(
+    ("which", "id_"),
+    [("1", "abcdef1"), ("2", "abcdef2"), ("12", "1234567"), ("123456", "1234567"),
+     ("1234567", "1234567"), ("abcdef2", "abcdef2"), ("fedcba", "fedcba9")],
+)  # fmt: skip
+def test_a_snapshot_is_meant_by_its_run_or_the_beginning_of_its_id(which: str, id_: str) -> None:
+    assert snapshots._one(FOUND, "clicks", which).id == id_
+
+
+KNOWN = "there are: clicks 1 abcdef1, clicks 2 abcdef2, clicks 12 1234567, clicks  fedcba9."
+
+
+@pytest.mark.parametrize(
+    ("which", "how"),
+    [("3", "no"), ("12345", "no"), ("abcdef", "more than one"), ("234567", "no"), ("", "no")],
+)
+def test_one_that_is_not_certain_is_refused_with_all_there_are(which: str, how: str) -> None:
+    found = FOUND if which else FOUND[:3]
+    with pytest.raises(CommandError) as refused:
+        snapshots._one(found, "clicks", which)
+    known = KNOWN if which else KNOWN.replace(", clicks  fedcba9", "")
+    assert str(refused.value) == f"there is {how} snapshot 'clicks' {which!r}. Hint: {known}"
+
+
+def test_a_hint_names_nine_snapshots_at_most_and_each_once() -> None:
+    many = [kept(f"id{number}", number) for number in range(1, 11)]
+    listed = ", ".join(f"clicks {number} id{number}" for number in range(1, 10))
+    assert snapshots._list_hint(many) == f"there are: {listed}."
+    assert snapshots._list_hint([kept("a"), kept("a")]) == "there are: clicks 1 a."
+    assert snapshots._list_hint([kept("a\x1b[2J")]) == "there are: clicks 1 a\ufffd[2J."
+    assert snapshots._list_hint([]) == "the stack's buckets have none."
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "rows"),
+    [
+        (1, 2, [("k", "1", "2")]),
+        (None, [1], [("k", "None", "[1]")]),
+        ([1], None, [("k", "[1]", "None")]),
+        ([1, 2], [2, 1], []),
+        ([1, 2], [2, 3], [("k", "1", ""), ("k", "", "3")]),
+        ([{"a": 1, "b": "x  y"}], [], [("k", '{ "a": 1, "b": "x y" }', "")]),
+    ],
+)
+def test_lists_differ_by_their_entries(old: Any, new: Any, rows: list[tuple[str, ...]]) -> None:
+    assert list(snapshots._differences("k", old, new)) == rows
+
+
+@pytest.mark.parametrize("text", [b"", b"{", b"[]", b"{}", b"\xff"])
+def test_what_is_no_manifest_is_none(text: bytes) -> None:
+    assert snapshots._parsed(text) is None
+
+
+def test_a_deletion_is_confirmed_by_an_option_or_a_person(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[str] = []
+
+    def answer(*, yes: bool) -> Any:
+        return lambda text: asked.append(text) or yes
+
+    snapshots._confirm("x", yes=True, ask=answer(yes=False))
+    assert asked == []
+    with pytest.raises(typer.Exit) as ended:
+        snapshots._confirm("x\x1b", yes=False, ask=answer(yes=True))
+    assert (ended.value.exit_code, asked) == (2, [])
+    assert capsys.readouterr().err == (
+        "vt: x\ufffd would be deleted. Hint: --yes, where nobody can ask\n"
+    )
+    monkeypatch.setattr(snapshots.sys.stdin, "isatty", lambda: True, raising=False)
+    snapshots._confirm("x\x1b", yes=False, ask=answer(yes=True))
+    assert asked == ["Delete x\ufffd?"]
+    with pytest.raises(typer.Exit) as ended:
+        snapshots._confirm("x", yes=False, ask=answer(yes=False))
+    assert ended.value.exit_code == 1
