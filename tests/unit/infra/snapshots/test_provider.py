@@ -1,0 +1,190 @@
+"""The provider of snapshots: what a preview says, what changes, and what the state keeps."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from pulumi.output import Unknown
+
+from tests.unit.infra.snapshots.fakes import Cloud, Process, request
+from vertex_training.errors import NotSubmittedError, OperatorError
+from vertex_training.snapshots import provider
+from vertex_training.snapshots.provider import SnapshotProvider
+
+REQUEST = request()
+CONTENT = {
+    "sql": REQUEST.sql, "parameters": dict(REQUEST.parameters), "asOf": None,
+    "location": "us-central1", "format": "parquet",
+}  # fmt: skip
+INPUTS: dict[str, Any] = {
+    "snapshot": {
+        "project": "local-training", "stack": "local", "name": "clicks", "run": 1.0,
+        "bucket": "data",
+    },
+    "requestId": REQUEST.request_id,
+    "request": json.dumps(CONTENT),
+    "options": {"controlBucket": "control", "maxBytesBilled": "1000000000"},
+    "__provider": "pickled",
+}  # fmt: skip
+KEPT = {key: value for key, value in INPUTS.items() if key != "__provider"}
+
+
+@pytest.fixture(autouse=True)
+def cloud(monkeypatch: pytest.MonkeyPatch) -> Cloud:
+    found = Cloud()
+    for name in (provider.REVIEWS, "VT_LOCAL_HOME", "PULUMI_BACKEND_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(provider, "_ports", lambda _: Process(found, REQUEST).ports)
+    monkeypatch.setattr(provider, "is_engine_alive", lambda: True)
+    return found
+
+
+def checked(monkeypatch: pytest.MonkeyPatch, **changes: Any) -> tuple[Any, list[str], list[str]]:
+    """Inputs that a check returns, what it says, and why it fails."""
+    said: list[str] = []
+    monkeypatch.setattr(provider, "print_line", said.append)
+    found = SnapshotProvider().check({}, {**INPUTS, **changes})
+    assert all(each.property == "" for each in found.failures)
+    return found.inputs, said, [each.reason for each in found.failures]
+
+
+def test_a_request_is_read_back_from_its_inputs() -> None:
+    assert provider.request_of(INPUTS) == REQUEST
+
+
+SAID = (
+    "its query reads 1,000,000,000 bytes ($0.01 on demand; at most 1,000,000,000 bytes, $0.01); "
+    "from acme.web.clicks; columns that look like data about people: email"
+)
+RESOLVED = {
+    "processed": 10**9, "capacity": False, "sources": ["acme.web.clicks"], "personal": ["email"]
+}  # fmt: skip
+
+
+def test_a_preview_says_what_the_query_would_read(
+    monkeypatch: pytest.MonkeyPatch, cloud: Cloud
+) -> None:
+    cloud.processed = 10**9
+    assert checked(monkeypatch) == (INPUTS, [f"snapshot clicks {SAID}"], [])
+    monkeypatch.setenv(provider.REVIEWS, "1")
+    assert checked(monkeypatch) == ({**INPUTS, "resolved": RESOLVED}, [], [])
+    monkeypatch.setenv(provider.REVIEWS, "compares")
+    assert checked(monkeypatch) == (INPUTS, [], [])
+
+
+def test_a_preview_that_asks_no_cloud_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(provider, "is_offline", lambda project: project == "local-training")
+    line = "snapshot clicks not asked: this preview asks no cloud"
+    assert checked(monkeypatch) == (INPUTS, [line], [])
+    monkeypatch.setattr(provider, "is_offline", lambda _: False)
+    monkeypatch.setattr(provider, "answer_within", lambda bound, _: bound == 0 or None)
+    line = "snapshot clicks not asked: no answer within 15 seconds"
+    assert checked(monkeypatch) == (INPUTS, [line], [])
+
+
+def test_what_nobody_answers_is_told_without_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    token = "ghp_" + "a1B2" * 9
+
+    def silent(_: Any) -> Any:
+        raise OperatorError(f"no answer: {token}")
+
+    monkeypatch.setattr(provider, "_ports", silent)
+    [said] = checked(monkeypatch)[1]
+    assert said.startswith("snapshot clicks not asked: no answer: ")
+    assert token not in said
+
+    def refused(*_: Any) -> Any:
+        raise NotSubmittedError(f"no: {token}")
+
+    monkeypatch.setattr(provider.estimate, "look", refused)
+    monkeypatch.setattr(provider, "_ports", lambda _: None)
+    inputs, said, [failure] = checked(monkeypatch)
+    assert (inputs, said) == (INPUTS, [])
+    assert failure.startswith("no: ")
+    assert token not in failure
+
+
+def test_an_identity_of_another_request_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    inputs, said, failures = checked(monkeypatch, requestId="0" * 20)
+    assert (inputs["requestId"], said) == ("0" * 20, [])
+    assert failures == ["Snapshot: requestId is not that of the request"]
+
+
+def test_what_is_not_known_yet_is_not_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = {**INPUTS["options"], "controlBucket": Unknown()}
+    _, said, failures = checked(monkeypatch, options=options, requestId="0" * 20)
+    assert (said, failures) == ([], [])
+
+
+def test_a_query_over_its_bound_fails_the_preview(
+    monkeypatch: pytest.MonkeyPatch, cloud: Cloud
+) -> None:
+    cloud.processed = 10**9 + 1
+    inputs, said, failures = checked(monkeypatch)
+    assert (inputs, said) == (INPUTS, [])
+    assert failures == [
+        "the query of snapshot 'clicks' reads 1,000,000,001 bytes, more than maxBytesBilled, "
+        "1,000,000,000. Hint: raise it, or read less."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "changed", "replaces"),
+    [
+        ({}, False, []),
+        ({"requestId": "other"}, True, ["requestId"]),
+        ({"options": {}}, True, []),
+        ({"request": "{}"}, False, []),
+    ],
+)
+def test_another_request_is_another_snapshot(
+    changes: dict[str, Any], changed: bool, replaces: list[str]
+) -> None:
+    found = SnapshotProvider().diff("id", INPUTS, {**INPUTS, **changes})
+    assert (found.changes, found.replaces) == (changed, replaces)
+
+
+def test_a_snapshot_that_is_made_is_recorded_with_its_manifest(
+    monkeypatch: pytest.MonkeyPatch, cloud: Cloud
+) -> None:
+    made_in: list[Any] = []
+    take = provider.take_snapshot
+
+    def taken(wanted: Any, ports: Any, timing: Any, environment: Any) -> Any:
+        made_in.append((wanted, timing, environment.engine_is_alive()))
+        return take(wanted, ports, timing, Process(cloud, REQUEST).environment)
+
+    monkeypatch.setattr(provider, "take_snapshot", taken)
+    made = SnapshotProvider().create(INPUTS)
+    assert made_in == [(REQUEST, SnapshotProvider.timing, True)]
+    assert made.id == REQUEST.uri
+    assert made.outs is not None
+    manifest = made.outs["manifest"]
+    assert manifest.rpartition("#")[0] == f"{REQUEST.uri}/manifest.json"
+    assert manifest.rpartition("#")[2].isdecimal()
+    assert made.outs == {**KEPT, "manifest": manifest, "state": "READY"}
+    state = {**made.outs, "__provider": "pickled"}
+    read = SnapshotProvider().read("id", state)
+    assert (read.id, read.outs) == ("id", made.outs)
+    updated = SnapshotProvider().update("id", {**state, "state": "CHANGED"}, INPUTS)
+    assert updated.outs == {**made.outs, "state": "CHANGED"}
+    SnapshotProvider().delete("id", state)
+    assert cloud.objects
+    cloud.objects.clear()
+    gone = SnapshotProvider().read("id", state).outs
+    assert gone == {**made.outs, "state": "CHANGED"}
+    cloud.records.clear()
+    assert SnapshotProvider().read("id", state).outs == {**made.outs, "state": "UNRECORDED"}
+
+
+def test_ports_are_those_of_the_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    from vertex_training.snapshots import google
+
+    monkeypatch.undo()
+    asked: list[Any] = []
+    monkeypatch.setattr(google, "connect", lambda *given: asked.append(given))
+    provider._ports(INPUTS)
+    provider._ports({**INPUTS, "options": {**INPUTS["options"], "impersonate": "me@x"}})
+    assert asked == [(REQUEST, "control", ""), (REQUEST, "control", "me@x")]
