@@ -163,9 +163,11 @@ def test_a_request_whose_owner_gives_it_up_is_waited_for_no_longer():
 def test_a_claim_that_nobody_sends_is_taken_away():
     world = killed_after("turn write")
     assert world.stored.record.state is IntentState.INTENT
+    owner = world.stored.record.owner
     submit(Process(world), EDITED)
     assert (world.sent, world.time) == (1, 1000.0)
     assert world.stored.record.state is IntentState.RELEASED
+    assert world.stored.record.owner != owner  # who claimed it cannot take this write for its own
 
 
 @pytest.mark.parametrize(
