@@ -211,3 +211,41 @@ def test_a_job_without_accelerators_is_not_looked_at():
     idle = Idle(IdleFinding.IDLE)
     assert "had 10m" in watched(idle, accelerators=())[1]
     assert idle.looks == 0
+
+
+def test_pauses_grow_by_half_and_a_line_is_said_every_five_minutes():
+    said, clock, _ = waited(["RUNNING"], deadline=700.0)
+    assert clock.sleeps[:10] == [
+        *(0.5, 0.75, 1.125, 1.6875, 2.53125, 3.796875, 5.6953125, 8.54296875),
+        *(10.0, 10.0),
+    ]
+    assert said == [
+        "job train: RUNNING",
+        "job train: RUNNING after 5m 4s",
+        "job train: RUNNING after 10m 4s",
+    ]
+
+
+def test_who_waits_again_is_told_how_long_it_was():
+    _, _, outcome = waited(["PENDING"], goal="running", deadline=7200.0)
+    assert str(outcome) == (
+        f"job 'train' is PENDING, and had 2h 0m to run (deadline). It goes on ({NAME}); to wait "
+        "for it again is safe."
+    )
+    _, _, outcome = waited([None], goal="running")
+    assert str(outcome) == (
+        f"the record of job 'train' ({NAME}) was deleted, so nobody can tell how it ended. Set "
+        "run: 3 in the stack file to submit it once more, or remove wait."
+    )
+    _, _, outcome = waited(["FAILED"])
+    assert str(outcome) == (
+        f"job 'train' is FAILED ({NAME}). Mend it, or set run: 3 in the stack file to submit it "
+        "once more.\nIts log is empty."
+    )
+
+
+def test_a_silence_is_ended_after_just_that_long():
+    said, _, _ = waited(["RUNNING"], deadline=30.0, initial=10.0, heartbeat=20.0)
+    assert said == ["job train: RUNNING", "job train: RUNNING after 20s"]
+    said, _, _ = waited(["RUNNING"], deadline=30.0, initial=10.0, heartbeat=20.5)
+    assert said == ["job train: RUNNING", "job train: RUNNING after 30s"]
