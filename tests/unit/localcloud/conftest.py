@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import socket
 import threading
 import time
@@ -55,6 +56,12 @@ def wait_until(condition: Callable[[], Any], seconds: float = 60) -> Any:
         assert time.monotonic() < deadline, "the condition did not come true"
         time.sleep(0.02)
     return value
+
+
+def wrong_fields(message: str) -> list[tuple[str, str]]:
+    """The fields that a refusal of a request lists, each with what is wrong with it."""
+    assert message.startswith("List of found errors:\t1.Field: ")
+    return re.findall(r"\d+\.Field: (.*?); Message: (.*?)\t", message, re.DOTALL)
 
 
 def _ports() -> Iterator[int]:

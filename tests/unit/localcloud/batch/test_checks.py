@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import re
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from localgcp.batch import checks
 from localgcp.errors import ApiError
 from localgcp.inventory.store import ACCOUNT, SERVICE, Store
 from localgcp.projects import local_project_number
-from tests.unit.localcloud.conftest import set_grant
+from tests.unit.localcloud.conftest import set_grant, wrong_fields
 
 PROJECT = "local-training"
 REGION = "us-central1"
@@ -47,8 +46,8 @@ def refused(given: dict[str, Any]) -> list[tuple[str, str]]:
     try:
         checks.check_job(given, REGION)
     except ApiError as error:
-        found = re.findall(r"\d+\.Field: (.*?); Message: (.*?)\t", error.message)
-        return found if error.code.name == "INVALID_ARGUMENT" else [(error.code.name, "")]
+        lists = error.code.name == "INVALID_ARGUMENT"
+        return wrong_fields(error.message) if lists else [(error.code.name, "")]
     return []
 
 

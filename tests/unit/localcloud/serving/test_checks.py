@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from localgcp.errors import ApiError
 from localgcp.inventory.store import BUCKET, Store
 from localgcp.serving import checks
 from localgcp.vertex.agents import service_agent
-from tests.unit.localcloud.conftest import set_grant
+from tests.unit.localcloud.conftest import set_grant, wrong_fields
 
 PROJECT = "local-training"
 REGION = "us-central1"
@@ -45,7 +44,7 @@ def fields(call: Callable[[], object]) -> list[tuple[str, str]]:
     """Fields and texts of all that is wrong."""
     code, text = told(call)
     assert code == "INVALID_ARGUMENT"
-    return re.findall(r"\d+\.Field: (.*?); Message: (.*?)\t", text, re.DOTALL)
+    return wrong_fields(text)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from localgcp.errors import ApiError
 from localgcp.inventory.store import ACCOUNT, SERVICE, TENSORBOARD, Store, project_number
 from localgcp.vertex import checks, placement
 from localgcp.vertex.records import JobTable
+from tests.unit.localcloud.conftest import wrong_fields
 
 PROJECT = "local-training"
 REGION = "us-central1"
@@ -63,8 +63,7 @@ def fields(store: Store, given: dict[str, Any], **more: Any) -> list[tuple[str, 
     found = refused(store, given, **more)
     assert found is not None
     assert found[0] == "INVALID_ARGUMENT"
-    assert found[1].startswith("List of found errors:\t1.Field: ")
-    return re.findall(r"\d+\.Field: (.*?); Message: (.*?)\t", found[1])
+    return wrong_fields(found[1])
 
 
 @pytest.mark.parametrize(
