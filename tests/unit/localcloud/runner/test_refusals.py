@@ -328,6 +328,14 @@ def test_an_environment_has_its_own_python_and_no_other(monkeypatch: pytest.Monk
     ]
 
 
+def test_without_an_environment_no_python_is_there_by_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("shutil.which", lambda _name: None)
+    told = found(container("docker.io/x:1", command=["sh", "-c", "python a; python3 b"]))
+    assert [each.hint for each in told] == ["install python", "install python3", ""]
+
+
 def test_where_the_environments_python_is_unknown_nothing_is_said_of_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

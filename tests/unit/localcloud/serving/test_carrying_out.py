@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -74,28 +75,34 @@ def end_of(table: OperationTable, error: Exception) -> tuple[int, str]:
     return done.error.code, done.error.message
 
 
-def test_an_operation_that_is_refused_or_breaks_ends_with_an_error(table: OperationTable) -> None:
+def test_an_operation_that_is_refused_or_breaks_ends_with_an_error(
+    table: OperationTable, capsys: pytest.CaptureFixture[str]
+) -> None:
     refused = ApiError(grpc.StatusCode.FAILED_PRECONDITION, "no")
     assert end_of(table, refused) == (9, "no")
     assert end_of(table, ValueError("a secret")) == (
         13,
         "Internal error encountered: ValueError.",
     )
+    assert "ValueError: a secret" in capsys.readouterr().err
 
 
 def test_what_a_stopping_server_leaves_is_taken_up_by_the_next(table: OperationTable) -> None:
     begun, entered = list[tuple[str, Mapping[str, Any]]](), threading.Event()
-    first = OperationRunner(table)
+    first, told = OperationRunner(table), list[bool]()
 
     def left(name: str, request: Mapping[str, Any]) -> None:
         entered.set()
-        first.stopping.wait(20)
+        stopping = first.stopping.wait(5)
+        time.sleep(0.05)
+        told.append(stopping)
         raise ServerStoppingError
 
     first.register("Upload", left)
     name = first.begin(TARGET, "Upload", {"x": "y"}, metadata()).name
     assert entered.wait(20)
     first.stop()
+    assert told == [True]
     assert table.unfinished() == [(name, "Upload", {"x": "y"})]
 
     def work(name: str, request: Mapping[str, Any]) -> wrappers_pb2.StringValue:
@@ -112,3 +119,19 @@ def test_what_a_stopping_server_leaves_is_taken_up_by_the_next(table: OperationT
     assert begun == [(name, {"x": "y"})]
     second.recover()
     assert begun == [(name, {"x": "y"})]
+
+
+def test_the_end_waits_for_all_that_is_under_way(table: OperationTable) -> None:
+    runner, ended = OperationRunner(table), list[str]()
+
+    def work(name: str, request: Mapping[str, Any]) -> None:
+        runner.stopping.wait(20)
+        time.sleep(0.05)
+        ended.append(request["x"])
+        raise ServerStoppingError
+
+    runner.register("Upload", work)
+    for number in "12":
+        runner.begin(TARGET, "Upload", {"x": number}, metadata())
+    runner.stop()
+    assert sorted(ended) == ["1", "2"]

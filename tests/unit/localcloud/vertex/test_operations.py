@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import threading
 import time
 from pathlib import Path
 
 import grpc
 import pytest
+from google.cloud import aiplatform_v1 as vertex
 from google.protobuf import empty_pb2, wrappers_pb2
 
 from localgcp.errors import ApiError
@@ -82,9 +84,19 @@ def test_a_wait_ends_with_the_operation_or_with_the_time(table: OperationTable) 
     assert found is not None
     assert not found.done
     assert table.wait(f"{TARGET}/operations/1", 20) is None
-    table.end(name, text("done"))
+    threading.Timer(0.05, table.end, (name, text("done"))).start()
     began = time.monotonic()
     found = table.wait(name, 20)
     assert found is not None
     assert found.done
     assert time.monotonic() - began < 10
+
+
+def test_messages_of_the_client_and_of_protobuf_are_packed() -> None:
+    made = vertex.Model(display_name="d")
+    response = vertex.Model()
+    assert packed(made).Unpack(vertex.Model.pb(response))
+    assert response == made
+    plain = wrappers_pb2.StringValue()
+    assert packed(text("x")).Unpack(plain)
+    assert plain.value == "x"

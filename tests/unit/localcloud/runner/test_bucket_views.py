@@ -1,0 +1,203 @@
+"""Which buckets a job has at ``/gcs``: copied, shown as they are, or not at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from localgcp.inventory.store import BUCKET, Binding, Store
+from localgcp.runner import buckets as module
+from localgcp.runner.buckets import JobBuckets
+from localgcp.runner.gang import hosts
+from localgcp.runner.gang.cluster import Replica
+from localgcp.runner.gang.hosts import BucketView
+from localgcp.vertex.admission import Access
+
+PROJECT, ACCOUNT = "local-training", "trainer@x"
+
+
+class Mount:
+    """In place of a copy: notes what is asked of it."""
+
+    made: list[Mount]
+
+    def __init__(self, folder: Path, objects: Path, _access: Any, url: str, _report: Any) -> None:
+        self.folder, self.objects, self.bucket, self.url = folder, objects, objects.name, url
+        self.calls: list[Any] = []
+        self.refused: set[str] = set()
+        self.made.append(self)
+
+    def fill(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.calls.append("fill")
+
+    def sync(self, *, final: bool) -> None:
+        self.calls.append(final)
+
+
+class Buckets:
+    """Buckets of a project, and a job whose account has roles on some."""
+
+    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        Mount.made = []
+        monkeypatch.setattr(module, "Mount", Mount)
+        monkeypatch.setattr(hosts, "has_mounts", lambda: True)
+        self.storage, self.gcs = root / "storage", root / "job" / "gcs"
+        self.storage.mkdir()
+        self.store, self.said = Store(root / "cloud.sqlite"), list[str]()
+        access = Access(self.store, PROJECT, ACCOUNT)
+        self.job = JobBuckets(
+            self.gcs, storage=self.storage, store=self.store, access=access, url="http://s",
+            report=self.said.append,
+        )  # fmt: skip
+
+    def add(self, name: str, role: str = "", files: int = 0) -> None:
+        self.store.put(BUCKET, name, PROJECT, {}, {"name": name, "project": PROJECT})
+        (self.storage / name).mkdir()
+        for number in range(files):
+            (self.storage / name / str(number)).write_bytes(b"12345678")
+        if role:
+            bindings = (Binding(f"roles/storage.{role}", (f"serviceAccount:{ACCOUNT}",)),)
+            etag = self.store.policy(f"b/{name}").etag
+            self.store.set_policy(f"b/{name}", bindings, expected_etag=etag)
+
+    def prepare(self, *args: str, output: str | None = None, image: str = "x") -> list[str]:
+        """The buckets that are copied, in their order."""
+        task = {"imageUri": image, "command": ["train"], "args": [*args]}
+        self.job.prepare([Replica(0, 0, {"containerSpec": task})], output)
+        return [mount.bucket for mount in Mount.made]
+
+
+@pytest.fixture
+def buckets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Buckets:
+    return Buckets(tmp_path, monkeypatch)
+
+
+def test_what_may_be_written_is_copied_and_what_may_be_read_is_shown(buckets: Buckets) -> None:
+    for name, role in (("data", "objectViewer"), ("far", ""), ("out", "objectUser"),
+                       ("drop", "objectCreator"), ("named", "objectViewer")):  # fmt: skip
+        buckets.add(name, role)
+    (buckets.storage / "file").touch()
+    assert buckets.prepare("/gcs/named/x") == ["named", "drop", "out"]
+    assert buckets.job.view == BucketView(
+        buckets.gcs, ["named"], {"data": buckets.storage / "data"}
+    )
+    assert sorted(path.name for path in buckets.gcs.iterdir()) == ["data", "drop", "named", "out"]
+    assert [(each.folder, each.url, each.calls) for each in Mount.made] == [
+        (buckets.gcs / name, "http://s", ["fill"]) for name in ("named", "drop", "out")
+    ]
+    assert buckets.said == []
+
+
+def test_a_bucket_that_is_named_and_not_there_is_told(buckets: Buckets) -> None:
+    buckets.add("b", "objectUser")
+    assert buckets.prepare("/gcs/none/x", "/gcs/b/y") == ["b"]
+    assert buckets.said == ["/gcs/none: there is no such bucket."]
+
+
+LARGE = (
+    "/gcs/{} is read-only here, for it is large and the job does not name it. To write to it, put "
+    "the path into an argument or a variable."
+)
+
+
+def test_a_large_bucket_is_copied_only_if_its_path_is_named(
+    buckets: Buckets, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_MOST_FILES", 3)
+    buckets.add("big", "objectUser", files=4)
+    buckets.add("fits", "objectUser", files=3)
+    assert buckets.prepare() == ["fits"]
+    assert buckets.said == [LARGE.format("big")]
+    view = buckets.job.view
+    assert view is not None
+    assert view.objects == {"big": buckets.storage / "big"}
+    Mount.made = []
+    assert buckets.prepare("/gcs/big/x") == ["big", "fits"]
+
+
+def test_all_that_is_not_named_is_measured_together_and_what_is_mentioned_goes_first(
+    buckets: Buckets, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_MOST_BYTES", 24)
+    for name in ("a", "b", "c"):
+        buckets.add(name, "objectUser", files=2)
+    assert buckets.prepare("gs://c/x") == ["c"]
+    assert buckets.said == [LARGE.format("a"), LARGE.format("b")]
+    Mount.made = []
+    monkeypatch.setattr(module, "_MOST_BYTES", 32)
+    assert buckets.prepare(output="gs://b/out") == ["b", "a"]
+
+
+def test_the_limits_are_five_thousand_files_and_a_quarter_of_a_gibibyte() -> None:
+    assert (module._MOST_FILES, module._MOST_BYTES) == (5_000, 268_435_456)
+
+
+def test_where_there_are_no_mounts_what_is_named_alone_is_copied(
+    buckets: Buckets, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hosts, "has_mounts", lambda: False)
+    buckets.add("a", "objectUser")
+    buckets.add("b", "objectUser")
+    assert buckets.prepare("/gcs/a/x", "gs://b/y") == ["a"]
+    assert buckets.job.view is None
+
+
+def test_a_container_has_all_that_its_task_names(
+    buckets: Buckets, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hosts, "has_mounts", lambda: False)
+    for name in ("a", "b", "out"):
+        buckets.add(name, "objectUser")
+    image = "us-docker.pkg.dev/local-training/r/x:1"
+    assert buckets.prepare("gs://a/x", output="gs://out/y", image=image) == ["a", "out"]
+
+
+def test_folders_and_buckets_are_brought_in_step(buckets: Buckets) -> None:
+    buckets.add("a", "objectUser")
+    buckets.add("b", "objectUser")
+    buckets.prepare()
+    buckets.job.sync()
+    one, two = Mount.made
+    two.refused.add("file")
+    buckets.job.close()
+    assert [each.calls for each in (one, two)] == [["fill", False, True]] * 2
+    assert (one.folder.exists(), two.folder.exists()) == (False, True)
+
+
+def test_what_was_written_beside_the_buckets_is_lost(buckets: Buckets) -> None:
+    buckets.add("a", "objectUser")
+    buckets.prepare()
+    (buckets.gcs / "a" / "kept").touch()
+    assert buckets.job.lost() == ""
+    (buckets.gcs / "beside").touch()
+    assert buckets.job.lost().startswith("The job wrote /gcs/beside, which reached no bucket: ")
+
+
+def test_what_was_written_to_this_machines_own_folder_is_lost(
+    buckets: Buckets, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hosts, "has_mounts", lambda: False)
+    own = tmp_path / "own"
+    own.mkdir()
+    monkeypatch.setattr("localgcp.runner.stray_writes.ROOT", own)
+    buckets.prepare()
+    assert buckets.job.lost() == ""
+    (own / "x").touch()
+    text = f"The job wrote {own / 'x'} on this machine, not into a bucket: "
+    assert buckets.job.lost().startswith(text)
+
+
+@pytest.mark.parametrize(
+    ("files", "size", "measured"),
+    [(3, 24, (3, 24)), (2, 24, None), (3, 23, None), (9, 99, (3, 24))],
+)
+def test_a_folder_is_measured_to_its_limit(
+    tmp_path: Path, files: int, size: int, measured: tuple[int, int] | None
+) -> None:
+    (tmp_path / "deep").mkdir()
+    for name in ("a", "deep/b", "deep/c"):
+        (tmp_path / name).write_bytes(b"12345678")
+    assert module._measure(tmp_path, files, size) == measured
