@@ -53,8 +53,8 @@ def write_settings(folder: Path) -> None:
 
 def local_host(host: str) -> str:
     """``HOST:PORT`` on this machine of one of Google's hosts; empty for any other host."""
-    name = host.partition("://")[2] or host
-    name = name.removeprefix("dns:///").partition("/")[0].partition(":")[0]
+    name = host.removeprefix("dns:///")
+    name = (name.partition("://")[2] or name).partition("/")[0].partition(":")[0]
     if not name.endswith((_GOOGLE, _ENDPOINTS)):
         return ""
     if name == f"storage{_GOOGLE}" or name.endswith(f".storage{_GOOGLE}"):
@@ -75,8 +75,11 @@ def _patch_auth(module: ModuleType) -> None:
     class NobodysCredentials(credentials.AnonymousCredentials):
         """Credentials of nobody, for code that looks at them."""
 
-        token = "local"
         service_account_email = "nobody@localhost"
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.token = "local"
 
         def refresh(self, request: object) -> None:
             """Nothing expires."""
