@@ -1,0 +1,239 @@
+"""How a lost state is made again: which imports are tried, asked for and run, round by round."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from vertex_training.errors import CommandError
+from vertex_training_cli.engine.stacks import StackRef
+from vertex_training_cli.up import lost_state
+
+BUCKET, GRANT = "gcp:storage/bucket:Bucket", "gcp:storage/bucketIAMMember:BucketIAMMember"
+URN = "urn:pulumi:dev::p::t::"
+REF = StackRef(Path("/srv/checkout"), "p", "dev", "acme-ml-dev", "us-central1")
+
+
+def made(name: str, /, *, op: str = "create", type_: str = BUCKET, **inputs: Any) -> dict[str, Any]:
+    """A step of a preview; a bucket is imported by its name."""
+    state = {"urn": f"{URN}{name}", "type": type_, "inputs": inputs, "parent": f"{URN}storage"}
+    return {"op": op, "newState": state}
+
+
+class Engine:
+    """``pulumi`` whose previews and imports end as they are told to; remembers what it got."""
+
+    def __init__(self, previews: list[Any], asked: list[Any], codes: list[int]) -> None:
+        self.previews, self.asked, self.codes = previews, asked, codes
+        self.got: list[tuple[str, list[str], Any]] = []
+
+    def read_json(self, *arguments: str) -> Any:
+        steps, declared = self.previews.pop(0)
+        *words, file = arguments
+        Path(file).write_text(json.dumps({"resources": declared}))
+        self.got.append(("preview", words, None))
+        return {"steps": steps}
+
+    def _import(self, arguments: tuple[str, ...]) -> tuple[list[str], Any]:
+        words = list(arguments)
+        file = words.pop(words.index("--file") + 1)
+        return words, json.loads(Path(file).read_text())
+
+    def capture(self, *arguments: str) -> Any:
+        self.got.append(("asked", *self._import(arguments)))
+        return self.asked.pop(0)
+
+    def run_in_foreground(self, *arguments: str) -> int:
+        self.got.append(("ran", *self._import(arguments)))
+        return self.codes.pop(0)
+
+
+def missing(*names: str, **more: Any) -> Any:
+    told = [{"severity": "error", "urn": f"{URN}{name}", "message": "no\n"} for name in names]
+    told.append({"severity": "info", "urn": f"{URN}other", "message": "note"})
+    return SimpleNamespace(
+        returncode=1, stdout=json.dumps({"diagnostics": told}), stderr="", **more
+    )
+
+
+FOUND = SimpleNamespace(returncode=0, stdout="", stderr="")
+COMPONENT = {"name": "storage", "type": "x:y:Z", "component": True}
+DATA = {"name": "data", "type": BUCKET}
+#: The engine gives a name of its own to the second of two that are called alike.
+MORE = {"name": "moreBucket", "logicalName": "more", "type": BUCKET}
+READ = {"name": "read", "type": GRANT}
+STEPS = [
+    made("data", name="acme-data"),
+    made("more", name="acme-more"),
+    made("read", type_=GRANT, bucket="b", role="r", member="m"),
+    made("old", op="same", name="acme-old"),
+    {"op": "same"},
+]
+WORDS = ["import", "--stack", "dev", "--file", "--protect=false", "--generate-code=false"]
+ASK, RUN = [*WORDS, "--preview-only", "--json"], [*WORDS, "--yes", "--skip-preview"]
+PREVIEW = ("preview", ["preview", "--stack", "dev", "--json", "--import-file"], None)
+
+
+def take_over(engine: Engine, *, write: bool = True) -> tuple[int, list[str]]:
+    said: list[str] = []
+    code = lost_state.take_over(REF, engine, said.append, write=write)  # type: ignore[arg-type]
+    return code, said
+
+
+def content(*entries: dict[str, Any], parents: dict[str, str] | None = None) -> dict[str, Any]:
+    return {"nameTable": parents or {}, "resources": list(entries)}
+
+
+DONE = [
+    "the state of dev has all that is declared and there, but for rights and jobs",
+    "next: `vt review --stack dev`, then `vt up`: it adopts the jobs",
+]
+WITH_DATA = {**DATA, "id": "acme-data"}
+WITH_MORE = {**MORE, "id": "acme-more"}
+
+
+def test_what_is_there_is_imported_and_what_is_not_is_left_out() -> None:
+    declared = [COMPONENT, DATA, MORE, READ]
+    engine = Engine([(STEPS, declared), ([], [])], [missing("moreBucket"), FOUND], [0])
+    assert take_over(engine) == (0, ["data is there: acme-data", *DONE])
+    assert engine.got == [
+        PREVIEW,
+        ("asked", ASK, content(COMPONENT, WITH_DATA, WITH_MORE)),
+        ("asked", ASK, content(COMPONENT, WITH_DATA)),
+        ("ran", RUN, content(COMPONENT, WITH_DATA)),
+        PREVIEW,
+    ]
+
+
+def test_a_component_that_the_state_has_is_named_by_its_urn() -> None:
+    engine = Engine([(STEPS, [DATA]), ([], [])], [FOUND], [0])
+    assert take_over(engine)[0] == 0
+    parents = {"storage": f"{URN}storage"}
+    assert engine.got[1] == ("asked", ASK, content(WITH_DATA, parents=parents))
+    assert engine.got[2] == ("ran", RUN, content(WITH_DATA, parents=parents))
+
+
+def test_without_being_asked_to_write_nothing_is_imported() -> None:
+    engine = Engine([(STEPS, [DATA, MORE])], [FOUND], [])
+    assert take_over(engine, write=False) == (
+        0,
+        [
+            "data is there: acme-data",
+            "moreBucket is there: acme-more",
+            "nothing was imported: `vt import --state --stack dev --write` does it",
+        ],
+    )
+    assert [kind for kind, *_ in engine.got] == ["preview", "asked"]
+
+
+def test_an_import_that_fails_ends_it_with_its_exit_code() -> None:
+    engine = Engine([(STEPS, [DATA])], [FOUND], [255])
+    assert take_over(engine) == (255, ["data is there: acme-data"])
+
+
+@pytest.mark.parametrize("declared", [[], [COMPONENT], [READ]])
+def test_where_nothing_can_be_imported_nothing_is_asked(declared: list[Any]) -> None:
+    engine = Engine([(STEPS, declared)], [], [])
+    assert take_over(engine) == (0, DONE)
+
+
+def test_where_nothing_is_there_nothing_is_imported() -> None:
+    engine = Engine([(STEPS, [COMPONENT, DATA])], [missing("data")], [])
+    assert take_over(engine) == (0, DONE)
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        (SimpleNamespace(returncode=1, stdout="no json\n", stderr=" broken\n"),
+         "`pulumi import` failed: broken"),
+        (SimpleNamespace(returncode=1, stdout="no json\n", stderr=""),
+         "`pulumi import` failed: no json"),
+        (SimpleNamespace(returncode=1, stderr="", stdout=json.dumps({"diagnostics": [
+            {"severity": "error", "message": "one\n"}, {"severity": "info", "message": "x"},
+            {"severity": "error", "message": "two"}]})), "one; two"),
+    ],
+)  # fmt: skip
+def test_an_import_that_cannot_be_asked_for_is_told(answer: Any, text: str) -> None:
+    with pytest.raises(CommandError) as failed:
+        take_over(Engine([(STEPS, [DATA])], [answer], []))
+    assert str(failed.value).startswith(text)
+
+
+def test_an_input_that_is_not_known_yet_gives_no_id() -> None:
+    later = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
+    state = {"type": BUCKET, "urn": f"{URN}data"}
+    assert lost_state._id_to_import({**state, "inputs": {"name": "acme"}}) == "acme"
+    assert lost_state._id_to_import({**state, "inputs": {"name": later}}) == ""
+    assert lost_state._id_to_import(state) == ""
+
+
+def test_a_lost_state_is_refused_with_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = SimpleNamespace(settings="settings")
+    monkeypatch.setattr(lost_state.stacks, "load", lambda *_: loaded)
+    monkeypatch.setattr(StackRef, "connect_clients", lambda _: None)
+    monkeypatch.setattr(lost_state, "_traces", lambda *_: iter(()))
+    lost_state.refuse_if_lost(REF)
+    monkeypatch.setattr(lost_state, "_traces", lambda *_: iter(("bucket gs://b", "account a")))
+    with pytest.raises(CommandError) as refused:
+        lost_state.refuse_if_lost(REF)
+    assert str(refused.value) == (
+        "the state of dev is empty, and its bucket gs://b is there: the state was lost, or this is "
+        "not its backend. Nothing was changed. Hint: `vt import --state --stack dev` shows what "
+        "else is there."
+    )
+    monkeypatch.setattr(lost_state.stacks, "load", lambda *_: (_ for _ in ()).throw(OSError()))
+    lost_state.refuse_if_lost(REF)  # left to pulumi
+
+
+class Cloud:
+    """Whether the control bucket is there, and which accounts are."""
+
+    def __init__(self, *there: str, bucket: bool = False, error: Exception | None = None) -> None:
+        self.there, self.bucket, self.error = there, bucket, error
+        self.asked: list[Any] = []
+
+    def has_bucket(self, name: str, project: str) -> bool:
+        self.asked.append((name, project))
+        if self.error:
+            raise self.error
+        return self.bucket
+
+    def get(self, url: str, name: str) -> Any:
+        self.asked.append((url, name))
+        return {"name": name} if name in self.there else None
+
+
+ACCOUNT = "projects/acme-ml-dev/serviceAccounts/trainer-dev@acme-ml-dev.iam.gserviceaccount.com"
+
+
+@pytest.mark.parametrize(
+    ("cloud", "traces"),
+    [
+        (Cloud(), []),
+        (Cloud(bucket=True), ["bucket gs://acme-ml-dev-control-dev"]),
+        (Cloud(ACCOUNT, error=CommandError("somebody else's")),
+         ["account trainer-dev@acme-ml-dev.iam.gserviceaccount.com"]),
+    ],
+)  # fmt: skip
+def test_traces_are_the_control_bucket_and_accounts_that_the_stack_makes(
+    monkeypatch: pytest.MonkeyPatch, cloud: Cloud, traces: list[str]
+) -> None:
+    from vertex_training import naming
+
+    names = naming.Names("acme-ml-dev", "7", "us-central1", "dev")
+    accounts = {
+        "given": SimpleNamespace(existing="x@y.iam.gserviceaccount.com"),
+        "trainer": SimpleNamespace(existing=None),
+    }
+    settings: Any = SimpleNamespace(names=names, project_number="7", service_accounts=accounts)
+    monkeypatch.setattr(lost_state, "Objects", lambda _: cloud)
+    monkeypatch.setattr(lost_state.rest, "connect", lambda _: cloud)
+    assert list(lost_state._traces(REF, settings)) == traces
+    assert cloud.asked == [
+        ("acme-ml-dev-control-dev", "7"), (f"https://iam.googleapis.com/v1/{ACCOUNT}", ACCOUNT),
+    ]  # fmt: skip
