@@ -144,6 +144,15 @@ def test_one_that_is_there_is_told_with_what_changed_since() -> None:
     assert look(cloud)[0] == summary | changed
 
 
+def test_a_snapshot_as_of_a_time_has_no_changes_since() -> None:
+    time = (datetime.datetime.now(tz=datetime.UTC) - datetime.timedelta(days=1)).isoformat()
+    cloud = Cloud()
+    process = Process(cloud, request(as_of=time))
+    take_snapshot(process.wanted, process.ports, environment=process.environment)
+    cloud.changed_at = 10**9
+    assert "changed" not in look(cloud, as_of=time)[0]
+
+
 @pytest.mark.parametrize(
     ("name", "is_personal"),
     [

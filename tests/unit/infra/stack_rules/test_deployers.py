@@ -1,6 +1,6 @@
 """What CI's account may not deploy is told before it fails half-way."""
 
-from tests.unit.infra.stacks import stack
+from tests.unit.infra.stacks import rows, stack
 from vertex_training.naming import local_project_number
 from vertex_training.settings.model import Job
 from vertex_training.stack_rules import deployers
@@ -85,3 +85,61 @@ def test_a_renamed_entry_has_the_name_that_ci_knows_and_a_local_stack_has_no_ci(
     assert told(buckets={"corpus": {"formerly": "data"}}) == []
     local = {"project": "local-x", "projectNumber": local_project_number("local-x")}
     assert deployers.warnings(stack(**local, buckets={"a": {"name": "acme-datasets"}})) == []
+
+
+def test_what_ci_may_not_deploy_is_told_with_value_and_hint():
+    once = (
+        "somebody with the right deploys it, once (docs/environments.md), or gives deploy that "
+        "right"
+    )
+    role = {"members": {"roles/storage.admin": GROUP}}
+    datasets = {"acme-ml-prod.clicks": ["roles/bigquery.dataViewer"]}
+    roles = {"acme-ml-prod": ["roles/logging.viewer", "roles/bigquery.jobUser"]}
+    found = deployers.warnings(
+        stack(
+            buckets={
+                "a": {"name": "acme-datasets"},
+                "b": {"existing": "acme-corpus", **{"project": "acme-ml-prod"}},
+                "c": {"name": "acme-ml-prod-c-dev"},
+                "d": {"name": "other-acme-ml-prod-d-prod"},
+                "e": role,
+            },
+            secrets={"f": {"name": "prod"}, "g": {"existing": "projects/acme-ml-prod/secrets/x"}},
+            serviceAccounts={"trainer": {"datasets": datasets, "roles": roles}},
+        )
+    )
+    change, grant = "CI may not change or grant on what is called so", "CI may not grant on it"
+    role = "CI may not grant this role"
+    assert rows(found) == [
+        ("buckets.a.name", change, "acme-datasets", once),
+        ("buckets.b.existing", grant, "acme-corpus", once),
+        ("buckets.c.name", change, "acme-ml-prod-c-dev", once),
+        ("buckets.d.name", change, "other-acme-ml-prod-d-prod", once),
+        ("secrets.f.name", change, "projects/acme-ml-prod/secrets/prod", once),
+        ("secrets.g.existing", grant, "projects/acme-ml-prod/secrets/x", once),
+        ("buckets.e.members.roles/storage.admin", role, "roles/storage.admin", once),
+        ("serviceAccounts.trainer.roles.acme-ml-prod.1", role, "roles/bigquery.jobUser", once),
+        (
+            "serviceAccounts.trainer.datasets.acme-ml-prod.clicks",
+            "CI grants on it if bootstrap says so",
+            "acme-ml-prod.clicks",
+            "datasets: [clicks] in bootstrap/Pulumi.prod.yaml",
+        ),
+    ]
+    assert {each.level for each in found} == {"warning"}
+
+
+def test_who_deploys_is_asked_for_where_a_job_runs_as_an_account():
+    job = {"titanic": Job(file="jobs/titanic.yaml")}
+    without = stack().model_copy(update={"jobs": job})
+    assert deployers.warnings(without) == []
+    tuning = stack(serviceAccounts={"trainer": {}}).model_copy(update={"tuning": job})
+    member = "serviceAccount:ci-deploy-prod@acme-ml-prod.iam.gserviceaccount.com"
+    assert rows(deployers.warnings(tuning)) == [
+        (
+            "deployers",
+            "nobody is named who deploys; submitting a job as one of trainer may be refused",
+            "",
+            f"deployers: [{member}], as bootstrap makes it",
+        )
+    ]
