@@ -1,0 +1,124 @@
+"""Ranges of addresses that a network's resources hold, their owners, and blocks that are free."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from localgcp.inventory import addresses
+from localgcp.inventory.addresses import AllocatedRange, Block
+from localgcp.inventory.store import Store
+from localgcp.inventory.vpc import ADDRESS, NETWORK, SUBNETWORK
+from localgcp.projects import local_project_number
+
+PROJECT = "local-p1"
+VPC = f"projects/{PROJECT}/global/networks/vpc"
+OTHER = f"projects/{PROJECT}/global/networks/other"
+REGION = f"projects/{PROJECT}/regions/us-west1"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    made = Store(tmp_path / "cloud.sqlite")
+    for path in (VPC, OTHER):
+        made.put(NETWORK, path, PROJECT, {}, {"autoCreateSubnetworks": False})
+    return made
+
+
+def add_subnet(store: Store, name: str, cidr: str | None, **outputs: Any) -> str:
+    path = f"{REGION}/subnetworks/{name}"
+    values = {"name": name, "region": "us-west1", "network": "vpc", "ipCidrRange": cidr, **outputs}
+    store.put(SUBNETWORK, path, PROJECT, {}, values)
+    return path
+
+
+def add_range(store: Store, name: str, address: str, prefix: int = 16, **outputs: Any) -> str:
+    path = f"projects/{PROJECT}/global/addresses/{name}"
+    values = {"name": name, "network": VPC, "purpose": "VPC_PEERING", "address": address,
+              "prefixLength": prefix, **outputs}  # fmt: skip
+    store.put(ADDRESS, path, PROJECT, {}, values)
+    return path
+
+
+def test_subnetworks_and_ranges_of_a_network_are_its_allocated_ranges(store: Store) -> None:
+    link = f"https://www.googleapis.com/compute/v1/{REGION}"
+    secondary = [{"ipCidrRange": "10.2.0.0/20"}, {"ipCidrRange": None}]
+    first = add_subnet(store, "a", "10.1.0.0/24", region=link, secondaryIpRanges=secondary)
+    second = add_subnet(store, "b", None)
+    third = add_range(store, "r", "10.9.0.0")
+    add_subnet(store, "foreign", "10.3.0.0/24", network=OTHER)
+    add_range(store, "foreign-range", "10.8.0.0", network=OTHER)
+    add_range(store, "nat", "10.7.0.0", purpose="")
+    add_range(store, "open", "")
+    owner = "existing subnetwork 'a' in region 'us-west1'"
+    assert list(addresses.allocated_ranges(store, VPC)) == [
+        AllocatedRange(Block("10.1.0.0/24"), owner, first),
+        AllocatedRange(Block("10.2.0.0/20"), owner, first),
+        AllocatedRange(Block("10.9.0.0/16"), "allocated range 'r'", third),
+    ]
+    assert second not in [each.path for each in addresses.allocated_ranges(store, VPC)]
+
+
+def test_a_network_in_auto_mode_holds_the_upper_half_of_ten(store: Store) -> None:
+    store.put(NETWORK, VPC, PROJECT, {}, {"autoCreateSubnetworks": True})
+    text = "the subnetworks of an auto mode network"
+    assert list(addresses.allocated_ranges(store, VPC)) == [
+        AllocatedRange(Block("10.128.0.0/9"), text, VPC),
+    ]  # fmt: skip
+    assert list(addresses.allocated_ranges(store, f"{VPC}2")) == []
+
+
+def test_an_overlap_is_with_the_first_range_that_is_of_something_else(store: Store) -> None:
+    own = add_subnet(store, "a", "10.1.0.0/24")
+    add_range(store, "r", "10.1.0.0", 16)
+    found = addresses.find_overlap(store, VPC, Block("10.1.0.0/26"))
+    assert found == AllocatedRange(
+        Block("10.1.0.0/24"), "existing subnetwork 'a' in region 'us-west1'", own
+    )
+    beside = addresses.find_overlap(store, VPC, Block("10.1.0.0/26"), own)
+    assert beside is not None
+    assert beside.owner == "allocated range 'r'"
+    assert addresses.find_overlap(store, VPC, Block("10.2.0.0/26")) is None
+
+
+@pytest.mark.parametrize(
+    ("held", "prefix", "free"),
+    [
+        ([], 16, "10.0.0.0/16"),
+        (["10.0.0.0/16"], 16, "10.1.0.0/16"),
+        (["10.1.0.0/24"], 16, "10.0.0.0/16"),
+        (["10.0.0.0/24"], 24, "10.0.1.0/24"),
+        ([], 8, "10.0.0.0/8"),
+        (["10.0.0.0/8"], 16, "192.168.0.0/16"),
+        (["10.255.0.0/16"], 8, None),
+        (["10.0.0.0/8", "192.168.0.0/16"], 24, None),
+        (["10.0.0.0/8"], 15, None),
+    ],
+)
+def test_a_free_block_is_the_first_one_of_the_private_ranges(
+    store: Store, held: list[str], prefix: int, free: str | None
+) -> None:
+    for number, cidr in enumerate(held):
+        add_subnet(store, f"s{number}", cidr)
+    found = addresses.free_block(store, VPC, prefix)
+    assert found == (free and Block(free))
+
+
+def test_a_range_for_services_is_found_by_its_name_in_its_network(store: Store) -> None:
+    path = add_range(store, "r", "10.9.1.2")
+    add_range(store, "foreign", "10.8.0.0", network=OTHER)
+    add_range(store, "nat", "10.7.0.0", purpose="NAT")
+    found = addresses.find_peering_range(store, VPC, "r")
+    assert found is not None
+    assert (found.id, addresses.peering_block(found)) == (path, Block("10.9.0.0/16"))
+    for name in ("foreign", "nat", "none"):
+        assert addresses.find_peering_range(store, VPC, name) is None
+
+
+def test_a_project_may_be_named_by_its_number(store: Store) -> None:
+    number = local_project_number(PROJECT)
+    link = f"https://www.googleapis.com/compute/v1/projects/{number}/global/networks/vpc"
+    add_subnet(store, "a", "10.1.0.0/24", network=link)
+    assert [each.block for each in addresses.allocated_ranges(store, VPC)] == [Block("10.1.0.0/24")]

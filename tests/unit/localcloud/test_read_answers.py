@@ -1,0 +1,298 @@
+"""What is answered over REST of projects, quotas, networks and names, as whole documents."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from localgcp.errors import RefusedRequestError
+from localgcp.faults.model import Fault
+from localgcp.faults.table import FaultTable
+from localgcp.inventory import vpc
+from localgcp.inventory.reservations import RESERVATION
+from localgcp.inventory.store import ACCOUNT, BUCKET, SERVICE, Store
+from localgcp.projects import local_project_number
+from localgcp.reads.serving import Reads, merged
+
+PROJECT, OTHER = "local-p1", "local-p2"
+NUMBER = local_project_number(PROJECT)
+COMPUTE = f"/compute/v1/projects/{PROJECT}"
+ROUTER, NAT = "gcp:compute/router:Router", "gcp:compute/routerNat:RouterNat"
+FIREWALL = "gcp:compute/firewall:Firewall"
+RULES = "/v2/projects/{}/policies/{}:getEffectivePolicy"
+
+
+class Cloud:
+    """Answers of a cloud with nothing in it, until a test puts something there."""
+
+    def __init__(self, folder: Path) -> None:
+        self.store = Store(folder / "cloud.sqlite")
+        self.faults = FaultTable(folder / "faults.sqlite")
+        self._reads = Reads(self.store, self.faults, threading.Event())
+
+    def get(self, target: str) -> Any:
+        return json.loads(self._reads.answer("GET", target, b"") or b"null")
+
+    def post(self, target: str, **body: Any) -> Any:
+        return json.loads(self._reads.answer("POST", target, json.dumps(body).encode()) or b"null")
+
+    def refusal(self, verb: str, target: str, body: bytes = b"") -> tuple[int, str]:
+        with pytest.raises(RefusedRequestError) as told:
+            self._reads.answer(verb, target, body)
+        return told.value.status, str(told.value)
+
+    def put(self, type_: str, id_: str, owner: str = PROJECT, /, **outputs: Any) -> None:
+        self.store.put(type_, id_, owner, {}, outputs)
+
+    def fault(self, service: str, kind: str, **more: Any) -> None:
+        self.faults.add(Fault.parse(service=service, kind=kind, times=0, **more))
+
+
+@pytest.fixture
+def cloud(tmp_path: Path) -> Cloud:
+    return Cloud(tmp_path)
+
+
+def no(permission: str, on: str) -> tuple[int, str]:
+    return 403, f"Permission '{permission}' denied on resource '{on}' (or it may not exist)."
+
+
+def test_a_project_has_a_number_and_somebody_who_pays(cloud: Cloud) -> None:
+    assert cloud.get(f"/v3/projects/{PROJECT}") == {
+        "name": f"projects/{NUMBER}", "projectId": PROJECT, "state": "ACTIVE",
+    }  # fmt: skip
+    assert cloud.get(f"/v1/projects/{PROJECT}/billingInfo") == {
+        "name": f"projects/{PROJECT}/billingInfo", "projectId": PROJECT,
+        "billingAccountName": "billingAccounts/000000-000000-000000", "billingEnabled": True,
+    }  # fmt: skip
+    refused = no("resourcemanager.projects.get", "projects/acme")
+    assert cloud.refusal("GET", "/v3/projects/acme") == refused
+    cloud.put(SERVICE, "acme/run.googleapis.com", "acme")
+    assert cloud.get("/v3/projects/acme")["projectId"] == "acme"
+
+
+def test_two_apis_are_on_in_every_project(cloud: Cloud) -> None:
+    cloud.put(SERVICE, f"{PROJECT}/run.googleapis.com")
+    cloud.put(SERVICE, f"{OTHER}/dns.googleapis.com", OTHER)
+    names = ("cloudresourcemanager", "run", "serviceusage")
+    assert cloud.get(f"/v1/projects/{PROJECT}/services") == {
+        "services": [
+            {
+                "name": f"projects/{PROJECT}/services/{name}.googleapis.com",
+                "parent": f"projects/{PROJECT}", "state": "ENABLED",
+                "config": {"name": f"{name}.googleapis.com"},
+            }
+            for name in names
+        ]
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("constraint", "rule"),
+    [
+        ("iam.disableServiceAccountKeyCreation", {"enforce": False}),
+        ("iam.managed.disableServiceAccountKeyCreation", {"enforce": False}),
+        ("storage.uniformBucketLevelAccess", {"enforce": False}),
+        ("storage.publicAccessPrevention", {"enforce": False}),
+        ("iam.allowedPolicyMemberDomains", {"allowAll": True}),
+        ("gcp.resourceLocations", {"allowAll": True}),
+        ("storage.publicAccessPreventionX", {"allowAll": True}),
+    ],
+)
+def test_no_constraint_restricts_anything(cloud: Cloud, constraint: str, rule: Any) -> None:
+    assert cloud.get(RULES.format(PROJECT, constraint)) == {
+        "name": f"projects/{NUMBER}/policies/{constraint}", "spec": {"rules": [rule]},
+    }  # fmt: skip
+
+
+def test_no_quota_ends_until_a_fault_says_so(cloud: Cloud) -> None:
+    metric = "aiplatform.googleapis.com%2Fcustom_model_training_cpus"
+    name = f"projects/{PROJECT}/services/aiplatform.googleapis.com/consumerQuotaMetrics/{metric}"
+    plain = metric.replace("%2F", "/")
+    wanted: dict[str, Any] = {"name": name.replace("%2F", "/"), "metric": plain}
+    unit = "1/{project}/{region}"
+    bucket = {"effectiveLimit": "-1"}
+    assert cloud.get(f"/v1beta1/{name}") == wanted | {
+        "consumerQuotaLimits": [{"unit": unit, "quotaBuckets": [bucket]}]
+    }
+    cloud.fault("serviceusage", "deny")
+    assert cloud.get(f"/v1beta1/{name}") == wanted | {
+        "consumerQuotaLimits": [{"unit": unit, "quotaBuckets": [{}]}]
+    }
+
+
+def quotas(**used: float) -> list[dict[str, Any]]:
+    return [{"metric": name, "limit": 1e6, "usage": float(used[name])} for name in sorted(used)]
+
+
+def test_a_region_has_what_a_project_uses_in_it(cloud: Cloud) -> None:
+    empty = {"RESERVATIONS": 0, "NETWORK_ATTACHMENTS": 0, "IN_USE_ADDRESSES": 0}
+    wanted = {"kind": "compute#region", "name": "us-west1", "status": "UP"}
+    assert cloud.get(f"{COMPUTE}/regions/us-west1") == wanted | {"quotas": quotas(**empty)}
+    link = f"https://www.googleapis.com{COMPUTE}/zones/us-west1-a"
+    for name, zone, kind, project in (
+        ("a", link, "a2-highgpu-2g", PROJECT), ("b", "us-west1-b", "n1-standard-4", PROJECT),
+        ("c", "us-east1-b", "a2-highgpu-1g", PROJECT), ("d", "us-west1-a", "g2-standard-4", OTHER),
+    ):  # fmt: skip
+        machines = {"count": "3", "instanceProperties": {"machineType": kind}}
+        path = f"projects/{project}/zones/{zone.rpartition('/')[2]}/reservations/{name}"
+        cloud.put(RESERVATION, path, project, zone=zone, specificReservation=machines)
+    cloud.put(vpc.ATTACHMENT, "x", region="us-west1")
+    cloud.put(vpc.ATTACHMENT, "y", region="us-east1")
+    cloud.put(NAT, "n", region="us-west1")
+    used = {"RESERVATIONS": 2, "NETWORK_ATTACHMENTS": 1, "IN_USE_ADDRESSES": 1,
+            "NVIDIA_A100_GPUS": 6}  # fmt: skip
+    assert cloud.get(f"{COMPUTE}/regions/us-west1") == wanted | {"quotas": quotas(**used)}
+
+
+def test_a_project_of_compute_engine_has_what_it_uses_anywhere(cloud: Cloud) -> None:
+    wanted = {"kind": "compute#project", "name": PROJECT}
+    for type_ in (vpc.NETWORK, vpc.SUBNETWORK, vpc.ADDRESS, FIREWALL, ROUTER):
+        cloud.put(type_, "a")
+        cloud.put(type_, "b", OTHER)
+    cloud.put(vpc.NETWORK, "c")
+    used = {"NETWORKS": 2, "SUBNETWORKS": 1, "GLOBAL_INTERNAL_ADDRESSES": 1, "FIREWALLS": 1,
+            "ROUTERS": 1}  # fmt: skip
+    assert cloud.get(COMPUTE) == wanted | {"quotas": quotas(**used)}
+    cloud.put(vpc.HOST_PROJECT, PROJECT)
+    assert cloud.get(COMPUTE) == wanted | {"quotas": quotas(**used), "xpnProjectStatus": "HOST"}
+
+
+def test_a_service_project_has_a_host(cloud: Cloud) -> None:
+    assert cloud.get(f"{COMPUTE}/getXpnHost") == {}
+    for host, service in (("local-h1", OTHER), ("local-h2", PROJECT)):
+        cloud.put(vpc.SERVICE_PROJECT, f"{host}/{service}", host, hostProject=host,
+                  serviceProject=service)  # fmt: skip
+    wanted = {"kind": "compute#project", "name": "local-h2"}
+    assert cloud.get(f"{COMPUTE}/getXpnHost") == wanted
+
+
+def test_a_network_has_its_connections_and_the_zone_of_this_machine(cloud: Cloud) -> None:
+    path = f"projects/{PROJECT}/global/networks/n"
+    given = f"projects/{NUMBER}/global/networks/n"
+    at = "/v1/services/servicenetworking.googleapis.com/connections"
+    zones = f"/dns/v1/projects/{PROJECT}/managedZones"
+    assert cloud.get(zones) == {"managedZones": []}
+    cloud.put(vpc.NETWORK, path)
+    cloud.put(vpc.NETWORK, "projects/local-p2/global/networks/n", OTHER)
+    assert cloud.get(f"{at}?network={given}") == {}
+    cloud.put(vpc.CONNECTION, "c", network=path, peering="p", reservedPeeringRanges=["r"])
+    cloud.put(vpc.CONNECTION, "d", network=path)
+    service = "services/servicenetworking.googleapis.com"
+    first = {"network": given, "peering": "p", "reservedPeeringRanges": ["r"], "service": service}
+    second = {"network": given, "reservedPeeringRanges": [], "service": service}
+    assert cloud.get(f"{at}?network={given}") == {"connections": [first, second]}
+    text = "network must be projects/NUMBER/global/networks/NAME."
+    for query in ("", "?network=n"):
+        assert cloud.refusal("GET", f"{at}{query}") == (400, text)
+    link = f"https://www.googleapis.com/compute/v1/{path}"
+    visible = {"privateVisibilityConfig": {"networks": [{"networkUrl": link}]}}
+    zone = {"name": "this-machine", "dnsName": ".", "visibility": "private"}
+    assert cloud.get(zones) == {"managedZones": [zone | visible]}
+
+
+def test_a_bucket_is_of_a_project_of_ours_or_of_nobody_we_know(cloud: Cloud) -> None:
+    missing = (404, "The specified bucket does not exist.")
+    assert cloud.refusal("GET", "/storage/v1/b/data") == missing
+    cloud.put(BUCKET, "data", name="data")
+    found = cloud.get("/storage/v1/b/data")
+    assert (found["kind"], found["name"], found.get("projectNumber")) == (
+        "storage#bucket", "data", None,
+    )  # fmt: skip
+    cloud.put(BUCKET, "ours", name="ours", project=PROJECT, location="US")
+    assert cloud.get("/storage/v1/b/ours")["projectNumber"] == NUMBER
+
+
+def test_a_version_of_a_secret_is_enabled_or_not_there(cloud: Cloud) -> None:
+    path = f"/v1/projects/{PROJECT}/secrets/key/versions/latest"
+    missing = (404, f"Secret Version [{path}] not found.")
+    assert cloud.refusal("GET", path) == missing
+
+
+BUCKET_ASKS = "/storage/v1/b/data/iam/testPermissions?permissions="
+
+
+def test_who_asks_holds_every_permission_on_what_is_there(cloud: Cloud) -> None:
+    at = f"/v1/projects/{PROJECT}:testIamPermissions"
+    both = ["a.b.get", "a.b.set"]
+    assert cloud.post(at, permissions=both) == {"permissions": both}
+    assert cloud.post(at, permissions=[]) == {}
+    assert cloud.post("/v1/projects/acme:testIamPermissions", permissions=both) == {}
+    cloud.put(SERVICE, "acme/run.googleapis.com", "acme")
+    there = cloud.post("/v1/projects/acme:testIamPermissions", permissions=both)
+    assert there == {"permissions": both}
+    email = f"trainer@{PROJECT}.iam.gserviceaccount.com"
+    account = f"/v1/projects/{PROJECT}/serviceAccounts/{email}:testIamPermissions"
+    assert cloud.post(account, permissions=both) == {}
+    cloud.put(ACCOUNT, email, email=email)
+    assert cloud.post(account, permissions=both) == {"permissions": both}
+    key = f"projects/{PROJECT}/locations/l/keyRings/r/cryptoKeys/k"
+    assert cloud.refusal("POST", f"/v1/{key}:testIamPermissions", b'{"permissions": ["a"]}') == (
+        404, f"{key} was not found.",
+    )  # fmt: skip
+    assert cloud.refusal("GET", f"{BUCKET_ASKS}a.b.get") == (404, "b/data was not found.")
+    cloud.put(BUCKET, "data", name="data", project=PROJECT)
+    found = cloud.get(f"{BUCKET_ASKS}a.b.get&permissions=a.b.set")
+    assert found["permissions"] == both
+    for of_project in ("storage.buckets.create", "storage.buckets.list"):
+        assert cloud.refusal("GET", f"{BUCKET_ASKS}a.b.get&permissions={of_project}") == (
+            400, "permissions of projects are asked of no bucket.",
+        )  # fmt: skip
+    cloud.fault("iam", "deny", match="a.b.set")
+    assert cloud.post(at, permissions=both) == {"permissions": ["a.b.get"]}
+    assert cloud.get(f"{BUCKET_ASKS}a.b.get&permissions=a.b.set")["permissions"] == ["a.b.get"]
+
+
+def test_policies_are_read_and_written_unless_a_fault_denies_it(cloud: Cloud) -> None:
+    at = f"/v1/projects/{PROJECT}"
+    bindings = [{"role": "roles/viewer", "members": ["user:a@b.c"]}]
+    written = cloud.post(f"{at}:setIamPolicy", policy={"bindings": bindings})
+    assert written["bindings"] == bindings
+    assert cloud.post(f"{at}:getIamPolicy") == written
+    cloud.fault("iam", "deny")
+    for verb in ("get", "set"):
+        body = b'{"policy": {}}' if verb == "set" else b"{}"
+        assert cloud.refusal("POST", f"{at}:{verb}IamPolicy", body) == no(
+            f"resourcemanager.projects.{verb}IamPolicy", f"projects/{PROJECT}"
+        )
+
+
+def test_faults_change_and_end_answers(cloud: Cloud) -> None:
+    path = f"/v3/projects/{PROJECT}"
+    cloud.fault("cloudresourcemanager", "patch", patch={"state": "GONE", "name": None})
+    assert cloud.get(path) == {"projectId": PROJECT, "state": "GONE"}
+    cloud.fault("cloudresourcemanager", "error", code="429", when="after")
+    assert cloud.refusal("GET", path) == (429, "fault 2 of the local cloud")
+    cloud.fault("cloudresourcemanager", "deny")
+    assert cloud.refusal("GET", path) == no("resourcemanager.projects.get", path)
+    cloud.fault("storage", "patch", method="buckets.get", patch={"projectNumber": "7"})
+    assert cloud.get("/storage/v1/b/theirs") == {"projectNumber": "7"}
+
+
+def test_a_request_is_a_json_object_of_a_method_that_is_there(cloud: Cloud) -> None:
+    assert cloud.get("/v9/anything") is None
+    at = f"/v1/projects/{PROJECT}:testIamPermissions"
+    for body in (b"[]", b"{", b'"a"', b"[" * 100_000):
+        assert cloud.refusal("POST", at, body) == (400, "the body is no JSON object.")
+    # A field that is null is one that is not set.
+    assert cloud.post(at, permissions=None) == {}
+
+
+@pytest.mark.parametrize(
+    ("value", "patch", "wanted"),
+    [
+        ({"a": 1}, {}, {"a": 1}),
+        ({"a": 1}, {"a": None, "b": None}, {}),
+        ({"a": {"b": 1, "c": 2}}, {"a": {"b": None, "d": 3}}, {"a": {"c": 2, "d": 3}}),
+        ({"a": [1, 2]}, {"a": [3]}, {"a": [3]}),
+        ({"a": "x"}, {"a": {"b": 1, "c": None}}, {"a": {"b": 1}}),
+        (["x"], {"a": 1}, {"a": 1}),
+    ],
+)
+def test_a_merge_patch_changes_what_it_names(value: Any, patch: Any, wanted: Any) -> None:
+    """https://www.rfc-editor.org/rfc/rfc7396"""
+    assert merged(value, patch) == wanted
