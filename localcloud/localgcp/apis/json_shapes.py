@@ -7,7 +7,6 @@ Google's front end words them so for all of its APIs
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import math
 import re
@@ -154,6 +153,6 @@ def _is_base64(found: str) -> bool:
     text = found.replace("-", "+").replace("_", "/").rstrip("=")
     try:
         base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
-    except binascii.Error:
+    except ValueError:  # also of a character that is not ASCII
         return False
     return True
