@@ -134,7 +134,8 @@ class ModelService(ResourceService):
             made = next((each for each in others if each.get(BEGUN_BY) == name), None)
             if made is None:
                 if bool(others) is asked["new"]:
-                    raise _exists(name) if others else not_found(asked["name"], "Model")
+                    target: str = asked["name"]
+                    raise _exists(target) if others else not_found(target, "Model")
                 made = self._version(body, asked["name"], others)
                 self._versions.put({**made, COPY: copied, BEGUN_BY: name})
         return requests.UploadModelResponse(model=made["name"], model_version_id=made["versionId"])
