@@ -184,6 +184,17 @@ def test_a_cancel_while_a_job_is_parked_or_on_its_way_there_ends_it(slots: Slots
     assert run.cancelled.is_set()
 
 
+def test_a_cancel_ends_a_job_that_waits_for_machines_at_once(slots: Slots) -> None:
+    slots.ends["1"] = [False]
+    slots.make(1).start()
+    slots.submit("1")
+    slots.begun("1").go.set()
+    wait_until(lambda: slots.scheduler._parked == ["1"])
+    slots.jobs.move("1", JobState.CANCELLING)
+    slots.scheduler.cancel("1")
+    assert slots.job("1").state is JobState.CANCELLED
+
+
 @pytest.mark.parametrize(
     ("state", "trial", "then", "runs"),
     [

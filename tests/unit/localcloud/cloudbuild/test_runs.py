@@ -1,0 +1,285 @@
+"""How each build ends, what it has then, and what it leaves."""
+
+from __future__ import annotations
+
+import datetime
+import gzip
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from localgcp.cloudbuild import runner
+from localgcp.cloudbuild.records import Build, BuildTable, Status
+from localgcp.cloudbuild.runner import BuildRunner
+from localgcp.inventory.store import project_number
+from tests.unit.localcloud.conftest import wait_until
+
+PROJECT = "local-training"
+PLACE = f"projects/{project_number(PROJECT)}/locations/us-central1"
+IMAGE = "us-docker.pkg.dev/local-training/r/titanic"
+DOCKER = "gcr.io/cloud-builders/docker"
+
+
+class Access:
+    """What the account of a build may do."""
+
+    def __init__(self) -> None:
+        self.may_push = self.may_log = True
+
+    def pushes(self, image: str) -> bool:
+        assert image == f"{IMAGE}:v1"
+        return self.may_push
+
+    def writes_logs(self) -> bool:
+        return self.may_log
+
+
+def build(id_: str = "a1", **changes: Any) -> Build:
+    whole: dict[str, Any] = {
+        "id": id_,
+        "project_id": PROJECT,
+        "status": Status.QUEUED,
+        "steps": [{"name": DOCKER, "args": ["buildx", "build", "--tag", f"{IMAGE}:v1", "."]}],
+        "images": [f"{IMAGE}:v1"],
+        "service_account": "projects/p/serviceAccounts/a@b",
+        "timeout": datetime.timedelta(seconds=30),
+        "queue_ttl": datetime.timedelta(seconds=30),
+        "source_provenance": {"resolved_storage_source": {
+            "bucket": "b", "object_": "o", "generation": 5}},
+        **changes,
+    }  # fmt: skip
+    return Build(whole)
+
+
+class Runner:
+    """Builds that a shell's script carries out."""
+
+    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.root, self.access = root, Access()
+        self.builds, self.made = BuildTable(root / "builds"), list[BuildRunner]()
+        self.downloads: list[tuple[str, str, int]] = []
+        monkeypatch.setattr(runner, "storage_client", self.client)
+        monkeypatch.setattr(runner, "server_environment", lambda: {"PATH": "/usr/bin:/bin"})
+
+    def client(self, url: str) -> Any:
+        assert url == "http://s"
+
+        def download(path: str, if_generation_match: int) -> None:
+            self.downloads.append(("b", "o", if_generation_match))
+            Path(path).write_bytes(gzip.compress(b"archive"))
+
+        blob = SimpleNamespace(download_to_filename=download)
+        return SimpleNamespace(bucket=lambda _b: SimpleNamespace(blob=lambda _o: blob))
+
+    def make(self, script: str, slots: int = 2) -> BuildRunner:
+        made = BuildRunner(
+            self.builds, self.root / "run", "http://s", lambda: {"OWN": "1"}, slots=slots,
+            program=("sh", "-c", script, "builder"),
+        )  # fmt: skip
+        self.made.append(made)
+        return made
+
+    def run(self, script: str, **changes: Any) -> Build:
+        """A build when it is over, and its thread."""
+        self.builds.add(build(**changes))
+        made = self.make(script)
+        made.start("a1", cast(Any, self.access))
+        wait_until(lambda: self.status() not in ("QUEUED", "WORKING"))
+        for thread in made._threads:
+            thread.join(20)
+        return self.get()
+
+    def get(self, id_: str = "a1") -> Build:
+        found = self.builds.get(id_)
+        assert found is not None
+        return found
+
+    def status(self, id_: str = "a1") -> str:
+        return Status(self.get(id_).status).name
+
+    def log(self) -> list[str]:
+        return [
+            line.partition("] ")[2] if line.startswith("[local") else line
+            for line in self.builds.log("a1").read_text().splitlines()
+        ]
+
+
+@pytest.fixture
+def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runner]:
+    made = Runner(tmp_path, monkeypatch)
+    yield made
+    for each in made.made:
+        each.stop()
+
+
+WELL = 'echo "$OWN $PATH"; gzip -t "$1" 2>/dev/null; printf "sha256:x\\n" > "$2"'
+
+
+def test_a_build_that_succeeds_has_its_digest_and_leaves_no_work(ran: Runner) -> None:
+    ended = ran.run(WELL)
+    assert (ran.status(), ended.status_detail) == ("SUCCESS", "")
+    [image] = ended.results.images
+    assert (image.name, image.digest) == (f"{IMAGE}:v1", "sha256:x")
+    assert ended.start_time <= ended.finish_time  # type: ignore[operator]
+    assert ran.log() == ["1 /usr/bin:/bin"]
+    assert ran.downloads == [("b", "o", 5)]
+    assert not ran.builds.work("a1").exists()
+    assert list((ran.root / "run").iterdir()) == []
+    assert list(ended.warnings) == []
+
+
+def test_the_builder_gets_the_unpacked_source_and_the_request(ran: Runner) -> None:
+    ran.run(f'cat source.tar > {ran.root}/source; cat "$1" > {ran.root}/request; echo x > "$2"')
+    assert (ran.root / "source").read_bytes() == b"archive"
+    text = (ran.root / "request").read_text()
+    assert f'"archive": "{ran.builds.work("a1") / "source.tar"}"' in text
+    assert f'"image": "{IMAGE}"' in text
+
+
+STEP = f'build step 1 "{DOCKER}" failed: step exited with non-zero status'
+
+
+@pytest.mark.parametrize(("script", "code"), [("exit 3", 3), ("true", 0)])
+def test_a_step_that_fails_or_gives_no_digest_fails_the_build(
+    ran: Runner, script: str, code: int
+) -> None:
+    ended = ran.run(script)
+    assert (ran.status(), ended.status_detail) == ("FAILURE", f"{STEP}: {code}")
+    assert (ended.failure_info.type_.name, ended.failure_info.detail) == (
+        "USER_BUILD_STEP", f"{STEP}: {code}",
+    )  # fmt: skip
+
+
+def test_a_build_that_this_machine_cannot_run_fails(ran: Runner) -> None:
+    ended = ran.run("true", steps=[{"name": "ubuntu"}])
+    assert ran.log() == ["the local cloud builds images by docker buildx alone, not: step ubuntu"]
+    detail = "the local cloud cannot run this build"
+    assert (ran.status(), ended.status_detail) == ("FAILURE", detail)
+    assert ended.failure_info.type_.name == "USER_BUILD_STEP"
+
+
+def test_an_account_that_may_not_push_fails_the_build(ran: Runner) -> None:
+    ran.access.may_push = False
+    ended = ran.run("true")
+    assert ran.log() == [
+        'denied: Permission "artifactregistry.repositories.uploadArtifacts" denied on resource of '
+        f"{IMAGE}:v1 (or it may not exist)"
+    ]
+    assert (ran.status(), ended.status_detail) == ("FAILURE", f"failed to push {IMAGE}:v1")
+    assert ended.failure_info.type_.name == "PUSH_NOT_AUTHORIZED"
+
+
+def test_an_account_that_may_not_write_logs_is_warned(ran: Runner) -> None:
+    ran.access.may_log = False
+    ended = ran.run(WELL)
+    assert ran.status() == "SUCCESS"
+    assert not ran.builds.log("a1").exists()
+    [warning] = ended.warnings
+    assert warning.priority.name == "ALERT"
+    assert warning.text == (
+        "The service account running this build projects/p/serviceAccounts/a@b does not have "
+        "permission to write logs to Cloud Logging. To fix this, grant the Logs Writer "
+        "(roles/logging.logWriter) role to the service account."
+    )
+
+
+def test_without_a_builder_no_build_runs(ran: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "installed_builder", tuple)
+    ran.builds.add(build())
+    made = BuildRunner(ran.builds, ran.root / "run", "http://s", dict)
+    ran.made.append(made)
+    made.start("a1", cast(Any, ran.access))
+    wait_until(lambda: ran.status() == "FAILURE")
+    text = "no installed package has an image builder (entry point localgcp.image_builder)"
+    assert ran.log() == [text]
+    assert ran.get().status_detail == "the local cloud has no image builder"
+
+
+def test_the_installed_builder_is_a_module(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [SimpleNamespace(module="some.builder"), SimpleNamespace(module="other")]
+    asked: list[str] = []
+
+    def entry_points(group: str) -> Any:
+        asked.append(group)
+        return found
+
+    monkeypatch.setattr(runner.importlib.metadata, "entry_points", entry_points)
+    assert runner.installed_builder() == (sys.executable, "-m", "some.builder")
+    assert asked == ["localgcp.image_builder"]
+    found.clear()
+    assert runner.installed_builder() == ()
+
+
+def test_a_program_that_cannot_be_started_is_an_internal_error(ran: Runner) -> None:
+    ran.builds.add(build())
+    made = BuildRunner(ran.builds, ran.root / "run", "http://s", dict, program=("/none/x",))
+    ran.made.append(made)
+    made.start("a1", cast(Any, ran.access))
+    wait_until(lambda: ran.status() == "INTERNAL_ERROR")
+    assert ran.get().status_detail == "/none/x: No such file or directory"
+
+
+def test_a_mistake_of_the_local_cloud_is_an_internal_error(
+    ran: Runner, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(runner.steps, "engine_request", lambda *_: 1 / 0)
+    ended = ran.run("true")
+    assert (ran.status(), ended.status_detail) == (
+        "INTERNAL_ERROR", "internal error: ZeroDivisionError",
+    )  # fmt: skip
+    assert "ZeroDivisionError" in capsys.readouterr().err
+    assert not ran.builds.work("a1").exists()
+
+
+def test_a_build_that_takes_too_long_times_out(ran: Runner) -> None:
+    ran.run("exec sleep 600", timeout=datetime.timedelta(seconds=0.05))
+    assert ran.status() == "TIMEOUT"
+
+
+def test_builds_wait_for_a_slot_and_expire(ran: Runner) -> None:
+    for id_, seconds in (("a1", 30.0), ("b2", 0.05), ("c3", 30.0)):
+        ran.builds.add(build(id_, queue_ttl=datetime.timedelta(seconds=seconds)))
+    made = ran.make(f"while [ ! -e {ran.root}/go ]; do sleep 0.02; done; echo x > $2", slots=1)
+    made.start("a1", cast(Any, ran.access))
+    wait_until(lambda: ran.status() == "WORKING")
+    made.start("b2", cast(Any, ran.access))
+    made.start("c3", cast(Any, ran.access))
+    wait_until(lambda: ran.status("b2") == "EXPIRED")
+    assert ran.status("c3") == "QUEUED"
+    (ran.root / "go").touch()
+    wait_until(lambda: ran.status("c3") == "SUCCESS")
+
+
+def test_a_cancel_ends_a_build_that_runs_and_one_that_waits(ran: Runner) -> None:
+    for id_ in ("a1", "b2"):
+        ran.builds.add(build(id_))
+    made = ran.make("exec sleep 600", slots=1)
+    for id_ in ("a1", "b2"):
+        made.start(id_, cast(Any, ran.access))
+        wait_until(lambda: ran.status("a1") == "WORKING")
+    for id_ in ("b2", "a1"):
+        made.cancel(id_)
+        assert ran.status(id_) == "CANCELLED"
+    for thread in made._threads:
+        thread.join(20)
+        assert not thread.is_alive()
+    assert ran.status("a1") == "CANCELLED"
+
+
+def test_the_end_of_a_server_ends_its_builds_and_so_does_the_next_start(ran: Runner) -> None:
+    ran.builds.add(build())
+    made = ran.make("exec sleep 600")
+    made.start("a1", cast(Any, ran.access))
+    wait_until(lambda: ran.status() == "WORKING")
+    made.stop()
+    stopped = ("INTERNAL_ERROR", "the local cloud was stopped")
+    assert (ran.status(), ran.get().status_detail) == stopped
+    for id_, status in (("b2", Status.QUEUED), ("c3", Status.WORKING), ("d4", Status.SUCCESS)):
+        ran.builds.add(build(id_, status=status))
+    ran.make("true").recover()
+    found = [(ran.status(id_), ran.get(id_).status_detail) for id_ in ("b2", "c3", "d4")]
+    assert found == [stopped, stopped, ("SUCCESS", "")]

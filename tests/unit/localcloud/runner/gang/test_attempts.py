@@ -1,0 +1,263 @@
+"""Replicas of an attempt: what ends it, what follows, and what each of them finds."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from localgcp.errors import CommandNotFoundError, JobCancelledError
+from localgcp.runner import replica
+from localgcp.runner.environment import Folders
+from localgcp.runner.gang import running
+from localgcp.runner.gang.life_cycle import Action, Decision, End, LifeCycle
+from localgcp.runner.gang.running import Gang, Member
+from localgcp.runner.joblog import JobLog
+from localgcp.runner.programs import Launch
+from localgcp.runner.replica import Ending, Outcome
+
+CHIEF, WORKER, OTHER = "workerpool0-0", "workerpool1-0", "workerpool1-1"
+
+
+@dataclass
+class Ports:
+    """What the gang asks of its job, noted."""
+
+    may_begin: bool = True
+    lost: list[str] = field(default_factory=list[str])
+    said: list[str] = field(default_factory=list[str])
+
+    def began(self) -> bool:
+        self.said.append("began")
+        return self.may_begin
+
+    def paused(self) -> None:
+        self.said.append("paused")
+
+    def preempted(self, ran_seconds: float) -> Sequence[str]:
+        assert ran_seconds >= 0
+        found, self.lost = self.lost, []
+        return found
+
+    def killed(self, name: str, ran_seconds: float) -> bool:
+        return (name, ran_seconds) == (CHIEF, 7.0)
+
+    def tick(self) -> None:
+        self.said.append("tick")
+
+
+class Replicas:
+    """A gang whose processes end as the test says: code, or an exception, or never."""
+
+    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.root, self.ports = root, Ports()
+        self.ends: dict[str, list[Any]] = {}
+        self.given: list[dict[str, Any]] = []
+        self.cancelled = threading.Event()
+        self.lock = threading.Lock()
+        monkeypatch.setattr(replica, "run", self.run)
+        monkeypatch.setattr(running, "_SETTLE_SECONDS", 0.1)
+        monkeypatch.setattr(running, "_POLL_SECONDS", 0.02)
+
+    def run(self, argv: list[str], **given: Any) -> Outcome:
+        with self.lock:
+            self.given.append({"argv": argv, **given})
+            end = self.ends[argv[0]].pop(0)
+        if isinstance(end, BaseException):
+            raise end
+        if end is None:
+            given["cancelled"].wait(20)
+            return Outcome(Ending.CANCELLED, 143)
+        return Outcome(Ending.EXITED, end)
+
+    def gang(self, timeout: float = 60.0, life: LifeCycle | None = None, **ends: Any) -> Gang:
+        """Of the replicas ``chief``, ``worker`` and ``other``, as far as they have ends."""
+        names = {"chief": CHIEF, "worker": WORKER, "other": OTHER}
+        self.ends = {names[name]: list(codes) for name, codes in ends.items()}
+        return Gang(
+            members=[self.member(name) for name in self.ends],
+            life=life or LifeCycle(CHIEF),
+            ports=self.ports,
+            notes=self.root / "notes",
+            cancelled=self.cancelled,
+            timeout_seconds=timeout,
+        )
+
+    def member(self, name: str) -> Member:
+        base = self.root / name
+        folders = Folders(work=base / "work", tmp=base / "tmp", gcs=self.root / "gcs")
+        for folder in (folders.work, folders.tmp, base / "root"):
+            folder.mkdir(parents=True)
+            (folder / "left").touch()
+        log = JobLog(self.root / "logs" / f"{name}.log")
+        return Member(name, folders, log, lambda: Launch([name], {"A": name}, 0o022), f"{name}@x")
+
+    def log(self, name: str = CHIEF) -> list[str]:
+        file = self.root / "logs" / f"{name}.log"
+        lines = file.read_text().splitlines() if file.exists() else []
+        return [line.partition("] ")[2] for line in lines]
+
+
+@pytest.fixture
+def replicas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Replicas:
+    return Replicas(tmp_path, monkeypatch)
+
+
+def test_a_single_replica_that_ends_well_ends_the_job(replicas: Replicas) -> None:
+    gang = replicas.gang(chief=[0])
+    assert gang.run() == Decision(Action.SUCCEED)
+    [given] = replicas.given
+    assert given["argv"] == [CHIEF]
+    assert {key: given[key] for key in ("env", "umask", "account", "notes", "cwd")} == {
+        "env": {"A": CHIEF}, "umask": 0o022, "account": f"{CHIEF}@x",
+        "notes": replicas.root / "notes", "cwd": replicas.root / CHIEF / "work",
+    }  # fmt: skip
+    assert given["log"] is gang.members[0].log
+    assert (given["killed"](1.0), given["killed"](7.0)) == (False, True)
+    assert replicas.ports.said == ["began", "tick"]
+    assert replicas.log() == []
+    # Of the first attempt the disk is as it was made, but for what its root was made from.
+    assert (replicas.root / CHIEF / "work" / "left").exists()
+    assert not (replicas.root / CHIEF / "root").exists()
+
+
+def test_the_others_end_with_the_primary_one(replicas: Replicas) -> None:
+    gang = replicas.gang(chief=[0], worker=[None], other=[None])
+    assert gang.run() == Decision(Action.SUCCEED)
+    assert all(given["cancelled"].is_set() for given in replicas.given)
+    assert replicas.log() == [f"{CHIEF} exited with status 0"]
+
+
+def test_a_failure_is_told_in_the_logs_of_those_that_ended(replicas: Replicas) -> None:
+    gang = replicas.gang(chief=[None], worker=[1], other=[0])
+    assert gang.run() == Decision(Action.FAIL, (End(WORKER, 1),))
+    assert replicas.log(WORKER) == [f"{WORKER} exited with status 1"]
+    assert replicas.log(OTHER) == [f"{OTHER} exited with status 0"]
+    assert replicas.log() == []
+
+
+def test_a_killed_replica_begins_again_alone_with_an_empty_disk(replicas: Replicas) -> None:
+    gang = replicas.gang(chief=[None], worker=[137, 1])
+    assert gang.run() == Decision(Action.FAIL, (End(WORKER, 1),))
+    assert replicas.log() == [f"{WORKER} was killed (restart 1 of 5)"]
+    assert [given["argv"] for given in replicas.given].count([CHIEF]) == 1
+    for folder in ("work", "tmp"):
+        assert list((replicas.root / WORKER / folder).iterdir()) == []
+        assert (replicas.root / CHIEF / folder / "left").exists()
+    assert replicas.ports.said == ["began", "tick"]
+
+
+def test_a_killed_replica_is_the_cause_though_another_fails_first(replicas: Replicas) -> None:
+    gang = replicas.gang(chief=[1, 0], worker=[None, None], other=[None, None])
+    run = replicas.run
+
+    def late(argv: list[str], **given: Any) -> Outcome:
+        if argv == [WORKER] and len(replicas.ends[WORKER]) == 2:
+            replicas.ends[WORKER].pop(0)
+            time.sleep(0.03)  # a moment after the other
+            return Outcome(Ending.EXITED, 137)
+        return run(argv, **given)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(replica, "run", late)
+        gang.life.restart_all = True
+        assert gang.run() == Decision(Action.SUCCEED)
+    assert replicas.log()[0] == f"{CHIEF} exited with status 1"
+    assert replicas.log()[1].startswith(f"{WORKER} was killed (restart 1 of 5); all replicas")
+
+
+def test_a_retry_of_the_job_is_told_and_begins_with_empty_disks(replicas: Replicas) -> None:
+    gang = replicas.gang(chief=[6, 0], worker=[None, None])
+    assert gang.run() == Decision(Action.SUCCEED)
+    assert replicas.ports.said == ["began", "tick", "paused", "began", "tick"]
+    text = f"{CHIEF} exited with status 6: the whole job is retried (1 of 3)"
+    assert text in replicas.log()
+    assert list((replicas.root / WORKER / "work").iterdir()) == []
+
+
+def test_a_restart_of_all_where_they_were_pauses_no_job(replicas: Replicas) -> None:
+    life = LifeCycle(CHIEF, restart_all=True)
+    gang = replicas.gang(life=life, chief=[None, 0], worker=[143, None])
+    assert gang.run() == Decision(Action.SUCCEED)
+    assert replicas.ports.said == ["began", "tick", "began", "tick"]
+
+
+def test_a_preemption_begins_anew_and_at_last_fails(replicas: Replicas) -> None:
+    replicas.ports.lost = [WORKER]
+    gang = replicas.gang(chief=[None, 0], worker=[None, None])
+    assert gang.run() == Decision(Action.SUCCEED)
+    assert replicas.log()[0] == f"preempted: {WORKER} lost its machine (1 of 6)"
+    assert replicas.ports.said == ["began", "tick", "paused", "began", "tick"]
+
+
+def test_the_time_of_all_attempts_together_is_limited(replicas: Replicas) -> None:
+    gang = replicas.gang(timeout=0.1, chief=[None])
+    assert gang.run() == Decision(Action.FAIL)
+    assert gang.life == LifeCycle(CHIEF)
+    assert gang._ran >= 0.1
+    again = Replicas.gang(replicas, timeout=60.0, other=[None])
+    again._ran = 60.0
+    began = time.monotonic()
+    assert again.run() == Decision(Action.FAIL)
+    assert time.monotonic() - began < 10
+
+
+def test_a_cancel_ends_all(replicas: Replicas) -> None:
+    gang = replicas.gang(chief=[None], worker=[None])
+    threading.Timer(0.05, replicas.cancelled.set).start()
+    with pytest.raises(JobCancelledError):
+        gang.run()
+    assert all(given["cancelled"].is_set() for given in replicas.given)
+    assert replicas.ports.said == ["began", "tick"]
+
+
+def test_a_job_that_must_not_run_starts_nothing(replicas: Replicas) -> None:
+    replicas.ports.may_begin = False
+    with pytest.raises(JobCancelledError):
+        replicas.gang(chief=[0]).run()
+    replicas.cancelled.set()
+    with pytest.raises(JobCancelledError):
+        replicas.gang(worker=[0]).run()
+    assert (replicas.given, replicas.ports.said) == ([], ["began"])
+
+
+def test_a_program_that_is_not_there_is_named_with_its_replica(replicas: Replicas) -> None:
+    gang = replicas.gang(chief=[None], worker=[CommandNotFoundError("x: none")])
+    with pytest.raises(CommandNotFoundError) as missing:
+        gang.run()
+    assert (str(missing.value), missing.value.replica) == ("x: none", WORKER)
+    gang = replicas.gang(other=[OSError("bad")])
+    with pytest.raises(OSError, match="bad"):
+        gang.run()
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "_TICK_SECONDS", 0.05)
+    monkeypatch.setattr(running, "_STAMP_SECONDS", 0.05)
+
+
+@pytest.mark.usefixtures("quick")
+def test_buckets_and_logs_are_looked_after_while_replicas_run(replicas: Replicas) -> None:
+    gang = replicas.gang(timeout=0.4, chief=[None])
+    stamped: list[float] = []
+    log = gang.members[0].log
+    stamp: Callable[[], None] = log.stamp
+
+    def note() -> None:
+        stamped.append(time.monotonic())
+        stamp()
+
+    log.stamp = note  # type: ignore[method-assign]
+    gang.run()
+    assert replicas.ports.said.count("tick") >= 3
+    assert len(stamped) >= 3
+
+
+def test_the_times_between_two_looks() -> None:
+    assert (running._TICK_SECONDS, running._STAMP_SECONDS) == (2.0, 0.5)
