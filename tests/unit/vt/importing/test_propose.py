@@ -1,0 +1,288 @@
+"""What an import changes of a stack: whole files, and what it copies from beside the source."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.vt.importing.test_references import STACK, stack
+from vertex_training.errors import CommandError
+from vertex_training.settings.model import Settings
+from vertex_training_cli.importing import objects, proposal
+from vertex_training_cli.importing.imported import ImportedJob
+from vertex_training_cli.importing.proposal import Proposal, propose
+from vertex_training_cli.importing.references import StackEntries
+from vertex_training_cli.importing.sources import SourceContents
+
+HEAD = "# yaml-language-server: $schema=job.schema.json\n"
+BEFORE = "config:\n  gcp:project: acme-ml-dev  # ours\n"
+ACCOUNT = "serviceAccount: ${serviceAccounts.trainer}\n"
+OWN: dict[str, Any] = {
+    "serviceAccounts": {"trainer": {}}, "packages": {"code": {"path": "jobs/code"}},
+}  # fmt: skip
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (folder := tmp_path / "checkout").mkdir()
+    (folder / "Pulumi.dev.yaml").write_text(BEFORE)
+    (folder / "jobs").mkdir()
+    return folder
+
+
+def of(root: Path, *jobs: ImportedJob, settings: Settings | None = None, **more: Any) -> Proposal:
+    found = settings or stack(**OWN)
+    (root.parent / "beside").mkdir(exist_ok=True)
+    contents = SourceContents(jobs=list(jobs), **more)
+    return propose(contents, root.parent / "beside", root, "dev", found)
+
+
+def job(name: str = "train", args: list[str] | None = None, **more: Any) -> ImportedJob:
+    task = {"imageUri": "a/b/c:1", **({"args": args} if args else {})}
+    return ImportedJob(name, {"workerPoolSpecs": [{"containerSpec": task}]}, **more)
+
+
+def script(name: str = "train", **more: Any) -> ImportedJob:
+    task = {"executorImageUri": "e:1"}
+    return ImportedJob(name, {"workerPoolSpecs": [{"pythonPackageSpec": task}]}, **more)
+
+
+POOLS = "workerPoolSpecs:\n  - containerSpec:\n      imageUri: a/b/c:1\n"
+
+
+def test_a_job_is_a_file_and_an_entry_of_the_stack(root: Path) -> None:
+    made = of(root, job(), job("hp", study={"maxTrialCount": 2}), job("b", backend="batch"))
+    assert made.files == {
+        "jobs/train.yaml": HEAD + ACCOUNT + POOLS,
+        "jobs/hp.yaml": f"{HEAD}maxTrialCount: 2\ntrialJobSpec:\n"
+        + "".join(f"  {line}\n" for line in (ACCOUNT + POOLS).splitlines()),
+        "jobs/b.yaml": HEAD + ACCOUNT + POOLS,
+        "Pulumi.dev.yaml": f"{BEFORE}  vertex-training:jobs: {{train: {{file: jobs/train.yaml}}, "
+        "b: {backend: batch, file: jobs/b.yaml}}\n  vertex-training:tuning: "
+        "{hp: {file: jobs/hp.yaml}}\n",
+    }
+    assert made.job_files == ["jobs/train.yaml", "jobs/hp.yaml", "jobs/b.yaml"]
+    assert (made.stack, made.is_local, made.remarks, made.named) == (
+        "dev", False, [], ["jobs/code"]
+    )  # fmt: skip
+
+
+def test_names_are_free_in_the_stack_and_among_the_files(root: Path) -> None:
+    (root / "jobs/b.yaml").write_text("")
+    settings = stack(**OWN, jobs={"a": {"file": "jobs/x.yaml"}}, tuning={"c": {"file": "y.yaml"}})
+    made = of(root, job("a"), job("a"), job("b"), job("c"), settings=settings)
+    assert [each.name for each in made.jobs] == ["a-2", "a-3", "b-2", "c-2"]
+    assert made.named == ["jobs/x.yaml", "jobs/code"]
+
+
+@pytest.mark.parametrize(
+    ("region", "remarks"),
+    [
+        ("", []),
+        ("us-central1", []),
+        ("us-east1", ["it is sent to us-east1: the stack runs jobs in us-central1"]),
+    ],
+)
+def test_a_region_of_its_own_is_told(root: Path, region: str, remarks: list[str]) -> None:
+    [made] = of(root, job(region=region)).jobs
+    assert made.remarks == remarks
+    [alone] = propose(SourceContents([job(region="us-east1")]), root, root).jobs
+    assert alone.remarks == ["it is sent to us-east1, which a job file does not say"]
+
+
+PLACEHOLDER = (
+    'raise SystemExit("jobs/my_job/task_1.py is a placeholder: put the training script here")\n'
+)
+
+
+def test_a_script_becomes_a_package_of_the_stack(root: Path) -> None:
+    (root.parent / "beside").mkdir()
+    (root.parent / "beside/train-it.py").write_text("print(1)\n")
+    made = of(
+        root, script("first", script="./train-it.py", requirements=("a==1", "b")),
+        script("second", script="src/task.py"), script("my-job", script="1.py"),
+        files={"other/task.py": "print(2)\n"},
+    )  # fmt: skip
+    assert {file: text for file, text in made.files.items() if not file.endswith(".yaml")} == {
+        "jobs/first/train_it.py": "print(1)\n",
+        "jobs/first/train_it.requirements.txt": "a==1\nb\n",
+        "jobs/second/task.py": "print(2)\n",
+        "jobs/my_job/task_1.py": PLACEHOLDER,
+    }
+    assert [each.spec["workerPoolSpecs"][0]["pythonPackageSpec"] for each in made.jobs] == [
+        {
+            "executorImageUri": "e:1",
+            "packageUris": [f"${{packages.{name}}}"],
+            "pythonModule": module,
+        }
+        for name, module in (("first", "train_it"), ("second", "task"), ("my-job", "task_1"))
+    ]
+    assert "first: {path: jobs/first/train_it.py}" in str(made.files["Pulumi.dev.yaml"])
+    assert [each.remarks for each in made.jobs] == [
+        [], [],
+        ["the script 1.py is not here: put it at jobs/my_job/task_1.py, which is a placeholder"],
+    ]  # fmt: skip
+
+
+def test_a_secret_in_a_script_is_told(root: Path) -> None:
+    code = 'password = "hunter2hunter2"\n'
+    [made] = of(root, script(script="t.py"), files={"t.py": code}).jobs
+    assert made.remarks == [
+        "jobs/train/t.py, or its requirements, holds what looks like a secret: read it from Secret "
+        "Manager, then commit"
+    ]
+
+
+@pytest.mark.parametrize("path", ["jobs/code", "./jobs/code", "jobs/code/"])
+def test_code_of_the_checkout_is_the_package_that_the_stack_has(root: Path, path: str) -> None:
+    made = of(root, script(package=path), script("other", package="jobs/new"), script("code"))
+    specs = [each.spec["workerPoolSpecs"][0]["pythonPackageSpec"] for each in made.jobs]
+    assert [spec.get("packageUris") for spec in specs] == [
+        ["${packages.code}"], ["${packages.other}"], None
+    ]  # fmt: skip
+    assert "other: {path: jobs/new}" in str(made.files["Pulumi.dev.yaml"])
+    again = of(root, script("code", package="jobs/x"))
+    assert "code-2: {path: jobs/x}" in str(again.files["Pulumi.dev.yaml"])
+
+
+@pytest.mark.parametrize(
+    ("task", "remark"),
+    [
+        ({"packageUris": ["gs://b/x"]},
+         "its package is where the client put it; the script is jobs/train/t.py"),
+        ({}, "its package is made by a stack; the script is jobs/train/t.py"),
+    ],
+)  # fmt: skip
+def test_without_a_stack_the_package_stays(root: Path, task: Any, remark: str) -> None:
+    found = script(script="t.py")
+    found.spec["workerPoolSpecs"][0]["pythonPackageSpec"] |= task
+    made = propose(SourceContents([found], files={"t.py": "x"}), root, root)
+    assert made.files["jobs/train/t.py"] == "x"
+    assert made.jobs[0].remarks == [remark]
+    assert made.jobs[0].spec["workerPoolSpecs"][0]["pythonPackageSpec"] == {
+        "executorImageUri": "e:1", **task
+    }  # fmt: skip
+
+
+def test_objects_that_the_code_uploads_are_taken_along_for_buckets_that_are_new(root: Path) -> None:
+    uploads = {"Acme_In/a.csv": b"1", "acme-other/b.csv": b"2", "Acme_In/s": b"password=hunter2"}
+    made = of(root, job(args=["--in=gs://acme-in/a.csv"]), uploads=uploads, remarks=["first"])
+    assert made.files["jobs/data/acme-in/a.csv"] == b"1"
+    assert [file for file in made.files if file.startswith("jobs/data")] == [
+        "jobs/data/acme-in/a.csv"
+    ]
+    assert made.remarks == [
+        "first",
+        "gs://acme-other/b.csv, which the code uploads, is not taken along",
+        "gs://Acme_In/s, which the code uploads, is not taken along",
+    ]
+    new = "gs://acme-in becomes bucket 'acme-in' of the stack, which is new and empty: copy what"
+    assert made.jobs[0].remarks == [f"{new} the job reads"]
+
+
+def test_a_file_that_is_there_already_is_not_replaced(root: Path) -> None:
+    (root / "jobs/train").mkdir()
+    (root / "jobs/train/t.py").write_text("mine")
+    with pytest.raises(CommandError) as told:
+        of(root, script(script="t.py"), files={"t.py": "x"})
+    assert (told.value.message, told.value.hint) == (
+        "jobs/train/t.py is there already.", "choose another --name"
+    )  # fmt: skip
+
+
+def test_a_local_stack_is_said(root: Path) -> None:
+    local = Settings.model_validate(STACK | {"project": "local-demo", **OWN})
+    assert of(root, job(), settings=local).is_local
+
+
+def place(root: Path, *names: str, **uploads: bytes) -> tuple[dict[str, bytes], dict, list[str]]:
+    entries, found = StackEntries(), job()
+    entries.add("buckets", "b", {})
+    (root.parent / "beside").mkdir(exist_ok=True)
+    copies = objects.place(found, {"b": set(names)}, root.parent / "beside", root, entries, uploads)
+    value = entries.added["vertex-training:buckets", "b"]
+    return copies, value.get("objects", {}), found.remarks
+
+
+MISSING = (
+    "it reads {0} in bucket 'b', which is not beside the source: put it at {0} there and import "
+    "again, or it is missing when the job runs"
+)
+
+
+def test_a_file_beside_the_source_is_copied_and_one_that_is_not_is_told(root: Path) -> None:
+    (beside := root.parent / "beside" / "sub").mkdir(parents=True)
+    (beside / "a.csv").write_bytes(b"1")
+    (beside.parent / "b.csv").write_bytes(b"2")
+    (beside.parent / ".hidden").write_bytes(b"3")
+    (beside.parent / "key.txt").write_bytes(b"password=hunter2")
+    found = place(root, "sub/a.csv", "elsewhere/b.csv", ".hidden", "key.txt", "none.csv")
+    assert found == (
+        {"jobs/data/b/elsewhere/b.csv": b"2", "jobs/data/b/sub/a.csv": b"1"},
+        {"elsewhere/b.csv": "jobs/data/b/elsewhere/b.csv", "sub/a.csv": "jobs/data/b/sub/a.csv"},
+        [
+            MISSING.format(".hidden"),
+            "it reads key.txt, which is not copied: it holds what looks like a secret",
+            MISSING.format("none.csv"),
+        ],
+    )
+
+
+def test_a_file_of_the_checkout_is_named_where_it_is(root: Path) -> None:
+    (root / "data").mkdir()
+    (root / "data/a.csv").write_bytes(b"1")
+    entries, found = StackEntries(), job()
+    entries.add("buckets", "b", {})
+    assert objects.place(found, {"b": {"a.csv"}}, root / "data", root, entries, {}) == {}
+    assert entries.object_files() == ["data/a.csv"]
+    assert found.remarks == []
+
+
+@pytest.mark.parametrize(("size", "is_taken"), [(16 * 1024**2, True), (16 * 1024**2 + 1, False)])
+def test_a_large_file_is_not_taken(root: Path, size: int, is_taken: bool) -> None:
+    (root / "data").mkdir()
+    with (root / "data/a.bin").open("wb") as stream:
+        stream.truncate(size)
+    entries, found = StackEntries(), job()
+    entries.add("buckets", "b", {})
+    objects.place(found, {"b": {"a.bin"}}, root / "data", root, entries, {})
+    assert entries.object_files() == (["data/a.bin"] if is_taken else [])
+
+
+def test_nothing_of_the_home_itself_is_taken(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (root.parent / "beside").mkdir()
+    (root.parent / "beside/a.csv").write_bytes(b"1")
+    monkeypatch.setenv("HOME", str(root.parent / "beside"))
+    assert place(root, "a.csv") == ({}, {}, [MISSING.format("a.csv")])
+
+
+def test_files_that_a_stack_names_are_those_below_the_checkout() -> None:
+    settings = stack(
+        include=["shared.yaml"], jobs={"a": {"file": "jobs/a.yaml"}},
+        packages={"p": {"path": "jobs/p"}}, buckets={"b": {"objects": {"x": "data/x"}}},
+        images={"i": {"context": "images/i", "include": ["jobs/lib"]}, "j": {"digest": "sha256:" + "1" * 64}},
+    )  # fmt: skip
+    assert proposal.named_files(settings) == [
+        "shared.yaml", "jobs/a.yaml", "jobs/p", "data/x", "jobs/lib", "images/i",
+    ]  # fmt: skip
+
+
+def test_a_rehearsal_has_the_stack_its_files_and_the_proposal(root: Path) -> None:
+    (root / "jobs/old.yaml").write_text("old")
+    (root / "data/sub").mkdir(parents=True)
+    (root / "data/sub/x").write_text("x")
+    (root / "alone").write_text("y")
+    (root / "other").write_text("z")
+    made = Proposal(root, "dev", files={"jobs/new.yaml": "new"}, named=["data", "alone", "none"])
+    with proposal.rehearsal(made) as folder:
+        found = {
+            str(path.relative_to(folder)): path.read_text()
+            for path in Path(folder).rglob("*") if path.is_file()
+        }  # fmt: skip
+    assert found == {
+        "Pulumi.dev.yaml": BEFORE, "jobs/old.yaml": "old", "jobs/new.yaml": "new",
+        "data/sub/x": "x", "alone": "y",
+    }  # fmt: skip
+    assert not (root / "jobs/new.yaml").exists()
