@@ -258,15 +258,40 @@ def test_nothing_of_the_home_itself_is_taken(root: Path, monkeypatch: pytest.Mon
     assert place(root, "a.csv") == ({}, {}, [MISSING.format("a.csv")])
 
 
+DIGEST = f"sha256:{'1' * 64}"
+
+
 def test_files_that_a_stack_names_are_those_below_the_checkout() -> None:
     settings = stack(
         include=["shared.yaml"], jobs={"a": {"file": "jobs/a.yaml"}},
         packages={"p": {"path": "jobs/p"}}, buckets={"b": {"objects": {"x": "data/x"}}},
-        images={"i": {"context": "images/i", "include": ["jobs/lib"]}, "j": {"digest": "sha256:" + "1" * 64}},
+        images={"i": {"context": "images/i", "include": ["jobs/lib"]}, "j": {"digest": DIGEST}},
     )  # fmt: skip
     assert proposal.named_files(settings) == [
         "shared.yaml", "jobs/a.yaml", "jobs/p", "data/x", "jobs/lib", "images/i",
     ]  # fmt: skip
+    outside = stack().model_copy(update={"include": ["/etc/x", "../x", "a/../x", "a"]})
+    assert proposal.named_files(outside) == ["a"]
+
+
+def test_the_fields_of_a_job_file_are_in_the_order_of_reading() -> None:
+    task = ("imageUri", "executorImageUri", "packageUris", "pythonModule", "command", "args", "env")
+    pool = ("replicaCount", "machineSpec", "diskSpec", "containerSpec", "pythonPackageSpec")
+    spec = (
+        "serviceAccount", "baseOutputDirectory", "scheduling", "network", "pscInterfaceConfig",
+        "workerPoolSpecs",
+    )  # fmt: skip
+    study = (
+        "displayName", "maxTrialCount", "parallelTrialCount", "maxFailedTrialCount", "studySpec",
+    )  # fmt: skip
+    for names in (task, pool, spec, study, ("name", "value")):
+        written = proposal.job_text(ImportedJob("j", dict.fromkeys(["other", *reversed(names)], 1)))
+        assert written == HEAD + "".join(f"{name}: 1\n" for name in (*names, "other"))
+    labelled = ImportedJob("j", {}, {"displayName": "d"}, {"a": "b"}, encryption_key="k")
+    assert proposal.job_text(labelled) == (
+        f"{HEAD}displayName: d\nlabels:\n  a: b\nencryptionSpec:\n  kmsKeyName: k\n"
+        "trialJobSpec: {}\n"
+    )
 
 
 def test_a_rehearsal_has_the_stack_its_files_and_the_proposal(root: Path) -> None:
