@@ -488,6 +488,8 @@ class Interpreter(Evaluator):
             return UnresolvedValue(name.lstrip("-"))
         if bare(default) is None:
             return UnresolvedValue(name.lstrip("-"), optional=True)
+        if isinstance(bare(default), UnresolvedValue):
+            return default
         if isinstance(bare(default), list):
             annotate(bare(default), {self._guess(node, f"the default of {name}")})
             return default
@@ -507,13 +509,14 @@ class Interpreter(Evaluator):
         if given and (called == "getenv" or (of is self._environ and called in READS)):
             return self._variable(node, text(given[0]), given[1:], words)
         if called in ("Option", "Argument") and (given or "default" in words):
-            if given and given[0] is not Ellipsis and "default" not in words:
+            if given and ast.unparse(node.args[0]) != "..." and "default" not in words:
                 words["default"] = node.args[0]
             return self.open(self._default_of(node, "the option", words))
         if called.startswith("DEFINE_") and given:
             default = given[1] if len(given) > 1 else bare(self.held(words.get("default")))
             name, known = str(given[0]), default is not None
             value = noted(default, {self._guess(node, f"{default!r} is the default of --{name}")})
+            value = default if isinstance(default, UnresolvedValue) else value
             value = value if known else UnresolvedValue(name, optional=True)
             self._flags[name] = value
             return self.open(value)
