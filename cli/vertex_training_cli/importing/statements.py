@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -111,6 +111,8 @@ class Interpreter(Evaluator):
         self._frames = [self.scopes[0], self._environ]
         self._returned = list[Any]()
         self._jump: type[ast.stmt] | None = None
+        self._maybe_left = set[Note]()
+        """Why rounds of the loop that is being read may end before their end."""
         self._outer = dict[str, dict[str, Any]]()
         """Names that a function assigns outside of it, and the scope that has them."""
         self._classes = set[str]()
@@ -255,7 +257,12 @@ class Interpreter(Evaluator):
 
     def _note_skipped(self, skipped: list[ast.stmt], notes: frozenset[Note]) -> None:
         """What a branch would have changed, if the default that it hangs on were another."""
-        for name in changed_names(skipped):
+        self._note_changed(skipped, notes)
+        self.skipped(skipped, notes)
+
+    def _note_changed(self, statements: Sequence[ast.stmt], notes: frozenset[Note]) -> None:
+        """Say something of all that statements may change."""
+        for name in changed_names(statements):
             for scope in reversed(self.scopes):
                 if name in scope:
                     if isinstance(found := bare(scope[name]), dict | list):
@@ -263,7 +270,6 @@ class Interpreter(Evaluator):
                     else:
                         scope[name] = noted(scope[name], notes)
                     break
-        self.skipped(skipped, notes)
 
     def makes_job(self, statements: list[ast.stmt]) -> bool:
         """Whether the only job may be among statements: then a default does not skip them."""
@@ -303,6 +309,8 @@ class Interpreter(Evaluator):
                 second = {name: frame[name] for name in names if name in frame}
                 merge.names(second, first)
                 frame.update(second)
+        if jump is not other_jump:
+            self._maybe_left.add(merge.note("a round of the loop may end early"))
         self._jump = jump if jump is other_jump else None
         return ended and other_ended and (jump is other_jump)
 
@@ -329,19 +337,30 @@ class Interpreter(Evaluator):
             why = f"for {ast.unparse(node.target)} in {ast.unparse(node.iter)}"
             self._fork(node, why, once, lambda: False)
             return self.visit(node.orelse)
+        outer, self._maybe_left = self._maybe_left, set()
+        ended, jump = self._visit_rounds(node, items)
+        if self._maybe_left:
+            self._note_changed([node], frozenset(self._maybe_left))
+        self._maybe_left = outer
+        return (ended and jump is None) or (jump is None and self.visit(node.orelse))
+
+    def _visit_rounds(
+        self, node: ast.For | ast.AsyncFor, items: list[Any]
+    ) -> tuple[bool, type[ast.stmt] | None]:
+        """Read a loop's rounds; whether the last one ended what is around it, or left the loop."""
         for item in items:
             self.assign(node.target, item)
             ended, jump = self.visit(node.body), self._take_jump()
-            if ended and jump is None:
-                return True
-            if jump is ast.Break:
-                return False
-        return self.visit(node.orelse)
+            if (ended and jump is None) or jump is ast.Break:
+                return ended, jump
+        return False, None
 
     def _visit_round(self, body: list[ast.stmt]) -> bool:
         """Read a loop's body once; a function that may return in it goes on."""
+        outer, self._maybe_left = self._maybe_left, set()
         self.visit(body)
         self._take_jump()
+        self._maybe_left = outer
         return False
 
     _visit_asyncfor = _visit_for
@@ -563,7 +582,7 @@ def defaults_of(parameters: ast.arguments) -> Iterator[tuple[str, ast.expr | Non
         yield each.arg, default
 
 
-def changed_names(statements: list[ast.stmt]) -> set[str]:
+def changed_names(statements: Sequence[ast.stmt]) -> set[str]:
     """Names that statements assign, or whose content they may change."""
     found = set[str]()
     for node in (each for statement in statements for each in ast.walk(statement)):

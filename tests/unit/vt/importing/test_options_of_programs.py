@@ -101,6 +101,31 @@ ENDS: dict[str, Expected] = {
 }  # fmt: skip
 
 
+EARLY = [("a round of the loop may end early by `if unknown`, which cannot be decided", False)]
+LOOPS: dict[str, Expected] = {
+    "for value in [1, 2]:\n    if unknown:\n        break": (2, EARLY),
+    "for x in [1, 2]:\n    if unknown:\n        break\n    value = x": (2, EARLY),
+    "value = [0]\nfor x in [1, 2]:\n    if unknown:\n        continue\n    value.append(x)": (
+        [0, 1, 2], EARLY),
+    "value = 0\nother = [0]\nfor x in [1, 2]:\n    if unknown:\n        break\n    other[0] = x": (
+        0, []),
+    "for x in [1, 2]:\n    if x == 2:\n        break\nvalue = x": (2, []),
+    "for x in [1, 2]:\n    for y in [3]:\n        if unknown:\n            break\n    value = x": (
+        2, []),
+    "for x in [1, 2]:\n    while unknown:\n        if unknown:\n            break\n    value = x": (
+        2, []),
+    "for x in [1, 2]:\n    if x == 1:\n        continue\n    value = x\nelse:\n    value += 1": (
+        3, []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "expected"), LOOPS.items())
+def test_a_loop_that_may_end_early_says_so_of_what_it_changes(
+    code: str, expected: Expected
+) -> None:
+    assert run(code) == expected
+
+
 @pytest.mark.parametrize(("code", "expected"), ENDS.items())
 def test_what_ends_a_branch_is_followed(code: str, expected: Expected) -> None:
     assert run(code) == expected
