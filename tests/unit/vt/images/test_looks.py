@@ -1,0 +1,212 @@
+"""What was found of an image, in words: of a review, of a check, and of where it came from."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from vertex_training.errors import Problem
+from vertex_training_cli.images import labels, lookup, pull_access
+from vertex_training_cli.images.labels import Origin
+from vertex_training_cli.images.lookup import Look, Lookup
+
+DIGEST, NONE = "sha256:" + "a" * 64, "sha256:" + "0" * 64
+NAME = "us-docker.pkg.dev/acme-ml/images/trainer"
+
+
+def facts(*platforms: str, **more: str) -> Any:
+    named = {f"org.opencontainers.image.{key}": value for key, value in more.items()}
+    return SimpleNamespace(platforms=platforms, labels=named)
+
+
+RIGHT = Look(facts("linux/amd64", "linux/arm64"))
+
+
+@pytest.mark.parametrize(
+    ("found", "trouble"),
+    [
+        (RIGHT, None),
+        (Look(reason="403"), ("image-not-looked-at", "not looked at: 403")),
+        (Look(facts("linux/amd64"), "403"), ("image-not-looked-at", "not looked at: 403")),
+        (Look(), ("image-missing", "the registry has no image of this digest")),
+        (Look(facts("linux/arm64", "windows/amd64")),
+         ("image-platform", "is for linux/arm64, windows/amd64; Vertex AI runs linux/amd64")),
+    ],
+)  # fmt: skip
+def test_why_a_job_cannot_run_an_image(found: Look, trouble: tuple[str, str] | None) -> None:
+    assert found.trouble == trouble
+
+
+@pytest.mark.parametrize(
+    ("uri", "is_local", "known"),
+    [
+        (f"{NAME}@{DIGEST}", False, None),
+        (f"{NAME}@{NONE}", False, Look()),
+        (f"{NAME}:v1", False, Look(reason="it is no image in Artifact Registry by digest")),
+        (f"docker.io/x/y@{DIGEST}", False,
+         Look(reason="it is no image in Artifact Registry by digest")),
+        (f"{NAME}@{DIGEST}", True,
+         Look(reason="project acme-ml is in another cloud than the stack")),
+        (f"us-docker.pkg.dev/local-x/i/t@{DIGEST}", False,
+         Look(reason="project local-x is in another cloud than the stack")),
+        (f"us-docker.pkg.dev/local-x/i/t@{DIGEST}", True, None),
+    ],
+)  # fmt: skip
+def test_what_needs_no_look(uri: str, is_local: bool, known: Look | None) -> None:
+    assert lookup._known(uri, is_local) == known
+
+
+def test_images_are_looked_at_once_and_so_many_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, bool]] = []
+
+    def one(uri: str, *, with_tag: bool) -> Look:
+        asked.append((uri, with_tag))
+        return Look(tag=uri)
+
+    monkeypatch.setattr(lookup, "_look", one)
+    uris = [f"{NAME}{number}@{DIGEST}" for number in range(101)]
+    found = lookup.look([*uris, uris[0]], is_local=False, tagged=[uris[1]])
+    assert list(found) == uris
+    assert found[uris[99]] == Look(tag=uris[99])
+    assert found[uris[100]] == Look(reason="there are too many")
+    assert asked == [(uri, uri == uris[1]) for uri in uris[:100]]
+
+
+def test_a_registry_that_does_not_answer_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lookup, "_look_at", lambda *_: None)
+    uri = f"{NAME}@{DIGEST}"
+    assert lookup.look([uri], is_local=False) == {uri: Look(reason="no answer within 20 s")}
+    assert lookup.look([uri], is_local=False, seconds=1.4) == {
+        uri: Look(reason="no answer within 1 s")
+    }
+
+
+def test_a_review_has_problems_of_jobs_and_what_nobody_could_look_at(tmp_path: Path) -> None:
+    (tmp_path / "Pulumi.yaml").write_text("name: x\nruntime: python\n")
+    uris = [f"us-docker.pkg.dev/acme-ml/images/{name}@{DIGEST}" for name in "abc"]
+    looks = {uris[0]: Look(), uris[1]: Look(reason="403"), uris[2]: RIGHT}
+    jobs = {uris[0]: ["train", "eval"], uris[1]: ["train"], uris[2]: ["x"], f"n@{DIGEST}": ["y"]}
+    shown = [uris[2], uris[0], uris[1]]
+    assert lookup.judge(jobs, shown, looks, tmp_path) == Lookup(
+        {
+            uris[2]: "its labels do not say",
+            uris[0]: "the registry has no such image",
+            uris[1]: "not looked at: 403",
+        },
+        (
+            Problem(
+                "image a of train, eval: the registry has no image of this digest", uris[0],
+                "vt images check", rule="image-missing",
+            ),
+        ),
+        ("b: 403",),
+    )  # fmt: skip
+
+
+def test_where_an_image_came_from_is_what_its_labels_or_a_stack_file_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def record(stack: str, context: str, built_from: str) -> Any:
+        return SimpleNamespace(digest=DIGEST, stack=stack, context=context, built_from=built_from)
+
+    kept = [record("dev", "", "x"), record("dev", "jobs/t", "context-0123456789abcdef"),
+            record("qa", "jobs/other", "")]  # fmt: skip
+    monkeypatch.setattr(lookup.pinned, "records", lambda _: kept)
+    uri = f"{NAME}@{DIGEST}"
+    said = "jobs/t context-0123456789ab, as Pulumi.dev.yaml says"
+    assert lookup.origins_of(tmp_path, [uri], {}) == {uri: f"{said}; not looked at"}
+    looks = {uri: Look(reason="403")}
+    assert lookup.origins_of(tmp_path, [uri, uri], looks) == {uri: f"{said}; not looked at: 403"}
+    looks = {uri: Look(facts("linux/amd64", revision="a" * 40))}
+    assert lookup.origins_of(tmp_path, [uri], looks) == {uri: "commit aaaaaaaaaaaa"}
+    assert lookup.origins_of(tmp_path, [], looks) == {}
+
+
+@pytest.mark.parametrize(
+    ("context", "revision", "shown"),
+    [
+        ("jobs/t", "0123456789abcdef", "jobs/t at commit 0123456789ab"),
+        ("jobs/t", "0123456789abcdef-dirty", "jobs/t at commit 0123456789ab-dirty"),
+        ("", "0123456", "commit 0123456"),
+        ("jobs/t", "", "jobs/t"),
+        ("", "", ""),
+        # what is neither a folder below nor a commit is left out
+        ("../x", "012345", ""),
+        ("/etc", "0123456-other", ""),
+        ("a" * 100, "g" * 40, "a" * 100),
+        ("a" * 101, "A" * 40, ""),
+        ("jobs/t\n", "0123456\n", ""),
+    ],
+)
+def test_labels_say_a_folder_and_a_commit(context: str, revision: str, shown: str) -> None:
+    found = labels.origin({
+        "vertex-training.context": context, "org.opencontainers.image.revision": revision,
+    })  # fmt: skip
+    assert str(found) == shown
+    assert labels.origin({}) == Origin("", "")
+
+
+def git(root: Path, *words: str) -> str:
+    own = ("-c", "user.name=x", "-c", "user.email=x@example.com")
+    done = subprocess.run(
+        ["git", "-C", str(root), *own, *words], check=True, capture_output=True, text=True
+    )
+    return done.stdout.strip()
+
+
+def test_labels_of_a_build_name_its_commit_and_whether_its_folder_was_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x").write_text("1")
+    bare = {
+        "org.opencontainers.image.title": "trainer",
+        "vertex-training.context": "a",
+        "vertex-training.built-from": "context-1",
+    }
+    assert labels.labels_of("trainer", "a", "context-1", tmp_path) == bare
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "add", "-A")
+    git(tmp_path, "commit", "-q", "-m", "x")
+    commit = git(tmp_path, "rev-parse", "HEAD")
+    (tmp_path / "b/x").write_text("2")
+    own = {"org.opencontainers.image.revision": commit}
+    assert labels.labels_of("trainer", "a", "context-1", tmp_path) == bare | own
+    git(tmp_path, "remote", "add", "origin", "https://u:p@git.example.org:8443/a/b.git")
+    (tmp_path / "a/x").write_text("2")
+    assert labels.labels_of("trainer", "a", "context-1", tmp_path) == bare | {
+        "org.opencontainers.image.revision": f"{commit}-dirty",
+        "org.opencontainers.image.source": "https://git.example.org:8443/a/b.git",
+    }
+
+
+@pytest.mark.parametrize(
+    ("remote", "shown"),
+    [
+        ("git@git.example.org:a/b.git", "git.example.org:a/b.git"),
+        ("https://git.example.org/a?token=x#y", "https://git.example.org/a"),
+        ("file:///srv/a", "file:///srv/a"),
+        ("/srv/a", "/srv/a"),
+    ],
+)
+def test_an_address_has_no_password(remote: str, shown: str) -> None:
+    assert labels._without_credentials(remote) == shown
+
+
+def test_members_that_may_pull_are_those_of_roles_without_a_condition() -> None:
+    def binding(role: str, member: Any, **more: Any) -> dict[str, Any]:
+        return {"role": f"roles/artifactregistry.{role}", "members": member, **more}
+
+    bindings: list[Any] = [
+        binding("reader", ["a"]), binding("writer", ["b"]), binding("repoAdmin", ["c"]),
+        binding("admin", ["d", "e"]), binding("createOnPushWriter", ["no"]),
+        binding("reader", ["no"], condition={"expression": "x"}), binding("reader", "no"),
+        "no", {"members": ["no"]},
+    ]  # fmt: skip
+    assert list(pull_access.pulling(bindings)) == ["a", "b", "c", "d", "e"]

@@ -1,0 +1,95 @@
+"""``vt iam`` as it is called: which environments it shows, and what it says of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from vertex_training.catalog.resource_types import CUSTOM_ROLE, DENY_POLICY
+from vertex_training_cli import iam
+from vertex_training_cli.iam import DenyRule, EnvironmentIam
+from vertex_training_cli.review.grants import IamBinding
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with three stacks, of which bootstrap has two; and a stack of bootstrap alone."""
+    (tmp_path / "bootstrap").mkdir()
+    for folder, names in ((tmp_path, ("dev", "local", "own")),
+                          (tmp_path / "bootstrap", ("dev", "local", "other"))):  # fmt: skip
+        (folder / "Pulumi.yaml").write_text("name: vertex-training\nruntime: python\n")
+        for name in names:
+            project = "local-x" if name == "local" else f"acme-{name}"
+            (folder / f"Pulumi.{name}.yaml").write_text(f"config: {{gcp:project: {project}}}\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(iam, "record", lambda _, name: EnvironmentIam(name, (), {}, ()))
+    return tmp_path
+
+
+def test_environments_are_those_in_both_places_and_in_google_cloud(root: Path) -> None:
+    assert iam.environments(root) == ["dev"]
+
+
+def test_without_names_every_environment_is_shown(root: Path, vt) -> None:
+    done = vt("iam")
+    assert (done.exit_code, done.stdout, done.stderr) == (
+        0, "dev:\nMEMBER  ROLE  ON  CONDITION\n", "",
+    )  # fmt: skip
+
+
+def test_a_stack_that_bootstrap_does_not_have_is_told(root: Path, vt) -> None:
+    done = vt("iam", "own", "dev", "--format", "json")
+    assert done.stderr == (
+        "vt iam: bootstrap has no own: its grants are those of the stack alone\n"
+    )
+    assert done.stdout.startswith('[\n  {\n    "stack": "own"')
+    assert vt("iam", "dev", "-f", "markdown").stdout.startswith("# Who can do what\n")
+
+
+def test_it_works_from_a_folder_below(root: Path, vt, monkeypatch: pytest.MonkeyPatch) -> None:
+    (root / "jobs").mkdir()
+    monkeypatch.chdir(root / "jobs")
+    assert vt("iam").stdout.startswith("dev:")
+
+
+def test_without_an_environment_it_is_wrong_usage(
+    tmp_path: Path, vt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = vt("iam")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr == "vt iam: bootstrap/ has no environment here. Hint: vt iam STACK\n"
+
+
+def test_what_both_programs_declare_is_one_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def resource(type_: str, **inputs: object) -> SimpleNamespace:
+        return SimpleNamespace(type=type_, inputs=inputs)
+
+    member = "gcp:storage/bucketIAMMember:BucketIAMMember"
+    stack = [
+        resource(member, bucket="b", role="roles/r", member="user:b"),
+        resource(member, bucket="b", role="roles/r", member="user:a"),
+        resource("gcp:storage/bucket:Bucket", name="b"),
+    ]
+    rule = {"description": "No keys", "denyRule": {"deniedPermissions": ["x"]}}
+    other = [
+        resource(CUSTOM_ROLE, roleId="own", permissions=["a.b", "c.d"]),
+        resource(DENY_POLICY, rules=[rule]),
+        resource(member, bucket="b", role="roles/r", member="user:a"),
+    ]
+    monkeypatch.setattr(iam, "declare_stack", lambda *_: SimpleNamespace(resources=stack))
+    monkeypatch.setattr(iam, "_bootstrap", lambda *_: other)
+    assert iam.record(tmp_path, "dev") == EnvironmentIam(
+        "dev",
+        (IamBinding("user:a", "r", "bucket", "b"), IamBinding("user:b", "r", "bucket", "b")),
+        {"own": ("a.b", "c.d")},
+        (DenyRule("No keys", ("x",)),),
+    )
+
+
+def test_an_environment_without_a_file_of_bootstrap_has_none_of_its_resources(root: Path) -> None:
+    assert iam._bootstrap(root, "own") == []
