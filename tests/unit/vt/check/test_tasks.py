@@ -1,0 +1,168 @@
+"""Options of ``vt check`` that exclude one another, and what a mending and a watch say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from vertex_training.errors import CheckUnavailableError
+from vertex_training_cli.check import checking, command, fixing
+from vertex_training_cli.check.command import FindingFormat, Task
+from vertex_training_cli.check.report import FileReport
+
+PLAIN = Task([], "", FindingFormat.TEXT, False, False, False, False, False)
+
+
+@pytest.mark.parametrize(
+    ("asked", "text"),
+    [
+        ({"ask_registries": True}, "--registry needs --stack: images are a stack's"),
+        ({"ask_registries": True, "stack": "dev"}, ""),
+        ({"dry_run": True}, "--dry-run belongs to --fix"),
+        ({"dry_run": True, "fix": True}, ""),
+        ({"fix": True, "watch": True}, "choose one of --fix and --watch"),
+        ({"fix": True, "format": FindingFormat.JSON}, "--fix shows a diff: it takes no --format"),
+        ({"watch": True, "format": FindingFormat.JSON}, ""),
+        ({"fix": True, "files": ["a", "-"]}, "--fix is for files, not for standard input"),
+        ({"watch": True, "files": ["-"]}, "--watch is for files, not for standard input"),
+        ({"files": ["-"]}, ""),
+        ({"fix": True, "files": ["a"]}, ""),
+    ],
+)
+def test_what_cannot_be_combined_is_refused_with_its_reason(
+    asked: dict[str, Any], text: str
+) -> None:
+    task = replace(PLAIN, **asked)
+    if not text:
+        task.ensure_possible()
+        return
+    with pytest.raises(CheckUnavailableError) as refused:
+        task.ensure_possible()
+    assert str(refused.value) == text
+
+
+@pytest.mark.parametrize(
+    ("counts", "dry_run", "line", "written"),
+    [
+        ((1,), False, "Mended: 1 mistake.\n", ["0"]),
+        ((2, 0, 1), False, "Mended: 3 mistakes.\n", ["0", "2"]),
+        ((2,), True, "Nothing is written: --dry-run. Mendable: 2 mistakes.\n", []),
+        ((0,), False, "", []),
+        ((0,), True, "", []),
+    ],
+)
+def test_a_mending_shows_its_diff_and_counts(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    counts: tuple[int, ...], dry_run: bool, line: str, written: list[str],
+) -> None:  # fmt: skip
+    done: list[str] = []
+
+    def fixed(number: int, count: int) -> Any:
+        lines = [f"-old {number}\r\n", f"+new\x1b {number}\n"]
+        return SimpleNamespace(
+            count=count, diff=lambda: iter(lines), write=lambda: done.append(str(number))
+        )
+
+    files = [fixed(number, count) for number, count in enumerate(counts)]
+    monkeypatch.setattr(
+        fixing, "fix_all", lambda given, stack: files if (given, stack) == (["a"], "dev") else []
+    )
+    command._fix(replace(PLAIN, files=["a"], stack="dev", fix=True, dry_run=dry_run))
+    out, err = capsys.readouterr()
+    assert out == "".join(f"-old {n}\n+new\ufffd {n}\n" for n in range(len(counts)))
+    assert (err, done) == (line, written)
+
+
+def test_a_watch_says_what_it_waits_for_and_goes_on_after_a_file_is_gone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(command.time, "strftime", lambda form: f"now as {form}")
+    watched: list[Any] = []
+
+    def watch(files: Any, check: Any) -> None:
+        watched.append(list(files()))
+        check()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command.watching, "watch", watch)
+    with pytest.raises(KeyboardInterrupt):
+        command._watch(replace(PLAIN, files=["gone.yaml"], watch=True))
+    assert watched == [[Path("gone.yaml")]]
+    assert capsys.readouterr().err == (
+        "vt check: gone.yaml: no such file\n[now as %H:%M:%S] waiting for changes; Ctrl-C ends\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("environment", "terminal", "colour"),
+    [({}, True, True), ({}, False, False), ({"NO_COLOR": ""}, True, False)],
+)
+def test_a_terminal_has_colours_unless_it_wants_none(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    environment: dict[str, str], terminal: bool, colour: bool,
+) -> None:  # fmt: skip
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: terminal)
+    command._print_reports([FileReport("a")], FindingFormat.TEXT)
+    assert ("\x1b" in capsys.readouterr().out) is colour
+
+
+def test_rules_have_two_formats(capsys: pytest.CaptureFixture[str], vt: Any) -> None:
+    for form in ("sarif", "github"):
+        done = vt("check", "--rules", "--format", form)
+        assert (done.exit_code, done.stdout, done.stderr) == (
+            2, "", f"vt check: --rules has no format {form}: use text or json\n",
+        )  # fmt: skip
+
+
+def test_without_a_folder_of_jobs_files_must_be_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(CheckUnavailableError) as refused:
+        command._whole_reports([], "", ask_registries=False)
+    assert str(refused.value) == "name the files to check: there is no folder jobs here"
+    with pytest.raises(CheckUnavailableError) as refused:
+        command._whole_reports([], "dev", ask_registries=False)
+    assert str(refused.value) == "no Pulumi.yaml here or above: --stack needs a project"
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "job"),
+    [
+        ("-", "<stdin>", "stdin"),
+        ("jobs/train.yaml", "jobs/train.yaml", "train"),
+        ("jobs/" + "x" * 41 + ".yaml", "jobs/" + "x" * 41 + ".yaml", "x" * 40),
+    ],
+)
+def test_a_file_has_a_name_in_messages_and_a_job(file: str, name: str, job: str) -> None:
+    assert (checking.name(file), checking.job(file)) == (name, job)
+
+
+def test_files_are_named_once_in_the_order_of_the_line(tmp_path: Path) -> None:
+    for name in ("b.yaml", "a.yml", "note.txt", "x.json"):
+        (tmp_path / name).write_text("{}")
+    (tmp_path / "sub.yaml").mkdir()
+    last, note = str(tmp_path / "b.yaml"), str(tmp_path / "note.txt")
+    assert checking.files_of([last, str(tmp_path), note, "-", last]) == [
+        last, str(tmp_path / "a.yml"), note, "-",
+    ]  # fmt: skip
+    with pytest.raises(CheckUnavailableError) as refused:
+        checking.files_of([str(tmp_path / "sub.yaml")])
+    assert str(refused.value) == "there is no job file to check"
+    with pytest.raises(CheckUnavailableError) as refused:
+        checking.files_of([str(tmp_path / "gone")])
+    assert str(refused.value) == f"{tmp_path / 'gone'}: no such file"
+
+
+def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    with pytest.raises(CheckUnavailableError) as refused:
+        checking.read(str(tmp_path))
+    assert str(refused.value) == f"{tmp_path}: Is a directory"

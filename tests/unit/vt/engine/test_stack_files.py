@@ -1,0 +1,163 @@
+"""Which stack a command means, and what it says of a file that is none."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from vertex_training.errors import CommandError
+from vertex_training_cli.engine import stacks
+from vertex_training_cli.engine.stacks import StackRef
+
+CONFIG = "config: {gcp:project: acme-ml, gcp:region: us-central1}\n"
+REF = StackRef(Path("/srv"), "p", "dev", "acme-ml", "us-central1")
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with stacks `dev` and `local`, and no pulumi."""
+    (tmp_path / "Pulumi.yaml").write_text("name: training\nruntime: python\n")
+    (tmp_path / "Pulumi.dev.yaml").write_text(CONFIG)
+    (tmp_path / "Pulumi.local.yaml").write_text(CONFIG.replace("acme-ml", "local-ml"))
+    monkeypatch.delenv("PULUMI_STACK", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path / "no-programs"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_stack_is_named_selected_or_local(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    dev = StackRef(root, "training", "dev", "acme-ml", "us-central1")
+    assert stacks.find("dev") == dev
+    assert stacks.find("acme/training/dev", root) == dev
+    assert stacks.find(None).stack == "local"
+    monkeypatch.setenv("PULUMI_STACK", "org/dev")
+    assert stacks.find(None) == dev
+    assert stacks.find("local").is_local
+    (root / "jobs").mkdir()
+    assert stacks.find("dev", root / "jobs") == dev
+
+
+def test_without_a_project_there_is_no_stack(tmp_path: Path) -> None:
+    with pytest.raises(CommandError) as refused:
+        stacks.find("dev", tmp_path)
+    assert str(refused.value) == "there is no Pulumi.yaml here or above. Hint: go to the checkout."
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("config: {gcp:project: x}\n", "Pulumi.dev.yaml: gcp:region must be set."),
+        ("", "Pulumi.dev.yaml: gcp:project and gcp:region must be set."),
+        ("config: [1]\n", "Pulumi.dev.yaml: gcp:project and gcp:region must be set."),
+        ("config: [\n", "Pulumi.dev.yaml is no stack file. Hint: `vt check --stack dev`"),
+        ("- 1\n", "Pulumi.dev.yaml is no stack file. Hint: `vt check --stack dev`"),
+        (b"\xff\xfe", "Pulumi.dev.yaml is no stack file: it is not UTF-8."),
+        (None, "there is no stack 'dev': Pulumi.dev.yaml is missing. Hint: there are: local."),
+    ],
+)
+def test_a_file_that_is_none_is_told(root: Path, text: str | bytes | None, told: str) -> None:
+    file = root / "Pulumi.dev.yaml"
+    if text is None:
+        file.unlink()
+    else:
+        file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(CommandError) as refused:
+        stacks.find("dev")
+    assert str(refused.value) == told
+
+
+def test_a_folder_is_no_stack_file_and_a_project_may_have_none(root: Path) -> None:
+    (root / "Pulumi.dir.yaml").mkdir()
+    with pytest.raises(CommandError, match=r"^Pulumi\.dir\.yaml is no file\.$"):
+        stacks.find("dir")
+    for name in ("dev", "local"):
+        (root / f"Pulumi.{name}.yaml").unlink()
+    (root / "Pulumi.dir.yaml").rmdir()
+    with pytest.raises(CommandError, match=r"Pulumi\.dev\.yaml is missing\.$"):
+        stacks.find("dev")
+
+
+@pytest.mark.parametrize(
+    ("text", "project", "region"),
+    [
+        (CONFIG, "acme-ml", "us-central1"),
+        ("config: {gcp:project: acme-ml}\n", "acme-ml", ""),
+        ("config: {gcp:region: us-central1}\n", "", ""),
+        ("config: [\n", "", ""),
+        ("- 1\n", "", ""),
+        ("", "", ""),
+    ],
+)
+def test_an_unchecked_stack_has_what_its_file_says(
+    root: Path, text: str, project: str, region: str
+) -> None:
+    (root / "Pulumi.dev.yaml").write_text(text)
+    assert stacks.find_unchecked(root, "dev") == StackRef(root, "", "dev", project, region)
+    assert stacks.find_unchecked(root, "gone") == StackRef(root, "", "gone", "", "")
+
+
+@pytest.mark.parametrize(
+    ("key", "first"),
+    [("now", "before"), ("plain", "plain"), ("short", "old"), ("other", "other"), ("no", "no")],
+)
+def test_an_entry_that_was_renamed_keeps_its_first_name(root: Path, key: str, first: str) -> None:
+    (root / "Pulumi.dev.yaml").write_text(
+        CONFIG.rstrip("}\n")
+        + ", vertex-training:jobs: {now: {formerly: before}, plain: {}, other: 7},"
+        " tuning: {short: {formerly: old}}}\n"
+    )
+    assert stacks.find("dev").first_key(key, "jobs", "tuning") == first
+
+
+def test_jobs_are_below_project_and_region() -> None:
+    assert REF.parent == "projects/acme-ml/locations/us-central1"
+
+
+def test_a_deployment_names_its_state_and_finds_its_own_tools(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("PULUMI_BACKEND_URL", raising=False)
+    with pytest.raises(CommandError) as refused:
+        REF.deployment_environment(print)
+    assert str(refused.value) == (
+        "PULUMI_BACKEND_URL is not set. Hint: set it to the gs:// URL of the state."
+    )
+    monkeypatch.setenv("PULUMI_BACKEND_URL", "gs://state")
+    monkeypatch.setenv("PATH", "/usr/bin")
+    monkeypatch.setenv("VT_CACHE_DIR", "/srv/cache")
+    assert REF.deployment_environment(print) == {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}:/usr/bin",
+        "PYTHONPYCACHEPREFIX": "/srv/cache/bytecode",
+        "PYTHONDONTWRITEBYTECODE": "",
+    }
+
+
+def test_a_local_stack_that_is_connected_already_stays_as_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    local = StackRef(Path("/srv"), "p", "local", "local-ml", "us-central1")
+    monkeypatch.setenv("VERTEX_EMULATOR_HOST", "127.0.0.1:1")
+    assert local.environment(print) is os.environ
+    assert local.running_environment() is os.environ
+    assert local.deployment_environment(print) == dict(os.environ)
+    before = dict(os.environ)
+    local.connect_clients()
+    assert dict(os.environ) == before
+    monkeypatch.delenv("VERTEX_EMULATOR_HOST")
+    assert REF.running_environment() is os.environ
+
+
+@pytest.mark.parametrize(
+    ("backend", "shown"),
+    [
+        ("gs://acme-state/dev", "gs://acme-state/dev"),
+        ("https://u:p@api.example.org/a?token=x", "https://api.example.org/a"),
+        ("file:///srv/state", "file:///srv/state"),
+    ],
+)
+def test_the_address_of_a_state_has_no_password(backend: str, shown: str) -> None:
+    assert stacks._without_credentials(backend) == shown
