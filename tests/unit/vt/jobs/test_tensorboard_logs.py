@@ -1,0 +1,165 @@
+"""Which logs ``vt tensorboard`` shows, and the command that shows them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from google.cloud.aiplatform_v1.types import CustomJob
+
+from localgcp.home import Home
+from vertex_training_cli.engine.stacks import StackRef
+from vertex_training_cli.jobs import tensorboard
+
+LOCAL = StackRef(Path("/srv/checkout"), "p", "local", "local-x", "us-central1")
+GOOGLE = StackRef(Path("/srv/checkout"), "p", "dev", "acme-ml", "us-central1")
+
+
+def job(number: str, where: str, name: str = "train", run: str = "2") -> CustomJob:
+    return CustomJob(
+        name=f"projects/1/locations/us-central1/customJobs/{number}",
+        labels={"vt-job": name, "vt-run": run, "vt-request-id": "x"},
+        job_spec={"base_output_directory": {"output_uri_prefix": where}},
+    )
+
+
+@pytest.fixture
+def storage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The files of the local cloud's buckets."""
+    made = tmp_path / "storage"
+    made.mkdir()
+    home: Any = SimpleNamespace(storage=made)
+    monkeypatch.setattr(Home, "find", lambda **_: home)
+    return made
+
+
+def put(storage: Path, name: str) -> None:
+    (storage / name).parent.mkdir(parents=True)
+    (storage / name).write_text("x")
+
+
+def test_logs_of_local_jobs_are_links_to_files_that_grow(storage: Path, tmp_path: Path) -> None:
+    put(storage, "out/a/logs/events")
+    put(storage, "out/b/other/events")
+    (storage / "out/c/logs").mkdir(parents=True)
+    put(tmp_path, "elsewhere/logs/events")
+    (shown := tmp_path / "shown").mkdir()
+    jobs = [
+        job("7", "gs://out/a/"), job("8", "gs://out/b"), job("9", ""), job("10", "gs://out/c"),
+        job("11", "gs://../elsewhere"), job("12", "gs://out/a", "a/b", ""),
+    ]  # fmt: skip
+    assert tensorboard._collect(jobs, LOCAL, shown) == ["train-2-7", "a_b--12"]
+    assert (shown / "train-2-7").resolve() == storage / "out/a/logs"
+    assert (shown / "train-2-7/events").read_text() == "x"
+    assert not (shown / "train-2-11").exists()
+
+
+def test_logs_in_a_bucket_of_google_are_fetched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+
+    def pull(where: str, target: Path, stack: str) -> None:
+        asked.append((where, target.name, stack))
+        if "/a/" in where:
+            put(target, "events")
+
+    monkeypatch.setattr(tensorboard.data, "pull", pull)
+    jobs = [job("7", "gs://out/a"), job("8", "gs://out/b/")]
+    assert tensorboard._collect(jobs, GOOGLE, tmp_path) == ["train-2-7"]
+    assert asked == [
+        ("gs://out/a/logs/", "train-2-7", "dev"), ("gs://out/b/logs/", "train-2-8", "dev"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "cut"), [("x" * 200, "x" * 200), ("x" * 201, "x" * 200), ("ü" * 101, "ü" * 100),
+                      ("x" + "ü" * 100, "x" + "ü" * 99)],
+)  # fmt: skip
+def test_a_name_is_cut_to_what_a_file_system_takes(name: str, cut: str) -> None:
+    assert tensorboard._cut(name) == cut
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> SimpleNamespace:
+    """The command with an environment of its own; what it ran and what it chose."""
+    made = SimpleNamespace(
+        python=tmp_path / "python", found=["train-2-7", "b-1-8"], ran=[], chosen=[], installed=[]
+    )
+    own = SimpleNamespace(folder=tmp_path / "tool", marker=tmp_path / "marker")
+    monkeypatch.setattr(
+        tensorboard, "ToolEnvironment",
+        lambda name, pins: SimpleNamespace(**vars(own), python=made.python, name=name, pins=pins),
+    )  # fmt: skip
+    monkeypatch.setattr(
+        tensorboard.policy_env, "install_once", lambda *given: made.installed.append(given)
+    )
+    monkeypatch.setattr(tensorboard.stacks, "find", lambda _: LOCAL)
+    monkeypatch.setattr(StackRef, "connect_clients", lambda _: None)
+    listed = [job(str(number), "") for number in range(12)]
+    found: Any = SimpleNamespace(list=lambda: listed, find=lambda name: job(name, "", name))
+    monkeypatch.setattr(tensorboard, "Jobs", lambda _: found)
+
+    def collect(chosen: Any, _ref: Any, shown: Path) -> list[str]:
+        made.chosen = [each.name.rpartition("/")[2] for each in chosen]
+        made.shown = str(shown)
+        return made.found
+
+    def run(words: list[str], **options: Any) -> Any:
+        made.ran.append((words, options))
+        return SimpleNamespace(returncode=3)
+
+    monkeypatch.setattr(tensorboard, "_collect", collect)
+    monkeypatch.setattr(tensorboard.subprocess, "run", run)
+    return made
+
+
+def test_tensorboard_is_started_at_this_machine_alone(
+    command: SimpleNamespace, vt: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", "/srv/own")
+    monkeypatch.setenv("OWN", "kept")
+    done = vt("tensorboard", "a", "b", "--port", "6007")
+    assert done.exit_code == 3
+    assert done.stderr == "vt: TensorBoard on the logs of train-2-7, b-1-8\n"
+    [(words, options)] = command.ran
+    assert words == [
+        str(command.python), "-P", "-m", "tensorboard.main", "--load_fast=false", "--logdir",
+        command.shown, "--host", "127.0.0.1", "--port", "6007",
+    ]  # fmt: skip
+    assert (options["env"]["OWN"], "PYTHONPATH" in options["env"]) == ("kept", False)
+    assert command.chosen == ["a", "b"]
+
+
+def test_without_names_the_newest_jobs_are_shown(command: SimpleNamespace, vt: Any) -> None:
+    vt("tensorboard")
+    assert command.chosen == [str(number) for number in range(10)]
+    assert command.ran[0][0][-2:] == ["--port", "6006"]
+
+
+def test_without_logs_it_says_whose_were_looked_for(command: SimpleNamespace, vt: Any) -> None:
+    command.found = []
+    done = vt("tensorboard", "a", "b")
+    assert (done.exit_code, command.ran) == (1, [])
+    assert done.stderr == (
+        "vt tensorboard: no job has TensorBoard logs (a, b). Hint: a job writes them to "
+        "$AIP_TENSORBOARD_LOG_DIR, which baseOutputDirectory sets\n"
+    )
+
+
+def test_it_is_installed_by_hash_once(command: SimpleNamespace, vt: Any, tmp_path: Path) -> None:
+    command.python = None
+    done = vt("tensorboard")
+    assert (done.exit_code, done.stderr) == (
+        1,
+        "vt tensorboard: TensorBoard is not installed. Hint: `vt tensorboard --install`, once\n",
+    )
+    done = vt("tensorboard", "--install")
+    assert (done.exit_code, done.stderr) == (
+        0, f"vt: TensorBoard is installed in {tmp_path / 'tool'}\n",
+    )  # fmt: skip
+    [(folder, marker, pins, what)] = command.installed
+    assert (folder, marker, what) == (tmp_path / "tool", tmp_path / "marker", "TensorBoard")
+    assert (pins.name, pins.is_file()) == ("tensorboard.txt", True)
