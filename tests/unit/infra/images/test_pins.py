@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from pathlib import Path
 from typing import Any
 
@@ -104,3 +106,25 @@ def test_what_is_written_has_the_identity_that_was_told(root: Path, tmp_path: Pa
     assert identity.write_archive(source, context, tmp_path / "x.tar") == build
     assert identity.tag(build) == f"context-{build[:32]}"
     assert (tmp_path / "x.tar").stat().st_size > 0
+
+
+def test_an_identity_is_made_as_ever_or_every_image_would_be_built_once_more(
+    root: Path, tmp_path: Path
+) -> None:
+    source = Source.of("code", "Dockerfile", {"B": "2", "A": "1"}, "train", ["lib"])
+    assert source == Source("code", "Dockerfile", (("A", "1"), ("B", "2")), "train", ("lib",))
+    assert Source.of("code", "Dockerfile", {}, None) == Source("code")
+    context = source.read(root)
+    build = identity.write_archive(source, context, tmp_path / "x.tar")
+    options = {
+        "buildArgs": {"A": "1", "B": "2"},
+        "dockerfile": "Dockerfile",
+        "form": 1,
+        "platform": "linux/amd64",
+        "target": "train",
+    }
+    head = json.dumps(options).encode() + b"\0"
+    archive = (tmp_path / "x.tar").read_bytes()
+    assert build == hashlib.sha256(head + archive).hexdigest() == identity.identity(source, context)
+    assert identity.tag_of(source, root) == f"context-{build[:32]}"
+    assert identity.short("x") == hashlib.sha256(b"x").hexdigest()[:32]
