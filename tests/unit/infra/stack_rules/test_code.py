@@ -4,7 +4,7 @@ import pytest
 
 from tests.unit.infra.stacks import BASE
 from vertex_training.stack import Stack, read_settings
-from vertex_training.stack_rules.code import default_projects
+from vertex_training.stack_rules.code import default_projects, warnings
 
 WRONG = [
     ("from google.cloud import bigquery\nbigquery.Client()", "bigquery.Client()"),
@@ -60,3 +60,52 @@ def test_it_is_told_at_its_file_and_line_for_packages_and_images(tmp_path):
         ("jobs/clicks/task.py", 2, "warning"),
     ]
     assert found[0].hint == "project=…, or the variable GOOGLE_CLOUD_PROJECT in the job file"
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ("from google.cloud import bigquery\ndef f():\n    return bigquery.Client()\n"
+         "bigquery.Client()", [(3, "bigquery.Client()", "project"),
+                               (4, "bigquery.Client()", "project")]),
+        ("import pandas_gbq as g\ng.to_gbq(frame, 'd.t')", [
+            (2, "pandas_gbq.to_gbq()", "project_id")]),
+        ("import pandas_gbq as g\ng.to_gbq(frame, 'd.t', 'p')", []),
+        ("import pandas_gbq as g\ng.read_gbq('SELECT 1', project_id='p')", []),
+        ("import pandas_gbq as g\ng.read_gbq('SELECT 1', project='p')", [
+            (2, "pandas_gbq.read_gbq()", "project_id")]),
+        ("import pandas\npandas.read_gbq('SELECT 1')", [(2, "pandas.read_gbq()", "project_id")]),
+        ("def f():\n    from google.cloud.bigquery import Client as C\n    C()", [
+            (3, "bigquery.Client()", "project")]),
+        ("import google.cloud.bigquery as b, os\nb.Client()\nos.getenv('x')", [
+            (2, "bigquery.Client()", "project")]),
+        ("from google.cloud import bigquery\nbigquery.Client(None)", []),
+        ("from google.cloud import bigquery\nbigquery.Dataset()", []),
+        ("from . import bigquery\nbigquery.Client()", []),
+    ],
+)  # fmt: skip
+def test_calls_are_told_in_the_order_of_their_lines_with_the_argument_they_lack(code, found):
+    told = default_projects(code.encode())
+    assert [(each.line, each.call, each.argument) for each in told] == found
+
+
+def test_a_variable_in_every_job_names_the_project(tmp_path):
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code/task.py").write_text(WRONG[0][0])
+    (tmp_path / "code/notes.txt").write_text(WRONG[0][0])
+    (tmp_path / "code/large.py").write_text(WRONG[0][0] + "\n" + "#" * 2**20)
+    stack = Stack(
+        read_settings(BASE | {"packages": {"code": {"path": "code"}}}, tmp_path), tmp_path, {}
+    )
+
+    class Request:
+        def __init__(self, body):
+            self.body = body
+
+    def files(**bodies):
+        requests = {key: Request(body) for key, body in bodies.items()}
+        return [each.location.file for each in warnings(stack.settings, tmp_path, requests)]
+
+    named = '{"env":[{"name":"GOOGLE_CLOUD_PROJECT"}]}'
+    assert files() == files(a="{}") == files(a=named, b="{}") == ["code/task.py"]
+    assert files(a=named) == files(a=named, b=named) == []
