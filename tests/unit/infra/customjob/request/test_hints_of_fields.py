@@ -124,6 +124,10 @@ def test_only_a_certain_field_is_put_in_place_of_another(
     assert hints.certain_field(key, message, CUSTOM_JOB) == field
 
 
+#: Where fields of a custom job's spec belong.
+SPEC = "jobSpec (the top level in gcloud's form)"
+
+
 @pytest.mark.parametrize(
     ("field", "message", "kind", "hint"),
     [
@@ -131,6 +135,28 @@ def test_only_a_certain_field_is_put_in_place_of_another(
         ("labels", "CustomJobSpec", CUSTOM_JOB, "the top level, beside jobSpec"),
         ("goal", "StudySpec", TUNING_JOB, "an item of studySpec.metrics"),
         ("scheduling", "StudySpec", TUNING_JOB, "trialJobSpec"),
+        ("timeout", "CustomJobSpec", CUSTOM_JOB, "scheduling"),
+        ("diskSpec", "CustomJobSpec", CUSTOM_JOB, "a worker pool"),
+        ("workerPoolSpecs", "CustomJob", CUSTOM_JOB, SPEC),
+        ("machineType", "CustomJob", CUSTOM_JOB, "machineSpec"),
+        ("imageUri", "CustomJob", CUSTOM_JOB, "containerSpec"),
+        ("executorImageUri", "CustomJob", CUSTOM_JOB, "pythonPackageSpec"),
+        ("bootDiskType", "CustomJob", CUSTOM_JOB, "diskSpec"),
+        ("reservationAffinityType", "CustomJob", CUSTOM_JOB, "machineSpec.reservationAffinity"),
+        ("outputUriPrefix", "CustomJob", CUSTOM_JOB, "baseOutputDirectory"),
+        ("networkAttachment", "CustomJob", CUSTOM_JOB, "pscInterfaceConfig"),
+        ("domain", "CustomJob", CUSTOM_JOB, "an item of pscInterfaceConfig.dnsPeeringConfigs"),
+        ("server", "CustomJob", CUSTOM_JOB, "an item of nfsMounts"),
+        ("instanceIp", "CustomJob", CUSTOM_JOB, "an item of lustreMounts"),
+        ("value", "ContainerSpec", CUSTOM_JOB, "an item of env"),
+        ("parallelTrialCount", "StudySpec", TUNING_JOB, "the top level, beside studySpec"),
+        ("decayCurveStoppingSpec", "CustomJobSpec", TUNING_JOB, "studySpec"),
+        ("safetyThreshold", "StudySpec", TUNING_JOB, "safetyConfig of a metric"),
+        ("doubleValueSpec", "StudySpec", TUNING_JOB, "an item of studySpec.parameters"),
+        ("minValue", "StudySpec", TUNING_JOB, "doubleValueSpec or integerValueSpec"),
+        ("values", "StudySpec", TUNING_JOB, "categoricalValueSpec or discreteValueSpec"),
+        ("parentDiscreteValues", "StudySpec", TUNING_JOB, "an item of conditionalParameterSpecs"),
+        ("shouldStopAsap", "StudySpec", TUNING_JOB, "studySpec.studyStoppingConfig"),
     ],
 )
 def test_a_field_of_another_place_is_told_where_it_belongs(
