@@ -1,0 +1,292 @@
+"""What a machine of Batch gives a runnable: its variables, secrets, script and volumes."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from localgcp import secretmanager
+from localgcp.batch.records import BatchJob, State
+from localgcp.batch.runnables import Machine
+from localgcp.batch.volumes import HOSTS_FILE, Volumes
+from localgcp.containers.host import ContainerHost
+from localgcp.errors import ImageError, PreparationError
+from localgcp.home import Home
+from localgcp.inventory.store import BUCKET, SERVICE, Store
+from localgcp.projects import local_project_number
+from localgcp.runner.environment import Folders
+from localgcp.runner.gang import hosts
+from localgcp.runner.gang.hosts import BucketView, Host
+from localgcp.runner.programs import HostProgram
+from tests.unit.localcloud.conftest import PROJECT, TRAINER, set_grant
+
+SECRET = f"projects/{PROJECT}/secrets/key/versions/latest"
+ACCESSOR = "roles/secretmanager.secretAccessor"
+GCS = {"gcs": {"remotePath": "data"}, "mountPath": "/gcs/data"}
+DISK = {"gcs": {"remotePath": "data/sub/"}, "mountPath": "/mnt/disk/"}
+
+
+class Estate:
+    """A home with a job; ``said`` is what its agent wrote."""
+
+    def __init__(self, home: Home) -> None:
+        self.home, self.store, self.said = home, Store(home.database), list[str]()
+        (home.batch / "u").mkdir(parents=True)
+
+    def job(self, group: Any = None, **spec: Any) -> BatchJob:
+        body = {
+            "taskGroups": [{"taskSpec": {"runnables": [], **spec}, **(group or {})}],
+            "allocationPolicy": {"serviceAccount": {"email": TRAINER}},
+        }
+        name = "projects/1/locations/us-central1/jobs/j"
+        return BatchJob(name, "u", PROJECT, "us-central1", body, State.RUNNING, [], "", "")
+
+    def volumes(self, *volumes: Any) -> Volumes:
+        job = self.job(volumes=[*volumes])
+        return Volumes(job, self.home, self.store, "http://127.0.0.1:9", self.said.append)
+
+    def machine(self, of_task: Any = None, volumes: Volumes | None = None, **spec: Any) -> Machine:
+        place = self.home.batch / "u" / "task"
+        folders = Folders(place / "work", place / "tmp", place / "gcs")
+        for folder in (folders.work, folders.tmp):
+            folder.mkdir(parents=True, exist_ok=True)
+        return Machine(
+            self.job(**spec), self.home, self.store, ContainerHost(self.home, 0),
+            "http://127.0.0.1:9", volumes or self.volumes(), folders, Host("127.0.0.1", 1),
+            of_task or {}, lambda *_a, **_k: None, self.said.append,
+        )  # fmt: skip
+
+    def bucket(self, name: str = "data", role: str | None = "roles/storage.objectViewer") -> None:
+        self.store.put(BUCKET, name, PROJECT, {}, {"name": name, "project": PROJECT})
+        (self.home.storage / name).mkdir(parents=True, exist_ok=True)
+        if role:
+            set_grant(self.store, f"b/{name}", role, TRAINER)
+
+
+@pytest.fixture
+def estate(home: Home) -> Estate:
+    return Estate(home)
+
+
+def prepared(machine: Machine, runnable: Any, index: int = 0) -> Any:
+    program, launch = machine.prepare(index, runnable, {"BATCH_TASK_INDEX": "0"}, "name")
+    assert isinstance(program, HostProgram)
+    return launch
+
+
+def refusal(machine: Machine, runnable: Any) -> str:
+    with pytest.raises(PreparationError) as told:
+        machine.prepare(0, runnable, {}, "name")
+    return str(told.value)
+
+
+SCRIPT = {"script": {"text": "echo"}}
+
+
+def test_variables_of_the_runnable_win_over_those_of_task_and_job(estate: Estate) -> None:
+    machine = estate.machine(
+        environments={"A": "old", "B": "old"},
+        environment={"variables": {"B": "job", "C": "job", "D": "job"}},
+        of_task={"variables": {"C": "task", "D": "task"}},
+    )
+    own = {"environment": {"variables": {"D": "own"}}}
+    env = prepared(machine, SCRIPT | own).env
+    assert {name: env[name] for name in "ABCD"} == {"A": "old", "B": "job", "C": "task", "D": "own"}
+    assert env["BATCH_TASK_INDEX"] == "0"
+    assert "BATCH_HOSTS_FILE" not in env
+
+
+def test_a_secret_is_read_when_its_runnable_starts(estate: Estate) -> None:
+    number = local_project_number(PROJECT)
+    given = {"secretVariables": {"KEY": SECRET}}
+    machine = estate.machine(environment=given)
+    assert refusal(machine, SCRIPT) == (
+        f"{SECRET} cannot be read: secretmanager.googleapis.com is not enabled."
+    )
+    api = "secretmanager.googleapis.com"
+    estate.store.put(SERVICE, f"{PROJECT}/{api}", PROJECT, {}, {})
+    text = f"Permission 'secretmanager.versions.access' denied for resource '{SECRET}'"
+    denied = f"{text} (or it may not exist). It runs as {TRAINER}."
+    assert refusal(machine, SCRIPT) == denied
+    for place in (f"projects/{PROJECT}/secrets/key", f"projects/{PROJECT}"):
+        set_grant(estate.store, place, ACCESSOR, TRAINER)
+        text = f"Secret Version [{SECRET}] not found."
+        assert refusal(machine, SCRIPT) == f"{text} Give it a value: vt local secret set key"
+        set_grant(estate.store, place, "roles/viewer", TRAINER)
+        assert refusal(machine, SCRIPT) == denied
+    set_grant(estate.store, f"projects/{PROJECT}", ACCESSOR, TRAINER)
+    for value in (b"first", b"second"):
+        secretmanager.add_version(estate.home.secrets, PROJECT, "key", value)
+    assert prepared(machine, SCRIPT).env["KEY"] == "second"
+    first = f"projects/{number}/secrets/key/versions/1"
+    own = {"environment": {"secretVariables": {"KEY": first}}}
+    assert prepared(estate.machine(), SCRIPT | own).env["KEY"] == "first"
+    secretmanager.add_version(estate.home.secrets, PROJECT, "key", b"\xff")
+    assert refusal(machine, SCRIPT) == f"{SECRET} is no text: no variable can have it."
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [("echo $(A)", "#!/bin/sh\necho $(A)"), ("#!/bin/bash\necho", "#!/bin/bash\necho")],
+)
+def test_a_script_is_a_file_of_this_user_that_runs(estate: Estate, text: str, written: str) -> None:
+    machine = estate.machine()
+    [path] = prepared(machine, {"script": {"text": text}}, 3).argv
+    file = machine.folders.work.with_name("script-3")
+    assert (path, file.read_text()) == (str(file), written)
+    assert file.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_script_of_a_file_runs_by_its_first_line(estate: Estate, tmp_path: Path) -> None:
+    file = tmp_path / "run"
+    for text, shell in (("echo", ["/bin/sh"]), ("#!/bin/bash -e\necho", ["/bin/bash", "-e"])):
+        file.write_text(text)
+        runnable = {"script": {"path": str(file)}}
+        assert prepared(estate.machine(), runnable).argv == [*shell, str(file)]
+    file.unlink()
+    assert refusal(estate.machine(), {"script": {"path": str(file)}}) == (
+        f"{file}: No such file or directory"
+    )
+
+
+def test_a_container_has_the_variables_of_a_file_that_a_script_wrote(estate: Estate) -> None:
+    machine = estate.machine(environment={"variables": {"B": "job"}})
+    (machine.folders.tmp / "env").write_text("# A=no\nA=1=2\nB=file\nnothing\nC=\n")
+    container = {"imageUri": "python:3.11", "entrypoint": sys.executable, "commands": ["-V"]}
+    for options in ("--env-file=/tmp/env", "-x --env-file /tmp/env --y"):
+        env = prepared(machine, {"container": container | {"options": options}}).env
+        assert (env["A"], env["B"], env["C"]) == ("1=2", "job", "")
+        assert "nothing" not in env
+    options = {"options": "--env-file=/tmp/none"}
+    said = refusal(machine, {"container": container | options})
+    assert said == "--env-file=/tmp/none: No such file or directory"
+    env = prepared(machine, {"container": container | {"options": "--my-env-file=/tmp/env"}}).env
+    assert "A" not in env
+
+
+def test_what_has_no_effect_here_is_said(estate: Estate) -> None:
+    container = {
+        "imageUri": "python:3.11", "entrypoint": sys.executable, "commands": ["-c", "$(HOME)"],
+        "options": "--x", "username": "u", "blockExternalNetwork": True,
+        "enableImageStreaming": False,
+    }  # fmt: skip
+    launch = prepared(estate.machine(), {"container": container})
+    assert launch.argv == [sys.executable, "-c", "$(HOME)"]
+    assert [each for each in estate.said if each.startswith(("container.", "no container"))] == [
+        "container.options has no effect here: python:3.11",
+        "container.username has no effect here: python:3.11",
+        "container.blockExternalNetwork has no effect here: python:3.11",
+        "no container: the command runs on this host in place of python:3.11",
+    ]
+
+
+def test_an_image_of_the_local_registry_needs_the_right_to_pull_it(
+    estate: Estate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ContainerHost, "engine", None)
+    image = f"us-central1-docker.pkg.dev/{PROJECT}/training/x:1"
+    place = f"projects/{PROJECT}/locations/us-central1/repositories/training"
+
+    def told() -> str:
+        with pytest.raises(ImageError) as error:
+            estate.machine().prepare(0, {"container": {"imageUri": image}}, {}, "name")
+        return str(error.value)
+
+    denied = f"{TRAINER} does not have artifactregistry.repositories.downloadArtifacts on {place}."
+    assert told() == f"{image} cannot be pulled: {denied}"
+    role = "roles/artifactregistry.{}"
+    for name in ("reader", "writer", "repoAdmin", "admin"):
+        set_grant(estate.store, place, role.format(name), TRAINER)
+        assert told() == f"{image} cannot run: nothing runs containers here."
+    set_grant(estate.store, place, "roles/storage.admin", TRAINER)
+    assert told() == f"{image} cannot be pulled: {denied}"
+
+
+def test_a_bucket_is_mounted_if_it_is_there_and_may_be_read(estate: Estate) -> None:
+    def told() -> str:
+        with pytest.raises(PreparationError) as error:
+            estate.volumes(GCS).prepare()
+        return str(error.value)
+
+    assert told() == "gs://data cannot be mounted: it does not exist."
+    estate.bucket(role=None)
+    assert told() == (
+        f"gs://data cannot be mounted: {TRAINER} does not have storage.objects.list access. Grant "
+        "roles/storage.objectUser on it."
+    )
+    estate.bucket()
+    (estate.home.storage / "data" / "x").write_text("x")
+    volumes = estate.volumes(GCS, DISK)
+    volumes.prepare()
+    assert (volumes.root / "data" / "x").read_text() == "x"
+    assert (volumes.root / "data" / "sub").is_dir()
+
+
+def test_a_runnable_finds_volumes_where_it_mounts_them(estate: Estate) -> None:
+    estate.bucket()
+    volumes = estate.volumes(GCS, DISK)
+    root = volumes.root
+    data, sub = root / "data", root / "data/sub"
+    on_machine = {"/gcs/data": data, "/mnt/disk": sub}
+    assert volumes.of(None) == volumes.of({}) == on_machine
+    volumes.hosts_file.write_text("")
+    assert volumes.of(None) == on_machine | {HOSTS_FILE: volumes.hosts_file}
+    assert volumes.of({}) == on_machine
+    volumes.prepare()
+    container = {"volumes": [
+        "/mnt/disk:/data:ro", "/mnt/disk/a/b:/ab/", "/gcs/data", f"{HOSTS_FILE}:/hosts",
+        "/etc:/etc", "/mnt/disk/../x:/y", "/mnt/diskette:/z",
+    ]}  # fmt: skip
+    assert volumes.of(container) == {
+        "/data": sub, "/ab": sub / "a/b", "/gcs/data": data, "/hosts": volumes.hosts_file,
+    }  # fmt: skip
+    assert estate.said[-3:] == [
+        "volume /etc:/etc: this machine has nothing at /etc; left out.",
+        "volume /mnt/disk/../x:/y: this machine has nothing at /mnt/disk/../x; left out.",
+        "volume /mnt/diskette:/z: this machine has nothing at /mnt/diskette; left out.",
+    ]
+
+
+def test_paths_that_a_program_does_not_have_are_replaced(
+    estate: Estate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    estate.bucket()
+    volumes = estate.volumes(GCS, DISK)
+    volumes.prepare()
+    root, at = volumes.root, volumes.of(None)
+    text = "/mnt/disk /mnt/disk/x /mnt/disks a/mnt/disk --d=/mnt/disk /gcs/data/y"
+    replaced = text.replace("/mnt/disk /", f"{root}/data/sub /", 1)
+    replaced = replaced.replace(" /mnt/disk/x", f" {root}/data/sub/x")
+    replaced = replaced.replace("--d=/mnt/disk", f"--d={root}/data/sub")
+    monkeypatch.setattr(hosts, "has_mounts", lambda: True)
+    view = volumes.view(at)
+    assert view == BucketView(root, ["data"])
+    assert volumes.placed(text, at, view) == replaced
+    assert volumes.view({"/mnt/disk": root / "data/sub"}) is None
+    set_grant(estate.store, "b/data", "roles/storage.objectUser", TRAINER)
+    assert volumes.view(at) == BucketView(root, [])
+    monkeypatch.setattr(hosts, "has_mounts", lambda: False)
+    assert volumes.view(at) is None
+    assert volumes.placed(text, at, None) == replaced.replace("/gcs/data/y", f"{root}/data/y")
+
+
+def test_a_container_has_an_empty_folder_at_gcs_if_it_mounts_nothing_there(
+    estate: Estate, tmp_path: Path
+) -> None:
+    volumes = estate.volumes(GCS, DISK)
+    empty = tmp_path / "empty"
+    assert volumes.gcs({"/gcs/data": volumes.root / "data"}, empty) == volumes.root
+    assert not empty.exists()
+    for at in ({"/gcs/other": volumes.root / "data"}, {"/mnt/disk": volumes.root / "data/sub"}):
+        assert volumes.gcs(at, empty) == empty
+    assert empty.is_dir()
+
+
+def test_programs_of_a_gang_are_told_of_the_file_with_all_hosts(estate: Estate) -> None:
+    volumes = estate.volumes()
+    volumes.hosts_file.write_text("127.0.0.1 a\n")
+    env = prepared(estate.machine(volumes=volumes), SCRIPT).env
+    assert env["BATCH_HOSTS_FILE"] == str(volumes.hosts_file)
