@@ -255,6 +255,35 @@ def test_a_job_sees_no_half_of_an_object(make: Callable[..., Mounted], tmp_path:
     assert (made.folder / "d").is_dir()
 
 
+def test_a_file_that_was_uploaded_stays_the_jobs_own(make: Callable[..., Mounted]) -> None:
+    made = make()
+    made.mount.fill()
+    file = made.folder / "a"
+    file.write_bytes(b"1")
+    inode = file.stat().st_ino
+    for _ in range(3):
+        made.mount.sync(final=False)
+    assert made.bucket.contents() == {"a": b"1"}
+    assert file.stat().st_ino == inode
+
+
+def test_what_is_no_file_is_not_uploaded_and_a_link_is_told_once(
+    make: Callable[..., Mounted],
+) -> None:
+    made = make()
+    made.mount.fill()
+    (made.folder / "link").symlink_to("file")
+    (made.folder / "file").write_bytes(b"1")
+    os.mkfifo(made.folder / "pipe")
+    for final in (False, False, True, True):
+        made.mount.sync(final=final)
+    assert made.bucket.contents() == {"file": b"1"}
+    assert made.said == [
+        "/gcs/out/link is a link: not uploaded. On the service it becomes an object without "
+        "content."
+    ]
+
+
 def test_the_client_asks_the_emulator_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
