@@ -249,13 +249,14 @@ class InPlace(Traits):
 
 def test_fields_that_no_schema_lists_replace_as_their_block_does() -> None:
     block = prop(type_="list<object>", force_new=True)
-    old, new = [{"a": "1", "b": "1"}], [{"a": "2", "b": "2", "__defaults": []}]
-    assert found(block, old, new) == [("p[0].a", "update", True), ("p[0].b", "update", True)]
-    assert found(block, old, new, InPlace()) == [
+    old, news = [{"a": "1", "b": "1"}], [{"a": "2", "b": "2", "__defaults": []}]
+    assert found(block, old, news) == [("p[0].a", "update", True), ("p[0].b", "update", True)]
+    assert found(block, old, news, InPlace()) == [
         ("p[0].a", "update", True), ("p[0].b", "update", False),
     ]  # fmt: skip
     # What the service filled in is no change.
-    assert found(block, [{"a": "1", "c": "x"}], [{"a": "1"}]) == []
+    for new in ({"a": "1"}, {"a": "1", "c": None}):
+        assert found(block, [{"a": "1", "c": "x"}], [new]) == []
 
 
 def test_labels_are_compared_with_those_that_a_resource_really_has() -> None:
