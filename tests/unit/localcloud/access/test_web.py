@@ -1,0 +1,154 @@
+"""Requests that web pages send, headers that a proxy forwards, and bodies as they come."""
+
+from __future__ import annotations
+
+import io
+import json
+import socket
+import threading
+from email.message import Message
+from typing import Any
+
+import pytest
+
+from localgcp.access import web
+from localgcp.access.web import LocalHandler, LocalServer, check_page, is_forwarded
+from localgcp.errors import ExchangeEndedError, RefusedRequestError
+
+
+@pytest.mark.parametrize(
+    ("name", "forwarded"),
+    [
+        ("Authorization", True), ("Content-Type", True), ("X-Goog-Hash", True), ("X-Forward", True),
+        *((name, False) for name in (
+            "Connection", "Keep-Alive", "Transfer-Encoding", "Content-Length", "Expect", "Host",
+            "Access-Control-Request-Method", "X-Forwarded-For", "X-FORWARDED-HOST", "host",
+        )),
+    ],
+)  # fmt: skip
+def test_headers_of_one_connection_and_of_proxies_are_not_forwarded(
+    name: str, forwarded: bool
+) -> None:
+    assert is_forwarded(name) is forwarded
+
+
+PAGE = "requests of web pages are refused."
+HOST = "the Host of a request is one of 127.0.0.1:80, localhost:80, [::1]:80."
+
+
+@pytest.mark.parametrize(
+    ("headers", "said"),
+    [
+        ({"host": ["127.0.0.1:80"]}, None),
+        ({"host": ["LocalHost:80"]}, None),
+        ({"host": ["[::1]:80"], "sec-fetch-site": ["none"]}, None),
+        ({"host": ["127.0.0.1:80"], "origin": ["null"]}, PAGE),
+        ({"host": ["127.0.0.1:80"], "sec-fetch-site": ["same-origin"]}, PAGE),
+        ({"host": ["127.0.0.1:80"], "sec-fetch-site": ["none", "none"]}, PAGE),
+        ({"host": ["127.0.0.1:81"]}, HOST),
+        ({"host": ["127.0.0.1"]}, HOST),
+        ({"host": ["evil.example:80"]}, HOST),
+        ({"host": ["127.0.0.1:80", "127.0.0.1:80"]}, HOST),
+        ({}, HOST),
+    ],
+)
+def test_a_page_in_a_browser_is_refused(headers: dict[str, list[str]], said: str | None) -> None:
+    if said is None:
+        check_page(headers, 80)
+        return
+    with pytest.raises(RefusedRequestError) as told:
+        check_page(headers, 80)
+    assert (told.value.status, str(told.value)) == (403, said)
+
+
+def test_a_refusal_is_read_by_a_client_that_is_still_sending() -> None:
+    ours, theirs = socket.socketpair()
+    theirs.sendall(b"x" * 100_000)
+    thread = threading.Thread(target=web.refuse, args=(ours, "no."))
+    thread.start()
+    answer = b""
+    while block := theirs.recv(1 << 16):
+        answer += block
+    theirs.close()
+    thread.join(10)
+    ours.close()
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.decode().split("\r\n") == [
+        "HTTP/1.1 403 Forbidden", "Content-Type: application/json", "Connection: close",
+        f"Content-Length: {len(body)}",
+    ]  # fmt: skip
+    assert json.loads(body) == {"error": {"code": 403, "message": "local cloud: no."}}
+
+
+def blocks(sent: bytes, **headers: str) -> list[bytes]:
+    """The blocks of a body."""
+    handler: Any = LocalHandler.__new__(LocalHandler)
+    handler.rfile, handler.headers = io.BytesIO(sent), Message()
+    for name, value in headers.items():
+        handler.headers[name.replace("_", "-")] = value
+    found = list(handler.body_blocks())
+    assert handler.rfile.read() == b"next"
+    return found
+
+
+@pytest.mark.parametrize(
+    ("sent", "headers", "wanted"),
+    [
+        (b"next", {}, []),
+        (b"next", {"Content_Length": "0"}, []),
+        (b"abcnext", {"Content_Length": "3"}, [b"abc"]),
+        (b"x" * ((1 << 20) + 1) + b"next", {"Content_Length": str((1 << 20) + 1)},
+         [b"x" * (1 << 20), b"x"]),
+        (b"3\r\nabc\r\nA;x=y\r\n0123456789\r\n0\r\n\r\nnext", {"Transfer_Encoding": "Chunked"},
+         [b"abc", b"0123456789"]),
+        (b"0\r\nX-Sum: 1\r\n\r\nnext", {"Transfer_Encoding": "gzip, chunked"}, []),
+    ],
+)  # fmt: skip
+def test_a_body_comes_in_blocks(sent: bytes, headers: dict[str, str], wanted: list[bytes]) -> None:
+    assert blocks(sent, **headers) == wanted
+
+
+@pytest.mark.parametrize(
+    ("sent", "headers"),
+    [
+        (b"ab", {"Content_Length": "3"}),
+        (b"abc", {"Content_Length": "-3"}),
+        (b"abc", {"Content_Length": "3, 3"}),
+        (b"", {"Transfer_Encoding": "chunked"}),
+        (b"xyz\r\n", {"Transfer_Encoding": "chunked"}),
+    ],
+)
+def test_a_body_that_ends_too_early_ends_the_exchange(sent: bytes, headers: dict[str, str]) -> None:
+    with pytest.raises(ExchangeEndedError):
+        blocks(sent, **headers)
+
+
+class Echo(LocalHandler):
+    """Answers with the body."""
+
+    def do_PUT(self) -> None:
+        body = b"".join(self.body_blocks())
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def test_a_server_listens_for_this_users_processes_until_it_is_stopped(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    server = LocalServer(0, Echo, "echo")
+    host, port = server.server_address[:2]
+    assert host == "127.0.0.1"
+    assert "echo" in [each.name for each in threading.enumerate()]
+    with socket.create_connection(("127.0.0.1", port)) as client:
+        client.sendall(b"PUT / HTTP/1.1\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi")
+        answer = b""
+        while block := client.recv(1 << 16):
+            answer += block
+    assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert answer.endswith(b"\r\n\r\nhi")
+    server.stop()
+    with pytest.raises(OSError, match="refused"):
+        socket.create_connection(("127.0.0.1", port), 1).close()
+    assert capsys.readouterr().err == ""
