@@ -90,6 +90,7 @@ ENDS: dict[str, Expected] = {
     "value = f()": (3, []),
     "def f(n):\n    if n:\n        sys.exit(1)\n    return 2\nvalue = f(0)": (2, []),
     "def f():\n    raise ValueError\nf()\nvalue = 1": (1, []),
+    "def f():\n    global value\n    value = 2\nvalue = 1\nraise SystemExit(f())": (2, []),
     "async def f():\n    async with a():\n        async for x in [1]:\n            return x\n"
     "value = await f()": (1, []),
     "value = 1\nif unknown:\n    os._exit(1)\nelse:\n    value = 2": (2, []),
@@ -202,3 +203,14 @@ def test_a_function_that_nothing_calls_says_its_guesses() -> None:
         ("the default of b in f(), as nothing here calls it (code, line 1)", True),
         ("the default of d in f(), as nothing here calls it (code, line 1)", True),
     ]
+
+
+def test_a_parameter_that_is_none_by_default_is_taken_as_not_given() -> None:
+    interpreter = Interpreter()
+    interpreter.label = "code"
+    interpreter.visit(ast.parse("def f(a=None):\n    return 'b' if a is None else 'c'").body)
+    notes = set[Any]()
+    assert plain(interpreter.run(interpreter.functions[0], None, []), notes) == "b"
+    assert {str(note) for note in interpreter.notes | notes} == {
+        "a is taken as not given (code, line 2)"
+    }

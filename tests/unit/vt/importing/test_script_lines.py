@@ -70,6 +70,7 @@ def test_a_recipe_of_a_makefile_is_a_command(prefix: str) -> None:
         ("typeset A=x", "$A", "x", []),
         ("A=x B=y", "$A$B", "xy", []),
         ("A=(x y)", "$A", "x", []),
+        ("A=(x y)", '"$A"', "x", []),
         ("A=(x y)", '"${A[*]}"', "x y", []),
         ("A=(x\n  y # why\n  z)", '"${A[*]}"', "x y z", []),
         ("A=(x)\nA+=(y)", '"${A[*]}"', "x y", []),
@@ -235,3 +236,9 @@ def test_an_algorithm_is_the_apis_word(algorithm: str, field: str) -> None:
         "maxTrialCount": 1, "parallelTrialCount": 1, "displayName": "h",
         "studySpec": {"algorithm": field},
     }  # fmt: skip
+
+
+def test_a_search_that_is_only_printed_and_an_array_without_an_end() -> None:
+    found = job("echo gcloud ai hp-tuning-jobs create --display-name=h --max-trial-count=3")
+    assert found.study == {"maxTrialCount": 3, "parallelTrialCount": 1, "displayName": "h"}
+    assert script("A=(x\n  y").jobs == []
