@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +111,36 @@ def test_a_container_gets_the_services_variables_and_its_own(
         }
 
 
+def test_a_container_is_made_ready_as_a_job_of_its_own(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: dict[str, Any] = {}
+
+    def prepare(record: Any, **more: Any) -> Any:
+        given.update(more, record=record)
+        raise ServerStoppingError
+
+    monkeypatch.setattr(deployments, "Preparation", prepare)
+    deployment(host).scale(1)
+    [made] = Replica.made
+    with pytest.raises(ServerStoppingError), made.launch(1):
+        pass
+    record, base = given.pop("record"), host.home.serving / "77-5" / "0"
+    assert (record.project, record.region, record.display_name) == ("123", "us-central1", "one")
+    assert record.spec == {"workerPoolSpecs": [{"containerSpec": CONTAINER}]}
+    assert record.state == "JOB_STATE_RUNNING"
+    assert given == {
+        "folder": base,
+        "tmp": base / "tmp",
+        "log": made.log,
+        "storage_url": "http://s:1",
+        "own_mount": False,
+        "containers": host.containers,
+        "home": host.home,
+        "cancelled": made.stopped,
+    }
+
+
 def test_routes_are_the_containers_own_or_the_services(host: Host) -> None:
     default = deployment(host)
     assert default.predict_route == "/v1/endpoints/77/deployedModels/5:predict"
@@ -132,6 +163,11 @@ def test_replicas_are_added_and_taken_from_the_end(host: Host) -> None:
     made.scale(2)
     assert len(Replica.made) == 4
     assert Replica.made[3].log.path.name == "5-1.log"
+    Replica.made[3].busy = 1
+    began = time.monotonic()
+    made.scale(1)  # waits for the answer, as long as it may
+    assert time.monotonic() - began >= 0.05
+    assert Replica.made[3].calls == ["start", "stop"]
 
 
 def test_the_healthy_replica_with_the_fewest_requests_answers(host: Host) -> None:
@@ -204,8 +240,8 @@ def test_half_an_hour_is_how_long_it_may_take(host: Host, monkeypatch: pytest.Mo
 
 def test_requests_that_are_under_way_are_answered_before_the_end(host: Host) -> None:
     made = deployment(host)
-    made.scale(1)
-    [replica] = Replica.made
+    made.scale(2)
+    replica, idle = Replica.made
     replica.healthy = True
     entered, left = threading.Event(), threading.Event()
 
@@ -221,7 +257,7 @@ def test_requests_that_are_under_way_are_answered_before_the_end(host: Host) -> 
     ending = threading.Thread(target=made.close, kwargs={"drain": True})
     ending.start()
     ending.join(0.05)
-    assert replica.calls == ["start"]
+    assert replica.calls == idle.calls == ["start"]
     left.set()
     ending.join(20)
     asking.join(20)
@@ -250,7 +286,10 @@ def test_deployments_of_a_server_end_with_it(host: Host) -> None:
     assert all_.get(ENDPOINT, "5") is None
     again = all_.start(ENDPOINT, DEPLOYED, VERSION)
     Replica.made[-1].busy = 1
+    object.__setattr__(host, "timing", Timing(drain=60.0))
+    began = time.monotonic()
     all_.stop()
+    assert time.monotonic() - began < 20
     assert again.closed
     assert Replica.made[-1].calls == ["start", "stop"]
     with pytest.raises(ServerStoppingError):

@@ -223,6 +223,7 @@ def test_a_grid_ends_with_its_last_point(studied: Studied) -> None:
     studied.make(trials=9, parallel=4, study={"parameters": [two]})
     studied.driver.advance()
     assert [trial.parameters for trial in studied.trials] == [{"n": 1}, {"n": 2}]
+    assert studied.tuning.state is JobState.PENDING
 
 
 def test_the_best_measurement_counts_if_the_study_says_so(studied: Studied) -> None:
@@ -244,6 +245,9 @@ def test_what_a_trial_reports_is_kept_while_it_runs(studied: Studied) -> None:
     assert studied.table.measurements(studied.id) == {}
     studied.driver.advance()
     assert studied.table.measurements(studied.id) == {1: [Measurement(1, {"m": 0.3})]}
+    with pytest.MonkeyPatch.context() as patched:  # a file that did not change is not read again
+        patched.setattr(drivers, "read_report", lambda *_, **__: pytest.fail("it was read"))
+        studied.driver.advance()
     studied.report(1, 0.3, 0.4)
     studied.driver.advance()
     assert [each.step for each in studied.table.measurements(studied.id)[1]] == [1, 2]
@@ -363,6 +367,21 @@ def test_a_trial_that_is_stopped_early_counts_with_what_it_measured(studied: Stu
     assert last.measurement is not None
     assert (last.measurement.metrics, last.infeasible_reason) == ({"m": 0.1}, None)
     assert studied.tuning.state is JobState.SUCCEEDED
+
+
+def test_a_trial_that_is_stopped_early_has_no_reason_to_be_infeasible(studied: Studied) -> None:
+    studied.make(trials=3, parallel=1, study=MEDIAN)
+    studied.driver.advance()
+    studied.end(1, 0.9)
+    studied.driver.advance()
+    studied.begin(2)
+    studied.driver.advance()
+    studied.report(2, 0.1)
+    studied.driver.advance()
+    assert studied.states() == ["SUCCEEDED", "STOPPING"]
+    studied.table.move(studied.id, JobState.CANCELLING)
+    studied.driver.advance()
+    assert studied.trials[1].infeasible_reason is None
 
 
 def test_without_a_rule_no_trial_is_stopped(studied: Studied) -> None:
