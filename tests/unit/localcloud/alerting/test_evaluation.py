@@ -158,9 +158,32 @@ def test_what_an_earlier_server_told_is_counted(lines: Lines) -> None:
     lines.alert()
     lines.ended("1", "x")
     assert len(lines.look()) == 1
-    lines.lines["1"].append((NOW - timedelta(seconds=59), "x"))
+    lines.lines["1"] = [(NOW - timedelta(seconds=59), "x")]
     os.utime(lines.home.notifications / ".looked", (0, 0))
     assert len(lines.look()) == 1
+
+
+def test_labels_are_told_apart_by_all_of_them_whatever_their_order(lines: Lines) -> None:
+    extractors = {"z": "EXTRACT(resource.labels.job_id)", "a": "EXTRACT(resource.labels.task_name)"}
+    match = {"filter": 'textPayload="x"', "labelExtractors": extractors}
+    text = {"content": "${log.extracted_label.z} ${resource.labels.z}"}
+    lines.alert(conditions=[{"conditionMatchedLog": match}], documentation=text)
+    lines.ended("1", "x")
+    for seconds in (60, 59):
+        lines.lines["1"] = [(NOW - timedelta(seconds=seconds), "x")]
+        lines.looker().look()
+        os.utime(lines.home.notifications / ".looked", (0, 0))
+    [found] = spool.read(lines.home.notifications)
+    assert found.labels == {"z": "1", "a": "service"}
+    [file] = lines.home.notifications.glob("*.eml")
+    assert "\n\n1 ${resource.labels.z}\n" in file.read_text()
+
+
+def test_an_alert_tells_of_what_ends_from_its_first_moment_on(lines: Lines) -> None:
+    lines.alert(ago=60)
+    lines.ended("1", "x", ago=60)
+    lines.ended("2", "x", ago=61)
+    assert [job for _, job in lines.look()] == ["1"]
 
 
 def test_a_look_is_at_jobs_that_ended_since_the_last_one(lines: Lines) -> None:
