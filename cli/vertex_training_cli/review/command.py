@@ -130,9 +130,9 @@ def review(
     """Preview a stack and tell what a reviewer asks: jobs, costs, rights, reachability, losses.
 
     Exit code: 0 nothing stands against it, 1 the preview failed, an image is missing, or a job goes
-    to another stack while it runs, 2 wrong usage, 3 a policy forbids it, or what is protected and
-    was deleted in the cloud would be made anew, empty, 4 it is over the environment's limits, 5 the
-    plan is not the expected one. There is a report with each of them but 2.
+    to another stack while it runs, 2 wrong usage or nothing to review, 3 a policy forbids it, or
+    what is protected and was deleted in the cloud would be made anew, empty, 4 it is over the
+    environment's limits, 5 the plan is not the expected one. There is a report with each but 2.
     """
     _write_utf8()
     formats = _formats(output or [], format_)
