@@ -105,7 +105,7 @@ class Buildah:
         return self._call("rm", container)
 
     def containers(self) -> list[str]:
-        return self._call("containers", "--quiet")
+        return self._call("containers", "--noheading", "--format", "{{.ContainerName}}")
 
     def _call(self, *arguments: str) -> list[str]:
         places = ["--root", str(self.folder / "storage"), "--runroot", str(self.folder / "run")]

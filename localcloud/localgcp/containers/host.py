@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -23,6 +24,8 @@ from localgcp.processes import succeeds
 _NAMESPACES: Final = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
 _CHECK_SECONDS: Final = 10.0
 _REMOVE_SECONDS: Final = 120.0
+#: Seconds before each try to remove a container.
+_REMOVE_PAUSES: Final = (0.0, 0.2, 1.0, 5.0)
 MISSING: Final = "`make containers` installs what is missing, or says what to install"
 
 
@@ -77,14 +80,26 @@ class ContainerHost:
         """Remove the containers of a server that was killed."""
         if not self.home.containers.is_dir() or self.engine is None:
             return
-        for name in _output(self.engine.containers(), self.environment()).split():
+        for name in self._names(self.engine):
             print(f"removing container {name}, left behind by a killed server")
             self.remove(name)
 
     def remove(self, container: str) -> None:
-        """Remove a container, if there is one."""
-        if self.engine is not None:
-            _output(self.engine.remove(container), self.environment())
+        """Remove a container, if there is one. One that stays is told in the server's log.
+
+        The engine refuses while the kernel still ends processes and mounts of one that was killed.
+        """
+        if self.engine is None:
+            return
+        for seconds in _REMOVE_PAUSES:
+            time.sleep(seconds)
+            told = _output(self.engine.remove(container), self.environment())
+            if told or container not in self._names(self.engine):
+                return
+        print(f"container {container} cannot be removed; the next start tries again")
+
+    def _names(self, engine: Engine) -> list[str]:
+        return _output(engine.containers(), self.environment()).split()
 
     def environment(self, tmp: Path | None = None) -> dict[str, str]:
         """What the engine itself gets; nothing of it reaches a container."""

@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -27,7 +28,9 @@ def test_buildah_keeps_images_and_containers_in_its_folder() -> None:
     assert BUILDAH.prepare("c", "ref") == [*PLACES, *prepared]
     assert BUILDAH.inspect("c", "ref") == [*PLACES, "inspect", "c"]
     assert BUILDAH.remove("c") == [*PLACES, "rm", "c"]
-    assert BUILDAH.containers() == [*PLACES, "containers", "--quiet"]
+    assert BUILDAH.containers() == [
+        *(*PLACES, "containers", "--noheading", "--format", "{{.ContainerName}}")
+    ]
     assert BUILDAH.run("c", "ref", ["python", "-m", "x"], ENV, VOLUMES) == [
         *PLACES,
         *("run", "--isolation", "chroot", "--network", "host"),
@@ -227,23 +230,67 @@ class Script(Docker):
         return ["sh", "-c", "echo vt-1; echo vt-2"]
 
     def remove(self, container: str) -> list[str]:
-        return ["sh", "-c", f"echo {container} >> {self.home}/removed"]
+        """Works at the try that ``user`` has the number of."""
+        tried = f"{self.home}/tried"
+        works = f"[ $(wc -l < {tried}) -ge {self.user} ] && echo {container}"
+        return ["sh", "-c", f"echo {container} >> {tried}; {works}"]
+
+
+@pytest.fixture
+def waited(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The seconds that were slept."""
+    found: list[float] = []
+    monkeypatch.setattr(hosts, "time", SimpleNamespace(sleep=found.append))
+    return found
 
 
 def test_containers_of_a_killed_server_are_removed(
-    home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    home: Home,
+    waited: list[float],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(hosts, "find_engine", lambda _home: Script("x", str(home.root), "1:1"))
+    monkeypatch.setattr(hosts, "find_engine", lambda _home: Script("x", str(home.root), "1"))
     host = ContainerHost(home, 0)
     host.recover()
-    assert not (home.root / "removed").exists()
+    assert not (home.root / "tried").exists()
     home.containers.mkdir()
     host.recover()
-    assert (home.root / "removed").read_text() == "vt-1\nvt-2\n"
+    assert (home.root / "tried").read_text() == "vt-1\nvt-2\n"
+    assert waited == [0.0, 0.0]
     assert capsys.readouterr().out == (
         "removing container vt-1, left behind by a killed server\n"
         "removing container vt-2, left behind by a killed server\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("container", "works_at", "pauses", "told"),
+    [
+        ("vt-1", 1, [0.0], ""),
+        ("vt-1", 3, [0.0, 0.2, 1.0], ""),
+        ("vt-1", 4, [0.0, 0.2, 1.0, 5.0], ""),
+        ("vt-2", 5, [0.0, 0.2, 1.0, 5.0],
+         "container vt-2 cannot be removed; the next start tries again\n"),
+        ("vt-3", 5, [0.0], ""),  # there is none
+    ],
+)  # fmt: skip
+def test_a_container_that_is_still_in_use_is_removed_a_little_later(
+    home: Home,
+    waited: list[float],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    container: str,
+    works_at: int,
+    pauses: list[float],
+    told: str,
+) -> None:
+    engine = Script("x", str(home.root), str(works_at))
+    monkeypatch.setattr(hosts, "find_engine", lambda _home: engine)
+    ContainerHost(home, 0).remove(container)
+    assert waited == pauses
+    assert (home.root / "tried").read_text() == f"{container}\n" * len(pauses)
+    assert capsys.readouterr().out == told
 
 
 def test_what_an_engine_cannot_say_is_nothing(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
