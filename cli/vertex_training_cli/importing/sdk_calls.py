@@ -88,7 +88,7 @@ READ: Final = frozenset(_READ.split())
 NUMBERED: Final = re.compile(r"pool\D*(\d{1,2})$")
 SECONDS: Final = ("timeout", "max_wait_duration")
 #: Names of the clients' modules, whose ``init`` gives defaults to what follows.
-CLIENTS: Final = re.compile(r"(ai_?platform|aip|vertex_?ai?|vertexai)(_v1\w*)?", re.I)
+CLIENTS: Final = re.compile(r"(ai_?platform|aip|vertex(_?ai)?)(_v1\w*)?", re.I)
 PARAMETERS: Final = {
     "DoubleParameterSpec": ("doubleValueSpec", "min", "max", "scale"),
     "IntegerParameterSpec": ("integerValueSpec", "min", "max", "scale"),

@@ -32,7 +32,6 @@ from vertex_training_cli.importing.imported import POOLS, SPECS, TASKS, Imported
 from vertex_training_cli.importing.proposal import Proposal, named_files
 from vertex_training_cli.options import SelectedStack, Write
 
-#: Fields of a worker pool that have arguments, in both spellings.
 #: Where an output directory stands in the spec of a job, in both spellings.
 OUTPUTS: Final = (
     ("baseOutputDirectory", "outputUriPrefix"),

@@ -350,7 +350,8 @@ def _is_raised(before: EndpointCost | None, after: EndpointCost) -> bool:
 
 def cost_text(change: EndpointChange) -> str:
     """A month before and after: ``$79.75 → $159.50 to $319.01 a month``."""
-    before, after = (str(each or usd(0)) for each in (change.cost_before, change.cost))
+    nothing = f"{usd(0)} a month"
+    before, after = (str(each or nothing) for each in (change.cost_before, change.cost))
     return after if before == after else f"{before.removesuffix(' a month')} → {after}"
 
 

@@ -86,8 +86,9 @@ def _ranges(settings: Settings) -> Iterator[Problem]:
                 made = settings.names.ip_range(first)
             name = entry.name or made
             if other := seen.get((place(entry), name)):
-                path = (*section, key, "name") if entry.name else (*section, other, "name")
-                yield Problem(f"is the name of {other}, too", name, "one of them", path)
+                named, shown = (key, other) if entry.name else (other, key)
+                path = (*section, named, "name")
+                yield Problem(f"is the name of {shown}, too", name, "one of them", path)
             seen[place(entry), name] = key
 
 

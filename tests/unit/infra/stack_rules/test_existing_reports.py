@@ -95,7 +95,7 @@ def ranges(**given: Any) -> dict[str, Any]:
             ("network.ranges.b.name", "is the name of a, too", "training-a-prod",
              "one of them")]),
         (ranges(b={"prefixLength": 18, "name": "training-z-prod"}, z={"prefixLength": 18}), [
-            ("network.ranges.b.name", "is the name of b, too", "training-z-prod",
+            ("network.ranges.b.name", "is the name of z, too", "training-z-prod",
              "one of them")]),
         (ranges(a={"existing": "pool", "name": "x"}, b={"prefixLength": 18, "name": "pool"}), [
             ("network.ranges.a.name", "is its owner's to say: this exists", "x", "remove it")]),
@@ -106,7 +106,7 @@ def ranges(**given: Any) -> dict[str, Any]:
         ({"reservations": {"a": H100 | {"name": "pool"},
                            "b": H100 | {"name": "pool", "project": "acme-x-1"}}}, []),
         ({"reservations": {"a": H100 | {"name": "b-prod"}, "b": H100}}, [
-            ("reservations.a.name", "is the name of a, too", "b-prod", "one of them")]),
+            ("reservations.a.name", "is the name of b, too", "b-prod", "one of them")]),
         ({"reservations": {"a": H100 | {"existing": PLACE, "name": "y"}}}, [
             ("reservations.a.name", "is its owner's to say: this exists", "y", "remove it")]),
     ],

@@ -36,7 +36,7 @@ SUBMIT = f"aiplatform.CustomJob('j', [{POOL}]).run()\n"
         ("aiplatform.init(location=None)", "us-central1", {}, "", [NO_BUCKET]),
         ("aiplatform.init('p', 'r')", "r", {}, "", [NO_BUCKET]),
         *((f"{name}.init(location='r')", "r", {}, "", [NO_BUCKET]) for name in (
-            "aip", "ai_platform", "vertex_ai", "vertexai", "aiplatform_v1beta1", "AIP")),
+            "aip", "ai_platform", "vertex", "vertex_ai", "vertexai", "aiplatform_v1beta1", "AIP")),
         ("wandb.init(location='r')", "", {}, "", [NO_BUCKET]),
         ("init(location='r')", "", {}, "", [NO_BUCKET]),
         ("aiplatform.init(network='n', service_account='a', encryption_spec_key_name='k',\n"

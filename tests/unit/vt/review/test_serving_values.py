@@ -192,7 +192,7 @@ def test_metrics_of_an_endpoint_are_those_of_its_models_versions() -> None:
     ("old", "new", "text"),
     [
         (None, traffic(ONE, most=1), "$0.00 → $79.75 a month"),
-        (traffic(ONE, most=1), None, "$79.75 → $0.00"),
+        (traffic(ONE, most=1), None, "$79.75 → $0.00 a month"),
         (traffic(ONE), traffic(ONE), "$79.75 to $159.50 a month"),
         (traffic(ONE, most=1), traffic(BOTH, most=1), "$79.75 → $159.50 a month"),
         (traffic(ONE, most=1), traffic(ONE, most=1, machine="n9-x"), "$79.75 → no price"),
@@ -323,9 +323,9 @@ def test_endpoints_that_change_are_tables_with_metrics_side_by_side() -> None:
     machine = ("<1 to 2 x n1-standard-2 a version>",)
     rows = (
         Row((("<titanic>",), ("change",), ("<run 3: 100 → run 3: 90, run 4: 10>",), machine,
-             ("$0.00",), ("<public>",), ("<trainer>",))),
-        Row((("<old>",), ("delete",), ("<run 3: 100 → nothing>",), machine, ("$0.00",), ("<>",),
-             ("<>",)), "destroys"),
+             ("$0.00 a month",), ("<public>",), ("<trainer>",))),
+        Row((("<old>",), ("delete",), ("<run 3: 100 → nothing>",), machine,
+             ("$0.00 a month",), ("<>",), ("<>",)), "destroys"),
     )  # fmt: skip
     measured = Table(
         "What was measured of endpoint <titanic>",
