@@ -185,7 +185,7 @@ def _judge_all(
     jobs = min(options.jobs, len(chosen))
     every = [Copy(root, folder / f"{n}" / "copy", roots) for n in range(jobs)]
     if options.tests:
-        tests = named(options.tests)
+        tests = named(every[0], options.tests)
     else:
         tests = measure(every[0], root / ".build" / "mutants", roots, options.jobs)
     free: queue.SimpleQueue[Copy] = queue.SimpleQueue()
@@ -257,7 +257,7 @@ def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--paths", nargs="+", help="other folders and files of product code")
     parser.add_argument("--jobs", type=int, default=2, help="how many at the same time")
     parser.add_argument("--only", action="append", metavar="ID", help="this mutant; repeatable")
-    parser.add_argument("--tests", nargs="+", metavar="FILE",
+    parser.add_argument("--tests", nargs="+", metavar="TEST",
                         help="by these tests alone; nothing is measured")  # fmt: skip
     parser.add_argument("--base", metavar="REV", help="only lines added since this revision")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results there")

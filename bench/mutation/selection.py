@@ -21,6 +21,8 @@ from tools.quick import GOLDEN, distances, import_graph
 #: Seconds of tests, as measured without a mutant: those that execute the line, and those near it.
 NEAR_BUDGET: Final = 40.0
 FAR_BUDGET: Final = 60.0
+#: Seconds for named tests without a mutant.
+BASELINE_LIMIT: Final = 900.0
 #: Tests without an engine; those of policies are beside the tests of the pack.
 UNIT: Final = ("tests/unit/", "tests/security/", "tests/policy/test_policies.py")
 CONFIG: Final = """\
@@ -120,9 +122,17 @@ def measure(copy: Copy, builds: Path, folders: Sequence[str], jobs: int) -> Test
     return found
 
 
-def named(tests: Sequence[str]) -> TestMap:
-    """These tests for every mutant, without a measurement."""
-    return TestMap({}, {}, {}, only=tests)
+def named(copy: Copy, tests: Sequence[str]) -> TestMap:
+    """These tests for every mutant, without a measurement of what they execute.
+
+    Ends the program if one fails without a mutant, or if there is none.
+    """
+    ended = copy.run(tests, BASELINE_LIMIT)
+    if ended.code != 0:
+        why = f"{ended.failed} fails" if ended.failed else "no test passes"
+        raise SystemExit(f"{why} without a mutant: {' '.join(tests)}")
+    seconds = ended.seconds / len(tests)
+    return TestMap({}, dict.fromkeys(tests, seconds), {}, only=tests)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Final
@@ -32,19 +32,15 @@ class SelectedTests:
     """A pytest plugin that runs the named tests alone and keeps the first that fails."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        """A name without ``::`` is a file and selects all of its tests."""
-        self.names = set(names)
+        """A name without ``::`` is a file, or a folder, and selects all of its tests."""
+        self.names = {name.rstrip("/") for name in names}
         self.failed = ""
 
     def pytest_collection_modifyitems(
         self, config: pytest.Config, items: list[pytest.Item]
     ) -> None:
         """Deselect what is not named."""
-        wanted = [
-            item
-            for item in items
-            if item.nodeid in self.names or item.nodeid.partition("::")[0] in self.names
-        ]
+        wanted = [item for item in items if not self.names.isdisjoint(_names_of(item.nodeid))]
         config.hook.pytest_deselected(items=[item for item in items if item not in set(wanted)])
         items[:] = wanted
 
@@ -59,6 +55,12 @@ class SelectedTests:
     def _failed(self, failed: bool, name: str) -> None:
         if failed and not self.failed:
             self.failed = name
+
+
+def _names_of(test: str) -> Iterator[str]:
+    """Names that select a test: its own, its file's, and those of the folders above."""
+    file = Path(test.partition("::")[0])
+    yield from (test, *map(str, (file, *file.parents)))
 
 
 def main(folders: Sequence[str]) -> int:

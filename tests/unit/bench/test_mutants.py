@@ -140,8 +140,27 @@ def test_named_tests_judge_alone_and_nothing_is_measured(project):
     options = (f"--tests={name}::test_a_discount_can_be_computed",)
     found = judge(project, KILLED, SURVIVED, options=options)[1]
     assert found == {KILLED: "survived", SURVIVED: "survived"}
-    assert judge(project, KILLED, options=(f"--tests={name}",))[1] == {KILLED: "killed"}
+    for named in (name, "tests/unit/"):
+        assert judge(project, KILLED, options=(f"--tests={named}",))[1] == {KILLED: "killed"}
     assert set((project / ".build/mutants").glob("*/*")) == runs
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("tests/unit/test_broken.py", "tests/unit/test_broken.py::test_it fails"),
+        ("tests/unit/test_ages.py::test_gone", "no test passes"),
+    ],
+)
+def test_named_tests_pass_without_a_mutant_or_judge_nothing(project, name, why):
+    broken = project / "tests/unit/test_broken.py"
+    broken.write_text("def test_it():\n    assert False\n")
+    try:
+        with pytest.raises(SystemExit) as ended:
+            judge(project, KILLED, options=(f"--tests={name}",))
+    finally:
+        broken.unlink()
+    assert str(ended.value) == f"{why} without a mutant: {name}"
 
 
 def test_only_lines_added_since_a_revision_are_mutated(project):
