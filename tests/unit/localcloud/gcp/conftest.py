@@ -11,6 +11,7 @@ import pytest
 from pulumi.runtime.proto import provider_pb2_grpc
 
 from localgcp.gcp.server import serve
+from tests.unit.localcloud.gcp.estate import Estate
 from tests.unit.localcloud.gcp.harness import Plugin
 
 
@@ -41,3 +42,9 @@ def abroad(plugin_for: Any) -> Plugin:
 def local(plugin_for: Any, tmp_path: Path) -> Plugin:
     """The plugin for a local project, without object storage."""
     return plugin_for("local-p1", VT_LOCAL_HOME=str(tmp_path))
+
+
+@pytest.fixture
+def estate(tmp_path: Path) -> Estate:
+    """A local project with a network, a subnetwork and a router; no plugin."""
+    return Estate(tmp_path)

@@ -2,86 +2,37 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from localgcp.errors import CloudError, PluginError, RefusedError
-from localgcp.gcp.cloud import Cloud, normal_project
+from localgcp.errors import PluginError, RefusedError
+from localgcp.gcp.cloud import normal_project
 from localgcp.gcp.diff import Change
-from localgcp.gcp.plan import Settings
-from localgcp.gcp.services import find
-from localgcp.gcp.services.base import ResourceType
 from localgcp.gcp.services.buckets import legal_name
 from localgcp.gcp.services.grants import add_member, remove_member
 from localgcp.inventory import vpc
-from localgcp.inventory.store import SERVICE, Binding, Store
-from localgcp.projects import local_project_number
+from localgcp.inventory.store import SERVICE, Binding
+from tests.unit.localcloud.gcp.estate import (
+    DIGITS,
+    HOST,
+    LINK,
+    NUMBER,
+    PROJECT,
+    REGION,
+    ROUTER,
+    SUBNET,
+    TIME,
+    VPC,
+    Estate,
+)
 
-PROJECT, HOST = "local-p1", "local-host"
-NUMBER = local_project_number(PROJECT)
-LINK = "https://www.googleapis.com/compute/v1/"
-VPC = f"projects/{PROJECT}/global/networks/vpc"
-REGION = f"projects/{PROJECT}/regions/us-west1"
-SUBNET = f"{REGION}/subnetworks/s"
-TIME, DIGITS = "TIME", "DIGITS"
-FIREWALL, ROUTER = "gcp:compute/firewall:Firewall", "gcp:compute/router:Router"
+FIREWALL = "gcp:compute/firewall:Firewall"
 NAT, ADDRESS = "gcp:compute/routerNat:RouterNat", vpc.ADDRESS
 RESERVATION = "gcp:compute/reservation:Reservation"
 CHANNEL = "gcp:monitoring/notificationChannel:NotificationChannel"
-
-
-class Estate:
-    """A local project with a network, a subnetwork and a router."""
-
-    def __init__(self, folder: Path) -> None:
-        self._environment = {"VT_LOCAL_HOME": str(folder)}
-        self.store = Store(folder / "cloud.sqlite")
-        for token, path, values in (
-            (vpc.NETWORK, VPC, {"name": "vpc"}),
-            (vpc.SUBNETWORK, SUBNET, {"name": "s", "network": LINK + VPC, "region": "us-west1",
-                                      "ipCidrRange": "10.1.0.0/24"}),
-            (ROUTER, f"{REGION}/routers/r", {"name": "r", "network": VPC, "region": "us-west1"}),
-        ):  # fmt: skip
-            self.store.put(token, path, PROJECT, values, values)
-
-    def kind(self, token: str, project: str = PROJECT) -> tuple[Cloud, ResourceType]:
-        found = find(token)
-        assert found is not None
-        type_, kind = found
-        return Cloud(type_, Settings(project, "us-west1"), self._environment), kind
-
-    def made(self, token: str, **inputs: Any) -> Any:
-        """What the service decides, with times and numbers of its own as words."""
-        cloud, kind = self.kind(token)
-        kind.verify(cloud, PROJECT, inputs, "Making")
-        return _worded(kind.make(cloud, PROJECT, kind.id(cloud, inputs), inputs))
-
-    def refusal(self, token: str, **inputs: Any) -> str:
-        cloud, kind = self.kind(token)
-        with pytest.raises(CloudError) as told:
-            kind.verify(cloud, PROJECT, inputs, "Making")
-        return str(told.value)
-
-
-def _worded(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _worded(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_worded(each) for each in value]
-    text = str(value)
-    if re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", text):
-        return TIME
-    return re.sub(r"\b[1-9]\d{18,20}\b", DIGITS, text) if re.search(r"\d{19}", text) else value
-
-
-@pytest.fixture
-def estate(tmp_path: Path) -> Estate:
-    return Estate(tmp_path)
 
 
 COMMON = {"project": PROJECT, "creationTimestamp": TIME}
