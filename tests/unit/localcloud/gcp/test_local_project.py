@@ -190,6 +190,25 @@ def test_a_service_agent_exists_only_after_its_identity_was_created(ready: Plugi
     _, outputs = ready.create(IDENTITY, {"service": "aiplatform.googleapis.com"})
     assert outputs["member"] == agent
     ready.create(PROJECT_GRANT, grant)
+    # The agent of custom code comes with it.
+    custom_code = agent.replace("aiplatform.", "aiplatform-cc.")
+    ready.create(PROJECT_GRANT, grant | {"member": custom_code})
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        "user:ghost@local-p1.iam.gserviceaccount.com",
+        "group:ghosts@acme.example",
+        "serviceAccount:ghost@acme-ml-prod.iam.gserviceaccount.com",
+        "serviceAccount:1-compute@developer.gserviceaccount.com",
+        "serviceAccount:service-1@gcp-sa-aiplatform.iam.gserviceaccount.com",
+        f"serviceAccount:agent-{NUMBER}@gcp-sa-aiplatform.iam.gserviceaccount.com",
+    ],
+)
+def test_a_member_of_elsewhere_is_not_looked_for(ready: Plugin, member: str) -> None:
+    grant = {"project": "local-p1", "role": "roles/viewer", "member": member}
+    assert ready.create(PROJECT_GRANT, grant)[1]["member"] == member
 
 
 @pytest.mark.parametrize(
