@@ -1,0 +1,161 @@
+"""The steps of `vt local up --endpoints FILE`, with images and with commands in their place."""
+
+from __future__ import annotations
+
+import copy
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from localgcp.home import Home
+from vertex_training.errors import CommandError, ImageBuildError
+from vertex_training_cli.engine.stacks import StackRef
+from vertex_training_cli.images import connection
+from vertex_training_cli.local import endpoint_form, image_form
+from vertex_training_cli.local.image_form import ImageForm
+
+IMAGES, MODELS = "vertex-training:images", "vertex-training:models"
+NO_IMAGE = f"us-docker.pkg.dev/this-machine/none/none@sha256:{'0' * 64}"
+CONFIG: dict[str, Any] = {
+    "gcp:project": "local-x",
+    IMAGES: {"serve": {"context": "serve"}, "other": {"context": "other"}, "of": {"digest": "x"}},
+    MODELS: {
+        "a": {"container": "${images.serve}", "run": 1},
+        "b": {"container": "${images.of}"},
+        "c": {"container": "${images.serve}x"},
+        "d": {"container": {"image": "i"}},
+        "e": {},
+    },
+}
+FORM = ImageForm("local-endpoint", (), {"serve": "serve", "other": "other"}, CONFIG)
+
+
+@pytest.fixture
+def ref(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StackRef:
+    (tmp_path / "serve").mkdir()
+    text = 'FROM x\nENTRYPOINT ["python", "-m", "serve", "--port=1"]\nUSER x\n'
+    (tmp_path / "serve" / "Dockerfile").write_text(text)
+    monkeypatch.setattr(image_form, "missing", lambda _: "")
+    monkeypatch.setattr(image_form, "settings_of", lambda *given: given)
+    monkeypatch.setattr(connection, "connect", lambda *_, start: start or pytest.fail("no start"))
+    return StackRef(tmp_path, "demo", "local", "local-x", "us-central1")
+
+
+def with_images(ref: StackRef, lines: list[str]) -> tuple[ImageForm, Any]:
+    home = Home(ref.root / "home", ref.root)
+    return endpoint_form._with_images(  # pyright: ignore[reportPrivateUsage]
+        home, ref, FORM, lines.append
+    )
+
+
+def test_images_that_are_built_are_pinned_and_models_stay(
+    ref: StackRef, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def build(settings: Any, form: ImageForm, given: StackRef) -> list[tuple[str, Any]]:
+        assert (settings, form, given) == ((ref.root, "local-endpoint"), FORM, ref)
+        return [("serve", {"digest": "sha256:1"})]
+
+    monkeypatch.setattr(image_form, "built_pins", build)
+    lines: list[str] = []
+    assert with_images(ref, lines) == (FORM, {"serve": {"digest": "sha256:1"}})
+    assert lines == []
+
+
+def test_where_a_build_fails_its_log_is_told_and_commands_take_its_place(
+    ref: StackRef, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def build(*_: Any) -> None:
+        raise ImageBuildError("serve was not built.", ["one", "two"])
+
+    monkeypatch.setattr(image_form, "built_pins", build)
+    before, lines = copy.deepcopy(CONFIG), list[str]()
+    form, pins = with_images(ref, lines)
+    assert lines == [
+        "  | one",
+        "  | two",
+        "serve, other on this host, not in a container: serve was not built.",
+    ]
+    command = [sys.executable, "-m", "serve", "--port=1"]
+    container = {"image": NO_IMAGE, "command": command, "env": {"PYTHONPATH": ""}}
+    models = CONFIG[MODELS] | {"a": {"container": container, "run": 1}}
+    assert (form, pins) == (ImageForm(FORM.stack, (), FORM.images, CONFIG | {MODELS: models}), {})
+    assert before == CONFIG
+
+
+def test_a_container_on_this_host_imports_from_the_folders_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "serve").mkdir()
+    (tmp_path / "serve" / "own.Dockerfile").write_text('ENTRYPOINT ["python", "x.py"]\n')
+    include = ["lib/a", "lib/b", "c"]
+    image = {"context": "serve", "dockerfile": "own.Dockerfile", "include": include}
+    assert endpoint_form.on_host(tmp_path, image) == {
+        "image": NO_IMAGE,
+        "command": [sys.executable, "x.py"],
+        "env": {"PYTHONPATH": f"{tmp_path / 'lib'}:{tmp_path}"},
+    }
+
+
+@pytest.mark.parametrize(
+    "text", ["FROM x\n", "ENTRYPOINT python x.py\n", 'ENTRYPOINT ["sh"]\n', "ENTRYPOINT []\n"]
+)
+def test_a_container_that_starts_no_python_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "Dockerfile").write_text(text)
+    with pytest.raises(CommandError) as refused:
+        endpoint_form.on_host(tmp_path, {"context": "."})
+    assert str(refused.value) == (
+        ". starts no python, and nothing here runs its container. "
+        "Hint: `make containers` says what to install"
+    )
+
+
+STACK = """\
+config:
+  gcp:project: local-x
+  gcp:region: us-central1
+  vertex-training:images: {other: {context: jobs/other}}
+"""
+ADDED = """\
+config:
+  vertex-training:images: {serve: {context: jobs/serve}}
+  vertex-training:models: {m: {run: 1}}
+"""
+
+
+def test_the_form_is_the_stack_with_the_sections_of_the_file(ref: StackRef) -> None:
+    (ref.root / "Pulumi.local.yaml").write_text(STACK)
+    (ref.root / "added.yaml").write_text(ADDED)
+    assert endpoint_form.find_form(ref, ref.root / "added.yaml") == ImageForm(
+        "local-endpoint",
+        (),
+        {"serve": "jobs/serve"},
+        {
+            "gcp:project": "local-x",
+            "gcp:region": "us-central1",
+            IMAGES: {"other": {"context": "jobs/other"}, "serve": {"context": "jobs/serve"}},
+            MODELS: {"m": {"run": 1}},
+        },
+    )
+
+
+@pytest.mark.parametrize(("differ", "ups"), [(0, 0), (1, 0), (0, 4)])
+def test_the_exit_code_is_that_of_the_stack_or_of_its_answers(
+    ref: StackRef, monkeypatch: pytest.MonkeyPatch, differ: int, ups: int
+) -> None:
+    (ref.root / "Pulumi.yaml").write_text("name: demo\nruntime: python\n")
+    (ref.root / "Pulumi.local.yaml").write_text(STACK)
+    (ref.root / "added.yaml").write_text(ADDED)
+    shown: list[Any] = []
+
+    def show(_: Home, found: StackRef, config: Any) -> int:
+        shown.append((found.stack, config[MODELS]))
+        return differ
+
+    monkeypatch.setattr(image_form, "built_pins", lambda *_: [])
+    monkeypatch.setattr(endpoint_form, "_show_endpoints", show)
+    code = endpoint_form.run(
+        Home(ref.root / "home", ref.root), "local", ref.root / "added.yaml",
+        lambda _: 0, lambda _: ups, lambda _: None,
+    )  # fmt: skip
+    assert code == (ups or differ)
+    assert shown == ([] if ups else [("local-endpoint", {"m": {"run": 1}})])
