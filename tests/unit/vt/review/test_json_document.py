@@ -12,6 +12,7 @@ from tests.unit.vt.review import plans
 from vertex_training.catalog.costs import JobCost, PoolCost, Rate
 from vertex_training.customjob.batch.offers import Offer
 from vertex_training.errors import Location, Problem
+from vertex_training.plan.access import Access
 from vertex_training_cli.engine.fields import FieldDifference
 from vertex_training_cli.engine.plan import (
     CheckpointObservation,
@@ -24,6 +25,7 @@ from vertex_training_cli.review.capacity import ReservationChange, ReservationCo
 from vertex_training_cli.review.grants import IamBinding
 from vertex_training_cli.review.jobs import JobChange, RungRequest
 from vertex_training_cli.review.report import ReviewOutcome, ReviewReport
+from vertex_training_cli.review.schedules import ScheduleChange
 
 RATE: Final = Rate(0.5, "skypilot-v8", "undated", "us-central1", exact=True)
 PRICE: Final = {
@@ -229,3 +231,44 @@ def test_a_document_is_of_version_1_and_ends_with_a_line_break() -> None:
     assert (found["expected"], found["preflight"], "schedules" in found) == (None, None, False)
     given = written(expected="0" * 64, preflight="41 asked")
     assert (given["expected"], given["preflight"]) == ("0" * 64, "41 asked")
+
+
+def test_a_report_of_nothing_has_every_key_in_its_order() -> None:
+    assert list(written()) == [
+        *("version", "verdict", "answers", "outcome", "exitCode", "worstCaseUsd", "unpricedJobs"),
+        *("stack", "project", "region", "source", "digest", "expected", "jobs", "unseenImages"),
+        *("images", "otherImages", "models", "endpoints", "snapshots", "watching"),
+        *("reservations", "reachability", "destroyed", "protected", "objects", "changes"),
+        *("unchanged", "problems", "errors", "notes", "warnings", "preflight", "rights"),
+        *("access", "policies", "madeAnew", "substitutes", "keysGone", "dataLosses"),
+        *("endedEndpoints", "deletedVersions", "lessTold", "putBack", "returnedMachines"),
+        *("refusals", "locks", "unprotected", "renames", "keysChanged", "raisedLimits"),
+        *("membersOfOtherDomains", "shells", "doubtfulTraffic", "publicEndpoints"),
+        *("costlierEndpoints", "driftExceptions", "acceptedLosses", "allowedSecrets"),
+        *("loweredRules", "loweredGuards", "overrides", "openedToEverybody", "egressToAnywhere"),
+        *("coldBuckets", "personalData"),
+    ]
+
+
+def test_whose_data_becomes_readable_is_told_with_the_way() -> None:
+    reads = Access("group:a@b.example", "reads", "bucket", "data", ("account t@acme",))
+    writes = Access("allUsers", "writes", "bucket", "out")
+    found = written(access_gained=(reads,), access_lost=(writes,))
+    assert found["access"] == {
+        "gained": [{"member": "group:a@b.example", "verb": "reads", "kind": "bucket",
+                    "target": "data", "through": ["account t@acme"]}],
+        "lost": [{"member": "allUsers", "verb": "writes", "kind": "bucket", "target": "out",
+                  "through": []}],
+    }  # fmt: skip
+
+
+def test_a_field_of_several_words_is_in_camel_case() -> None:
+    change = ScheduleChange(
+        "weekly", "begin", "on Mondays", False, "latest", ("2026-12-07 06:00",), 5, 15.0, "t@acme",
+        ("x/y:1",), (),
+    )  # fmt: skip
+    assert written(schedules=(change,))["schedules"] == [
+        {"name": "weekly", "action": "begin", "words": "on Mondays", "paused": False,
+         "missed": "latest", "slots": ["2026-12-07 06:00"], "mostAMonth": 5,
+         "worstMonthUsd": 15.0, "account": "t@acme", "images": ["x/y:1"], "differences": []}
+    ]  # fmt: skip

@@ -216,3 +216,11 @@ def test_the_last_line_says_where_and_which_plan() -> None:
         f"<sub>project `acme-ml-dev`, `us-central1`; here. {plan}"
     )
     assert markdown.render(nowhere).splitlines()[-1] == f"<sub>here. {plan}"
+
+
+def test_values_are_code_and_strong_words_are_strong(monkeypatch: pytest.MonkeyPatch) -> None:
+    def said(_: Any, quote: Callable[[str], str], strong: Callable[[str], str]) -> list[Any]:
+        return [never(Paragraph(f"{strong('lost')}: {quote('a')}"))]
+
+    monkeypatch.setattr(markdown, "sections", said)
+    assert "### T\n\n**lost**: `a`\n\n<sub>" in markdown.render(EMPTY)
