@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 from typing import Any, Final
 
@@ -109,3 +110,33 @@ def test_tables_that_grow_after_the_approval_change_no_digest_of_a_snapshot() ->
     assert plan({"bytes": 1}) == plan({"bytes": 2})
     assert plan({"bytes": 1}) != plan({"bytes": 1}, query="other")
     assert plan({"bytes": 1}, type_=plans.BUCKET) != plan({"bytes": 2}, type_=plans.BUCKET)
+
+
+def test_a_digest_is_over_this_text_so_that_an_approval_outlives_a_release() -> None:
+    urn = "urn:pulumi:dev::vertex-training::vertextraining:test:Test$gcp:storage/bucket:Bucket"
+    plan = planned(
+        plans.step(
+            "update", plans.BUCKET, "é", old={"z": 1, "a": 2}, new={"a": "ü"}, protect=(True, False)
+        ),
+        plans.create(plans.BUCKET, "b", **NEW),
+        same(protect=(False, True)),
+        found("p", urn="urn:x"),
+        plans.summary(acme="1.0"),
+        limits={"maxUsdPerJob": 500},
+        policyLevels={"q": "advisory"},
+        rules={"x": "note"},
+    )
+    text = (
+        '{"guards":{"allowedSecrets":{},"drift":{},"rules":{"x":"note"}},'
+        '"limits":[{"limits":{"maxUsdPerJob":500}},[]],'
+        '"policies":{"checked":[],"found":[["p","advisory","urn:x"]],'
+        '"levels":{"q":"advisory"},"packs":["acme"]},'
+        f'"protection":[["{urn}::kept",false,true],["{urn}::é",true,false]],'
+        '"stack":"dev","steps":['
+        '{"new":{"inputs":{"name":"b"},"protect":false},"old":null,"op":"create","paths":[],'
+        f'"urn":"{urn}::b"}},'
+        '{"new":{"inputs":{"a":"ü"},"protect":false},"old":{"inputs":{"a":2,"z":1},'
+        f'"protect":true}},"op":"update","paths":[],"urn":"{urn}::é"}}],'
+        '"succeeded":true}'
+    )
+    assert plan_digest(plan) == hashlib.sha256(text.encode()).hexdigest()
