@@ -173,6 +173,31 @@ def test_an_account_that_exists_or_is_another_clouds_is_granted(
     )
 
 
+@pytest.mark.parametrize(
+    ("token", "inputs", "path"),
+    [
+        (SUBNET_GRANT, {"subnetwork": f"https://www.googleapis.com/compute/v1/{SUBNET}"}, SUBNET),
+        (SUBNET_GRANT, {"subnetwork": SUBNET.replace(PROJECT, NUMBER)}, SUBNET),
+        (SUBNET_GRANT, {"subnetwork": "s", "region": "eu", "project": "local-a"},
+         "projects/local-a/regions/eu/subnetworks/s"),
+        (REPOSITORY_GRANT, {"repository": "r", "location": "eu", "region": "us"},
+         f"projects/{PROJECT}/locations/eu/repositories/r"),
+        (BUCKET_GRANT, {"bucket": "b/data"}, "b/data"),
+        (BUCKET_GRANT, {"bucket": "data", "project": "local-a"}, "b/data"),
+        (PROJECT_GRANT, {"project": "local-a"}, "projects/local-a"),
+        (KEY_GRANT, {"cryptoKeyId": "locations/l/keyRings/k/cryptoKeys/c"},
+         f"projects/{PROJECT}/locations/l/keyRings/k/cryptoKeys/c"),
+    ],
+)  # fmt: skip
+def test_a_resource_is_named_in_short_in_full_or_by_its_address(
+    estate: Estate, token: str, inputs: dict[str, Any], path: str
+) -> None:
+    cloud, kind = estate.kind(token)
+    assert kind.id(cloud, {**inputs, "role": "roles/r", "member": "m"}) == (
+        f"{path.removeprefix('projects/') if token == PROJECT_GRANT else path}/roles/r/m"
+    )
+
+
 def test_a_condition_is_part_of_a_grant(granted: Estate) -> None:
     cloud, kind = granted.kind(BUCKET_GRANT)
     inputs = {"bucket": "data", "role": "roles/viewer", "member": MEMBER,
