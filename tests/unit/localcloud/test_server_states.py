@@ -104,6 +104,10 @@ def test_a_server_runs_if_its_lock_is_held_and_its_file_says_where(locked: Home)
     assert lifecycle.running(locked) is None
     INFO.write(locked.server_file)
     assert lifecycle.running(locked) == INFO
+    locked.server_lock.unlink()
+    assert lifecycle.running(locked) is None
+    locked.server_lock.touch()
+    assert lifecycle.running(locked) is None
 
 
 def test_both_emulators_must_answer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,6 +143,7 @@ def test_stop_says_whether_anything_ran(
     assert lifecycle.stop(home) is bool(ran or children or plugins)
     assert steps == ["end"] * ran
     assert not home.server_file.exists()
+    assert lifecycle.stop(home) is bool(ran or children or plugins)  # without the file
 
 
 def test_stop_leaves_a_folder_of_someone_else_alone(tmp_path: Path) -> None:

@@ -201,7 +201,7 @@ def test_a_resource_is_named_in_short_in_full_or_by_its_address(
 def test_a_condition_is_part_of_a_grant(granted: Estate) -> None:
     cloud, kind = granted.kind(BUCKET_GRANT)
     inputs = {"bucket": "data", "role": "roles/viewer", "member": MEMBER,
-              "condition": {"title": "t", "expression": "true"}}  # fmt: skip
+              "condition": {"title": "t", "expression": "true", "__defaults": []}}  # fmt: skip
     found = kind.create(cloud, inputs)
     condition = {"title": "t", "description": "", "expression": "true"}
     assert found.id == f"b/data/roles/viewer/{MEMBER}/t//true"
