@@ -12,6 +12,7 @@ from pulumi.runtime.mocks import MockMonitor
 
 from tests.unit.infra.recorder import Recorder
 from tests.unit.infra.stacks import BASE
+from vertex_training.components import provider
 from vertex_training.components.scope import TOP
 from vertex_training.components.serving import Serving, make_serving, serving_outputs
 from vertex_training.stack import Stack, from_raw
@@ -154,3 +155,24 @@ def test_a_stack_with_models_alone_has_no_output_of_endpoints(program: Program) 
 def test_a_stack_without_models_and_endpoints_has_no_component(program: Program) -> None:
     program(program.stack(jobs=STACK["jobs"]))
     assert (program.made, program.outputs, list(program.waits)) == ([], {}, ["first"])
+
+
+def test_all_of_it_waits_for_what_it_is_given(program: Program) -> None:
+    program(program.stack(**STACK))
+    assert program.waits["serving"] == {"first"}
+    assert program.recorder.registered["serving"][0] == "vertextraining:serving:Serving"
+
+
+def test_whoever_submits_jobs_uploads_deploys_and_empties_as_well(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    account = "deployer@acme-ml-prod.iam.gserviceaccount.com"
+    asked: list[pulumi.Resource] = []
+    monkeypatch.setattr(provider, "submitter_of", lambda of: asked.append(of) or account)
+    program(program.stack(**STACK))
+    assert asked == program.made
+    for key in ("iris", "titanic"):
+        assert program.inputs(f"serving-{key}-run-2")["options"]["impersonate"] == account
+        for what in ("cleanup", "traffic"):
+            options = program.inputs(f"serving-{key}-{what}")["options"]
+            assert options == {"impersonate": account}
