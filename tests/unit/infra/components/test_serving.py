@@ -68,6 +68,8 @@ class Program:
         @pulumi.runtime.test
         def run() -> pulumi.Output[Any]:
             first = pulumi.ComponentResource("test:first:First", "first")
+            inside = pulumi.ResourceOptions(parent=first)
+            pulumi.CustomResource("test:first:Inner", "inner", opts=inside)
             self.made = make_serving(TOP, stack, "acme-control", [first])
             found = serving_outputs(stack, self.made)
             return pulumi.Output.from_input(found).apply(self.outputs.update)
@@ -154,12 +156,12 @@ def test_a_stack_with_models_alone_has_no_output_of_endpoints(program: Program) 
 
 def test_a_stack_without_models_and_endpoints_has_no_component(program: Program) -> None:
     program(program.stack(jobs=STACK["jobs"]))
-    assert (program.made, program.outputs, list(program.waits)) == ([], {}, ["first"])
+    assert (program.made, program.outputs, set(program.waits)) == ([], {}, {"first", "inner"})
 
 
 def test_all_of_it_waits_for_what_it_is_given(program: Program) -> None:
     program(program.stack(**STACK))
-    assert program.waits["serving"] == {"first"}
+    assert program.waits["serving"] == {"inner"}
     assert program.recorder.registered["serving"][0] == "vertextraining:serving:Serving"
 
 
