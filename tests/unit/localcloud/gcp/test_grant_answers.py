@@ -255,8 +255,12 @@ def test_what_an_account_was_granted_goes_with_it_and_so_do_grants_on_it(granted
     member = f"serviceAccount:{TRAINER}"
     write(granted, TRAINER_PATH, Binding("roles/viewer", (MEMBER,)))
     write(granted, "b/data", Binding("roles/viewer", (member, MEMBER)))
+    write(granted, "b/other", Binding("roles/viewer", (MEMBER,)))
+    untouched = granted.store.policy("b/other")
     cloud, kind = granted.kind(ACCOUNT)
     kind.delete(cloud, TRAINER_PATH, {"email": TRAINER, "project": PROJECT})
     policies = {path: policy.bindings for path, policy in granted.store.policies().items()}
-    assert policies == {"b/data": (Binding("roles/viewer", (MEMBER,)),)}
+    left = (Binding("roles/viewer", (MEMBER,)),)
+    assert policies == {"b/data": left, "b/other": left}
+    assert granted.store.policy("b/other").etag == untouched.etag
     assert granted.store.get(ACCOUNT, TRAINER_PATH) is None

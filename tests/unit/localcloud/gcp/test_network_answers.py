@@ -224,6 +224,7 @@ def test_a_project_is_a_host_or_attached_to_one(
 
 
 def test_a_host_keeps_what_is_attached_to_it(estate: Estate) -> None:
+    attach(estate, "local-a", "local-b")
     attach(estate, HOST, PROJECT)
     assert refusal(estate, vpc.HOST_PROJECT, HOST, {}) == (
         f"Error disabling Shared VPC Host '{HOST}': googleapi: Error 400: The host project "
