@@ -210,3 +210,13 @@ def test_apis_and_agents_may_be_declared_twice(estate: Estate) -> None:
         cloud, kind = estate.kind(f"gcp:projects/{token}")
         inputs = {"service": "storage.googleapis.com"}
         assert kind.create(cloud, inputs).id == kind.create(cloud, inputs).id
+
+
+def test_an_endpoint_without_models_has_an_empty_split(estate: Estate) -> None:
+    cloud, kind = estate.kind(ENDPOINT)
+    assert worded(kind.remake(cloud, PROJECT, ID, GIVEN, {})) == {
+        "updateTime": TIME,
+        "deployedModels": [],
+        "trafficSplit": "{}",
+        "dedicatedEndpointDns": "",
+    }
