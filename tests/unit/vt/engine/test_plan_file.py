@@ -1,0 +1,236 @@
+"""A plan as a file: what is written, what is read of it, and what is refused in which words."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from vertex_training.errors import Location, Mend, PreviewParseError, Problem
+from vertex_training_cli.engine import plan_file
+from vertex_training_cli.engine.plan import Diagnostic, Plan, PolicyViolation, ResourceState, Step
+
+URN = "urn:pulumi:dev::p::own:x:Y$a:b:C::x"
+SOURCE = "Previewed against the local stack's state"
+STATE = ResourceState({"a": [1, 2.5, None]}, {}, protect=True, id="i", retained=True)
+PLAN = Plan(
+    "dev",
+    {"gcp:project": "x", "vertex-training:buckets": '{"b": 1}'},
+    (Step("create", URN, "a:b:C", None, STATE, ("k",), ("p",)),),
+    (Diagnostic("warning", "m", "u"),),
+    (PolicyViolation("n", "p", "advisory", "m"),),
+    {"pack": "1"},
+    frozenset({"b", "a"}),
+    {"n": "advisory"},
+    succeeded=True,
+)
+DOCUMENT: dict[str, Any] = {
+    "stack": "dev",
+    "config": {"gcp:project": "x", "vertex-training:buckets": '{"b": 1}'},
+    "steps": [
+        {
+            "op": "create",
+            "urn": URN,
+            "type": "a:b:C",
+            "old": None,
+            "new": {
+                "inputs": {"a": [1, 2.5, None]},
+                "outputs": {},
+                "protect": True,
+                "id": "i",
+                "retained": True,
+            },
+            "keys": ["k"],
+            "paths": ["p"],
+            "deployed": None,
+        }
+    ],
+    "diagnostics": [{"severity": "warning", "message": "m", "urn": "u"}],
+    "violations": [
+        {
+            "policy": "n",
+            "pack": "p",
+            "level": "advisory",
+            "message": "m",
+            "urn": "",
+            "severity": "",
+        }
+    ],
+    "packs": {"pack": "1"},
+    "policies": ["a", "b"],
+    "levels": {"n": "advisory"},
+    "succeeded": True,
+    "version": 1,
+    "source": SOURCE,
+    "problems": [],
+}
+
+
+def changed(**keys: Any) -> bytes:
+    return json.dumps(DOCUMENT | keys).encode()
+
+
+def with_input(text: str) -> bytes:
+    """The file with another input, as it is written."""
+    return json.dumps(DOCUMENT).replace("[1, 2.5, null]", text).encode()
+
+
+def step(**keys: Any) -> dict[str, Any]:
+    return DOCUMENT["steps"][0] | keys
+
+
+def refusal(content: bytes, stack: str = "dev") -> str:
+    with pytest.raises(PreviewParseError) as refused:
+        plan_file.parse(content, stack)
+    return str(refused.value)
+
+
+def reason(text: str) -> str:
+    """The whole text of the error with this reason."""
+    return str(PreviewParseError(text))
+
+
+def test_a_file_is_one_line_and_read_as_it_was_written() -> None:
+    text = plan_file.write(PLAN, SOURCE)
+    assert text.endswith("}\n")
+    assert text.count("\n") == 1
+    assert json.loads(text) == DOCUMENT
+    found = plan_file.parse(text.encode(), "dev")
+    assert (found.version, found.source, found.plan, found.problems) == (1, SOURCE, PLAN, ())
+
+
+def test_letters_of_others_are_written_as_they_are() -> None:
+    text = plan_file.write(Plan("dev", {"é": "ü"}), SOURCE)
+    assert '"é": "ü"' in text
+    assert plan_file.parse(text.encode(), "dev").plan.config == {"é": "ü"}
+
+
+def test_what_mends_a_problem_is_not_written_and_its_texts_are_redacted() -> None:
+    secret = "password=hunter2hunter2"
+    mend = Mend("value", "hunter2", (), ())
+    problem = Problem(secret, secret, secret, ("jobs", 0), Location("a.yaml", 3, 4), "r", mend=mend)
+    text = plan_file.write(Plan("dev"), SOURCE, (problem,))
+    assert "hunter2" not in text
+    hidden = "password=[secret]"
+    assert plan_file.parse(text.encode(), "dev").problems == (
+        Problem(hidden, "[secret]", hidden, ("jobs", 0), Location("a.yaml", 3, 4), "r"),
+    )
+
+
+def test_what_is_read_is_redacted_once_more_but_for_steps() -> None:
+    secret, hidden = "password=hunter2hunter2", "password=[secret]"
+    found = plan_file.parse(
+        changed(
+            config={secret: secret, "j": '{"b": 1, "a": "x"}'},
+            diagnostics=[{"severity": "info", "message": secret, "urn": "u"}],
+            violations=[DOCUMENT["violations"][0] | {"message": secret}],
+            problems=[{"what": secret, "value": secret, "hint": secret}],
+            steps=[step(new=None, keys=[secret])],
+        ),
+        "dev",
+    )
+    assert found.plan == Plan(
+        "dev",
+        {hidden: hidden, "j": '{"a": "x", "b": 1}'},
+        (Step("create", URN, "a:b:C", None, None, (secret,), ("p",)),),
+        (Diagnostic("info", hidden, "u"),),
+        (PolicyViolation("n", "p", "advisory", hidden),),
+        {"pack": "1"},
+        frozenset({"a", "b"}),
+        {"n": "advisory"},
+        succeeded=True,
+    )
+    assert found.problems == (Problem(hidden, hidden, hidden),)
+
+
+@pytest.mark.parametrize(
+    ("severity", "claimed", "succeeded"),
+    [
+        ("error", True, False),
+        ("warning", True, True),
+        ("warning", False, False),
+        ("error", False, False),
+    ],
+)
+def test_a_plan_with_an_error_has_not_succeeded_whatever_it_says(
+    severity: str, claimed: bool, succeeded: bool
+) -> None:
+    told = [{"severity": severity, "message": "m"}]
+    found = plan_file.parse(changed(diagnostics=told, succeeded=claimed), "dev")
+    assert found.plan.succeeded is succeeded
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        "offline against an empty state: everything looks new",
+        "against the local stack's state",
+        *(f"against the state in {kind}://a-b/c.d_e" for kind in ("gs", "s3", "azblob", "file")),
+    ],
+)
+def test_a_source_is_one_of_the_sentences(state: str) -> None:
+    assert plan_file.parse(changed(source=f"Previewed {state}"), "dev").source.endswith(state)
+
+
+ONE = "1 parts are not those of a plan, the first is "
+OTHER_KEY = ONE + "a key that no plan has"
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (b"", "it is no JSON"),
+        (b"{", "it is no JSON"),
+        (b"\xff", "it is not UTF-8"),
+        (b'{"a": 1, "a": 1}', "an object has a key twice"),
+        (b'{"\\udfff": 1}', "a text is no Unicode"),
+        (with_input('"\\ud800"'), "a text is no Unicode"),
+        (with_input("NaN"), "a number is not finite"),
+        (with_input("-Infinity"), "a number is not finite"),
+        (with_input("1e999"), "a number is too large"),
+        (with_input("-1.9e19"), "a number is too large"),
+        (with_input("18446744073709551617"), "a number is too large"),
+        (with_input("-18446744073709551617"), "a number is too large"),
+        (with_input("9" * 5000), "a number is too large"),
+        (with_input("0" + "." + "0" * 30 + "1e400"), "a number is too large"),
+        (with_input("[" * 36 + "]" * 36), "it is nested deeper than 40"),
+        (b"[" * 200_000, "it is nested deeper than 40"),
+        (changed(version=2), ONE + "in version"),
+        (changed(version="1"), ONE + "in version"),
+        (changed(source="Previewed"), ONE + "in source"),
+        (changed(source=SOURCE + "\n"), ONE + "in source"),
+        (changed(source=f"Previewed against the state in gs://{'a' * 300}"), ONE + "in source"),
+        (changed(problems=[{}]), ONE + "in problems"),
+        (changed(succeeded=1), ONE + "in succeeded"),
+        (
+            changed(steps=[step(op="x"), step(op="y")]),
+            "2 parts are not those of a plan, the first is in steps",
+        ),
+        (changed(more=1), OTHER_KEY),
+        (changed(steps=[step(type="a:b:D")]), OTHER_KEY),
+        (changed(steps=[step(urn="urn:pulumi:dev::p::x", type="x")]), OTHER_KEY),
+        (changed(steps=[step(urn=URN.replace("dev", "prod"))]), OTHER_KEY),
+        (changed(steps=[step(), step()]), OTHER_KEY),
+        (b"null", "4 parts are not those of a plan, the first is in version"),
+        (changed(stack="prod", steps=[]), "it is of another stack"),
+    ],
+)  # fmt: skip
+def test_what_is_no_plan_of_the_stack_is_refused_without_a_word_of_it(
+    content: bytes, text: str
+) -> None:
+    assert refusal(content) == reason(text)
+
+
+def test_numbers_and_depths_reach_up_to_their_bounds() -> None:
+    for text in ("18446744073709551616", "-18446744073709551616", "1.8e19", "[" * 35 + "]" * 35):
+        found = plan_file.parse(with_input(text), "dev").plan.steps[0].new
+        assert found
+        assert found.inputs == {"a": json.loads(text)}
+
+
+def test_a_file_has_at_most_16_mebibytes() -> None:
+    content = changed()
+    whole = content + b" " * (16 * 1024 * 1024 - len(content))
+    assert plan_file.parse(whole, "dev").plan == PLAN
+    assert refusal(whole + b" ") == reason("it has more than 16777216 bytes")
