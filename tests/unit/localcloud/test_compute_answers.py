@@ -2,52 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import threading
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from localgcp.errors import RefusedRequestError
-from localgcp.faults.model import Fault
-from localgcp.faults.table import FaultTable
 from localgcp.inventory import vpc
 from localgcp.inventory.reservations import RESERVATION
-from localgcp.inventory.store import Store
-from localgcp.reads.serving import Reads
+from tests.unit.localcloud.rest_cloud import PROJECT, RestCloud, cloud
 
-PROJECT = "local-p1"
+__all__ = ["cloud"]
+
 COMPUTE = f"/compute/v1/projects/{PROJECT}"
 LINK = "https://www.googleapis.com"
 PATH = f"projects/{PROJECT}/zones/us-west1-a/reservations/r"
 FIREWALL = "gcp:compute/firewall:Firewall"
-
-
-class Cloud:
-    def __init__(self, folder: Path) -> None:
-        self.store = Store(folder / "cloud.sqlite")
-        self.faults = FaultTable(folder / "faults.sqlite")
-        self._reads = Reads(self.store, self.faults, threading.Event())
-
-    def get(self, target: str) -> Any:
-        return json.loads(self._reads.answer("GET", target, b"") or b"null")
-
-    def refusal(self, target: str) -> tuple[int, str]:
-        with pytest.raises(RefusedRequestError) as told:
-            self._reads.answer("GET", target, b"")
-        return told.value.status, str(told.value)
-
-    def put(self, type_: str, id_: str, /, **outputs: Any) -> None:
-        self.store.put(type_, id_, PROJECT, {}, outputs)
-
-    def deny(self, method: str) -> None:
-        self.faults.add(Fault.parse(service="compute", kind="deny", method=method, times=0))
-
-
-@pytest.fixture
-def cloud(tmp_path: Path) -> Cloud:
-    return Cloud(tmp_path)
 
 
 MACHINES = {"count": 4, "inUseCount": "1", "instanceProperties": {"machineType": "a2-highgpu-1g"}}
@@ -64,7 +32,7 @@ MACHINES = {"count": 4, "inUseCount": "1", "instanceProperties": {"machineType":
     ],
 )  # fmt: skip
 def test_a_reservation_has_its_machines_and_those_it_is_shared_with(
-    cloud: Cloud, stored: Any, shared: Any
+    cloud: RestCloud, stored: Any, shared: Any
 ) -> None:
     given = {"name": "r", "zone": "us-west1-a", "specificReservation": MACHINES, **stored}
     cloud.put(RESERVATION, PATH, **given)
@@ -80,19 +48,19 @@ def test_a_reservation_has_its_machines_and_those_it_is_shared_with(
     assert {key: found[key] for key in more} == more
 
 
-def test_a_reservation_that_is_denied_or_over_is_not_found(cloud: Cloud) -> None:
+def test_a_reservation_that_is_denied_or_over_is_not_found(cloud: RestCloud) -> None:
     missing = (404, f"The resource '{PATH}' was not found")
-    assert cloud.refusal(f"/compute/v1/{PATH}") == missing
+    assert cloud.refusal("GET", f"/compute/v1/{PATH}") == missing
     given = {"name": "r", "zone": "us-west1-a", "specificReservation": MACHINES}
     cloud.put(RESERVATION, PATH, **given, deleteAtTime="2020-01-01T00:00:00Z")
-    assert cloud.refusal(f"/compute/v1/{PATH}") == missing
+    assert cloud.refusal("GET", f"/compute/v1/{PATH}") == missing
     cloud.put(RESERVATION, PATH, **given)
     assert cloud.get(f"/compute/v1/{PATH}")["name"] == "r"
-    cloud.deny("reservations.get")
-    assert cloud.refusal(f"/compute/v1/{PATH}") == missing
+    cloud.fault("compute", "deny", method="reservations.get")
+    assert cloud.refusal("GET", f"/compute/v1/{PATH}") == missing
 
 
-def test_what_lies_in_networks_is_listed_by_kind_and_by_region(cloud: Cloud) -> None:
+def test_what_lies_in_networks_is_listed_by_kind_and_by_region(cloud: RestCloud) -> None:
     assert cloud.get(f"{COMPUTE}/global/firewalls") == {
         "kind": "compute#firewallList", "selfLink": f"{LINK}{COMPUTE}/global/firewalls",
         "items": [],
@@ -139,14 +107,14 @@ def test_what_lies_in_networks_is_listed_by_kind_and_by_region(cloud: Cloud) -> 
     ],
 )  # fmt: skip
 def test_a_fault_denies_a_method_by_its_permission(
-    cloud: Cloud, method: str, path: str, permission: str, on: str
+    cloud: RestCloud, method: str, path: str, permission: str, on: str
 ) -> None:
-    cloud.deny(method)
+    cloud.fault("compute", "deny", method=method)
     text = f"Permission '{permission}' denied on resource '{on}' (or it may not exist)."
-    assert cloud.refusal(f"{COMPUTE}/{path}".rstrip("/")) == (403, text)
+    assert cloud.refusal("GET", f"{COMPUTE}/{path}".rstrip("/")) == (403, text)
 
 
-def test_global_addresses_are_listed(cloud: Cloud) -> None:
+def test_global_addresses_are_listed(cloud: RestCloud) -> None:
     cloud.put(vpc.ADDRESS, f"projects/{PROJECT}/global/addresses/a", name="a", prefixLength=16)
     found = cloud.get(f"{COMPUTE}/global/addresses")
     assert (found["kind"], [each["name"] for each in found["items"]]) == (
@@ -154,9 +122,9 @@ def test_global_addresses_are_listed(cloud: Cloud) -> None:
     )  # fmt: skip
 
 
-def test_an_attachment_is_read_by_its_path(cloud: Cloud) -> None:
+def test_an_attachment_is_read_by_its_path(cloud: RestCloud) -> None:
     path = f"projects/{PROJECT}/regions/us-west1/networkAttachments/a"
-    assert cloud.refusal(f"/compute/v1/{path}")[0] == 404
+    assert cloud.refusal("GET", f"/compute/v1/{path}")[0] == 404
     cloud.put(vpc.ATTACHMENT, path, name="a", region="us-west1", subnetworks=["s"])
     found = cloud.get(f"/compute/v1/{path}")
     assert (found["name"], found["subnetworks"]) == ("a", ["s"])

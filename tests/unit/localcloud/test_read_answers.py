@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import threading
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from localgcp.errors import RefusedRequestError
-from localgcp.faults.model import Fault
-from localgcp.faults.table import FaultTable
 from localgcp.inventory import vpc
 from localgcp.inventory.reservations import RESERVATION
-from localgcp.inventory.store import ACCOUNT, BUCKET, SERVICE, Store
+from localgcp.inventory.store import ACCOUNT, BUCKET, SERVICE
 from localgcp.projects import local_project_number
-from localgcp.reads.serving import Reads, merged
+from localgcp.reads.serving import merged
+from tests.unit.localcloud.rest_cloud import PROJECT, RestCloud, cloud
 
-PROJECT, OTHER = "local-p1", "local-p2"
+__all__ = ["cloud"]
+
+OTHER = "local-p2"
 NUMBER = local_project_number(PROJECT)
 COMPUTE = f"/compute/v1/projects/{PROJECT}"
 ROUTER, NAT = "gcp:compute/router:Router", "gcp:compute/routerNat:RouterNat"
@@ -26,42 +23,11 @@ FIREWALL = "gcp:compute/firewall:Firewall"
 RULES = "/v2/projects/{}/policies/{}:getEffectivePolicy"
 
 
-class Cloud:
-    """Answers of a cloud with nothing in it, until a test puts something there."""
-
-    def __init__(self, folder: Path) -> None:
-        self.store = Store(folder / "cloud.sqlite")
-        self.faults = FaultTable(folder / "faults.sqlite")
-        self._reads = Reads(self.store, self.faults, threading.Event())
-
-    def get(self, target: str) -> Any:
-        return json.loads(self._reads.answer("GET", target, b"") or b"null")
-
-    def post(self, target: str, **body: Any) -> Any:
-        return json.loads(self._reads.answer("POST", target, json.dumps(body).encode()) or b"null")
-
-    def refusal(self, verb: str, target: str, body: bytes = b"") -> tuple[int, str]:
-        with pytest.raises(RefusedRequestError) as told:
-            self._reads.answer(verb, target, body)
-        return told.value.status, str(told.value)
-
-    def put(self, type_: str, id_: str, owner: str = PROJECT, /, **outputs: Any) -> None:
-        self.store.put(type_, id_, owner, {}, outputs)
-
-    def fault(self, service: str, kind: str, **more: Any) -> None:
-        self.faults.add(Fault.parse(service=service, kind=kind, times=0, **more))
-
-
-@pytest.fixture
-def cloud(tmp_path: Path) -> Cloud:
-    return Cloud(tmp_path)
-
-
 def no(permission: str, on: str) -> tuple[int, str]:
     return 403, f"Permission '{permission}' denied on resource '{on}' (or it may not exist)."
 
 
-def test_a_project_has_a_number_and_somebody_who_pays(cloud: Cloud) -> None:
+def test_a_project_has_a_number_and_somebody_who_pays(cloud: RestCloud) -> None:
     assert cloud.get(f"/v3/projects/{PROJECT}") == {
         "name": f"projects/{NUMBER}", "projectId": PROJECT, "state": "ACTIVE",
     }  # fmt: skip
@@ -75,7 +41,7 @@ def test_a_project_has_a_number_and_somebody_who_pays(cloud: Cloud) -> None:
     assert cloud.get("/v3/projects/acme")["projectId"] == "acme"
 
 
-def test_two_apis_are_on_in_every_project(cloud: Cloud) -> None:
+def test_two_apis_are_on_in_every_project(cloud: RestCloud) -> None:
     cloud.put(SERVICE, f"{PROJECT}/run.googleapis.com")
     cloud.put(SERVICE, f"{OTHER}/dns.googleapis.com", OTHER)
     names = ("cloudresourcemanager", "run", "serviceusage")
@@ -103,13 +69,13 @@ def test_two_apis_are_on_in_every_project(cloud: Cloud) -> None:
         ("storage.publicAccessPreventionX", {"allowAll": True}),
     ],
 )
-def test_no_constraint_restricts_anything(cloud: Cloud, constraint: str, rule: Any) -> None:
+def test_no_constraint_restricts_anything(cloud: RestCloud, constraint: str, rule: Any) -> None:
     assert cloud.get(RULES.format(PROJECT, constraint)) == {
         "name": f"projects/{NUMBER}/policies/{constraint}", "spec": {"rules": [rule]},
     }  # fmt: skip
 
 
-def test_no_quota_ends_until_a_fault_says_so(cloud: Cloud) -> None:
+def test_no_quota_ends_until_a_fault_says_so(cloud: RestCloud) -> None:
     metric = "aiplatform.googleapis.com%2Fcustom_model_training_cpus"
     name = f"projects/{PROJECT}/services/aiplatform.googleapis.com/consumerQuotaMetrics/{metric}"
     plain = metric.replace("%2F", "/")
@@ -129,7 +95,7 @@ def quotas(**used: float) -> list[dict[str, Any]]:
     return [{"metric": name, "limit": 1e6, "usage": float(used[name])} for name in sorted(used)]
 
 
-def test_a_region_has_what_a_project_uses_in_it(cloud: Cloud) -> None:
+def test_a_region_has_what_a_project_uses_in_it(cloud: RestCloud) -> None:
     empty = {"RESERVATIONS": 0, "NETWORK_ATTACHMENTS": 0, "IN_USE_ADDRESSES": 0}
     wanted = {"kind": "compute#region", "name": "us-west1", "status": "UP"}
     assert cloud.get(f"{COMPUTE}/regions/us-west1") == wanted | {"quotas": quotas(**empty)}
@@ -149,7 +115,7 @@ def test_a_region_has_what_a_project_uses_in_it(cloud: Cloud) -> None:
     assert cloud.get(f"{COMPUTE}/regions/us-west1") == wanted | {"quotas": quotas(**used)}
 
 
-def test_a_project_of_compute_engine_has_what_it_uses_anywhere(cloud: Cloud) -> None:
+def test_a_project_of_compute_engine_has_what_it_uses_anywhere(cloud: RestCloud) -> None:
     wanted = {"kind": "compute#project", "name": PROJECT}
     for type_ in (vpc.NETWORK, vpc.SUBNETWORK, vpc.ADDRESS, FIREWALL, ROUTER):
         cloud.put(type_, "a")
@@ -162,7 +128,7 @@ def test_a_project_of_compute_engine_has_what_it_uses_anywhere(cloud: Cloud) -> 
     assert cloud.get(COMPUTE) == wanted | {"quotas": quotas(**used), "xpnProjectStatus": "HOST"}
 
 
-def test_a_service_project_has_a_host(cloud: Cloud) -> None:
+def test_a_service_project_has_a_host(cloud: RestCloud) -> None:
     assert cloud.get(f"{COMPUTE}/getXpnHost") == {}
     for host, service in (("local-h1", OTHER), ("local-h2", PROJECT)):
         cloud.put(vpc.SERVICE_PROJECT, f"{host}/{service}", host, hostProject=host,
@@ -171,7 +137,7 @@ def test_a_service_project_has_a_host(cloud: Cloud) -> None:
     assert cloud.get(f"{COMPUTE}/getXpnHost") == wanted
 
 
-def test_a_network_has_its_connections_and_the_zone_of_this_machine(cloud: Cloud) -> None:
+def test_a_network_has_its_connections_and_the_zone_of_this_machine(cloud: RestCloud) -> None:
     path = f"projects/{PROJECT}/global/networks/n"
     given = f"projects/{NUMBER}/global/networks/n"
     at = "/v1/services/servicenetworking.googleapis.com/connections"
@@ -195,7 +161,7 @@ def test_a_network_has_its_connections_and_the_zone_of_this_machine(cloud: Cloud
     assert cloud.get(zones) == {"managedZones": [zone | visible]}
 
 
-def test_a_bucket_is_of_a_project_of_ours_or_of_nobody_we_know(cloud: Cloud) -> None:
+def test_a_bucket_is_of_a_project_of_ours_or_of_nobody_we_know(cloud: RestCloud) -> None:
     missing = (404, "The specified bucket does not exist.")
     assert cloud.refusal("GET", "/storage/v1/b/data") == missing
     cloud.put(BUCKET, "data", name="data")
@@ -207,7 +173,7 @@ def test_a_bucket_is_of_a_project_of_ours_or_of_nobody_we_know(cloud: Cloud) -> 
     assert cloud.get("/storage/v1/b/ours")["projectNumber"] == NUMBER
 
 
-def test_a_version_of_a_secret_is_enabled_or_not_there(cloud: Cloud) -> None:
+def test_a_version_of_a_secret_is_enabled_or_not_there(cloud: RestCloud) -> None:
     path = f"/v1/projects/{PROJECT}/secrets/key/versions/latest"
     missing = (404, f"Secret Version [{path}] not found.")
     assert cloud.refusal("GET", path) == missing
@@ -216,7 +182,7 @@ def test_a_version_of_a_secret_is_enabled_or_not_there(cloud: Cloud) -> None:
 BUCKET_ASKS = "/storage/v1/b/data/iam/testPermissions?permissions="
 
 
-def test_who_asks_holds_every_permission_on_what_is_there(cloud: Cloud) -> None:
+def test_who_asks_holds_every_permission_on_what_is_there(cloud: RestCloud) -> None:
     at = f"/v1/projects/{PROJECT}:testIamPermissions"
     both = ["a.b.get", "a.b.set"]
     assert cloud.post(at, permissions=both) == {"permissions": both}
@@ -247,7 +213,7 @@ def test_who_asks_holds_every_permission_on_what_is_there(cloud: Cloud) -> None:
     assert cloud.get(f"{BUCKET_ASKS}a.b.get&permissions=a.b.set")["permissions"] == ["a.b.get"]
 
 
-def test_policies_are_read_and_written_unless_a_fault_denies_it(cloud: Cloud) -> None:
+def test_policies_are_read_and_written_unless_a_fault_denies_it(cloud: RestCloud) -> None:
     at = f"/v1/projects/{PROJECT}"
     bindings = [{"role": "roles/viewer", "members": ["user:a@b.c"]}]
     written = cloud.post(f"{at}:setIamPolicy", policy={"bindings": bindings})
@@ -261,7 +227,7 @@ def test_policies_are_read_and_written_unless_a_fault_denies_it(cloud: Cloud) ->
         )
 
 
-def test_faults_change_and_end_answers(cloud: Cloud) -> None:
+def test_faults_change_and_end_answers(cloud: RestCloud) -> None:
     path = f"/v3/projects/{PROJECT}"
     cloud.fault("cloudresourcemanager", "patch", patch={"state": "GONE", "name": None})
     assert cloud.get(path) == {"projectId": PROJECT, "state": "GONE"}
@@ -273,7 +239,7 @@ def test_faults_change_and_end_answers(cloud: Cloud) -> None:
     assert cloud.get("/storage/v1/b/theirs") == {"projectNumber": "7"}
 
 
-def test_a_request_is_a_json_object_of_a_method_that_is_there(cloud: Cloud) -> None:
+def test_a_request_is_a_json_object_of_a_method_that_is_there(cloud: RestCloud) -> None:
     assert cloud.get("/v9/anything") is None
     at = f"/v1/projects/{PROJECT}:testIamPermissions"
     for body in (b"[]", b"{", b'"a"', b"[" * 100_000):
