@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.unit.vt.review import plans
+from tests.unit.vt.review.quotes import quote_sized
 from vertex_training.errors import Problem
 from vertex_training.plan.access import Access
 from vertex_training_cli.engine.fields import FieldDifference
@@ -31,17 +32,12 @@ from vertex_training_cli.review.reachability import ReachabilityChange
 from vertex_training_cli.review.report import ResourceChange, ReviewReport
 
 
-def quote(value: str, length: int = 0, /) -> str:
-    """Shows what was quoted, and the length where one is given."""
-    return f"<{value}{f'|{length}' if length else ''}>"
-
-
 def built(*told: Any, **changes: Any) -> ReviewReport:
     return replace(report.build(plans.plan(*told), source="here"), **changes)
 
 
 def shown(found: ReviewReport) -> list[ReportSection]:
-    return sections.sections(found, quote, lambda words: f"**{words}**")
+    return sections.sections(found, quote_sized, lambda words: f"**{words}**")
 
 
 def section(found: ReviewReport, title: str) -> ReportSection:

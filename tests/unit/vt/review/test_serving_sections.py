@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tests.unit.vt.review.quotes import quote_sized
 from vertex_training_cli.engine.fields import FieldDifference
 from vertex_training_cli.review import serving_sections
 from vertex_training_cli.review.alerts import WatchChange
 from vertex_training_cli.review.parts import Differences, Paragraph, ReportSection, Row, Table
 from vertex_training_cli.review.schedules import ScheduleChange
 from vertex_training_cli.review.snapshots import SnapshotChange
-
-
-def quote(value: str, length: int = 0, /) -> str:
-    return f"<{value}{f'|{length}' if length else ''}>"
-
 
 FIELD = FieldDifference("cron", "a", "b")
 SCHEDULE = ScheduleChange(
@@ -54,7 +50,9 @@ def test_schedules_are_rows_with_their_next_slots() -> None:
         Row((("<e>",), (ENDS,), every, ("none",), *end, price), "destroys"),
         Row((("<k>",), ("unchanged",), every, slots, *end, price)),
     )  # fmt: skip
-    assert serving_sections.of_schedules([SCHEDULE, paused, ended, kept], quote) == ReportSection(
+    assert serving_sections.of_schedules(
+        [SCHEDULE, paused, ended, kept], quote_sized
+    ) == ReportSection(
         "Schedules",
         (
             Table("Jobs that are submitted by a schedule", columns, rows),
@@ -62,7 +60,7 @@ def test_schedules_are_rows_with_their_next_slots() -> None:
             Differences("What differs in schedule <nightly>", (FIELD,)),
         ),
     )
-    assert serving_sections.of_schedules([], quote) == ReportSection("Schedules", ())
+    assert serving_sections.of_schedules([], quote_sized) == ReportSection("Schedules", ())
 
 
 def test_snapshots_are_rows_with_what_is_known_of_them() -> None:
@@ -83,10 +81,10 @@ def test_snapshots_are_rows_with_what_is_known_of_them() -> None:
         "BigQuery refuses more without a charge. Files of snapshots, of those before as well, stay "
         "until `vt data snapshots delete`."
     )
-    assert serving_sections.of_snapshots([snapshot, kept], quote) == ReportSection(
+    assert serving_sections.of_snapshots([snapshot, kept], quote_sized) == ReportSection(
         "Snapshots", (Table("Snapshots of BigQuery", columns, rows), Paragraph(prices))
     )
-    assert serving_sections.of_snapshots([], quote) == ReportSection("Snapshots", ())
+    assert serving_sections.of_snapshots([], quote_sized) == ReportSection("Snapshots", ())
 
 
 def test_who_is_told_of_what_ends_with_what_alerts_and_budgets_cannot_do() -> None:
@@ -106,7 +104,7 @@ def test_who_is_told_of_what_ends_with_what_alerts_and_budgets_cannot_do() -> No
         "A budget stops nothing: it sends mail, up to a day after the cost. Limits of the stack "
         "file and timeouts of jobs stay the bounds."
     )
-    found = serving_sections.watching(changes, quote)
+    found = serving_sections.watching(changes, quote_sized)
     assert found.title == "Alerts and budget"
     table, limits, last = found.parts
     assert (table, last) == (Table("Who is told of what", columns, rows), Paragraph(budget))
@@ -114,7 +112,7 @@ def test_who_is_told_of_what_ends_with_what_alerts_and_budgets_cannot_do() -> No
         "Alerts are about every job of the project: neither logs nor metrics of a job say which "
         "stack sent it. Nothing tells how long a job is queued."
     )
-    assert serving_sections.watching(changes[1:2], quote).parts[1:] == (last,)
-    assert serving_sections.watching(changes[:1], quote).parts[1:] == (limits,)
-    assert len(serving_sections.watching(changes[2:], quote).parts) == 1
-    assert serving_sections.watching([], quote) == ReportSection("Alerts and budget", ())
+    assert serving_sections.watching(changes[1:2], quote_sized).parts[1:] == (last,)
+    assert serving_sections.watching(changes[:1], quote_sized).parts[1:] == (limits,)
+    assert len(serving_sections.watching(changes[2:], quote_sized).parts) == 1
+    assert serving_sections.watching([], quote_sized) == ReportSection("Alerts and budget", ())

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.unit.vt.review import plans
+from tests.unit.vt.review.quotes import quote
 from tests.unit.vt.review.test_serving import (
     BETTER,
     BOTH,
@@ -32,10 +33,6 @@ from vertex_training_cli.review.serving import (
     endpoint_changes,
     version_changes,
 )
-
-
-def quote(value: str, length: int = 0, /) -> str:
-    return f"<{value}>"
 
 
 def changed(**more: Any) -> VersionChange:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import pytest
 
+from tests.unit.vt.review.quotes import quote
 from vertex_training_cli.engine.fields import FieldDifference
 from vertex_training_cli.review import guards, limits, renames
 from vertex_training_cli.review.capacity import RETURNED, ReturnedMachines
@@ -58,10 +59,6 @@ TABLE: Final = [
     ("coldBuckets", "reads are paid for", "what it can cost", SAME, "opens"),
     ("personalData", "may copy data about people", "whose data becomes readable", SAME, "opens"),
 ]
-
-
-def quote(value: str, _length: int = 0) -> str:
-    return f"<{value}>"
 
 
 def test_kinds_of_risk_are_these_in_the_order_of_a_report() -> None:

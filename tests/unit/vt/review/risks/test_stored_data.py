@@ -8,16 +8,13 @@ from typing import Any, Final
 import pytest
 
 from tests.unit.vt.review import plans
+from tests.unit.vt.review.quotes import quote
 from vertex_training_cli.review import stored_data
 from vertex_training_cli.review.stored_data import ColdBucket, KeyChange
 
 RING: Final = "projects/acme-keys/locations/us-central1/keyRings/r/cryptoKeys"
 REPOSITORY: Final = "gcp:artifactregistry/repository:Repository"
 SECRET: Final = "gcp:secretmanager/secret:Secret"
-
-
-def quote(value: str, _length: int = 0) -> str:
-    return f"<{value}>"
 
 
 def update(type_: str, name: str, old: dict[str, Any], new: dict[str, Any]) -> plans.Event:
