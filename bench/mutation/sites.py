@@ -6,7 +6,9 @@ Not mutated, because no behaviour depends on it: docstrings, annotations, ``asse
 ``if TYPE_CHECKING``, ``if __name__ == "__main__"``, ``__all__``, the body of a ``Protocol``, what
 ``Literal``, ``cast`` and ``TypeVar`` are given, and the options of ``@dataclass``. The wording of
 messages is not mutated either: a string or f-string with white space, an argument named in
-``PROSE``, and what is given to an exception or to a function named in ``PRINTERS``.
+``PROSE``, and what is given to an exception or to a function named in ``PRINTERS``. Nor what would
+be the same program: without a keyword that states a default (``DEFAULTS``), without ``zip``'s
+``strict=True``, an assertion, or with ``None`` for a returned ``False`` (``True`` is tried).
 """
 
 from __future__ import annotations
@@ -44,6 +46,9 @@ PRINTERS: Final = frozenset({"print", "echo", "secho", "print_exception", "debug
 TYPING: Final = frozenset({"Literal", "cast", "TypeVar", "NewType", "ParamSpec"})
 #: Classes whose instances are messages; exceptions are recognised by their suffix.
 MESSAGES: Final = frozenset({"Problem", "Finding", "BadParameter", "Exit"})
+#: Keyword arguments that say what holds without them: of ``zip``, of ``subprocess.run``, and of
+#: files that are opened where tests run.
+DEFAULTS: Final = frozenset({"strict=False", "check=False", 'encoding="utf-8"'})
 #: What a string becomes.
 OTHER_TEXT: Final = '"mutated"'
 
@@ -238,7 +243,7 @@ class _Finder(ast.NodeVisitor):
         self._replace("condition-false", test, f"(({self._text(test)}) and False)")
 
     def visit_Return(self, node: ast.Return) -> None:
-        if node.value is not None and self._text(node.value) != "None":
+        if node.value is not None and self._text(node.value) not in ("None", "False"):
             self._replace("return-none", node.value, "None")
         self.generic_visit(node)
 
@@ -308,7 +313,10 @@ class _Finder(ast.NodeVisitor):
         for argument in node.args:
             self._visit_prose(argument, message)
         for keyword in node.keywords:
-            if keyword.arg is not None and keyword.arg not in PROSE:
+            text = self._text(keyword)
+            if name == "zip" and text == "strict=True":
+                continue
+            if keyword.arg is not None and keyword.arg not in PROSE and text not in DEFAULTS:
                 after = re.match(rb"\s*,", self.source[self._end(keyword) :])
                 end = self._end(keyword) + (after.end() if after else 0)
                 self._add("keyword", self._start(keyword), end, "")

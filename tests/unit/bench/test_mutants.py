@@ -209,3 +209,15 @@ def test_an_operator_changes_one_place_and_leaves_the_rest():
         "a = 'ü' if ((b) or True) else c\n",
         "a = 'ü' if ((b) and False) else c\n",
     }
+
+
+def test_what_would_be_the_same_program_is_no_mutant():
+    assert not changes("a = zip(b, c, strict=True)\n")
+    assert changes("a = zip(b, c, strict=False)\n") == {"a = zip(b, c, strict=True)\n"}
+    assert changes("a = run(b, check=False)\n") == {"a = run(b, check=True)\n"}
+    assert changes('a = read(encoding="utf-8")\n') == {'a = read(encoding="mutated")\n'}
+    assert changes("def f():\n    return False\n") == {"def f():\n    return True\n"}
+    assert changes("def f():\n    return True\n") == {
+        "def f():\n    return False\n",
+        "def f():\n    return None\n",
+    }
