@@ -335,27 +335,33 @@ class Arguments:
                 self.problems.append(Problem("is given twice", hint=f"{camel}", path=(*path, key)))
             here, there = (*path, _spelled(key) if camel != key else key), (*at, camel)
             self._given[there] = here
-            inner, is_map = section_in(fields[camel].annotation if camel in fields else None)
-            if inner is Section or not isinstance(value, dict):
+            inner, is_several = section_in(fields[camel].annotation if camel in fields else None)
+            if inner is Section:
                 found = value
-            elif is_map:
+            elif is_several:
                 found = self._entries(inner, value, there, here)
             else:
-                found = self._mapping(inner, value, there, here)
+                found = self._entry(inner, value, there, here)
             if found is not None:
                 config[camel] = found
         return config
 
-    def _entries(
-        self, model: type[Section], given: Mapping[str, Any], at: ProblemPath, path: ProblemPath
-    ) -> dict[str, Any]:
-        """Sections by their keys, which become names and keep their spelling."""
-        found: dict[str, Any] = {}
-        for key, entry in given.items():
-            self._given[(*at, key)] = here = (*path, key)
-            is_section = isinstance(entry, dict)
-            found[key] = self._mapping(model, entry, (*at, key), here) if is_section else entry
-        return found
+    def _entries(self, model: type[Section], given: Any, at: ProblemPath, path: ProblemPath) -> Any:
+        """Sections in a list, or by their keys, which become names and keep their spelling."""
+        if isinstance(given, list):
+            places = enumerate(given)
+            return [self._entry(model, each, (*at, n), (*path, n)) for n, each in places]
+        if isinstance(given, dict):
+            entries = given.items()
+            return {
+                key: self._entry(model, each, (*at, key), (*path, key)) for key, each in entries
+            }
+        return given
+
+    def _entry(self, model: type[Section], given: Any, at: ProblemPath, path: ProblemPath) -> Any:
+        """One section, if it is one."""
+        self._given[at] = path
+        return self._mapping(model, given, at, path) if isinstance(given, dict) else given
 
     def _awaited(self, output: pulumi.Output[Any], path: ProblemPath) -> Any:
         value, known, secret, resources = awaited(_state(output))

@@ -40,10 +40,6 @@ def parse(raw: Mapping[str, Any]) -> Settings:
         for key, value in settings.labels.items()
         if (problem := naming.label_problem(key, value))
     ]
-    if not naming.BUCKET.match(settings.state_bucket):
-        what, path = "makes a bucket name longer than 63", SCHEMA.full_path(("project",))
-        hint = "set state.bucket"
-        problems.append(Problem(what, settings.state_bucket, hint, path, location))
     if problems:
         raise ConfigError(problems)
     return settings

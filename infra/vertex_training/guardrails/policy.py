@@ -141,10 +141,11 @@ def policy(
 
 
 def load() -> tuple[Policy, ...]:
-    """Import all subjects and return their policies, in the order of ``SUBJECTS``."""
+    """Import all subjects and return their policies, in the order of ``SUBJECTS``; others last."""
     for subject in SUBJECTS:
         importlib.import_module(f"{__package__}.{subject}")
-    return tuple(POLICIES.values())
+    order = {subject: place for place, subject in enumerate(SUBJECTS)}
+    return tuple(sorted(POLICIES.values(), key=lambda each: order.get(each.subject, len(order))))
 
 
 def configure(id_: str, **settings: Any) -> None:

@@ -242,13 +242,9 @@ def _keys_at(schema: Schema[Any], parents: Path) -> list[str]:
     for step in steps:
         fields = schema.fields if section is schema.model else _fields(section)
         field = fields.get(str(step))
-        if field is None:
-            return []
-        section, is_map = section_in(field.annotation)
-        if section is Section:
-            return []
-        if is_map and next(steps, None) is None:
-            return []
+        section, is_several = section_in(field.annotation if field else None)
+        if is_several:
+            next(steps, None)  # the key or the index of one of them
     return list(schema.fields if section is schema.model else _fields(section))
 
 
@@ -257,11 +253,11 @@ def _fields(section: type[Section]) -> dict[str, FieldInfo]:
 
 
 def section_in(annotation: Any) -> tuple[type[Section], bool]:
-    """The section a field holds, and whether in a map of them; ``Section`` itself if none.
+    """The section a field holds, and whether in a map or a list of them; ``Section`` if none.
 
     ``annotation`` is that of the field, as pydantic has it.
     """
     for candidate in (annotation, *get_args(annotation)):
         if isinstance(candidate, type) and issubclass(candidate, Section):
-            return candidate, get_origin(annotation) is dict
+            return candidate, get_origin(annotation) in (dict, list)
     return Section, False

@@ -182,6 +182,19 @@ def test_a_job_is_checked_by_the_rules_of_job_files_at_the_paths_of_its_properti
             ["buckets.data.delete_after: unknown key. Hint: did you mean 'delete_after_days'?"],
         ),
         (
+            TrainingJob,
+            {
+                **PROJECT,
+                "control_bucket": "control",
+                "spec": SPEC,
+                "ladder": [{"machine_type": "n1-standard-8"}, {"machine_typ": "x"}, "SPOT"],
+            },
+            [
+                "ladder[1].machine_typ: unknown key. Hint: did you mean 'machine_type'?",
+                'ladder[2]: must be a mapping, like {name: value} (got "SPOT")',
+            ],
+        ),
+        (
             TrainingEnvironment,
             {**NUMBERED, "secrets": {"key": {"buckets": {}}}},
             ["secrets.key.buckets: unknown key. Hint: did you mean 'buckets'?"],

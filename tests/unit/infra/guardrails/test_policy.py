@@ -81,11 +81,18 @@ def test_settings_that_are_given_win_and_a_stack_may_be_spared(
     assert POLICIES["a-policy"].violations(Resource("t", "b", {}, stack), given) == violations
 
 
-def test_all_policies_are_loaded_subject_by_subject() -> None:
-    subjects = list(dict.fromkeys(each.subject for each in load()))
-    assert subjects == [
-        "grants", "buckets", "registry", "retention", "jobs", "serving", "encryption", "network"
+def test_policies_are_loaded_subject_by_subject_whatever_was_imported_first() -> None:
+    register(most=3)
+    mixed = dict(sorted(POLICIES.items()))
+    POLICIES.clear()
+    POLICIES.update(mixed)
+    found = [each.subject for each in load()]
+    assert list(dict.fromkeys(found)) == [
+        "grants", "buckets", "registry", "retention", "jobs", "serving", "encryption", "network",
+        "test_policy",
     ]  # fmt: skip
+    runs = [subject for n, subject in enumerate(found) if found[n - 1 : n] != [subject]]
+    assert len(runs) == 9
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 
 import pytest
@@ -30,6 +31,7 @@ UNKNOWN, ELSEWHERE = "unknown key", "wrong namespace"
         ("acme:buckets", (ELSEWHERE, "did you mean 'vertex-training:buckets'?")),
         ("acme:region", (ELSEWHERE, "did you mean 'gcp:region'?")),
         ("other:topic", (ELSEWHERE, "nothing here reads 'other:'")),
+        ("other:a:buckets", (ELSEWHERE, "nothing here reads 'other:'")),
         ("topic", (ELSEWHERE, "nothing here reads 'topic:'")),
         ("pulumi:tags", None),
         ("pulumi:buckets", None),
@@ -61,6 +63,7 @@ def test_a_config_has_the_keys_of_the_namespace_and_those_of_the_provider() -> N
         "acme:topic": "events",
         "vertex-training:buckets": {"data": {}},
         "vertex-training:bukets": {},
+        "vertex-training:a:b": 1,
         "other:buckets": {},
     }
     earlier = Problem("is a mistake of the file", location=Location("Pulumi.dev.yaml", 3, 1))
@@ -70,6 +73,7 @@ def test_a_config_has_the_keys_of_the_namespace_and_those_of_the_provider() -> N
         "region": "us-central1",
         "buckets": {"data": {}},
         "bukets": {},
+        "a:b": 1,
         "stack": "dev",
     }
     hint = "did you mean 'vertex-training:buckets'?"
@@ -149,6 +153,7 @@ MAPPING = "must be a mapping, like {name: value}"
          (f"{OURS}buckets.A", "a name here must be lowercase letters, digits and '-', starting "
           "with a letter, not ending with '-'", '"A"', "")),
         ({"jobs": {"a": {}}}, (f"{OURS}jobs.a.file", "missing", "", "add it to Pulumi.prod.yaml")),
+        ({"foo:buckets": 1}, (f"{OURS}foo:buckets", UNKNOWN, "", "did you mean 'buckets'?")),
         ({"bukets": {}}, (f"{OURS}bukets", UNKNOWN, "", "did you mean 'buckets'?")),
         ({"network": {"buckets": {}}},
          (f"{OURS}network.buckets", UNKNOWN, "", f"did you mean '{OURS}buckets'?")),
@@ -162,8 +167,15 @@ MAPPING = "must be a mapping, like {name: value}"
          (f"{OURS}buckets.a.retention.lockd", UNKNOWN, "", "did you mean 'locked'?")),
         ({"jobs": {"a": {"file": "x", "schedule": {"cron": "0 6 * * 1", "timeZon": "x"}}}},
          (f"{OURS}jobs.a.schedule.timeZon", UNKNOWN, "", "did you mean 'timeZone'?")),
-        ({"jobs": {"a": {"file": "x", "ladder": [{"strategy": "SPOT", "x": 1}]}}},
-         (f"{OURS}jobs.a.ladder.0.x", UNKNOWN, "", "")),
+        ({"jobs": {"a": {"file": "x", "ladder": [{"strategy": "SPOT", "machineTyp": 1}]}}},
+         (f"{OURS}jobs.a.ladder.0.machineTyp", UNKNOWN, "", "did you mean 'machineType'?")),
+        ({"jobs": {"a": {"file": "x", "ladder": ["SPOT"]}}},
+         (f"{OURS}jobs.a.ladder.0", MAPPING, '"SPOT"', "")),
+        ({"buckets": {"a": {"formerly": "A"}}},
+         (f"{OURS}buckets.a.formerly", "string should match pattern "
+          "'^[a-z]([a-z0-9-]*[a-z0-9])?$'", '"A"', "")),
+        ({"labels": {"a": datetime.date(2026, 11, 24)}},
+         (f"{OURS}labels.a", "must be text: put it in quotes", '"2026-11-24"', "")),
         ({"dashboards": {"a": {"titel": "x"}}},
          (f"{OURS}dashboards.a.titel", UNKNOWN, "", "did you mean 'title'?")),
         ({"dashboards": {"a": {"q": "x"}}},

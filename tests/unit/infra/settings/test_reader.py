@@ -46,18 +46,6 @@ def test_a_complete_stack_is_read(checkout):
     assert not settings.is_local
 
 
-def test_an_unknown_key_is_an_error_with_a_suggestion(checkout):
-    assert problems(checkout, bukets={}) == [
-        "Pulumi.dev.yaml: vertex-training:bukets: unknown key. Hint: did you mean 'buckets'?"
-    ]
-
-
-def test_an_unknown_key_deep_inside_names_its_section(checkout):
-    [told] = problems(checkout, buckets={"data": {"versionning": True}, "artifacts": {}})
-    assert told.startswith("Pulumi.dev.yaml: vertex-training:buckets.data.versionning: unknown key")
-    assert "did you mean 'versioning'?" in told
-
-
 def test_all_mistakes_are_told_at_once(checkout):
     told = problems(
         checkout,
@@ -70,12 +58,6 @@ def test_all_mistakes_are_told_at_once(checkout):
         "vertex-training:projectNumber",
         "vertex-training:jobs.train.run",
     ]
-
-
-def test_a_missing_key_says_how_to_set_it(checkout):
-    raw = {key: value for key, value in STACK.items() if key != "projectNumber"}
-    with pytest.raises(ConfigError, match="pulumi config set vertex-training:projectNumber VALUE"):
-        read_settings(raw, checkout)
 
 
 @pytest.mark.parametrize(
@@ -216,11 +198,6 @@ def test_an_encrypted_value_is_refused_without_an_engine_too(checkout, value):
     assert "cipher" not in failed.value.report()
 
 
-def test_a_missing_key_inside_of_a_section_is_added_to_the_file(checkout):
-    [problem] = problems(checkout, jobs={"a": {}})
-    assert problem.endswith("jobs.a.file: missing. Hint: add it to Pulumi.dev.yaml")
-
-
 def test_keys_that_yaml_takes_for_numbers_keep_their_place(checkout):
     (checkout / "Pulumi.dev.yaml").write_text(
         "config:\n  gcp:project: acme-ml-dev\n  gcp:region: us-central1\n"
@@ -232,11 +209,6 @@ def test_keys_that_yaml_takes_for_numbers_keep_their_place(checkout):
     assert str(failed.value).startswith(
         "Pulumi.dev.yaml:6:5: vertex-training:buckets.2024: a name here must be"
     )
-
-
-def test_an_unknown_key_with_a_colon_keeps_its_namespace(checkout):
-    [problem] = problems(checkout, **{"foo:bar": 1})
-    assert problem.startswith("Pulumi.dev.yaml: vertex-training:foo:bar: unknown key")
 
 
 def test_every_key_of_the_provider_is_known_and_no_other():
