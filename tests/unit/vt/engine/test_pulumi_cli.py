@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -43,10 +44,60 @@ def test_without_any_the_message_has_a_hint(
         PulumiCli(tmp_path, {"PATH": "/nowhere"}).command("up")
 
 
-def test_a_command_that_fails_is_quoted(tmp_path: Path) -> None:
-    pulumi = fake(tmp_path, "echo 'error: no stack' >&2; exit 255")
-    with pytest.raises(CommandError, match="`pulumi stack export` failed: error: no stack"):
-        pulumi.read_json("stack", "export")
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("echo ' error: no stack' >&2; echo printed; exit 255", "error: no stack"),
+        ("echo ' printed alone'; exit 1", "printed alone"),
+        ("echo password=hunter2hunter2 >&2; exit 1", "password=[secret]"),
+        ("exit 7", ""),
+    ],
+)
+def test_a_command_that_fails_is_quoted(tmp_path: Path, script: str, said: str) -> None:
+    with pytest.raises(CommandError) as failed:
+        fake(tmp_path, script).read_json("stack", "export")
+    assert str(failed.value) == str(CommandError(f"`pulumi stack export` failed: {said}"))
+
+
+def test_a_command_runs_in_the_project_with_its_environment_and_asks_nobody(tmp_path: Path) -> None:
+    pulumi = fake(tmp_path, """echo "$(pwd) $HERE $@"; printf 'a\\377' >&2; exit 3""")
+    done = PulumiCli(tmp_path, {**pulumi.env, "HERE": "x"}).capture("up", "--yes")
+    assert (done.returncode, done.stderr) == (3, "a\ufffd")
+    assert done.stdout == f"{tmp_path} x up --yes --non-interactive\n"
+
+
+def test_a_program_that_cannot_be_started_is_one_line(tmp_path: Path) -> None:
+    pulumi = fake(tmp_path, "")
+    (tmp_path / "pulumi").write_text("#!/nowhere/sh\n")
+    with pytest.raises(CommandError) as failed:
+        pulumi.capture("up")
+    text = f"{tmp_path / 'pulumi'}: No such file or directory."
+    assert str(failed.value) == str(CommandError(text, "`vt setup`"))
+
+
+@pytest.mark.parametrize(
+    ("call", "arguments"),
+    [
+        (lambda pulumi: pulumi.backend_url(), "whoami --json --non-interactive"),
+        (
+            lambda pulumi: pulumi.export_deployment("dev"),
+            "stack export --stack dev --non-interactive",
+        ),
+    ],
+)
+def test_the_engine_is_asked_in_its_own_words(
+    tmp_path: Path, call: Callable[[PulumiCli], object], arguments: str
+) -> None:
+    pulumi = fake(tmp_path, 'echo "$@" > asked; echo \'{"url": "file://x"}\'')
+    call(pulumi)
+    assert (tmp_path / "asked").read_text() == arguments + "\n"
+
+
+def test_a_command_in_the_foreground_has_the_arguments_alone(tmp_path: Path) -> None:
+    pulumi = fake(tmp_path, 'echo "$(pwd) $HERE $@" > asked; exit 3')
+    env = {**pulumi.env, "HERE": "x"}
+    assert PulumiCli(tmp_path, env).run_in_foreground("up", "--yes") == 3
+    assert (tmp_path / "asked").read_text() == f"{tmp_path} x up --yes\n"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,74 @@
+"""The document of ``pulumi preview --json`` becomes a plan."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from vertex_training.errors import PreviewParseError
+from vertex_training_cli.engine import preview_document
+from vertex_training_cli.engine.plan import Diagnostic, Plan, ResourceState, Step
+
+URN = "urn:pulumi:dev::p::a:b:C::x"
+STATE = ResourceState({"n": 1}, {"m": 2}, protect=True, id="i", retained=True)
+RAW = {
+    "type": "a:b:C",
+    "inputs": {"n": 1},
+    "outputs": {"m": 2},
+    "protect": True,
+    "id": "i",
+    "retainOnDelete": True,
+}
+
+
+def parse(document: object, *, succeeded: bool = True) -> Plan:
+    return preview_document.parse(json.dumps(document), "dev", succeeded=succeeded)
+
+
+def test_a_document_becomes_one_plan() -> None:
+    found = parse(
+        {
+            "config": {"gcp:project": "x"},
+            "steps": [
+                {"op": "update", "urn": URN, "oldState": RAW, "newState": RAW | {"id": "j"},
+                 "detailedDiff": {"p": {}, "q.r": {}}},
+                {"op": "create", "urn": URN, "newState": {"type": "a:b:D"}, "detailedDiff": None},
+                {"op": "delete", "urn": URN, "oldState": RAW},
+                {"op": "same", "urn": URN},
+            ],
+            "diagnostics": [
+                {"severity": "error", "message": " password=hunter2hunter2\n", "urn": URN}, {},
+            ],
+            "changeSummary": {"update": 1},
+        }
+    )  # fmt: skip
+    changed = ResourceState({"n": 1}, {"m": 2}, protect=True, id="j", retained=True)
+    assert found == Plan(
+        "dev",
+        steps=(
+            Step("update", URN, "a:b:C", STATE, changed, (), ("p", "q.r")),
+            Step("create", URN, "a:b:D", None, ResourceState({}, {})),
+            Step("delete", URN, "a:b:C", STATE, None),
+            Step("same", URN, "", None, None),
+        ),
+        diagnostics=(
+            Diagnostic("error", "password=[secret]", URN),
+            Diagnostic("info", "", ""),
+        ),
+        succeeded=True,
+    )
+
+
+@pytest.mark.parametrize("key", ["config", "steps", "diagnostics", "changeSummary"])
+@pytest.mark.parametrize("succeeded", [True, False])
+def test_each_key_alone_makes_a_document(key: str, succeeded: bool) -> None:
+    assert parse({key: None}, succeeded=succeeded) == Plan("dev", succeeded=succeeded)
+
+
+@pytest.mark.parametrize("text", ["", "error: no stack", "[]", '"steps"', "{}", '{"sequence": 1}'])
+def test_another_text_is_refused(text: str) -> None:
+    with pytest.raises(PreviewParseError) as refused:
+        preview_document.parse(text, "dev", succeeded=True)
+    reason = "pulumi printed no JSON document of a preview"
+    assert str(refused.value) == str(PreviewParseError(reason))
