@@ -25,7 +25,7 @@ def remove_truncated(stacks: Path, said: list[str] | None = None) -> list[Path]:
 
 
 @pytest.mark.parametrize("text", ["", WHOLE[:20], "\n", "null", "\ufffd"])
-@pytest.mark.parametrize("name", ["dev.json.attrs", "dev.json.gz.attrs"])
+@pytest.mark.parametrize("name", ["dev.json.attrs", "dev.json.gz.attrs", "dev.json.zst.attrs"])
 def test_one_that_is_cut_off_is_removed_and_told(stacks: Path, name: str, text: str) -> None:
     file, said = stacks / name, list[str]()
     file.write_text(text)

@@ -28,8 +28,8 @@ def test_a_field_is_told_by_its_path() -> None:
 
 
 def test_a_removed_part_is_one_field() -> None:
-    assert diff_fields({"a": {"b": 1, "c": 2}}, {}) == [
-        FieldDifference("a", '{"b": 1, "c": 2}', None)
+    assert diff_fields({"a": {"c": 2, "b": "é"}}, {}) == [
+        FieldDifference("a", '{"b": "é", "c": 2}', None)
     ]
 
 

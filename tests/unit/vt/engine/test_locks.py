@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from google.cloud import storage
 
 from localgcp import processes
 from localgcp.runner.gcsfuse import storage_client
@@ -105,16 +106,27 @@ def test_a_lock_of_a_live_pulumi_is_respected(
     url, write, count = backend
     write("dev", "1", pid=dead, hostname=HERE)
     write("dev", "2", pid=live_pulumi, hostname=HERE)
-    with pytest.raises(CommandError, match=f"in use: pulumi runs as process {live_pulumi} on"):
+    with pytest.raises(CommandError) as refused:
         locks.clear_dead(url, "demo", "dev", silent)
+    place = f"{url.removeprefix('file://')}/{OBJECT.format('dev', '2')}"
+    assert str(refused.value) == (
+        f"stack dev is in use: pulumi runs as process {live_pulumi} on {HERE}, says {place}. "
+        "Hint: wait for it to end."
+    )
     assert count() == 2
 
 
 def test_a_lock_of_another_host_is_respected_and_the_way_out_is_said(backend: Backend) -> None:
     url, write, count = backend
     write("dev", pid=1, hostname="a-container-of-yesterday")
-    with pytest.raises(CommandError, match=r"on a-container-of-yesterday.*pulumi cancel --yes"):
+    with pytest.raises(CommandError) as refused:
         locks.clear_dead(url, "demo", "dev", silent)
+    place = f"{url.removeprefix('file://')}/{OBJECT.format('dev', '1')}"
+    assert str(refused.value) == (
+        "stack dev is in use: pulumi runs as process 1 on a-container-of-yesterday, says "
+        f"{place}. Hint: wait for it to end; if you know that it is gone: "
+        "`pulumi cancel --yes --stack dev`."
+    )
     assert count() == 1
 
 
@@ -143,6 +155,38 @@ def test_a_lock_that_was_released_meanwhile_is_no_error(
     blob.delete()
     lock.remove()
     assert locks.find(f"gs://{bucket.name}") == []
+
+
+def test_the_object_that_was_read_is_removed_and_none_that_was_written_since(
+    emulator: str, monkeypatch: pytest.MonkeyPatch, dead: int
+) -> None:
+    """Another run may hold it by now."""
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", emulator)
+    bucket = storage_client(emulator).create_bucket(f"anew-{os.getpid()}")
+    bucket.blob("other/" + OBJECT.format("dev", "1")).upload_from_string("{}")
+    blob = bucket.blob(OBJECT.format("dev", "1"))
+    blob.upload_from_string(json.dumps({"pid": dead, "hostname": HERE}))
+    [lock] = locks.find(f"gs://{bucket.name}")
+    asked = list[tuple[str, dict[str, Any]]]()
+    monkeypatch.setattr(
+        storage.Blob, "delete", lambda which, **options: asked.append((which.name, options))
+    )
+    lock.remove()
+    assert asked == [(blob.name, {"if_generation_match": blob.generation})]
+    assert blob.generation
+
+
+def test_a_file_that_was_released_meanwhile_is_no_lock(tmp_path: Path, dead: int) -> None:
+    folder = tmp_path / OBJECT.format("dev", "1")
+    folder.parent.mkdir(parents=True)
+    folder.symlink_to(tmp_path / "gone")
+    assert locks.find(f"file://{tmp_path}") == []
+    folder.unlink()
+    folder.write_text(json.dumps({"pid": dead, "hostname": HERE}))
+    [lock] = locks.find(f"file://{tmp_path}")
+    lock.remove()
+    lock.remove()
+    assert locks.find(f"file://{tmp_path}") == []
 
 
 def test_a_bucket_that_is_not_there_is_one_line(

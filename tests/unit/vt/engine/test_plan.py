@@ -55,6 +55,11 @@ def test_a_urn_of_another_form_is_nobodys() -> None:
     assert not is_own("")
 
 
+def test_what_a_violation_is_without_says_nothing() -> None:
+    bare = PolicyViolation("p", "g", "advisory", "m")
+    assert (bare.urn, bare.severity) == ("", "")
+
+
 @pytest.mark.parametrize(
     ("raw", "state"),
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pydantic
 import pytest
 
 from vertex_training.errors import Location, Mend, PreviewParseError, Problem
@@ -227,6 +228,19 @@ def test_numbers_and_depths_reach_up_to_their_bounds() -> None:
         found = plan_file.parse(with_input(text), "dev").plan.steps[0].new
         assert found
         assert found.inputs == {"a": json.loads(text)}
+
+
+def test_a_urn_has_at_most_2000_characters() -> None:
+    longest = URN + "x" * (2000 - len(URN))
+    found = plan_file.parse(changed(steps=[step(urn=longest)]), "dev")
+    assert found.plan.steps[0].urn == longest
+    assert refusal(changed(steps=[step(urn=longest + "x")])) == reason(ONE + "in steps")
+
+
+def test_what_was_read_is_not_changed() -> None:
+    found = plan_file.parse(changed(), "dev")
+    with pytest.raises(pydantic.ValidationError):
+        found.source = ""
 
 
 def test_a_file_has_at_most_16_mebibytes() -> None:

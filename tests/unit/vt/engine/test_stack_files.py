@@ -8,9 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from localgcp import environment, lifecycle
+from localgcp.errors import LocalCloudError
+from localgcp.home import BIGQUERY, REGISTRY, Home, Ports
+from localgcp.server_info import ServerInfo
 from vertex_training.errors import CommandError
-from vertex_training_cli.engine import stacks
-from vertex_training_cli.engine.stacks import StackRef
+from vertex_training_cli.engine import paths, stacks
+from vertex_training_cli.engine.stacks import PreviewTarget, StackRef
 
 CONFIG = "config: {gcp:project: acme-ml, gcp:region: us-central1}\n"
 REF = StackRef(Path("/srv"), "p", "dev", "acme-ml", "us-central1")
@@ -149,6 +153,78 @@ def test_a_local_stack_that_is_connected_already_stays_as_it_is(
     assert dict(os.environ) == before
     monkeypatch.delenv("VERTEX_EMULATOR_HOST")
     assert REF.running_environment() is os.environ
+
+
+def test_a_local_stack_is_reached_in_the_local_cloud(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    info = ServerInfo(4242, 1001, 1002, "now", 1003)
+    monkeypatch.setattr(lifecycle, "start", lambda _home, log: log("starts") or info)
+    monkeypatch.setattr(lifecycle, "running", lambda _: info)
+    monkeypatch.delenv("VERTEX_EMULATOR_HOST", raising=False)
+    monkeypatch.setenv("VT_LOCAL_HOME", str(root / "home"))
+    local, said = stacks.find("local"), list[str]()
+    wanted = environment.environment(Home.find(cwd=root), Ports(1001, 1002, 1003))
+    assert wanted["VERTEX_EMULATOR_HOST"] == "127.0.0.1:1001"
+    assert local.environment(said.append) == wanted
+    assert local.deployment_environment(said.append) == wanted
+    assert local.running_environment() == wanted
+    assert said == ["starts", "starts"]
+    assert local.local_backend() == f"file://{root}/home/pulumi"
+    # a refresh reads what the cloud has, so it runs
+    for refresh in (True, False):
+        assert local.preview_target(offline=False, refresh=refresh) == PreviewTarget(
+            wanted if refresh else environment.environment(Home.find(cwd=root), None),
+            "Previewed against the local stack's state",
+        )
+
+
+def test_what_needs_the_local_cloud_says_that_it_does_not_run(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise LocalCloudError("no port is free.", "stop something.")
+
+    monkeypatch.setattr(lifecycle, "running", lambda _: None)
+    monkeypatch.setattr(lifecycle, "start", refuse)
+    monkeypatch.delenv("VERTEX_EMULATOR_HOST", raising=False)
+    local = stacks.find("local")
+    for ask in (local.running_environment, local.connect_clients):
+        with pytest.raises(CommandError) as refused:
+            ask()
+        assert str(refused.value) == "the local cloud does not run. Hint: `vt local start`"
+    with pytest.raises(CommandError) as refused:
+        local.environment(print)
+    assert str(refused.value) == "no port is free. Hint: stop something."
+
+
+@pytest.mark.parametrize("registry", [0, 1003])
+def test_clients_in_this_process_are_connected_to_the_local_cloud_alone(
+    root: Path, monkeypatch: pytest.MonkeyPatch, registry: int
+) -> None:
+    info = ServerInfo(4242, 1001, 1002, "now", registry)
+    monkeypatch.setattr(lifecycle, "running", lambda _: info)
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    os.environ.pop("VERTEX_EMULATOR_HOST", None)
+    before = dict(os.environ)
+    stacks.find("dev").connect_clients()
+    assert os.environ == before
+    stacks.find("local").connect_clients()
+    assert os.environ == before | {
+        "VERTEX_EMULATOR_HOST": "127.0.0.1:1001",
+        "STORAGE_EMULATOR_HOST": "http://127.0.0.1:1002",
+        BIGQUERY: "http://127.0.0.1:1001",
+    } | ({REGISTRY: "127.0.0.1:1003"} if registry else {})
+
+
+def test_files_are_named_from_the_current_folder_or_in_full(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert paths.stack_file(root, "dev") == "Pulumi.dev.yaml"
+    assert paths.from_here(Path("jobs/a.yaml")) == "jobs/a.yaml"
+    (root / "jobs").mkdir()
+    monkeypatch.chdir(root / "jobs")
+    assert paths.stack_file(root, "dev") == f"{root}/Pulumi.dev.yaml"
 
 
 @pytest.mark.parametrize(
