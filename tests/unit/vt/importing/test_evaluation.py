@@ -12,26 +12,10 @@ from typing import Any
 
 import pytest
 
+from tests.unit.vt.importing.expressions import NAMES, evaluated
 from vertex_training_cli.importing.evaluation import Evaluator, applied, join_paths
-from vertex_training_cli.importing.values import UnresolvedValue, plain
-
-NAMES: dict[str, Any] = {
-    "n": 7,
-    "s": "gs://b/x.txt",
-    "lst": ["a", "b"],
-    "m": {"k": "v", "n": 3},
-    "e": "",
-    "none": None,
-}
-
-
-def evaluated(expression: str, **names: Any) -> tuple[Any, list[str]]:
-    """The value, with a text for each open part, and what is said of it."""
-    evaluator = Evaluator()
-    evaluator.label = "code"
-    evaluator.scopes = [{**copy.deepcopy(NAMES), **names}]
-    value = plain(evaluator.value(ast.parse(expression, mode="eval").body), evaluator.notes)
-    return value, sorted(map(str, evaluator.notes))
+from vertex_training_cli.importing.imported import Note
+from vertex_training_cli.importing.values import UnresolvedValue
 
 
 def as_lists(value: Any) -> Any:
@@ -249,6 +233,38 @@ lst.pop(0)
 {x for x in ['a']}
 sum(x for x in [1, 2])
 (q := 3) + q
+999999999 - 1
+'3' != 3
+lst == None
+None != lst
+None == m
+'k' not in m
+'d' not in 'abc'
+none and 'a'
+m and 'a'
+[z for z in range(1000)]
+[q := [['a']], w := copy.copy(q), w[0].append('b'), q][3]
+[q := [['a']], w := copy.deepcopy(q), w[0].append('b'), q][3]
+[q := m.copy(), q.update(z=1), m][2]
+max(*[1, 2])
+list(zip(m, lst))
+','.join(m)
+f'{n!s}'
+repr((1, 'a'))
+str('a=b'.partition('='))
+str(list(zip(lst, [1, 2])))
+str(list(enumerate(lst)))
+str(list(enumerate(lst, 1)))
+str([x for x in [(1, 2)]])
+'%s' % m
+'%d%%' % 3
+'{0:d}{0:.1f}'.format(2)
+lst[:]
+lst[0:2:1]
+'abc'[::-1]
+'abc'[-2:]
+(q := lst)[0] + q[1]
+os.path.join('a')
 os.path.join('a', 'b')
 os.path.join('a/', 'b', 'c')
 os.path.join('a', '/b')
@@ -272,7 +288,73 @@ OPEN = {
     "some_name": "<SOME_NAME>",
     "obj.name": "<OBJ_NAME>",
     "obj.uri": "<OBJ_URI>",
+    **{f"obj.{name}": f"<OBJ_{name.upper()}>" for name in ("value", "id", "path")},
+    "obj.resource_name": "<OBJ_RESOURCE_NAME>",
+    "obj.append": "<OBJ_APPEND>",
     "obj.bucket": "<YOUR_BUCKET>",
+    "f(x)(1)": "<YOUR_F>",
+    "f(x)[0](1)[2]": "<YOUR_F>",
+    "m.k": "v",
+    "m.zz": "<YOUR_ZZ>",
+    "m[x]": "<YOUR_X>",
+    "s.value": "gs://b/x.txt",
+    "s.name": "<YOUR_NAME>",
+    "m.k.name": "k",
+    "m.k.value": "v",
+    "...": "<YOUR_VALUE>",
+    "1j": "<YOUR_VALUE>",
+    "-x": "<YOUR_VALUE>",
+    "-s": "<YOUR_VALUE>",
+    "+x": "<YOUR_X>",
+    "n < none": "<YOUR_VALUE>",
+    "1 in 'abc'": "<YOUR_VALUE>",
+    "x in 'abc'": "<YOUR_VALUE>",
+    "x == none": "<YOUR_VALUE>",
+    "'a' / x": "a/<YOUR_X>",
+    "f'{x}' or 'b'": "<YOUR_VALUE>",
+    "f'a{x}' or 'b'": "a<YOUR_X>",
+    "1 and x": "<YOUR_VALUE>",
+    "e and x": "",
+    "x or y": "<YOUR_X>",
+    "('a' + x)[1:]": "<YOUR_VALUE>",
+    "x[1:]": "<YOUR_X>",
+    "lst[x:]": "<YOUR_LST>",
+    "lst[:x]": "<YOUR_LST>",
+    "lst[::x]": "<YOUR_LST>",
+    "lst[2]": "<YOUR_LST>",
+    "lst['a']": "<YOUR_A>",
+    "x[0]": "<YOUR_X>",
+    "[[z for z in lst], z]": [["a", "b"], "<YOUR_Z>"],
+    "[z for z in lst if z == 'b' or x]": "<YOUR_VALUE>",
+    "[*('a' + x)]": ["a<YOUR_X>"],
+    "max(*x)": "<YOUR_MAX>",
+    "str()": "<YOUR_STR>",
+    "bool()": "<YOUR_BOOL>",
+    "str([x])": "['<YOUR_X>']",
+    "Path(x)": "<YOUR_X>",
+    "PurePosixPath('a') / 'b'": "a/b",
+    "cast('str', x)": "<YOUR_X>",
+    "float(x)": "<YOUR_X>",
+    "list(reversed([x, 'a']))": ["a", "<YOUR_X>"],
+    "list(enumerate([x]))": [[0, "<YOUR_X>"]],
+    "tuple([x])": ["<YOUR_X>"],
+    "list(x)": "<YOUR_LIST>",
+    "x.join(['a'])": "<YOUR_JOIN>",
+    "Path('a').resolve()": "a",
+    "Path('a').expanduser()": "a",
+    "('a' + x).startswith('a')": "<YOUR_STARTSWITH>",
+    "('a' + x).strip('a')": "<YOUR_X>",
+    "[x].index('a')": "<YOUR_INDEX>",
+    "[x].count('a')": "<YOUR_COUNT>",
+    "[*lst.extend(x), lst][-1]": ["a", "b", "<YOUR_X>"],
+    "lst.insert(0)": "<YOUR_VALUE>",
+    "m.get()": "<YOUR_GET>",
+    "f'{s:03d}'": "<YOUR_VALUE>",
+    "f'{0.5:d}'": "<YOUR_VALUE>",
+    "'%5s' % 'a'": "<YOUR_VALUE>",
+    "'%.2f' % x": "<YOUR_X>",
+    "'{a.b}'.format(a=1)": "<A_B>",
+    "'{} {0}'.format(1)": "{} {0}",
     "f(x)": "<YOUR_F>",
     "obj.make(x)": "<YOUR_MAKE>",
     "f(x)[0]": "<YOUR_F>",
@@ -393,6 +475,19 @@ def test_what_is_not_known_has_the_name_that_the_code_has_for_it(
         ("dict(**x)", {}, ["`**x` is not read"]),
         ("m | x", {"k": "v", "n": 3}, ["`|` is not read"]),
         ("[m, m.unheard_of(1)][0]", {"k": "v", "n": 3}, ["`m.unheard_of(1)` is not read"]),
+        ("{**none, 'a': 1}", {"a": 1}, []),
+        ("dict([('a', 1, 2)])", {}, ["`it` is not read"]),
+        ("dict(lst)", {}, ["`it` is not read"]),
+        ("[m, m.update(x)][0]", {"k": "v", "n": 3}, ["`x` is not read"]),
+        ("[m, m.update(none)][0]", {"k": "v", "n": 3}, []),
+        ("[m, m.update(**x)][0]", {"k": "v", "n": 3}, ["`**x` is not read"]),
+        ("[m, m.k(1)][0]", {"k": "v", "n": 3}, []),
+        (f"[m, m.unheard_of('{'a' * 80}')][0]", {"k": "v", "n": 3},
+         [f"`m.unheard_of('{'a' * 66}` is not read"]),
+        (f"[lst, lst.unheard_of('{'a' * 80}')][0]", ["a", "b"],
+         [f"`lst.unheard_of('{'a' * 64}` is not read"]),
+        ("[lst, lst.pop(x)][0]", ["a", "b"], ["`lst.pop(x)` is not read"]),
+        ("[lst, lst.insert(x, 'c')][0]", ["a", "b"], ["`lst.insert(x, 'c')` is not read"]),
         ("[lst, change(lst)][0]", ["a", "b"], ["`change(…)` gets it, and is not read"]),
         ("[lst, change(it=lst)][0]", ["a", "b"], ["`change(…)` gets it, and is not read"]),
         ("[lst, print(lst)][0]", ["a", "b"], []),
@@ -432,6 +527,13 @@ def test_an_option_that_nobody_gives_is_taken_as_none_and_that_is_said(
 ) -> None:
     found = evaluated(expression, o=UnresolvedValue("o", optional=True))
     assert found == (value, ["o is taken as not given (code, line 1)"] if said else [])
+
+
+def test_what_is_taken_as_not_given_is_a_guess() -> None:
+    evaluator = Evaluator()
+    evaluator.label, evaluator.scopes = "code", [{"o": UnresolvedValue("o", optional=True)}]
+    assert evaluator.decide(ast.parse("o is None", mode="eval").body) is True
+    assert evaluator.notes == {Note("o is taken as not given", "code, line 1", guessed=True)}
 
 
 def test_what_would_be_longer_than_any_job_is_left_open() -> None:

@@ -30,6 +30,7 @@ def change(old: plans.Event, new: plans.Event, op: str = "replace", state: Any =
         (plans.create(plans.JOB, "training-a", **plans.job("a")), "submit"),
         (plans.delete(plans.JOB, "training-a", **plans.job("a")), "cancel"),
         (change(plans.job("a"), plans.job("a", run=2)), "replace"),
+        (plans.step("create-replacement", plans.JOB, "training-a", new=plans.job("a")), "submit"),
         (change(plans.job("a"), plans.job("a"), op="update"), "change"),
         (change(plans.job("a"), plans.job("a"), op="same"), "keep"),
     ],
@@ -301,6 +302,10 @@ def test_a_job_without_inputs_is_told_by_its_resource_and_costs_nothing_known() 
     assert (job.cost_before, job.strategy_before, job.trials) == (None, "", "")
     gone = only(plans.delete(plans.JOB, "training-a", **plans.job("a")))
     assert (gone.cost_before, gone.strategy_before) == (None, "")
+    idle = plans.job("a")
+    idle["options"] |= {"idleStop": "5% for 30m"}
+    left = only(plans.delete(plans.JOB, "training-a", **idle))
+    assert (left.idle_stop, left.idle_stop_before) == ("", "5% for 30m")
 
 
 @pytest.mark.parametrize("state", ["<b>", "job_state_running", "A" * 61, 7])

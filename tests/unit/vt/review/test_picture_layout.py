@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from vertex_training_cli.review import picture
+from tests.unit.vt.review import plans
+from vertex_training_cli.review import picture, report
 from vertex_training_cli.review.picture import Box, EdgeLine, Graph, Node, Picture
 
 JOB, ACCOUNT, BUCKET = Node("job", "a"), Node("account", "x"), Node("bucket", "b")
@@ -106,9 +107,6 @@ def test_mermaids_source_has_shapes_lines_and_what_is_new() -> None:
 
 @pytest.mark.parametrize(("count", "left"), [(119, 0), (120, 0), (121, 1), (125, 5)])
 def test_rights_beyond_the_limit_are_counted(count: int, left: int) -> None:
-    from tests.unit.vt.review import plans
-    from vertex_training_cli.review import report
-
     events = [plans.create(plans.MEMBER, f"m{n}", **plans.member(f"b{n}")) for n in range(count)]
     graph = picture.graph(report.build(plans.plan(*events), source="here"))
     assert (len(graph.edges), graph.left) == (min(count, 120), left)
@@ -119,9 +117,6 @@ def test_rights_beyond_the_limit_are_counted(count: int, left: int) -> None:
     [(12, {f"job j{n}" for n in range(12)}), (13, {"jobs 13, 13 of them new or changed"})],
 )
 def test_many_jobs_of_an_account_are_one_node(count: int, nodes: set[str]) -> None:
-    from tests.unit.vt.review import plans
-    from vertex_training_cli.review import report
-
     events = [plans.create(plans.JOB, f"j{n}", **plans.job(f"j{n}")) for n in range(count)]
     graph = picture.graph(report.build(plans.plan(*events), source="here"))
     assert {edge.one.text for edge in graph.edges} == nodes
@@ -132,3 +127,34 @@ def test_many_jobs_of_an_account_are_one_node(count: int, nodes: set[str]) -> No
     ]
     kept = picture.graph(report.build(plans.plan(*same), source="here"))
     assert [edge.new for edge in kept.edges] == [False] * (12 if count == 12 else 1)
+
+
+def edges_of(*events: plans.Event) -> list[tuple[str, str, str, bool]]:
+    graph = picture.graph(report.build(plans.plan(*events), source="here"))
+    return [(edge.one.text, edge.verb, edge.other.text, edge.new) for edge in graph.edges]
+
+
+def of_account(name: str, address: str) -> plans.Event:
+    return plans.create(plans.JOB, name, **plans.job(name, serviceAccount=address))
+
+
+def test_accounts_are_drawn_by_their_names_in_the_order_of_their_addresses() -> None:
+    act_as = {"role": "roles/iam.serviceAccountUser", "member": "group:ml@example.com"}
+    target = "projects/acme-ml-dev/serviceAccounts/"
+    agent = "service-1@gcp-sa-aiplatform.iam.gserviceaccount.com"
+    iam = "gcp:serviceaccount/iAMMember:IAMMember"
+    assert edges_of(
+        of_account("late", "b@acme-ml-dev.iam.gserviceaccount.com"),
+        of_account("early", "a@acme-ml-dev.iam.gserviceaccount.com"),
+        of_account("default", "12-compute@developer.gserviceaccount.com"),
+        plans.create(iam, "i", **act_as, serviceAccountId=f"{target}{plans.ACCOUNT}"),
+        plans.create(iam, "j", **act_as, serviceAccountId=f"{target}{agent}"),
+        plans.create(plans.MEMBER, "m", **plans.member("d", "projects/p/roles/x", "allUsers")),
+    ) == [
+        ("everybody allUsers", "x", "bucket d", True),
+        ("group ml@example.com", "acts as", f"account {agent}", True),
+        ("group ml@example.com", "acts as", "account trainer-dev", True),
+        ("job default", "runs as", "account 12-compute@developer.gserviceaccount.com", True),
+        ("job early", "runs as", "account a", True),
+        ("job late", "runs as", "account b", True),
+    ]
