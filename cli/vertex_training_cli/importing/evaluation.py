@@ -666,10 +666,15 @@ def _percent(template: str, right: Any) -> str:
 
     def field(match: re.Match[str]) -> str:
         key, form, kind = match.groups()
+        if not kind:
+            return "%"
         unknown = UnresolvedValue(key or "value")
-        value = bare(named.get(key, unknown) if key else next(rest, unknown)) if kind else "%"
-        is_plain = not form or not is_certain(value)
-        return text(value if is_plain else formatted(value, form + kind.replace("i", "d")))
+        value = bare(named.get(key, unknown) if key else next(rest, unknown))
+        if not is_certain(value) or f"{form}{kind}" == "s":
+            return text(value)
+        if f"{form}{kind}" == "r":
+            return repr(value)
+        return text(formatted(value, form + kind.replace("i", "d")))
 
     return re.sub(r"%(?:\((\w+)\))?(?:(0?\d{0,2}(?:\.\d)?)([sdifr])|%)", field, template)
 

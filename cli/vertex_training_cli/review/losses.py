@@ -197,8 +197,7 @@ def _kept_images(inputs: Inputs) -> float:
 
 
 def _image_age(inputs: Inputs) -> float:
-    ages = (as_mapping(policy.get("condition")).get("olderThan") for policy in _clean_ups(inputs))
-    days = (_number(str(age or "0s").removesuffix("s")) / DAY for age in ages)
+    days = ((each.older_than or 0) / DAY for each in cleanup.parse(_clean_ups(inputs)))
     return min(days, default=UNLIMITED)
 
 

@@ -258,6 +258,12 @@ str(list(enumerate(lst, 1)))
 str([x for x in [(1, 2)]])
 '%s' % m
 '%d%%' % 3
+'%f' % 0.25
+'%r' % 'a'
+'%r-%s' % ('a', 1)
+'%d' % True
+'%s' % 0.5
+'%s' % none
 '{0:d}{0:.1f}'.format(2)
 lst[:]
 lst[0:2:1]

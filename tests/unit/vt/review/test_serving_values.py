@@ -117,6 +117,9 @@ def without_costs(*events: Event) -> EndpointChange:
          endpoint(action="keep", after=ONE, metrics={"run 3": {}})),
         (plans.step("refresh", TRAFFIC, "t", traffic(ONE), traffic(ONE)),
          endpoint(action="keep", after=ONE, metrics={"run 3": {}})),
+        (plans.step("update", TRAFFIC, "t", traffic(ONE), traffic(ONE), outputs={
+            "deployed": traffic({"run 5": 1})["deployed"], "split": {}}),
+         endpoint(before={"run 5": 0}, after=ONE, metrics={"run 5": {}, "run 3": {}})),
         (plans.create(TRAFFIC, "t", **traffic({"run 10": 1, "run 9": 99})), endpoint(
             action="create", before={}, after={"run 9": 99, "run 10": 1},
             metrics={"run 9": {}, "run 10": {}})),

@@ -262,6 +262,26 @@ def test_a_clean_up_takes_what_no_policy_keeps(old, new, told):
     assert [f"{each.what} {each.old} → {each.new}" for each in found] == told
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("2592000s", "30d", ()),
+        ("30d", "720h", ()),
+        ("30d", "43199m", ("30 days", "29.9993 days")),
+        ("30d", "7d", ("30 days", "7 days")),
+        ("1d", None, ("1 days", "0 days")),
+        ("1d", "soon", ("1 days", "0 days")),
+    ],
+)
+def test_the_age_of_an_image_is_read_in_each_unit_that_the_provider_takes(old, new, told):
+    sides = (
+        {"cleanupPolicies": [{"action": "DELETE", "condition": {"olderThan": each}}]}
+        for each in (old, new)
+    )
+    found = data_losses(plans.plan(plans.step("update", REPOSITORY, "r", *sides)))
+    assert found == ((DataLoss("r", "images are deleted after", *told),) if told else ())
+
+
 def refreshed(deployed, old, new):
     """A step of a preview that found another state than the deployed one in the cloud."""
     found = plans.step("refresh", plans.BUCKET, "b", deployed, old)
