@@ -80,7 +80,7 @@ class ContainerHost:
         """Remove the containers of a server that was killed."""
         if not self.home.containers.is_dir() or self.engine is None:
             return
-        for name in self._names(self.engine):
+        for name in self._names(self.engine) or ():
             print(f"removing container {name}, left behind by a killed server")
             self.remove(name)
 
@@ -93,13 +93,17 @@ class ContainerHost:
             return
         for seconds in _REMOVE_PAUSES:
             time.sleep(seconds)
-            told = _output(self.engine.remove(container), self.environment())
-            if told or container not in self._names(self.engine):
+            if _output(self.engine.remove(container), self.environment()):
+                return
+            names = self._names(self.engine)
+            if names is not None and container not in names:
                 return
         print(f"container {container} cannot be removed; the next start tries again")
 
-    def _names(self, engine: Engine) -> list[str]:
-        return _output(engine.containers(), self.environment()).split()
+    def _names(self, engine: Engine) -> list[str] | None:
+        """The containers of this home; None if the engine does not answer."""
+        printed = _output(engine.containers(), self.environment())
+        return None if printed is None else printed.split()
 
     def environment(self, tmp: Path | None = None) -> dict[str, str]:
         """What the engine itself gets; nothing of it reaches a container."""
@@ -127,8 +131,8 @@ def _namespaces() -> tuple[str, ...]:
     return _NAMESPACES if succeeds([*_NAMESPACES, "true"], _CHECK_SECONDS) else ()
 
 
-def _output(command: list[str], env: Mapping[str, str]) -> str:
-    """What a command printed; empty if it failed."""
+def _output(command: list[str], env: Mapping[str, str]) -> str | None:
+    """What a command printed; None if it failed."""
     try:
         done = subprocess.run(
             command,
@@ -140,5 +144,5 @@ def _output(command: list[str], env: Mapping[str, str]) -> str:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout if done.returncode == 0 else ""
+        return None
+    return done.stdout if done.returncode == 0 else None

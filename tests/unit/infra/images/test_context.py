@@ -228,6 +228,14 @@ def test_an_ignore_file_of_the_dockerfile_comes_first(folder):
     assert names(folder) == ["Dockerfile", "run.sh", "train.py"]
 
 
+def test_an_ignore_file_may_begin_with_a_mark_and_name_what_is_not_utf8(folder):
+    lines = b"\xef\xbb\xbfpkg\nx\xff\ndata # no comment\n# run.sh\n"
+    (folder / ".dockerignore").write_bytes(lines)
+    assert names(folder) == [
+        "Dockerfile", "data", "data/drop.txt", "data/keep.txt", "run.sh", "train.py",
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("make", "what"),
     [

@@ -227,7 +227,7 @@ class Script(Docker):
     """docker as a shell script that notes what it was called with."""
 
     def containers(self) -> list[str]:
-        return ["sh", "-c", "echo vt-1; echo vt-2"]
+        return ["sh", "-c", "echo vt-1; echo vt-2"] if self.name == "docker" else ["false"]
 
     def remove(self, container: str) -> list[str]:
         """Works at the try that ``user`` has the number of."""
@@ -293,6 +293,24 @@ def test_a_container_that_is_still_in_use_is_removed_a_little_later(
     assert capsys.readouterr().out == told
 
 
+def test_a_container_of_an_engine_that_does_not_answer_is_not_taken_for_removed(
+    home: Home,
+    waited: list[float],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    engine = Script("x", str(home.root), "5", name="silent")
+    monkeypatch.setattr(hosts, "find_engine", lambda _home: engine)
+    home.containers.mkdir()
+    host = ContainerHost(home, 0)
+    host.recover()
+    assert capsys.readouterr().out == ""
+    host.remove("vt-3")
+    assert waited == [0.0, 0.2, 1.0, 5.0]
+    told = "container vt-3 cannot be removed; the next start tries again\n"
+    assert capsys.readouterr().out == told
+
+
 def test_what_an_engine_cannot_say_is_nothing(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hosts, "find_engine", lambda _home: None)
     home.containers.mkdir()
@@ -300,7 +318,7 @@ def test_what_an_engine_cannot_say_is_nothing(home: Home, monkeypatch: pytest.Mo
     host.recover()
     host.remove("vt-1")
     for command in (["/none/docker"], ["sh", "-c", "echo vt-1; exit 1"]):
-        assert hosts._output(command, {}) == ""
+        assert hosts._output(command, {}) is None
     assert hosts._output(["sh", "-c", "echo $A"], {"A": "b"}) == "b\n"
 
 
