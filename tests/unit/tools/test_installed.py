@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import shutil
 import subprocess
 import sys
@@ -124,17 +123,25 @@ def test_a_pin_that_cannot_be_had_is_named_and_nothing_counts_as_installed(
     assert installed_pulumi(environment, "auto") is None
 
 
-def test_a_uv_that_is_too_old_or_broken_is_passed_over(
-    environment: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_first_uv_that_is_new_enough_is_taken(
+    checkout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (environment.bin / "uv").unlink()
-    folder = tmp_path / "path"
-    folder.mkdir()
-    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}/usr/bin:/bin")
+    def put(file: Path, said: str) -> None:
+        file.write_text(f"#!/bin/sh\n{said}\n")
+        file.chmod(0o755)
+
+    own, other = checkout.bin / "uv", tmp_path / "path" / "uv"
+    other.parent.mkdir()
+    monkeypatch.setenv("PATH", str(other.parent))
+    assert policy_env.find_uv(checkout) is None
     for said in ("echo uv 0.4.9", "exit 1"):
-        (folder / "uv").write_text(f"#!/bin/sh\n{said}\n")
-        (folder / "uv").chmod(0o755)
-        assert policy_env.find_uv(environment) is None
+        put(other, said)
+        assert policy_env.find_uv(checkout) is None
+    put(other, "echo uv 0.5.0")
+    assert policy_env.find_uv(checkout) == other
+    for said, found in (("exit 1", other), ("echo uv 0.4.9", other), ("echo uv 0.5.0", own)):
+        put(own, said)
+        assert policy_env.find_uv(checkout) == found
 
 
 def test_a_python_of_the_system_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

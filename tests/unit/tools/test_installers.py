@@ -215,7 +215,10 @@ def test_the_environment_of_the_policy_pack_is_made_anew(
 def test_a_tool_is_installed_once(
     programs: Programs, checkout: Layout, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(policy_env.Layout, "of_this_environment", lambda **_: checkout)
+    layouts = {False: checkout}
+    monkeypatch.setattr(policy_env.Layout, "of_this_environment", lambda deploy: layouts[deploy])
+    checkout.toolchain.rmdir()
+    checkout.cache.rmdir()
     monkeypatch.setattr(policy_env, "find_uv", lambda _: UV)
     given = (tmp_path / "tool", tmp_path / "marker", tmp_path / "pins", "a tool")
     policy_env.install_once(*given)
@@ -312,3 +315,88 @@ def test_a_build_needs_its_modules_and_go(
     (checkout.offline_engine / "go.mod").unlink()
     with pytest.raises(SourceUnavailableError, match=r"tools/offline_engine has no go\.mod; a"):
         pulumi_cli.install_build(checkout)
+
+
+def test_a_release_without_the_language_host_is_none(
+    checkout: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unpack(archive: str, sha256: str, folder: Path) -> None:
+        unpacked.append((archive, sha256, folder))
+        (folder / "bin").mkdir()
+        (folder / "bin/pulumi").touch()
+
+    unpacked: list[Any] = []
+    monkeypatch.setattr(pulumi_cli.releases, "engine_archive", lambda version: f"{version}.tar.gz")
+    monkeypatch.setattr(pulumi_cli.releases, "unpack_engine", unpack)
+    monkeypatch.setattr(pulumi_cli, "publish", lambda target, fill: (target.mkdir(), fill(target)))
+    checkout.releases.write_text("ab  3.259.0.tar.gz\n")
+    with pytest.raises(SourceUnavailableError) as refused:
+        pulumi_cli.install_official(checkout)
+    assert str(refused.value) == ("download of 3.259.0: the release has no pulumi-language-python")
+    target = checkout.toolchain / "official-3.259.0-ab"
+    assert unpacked == [("3.259.0.tar.gz", "ab", target)]
+
+
+@pytest.mark.parametrize("installed", [False, True])
+def test_the_gcp_plugin_is_that_of_the_sdk_by_its_hash(
+    programs: Programs, checkout: Layout, monkeypatch: pytest.MonkeyPatch, installed: bool
+) -> None:
+    pin = "pulumi-gcp==9.1.0 ; python_version >= '3.9' \\\n    --hash=sha256:cc\n"
+    checkout.requirements.write_text(pin)
+    monkeypatch.setattr(
+        pulumi_cli.importlib.metadata, "version", {"pulumi-gcp": "9.2.0"}.__getitem__
+    )
+    monkeypatch.setattr(pulumi_cli.releases, "plugin_archive", lambda version: f"{version}.tar.gz")
+    environment = checkout.root / ".venv" if installed else None
+    place = Layout(checkout.root, checkout.cache, environment=environment)
+    place.package.mkdir(parents=True, exist_ok=True)
+    place.releases.write_text("aa  9.1.0.tar.gz\nbb  9.2.0.tar.gz\n")
+    version, digest = ("9.2.0", "bb") if installed else ("9.1.0", "aa")
+    assert pulumi_cli.install_gcp_plugin(place) == f"{version}, by SHA-256"
+    [(command, options)] = programs.ran
+    assert command == [
+        str(checkout.bin / "pulumi"), "plugin", "install", "resource", "gcp", version, "--exact",
+        "--checksum", digest,
+    ]  # fmt: skip
+    assert options == {
+        "what": "installing the gcp plugin", "log": checkout.toolchain / "plugin.log",
+        "limit": 300.0,
+    }  # fmt: skip
+    programs.fails = SubprocessError("exit code 1: no route")
+    with pytest.raises(SetupError) as failed:
+        pulumi_cli.install_gcp_plugin(place)
+    assert str(failed.value) == (
+        "setup: the gcp plugin cannot be installed\n  tried: exit code 1: no route"
+    )
+
+
+OF_THE_PACKAGE = "add its published SHA-256 (docs/dependencies.md)"
+
+
+@pytest.mark.parametrize(
+    ("installed", "own", "hint"),
+    [
+        (False, False, OF_THE_PACKAGE),
+        (True, True, OF_THE_PACKAGE),
+        (True, False, "vt setup --deploy --releases FILE, with a line as sha256sum prints it"),
+    ],
+)
+def test_a_plugin_that_is_not_pinned_is_not_downloaded(
+    programs: Programs, checkout: Layout, monkeypatch: pytest.MonkeyPatch, installed: bool,
+    own: bool, hint: str,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(pulumi_cli, "_sdk_version", lambda _: "9.1.0")
+    monkeypatch.setattr(pulumi_cli.releases, "plugin_archive", lambda version: f"{version}.tar.gz")
+    file = checkout.root / "own.sha256"
+    file.write_text("aa  9.2.0.tar.gz\n")
+    environment = checkout.root / ".venv" if installed else None
+    place = Layout(
+        checkout.root, checkout.cache, environment=environment, own_releases=file if own else None
+    )
+    place.package.mkdir(parents=True, exist_ok=True)
+    place.releases.write_text("")
+    with pytest.raises(SetupError) as refused:
+        pulumi_cli.install_gcp_plugin(place)
+    where = file if own else "releases.sha256"
+    assert str(refused.value) == f"setup: {where} has no line for 9.1.0.tar.gz\n  Hint: {hint}"
+    assert programs.ran == []

@@ -83,22 +83,6 @@ class TestLayout:
 
 
 class TestStamp:
-    def test_an_installation_with_a_missing_command_is_not_installed(
-        self, checkout: Layout
-    ) -> None:
-        for name in ("python", "vt", "pulumi", *PLUGINS):
-            (checkout.bin / name).touch(mode=0o755)
-        for_policies = checkout.policy_venv / "bin" / "python"
-        for_policies.parent.mkdir(parents=True)
-        for_policies.touch(mode=0o755)
-        checkout.stamp.write_text(f'{{"digest": "{checkout.inputs_digest("auto")}"}}')
-        assert main.installation_record(checkout, "auto")
-        for command in (for_policies, checkout.bin / "pulumi"):
-            command.unlink()
-            assert main.installation_record(checkout, "auto") is None
-            command.touch(mode=0o755)
-        assert main.installation_record(checkout, "auto")
-
     def test_a_damaged_record_is_not_an_installation(self, checkout: Layout) -> None:
         checkout.stamp.write_text("{")
         assert main.installation_record(checkout, "auto") is None
