@@ -16,10 +16,11 @@ DIGEST = "sha256:" + "a" * 64
 @pytest.fixture
 def started(monkeypatch):
     """The commands that are started; each one writes a report and ends with ``code``."""
-    calls = SimpleNamespace(commands=[], code=sources.REVIEWED)
+    calls = SimpleNamespace(commands=[], options=[], code=0)
 
-    def run(command, **_options):
+    def run(command, **options):
         calls.commands.append(command)
+        calls.options.append(options)
         with open(command[command.index("--output") + 1], "w") as file:
             json.dump({"version": 1, "digest": DIGEST}, file)
         return subprocess.CompletedProcess(command, calls.code)
@@ -42,6 +43,7 @@ def test_the_stack_is_reviewed_with_the_options_of_the_deployment(started, tmp_p
         *("--format", "json", "--output", file),
         *("--save-plan", str(tmp_path / ".build/plans/dev.json"), "--refresh"),
     ]
+    assert started.options == [{"cwd": tmp_path, "check": False, "stdout": sys.stderr}]
 
 
 def test_what_is_deployed_is_held_to_the_plan_of_that_review_and_no_older_one(started, tmp_path):
@@ -55,6 +57,9 @@ def test_what_is_deployed_is_held_to_the_plan_of_that_review_and_no_older_one(st
 
 
 def test_a_review_that_ended_otherwise_is_no_plan(started, tmp_path):
-    started.code = 4
-    with pytest.raises(CommandError, match="the review of dev ended with exit code 4"):
-        sources.review(tmp_path, "dev", options())
+    for code in (1, 4):
+        started.code = code
+        with pytest.raises(CommandError) as refused:
+            sources.review(tmp_path, "dev", options())
+        assert refused.value.message == f"the review of dev ended with exit code {code}."
+        assert refused.value.hint == "`make preview STACK=dev` shows all of it."

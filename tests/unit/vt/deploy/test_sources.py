@@ -7,6 +7,7 @@ import pytest
 
 from vertex_training.errors import CommandError
 from vertex_training_cli.deploy import sources
+from vertex_training_cli.deploy.decision import Checkout
 from vertex_training_cli.deploy.sources import PlanInputs
 
 NO_REPORT = "this is no report of `vt review --format json`: it has no digest."
@@ -124,3 +125,53 @@ def test_a_submodule_at_another_commit_differs_and_its_files_are_gits_business(t
     assert sources.checkout(outer, "dev").changed == ()
     (outer / "vendor" / "a.txt").write_text("two")
     assert sources.checkout(outer, "dev").changed == ("vendor",)
+
+
+IGNORED = ("Pulumi.yaml", "jobs/a.yaml", "jobs/t.yaml", "requirements.lock", "shared.yaml")
+CONFIG = {
+    "include": ["shared.yaml"],
+    "jobs": {
+        "a": {"file": "jobs/a.yaml"}, "b": {"file": "../b.yaml"}, "c": {"file": "jobs/none.yaml"},
+        "d": 3, "e": {"file": 3}, "f": {"file": "jobs"},
+    },
+    "tuning": {"t": {"file": "jobs/t.yaml"}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("config", "added"),
+    [
+        ({f"vertex-training:{key}": value for key, value in CONFIG.items()}, IGNORED),
+        ({"vertex-training:jobs": ["x"], "vertex-training:include": ["shared.yaml"]},
+         ("Pulumi.yaml", "requirements.lock", "shared.yaml")),
+        ({"vertex-training:include": ["none.yaml"], "vertex-training:jobs": CONFIG["jobs"]},
+         ("Pulumi.yaml", "jobs/a.yaml", "requirements.lock")),
+        # nothing is deployed of a stack whose config is not in order
+        ({"vertex-training:labels": {"secure": "x"}, "vertex-training:jobs": CONFIG["jobs"]},
+         ("Pulumi.yaml", "requirements.lock")),
+    ],
+)  # fmt: skip
+def test_files_that_a_stack_names_must_be_of_the_commit_also_where_git_ignores_them(
+    tmp_path, config, added
+):
+    root = tmp_path / "checkout"
+    (root / "jobs").mkdir(parents=True)
+    commit(root, "init", "-q", "-b", "main")
+    for name in (*IGNORED, "jobs/unnamed.yaml", "notes.yaml"):
+        (root / name).write_text("config: {}\n")
+    (tmp_path / "b.yaml").write_text("")
+    (root / ".gitignore").write_text("*.yaml\nrequirements.*\n!Pulumi.dev.yaml\n")
+    (root / "Pulumi.dev.yaml").write_text(json.dumps({"config": config}))
+    (root / "spaced name.txt").write_text("one")
+    commit(root, "add", "-A")
+    commit(root, "commit", "-qm", "first")
+    ids = subprocess.run(
+        ["git", "rev-parse", "HEAD", "HEAD^{tree}"],
+        cwd=root, check=True, capture_output=True, text=True,
+    ).stdout.split()  # fmt: skip
+    assert sources.checkout(root, "dev") == Checkout(*ids, (), added)
+    (root / "spaced name.txt").write_text("two")
+    (root / "new.py").write_text("")
+    assert sources.checkout(root, "dev") == Checkout(
+        *ids, ("spaced name.txt",), tuple(sorted((*added, "new.py")))
+    )
