@@ -240,23 +240,3 @@ def test_old_versions_of_the_state_and_uploads_that_stopped_are_removed(
     assert aborted["action"]["type"] == "AbortIncompleteMultipartUpload"
     assert old["action"]["type"] == "Delete"
     assert old["condition"]["withState"] == "ARCHIVED"
-
-
-def test_the_outputs_are_what_a_stack_file_and_the_workflows_need(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    outputs: dict[str, Any] = {}
-    monkeypatch.setattr("vertex_training.foundation.program.pulumi.export", outputs.__setitem__)
-    registered("prod")
-    texts = {name: value for name, value in outputs.items() if isinstance(value, str)}
-    pool = "projects/109876543210/locations/global/workloadIdentityPools/github-prod"
-    assert texts == {
-        "backend": "gs://acme-ml-prod-pulumi-state",
-        "secretsProvider": texts["secretsProvider"],
-        "workloadIdentityProvider": f"{pool}/providers/github",
-    }
-    assert texts["secretsProvider"].startswith("gcpkms://projects/acme-ml-prod/")
-    accounts = {"planAccount", "deployAccount", "deployer"}
-    assert outputs.keys() - texts.keys() == accounts
-    registered("dev")
-    assert outputs.keys() == {*texts, *accounts, "previewAccount", "builder"}

@@ -207,12 +207,13 @@ def test_a_cache_that_cannot_be_written_is_told_with_what_to_set(tmp_path: Path)
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """A clock that goes on by what is slept; the times at which somebody woke up."""
     woke: list[float] = []
-    monkeypatch.setattr(
-        cache, "time",
-        SimpleNamespace(
-            monotonic=lambda: 1000 + round(sum(woke), 3), sleep=woke.append,
-        ),
-    )  # fmt: skip
+
+    def sleep(seconds: float) -> None:
+        woke.append(seconds)
+        assert len(woke) < 1000, "it waits for ever"
+
+    clock = SimpleNamespace(monotonic=lambda: 1000 + round(sum(woke), 3), sleep=sleep)
+    monkeypatch.setattr(cache, "time", clock)
     return woke
 
 
