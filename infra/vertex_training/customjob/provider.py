@@ -131,7 +131,7 @@ class CustomJobProvider(dynamic.ResourceProvider):
             replaces = ["submission" if _changed(olds, news, "submission") else "request"]
             replaced = _current(id_, olds)
             if not has_unknown(news) and (reason := _refusal(news, replaced)):
-                raise JobRefusedError(f"{reason} Nothing was cancelled.")
+                raise JobRefusedError(f"{reason.removesuffix('.')}. Nothing was cancelled.")
         changes = (
             bool(replaces)
             or olds.get(DEFERRED) != (news["requestId"] if deferred else None)
@@ -185,6 +185,7 @@ class CustomJobProvider(dynamic.ResourceProvider):
         if _has_another_request(id_, olds, news):
             outs[DEFERRED] = news["requestId"]
         else:
+            outs.pop(EARLIER_RUNGS, None)
             outs |= {"requestId": news["requestId"], **_rung_ids(olds, news)}
         return dynamic.UpdateResult(outs)
 
