@@ -1,8 +1,13 @@
 """Names, owners and rights of a network follow from the settings."""
 
-from tests.unit.infra.stacks import HOST, HOST_NETWORK, HOST_SUBNET, PEERING, PSC, planned
+import dataclasses
+
+import pytest
+
+from tests.unit.infra.stacks import HOST, HOST_NETWORK, HOST_SUBNET, PEERING, PSC, planned, unjudged
 from vertex_training.plan import grants
-from vertex_training.plan.network import network_grants
+from vertex_training.plan.network import NetworkPlan, network_grants, plan_network
+from vertex_training.settings.network import SharedVpc
 
 AGENT = "serviceAccount:service-109876543210@gcp-sa-aiplatform.iam.gserviceaccount.com"
 
@@ -114,3 +119,129 @@ def test_every_right_has_its_reason_and_a_key_of_its_own():
     found = network_grants(stack.declared, stack.network)
     assert all(grants.reason(right.type, right.role) for right in found)
     assert len({right.key for right in found}) == len(found)
+
+
+def plan(**changes):
+    """The plan of the small stack with these changes, whatever its rules say."""
+    return plan_network(unjudged(**changes))
+
+
+OWN = NetworkPlan(
+    mode="peering",
+    project="acme-ml-prod",
+    name="training-prod",
+    path="projects/109876543210/global/networks/training-prod",
+    subnet="",
+    attachment="",
+    ranges={},
+    dns_peering=(),
+    host=None,
+)
+ATTACHMENT = "projects/acme-ml-prod/regions/us-central1/networkAttachments/training-prod"
+SUBNET = "projects/{}/regions/us-central1/subnetworks/training-prod"
+THEIRS = "projects/acme-lab/regions/us-central1/networkAttachments/lab"
+LAB = "projects/acme-lab/global/networks/lab"
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"network": {"mode": "peering"}}, OWN),
+        (
+            {
+                "network": {
+                    "mode": "peering",
+                    "ranges": {
+                        "workers": {"prefixLength": 16},
+                        "more": {"prefixLength": 16, "name": "mine"},
+                        "theirs": {"existing": "theirs"},
+                    },
+                }
+            },
+            dataclasses.replace(
+                OWN,
+                ranges={"workers": "training-workers-prod", "more": "mine", "theirs": "theirs"},
+            ),
+        ),
+        (
+            {"network": PSC},
+            dataclasses.replace(
+                OWN, mode="psc", subnet=SUBNET.format("acme-ml-prod"), attachment=ATTACHMENT
+            ),
+        ),
+        # Nobody told the number of a project that is neither the stack's nor the host's.
+        (
+            {"network": {"mode": "psc", "existing": LAB, "subnet": {"existing": HOST_SUBNET}}},
+            dataclasses.replace(
+                OWN, mode="psc", project="acme-lab", name="lab", path="", subnet=HOST_SUBNET,
+                attachment=ATTACHMENT,
+            ),
+        ),
+        (
+            {"network": {"mode": "peering", "existing": "projects/77/global/networks/lab"}},
+            dataclasses.replace(
+                OWN, project="77", name="lab", path="projects/77/global/networks/lab"
+            ),
+        ),
+        (
+            {
+                "network": {
+                    "mode": "peering",
+                    "existing": "projects/109876543210/global/networks/lab",
+                }
+            },
+            dataclasses.replace(
+                OWN, name="lab", path="projects/109876543210/global/networks/lab"
+            ),
+        ),
+        (
+            {"network": {**PSC, "attachment": {"existing": THEIRS}}, "sharedVpc": HOST},
+            dataclasses.replace(
+                OWN,
+                mode="psc",
+                project="acme-net-prod",
+                path="projects/345678901234/global/networks/training-prod",
+                subnet=SUBNET.format("acme-net-prod"),
+                attachment=THEIRS,
+                host=SharedVpc.model_validate(HOST),
+            ),
+        ),
+        (
+            {"network": {**PSC, "dnsPeering": {"a": {"domain": "a."}}}},
+            dataclasses.replace(
+                OWN,
+                mode="psc",
+                subnet=SUBNET.format("acme-ml-prod"),
+                attachment=ATTACHMENT,
+                dns_peering=(
+                    {
+                        "domain": "a.",
+                        "targetProject": "acme-ml-prod",
+                        "targetNetwork": "training-prod",
+                    },
+                ),
+            ),
+        ),
+    ],
+)  # fmt: skip
+def test_the_whole_plan_of_a_network(changes, expected):
+    assert plan(**changes) == expected
+
+
+def test_jobs_name_a_network_by_its_path_or_by_its_attachment():
+    assert plan(network={"mode": "none"}) is None
+    assert plan(network={"mode": "peering"}).references == {
+        "network.name": "projects/109876543210/global/networks/training-prod"
+    }
+    assert OWN.id == "projects/acme-ml-prod/global/networks/training-prod"
+
+
+def test_a_network_of_a_host_whose_members_submit_twice_is_used_by_each_once():
+    stack = unjudged(network=PSC, sharedVpc=HOST, deployers=["group:ml@example.com"])
+    found = network_grants(stack, plan_network(stack))
+    assert [grant.key for grant in found] == [
+        "attaches",
+        "uses-agent",
+        "uses-group:ml@example.com",
+    ]
+    assert {grant.ours for grant in found} == {True}

@@ -195,3 +195,7 @@ def test_a_machine_alone_is_its_own_primary() -> None:
         "task": {"type": "workerpool0", "index": 0},
     }
     assert machines.ENV_FILE == "/tmp/vertex-training.env"
+
+
+def test_what_the_script_writes_is_what_no_text_of_a_request_can_have(tmp_path: Path) -> None:
+    assert set(written(tmp_path, "a\nb\n", 0)) == set(machines.VARIABLES)

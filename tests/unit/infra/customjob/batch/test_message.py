@@ -175,6 +175,20 @@ def test_machines_are_in_the_subnet_of_the_stack_without_an_external_address() -
     assert other.request_id != result.request.request_id
 
 
+def test_two_machines_wait_for_each_other_and_are_told_their_peers() -> None:
+    [group] = message(document(container(), container()))["taskGroups"]
+    assert {key: value for key, value in group.items() if key != "taskSpec"} == {
+        **dict.fromkeys(("taskCount", "parallelism"), "2"),
+        "taskCountPerNode": "1",
+        "requireHostsFile": True,
+    }
+    [script, run] = group["taskSpec"]["runnables"]
+    assert list(script) == ["script"]
+    options = "--network=host --env-file=/tmp/vertex-training.env"
+    assert run["container"]["options"] == options
+    assert "CLUSTER_SPEC" not in group["taskSpec"]["environment"]["variables"]
+
+
 def test_the_backend_is_part_of_the_identity_and_nothing_else_is() -> None:
     who = Submission(PROJECT, REGION, "dev", "x", 1)
     around = Context(region=REGION, stack=STACK)

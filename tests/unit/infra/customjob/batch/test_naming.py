@@ -16,6 +16,7 @@ ID = "batch-0123456789abcdef0123"
         ("dev", "titanic", 2, "dev-titanic-0123456789abcdef0123-t2"),
         ("Dev_1", "my.job", 1, "dev-1-my-job-0123456789abcdef0123"),
         ("1", "x", 1, "j-1-x-0123456789abcdef0123"),
+        ("a", "1", 1, "a-1-0123456789abcdef0123"),
         ("", "", 1, "j-0123456789abcdef0123"),
         ("dev", "x" * 38, 1, f"dev-{'x' * 38}-0123456789abcdef0123"),
         ("dev", "x" * 39, 1, f"dev-{'x' * 38}-0123456789abcdef0123"),
