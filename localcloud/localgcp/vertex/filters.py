@@ -174,13 +174,17 @@ class _Parser:
         return token.text
 
 
+def _time(value: str) -> str:
+    """With microseconds, as records hold it: as text, "…05Z" sorts after "…05.9Z"."""
+    seconds, _, fraction = value.replace("+00:00", "Z").removesuffix("Z").partition(".")
+    return f"{seconds}.{fraction[:6]:0<6}Z"
+
+
 def _comparison(
     read: Callable[[Any, str], Value], field: str, operator: str, value: str
 ) -> Predicate:
-    if field in _TIMES:
-        value = value.replace("+00:00", "Z")
-        if "." not in value:  # records hold microseconds; as text, "…05Z" sorts after "…05.9Z"
-            value = value.removesuffix("Z") + ".000000Z"
+    if field in _TIMES and operator != ":":
+        value = _time(value)
 
     def test(item: Any) -> bool:
         actual = read(item, field)
