@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import platform
 import subprocess
 import sys
@@ -19,6 +20,8 @@ from localgcp.runner.executors import Executor
 TORCH = Executor("torch-1", "t", ">=3.10,<3.13", "torch==2.4.1", ("numpy==1", "torch==1", "pip==2"))
 SKLEARN = Executor("sk", "s", ">=3.10", "scikit-learn==1", ("numpy==1",))
 UV = "/bin/uv"
+#: Of this machine's variables, those that uv gets.
+OF_INSTALLERS = {"PATH": os.environ["PATH"], "UV_INDEX_URL": "http://127.0.0.1:9/simple"}
 
 
 class Commands:
@@ -41,12 +44,21 @@ class Commands:
         return SimpleNamespace(returncode=0 if place else 2, stdout=f"{place}\n")
 
 
+@pytest.fixture(autouse=True)
+def _variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What installers get, and a secret of the user, which they do not."""
+    for name in [*os.environ]:
+        monkeypatch.delenv(name)
+    for name, value in {**OF_INSTALLERS, "SECRET": "3.10"}.items():
+        monkeypatch.setenv(name, value)
+
+
 @pytest.fixture
 def commands(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Commands:
     made = Commands()
     monkeypatch.setattr(executors.subprocess, "run", made.run)
     monkeypatch.setattr(executors, "uv", lambda: UV)
-    monkeypatch.setattr(executors, "cache_dir", lambda: tmp_path)
+    monkeypatch.setattr(executors, "cache_dir", lambda: tmp_path / "cache")
     monkeypatch.setattr(executors, "version_of", lambda path: path.removeprefix("/python") or None)
     executors._python.cache_clear()
     return made
@@ -123,7 +135,7 @@ def test_an_environment_is_built_beside_its_place_and_once(
 ) -> None:
     commands.found = {"3.10": "/python3.10"}
     key = executors._key(TORCH, "3.10")
-    folder = tmp_path / "executors" / key
+    folder = tmp_path / "cache" / "executors" / key
     partial = folder.with_name(f"{key}.partial")
     partial.mkdir(parents=True)
     (partial / "stale").touch()
@@ -140,14 +152,15 @@ def test_an_environment_is_built_beside_its_place_and_once(
         f"environment {key} is ready",
     ]
     assert list(folder.iterdir()) == []
-    assert not partial.exists()
+    assert sorted(each.name for each in folder.parent.iterdir()) == [key, f"{key}.lock"]
     probe = [*install, "--torch-backend", "cpu", "--no-deps", "--dry-run", "--quiet"]
     assert commands.ran[-1] == [*probe, "torch==2.4.1"]
-    options = commands.options[-1]
-    assert options["timeout"] == 12.0
-    assert {name: text for name, text in options["env"].items() if name.startswith("UV_HTTP")} == {
-        "UV_HTTP_TIMEOUT": "5", "UV_HTTP_CONNECT_TIMEOUT": "5", "UV_HTTP_RETRIES": "0",
-    }  # fmt: skip
+    bounds = {"UV_HTTP_TIMEOUT": "5", "UV_HTTP_CONNECT_TIMEOUT": "5", "UV_HTTP_RETRIES": "0"}
+    quiet = {"capture_output": True, "check": False}
+    assert commands.options == [
+        {"env": OF_INSTALLERS, "text": True, **quiet},
+        {"env": {**OF_INSTALLERS, **bounds}, "timeout": 12.0, **quiet},
+    ]
     lines.clear()
     assert executors.environment(TORCH, lines.append) == folder
     assert (lines, len(built)) == ([], 2)
@@ -199,6 +212,11 @@ def test_lines_of_a_command_are_told_and_the_last_is_the_reason() -> None:
         executors._run(["sh", "-c", "echo 'the reason '; echo; exit 2"], lines.append)
     assert str(failed.value) == "the environment could not be built: the reason"
     assert lines[2:] == ["the reason", ""]
+    lines.clear()
+    executors._run(
+        ["sh", "-c", "printf 'a\\377b\\n'; cat; echo $UV_INDEX_URL, $SECRET"], lines.append
+    )
+    assert lines == ["a\ufffdb", f"{OF_INSTALLERS['UV_INDEX_URL']},"]
 
 
 def test_a_job_that_is_cancelled_ends_the_command() -> None:
@@ -215,7 +233,7 @@ def test_a_pythons_version_is_asked_of_itself(tmp_path: Path) -> None:
     broken.write_text("#!/bin/sh\necho 3.10\nexit 1\n")
     broken.chmod(0o755)
     assert executors.version_of(str(broken)) is None
-    broken.write_text("#!/bin/sh\n")
+    broken.write_text("#!/bin/sh\necho $SECRET\n")
     assert executors.version_of(str(broken)) is None
 
 
