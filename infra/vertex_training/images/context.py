@@ -215,9 +215,11 @@ def _walk(
         ignored = name != dockerfile and ignore.matches(name)
         if child.is_dir(follow_symlinks=False):
             needed = ignore.has_exceptions or dockerfile.startswith(f"{name}/")
+            if ignored and not needed:
+                continue
             if name.count("/") > MAX_DEPTH:
                 yield name, f"is more than {MAX_DEPTH} folders deep", f"list it in {IGNORE_FILE}"
-            elif needed or not ignored:
+            else:
                 yield from _walk(root, name, ignore, dockerfile)
         elif not ignored:
             yield _entry(root, name, child)

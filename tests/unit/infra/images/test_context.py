@@ -223,11 +223,6 @@ def test_the_dockerfile_is_part_of_it_even_if_ignored(folder):
     assert names(folder, "build/Dockerfile") == ["build", "build/Dockerfile"]
 
 
-def test_an_ignore_file_of_the_dockerfile_comes_first(folder):
-    (folder / "Dockerfile.dockerignore").write_text("pkg\ndata\nignored\n")
-    assert names(folder) == ["Dockerfile", "run.sh", "train.py"]
-
-
 def test_an_ignore_file_may_begin_with_a_mark_and_name_what_is_not_utf8(folder):
     lines = b"\xef\xbb\xbfpkg\nx\xff\ndata # no comment\n# run.sh\n"
     (folder / ".dockerignore").write_bytes(lines)
@@ -274,23 +269,6 @@ def test_a_socket_is_refused(tmp_path):
             read_context(tmp_path / "c", "Dockerfile", "c")
 
 
-def test_a_context_is_bounded(folder, monkeypatch):
-    monkeypatch.setattr(contexts, "MAX_BYTES", 1000)
-    with pytest.raises(ConfigError, match="1,000 are the most"):
-        read_context(folder, "Dockerfile", "c")
-    monkeypatch.setattr(contexts, "MAX_FILES", 3)
-    with pytest.raises(ConfigError, match="more than 3 files"):
-        read_context(folder, "Dockerfile", "c")
-
-
-def test_a_file_that_shrinks_while_it_is_read_is_no_identity(folder):
-    source = Source("jobs/x")
-    found = read_context(folder, "Dockerfile", "jobs/x")
-    (folder / "pkg" / "deep" / "er" / "data.bin").write_text("less")
-    with pytest.raises(ConfigError, match="the context cannot be read"):
-        identity(source, found)
-
-
 def test_an_included_folder_is_in_the_context_under_its_last_name(tmp_path):
     context, lib = tmp_path / "job", tmp_path / "jobs" / "lib"
     lib.mkdir(parents=True)
@@ -324,15 +302,6 @@ def test_an_included_folder_replaces_nothing(tmp_path):
     source = Source.of("job", "Dockerfile", {}, None, ["jobs/lib", "other/lib"])
     with pytest.raises(ConfigError, match="other/lib: is included as lib"):
         source.read(tmp_path)
-
-
-def test_a_link_out_of_an_included_folder_is_refused_by_its_own_name(tmp_path):
-    for folder in ("job", "jobs/lib"):
-        (tmp_path / folder).mkdir(parents=True)
-    (tmp_path / "job" / "Dockerfile").write_text("FROM x\n")
-    (tmp_path / "jobs" / "lib" / "key").symlink_to("/etc/passwd")
-    with pytest.raises(ConfigError, match="jobs/lib/key: is a link out of the context"):
-        Source.of("job", "Dockerfile", {}, None, ["jobs/lib"]).read(tmp_path)
 
 
 def test_a_name_with_a_line_break_is_part_of_the_archive(folder):

@@ -85,22 +85,54 @@ def test_an_included_folder_that_leads_out_of_the_checkout_is_refused(checkout, 
         settings(checkout, context="jobs/flash", include=["jobs/lib"])
 
 
-def test_a_dockerfile_without_a_base_is_a_mistake(checkout):
-    (checkout / "jobs" / "flash" / "Dockerfile").write_text("RUN true\n# FROM x\n")
-    [(what, _)] = dockerfile.problems(checkout / "jobs" / "flash", "Dockerfile")
-    assert what == "its Dockerfile has no FROM"
+BASE, NONE = "FROM x\n", ("its Dockerfile has no FROM", "begin with FROM and a base image")
 
 
-def test_what_a_dockerfile_copies_must_be_in_its_folder(checkout):
+def absent(name: str) -> tuple[str, str]:
+    hint = "paths start in the folder; include puts other folders into the context"
+    return f"its Dockerfile copies {name}, which is not there", hint
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("FROM x", []),
+        ("ARG V\n  from x:$V", []),
+        ("", [NONE]),
+        ("RUN true\n# FROM x\n", [NONE]),
+        ("FROMAGE x", [NONE]),
+        ("COPY a /x", [NONE, absent("a")]),
+        (f"{BASE}COPY a b train.py /x\nadd c /x", [absent("a"), absent("b"), absent("c")]),
+        (f"{BASE}COPY --chown=1:1 --chmod=755 a /x", [absent("a")]),
+        (f"{BASE}COPY train.py \\ \n a \\\n /x", [absent("a")]),
+        (f"{BASE}COPY /a /x\nCOPY /train.py /x\nCOPY . /x", [absent("/a")]),
+        (f"{BASE}COPY lib/a /lib /x\nCOPY libs/a sub/lib /x", [absent("libs/a"),
+                                                              absent("sub/lib")]),
+        (f"{BASE}COPY --from=base a /x\n# COPY a /x\nRUN COPY a /x\nCOPY a", []),
+        (f'{BASE}COPY ["a", "/x"]\nCOPY a* b? [cd] $E <<EOF git@e.org:a https://e.org/a /x', []),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_dockerfile_is_told_at_once(checkout, text, said):
     folder = checkout / "jobs" / "flash"
-    (folder / "Dockerfile").write_text(
-        "FROM python:3.11 AS base\n"
-        "COPY --chown=1:1 train.py \\\n  missing.py /app/\n"
-        "COPY --from=base /usr/bin/x /usr/bin/\n"
-        "COPY *.txt $HERE /app/\n"
-        "ADD https://example.com/x.tar /app/\n"
-        "COPY . /app\n"
-    )
-    assert [what for what, _ in dockerfile.problems(folder, "Dockerfile")] == [
-        "its Dockerfile copies missing.py, which is not there"
-    ]
+    (folder / "Dockerfile").write_text(text)
+    assert list(dockerfile.problems(folder, "Dockerfile", ["lib"])) == said
+
+
+def test_a_dockerfile_is_a_file_of_its_folder(checkout):
+    folder = checkout / "jobs" / "flash"
+    (folder / "Other").mkdir()
+    (folder / "Link").symlink_to("Dockerfile")
+    (checkout / "Dockerfile").write_text("FROM x\n")
+    (folder / "Out").symlink_to("../../Dockerfile")
+    hint = "name the folder that holds it, or set dockerfile"
+    told = {
+        name: list(dockerfile.problems(folder, name)) for name in ("Other", "None", "Link", "Out")
+    }
+    assert told == {
+        "Other": [("has no Other", hint)],
+        "None": [("has no None", hint)],
+        "Link": [],
+        "Out": [("its Out is a link out of the folder", "copy what it leads to")],
+    }
+    names = ("Dockerfile", "Other", "None", "Link", "Out")
+    assert [name for name in names if dockerfile.is_inside(folder, name)] == ["Dockerfile", "Link"]

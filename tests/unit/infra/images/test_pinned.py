@@ -6,7 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.infra.stacks import BASE as STACK
 from vertex_training.images import pinned
+from vertex_training.images.cleanup import ImageVersion
+from vertex_training.images.pinned import PinRecord
+from vertex_training.settings.model import Settings
 
 ONE, TWO, ZERO = (f"sha256:{digit * 64}" for digit in "120")
 DEV = f"""\
@@ -26,6 +30,7 @@ config:
     tool: {{uri: "us-central1-docker.pkg.dev/acme-ml-dev/training-dev/tool@{TWO}"}}
     train: {{digest: "{ONE}"}}
 """
+PLACE = "'gcp:project': acme, 'gcp:region': europe-west4"
 REPOSITORY = "us-central1-docker.pkg.dev/acme-ml-dev/training-dev"
 
 
@@ -46,13 +51,57 @@ def test_a_repository_whose_name_begins_alike_is_another_one(root: Path) -> None
 
 def test_a_record_says_where_a_digest_came_from_as_far_as_the_file_does(root: Path) -> None:
     [dev, tool, train] = pinned.records(root)
-    assert (dev.stack, dev.context, dev.version.tags) == (
-        "dev",
-        "jobs/train",
-        (f"context-{'a' * 32}",),
-    )
-    assert (tool.uri, tool.version.package) == (f"{REPOSITORY}/tool", "tool")
-    assert (train.context, train.version.tags) == ("", None)
+    built, prod = f"context-{'a' * 32}", "us-central1-docker.pkg.dev/acme-ml-prod/training-prod"
+    assert dev == PinRecord("dev", "train", f"{REPOSITORY}/train", ONE, "jobs/train", built)
+    assert dev.version == ImageVersion("train", ONE, (built,))
+    assert tool == PinRecord("prod", "tool", f"{REPOSITORY}/tool", TWO, "", "")
+    assert train == PinRecord("prod", "train", f"{prod}/train", ONE, "", "")
+    assert train.version == ImageVersion("train", ONE, None)
+
+
+def test_the_package_of_an_image_is_all_behind_the_name_of_its_repository() -> None:
+    record = PinRecord("dev", "x", f"{REPOSITORY}/team/tool", ONE, "", "")
+    assert record.version == ImageVersion("team/tool", ONE, None)
+
+
+SHARED = "projects/acme-shared/locations/europe-west4/repositories/images"
+
+
+@pytest.mark.parametrize(
+    ("config", "uris"),
+    [
+        (f"{PLACE}, images: {{x: {{digest: '{ONE}'}}}}, registry: {{name: own}}",
+         ["europe-west4-docker.pkg.dev/acme/own/x"]),
+        (f"{PLACE}, images: {{x: {{digest: '{ONE}'}}}}, registry: {{existing: {SHARED}}}",
+         ["europe-west4-docker.pkg.dev/acme-shared/images/x"]),
+        # A repository that is not one is that stack's mistake.
+        (f"{PLACE}, images: {{x: {{digest: '{ONE}'}}}}, registry: {{name: 5}}",
+         ["europe-west4-docker.pkg.dev/acme/training-odd/x"]),
+        (f"{PLACE}, images: {{y: {{digest: '{ONE}'}}, x: {{digest: '{TWO}'}}}}",
+         [f"europe-west4-docker.pkg.dev/acme/training-odd/{name}" for name in "xy"]),
+        # Without project or region only a whole name says where an image is.
+        *((f"{place}, images: {{x: {{digest: '{ONE}'}}, y: {{uri: '{REPOSITORY}/y@{TWO}'}}}}",
+           [f"{REPOSITORY}/y"]) for place in ("'gcp:project': acme", "'gcp:region': us-central1")),
+        (f"{PLACE}, images: {{x: {{context: jobs/x}}, y: {{digest: '{ZERO}'}}}}", []),
+    ],
+)  # fmt: skip
+def test_a_pin_is_in_the_repository_of_its_stack(
+    config: str, uris: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "Pulumi.odd.yaml").write_text(f"config: {{{config}}}\n")
+    assert [(each.stack, each.uri) for each in pinned.records(tmp_path)] == [
+        ("odd", uri) for uri in uris
+    ]
+
+
+def test_a_stack_keeps_what_its_settings_pin_but_for_the_digest_of_an_example() -> None:
+    images = {
+        "train": {"digest": ONE},
+        "next": {"context": "jobs/next", "digest": ZERO},
+        "new": {"context": "jobs/new"},
+        "tool": {"uri": f"{REPOSITORY}/tool@{TWO}"},
+    }
+    assert pinned.digests_of(Settings.model_validate(STACK | {"images": images})) == {ONE}
 
 
 @pytest.mark.parametrize(
