@@ -26,6 +26,10 @@ _MAKE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEX
 _APPEND: Final = (
     os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 )
+#: Of errors: something is in the way. Nothing moves to a folder above it: ENOTEMPTY.
+_IN_THE_WAY: Final = frozenset(
+    {errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.EMLINK, errno.ENOTEMPTY}
+)
 #: Of a path: no program could open a longer one by its name.
 _MOST_BYTES: Final = 4096
 
@@ -223,7 +227,7 @@ class RootDirectory:
     ) -> OSError:
         """The error with the whole path, and what is in the way if something is."""
         what = error.strerror or str(error)
-        if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.EMLINK, *unsafe):
+        if error.errno in {*_IN_THE_WAY, *unsafe}:
             try:
                 mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
             except OSError:  # gone by now

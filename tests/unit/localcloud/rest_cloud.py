@@ -30,7 +30,10 @@ class RestCloud:
         return json.loads(self._reads.answer("GET", target, b"") or b"null")
 
     def post(self, target: str, **body: Any) -> Any:
-        return json.loads(self._reads.answer("POST", target, json.dumps(body).encode()) or b"null")
+        return self.send("POST", target, **body)
+
+    def send(self, verb: str, target: str, **body: Any) -> Any:
+        return json.loads(self._reads.answer(verb, target, json.dumps(body).encode()) or b"null")
 
     def refusal(self, verb: str, target: str, body: bytes = b"") -> tuple[int, str]:
         with pytest.raises(RefusedRequestError) as told:

@@ -194,6 +194,13 @@ def test_files_move_and_go(root: RootDirectory, tmp_path: Path) -> None:
         root.move("none", "x")
 
 
+def test_a_file_does_not_take_the_place_of_a_folder_above_it(root: RootDirectory) -> None:
+    root.write("a/deep/file", b"x")
+    for old, new in (("a/b", "a"), ("a/deep/file", "a"), ("a/deep/file", "a/deep")):
+        assert unsafe(root.move, old, new) == ("is a folder", new)
+    assert (root.read("a/b"), root.read("a/deep/file")) == (b"a/b", b"x")
+
+
 def test_rights_are_those_of_folders_and_of_files(root: RootDirectory, tmp_path: Path) -> None:
     for path in (root.path, root.path / "a", root.path / "top", root.path / "a" / "b"):
         path.chmod(0o700)
