@@ -111,6 +111,10 @@ def test_a_system_that_refuses_is_reported_with_its_reason(
     launcher.write_text("raise SystemExit(1)")
     with pytest.raises(NoPrivateNetworkError, match="the launcher ended"):
         start(SERVER)
+    launcher.write_text("import time; time.sleep(60)")
+    monkeypatch.setattr(network, "_START_SECONDS", 0.05)
+    with pytest.raises(NoPrivateNetworkError, match="timed out"):
+        start(SERVER)
     monkeypatch.setattr(network, "sys", SimpleNamespace(platform="darwin"))
     with pytest.raises(NoPrivateNetworkError, match="only Linux"):
         start(SERVER)
