@@ -261,6 +261,12 @@ KEYS: Final = (
         ("grant_secrets", f"{SECRETS} && {ONLY}(['roles/secretmanager.secretAccessor'])"),
         ("grant_cryptokeys", f"{KEYS} && {ONLY}(['roles/cloudkms.cryptoKeyEncrypterDecrypter'])"),
         ("grant_serviceaccounts", f"{ONLY}(['roles/iam.serviceAccountUser'])"),
+        ("grant_projects", "resource.type == 'cloudresourcemanager.googleapis.com/Project' && "
+         f"({ONLY}(['roles/aiplatform.user', 'roles/batch.agentReporter', "
+         "'roles/batch.jobsEditor', 'roles/bigquery.readSessionUser', "
+         "'roles/cloudbuild.builds.editor', 'roles/compute.networkAdmin', "
+         "'roles/compute.networkUser', 'roles/compute.viewer', 'roles/dns.peer', "
+         f"'roles/logging.logWriter']) || {ONLY}(['roles/logging.viewer']))"),
     ],
 )  # fmt: skip
 def test_what_deploy_changes_or_grants_is_the_stacks_own(

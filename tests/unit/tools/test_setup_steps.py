@@ -258,7 +258,9 @@ def test_a_file_is_linked_into_place_or_copied_from_another_disk(
     assert (target.read_text(), target.stat().st_mode & 0o777) == ("engine", 0o755)
     assert sorted(each.name for each in tmp_path.iterdir()) == ["pulumi", "source"]
 
-    beside.write_text("old")
-    cache.link(source, target)
-    assert (target.is_symlink(), target.readlink()) == (True, source)
-    assert not beside.exists()
+    for old in (None, "old"):
+        if old:
+            beside.write_text(old)
+        cache.link(source, target)
+        assert (target.is_symlink(), target.readlink()) == (True, source)
+        assert not beside.exists()

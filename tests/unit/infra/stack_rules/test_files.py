@@ -1,61 +1,109 @@
-"""A file that a stack file names is there, is a file, and lies inside of the checkout."""
+"""Files that a stack file names are there, are files, and lie inside of the checkout."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.unit.infra.stacks import BASE
-from vertex_training.errors import ConfigError
-from vertex_training.stack import read_settings
+from tests.unit.infra.stacks import rows, unjudged
+from vertex_training.stack_rules import files
 
-
-def refused(root, **changes):
-    """The end of the message for every mistake, without the stack file's name."""
-    with pytest.raises(ConfigError) as failed:
-        read_settings(BASE | changes, root)
-    prefix = "Pulumi.prod.yaml: vertex-training:"
-    return [str(problem).removeprefix(prefix) for problem in failed.value.problems]
+GONE = ("no such file", "paths start at the folder of Pulumi.yaml")
+OUTSIDE = ("lies outside of the checkout", "use a path below it")
+LOOP = ("cannot be followed", "it is a link to itself")
+DOCKERFILE = "name the folder that holds it, or set dockerfile"
 
 
 @pytest.fixture
-def checkout(tmp_path):
-    """A checkout with a folder, a file in it, and a file beside the checkout."""
+def checkout(tmp_path: Path) -> Path:
+    """A checkout with folders, files and links, and a file and a folder beside it."""
     root = tmp_path / "checkout"
-    (root / "folder").mkdir(parents=True)
-    (root / "folder" / "file").write_text("x")
+    for name in ("folder/file", "image/Dockerfile", "lib/code.py"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("FROM scratch\nCOPY lib/code.py /\n")
+    (root / "loop").symlink_to("loop")
+    (root / "link").symlink_to(tmp_path / "outside")
+    (root / "near").symlink_to("folder")
     (tmp_path / "outside").write_text("x")
     return root
 
 
-@pytest.mark.parametrize(
-    ("changes", "path"),
-    [({"jobs": {"train": {"file": "folder"}}}, "jobs.train.file")],
-)
-def test_a_folder_is_no_job_file(checkout, changes, path):
-    [problem] = refused(checkout, **changes)
-    assert problem.startswith(f"{path}: no such file (got folder)")
-
-
-def test_a_package_may_be_a_folder(checkout):
-    (checkout / "folder" / "train.py").write_text("")
-    read_settings(BASE | {"packages": {"code": {"path": "folder"}}}, checkout)
+def told(root: Path, **sections: Any) -> list[tuple[str, str, str, str]]:
+    return rows(files.problems(unjudged(**sections), root))
 
 
 @pytest.mark.parametrize(
-    "changes",
+    ("name", "as_file", "as_any"),
     [
-        {"jobs": {"train": {"file": "../outside"}}},
-        {"buckets": {"data": {"objects": {"a": "../outside"}}}},
-        {"packages": {"code": {"path": ".."}}},
+        ("folder/file", None, None),
+        ("near/file", None, None),
+        ("folder", GONE, None),
+        ("none", GONE, GONE),
+        ("folder/none", GONE, GONE),
+        ("../outside", OUTSIDE, OUTSIDE),
+        ("../none", OUTSIDE, OUTSIDE),
+        ("..", OUTSIDE, OUTSIDE),
+        ("link", OUTSIDE, OUTSIDE),
+        ("loop", LOOP, LOOP),
     ],
 )
-def test_a_file_that_is_there_but_outside_of_the_checkout_is_refused_for_that_alone(
-    checkout, changes
-):
-    [problem] = refused(checkout, **changes)
-    assert "lies outside of the checkout" in problem
-    assert "no such file" not in problem
+def test_a_path_leads_to_what_belongs_there_below_the_checkout(
+    checkout: Path, name: str, as_file: Any, as_any: Any
+) -> None:
+    found = told(
+        checkout,
+        jobs={"train": {"file": name}},
+        tuning={"tune": {"file": name}},
+        packages={"code": {"path": name}},
+        buckets={"data": {"objects": {"a": name}}},
+    )
+    places = {
+        "jobs.train.file": as_file, "tuning.tune.file": as_file, "packages.code.path": as_any,
+        "buckets.data.objects.a": as_any,
+    }  # fmt: skip
+    assert found == [
+        (path, problem[0], name, problem[1]) for path, problem in places.items() if problem
+    ]
 
 
-def test_a_link_out_of_the_checkout_is_refused(checkout):
-    (checkout / "link").symlink_to(checkout.parent / "outside")
-    [problem] = refused(checkout, buckets={"data": {"objects": {"a": "link"}}})
-    assert "lies outside of the checkout" in problem
+def test_an_object_of_a_bucket_comes_from_one_place(checkout: Path) -> None:
+    (checkout / "empty").mkdir()
+    kept = {"a": "folder", "a/file": "lib/code.py", ".": "empty", "b/": "empty", "c": "lib"}
+    found = told(checkout, buckets={"data": {"objects": kept}, "other": {"objects": kept}})
+    empty, hint = "has no files that are kept", "hidden files and caches are left out"
+    assert found == [
+        row
+        for bucket in ("data", "other")
+        for row in (
+            (f"buckets.{bucket}.objects.a/file", "keeps a/file, as a does", "lib/code.py",
+             "one of them"),
+            (f"buckets.{bucket}.objects..", empty, "empty", hint),
+            (f"buckets.{bucket}.objects.b/", empty, "empty", hint),
+        )
+    ]  # fmt: skip
+
+
+def test_an_image_is_built_of_folders_that_are_there(checkout: Path) -> None:
+    copies = "its Dockerfile copies lib/code.py, which is not there"
+    start = "paths start in the folder; include puts other folders into the context"
+    found = told(
+        checkout,
+        images={
+            "given": {"digest": f"sha256:{'0' * 64}"},
+            "fine": {"context": "image", "include": ["lib"]},
+            "alone": {"context": "image"},
+            "bare": {"context": "folder"},
+            "other": {"context": "image", "dockerfile": "gpu.Dockerfile"},
+            "gone": {"context": "none", "include": ["lib", "nowhere", "lib/code.py"]},
+        },
+    )
+    assert found == [
+        ("images.alone.context", copies, "image", start),
+        ("images.bare.context", "has no Dockerfile", "folder", DOCKERFILE),
+        ("images.other.context", "has no gpu.Dockerfile", "image", DOCKERFILE),
+        ("images.gone.include.1", GONE[0], "nowhere", GONE[1]),
+        ("images.gone.include.2", "is no folder", "lib/code.py", "name the folder that holds it"),
+        ("images.gone.context", GONE[0], "none", GONE[1]),
+    ]

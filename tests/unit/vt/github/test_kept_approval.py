@@ -21,7 +21,7 @@ NAME = "approval-dev-7"
 COMMENT = {"id": 31, "updated_at": "2026-11-24T10:00:00Z", "body": "the réport\n", "user": None}
 OWN = {"full_name": REPO}
 REPORTED = {
-    "path": ".github/workflows/report.yml@refs/heads/main", "event": "workflow_run",
+    "path": ".github/workflows/report.yml", "event": "workflow_run",
     "head_branch": "main", "repository": OWN, "head_repository": OWN,
 }  # fmt: skip
 LIST = f"repos/{REPO}/actions/artifacts?name={NAME}&per_page=100"
@@ -88,7 +88,8 @@ def test_the_newest_report_counts(github: Hub, approval: Approval) -> None:
     for number, text in ((2, "second"), (3, "third"), (1, "first")):
         github.keep(number, kept(approval, body=text).model_dump_json())
     assert kept_approval.find(REPO, "dev", 7) == kept(approval, body="third")
-    github.keep(4, kept(None).model_dump_json())
+    of_branch = {"path": ".github/workflows/report.yml@refs/heads/main@x"}
+    github.keep(4, kept(None).model_dump_json(), run=of_branch)
     assert kept_approval.find(REPO, "dev", 7) == kept(None)
 
 
