@@ -40,6 +40,7 @@ MACHINES: dict[str, Any] = {
             "family": "plain", "vcpus": 8, "memory_gb": 30, **SOURCE,
             "price": {"on_demand": 0.4, "region": "r1", **SOURCE},
         },
+        "tiny-std-1": {"family": "plain", "vcpus": 1, "price": "no price", **SOURCE},
         "odd": {"family": "plain", "price": {"on_demand_v2": 1, **SOURCE}, **SOURCE},
     },
     "refused": {"worse": {"reason": "too old"}, "worse-2": {"reason": "gone"}},
@@ -267,5 +268,12 @@ def test_a_smaller_machine_of_an_endpoint_has_a_share_of_size_and_price() -> Non
     )
     assert small.price == Price(0.1, 0.025, "r1", "page+list", "2026-01-02")
     assert machines.serving_machine_type("plain-std-8") is machines.machine_types()["plain-std-8"]
-    for name in ("plain-std-16", "plain-std-1", "plain-big-2", "big-2", "plain-std-x"):
+    for name in (
+        "plain-std-16",
+        "plain-std-1",
+        "plain-big-2",
+        "big-2",
+        "plain-std-x",
+        "tiny-std-2",
+    ):
         assert machines.serving_machine_type(name) is None

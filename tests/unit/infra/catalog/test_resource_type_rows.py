@@ -1,0 +1,156 @@
+"""What follows from the columns of a row of the table of resource types, with a table of four."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from vertex_training import catalog
+from vertex_training.catalog import resource_types
+from vertex_training.catalog.metrics import metric_filter
+from vertex_training.catalog.resource_types import ResourceType
+
+BOX, ON_BOX = "gcp:boxes/box:Box", "gcp:boxes/boxIAMMember:BoxIAMMember"
+SHELF, ON_SHELF = "gcp:shelves/shelf:Shelf", "gcp:shelves/shelfIamMember:ShelfIamMember"
+ROWS: list[dict[str, Any]] = [
+    {
+        "type": BOX, "word": "box", "holds": "its content", "restore": "make {name} in {place}",
+        "policy": "boxes/{name}", "import_id": "{place}/{name}", "output": "boxes.{name}",
+        "read": {"boxes.get": ["boxes.get"], "boxes.list": ["boxes.list", "boxes.get"]},
+        "content": {"boxes.open": ["boxes.open"]},
+        "write": {"boxes.create": ["boxes.create"]},
+        "grant": {"boxes.setIamPolicy": ["boxes.setIamPolicy"]},
+    },
+    {"type": ON_BOX, "grants_on": "box", "named_by": "box", "policy": "boxes/{box}",
+     "api": "https://boxes.googleapis.com/v1/"},
+    {"type": SHELF, "word": "shelf", "goes": "what is on it falls", "holds": "boxes"},
+    {"type": ON_SHELF, "grants_on": "rack", "named_by": "shelf",
+     "policy": "racks/{rack}/shelves/{shelf}", "api": "https://shelves.googleapis.com/v1/"},
+]  # fmt: skip
+
+
+@pytest.fixture
+def table(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, ResourceType]]:
+    resource_types.by_token.cache_clear()
+    monkeypatch.setattr(catalog, "load", {"resource_types.yaml": ROWS}.__getitem__)
+    yield dict(resource_types.by_token())
+    resource_types.by_token.cache_clear()
+
+
+def test_a_row_is_found_by_its_token_and_has_empty_columns_where_it_has_none(
+    table: dict[str, ResourceType],
+) -> None:
+    assert list(table) == [BOX, ON_BOX, SHELF, ON_SHELF]
+    assert table[SHELF] == ResourceType(
+        SHELF, word="shelf", name="name", holds="boxes", copy=False, goes="what is on it falls",
+        stays=None, restore="", unread="", policy="", import_id="", output="", grants_on="",
+        named_by="", api="", where="project", read={}, content={}, write={}, grant={}, plugin="",
+        source="",
+    )  # fmt: skip
+    assert resource_types.find(BOX) is table[BOX]
+    assert resource_types.find("gcp:a/b:C") == ResourceType("gcp:a/b:C")
+
+
+@pytest.mark.parametrize(
+    ("columns", "loss"),
+    [
+        ({}, ""),
+        ({"holds": "objects"}, "with objects"),
+        ({"goes": "its name is free"}, "its name is free"),
+        ({"goes": "its name is free", "holds": "objects"}, "its name is free"),
+        ({"goes": "its name is free", "holds": "objects", "copy": True}, ""),
+    ],
+)
+def test_what_is_lost_with_a_resource_is_what_no_file_has(
+    columns: dict[str, Any], loss: str
+) -> None:
+    assert ResourceType("x", **columns).loss == loss
+
+
+@pytest.mark.parametrize(
+    ("kinds", "asked"),
+    [
+        ((), set()),
+        (("read",), {"boxes.get", "boxes.list"}),
+        (("content",), {"boxes.open"}),
+        (("write", "grant"), {"boxes.create", "boxes.setIamPolicy"}),
+    ],
+)
+def test_permissions_are_those_of_all_calls_of_a_kind(
+    table: dict[str, ResourceType], kinds: Any, asked: set[str]
+) -> None:
+    assert table[BOX].permissions(*kinds) == asked
+
+
+@pytest.mark.parametrize(
+    ("inputs", "restoration", "id_", "output", "policy"),
+    [
+        ({"name": "a", "place": "b"}, "make a in b", "b/a", "boxes.a", "boxes/a"),
+        ({"name": "a"}, "make a in None", "", "boxes.a", "boxes/a"),
+        ({"name": "a", "place": ""}, "make a in ", "", "boxes.a", "boxes/a"),
+    ],
+)
+def test_templates_are_filled_in_by_inputs(
+    table: dict[str, ResourceType],
+    inputs: dict[str, str],
+    restoration: str,
+    id_: str,
+    output: str,
+    policy: str,
+) -> None:
+    row = table[BOX]
+    found = row.restoration(inputs), row.id_to_import(inputs), row.output_of(inputs)
+    assert (*found, row.policy_name(inputs)) == (restoration, id_, output, policy)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "name"),
+    [
+        ({"shelf": "s", "rack": "r"}, "racks/r/shelves/s"),
+        ({"shelf": "racks/q/shelves/s", "rack": "r"}, "racks/q/shelves/s"),
+    ],
+)
+def test_a_policy_that_is_named_in_full_has_that_name(
+    table: dict[str, ResourceType], inputs: dict[str, str], name: str
+) -> None:
+    assert table[ON_SHELF].policy_name(inputs) == name
+
+
+@pytest.mark.parametrize(
+    ("token", "kind", "row"),
+    [
+        (ON_BOX, "Member", ON_BOX),
+        ("gcp:boxes/boxIAMBinding:BoxIAMBinding", "Binding", ON_BOX),
+        ("gcp:boxes/boxIamPolicy:BoxIamPolicy", "Policy", ON_BOX),
+        ("gcp:shelves/shelfIamPolicy:ShelfIamPolicy", "Policy", ON_SHELF),
+        # Of what begins alike, and of what nothing is known.
+        ("gcp:boxes/boxIAMMemberX:BoxIAMMemberX", None, None),
+        ("gcp:topics/topicIAMMember:TopicIAMMember", "Member", None),
+    ],
+)
+def test_a_member_a_binding_and_a_policy_have_one_row(
+    table: dict[str, ResourceType], token: str, kind: str | None, row: str | None
+) -> None:
+    assert resource_types.iam_kind(token) == kind
+    assert resource_types.granting(token) == (table[row] if row else ResourceType(token))
+    assert resource_types.iam_kind(BOX) is None
+
+
+def test_what_grants_is_told_by_its_policy_its_word_and_its_input(
+    table: dict[str, ResourceType],
+) -> None:
+    assert resource_types.policy_addresses() == [
+        (re.compile("boxes/[^/]+"), "https://boxes.googleapis.com/v1/"),
+        (re.compile("racks/[^/]+/shelves/[^/]+"), "https://shelves.googleapis.com/v1/"),
+    ]
+    assert resource_types.words_of_data() == {"box"}
+    assert resource_types.words_of_inputs() == {"box": "box", "shelf": "rack"}
+
+
+def test_a_metric_of_training_is_asked_for_by_name_and_resource() -> None:
+    assert metric_filter("cpu/utilization") == (
+        'metric.type="ml.googleapis.com/training/cpu/utilization" AND resource.type="cloudml_job"'
+    )
