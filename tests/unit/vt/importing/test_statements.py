@@ -86,6 +86,39 @@ KNOWN = {
     "an attribute that is set": "class A:\n    x = 1\na = A()\na.x = 5\nvalue = [a.x, A.x]",
     "a try": "try:\n    value = 1\nfinally:\n    other = 2",
     "an else of a try": "try:\n    value = 1\nexcept ValueError:\n    pass\nelse:\n    value = 2",
+    "a list that grows by a tuple": "value = [1]\nvalue += (2, 3)",
+    "a mapping that grows by another": "value = {'a': 1}\nvalue |= {'b': 2}",
+    "a text of the most characters": "value = 'a' * 1000\nvalue += 'b' * 1000",
+    "a name of the nearest function around": "def f():\n    n = 1\n    def g():\n"
+    "        n = 2\n        def h():\n            nonlocal n\n            n = 3\n        h()\n"
+    "        return n\n    return [n, g()]\nvalue = f()",
+    "a global name behind one of the function": "value = n = 1\ndef f():\n    global value\n"
+    "    n = 5\n    value = n + 1\nf()\nvalue = [value, n]",
+    "a decorator": "def twice(f):\n    def g():\n        return [f(), f()]\n    return g\n@twice\n"
+    "def f():\n    return 1\nvalue = f()",
+    "two decorators": "def a(f):\n    return lambda: 0\ndef b(f):\n    return f\n@b\ndef f():\n"
+    "    return 1\nvalue = f()",
+    "two contexts": "with open_it() as a, open_it() as b:\n    value = 1",
+    "a program that does not end": "value = 1\nif value > 1:\n    exit()\nvalue = 2",
+    "a function that returns at times": "def f(a):\n    if a:\n        return 1\n"
+    "value = [f(1), f(0)]",
+    "all arguments": "def f(*a):\n    return list(a)\nvalue = f(1, 2)",
+    "all arguments by name": "def f(a, **b):\n    return [a, b]\nvalue = f(a=1, b=2, c=3)",
+    "positional names": "def f(a, /, b):\n    return [a, b]\nvalue = f(1, b=2)",
+    "names alone of a mapping": "def f(*, a, b=2):\n    return [a, b]\nvalue = f(**{'a': 1})",
+    "fields of a class": "from dataclasses import dataclass\n@dataclass\nclass A:\n"
+    "    x: int = 1\n    y: int = 2\n    def sum(self):\n        return self.x + self.y\n"
+    "value = [A(3).x, A(3).y, A(y=4).y, A(3, 4).sum()]",
+    "a function of a class": "class A:\n    def f(x):\n        return x\nvalue = A.f(3)",
+    "a break within a branch of a loop": "value = []\nfor x in [1, 2, 3]:\n    if x == 2:\n"
+    "        value.append('end')\n        break\n    else:\n        value.append(x)\n"
+    "else:\n    value = 'never'",
+    "a loop that ends the function": "def f():\n    for x in [1, 2]:\n        return x\n"
+    "    return 3\nvalue = f()",
+    "a return in a try": "def f():\n    try:\n        return 1\n    finally:\n        pass\n"
+    "    return 2\nvalue = f()",
+    "an error that is raised": "def f(a):\n    if a:\n        raise ValueError\n    return 1\n"
+    "value = f(0)",
     "a walrus": "if (n := 3) > 2:\n    value = n",
 }
 
@@ -127,6 +160,29 @@ OPEN = {
         "<YOUR_VALUE>", [("value is 1 or 2: `except OSError` cannot be decided", False)]),
     "value = 1\nmatch unknown:\n    case 'a':\n        value = 2": (
         "<YOUR_VALUE>", [("value is 1 or 2: `case 'a'` cannot be decided", False)]),
+    "value = 'a'\nfor x in [1]:\n    if unknown:\n        continue\n    else:\n        continue\n"
+    "    value = 'b'": ("a", []),
+    "value = 'a'\nfor x in [1]:\n    if unknown:\n        break\n    else:\n        value = 'b'": (
+        "<YOUR_VALUE>", [
+            (f"a round of the loop may end early by `if unknown`, {WHY}", False),
+            ("value is 'b' or 'a': `if unknown` cannot be decided", False)]),
+    "value = []\nclass A:\n    def __init__(self):\n        value.append(1)\n"
+    "if unknown:\n    A()": (
+        [1], [(f"value has all 1 items only by `if unknown`, {WHY}", False)]),
+    "value = []\ndef f():\n    value.append(1)\nif unknown:\n    f()": (
+        [1], [(f"value has all 1 items only by `if unknown`, {WHY}", False)]),
+    "value = []\nif unknown:\n    g(1)\n    value.append(2)": (
+        [2], [(f"value has all 1 items only by `if unknown`, {WHY}", False)]),
+    "value = 'a' * 1000\nfor x in range(8):\n    value += value": ("<LONG_VALUE>", []),
+    "value = []\nvalue += [1] * 1000\nvalue += [2]": ([], []),
+    "class A(unknown):\n    x = 1\nvalue = A.x": (1, []),
+    "value = [1]\ndel value[5]": ([1], [("`del value[5]` is not read", False)]),
+    "value = {'a': 1}\ndel value['b']": ({"a": 1}, [("`del value['b']` is not read", False)]),
+    "def f(a, b):\n    return [a, b]\nvalue = f(1)": ([1, "<YOUR_B>"], []),
+    "def f(a, **b):\n    return b\nvalue = f(1, **unknown)": (
+        {}, [("`unknown` is not read", False)]),
+    "def f(a, **b):\n    return b\nvalue = f(**{'a': 1, **unknown})": (
+        {}, [("`unknown` is not read", False)]),
     "import x\nvalue = x": ("<YOUR_X>", []),
     "value = 1\nfrom x import value": ("<YOUR_VALUE>", []),
     "value = [1]\ndel value[unknown]": ([1], [("`del value[unknown]` is not read", False)]),
@@ -211,6 +267,18 @@ def test_arguments_that_are_given_to_a_parser_are_not_read() -> None:
     assert run(f"{PARSER}p.add_argument('--n', default=3)\nvalue, _ = p.parse_known_args()") == (
         {"n": 3}, [("3 is the default of --n", True)],
     )  # fmt: skip
+
+
+def test_what_a_function_may_return_is_said_where_it_is_called() -> None:
+    interpreter = Interpreter()
+    interpreter.label = "code"
+    code = "def f():\n    if unknown:\n        return 1\n    return 2\n\nvalue = f()"
+    interpreter.visit(ast.parse(code).body)
+    notes = set[Any]()
+    plain(interpreter.scopes[0]["value"], notes)
+    assert [str(note) for note in notes] == [
+        "f() is 1 or 2: `if unknown` cannot be decided (code, line 6)"
+    ]
 
 
 def test_a_function_that_nothing_calls_has_its_defaults() -> None:
