@@ -109,6 +109,8 @@ def test_a_value_that_is_none_of_an_enum(
         ("serviceaccount", "CustomJobSpec", "serviceAccount"),
         ("service-account", "CustomJobSpec", "serviceAccount"),
         ("machinType", "MachineSpec", "machineType"),
+        # Two are near, and it is one of them.
+        ("Experiment", "CustomJobSpec", "experiment"),
         # Near, and at home elsewhere; near to two; not near enough; has a hint of its own.
         ("machinType", "WorkerPoolSpec", None),
         ("acceleratorTyp", "WorkerPoolSpec", None),
@@ -189,3 +191,4 @@ def test_a_file_of_another_resource_is_known_by_its_fields(fields: list[str], ot
 def test_what_yaml_made_of_text_is_told_with_quotes() -> None:
     assert hints.not_text(False, "no") == 'YAML reads it as false; quote it: "no"'
     assert hints.not_text(1342, "22:22") == 'YAML reads it as 1342; quote it: "22:22"'
+    assert hints.not_text(10**45, "1_0") == f'YAML reads it as 1{"0" * 39}; quote it: "1_0"'

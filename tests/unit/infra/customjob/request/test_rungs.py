@@ -12,7 +12,8 @@ import pytest
 from vertex_training.customjob.request import job_file
 from vertex_training.customjob.request.job_file import JobFile, Submission
 from vertex_training.customjob.request.rungs import RungOverrides
-from vertex_training.customjob.rules.context import FILE_ONLY, JobLimits
+from vertex_training.customjob.rules.context import FILE_ONLY, JobLimits, ReservationRequest
+from vertex_training.errors import Location, Problem
 from vertex_training.settings.ladder import Rung as RungSettings
 
 A100 = "{machineType: a2-highgpu-1g, acceleratorType: NVIDIA_TESLA_A100, acceleratorCount: 1}"
@@ -93,6 +94,43 @@ def test_every_rung_is_judged_by_the_rules_and_named():
     assert {problem.rule for problem in result.errors} == {"flex-start-gpu"}
     assert all(p.what.startswith("rung 3 (n1-standard-4): ") for p in result.errors)
     assert all(p.location.file == "jobs/x.yaml" for p in result.errors)
+
+
+SCARCE = {
+    "strategy": "STANDARD", "machineType": "a3-megagpu-8g",
+    "acceleratorType": "NVIDIA_H100_MEGA_80GB", "acceleratorCount": 8,
+}  # fmt: skip
+
+
+def test_a_warning_about_a_rung_names_it_and_goes_with_the_request():
+    title = "rung 2 (strategy STANDARD, a3-megagpu-8g, 8 x NVIDIA_H100_MEGA_80GB)"
+    result = check(SCARCE, {"strategy": "SPOT"})
+    assert result.errors == ()
+    assert result.request
+    assert result.warnings == result.request.warnings == tuple(
+        Problem(
+            f"{title}: a shared reservation or SPOT is recommended for these machines",
+            "NVIDIA_H100_MEGA_80GB",
+            "without one the job may wait in the queue for long",
+            ("workerPoolSpecs", pool, "machineSpec"),
+            Location("jobs/x.yaml", line, 18),
+            "scarce-accelerator",
+            "warning",
+        )
+        for pool, line in ((0, 6), (1, 9))
+    )  # fmt: skip
+    levels = dataclasses.replace(FILE_ONLY, levels={"scarce-accelerator": "error"})
+    refused = check(SCARCE, context=levels)
+    assert (refused.request, refused.warnings) == (None, ())
+    assert [each.what.partition(": ")[0] for each in refused.errors] == [title] * 2
+
+
+def test_reservations_of_every_rung_are_requests_of_the_job():
+    asked = check({"strategy": "SPOT"}, {"reservation": NAME}).facts.reservation_requests
+    assert asked == tuple(
+        ReservationRequest((NAME,), "a2-highgpu-1g", "NVIDIA_TESLA_A100", 1, machines)
+        for machines in (1, 2)
+    )
 
 
 def test_limits_hold_for_every_rung_and_the_dearest_counts():
