@@ -10,8 +10,10 @@ from typing import Final
 from vertex_training_cli.review.jobs import JobChange
 from vertex_training_cli.review.serving import VersionChange
 
-#: Paths in a request of a job.
-_PATH: Final = re.compile(r"jobSpec\.workerPoolSpecs\[\d+\]\.containerSpec\.imageUri\Z")
+#: Paths in a request of a job, or of a tuning job.
+_PATH: Final = re.compile(
+    r"(?:jobSpec|trialJobSpec)\.workerPoolSpecs\[\d+\]\.containerSpec\.imageUri\Z"
+)
 #: Images whose labels a registry can be asked for.
 _PINNED: Final = re.compile(r"[a-z0-9-]+-docker\.pkg\.dev/[^@]+@sha256:[0-9a-f]{64}\Z")
 #: Column heads of the table.

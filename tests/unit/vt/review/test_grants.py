@@ -52,6 +52,23 @@ def test_a_right_that_only_moves_to_another_resource_is_neither() -> None:
     assert (grants.gained(plan), grants.lost(plan)) == ([], [])
 
 
+def test_a_right_that_a_team_takes_over_from_the_program_is_neither() -> None:
+    plan = plans.plan(
+        plans.delete(plans.MEMBER, "own", **plans.member("data", who=KIM)),
+        by_a_team("team", READ_OBJECTS),
+    )
+    assert (grants.gained(plan), grants.lost(plan)) == ([], [])
+
+
+def test_rights_are_in_the_order_of_their_members() -> None:
+    members = [f"user:{name}@example.com" for name in "cbadfe"]
+    each = [plans.member("data", who=who) for who in members]
+    gone = plans.plan(*(plans.delete(plans.MEMBER, m["member"], **m) for m in each))
+    assert [binding.member for binding in grants.lost(gone)] == sorted(members)
+    new = plans.plan(*(plans.create(plans.MEMBER, m["member"], **m) for m in each))
+    assert [binding.member for binding in grants.gained(new)] == sorted(members)
+
+
 def test_bindings_are_told_member_by_member() -> None:
     binding = "gcp:storage/bucketIAMBinding:BucketIAMBinding"
     old = {"bucket": "data", "role": "r", "members": ["user:a", "user:b"]}
@@ -224,6 +241,12 @@ def test_public_mail_stays_strange_though_somebody_has_it_already() -> None:
     assert told_strangers(had, *of("user:b@gmail.com")) == ["user:b@gmail.com"]
 
 
+def test_a_member_without_a_domain_is_strange_beside_another_one_without() -> None:
+    one, other = (f"principal://iam.googleapis.com/projects/{n}/x" for n in (1, 2))
+    had = plans.step("same", plans.MEMBER, "had", *[plans.member("d", who=one)] * 2)
+    assert told_strangers(had, *of(other)) == [other]
+
+
 def test_a_stranger_is_told_once_and_limits_that_are_no_list_name_nobody() -> None:
     both = [by_a_team("r", READ_OBJECTS, "user:x@o.test"), by_a_team("w", "a", "user:x@o.test")]
     config = {"vertex-training:limits": '{"memberDomains": "o.test"}'}
@@ -268,6 +291,8 @@ def test_members_that_are_not_known_yet_are_told_as_such() -> None:
         ({"project": "acme", "region": "eu"}, "project", "acme"),
         ({"widget": "w", "project": "acme"}, "widget", "w"),
         ({"bucket": "", "project": "acme"}, "project", "acme"),
+        ({"condition": {"title": "t"}}, "", ""),
+        ({"policyData": "{}", "members": []}, "", ""),
         ({}, "", ""),
     ],
 )

@@ -58,6 +58,7 @@ def test_an_image_that_changes_is_listed_once_by_name_and_by_its_digest_before()
     [
         (PATH, True),
         (PATH.replace("0", "12"), True),
+        (PATH.replace("jobSpec", "trialJobSpec"), True),
         (PATH.replace("0", "x"), False),
         (f"{PATH}s", False),
         (f"trial.{PATH}", False),

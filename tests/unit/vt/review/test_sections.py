@@ -9,6 +9,8 @@ import pytest
 
 from tests.unit.vt.review import plans
 from tests.unit.vt.review.quotes import quote_sized
+from vertex_training.catalog import costs
+from vertex_training.catalog.costs import Rate
 from vertex_training.errors import Problem
 from vertex_training.plan.access import Access
 from vertex_training_cli.engine.fields import FieldDifference
@@ -272,6 +274,54 @@ def test_a_job_that_is_submitted_is_a_row_with_its_prices() -> None:
     assert isinstance(text, Paragraph)
     assert text.words.startswith("Prices: ")
     assert rest == []
+
+
+@pytest.mark.parametrize(
+    ("rates", "words"),
+    [
+        ([Rate(1, "list", "2026-02-01", "us-east4", exact=False),
+          Rate(2, "list", "2026-01-01", "us-central1", exact=True),
+          Rate(3, "list", "2026-01-01", "us-central1", exact=True)],
+         "Prices: list (2026-01-01; us-central1); list (2026-02-01; us-east4, not of this job's "
+         "region)."),
+        ([None, Rate(2, "a catalogue", "2026-01-01", "us-central1", exact=True)],
+         "Prices: a catalogue (2026-01-01; us-central1)."),
+        ([None], "No prices."),
+    ],
+)  # fmt: skip
+def test_prices_are_told_by_source_day_and_region_once(rates: list[Any], words: str) -> None:
+    found = built(job_event("train"))
+    [job] = found.jobs
+    [pool] = job.cost.pools
+    cost = replace(job.cost, pools=tuple(replace(pool, rate=each) for each in rates))
+    fold = parts(replace(found, jobs=(replace(job, cost=cost),)), "Jobs")[1]
+    assert fold == Fold(
+        "Where the prices come from, and what is not in them",
+        (Paragraph(f"{words} {costs.NOT_INCLUDED}"),),
+    )
+
+
+def test_images_are_a_table_and_those_that_stay_a_list_that_a_comment_counts() -> None:
+    name = "us-central1-docker.pkg.dev/p/r/{}@sha256:{}"
+    old, new, other = (name.format(*each) for each in (
+        ("train", "1" * 64), ("train", "2" * 64), ("check", "3" * 64)))  # fmt: skip
+    found = built(
+        plans.step("replace", plans.JOB, "a", plans.job("a", plans.pool(image=old)),
+                   plans.job("a", plans.pool(image=new), run=2)),
+        plans.step("same", plans.JOB, "b", *[plans.job("b", plans.pool(image=other))] * 2),
+        origins={other: "commit 1"},
+    )  # fmt: skip
+    table = section(found, "Images")
+    assert table == ReportSection("Images", (Table(
+        "Images that get another digest", ("image", "before", "after", "built from", "used by"),
+        (Row((("<train>",), ("<sha256:111111111111>",), ("<sha256:222222222222>",),
+              ("<not looked at>",), ("<a>",))),),
+    ),))  # fmt: skip
+    assert section(found, "Other images in use") == ReportSection(
+        "Other images in use", (Listing(((
+            Entry("<check@sha256:333333333333>: <commit 1> (<b>)"),),)),),
+        Paragraph("1"), "always",
+    )  # fmt: skip
 
 
 def test_jobs_that_stay_are_folded_and_lists_follow_the_tables() -> None:

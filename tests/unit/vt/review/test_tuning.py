@@ -77,3 +77,14 @@ def test_a_network_that_trials_join_is_reported_as_opened() -> None:
     opened = tuning(network="projects/1/global/networks/x")
     report = reviewed(plans.create(TUNING_JOB, "training-tune", **opened))
     assert ["to job tune" in each.what for each in report.reachability] == [True]
+
+
+def test_an_image_of_the_trials_that_changes_is_told_as_that_of_any_job() -> None:
+    old, new = (tuning(workerPoolSpecs=[plans.pool(image=f"a/train:{tag}")]) for tag in ("1", "2"))
+    new["requestId"] = "id-of-tune-2"
+    found = reviewed(plans.step("replace", TUNING_JOB, "training-tune", old, new))
+    [image] = found.images
+    assert (image.name, image.old, image.new, image.jobs) == (
+        "train", "a/train:1", "a/train:2", ("tune",),
+    )  # fmt: skip
+    assert "; image train: a/train:1 → a/train:2; " in verdict(found)

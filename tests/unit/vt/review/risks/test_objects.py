@@ -157,6 +157,10 @@ def test_an_accepted_loss_forbids_nothing_and_a_needless_one_is_warned_of() -> N
     plan = planned(made, there, outputs=outputs, accepted=reasons)
     assert destroyed.refused_losses(plan) == ()
     assert destroyed.accepted_losses(plan) == reasons
+    both = dict.fromkeys(("storage-raw", "storage-base"), "moved")
+    base = plans.step("same", plans.BUCKET, "storage-base", {"name": "b"}, {"name": "b"})
+    found = destroyed.needless_acceptances(planned(there, base, accepted=both))
+    assert [each.message.split()[1] for each in found] == ["storage-base", "storage-raw"]
     [warning] = destroyed.needless_acceptances(plan)
     assert (warning.severity, warning.message) == (
         "warning",
