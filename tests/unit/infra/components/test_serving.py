@@ -46,6 +46,7 @@ class Program:
         self.root, self.recorder = root, Recorder()
         self.waits: dict[str, set[str]] = {}
         self.parents: dict[str, str] = {}
+        self.ignored: dict[str, list[str]] = {}
         self.outputs: dict[str, Any] = {}
         self.made: list[Serving] = []
         register = MockMonitor.RegisterResource
@@ -53,6 +54,7 @@ class Program:
         def record(monitor: MockMonitor, request: Any) -> Any:
             self.waits[request.name] = {urn.rpartition("::")[2] for urn in request.dependencies}
             self.parents[request.name] = request.parent.rpartition("::")[2]
+            self.ignored[request.name] = list(request.ignoreChanges)
             return register(monitor, request)
 
         patch.setattr(MockMonitor, "RegisterResource", record)
@@ -178,3 +180,47 @@ def test_whoever_submits_jobs_uploads_deploys_and_empties_as_well(
         for what in ("cleanup", "traffic"):
             options = program.inputs(f"serving-{key}-{what}")["options"]
             assert options == {"impersonate": account}
+
+
+def test_an_endpoint_is_declared_without_the_split_that_its_traffic_writes(
+    program: Program,
+) -> None:
+    key = "projects/acme-ml-prod/locations/us-central1/keyRings/ml/cryptoKeys/k"
+    endpoints = STACK["endpoints"]
+    private = {**endpoints["titanic"], "public": False}
+    program(
+        stack := program.stack(
+            **{**STACK, "endpoints": {**endpoints, "titanic": private}}, encryption={"key": key}
+        )
+    )
+    common = {
+        "project": "acme-ml-prod",
+        "location": "us-central1",
+        "region": "us-central1",
+        "encryptionSpec": {"kmsKeyName": key},
+    }
+    for name, more in (
+        ("iris", {"dedicatedEndpointEnabled": True}),
+        (
+            "titanic",
+            {
+                "privateServiceConnectConfig": {
+                    "enablePrivateServiceConnect": True,
+                    "projectAllowlists": ["acme-ml-prod"],
+                }
+            },
+        ),
+    ):
+        declared = stack.endpoints[name]
+        type_, inputs = program.recorder.registered[f"serving-{name}-endpoint"]
+        assert type_ == "gcp:vertex/aiEndpoint:AiEndpoint"
+        assert inputs == {
+            **{
+                "name": declared.id,
+                "displayName": declared.display_name,
+                "labels": declared.labels,
+            },
+            **common,
+            **more,
+        }
+        assert program.ignored[f"serving-{name}-endpoint"] == ["trafficSplit"]

@@ -181,3 +181,78 @@ def test_an_archive_is_a_plain_ustar_that_tells_nothing_of_who_made_it(folder):
     assert told == {(0o644, 0, 0, 0, "", "", True)}
     names = [entry.name for entry in entries]
     assert names == sorted(names)
+
+
+def test_requirements_of_a_script_may_be_a_link_beside_it_and_none_to_elsewhere(tmp_path):
+    code = tmp_path / "code"
+    code.mkdir()
+    (code / "train.py").write_text("")
+    (code / "common.txt").write_text("numpy\n")
+    (code / "train.requirements.txt").symlink_to("common.txt")
+    assert b"'numpy'" in members(packaging.build("x", code / "train.py"))["x-0.0.0/setup.py"]
+    (tmp_path / "secret.txt").write_text("numpy\n")
+    (code / "train.requirements.txt").unlink()
+    (code / "train.requirements.txt").symlink_to(tmp_path / "secret.txt")
+    with pytest.raises(ConfigError) as refused:
+        packaging.build("x", code / "train.py", "jobs/code/train.py")
+    assert [str(problem) for problem in refused.value.problems] == [
+        "jobs/code/train.requirements.txt: is a link out of the package. Hint: copy what it leads "
+        "to"
+    ]
+
+
+def test_the_files_of_a_package_are_those_below_its_folder_or_a_script_and_its_requirements(
+    folder, tmp_path
+):
+    (folder / "__pycache__").mkdir()
+    (folder / "__pycache__" / "task.pyc").write_bytes(b"x")
+    assert list(packaging.sources(folder, "jobs/titanic")) == [
+        "jobs/titanic/__init__.py",
+        "jobs/titanic/nested/__init__.py",
+        "jobs/titanic/requirements.txt",
+        "jobs/titanic/task.py",
+        "jobs/titanic/words.json",
+    ]
+    script = tmp_path / "train.py"
+    assert list(packaging.sources(script, "jobs/train.py")) == [
+        "jobs/train.py",
+        "jobs/train.requirements.txt",
+    ]
+
+
+def test_every_path_without_code_is_told_at_once(folder, tmp_path):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "notes.txt").write_text("")
+    paths = {"a": "empty", "titanic": "titanic", "b": "notes.txt"}
+    with pytest.raises(ConfigError) as refused:
+        packaging.build_all(paths, tmp_path)
+    assert [str(problem) for problem in refused.value.problems] == [
+        "empty: has no Python files. Hint: name a folder or a script",
+        "notes.txt: is no Python file. Hint: name a folder or a script",
+    ]
+    [(name, package)] = packaging.build_all({"titanic": "titanic"}, tmp_path).items()
+    assert (name, package) == ("titanic", packaging.build("titanic", folder))
+    assert package.modules == {"titanic.task"}
+    inside = members(package)
+    assert sorted(inside) == [
+        "titanic-0.0.0/PKG-INFO",
+        "titanic-0.0.0/setup.py",
+        "titanic-0.0.0/titanic/__init__.py",
+        "titanic-0.0.0/titanic/nested/__init__.py",
+        "titanic-0.0.0/titanic/requirements.txt",
+        "titanic-0.0.0/titanic/task.py",
+        "titanic-0.0.0/titanic/words.json",
+    ]
+    assert inside["titanic-0.0.0/PKG-INFO"] == (
+        b"Metadata-Version: 2.1\nName: titanic\nVersion: 0.0.0\n"
+    )
+    assert inside["titanic-0.0.0/setup.py"].decode() == (
+        "from setuptools import setup\n\nsetup(\n"
+        "    name='titanic',\n"
+        '    version="0.0.0",\n'
+        "    packages=['titanic', 'titanic.nested'],\n"
+        "    py_modules=[],\n"
+        '    package_data={"": ["*", "*/*"]},\n'
+        "    install_requires=['numpy'],\n"
+        ")\n"
+    )

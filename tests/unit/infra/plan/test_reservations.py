@@ -8,7 +8,12 @@ import pytest
 from tests.unit.infra.stacks import H100, planned
 from vertex_training.catalog import costs
 from vertex_training.errors import ConfigError
-from vertex_training.plan.reservations import cost_lines, reservation_grants
+from vertex_training.plan.reservations import (
+    cost_lines,
+    lifetime,
+    monthly,
+    reservation_grants,
+)
 
 NOW = datetime.datetime(2026, 11, 21, tzinfo=datetime.UTC)
 THEIRS = "projects/acme-capacity/zones/us-central1-a/reservations/h100"
@@ -103,3 +108,45 @@ def test_a_reservation_of_others_costs_others():
 def test_numbers_that_no_price_can_be_multiplied_with_are_refused(given):
     with pytest.raises((ConfigError, pydantic.ValidationError)):
         lines(**given)
+
+
+@pytest.mark.parametrize(
+    ("given", "hours", "month"),
+    [
+        ({}, None, 730.0),
+        ({"deleteAfterDuration": "172800s"}, 48.0, 48.0),
+        ({"deleteAfterDuration": "2628000s"}, 730.0, 730.0),
+        ({"deleteAfterDuration": "2631600s"}, 731.0, 730.0),
+        ({"deleteAtTime": "2999-01-02T00:00:00Z"}, 36.0, 36.0),
+        ({"deleteAtTime": "2999-01-01T00:00:00Z"}, 12.0, 12.0),
+        ({"deleteAtTime": "2998-12-31T00:00:00Z"}, 0.0, 0.0),
+    ],
+)
+def test_a_month_of_a_reservation_ends_with_it(given, hours, month):
+    now = datetime.datetime(2998, 12, 31, 12, tzinfo=datetime.UTC)
+    made = plan(**given)
+    assert lifetime(made.settings, now) == hours
+    rate = costs.hourly("a3-megagpu-8g", "NVIDIA_H100_MEGA_80GB", 8, "us-central1", fee=False)
+    assert rate is not None
+    assert monthly(made, "us-central1", now) == pytest.approx(rate.usd * 5 * month)
+
+
+def test_a_month_without_a_price_is_not_known():
+    assert monthly(plan(machineType="a4x-highgpu-4g"), "us-central1", NOW) is None
+
+
+def test_the_whole_line_of_a_reservation():
+    rate = costs.hourly("n1-standard-8", None, 0, "us-central1", fee=False)
+    assert rate is not None
+    [line] = lines(machineType="n1-standard-8", count=1000, deleteAfterDuration="86400s")
+    hour = rate.usd * 1000
+    assert line == (
+        f"reservation h100: 1000 x n1-standard-8 in us-central1-a: ${hour:,.2f} an hour, "
+        f"${hour * 24:,.0f} a day, ${hour * 730:,.0f} a month, ${hour * 24:,.0f} in all, from "
+        f"creation until it is deleted, used or not (list price {rate.date}, {rate.source})"
+    )
+    [line] = lines(machineType="a4x-highgpu-4g")
+    assert line == (
+        "reservation h100: 5 x a4x-highgpu-4g in us-central1-a: no price known; it is paid for "
+        "from creation until it is deleted, used or not"
+    )
