@@ -165,7 +165,7 @@ def test_all_that_cannot_be_sent_is_told_at_once(folder: Path, tmp_path: Path) -
     put(lib, "y")
     os.mkfifo(lib / "pipe")
     (lib / "up").symlink_to("../job/Dockerfile")
-    (folder / "root").symlink_to("/etc/passwd")
+    (folder / "root").symlink_to(folder / "Dockerfile")
     (folder / "odd").symlink_to(os.fsdecode(b"\xff"))
     (folder / os.fsdecode(b"\xfe\n")).touch()
     put(folder, "a/b")
@@ -189,6 +189,7 @@ def test_all_that_cannot_be_sent_is_told_at_once(folder: Path, tmp_path: Path) -
         ("link", "Dockerfile", True),
         ("link", "missing", True),
         ("link", ".", True),
+        ("link", "a/", True),
         ("link", "..missing", True),
         ("a/link", "../Dockerfile", True),
         ("a/link", "../../job/Dockerfile", False),

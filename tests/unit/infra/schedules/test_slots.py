@@ -106,12 +106,6 @@ def test_all_missed_slots_run_one_after_the_other():
     assert world.slots_sent == [folder(MONDAY + week * WEEK) for week in range(3)]
 
 
-def test_a_paused_schedule_has_no_slots():
-    world = SlotWorld()
-    assert done(tick(world, MONDAY, replace(SCHEDULE, paused=True))) == ["paused"]
-    assert world.sent == 0
-
-
 def test_a_slot_that_failed_is_not_submitted_once_more():
     world = SlotWorld()
     tick(world, MONDAY)
@@ -306,26 +300,6 @@ def test_a_forged_record_makes_the_end_cancel_no_job_of_others():
     process.write_turn("r/titanic", id_, 1, 0)
     assert remove(world) is None
     assert world.live_jobs == [theirs]
-
-
-def test_a_forged_turn_is_said():
-    world = SlotWorld()
-    SlotProcess(world).write_turn("r/titanic", "99991231t000000z-mallory", 1, 0)
-    [outcome] = tick(world, MONDAY)
-    assert outcome.done == "failed"
-    assert "gs://control/turns/r/titanic.json" in outcome.reason
-
-
-def test_a_forged_record_of_a_slot_is_said():
-    world = SlotWorld()
-    tick(world, MONDAY, OTHER)
-    [theirs] = world.live_jobs
-    record = IntentRecord(SCHEDULE.request_id(name_of(MONDAY)), IntentState.DONE, "m", theirs)
-    SlotProcess(world).write(record, 0)
-    [outcome, idle] = tick(world, MONDAY)
-    assert (outcome.done, idle.done) == ("failed", "idle")
-    assert f"gs://control/submissions/{record.request_id}.json" in outcome.reason
-    assert world.sent == 1
 
 
 def test_a_turn_that_was_deleted_doubles_no_slot():

@@ -116,7 +116,11 @@ def test_slots_come_after_the_beginning_and_none_in_a_pause() -> None:
     ],
 )
 def test_a_state_of_another_version_is_told(changes: dict[str, Any]) -> None:
-    row = {"type": "t", "urn": "urn:x::training-titanic-schedule", "outputs": {**PROPS, **changes}}
+    row = {
+        "type": "t",
+        "urn": "urn:pulumi:s::p::t::training-titanic-schedule",
+        "outputs": {**PROPS, **changes},
+    }
     with pytest.raises(CommandError) as failed:
         list(deployed_schedules({"resources": [row]}, "t"))
     assert str(failed.value) == (

@@ -1,0 +1,225 @@
+"""What each look at a schedule says, whole; what its resource declares and how its jobs end."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pulumi
+import pytest
+from pulumi import dynamic
+
+from tests.unit.infra.schedules.fakes import (
+    MONDAY,
+    OTHER,
+    SCHEDULE,
+    SlotProcess,
+    SlotWorld,
+    ports_of,
+    tick,
+)
+from vertex_training.customjob.kinds import TUNING_JOB
+from vertex_training.customjob.protocol.ports import IntentRecord, IntentState, TurnRecord
+from vertex_training.customjob.request.job_file import JobRequest, Submission
+from vertex_training.schedules import provider, slots
+from vertex_training.schedules.provider import JobScheduleProvider
+from vertex_training.schedules.resource import JobSchedule
+from vertex_training.schedules.slots import Outcome
+from vertex_training.settings.cron import name_of
+from vertex_training.settings.schedules import Schedule
+
+WEEK, MINUTE, HOUR = timedelta(weeks=1), timedelta(minutes=1), timedelta(hours=1)
+FIRST, SECOND, THIRD, FOURTH = (name_of(MONDAY + week * WEEK) for week in range(4))
+PLAIN = "0123456789abcdef0123"
+"""Request of a job without a schedule."""
+
+
+def idle(slot: str) -> Outcome:
+    return Outcome("idle", "", f"next {slot}: At 06:00 on Monday (Europe/Berlin)")
+
+
+def newest(world: SlotWorld) -> str:
+    return list(world.jobs)[-1]
+
+
+def test_a_paused_schedule_says_so() -> None:
+    world = SlotWorld()
+    found = tick(world, MONDAY, replace(SCHEDULE, paused=True))
+    assert found == [Outcome("paused", "", "paused: no slots")]
+
+
+def test_a_slot_is_submitted_when_it_is_due_and_the_next_waits_for_its_job() -> None:
+    world = SlotWorld()
+    assert tick(world, MONDAY - MINUTE) == [idle(FIRST)]
+    assert tick(world, MONDAY, dry_run=True) == [Outcome("due", FIRST, "would be submitted")]
+    assert tick(world, MONDAY) == [Outcome("submitted", FIRST, "submitted", newest(world))]
+    assert tick(world, MONDAY + MINUTE) == [idle(SECOND)]
+    waits = f"waits: slot {FIRST} is PENDING"
+    assert tick(world, MONDAY + WEEK) == [Outcome("waits", SECOND, waits, newest(world))]
+    world.end()
+    dry = tick(world, MONDAY + WEEK, dry_run=True)
+    assert dry == [Outcome("due", SECOND, "would be submitted")]
+
+
+def test_a_slot_waits_for_a_job_without_a_schedule() -> None:
+    world = SlotWorld()
+    tick(world, MONDAY)
+    process = SlotProcess(world)
+    process.write(IntentRecord(PLAIN, IntentState.DONE, "x", newest(world)), 0)
+    world.turns["r/titanic"] = TurnRecord(PLAIN, 9, 2)
+    [*_, last] = tick(world, MONDAY + WEEK)
+    assert last == Outcome("waits", SECOND, "waits", newest(world))
+
+
+@pytest.mark.parametrize(
+    ("missed", "late", "left", "asked"),
+    [
+        ("latest", MINUTE, (3, THIRD), FOURTH),
+        ("skip", HOUR, (3, THIRD), FOURTH),
+        ("skip", HOUR + timedelta(seconds=1), (4, FOURTH), ""),
+        ("all", MINUTE, (0, ""), FIRST),
+    ],
+)
+def test_what_is_left_out_is_told_with_the_first_and_the_last(
+    missed: str, late: timedelta, left: tuple[int, str], asked: str
+) -> None:
+    world = SlotWorld()
+    schedule = replace(SCHEDULE, missed=missed)
+    found = tick(world, MONDAY + 3 * WEEK + late, schedule, dry_run=True)
+    count, last = left
+    text = f"missed of {count} since {FIRST}, and left out ({missed})"
+    due = [Outcome("due", asked, "would be submitted")]
+    after = [idle(name_of(MONDAY + 4 * WEEK))]
+    assert found == [Outcome("missed", last, text)] * bool(count) + (due if asked else after)
+
+
+def test_a_single_slot_that_is_left_out_is_told_by_itself() -> None:
+    found = tick(SlotWorld(), MONDAY + WEEK, dry_run=True)
+    assert found == [
+        Outcome("missed", FIRST, "missed, and left out (latest)"),
+        Outcome("due", SECOND, "would be submitted"),
+    ]
+
+
+def test_all_slots_are_submitted_until_one_has_a_job_that_runs() -> None:
+    world, schedule = SlotWorld(), replace(SCHEDULE, missed="all")
+    assert tick(world, MONDAY + WEEK, schedule) == [
+        Outcome("submitted", FIRST, "submitted", newest(world)),
+        Outcome("waits", SECOND, f"waits: slot {FIRST} is PENDING", newest(world)),
+    ]
+
+
+def test_a_slot_whose_record_has_a_job_is_adopted_though_its_turn_is_gone() -> None:
+    world = SlotWorld()
+    tick(world, MONDAY)
+    world.turns.clear()
+    adopted = Outcome("adopted", FIRST, "was submitted already", newest(world))
+    assert tick(world, MONDAY + MINUTE) == [adopted, idle(SECOND)]
+    assert world.sent == 1
+
+
+@pytest.mark.parametrize("theirs", ["", "gone"])
+def test_a_record_that_names_no_job_of_its_slot_is_told_with_its_place(theirs: str) -> None:
+    world = SlotWorld()
+    tick(world, MONDAY, OTHER)
+    schedule = replace(SCHEDULE, records="one/")
+    id_ = schedule.request_id(FIRST)
+    SlotProcess(world).write(IntentRecord(id_, IntentState.DONE, "x", theirs or newest(world)), 0)
+    place = f"gs://control/one/submissions/{id_}.json"
+    text = f"not submitted: its record names no job of it. Somebody wrote {place}?"
+    assert tick(world, MONDAY, schedule) == [Outcome("failed", FIRST, text), idle(SECOND)]
+
+
+def test_a_turn_of_the_future_is_told_with_its_place() -> None:
+    world, schedule = SlotWorld(), replace(SCHEDULE, records="one/")
+    SlotProcess(world).write_turn("r/titanic", f"{SECOND}-x", 1, 0)
+    place = "gs://control/one/turns/r/titanic.json"
+    text = f"its turn is still to come: nothing is submitted before. Somebody wrote {place}?"
+    assert tick(world, MONDAY, schedule) == [Outcome("failed", SECOND, text)]
+
+
+def test_the_end_of_a_schedule_leaves_the_turn_of_a_job_without_one() -> None:
+    world = SlotWorld()
+    turn = world.turns["r/titanic"] = TurnRecord(PLAIN, 9, 2)
+    assert slots.remove(SCHEDULE, ports_of(SlotProcess(world))) is None
+    assert world.turns == {"r/titanic": turn}
+
+
+@pytest.mark.parametrize(("on_delete", "deletes"), [("keep", False), ("delete", True)])
+def test_the_end_of_a_schedule_deletes_what_its_file_says(
+    monkeypatch: pytest.MonkeyPatch, on_delete: str, deletes: bool
+) -> None:
+    world, asked = SlotWorld(), []
+    tick(world, MONDAY)
+    process = SlotProcess(world)
+
+    def withdraw(jobs: Any, name: str, **given: Any) -> str:
+        asked.append((jobs, name, given))
+        return "cancelled"
+
+    def sleep(_seconds: float) -> None: ...
+
+    monkeypatch.setattr(slots, "withdraw", withdraw)
+    schedule = replace(SCHEDULE, on_delete=on_delete)
+    assert slots.remove(schedule, ports_of(process), sleep) == "cancelled"
+    assert asked == [(process, newest(world), {"delete_record": deletes, "sleep": sleep})]
+    found = world.turns["r/titanic"]
+    assert (found.request_id, found.number) == (f"{FIRST}-removed", 2)
+
+
+REQUEST = JobRequest(
+    Submission("local-p", "r", "local", "titanic", 3), "id", '{"a":1}', frozenset(), (),
+    {"labels": "team: ml"}, TUNING_JOB,
+)  # fmt: skip
+LEAST: dict[str, Any] = {
+    "submission": {"project": "local-p", "region": "r", "stack": "local", "job": "titanic",
+                   "run": 3, "section": "tuning"},
+    "schedule": {"cron": "0 6 * * 1", "timeZone": "Etc/UTC", "paused": False, "missed": "latest"},
+    "requestId": "id",
+    "request": '{"a":1}',
+    "options": {"labels": {"team": "ml"}, "controlBucket": "control", "onDelete": "keep"},
+    "since": None,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("filled_in", "given", "options"),
+    [
+        ({}, {}, {}),
+        ({"labels": "team: ml"},
+         {"impersonate": "me@x", "records": "one/", "idle_stop": "5% for 30m"},
+         {"filledIn": {"labels": "team: ml"}, "impersonate": "me@x", "records": "one/",
+          "idleStop": "5% for 30m"}),
+    ],
+)  # fmt: skip
+def test_a_schedule_is_declared_with_all_that_its_slots_need(
+    monkeypatch: pytest.MonkeyPatch, filled_in: Any, given: Any, options: Any
+) -> None:
+    seen: list[Any] = []
+    monkeypatch.setattr(dynamic.Resource, "__init__", lambda _self, *args: seen.append(args))
+    named = pulumi.ResourceOptions(protect=True)
+    JobSchedule(
+        "weekly",
+        request=replace(REQUEST, filled_in=filled_in),
+        schedule=Schedule(cron="0 6 * * 1"),
+        labels={"team": "ml"},
+        control_bucket="control",
+        on_delete="keep",
+        opts=named,
+        **given,
+    )
+    [(made, *rest)] = seen
+    assert isinstance(made, JobScheduleProvider)
+    assert rest == ["weekly", LEAST | {"options": LEAST["options"] | options}, named]
+
+
+def test_the_process_of_the_provider_tells_errors_as_the_program_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(provider, "format_exceptions", asked.append)
+    request: Any = SimpleNamespace()
+    JobScheduleProvider().configure(request)
+    assert asked == [provider.format_exception]
