@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from localgcp import secretmanager
 from localgcp.inventory import vpc
 from localgcp.inventory.reservations import RESERVATION
 from localgcp.inventory.store import ACCOUNT, BUCKET, SERVICE
@@ -177,6 +178,68 @@ def test_a_version_of_a_secret_is_enabled_or_not_there(cloud: RestCloud) -> None
     path = f"/v1/projects/{PROJECT}/secrets/key/versions/latest"
     missing = (404, f"Secret Version [{path}] not found.")
     assert cloud.refusal("GET", path) == missing
+    folder = cloud.store.path.parent / "secrets"
+    for value in (b"one", b"two"):
+        secretmanager.add_version(folder, PROJECT, "key", value)
+    name = f"projects/{NUMBER}/secrets/key/versions"
+    assert cloud.get(path) == {"name": f"{name}/2", "state": "ENABLED"}
+    assert cloud.get(path.replace("latest", "1")) == {"name": f"{name}/1", "state": "ENABLED"}
+
+
+@pytest.mark.parametrize(
+    ("type_", "api", "path", "stored", "wanted"),
+    [
+        ("secretmanager/secret:Secret", "v1", "secrets/s", {"labels": {"a": "b"}},
+         {"labels": {"a": "b"}}),
+        ("artifactregistry/repository:Repository", "v1", "locations/l/repositories/r",
+         {"format": "DOCKER", "cleanupPolicyDryRun": True},
+         {"format": "DOCKER", "cleanupPolicyDryRun": True}),
+        ("monitoring/notificationChannel:NotificationChannel", "v3", "notificationChannels/7",
+         {"type": "email", "labels": {"email_address": "a@b.c"}, "enabled": True},
+         {"type": "email", "labels": {"email_address": "a@b.c"}, "enabled": True}),
+        ("kms/cryptoKey:CryptoKey", "v1", "locations/l/keyRings/r/cryptoKeys/k",
+         {"rotationPeriod": "7776000s"}, {"purpose": "ENCRYPT_DECRYPT"}),
+        ("kms/cryptoKey:CryptoKey", "v1", "locations/l/keyRings/r/cryptoKeys/k",
+         {"purpose": "ASYMMETRIC_SIGN", "primaries": [{"name": "v1", "state": "ENABLED"}]},
+         {"purpose": "ASYMMETRIC_SIGN", "primary": {"name": "v1", "state": "ENABLED"}}),
+    ],
+)  # fmt: skip
+def test_what_has_a_name_is_read_by_its_path(
+    cloud: RestCloud, type_: str, api: str, path: str, stored: Any, wanted: Any
+) -> None:
+    name = f"projects/{PROJECT}/{path}"
+    missing = (404, f"The resource '{name}' was not found")
+    assert cloud.refusal("GET", f"/{api}/{name}") == missing
+    cloud.put(f"gcp:{type_}", name, **stored)
+    assert cloud.get(f"/{api}/{name}") == {"name": name, **wanted}
+
+
+@pytest.mark.parametrize(
+    ("service", "target", "permission"),
+    [
+        ("iam", f"/v1/projects/{PROJECT}/serviceAccounts/a@b.c", "iam.serviceAccounts.get"),
+        ("artifactregistry", f"/v1/projects/{PROJECT}/locations/l/repositories/r",
+         "artifactregistry.repositories.get"),
+        ("secretmanager", f"/v1/projects/{PROJECT}/secrets/s", "secretmanager.secrets.get"),
+        ("secretmanager", f"/v1/projects/{PROJECT}/secrets/s/versions/1",
+         "secretmanager.versions.get"),
+        ("cloudkms", f"/v1/projects/{PROJECT}/locations/l/keyRings/r/cryptoKeys/k",
+         "cloudkms.cryptoKeys.get"),
+        ("monitoring", f"/v3/projects/{PROJECT}/notificationChannels/7",
+         "monitoring.notificationChannels.get"),
+        ("orgpolicy", RULES.format(PROJECT, "gcp.resourceLocations"), "orgpolicy.policy.get"),
+        ("cloudbilling", f"/v1/projects/{PROJECT}/billingInfo", "resourcemanager.projects.get"),
+        ("serviceusage", f"/v1/projects/{PROJECT}/services", "serviceusage.services.list"),
+        ("servicenetworking", "/v1/services/servicenetworking.googleapis.com/connections",
+         "servicenetworking.services.get"),
+        ("dns", f"/dns/v1/projects/{PROJECT}/managedZones", "dns.managedZones.list"),
+    ],
+)  # fmt: skip
+def test_a_fault_denies_a_read_by_its_permission(
+    cloud: RestCloud, service: str, target: str, permission: str
+) -> None:
+    cloud.fault(service, "deny")
+    assert cloud.refusal("GET", target) == no(permission, target)
 
 
 BUCKET_ASKS = "/storage/v1/b/data/iam/testPermissions?permissions="
