@@ -25,7 +25,8 @@ def ask(context: PreflightContext) -> Iterator[Answer]:
     jobs, models = dict[str, list[str]](), dict[str, list[str]]()
     for job, request in context.declared.requests.items():
         body = json.loads(request.body)
-        for name in job_grants.images(body if "jobSpec" in body else _trial(body)):
+        run = job_grants.images(body if "jobSpec" in body else _trial(body))
+        for name in dict.fromkeys(run):
             if not GOOGLES.match(name):  # anybody may pull those
                 jobs.setdefault(name, []).append(job)
     for (model, _), version in context.declared.stack.versions.items():

@@ -1,0 +1,183 @@
+"""Images of jobs and models: each is asked for once, and who may pull those of others."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.unit.infra.stacks import unjudged
+from tests.unit.vt.preflight.documents import FORBIDDEN, context
+from vertex_training.stack import Stack
+from vertex_training_cli.declared import DeclaredStack
+from vertex_training_cli.images.lookup import Look
+from vertex_training_cli.preflight import images
+from vertex_training_cli.preflight.answers import Answer, question
+
+HOST = "us-central1-docker.pkg.dev"
+OWN = f"{HOST}/acme-ml-prod/training-prod/titanic@sha256:{'a' * 64}"
+THEIRS = f"{HOST}/acme-shared/images/flash@sha256:{'b' * 64}"
+TAGGED = f"{HOST}/acme-ml-prod/training-prod/other:v1"
+GOOGLES = "us-docker.pkg.dev/vertex-ai/training/tf-cpu.2-17.py310:latest"
+SERVED = "us-docker.pkg.dev/vertex-ai/prediction/sklearn-cpu.1-6:latest"
+REPOSITORY = "projects/acme-shared/locations/us-central1/repositories/images"
+POLICY = (
+    f"https://artifactregistry.googleapis.com/v1/{REPOSITORY}:getIamPolicy"
+    "?options.requestedPolicyVersion=3"
+)
+AGENT, CODE_AGENT = (
+    f"service-109876543210@{domain}.iam.gserviceaccount.com"
+    for domain in ("gcp-sa-aiplatform", "gcp-sa-aiplatform-cc")
+)
+FAILS = "the job fails before its code begins: {}"
+UNDEPLOYED = "no version of it can be deployed: {}"
+
+
+def spec(*names: str, field: str = "jobSpec") -> SimpleNamespace:
+    """A request whose pools run these images, the last one a package."""
+    tasks = [{"containerSpec": {"imageUri": name}} for name in names[:-1]]
+    pools = [*tasks, {"pythonPackageSpec": {"executorImageUri": names[-1]}}]
+    return SimpleNamespace(body=json.dumps({field: {"workerPoolSpecs": pools}}))
+
+
+Ask = Callable[..., list[Answer]]
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Ask:
+    """What is told of requests and models, where the registry has ``looks``."""
+
+    def ask(
+        requests: dict[str, Any],
+        models: dict[str, Any] | None = None,
+        looks: dict[str, Look] | None = None,
+        policy: Any = None,
+    ) -> list[Answer]:
+        def look(uris: list[str], *, is_local: bool) -> dict[str, Look]:
+            assert (sorted(set(uris)), is_local) == (uris, False)
+            return {uri: (looks or {}).get(uri, FINE) for uri in uris}
+
+        monkeypatch.setattr(images.lookup, "look", look)
+        settings = unjudged(models=models or {}, jobs={"train": {"file": "x", "run": 2}})
+        stack = Stack(settings, Path("/nonexistent"), {})
+        declared = DeclaredStack(stack, requests, ())
+        made = dataclasses.replace(context({POLICY: policy}), declared=declared)
+        return list(images.ask(made))
+
+    return ask
+
+
+FINE = Look(facts=SimpleNamespace(platforms=("linux/amd64",)))  # pyright: ignore
+OTHER = Look(facts=SimpleNamespace(platforms=("linux/arm64",)))  # pyright: ignore
+
+
+def exists(name: str) -> Answer:
+    return question(name, "whether the image exists")
+
+
+def model(image: str, *runs: int) -> dict[str, Any]:
+    return {"job": "train", "run": list(runs or (1,)), "container": {"image": image}}
+
+
+def test_an_image_is_asked_for_once_whoever_runs_it(asked: Ask) -> None:
+    requests = {"b": spec(OWN, GOOGLES), "a": spec(TAGGED, OWN, field="trialJobSpec")}
+    assert asked(requests, {"m": model(OWN, 1, 2), "n": model(SERVED)}) == [
+        exists(TAGGED).unknown("it is named by tag, and a tag moves"),
+        exists(OWN).ok("yes"),
+    ]
+    assert asked({}) == []
+
+
+@pytest.mark.parametrize(
+    ("look", "answer"),
+    [
+        (Look(), "the registry has no image of this digest"),
+        (OTHER, "is for linux/arm64; Vertex AI runs linux/amd64"),
+    ],
+)
+def test_an_image_that_cannot_be_run_is_told_with_what_fails(
+    asked: Ask, look: Look, answer: str
+) -> None:
+    build = "vt images build titanic --stack prod, or vt promote titanic --to prod"
+    jobs = {"b": spec(OWN, OWN), "a": spec(OWN, TAGGED)}
+    for requests, models, meets in (
+        (jobs, {}, FAILS.format("b, a")),
+        ({}, {"m": model(OWN, 1, 2), "n": model(OWN)}, UNDEPLOYED.format("m, n")),
+        (jobs, {"m": model(OWN)}, f"{FAILS.format('b, a')}; {UNDEPLOYED.format('m')}"),
+    ):
+        found = asked(requests, models, {OWN: look})
+        assert found[-1] == exists(OWN).refused(answer, meets, build)
+
+
+@pytest.mark.parametrize(
+    ("reason", "permission"),
+    [
+        ("403 Forbidden", "artifactregistry.repositories.downloadArtifacts"),
+        ("no route", ""),
+    ],
+)
+def test_an_image_that_nobody_looked_at_is_not_known(
+    asked: Ask, reason: str, permission: str
+) -> None:
+    assert asked({"a": spec(OWN)}, looks={OWN: Look(reason=reason)}) == [
+        exists(OWN).unknown(f"not looked at: {reason}", permission)
+    ]
+
+
+def pulls(agent: str) -> Answer:
+    return question(REPOSITORY, f"whether {agent} may pull")
+
+
+def bound(*members: str, role: str = "roles/artifactregistry.reader") -> dict[str, Any]:
+    return {"bindings": [{"role": role, "members": list(members)}]}
+
+
+def lets(agent: str) -> str:
+    return (
+        "gcloud artifacts repositories add-iam-policy-binding images --project=acme-shared "
+        f"--location=us-central1 --member='serviceAccount:{agent}' "
+        "--role=roles/artifactregistry.reader"
+    )
+
+
+PAST = "what runs it fails at its image, unless a role on the project lets it"
+NOT = {
+    agent: pulls(agent).refused("not by its IAM policy", PAST, lets(agent))
+    for agent in (AGENT, CODE_AGENT)
+}
+YES = {agent: pulls(agent).ok("yes") for agent in (AGENT, CODE_AGENT)}
+
+
+@pytest.mark.parametrize(
+    ("policy", "answers"),
+    [
+        ({}, NOT),
+        (bound(f"serviceAccount:{AGENT}", f"serviceAccount:{CODE_AGENT}"), YES),
+        (bound("allUsers"), YES),
+        (bound("allAuthenticatedUsers"), YES),
+        (bound("allUsers", role="roles/artifactregistry.viewer"), NOT),
+        (bound(f"serviceAccount:{CODE_AGENT}"), {**NOT, CODE_AGENT: YES[CODE_AGENT]}),
+        (None, {agent: pulls(agent).refused("there is no such repository",
+                                            "no image of it can be pulled", "name another")
+                for agent in NOT}),
+        (FORBIDDEN, {agent: pulls(agent).unknown(
+            f"{REPOSITORY} cannot be read: 403 Forbidden",
+            "artifactregistry.repositories.getIamPolicy") for agent in NOT}),
+    ],
+)  # fmt: skip
+def test_agents_must_be_let_pull_images_of_another_project(
+    asked: Ask, policy: Any, answers: dict[str, Answer]
+) -> None:
+    of_job, of_model = {"a": spec(THEIRS)}, {"m": model(THEIRS)}
+    there = exists(THEIRS).ok("yes")
+    assert asked(of_job, policy=policy) == [there, answers[AGENT], answers[CODE_AGENT]]
+    # models are pulled by the one agent alone
+    assert asked({}, of_model, policy=policy) == [there, answers[AGENT]]
+    assert asked(of_job, of_model, policy=policy) == [
+        there, answers[AGENT], answers[CODE_AGENT],
+    ]  # fmt: skip
