@@ -9,6 +9,7 @@ import pytest
 
 from tests.unit.infra.stacks import BASE
 from vertex_training.errors import Path, Problem
+from vertex_training.foundation import config
 from vertex_training.settings import partial, reader
 from vertex_training.settings.partial import PartialSettings
 from vertex_training.stack import SCHEMA
@@ -117,6 +118,15 @@ def test_what_a_file_has_twice_or_in_another_namespace_counts_as_left_out() -> N
     both = read(raw)
     assert both.removed == {("buckets",), ("jobs",), ("bukets",)}
     assert [p.what for p in both.problems] == [*(p.what for p in raw.problems), "unknown key"]
+
+
+def test_where_something_is_missing_that_nothing_stands_for_nothing_is_saved() -> None:
+    schema: Any = config.SCHEMA  # whose key github has no stand-in
+    found = partial.read(schema, {key: BASE[key] for key in BASE if key != "submitters"})
+    assert found.settings is None
+    assert [(problem.what, problem.path) for problem in found.problems] == [
+        ("missing", ("vertex-training-bootstrap:github",))
+    ]
 
 
 READS: Path = ("serviceAccounts", "trainer", "reads", 0)
