@@ -71,5 +71,75 @@ def test_stack_files_and_packages_are_reasons_too(tmp_path):
     assert "task.pyc" not in found
 
 
-def test_a_file_that_is_gone_is_no_error(tmp_path):
-    assert watching.snapshot([tmp_path / "gone"]) == {}
+@pytest.fixture
+def root(tmp_path):
+    (tmp_path / "jobs" / "__pycache__").mkdir(parents=True)
+    (tmp_path / "more").mkdir()
+    names = ("Pulumi.yaml", "Pulumi.dev.yaml", "other.yaml", "jobs/a.yaml", "more/b.yaml")
+    for name in (*names, "jobs/__pycache__/a.pyc"):
+        (tmp_path / name).write_text("")
+    return tmp_path
+
+
+STACK = ["Pulumi.dev.yaml", "Pulumi.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "has_root", "stack", "found"),
+    [
+        ([], True, "", [*STACK, "jobs/a.yaml"]),
+        ([], True, "dev", [*STACK, "jobs/a.yaml"]),
+        (["more"], True, "", ["more/b.yaml"]),
+        (["more"], True, "dev", [*STACK, "jobs/a.yaml", "more/b.yaml"]),
+        (["other.yaml", "gone.yaml"], True, "", ["gone.yaml", "other.yaml"]),
+        (["more"], False, "dev", ["more/b.yaml"]),
+        ([], False, "", []),
+    ],
+)
+def test_files_are_watched_that_are_named_and_those_of_the_stack(
+    root, arguments, has_root, stack, found
+):
+    given = [str(root / each) for each in arguments]
+    paths = watching.watched(given, root if has_root else None, stack)
+    assert sorted(str(path.relative_to(root)) for path in paths) == found
+
+
+def test_of_a_folder_at_most_so_many_files_are_watched(tmp_path, monkeypatch):
+    for number in range(5):
+        (tmp_path / f"{number}").write_text("")
+    found = {}
+    for most in (4, 5, 6):
+        monkeypatch.setattr(watching, "MAX_FILES", most)
+        found[most] = len(list(watching.watched([str(tmp_path)], None, "")))
+    assert found == {4: 4, 5: 5, 6: 5}
+
+
+def test_a_file_is_known_by_its_time_and_its_size(tmp_path):
+    file = tmp_path / "a"
+    file.write_text("abc")
+    os.utime(file, ns=(1, 7_000_000_000))
+    assert watching.snapshot([tmp_path / "gone", file]) == {str(file): (7_000_000_000, 3)}
+
+
+def test_it_is_checked_once_and_again_after_each_change_also_during_a_check(tmp_path, monkeypatch):
+    file, checks, waits = tmp_path / "a", [], []
+
+    def check():
+        checks.append(len(waits))
+        if len(checks) == 2:  # while it is being checked
+            file.write_text("abc")
+        if len(checks) == 4:
+            raise KeyboardInterrupt
+
+    def sleep(seconds):
+        waits.append(seconds)
+        if len(waits) == 2:
+            file.write_text("a")
+        if len(waits) == 5:
+            file.unlink()
+
+    monkeypatch.setattr(watching.time, "sleep", sleep)
+    with pytest.raises(KeyboardInterrupt):
+        watching.watch(lambda: [file], check)
+    assert checks == [0, 2, 2, 5]
+    assert waits == [0.3] * 5
