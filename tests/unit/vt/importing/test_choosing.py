@@ -1,0 +1,212 @@
+"""Which source and job `vt import` takes, what it refuses, and what it says at the end."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import typer
+
+from vertex_training.errors import CheckUnavailableError, CommandError, Level, Problem
+from vertex_training_cli.check.report import FileReport, LintFinding
+from vertex_training_cli.engine import stacks
+from vertex_training_cli.importing import command
+from vertex_training_cli.importing.imported import ImportedJob, Note
+from vertex_training_cli.importing.sources import SourceContents
+from vertex_training_cli.local import commands
+from vertex_training_cli.local import up as local_up
+from vertex_training_cli.up import lost_state
+
+TWO = """\
+gcloud ai custom-jobs create --display-name=a --worker-pool-spec=container-image-uri=i/a:1
+gcloud ai custom-jobs create --display-name=b --worker-pool-spec=container-image-uri=i/b:1
+"""
+
+
+@pytest.fixture
+def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "two.sh").write_text(TWO)
+    return tmp_path / "two.sh"
+
+
+ONE = "name one source: a file, a job that ran by --job ID, or --run COMMAND."
+
+
+@pytest.mark.parametrize(
+    ("source", "job", "run", "name", "message", "hint"),
+    [
+        (False, "", "", "", ONE, ""),
+        (True, "", "python x.py", "", ONE, ""),
+        (True, "a", "python x.py", "", ONE, ""),
+        (True, "c", "", "", "no job is named 'c'.", "there are: a, b"),
+        (True, "", "", "x", "--name is for one job, and there are 2.", ""),
+    ],
+)
+def test_what_is_not_one_source_and_one_job_is_refused(
+    script: Path, source: bool, job: str, run: str, name: str, message: str, hint: str
+) -> None:
+    with pytest.raises(CommandError) as refused:
+        command._proposal(script if source else None, job, run, "dev", name)
+    assert (refused.value.message, refused.value.hint) == (message, hint)
+
+
+@pytest.mark.usefixtures("script")
+def test_a_job_that_ran_is_one_of_a_project() -> None:
+    with pytest.raises(CheckUnavailableError) as refused:
+        command._proposal(None, "5", "", "dev", "")
+    assert str(refused.value) == "no Pulumi.yaml here or above: a stack needs a project"
+
+
+@pytest.mark.parametrize(
+    ("job", "name", "names", "remarks"),
+    [
+        ("", "", ["a", "b"], []),
+        ("b", "", ["b"], ["left out: a"]),
+        ("b", "my-own", ["my-own"], ["left out: a"]),
+    ],
+)
+def test_a_source_has_all_its_jobs_or_the_one_that_is_named(
+    script: Path, job: str, name: str, names: list[str], remarks: list[str]
+) -> None:
+    found = command._proposal(script, job, "", "dev", name)
+    assert [each.name for each in found.jobs] == names
+    assert found.job_files == [f"jobs/{each}.yaml" for each in names]
+    assert found.stack == ""
+    assert [each for each in found.remarks if each.startswith("left out")] == remarks
+
+
+def test_of_jobs_with_one_name_the_first_is_taken() -> None:
+    first, second = ImportedJob("a", {"x": 1}), ImportedJob("a", {"x": 2})
+    found = SourceContents([first, second])
+    command._choose(found, "a")
+    assert (found.jobs, found.remarks) == ([first], [])
+
+
+@pytest.mark.parametrize(("format_", "as_json"), [("text", False), ("json", True)])
+def test_a_format_is_text_or_json(format_: str, as_json: bool) -> None:
+    assert command._is_json(format_) is as_json
+    with pytest.raises(CommandError) as refused:
+        command._is_json(f"{format_}x")
+    assert (refused.value.message, refused.value.hint) == (
+        f"--format has no '{format_}x'.", "write text or json",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("stack", "message", "hint"),
+    [
+        ("", "--up needs a stack, and there is no Pulumi.yaml here or above.", ""),
+        ("prod", "--up is for a stack of the local cloud, and prod is not one.",
+         "write with --write, have it reviewed, then `vt up --stack prod`"),
+    ],
+)  # fmt: skip
+def test_only_a_stack_of_the_local_cloud_is_brought_up(stack: str, message: str, hint: str) -> None:
+    with pytest.raises(CommandError) as refused:
+        command._ensure_local(SimpleNamespace(is_local=False, stack=stack))  # type: ignore[arg-type]
+    assert (refused.value.message, refused.value.hint) == (message, hint)
+    command._ensure_local(SimpleNamespace(is_local=True, stack=stack))  # type: ignore[arg-type]
+
+
+def test_the_imported_jobs_alone_decide_how_it_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = list[Any]()
+
+    def run(home: Any, stack: str, **how: Any) -> int:
+        calls.append((home.root, stack, how))
+        return 3
+
+    monkeypatch.setenv("VT_LOCAL_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(local_up, "run", run)
+    jobs = [ImportedJob("a", {}), ImportedJob("b", {})]
+    made: Any = SimpleNamespace(root=tmp_path, stack="local", jobs=jobs)
+    with pytest.raises(typer.Exit) as ended:
+        command._bring_up(made)
+    assert ended.value.exit_code == 3
+    how = {"wait": True, "report": commands.report, "only": ["a", "b"]}
+    assert calls == [(tmp_path / "home", "local", how)]
+
+
+@pytest.mark.parametrize("write", [True, False])
+def test_what_a_state_has_lost_is_taken_over_from_the_stacks_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: bool
+) -> None:
+    calls = list[Any]()
+
+    def take_over(ref: Any, pulumi: Any, tell: Any, *, write: bool) -> int:
+        calls.append((ref.root, pulumi.root, tell, write))
+        return 5
+
+    ref = SimpleNamespace(root=tmp_path, environment=lambda _: {})
+    monkeypatch.setattr(stacks, "find", {"dev": ref}.__getitem__)
+    monkeypatch.setattr(lost_state, "take_over", take_over)
+    assert command._take_over("dev", write=write) == 5
+    assert calls == [(tmp_path, tmp_path, command.print_line, write)]
+
+
+def finding(rule: str, level: Level, file: str = "/copy/jobs/a.yaml") -> LintFinding:
+    return LintFinding(file, 1, 2, 3, Problem("w", rule=rule, level=level))
+
+
+@pytest.mark.parametrize(
+    ("rule", "before", "after"),
+    [
+        ("local-cannot-run", "error", "warning"),
+        ("local-cannot-run", "warning", "warning"),
+        ("placeholder", "warning", "note"),
+        ("placeholder", "error", "error"),
+        ("machine-type", "error", "error"),
+        ("machine-type", "warning", "warning"),
+    ],
+)
+def test_what_this_machine_cannot_run_is_no_mistake_of_the_job(
+    rule: str, before: Level, after: Level
+) -> None:
+    assert command._of_the_job(finding(rule, before)) == finding(rule, after)
+
+
+def test_files_to_come_are_named_as_they_will_be(tmp_path: Path) -> None:
+    (tmp_path / "Pulumi.dev.yaml").write_text("")
+    made: Any = SimpleNamespace(files={"jobs/a.yaml": "x"}, root=tmp_path)
+    for path, name in [
+        ("/copy/jobs/a.yaml", "jobs/a.yaml"), ("/copy/Pulumi.dev.yaml", "Pulumi.dev.yaml"),
+        ("/copy/other-jobs/a.yml", "/copy/other-jobs/a.yml"),
+    ]:  # fmt: skip
+        report = FileReport(path, (finding("placeholder", "warning", path),), ("line",))
+        told = dataclasses.replace(finding("placeholder", "note"), file=name)
+        assert command._renamed(report, made) == FileReport(name, (told,), ("line",))
+
+
+NOTE = Note("a is 1 or 2", "x.py, line 3")
+
+
+@pytest.mark.parametrize(
+    ("stack", "hint", "last"),
+    [
+        ("", "", "Written: a, b."),
+        ("dev", "", "Written: a, b. Next: `vt up --stack dev`."),
+        ("dev", "With --write, it is.", "Nothing is written: a, b. With --write, it is."),
+    ],
+)
+def test_what_is_open_left_out_or_wrong_is_told_in_this_order(
+    stack: str, hint: str, last: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a = ImportedJob("a", {"x": ["<ONE>", "<TWO> <ONE>"]}, remarks=["r", "r"], notes=[NOTE])
+    made: Any = SimpleNamespace(
+        remarks=["left out: c"], jobs=[a, ImportedJob("b", {})], stack=stack
+    )
+    noted = FileReport("f", (finding("x", "note"), finding("machine-type", "error", "f")))
+    command._tell(made, [noted], hint=hint)
+    assert capsys.readouterr().err.splitlines() == [
+        "note: left out: c.",
+        "a: to be filled in: <ONE>, <TWO>.",
+        "a: r.",
+        "a: a is 1 or 2 (x.py, line 3).",
+        "f:1:2: w. [machine-type]",
+        "1 file: 1 error.",
+        last,
+    ]
