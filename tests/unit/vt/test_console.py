@@ -97,3 +97,9 @@ def test_every_table_fits_with_its_ids_whole_and_loses_nothing(monkeypatch, colu
     wanted = Counter("".join((*columns, *row, *row)).replace(" ", ""))
     assert shown - wanted in (Counter(), Counter(","))  # a heading of two names
     assert not wanted - shown
+
+
+@pytest.mark.parametrize("row", [("a",), ("a", "b", "c")])
+def test_a_row_has_a_cell_for_each_column(row: tuple[str, ...]) -> None:
+    with pytest.raises(ValueError, match=r"zip\(\) argument"):
+        table("A", "B", rows=[("a", "b"), row])

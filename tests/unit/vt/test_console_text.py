@@ -171,3 +171,17 @@ def test_a_table_without_rows_is_its_headings(monkeypatch: pytest.MonkeyPatch) -
     assert printed(80, "JOB", "ID", rows=[]) == ["JOB  ID"]
     monkeypatch.setenv("COLUMNS", "3")
     assert printed(3, "JOB", "ID", rows=[]) == ["JOB", ",", "ID"]
+
+
+@pytest.mark.parametrize(
+    ("word", "lines"),
+    [
+        ("x" * 20, ["A                     B", "x" * 20 + "  some", " " * 22 + "words"]),
+        ("x" * 21, ["A                   B", "x" * 18 + "  some words", "xxx"]),
+    ],
+)
+def test_a_word_of_20_characters_is_kept_whole_where_there_is_room(
+    monkeypatch: pytest.MonkeyPatch, word: str, lines: list[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "30")
+    assert printed(30, "A", "B", rows=[(word, "some words")]) == lines

@@ -52,9 +52,9 @@ def world(monkeypatch):
 
 def test_one_schedule_that_fails_keeps_no_other_from_its_slot(world):
     found = list(steps.submit_due(tick(deployment("broken", "titanic"))))
-    assert [(each.job, each.done, each.failed) for each in found] == [
-        ("broken", "failed", True),
-        ("titanic", "submitted", False),
+    assert found == [
+        Action("schedule", "broken", "failed", "the control bucket is gone", failed=True),
+        Action("schedule", "titanic", "submitted", "submitted", "job-1", "20261130t050000z"),
     ]
     assert found[1].line == "schedule titanic 20261130t050000z: submitted (job-1)"
 
@@ -86,21 +86,40 @@ def job(state, *, created, started=None, timeout=None):
     )  # fmt: skip
 
 
+HOUR = timedelta(hours=1)
+MINUTE = timedelta(minutes=1)
+STALE = 3 * HOUR + 7 * MINUTE
+
+
+@pytest.mark.parametrize("tuning", [False, True])
 @pytest.mark.parametrize(
-    ("found", "said"),
+    ("state", "waited", "ran", "timeout", "said"),
     [
-        (job("QUEUED", created=NOW - timedelta(hours=3)), "QUEUED for 3h"),
-        (job("PENDING", created=NOW - timedelta(hours=1)), ""),
-        (
-            job("RUNNING", created=NOW, started=NOW - timedelta(hours=3),
-                timeout=timedelta(hours=1)),
-            "its timeout is 1h",
-        ),
-        (job("RUNNING", created=NOW, started=NOW - timedelta(hours=3)), ""),
+        ("QUEUED", 2 * HOUR, None, None, ""),
+        ("QUEUED", STALE, None, None, "QUEUED for 3h 7m"),
+        ("PENDING", 2 * HOUR + MINUTE, None, None, "PENDING for 2h 1m"),
+        ("PENDING", None, None, None, ""),
+        ("RUNNING", STALE, HOUR + 30 * MINUTE, HOUR, ""),
+        ("RUNNING", STALE, HOUR + 31 * MINUTE, HOUR, "RUNNING for 1h 31m, its timeout is 1h 0m"),
+        # Vertex AI gives a job seven days where it names none
+        ("RUNNING", None, 168 * HOUR + 30 * MINUTE, None, ""),
+        ("RUNNING", None, 169 * HOUR, None, "RUNNING for 169h 0m, its timeout is 168h 0m"),
     ],
-)  # fmt: skip
-def test_jobs_that_are_late_are_named(monkeypatch, found, said):
-    monkeypatch.setattr(steps.view, "is_tuning", lambda _job: False)
-    text = steps._late(found, NOW)
-    assert said in text
-    assert bool(text) is bool(said)
+)
+def test_jobs_that_are_late_are_named(monkeypatch, state, waited, ran, timeout, said, tuning):
+    late = job(
+        state,
+        created=waited and NOW - waited,
+        started=ran and NOW - ran,
+        timeout=timeout,
+    )
+    late.name = "projects/1/locations/r/customJobs/7"
+    late.trial_job_spec = late.job_spec
+    monkeypatch.setattr(steps.view, "is_tuning", lambda _job: tuning)
+    monkeypatch.setattr(steps.view, "title", lambda _job: "train")
+    given = tick({})
+    given.__dict__["live"] = [late]
+    told = "" if tuning and ran else said  # the timeout of a tuning job is that of a trial
+    assert list(steps.report_late(given)) == (
+        [Action("late", "train", "late", told, late.name)] if told else []
+    )

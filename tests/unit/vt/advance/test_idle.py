@@ -13,7 +13,7 @@ from vertex_training.customjob import provider
 from vertex_training.customjob.protocol.idle import IdleRule, IdleStop, Reading
 from vertex_training.errors import OperatorError
 from vertex_training_cli.advance import steps
-from vertex_training_cli.advance.tick import Tick
+from vertex_training_cli.advance.tick import Action, Tick
 
 SLOT = {"vt-slot": "20261130t060000z"}
 
@@ -32,7 +32,26 @@ def told(resources: list[Any], jobs: list[CustomJob], *, dry_run: bool = False) 
     rows = [{"type": SCHEDULE if "schedule" in each else JOB, "inputs": each} for each in resources]
     tick: Any = Tick(None, {"resources": rows}, dry_run=dry_run)  # pyright: ignore[reportArgumentType]
     tick.__dict__["live"] = jobs
-    return [f"{each.job} {each.done}" for each in steps.stop_idle(tick)]
+    return [f"{each.job} {each.done}" for each in actions(tick)]
+
+
+def actions(tick: Tick) -> list[Action]:
+    """What is done; each of it is about a step, a job and its resource."""
+    found = list(steps.stop_idle(tick))
+    for each in found:
+        failed = each.done == "failed"
+        assert each == Action("idle", each.job, each.done, each.reason, NAME, failed=failed)
+        assert REASONS[each.done] == each.reason
+    return found
+
+
+WHY = "no accelerator was at 5% or above for 10m"
+REASONS = {
+    "failed": "whether it is idle is not known, and it goes on: no answer of Cloud Monitoring",
+    "due": f"{WHY}; it is cancelled next",
+    "cancelled": f"{WHY} (idleStop): cancelled",
+    "unproven": "whether it is idle is not known, and it goes on: no points of workerpool0-0",
+}
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from vertex_training.customjob.protocol.ports import JobSnapshot
 from vertex_training.customjob.provider import rungs_of
 from vertex_training.errors import NotSubmittedError, OperatorError
 from vertex_training_cli.advance import steps as advance
-from vertex_training_cli.advance.tick import Tick
+from vertex_training_cli.advance.tick import Action, Tick
 
 INPUTS = program(1, "a", "x")
 
@@ -56,10 +56,14 @@ def cloud(monkeypatch: pytest.MonkeyPatch) -> Straight:
     return made
 
 
-def steps(*jobs, dry_run: bool = False) -> list[tuple[str, str]]:
+def actions(*jobs, dry_run: bool = False) -> list[Action]:
     resources = [{"type": TYPE, "inputs": inputs} for inputs in jobs]
     tick = Tick(None, {"resources": resources}, dry_run=dry_run)
-    return [(each.done, each.reason) for each in advance.climb_ladders(tick)]
+    return list(advance.climb_ladders(tick))
+
+
+def steps(*jobs) -> list[tuple[str, str]]:
+    return [(each.done, each.reason) for each in actions(*jobs)]
 
 
 def test_a_stock_out_is_a_rung_and_a_line_and_the_last_one_is_told(cloud: Straight) -> None:
@@ -68,22 +72,30 @@ def test_a_stock_out_is_a_rung_and_a_line_and_the_last_one_is_told(cloud: Straig
     ladder = Ladder(rungs_of(INPUTS), cloud, cloud)
     ladder.place()
     assert steps(plain, INPUTS) == []
+    found = "rung 1 of 3 (as in the job file)"
+    stock_out = "Resources are insufficient in region: r"
     for rung in (2, 3):
         cloud.run_out(cloud.going_on(JOB)[0])
         sent = len(cloud.sends)
-        assert [done for done, _ in steps(INPUTS, dry_run=True)] == ["due"]
+        due = f"{found}: {stock_out}; the next rung is due"
+        assert actions(INPUTS, dry_run=True) == [Action("ladder", JOB, "due", due)]
         assert len(cloud.sends) == sent
-        [(done, reason)] = steps(INPUTS)
-        assert done == "submitted"
-        assert reason == (
-            f"Resources are insufficient in region: r; goes on on rung {rung} of 3 (other)"
-        )
+        found = f"rung {rung} of 3 (other)"
+        [action] = actions(INPUTS)
+        name = cloud.going_on(JOB)[0].record.name
+        went = f"{stock_out}; goes on on {found}"
+        assert action == Action("ladder", JOB, "submitted", went, name)
         assert steps(INPUTS) == []
-    cloud.run_out(cloud.going_on(JOB)[0])
-    for _ in range(2):
-        [(done, reason)] = steps(INPUTS)
-        assert done == "ended"
-        assert reason.startswith("no rung is left: rung 1 (as in the job file): Resources")
+    last = cloud.going_on(JOB)[0]
+    cloud.run_out(last)
+    left = (
+        f"no rung is left: rung 1 (as in the job file): {stock_out}; "
+        f"rung 2 (other): {stock_out}; rung 3 (other): {stock_out}"
+    )
+    for dry_run in (True, False):
+        assert actions(INPUTS, dry_run=dry_run) == [
+            Action("ladder", JOB, "ended", left, last.record.name)
+        ]
     assert len(cloud.jobs) == 3
     assert not cloud.violations
 
@@ -93,8 +105,12 @@ def test_a_refused_rung_is_a_failure_each_time_and_keeps_no_other_back(cloud: St
     cloud.run_out(cloud.going_on(JOB)[0])
     cloud.refuses = True
     broken = {**INPUTS, "submission": {**INPUTS["submission"], "stack": "broken"}}
+    refused = "RESOURCE_EXHAUSTED: quota metrics exceed"
     for _ in range(2):
-        assert [done for done, _ in steps(broken, INPUTS)] == ["failed", "failed"]
+        assert actions(broken, INPUTS) == [
+            Action("ladder", JOB, "failed", "the control bucket is gone", failed=True),
+            Action("ladder", JOB, "failed", refused, failed=True),
+        ]
     cloud.refuses = False
     assert [done for done, _ in steps(broken, INPUTS)] == ["failed", "submitted"]
     assert len(cloud.jobs) == 2

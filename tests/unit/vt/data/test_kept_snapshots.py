@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any
 
 import pytest
 import typer
+from typer.testing import CliRunner
 
 from vertex_training.errors import CommandError
+from vertex_training_cli.cli import app
 from vertex_training_cli.data import snapshots
+from vertex_training_cli.data.comparison import RemoteObject
 from vertex_training_cli.data.snapshots import KeptSnapshot
 
 MANIFEST: dict[str, Any] = {
@@ -59,6 +64,101 @@ def test_a_folder_without_a_manifest_says_nothing_of_itself() -> None:
     assert (made.run, made.queried_at, made.facts) == ("", "", {})
     bare = KeptSnapshot("c", "i", "", False, (), {"snapshot": {}, "query": {}}, 1, ())
     assert (bare.run, bare.queried_at) == ("", "")
+
+
+def printed(
+    found: list[KeptSnapshot], monkeypatch: pytest.MonkeyPatch, *words: str
+) -> tuple[int, str, str]:
+    """The exit code of ``vt data snapshots``, and what it prints, where these are kept."""
+    monkeypatch.setattr(snapshots, "_kept", lambda _stack: (None, found))
+    done = CliRunner().invoke(app, ["data", "snapshots", *words])
+    return done.exit_code, done.stdout, done.stderr
+
+
+def test_kept_snapshots_are_listed_with_what_reads_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    objects = (RemoteObject("a", 1, "c", 2, None),)
+    whole = KeptSnapshot(
+        "clicks", "abc", "gs://b/x", True, ("fit", "train"), MANIFEST, 2048, objects
+    )
+    found = [whole, kept("def", None)]
+    code, out, err = printed(found, monkeypatch, "list")
+    assert (code, [re.split("  +", line.strip()) for line in out.splitlines()], err) == (
+        0,
+        [
+            ["SNAPSHOT", "RUN", "ROWS", "BYTES", "QUERIED", "STACK FILE", "READ BY", "ID"],
+            ["clicks", "3", "891", "2.0 kB", "2026-01-02", "named", "fit, train", "abc"],
+            ["clicks", "no manifest: nothing that a job should read", "1 B", "not named", "def"],
+        ],
+        "",
+    )
+    code, out, err = printed(found, monkeypatch, "list", "--format", "json")
+    assert (code, err) == (0, "")
+    assert json.loads(out) == [
+        {
+            "name": "clicks", "id": "abc", "folder": "gs://b/x", "declared": True,
+            "jobs": ["fit", "train"], "manifest": MANIFEST, "size": 2048, "run": "3",
+        },
+        {
+            "name": "clicks", "id": "def", "folder": "gs://b/snapshots/dev/clicks/def",
+            "declared": False, "jobs": [], "manifest": None, "size": 1, "run": "",
+        },
+    ]  # fmt: skip
+    assert printed([], monkeypatch, "list") == (0, "", "vt: no snapshots\n")
+    assert printed([], monkeypatch, "list", "--format", "json") == (0, "[]\n", "")
+
+
+OTHER = {**MANIFEST, "snapshot": {"run": 4}, "rows": 900, "schema": [{"name": "a"}, {"name": "b"}]}
+TWO = [
+    KeptSnapshot("clicks", "old", "gs://b/old", True, (), {**MANIFEST, "rows": 1}, 1, ()),
+    KeptSnapshot("clicks", "abc", "gs://b/abc", True, (), MANIFEST, 1, ()),
+    KeptSnapshot("clicks", "xyz", "gs://b/xyz", True, (), OTHER, 1, ()),
+    kept("none", None),
+    kept("other", 1, "views"),
+]
+HINT = "there are: clicks 3 old, clicks 3 abc, clicks 4 xyz, clicks  none, views 1 other."
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "out", "err"),
+    [
+        (
+            ("clicks",), 1,
+            "        abc  xyz\nrun     3    4\nrows    891  900\nschema" + " " * 7
+            + '{ "name": "b" }\n',
+            "",
+        ),
+        (
+            ("clicks", "--format", "json"), 1,
+            json.dumps(
+                {
+                    "run": {"old": "3", "new": "4"},
+                    "rows": {"old": 891, "new": 900},
+                    "schema": {"old": MANIFEST["schema"], "new": OTHER["schema"]},
+                },
+                indent=2,
+            ) + "\n",
+            "",
+        ),
+        (("clicks", "4", "4"), 0, "", "vt: xyz and xyz are alike\n"),
+        (("clicks", "4", "4", "--format", "json"), 0, "{}\n", ""),
+        (
+            ("clicks", "4"), 1, "",
+            "vt data snapshots diff: one of two is missing. "
+            "Hint: name both runs, or none for the last two.\n",
+        ),
+        (
+            ("views",), 1, "",
+            f"vt data snapshots diff: there are no two snapshots 'views'. Hint: {HINT}\n",
+        ),
+    ],
+)  # fmt: skip
+def test_two_snapshots_are_compared_by_what_differs(
+    monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], code: int, out: str, err: str
+) -> None:
+    ended, shown, said = printed(TWO, monkeypatch, "diff", *words)
+    assert (ended, [line.rstrip() for line in shown.splitlines()], said) == (
+        code, [line.rstrip() for line in out.splitlines()], err,
+    )  # fmt: skip
 
 
 FOUND = [kept("abcdef1", 1), kept("abcdef2", 2), kept("1234567", 12), kept("fedcba9", None)]

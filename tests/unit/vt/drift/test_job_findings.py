@@ -16,6 +16,7 @@ from tests.unit.localcloud.conftest import (
     make_cloud,
 )
 from tests.unit.vt.jobs.submitting import until_running
+from vertex_training_cli.drift.findings import PropertyDifference, ResourceDifference
 from vertex_training_cli.drift.job_findings import orphaned_jobs, submitted_by_hand
 from vertex_training_cli.engine.stacks import StackRef
 
@@ -37,49 +38,85 @@ def by_hand(cloud: Cloud, name: str = "the job", **labels: str) -> str:
     return until_running(cloud, job.name.rpartition("/")[2])
 
 
+def name_of(cloud: Cloud, number: str) -> str:
+    """A job's name, as the service has it: with the project's number."""
+    record = cloud.jobs.get(number)
+    assert record is not None
+    return record.name
+
+
 def by_a_stack(cloud: Cloud, stack: str) -> str:
-    return by_hand(cloud, "train", **{"vt-stack": stack, "vt-request-id": "0" * 20, "vt-job": "t"})
+    return by_hand(
+        cloud,
+        "train",
+        **{
+            "vt-stack": stack,
+            "vt-request-id": "0" * 20,
+            "vt-job": "t",
+            "vt-run": "1",
+        },
+    )
 
 
 def test_a_job_of_nobody_is_told_with_the_account_and_how_to_end_or_keep_it(
     ref: StackRef, cloud: Cloud
 ) -> None:
     number = by_hand(cloud)
-    [job], not_judged = submitted_by_hand(ref, (), {OWN}, ())
-    assert (job.name, job.resource, not_judged) == ("the job", "customJobs/the job", [])
-    assert [(field.path, field.cloud) for field in job.fields] == [("account", TRAINER)]
-    assert f"vt jobs cancel {number} --stack local" in job.note
-    assert "drift.allowedResources" in job.note
+    assert submitted_by_hand(ref, (), {OWN}, ()) == (
+        [
+            ResourceDifference(
+                "submitted",
+                "the job",
+                "CustomJob",
+                name_of(cloud, number),
+                (PropertyDifference("account", TRAINER, ""),),
+                f"To end it: `vt jobs cancel {number} --stack local`; to keep it: list "
+                "`customJobs/the job` with its reason under `drift.allowedResources`. "
+                "Who submitted it is in the project's audit log.",
+                resource="customJobs/the job",
+            )
+        ],
+        [],
+    )
 
 
 def test_jobs_of_other_accounts_and_of_the_state_are_not_the_stacks_to_tell(
     ref: StackRef, cloud: Cloud
 ) -> None:
-    record = cloud.jobs.get(by_hand(cloud))
-    assert record is not None
+    name = name_of(cloud, by_hand(cloud))
     assert (
         submitted_by_hand(ref, (), {"serviceAccount:other@x.iam.gserviceaccount.com"}, ())[0] == []
     )
     assert submitted_by_hand(ref, (), (), ())[0] == []
-    assert submitted_by_hand(ref, {record.name}, {OWN}, ())[0] == []
+    assert submitted_by_hand(ref, {name}, {OWN}, ())[0] == []
 
 
 def test_a_job_of_the_stack_itself_is_an_orphaned_one_and_told_once(
     ref: StackRef, cloud: Cloud
 ) -> None:
-    by_a_stack(cloud, ref.stack)
+    number = by_a_stack(cloud, ref.stack)
     assert submitted_by_hand(ref, (), {OWN}, ()) == ([], [])
-    assert len(orphaned_jobs(ref, ())) == 1
+    assert orphaned_jobs(ref, ()) == [
+        ResourceDifference(
+            "runs",
+            "t (run 1)",
+            "CustomJob",
+            name_of(cloud, number),
+            (PropertyDifference("state", "RUNNING", ""),),
+            "A killed run submitted it, perhaps, before it was removed or renamed. To end it: "
+            f"`vt jobs cancel {number} --stack local`; to keep it: declare it as it was, "
+            "and `vt up --stack local --refresh` takes it over.",
+        )
+    ]
 
 
 def test_a_job_of_a_stack_beside_is_listed_and_one_that_only_says_so_is_told(
     ref: StackRef, cloud: Cloud
 ) -> None:
-    by_a_stack(cloud, "eu")
-    found, not_judged = submitted_by_hand(ref, (), {OWN}, {"eu"})
-    assert found == []
-    [line] = not_judged
-    assert line.endswith(f"runs as {TRAINER} and says that it is of stack eu")
+    number = by_a_stack(cloud, "eu")
+    name = name_of(cloud, number)
+    line = f"{name} runs as {TRAINER} and says that it is of stack eu"
+    assert submitted_by_hand(ref, (), {OWN}, {"eu"}) == ([], [line])
     assert [each.name for each in submitted_by_hand(ref, (), {OWN}, {"us"})[0]] == ["train"]
 
 
