@@ -89,6 +89,20 @@ def test_the_type_is_guessed_from_the_name_then_from_the_kind_of_source(
     assert sent == [("data", {"contentType": content_type, "name": name}, b"hi")]
 
 
+def test_a_change_uploads_an_object_again_and_its_end_deletes_it(
+    estate: Estate, sent: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cloud, kind = estate.kind(OBJECT)
+    inputs = {"bucket": "data", "name": "a/b c.json", "content": "hi"}
+    made = kind.remake(cloud, PROJECT, "x", inputs, {"content": "ho"})
+    assert made == kind.make(cloud, PROJECT, "x", inputs)
+    assert sent == [("data", {"contentType": "application/json", "name": "a/b c.json"}, b"hi")] * 2
+    deleted: list[Any] = []
+    monkeypatch.setattr(Emulator, "delete_object", lambda _self, *where: deleted.append(where))
+    kind.unmake(cloud, "data-a/b c.json", {"bucket": "data", "name": "a/b c.json"})
+    assert deleted == [("data", "a/b c.json")]
+
+
 def test_uploading_to_a_bucket_that_is_gone_is_refused(estate: Estate, sent: list[Any]) -> None:
     with pytest.raises(CloudError) as refused:
         made(estate, bucket="gone", name="a", content="hi")

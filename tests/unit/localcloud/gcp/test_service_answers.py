@@ -247,6 +247,10 @@ def test_a_second_one_is_refused_in_the_services_words(
         ("gcp:monitoring/dashboard:Dashboard", "7", f"projects/{PROJECT}/dashboards/7"),
         ("gcp:monitoring/dashboard:Dashboard", "projects/a/dashboards/7",
          "projects/a/dashboards/7"),
+        *((token, each, each) for token, each in (
+            ("gcp:billing/budget:Budget", "billingAccounts/1/budgets/2"),
+            ("gcp:vertex/aiTensorboard:AiTensorboard", "projects/1/locations/x/tensorboards/2"),
+        )),
         ("gcp:storage/bucket:Bucket", f"{PROJECT}/data", "data"),
         ("gcp:storage/bucket:Bucket", "data", "data"),
         (SECRET, f"projects/{NUMBER}/secrets/s", f"projects/{PROJECT}/secrets/s"),

@@ -1,0 +1,273 @@
+"""How resources are read, changed and taken away while something else holds or changes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from localgcp.errors import CloudError, PluginError
+from localgcp.gcp.codec import UNKNOWN, Secret
+from localgcp.gcp.services.accounts import missing_account
+from localgcp.gcp.services.base import ResourceType
+from localgcp.inventory import vpc
+from localgcp.inventory.store import ACCOUNT, Binding, Store
+from localgcp.vertex.records import JobState, JobTable
+from tests.unit.localcloud.gcp.estate import LINK, PROJECT, REGION, ROUTER, SUBNET, VPC, Estate
+from tests.unit.localcloud.vertex.rows import job_row
+
+BUCKET_GRANT = "gcp:storage/bucketIAMMember:BucketIAMMember"
+RESERVATION = "gcp:compute/reservation:Reservation"
+ZONE = f"projects/{PROJECT}/zones/us-west1-a"
+RESERVED = f"{ZONE}/reservations/x"
+EMAIL = f"trainer@{PROJECT}.iam.gserviceaccount.com"
+ACCOUNT_PATH = f"projects/{PROJECT}/serviceAccounts/{EMAIL}"
+MEMBER, VIEWER = "group:ml@example.com", "roles/viewer"
+CONDITION = {"title": "t", "description": "", "expression": "true"}
+
+
+def told(call: Any) -> str | None:
+    try:
+        call()
+    except PluginError as error:
+        return str(error)
+    return None
+
+
+def write(estate: Estate, path: str, *bindings: Binding) -> None:
+    etag = estate.store.policy(path).etag
+    estate.store.set_policy(path, bindings, expected_etag=etag)
+
+
+@pytest.mark.parametrize(
+    ("binding", "condition", "is_there"),
+    [
+        (Binding(VIEWER, ("a", MEMBER)), None, True),
+        (Binding(VIEWER, ("a",)), None, False),
+        (Binding("roles/editor", (MEMBER,)), None, False),
+        (Binding(VIEWER, (MEMBER,), CONDITION), None, False),
+        (Binding(VIEWER, (MEMBER,)), CONDITION, False),
+        (Binding(VIEWER, (MEMBER,), CONDITION), CONDITION, True),
+    ],
+)
+def test_a_grant_is_there_while_the_policy_has_its_member_role_and_condition(
+    estate: Estate, binding: Binding, condition: Any, is_there: bool
+) -> None:
+    inputs = {"bucket": "data", "role": VIEWER, "member": MEMBER, "condition": condition}
+    id_ = f"b/data/{VIEWER}/{MEMBER}"
+    estate.store.put(BUCKET_GRANT, id_, PROJECT, inputs, {"etag": "old", "kept": 1})
+    write(estate, "b/data", binding, Binding("roles/other", ("b",)))
+    cloud, kind = estate.kind(BUCKET_GRANT)
+    found = kind.read(cloud, id_)
+    if not is_there:
+        assert found is None
+        return
+    assert found is not None
+    etag = estate.store.policy("b/data").etag
+    assert (found.id, found.inputs, found.outputs) == (id_, inputs, {"etag": etag, "kept": 1})
+
+
+def test_a_network_whose_connection_a_job_uses_is_not_deleted(estate: Estate) -> None:
+    estate.store.delete(ROUTER, f"{REGION}/routers/r")
+    estate.store.delete(vpc.SUBNETWORK, SUBNET)
+    values = {"network": VPC, "service": "s"}
+    estate.store.put(vpc.CONNECTION, "c", PROJECT, values, values)
+    jobs = JobTable(estate.store.path)
+    jobs.insert(job_row("1", {"network": VPC}, state=JobState.RUNNING, project=PROJECT))
+    cloud, kind = estate.kind(vpc.NETWORK)
+    job = f"projects/{jobs.list()[0].number}/locations/us-central1/customJobs/1"
+    assert told(lambda: kind.unmake(cloud, VPC, {})) == (
+        f"Error deleting Network: googleapi: Error 400: The network resource '{VPC}' is already "
+        f"being used by '{job}', resourceInUseByAnotherResource"
+    )
+    assert [each.id for each in estate.store.list(vpc.CONNECTION)] == ["c"]
+    jobs.move("1", JobState.SUCCEEDED)
+    kind.unmake(cloud, VPC, {})
+    assert estate.store.list(vpc.CONNECTION) == []
+
+
+MACHINE = {
+    "guestAccelerators": [], "localSsds": [], "locationHint": "", "machineType": "n1-standard-4",
+    "maintenanceInterval": "", "minCpuPlatform": "",
+}  # fmt: skip
+
+
+def specific(count: int, used: int, **machine: Any) -> dict[str, Any]:
+    """As the API returns it."""
+    return {
+        "assuredCount": count, "count": count, "inUseCount": used,
+        "instanceProperties": MACHINE | machine, "sourceInstanceTemplate": "",
+    }  # fmt: skip
+
+
+def reservation(count: str, **more: Any) -> dict[str, Any]:
+    properties = {"machineType": "n1-standard-4", "__defaults": []}
+    given = {"count": count, "instanceProperties": properties, "__defaults": []}
+    return {"name": "x", "zone": "us-west1-a", "specificReservation": given, **more}
+
+
+@pytest.fixture
+def jobs(estate: Estate) -> JobTable:
+    """One that runs, with two machines of the reservation."""
+    table = JobTable(estate.store.path)
+    table.insert(job_row("1", {}, state=JobState.RUNNING))
+    assert table.claim("1", {RESERVED: 2}, {RESERVED: 3})
+    return table
+
+
+ALONE = {"projectMaps": [], "projects": [], "shareType": "LOCAL"}
+SSD = {"interface": "NVME", "diskSizeGb": 375}
+
+
+@pytest.mark.parametrize(
+    ("given", "olds", "made"),
+    [
+        (reservation("2"), {},
+         {"deleteAtTime": "", "shareSettings": ALONE, "specificReservation": specific(2, 2)}),
+        (reservation("3", deleteAtTime="2999-01-01T00:00:00Z"), {"deleteAtTime": "2998"},
+         {"deleteAtTime": "2999-01-01T00:00:00Z", "shareSettings": ALONE,
+          "specificReservation": specific(3, 2)}),
+        (reservation("3", shareSettings={"shareType": "SPECIFIC_PROJECTS", "projects": ["a"],
+                                         "__defaults": []}), {"deleteAtTime": "2998"},
+         {"deleteAtTime": "2998", "specificReservation": specific(3, 2),
+          "shareSettings": {"projectMaps": [], "projects": ["a"],
+                            "shareType": "SPECIFIC_PROJECTS"}}),
+    ],
+)  # fmt: skip
+def test_a_reservation_is_updated_with_what_jobs_use_of_it(
+    estate: Estate, jobs: JobTable, given: Any, olds: Any, made: Any
+) -> None:
+    cloud, kind = estate.kind(RESERVATION)
+    zone = LINK + ZONE
+    found = kind.remake(cloud, PROJECT, RESERVED, given, {"zone": zone, **olds})
+    assert found == {"zone": zone, **made}
+
+
+def test_the_machine_of_a_reservation_is_returned_with_all_its_fields(estate: Estate) -> None:
+    given = reservation("1")
+    own = {"localSsds": [SSD | {"__defaults": ["interface"]}], "minCpuPlatform": "Intel Skylake"}
+    given["specificReservation"]["instanceProperties"] |= own
+    given["specificReservation"]["sourceInstanceTemplate"] = "t"
+    cloud, kind = estate.kind(RESERVATION)
+    assert kind.make(cloud, PROJECT, RESERVED, given)["specificReservation"] == specific(
+        1, 0, localSsds=[SSD], minCpuPlatform="Intel Skylake"
+    ) | {"sourceInstanceTemplate": "t"}
+
+
+def test_a_reservation_is_held_by_the_jobs_that_use_it(estate: Estate, jobs: JobTable) -> None:
+    outputs = {"specificReservation": specific(3, 0), "name": "x", "project": PROJECT}
+    estate.store.put(RESERVATION, RESERVED, PROJECT, {"a": 1}, outputs)
+    cloud, kind = estate.kind(RESERVATION)
+    found = kind.read(cloud, RESERVED)
+    assert found is not None
+    assert (found.id, found.inputs, found.outputs) == (
+        RESERVED, {"a": 1}, outputs | {"specificReservation": specific(3, 2)},
+    )  # fmt: skip
+    assert told(lambda: kind.remake(cloud, PROJECT, RESERVED, reservation("1"), {})) == (
+        f"Error updating Reservation '{RESERVED}': googleapi: Error 400: Invalid value for field "
+        "'resource.specificReservation.count': '1'. The reservation has 2 instances in use and "
+        "cannot shrink below that., invalid"
+    )
+    named = outputs | {"specificReservationRequired": True}
+    job = f"projects/{jobs.list()[0].number}/locations/us-central1/customJobs/1"
+    assert told(lambda: kind.unmake(cloud, RESERVED, named)) == (
+        f"Error deleting Reservation: googleapi: Error 400: The reservation resource '{RESERVED}' "
+        f"is already being used by '{job}', resourceInUseByAnotherResource"
+    )
+    assert told(lambda: kind.unmake(cloud, RESERVED, outputs)) is None
+    jobs.move("1", JobState.SUCCEEDED)
+    assert told(lambda: kind.unmake(cloud, RESERVED, named)) is None
+
+
+def test_a_reservation_that_deleted_itself_is_gone_and_its_name_is_free(estate: Estate) -> None:
+    cloud, kind = estate.kind(RESERVATION)
+    for at, is_there in (("2999-01-01T00:00:00Z", True), ("2020-01-01T00:00:00Z", False)):
+        outputs = {"deleteAtTime": at, "specificReservation": specific(1, 0)}
+        estate.store.put(RESERVATION, RESERVED, PROJECT, {}, outputs)
+        assert (kind.read(cloud, RESERVED) is not None) is is_there
+        kind.verify(cloud, PROJECT, reservation("1"), "Making")
+        assert (estate.store.get(RESERVATION, RESERVED) is not None) is is_there
+
+
+@pytest.mark.parametrize(
+    ("inputs", "known"),
+    [
+        ({"accountId": Secret("trainer"), "project": "local-a"}, "trainer@local-a"),
+        ({"accountId": "trainer"}, f"trainer@{PROJECT}"),
+        ({"accountId": UNKNOWN}, ""),
+        ({"accountId": "trainer", "project": UNKNOWN}, ""),
+    ],
+)
+def test_an_address_is_foretold_once_its_parts_are_known(
+    estate: Estate, inputs: dict[str, Any], known: str
+) -> None:
+    cloud, kind = estate.kind(ACCOUNT)
+    email = f"{known}.iam.gserviceaccount.com"
+    foretold = {"email": email, "member": f"serviceAccount:{email}"} if known else {}
+    assert kind.known(cloud, inputs) == foretold
+
+
+def test_an_account_that_goes_while_it_is_taken_over_is_refused(
+    estate: Estate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    estate.enable("iam")
+    cloud, kind = estate.kind(ACCOUNT)
+    kind.create(cloud, {"accountId": "trainer"})
+    inputs = {"accountId": "trainer", "createIgnoreAlreadyExists": True}
+    assert kind.create(cloud, inputs).id == ACCOUNT_PATH
+    monkeypatch.setattr(ResourceType, "read", lambda *_given: None)
+    with pytest.raises(CloudError) as refused:
+        kind.create(cloud, inputs)
+    assert refused.value.code == 409
+
+
+def test_a_grant_that_comes_while_an_account_goes_is_kept(
+    estate: Estate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    member, others = f"serviceAccount:{EMAIL}", Binding("roles/editor", (MEMBER,))
+    write(estate, "b/data", Binding(VIEWER, (member, MEMBER)))
+    set_policy, came = Store.set_policy, []
+
+    def late(self: Store, path: str, bindings: Any, *, expected_etag: str) -> Any:
+        if not came:
+            came.append(path)
+            now = self.policy(path)
+            set_policy(self, path, (*now.bindings, others), expected_etag=now.etag)
+        return set_policy(self, path, bindings, expected_etag=expected_etag)
+
+    monkeypatch.setattr(Store, "set_policy", late)
+    cloud, kind = estate.kind(ACCOUNT)
+    kind.unmake(cloud, ACCOUNT_PATH, {"email": EMAIL})
+    assert estate.store.policy("b/data").bindings == (Binding(VIEWER, (MEMBER,)), others)
+
+
+@pytest.mark.parametrize(
+    ("member", "missing"),
+    [
+        (f"serviceAccount:nobody@{PROJECT}.iam.gserviceaccount.com", True),
+        (f"user:nobody@{PROJECT}.iam.gserviceaccount.com", False),
+        (f"serviceAccount:nobody@{PROJECT}.example.com", False),
+        ("serviceAccount:nobody@acme.iam.gserviceaccount.com", False),
+        (f"deleted:serviceAccount:nobody@{PROJECT}.iam.gserviceaccount.com", False),
+        ("allUsers", False),
+    ],
+)
+def test_only_accounts_of_local_projects_are_looked_for(
+    estate: Estate, member: str, missing: bool
+) -> None:
+    cloud, _ = estate.kind(ACCOUNT)
+    assert missing_account(cloud, member) == (member.partition(":")[2] if missing else None)
+
+
+def test_a_resource_that_nobody_verifies_is_updated_by_its_inputs(estate: Estate) -> None:
+    estate.enable("monitoring")
+    cloud, kind = estate.kind(channel := "gcp:monitoring/notificationChannel:NotificationChannel")
+    id_ = f"projects/{PROJECT}/notificationChannels/1"
+    olds = {"name": id_, "project": PROJECT, "type": "email", "displayName": "old"}
+    estate.store.put(channel, id_, PROJECT, {}, olds)
+    found = kind.update(cloud, id_, {"type": "email", "displayName": "new"}, olds)
+    assert {key: found[key] for key in olds} == olds | {"displayName": "new"}
+    stored = estate.store.get(channel, id_)
+    assert stored is not None
+    assert (stored.project, stored.inputs) == (PROJECT, {"type": "email", "displayName": "new"})
+    assert stored.outputs["displayName"] == "new"
