@@ -207,6 +207,14 @@ def test_a_second_stack_of_a_project_is_made_beside_the_first(home: Home, engine
     ("args", "network", "entered"),
     [
         (["up", "--exec-agent=127.0.0.1:4000"], None, {4000, 4711}),
+        (["-C", "x", "destroy", "localhost:1", "grpc://localhost:65535/x"], None, {1, 65535, 4711}),
+        (
+            ["pre", "127.0.0.1:65536", "127.0.0.1:123456", "x127.0.0.1:5", "127.0.0.1:"],
+            "own",
+            {4711},
+        ),
+        (["preview", "-h"], None, None),
+        ([], None, None),
         (["up", "--client=127.0.0.1:4000"], None, None),
         (["up", "--help"], None, None),
         (["stack", "output"], None, None),
@@ -228,6 +236,9 @@ def test_what_loads_a_program_gets_a_network_with_the_ports_that_it_names(
         monkeypatch.setenv(name, value)
     shim.enter_network(args)
     assert calls == ([] if entered is None else [entered])
+    monkeypatch.setattr(sys, "platform", "darwin")
+    shim.enter_network(args)
+    assert len(calls) == (entered is not None)
 
 
 @pytest.mark.parametrize(

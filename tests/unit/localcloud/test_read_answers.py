@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from localgcp import secretmanager
+from localgcp.errors import ExchangeEndedError
 from localgcp.inventory import vpc
 from localgcp.inventory.reservations import RESERVATION
 from localgcp.inventory.store import ACCOUNT, BUCKET, SERVICE
@@ -300,6 +301,15 @@ def test_faults_change_and_end_answers(cloud: RestCloud) -> None:
     assert cloud.refusal("GET", path) == no("resourcemanager.projects.get", path)
     cloud.fault("storage", "patch", method="buckets.get", patch={"projectNumber": "7"})
     assert cloud.get("/storage/v1/b/theirs") == {"projectNumber": "7"}
+    cloud.fault("storage", "reset")
+    with pytest.raises(ExchangeEndedError):
+        cloud.get("/storage/v1/b/theirs")
+
+
+def test_a_patch_makes_nothing_of_a_refusal_but_of_what_is_not_there(cloud: RestCloud) -> None:
+    cloud.fault("cloudresourcemanager", "patch", patch={"state": "GONE"})
+    refused = no("resourcemanager.projects.get", "projects/acme")
+    assert cloud.refusal("GET", "/v3/projects/acme") == refused
 
 
 def test_a_request_is_a_json_object_of_a_method_that_is_there(cloud: RestCloud) -> None:
