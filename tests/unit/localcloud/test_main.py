@@ -1,0 +1,224 @@
+"""The commands of ``localgcp``: what each does, prints and ends with."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from localgcp import __main__ as command
+from localgcp import lifecycle
+from localgcp.clients import cloud_sdk
+from localgcp.environment import environment
+from localgcp.errors import LocalCloudError
+from localgcp.gcp import emulator
+from localgcp.home import Home, Ports
+from localgcp.inventory.store import BUCKET, SERVICE, Store
+from localgcp.server_info import ServerInfo
+
+INFO = ServerInfo(999_999, 4711, 4712, "yesterday", 4713)
+NOT_RUNNING = "localgcp: the local cloud does not run. Hint: `localgcp start`\n"
+
+
+@pytest.fixture
+def here(home: Home, monkeypatch: pytest.MonkeyPatch) -> Home:
+    """The home that commands find; no server runs."""
+    monkeypatch.setattr(command.Home, "find", lambda: home)
+    monkeypatch.setattr(lifecycle, "running", lambda _home: None)
+    return home
+
+
+@pytest.fixture
+def running(here: Home, monkeypatch: pytest.MonkeyPatch) -> Home:
+    monkeypatch.setattr(lifecycle, "running", lambda home: INFO if home == here else None)
+    monkeypatch.setattr(lifecycle, "healthy", lambda info: info == INFO)
+    return here
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    """Exit code, what was printed, and what was said on stderr."""
+    code = command.main(words)
+    printed = capsys.readouterr()
+    return code, printed.out, printed.err
+
+
+def test_start_reports_what_it_does_and_the_process(
+    here: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def start(home: Home, report: lifecycle.Report) -> ServerInfo:
+        assert home == here
+        report("local cloud started")
+        return INFO
+
+    monkeypatch.setattr(lifecycle, "start", start)
+    said = "localgcp: local cloud started\nlocalgcp: running (process 999999)\n"
+    assert run(capsys, "start") == (0, "", said)
+
+
+@pytest.mark.parametrize(("ran", "said"), [(True, "stopped"), (False, "nothing was running")])
+def test_stop_says_whether_anything_ran(
+    here: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    ran: bool, said: str,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(lifecycle, "stop", lambda home: ran and home == here)
+    assert run(capsys, "stop") == (0, "", f"localgcp: {said}\n")
+    assert here.root.exists()
+
+
+def test_remove_stops_it_and_removes_its_files(
+    here: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stopped: list[bool] = []
+    monkeypatch.setattr(lifecycle, "stop", lambda home: stopped.append(home.root.exists()) or True)
+    said = f"localgcp: stopped\nlocalgcp: removed {here.root}\n"
+    assert run(capsys, "remove") == (0, "", said)
+    assert stopped == [True]
+    assert not here.root.exists()
+    assert run(capsys, "remove") == (0, "", "localgcp: there are no files\n")
+    assert stopped == [True]
+
+
+def test_a_folder_of_others_is_not_removed(
+    here: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = Home(tmp_path, here.repo)
+    monkeypatch.setattr(command.Home, "find", lambda: other)
+    assert run(capsys, "remove") == (
+        1, "", f"localgcp: {tmp_path} was not made by `vt local`; nothing was removed. "
+        "Hint: look at VT_LOCAL_HOME.\n",
+    )  # fmt: skip
+    assert here.root.exists()
+
+
+def test_status_says_where_it_is(running: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "status") == (
+        0, f"process 999999, since yesterday; files in {running.root}\n"
+        "vertex: 127.0.0.1:4711\nstorage: http://127.0.0.1:4712\n", "",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("words", [["status"], ["env"], ["project", "local-p"]])
+def test_what_asks_a_server_that_does_not_run_fails(
+    here: Home, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    assert run(capsys, *words) == (1, "", NOT_RUNNING)
+
+
+def test_a_server_that_does_not_answer_does_not_run(
+    running: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(lifecycle, "healthy", lambda _info: False)
+    assert run(capsys, "status") == (1, "", NOT_RUNNING)
+
+
+def test_env_prints_variables_as_a_shell_reads_them(
+    running: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", "/with space:/usr/bin")
+    code, out, err = run(capsys, "env")
+    assert (code, err) == (0, "")
+    words = [shlex.split(line) for line in out.splitlines()]
+    assert {word[0] for word in words} == {"export"}
+    found = dict(word[1].split("=", 1) for word in words)
+    assert found == running.environment(Ports(4711, 4712, 4713))
+    assert found["VERTEX_EMULATOR_HOST"] == "127.0.0.1:4711"
+
+
+@pytest.mark.parametrize(
+    ("words", "shell", "became"),
+    [
+        ([], "/bin/zsh", ["/bin/zsh"]),
+        ([], "", ["/bin/sh"]),
+        (["-c", "a b"], "/bin/zsh", ["/bin/sh", "-c", "a b"]),
+        (["--command", ""], "/bin/zsh", ["/bin/sh", "-c", ""]),
+    ],
+)
+def test_a_shell_has_the_variables_and_the_users_umask(
+    here: Home, monkeypatch: pytest.MonkeyPatch, words: list[str], shell: str, became: list[str]
+) -> None:
+    calls: list[Any] = []
+
+    def become(*given: Any) -> None:
+        calls.append((*given, os.umask(0o022)))
+        raise SystemExit(7)
+
+    monkeypatch.setattr(lifecycle, "start", lambda _home, _report: INFO)
+    monkeypatch.setattr(os, "execve", become)
+    monkeypatch.setenv("SHELL", shell)
+    before = os.umask(0o027)
+    try:
+        with pytest.raises(SystemExit):
+            command.main(["shell", *words])
+        assert os.umask(before) == 0o027
+    finally:
+        os.umask(before)
+    env = environment(here, Ports(4711, 4712, 4713))
+    assert calls == [(became[0], became, env, 0o027)]
+    boto = cloud_sdk.environment(here.cloud_sdk, 4712, 4711)["BOTO_CONFIG"]
+    assert Path(boto).is_file()
+
+
+def test_a_project_has_every_api_and_its_buckets(
+    running: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made: list[Any] = []
+
+    class Emulator:
+        def __init__(self, url: str) -> None:
+            made.append(url)
+
+        def create_bucket(self, *given: str) -> None:
+            made.append(given)
+
+    monkeypatch.setattr(emulator, "Emulator", Emulator)
+    for _ in range(2):  # repeatable
+        assert run(capsys, "project", "local-p", "one", "two") == (0, "", "")
+    url = "http://127.0.0.1:4712"
+    assert made == [url, ("local-p", "one", "US"), url, ("local-p", "two", "US")] * 2
+    store = Store(running.database)
+    apis = ("aiplatform", "artifactregistry", "batch", "cloudbuild", "compute", "iam", "logging",
+            "monitoring", "secretmanager", "storage")  # fmt: skip
+    assert [each.id for each in store.list(SERVICE)] == [
+        f"local-p/{api}.googleapis.com" for api in apis
+    ]
+    assert {each.project for each in store.list()} == {"local-p"}
+    assert {each.id: each.outputs for each in store.list(BUCKET)} == {
+        name: {"name": name, "project": "local-p"} for name in ("one", "two")
+    }
+    assert run(capsys, "project", "local-q", "one") == (
+        1, "", "localgcp: bucket one is in project local-p.\n",
+    )  # fmt: skip
+    assert len(made) == 8
+
+
+def test_a_project_of_google_is_not_made(running: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "project", "acme") == (
+        1, "", "localgcp: acme does not begin with local-.\n",
+    )  # fmt: skip
+
+
+def test_files_are_for_this_user_alone_and_the_umask_comes_back(
+    here: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stop(_home: Home) -> bool:
+        found.append(os.umask(0o077))
+        raise LocalCloudError("no", "try.")
+
+    found: list[int] = []
+    monkeypatch.setattr(lifecycle, "stop", stop)
+    before = os.umask(0o022)
+    try:
+        assert run(capsys, "stop") == (1, "", "localgcp: no Hint: try.\n")
+        assert (found, os.umask(before)) == ([0o077], 0o022)
+    finally:
+        os.umask(before)
+
+
+@pytest.mark.parametrize("words", [[], ["nothing"], ["project"], ["stop", "x"]])
+def test_wrong_usage_ends_with_2(words: list[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        command.main(words)
+    assert ended.value.code == 2
