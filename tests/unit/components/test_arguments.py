@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pulumi
@@ -158,8 +159,9 @@ def test_arguments_are_found_by_their_names(
 
 @pytest.mark.usefixtures("hosted")
 def test_other_languages_give_arguments_by_their_own_names(given: Arguments) -> None:
-    found = given.named({"ownBuckets": False, "region": "r"}, {}, KNOWN)
-    assert (found, said(given)) == ({"own_buckets": False, "region": "r"}, [])
+    for name in ("ownBuckets", "own_buckets"):
+        found = given.named({name: False, "region": "r"}, {}, KNOWN)
+        assert (found, said(given)) == ({"own_buckets": False, "region": "r"}, [])
 
 
 def test_project_and_region_are_the_providers_where_the_component_has_them(
@@ -289,6 +291,19 @@ def test_a_section_is_the_config_of_a_stack_file_and_paths_lead_back(given: Argu
     assert given.given_path(("encryption", "key")) == ("encryption_key",)
 
 
+@pytest.mark.parametrize(
+    ("value", "config"),
+    [
+        ("x", "x"),
+        ([{"soft_delete_days": 7}, "x"], [{"softDeleteDays": 7}, "x"]),
+        ({"data": "x"}, {"data": "x"}),
+    ],
+)
+def test_what_is_no_section_is_left_to_the_rules(given: Arguments, value: Any, config: Any) -> None:
+    assert given.section(Settings, {"buckets": value}, ("buckets",)) == {"buckets": config}
+    assert given.problems == []
+
+
 def test_what_could_not_be_had_is_not_also_missing(given: Arguments) -> None:
     given.plain(UNKNOWN, ("region",))
     given.add([Problem("missing", path=("region",)), Problem("missing", path=("project",))])
@@ -381,3 +396,29 @@ def test_names_are_spelled_as_in_the_language_of_the_program(
     assert module._spelled(name) == here
     request.getfixturevalue("hosted")
     assert module._spelled(name) == there
+
+
+@pytest.mark.parametrize(
+    ("project", "number"),
+    [
+        ("acme-ml", "100000000000"),
+        (None, "100000000000"),
+        ("local-training", "971240389164"),
+    ],
+)
+def test_a_number_that_nobody_gave_is_the_local_clouds_or_no_projects(
+    project: str | None, number: str
+) -> None:
+    raw = {} if project is None else {"project": project}
+    assert module._stand_in_number(raw) == number
+
+
+def test_outputs_are_attributes_and_registered_as_the_schema_spells_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "_output_of", lambda component, value: (component, value))
+    registered: list[Any] = []
+    component: Any = SimpleNamespace(register_outputs=registered.append)
+    module.set_outputs(component, {"cost_usd_at_most": 1, "path": "p"})
+    assert (component.cost_usd_at_most, component.path) == ((component, 1), (component, "p"))
+    assert registered == [{"costUsdAtMost": (component, 1), "path": (component, "p")}]
