@@ -9,7 +9,8 @@ import pytest
 
 from vertex_training import engine, stack
 from vertex_training.errors import ConfigError, Problem
-from vertex_training.settings import stack_files
+from vertex_training.foundation import config as foundation
+from vertex_training.settings import includes, stack_files
 
 STACK = """\
 config:
@@ -352,3 +353,14 @@ def test_an_included_file_has_no_exceptions(tmp_path: Path) -> None:
     shared = TEAMS + "  vertex-training:overrides: {limits.maxUsdPerJob: 1}\n"
     [found] = told(write(tmp_path, "", shared))
     assert found.startswith("stacks/shared.yaml:9:3: vertex-training:overrides: is of one stack")
+
+
+def test_an_environment_of_bootstrap_includes_nothing(tmp_path: Path) -> None:
+    values = {"vertex-training-bootstrap:include": ["shared.yaml"], "gcp:project": "acme-ml-prod"}
+    found = includes.merge(foundation.SCHEMA, "prod", tmp_path, values, values)
+    assert (found, found.problems) == (values, ())
+
+
+def test_keys_are_text_at_any_depth() -> None:
+    given = {1: [{2: {True: None}}, [3]], "a": {None: 4}}
+    assert includes.with_text_keys(given) == {"1": [{"2": {"True": None}}, [3]], "a": {"None": 4}}

@@ -1,103 +1,130 @@
 """What would surprise the owner of a stack is a warning with a place, and stops nothing."""
 
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
-from tests.unit.infra.stacks import H100, HOST, HOST_NETWORK, HOST_SUBNET, PEERING, PSC, stack
+from tests.unit.infra.stacks import (
+    H100,
+    HOST,
+    HOST_NETWORK,
+    HOST_SUBNET,
+    PEERING,
+    PSC,
+    rows,
+    stack,
+    unjudged,
+)
+from vertex_training.plan.reservations import plan_reservations
 from vertex_training.stack import Stack
+from vertex_training.stack_rules import advice
+
+Rows = list[tuple[str, str, str, str]]
+PUBLIC = (
+    "are public addresses: machines here no longer reach their owner on the internet",
+    "private ones, such as 10.20.0.0/26",
+)
+THEIRS = "projects/acme-capacity/zones/us-central1-a/reservations/h100"
 
 
-def told(tmp_path, **changes):
-    found = Stack(stack(**changes), tmp_path, {}).warnings({})
-    assert all(problem.level == "warning" for problem in found)
-    return [str(problem) for problem in found]
+def told(requests: dict[str, Any] | None = None, **sections: Any) -> Rows:
+    settings = unjudged(**sections)
+    found = advice.warnings(settings, plan_reservations(settings), requests or {})
+    assert {problem.level for problem in found} <= {"warning"}
+    return rows(found)
 
 
-def test_a_plain_stack_surprises_nobody(tmp_path):
-    assert told(tmp_path) == []
-    assert told(tmp_path, network=PSC) == []
-    assert told(tmp_path, network=PEERING) == []
+@pytest.mark.parametrize("network", [{}, PSC, PEERING])
+def test_a_plain_stack_surprises_nobody(network: dict[str, Any]) -> None:
+    assert told(network=network) == []
 
 
-def test_nat_does_not_serve_jobs(tmp_path):
-    [line] = told(tmp_path, network=PSC | {"nat": True})
-    assert line.startswith("Pulumi.prod.yaml: vertex-training:network.nat: does not serve jobs")
+def test_nat_does_not_serve_jobs() -> None:
+    what = "does not serve jobs: they reach the internet by Google's own gateways"
+    hint = "with psc and a VPC Service Controls perimeter it does; else it is for your machines"
+    assert told(network=PSC | {"nat": True}) == [("network.nat", what, "", hint)]
 
 
-def test_a_range_below_googles_table_is_pointed_out(tmp_path):
-    [line] = told(tmp_path, network=PEERING | {"ranges": {"workers": {"prefixLength": 19}}})
-    assert "network.ranges.workers.prefixLength: is smaller than any range" in line
-
-
-def test_public_addresses_in_a_network_of_ones_own_are_pointed_out(tmp_path):
-    subnet = PSC | {"subnet": {"range": "8.8.8.0/26"}}
-    [line] = told(tmp_path, network=subnet)
-    assert "network.subnet.range: are public addresses: machines here no longer reach" in line
-    ranges = {"workers": {"prefixLength": 16, "address": "11.0.0.0"}}
-    [line] = told(tmp_path, network=PEERING | {"ranges": ranges})
-    assert "network.ranges.workers.address: are public addresses" in line
-    existing = {
-        "existing": HOST_NETWORK,
-        "subnet": {"existing": HOST_SUBNET, "range": "8.8.8.0/26"},
+def test_ranges_are_large_enough_and_private() -> None:
+    ranges = {
+        "fits": {"prefixLength": 18, "address": "10.0.0.0"},
+        "small": {"prefixLength": 19},
+        "public": {"prefixLength": 16, "address": "11.0.0.0"},
+        "theirs": {"prefixLength": 16, "address": "11.0.0.0", "existing": "x"},
     }
-    assert told(tmp_path, network=PSC | existing, sharedVpc=HOST) == []
+    what = "is smaller than any range in Google's table of parallel jobs"
+    assert told(network=PEERING | {"ranges": ranges}) == [
+        ("network.ranges.public.address", PUBLIC[0], "11.0.0.0/16", PUBLIC[1]),
+        ("network.ranges.small.prefixLength", what, "19", "16 to 18"),
+    ]
 
 
-def test_a_region_that_the_catalogue_lacks_is_pointed_out(tmp_path):
-    [line] = told(tmp_path, region="us-central9")
-    assert "region: runs no training jobs, as far as this release knows (got us-central9)" in line
+def test_a_subnet_of_ones_own_is_private() -> None:
+    assert told(network=PSC | {"subnet": {"range": "8.8.8.0/26"}}) == [
+        ("network.subnet.range", PUBLIC[0], "8.8.8.0/26", PUBLIC[1])
+    ]
+    existing = {"existing": HOST_SUBNET, "range": "8.8.8.0/26"}
+    theirs = PSC | {"existing": HOST_NETWORK, "subnet": existing}
+    assert told(network=theirs, sharedVpc=HOST) == []
 
 
-@pytest.mark.parametrize(
-    ("role", "meant"),
-    [
-        ("roles/storage.objectVewer", "roles/storage.objectViewer"),
-        ("roles/storge.objectViewer", "roles/storage.objectViewer"),
-        ("roles/Storage.objectViewer", "roles/storage.objectViewer"),
-    ],
-)
-def test_a_role_that_is_no_predefined_one_is_pointed_out(tmp_path, role, meant):
-    member = {role: ["group:a@example.com"]}
-    lines = told(
-        tmp_path,
-        buckets={"data": {"members": member}},
-        serviceAccounts={
-            "trainer": {"roles": {"acme-other-1": [role]}, "datasets": {"acme-dw.d": [role]}}
+def test_a_region_that_the_catalogue_lacks_is_pointed_out() -> None:
+    what = "runs no training jobs, as far as this release knows"
+    assert told(region="us-central9") == [
+        ("region", what, "us-central9", "`vt catalogue` lists regions")
+    ]
+
+
+def test_roles_retentions_and_models_are_looked_at_as_well() -> None:
+    found = told(
+        buckets={
+            "data": {"members": {"roles/storge.objectViewer": ["group:a@example.com"]}},
+            "old": {"storageClass": "ARCHIVE"},
         },
+        serviceAccounts={"trainer": {"reads": ["old"]}},
+        endpoints={"m": {"machine": "x9-none-4", "split": {"run 1": 100}}},
     )
-    assert len(lines) == 3
-    for line in lines:
-        assert f"no predefined role of Google's that this release knows (got {role})" in line
-        assert line.endswith(f"Hint: did you mean '{meant}'?")
+    assert [(path, value) for path, _, value, _ in found] == [
+        ("buckets.old.storageClass", "ARCHIVE"),
+        ("buckets.data.members.roles/storge.objectViewer", "roles/storge.objectViewer"),
+        ("endpoints.m.machine", "x9-none-4"),
+    ]
 
 
-def test_a_role_that_is_like_several_is_looked_up(tmp_path):
-    member = {"roles/storage.objectReader": ["group:a@example.com"]}
-    [line] = told(tmp_path, buckets={"data": {"members": member}})
-    assert line.endswith("Hint: https://docs.cloud.google.com/iam/docs/roles-permissions/storage")
+def request(*used: str, bodies: tuple[str, ...] = ("{}",)) -> SimpleNamespace:
+    return SimpleNamespace(used=set(used), rungs=[SimpleNamespace(body=each) for each in bodies])
 
 
 @pytest.mark.parametrize(
-    "role",
+    ("requests", "is_named"),
     [
-        "roles/storage.objectViewer",
-        "roles/storage.legacyBucketReader",
-        "roles/run.invoker",
-        "roles/bigquerydatapolicy.maskedReader",
-        "projects/acme-ml-prod/roles/storge.objectVewer",
+        ({}, False),
+        ({"a": request("reservations.h100x", "buckets.data")}, False),
+        ({"a": request(), "b": request("reservations.h100")}, True),
+        ({"a": request("reservations.h100.name")}, True),
+        # by its path, also where a rung of the job alone has it
+        ({"a": request(bodies=(
+            "{}", "x projects/acme-ml-prod/zones/us-central1-a/reservations/h100-prod y"))}, True),
+        ({"a": request(bodies=(THEIRS,))}, False),
     ],
-)
-def test_a_role_that_is_one_or_cannot_be_judged_surprises_nobody(tmp_path, role):
-    assert told(tmp_path, buckets={"data": {"members": {role: ["group:a@example.com"]}}}) == []
+)  # fmt: skip
+def test_a_reservation_that_no_job_names_is_pointed_out(
+    requests: dict[str, Any], is_named: bool
+) -> None:
+    what = "no job of this stack names it, and it is paid for all the same"
+    hint = "reservationAffinity: ${reservations.h100} in a job file"
+    found = [] if is_named else [("reservations.h100", what, "", hint)]
+    given = {"h100": H100, "theirs": H100 | {"existing": THEIRS}}
+    assert told(requests, reservations=given) == found
 
 
-def test_a_reservation_that_no_job_names_is_pointed_out(tmp_path):
-    [line] = told(tmp_path, reservations={"h100": H100})
-    assert "reservations.h100: no job of this stack names it, and it is paid for" in line
-
-
-def test_a_warning_stands_at_its_line_in_the_stack_file(tmp_path):
+def test_a_warning_stands_at_its_line_in_the_stack_file(tmp_path: Path) -> None:
     (tmp_path / "Pulumi.prod.yaml").write_text(
         "config:\n  vertex-training:network:\n    mode: psc\n    nat: true\n"
     )
-    [line] = told(tmp_path, network=PSC | {"nat": True})
-    assert line.startswith("Pulumi.prod.yaml:4:5: vertex-training:network.nat: does not serve")
+    [warning] = Stack(stack(network=PSC | {"nat": True}), tmp_path, {}).warnings({})
+    assert str(warning).startswith("Pulumi.prod.yaml:4:5: vertex-training:network.nat: does not")

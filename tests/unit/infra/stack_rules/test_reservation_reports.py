@@ -52,6 +52,9 @@ def told(stack: str = "prod", **given: Any) -> list[tuple[str, str, str, str]]:
         ({"acceleratorCount": 8}, [
             ("acceleratorCount", "says nothing without acceleratorType", "8",
              "add it, or remove this")]),
+        ({"machineType": "cloud-tpu"}, [
+            ("", "cloud-tpu comes with one of several sets of GPUs", "",
+             "say which by acceleratorType and acceleratorCount: TPU_V2 x 8, TPU_V3 x 8")]),
         # Zones.
         ({"zone": "us-central1-f"}, []),
         ({"zone": "europe-west4-a"}, [

@@ -242,13 +242,14 @@ def test_endpoints_take_quota_with_all_replicas_of_all_versions_and_only_warn(
                 "model": "titanic", "machine": "a2-ultragpu-1g", "split": {"run 3": 100},
                 "accelerator": {"type": "NVIDIA_A100_80GB", "count": 1},
             },
+            "bare": {"model": "titanic", "machine": "n1-standard-4", "split": {"run 3": 100}},
         },
     }  # fmt: skip
     declared = DeclaredStack(from_raw(BASE | sections, tmp_path), {}, ())
     prefix = "aiplatform.googleapis.com/custom_model_serving"
     gpus = JobNeed(f"{prefix}_nvidia_t4_gpus", {"titanic": 2 * 3 * 2})
     assert endpoint_needs(declared) == [
-        JobNeed(f"{prefix}_cpus", {"titanic": 2 * 3 * 2}),
+        JobNeed(f"{prefix}_cpus", {"titanic": 2 * 3 * 2, "bare": 4}),
         JobNeed(f"{prefix}_nvidia_a100_80gb_gpus", {"wide": 1}),
         gpus,
     ]
