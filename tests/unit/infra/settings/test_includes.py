@@ -240,6 +240,42 @@ def test_a_file_that_is_no_config_is_told_at_its_line(tmp_path: Path) -> None:
     assert top[0].startswith("stacks/shared.yaml:7:1: secretsprovider: an included file has config")
 
 
+@pytest.mark.parametrize(
+    ("content", "place"),
+    [
+        (b"config:\n   - a\n  b: 1\n", ":3:3"),
+        (b"config: &a [*b]", ":1:13"),
+        (b"\xff\xfe\xff", ":1:1"),
+        (b"a: b\nc: \x01", ":1:1"),
+    ],
+)
+def test_what_is_no_yaml_is_told_in_one_line_where_it_is_not(
+    tmp_path: Path, content: bytes, place: str
+) -> None:
+    (tmp_path / "x.yaml").write_bytes(content)
+    for shown, name in (("stacks/x.yaml", "stacks/x.yaml"), ("", "x.yaml")):
+        with pytest.raises(ConfigError) as failed:
+            includes.read_config(tmp_path / "x.yaml", shown)
+        [problem] = failed.value.problems
+        assert str(problem.location) == f"{name}{place}"
+        assert problem.what.startswith("not YAML: ")
+        assert "\n" not in problem.what
+
+
+@pytest.mark.parametrize(
+    ("content", "config"),
+    [
+        ("", {}),
+        ("- a", {}),
+        ("config:\n", {}),
+        ("config: {1: 2, a: {3: 4}}", {"1": 2, "a": {3: 4}}),
+    ],
+)
+def test_a_config_is_by_key(tmp_path: Path, content: str, config: dict[str, object]) -> None:
+    (tmp_path / "x.yaml").write_text(content)
+    assert includes.read_config(tmp_path / "x.yaml") == config
+
+
 def test_a_file_that_grows_without_bound_is_refused(tmp_path: Path) -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)]

@@ -46,6 +46,11 @@ def asked(documents: dict[str, Any], *resources: DeclaredResource, **more: Any) 
         (THERE, True, [OWN, SETTINGS.ok("US-CENTRAL1, STANDARD")]),
         ({**THERE, "projectNumber": ""}, True, [OWN, SETTINGS.ok("US-CENTRAL1, STANDARD")]),
         (
+            {"location": "us-central1", "storageClass": "STANDARD"},
+            True,
+            [OWN, SETTINGS.ok("us-central1, STANDARD")],
+        ),
+        (
             THERE,
             False,
             [FREE.refused(

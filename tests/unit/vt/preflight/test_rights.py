@@ -15,6 +15,7 @@ from vertex_training.catalog.resource_types import (
     BUCKET,
     ON_BUCKET,
     ON_SECRET,
+    ON_SUBNET,
     SECRET,
 )
 from vertex_training_cli.declared import DeclaredResource
@@ -185,26 +186,36 @@ def test_a_grant_that_ci_may_make_under_a_condition_is_a_warning(
 
 
 @pytest.mark.parametrize(
-    ("resource", "address", "subject"),
+    ("resource", "address", "subject", "service"),
     [
         (
             DeclaredResource(ON_BUCKET, "g", {"bucket": "theirs"}),
             f"{STORAGE}b/theirs/iam/testPermissions",
             "b/theirs",
+            "storage.buckets",
+        ),
+        (
+            DeclaredResource(
+                ON_SUBNET, "g", {"project": "acme-net", "region": "us", "subnetwork": "jobs"}
+            ),
+            "https://compute.googleapis.com/compute/v1/projects/acme-net/regions/us/subnetworks/"
+            "jobs/testIamPermissions",
+            "projects/acme-net/regions/us/subnetworks/jobs",
+            "compute.subnetworks",
         ),
         (
             DeclaredResource(ON_SECRET, "g", {"secretId": "projects/x/secrets/k"}),
             "https://secretmanager.googleapis.com/v1/projects/x/secrets/k:testIamPermissions",
             "projects/x/secrets/k",
+            "secretmanager.secrets",
         ),
     ],
 )
 def test_a_grant_on_what_others_have_made_is_asked_of_that(
-    root: Path, resource: DeclaredResource, address: str, subject: str
+    root: Path, resource: DeclaredResource, address: str, subject: str, service: str
 ) -> None:
     [found] = told(resource, root=root)
     assert (found.subject, found.answer) == (subject, "all 2 held")
-    service = "storage.buckets" if subject == "b/theirs" else "secretmanager.secrets"
     [found] = told(resource, root=root, lacks={address: [f"{service}.setIamPolicy"]})
     assert found.mend == (
         f"its owner grants a role with {service}.setIamPolicy on {subject} to who deploys"
