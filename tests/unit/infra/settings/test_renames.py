@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.infra.stacks import BASE, PEERING, planned
+from tests.unit.infra.stacks import BASE, H100, PEERING, planned, unjudged
 from vertex_training.settings import renames
 from vertex_training.stack import Stack, from_raw
 
@@ -128,3 +128,80 @@ def test_ranges_rules_and_reservations_keep_their_names():
 def test_a_stack_without_renames_is_left_as_it_is():
     found = planned()
     assert found.declared is found.settings
+
+
+FILE, IMAGE = {"file": "x"}, {"container": {"image": "x"}}
+SERVED = {"machine": "n1-standard-2", "split": {"run 1": 100}}
+QUERY = {"query": "q", "maxBytesBilled": 1}
+ALL = {
+    "buckets": {"b": {"formerly": "b-old"}, "kept": {}},
+    "secrets": {"s": {"formerly": "s-old"}, "kept": {}},
+    "serviceAccounts": {
+        "a": {"formerly": "a-old", "reads": ["b", "kept"], "writes": ["kept", "b"],
+              "secrets": ["kept", "s"]},
+        "kept": {},
+    },
+    "snapshots": {"p": {"formerly": "p-old", "bucket": "b", **QUERY},
+                  "kept": {"bucket": "kept", **QUERY}},
+    "jobs": {"j": {"formerly": "j-old", **FILE}, "kept": FILE},
+    "tuning": {"t": {"formerly": "t-old", **FILE}},
+    "reservations": {"r": {"formerly": "r-old", **H100}},
+    "models": {"m": {"formerly": "m-old", "run": 1, "job": "kept", **IMAGE},
+               "j": {"run": 1, **IMAGE}, "kept": {"run": 1, "job": "j", **IMAGE}},
+    "endpoints": {"e": {"formerly": "e-old", "model": "kept", "account": "a", **SERVED},
+                  "m": SERVED, "kept": {"model": "m", "account": "kept", **SERVED}},
+    "network": {"ranges": {"n": {"formerly": "n-old", "prefixLength": 16}},
+                "allow": {"w": {"formerly": "w-old", "destinationRanges": ["10.9.0.0/24"]}}},
+}  # fmt: skip
+
+
+def test_every_entry_is_under_its_first_key_and_so_is_what_names_it():
+    found = renames.with_first_keys(unjudged(**ALL))
+    assert {section: list(renames.entries(found, section)) for section in renames.SECTIONS} == {
+        ("buckets",): ["b-old", "kept"],
+        ("serviceAccounts",): ["a-old", "kept"],
+        ("secrets",): ["s-old", "kept"],
+        ("snapshots",): ["p-old", "kept"],
+        ("jobs",): ["j-old", "kept"],
+        ("tuning",): ["t-old"],
+        ("reservations",): ["r-old"],
+        ("models",): ["m-old", "j", "kept"],
+        ("endpoints",): ["e-old", "m", "kept"],
+        ("network", "ranges"): ["n-old"],
+        ("network", "allow"): ["w-old"],
+    }
+    account = found.service_accounts["a-old"]
+    assert (account.reads, account.writes, account.secrets) == (
+        ["b-old", "kept"], ["kept", "b-old"], ["kept", "s-old"],
+    )  # fmt: skip
+    assert [each.bucket for each in found.snapshots.values()] == ["b-old", "kept"]
+    assert [each.job for each in found.models.values()] == ["kept", "j-old", "j-old"]
+    assert [(each.model, each.account) for each in found.endpoints.values()] == [
+        ("kept", "a-old"), ("m-old", None), ("m-old", "kept"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("section", [["buckets"], ["endpoints"], ["network", "allow"]])
+def test_one_rename_is_enough(section):
+    given = ALL
+    for part in section:
+        given = given[part]
+    sections = {section[0]: {section[1]: given} if section[1:] else given}
+    found = renames.with_first_keys(unjudged(**sections))
+    first = next(iter(given.values()))["formerly"]
+    assert next(iter(renames.entries(found, tuple(section)))) == first
+
+
+def test_references_go_by_the_new_keys_at_any_depth():
+    given = {
+        "buckets.b-old": "b", "buckets.b-old.mount": "b.mount", "buckets.kept": "kept",
+        "serviceAccounts.a-old.member": "a", "network": "net",
+        "network.ranges.n-old": "n", "network.ranges.n-old.x": "n.x", "network.subnet": "sub",
+        "network.ranges": "all", "reservations.r-old.name": "r", "job.b-old": "none",
+    }  # fmt: skip
+    assert renames.with_new_keys(unjudged(**ALL), given) == {
+        "buckets.b": "b", "buckets.b.mount": "b.mount", "buckets.kept": "kept",
+        "serviceAccounts.a.member": "a", "network": "net", "network.ranges.n": "n",
+        "network.ranges.n.x": "n.x", "network.subnet": "sub", "network.ranges": "all",
+        "reservations.r.name": "r", "job.b-old": "none",
+    }  # fmt: skip
