@@ -287,7 +287,7 @@ class _Stages:
     def query(self) -> tuple[Document, int, Document]:
         """The query's job, the number of its attempt, and the table with its result."""
         wanted = query_configuration(self.request)
-        for attempt in range(1, MOST_ATTEMPTS):
+        for attempt in range(1, MOST_ATTEMPTS + 1):
             job, is_new = self._job(f"query-{attempt}", wanted, self.is_own_query)
             table = job and self.ports.warehouse.table(_result_of(job))
             if job and table:
@@ -301,7 +301,7 @@ class _Stages:
 
     def export(self, query: Document, of_attempt: int) -> list[StoredObject]:
         """The objects of the query's result."""
-        for attempt in range(1, MOST_ATTEMPTS):
+        for attempt in range(1, MOST_ATTEMPTS + 1):
             folder = f"export-{of_attempt}-{attempt}/"
             wanted = {
                 "extract": {

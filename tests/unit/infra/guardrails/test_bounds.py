@@ -200,6 +200,8 @@ def test_members_are_of_the_domains_that_are_given(
         ("bucket-objects-not-deleted-by-age",
          {"lifecycleRules.2.condition": {"age": 29, "withState": "ANY"}}, None,
          ["objects are deleted after 29 days."]),
+        ("bucket-objects-not-deleted-by-age", {"lifecycleRules.2.condition": {}}, None,
+         ["objects are deleted after 0 days."]),
         ("bucket-objects-not-deleted-by-age",
          {"lifecycleRules.2.condition": {"age": 29}}, None,
          ["objects are deleted after 29 days."]),

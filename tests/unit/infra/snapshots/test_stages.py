@@ -1,0 +1,187 @@
+"""How long a snapshot waits for BigQuery, and the whole text of what ends it."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from tests.unit.infra.snapshots.fakes import Cloud, Process, request
+from vertex_training.customjob.protocol.ports import IntentRecord, IntentState, StoredIntent
+from vertex_training.errors import (
+    NotSubmittedError,
+    OperatorError,
+    PermissionDeniedError,
+    PreconditionFailedError,
+)
+from vertex_training.snapshots import protocol
+from vertex_training.snapshots.protocol import has_run, query_configuration, take_snapshot
+
+WANTED: Any = request()
+QUERY = f"vt-snapshot-{WANTED.request_id}-query-"
+
+
+def take(process: Process) -> list[float]:
+    """How long was slept at each look."""
+    slept: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        process.cloud.tick(seconds)
+
+    environment = dataclasses.replace(process.environment, sleep=sleep)
+    try:
+        take_snapshot(WANTED, process.ports, environment=environment)
+    finally:
+        process.slept = slept
+    return slept
+
+
+def test_looks_at_a_job_that_runs_get_rarer_up_to_five_seconds() -> None:
+    cloud = Cloud()
+    cloud.takes = 20.0
+    looks = [0.2, 0.5, 1.0, 2.0, 5.0, 5.0, 5.0, 5.0]
+    assert take(Process(cloud, WANTED)) == looks * 2  # the query, and then the export
+
+
+class Refusing(Process):
+    """A process that may not send jobs, some times."""
+
+    def __init__(self, cloud: Cloud, times: int) -> None:
+        super().__init__(cloud, WANTED)
+        self.times = times
+
+    def insert(self, job_id: str, configuration: Any) -> Any:
+        self.times -= 1
+        if self.times >= 0:
+            raise PermissionDeniedError("bigquery.jobs.create")
+        return super().insert(job_id, configuration)
+
+
+def test_a_grant_that_was_just_made_is_waited_for_and_not_longer() -> None:
+    cloud = Cloud()
+    cloud.takes = 0.1
+    slept = take(Refusing(cloud, 10))
+    assert slept == [5.0] * 10 + [0.2] * 2
+    late = Refusing(Cloud(), 11)
+    with pytest.raises(PermissionDeniedError):
+        take(late)
+    assert late.slept == [5.0] * 10
+
+
+def test_a_job_that_bigquery_has_and_does_not_return_ends_it() -> None:
+    process = Process(Cloud(), WANTED)
+    process.insert = lambda *_: None
+    with pytest.raises(OperatorError) as raised:
+        take(process)
+    assert str(raised.value) == f"BigQuery has a job {QUERY}1, and does not return it."
+
+
+@pytest.mark.parametrize(
+    ("stage", "reason", "hint"),
+    [
+        ("query", "invalidQuery", ""),
+        (
+            "query",
+            "bytesBilledLimitExceeded",
+            " Hint: nothing was charged; raise maxBytesBilled, or read less.",
+        ),
+        ("export", "accessDenied", ""),
+    ],
+)
+def test_a_job_that_fails_says_why(stage: str, reason: str, hint: str) -> None:
+    cloud = Cloud()
+    cloud.fails = {stage: {"reason": reason, "message": "as told."}}
+    with pytest.raises(NotSubmittedError) as refused:
+        take(Process(cloud, WANTED))
+    assert str(refused.value) == (
+        f"snapshot '{WANTED.name}': BigQuery refused the {stage} ({reason}): as told.{hint}"
+    )
+
+
+def ended(cloud: Cloud, number: int = 1, **error: str) -> Any:
+    """A query that has ended, with or without an error."""
+    job = Process(cloud, WANTED)._insert(f"{QUERY}{number}", query_configuration(WANTED))
+    job["fails"] = error or None
+    cloud.end(job)
+    return job
+
+
+def test_attempts_end_somewhere_and_a_higher_run_begins_anew() -> None:
+    cloud = Cloud()
+    for number in range(1, 51):
+        ended(cloud, number, reason="invalidQuery", message="no")
+    sent = len(cloud.sent)
+    with pytest.raises(OperatorError) as raised:
+        take(Process(cloud, WANTED))
+    assert str(raised.value) == (
+        f"snapshot '{WANTED.name}': 50 queries failed. Hint: run: {WANTED.run + 1} begins anew."
+    )
+    assert len(cloud.sent) == sent
+
+
+def test_a_query_has_run_if_its_result_is_there() -> None:
+    cloud = Cloud()
+    process = Process(cloud, WANTED)
+    assert has_run(WANTED, process.ports) is False
+    job = ended(cloud)
+    assert has_run(WANTED, process.ports) is True
+    cloud.now += 86_401
+    assert has_run(WANTED, process.ports) is False  # the result has expired
+    cloud.now -= 86_401
+    query = job["configuration"]["query"]
+    job["configuration"]["query"] = {**query, "query": "SELECT 2"}
+    assert has_run(WANTED, process.ports) is False  # somebody else's
+    job["configuration"]["query"] = query
+    job["status"] = {"state": "RUNNING"}
+    assert has_run(WANTED, process.ports) is False
+    job["status"] = {"state": "DONE", "errorResult": {}}
+    assert has_run(WANTED, process.ports) is False
+
+    def refuse(_: str) -> None:
+        raise PermissionDeniedError("bigquery.jobs.get")
+
+    process.job = refuse
+    assert has_run(WANTED, process.ports) is False
+
+
+class Taken:
+    """A record that another process has written meanwhile."""
+
+    def __init__(self, stored: StoredIntent | None) -> None:
+        self.stored = stored
+
+    def write(self, record: IntentRecord, generation: int) -> StoredIntent:
+        raise PreconditionFailedError
+
+    def read(self, request_id: str) -> StoredIntent | None:
+        return self.stored
+
+
+def stored(state: IntentState, name: str) -> StoredIntent:
+    return StoredIntent(IntentRecord(WANTED.request_id, state, "other", name), 7, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("there", "generation"),
+    [
+        (stored(IntentState.SENDING, "digest"), 7),
+        (stored(IntentState.DONE, "digest"), None),
+        (stored(IntentState.SENDING, "another"), None),
+        (None, None),
+    ],
+)
+def test_a_record_that_another_process_wrote_is_ours_if_it_is_the_same(
+    there: StoredIntent | None, generation: int | None
+) -> None:
+    ports = dataclasses.replace(Process(Cloud(), WANTED).ports, records=Taken(there))
+    if generation:
+        found = protocol._write(WANTED, ports, IntentState.SENDING, "digest", 3)
+        assert found == generation
+        return
+    with pytest.raises(OperatorError) as raised:
+        protocol._write(WANTED, ports, IntentState.SENDING, "digest", 3)
+    assert str(raised.value) == (
+        f"snapshot '{WANTED.name}': another process makes it. Begin again when it has ended."
+    )
