@@ -271,3 +271,20 @@ def test_a_resource_that_nobody_verifies_is_updated_by_its_inputs(estate: Estate
     assert stored is not None
     assert (stored.project, stored.inputs) == (PROJECT, {"type": "email", "displayName": "new"})
     assert stored.outputs["displayName"] == "new"
+
+
+def test_an_attachment_that_changes_is_verified_and_keeps_its_region(estate: Estate) -> None:
+    region, network = LINK + REGION, "vpc"  # a network by its name is the same one
+    named = {"name": "u", "network": network, "region": "us-west1"}
+    estate.store.put(vpc.SUBNETWORK, f"{REGION}/subnetworks/u", PROJECT, {}, named)
+    cloud, kind = estate.kind(vpc.ATTACHMENT)
+    inputs: dict[str, Any] = {"name": "x", "subnetworks": [SUBNET, "u"]}
+    assert kind.remake(cloud, PROJECT, "x", inputs, {"region": region}) == {"region": region}
+    made = kind.make(cloud, PROJECT, "x", {"name": "x", "subnetworks": ["u"]})
+    assert made["network"] == LINK + VPC
+    inputs["subnetworks"] = [SUBNET, "gone"]
+    assert told(lambda: kind.remake(cloud, PROJECT, "x", inputs, {"region": region})) == (
+        "Error updating NetworkAttachment 'x': googleapi: Error 400: Invalid value for field "
+        "'resource.subnetworks[1]': 'gone'. The referenced subnetwork resource cannot be found., "
+        "invalid"
+    )
