@@ -24,7 +24,7 @@ _DAY: Final = 86_400
 
 def gce_name(value: Any) -> str | None:
     """Names of Compute Engine."""
-    if re.match(_GCE_NAME, value):
+    if re.fullmatch(_GCE_NAME, value):
         return None
     return f'"name" ("{value}") doesn\'t match regexp "{_GCE_NAME}"'
 
@@ -33,7 +33,7 @@ def account_id(value: Any) -> str | None:
     """Ids of service accounts."""
     if not 6 <= len(value) <= 30:
         return f'"account_id" ("{value}") must be between 6 and 30 characters long'
-    if not re.match(_ACCOUNT, value):
+    if not re.fullmatch(_ACCOUNT, value):
         return f'"account_id" ("{value}") must match regex "{_ACCOUNT}"'
     return None
 
@@ -42,7 +42,7 @@ def bucket_labels(value: Any) -> str | None:
     """Keys of labels."""
     for key in sorted(value):
         # International lower-case letters are legal too; str.islower knows them.
-        if not _LABEL_KEY.match(key) and (key.isascii() or not key.islower()):
+        if not _LABEL_KEY.fullmatch(key) and (key.isascii() or not key.islower()):
             return f'"{key}" is an invalid label key. See {_LABEL_DOC}'
     return None
 

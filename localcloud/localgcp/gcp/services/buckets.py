@@ -67,7 +67,7 @@ class Bucket(ResourceType):
         if not legal_name(name):
             raise CloudError(doing, 400, f"Invalid bucket name: '{name}'", "invalid")
         for key, value in (inputs.get("labels") or {}).items():
-            if not _LABEL_VALUE.match(str(value)) or str(value) != str(value).lower():
+            if not _LABEL_VALUE.fullmatch(str(value)) or str(value) != str(value).lower():
                 reason = f"Invalid argument: label {key} has an illegal value '{value}'"
                 raise CloudError(doing, 400, reason, "invalid")
         held = cloud.store.get(BUCKET, name)
@@ -165,7 +165,7 @@ def legal_name(name: str) -> bool:
     """Would Cloud Storage accept this bucket name?"""
     parts = name.split(".")
     return (
-        bool(_NAME.match(name))
+        bool(_NAME.fullmatch(name))
         and all(0 < len(part) <= 63 for part in parts)
         and not (len(parts) == 1 and len(name) > 63)
         and not re.fullmatch(r"\d+\.\d+\.\d+\.\d+", name)

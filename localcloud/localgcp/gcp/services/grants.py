@@ -161,7 +161,7 @@ class Grant(ResourceType):
             if cloud.store.get(kind, key) is None:
                 raise CloudError(doing, 404, _not_there(kind, path), "notFound")
         role, member = text(values, "role"), text(values, "member")
-        if not _ROLE.match(role):
+        if not _ROLE.fullmatch(role):
             raise CloudError(doing, 400, f"Invalid role name: {role}", "badRequest")
         if _is_local_role(role) and cloud.store.get(CUSTOM_ROLE, role) is None:
             text_ = f"Role {role} is not supported for this resource."

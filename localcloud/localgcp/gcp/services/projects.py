@@ -63,7 +63,7 @@ class CustomRole(ResourceType):
 
     def verify(self, cloud: Cloud, project: str, inputs: dict[str, Any], doing: str) -> None:
         role = text(inputs, "roleId")
-        if not _ID.match(role):
+        if not _ID.fullmatch(role):
             raise CloudError(doing, 400, f"The role_id {role} has an invalid form.", "badRequest")
         self._permissions(inputs, doing)
 
@@ -78,6 +78,6 @@ class CustomRole(ResourceType):
 
     def _permissions(self, inputs: dict[str, Any], doing: str) -> None:
         for permission in inputs.get("permissions") or []:
-            if not _PERMISSION.match(permission):
+            if not _PERMISSION.fullmatch(permission):
                 reason = f"Permission {permission} is not valid."
                 raise CloudError(doing, 400, reason, "badRequest")

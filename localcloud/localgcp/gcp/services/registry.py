@@ -30,7 +30,7 @@ class Repository(ResourceType):
 
     def verify(self, cloud: Cloud, project: str, inputs: dict[str, Any], doing: str) -> None:
         name, kind = text(inputs, "repositoryId"), text(inputs, "format").upper()
-        if not _ID.match(name):
+        if not _ID.fullmatch(name):
             reason = f'invalid repository id "{name}": it must match {_ID.pattern}'
             raise CloudError(doing, 400, reason, "badRequest")
         if kind not in _FORMATS:

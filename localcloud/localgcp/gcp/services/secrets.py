@@ -28,7 +28,7 @@ class Secret(ResourceType):
 
     def verify(self, cloud: Cloud, project: str, inputs: dict[str, Any], doing: str) -> None:
         name = text(inputs, "secretId")
-        if not _ID.match(name):
+        if not _ID.fullmatch(name):
             reason = f"Secret ID [{name}] does not match the pattern [[a-zA-Z_0-9]+]."
             raise CloudError(doing, 400, reason.replace("[a-zA-Z_0-9]+", _ID.pattern), "badRequest")
 

@@ -16,7 +16,7 @@ GOLDEN = Path(__file__).parents[3] / "golden"
 TOKENS = {
     name: value
     for name, value in vars(resource_types).items()
-    if isinstance(value, str) and re.match(r"(gcp|pulumi-python):", value)
+    if isinstance(value, str) and name.isupper()
 }
 GRANTING = [row for row in by_token().values() if row.grants_on]
 

@@ -23,6 +23,7 @@ from tests.unit.infra.schedules.fakes import (
 from vertex_training.customjob.kinds import TUNING_JOB
 from vertex_training.customjob.protocol.ports import IntentRecord, IntentState, TurnRecord
 from vertex_training.customjob.request.job_file import JobRequest, Submission
+from vertex_training.errors import OperatorError, PreconditionFailedError
 from vertex_training.schedules import provider, slots
 from vertex_training.schedules.provider import JobScheduleProvider
 from vertex_training.schedules.resource import JobSchedule
@@ -47,7 +48,7 @@ def newest(world: SlotWorld) -> str:
 def test_a_paused_schedule_says_so() -> None:
     world = SlotWorld()
     found = tick(world, MONDAY, replace(SCHEDULE, paused=True))
-    assert found == [Outcome("paused", "", "paused: no slots")]
+    assert found == [Outcome("paused", "", "paused: no slots", job="")]
 
 
 def test_a_slot_is_submitted_when_it_is_due_and_the_next_waits_for_its_job() -> None:
@@ -147,6 +148,20 @@ def test_the_end_of_a_schedule_leaves_the_turn_of_a_job_without_one() -> None:
     assert world.turns == {"r/titanic": turn}
 
 
+def test_a_schedule_that_is_always_written_meanwhile_is_left_after_a_while() -> None:
+    tries: list[Any] = []
+
+    class Late(SlotProcess):
+        def write_turn(self, *given: Any) -> Any:
+            tries.append(given)
+            raise PreconditionFailedError
+
+    with pytest.raises(OperatorError) as failed:
+        slots.remove(SCHEDULE, ports_of(Late(SlotWorld())))
+    assert str(failed.value) == "the schedule of job 'titanic' is written by others as well."
+    assert len(tries) == 20
+
+
 @pytest.mark.parametrize(("on_delete", "deletes"), [("keep", False), ("delete", True)])
 def test_the_end_of_a_schedule_deletes_what_its_file_says(
     monkeypatch: pytest.MonkeyPatch, on_delete: str, deletes: bool
@@ -223,3 +238,4 @@ def test_the_process_of_the_provider_tells_errors_as_the_program_does(
     request: Any = SimpleNamespace()
     JobScheduleProvider().configure(request)
     assert asked == [provider.format_exception]
+    assert JobScheduleProvider.serialize_as_secret_always is False

@@ -123,6 +123,9 @@ def test_a_grant_needs_the_api_of_its_resource(
          f"googleapi: Error 404: projects/{PROJECT}/secrets/t not found, notFound"),
         (BUCKET_GRANT, {"bucket": "data", "role": "viewer"}, 'storage bucket "b/data": googleapi: '
          "Error 400: Invalid role name: viewer, badRequest"),
+        (BUCKET_GRANT, {"bucket": "data", "role": "roles/viewer\n"},
+         'storage bucket "b/data": googleapi: Error 400: Invalid role name: roles/viewer\n, '
+         "badRequest"),
         (BUCKET_GRANT, {"bucket": "data", "role": f"projects/{PROJECT}/roles/mine"},
          f'storage bucket "b/data": googleapi: Error 400: Role projects/{PROJECT}/roles/mine is '
          "not supported for this resource., badRequest"),

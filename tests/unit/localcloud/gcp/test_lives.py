@@ -288,3 +288,49 @@ def test_an_attachment_that_changes_is_verified_and_keeps_its_region(estate: Est
         "'resource.subnetworks[1]': 'gone'. The referenced subnetwork resource cannot be found., "
         "invalid"
     )
+
+
+SECRET, SECRET_PATH = "gcp:secretmanager/secret:Secret", f"projects/{PROJECT}/secrets/s"
+
+
+def test_a_secret_that_is_protected_is_not_deleted(estate: Estate) -> None:
+    outputs = {"project": PROJECT, "deletionProtection": True}
+    estate.store.put(SECRET, SECRET_PATH, PROJECT, {}, outputs)
+    cloud, kind = estate.kind(SECRET)
+    assert told(lambda: kind.delete(cloud, SECRET_PATH, outputs)) == (
+        f"cannot destroy secret {SECRET_PATH} without setting deletion_protection=false and "
+        "running `pulumi up`"
+    )
+    assert estate.store.get(SECRET, SECRET_PATH) is not None
+    kind.delete(cloud, SECRET_PATH, outputs | {"deletionProtection": False})
+    assert estate.store.get(SECRET, SECRET_PATH) is None
+
+
+@pytest.mark.parametrize(
+    ("ring", "project"),
+    [("projects/local-a/locations/l/keyRings/k", "local-a"), ("k", PROJECT), ("", PROJECT)],
+)
+def test_a_key_is_in_the_project_of_its_ring(estate: Estate, ring: str, project: str) -> None:
+    cloud, kind = estate.kind("gcp:kms/cryptoKey:CryptoKey")
+    assert kind.project(cloud, {"keyRing": ring}) == project
+
+
+@pytest.mark.parametrize(
+    ("token", "inputs"),
+    [
+        ("gcp:artifactregistry/repository:Repository",
+         {"repositoryId": "r", "format": "DOCKER", "cleanupPolicies": [
+             {"id": "p", "action": "KEEP", "mostRecentVersions": {"keepCount": 1}},
+             {"id": "q", "action": "DELETE", "condition": {"tagState": "ANY"}}]}),
+        ("gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider",
+         {"workloadIdentityPoolId": "p", "oidc": {"issuerUri": "x"},
+          "attributeMapping": {"google.subject": "assertion.sub"}}),
+        ("gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider",
+         {"workloadIdentityPoolId": "p", "aws": {"accountId": "1"}}),
+    ],
+)  # fmt: skip
+def test_what_a_service_takes_is_not_refused(estate: Estate, token: str, inputs: Any) -> None:
+    pool = f"projects/{PROJECT}/locations/global/workloadIdentityPools/p"
+    estate.store.put("gcp:iam/workloadIdentityPool:WorkloadIdentityPool", pool, PROJECT, {}, {})
+    cloud, kind = estate.kind(token)
+    assert told(lambda: kind.verify(cloud, PROJECT, inputs, "Making")) is None

@@ -23,9 +23,15 @@ RIGHT: dict[Rule, list[Any]] = {
     rules.reservation_count: [1, 2],
 }
 WRONG: dict[Rule, list[Any]] = {
-    rules.gce_name: ["1a", "a-", "A", "a" * 64, "a_b", "é"],
-    rules.account_id: ["abcde", "a" * 31, "1abcde", "abcdef-", "Abcdef", "abc_def"],
-    rules.bucket_labels: [{"A": "x"}, {"1": "x"}, {"a": "", "k" * 64: ""}, {"É": "x"}],
+    rules.gce_name: ["1a", "a-", "A", "a" * 64, "a_b", "é", "a\n"],
+    rules.account_id: ["abcde", "a" * 31, "1abcde", "abcdef-", "Abcdef", "abc_def", "abcdef\n"],
+    rules.bucket_labels: [
+        {"A": "x"},
+        {"1": "x"},
+        {"a": "", "k" * 64: ""},
+        {"É": "x"},
+        {"a\n": "x"},
+    ],
     rules.json_object: ["[]", "x", "", "null"],
     rules.iam_member: ["me", "allusers", ""],
     rules.cidr: ["10.0.0.0/33", "x", "10.0.0/8"],

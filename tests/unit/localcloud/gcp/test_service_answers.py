@@ -138,13 +138,13 @@ NEEDED = "The referenced subnetwork resource cannot be found in the region."
     ("token", "inputs", "said"),
     [
         *((ROLE, {"roleId": each}, bad(f"The role_id {each} has an invalid form."))
-          for each in ("ab", "a" * 65, "a-b")),
+          for each in ("ab", "a" * 65, "a-b", "abc\n")),
         *((ROLE, {"roleId": "abc", "permissions": ["a.b.c", each]},
            bad(f"Permission {each} is not valid."))
-          for each in ("a.b", "a.b.c.d", "A.b.c", "a.b.*")),
+          for each in ("a.b", "a.b.c.d", "A.b.c", "a.b.*", "a.b.c\n")),
         *((REPOSITORY, {"repositoryId": each, "format": "DOCKER"},
            bad(f'invalid repository id "{each}": it must match {ID}'))
-          for each in ("", "A", "1a", "a-", "a" * 64)),
+          for each in ("", "A", "1a", "a-", "a" * 64, "a\n")),
         (REPOSITORY, {"repositoryId": "a" * 63, "format": "ruby"},
          bad('unsupported repository format "RUBY"')),
         (REPOSITORY, {"repositoryId": "a", "format": "GO", "cleanupPolicies": POLICIES},
@@ -157,7 +157,7 @@ NEEDED = "The referenced subnetwork resource cannot be found in the region."
          bad('cleanup policy "p": most_recent_versions is for KEEP')),
         *((SECRET, {"secretId": each},
            bad(f"Secret ID [{each}] does not match the pattern [^[a-zA-Z0-9_-]{{1,255}}$]."))
-          for each in ("", "a.b", "a" * 256)),
+          for each in ("", "a.b", "a" * 256, "a\n")),
         (KEY, {"keyRing": "no"}, bad("KeyRing no not found.", "notFound", 404)),
         (INSTANCE, {**MACHINE, "networkInterfaces": [{"network": "vpc"}, {"subnetwork": "no"}]},
          field("networkInterfaces[1].subnetwork", "no", NEEDED)),

@@ -178,7 +178,8 @@ PEERING = {"name": "x", "network": "vpc", "purpose": "VPC_PEERING", "addressType
          wrong("subnetworks[0]", SUBNET, "The subnetwork must be in region us-east1.")),
         (vpc.ATTACHMENT, {"name": "x", "subnetworks": [SUBNET.replace(PROJECT, HOST)]},
          wrong("subnetworks[0]", SUBNET.replace(PROJECT, HOST), CROSS)),
-        (RESERVATION, IN_ZONE | {"zone": "us-west1"}, wrong("zone", "us-west1", "Unknown zone.")),
+        *((RESERVATION, IN_ZONE | {"zone": each}, wrong("zone", each, "Unknown zone."))
+          for each in ("us-west1", "us-west1-a\n")),
         (RESERVATION, IN_ZONE | {"shareSettings": {"shareType": "SPECIFIC_PROJECTS"}},
          wrong("shareSettings.projectMap", "", "SPECIFIC_PROJECTS needs at least one project.")),
         (RESERVATION, IN_ZONE | {"shareSettings": {"shareType": "LOCAL", "projects": ["a"]}},

@@ -29,7 +29,7 @@ class Reservation(Compute):
 
     def verify(self, cloud: Cloud, project: str, inputs: dict[str, Any], doing: str) -> None:
         zone = self._part(cloud, inputs, "zone")
-        if not _ZONE.match(zone):
+        if not _ZONE.fullmatch(zone):
             raise invalid(doing, "zone", zone, "Unknown zone.")
         share = inputs.get("shareSettings") or {}
         projects = share.get("projectMaps") or share.get("projects")
