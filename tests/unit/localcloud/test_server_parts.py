@@ -101,6 +101,53 @@ def test_a_second_server_does_not_get_the_lock(
     server._lock(folder).close()
 
 
+@pytest.mark.parametrize(
+    ("wanted", "taken", "drawn", "got"),
+    [
+        (4711, (), 0, 4711),
+        (0, (), 0, 20_000),
+        (0, (), 8_999, 28_999),
+        (4711, (4711,), 7, 20_007),
+        (4711, (4711, 20_007), 7, 0),
+    ],
+)
+def test_a_port_is_the_wanted_one_else_one_that_no_connection_gets(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    wanted: int, taken: tuple[int, ...], drawn: int, got: int,
+) -> None:  # fmt: skip
+    tried: list[int] = []
+
+    def create(address: tuple[str, int], *, backlog: int) -> Any:
+        assert (address[0], backlog) == ("127.0.0.1", 128)
+        tried.append(address[1])
+        if address[1] in taken:
+            raise OSError(errno.EADDRINUSE, "in use")
+        return address
+
+    monkeypatch.setattr(server.secrets, "randbelow", lambda bound: min(drawn, bound - 1))
+    monkeypatch.setattr(server.socket, "create_server", create)
+    assert server.listen(wanted, "vertex") == ("127.0.0.1", got)
+    said = "port 4711 of vertex is taken by another program; choosing another\n"
+    assert capsys.readouterr().out == (said if 4711 in taken else "")
+    assert len(tried) == 1 + (4711 in taken) + 20 * (20_007 in taken)
+
+
+def test_a_machine_without_a_free_port_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def create(*_: object, **_options: object) -> None:
+        raise OSError(errno.EADDRINUSE, "in use")
+
+    monkeypatch.setattr(server.socket, "create_server", create)
+    with pytest.raises(LocalCloudError, match=r"^no free port on 127\.0\.0\.1 for storage\.$"):
+        server.choose_port(0, "storage")
+
+
+def test_a_server_is_asked_at_the_port_where_it_listens() -> None:
+    assert 20_000 <= server.choose_port(0, "storage") < 29_000
+    with server.listen(0, "storage") as listener:
+        host, port = listener.getsockname()
+        assert (host, server._api_url(listener)) == ("127.0.0.1", f"http://127.0.0.1:{port}/")
+
+
 def test_who_gets_in_is_told_where_it_cannot_be_hindered(monkeypatch: pytest.MonkeyPatch) -> None:
     front = cast(Any, SimpleNamespace(refusal=None))
     monkeypatch.setattr(server, "can_check", lambda: True)
