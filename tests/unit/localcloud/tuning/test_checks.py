@@ -181,6 +181,7 @@ CHILD = f"{PARAMETERS}[0].conditional_parameter_specs[0]"
         with_parameter(doubleValueSpec={"maxValue": 1}, scaleType="UNIT_LINEAR_SCALE"),
         with_parameter(**DISCRETE, scaleType="UNIT_REVERSE_LOG_SCALE"),
         with_parameter(discreteValueSpec={"values": list(range(1000))}),
+        with_parameter(discreteValueSpec={"values": [0, 1e-10]}),
         with_parameter(**CATEGORICAL, scaleType="SCALE_TYPE_UNSPECIFIED"),
         {**with_parameter(**INTEGER), "maxFailedTrialCount": 1},
         nested(INTEGER, when(parentIntValues={"values": ["1", "3"]}),
@@ -249,6 +250,8 @@ def test_what_is_right_has_no_errors(job: dict[str, Any]) -> None:
          "parentCategoricalValues must be set, as the parent is CATEGORICAL."),
         *((nested(INTEGER, when(parentIntValues={"values": ["2", str(value)]})), CHILD,
            f"{value} is no value of p.") for value in (0, 4)),
+        (nested({"integerValueSpec": {}}, when(parentIntValues={"values": ["0", "1"]})), CHILD,
+         "1 is no value of p."),
         (nested(DISCRETE, when(parentDiscreteValues={"values": [2]})), CHILD,
          "2 is no value of p."),
         (nested(CATEGORICAL, when(parentCategoricalValues={"values": ["c"]})), CHILD,
@@ -290,11 +293,11 @@ def test_an_empty_one_lacks_all() -> None:
 
 def test_metrics_have_ids_of_their_own() -> None:
     job = with_parameter(**INTEGER)
-    job["studySpec"]["metrics"] = [{"metricId": name} for name in ("b", "", "a c", "b")]
+    job["studySpec"]["metrics"] = [{"metricId": name} for name in "z|b||a c|b|z|y|y|x|x".split("|")]
     assert list(field_errors(job)) == [
-        ("study_spec.metrics[1].metric_id", "Required field is not set."),
-        ("study_spec.metrics[2].metric_id", "Must not contain white space: 'a c'."),
-        ("study_spec.metrics", "Ids must be unique: 'b'."),
+        ("study_spec.metrics[2].metric_id", "Required field is not set."),
+        ("study_spec.metrics[3].metric_id", "Must not contain white space: 'a c'."),
+        *(("study_spec.metrics", f"Ids must be unique: '{name}'.") for name in "bxyz"),
     ]
 
 

@@ -57,6 +57,61 @@ def test_two_metrics_meet_at_the_step_of_the_first(tmp_path: Path) -> None:
     assert read(tmp_path, data, TWO, best=True).measurement == Measurement(1, {"m": 9, "k": 4})
 
 
+@pytest.mark.parametrize(
+    ("steps", "value"),
+    [
+        ([1, 3, 5], 3),
+        ([1, 2, 4], 2),
+        ([2, 1, 4], 2),
+        ([5, 4], 4),  # none before it: the last that was reported
+    ],
+)
+def test_another_metric_counts_at_the_step_or_at_the_last_before_it(
+    tmp_path: Path, steps: list[int], value: int
+) -> None:
+    data = lines(*(report(step, k=step) for step in steps), report(3, m=1))
+    assert read(tmp_path, data, TWO).measurement == Measurement(3, {"m": 1, "k": value})
+
+
+@pytest.mark.parametrize(
+    ("step", "at"), [(0, 0), (2**62, 2**62), (2**63, 1), (-1, 1), ("7", 7), (True, 1)]
+)
+def test_a_step_is_a_number_of_sixty_three_bits_or_the_place_of_the_report(
+    tmp_path: Path, step: Any, at: int
+) -> None:
+    data = lines(report(3, m=1), {"m": 2, "global_step": step})
+    assert read(tmp_path, data).measurement == Measurement(at, {"m": 2})
+
+
+@pytest.mark.parametrize(("bytes_more", "read_of_it"), [(0, True), (1, False)])
+def test_a_line_and_the_end_of_a_file_that_are_read_have_a_bound(
+    tmp_path: Path, bytes_more: int, read_of_it: bool
+) -> None:
+    first = b'{"m": 1}\n'
+    padding = b"\n" * ((1 << 20) - len(first) + bytes_more)
+    assert bool(read(tmp_path, first + padding).measurement) is read_of_it
+    line = b'{"m": 1}' + b" " * ((1 << 16) - 8 + bytes_more)
+    assert bool(read(tmp_path, line).measurement) is read_of_it
+
+
+@pytest.mark.parametrize(
+    ("reports", "rest"),
+    [
+        ([{name: 1 for name in "gfedcba"}], " but of a, b, c, d, e"),
+        ([{"n" * 41: 1}], f" but of {'n' * 40}"),
+        ([{"m": "x" * 41, "other": 1}], f" but {'x' * 40}, which is no finite number"),
+        ([{"timestamp": 1, "trial": 1, "global_step": 1, "checkpoint_path": ""}, 1],
+         "; 1 lines of the file are no reports"),
+        ([{}], ""),
+    ],
+)  # fmt: skip
+def test_why_a_metric_is_missing_is_told_in_few_words(
+    tmp_path: Path, reports: list[Any], rest: str
+) -> None:
+    text = f"it reported no value of the metric 'm'{rest}"
+    assert read(tmp_path, lines(*reports)) == Report(None, text, ())
+
+
 def test_a_step_that_is_reported_again_is_the_last(tmp_path: Path) -> None:
     data = lines(report(5, m=1), report(6, m=2), report(5, m=3))
     assert read(tmp_path, data).measurement == Measurement(5, {"m": 3})
