@@ -112,7 +112,8 @@ class CommandEngine:
             shown = [self.program, "image", "inspect", "--format", "{{json .RepoDigests}}", local]
             found = json.loads(subprocess.check_output(shown, text=True) or "null") or []
             name = local.rpartition(":")[0]
-            return next(each.rpartition("@")[2] for each in found if each.startswith(f"{name}@"))
+            own = (each.rpartition("@")[2] for each in found if each.startswith(f"{name}@"))
+            return next(own, "")
         file = folder / DIGEST_FILE
         options = ["--digestfile", str(file)]
         if at.is_local:
