@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from localgcp.tuning.progress import MOST_PARALLEL, next_step
+import dataclasses
+
+import pytest
+
+from localgcp.tuning.progress import Progress, next_step
 from localgcp.tuning.records import TrialRecord, TrialState, TuningRecord
 from localgcp.vertex.records import JobState
 
-S, F, A = TrialState.SUCCEEDED, TrialState.INFEASIBLE, TrialState.ACTIVE
+STATES = {"S": TrialState.SUCCEEDED, "F": TrialState.INFEASIBLE, "A": TrialState.ACTIVE}
 
 
 def job(trials: int, parallel: int, failed: int = 0) -> TuningRecord:
@@ -18,37 +22,74 @@ def job(trials: int, parallel: int, failed: int = 0) -> TuningRecord:
     )
 
 
-def rows(*states: TrialState) -> list[TrialRecord]:
+def rows(states: str) -> list[TrialRecord]:
+    """Trials that ended one after the other."""
     return [
-        TrialRecord("1", n, str(n), "", {}, state, infeasible_reason="broken")
-        for n, state in enumerate(states, 1)
+        TrialRecord(
+            *("1", number, str(number), "", {}, STATES[state]),
+            infeasible_reason=f"broken {number}",
+            end_time=f"2026-01-01T00:00:0{number}Z",
+        )
+        for number, state in enumerate(states, 1)
     ]
 
 
-def test_trials_are_started_up_to_the_count_the_rest_and_what_the_machine_carries() -> None:
-    assert next_step(job(12, 3), [], points=None, room=99).start == 3
-    assert next_step(job(12, 3), rows(S, A), points=None, room=99).start == 2
-    assert next_step(job(3, 3), rows(S, S), points=None, room=99).start == 1
-    assert next_step(job(1000, 1000), [], points=None, room=99).start == MOST_PARALLEL
-    assert next_step(job(12, 4), rows(A), points=None, room=2).start == 1
-    assert next_step(job(12, 4), [], points=None, room=0).start == 1  # one always runs
-    assert next_step(job(12, 3), rows(S, S), points=3, room=99).start == 1
+@pytest.mark.parametrize(
+    ("tuning", "trials", "points", "room", "start"),
+    [
+        (job(12, 3), "", None, 99, 3),
+        (job(12, 3), "SA", None, 99, 2),
+        (job(12, 3), "AAA", None, 99, 0),
+        (job(3, 3), "SS", None, 99, 1),
+        (job(1000, 1000), "", None, 99, 4),  # whatever it asks for
+        (job(12, 4), "A", None, 2, 1),
+        (job(12, 4), "", None, 0, 1),  # one always runs
+        (job(12, 3), "SS", 3, 99, 1),
+        (job(3, 3), "SS", 9, 99, 1),
+    ],
+)
+def test_trials_are_started_up_to_the_count_the_rest_and_what_the_machine_carries(
+    tuning: TuningRecord, trials: str, points: int | None, room: int, start: int
+) -> None:
+    found = next_step(tuning, rows(trials), points=points, room=room)
+    assert found == Progress(start, "", False)
 
 
-def test_a_job_is_done_when_all_trials_are_over() -> None:
-    assert not next_step(job(2, 2), rows(S, A), points=None, room=9).done
-    assert next_step(job(2, 2), rows(S, F), points=None, room=9).done
-    assert next_step(job(9, 2), rows(S, S), points=2, room=9).done
+@pytest.mark.parametrize(
+    ("tuning", "trials", "points", "failure", "done"),
+    [
+        (job(2, 2), "SA", None, "", False),
+        (job(4, 2), "SFSS", None, "", True),
+        (job(2, 2), "SF", None, "1 of 2 trials failed. Trial 2: broken 2", True),
+        (job(9, 2), "SS", 2, "", True),
+        (job(2, 2, failed=3), "FF", None, "All trials failed.", True),
+        (job(2, 2, failed=3), "FA", None, "", False),
+        (job(9, 2), "FA", None, "The first trial failed: broken 1", False),
+        (job(9, 2), "FS", None, "The first trial failed: broken 1", True),
+        (job(9, 2, failed=2), "FF", None,
+         "2 trials failed, as many as maxFailedTrialCount (2). Trial 2: broken 2", True),
+        (job(9, 2, failed=1), "SFA", None,
+         "1 trials failed, as many as maxFailedTrialCount (1). Trial 2: broken 2", False),
+        (job(8, 2), "SFFFFA", None, "4 of 8 trials failed. Trial 5: broken 5", False),
+        (job(7, 2), "SFFFF", None, "4 of 7 trials failed. Trial 5: broken 5", True),
+    ],
+)  # fmt: skip
+def test_a_job_is_done_or_fails_by_its_trials(
+    tuning: TuningRecord, trials: str, points: int | None, failure: str, done: bool
+) -> None:
+    assert next_step(tuning, rows(trials), points=points, room=9) == Progress(0, failure, done)
 
 
-def test_failures_end_a_job_as_counted_or_as_the_service_decides() -> None:
-    assert "first trial failed" in next_step(job(9, 2), rows(F, A), points=None, room=9).failure
-    assert not next_step(job(9, 2), rows(F, A), points=None, room=9).done
-    assert not next_step(job(9, 2, failed=2), rows(F, S), points=None, room=9).failure
-    assert next_step(job(9, 2, failed=2), rows(F, F), points=None, room=9).failure
-    assert not next_step(job(8, 2), rows(S, F, F, F), points=None, room=9).failure
-    text = next_step(job(8, 2), rows(S, F, F, F, F), points=None, room=9).failure
-    assert text == "4 of 8 trials failed. Trial 2: broken"
-    over = next_step(job(2, 2, failed=3), rows(F, F), points=None, room=9)
-    assert over.done
-    assert over.failure == "All trials failed."
+@pytest.mark.parametrize(
+    ("tuning", "trials"), [(job(9, 2, failed=2), "FS"), (job(8, 2), "SFFF"), (job(7, 2), "SFFF")]
+)
+def test_fewer_failures_go_on(tuning: TuningRecord, trials: str) -> None:
+    assert next_step(tuning, rows(trials), points=None, room=9).start > 0
+
+
+def test_the_failure_that_is_told_is_the_last_in_time() -> None:
+    trials = rows("SFFF")
+    ends = [None, "2026-01-01T00:00:02Z", "2026-01-01T00:00:03Z", None]
+    trials = [dataclasses.replace(each, end_time=at) for each, at in zip(trials, ends, strict=True)]
+    found = next_step(job(6, 2), trials, points=None, room=9)
+    assert found.failure == "3 of 6 trials failed. Trial 3: broken 3"

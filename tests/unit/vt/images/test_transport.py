@@ -85,6 +85,7 @@ WRITER = "it takes roles/artifactregistry.writer on the repository"
          "the stack's `up` makes the repository: run it before the first build"),
         (429, "PUT", {"error": 1}, " (Forbidden)", "try again in a minute"),
         (507, "PUT", [], " (Forbidden)", "the registry's disk is full"),
+        (409, "PUT", None, "", ""),
         (400, "PUT", {"errors": [{"message": "x" * 201}]}, f" ({'x' * 200})", ""),
     ],
 )  # fmt: skip
@@ -96,7 +97,7 @@ def test_a_refusal_names_what_was_asked_and_what_is_missing(
     def request(method: str, url: str, **_: object) -> requests.Response:
         network.answers[URL] = (status, {}, content)
         answer = Network.send(network, requests.Request(method, url).prepare())
-        answer.reason = "Forbidden"
+        answer.reason = None if status == 409 else "Forbidden"
         return answer
 
     sender.session = requests.Session()
@@ -127,6 +128,11 @@ def test_a_redirect_is_followed_for_content_alone(network: Network, sender: Tran
     ]
     assert [headers.get("X") for headers, _, _ in network.sent] == ["1", None, None]
     assert all(options["stream"] for _, _, options in network.sent)
+    network.answers[f"{ELSEWHERE}/y"] = (404, {}, b"")
+    assert sender.content(URL, PATH).status_code == 404
+    network.answers[f"{ELSEWHERE}/y"] = (403, {}, b"")
+    with pytest.raises(RegistryError, match="acme/r/x: the registry answered 403 to GET"):
+        sender.content(URL, PATH)
 
 
 @pytest.mark.parametrize(("steps", "follows"), [(2, True), (3, False)])
