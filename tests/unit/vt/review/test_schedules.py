@@ -171,3 +171,11 @@ def test_costs_are_of_what_begins_or_changes_and_ends_of_what_ends():
     costs = schedules.costs_in_words(found, lambda text, _=0: f"'{text}'")
     assert costs == [f"schedule '{n}': at most $1.09 a month (5 slots)" for n in "ac"]
     assert schedules.ends_in_words(found, lambda text, _=0: f"'{text}'") == ["schedule 'd' ends"]
+
+
+def test_a_schedule_costs_what_its_region_does():
+    given = inputs()
+    given["submission"]["region"] = "europe-west4"
+    [found] = schedules.schedule_changes(plans.plan(event("create", None, given)), NOW)
+    # n1-standard-4 in europe-west4: 0.2091680 USD an hour, 15 % more with the fee of Vertex AI
+    assert found.worst_month_usd == pytest.approx(5 * 0.2091680 * 1.15)
