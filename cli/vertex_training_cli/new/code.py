@@ -128,7 +128,9 @@ class _Finder:
     def _only_module(self, folder: Path, modules: Iterable[str]) -> str:
         if folder.name in modules:
             return folder.name
-        found = [each for each in sorted(modules) if _runs(_file_of(folder, each))]
+        # A package with a __main__ is run by its own name.
+        names = (each for each in sorted(modules) if not each.endswith(".__main__"))
+        found = [each for each in names if _runs(_file_of(folder, each))]
         if len(found) == 1:
             return found[0]
         if found:
