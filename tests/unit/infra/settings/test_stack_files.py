@@ -37,16 +37,6 @@ def problems(checkout, text):
     return [str(problem) for problem in failed.value.problems]
 
 
-def test_defaults_of_the_project_hold_where_the_stack_is_silent(checkout):
-    settings = stack.load(checkout, "dev").settings
-    assert (settings.stack, settings.region) == ("dev", "us-central1")
-    assert settings.labels == {"team": "ml"}
-
-
-def test_a_number_reaches_the_program_as_text(checkout):
-    assert stack.load(checkout, "dev").settings.project_number == "210987654321"
-
-
 def test_mistakes_are_told_at_their_line_and_column(checkout):
     [unknown] = problems(checkout, STACK.replace("data: {}", "data: {versionning: true}"))
     assert unknown.startswith(
