@@ -18,10 +18,11 @@ MERGED = {
     "ns:buckets": {"data": {"protect": True, "retention": {"days": 3}}, "own": {}},
     "ns:labels": {"team": "ml"},
     "ns:submitters": ["user:a@x.com"],
+    "ns:limits": {"maxUsdPerJob": 5, "allowUnpriced": True},
     "ns:onChange": "finish",
 }
 #: Full keys and entries of what is included; ``own`` and ``onChange`` are the stack's.
-INCLUDED = [("ns:buckets", "data"), ("ns:labels", "team"), ("ns:submitters",)]
+INCLUDED = [("ns:buckets", "data"), ("ns:labels", "team"), ("ns:submitters",), ("ns:limits",)]
 OWN = {"ns:buckets": {"own": {}}, "ns:onChange": "finish"}
 
 
@@ -46,6 +47,9 @@ def applied(given: Any) -> tuple[dict[str, Any], list[tuple[str, str, str, str]]
         ({"buckets.data": {"name": "x"}}, "ns:buckets", {"data": {"name": "x"}, "own": {}}),
         ({"submitters": []}, "ns:submitters", []),
         ({"labels.team": "x"}, "ns:labels", {"team": "x"}),
+        ({"limits.maxUsdPerJob": 7}, "ns:limits", {"maxUsdPerJob": 7, "allowUnpriced": True}),
+        ({"limits.allowUnpriced": None}, "ns:limits", {"maxUsdPerJob": 5}),
+        ({"limits": {"regions": ["r"]}}, "ns:limits", {"regions": ["r"]}),
     ],
 )  # fmt: skip
 def test_a_path_changes_one_value(given: Any, key: str, value: Any) -> None:
@@ -82,9 +86,9 @@ def test_without_exceptions_nothing_changes() -> None:
         ({"buckets.dat.protect": True}, "no included file has buckets.dat",
          "did you mean 'buckets.data'?"),
         ({"lables.team": "x"}, "no included file has lables",
-         "known here: buckets.data, labels.team, submitters"),
+         "known here: buckets.data, labels.team, limits, submitters"),
         ({"secrets": {}}, "no included file has secrets",
-         "known here: buckets.data, labels.team, submitters"),
+         "known here: buckets.data, labels.team, limits, submitters"),
         ({"labels.team.deep": 1}, "labels.team is no mapping", "shorten the path"),
         ({"buckets.data.nothing": None}, "there is nothing to leave out", "remove it"),
     ],
