@@ -169,6 +169,9 @@ ROWS = prop("rowList", "list<object>", tf="row", children=[REQUIRED])
         (prop("block", "object"), {"block": {"x": 1}}, []),
         (prop("block", "object", children=[REQUIRED]), {"block": UNKNOWN}, []),
         (prop("rows", "list<object>", children=[REQUIRED]), {"rows": [UNKNOWN]}, []),
+        # What is no list of blocks is the service's to refuse.
+        *((prop("rows", "list<object>", children=[REQUIRED]), {"rows": each}, [])
+          for each in (5, "x", True)),
         (prop("map", "map<string>"), {"map": {"any": "x"}}, []),
         (REQUIRED, {"theName": Secret("x"), "__defaults": []}, []),
     ],

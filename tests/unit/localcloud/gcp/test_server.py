@@ -12,7 +12,7 @@ import pytest
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import plugin_pb2, provider_pb2
 
-from localgcp.gcp.codec import UNKNOWN, Secret, decode, encode
+from localgcp.gcp.codec import UNKNOWN, Secret, decode, encode, plain
 from localgcp.gcp.server import Provider
 from localgcp.gcp.services import base
 from localgcp.inventory.store import SERVICE, Store
@@ -232,6 +232,21 @@ def test_a_resource_is_made_read_imported_updated_and_removed(provider: Provider
     assert provider.Delete(delete, CONTEXT) == empty_pb2.Empty()
     gone = provider.Read(provider_pb2.ReadRequest(urn=URN, id=PATH), CONTEXT)
     assert gone == provider_pb2.ReadResponse()
+
+
+def test_what_the_store_has_no_content_of_is_the_engines(
+    provider: Provider, tmp_path: Path
+) -> None:
+    """An asset, of which the store has the hash."""
+    made = decode(create(provider).properties)
+    kept, outputs = {"asset": "h"}, {**plain(made), "annotations": {"asset": "h"}}
+    store = Store(tmp_path / "cloud.sqlite")
+    store.put(SECRET, PATH, "local-p1", INPUTS | {"annotations": kept}, outputs)
+    imported = provider.Read(provider_pb2.ReadRequest(urn=URN, id=PATH), CONTEXT)
+    assert decode(imported.inputs) == INPUTS
+    before = encode({**made, "annotations": {"own": "1"}})
+    request = provider_pb2.ReadRequest(urn=URN, id=PATH, properties=before, inputs=encode(INPUTS))
+    assert decode(provider.Read(request, CONTEXT).properties)["annotations"] == {"own": "1"}
 
 
 def test_what_the_cloud_refuses_is_told_in_its_words(provider: Provider) -> None:
