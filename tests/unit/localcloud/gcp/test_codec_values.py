@@ -58,6 +58,11 @@ def test_a_value_has_one_form_on_the_wire(value: Any, wire: Any) -> None:
     assert repr(back) == repr({"x": value})
 
 
+def test_nothing_is_a_value_of_its_own() -> None:
+    assert encode({"x": None}).fields["x"].WhichOneof("kind") == "null_value"
+    assert decode(struct_pb2.Struct(fields={"x": struct_pb2.Value()})) == {"x": None}
+
+
 def test_a_tuple_is_a_list_and_what_is_no_value_is_refused() -> None:
     assert encode({"x": ("a", 1)}) == encode({"x": ["a", 1]})
     with pytest.raises(TypeError) as failed:

@@ -134,3 +134,9 @@ def test_each_change_is_told_with_its_kind(kind: str, replace: bool) -> None:
 def test_only_a_replacement_deletes_first(before: bool, replace: bool, first: bool) -> None:
     found = wire.diff_response(type_(before=before), {}, [Change("a", "update", replace)])
     assert found.deleteBeforeReplace is first
+
+
+def test_properties_are_told_in_their_order() -> None:
+    names = ["f", "b", "e", "a", "d", "c"]
+    found = wire.diff_response(type_(), {}, [Change(f"{name}.x", "add", True) for name in names])
+    assert list(found.diffs) == list(found.replaces) == sorted(names)
