@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+from google.api_core.exceptions import NotFound, ServiceUnavailable
 from google.cloud.devtools import cloudbuild_v1
 
 from localgcp.cloudbuild import checks
@@ -211,3 +213,65 @@ def test_a_source_is_an_object_that_the_account_reads(
         f"{failed} 403: {EMAIL} does not have storage.objects.get access to the Google Cloud "
         "Storage object. Permission 'storage.objects.get' denied on resource b-1/x.tgz, forbidden",
     )
+
+
+@dataclass
+class Blob:
+    """An object of Cloud Storage, or why it is not answered."""
+
+    generation: str | None = "7"
+    error: Exception | None = None
+    asked: list[object] = field(default_factory=list)
+
+    def bucket(self, name: str) -> Blob:
+        self.asked.append(name)
+        return self
+
+    def blob(self, name: str) -> Blob:
+        self.asked.append(name)
+        return self
+
+    def reload(self, *, timeout: float) -> None:
+        self.asked.append(timeout)
+        if self.error:
+            raise self.error
+
+
+@pytest.mark.parametrize(
+    ("blob", "generation", "found"),
+    [
+        (Blob(), 0, 7),
+        (Blob(), 7, 7),
+        (Blob(None), 0, 0),
+        (Blob(), 8, ("INVALID_ARGUMENT", "404: No such object: b-1/x.tgz#8, notFound")),
+        (Blob(None), 8, ("INVALID_ARGUMENT", "404: No such object: b-1/x.tgz#8, notFound")),
+        (Blob(error=NotFound("x")), 0,
+         ("INVALID_ARGUMENT", "404: No such object: b-1/x.tgz, notFound")),
+        (Blob(error=ServiceUnavailable("late")), 0, ("UNAVAILABLE", "Cloud Storage: late")),
+    ],
+)  # fmt: skip
+def test_a_source_has_the_generation_that_is_built(
+    store: Store,
+    access: checks.BuildAccess,
+    monkeypatch: pytest.MonkeyPatch,
+    blob: Blob,
+    generation: int,
+    found: Any,
+) -> None:
+    def client(url: str) -> Blob:
+        blob.asked.append(url)
+        return blob
+
+    monkeypatch.setattr(checks, "storage_client", client)
+    store.put(BUCKET, "b-1", PROJECT, {}, {"name": "b-1"})
+    set_grant(store, HOME, "roles/storage.objectViewer", EMAIL)
+    given = source("b-1", "x.tgz")
+    given.source.storage_source.generation = generation
+    if isinstance(found, int):
+        assert checks.resolve_source(access, given, NOWHERE) == found
+    else:
+        code, text = told(lambda: checks.resolve_source(access, given, NOWHERE))
+        head = "could not resolve source: googleapi: Error "
+        assert (code, text.removeprefix(head)) == found
+        assert text.startswith(head) is (code == "INVALID_ARGUMENT")
+    assert blob.asked == [NOWHERE, "b-1", "x.tgz", 20]
