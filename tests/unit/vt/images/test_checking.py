@@ -41,13 +41,6 @@ def test_a_digest_that_is_not_there_is_an_error(vt, root, registry):
     assert "the digest is not in us-central1-docker.pkg.dev/local-one" in found["text"]
 
 
-def test_another_platform_is_an_error(vt, root, registry):
-    pin(root, registry.add_image(PATH, TAG, arch="arm64"))
-    code, [found] = check(vt)
-    assert code == 1
-    assert "is for linux/arm64; Vertex AI runs linux/amd64" in found["text"]
-
-
 def test_an_index_is_judged_by_its_image_for_the_right_machines(vt, root, registry):
     images = [
         (registry.add_image(PATH, arch, arch=arch, **LABELS), arch) for arch in ("arm64", "amd64")
@@ -60,14 +53,6 @@ def test_an_index_is_judged_by_its_image_for_the_right_machines(vt, root, regist
     pin(root, registry.put(PATH, "index", stand_in.INDEX, body))
     code, [found] = check(vt)
     assert (code, found["revision"]) == (0, "a" * 40)
-
-
-def test_a_pin_behind_its_context_is_a_warning(vt, root, registry):
-    digest = registry.add_image(PATH, TAG)
-    pin(root, digest, f", context: jobs/train, builtFrom: {TAG}")
-    code, found = check(vt)
-    assert (code, [one["level"] for one in found]) == (0, ["warning", "ok"])
-    assert "vt images build train --stack one" in found[0]["text"]
 
 
 def test_content_that_is_not_what_the_digest_says_is_an_error(vt, root, registry):

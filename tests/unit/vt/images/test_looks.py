@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from vertex_training.errors import Problem
+from vertex_training.errors import CommandError, Problem
+from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.images import labels, lookup, pull_access
 from vertex_training_cli.images.labels import Origin
 from vertex_training_cli.images.lookup import Look, Lookup
@@ -83,6 +84,77 @@ def test_a_registry_that_does_not_answer_is_a_reason(monkeypatch: pytest.MonkeyP
     assert lookup.look([uri], is_local=False, seconds=1.4) == {
         uri: Look(reason="no answer within 1 s")
     }
+
+
+def test_images_of_one_registry_are_looked_at_one_after_the_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[list[str]] = []
+    monkeypatch.setattr(lookup, "_look_at", lambda some, *_: asked.append(some))
+    here = [f"us-docker.pkg.dev/acme-ml/{name}/x@{DIGEST}" for name in "ab"]
+    there = f"europe-docker.pkg.dev/acme-ml/a/x@{DIGEST}"
+    lookup.look([here[0], there, here[1]], is_local=False)
+    assert sorted(asked) == [[there], here]
+
+
+@pytest.mark.parametrize(
+    ("uri", "is_one"),
+    [
+        (f"{NAME}@{DIGEST}", True),
+        (f"{NAME}@sha256:1", False),
+        (NAME, False),
+        (f"docker.io/x/y@{DIGEST}", False),
+    ],
+)
+def test_an_image_in_artifact_registry_by_digest(uri: str, is_one: bool) -> None:
+    assert lookup.is_digest(uri) is is_one
+
+
+@pytest.mark.parametrize(
+    ("project", "emulator", "offline", "connects"),
+    [
+        ("local-a", "", False, True),
+        ("local-a", "127.0.0.1:5000", False, False),
+        ("local-a", "", True, False),
+        ("acme-ml", "", False, False),
+    ],
+)
+@pytest.mark.parametrize("runs", [True, False])
+def test_a_review_looks_at_images_by_digest_where_the_stack_lives(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    project: str,
+    emulator: str,
+    offline: bool,
+    connects: bool,
+    runs: bool,
+) -> None:
+    monkeypatch.setenv("ARTIFACT_REGISTRY_EMULATOR_HOST", emulator)
+    connected: list[tuple[Any, bool]] = []
+    asked: list[tuple[list[str], bool]] = []
+
+    def connect(ref: StackRef, log: Any, *, start: bool) -> None:
+        log("a line")
+        connected.append((ref, start))
+        if not runs:
+            raise CommandError("it does not run.")
+
+    def look(uris: list[str], *, is_local: bool) -> dict[str, Look]:
+        asked.append((uris, is_local))
+        return dict.fromkeys(uris, Look())
+
+    monkeypatch.setattr(lookup.connection, "connect", connect)
+    monkeypatch.setattr(lookup, "look", look)
+    ref = StackRef(tmp_path, "x", "one", project, "us-central1")
+    one, two = f"{NAME}@{DIGEST}", f"{NAME}2@{DIGEST}"
+    found = lookup.for_review(ref, {one: ["train"], NAME: ["eval"]}, [two, NAME], offline=offline)
+    assert connected == [(ref, False)] * connects
+    assert asked == [([] if offline else [one, two], project == "local-a")]
+    assert [problem.value for problem in found.problems] == ([] if offline else [one])
+    missing = "the registry has no such image"
+    assert found.origins == {two: "not looked at" if offline else missing, NAME: "not looked at"}
+    assert lookup.for_review(ref, {NAME: ["eval"]}, [], offline=False) == Lookup()
+    assert len(connected) == connects
 
 
 def test_a_review_has_problems_of_jobs_and_what_nobody_could_look_at(tmp_path: Path) -> None:
