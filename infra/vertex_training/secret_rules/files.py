@@ -38,7 +38,8 @@ _TOKEN: Final = re.compile(r"[\w+/=.~:@-]{8,}")
 _KEY_BODY: Final = re.compile(r"[A-Za-z0-9+/=]{20}")
 #: What examples have in the place of a secret.
 _PLACEHOLDER: Final = re.compile(
-    r"(?:my|your|the|some|a)[-_ ]?\w*|x{3,}.*|\.{3}|change[-_]?me|example\w*|dummy|fake\w*|test\w*|"
+    r"(?:my|your|the|some|a)[-_ ]\w*|(?:my|your|the|some)[A-Za-z]*|x{3,}.*|\.{3}|change[-_]?me|"
+    r"example\w*|dummy|fake\w*|test\w*|"
     r"placeholder|to-?do|pass(?:word|wd)?|pwd?|secret|token|user(?:name)?|foo|bar|str(?:ing)?",
     re.IGNORECASE,
 )
