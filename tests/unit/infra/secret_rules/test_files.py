@@ -134,7 +134,8 @@ def test_one_line_says_what_was_not_looked_at(names: tuple[str, ...], note: str)
         *(("a.env", f"password={value}", {}) for value in (
             "my-password", "your_password", "changeme", "change-me", "example123", "dummy",
             "fake_one", "a-password",
-            "the_token1", "mypassword", "some key", "test1", "placeholder", "todo", "password", "xxxx", "...", "secret",
+            "the_token1", "mypassword", "some key", "test1", "placeholder", "todo",
+            "password", "xxxx", "...", "secret",
             "token", "username", "foo", "bar", "string", "{password}", "%s", "<password>")),
         # A secret may begin like one of them.
         *(("a.env", f"password={value}", {1: "secret-by-name"}) for value in (
