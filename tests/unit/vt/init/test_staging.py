@@ -1,0 +1,172 @@
+"""Several files are written whole or not at all, and what was interrupted is completed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from vertex_training.errors import CommandError
+from vertex_training_cli.init import staging
+from vertex_training_cli.init.staging import FileChange
+
+
+def told(refused: pytest.ExceptionInfo[CommandError]) -> tuple[str, str]:
+    return refused.value.message, refused.value.hint
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root" / "old").write_bytes(b"old")
+    (tmp_path / "root" / "gone").write_bytes(b"gone")
+    return tmp_path / "root"
+
+
+CHANGES = (
+    FileChange("old", b"old", b"new"),
+    FileChange("gone", b"gone", None),
+    FileChange("deep/plain", None, b"plain"),
+    FileChange("deep/run", None, b"run", executable=True),
+)
+
+
+def content(root: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(root).as_posix(): path.read_bytes()
+        for path in root.rglob("*")
+        if path.is_file()
+    }
+
+
+BEFORE = {"old": b"old", "gone": b"gone"}
+AFTER = {"old": b"new", "deep/plain": b"plain", "deep/run": b"run"}
+
+
+def test_all_changes_are_made_and_rights_of_what_is_there_stay(root: Path) -> None:
+    (root / "old").chmod(0o600)
+    staging.write(root, CHANGES)
+    assert content(root) == AFTER
+    modes = {name: (root / name).stat().st_mode & 0o777 for name in AFTER}
+    assert modes == {"old": 0o600, "deep/plain": 0o644, "deep/run": 0o755}
+    assert not staging.is_pending(root)
+    assert not staging.journal(root).exists()
+    assert staging.resume(root, write=False) is False
+
+
+@pytest.mark.parametrize(
+    ("change", "path"),
+    [
+        (FileChange("old", b"other", b"new"), "old"),
+        (FileChange("old", None, b"new"), "old"),
+        (FileChange("absent", b"x", None), "absent"),
+    ],
+)
+def test_nothing_is_written_where_a_file_is_not_what_was_shown(
+    root: Path, change: FileChange, path: str
+) -> None:
+    with pytest.raises(CommandError) as refused:
+        staging.write(root, [*CHANGES, change])
+    assert told(refused) == (f"{path} was changed meanwhile; nothing is written.", "try again")
+    assert content(root) == BEFORE
+    assert not staging.is_pending(root)
+
+
+@pytest.fixture
+def interrupted(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository into which a command wrote nothing but its journal."""
+    with monkeypatch.context() as patched:
+        patched.setattr(staging, "_complete", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            staging.write(root, CHANGES)
+    return root
+
+
+def interrupt(_root: Path) -> None:
+    raise KeyboardInterrupt
+
+
+def test_what_was_interrupted_is_completed_by_a_command_that_writes(interrupted: Path) -> None:
+    assert content(interrupted) == BEFORE
+    assert staging.is_pending(interrupted)
+    with pytest.raises(CommandError) as refused:
+        staging.resume(interrupted, write=False)
+    assert told(refused) == (
+        f"a command was interrupted while it wrote into {interrupted}.",
+        "the same with --write completes it",
+    )
+    assert content(interrupted) == BEFORE
+    assert staging.resume(interrupted, write=True) is True
+    assert content(interrupted) == AFTER
+    assert staging.resume(interrupted, write=True) is False
+
+
+def test_what_is_done_already_is_left_alone(interrupted: Path) -> None:
+    (interrupted / "old").write_bytes(b"new")
+    (interrupted / "old").chmod(0o640)
+    before = (interrupted / "old").stat().st_ino
+    (interrupted / "gone").unlink()
+    assert staging.resume(interrupted, write=True)
+    assert content(interrupted) == AFTER
+    found = (interrupted / "old").stat()
+    assert (found.st_ino, found.st_mode & 0o777) == (before, 0o640)
+
+
+def test_an_edit_in_between_is_not_overwritten(interrupted: Path) -> None:
+    (interrupted / "old").write_bytes(b"mine")
+    with pytest.raises(CommandError) as refused:
+        staging.resume(interrupted, write=True)
+    assert told(refused) == (
+        "old was edited after a command that wrote it was interrupted.",
+        f"move your edit away and try again, or remove {staging.journal(interrupted)}",
+    )
+    assert content(interrupted) == {**BEFORE, "old": b"mine"}
+    assert staging.is_pending(interrupted)
+
+
+def test_a_journal_without_its_plan_is_nobodys(interrupted: Path) -> None:
+    journal = staging.journal(interrupted)
+    steps = json.loads((journal / "plan.json").read_text())
+    assert [each["path"] for each in steps] == ["old", "gone", "deep/plain", "deep/run"]
+    assert sorted(each.name for each in journal.iterdir()) == ["0", "2", "3", "plan.json"]
+    assert journal.stat().st_mode & 0o777 == 0o700
+    (journal / "plan.json").unlink()
+    assert not staging.is_pending(interrupted)
+    staging.write(interrupted, CHANGES)
+    assert content(interrupted) == AFTER
+
+
+def test_a_folder_has_a_journal_of_its_own(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "link").symlink_to(root)
+    assert staging.journal(tmp_path / "link") == staging.journal(root)
+    assert staging.journal(tmp_path / "other") != staging.journal(root)
+    assert not staging.is_pending(tmp_path / "absent")
+    first = staging.journal(tmp_path / "other")
+    (tmp_path / "other").rename(tmp_path / "moved")
+    assert staging.journal(tmp_path / "moved") != first
+
+
+def test_one_command_at_a_time_writes(root: Path) -> None:
+    with staging._lock(root), pytest.raises(CommandError) as refused:
+        staging.write(root, CHANGES)
+    assert told(refused) == (f"another command writes into {root}.", "wait for it")
+    staging.write(root, CHANGES)
+
+
+def test_what_is_no_file_of_the_repository_is_refused(root: Path, tmp_path: Path) -> None:
+    (root / "link").symlink_to(tmp_path)
+    with pytest.raises(CommandError) as refused:
+        staging.content(root, "link/x")
+    what, hint = told(refused)
+    assert what.endswith("is a link: nothing is read or written through it.")
+    assert hint == "put a file or a folder of the repository in its place"
+    with pytest.raises(CommandError) as refused:
+        staging.content(root, "old/below")
+    assert told(refused)[0] == "old is no folder: nothing is read or written through it."
+    with pytest.raises(CommandError) as refused:
+        staging.write(tmp_path / "absent", [])
+    assert told(refused) == (
+        f"{tmp_path}/absent cannot be written: No such file or directory.", "",
+    )  # fmt: skip
