@@ -11,6 +11,7 @@ import pytest
 from tests.unit.vt.review import plans
 from vertex_training_cli.engine.fields import FieldDifference
 from vertex_training_cli.review import markdown, report
+from vertex_training_cli.review.headline import HeadlineAnswer
 from vertex_training_cli.review.markdown import LEVELS, Verbosity
 from vertex_training_cli.review.parts import (
     Differences,
@@ -24,6 +25,7 @@ from vertex_training_cli.review.parts import (
     Table,
     Verbatim,
 )
+from vertex_training_cli.review.picture import Graph, Node
 
 EMPTY: Final = report.build(plans.plan(), source="here")
 HEAD: Final = """\
@@ -88,6 +90,7 @@ FEWER: Final = Table(
         (Paragraph("w: ", ("a", "b"), "."), ["w: a, b.", ""]),
         (Paragraph("w: ", ("a", "b"), by_semicolon=True), ["w: a; b", ""]),
         (Paragraph("", NUMBERS[:20]), [", ".join(NUMBERS[:20]), ""]),
+        (Paragraph("", NUMBERS[:21]), [f"{', '.join(NUMBERS[:20])}, and 1 more", ""]),
         (Paragraph("", NUMBERS, "!"), [", ".join(NUMBERS[:20]) + ", and 2 more!", ""]),
         (Verbatim(("a", "b")), ["```text", "a", "b", "```", ""]),
         (Verbatim(NUMBERS), ["```text", *NUMBERS[:20], "and 2 more", "```", ""]),
@@ -225,3 +228,47 @@ def test_values_are_code_and_strong_words_are_strong(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(markdown, "sections", said)
     assert "### T\n\n**lost**: `a`\n\n<sub>" in markdown.render(EMPTY)
+
+
+REST: Final = "\n\nThe rest does not fit; see `--format html`.\n"
+
+
+def test_a_report_fits_to_the_byte(monkeypatch: pytest.MonkeyPatch) -> None:
+    length = 0
+    monkeypatch.setattr(markdown, "sections", lambda *_: [never(Paragraph("x" * length))])
+    length = 64_000 - len(markdown.render(EMPTY).encode())
+    whole = markdown.render(EMPTY)
+    assert (len(whole.encode()), "x" * length in whole) == (64_000, True)
+    length += 1
+    assert markdown.render(EMPTY).endswith(REST)
+    assert markdown.render(EMPTY, 64_001) == whole.replace("x" * (length - 1), "x" * length)
+
+
+def test_what_does_not_fit_ends_with_a_whole_line_and_whole_characters() -> None:
+    # 100 bytes of 200 are left; the last line that fits is the head of the table.
+    head = HEAD.partition("| what policies say")[0].removesuffix("\n")
+    assert markdown.render(EMPTY, 200) == f"{head}{REST}"
+    accents = dataclasses.replace(EMPTY, stack="é" * 40)
+    for limit in (130, 131):
+        assert markdown.render(accents, limit) == REST
+
+
+def test_a_picture_is_drawn_or_left_out(shown: Shown) -> None:
+    graph = Graph()
+    graph.add(Node("job", "a"), Node("account", "x"), "runs as", new=False)
+    drawn = [
+        "```mermaid", "flowchart LR", '  n0["job a"]', '  n1(["account x"])',
+        '  n0 -- "runs as" --> n1', "```",
+    ]  # fmt: skip
+    assert shown(never(graph))[2:] == drawn
+    assert shown(never(graph), at=dataclasses.replace(SHORT, draw=False))[2:] == []
+
+
+def test_without_an_open_question_there_is_no_line_of_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(markdown, "answers", lambda *_: [HeadlineAnswer("q", ("a", "b"))])
+    monkeypatch.setattr(markdown, "sections", lambda *_: [])
+    lines = markdown.render(EMPTY).splitlines()
+    assert lines[4:8] == ["| question | answer |", "|---|---|", "| q | a; b |", ""]
+    assert lines[8].startswith("<sub>")
