@@ -152,9 +152,9 @@ class TensorboardService(ResourceService):
 
     def _data(self, series: Body, most: int) -> tensorboard_data.TimeSeriesData:
         points = self._table.points(series["name"])
-        if 0 < most < len(points):  # -1: all. The newest one stays
-            step = len(points) / most
-            points = [points[int((index + 1) * step) - 1] for index in range(most)]
+        count = len(points)
+        if 0 < most < count:  # -1: all. The newest one stays
+            points = [points[(index + 1) * count // most - 1] for index in range(most)]
         data = tensorboard_data.TimeSeriesData()
         body = {
             "tensorboardTimeSeriesId": series["name"].rpartition("/")[2],

@@ -6,17 +6,21 @@ import re
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from localgcp.batch.records import BatchJob, BatchTable, Clock, State
 from localgcp.batch.run import BatchRun, JobFaults
+from localgcp.batch.runnables import Machine
 from localgcp.containers.host import ContainerHost
 from localgcp.faults.model import Fault
 from localgcp.faults.table import FaultTable, inject
 from localgcp.home import Home
 from localgcp.inventory.store import Store
+from localgcp.runner import replica
+from localgcp.runner.environment import Folders
 from localgcp.runner.gang.hosts import Host
 from tests.unit.localcloud.batch.rows import NOW, PLACE, batch_row
 
@@ -27,13 +31,15 @@ FAILED = "Job failed due to task failure. Specifically, task with index {} faile
 class Tried:
     """One try at a task that ends with this code."""
 
-    def __init__(self, code: int | Exception | None, work: Path) -> None:
-        self._code, self._work = code, work
+    def __init__(self, code: int | Exception | None, work: Path, run: BatchRun) -> None:
+        self._code, self._work, self._run = code, work, run
 
     def run(self) -> int | None:
         (self._work / "left").touch()
         if isinstance(self._code, Exception):
             raise self._code
+        if self._code is None:
+            self._run.ending.set()
         return self._code
 
 
@@ -54,7 +60,10 @@ class Ran:
         def attempt(number: int, _node: int, _host: Any, folders: Any, retries: int) -> Tried:
             self.tries.append((number, retries))
             self.disks.append(sorted(each.name for each in folders.work.iterdir()))
-            return Tried(left.pop(0), folders.work)
+            base = home.batch / job.uid
+            task = base / "tasks" / str(number)
+            assert folders == Folders(task / "work", task / "tmp", base / "gcs")
+            return Tried(left.pop(0), folders.work, self.run)
 
         self.run._attempt = attempt  # pyright: ignore[reportAttributeAccessIssue]
 
@@ -158,6 +167,7 @@ def test_a_task_that_the_job_ends_has_failed_and_another_decides_on_the_job(
         moved("RUNNING", "FAILED", f" {AT} with exit code {code}"),
     )
     assert done.tries == [(0, 0)]
+    assert done.events() == [RUNS]
 
 
 def test_a_mistake_of_the_runner_is_told_and_nothing_hangs(
@@ -180,6 +190,68 @@ def test_a_bucket_that_cannot_be_mounted_fails_the_job_before_its_tasks(
     assert done.events() == [ended("FAILED", f"Job failed: {text}", "SCHEDULED")]
     assert done.tasks() == [("UNEXECUTED", [])]
     assert done.log() == [text, f"job j FAILED: Job failed: {text}"]
+
+
+def test_a_mistake_beside_the_tasks_is_told_too(
+    ran: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def machines(_run: BatchRun, _width: int) -> Any:
+        raise LookupError("x")
+
+    monkeypatch.setattr(BatchRun, "_machines", machines)
+    why = "Internal error of the local cloud: LookupError."
+    assert ran().events() == [ended("FAILED", why, "SCHEDULED")]
+    assert "LookupError: x" in capsys.readouterr().err
+
+
+def test_a_try_has_a_machine_and_variables_of_its_own(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = [{"variables": {"A": "0"}}, {"variables": {"A": "1"}}]
+    job = batch_row(group={"taskCount": "2", "taskEnvironments": own})
+    store, containers = Store(home.database), ContainerHost(home, 0)
+    run = BatchRun(
+        job, home=home, store=store, jobs=BatchTable(home), storage_url="http://s",
+        api_url="http://a/", faults=FaultTable(home.faults), containers=containers,
+    )  # fmt: skip
+    folders, host = Folders(home.root, home.batch, home.jobs), Host("127.0.0.1", 1)
+    made = run._attempt(1, 4, host, folders, 2)
+    assert made.machine == Machine(
+        job, home, store, containers, "http://s", run.volumes, folders, host, own[1],
+        made.machine.run, run.agent.append,
+    )  # fmt: skip
+    assert made.service == {
+        "BATCH_TASK_INDEX": "1", "BATCH_TASK_COUNT": "2", "BATCH_NODE_INDEX": "4",
+        "BATCH_TASK_RETRY_ATTEMPT": "2", "BATCH_JOB_UID": "u-j", "VERTEX_EMULATOR_HOST": "a",
+        "BIGQUERY_EMULATOR_HOST": "http://a",
+        "CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER": "http://a/",
+    }  # fmt: skip
+    assert (made.number, made.log.path, made.barriers, made.ending) == (
+        1, home.batch / "u-j" / "logs" / "task-1.log", run._barriers, run.ending,
+    )  # fmt: skip
+    inject(home, Fault.parse(service="jobs", kind="kill", replica="task-1", seconds=3))
+    assert [made.killed(2.0), made.killed(3.0), made.preempted(9.0)] == [False, True, False]
+    asked: list[Any] = []
+
+    def start(command: list[str], **options: Any) -> Any:
+        asked.append((command, options))
+        return SimpleNamespace(code=3)
+
+    monkeypatch.setattr(replica, "run", start)
+    assert made.machine.run(["pull"], {"B": "2"}) == 3
+    [(command, options)] = asked
+    assert (command, options) == (
+        ["pull"],
+        {
+            "env": {"B": "2"}, "cwd": home.batch, "log": run.agent, "notes": home.children,
+            "cancelled": run.ending,
+        },
+    )  # fmt: skip
+    alone = BatchRun(
+        batch_row(), home=home, store=store, jobs=run.jobs, storage_url="", api_url="",
+        faults=FaultTable(home.faults), containers=containers,
+    )  # fmt: skip
+    assert alone._attempt(0, 0, host, folders, 0).machine.of_task == {}
 
 
 @pytest.mark.parametrize(
