@@ -102,7 +102,12 @@ def test_the_repository_comes_first_and_then_a_job_with_a_digest(project, machin
     assert machine.manifests[PATH, pin["builtFrom"]] == machine.manifests[PATH, pin["digest"]]
     assert made["vertex-training:jobs"]["train"]["file"] == "jobs/train-image.yaml"
     assert made["vertex-training:packages"] == {}
-    assert "train as an image: stack local-image" in told
+    assert told.splitlines()[0] == (
+        "the repository of stack local-image comes first, then the image, then the job"
+    )
+    assert told.splitlines()[-1] == (
+        "train as an image: stack local-image (`make local NO_IMAGE=1`: as a package)"
+    )
     assert (project.repo / "Pulumi.local.yaml").read_text() == STACK
 
 
@@ -135,13 +140,16 @@ def test_after_the_local_cloud_was_removed_the_repository_comes_first_again(proj
     assert (PATH, config(project)["vertex-training:images"]["train"]["digest"]) in machine.manifests
 
 
+INSTALL = "(`make containers` installs what is missing, or says what to install)"
+
+
 @pytest.mark.parametrize(
     ("lacking", "line"),
     [
-        ("registry", "train as a package: there is no container registry"),
-        ("builder", "train as a package: no engine builds images here"),
-        ("runner", "train as a package: nothing runs containers here"),
-        ("linux", "train as a package: containers have the network of this machine on Linux"),
+        ("registry", f"there is no container registry {INSTALL}"),
+        ("builder", f"no engine builds images here {INSTALL}"),
+        ("runner", f"nothing runs containers here {INSTALL}"),
+        ("linux", "containers have the network of this machine on Linux alone"),
     ],
 )
 def test_what_the_machine_lacks_is_one_line_and_the_job_is_a_package(
@@ -155,10 +163,7 @@ def test_what_the_machine_lacks_is_one_line_and_the_job_is_a_package(
         monkeypatch.setenv("PATH", "/nowhere")
     else:
         monkeypatch.setattr(host, "find_engine", lambda _: None)
-    stack, told = choose(project)
-    assert stack == "local"
-    assert told.startswith(line)
-    assert "\n" not in told
+    assert choose(project) == ("local", f"train as a package: {line}")
     assert not (project.repo / "Pulumi.local-image.yaml").exists()
 
 
@@ -171,7 +176,10 @@ def test_an_index_that_does_not_answer_is_found_before_anything_is_made(
     ups = Ups(project)
     stack, told = choose(project, ups)
     assert (stack, ups.seen) == ("local", [])
-    assert "PyTorch's index of CPU wheels" in told
+    assert told == (
+        "train as a package: PyTorch's index of CPU wheels, of which the image is built, "
+        "cannot be reached"
+    )
     assert not (project.repo / "Pulumi.local-image.yaml").exists()
 
 
@@ -194,15 +202,20 @@ def test_a_build_that_fails_shows_its_end_and_the_job_is_a_package(project, mach
 
 
 def test_a_stack_that_cannot_be_brought_up_is_a_failure_and_no_package(project, machine):
-    with pytest.raises(CommandError, match="local-image: pulumi up ended with exit code 255"):
+    with pytest.raises(CommandError) as failed:
         choose(project, Ups(project, code=255))
+    assert str(failed.value) == "stack local-image: pulumi up ended with exit code 255."
 
 
 def test_a_stack_file_of_somebody_else_is_not_overwritten(project, machine):
     file = project.repo / "Pulumi.local-image.yaml"
     file.write_text("# mine\n")
-    with pytest.raises(CommandError, match="was not written by this command"):
+    with pytest.raises(CommandError) as refused:
         choose(project)
+    assert str(refused.value) == (
+        "Pulumi.local-image.yaml was not written by this command: it would be overwritten. "
+        "Hint: rename it, or `vt local up --stack local-image`"
+    )
     assert file.read_text() == "# mine\n"
 
 
@@ -220,6 +233,93 @@ def test_a_job_without_an_image_form_stays_a_package(project, machine, without):
     (project.repo / without).unlink()
     form = image_form.find_form(project.repo, "local")
     assert (form is None) == (without != "jobs/train.yaml")
+
+
+WRITTEN = """\
+# Written by `vt local up` from Pulumi.local.yaml, anew each time: edit that one.
+config:
+  gcp:project: local-training
+  gcp:region: us-central1
+  vertex-training:projectNumber: '971240389164'
+  vertex-training:buckets:
+    artifacts: {}
+  vertex-training:packages: {}
+  vertex-training:jobs:
+    train:
+      file: jobs/train-image.yaml
+  vertex-training:images:
+    train:
+      context: jobs/train
+"""
+PINNED = "      digest: sha256:ab\n      builtFrom: \u00e9\n"
+
+
+def test_the_file_of_the_other_stack_is_written_whole(project):
+    form = image_form.find_form(project.repo, "local")
+    assert form is not None
+    assert (form.stack, form.jobs, form.images) == (
+        "local-image",
+        ("train",),
+        {"train": "jobs/train"},
+    )
+    pins = {"train": {"digest": "sha256:ab", "builtFrom": "\u00e9"}}
+    assert form.text("local", {}) == WRITTEN
+    jobs = WRITTEN[WRITTEN.index("  vertex-training:jobs") : WRITTEN.index("  vertex-training:im")]
+    assert form.text("local", pins, ("jobs",)) == WRITTEN.replace(jobs, "") + PINNED
+    assert form.text("local", {}) == WRITTEN  # what was pinned once does not stay
+    file = project.repo / "Pulumi.local-image.yaml"
+    image_form.write(file, "local", form, pins)
+    assert file.read_text("utf-8") == WRITTEN + PINNED
+    assert image_form.pinned_images(project.repo, form) == pins
+    before = file.stat().st_mtime_ns, file.stat().st_ino
+    image_form.write(file, "local", form, pins)
+    assert (file.stat().st_mtime_ns, file.stat().st_ino) == before
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "jobs", "images", "packages"),
+    [
+        ("packages: {train: {path: jobs/train}}", "packages: 1", None, None, None),
+        ("    train: {file: jobs/train.yaml}", "    train: jobs/train.yaml", None, None, None),
+        ("    train: {file: jobs/train.yaml}", "    train: {file: 1}", None, None, None),
+        ("{path: jobs/train}", "jobs/train", None, None, None),
+        ("{path: jobs/train}", "{path: 1}", None, None, None),
+        # a package of another job stays one
+        (
+            "{train: {path: jobs/train}}", "{train: {path: jobs/train}, more: {path: x}}",
+            ("train",), {"train": {"context": "jobs/train"}}, {"more": {"path": "x"}},
+        ),
+        (
+            "    train: {file: jobs/train.yaml}",
+            "    train: {file: jobs/train.yaml}\n    same: {file: jobs/same.yaml}\n    odd: 1",
+            ("train",), {"train": {"context": "jobs/train"}}, {"train": {"path": "jobs/train"}},
+        ),
+        (
+            "  vertex-training:jobs:", "  vertex-training:images: {a: {digest: d}}\n"
+            "  vertex-training:jobs:",
+            ("train",), {"a": {"digest": "d"}, "train": {"context": "jobs/train"}}, {},
+        ),
+    ],
+)  # fmt: skip
+def test_a_job_is_an_image_where_all_of_its_packages_can_be(
+    project, old, new, jobs, images, packages
+):
+    (project.repo / "jobs" / "same.yaml").write_text("args: ['${packages.train}']\n")
+    assert old in STACK
+    (project.repo / "Pulumi.local.yaml").write_text(STACK.replace(old, new))
+    form = image_form.find_form(project.repo, "local")
+    if jobs is None:
+        assert form is None
+        return
+    made = form.config
+    assert (form.jobs, made["vertex-training:images"], made["vertex-training:packages"]) == (
+        jobs, images, packages,
+    )  # fmt: skip
+
+
+def test_an_image_of_two_packages_needs_both_contexts(project):
+    (project.repo / "jobs" / "train-image.yaml").write_text("a: ${images.train} ${images.more}\n")
+    assert image_form.find_form(project.repo, "local") is None
 
 
 def test_a_stack_with_a_package_has_an_image_form(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from collections.abc import Callable
 from dataclasses import replace
@@ -117,14 +118,47 @@ def test_the_resources_are_counted_and_each_job_has_its_facts(
 ) -> None:
     run(JobState.SUCCEEDED, JobState.FAILED)
 
-    shown = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert ["x:y:CustomJob", "2"] in shown
-    assert ["total", "2"] in shown
-    facts = shown[shown.index(["JOB", "job-1"]) :]
-    assert facts == [
-        ["JOB", "job-1"], ["state", "SUCCEEDED"], ["id", "1"], [],
-        ["JOB", "job-2"], ["state", "FAILED"], ["id", "2"], ["error", "exit", "code", "3"],
+    shown = [re.split("  +", line.rstrip()) for line in capsys.readouterr().out.splitlines()]
+    assert shown == [
+        [""], ["RESOURCES OF local", "COUNT"], ["x:y:CustomJob", "2"], ["total", "2"], [""],
+        ["JOB", "job-1"], ["state", "SUCCEEDED"], ["id", "1"], [""],
+        ["JOB", "job-2"], ["state", "FAILED"], ["id", "2"], ["error", "exit code 3"],
     ]  # fmt: skip
+
+
+def test_a_job_that_succeeded_shows_its_numbers_and_where_its_files_are(
+    run: Up, home: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, int]] = []
+
+    def metrics(record: JobRecord, port: int) -> dict[str, float]:
+        asked.append((record.job_id, port))
+        return {"loss": 0.123456789, "epochs": 3}
+
+    monkeypatch.setattr(up.results, "metrics", metrics)
+    monkeypatch.setattr(up.results, "artifacts", lambda *_: ("gs://out/a/", "/home/out/a"))
+    run(JobState.SUCCEEDED, JobState.RUNNING)
+    shown = capsys.readouterr().out.partition("JOB ")[2]
+    assert [line.split() for line in shown.splitlines()] == [
+        ["job-1"], ["state", "SUCCEEDED"], ["id", "1"], ["loss", "0.123457"], ["epochs", "3"],
+        ["artifacts", "gs://out/a/"], ["/home/out/a"], [],
+        ["JOB", "job-2"], ["state", "RUNNING"], ["id", "2"],
+    ]  # fmt: skip
+    assert asked == [("1", lifecycle.start(home, print).storage_port)]
+
+
+def test_jobs_that_are_named_are_waited_for_and_counted_alone(
+    run: Up, home: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[list[str]] = []
+    monkeypatch.setattr(
+        up, "watch", lambda _home, _jobs, wanted: waited.append([each.name for each in wanted])
+    )
+    assert run(JobState.FAILED, JobState.SUCCEEDED) == 1
+    assert waited == []
+    for only, code in ((["job-2"], 0), (["job-1"], 1), ([], 0), (None, 1)):
+        assert up.run(home, "local", wait=True, report=print, only=only) == code
+    assert waited == [["job-2"], ["job-1"], [], ["job-1", "job-2"]]
 
 
 @pytest.mark.parametrize("wait", [False, True])
