@@ -16,6 +16,7 @@ from localgcp.vertex.service import JobService
 from tests.unit.localcloud.conftest import PROJECT, Cloud
 from tests.unit.vt.jobs.submitting import done, submit, until_running
 from tests.unit.vt.review import plans
+from vertex_training.errors import Problem
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.jobs.moved import deployed_jobs, find_moved_jobs, planned_from
@@ -45,11 +46,11 @@ class Checkout:
         exported = {"deployment": {"resources": resources}}
         (self.root / f"{name}.json").write_text(json.dumps(exported))
 
-    def moved(self, stack: str) -> list[str]:
+    def moved(self, stack: str) -> list[Problem]:
         state = json.loads((self.root / f"{stack}.json").read_text())["deployment"]
         ref = StackRef(self.root, "demo", stack, PROJECT, "us-central1")
         pulumi = PulumiCli(self.root, self.env)
-        return [str(each) for each in find_moved_jobs(ref, deployed_jobs(state), pulumi)]
+        return find_moved_jobs(ref, deployed_jobs(state), pulumi)
 
 
 @pytest.fixture
@@ -79,10 +80,15 @@ def test_a_live_job_that_goes_to_another_file_is_named_from_both_sides(
 ) -> None:
     checkout.stack("old", fit=live)
     checkout.stack("new", "fit")
-    [told] = checkout.moved("old")
-    assert told.startswith("job fit goes from stack old to new and has not ended: ")
-    assert live in told
-    assert "`vt jobs wait fit --stack old`" in told
+    told = Problem(
+        "job fit goes from stack old to new and has not ended: it would be cancelled there, and "
+        "begin anew or run twice",
+        live,
+        "let it end (`vt jobs wait fit --stack old`), or end it (`vt jobs cancel fit --stack old`),"
+        " then deploy both",
+        rule="job-changes-stacks",
+    )
+    assert checkout.moved("old") == [told]
     assert checkout.moved("new") == [told]
 
 
@@ -132,9 +138,11 @@ def test_another_project_and_what_cannot_be_read_are_passed_over(
 
 def test_a_plan_begins_with_the_jobs_of_the_state() -> None:
 
+    deleted = plans.delete(plans.JOB, "training-fit", **plans.job("fit"))
+    deleted["resourcePreEvent"]["metadata"]["old"]["id"] = "customJobs/1"
     told = [
-        plans.delete(plans.JOB, "training-fit", **plans.job("fit")),
+        deleted,
         plans.create(plans.JOB, "training-new", **plans.job("new")),
+        plans.delete(plans.BUCKET, "training-data"),
     ]
-    plan = plans.plan(*told)
-    assert list(planned_from(plan)) == ["fit"]
+    assert planned_from(plans.plan(*told)) == {"fit": "customJobs/1"}
