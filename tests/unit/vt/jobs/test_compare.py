@@ -49,6 +49,7 @@ def test_a_table_has_a_column_for_each_job_and_rows_of_what_differs() -> None:
         ([[0.0, 1.0], [0.5]], ["▁█ 0 → 1", "▄ 0.5"]),
         ([[1.0, 1.0]], ["▁▁ 1 → 1"]),
         ([[0.0, float("nan"), 7.0]], ["▁?█ 0 → 7"]),
+        ([[float("-inf"), 0.0, 7.0, float("inf")]], ["?▁█? -inf → inf"]),
         # on a scale of 0 to 7 each eighth has a bar
         ([[float(n) for n in range(8)]], ["▁▂▃▄▅▆▇█ 0 → 7"]),
         # of more than 24 values every so many, the first and the last among them
@@ -112,9 +113,9 @@ class Reader:
         return {"loss": [1.0, 0.5]}
 
 
-def ran(**fields: Any) -> Compared:
+def ran(machine: str = "n1-standard-4", **fields: Any) -> Compared:
     labels = {"vt-request-id": "x", "vt-job": "fit", "vt-run": "2"}
-    pool = {"replica_count": 1, "machine_spec": {"machine_type": "n1-standard-4"}}
+    pool = {"replica_count": 1, "machine_spec": {"machine_type": machine}}
     job = CustomJob(
         name="projects/1/locations/us-central1/customJobs/42", labels=labels,
         state=JobState.JOB_STATE_SUCCEEDED, job_spec={"worker_pool_specs": [pool]}, **fields,
@@ -133,3 +134,4 @@ def test_what_is_known_of_a_job_is_what_it_ran_on_cost_and_wrote() -> None:
     )  # fmt: skip
     assert found.as_json()["curves"] == {"loss": [1.0, 0.5]}
     assert (ran().cost, ran().duration) == ("", "")
+    assert ran("no-such-machine", start_time=STARTED, end_time=STARTED).cost == ""

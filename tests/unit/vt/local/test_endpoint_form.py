@@ -9,7 +9,7 @@ import yaml
 
 from localgcp.vertex.records import JobRecord, JobState, JobTable
 from tests.unit.localcloud.serving.conftest import PROJECT, make_world, world
-from vertex_training.errors import CommandError
+from vertex_training.errors import CommandError, ImageBuildError
 from vertex_training.naming import Names
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.local import endpoint_form, image_form
@@ -71,10 +71,22 @@ def run(checkout, monkeypatch, train=0, up=0):
 def test_the_model_is_declared_when_its_run_has_succeeded(checkout, monkeypatch):
     code, [(first, stack, before), (second, again, after)], [line] = run(checkout, monkeypatch)
     assert (code, first, second, stack, again) == (0, "train", "up", *["local-endpoint"] * 2)
-    assert not {MODELS, ENDPOINTS} & before.keys()
-    assert after[MODELS]["doubler"]["run"] == 1
-    assert after[ENDPOINTS]["doubler"]["split"] == {"run 1": 100}
-    assert after["vertex-training:images"].keys() == {"serve", "other"}
+    trains = yaml.safe_load(STACK)["config"]
+    trains["vertex-training:images"]["serve"] = {
+        "context": "jobs/serve", "include": ["jobs/lib/x", "jobs/y"],
+    }  # fmt: skip
+    assert before == trains
+    [container] = [model.pop("container") for model in after[MODELS].values()]
+    assert after == trains | {
+        MODELS: {"doubler": {"run": 1}},
+        ENDPOINTS: {"doubler": {"machine": "n1-standard-2", "split": {"run 1": 100}}},
+    }
+    jobs = checkout.repo / "jobs"
+    assert container == {
+        "image": f"us-docker.pkg.dev/this-machine/none/none@sha256:{'0' * 64}",
+        "command": [sys.executable, "-m", "serve"],
+        "env": {"PYTHONPATH": f"{jobs / 'lib'}:{jobs}"},
+    }
     assert line == "serve on this host, not in a container: no engine here"
     assert (checkout.repo / "Pulumi.local.yaml").read_text() == STACK
 
@@ -98,20 +110,46 @@ def test_a_step_that_fails_is_the_last_and_its_exit_code_is_ours(
     assert (code, [step for step, _, _ in seen]) == (train or up, steps)
 
 
-def test_a_command_of_this_host_stands_for_an_image_that_is_not_built(checkout, monkeypatch):
-    run(checkout, monkeypatch)
-    container = config(checkout)[MODELS]["doubler"]["container"]
-    assert container["command"] == [sys.executable, "-m", "serve"]
-    jobs = checkout.repo / "jobs"
-    assert container["env"] == {"PYTHONPATH": f"{jobs / 'lib'}:{jobs}"}
+def test_images_are_built_where_this_machine_can(checkout, monkeypatch):
+    pin = {"serve": {"digest": f"sha256:{'a' * 64}", "builtFrom": "tag"}}
+    monkeypatch.setattr(image_form, "missing", lambda _: "")
+    monkeypatch.setattr(image_form, "settings_of", lambda *_: None)
+    monkeypatch.setattr(image_form, "built_pins", lambda *_: pin.items())
+    monkeypatch.setattr(endpoint_form.connection, "connect", lambda *_, start: None)
+    code, [_, (_, _, after)], lines = run(checkout, monkeypatch)
+    assert (code, lines) == (0, [])
+    assert after[MODELS]["doubler"]["container"] == "${images.serve}"
+    assert after["vertex-training:images"]["serve"] == {
+        "context": "jobs/serve", "include": ["jobs/lib/x", "jobs/y"], **pin["serve"],
+    }  # fmt: skip
+
+
+def test_a_build_that_fails_shows_its_end_and_a_command_of_this_host_runs(checkout, monkeypatch):
+    def fail(*_):
+        raise ImageBuildError("serve: it ended with exit code 9.", ["RUN pip", "no such package"])
+
+    monkeypatch.setattr(image_form, "missing", lambda _: "")
+    monkeypatch.setattr(image_form, "settings_of", lambda *_: None)
+    monkeypatch.setattr(image_form, "built_pins", fail)
+    monkeypatch.setattr(endpoint_form.connection, "connect", lambda *_, start: None)
+    _, [_, (_, _, after)], lines = run(checkout, monkeypatch)
+    assert lines == [
+        "  | RUN pip",
+        "  | no such package",
+        "serve on this host, not in a container: serve: it ended with exit code 9.",
+    ]
+    assert after[MODELS]["doubler"]["container"]["command"] == [sys.executable, "-m", "serve"]
 
 
 def test_a_container_without_python_cannot_stand_on_this_host(checkout, monkeypatch):
     file = checkout.repo / "jobs" / "serve" / "Dockerfile"
     file.write_text('FROM scratch\nENTRYPOINT ["/server"]\n')
-    with pytest.raises(CommandError, match=r"jobs/serve starts no python") as refused:
+    with pytest.raises(CommandError) as refused:
         run(checkout, monkeypatch)
-    assert "make containers" in str(refused.value)
+    assert str(refused.value) == (
+        "jobs/serve starts no python, and nothing here runs its container. "
+        "Hint: `make containers` says what to install"
+    )
 
 
 @pytest.mark.parametrize(
@@ -119,8 +157,12 @@ def test_a_container_without_python_cannot_stand_on_this_host(checkout, monkeypa
 )
 def test_a_file_of_another_form_is_refused_before_anything_is_written(checkout, monkeypatch, text):
     (checkout.repo / "added.yaml").write_text(text)
-    with pytest.raises(CommandError, match=r"added.yaml has not the form .* docs/serving.md"):
+    with pytest.raises(CommandError) as refused:
         run(checkout, monkeypatch)
+    assert str(refused.value) == (
+        f"{checkout.repo / 'added.yaml'} has not the form of a stack file with images, models and "
+        "endpoints. Hint: docs/serving.md has one"
+    )
     assert not (checkout.repo / "Pulumi.local-endpoint.yaml").exists()
 
 
@@ -141,9 +183,15 @@ def test_a_stack_of_the_cloud_and_a_file_of_somebodys_own_are_left(checkout, mon
         run(checkout, monkeypatch)
 
 
-@pytest.mark.parametrize(("apart", "code", "verdict"), [(0, 0, "equal"), (0.5, 1, "DIFFER FROM")])
+@pytest.mark.parametrize(
+    ("apart", "code", "said"),
+    [
+        (0.9e-6, 0, "equal the script's own (at most 9e-07 apart)"),
+        (1.1e-6, 1, "DIFFER FROM the script's own (at most 1e-06 apart)"),
+    ],
+)
 def test_answers_are_held_against_what_the_script_predicted_itself(
-    checkout, world, monkeypatch, capsys, apart, code, verdict
+    checkout, world, monkeypatch, capsys, apart, code, said
 ):
     """By a real endpoint; the run's own predictions are a file beside the model."""
     monkeypatch.setenv("VERTEX_EMULATOR_HOST", f"127.0.0.1:{world.port}")
@@ -158,14 +206,19 @@ def test_answers_are_held_against_what_the_script_predicted_itself(
     write_state(checkout, f"projects/p/locations/r/customJobs/{job.job_id}")
     own = checkout.storage / "artifacts" / "1" / "model" / endpoint_form.OWN
     own.parent.mkdir(parents=True)
+    # of more than a hundred rows the others are left out
     lines = [{"instance": n, "prediction": 2 * n + (n == 41) * apart} for n in range(100)]
+    lines.append({"instance": 0, "prediction": 9})
     own.write_text("".join(f"{json.dumps(each)}\n" for each in lines))
     ref, given = stacks.find("local", checkout.repo), yaml.safe_load(ADDED)["config"]
     assert endpoint_form._show_endpoints(checkout, ref, given) == code
-    assert f"100, {verdict} the script's own" in " ".join(capsys.readouterr().out.split())
+    number = endpoint.rpartition("/")[2]
+    assert capsys.readouterr().out.splitlines() == [
+        "", "ENDPOINT     doubler", f"id           {number}", f"predictions  100, {said}",
+    ]  # fmt: skip
     own.unlink()
     assert endpoint_form._show_endpoints(checkout, ref, given) == 0
-    assert "predictions" not in capsys.readouterr().out
+    assert capsys.readouterr().out.splitlines() == ["", "ENDPOINT  doubler", f"id        {number}"]
 
 
 def write_state(checkout, job):
