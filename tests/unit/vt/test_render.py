@@ -93,6 +93,36 @@ def test_text_that_yaml_would_take_for_something_else_is_quoted(text):
     assert written[5] in "\"'|"
 
 
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("a/b.c=d@e+f-g:h", "a/b.c=d@e+f-g:h"),
+        ("a:", '"a:"'),
+        ("two words", '"two words"'),
+        ("word " * 60 + "end", '"' + "word " * 60 + 'end"'),
+        ("yes", '"yes"'),
+        ("a\nb", "|-\n  a\n  b"),
+        ("a\nb\n", "|\n  a\n  b"),
+        (" a\nb", '" a\\nb"'),
+        ("a\nb \n", '"a\\nb \\n"'),
+        ("\u00e9", '"\u00e9"'),
+    ],
+)
+def test_a_text_is_written_in_one_way(text, written):
+    same = {"c": text}
+    assert render.as_yaml({"b": same, "a": [same]}) == (
+        f"a:\n- c: {written}\nb:\n  c: {written}\n".replace("\n  a\n  b", "\n    a\n    b")
+    )
+
+
+def test_outside_of_a_project_there_is_no_stack(vt, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = vt("render", "train", "-s", "dev")
+    assert (done.exit_code, done.stdout, done.stderr) == (
+        2, "", "vt render: no Pulumi.yaml here or above: a stack needs a project\n",
+    )  # fmt: skip
+
+
 @given(st.dictionaries(st.text(max_size=8), st.text(max_size=60), max_size=4))
 def test_yaml_reads_back_to_the_same_message(message):
     assert yaml.safe_load(render.as_yaml(message)) == message

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
 import pytest
 
 from tests.unit.vt.review import plans
-from vertex_training.errors import CommandError
+from vertex_training.errors import CommandError, Problem
 from vertex_training_cli import policy_levels
+from vertex_training_cli.engine.plan import Diagnostic
 
 STACK = """\
 config:
@@ -47,27 +49,73 @@ def test_the_file_wins_over_the_stack_file_policy_by_policy(root: Path) -> None:
     }
 
 
+FORM = ' Hint: {"POLICY": {"enforcementLevel": "advisory"}}, as in docs/policies.md'
+NO_LEVEL = "p has no level of advisory, mandatory, remediate, disabled."
+
+
 @pytest.mark.parametrize(
-    "content",
-    ["{", "[]", {"p": "loud"}, {"p": 3}, {"p": {"enforcementLevel": "off"}}, "[" * 100_000],
+    ("content", "said"),
+    [
+        ("{", f"it is no JSON.{FORM}"),
+        ("[" * 100_000, f"it is no JSON.{FORM}"),
+        ("[]", f"it is no object.{FORM}"),
+        ({"p": "loud"}, f"{NO_LEVEL}{FORM}"),
+        ({"p": 3}, f"{NO_LEVEL}{FORM}"),
+        ({"p": {"enforcementLevel": "off"}}, f"{NO_LEVEL}{FORM}"),
+        (None, "No such file or directory."),
+    ],
 )
-def test_a_file_of_another_form_is_refused_with_its_name(root: Path, content: object) -> None:
-    with pytest.raises(CommandError, match=r"--policy-levels .*levels\.json"):
-        policy_levels.policy_config(root, "dev", written(root, content))
+def test_a_file_of_another_form_is_refused_with_its_name(
+    root: Path, content: object, said: str
+) -> None:
+    file = root / "none.json" if content is None else written(root, content)
+    with pytest.raises(CommandError) as refused:
+        policy_levels.policy_config(root, "dev", file)
+    assert str(refused.value) == f"--policy-levels {file}: {said}"
 
 
-def test_a_file_that_is_not_there_is_refused(root: Path) -> None:
-    with pytest.raises(CommandError, match="No such file"):
-        policy_levels.policy_config(root, "dev", root / "none.json")
+@pytest.mark.parametrize("level", ["advisory", "mandatory", "remediate", "disabled"])
+def test_a_level_alone_stands_for_its_setting(root: Path, level: str) -> None:
+    found = policy_levels.policy_config(root, "dev", written(root, {"p": level}))
+    assert found["p"] == {"enforcementLevel": level}
+
+
+def test_domains_of_the_stack_file_are_settings_of_their_policy(root: Path) -> None:
+    file = root / "Pulumi.dev.yaml"
+    file.write_text(
+        STACK.replace("registry-cleanup: advisory", "other: loud")
+        + "  vertex-training:limits: {memberDomains: [example.com]}\n"
+    )
+    found = policy_levels.policy_config(root, "dev", None)
+    domains = found.pop("members-of-own-domains")["domains"]
+    assert "example.com" in domains
+    assert found == {"job-in-a-network": {"enforcementLevel": "disabled"}}
+    file.write_text("config: [")
+    assert policy_levels.policy_config(root, "dev", None) == {}
+
+
+def test_a_level_of_what_may_be_one_of_ours_is_a_warning_of_the_stack_file() -> None:
+    assert policy_levels.problems(
+        {"job-in-a-network": "disabled", "job-in-a-netwrk": "disabled", "ours-alone": "advisory"}
+    ) == [
+        Problem(
+            "no policy is called that", "job-in-a-netwrk", "did you mean 'job-in-a-network'?",
+            ("policyLevels", "job-in-a-netwrk"), level="warning",
+        )
+    ]  # fmt: skip
 
 
 def test_the_engine_gets_a_config_for_each_pack(root: Path) -> None:
     config = policy_levels.policy_config(root, "dev", None)
-    found = policy_levels.options(["a", "b"], config, root)
-    assert [found[0], found[2], found[4], found[6]] == ["--policy-pack"] * 2 + [
-        "--policy-pack-config"
-    ] * 2
-    assert json.loads(Path(found[5]).read_text()) == config
+    file = root / "policies.json"
+    assert policy_levels.options(["a", "/b"], config, root) == [
+        "--policy-pack", str(Path.cwd() / "a"), "--policy-pack", "/b",
+        *["--policy-pack-config", str(file)] * 2,
+    ]  # fmt: skip
+    assert file.read_text() == (
+        '{\n  "job-in-a-network": {\n    "enforcementLevel": "disabled"\n  },\n'
+        '  "registry-cleanup": {\n    "enforcementLevel": "advisory"\n  }\n}\n'
+    )
 
 
 def test_without_levels_or_packs_the_engine_gets_no_config(root: Path) -> None:
@@ -80,11 +128,12 @@ def test_without_levels_or_packs_the_engine_gets_no_config(root: Path) -> None:
 def test_an_up_with_a_pack_has_the_levels_of_the_stack_file(
     root: Path, arguments: list[str]
 ) -> None:
-    option, file = policy_levels.up_options(root, "dev", arguments, None)
-    assert option == "--policy-pack-config"
-    assert json.loads(Path(file).read_text())["job-in-a-network"] == {
-        "enforcementLevel": "disabled"
-    }
+    file = root / ".build" / "policies" / "dev.json"
+    given = ["--policy-pack-config", str(file)]
+    assert policy_levels.up_options(root, "dev", arguments, None) == given
+    assert policy_levels.up_options(root, "dev", arguments * 2, None) == given * 2
+    assert json.loads(file.read_text()) == policy_levels.policy_config(root, "dev", None)
+    assert file.parent.stat().st_mode & 0o777 == 0o700
 
 
 def test_an_up_with_a_config_of_its_own_keeps_it(root: Path) -> None:
@@ -93,15 +142,26 @@ def test_an_up_with_a_config_of_its_own_keeps_it(root: Path) -> None:
 
 
 def test_levels_without_a_pack_are_a_mistake(root: Path) -> None:
-    with pytest.raises(CommandError, match="add one"):
+    with pytest.raises(CommandError) as refused:
         policy_levels.up_options(root, "dev", [], written(root, {}))
+    assert str(refused.value) == "--policy-levels is about a --policy-pack. Hint: add one."
 
 
 def test_a_name_that_no_policy_has_is_a_warning() -> None:
     plan = plans.plan(plans.violation("p", "advisory", "m"))
-    given = {name: {"enforcementLevel": "advisory"} for name in ("p", "typo")}
+    given = {name: {"enforcementLevel": "advisory"} for name in ("typo", "p", "a typo")}
+    given |= {"off": {"enforcementLevel": "disabled"}, "bare": {"maxHours": 24}}
     found = policy_levels.with_levels(plan, given)
-    assert found.levels == {"p": "advisory"}
-    assert [d.message for d in found.diagnostics] == [
-        "levels of policies: no policy is called typo"
-    ]
+    assert found == dataclasses.replace(
+        plan,
+        levels={"off": "disabled", "p": "advisory"},
+        diagnostics=(
+            Diagnostic("warning", "levels of policies: no policy is called a typo"),
+            Diagnostic("warning", "levels of policies: no policy is called typo"),
+        ),
+    )
+
+
+def test_where_no_policy_has_looked_no_name_is_unknown() -> None:
+    found = policy_levels.with_levels(plans.plan(), {"p": {"enforcementLevel": "advisory"}})
+    assert (found.levels, found.diagnostics) == ({"p": "advisory"}, ())

@@ -43,9 +43,10 @@ def ending(error: BaseException, step: str = "up") -> Callable[[Run], str]:
 @pytest.mark.parametrize(
     ("error", "told"),
     [
-        (CommandError("up ended with exit code 1."), "exit code 1"),
+        (CommandError("up ended with exit code 1."), "up ended with exit code 1."),
         (KeyboardInterrupt(), "interrupted"),
         (ZeroDivisionError("of ours"), "of ours"),
+        (ZeroDivisionError(), "ZeroDivisionError"),
     ],
 )
 def test_a_run_that_ends_early_is_destroyed_and_one_failed_step_is_its_difference(
@@ -53,7 +54,7 @@ def test_a_run_that_ends_early_is_destroyed_and_one_failed_step_is_its_differenc
     error: BaseException, told: str,
 ) -> None:  # fmt: skip
     monkeypatch.setattr(steps, "run_steps", ending(error))
-    assert told in command._run(run, keep=False)
+    assert command._run(run, keep=False) == told
     assert destroyed == [run]
     assert ("traceback" in run.records) is isinstance(error, ZeroDivisionError)
     rehearsed = {"up": {"result": {"changes": ["create T"], "seconds": 9.0}}, "job": {"result": {}}}
@@ -68,7 +69,8 @@ def test_a_run_that_is_kept_says_what_removes_it(
     monkeypatch.setattr(steps, "run_steps", ending(KeyboardInterrupt()))
     assert command._run(run, keep=True) == "interrupted"
     assert destroyed == []
-    assert CLEAN in capsys.readouterr().err
+    told = f"vt verify: kept, as asked. To remove it: {CLEAN}\n"
+    assert capsys.readouterr().err == told
 
 
 def test_nothing_is_destroyed_before_anything_was_made(
@@ -88,4 +90,8 @@ def test_a_destruction_that_fails_says_what_removes_the_rest(
     monkeypatch.setattr(steps, "run_steps", ending(KeyboardInterrupt()))
     monkeypatch.setattr(steps, "destroy", refuse)
     assert command._run(run, keep=False) == "interrupted"
-    assert CLEAN in capsys.readouterr().err
+    told = f"vt verify: not all is destroyed. To remove it: {CLEAN}\n"
+    assert capsys.readouterr().err == told
+    monkeypatch.setattr(steps, "run_steps", lambda run: run.observed.update(up={}) or "")
+    assert command._run(run, keep=True) == "destroy ended with exit code 3."
+    assert capsys.readouterr().err == f"{told}vt verify: destroy ended with exit code 3.\n"

@@ -96,6 +96,7 @@ def test_a_stack_file_of_a_run_names_the_edited_job(tmp_path: Path, key: str) ->
     entry = {"train": {"file": "a/b/train-new.yaml", "run": 2}}
     assert yaml.safe_load(file.read_text()) == {"config": {**config, key: entry}}
     assert "displayName: train-new" in (tmp_path / "a/b/train-new.yaml").read_text()
+    assert edits.write_edit(ref, tmp_path / "a/b", "train", "train-new", {}) == file
     with pytest.raises(CommandError) as refused:
         edits.write_edit(ref, tmp_path / "a", "other", "x", {})
     assert str(refused.value) == "Pulumi.first.yaml has no job other, or includes it."

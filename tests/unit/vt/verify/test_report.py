@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tarfile
 from pathlib import Path
 
@@ -68,8 +69,9 @@ def test_what_google_names_alike_everywhere_stays() -> None:
 
 def test_files_and_archive_are_redacted_and_name_no_user(tmp_path: Path) -> None:
     comparison = Comparison((Difference("up", "call acme-first", ("a | b `c`",)),), ("x: y",))
+    folder = tmp_path / "a/report"
     archive = write(
-        tmp_path / "report", "first", comparison, {"up": {"result": {"seconds": 3.0}}},
+        folder, "first", comparison, {"up": {"result": {"seconds": 3.0}}},
         {"up-events": [{"token": "hunter2-Zk3v9QpLr8tYw5", "by": "ada@acme.com"}]},
         ended="by ada@acme.com", as_text=redactor(OWN),
     )  # fmt: skip
@@ -83,6 +85,25 @@ def test_files_and_archive_are_redacted_and_name_no_user(tmp_path: Path) -> None
         "report/records/up-events.json",
     ]
     assert {(each.uname, each.uid) for each in entries} == {("", 0)}
-    together = "\n".join(texts.values())
+    assert {(each.gname, each.gid) for each in entries} == {("", 0)}
+    assert {name: (folder.parent / name).read_text() for name in texts} == texts
+    assert texts["report/differences.json"] == (
+        '{\n  "version": 1,\n  "stack": "first",\n  "ended": "by [account]",\n'
+        '  "differences": [\n    {\n      "step": "up",\n      "subject": "call PROJECT",\n'
+        '      "details": [\n        "a | b `c`"\n      ]\n    }\n  ],\n'
+        '  "notCompared": [\n    "x: y"\n  ]\n}\n'
+    )
+    assert json.loads(texts["report/observations.json"]) == {
+        "version": 1,
+        "steps": {"up": {"result": {"seconds": 3.0}}},
+    }
+    assert json.loads(texts["report/records/up-events.json"]) == [
+        {"token": "[secret]", "by": "[account]"}
+    ]
     assert "1 difference" in texts["report/differences.md"]
-    assert not [word for word in ("acme", "ada", "hunter2") if word in together]
+
+
+def test_of_two_names_the_longer_one_is_replaced() -> None:
+    assert redactor({"acme": "SHORT", "acme-first": "PROJECT"})("acme-first acme") == (
+        '"PROJECT SHORT"'
+    )
