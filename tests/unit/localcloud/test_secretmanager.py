@@ -13,10 +13,11 @@ from google.api_core import exceptions
 from google.cloud import secretmanager_v1 as secretmanager
 from google.cloud.secretmanager_v1.services.secret_manager_service import transports
 
+from localgcp.access.guests import Guest
 from localgcp.home import Home
-from localgcp.inventory.store import SERVICE, project_number
-from localgcp.secretmanager import add_version, read_version
-from tests.unit.localcloud.conftest import PROJECT, TRAINER, Cloud, command_job
+from localgcp.inventory.store import SERVICE, Store, project_number
+from localgcp.secretmanager import SecretService, add_version, read_version
+from tests.unit.localcloud.conftest import PROJECT, TRAINER, Cloud, command_job, set_grant
 from vertex_training.naming import is_local
 
 NAME = f"projects/{PROJECT}/secrets/api-key-local"
@@ -86,6 +87,30 @@ def test_a_job_whose_account_may_not_is_refused_whatever_it_sends(
     assert [line.split()[0] for line in said] == ["Forbidden", "PermissionDenied"]
     for line in said:
         assert f"'secretmanager.versions.access' denied for resource '{LATEST}'" in line
+
+
+@pytest.mark.parametrize(
+    ("on", "role", "may"),
+    [
+        (NAME, "roles/secretmanager.secretAccessor", True),
+        (NAME, "roles/secretmanager.admin", True),
+        (NAME, "roles/owner", True),
+        (NAME, "roles/editor", False),
+        (f"projects/{PROJECT}", "roles/secretmanager.secretAccessor", True),
+        (f"projects/{PROJECT}", "roles/viewer", False),
+        (f"{NAME}2", "roles/secretmanager.secretAccessor", False),
+        ("projects/local-other", "roles/owner", False),
+    ],
+)
+def test_an_account_reads_a_secret_by_a_role_on_it_or_on_its_project(
+    home: Home, on: str, role: str, may: bool
+) -> None:
+    store = Store(home.database)
+    set_grant(store, on, role, TRAINER)
+    service = SecretService(home, store)
+    assert service._may_access(Guest(TRAINER), PROJECT, "api-key-local") is may
+    assert not service._may_access(Guest("other@x.iam"), PROJECT, "api-key-local")
+    assert not service._may_access(Guest(""), PROJECT, "api-key-local")
 
 
 def test_the_owners_programs_read_it_by_project_id_or_number_and_by_version(

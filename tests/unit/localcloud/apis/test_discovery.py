@@ -84,6 +84,10 @@ UNKNOWN = "Unknown name \"x\": Cannot bind query parameter. Field 'x' could not 
     [
         ("storage.v1.buckets.get", "", []),
         ("storage.v1.buckets.get", "generation=7&projection=full&softDeleted=true&alt=json", []),
+        *(("storage.v1.buckets.get", f"softDeleted={text}", [])
+          for text in ("true", "false", "True", "False", "1")),
+        ("storage.v1.buckets.get", "softDeleted=0",
+         [("softDeleted", "Invalid value at 'softDeleted' (TYPE_BOOL), \"0\"")]),
         ("storage.v1.buckets.get", "%24alt=json&prettyPrint=&fields=a", []),
         ("storage.v1.buckets.get", "x=1", [("", f"{UNKNOWN} message.")]),
         ("storage.v1.buckets.get", "x=", [("", f"{UNKNOWN} message.")]),
@@ -120,6 +124,11 @@ def test_some_parameters_are_taken_though_no_description_has_them() -> None:
         ("compute.v1.firewalls.patch", {"allowed": [{"IPProtocol": 6}]},
          [("resource.allowed[0]._i_p_protocol",
            "Invalid value at 'resource.allowed[0]._i_p_protocol' (TYPE_STRING), 6")]),
+        ("compute.v1.firewalls.patch", {"id": "x"},
+         [("resource.id", "Invalid value at 'resource.id' (TYPE_UINT64), \"x\"")]),
+        ("compute.v1.firewalls.patch", {"denied": [{"x": 1}]},
+         [("resource.denied[0]",
+           "Unknown name \"x\" at 'resource.denied[0]': Cannot find field.")]),
         ("compute.v1.firewalls.delete", {"x": 1}, [("resource", "Unknown name \"x\" at 'resource': "
                                                     "Cannot find field.")]),
         ("secretmanager.v1.projects.secrets.patch", {"labels": {"a": 1}},

@@ -38,7 +38,7 @@ MESSAGE = Shape(fields=FIELDS.get, name="x.Message")
         (Scalar.UINT64, [0, 2**64 - 1], [-1, 2**64, str(2**64)]),
         (Scalar.DOUBLE, [0, 1.5, "1.5", "-2e-3", "7"],
          [True, "x", "NaNs", "", float("inf"), float("nan"), "1e999", {}]),
-        (Scalar.BYTES, ["", "YWJj", "YWI=", "YWI", "-_-_"], [1, "a", "a b", "é"]),
+        (Scalar.BYTES, ["", "YWJj", "YWI=", "YWI", "-_-_", "-AA", "_AA"], [1, "a", "a b", "é"]),
     ],
 )  # fmt: skip
 def test_a_value_is_of_its_type(scalar: Scalar, right: list[Any], wrong: list[Any]) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from localgcp.apis.client import HttpRule, find_rule
+from localgcp.apis.client import find_rule
 from localgcp.apis.transcoding import request_message, response_body
 from localgcp.errors import RefusedRequestError
 from tests.unit.localcloud.apis.served import METHODS, RULES
@@ -81,20 +81,6 @@ def test_what_does_not_fit_is_refused_as_invalid(
     with pytest.raises(RefusedRequestError) as error:
         request_message(*found, query, data, message)
     assert error.value.status == 400
-
-
-def test_repeated_and_boolean_parameters() -> None:
-    from google.logging.type import http_request_pb2
-    from google.protobuf import api_pb2
-
-    rule = HttpRule(METHODS[JOB], "GET", "/v1/x", "")
-    query = [("methods.name", "a")]
-    with pytest.raises(RefusedRequestError):
-        request_message(rule, {}, query, b"", api_pb2.Api())
-    made = request_message(rule, {}, [("cacheHit", "true")], b"", http_request_pb2.HttpRequest())
-    assert made.cache_hit is True
-    with pytest.raises(RefusedRequestError, match="TYPE_BOOL"):
-        request_message(rule, {}, [("cacheHit", "maybe")], b"", http_request_pb2.HttpRequest())
 
 
 def test_the_answer_is_json_with_the_apis_names() -> None:
