@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 from vertex_training.errors import CheckUnavailableError, CommandError, Location, Problem
 from vertex_training.located_yaml import document
-from vertex_training_cli.check import checking
+from vertex_training_cli.check import checking, command
 from vertex_training_cli.check.report import FileReport
 from vertex_training_cli.images import checking as image_checks
 from vertex_training_cli.images import connection
@@ -134,6 +135,19 @@ def test_registries_are_asked_for_the_images_of_the_stack(
     # The entry of the image, on line 11 of the stack's file.
     assert [each[:3] for each in places(found)] == [("Pulumi.dev.yaml", 11, 5)]
     assert "not there" in places(found)[0][3]
+    by_command = command._whole_reports([], "dev", ask_registries=True)
+    assert places(by_command) == places(found)
     calls.clear()
     assert places(checking.check_in_stack([], project, "dev")) == []
+    assert places(command._whole_reports([], "dev", ask_registries=False)) == []
     assert calls == []
+
+
+def test_a_name_of_any_bytes_can_be_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("stdout", "stderr"):
+        monkeypatch.setattr(sys, name, io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
+    command._accept_any_name()
+    for stream in (sys.stdout, sys.stderr):
+        stream.write("é\udcff")
+        stream.flush()
+        assert stream.buffer.getvalue() == b"\\xe9\\udcff"  # type: ignore[attr-defined]

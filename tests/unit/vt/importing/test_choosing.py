@@ -11,6 +11,8 @@ import pytest
 import typer
 
 from vertex_training.errors import CheckUnavailableError, CommandError, Level, Problem
+from vertex_training_cli.check import fixing
+from vertex_training_cli.check.fixing import FixedFile
 from vertex_training_cli.check.report import FileReport, LintFinding
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.importing import command
@@ -210,3 +212,98 @@ def test_what_is_open_left_out_or_wrong_is_told_in_this_order(
         "1 file: 1 error.",
         last,
     ]
+
+
+WRONG = FileReport("f", (finding("machine-type", "error", "f"),))
+FIRST, WITH_WRITE = "The mistakes come first.", "With --write, it is."
+
+
+@pytest.mark.parametrize(
+    ("write", "only_right", "wrong", "written", "hint"),
+    [
+        (False, False, False, False, WITH_WRITE),
+        (False, False, True, False, WITH_WRITE),
+        (True, False, False, True, ""),
+        (True, False, True, True, ""),
+        (True, True, False, True, ""),
+        (True, True, True, False, FIRST),
+    ],
+)
+@pytest.mark.parametrize("as_json", [False, True])
+def test_what_is_offered_is_shown_judged_and_written_if_that_is_wanted(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    write: bool, only_right: bool, wrong: bool, written: bool, hint: str, as_json: bool,
+) -> None:  # fmt: skip
+    calls = list[Any]()
+    made: Any = SimpleNamespace(
+        diff=lambda: iter(["+a\x1b[2J\r\n", " b\n"]), summary=lambda: {"jobs": []},
+        write=lambda: calls.append("write"),
+    )  # fmt: skip
+    reports = [WRONG if wrong else FileReport("f", (finding("x", "warning"),))]
+    monkeypatch.setattr(command, "judge", lambda _: reports)
+    monkeypatch.setattr(command, "_tell", lambda *given, hint: calls.append((*given, hint)))
+    if wrong:
+        with pytest.raises(typer.Exit) as ended:
+            command.offer(made, write=write, only_right=only_right, as_json=as_json)
+        assert ended.value.exit_code == 1
+    else:
+        command.offer(made, write=write, only_right=only_right, as_json=as_json)
+    assert calls == [*(["write"] if written else []), (made, reports, hint)]
+    shown = capsys.readouterr().out
+    if as_json:
+        assert shown == '{\n  "jobs": []\n}\n'
+    else:
+        assert shown.splitlines()[-1] == " b"
+        assert len(shown.splitlines()) == 2
+        assert "\x1b" not in shown
+
+
+@pytest.mark.parametrize(
+    ("options", "steps"),
+    [
+        ({}, ["proposal", ("offer", False, False, False)]),
+        ({"write": True}, ["proposal", ("offer", True, False, False)]),
+        ({"format_": "json"}, ["proposal", ("offer", False, False, True)]),
+        ({"fix": True}, ["proposal", "mend", ("offer", False, False, False)]),
+        ({"up": True}, ["proposal", "ensure", ("offer", True, True, False), "up"]),
+        ({"up": True, "fix": True},
+         ["proposal", "ensure", "mend", ("offer", True, True, False), "up"]),
+    ],
+)  # fmt: skip
+def test_what_is_asked_for_is_done_in_this_order(
+    monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], steps: list[Any]
+) -> None:
+    done = list[Any]()
+
+    def proposal(*given: Any) -> str:
+        assert given == (Path("x.py"), "j", "r", "s", "n")
+        done.append("proposal")
+        return "made"
+
+    def offer(made: str, *, write: bool, only_right: bool, as_json: bool) -> None:
+        done.append(("offer", write, only_right, as_json))
+
+    monkeypatch.setattr(command, "_proposal", proposal)
+    monkeypatch.setattr(command, "offer", offer)
+    for name, step in (("_ensure_local", "ensure"), ("_mend", "mend"), ("_bring_up", "up")):
+        monkeypatch.setattr(command, name, lambda made, step=step: done.append(step))
+    command.import_(source=Path("x.py"), job="j", run="r", stack="s", name="n", **options)
+    assert done == steps
+
+
+def test_what_is_certain_is_mended_before_it_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    a, b = ImportedJob("a", {}), ImportedJob("b", {}, remarks=["first"])
+    made: Any = SimpleNamespace(
+        jobs=[a, b], job_files=["a.yaml", "b.yaml"], files={"a.yaml": "a: é\n", "b.yaml": "b: x\n"}
+    )
+
+    def fix(file: str, data: bytes, judge: Any) -> FixedFile:
+        assert judge == f"judge of {file}"
+        count = 2 if file == "b.yaml" else 0
+        return FixedFile(file, data, data.replace(b"x", b"y"), count)
+
+    monkeypatch.setattr(fixing, "judge_of", lambda file: f"judge of {file}")
+    monkeypatch.setattr(fixing, "fix", fix)
+    command._mend(made)
+    assert made.files == {"a.yaml": "a: é\n", "b.yaml": "b: y\n"}
+    assert (a.remarks, b.remarks) == ([], ["first", "2 of the source's mistakes were mended"])
