@@ -119,6 +119,8 @@ def test_one_line_says_what_was_not_looked_at(names: tuple[str, ...], note: str)
             ".env", "env", ".env.prod", "a.env", "a.ini", "a.cfg", "a.conf", "a.toml",
             "a.properties", "a.yml", "x/a.yaml", "a.sh", "a.bash", "Dockerfile",
             "Dockerfile.gpu")),
+        ("a.env", "\npassword=hunter2hunter2\n\npwd=hunter3",
+         {2: "secret-by-name", 4: "secret-by-name"}),
         ("a.py", "password=hunter2hunter2", {}),
         ("README.md", "password: hunter2hunter2", {}),
         ("yaml.py", "password=hunter2hunter2", {}),

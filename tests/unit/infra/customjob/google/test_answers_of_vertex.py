@@ -304,3 +304,38 @@ def test_a_project_and_the_address_of_the_local_cloud_belong_together(
     monkeypatch.setenv("VERTEX_EMULATOR_HOST", "127.0.0.1:2" if project == "local-x" else "")
     expected = "127.0.0.1:2" if project == "local-x" else None
     assert job_service.local_address(project) == expected
+
+
+def test_each_call_names_its_place_or_its_job() -> None:
+    asked: list[Any] = []
+
+    def method(verb: str, answer: Any) -> Any:
+        def call(*, retry: Any, timeout: float, **arguments: Any) -> Any:
+            asked.append((verb, arguments))
+            return answer
+
+        return call
+
+    operation = SimpleNamespace(result=lambda *, timeout: None)
+    answers = {"create": job(), "get": job(), "cancel": None, "delete": operation}
+    methods = {f"{verb}_custom_job": method(verb, each) for verb, each in answers.items()}
+    client: Any = SimpleNamespace(**methods, list_custom_jobs=method("list", [job()]))
+    jobs = VertexJobs(client)
+    body = '{"displayName":"x","labels":{"team":"ml"}}'
+    assert jobs.create("projects/p/locations/r", body, {"vt-run": "2"}) == WHOLE
+    assert jobs.get(NAME) == WHOLE
+    assert jobs.find("projects/p/locations/r", "id1") == [WHOLE]
+    assert jobs.labelled("projects/p/locations/r", {"vt-job": "a", "vt-run": "2"}) == [WHOLE]
+    jobs.cancel(NAME)
+    jobs.delete(NAME)
+    sent = aiplatform_v1.CustomJob(display_name="x", labels={"team": "ml", "vt-run": "2"})
+    place = {"parent": "projects/p/locations/r"}
+    by_two = "labels.vt-job=a AND labels.vt-run=2"
+    assert asked == [
+        ("create", {**place, "custom_job": sent}),
+        ("get", {"name": NAME}),
+        ("list", {"request": {**place, "filter": "labels.vt-request-id=id1"}}),
+        ("list", {"request": {**place, "filter": by_two}}),
+        ("cancel", {"name": NAME}),
+        ("delete", {"name": NAME}),
+    ]
