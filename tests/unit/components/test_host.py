@@ -85,11 +85,3 @@ def test_every_component_is_in_the_schema() -> None:
 def test_the_plugin_can_load_googles_clients(first: str) -> None:
     code = f"import {first}, vertex_training.host, google.cloud.aiplatform_v1"
     subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def test_a_user_who_starts_the_plugin_is_told_what_it_is(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["/x/pulumi-resource-vertex-training"])
-    with pytest.raises(SystemExit, match="is a plugin, which pulumi starts"):
-        host.main()
