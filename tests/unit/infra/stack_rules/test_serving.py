@@ -147,18 +147,6 @@ def test_a_name_that_makes_no_id_of_a_model_is_refused():
     assert "makes a model id that is not 1 to 63" in problem
 
 
-def test_a_team_serves_its_own_models_and_acts_as_its_own_accounts():
-    teams = {"vision": {}, "text": {}}
-    accounts = {"eyes": {"team": "vision"}}
-    changes = {"teams": teams, "serviceAccounts": accounts}
-    found = dict(wrong({"team": "vision"}, {"team": "text", "account": "eyes"}, **changes))
-    assert "belongs to team vision" in found["endpoints.titanic.model"]
-    assert "belongs to team vision" in found["endpoints.titanic.account"]
-    planned(
-        jobs=JOBS, **served({"team": "vision"}, {"team": "vision", "account": "eyes"}, **changes)
-    )
-
-
 def test_renamed_jobs_models_and_endpoints_keep_what_was_made():
     before = planned(jobs=JOBS, **served())
     after = planned(
@@ -186,46 +174,6 @@ def test_an_endpoint_is_private_where_the_network_is_unless_it_is_named_public()
     assert planned(jobs=JOBS, **served(None, {"public": False})).endpoints["titanic"].is_private
 
 
-def test_a_prebuilt_serving_image_is_told_with_the_date_of_its_end():
-    image = "us-docker.pkg.dev/vertex-ai/prediction/xgboost-cpu.2-1:latest"
-    stack = planned(jobs=JOBS, **served({"container": image}))
-    [warning] = [each for each in stack.warnings({}) if "prebuilt" in str(each)]
-    assert "2027-01-14" in str(warning)
-
-
-@pytest.mark.parametrize(
-    ("machine", "accelerator", "path", "what"),
-    [
-        (
-            "a2-highgpu-1g",
-            {"type": "NVIDIA_TESLA_A100", "count": 8},
-            "accelerator.count",
-            "a2-highgpu-1g takes 1 of NVIDIA_TESLA_A100 (got 8). Hint: it can have "
-            "NVIDIA_TESLA_A100 with count 1",
-        ),
-        ("n1-standard-2", {"type": "NVIDIA_TESLA_T4", "count": 3}, "accelerator.count", "(got 3)"),
-        (
-            "n1-standard-2",
-            {"type": "NVIDIA_L4"},
-            "accelerator.type",
-            "n1-standard-2 cannot have this accelerator (got NVIDIA_L4). Hint: it can have NVIDIA_",
-        ),
-        (
-            "e2-standard-4",
-            {"type": "NVIDIA_L4"},
-            "accelerator.type",
-            "e2-standard-4 cannot have this accelerator (got NVIDIA_L4). Hint: remove it",
-        ),
-        ("g2-standard-4", None, "accelerator", "is missing; g2-standard-4 needs it"),
-    ],
-)
-def test_an_accelerator_that_the_machine_cannot_have_is_refused(machine, accelerator, path, what):
-    given = {"machine": machine} | ({"accelerator": accelerator} if accelerator else {})
-    [(place, told)] = wrong(None, given)
-    assert place == f"endpoints.titanic.{path}"
-    assert what in told
-
-
 @pytest.mark.parametrize(
     ("machine", "accelerator"),
     [
@@ -237,13 +185,6 @@ def test_an_accelerator_that_the_machine_has_is_taken(machine, accelerator):
     given = {"machine": machine, "accelerator": accelerator}
     stack = planned(jobs=JOBS, **served(None, given))
     assert not [each for each in stack.warnings({}) if "machine" in str(each)]
-
-
-def test_a_machine_that_the_catalogue_does_not_know_is_told_and_not_refused():
-    stack = planned(jobs=JOBS, **served(None, {"machine": "nonsense-standard-2"}))
-    [warning] = [each for each in stack.warnings({}) if "nonsense-standard-2" in str(each)]
-    assert "endpoints.titanic.machine" in str(warning)
-    assert "neither its price nor its accelerators are known" in str(warning)
 
 
 WEST = "us-west1"
@@ -301,21 +242,3 @@ def test_a_tpu_of_endpoints_is_taken_and_what_is_not_known_is_told(region, machi
     found = [str(each) for each in planned(jobs=JOBS, **given).warnings({}) if machine in str(each)]
     assert len(found) == len(told)
     assert all(text in each for text, each in zip(told, found, strict=True))
-
-
-def test_replicas_and_a_type_that_count_for_nothing_on_tpus_are_told():
-    endpoint = {
-        "machine": "ct5lp-hightpu-1t",
-        "replicas": {"min": 2, "max": 3},
-        "accelerator": {"type": "TPU_V5_LITEPOD"},
-    }
-    given = served({"container": IMAGE.replace("us-central1", WEST)}, endpoint, region=WEST)
-    found = [str(each) for each in planned(jobs=JOBS, **given).warnings({})]
-    [ignored] = [each for each in found if "replicas.max" in each]
-    assert "always have the least replicas (got 3)" in ignored
-    assert "there will be 2" in ignored
-    [built_in] = [each for each in found if "titanic.accelerator" in each]
-    assert "whether the service takes a type is not known (got TPU_V5_LITEPOD)" in built_in
-    endpoint = {"machine": "ct5lp-hightpu-1t", "replicas": {"min": 2, "max": 2}}
-    given = served({"container": IMAGE.replace("us-central1", WEST)}, endpoint, region=WEST)
-    assert not [each for each in planned(jobs=JOBS, **given).warnings({}) if "ct5lp" in str(each)]
