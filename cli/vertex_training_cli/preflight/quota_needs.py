@@ -105,7 +105,7 @@ def _of_job(request: JobRequest, region: str) -> Counter[str]:
     if request.kind is BATCH_JOB:
         return Counter()  # Compute Engine's quota, which Batch waits for
     wanted = accelerator_quotas(request.message, request.trial, region)
-    cost = request.cost
+    cost = request.own_cost
     kind = "preemptible_" if is_preemptible(request.trial) else ""
     for pool in cost.pools:
         machine = machines.machine_type(pool.machine_type)

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from vertex_training.catalog import machines
 from vertex_training.customjob.protocol.prerequisites import named_reservations
+from vertex_training.customjob.request.job_file import JobRequest
 from vertex_training.plan.reservations import ReservationPlan
 from vertex_training_cli.drift.networks import API as COMPUTE
 from vertex_training_cli.preflight.answers import Answer, question
@@ -38,13 +39,20 @@ def ask(context: PreflightContext) -> Iterator[Answer]:
 def _machines_of_jobs(context: PreflightContext) -> Counter[str]:
     """Reservation that a job names -> machines of all jobs at once."""
     found = Counter[str]()
-    rungs = [rung for each in context.declared.requests.values() for rung in each.rungs]
-    for request in rungs:
-        cost = request.own_cost
-        pools = request.trial["jobSpec"].get("workerPoolSpecs") or ()
-        for pool in cost.pools:
-            for path in named_reservations(pools[pool.index]):
-                found[path] += pool.machines * cost.parallel
+    for each in context.declared.requests.values():
+        of_job = Counter[str]()
+        for rung in each.rungs:  # one of them runs at a time
+            of_job |= _machines_of(rung)
+        found.update(of_job)
+    return found
+
+
+def _machines_of(request: JobRequest) -> Counter[str]:
+    found, cost = Counter[str](), request.own_cost
+    pools = request.trial["jobSpec"].get("workerPoolSpecs") or ()
+    for pool in cost.pools:
+        for path in named_reservations(pools[pool.index]):
+            found[path] += pool.machines * cost.parallel
     return found
 
 

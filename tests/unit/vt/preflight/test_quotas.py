@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.unit.infra.stacks import H100, planned
+from tests.unit.infra.stacks import BASE, H100, planned
 from tests.unit.vt.preflight.documents import COMPUTE, FORBIDDEN, PROJECT, context
 from vertex_training.catalog.resource_types import (
     ATTACHMENT,
@@ -17,6 +18,7 @@ from vertex_training.catalog.resource_types import (
     SUBNET,
 )
 from vertex_training.customjob.google.prerequisites import quota_path
+from vertex_training.stack import from_raw
 from vertex_training_cli.declared import DeclaredResource, DeclaredStack
 from vertex_training_cli.preflight import quotas
 from vertex_training_cli.preflight.answers import Answer, question
@@ -25,6 +27,7 @@ from vertex_training_cli.preflight.quota_needs import (
     GpuFamily,
     JobNeed,
     compute_needs,
+    job_needs,
 )
 
 ASKED = question("m", "limit")
@@ -227,3 +230,40 @@ def test_what_is_made_is_asked_of_project_region_and_family(
 def test_what_the_stack_has_made_already_takes_nothing_more() -> None:
     network = DeclaredResource(NETWORK, "n", {"name": "n", "project": PROJECT})
     assert list(quotas.ask(context({}, network, made=[network]))) == []
+
+
+JOB = """\
+serviceAccount: ${serviceAccounts.trainer}
+scheduling: {timeout: 3600s}
+workerPoolSpecs:
+  - machineSpec: {machineType: n1-standard-8}
+    containerSpec: {imageUri: "${images.x}"}
+  - machineSpec: {machineType: n1-standard-8}
+    replicaCount: 2
+    containerSpec: {imageUri: "${images.x}"}
+"""
+
+
+def test_a_job_takes_what_the_largest_of_its_rungs_takes_of_each_quota(tmp_path: Path) -> None:
+    (tmp_path / "job.yaml").write_text(JOB)
+    dear = {"machineType": "n2-standard-32"}
+    gpus = {"acceleratorType": "NVIDIA_TESLA_T4", "acceleratorCount": 2}
+    raw = BASE | {
+        "serviceAccounts": {"trainer": {}},
+        "images": {"x": {"digest": f"sha256:{'a' * 64}"}},
+        "jobs": {
+            "plain": {"file": "job.yaml"},
+            "laddered": {
+                "file": "job.yaml",
+                "ladder": [dear, {"machineType": "n1-standard-4", **gpus}],
+            },
+        },
+    }
+    stack = from_raw(raw, tmp_path)
+    requests = {key: result.request for key, result in stack.check_jobs().items() if result.request}
+    prefix = "aiplatform.googleapis.com/custom_model_training"
+    assert job_needs(DeclaredStack(stack, requests, ())) == [
+        JobNeed(f"{prefix}_cpus", {"plain": 24, "laddered": 24}),
+        JobNeed(f"{prefix}_n2_cpus", {"laddered": 96}),
+        JobNeed(f"{prefix}_nvidia_t4_gpus", {"laddered": 6}),
+    ]

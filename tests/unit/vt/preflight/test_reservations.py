@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -125,3 +126,47 @@ def test_what_the_stack_makes_itself_is_not_asked_for_and_what_exists_is() -> No
     assert unread == [
         ASKED.unknown(f"{PATH} cannot be read: 403 Forbidden", "compute.reservations.get")
     ]
+
+
+def rung(*pools: tuple[int, str | None], parallel: int = 1) -> SimpleNamespace:
+    """A request with pools of so many machines, each of a reservation or of none."""
+
+    def spec(path: str | None) -> dict[str, Any]:
+        affinity = {
+            "reservationAffinityType": "SPECIFIC_RESERVATION",
+            "key": "compute.googleapis.com/reservation-name",
+            "values": [path],
+        }
+        return {"machineSpec": {"reservationAffinity": affinity} if path else {}}
+
+    found = [SimpleNamespace(index=n, machines=each) for n, (each, _) in enumerate(pools)]
+    return SimpleNamespace(
+        own_cost=SimpleNamespace(pools=found, parallel=parallel),
+        trial={"jobSpec": {"workerPoolSpecs": [spec(path) for _, path in pools]}},
+    )
+
+
+def job(*rungs: SimpleNamespace) -> SimpleNamespace:
+    return SimpleNamespace(rungs=rungs)
+
+
+@pytest.mark.parametrize(
+    ("jobs", "wanted"),
+    [
+        ([job(rung((5, PATH)))], 5),
+        ([job(rung((2, PATH), (9, None), (3, PATH)))], 5),
+        ([job(rung((3, PATH), parallel=2))], 6),
+        ([job(rung((3, PATH))), job(rung((3, PATH)))], 6),
+        # of a ladder one rung runs at a time
+        ([job(rung((3, PATH)), rung((9, None)), rung((2, PATH)))], 3),
+        ([job(rung((1, PATH)), rung((6, PATH)))], 6),
+    ],
+)
+def test_a_reservation_has_machines_for_all_jobs_that_name_it(
+    jobs: list[SimpleNamespace], wanted: int
+) -> None:
+    requests = {f"job{number}": each for number, each in enumerate(jobs)}
+    found = list(reservations.ask(context({COMPUTE + PATH: FOUND}, requests=requests)))
+    more = f"jobs take {wanted} machines at once: they are refused or wait"
+    refusal = ASKED.refused(SHOWN, more, f"{UPDATE} --vm-count={wanted}")
+    assert found == [ASKED.ok(SHOWN) if wanted <= 5 else refusal]
