@@ -378,7 +378,10 @@ class Interpreter(Evaluator):
         for handler in node.handlers:
             kind = ast.unparse(handler.type) if handler.type else ""
             self._fork(
-                handler, f"except {kind}", lambda body=handler.body: self.visit(body), lambda: False
+                handler,
+                f"except {kind}".rstrip(),
+                lambda body=handler.body: self.visit(body),
+                lambda: False,
             )
         return self.visit(node.finalbody)
 

@@ -209,6 +209,8 @@ def search(spec: str, more: str = "") -> ImportedJob:
          {"doubleValueSpec": {"minValue": 0, "maxValue": 1}, "scaleType": "<YOUR_S>"}),
         ("hpt.CategoricalParameterSpec(['a', 'b'])",
          {"categoricalValueSpec": {"values": ["a", "b"]}}),
+        ("hpt.DiscreteParameterSpec([1, 2], 'log')",
+         {"discreteValueSpec": {"values": [1, 2]}, "scaleType": "UNIT_LOG_SCALE"}),
         ("hpt.DiscreteParameterSpec([1, 2], scale=None)",
          {"discreteValueSpec": {"values": [1, 2]}}),
         ("given", {"categoricalValueSpec": {"values": "<YOUR_GIVEN>"}}),

@@ -47,6 +47,35 @@ def test_what_is_said_of_the_parameters_of_a_search_is_no_parameter() -> None:
     assert found.notes == [Note("`change(…)` gets it, and is not read", "s, line 3")]
 
 
+def test_a_search_of_a_job_that_is_not_read_has_no_folder_of_the_client() -> None:
+    found = one("aiplatform.HyperparameterTuningJob('hp', given, {'acc': 'maximize'}, {}).run()\n")
+    assert (found.spec, found.region) == ({"workerPoolSpecs": []}, "europe-west4")
+    assert found.remarks == ["the job of the trials is not read (s, line 2): write the pools"]
+
+
+def test_a_container_without_an_image_has_an_empty_one() -> None:
+    [pool] = one("aiplatform.CustomContainerTrainingJob('j').run()\n").spec["workerPoolSpecs"]
+    assert pool["containerSpec"] == {"imageUri": ""}
+
+
+@pytest.mark.parametrize(
+    ("code", "note"),
+    [
+        (f"j = aiplatform.CustomJob('j', [{POOL}])\nj.run(**more)\n",
+         Note("`**more` is not read", "s, line 3")),
+        (f"j = aiplatform.CustomJob('j', [{POOL}], **more)\nj.run()\n",
+         Note("`**more` is not read", "s, line 2")),
+        ("name = 'a' if unknown else 'b'\nos.system(f'gcloud ai custom-jobs create "
+         "--display-name={name} --worker-pool-spec=container-image-uri=i')\n",
+         Note("the value is 'a' or 'b': `unknown` cannot be decided", "s, line 2")),
+        (f"if unknown:\n    aiplatform.CustomJob('j', [{POOL}]).run()\n",
+         Note("only `if unknown`", "s, line 2")),
+    ],
+)  # fmt: skip
+def test_what_is_said_of_a_call_is_said_of_its_job(code: str, note: Note) -> None:
+    assert one(code).notes == [note]
+
+
 WORDS = ["gcloud", "ai", "custom-jobs", "create", "--display-name=g", "--region=us-east1"]
 SPEC = "--worker-pool-spec=machine-type=m,replica-count=1,container-image-uri=i"
 MADE = {"machineSpec": {"machineType": "m"}, "replicaCount": 1, "containerSpec": {"imageUri": "i"}}

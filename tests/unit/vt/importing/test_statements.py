@@ -183,6 +183,10 @@ OPEN = {
         {}, [("`unknown` is not read", False)]),
     "def f(a, **b):\n    return b\nvalue = f(**{'a': 1, **unknown})": (
         {}, [("`unknown` is not read", False)]),
+    "for y in [1, 2]:\n    for x in unknown:\n        break\n    value = y": (2, []),
+    "for y in [1, 2]:\n    while unknown:\n        break\n    value = y": (2, []),
+    "value = 1\ntry:\n    go()\nexcept:\n    value = 2": (
+        "<YOUR_VALUE>", [("value is 1 or 2: `except` cannot be decided", False)]),
     "import x\nvalue = x": ("<YOUR_X>", []),
     "value = 1\nfrom x import value": ("<YOUR_VALUE>", []),
     "value = [1]\ndel value[unknown]": ([1], [("`del value[unknown]` is not read", False)]),
