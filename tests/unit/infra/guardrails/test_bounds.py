@@ -35,6 +35,19 @@ def said(
     return [line.partition(" Hint: ")[0] for line in POLICIES[policy].violations(made, settings)]
 
 
+def test_what_is_right_violates_no_policy() -> None:
+    found = {
+        (declared.name, policy.id): policy.violations(
+            Resource(declared.type, declared.name, declared.props, "prod", declared.protect),
+            cases.SETTINGS.get(policy.id),
+        )
+        for declared in cases.right()
+        for policy in POLICIES.values()
+    }
+    assert {each: lines for each, lines in found.items() if lines} == {}
+    assert len(found) > 30 * 10  # policies, resources
+
+
 def policy_data(*members: str, role: str) -> dict[str, str]:
     return {"policyData": json.dumps({"bindings": [{"role": role, "members": list(members)}]})}
 
@@ -371,6 +384,8 @@ def test_a_repository_without_a_location_is_in_its_providers_region() -> None:
         ("job-timeout-bounded", {"request.jobSpec.scheduling": "(absent)"}, None,
          ["it has no timeout, so 168 hours."]),
         ("job-in-a-network", {"request.jobSpec.pscInterfaceConfig": "(absent)"}, None,
+         ["it is in no network."]),
+        ("job-in-a-network", {"request.jobSpec.pscInterfaceConfig": {}}, None,
          ["it is in no network."]),
         ("job-in-a-network", {"request.jobSpec.pscInterfaceConfig": "(absent)"},
          {"without": ["j*"]}, []),
