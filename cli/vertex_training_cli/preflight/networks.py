@@ -119,16 +119,16 @@ def _judge_subnet(context: PreflightContext, plan: NetworkPlan, subnets: Items) 
         return asked.refused(
             "not there", "the attachment is refused", "network.subnet.existing: one that is there"
         )
-    block = Block(str(found["ipCidrRange"]), strict=False)
-    free, wanted = block.num_addresses - KEPT, _machines(context)
-    if wanted > free:
-        meets = f"{wanted} machines of jobs at once: some find no address"
-        return asked.warning(f"{block}: {free} addresses", meets, "a larger subnet")
     link = str(found.get("network", ""))
     if not link.endswith(plan.id):
         meets = "the attachment is in another network than the stack's"
         mend = f"network.existing: {link[link.find('projects/') :]}"
         return asked.refused(f"in {link.rpartition('/')[2]}", meets, mend)
+    block = Block(str(found["ipCidrRange"]), strict=False)
+    free, wanted = block.num_addresses - KEPT, _machines(context)
+    if wanted > free:
+        meets = f"{wanted} machines of jobs at once: some find no address"
+        return asked.warning(f"{block}: {free} addresses", meets, "a larger subnet")
     return asked.ok(f"{block}: {free} addresses, and jobs take {wanted} at once")
 
 

@@ -276,6 +276,16 @@ def test_more_machines_than_addresses_are_a_warning() -> None:
         )
 
 
+def test_a_subnet_of_another_network_is_refused_whatever_its_size() -> None:
+    elsewhere = subnet("10.0.0.0/29", "projects/acme-net-prod/global/networks/other")
+    [_, answer] = existing([elsewhere], requests={"a": request(9)})
+    assert answer == OF_SUBNET.refused(
+        "in other",
+        "the attachment is in another network than the stack's",
+        "network.existing: projects/acme-net-prod/global/networks/other",
+    )
+
+
 def test_a_network_that_is_used_must_be_there() -> None:
     [_, found] = asked({GET_HOST: {"name": "acme-net-prod"}}, network=THERE, sharedVpc=HOST)
     assert found == OF_NETWORK.refused(
