@@ -1,0 +1,155 @@
+"""What a refusal of Cloud Storage becomes, who may connect, and who confirms a deletion."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import typer
+from google.api_core import exceptions
+from google.auth.exceptions import DefaultCredentialsError, RefreshError
+from google.cloud import storage
+from requests import ConnectionError as NoConnection
+
+from vertex_training.errors import CommandError
+from vertex_training_cli.data import cloud, command
+from vertex_training_cli.data.places import Place
+from vertex_training_cli.engine.stacks import StackRef
+
+OWN, OTHER = Place("acme-data", "x/", "data"), Place("acme-data", "x/")
+READER = "gs://acme-data/x/: you may not read here; that takes roles/storage.objectViewer"
+WRITER = "gs://acme-data/x/: you may not write here; that takes roles/storage.objectUser"
+ASK = "have it; ask for it, or act as one of them."
+AGAIN = "run it again: what arrived is not sent again."
+
+
+@pytest.mark.parametrize(
+    ("error", "place", "right", "text"),
+    [
+        (
+            exceptions.Forbidden("no"), OWN, "read",
+            f"{READER} on the bucket. Hint: accounts with `reads: [data]` in the stack file {ASK}",
+        ),
+        (
+            exceptions.Unauthorized("no"), OTHER, "write",
+            f"{WRITER} on the bucket. Hint: accounts with `writes: […]` in the stack file {ASK}",
+        ),
+        (
+            exceptions.NotFound("no"), OWN, "read",
+            "there is no bucket acme-data. Hint: `vt up` makes it.",
+        ),
+        (exceptions.NotFound("no"), OTHER, "read", "there is no bucket acme-data."),
+        (exceptions.BadGateway("later"), OWN, "read", f"gs://acme-data/x/: later Hint: {AGAIN}"),
+        (
+            exceptions.RetryError("too late", None), OWN, "read",
+            f"gs://acme-data/x/: too late Hint: {AGAIN}",
+        ),
+        (RefreshError("sign in"), OWN, "read", "gs://acme-data/x/: RefreshError: sign in"),
+        (NoConnection("gone"), OWN, "read", "gs://acme-data/x/: ConnectionError: gone"),
+    ],
+)  # fmt: skip
+def test_an_error_of_the_service_is_a_line_with_what_to_do(
+    error: Exception, place: Place, right: str, text: str
+) -> None:
+    with pytest.raises(CommandError) as failed, cloud.plain_errors(place, right):
+        raise error
+    assert str(failed.value) == text
+
+
+def test_an_error_of_the_program_stays_one() -> None:
+    with pytest.raises(ZeroDivisionError), cloud.plain_errors(OWN, "read"):
+        raise ZeroDivisionError
+
+
+def ref(project: str) -> StackRef:
+    return StackRef(Path("/srv"), "p", "dev", project, "us-central1")
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Projects that clients were made of."""
+    found: list[Any] = []
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    os.environ.pop("STORAGE_EMULATOR_HOST", None)
+    monkeypatch.setattr(storage, "Client", lambda *, project: found.append(project) or "client")
+    monkeypatch.setattr(
+        StackRef, "environment", lambda *_: {"STORAGE_EMULATOR_HOST": "http://127.0.0.1:1"}
+    )
+    return found
+
+
+def test_a_client_reaches_google_or_the_local_cloud_that_is_started(made: list[Any]) -> None:
+    assert cloud.connect(ref("acme-ml"), print) == "client"
+    assert "STORAGE_EMULATOR_HOST" not in os.environ
+    assert cloud.connect(ref("local-ml"), print) == "client"
+    assert os.environ["STORAGE_EMULATOR_HOST"] == "http://127.0.0.1:1"
+    os.environ["STORAGE_EMULATOR_HOST"] = "http://127.0.0.1:2"
+    assert cloud.connect(ref("local-ml"), print) == "client"
+    assert os.environ["STORAGE_EMULATOR_HOST"] == "http://127.0.0.1:2"
+    assert made == ["acme-ml", "local-ml", "local-ml"]
+    with pytest.raises(CommandError) as refused:
+        cloud.connect(ref("acme-ml"), print)
+    text = "STORAGE_EMULATOR_HOST is set, and 'acme-ml' is no local project."
+    assert str(refused.value) == text
+
+
+def test_without_credentials_there_is_a_hint(
+    made: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(**_: Any) -> None:
+        raise DefaultCredentialsError("none")
+
+    monkeypatch.setattr(storage, "Client", refuse)
+    with pytest.raises(CommandError) as refused:
+        cloud.connect(ref("acme-ml"), print)
+    assert str(refused.value) == (
+        "no Google Cloud credentials. Hint: `gcloud auth application-default login`"
+    )
+
+
+@pytest.mark.parametrize(
+    ("count", "names"),
+    [(1, "a0"), (5, "a0, a1, a2, a3, a4"), (6, "a0, a1, a2, a3, a4, …")],
+)
+def test_files_that_are_kept_are_named_and_are_exit_code_1(
+    capsys: pytest.CaptureFixture[str], count: int, names: str
+) -> None:
+    pairs: Any = tuple(SimpleNamespace(name=f"a{number}") for number in range(count))
+    with pytest.raises(typer.Exit) as ended:
+        command._tell_kept(pairs)
+    assert ended.value.exit_code == 1
+    told = f"vt: {count} differ and are kept: {names}. Hint: --replace\n"
+    assert capsys.readouterr().err == told
+    command._tell_kept(())
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("count", [20, 21])
+def test_a_deletion_names_twenty_objects_and_asks(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], count: int
+) -> None:
+    names = ("a\x1b", *(f"n{number}" for number in range(1, count)))
+    asked: list[str] = []
+
+    def answer(*, yes: bool) -> Any:
+        return lambda text: asked.append(text) or yes
+
+    monkeypatch.setattr(command.sys.stdin, "isatty", lambda: False, raising=False)
+    command._confirm(names, OWN, yes=True, ask=answer(yes=False))
+    with pytest.raises(typer.Exit) as ended:
+        command._confirm(names, OWN, yes=False, ask=answer(yes=True))
+    assert (ended.value.exit_code, asked) == (2, [])
+    assert capsys.readouterr().err == (
+        f"vt: {count} objects would be deleted. Hint: --yes, where nobody can ask\n"
+    )
+    monkeypatch.setattr(command.sys.stdin, "isatty", lambda: True, raising=False)
+    command._confirm(names, OWN, yes=False, ask=answer(yes=True))
+    told = ["  delete a\ufffd", *(f"  delete n{number}" for number in range(1, 20))]
+    assert capsys.readouterr().err.splitlines() == told
+    with pytest.raises(typer.Exit) as ended:
+        command._confirm(names, OWN, yes=False, ask=answer(yes=False))
+    assert ended.value.exit_code == 1
+    assert asked == [f"Delete {count} objects of gs://acme-data/x/?"] * 2
