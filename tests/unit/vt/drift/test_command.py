@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from localgcp.apis.server import serve
+from localgcp.inventory.store import project_number
 from localgcp.vertex.service import JobService
 from tests.unit.localcloud.conftest import PROJECT, Cloud, cloud, home, make_cloud
 from tests.unit.vt.jobs.submitting import submit, until_running
@@ -66,14 +67,30 @@ def test_a_stack_without_a_difference_is_as_declared(drift: Drift, tmp_path: Pat
 def test_a_difference_has_its_exit_code_and_is_written_for_people_and_programs(
     drift: Drift, tmp_path: Path
 ) -> None:
-    done = drift(
-        json.dumps({"steps": [CHANGED], "diagnostics": []}), 7, "-o", "reports/local.drift"
-    )
+    answer = json.dumps({"steps": [CHANGED], "diagnostics": []})
+    for _ in range(2):  # a report of before is replaced
+        done = drift(answer, 7, "-o", "reports/local.drift")
     assert (done.exit_code, done.stdout) == (7, "")
     assert done.stderr == "vt drift: local: drifted, 1 differ\n"
     assert "1 resource differs" in (tmp_path / "reports/local.drift.md").read_text()
     written = json.loads((tmp_path / "reports/local.drift.json").read_text())
     assert (written["outcome"], len(written["differences"])) == ("drifted", 1)
+
+
+def test_what_the_stack_file_allows_is_listed_and_one_with_mistakes_allows_nothing(
+    drift: Drift, tmp_path: Path
+) -> None:
+    file = tmp_path / "Pulumi.local.yaml"
+    allowed = "{iap: {resource: firewalls/iap-*, reason: the platform team's way in}}"
+    file.write_text(
+        f"config:\n  gcp:project: {PROJECT}\n  gcp:region: us-central1\n"
+        f'  vertex-training:projectNumber: "{project_number(PROJECT)}"\n'
+        f"  vertex-training:drift: {{allowedResources: {allowed}}}\n"
+    )
+    line = "- allowed\\: firewalls/iap-\\* \\(the platform team's way in\\)"
+    assert line in drift(CLEAN, 0).stdout.splitlines()
+    file.write_text(f"{file.read_text()}  vertex-training:typo: 1\n")
+    assert drift(CLEAN, 0).stdout == "**local** is as declared.\n"
 
 
 def test_a_job_that_the_state_does_not_know_is_a_difference(drift: Drift, cloud: Cloud) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from vertex_training.settings.model import AllowedMember, AllowedResource, DriftSettings
 from vertex_training_cli.drift import exceptions, findings, neighbours, report
 from vertex_training_cli.drift.findings import ADDED, Drift, DriftOutcome, ResourceDifference
-from vertex_training_cli.drift.policies import Membership
+from vertex_training_cli.drift.policies import Declared, Membership
 from vertex_training_cli.engine.stacks import StackRef
 
 CLEAN = Drift("dev", DriftOutcome.CLEAN)
@@ -32,6 +35,27 @@ def test_exceptions_are_listed_with_their_reasons_whether_something_matches_or_n
     assert exceptions.of_settings(ALLOWED) == [
         "allowed: group:a@example.com with roles/x on b/* (read by auditors)",
         "allowed: firewalls/iap-* (the platform team's way in)",
+    ]
+
+
+def test_what_exists_and_is_named_alone_is_listed_by_its_kind() -> None:
+    def entries(**names: str) -> Any:
+        return {key: SimpleNamespace(existing=name) for key, name in names.items()}
+
+    settings: Any = SimpleNamespace(
+        buckets=entries(own="", shared="acme-shared"),
+        service_accounts=entries(robot="robot@x"),
+        secrets=entries(token="acme-token"),
+        registry=SimpleNamespace(existing="acme-images"),
+        network=SimpleNamespace(existing="acme-net"),
+    )
+    more = "it exists, and the stack makes nothing but what it names there"
+    assert exceptions.of_existing(settings) == [
+        f"bucket acme-shared: {more}",
+        f"account robot@x: {more}",
+        f"secret acme-token: {more}",
+        f"repository acme-images: {more}",
+        f"network acme-net: {more}",
     ]
 
 
@@ -109,3 +133,33 @@ def test_what_stacks_of_the_checkout_declare_on_the_project_is_known(tmp_path: P
         Membership("projects/acme-ml", "roles/aiplatform.user", speech),
         Membership("projects/acme-ml", "roles/logging.logWriter", speech),
     }
+
+
+def test_the_policy_of_a_project_is_judged_if_the_stack_says_so() -> None:
+    mine = Membership("projects/acme", "roles/a", "user:a@example.com")
+    theirs = Membership("projects/acme", "roles/b", "user:b@example.com")
+    elsewhere = Membership("projects/other", "roles/b", "user:b@example.com")
+    declared = Declared(frozenset({mine}), ("b/data",), ("projects/acme",), frozenset())
+    beside = {"eu": frozenset({theirs, elsewhere}), "wrong": None}
+
+    def found(policy: str, drift: Drift) -> Drift:
+        settings: Any = SimpleNamespace(
+            project="acme", project_number="42", drift=SimpleNamespace(project_policy=policy)
+        )
+        return neighbours.with_project_policy(drift, settings, beside)
+
+    assert found("judged", CLEAN) == CLEAN
+    known = dataclasses.replace(CLEAN, declared=declared)
+    assert found("own", known) == dataclasses.replace(
+        known, declared=dataclasses.replace(declared, project_number="42")
+    )
+    assert found("judged", known) == dataclasses.replace(
+        known,
+        declared=Declared(
+            frozenset({mine, theirs}), ("b/data", "projects/acme"), ("projects/acme",),
+            frozenset(), "42",
+        ),
+        not_looked_at=(
+            "what stack wrong declares on its project: its file has mistakes",
+        ),
+    )  # fmt: skip

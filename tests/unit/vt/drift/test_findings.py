@@ -62,7 +62,11 @@ def test_a_resource_that_is_gone_is_told_as_declared_and_not_there():
 
 
 def test_a_dynamic_resource_is_compared_by_its_inputs():
-    old = {"type": "t", "inputs": {"request": "{}", "run": 1, "__provider": "x"}, "outputs": {}}
+    old = {
+        "type": "t",
+        "inputs": {"request": "{}", "run": 1, "__provider": "x"},
+        "outputs": {"request": "[]", "deployed": {"a": 1}, "split": {"a": 100}},
+    }
     new = {"type": "t", "inputs": {"request": "{}", "run": 2, "__provider": "y"}}
     [job] = findings.read("dev", 7, document(step("replace", old, new)), "").differences
     assert job.fields == (PropertyDifference("run", "1", "2"),)

@@ -78,13 +78,19 @@ def test_what_others_have_in_their_networks_is_no_drift(estate: Estate) -> None:
 def test_a_rule_is_told_with_what_it_lets_in_and_the_way_to_keep_it(estate: Estate) -> None:
     allowed = [{"IPProtocol": "tcp", "ports": ["22", "80"]}]
     estate.make(
-        "global/firewalls", name="open", network=PATH, sourceRanges=["0.0.0.0/0"], allowed=allowed
+        "global/firewalls",
+        name="open",
+        network=PATH,
+        sourceRanges=["0.0.0.0/0"],
+        allowed=allowed,
+        denied=[{"IPProtocol": "icmp"}, {"IPProtocol": "udp", "ports": ["53"]}],
     )
     [rule] = estate.found()
     assert (rule.name, rule.type, rule.resource) == ("open", "firewall rule", "firewalls/open")
     assert [(f.path, f.cloud) for f in rule.fields] == [
         ("sourceRanges", "0.0.0.0/0"),
         ("allowed", "tcp:22,80"),
+        ("denied", "icmp, udp:53"),
     ]
     assert "list `firewalls/open` with its reason under `drift.allowedResources`" in rule.note
     assert rule.summary == "is in the stack's network, and is not declared"
