@@ -162,3 +162,23 @@ def test_of_many_mistakes_the_first_hundred_are_kept():
     problems = document.read(lines, "x.yaml").problems
     assert len(problems) == 100
     assert problems[0].location == Location("x.yaml", 2, 1)
+
+
+@pytest.mark.parametrize(("opening", "closing"), [("{a: ", "}"), ("[", "]")])
+def test_a_mapping_and_a_list_are_each_one_level_deeper(opening, closing):
+    text = opening * 40 + "1" + closing * 40
+    assert document.read(f"x: {text[len(opening) : -1]}\n".encode(), "x.yaml").problems == ()
+    with pytest.raises(ConfigError, match="nested more than 40 levels deep"):
+        document.read(f"x: {text}\n".encode(), "x.yaml")
+
+
+def test_a_key_that_is_too_long_is_told_and_left_out():
+    found = document.read(f"? {'k' * 200}\n: 1\n? {'l' * 201}\n: 2\nz: 3\n".encode(), "x.yaml")
+    assert found.root.plain() == {"k" * 200: 1, "z": 3}
+    [problem] = found.problems
+    assert (problem.rule, problem.what, problem.hint, problem.location) == (
+        "bad-key",
+        "a key has at most 200 characters",
+        "is a quote or a line break missing?",
+        Location("x.yaml", 3, 3),
+    )

@@ -2,6 +2,8 @@
 
 import shlex
 
+import pytest
+
 from tests.unit.infra.stacks import (
     H100,
     HOST,
@@ -12,6 +14,8 @@ from tests.unit.infra.stacks import (
     external_report,
     planned,
 )
+from vertex_training.catalog import resource_types
+from vertex_training.plan import external_grants, grants
 
 AGENT = "serviceAccount:service-109876543210@gcp-sa-aiplatform.iam.gserviceaccount.com"
 OURS = HOST | {"manageHost": False}
@@ -78,3 +82,68 @@ def test_the_owner_of_a_reservation_is_asked_as_well():
         "--role=roles/compute.viewer --condition=None" in text
     )
     assert "roles/compute.viewer: the service agent finds the reservation that a job names" in text
+
+
+M = "group:ml@example.com"
+TO = f"--member='{M}' --role=roles/x"
+
+
+@pytest.mark.parametrize(
+    ("type_", "resource", "said"),
+    [
+        (
+            grants.ON_BUCKET,
+            "b/acme-x",
+            f"gcloud storage buckets add-iam-policy-binding gs://acme-x --project=acme-p {TO}",
+        ),
+        (
+            grants.ON_SECRET,
+            "projects/acme-p/secrets/key",
+            f"gcloud secrets add-iam-policy-binding key --project=acme-p {TO}",
+        ),
+        (
+            grants.ON_ACCOUNT,
+            "projects/acme-p/serviceAccounts/a@b.c",
+            f"gcloud iam service-accounts add-iam-policy-binding a@b.c --project=acme-p {TO}",
+        ),
+        (
+            resource_types.ON_DATASET,
+            "projects/acme-p/datasets/clicks",
+            "bq query --project_id=acme-p --use_legacy_sql=false 'GRANT `roles/x` ON SCHEMA "
+            f'`acme-p`.clicks TO "{M}"\'',
+        ),
+        (
+            grants.ON_KEY,
+            "projects/acme-k/locations/eu/keyRings/ring/cryptoKeys/key",
+            "gcloud kms keys add-iam-policy-binding key --keyring=ring --project=acme-k "
+            f"--location=eu {TO}",
+        ),
+        (
+            grants.ON_REPOSITORY,
+            "projects/acme-r/locations/eu/repositories/images",
+            "gcloud artifacts repositories add-iam-policy-binding images --project=acme-r "
+            f"--location=eu {TO}",
+        ),
+        (
+            grants.ON_SUBNET,
+            "projects/acme-p/regions/eu/subnetworks/sub",
+            "gcloud compute networks subnets add-iam-policy-binding sub --project=acme-p "
+            f"--region=eu {TO}",
+        ),
+        (
+            grants.ON_PROJECT,
+            "",
+            f"gcloud projects add-iam-policy-binding acme-p {TO} --condition=None",
+        ),
+    ],
+)
+def test_a_grant_of_each_type_is_a_command(type_, resource, said):
+    grant = grants.GrantRequest("x", type_, "roles/x", M, "acme-p", resource, asked_for=True)
+    assert external_grants.command(grant) == said
+
+
+def test_a_member_is_one_word_to_a_shell_whatever_is_in_it():
+    member = "principal://x/subject/it's; ls"
+    grant = grants.GrantRequest("x", grants.ON_PROJECT, "roles/x", member, "p", asked_for=True)
+    words = shlex.split(external_grants.command(grant))
+    assert words[3:5] == ["p", f"--member={member}"]

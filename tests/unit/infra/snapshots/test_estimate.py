@@ -98,3 +98,87 @@ def test_columns_inside_of_records_are_looked_at():
         {"name": "birthDate"},
     ]
     assert estimate.personal_columns(fields) == ["user.Email", "ip_address", "birthDate"]
+
+
+def test_what_a_query_would_read_is_asked_without_its_bound():
+    asked = []
+    cloud = Cloud()
+    cloud.processed = 10**9  # just its bound
+    process = Process(cloud, request())
+    dry_run = process.dry_run
+    process.dry_run = lambda given: asked.append(given) or dry_run(given)
+    assert estimate.look(process.wanted, process.ports) == {
+        "processed": 10**9,
+        "capacity": False,
+        "sources": ["acme.web.clicks"],
+        "personal": ["email"],
+    }
+    [configuration] = asked
+    assert "maximumBytesBilled" not in configuration["query"]
+    assert configuration["query"]["query"] == request().sql
+
+
+@pytest.mark.parametrize(
+    ("statistics", "more"),
+    [
+        ({}, {}),
+        ({"reservation_id": "p:eu.r"}, {"capacity": True}),
+        ({"edition": "ENTERPRISE"}, {"capacity": True}),
+        *(
+            ({"query": {"totalBytesProcessedAccuracy": accuracy}}, {"atLeast": True})
+            for accuracy in ("LOWER_BOUND", "UNKNOWN")
+        ),
+        *(
+            ({"query": {"totalBytesProcessedAccuracy": accuracy}}, {})
+            for accuracy in ("PRECISE", "UPPER_BOUND")
+        ),
+        ({"totalBytesProcessed": "1000000000"}, {"processed": 10**9}),
+        (
+            {"query": {"referencedTables": [{"projectId": "p", "datasetId": "d", "tableId": table}
+                                            for table in "ba"]}},
+            {"sources": ["p.d.a", "p.d.b"]},
+        ),
+    ],
+)  # fmt: skip
+def test_the_answer_of_a_dry_run_is_read_field_by_field(statistics, more):
+    nothing = {"processed": 0, "capacity": False, "sources": [], "personal": []}
+    found = look(Cloud(), lambda _: {"statistics": statistics})
+    assert found == nothing | more
+
+
+def test_a_table_that_changed_after_the_query_is_told_with_its_time():
+    cloud = Cloud()
+    process = Process(cloud, request())
+    take_snapshot(process.wanted, process.ports, environment=process.environment)
+    there = {
+        "rows": 891,
+        "bytes": 72,
+        "queriedAt": "1970-01-01T00:16:40.000Z",
+        "sources": ["acme.web.clicks"],
+        "personal": [],
+    }
+    assert look(cloud) == there
+    cloud.changed_at = 1_000.0  # just as it was read
+    assert look(cloud) == there
+    cloud.changed_at = 1_000.5
+    assert look(cloud) == there | {"changed": ["acme.web.clicks 1970-01-01T00:16:40.500Z"]}
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        (
+            {"totalBytesProcessed": str(10**9 + 1)},
+            "the query of snapshot 'clicks' reads 1,000,000,001 bytes, more than maxBytesBilled, "
+            "1,000,000,000. Hint: raise it, or read less.",
+        ),
+        (
+            {"query": {"statementType": "SCRIPT"}},
+            "snapshot 'clicks': this is no query, but SCRIPT",
+        ),
+    ],
+)
+def test_a_refusal_before_the_query_is_one_sentence(given, text):
+    with pytest.raises(NotSubmittedError) as refused:
+        look(Cloud(), lambda _: {"statistics": given})
+    assert str(refused.value) == text

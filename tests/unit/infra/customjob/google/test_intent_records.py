@@ -5,9 +5,11 @@ import json
 from types import SimpleNamespace
 
 import pytest
-from google.api_core.exceptions import PreconditionFailed
+from google.api_core.exceptions import Forbidden, NotFound, PreconditionFailed
+from google.cloud import storage
 
 from vertex_training.customjob.google import intent_store
+from vertex_training.customjob.protocol.ports import TurnRecord
 from vertex_training.errors import OperatorError
 
 RECORD = {
@@ -73,3 +75,75 @@ def test_content_is_only_taken_of_the_generation_that_was_found():
 def test_a_record_of_another_request_or_format_is_refused(change):
     with pytest.raises(OperatorError, match="is no record of a submission"):
         read(Bucket(RECORD | change))
+
+
+TURN = {"format": intent_store.FORMAT, "requestId": "id1", "number": 3}
+
+
+def read_turn(document):
+    return intent_store.BucketIntents(Bucket(document), "control").read_turn("r/titanic")
+
+
+def test_a_turn_is_read_with_its_number_and_whether_it_was_withdrawn():
+    assert read_turn(TURN) == TurnRecord("id1", 1, 3, withdrawn=False)
+    assert read_turn(TURN | {"withdrawn": True}) == TurnRecord("id1", 1, 3, withdrawn=True)
+    assert read_turn(TURN | {"withdrawn": 1}) == TurnRecord("id1", 1, 3, withdrawn=False)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        TURN | {"format": 99},
+        TURN | {"requestId": 1},
+        TURN | {"number": "3"},
+        {key: TURN[key] for key in ("format", "requestId")},
+        [],
+        None,
+    ],
+)
+def test_a_turn_of_another_format_is_refused(document):
+    with pytest.raises(OperatorError) as refused:
+        read_turn(document)
+    assert str(refused.value) == (
+        "gs://control/turns/r/titanic.json is no record of a job's turn; nothing was sent. "
+        "Somebody else wrote it: restore an older generation of the object."
+    )
+
+
+class Listed:
+    """A bucket with these names of objects, or none of it."""
+
+    def __init__(self, *found):
+        self.found, self.asked = found, []
+
+    def bucket(self, _name):
+        return self
+
+    def list_blobs(self, **arguments):
+        self.asked.append(arguments)
+        if isinstance(self.found[0], Exception):
+            raise self.found[0]
+        return [SimpleNamespace(name=name) for name in self.found]
+
+
+def test_keys_of_turns_are_those_of_the_environments_folder():
+    bucket = Listed("environments/dev/turns/r/a.json", "environments/dev/turns/r/b.json")
+    intents = intent_store.BucketIntents(bucket, "control", "environments/dev/")
+    assert intents.turn_keys() == frozenset({"r/a", "r/b"})
+    assert bucket.asked[0]["prefix"] == "environments/dev/turns/"
+    assert intent_store.BucketIntents(Listed(NotFound("x")), "c").turn_keys() == frozenset()
+    with pytest.raises(OperatorError) as raised:
+        intent_store.BucketIntents(Listed(Forbidden("no right")), "control").turn_keys()
+    assert str(raised.value) == (
+        "the control bucket control could not be read or written; nothing was sent: Forbidden: "
+        "no right"
+    )
+
+
+@pytest.mark.parametrize(("local", "credentials"), [(None, "robot"), ("http://x", None)])
+def test_a_client_is_the_projects_and_acts_as_the_account(monkeypatch, local, credentials):
+    made = []
+    monkeypatch.setattr(storage, "Client", lambda **arguments: made.append(arguments))
+    monkeypatch.setattr(intent_store, "impersonated_credentials", lambda account: account)
+    intent_store._client.__wrapped__("acme", "robot", local)
+    assert made == [{"project": "acme", "credentials": credentials}]
