@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import struct
+import subprocess
 import threading
 
 import pytest
@@ -44,3 +46,10 @@ def test_both_sides_of_a_connection_end_in_the_same_manner(resets: bool, by: str
     passing.join(20)
     assert not passing.is_alive()
     assert not open_ones
+
+
+def test_a_process_is_alive_until_it_was_waited_for() -> None:
+    assert engine_network._is_alive(os.getpid())
+    with subprocess.Popen(["true"]) as process:
+        pass
+    assert not engine_network._is_alive(process.pid)

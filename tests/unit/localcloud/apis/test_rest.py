@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
 from collections.abc import Iterator
 from concurrent import futures
 from pathlib import Path
@@ -52,24 +53,24 @@ class Server(grpc.GenericRpcHandler):
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, Path]]:
     handler = Server()
     made = grpc.server(futures.ThreadPoolExecutor(1), handlers=[handler])
-    socket = tmp_path_factory.mktemp("s") / "s"
-    made.add_insecure_port(f"unix:{socket}")
+    path = tmp_path_factory.mktemp("s") / "s"
+    made.add_insecure_port(f"unix:{path}")
     made.start()
-    yield handler, socket
+    yield handler, path
     made.stop(None).wait()
 
 
-def front(socket: Path, also: Any = lambda *_: None, *, takes_beta: bool = False) -> RestFront:
+def front(path: Path, also: Any = lambda *_: None, *, takes_beta: bool = False) -> RestFront:
     methods = [*METHODS.values(), *PredictionService.api.methods(PredictionService)]
     made = RestFront(methods, also, takes_beta=takes_beta)
-    made.at(socket, 1)
+    made.at(path, 1)
     return made
 
 
 def test_a_request_is_a_call_whose_answer_is_json(server: tuple[Server, Path]) -> None:
-    handler, socket = server
+    handler, place = server
     handler.answer = vertex.CustomJob.serialize(vertex.CustomJob(name=JOB, display_name="ä"))
-    body, kind = front(socket).answer("GET", f"/v1/{JOB}", b"", "connection-7")
+    body, kind = front(place).answer("GET", f"/v1/{JOB}", b"", "connection-7")
     assert (json.loads(body), kind) == ({"name": JOB, "displayName": "ä"}, JSON)
     assert "ä".encode() in body
     [(path, request, sent)] = handler.calls
@@ -95,8 +96,8 @@ def test_a_request_is_a_call_whose_answer_is_json(server: tuple[Server, Path]) -
 def test_path_query_and_body_are_the_fields_of_a_call(
     server: tuple[Server, Path], verb: str, target: str, body: bytes, method: str, request_: Any
 ) -> None:
-    handler, socket = server
-    front(socket).answer(verb, target, body)
+    handler, place = server
+    front(place).answer(verb, target, body)
     [(path, request, sent)] = handler.calls
     assert path == f"/google.cloud.aiplatform.v1.JobService/{method}"
     assert type(request_).deserialize(request) == request_
@@ -104,11 +105,11 @@ def test_path_query_and_body_are_the_fields_of_a_call(
 
 
 def test_content_that_is_no_json_goes_through_as_it_is(server: tuple[Server, Path]) -> None:
-    handler, socket = server
+    handler, place = server
     answered = httpbody_pb2.HttpBody(content_type="text/csv", data=b"1,2\n")
     handler.answer = answered.SerializeToString()
     endpoint = "projects/p/locations/l/endpoints/7"
-    found = front(socket).answer("POST", f"/v1/{endpoint}:rawPredict", b"\xff{", "", "image/png")
+    found = front(place).answer("POST", f"/v1/{endpoint}:rawPredict", b"\xff{", "", "image/png")
     assert found == (b"1,2\n", "text/csv")
     [(_, request, _)] = handler.calls
     body = httpbody_pb2.HttpBody(content_type="image/png", data=b"\xff{")
@@ -120,16 +121,16 @@ BETA = "/v1beta1/projects/v1beta1/locations/v1beta1/customJobs/1"
 
 
 def test_a_beta_is_the_first_version_where_it_is_taken(server: tuple[Server, Path]) -> None:
-    handler, socket = server
-    front(socket, takes_beta=True).answer("GET", BETA, b"")
-    front(socket, takes_beta=True).answer("GET", f"/v1/{JOB}", b"")
+    handler, place = server
+    front(place, takes_beta=True).answer("GET", BETA, b"")
+    front(place, takes_beta=True).answer("GET", f"/v1/{JOB}", b"")
     names = [
         vertex.GetCustomJobRequest.deserialize(request).name for _, request, _ in handler.calls
     ]
     assert names == [BETA.removeprefix("/v1beta1/"), JOB]
     for takes_beta, path in ((False, BETA), (True, f"/x{BETA}"), (True, BETA.replace("1", "2", 1))):
         with pytest.raises(RefusedRequestError) as told:
-            front(socket, takes_beta=takes_beta).answer("GET", path, b"")
+            front(place, takes_beta=takes_beta).answer("GET", path, b"")
         assert told.value.status == 404
 
 
@@ -268,12 +269,15 @@ def test_an_answer_has_the_headers_of_googles(port: int) -> None:
         "X-Content-Type-Options": "nosniff", "content": "{}",
     }  # fmt: skip
     assert ask(port, "GET", "/404").getheader("Connection") == "close"
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-    for verb, shown in (("HEAD", b""), ("POST", b"[1]")):  # what follows a head is the next answer
-        connection.request(verb, "/echo", b"[1]")
-        found = connection.getresponse()
-        assert (found.status, found.getheader("Content-Length"), found.read()) == (200, "3", shown)
-    connection.close()
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+        host = f"Host: 127.0.0.1:{port}\r\nConnection: close"
+        connection.sendall(
+            f"HEAD /echo HTTP/1.1\r\n{host}\r\nContent-Length: 3\r\n\r\n[1]".encode()
+        )
+        head, _, content = b"".join(iter(lambda: connection.recv(65536), b"")).partition(
+            b"\r\n\r\n"
+        )
+    assert (b"\r\nContent-Length: 3\r\n" in head, content) == (True, b"")
     for verb in ("GET", "PUT", "PATCH", "DELETE", "OPTIONS"):
         assert ask(port, verb, "/echo", b"[1]").msg["content"] == "[1]"
 
