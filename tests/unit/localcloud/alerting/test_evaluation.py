@@ -46,7 +46,7 @@ class Lines:
         self.jobs.append(replace(row, **changes))
         self.lines[job_id] = [(end, text) for text in texts]
 
-    def alert(self, *, ago: float = 3600, **changes: Any) -> None:
+    def alert(self, name: str = ALERT, *, ago: float = 3600, **changes: Any) -> None:
         match = {"filter": 'textPayload="x"', "labelExtractors": {
             "job_id": "EXTRACT(resource.labels.job_id)"}}  # fmt: skip
         inputs = {
@@ -60,7 +60,7 @@ class Lines:
         }  # fmt: skip
         created = (NOW - timedelta(seconds=ago)).isoformat()
         outputs = {"creationRecords": [{"mutateTime": created}]}
-        self.store.put(ALERT_POLICY, ALERT, PROJECT, inputs, outputs)
+        self.store.put(ALERT_POLICY, name, PROJECT, inputs, outputs)
 
     def entries(self, project: str, log_filter: LogFilter, job_id: str) -> Iterator[types.LogEntry]:
         self.asked.append((project, job_id))
@@ -161,6 +161,18 @@ def test_what_an_earlier_server_told_is_counted(lines: Lines) -> None:
     lines.lines["1"] = [(NOW - timedelta(seconds=59), "x")]
     os.utime(lines.home.notifications / ".looked", (0, 0))
     assert len(lines.look()) == 1
+
+
+def test_one_alert_does_not_silence_another(lines: Lines) -> None:
+    other = f"projects/{PROJECT}/alertPolicies/8"
+    lines.alert()
+    lines.ended("1", "x")
+    assert len(lines.look()) == 1
+    assert lines.home.notifications.stat().st_mode & 0o777 == 0o700
+    lines.alert(other)
+    os.utime(lines.home.notifications / ".looked", (0, 0))
+    lines.looker().look()
+    assert [each.alert for each in spool.read(lines.home.notifications)] == [ALERT, other]
 
 
 def test_labels_are_told_apart_by_all_of_them_whatever_their_order(lines: Lines) -> None:

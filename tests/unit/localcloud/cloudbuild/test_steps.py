@@ -112,3 +112,10 @@ def test_what_the_engine_cannot_do_is_refused_by_its_name(
     with pytest.raises(UnsupportedBuildError) as refused:
         engine_request(given, "")
     assert str(refused.value) == text
+
+
+def test_a_registry_may_have_a_port_and_an_option_no_value() -> None:
+    image = "127.0.0.1:5000/local-a/training/titanic"
+    given = build("--tag", f"{image}:v1", "--target", images=[f"{image}:v1"])
+    found = engine_request(given, "a")
+    assert (found["image"], found["tag"], found["target"]) == (image, "v1", "")
