@@ -84,7 +84,7 @@ class Grant(ResourceType):
         """People write ``RESOURCE ROLE MEMBER``."""
         resource, _, rest = given.partition(" ")
         role, _, member = rest.partition(" ")
-        return f"{resource}/{role}/{member}" if member and role.startswith("roles/") else given
+        return f"{resource}/{role}/{member}" if member and _ROLE.fullmatch(role) else given
 
     def owner(self, cloud: Cloud, id_: str) -> str:
         resource, _, _ = self.import_id(cloud, id_).partition("/roles/")

@@ -40,8 +40,8 @@ MACHINES: dict[str, Any] = {
             "family": "plain", "vcpus": 8, "memory_gb": 30, **SOURCE,
             "price": {"on_demand": 0.4, "region": "r1", **SOURCE},
         },
-        "vast-std-16": {"family": "plain", "vcpus": 16, "memory_gb": 64, "price": "no price",
-                        **SOURCE},
+        "vast-std-16": {"family": "plain", "vcpus": 16, "memory_gb": 64, **SOURCE,
+                        "price": {"on_demand": 1.6, "region": "r1", **SOURCE}},
         "tiny-std-1": {"family": "plain", "vcpus": 1, "price": "no price", **SOURCE},
         "odd": {"family": "plain", "price": {"on_demand_v2": 1, **SOURCE}, **SOURCE},
     },
@@ -272,7 +272,9 @@ def test_a_smaller_machine_of_an_endpoint_has_a_share_of_size_and_price() -> Non
     assert machines.serving_machine_type("plain-std-8") is machines.machine_types()["plain-std-8"]
     vast = [machines.serving_machine_type(f"vast-std-{size}") for size in (2, 4, 8)]
     assert [(each.vcpus, each.memory_gb, each.price) for each in vast if each] == [
-        (2, 8, None), (4, 16, None), (8, 32, None),
+        (2, 8, Price(0.2, None, "r1", "page+list", "2026-01-02")),
+        (4, 16, Price(0.4, None, "r1", "page+list", "2026-01-02")),
+        (8, 32, Price(0.8, None, "r1", "page+list", "2026-01-02")),
     ]  # fmt: skip
     for name in (
         "plain-std-16",

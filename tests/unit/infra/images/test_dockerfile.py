@@ -109,13 +109,20 @@ def absent(name: str) -> tuple[str, str]:
         (f"{BASE}COPY lib/a /lib /x\nCOPY libs/a sub/lib /x", [absent("libs/a"),
                                                               absent("sub/lib")]),
         (f"{BASE}COPY --from=base a /x\n# COPY a /x\nRUN COPY a /x\nCOPY a", []),
-        (f'{BASE}COPY ["a", "/x"]\nCOPY a* b? [cd] $E <<EOF git@e.org:a https://e.org/a /x', []),
+        (f'{BASE}COPY ["a", "b", "/x"]', []),
+        (f"{BASE}COPY a* b? [cd] $E <<EOF git@e.org:a https://e.org/a /x", []),
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_a_dockerfile_is_told_at_once(checkout, text, said):
     folder = checkout / "jobs" / "flash"
     (folder / "Dockerfile").write_text(text)
     assert list(dockerfile.problems(folder, "Dockerfile", ["lib"])) == said
+
+
+def test_a_dockerfile_may_have_bytes_that_are_no_text(checkout):
+    folder = checkout / "jobs" / "flash"
+    (folder / "Dockerfile").write_bytes(b"# \xff\nFROM x\nCOPY a /x\n")
+    assert list(dockerfile.problems(folder, "Dockerfile")) == [absent("a")]
 
 
 def test_a_dockerfile_is_a_file_of_its_folder(checkout):

@@ -23,7 +23,7 @@ from tests.unit.infra.schedules.fakes import (
 from vertex_training.customjob.kinds import TUNING_JOB
 from vertex_training.customjob.protocol.ports import IntentRecord, IntentState, TurnRecord
 from vertex_training.customjob.request.job_file import JobRequest, Submission
-from vertex_training.errors import OperatorError, PreconditionFailedError
+from vertex_training.errors import NotSubmittedError, OperatorError, PreconditionFailedError
 from vertex_training.schedules import provider, slots
 from vertex_training.schedules.provider import JobScheduleProvider
 from vertex_training.schedules.resource import JobSchedule
@@ -110,6 +110,31 @@ def test_all_slots_are_submitted_until_one_has_a_job_that_runs() -> None:
         Outcome("submitted", FIRST, "submitted", newest(world)),
         Outcome("waits", SECOND, f"waits: slot {FIRST} is PENDING", newest(world)),
     ]
+
+
+def test_no_slot_is_submitted_after_one_that_was_refused() -> None:
+    world, schedule = SlotWorld(), replace(SCHEDULE, missed="all")
+    refused = NotSubmittedError("quota")
+    found = tick(world, MONDAY + WEEK, schedule, answer=refused, lands=False)
+    assert found == [Outcome("failed", FIRST, "quota")]
+
+
+def test_no_job_is_asked_for_while_the_record_of_the_turn_names_none() -> None:
+    asked: list[str] = []
+
+    class Asked(SlotProcess):
+        def get(self, name: str) -> Any:
+            asked.append(name)
+            return super().get(name)
+
+    world = SlotWorld()
+    process = Asked(world)
+    id_ = SCHEDULE.request_id(FIRST)
+    process.write(IntentRecord(id_, IntentState.INTENT, "x", ""), 0)
+    process.write_turn("r/titanic", id_, 1, 0)
+    world.time = MONDAY.timestamp()
+    found = list(slots.advance(SCHEDULE, ports_of(process), world.time, dry_run=True))
+    assert (found, asked) == ([Outcome("due", FIRST, "would be submitted")], [])
 
 
 def test_a_slot_whose_record_has_a_job_is_adopted_though_its_turn_is_gone() -> None:

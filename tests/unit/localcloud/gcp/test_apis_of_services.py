@@ -95,6 +95,9 @@ def test_nothing_is_made_while_its_api_is_off(
         ("gcp:secretmanager/secret:Secret", "projects/local-a/secrets/s", "local-a"),
         ("gcp:secretmanager/secret:Secret", "s", PROJECT),
         ("gcp:logging/metric:Metric", "m", PROJECT),
+        ("gcp:projects/iAMMember:IAMMember", "local-a/roles/viewer/group:g", "local-a"),
+        ("gcp:secretmanager/secretIamMember:SecretIamMember",
+         "projects/local-a/secrets/s roles/viewer group:g", "local-a"),
     ],
 )  # fmt: skip
 def test_the_id_of_a_resource_says_whose_it_is(

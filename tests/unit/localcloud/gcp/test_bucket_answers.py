@@ -186,6 +186,27 @@ def test_a_bucket_goes_with_all_that_it_has_or_stays(
     assert set(estate.store.policies()) == ({"b/data"} if said else set())
 
 
+@pytest.mark.parametrize("objects", [[], None])
+def test_a_bucket_goes_whatever_the_emulator_left_of_it(
+    estate: Estate, storage: Storage, objects: list[str] | None
+) -> None:
+    storage.buckets = {"data": objects}
+    cloud, kind = estate.kind(BUCKET)
+    assert told(lambda: kind.unmake(cloud, "data", {"forceDestroy": True})) is None
+    assert storage.buckets == {}
+
+
+@pytest.mark.parametrize("inputs", [{}, {"retentionPolicy": {}}])
+def test_a_locked_retention_is_not_taken_away(estate: Estate, inputs: Any) -> None:
+    olds = {"location": "US", "retentionPolicy": {"isLocked": True, "retentionPeriod": "1"}}
+    cloud, kind = estate.kind(BUCKET)
+    assert "Cannot reduce retention" in str(
+        told(lambda: kind.remake(cloud, PROJECT, "data", inputs, olds))
+    )
+    del olds["retentionPolicy"]["retentionPeriod"]
+    assert told(lambda: kind.remake(cloud, PROJECT, "data", inputs, olds)) is None
+
+
 def test_a_bucket_is_there_if_both_record_and_bucket_are(estate: Estate, storage: Storage) -> None:
     estate.store.put(BUCKET, "data", PROJECT, {"a": 1}, {"b": 2})
     cloud, kind = estate.kind(BUCKET)

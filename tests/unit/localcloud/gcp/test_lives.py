@@ -67,6 +67,22 @@ def test_a_grant_is_there_while_the_policy_has_its_member_role_and_condition(
     assert (found.id, found.inputs, found.outputs) == (id_, inputs, {"etag": etag, "kept": 1})
 
 
+@pytest.mark.parametrize(
+    "role",
+    [
+        "roles/viewer", "organizations/1/roles/x", "projects/acme/roles/x",
+        f"projects/{PROJECT}/roles/x",
+    ],
+)  # fmt: skip
+def test_a_role_that_is_there_or_is_another_clouds_is_granted(estate: Estate, role: str) -> None:
+    estate.enable("cloudresourcemanager")
+    path = f"projects/{PROJECT}/roles/x"
+    estate.store.put("gcp:projects/iAMCustomRole:IAMCustomRole", path, PROJECT, {}, {})
+    cloud, kind = estate.kind("gcp:projects/iAMMember:IAMMember")
+    kind.create(cloud, {"project": PROJECT, "role": role, "member": MEMBER})
+    assert estate.store.policy(f"projects/{PROJECT}").bindings == (Binding(role, (MEMBER,)),)
+
+
 def test_a_network_whose_connection_a_job_uses_is_not_deleted(estate: Estate) -> None:
     estate.store.delete(ROUTER, f"{REGION}/routers/r")
     estate.store.delete(vpc.SUBNETWORK, SUBNET)

@@ -131,6 +131,7 @@ def test_the_range_of_a_connection_stays_unless_the_connection_is_abandoned(
 )  # fmt: skip
 def test_routes_are_those_of_a_peering_that_exists(peered: Estate, given: Any, made: Any) -> None:
     named = {"network": "vpc", "peering": "servicenetworking-googleapis-com", **given}
+    peered.store.put(vpc.CONNECTION, "other", PROJECT, {}, {"network": VPC, "peering": "other"})
     assert peered.made(ROUTES, **named) == {"project": PROJECT, **made}
     assert peered.refusal(ROUTES, network="vpc", peering="no") == (
         "Making: googleapi: Error 400: Invalid value for field 'resource.networkPeering.name': "

@@ -36,6 +36,7 @@ ROWS: dict[str, Any] = {
                  "values": ["A", "B"], "default": "A"},
                 {"name": "one", "tf": "one", "type": "bool", "optional": True,
                  "exactlyOneOf": ["one", "two"], "conflictsWith": ["three"], "unset": None},
+                {"name": "two", "tf": "two", "type": "string", "optional": True, "unset": "u"},
                 {"name": "lids", "tf": "lid", "type": "list<object>", "optional": True},
                 {"name": "lids[].color", "tf": "color", "type": "string", "required": True},
                 {"name": "lids[].hinges", "tf": "hinge", "type": "set<object>", "optional": True},
@@ -72,6 +73,7 @@ PROPERTIES = {
     "mode": Property("mode", "mode", "string", required=True, default="A", values=("A", "B")),
     "one": given("one", "one", "bool", exactly_one_of=("one", "two"), conflicts_with=("three",),
                  has_unset=True),
+    "two": given("two", "two", "string", has_unset=True, unset="u"),
     "lids": given("lids", "lid", "list<object>", children={"color": COLOR, "hinges": HINGES}),
     "deep": given("deep", "deep", "object", open=True),
     "file": given("file", "file", "asset"),
@@ -86,6 +88,7 @@ def test_a_type_has_the_properties_of_its_rows() -> None:
     ids = ("{{name}}", "boxes/{{name}}")
     meta = '{"schema_version": "1"}'
     assert found.properties == PROPERTIES
+    assert [name for name, each in found.properties.items() if each.open] == ["deep"]
     assert found == TypeSchema(BOX, PROPERTIES, "boxes/{{name}}", ids, True, meta, found.traits)
     assert type(found.traits) is Traits
     assert found.by_tf("lid") is found.properties["lids"]
@@ -148,6 +151,7 @@ def test_the_package_has_each_type_and_what_is_nested_in_it(
     hinges = "gcp:boxes/BoxLidsHinges:BoxLidsHinges"
     inputs = {
         "name": text, "size": {"type": "integer"}, "mode": text, "one": {"type": "boolean"},
+        "two": text,
         "lids": {"type": "array", "items": {"$ref": f"#/types/{lids}"}},
         "deep": {"$ref": "pulumi.json#/Any"}, "file": {"$ref": "pulumi.json#/Asset"},
         "tags": {"type": "object", "additionalProperties": text},

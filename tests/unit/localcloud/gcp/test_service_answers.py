@@ -32,6 +32,7 @@ INSTANCE = "gcp:compute/instance:Instance"
 POOL = "gcp:iam/workloadIdentityPool:WorkloadIdentityPool"
 PROVIDER = "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider"
 METRIC = "gcp:logging/metric:Metric"
+GRANT = "gcp:storage/bucketIAMMember:BucketIAMMember"
 RING_PATH = f"projects/{PROJECT}/locations/us-west1/keyRings/k"
 POOL_PATH = f"projects/{PROJECT}/locations/global/workloadIdentityPools/p"
 EMAIL = f"trainer@{PROJECT}.iam.gserviceaccount.com"
@@ -250,6 +251,12 @@ def test_a_second_one_is_refused_in_the_services_words(
         *((token, each, each) for token, each in (
             ("gcp:billing/budget:Budget", "billingAccounts/1/budgets/2"),
             ("gcp:vertex/aiTensorboard:AiTensorboard", "projects/1/locations/x/tensorboards/2"),
+        )),
+        *((GRANT, f"b/data {role} group:g", f"b/data/{role}/group:g") for role in (
+            "roles/viewer", f"projects/{PROJECT}/roles/a.b_C", "organizations/1/roles/x",
+        )),
+        *((GRANT, each, each) for each in (
+            "b/data/roles/viewer/group:g", "b/data roles/viewer", "b/data viewer group:g",
         )),
         ("gcp:storage/bucket:Bucket", f"{PROJECT}/data", "data"),
         ("gcp:storage/bucket:Bucket", "data", "data"),
