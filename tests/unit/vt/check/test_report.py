@@ -63,3 +63,31 @@ def test_a_file_name_may_hold_colons():
         "a:1:2.yaml", "x", [Problem("wrong", location=Location("a:1:2.yaml", 1, 1))]
     ).findings
     assert (finding.file, finding.line, finding.column) == ("a:1:2.yaml", 1, 1)
+
+
+def test_what_looks_like_a_secret_is_in_no_finding_and_no_source_in_a_log():
+    url = "https://u:hunter2pass@h/x"
+    problem = Problem("wrong", url, f"not {url}", location=Location("a.yaml", 1, 4))
+    report = FileReport.from_problems("a.yaml", f"k: {url}\n", [problem])
+    [finding] = report.findings
+    assert finding.message == "wrong (got https://u:[secret]@h/x). Hint: not https://u:[secret]@h/x"
+    assert report.source == (f"k: {url}", "")
+    assert "hunter2" not in repr(report)
+
+
+@pytest.mark.parametrize(
+    ("line", "column", "place"),
+    [(1, 1, (1, 1, 2)), (2, 3, (2, 3, 4)), (3, 1, (3, 1, 2)), (4, 5, (4, 5, 6)), (0, 0, (1, 1, 2))],
+)
+def test_a_place_beyond_the_source_is_one_character(line, column, place):
+    location = Location("a.yaml", line, column)
+    report = FileReport.from_problems("a.yaml", "k\n  v\n", [Problem("w", location=location)])
+    [finding] = report.findings
+    assert (finding.line, finding.column, finding.end_column) == place
+
+
+@pytest.mark.parametrize(
+    ("line", "column", "end"), [("a: b: c", 1, 2), ("  a:b: c", 3, 6), ("gs://a: b: c", 1, 7)]
+)
+def test_a_key_ends_at_the_first_colon_before_a_space(line, column, end):
+    assert end_of_value(line, column) == end
