@@ -78,18 +78,6 @@ def test_a_renamed_snapshot_keeps_its_folder(planned, tmp_path):
     assert after.references["snapshots.visits"] == before
 
 
-def test_all_mistakes_of_a_snapshot_are_told_at_once(refused):
-    sql = "DELETE FROM t WHERE a = @other"
-    found = refused(sql, bucket="dta", asOf="2026-11-20T00:00:00Z")
-    assert found == [
-        ("clicks.bucket", "this stack has no such bucket"),
-        ("clicks.query", "is no query"),
-        ("clicks.query", "uses @other, which parameters do not give"),
-        ("clicks.parameters.day", "the query has no @day"),
-        ("clicks.asOf", "no table of the query is read as of then"),
-    ]
-
-
 @pytest.mark.parametrize(
     ("changes", "path"),
     [
@@ -109,10 +97,6 @@ def test_all_mistakes_of_a_snapshot_are_told_at_once(refused):
 )
 def test_values_that_bigquery_would_not_take_are_refused(refused, changes, path):
     assert refused(**changes)[0][0] == path
-
-
-def test_as_of_needs_its_parameter_in_the_query_and_the_reverse(refused):
-    assert refused(SQL + " AND t < @as_of") == [("clicks.query", "uses @as_of")]
 
 
 def test_a_query_outside_of_the_checkout_is_not_read_through_a_link(refused, tmp_path):
@@ -155,21 +139,6 @@ def test_a_query_of_any_size_is_refused_at_once(refused, tmp_path, name):
     assert what in ("has more than 1 MB", "lies outside of the checkout")
 
 
-def test_a_bucket_of_which_files_change_is_warned_of(tmp_path):
-    (tmp_path / "clicks.sql").write_text(SQL)
-    accounts = {"trainer": {"writes": ["data"]}}
-    raw = BASE | {"buckets": {"data": {"deleteAfterDays": 30}}, "snapshots": {"clicks": CLICKS}}
-    stack = Stack(read_settings(raw | {"serviceAccounts": accounts}, tmp_path), tmp_path, {})
-    found = [each.what for each in stack.warnings({})]
-    assert "jobs as trainer can replace its files" in found
-    assert "its files are deleted after 30 days" in found
-
-
-def test_a_query_that_never_repeats_is_warned(planned):
-    [warning] = planned("SELECT RAND(), CURRENT_DATE(), 'rand()', @day").warnings({})
-    assert warning.what == "gives another result each time: CURRENT_DATE, RAND"
-
-
 def test_a_bound_of_a_snapshot_counts_for_the_environment_on_demand(planned):
     # 2 TiB at 6.25 USD are 12.50 USD
     stack = planned(maxBytesBilled=2 * 2**40)
@@ -190,9 +159,3 @@ def test_a_bound_of_a_snapshot_counts_for_the_environment_on_demand(planned):
     )
     assert "may cost $22.50" in dearer.what
     assert "prices of the region of snapshot clicks are unknown, another's were" in dearer.what
-
-
-def test_a_bound_that_no_query_of_a_table_passes_is_warned(planned):
-    [warning] = planned(maxBytesBilled=10 * 2**20 - 1).warnings({})
-    assert warning.what == "BigQuery bills 10 MiB or more for a table, and will refuse the query"
-    assert planned(maxBytesBilled=10 * 2**20).warnings({}) == []
