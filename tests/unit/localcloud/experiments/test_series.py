@@ -57,9 +57,10 @@ def write(served: Served, run: str, steps: int, **more: Any) -> None:
     points = [{"step": step, "scalar": {"value": step}} for step in range(1, steps + 1)]
     data = {"tensorboard_time_series_id": "7", "value_type": "SCALAR", "values": points}
     request = {"tensorboard_run": run, "time_series_data": [data], **more}
-    served.boards.write_tensorboard_experiment_data(
+    answer = served.boards.write_tensorboard_experiment_data(
         vertex.WriteTensorboardExperimentDataRequest(write_run_data_requests=[request]), None
     )
+    assert answer == vertex.WriteTensorboardExperimentDataResponse()
 
 
 def read(served: Served, name: str, most: int = 0) -> list[int]:
@@ -98,13 +99,14 @@ def test_points_of_one_series_that_is_not_there_keep_out_the_others(served: Serv
     assert read(served, series) == []
 
 
-def test_the_default_instance_of_another_region_stays(served: Served) -> None:
+def test_the_default_instance_stays_until_the_region_has_another(served: Served) -> None:
     def make(region: str) -> str:
         parent = GIVEN.replace("us-central1", region)
         sent = vertex.Tensorboard(is_default=True)
         return served.boards.create(INSTANCES, parent, sent, "", None)["name"]
 
     names = [make(region) for region in ("us-central1", "europe-west4", "us-central1")]
+    served.boards.create(INSTANCES, GIVEN, vertex.Tensorboard(), "", None)
     found = [served.boards.find(INSTANCES, name, None)["isDefault"] for name in names]
     assert found == [False, True, True]
 

@@ -213,6 +213,103 @@ def test_other_changes_of_what_is_deployed_are_refused(served: Served) -> None:
     )
 
 
+def test_an_endpoint_has_one_operation_at_a_time(served: Served) -> None:
+    served.upload()
+    served.endpoint()
+    served.deploy("1")
+    busy = served.begin_deploy("2")
+    running = (
+        f'There are other operations running on the Endpoint "{NAME}". Operation(s) are: '
+        f"{busy.name}."
+    )
+    for call in (
+        lambda: undeploy(served, "1"),
+        lambda: mutate(served, "min_replica_count", min_replica_count=1),
+        lambda: served.endpoints.delete_endpoint(vertex.DeleteEndpointRequest(name=NAME), None),
+    ):
+        assert refused(call) == ("FAILED_PRECONDITION", running)
+    assert len(served.runner.begun) == 3  # the upload, and both deployments
+
+
+def test_operations_of_an_endpoint_say_what_they_do(served: Served) -> None:
+    def metadata(operation: Any, kind: Any) -> None:
+        assert operation.name.startswith(f"{NAME}/operations/")
+        assert operation.metadata.Is(kind.pb(kind()).DESCRIPTOR)
+        served.runner.finish(operation)
+
+    served.upload()
+    served.endpoint()
+    metadata(served.begin_deploy("1"), vertex.DeployModelOperationMetadata)
+    change = mutate(served, "min_replica_count", min_replica_count=1)
+    metadata(change, vertex.MutateDeployedModelOperationMetadata)
+    metadata(undeploy(served, "1"), vertex.UndeployModelOperationMetadata)
+    dedicated = {"machineSpec": {"machineType": "n1-standard-2"}, "maxReplicaCount": 1}
+    kept = {
+        "id": "1", "model": MODEL, "modelVersionId": "1", "displayName": "d",
+        "dedicatedResources": {**dedicated, "minReplicaCount": 1},
+    }  # fmt: skip
+    asked = [
+        (target, method, {**given, "deployed": _timeless(given)} if "deployed" in given else given)
+        for target, method, given in served.runner.begun[1:]
+    ]
+    assert asked == [
+        (NAME, "DeployModel", {"endpoint": NAME, "deployed": kept, "split": None}),
+        (
+            NAME,
+            "MutateDeployedModel",
+            {"endpoint": NAME, "deployed": {**kept, "name": f"{NAME}/deployedModels/1"}},
+        ),
+        (NAME, "UndeployModel", {"endpoint": NAME, "id": "1", "split": {}}),
+    ]
+
+
+def _timeless(asked: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in asked["deployed"].items() if key != "createTime"}
+
+
+def test_a_change_of_replicas_is_left_to_the_next_server(served: Served) -> None:
+    served.upload()
+    served.endpoint()
+    served.deploy("1")
+    before = served.kept.deployed(NAME)
+    operation = mutate(served, "min_replica_count", "max_replica_count",
+                       min_replica_count=2, max_replica_count=2)  # fmt: skip
+    served.runner.stopping.set()
+    with pytest.raises(ServerStoppingError):
+        served.runner.finish(operation)
+    assert served.kept.deployed(NAME) == before
+    served.runner.stopping.clear()
+    answer = served.runner.finish(operation)
+    assert answer.deployed_model.dedicated_resources.min_replica_count == 2
+
+
+def test_a_model_is_deployed_in_its_own_project_and_region(served: Served) -> None:
+    served.upload()
+    served.endpoint()
+    far = MODEL.replace("us-central1", "europe-west4")
+    [version] = served.versions.versions(MODEL)
+    served.versions.put({**version, "name": far})
+    assert refused(served.begin_deploy, "1", far) == (
+        "INVALID_ARGUMENT", f"{far} is not in the project and region of the endpoint.",
+    )  # fmt: skip
+    assert refused(served.begin_deploy, "x")[0] == "INVALID_ARGUMENT"
+    assert served.deploy("1", f"{MODEL}@1").deployed_model.model == MODEL
+
+
+def test_what_is_undeployed_leaves_its_traffic_to_those_that_are_there(served: Served) -> None:
+    served.upload()
+    served.endpoint()
+    for number in "123":
+        served.deploy(number)
+    assert refused(undeploy, served, "1", {"2": 50, "4": 50}) == (
+        "INVALID_ARGUMENT",
+        "traffic_split names 4, which the endpoint does not have (deployed: 2, 3).",
+    )
+    change(served, "traffic_split", traffic_split={"1": 0, "2": 30, "3": 70})
+    served.runner.finish(undeploy(served, "1"))
+    assert served.split() == {"2": 30, "3": 70}
+
+
 def change(served: Served, *mask: str, **body: Any) -> Any:
     request = vertex.UpdateEndpointRequest(
         endpoint={"name": NAME, **body}, update_mask={"paths": list(mask)}
