@@ -123,6 +123,8 @@ def test_of_three_jobs_two_run_and_the_third_stays_queued(turns: Turns) -> None:
         turns.add(name)
         turns.admit(name)
     assert turns.admit("c") is State.QUEUED
+    turns.add("d", State.SCHEDULED)  # of an earlier server
+    assert turns.admit("d") is State.SCHEDULED
     wait_until(lambda: sorted(turns.ran) == ["a", "b"])
     turns.end()
     turns.admit("c")

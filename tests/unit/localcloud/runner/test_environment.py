@@ -40,6 +40,47 @@ def test_the_service_sets_exactly_these_variables_without_an_output_directory() 
     }
 
 
+POOLS = {
+    "workerpool0": ["a:2222"],
+    "workerpool1": ["b:2222", "c:2222"],
+    "workerpool2": ["d:2222"],
+    "workerpool3": ["e:2222"],
+}
+
+
+@pytest.mark.parametrize(
+    ("pool", "index", "role"),
+    [(0, 0, "chief"), (1, 1, "worker"), (2, 0, "ps"), (3, 0, "evaluator")],
+)
+def test_replicas_of_several_pools_get_the_cluster_in_both_forms(
+    pool: int, index: int, role: str
+) -> None:
+    args = [{"containerSpec": {"args": [f"--pool={number}"]}} for number in range(4)]
+    found = environment.service_variables(
+        job_id="42",
+        project_number="1",
+        spec={"workerPoolSpecs": args},
+        placement=Placement(pool, index, POOLS),
+    )
+    job = f'{{"python_module": "", "package_uris": [], "job_args": ["--pool={pool}"]}}'
+    assert {key: json.loads(found[key]) for key in ("CLUSTER_SPEC", "TF_CONFIG")} == {
+        "CLUSTER_SPEC": {
+            "cluster": POOLS,
+            "environment": "cloud",
+            "task": {"type": f"workerpool{pool}", "index": index},
+            "job": job,
+        },
+        "TF_CONFIG": {  # an evaluator is a task, and no member
+            "cluster": {
+                "chief": ["a:2222"], "worker": ["b:2222", "c:2222"], "ps": ["d:2222"],
+            },
+            "environment": "cloud",
+            "task": {"type": role, "index": index, "cloud": "local"},
+            "job": job,
+        },
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize("prefix", ["gs://out/run", "gs://out/run/"])
 def test_an_output_directory_adds_the_three_aip_folders(prefix: str) -> None:
     found = variables(baseOutputDirectory={"outputUriPrefix": prefix})
