@@ -147,3 +147,45 @@ def test_a_member_is_one_word_to_a_shell_whatever_is_in_it():
     grant = grants.GrantRequest("x", grants.ON_PROJECT, "roles/x", member, "p", asked_for=True)
     words = shlex.split(external_grants.command(grant))
     assert words[3:5] == ["p", f"--member={member}"]
+
+
+def test_the_whole_report_of_a_reservation_of_others_and_one_that_is_shared():
+    path = "projects/acme-capacity/zones/us-central1-a/reservations/h100"
+    reservations = {"h100": H100 | {"existing": path}, "more": H100 | {"shareWith": ["acme-dev-1"]}}
+    assert (
+        external_report(planned(reservations=reservations))
+        == f"""\
+The owners of acme-capacity must do this before jobs of this stack can run:
+
+PROJECT        ON           ROLE                  TO
+acme-capacity  the project  roles/compute.viewer  {AGENT}
+
+roles/compute.viewer: the service agent finds the reservation that a job names
+
+gcloud projects add-iam-policy-binding acme-capacity --member='{AGENT}' \
+--role=roles/compute.viewer --condition=None
+
+An administrator of organization policies (roles/orgpolicy.policyAdmin) must let acme-ml-prod own \
+shared reservations, or shareWith is refused:
+
+compute.sharedReservationsOwnerProjects must allow projects/acme-ml-prod
+gcloud org-policies describe compute.sharedReservationsOwnerProjects \
+--organization=ORGANIZATION_ID --effective"""
+    )
+
+
+def test_the_whole_report_of_a_bucket_of_others():
+    theirs = {"existing": "acme-x", "project": "acme-data"}
+    trainer = "serviceAccount:trainer-prod@acme-ml-prod.iam.gserviceaccount.com"
+    text = external_report(
+        planned(buckets={"theirs": theirs}, serviceAccounts={"trainer": {"reads": ["theirs"]}})
+    )
+    head, _, table, row, _, reason, _, command = text.split("\n")
+    assert head == "The owners of acme-data must do this before jobs of this stack can run:"
+    assert table == "PROJECT    ON             ROLE                        TO"
+    assert row == f"acme-data  bucket acme-x  roles/storage.objectViewer  {trainer}"
+    assert reason.startswith("roles/storage.objectViewer: ")
+    assert command == (
+        "gcloud storage buckets add-iam-policy-binding gs://acme-x --project=acme-data "
+        f"--member='{trainer}' --role=roles/storage.objectViewer"
+    )

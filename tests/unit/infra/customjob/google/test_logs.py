@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 from google.api_core import exceptions
+from google.auth.exceptions import DefaultCredentialsError
+from google.cloud.logging_v2.services import logging_service_v2
 from google.cloud.logging_v2.types import LogEntry
 from google.protobuf.json_format import ParseDict
 
+from vertex_training.customjob.google import logs as module
 from vertex_training.customjob.google.logs import JobLogs, LogLine
 from vertex_training.errors import OperatorError
 
@@ -182,3 +185,23 @@ def test_times_are_in_utc() -> None:
     assert datetime.datetime.fromisoformat(line.time) == datetime.datetime(
         2026, 1, 1, 0, 0, 1, 500_000, datetime.UTC
     )
+
+
+def test_logs_are_read_by_the_account_that_acts(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Any] = []
+
+    def client(**given: Any) -> Client:
+        made.append(given)
+        if len(made) > 1:
+            raise DefaultCredentialsError
+        return Client([entry(1, "a")])
+
+    monkeypatch.delenv("VERTEX_EMULATOR_HOST", raising=False)
+    monkeypatch.setattr(logging_service_v2, "LoggingServiceV2Client", client)
+    monkeypatch.setattr(module, "impersonated_credentials", lambda account: f"as {account}")
+    found = module.connect("acme-ml-dev", "robot@acme.example")
+    assert [line.text for line in found.lines("7")] == ["a"]
+    assert made == [{"credentials": "as robot@acme.example"}]
+    with pytest.raises(OperatorError) as raised:
+        module.connect("acme-ml-dev")
+    assert str(raised.value) == module.NO_CREDENTIALS
