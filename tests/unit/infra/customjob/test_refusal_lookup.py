@@ -6,7 +6,7 @@ from tests.unit.infra.customjob.fakes import EDITED, REQUEST, Process, World
 from vertex_training.customjob.protocol import submission
 from vertex_training.customjob.protocol.refusal import ReplacedJob
 from vertex_training.customjob.protocol.timing import Timing
-from vertex_training.customjob.refusal_lookup import RefusalLookup, is_offline
+from vertex_training.customjob.refusal_lookup import RefusalLookup, answer_within, is_offline
 from vertex_training.errors import OperatorError
 
 #: A job of the state, of neither request.
@@ -89,3 +89,41 @@ def test_a_real_project_previewed_against_the_stand_in_is_offline(
     monkeypatch.setenv("VT_LOCAL_HOME", home)
     monkeypatch.setenv("PULUMI_BACKEND_URL", backend)
     assert is_offline(project) is offline
+
+
+def test_others_are_asked_only_where_the_records_show_no_reason(world):
+    asked = []
+
+    def ask():
+        asked.append(1)
+        return "there is no image x"
+
+    lookup, connection = RefusalLookup(), Connection(world)
+    assert "is PENDING" in lookup.reason([EDITED], OLD, "control", connection, ask)
+    assert asked == []
+    new = RefusalLookup().reason([REQUEST], OLD, "control", Connection(World()), ask)
+    assert (new, asked) == ("there is no image x", [1])
+
+
+def test_what_cannot_be_asked_is_no_reason_and_the_records_are_read_again(world):
+    def refuse():
+        raise OperatorError("403")
+
+    lookup = RefusalLookup()
+    assert lookup.reason([REQUEST], None, "control", Connection(world), refuse) == ""
+    assert "is PENDING" in lookup.reason([EDITED], OLD, "control", Connection(world))
+
+
+def test_an_offline_preview_connects_to_nothing(monkeypatch, world):
+    monkeypatch.setenv("VT_LOCAL_HOME", "/x")
+    monkeypatch.setenv("PULUMI_BACKEND_URL", "file:///x/pulumi")
+    connection = Connection(world)
+    assert RefusalLookup().reason([EDITED], OLD, "control", connection) == ""
+    assert connection.connected == 0
+
+
+def test_an_answer_that_comes_in_time_is_taken_and_a_later_one_is_none():
+    late = threading.Event()
+    assert answer_within(10.0, lambda: "x") == "x"
+    assert answer_within(0.01, late.wait) is None
+    late.set()
