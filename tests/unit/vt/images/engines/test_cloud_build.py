@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from google.api_core.exceptions import Forbidden, NotFound, ServiceUnavailable, TooManyRequests
+from google.api_core.exceptions import ServiceUnavailable
 
 from localgcp.inventory.store import ACCOUNT, SERVICE
 from tests.unit.localcloud.cloudbuild.conftest import (
     BUILDER,
     IMAGE,
-    NAMES,
     REPOSITORY,
     STAGING,
     Builds,
@@ -23,7 +22,7 @@ from tests.unit.localcloud.cloudbuild.conftest import (
 from tests.unit.localcloud.conftest import PROJECT, wait_until
 from vertex_training.errors import ImageBuildError
 from vertex_training_cli.images import engines
-from vertex_training_cli.images.engines import build_service, build_sources, cloud_build
+from vertex_training_cli.images.engines import build_sources, cloud_build
 from vertex_training_cli.images.engines.build_service import BuildService
 from vertex_training_cli.images.engines.cloud_build import CloudBuildEngine
 from vertex_training_cli.images.engines.engine import Build
@@ -127,25 +126,6 @@ def test_before_the_stack_is_deployed_the_way_out_is_told(
     assert "`builders` in Pulumi.local.yaml" in error.hint
     builds.cloud.store.delete(SERVICE, f"{PROJECT}/cloudbuild.googleapis.com")
     assert failure(a_build()).hint == "deploy stack local first: it enables the API."
-
-
-@pytest.mark.parametrize(
-    ("error", "told"),
-    [
-        (Forbidden("The caller does not have permission"), "roles/cloudbuild.builds.editor in"),
-        (TooManyRequests("Quota exceeded"), "ask for more quota of cloudbuild.googleapis.com"),
-        (NotFound("no such location"), "deploy stack local first"),
-    ],
-)
-def test_a_refusal_says_in_one_line_what_to_do(error: Exception, told: str) -> None:
-    made = build_service.refused(error, "start a build", NAMES)
-    assert told in made.hint
-    assert "\n" not in str(made)
-
-
-def test_a_bucket_that_the_caller_may_not_write_is_named() -> None:
-    made = build_service.refused(Forbidden("x does not have y"), "upload the source", NAMES)
-    assert "roles/storage.objectCreator and roles/storage.objectViewer on bucket" in made.hint
 
 
 def test_a_build_that_takes_too_long_is_told_with_its_bound(

@@ -1,0 +1,210 @@
+"""Calls of Cloud Build: what is sent, what is in doubt, and what a refusal means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from google.api_core import exceptions
+from google.auth.exceptions import RefreshError
+from google.cloud.devtools import cloudbuild_v1
+
+from vertex_training.errors import ImageBuildError
+from vertex_training.naming import Names
+from vertex_training_cli.images.engines import build_service
+from vertex_training_cli.images.engines.build_service import BuildService
+
+NAMES = Names("acme-ml-dev", "1", "us-central1", "dev")
+PARENT = "projects/acme-ml-dev/locations/us-central1"
+NAME = f"{PARENT}/builds/b-1"
+ACCOUNT = NAMES.account_email("image-build")
+BUILD = cloudbuild_v1.Build(id="b-1")
+
+
+class Client:
+    """Answers, or raises; keeps what it was asked."""
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+        self.asked: list[tuple[str, Any, dict[str, Any]]] = []
+
+    def __getattr__(self, method: str) -> Callable[..., Any]:
+        def call(request: Any, **options: Any) -> Any:
+            self.asked.append((method, request, options))
+            if isinstance(self.answer, Exception):
+                raise self.answer
+            return self.answer
+
+        return call
+
+
+def service(answer: Any) -> tuple[BuildService, Client]:
+    client = Client(answer)
+    return BuildService(cast(cloudbuild_v1.CloudBuildClient, client), NAMES), client
+
+
+def told(call: Callable[[], object]) -> tuple[str, str]:
+    with pytest.raises(ImageBuildError) as failed:
+        call()
+    return failed.value.message, failed.value.hint
+
+
+def test_a_build_is_requested_once() -> None:
+    made, client = service(SimpleNamespace(metadata=SimpleNamespace(build=BUILD)))
+    assert made.create(BUILD) == BUILD
+    request = cloudbuild_v1.CreateBuildRequest(parent=PARENT, project_id="acme-ml-dev", build=BUILD)
+    assert client.asked == [("create_build", request, {"retry": None, "timeout": 60.0})]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        exceptions.ServiceUnavailable("x"),
+        exceptions.DeadlineExceeded("x"),
+        exceptions.InternalServerError("x", errors=()),
+        exceptions.Unknown("x"),
+        exceptions.Aborted("x"),
+        exceptions.Cancelled("x"),
+    ],
+)
+def test_after_a_lost_answer_there_may_be_a_build(error: Exception) -> None:
+    if error.grpc_status_code is None:  # type: ignore[attr-defined]
+        error.grpc_status_code = SimpleNamespace(name="INTERNAL")  # type: ignore[attr-defined]
+    made, client = service(error)
+    assert made.create(BUILD) is None
+    assert len(client.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (exceptions.InvalidArgument("no\n good"), "INVALID_ARGUMENT: no good"),
+        (exceptions.AlreadyExists("no"), "ALREADY_EXISTS: no"),
+        (RefreshError("no"), "RefreshError: no"),
+        (exceptions.RetryError("late", exceptions.NotFound("gone")), "NOT_FOUND: gone"),
+    ],
+)
+def test_a_refused_build_is_told(error: Exception, code: str) -> None:
+    made, _ = service(error)
+    message = f"Google Cloud refused to start a build: {code}"
+    assert told(lambda: made.create(BUILD))[0] == message
+
+
+def test_builds_are_read_and_cancelled_with_retries() -> None:
+    made, client = service(BUILD)
+    assert made.get(NAME) == BUILD
+    made.cancel(NAME)
+    named = {"name": NAME, "project_id": "acme-ml-dev", "id": "b-1"}
+    assert [(method, request) for method, request, _ in client.asked] == [
+        ("get_build", cloudbuild_v1.GetBuildRequest(named)),
+        ("cancel_build", cloudbuild_v1.CancelBuildRequest(named)),
+    ]
+    for _, _, options in client.asked:
+        retry = options["retry"]
+        assert options["timeout"] == 20.0
+        assert (retry._initial, retry._maximum, retry._timeout) == (0.2, 5.0, 60.0)
+        asked_again = [
+            error
+            for error in (
+                exceptions.ServiceUnavailable,
+                exceptions.TooManyRequests,
+                exceptions.DeadlineExceeded,
+                exceptions.NotFound,
+                exceptions.Forbidden,
+            )
+            if retry._predicate(error("x"))
+        ]
+        assert asked_again == [
+            exceptions.ServiceUnavailable, exceptions.TooManyRequests, exceptions.DeadlineExceeded,
+        ]  # fmt: skip
+
+
+def test_builds_are_listed_by_their_tag() -> None:
+    made, client = service(iter([BUILD]))
+    assert made.list_tagged("context-1") == [BUILD]
+    request = cloudbuild_v1.ListBuildsRequest(
+        parent=PARENT, project_id="acme-ml-dev", filter='tags="context-1"'
+    )
+    assert [(method, sent) for method, sent, _ in client.asked] == [("list_builds", request)]
+
+    def broken() -> Any:
+        yield BUILD
+        raise exceptions.NotFound("gone")
+
+    made, _ = service(broken())
+    message = "Google Cloud refused to list builds: NOT_FOUND: gone"
+    assert told(lambda: made.list_tagged("context-1"))[0] == message
+
+
+def test_a_build_that_has_ended_stays_as_it_is() -> None:
+    made, _ = service(exceptions.FailedPrecondition("it has ended"))
+    made.cancel(NAME)
+    made, _ = service(exceptions.NotFound("gone"))
+    for call, doing in (
+        (made.cancel, "cancel a build"),
+        (made.get, "look at a build"),
+        (made.list_tagged, "list builds"),
+    ):
+        message = f"Google Cloud refused to {doing}: NOT_FOUND: gone"
+        assert told(lambda call=call: call(NAME))[0] == message
+
+
+EDITOR = "roles/cloudbuild.builds.editor in project acme-ml-dev"
+OBJECTS = "roles/storage.objectCreator and roles/storage.objectViewer on bucket"
+BUILDERS = "add yourself to `builders` in Pulumi.dev.yaml and deploy it."
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "doing", "hint"),
+    [
+        *((code, "could not Resolve Source: 403", "start a build",
+           f"{ACCOUNT} needs roles/storage.objectViewer on bucket {NAMES.bucket('staging')}: "
+           "deploy the stack, which grants it.")
+          for code in ("PERMISSION_DENIED", "INVALID_ARGUMENT")),
+        *(("PERMISSION_DENIED", text, "list builds", "deploy stack dev first: it enables the API.")
+          for text in ("API has not been used in project 1", "It is disabled.")),
+        *(("PERMISSION_DENIED", text, "start a build",
+           f"you need roles/iam.serviceAccountUser on {ACCOUNT}: {BUILDERS}")
+          for text in ("may not act as x", "iam.serviceAccounts.actAs")),
+        ("PERMISSION_DENIED", "no", "upload the source",
+         f"you need {OBJECTS} {NAMES.bucket('staging')}: {BUILDERS}"),
+        ("PERMISSION_DENIED", "no", "start a build", f"you need {EDITOR}: {BUILDERS}"),
+        ("NOT_FOUND", "no", "start a build",
+         f"deploy stack dev first: it makes the staging bucket and {ACCOUNT}."),
+        ("RESOURCE_EXHAUSTED", "no", "start a build",
+         "wait, or ask for more quota of cloudbuild.googleapis.com."),
+        ("FAILED_PRECONDITION", "due to Quota restrictions", "start a build",
+         "ask for quota of Cloud Build in us-central1, or build here: --engine docker."),
+        ("FAILED_PRECONDITION", "no", "start a build", ""),
+        ("UNAUTHENTICATED", "no", "start a build",
+         "sign in: gcloud auth application-default login."),
+        ("RefreshError", "no", "start a build", "sign in: gcloud auth application-default login."),
+        ("INVALID_ARGUMENT", "quota", "start a build", ""),
+    ],
+)  # fmt: skip
+def test_a_refusal_says_what_is_missing(code: str, text: str, doing: str, hint: str) -> None:
+    error = Exception(text)
+    error.grpc_status_code = SimpleNamespace(name=code)  # type: ignore[attr-defined]
+    found = build_service.refused(error, doing, NAMES)
+    assert (found.message, found.hint) == (
+        f"Google Cloud refused to {doing}: {code}: {text}", hint,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        (403, "PERMISSION_DENIED"),
+        (404, "NOT_FOUND"),
+        (429, "RESOURCE_EXHAUSTED"),
+        (500, "Exception"),
+        (None, "Exception"),
+    ],
+)
+def test_the_code_of_an_answer_by_http_is_that_of_grpc(status: int | None, code: str) -> None:
+    error = Exception("x")
+    error.code = status  # type: ignore[attr-defined]
+    assert build_service.code_of(error) == code
+    assert build_service.code_of(Exception("x")) == "Exception"
