@@ -87,6 +87,9 @@ def test_each_connection_has_a_peer_of_its_own_and_none_is_left(
         call(server.port)
     assert len(set(service.peers)) == 3
     wait_until(lambda: not any(gate.connection_of(peer) for peer in service.peers))
+    sockets = [Path(peer.removeprefix("unix:")) for peer in service.peers]
+    wait_until(lambda: not any(path.exists() for path in sockets))
+    assert sorted(path.name for path in sockets[0].parent.iterdir()) == ["refusal", "server"]
 
 
 def test_the_connection_of_a_peer_is_reset(
@@ -160,6 +163,35 @@ def test_a_call_whose_connection_is_over_has_nobody_behind_it() -> None:
         gate.guest_behind(context)
 
 
+def test_a_connection_that_is_over_and_a_lack_of_files_end_no_gate(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    steps: Iterator[Any] = iter(
+        [ConnectionAbortedError(), "one", OSError("too many open files"), "two", OSError("closed")]
+    )
+
+    class Listener:
+        done = 0
+
+        def accept(self) -> tuple[Any, None]:
+            self.done += 1
+            step = next(steps)
+            if isinstance(step, OSError):
+                raise step
+            return step, None
+
+        def fileno(self) -> int:
+            return -1 if self.done == 5 else 7
+
+    served: list[object] = []
+    made: Any = gate.Gate.__new__(gate.Gate)
+    made._listener = Listener()
+    monkeypatch.setattr(made, "_serve", served.append)
+    made._accept()
+    wait_until(lambda: len(served) == 2)
+    assert sorted(map(str, served)) == ["one", "two"]
+
+
 @pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1:1"])
 def test_a_call_with_an_origin_is_refused(
     server: grpc_server.LocalServer, service: Service, origin: str
@@ -223,6 +255,7 @@ def test_the_sockets_lie_where_only_this_user_finds_them_and_are_removed(
     started = grpc_server.start(server, 0, "test", wanted)
     (folder,) = (temporary if deep else wanted).iterdir()
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert folder.name.startswith("vt-grpc-" if deep else "test-")
     assert call(started.port) == b"text"
     started.stop(None).wait()
     assert list(temporary.iterdir()) == list(wanted.iterdir()) == []
