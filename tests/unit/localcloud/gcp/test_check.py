@@ -266,6 +266,14 @@ def test_arguments_that_exclude_each_other_are_told_beside_each_other_alone() ->
     assert problems(type_, {"a": "x", "block": {"c": "z"}}) == []
 
 
+def test_arguments_of_one_block_exclude_each_other() -> None:
+    inner = [prop("c", tf="c", conflicts_with=("block.0.d", "d")), prop("d", tf="d")]
+    type_ = schema(prop("block", "object", tf="block", children=inner), prop("d", tf="d"))
+    text = 'Conflicting configuration arguments. "block.0.c": conflicts with block.0.d'
+    assert problems(type_, {"block": {"c": "x", "d": "y"}}) == [("block.c", text)]
+    assert problems(type_, {"block": {"c": "x"}, "d": "y"}) == []
+
+
 def test_all_mistakes_are_told_in_the_plugins_sentence() -> None:
     type_ = schema(REQUIRED, prop("mode", values=("A",)))
     assert checked(type_, {"mode": "B"}).failures == [

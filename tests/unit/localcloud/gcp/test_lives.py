@@ -276,11 +276,16 @@ def test_only_accounts_of_local_projects_are_looked_for(
 
 
 def test_a_resource_that_nobody_verifies_is_updated_by_its_inputs(estate: Estate) -> None:
-    estate.enable("monitoring")
     cloud, kind = estate.kind(channel := "gcp:monitoring/notificationChannel:NotificationChannel")
     id_ = f"projects/{PROJECT}/notificationChannels/1"
     olds = {"name": id_, "project": PROJECT, "type": "email", "displayName": "old"}
     estate.store.put(channel, id_, PROJECT, {}, olds)
+    off = told(lambda: kind.update(cloud, id_, {}, olds)) or ""
+    assert off.startswith(
+        f"Error updating NotificationChannel '{id_}': googleapi: Error 403: Cloud Monitoring API "
+        f"has not been used in project {PROJECT} before or it is disabled."
+    )
+    estate.enable("monitoring")
     found = kind.update(cloud, id_, {"type": "email", "displayName": "new"}, olds)
     assert {key: found[key] for key in olds} == olds | {"displayName": "new"}
     stored = estate.store.get(channel, id_)

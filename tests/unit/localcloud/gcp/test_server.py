@@ -16,6 +16,7 @@ from localgcp.gcp.codec import UNKNOWN, Secret, decode, encode, plain
 from localgcp.gcp.server import Provider
 from localgcp.gcp.services import base
 from localgcp.inventory.store import SERVICE, Store
+from tests.unit.localcloud.gcp.harness import Plugin
 
 SECRET, TEXT = "gcp:secretmanager/secret:Secret", "gcp:logging/metric:Metric"
 FIREWALL = "gcp:compute/firewall:Firewall"
@@ -137,6 +138,45 @@ def test_it_has_no_data_sources() -> None:
         "gcp:a/b:c: the stand-in for the gcp plugin has no data sources; a program that uses one "
         "cannot be previewed without Google Cloud",
     )
+
+
+def test_a_provider_that_was_not_configured_has_no_project() -> None:
+    request = provider_pb2.CreateRequest(type=TEXT, properties=encode({}), preview=True)
+    answer = Provider({}).Create(request, CONTEXT)
+    assert decode(answer.properties)["project"] == UNKNOWN
+
+
+def test_inputs_are_checked_and_compared() -> None:
+    provider = configured("acme")
+    request = provider_pb2.CheckRequest(urn=URN, name="s", news=encode({"secretId": "key"}))
+    assert provider.Check(request, CONTEXT) == provider_pb2.CheckResponse(
+        inputs=encode({"secretId": "key", "__defaults": []}),
+        failures=[
+            provider_pb2.CheckFailure(
+                reason='Missing required argument. The argument "replication" is required, but no '
+                "definition was found.. Examine values at 's.replication'."
+            )
+        ],
+    )
+    note = {"goog-pulumi-provisioned": "true"}
+    olds = encode({"secretId": "key", "effectiveLabels": note, "pulumiLabels": note})
+    news = encode({"secretId": "other"})
+    diff = provider_pb2.DiffRequest(urn=URN, olds=olds, news=news)
+    assert provider.Diff(diff, CONTEXT) == provider_pb2.DiffResponse(
+        changes=provider_pb2.DiffResponse.DIFF_SOME,
+        replaces=["secretId"],
+        deleteBeforeReplace=True,
+        diffs=["secretId"],
+        detailedDiff={
+            "secretId": provider_pb2.PropertyDiff(kind=provider_pb2.PropertyDiff.UPDATE_REPLACE),
+        },
+        hasDetailedDiff=True,
+    )
+
+
+def test_a_message_may_be_as_large_as_the_engine_lets_it_be(abroad: Plugin) -> None:
+    large = provider_pb2.DiffRequest(news=encode({"content": "x" * 5_000_000}))
+    assert abroad.stub.DiffConfig(large).changes == provider_pb2.DiffResponse.DIFF_SOME
 
 
 @pytest.mark.parametrize("method", ["Diff", "Create"])
