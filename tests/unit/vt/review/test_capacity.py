@@ -222,3 +222,14 @@ def test_a_reservation_without_inputs_is_told_by_its_resource() -> None:
         ("spare", "", "", 0),
     ]
     assert found[1].rate is None
+
+
+def test_a_reservation_has_its_own_name_and_what_is_added_to_its_machines() -> None:
+    kinds = "projects/p/zones/us-east4-a/acceleratorTypes/nvidia-tesla-t4"
+    gpus = [{"acceleratorType": kinds, "acceleratorCount": 2}]
+    inputs = kept("own", "n1-standard-8", 3.0, guestAccelerators=gpus)
+    rate = costs.hourly("n1-standard-8", "NVIDIA_TESLA_T4", 2, "us-east4", fee=False)
+    step = plans.step("create", RESERVATION, "resource", new=inputs)
+    assert after(plans.plan(step)) == ReservationCost("own", "us-east4-a", "n1-standard-8", 3, rate)
+    bare = plans.step("create", RESERVATION, "resource", new={"zone": "us-east4-a"})
+    assert after(plans.plan(bare)) == ReservationCost("resource", "us-east4-a", "", 0, None)
