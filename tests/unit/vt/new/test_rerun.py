@@ -5,6 +5,7 @@ import yaml
 from typer.testing import CliRunner
 
 from vertex_training_cli.cli import app
+from vertex_training_cli.new import rerun as rerun_command
 
 STACK = """\
 config:
@@ -141,3 +142,19 @@ def test_a_job_of_an_included_file_is_changed_there(project):
     assert shared["vertex-training:jobs"]["train"]["run"] == 4
     assert "for every stack that includes it" in done.stderr
     assert (project / "Pulumi.local.yaml").read_text() == head + include
+
+
+def test_a_job_with_a_file_of_its_own_changes_no_other_and_names_all_files(project):
+    alone = STACK.replace("    again: {file: jobs/train.yaml}\n", "")
+    (project / "Pulumi.local.yaml").write_text(alone)
+    made = rerun_command._proposal("train", "local", "--epochs=9", resume=False)
+    [job] = made.jobs
+    assert (job.name, job.remarks) == ("train", ["run 4 is submitted by the next `vt up`"])
+    assert made.named == ["jobs/train.yaml"]
+    assert made.job_files == ["jobs/train.yaml"]
+    assert made.files == {
+        "Pulumi.local.yaml": alone.replace("run: 3", "run: 4"),
+        "jobs/train.yaml": JOB.replace("--epochs=3", "--epochs=9"),
+    }
+    same = rerun_command._proposal("train", "local", "", resume=False)
+    assert list(same.files) == ["Pulumi.local.yaml"]
