@@ -323,6 +323,8 @@ def test_an_endpoint_changes_by_its_mask(served: Served) -> None:
     served.deploy("1", split={"0": 100})
     served.deploy("2")
     assert change(served, "display_name", display_name="new").description == "old"
+    # What the mask does not name is not looked at.
+    assert change(served, "labels", labels={"a": "b"}, traffic_split={"9": 1}).labels == {"a": "b"}
     assert dict(change(served, "traffic_split", traffic_split={"2": 100}).traffic_split) == {
         "2": 100
     }

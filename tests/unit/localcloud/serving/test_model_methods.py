@@ -63,6 +63,25 @@ def test_an_upload_makes_a_version_with_its_own_copy(served: Served) -> None:
     assert made["begunBy"].startswith(f"{MODEL}/operations/")
 
 
+def test_a_version_keeps_all_that_a_client_says_of_it(served: Served) -> None:
+    said = {
+        "displayName": "d",
+        "description": "of the model",
+        "versionDescription": "of the version",
+        "labels": {"k": "v"},
+        "containerSpec": CONTAINER,
+        "versionAliases": ["champion"],
+        "encryptionSpec": {"kmsKeyName": "k"},
+        "predictSchemata": {"instanceSchemaUri": "gs://b/instance.yaml"},
+        "metadata": {"a": 1.0},
+        "metadataSchemaUri": "gs://b/metadata.yaml",
+        "explanationSpec": {"parameters": {"topK": 3}},
+    }
+    served.begin_upload(**said, originalModelInfo={"model": "other"}, versionId="7")
+    [(_, _, asked)] = served.runner.begun
+    assert asked["model"] == said
+
+
 def test_a_later_version_keeps_when_the_model_was_made(served: Served) -> None:
     first = served.upload()
     assert (first.model, first.model_version_id) == (MODEL, "1")
