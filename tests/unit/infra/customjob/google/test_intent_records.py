@@ -10,7 +10,7 @@ from google.cloud import storage
 
 from vertex_training.customjob.google import intent_store
 from vertex_training.customjob.protocol.ports import TurnRecord
-from vertex_training.errors import OperatorError
+from vertex_training.errors import OperatorError, PreconditionFailedError
 
 RECORD = {
     "format": intent_store.FORMAT,
@@ -147,3 +147,56 @@ def test_a_client_is_the_projects_and_acts_as_the_account(monkeypatch, local, cr
     monkeypatch.setattr(intent_store, "impersonated_credentials", lambda account: account)
     intent_store._client.__wrapped__("acme", "robot", local)
     assert made == [{"project": "acme", "credentials": credentials}]
+
+
+class Written:
+    """A bucket that remembers what is written, or refuses it."""
+
+    def __init__(self, error=None):
+        self.error, self.written = error, []
+
+    def bucket(self, _name):
+        return self
+
+    def blob(self, name):
+        def upload_from_string(content, **arguments):
+            self.written.append((name, content, arguments))
+            if self.error:
+                raise self.error
+
+        return SimpleNamespace(
+            name=name,
+            generation=8,
+            updated=datetime.datetime(2026, 11, 26, tzinfo=datetime.UTC),
+            upload_from_string=upload_from_string,
+        )
+
+
+def test_a_turn_is_written_under_the_precondition_that_nobody_else_wrote_it():
+    bucket = Written()
+    intents = intent_store.BucketIntents(bucket, "control", "tuning/")
+    intents.write_turn("r/a", "id1", 3, 7)
+    intents.write_turn("r/a", "id1", 3, 7, withdrawn=True)
+    document = {"format": intent_store.FORMAT, "requestId": "id1", "number": 3}
+    for (name, content, arguments), expected in zip(
+        bucket.written, (document, document | {"withdrawn": True}), strict=True
+    ):
+        assert (name, json.loads(content)) == ("tuning/turns/r/a.json", expected)
+        assert arguments["content_type"] == "application/json"
+        assert arguments["if_generation_match"] == 7
+    refused = intent_store.BucketIntents(Written(PreconditionFailed("x")), "control")
+    with pytest.raises(PreconditionFailedError):
+        refused.write_turn("r/a", "id1", 3, 7)
+    refused = intent_store.BucketIntents(Written(Forbidden("no right")), "control")
+    with pytest.raises(OperatorError, match="could not be read or written; nothing was sent: For"):
+        refused.write_turn("r/a", "id1", 3, 7)
+
+
+@pytest.mark.parametrize(
+    ("project", "address", "place"), [("local-x", "", "in"), ("acme", "http://x", "outside of")]
+)
+def test_records_of_a_project_are_where_its_jobs_are(monkeypatch, project, address, place):
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", address)
+    with pytest.raises(OperatorError) as raised:
+        intent_store.connect(project, "control")
+    assert str(raised.value) == (f"project '{project}' is to be deployed {place} `vt local shell`.")
