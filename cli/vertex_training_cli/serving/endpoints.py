@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Annotated, Any, Final
 
@@ -124,9 +124,16 @@ def predict(
 def _print_answers(ref: StackRef, endpoint: Any, file: IO[bytes]) -> bool:
     """Print the answers to all rows; whether there are all."""
     most = rows.DEDICATED_BYTES if endpoint.dedicated_endpoint_enabled else rows.SHARED_BYTES
-    last = failed = 0
+    last = failed = read = 0
     source = rows.read_rows(file, most)
-    for each in rows.answer(source, sender(ref, endpoint), most):
+
+    def counted() -> Iterator[rows.InputRow]:
+        nonlocal read
+        for row in source:
+            read = row.line
+            yield row
+
+    for each in rows.answer(counted(), sender(ref, endpoint), most):
         last = each.line
         if each.problem:
             failed += 1
@@ -135,7 +142,8 @@ def _print_answers(ref: StackRef, endpoint: Any, file: IO[bytes]) -> bool:
             print(json_text({"error": text, "line": each.line}))
         else:
             print(json_text(each.value))
-    if next(source, None) is not None:
+    # The last batch may have held more rows than were answered.
+    if read > last or next(source, None) is not None:
         print_status(f"{rows.MOST_FAILURES} rows failed, the last in line {last}: no more is sent")
     return not failed
 
