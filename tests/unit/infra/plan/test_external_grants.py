@@ -2,8 +2,6 @@
 
 import shlex
 
-import pytest
-
 from tests.unit.infra.stacks import (
     H100,
     HOST,
@@ -14,8 +12,6 @@ from tests.unit.infra.stacks import (
     external_report,
     planned,
 )
-from vertex_training.catalog import resource_types
-from vertex_training.plan import external_grants, grants
 
 AGENT = "serviceAccount:service-109876543210@gcp-sa-aiplatform.iam.gserviceaccount.com"
 OURS = HOST | {"manageHost": False}
@@ -84,71 +80,6 @@ def test_the_owner_of_a_reservation_is_asked_as_well():
     assert "roles/compute.viewer: the service agent finds the reservation that a job names" in text
 
 
-M = "group:ml@example.com"
-TO = f"--member='{M}' --role=roles/x"
-
-
-@pytest.mark.parametrize(
-    ("type_", "resource", "said"),
-    [
-        (
-            grants.ON_BUCKET,
-            "b/acme-x",
-            f"gcloud storage buckets add-iam-policy-binding gs://acme-x --project=acme-p {TO}",
-        ),
-        (
-            grants.ON_SECRET,
-            "projects/acme-p/secrets/key",
-            f"gcloud secrets add-iam-policy-binding key --project=acme-p {TO}",
-        ),
-        (
-            grants.ON_ACCOUNT,
-            "projects/acme-p/serviceAccounts/a@b.c",
-            f"gcloud iam service-accounts add-iam-policy-binding a@b.c --project=acme-p {TO}",
-        ),
-        (
-            resource_types.ON_DATASET,
-            "projects/acme-p/datasets/clicks",
-            "bq query --project_id=acme-p --use_legacy_sql=false 'GRANT `roles/x` ON SCHEMA "
-            f'`acme-p`.clicks TO "{M}"\'',
-        ),
-        (
-            grants.ON_KEY,
-            "projects/acme-k/locations/eu/keyRings/ring/cryptoKeys/key",
-            "gcloud kms keys add-iam-policy-binding key --keyring=ring --project=acme-k "
-            f"--location=eu {TO}",
-        ),
-        (
-            grants.ON_REPOSITORY,
-            "projects/acme-r/locations/eu/repositories/images",
-            "gcloud artifacts repositories add-iam-policy-binding images --project=acme-r "
-            f"--location=eu {TO}",
-        ),
-        (
-            grants.ON_SUBNET,
-            "projects/acme-p/regions/eu/subnetworks/sub",
-            "gcloud compute networks subnets add-iam-policy-binding sub --project=acme-p "
-            f"--region=eu {TO}",
-        ),
-        (
-            grants.ON_PROJECT,
-            "",
-            f"gcloud projects add-iam-policy-binding acme-p {TO} --condition=None",
-        ),
-    ],
-)
-def test_a_grant_of_each_type_is_a_command(type_, resource, said):
-    grant = grants.GrantRequest("x", type_, "roles/x", M, "acme-p", resource, asked_for=True)
-    assert external_grants.command(grant) == said
-
-
-def test_a_member_is_one_word_to_a_shell_whatever_is_in_it():
-    member = "principal://x/subject/it's; ls"
-    grant = grants.GrantRequest("x", grants.ON_PROJECT, "roles/x", member, "p", asked_for=True)
-    words = shlex.split(external_grants.command(grant))
-    assert words[3:5] == ["p", f"--member={member}"]
-
-
 def test_the_whole_report_of_a_reservation_of_others_and_one_that_is_shared():
     path = "projects/acme-capacity/zones/us-central1-a/reservations/h100"
     reservations = {"h100": H100 | {"existing": path}, "more": H100 | {"shareWith": ["acme-dev-1"]}}
@@ -171,21 +102,4 @@ shared reservations, or shareWith is refused:
 compute.sharedReservationsOwnerProjects must allow projects/acme-ml-prod
 gcloud org-policies describe compute.sharedReservationsOwnerProjects \
 --organization=ORGANIZATION_ID --effective"""
-    )
-
-
-def test_the_whole_report_of_a_bucket_of_others():
-    theirs = {"existing": "acme-x", "project": "acme-data"}
-    trainer = "serviceAccount:trainer-prod@acme-ml-prod.iam.gserviceaccount.com"
-    text = external_report(
-        planned(buckets={"theirs": theirs}, serviceAccounts={"trainer": {"reads": ["theirs"]}})
-    )
-    head, _, table, row, _, reason, _, command = text.split("\n")
-    assert head == "The owners of acme-data must do this before jobs of this stack can run:"
-    assert table == "PROJECT    ON             ROLE                        TO"
-    assert row == f"acme-data  bucket acme-x  roles/storage.objectViewer  {trainer}"
-    assert reason.startswith("roles/storage.objectViewer: ")
-    assert command == (
-        "gcloud storage buckets add-iam-policy-binding gs://acme-x --project=acme-data "
-        f"--member='{trainer}' --role=roles/storage.objectViewer"
     )

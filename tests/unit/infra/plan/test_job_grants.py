@@ -118,3 +118,57 @@ def test_an_account_on_batch_reports_and_pulls_and_its_submitters_make_jobs() ->
         f"{settings.project}/locations/us-central1/repositories/training-prod"
     )
     assert len({each.key for each in found}) == 4
+
+
+def whole(found: list[grants.GrantRequest]) -> list[tuple[str, str, str, str, str, bool]]:
+    return [(g.key, g.role, g.member, g.project, g.resource, g.ours) for g in found]
+
+
+@pytest.mark.parametrize(
+    ("given", "project", "ours"),
+    [
+        ("acme-ml-prod", "acme-ml-prod", True),
+        ("109876543210", "acme-ml-prod", True),
+        ("acme-keys", "acme-keys", False),
+    ],
+)
+def test_the_whole_grant_on_the_key_of_jobs_is_made_once(
+    given: str, project: str, ours: bool
+) -> None:
+    name = KEY.format(given)
+    assert whole(job_grants(stack(), [job(name), job(name)])) == [
+        (
+            f"encrypts-{given}-us-central1-training-disks",
+            "roles/cloudkms.cryptoKeyEncrypterDecrypter",
+            *(AGENT, project, name, ours),
+        )
+    ]
+    assert job_grants(stack(), [job("no-key"), job()]) == []
+
+
+def test_all_that_jobs_on_batch_need_is_granted_once() -> None:
+    trainer = "trainer-prod@acme-ml-prod.iam.gserviceaccount.com"
+    guest = "guest@acme-guests.iam.gserviceaccount.com"
+    own = "us-central1-docker.pkg.dev/109876543210/training-prod/x:v1"
+    messages = [job("", own, f"{IMAGE}:v1", "python:3.11") for _ in range(2)]
+    for message, account in zip(messages, (trainer, guest), strict=True):
+        message["jobSpec"]["serviceAccount"] = account
+    settings = stack(serviceAccounts={"trainer": {}})
+    project, reader = "acme-ml-prod", "roles/artifactregistry.reader"
+    ours = f"projects/{project}/locations/us-central1/repositories/training-prod"
+    theirs = "projects/acme-images/locations/us/repositories/shared"
+    expected = []
+    for account in (trainer, guest):
+        name, member = account.partition("@")[0], f"serviceAccount:{account}"
+        expected.append(
+            (f"batch-reports-{name}", "roles/batch.agentReporter", member, project, "", True)
+        )
+        if account == trainer:
+            submits = "batch-submits-group:ml@example.com"
+            ml = "group:ml@example.com"
+            expected.append((submits, "roles/batch.jobsEditor", ml, project, "", True))
+        key = f"batch-pulls-{project}-us-central1-training-prod-{name}"
+        expected.append((key, reader, member, project, ours, True))
+        key = f"batch-pulls-acme-images-us-shared-{name}"
+        expected.append((key, reader, member, "acme-images", theirs, False))
+    assert whole(batch_grants(settings, [*messages, *messages])) == expected
