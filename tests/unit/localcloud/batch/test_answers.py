@@ -15,7 +15,7 @@ from google.protobuf import json_format
 from localgcp.access import gate
 from localgcp.access.guests import Guest
 from localgcp.batch.records import LOST, PREEMPTED, BatchTable, Clock, State, TaskState
-from localgcp.batch.service import Batch, BatchService
+from localgcp.batch.service import Batch, BatchService, _page
 from localgcp.containers.host import ContainerHost
 from localgcp.errors import ApiError
 from localgcp.faults.table import FaultTable
@@ -262,6 +262,24 @@ def test_a_request_is_answered_once(cloud: Cloud) -> None:
     assert cloud.call("delete_job", name=NAME, request_id=two) == gone
     # The answer to the first request is remembered, also where the job is gone.
     assert cloud.create(job(), request_id=one) == made
+
+
+def test_a_request_is_remembered_for_an_hour(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = "0b6a4c4e-5f0e-4c8e-9d5e-1c5a3f3b2a10"
+    made = cloud.create(job(), request_id=one)
+    hour = timedelta(hours=1)
+    monkeypatch.setattr(Clock, "now", lambda _clock: NOW + hour)
+    assert cloud.create(job(), request_id=one) == made
+    monkeypatch.setattr(Clock, "now", lambda _clock: NOW + hour + timedelta(microseconds=1))
+    with pytest.raises(ApiError, match="already exists"):
+        cloud.create(job(), request_id=one)
+
+
+@pytest.mark.parametrize(("size", "count"), [(0, 100), (1, 1), (1000, 1000), (1001, 1000)])
+def test_a_page_has_a_hundred_unless_asked_and_a_thousand_at_most(size: int, count: int) -> None:
+    request = batch_v1.ListJobsRequest(page_size=size)
+    page, token = _page(range(1001), request, "query")
+    assert (len(page), token.partition(":")[2]) == (count, str(count))
 
 
 def test_jobs_are_listed_by_filter_order_and_page(cloud: Cloud) -> None:

@@ -174,8 +174,13 @@ def test_the_files_of_a_model_are_in_a_bucket_of_its_region_that_the_agent_reads
         f"{service_agent(PROJECT)} does not have storage.objects.list access to the bucket "
         "gs://b-1. Grant roles/storage.objectViewer on it.",
     )
-    set_grant(store, "b/b-1", "roles/storage.objectViewer", service_agent(PROJECT))
-    check()
+    readers = [f"storage.object{kind}" for kind in ("Viewer", "User", "Admin")]
+    for place in ("b/b-1", "projects/local-data"):
+        for role in (*readers, "storage.admin", "aiplatform.serviceAgent"):
+            set_grant(store, place, f"roles/{role}", service_agent(PROJECT))
+            check()
+        set_grant(store, place, "roles/storage.objectCreator", service_agent(PROJECT))
+        assert told(check)[0] == "PERMISSION_DENIED"
 
 
 @pytest.mark.parametrize(
