@@ -83,7 +83,7 @@ def test_a_folder_of_others_is_neither_taken_nor_marked(tmp_path: Path) -> None:
 
 
 def test_a_home_that_exists_is_completed(tmp_path: Path) -> None:
-    home = Home(tmp_path / "home", tmp_path)
+    home = Home(tmp_path / "above" / "home", tmp_path)
     home.create()
     (home.jobs / "1").mkdir()
     home.stacks.rmdir()

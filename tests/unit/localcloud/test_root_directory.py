@@ -7,6 +7,7 @@ import os
 import socket
 import stat
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -199,6 +200,34 @@ def test_a_file_does_not_take_the_place_of_a_folder_above_it(root: RootDirectory
     for old, new in (("a/b", "a"), ("a/deep/file", "a"), ("a/deep/file", "a/deep")):
         assert unsafe(root.move, old, new) == ("is a folder", new)
     assert (root.read("a/b"), root.read("a/deep/file")) == (b"a/b", b"x")
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="only Linux shows open files")
+def test_no_folder_stays_open(root: RootDirectory, tmp_path: Path) -> None:
+    (tmp_path / "mine").touch()
+    calls: list[Callable[[], object]] = [
+        *(lambda path=path, call=call: call(path)
+          for call in (root.read, root.check, root.status, root.remove)
+          for path in ("a/b", "a", "link", "folder-link/x", "pipe", "top/x", "../x", "none/x")),
+        lambda: root.append("a").close(),
+        lambda: root.append("pipe").close(),
+        lambda: root.append("new/x").close(),
+        lambda: [*root.files()],
+        lambda: root.set_rights(of_folders=0o755, of_files=0o644),
+        lambda: root.write("a/b", b"x"),
+        lambda: root.write("a", b"x"),
+        lambda: root.move("top", "a/c"),
+        lambda: root.move("none", "a/c"),
+        lambda: root.take_in(tmp_path / "mine", "empty"),
+    ]  # fmt: skip
+    for call in calls:
+        with suppress(OSError):
+            call()
+    still_open: list[str] = []
+    for number in os.listdir("/proc/self/fd"):
+        with suppress(OSError):  # that of the list itself
+            still_open.append(os.readlink(f"/proc/self/fd/{number}"))
+    assert [path for path in still_open if path.startswith(str(tmp_path))] == []
 
 
 def test_rights_are_those_of_folders_and_of_files(root: RootDirectory, tmp_path: Path) -> None:
