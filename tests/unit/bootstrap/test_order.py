@@ -77,6 +77,20 @@ def test_all_of_a_component_waits_for_the_apis_and_for_what_it_needs(
         assert places[name] == (name.partition("-")[0], waits_for), name
 
 
+def test_components_end_with_their_outputs(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: dict[str, set[str]] = {}
+
+    def end(self: Any, outputs: Any) -> None:
+        ended[self._name] = set(outputs)
+
+    monkeypatch.setattr(pulumi.ComponentResource, "register_outputs", end)
+    registered("prod", **EVERYTHING)
+    assert ended == {
+        "state": {"bucket", "key"}, "github": {"pool"}, "plan": {"email"}, "deploy": {"email"},
+        "preview": {"email"}, "advance": set(), "denial": set(),
+    }  # fmt: skip
+
+
 OUTPUTS: Final = {
     "backend": "gs://acme-ml-prod-pulumi-state",
     "secretsProvider": "gcpkms://projects/acme-ml-prod/locations/us-central1/keyRings/pulumi-prod/"

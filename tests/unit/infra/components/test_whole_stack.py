@@ -11,6 +11,7 @@ from typing import Any
 
 import pulumi
 import pytest
+from google.protobuf.json_format import MessageToDict
 from pulumi.runtime.mocks import MockMonitor
 
 from tests.unit.infra.recorder import Recorder
@@ -91,6 +92,7 @@ class Made:
     parents: dict[str, str] = field(default_factory=dict)
     waits: dict[str, set[str]] = field(default_factory=dict)
     requests: dict[str, Any] = field(default_factory=dict)
+    outputs: dict[str, Any] = field(default_factory=dict)
     said: list[str] = field(default_factory=list)
 
     def of(self, component: str) -> dict[str, Any]:
@@ -109,6 +111,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
 
 def _registered(root: Path, raw: dict[str, Any], patch: pytest.MonkeyPatch) -> Made:
     found, recorder, register = Made(), Recorder(), MockMonitor.RegisterResource
+    register_outputs = MockMonitor.RegisterResourceOutputs
 
     def record(self: MockMonitor, request: Any) -> Any:
         found.requests[request.name] = request
@@ -116,7 +119,13 @@ def _registered(root: Path, raw: dict[str, Any], patch: pytest.MonkeyPatch) -> M
         found.waits[request.name] = {urn.rpartition("::")[2] for urn in request.dependencies}
         return register(self, request)
 
+    def end(self: MockMonitor, request: Any) -> Any:
+        outputs = MessageToDict(request.outputs)
+        found.outputs[request.urn.rpartition("::")[2]] = outputs
+        return register_outputs(self, request)
+
     patch.setattr(MockMonitor, "RegisterResource", record)
+    patch.setattr(MockMonitor, "RegisterResourceOutputs", end)
     patch.setattr(pulumi.log, "info", lambda text, *_, **__: found.said.append(text))
     asyncio.set_event_loop(asyncio.new_event_loop())
     pulumi.runtime.set_mocks(recorder, "training", "prod", preview=True)
@@ -130,6 +139,35 @@ def _registered(root: Path, raw: dict[str, Any], patch: pytest.MonkeyPatch) -> M
         found.types[name] = type_
         found.inputs[name] = {key: value for key, value in inputs.items() if key != "__provider"}
     return found
+
+
+def test_components_end_with_their_outputs(made: Made) -> None:
+    """Without them the engine keeps a component open, and a console shows nothing of it."""
+    unknown = pulumi.runtime.rpc.UNKNOWN
+    secret = "projects/acme-ml-prod/secrets"
+    assert made.outputs == {
+        "training-prod": {},
+        "apis": {"vertex_agent": unknown},
+        "encryption": {},
+        "storage": {"buckets": dict.fromkeys(("control", "data", "staging"), unknown)},
+        "registry": {"url": "us-central1-docker.pkg.dev/acme-ml-prod/training-prod"},
+        "secrets": {
+            "secrets": {
+                "token": f"{secret}/token-prod", "plain": f"{secret}/plain-prod",
+                "there": f"{secret}/x",
+            }
+        },
+        "trainer": {"email": TRAINER},
+        "given": {"email": "given-1@acme-ml-prod.iam.gserviceaccount.com"},
+        "network": {"network": "network-vpc-id"},
+        "network-psc": {},
+        "packages": {"objects": {}},
+        "protection": {},
+        "tensorboard": {"name": unknown},
+        "snapshots": {},
+        "training": {},
+        "serving": {},
+    }  # fmt: skip
 
 
 def test_components_have_the_types_and_names_that_states_have(made: Made) -> None:
