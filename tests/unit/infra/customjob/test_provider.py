@@ -464,6 +464,7 @@ def test_check_misses_what_makes_a_job_and_names_no_property():
 
 def test_check_lets_unknown_values_pass():
     assert not PROVIDER.check({}, PROPS | {"request": Unknown()}).failures
+    assert not PROVIDER.check({}, PROPS | {"request": Unknown(), "requestId": ""}).failures
 
 
 def test_a_new_job_that_would_be_refused_fails_its_check(service):
