@@ -148,7 +148,23 @@ def test_routes_are_the_containers_own_or_the_services(host: Host) -> None:
     made = deployment(host, own)
     made.scale(1)
     assert made.predict_route == "/p"
-    assert Replica.made[0].given["health_route"] == "/h"
+    [replica] = Replica.made
+    assert replica.given["health_route"] == "/h"
+    with replica.launch(1) as launch:
+        told = launch.env["AIP_PREDICT_ROUTE"], launch.env["AIP_HEALTH_ROUTE"]
+    assert told == ("/p", "/h")
+
+
+@pytest.mark.parametrize("more", [{}, {"drain": True}, {"drain": False}])
+def test_what_is_undeployed_answers_what_it_was_asked_unless_the_server_stops(
+    host: Host, monkeypatch: pytest.MonkeyPatch, more: dict[str, bool]
+) -> None:
+    ended: list[bool] = []
+    monkeypatch.setattr(Deployment, "close", lambda _made, *, drain: ended.append(drain))
+    all_ = Deployments(host)
+    all_.start(ENDPOINT, DEPLOYED, VERSION)
+    all_.end(ENDPOINT, "5", **more)
+    assert ended == [more.get("drain", True)]
 
 
 def test_replicas_are_added_and_taken_from_the_end(host: Host) -> None:
