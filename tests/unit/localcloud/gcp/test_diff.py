@@ -192,6 +192,7 @@ TEXTS, ROWS = prop(type_="list<string>"), prop(type_="list<object>", children=[A
         (ROWS, [{"a": "x"}], [{"a": "x"}, {"a": "y"}], [("p[1]", "add", True)]),
         (ROWS, [{"a": "x"}, {"a": "y"}], [{"a": "x"}], [("p[1]", "delete", True)]),
         (ROWS, [{"a": "x"}], [], [("p", "delete", True)]),
+        (ROWS, [{"a": "x"}], [UNKNOWN], [("p[0]", "update", True)]),
     ],
 )
 def test_a_list_is_compared_in_its_order(given: Property, old: Any, new: Any, wanted: Any) -> None:

@@ -11,9 +11,18 @@ from localgcp.gcp.codec import UNKNOWN, Secret
 from localgcp.gcp.services.accounts import missing_account
 from localgcp.gcp.services.base import ResourceType
 from localgcp.inventory import vpc
-from localgcp.inventory.store import ACCOUNT, Binding, Store
+from localgcp.inventory.store import ACCOUNT, SERVICE, Binding, Store
 from localgcp.vertex.records import JobState, JobTable
-from tests.unit.localcloud.gcp.estate import LINK, PROJECT, REGION, ROUTER, SUBNET, VPC, Estate
+from tests.unit.localcloud.gcp.estate import (
+    HOST,
+    LINK,
+    PROJECT,
+    REGION,
+    ROUTER,
+    SUBNET,
+    VPC,
+    Estate,
+)
 from tests.unit.localcloud.vertex.rows import job_row
 
 BUCKET_GRANT = "gcp:storage/bucketIAMMember:BucketIAMMember"
@@ -81,6 +90,35 @@ def test_a_role_that_is_there_or_is_another_clouds_is_granted(estate: Estate, ro
     cloud, kind = estate.kind("gcp:projects/iAMMember:IAMMember")
     kind.create(cloud, {"project": PROJECT, "role": role, "member": MEMBER})
     assert estate.store.policy(f"projects/{PROJECT}").bindings == (Binding(role, (MEMBER,)),)
+
+
+OTHERS = f"projects/{HOST}"
+
+
+@pytest.mark.parametrize(
+    ("token", "resource", "api", "on", "made"),
+    [
+        ("gcp:compute/subnetworkIAMMember:SubnetworkIAMMember", vpc.SUBNETWORK, "compute",
+         ("subnetwork", f"{OTHERS}/regions/eu/subnetworks/s"), {"region": "eu"}),
+        ("gcp:artifactregistry/repositoryIamMember:RepositoryIamMember",
+         "gcp:artifactregistry/repository:Repository", "artifactregistry",
+         ("repository", f"{OTHERS}/locations/eu/repositories/r"), {"location": "eu"}),
+        ("gcp:secretmanager/secretIamMember:SecretIamMember",
+         "gcp:secretmanager/secret:Secret", "secretmanager",
+         ("secretId", f"{OTHERS}/secrets/s"), {}),
+    ],
+)  # fmt: skip
+def test_a_grant_returns_the_project_and_the_place_of_its_resource(
+    estate: Estate, token: str, resource: str, api: str, on: tuple[str, str], made: Any
+) -> None:
+    name, path = on
+    estate.store.put(resource, path, HOST, {}, {})
+    estate.store.put(SERVICE, f"{HOST}/{api}.googleapis.com", HOST, {}, {})
+    cloud, kind = estate.kind(token)
+    found = kind.create(cloud, {name: path, "role": VIEWER, "member": MEMBER})
+    etag = estate.store.policy(path).etag
+    wanted = {name: path, "role": VIEWER, "member": MEMBER, "project": HOST, "etag": etag, **made}
+    assert {key: found.outputs[key] for key in wanted} == wanted
 
 
 def test_a_network_whose_connection_a_job_uses_is_not_deleted(estate: Estate) -> None:
