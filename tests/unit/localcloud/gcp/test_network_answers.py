@@ -248,3 +248,18 @@ def test_a_host_keeps_what_is_attached_to_it(estate: Estate) -> None:
     cloud, kind = estate.kind(vpc.HOST_PROJECT)
     kind.delete(cloud, HOST, {"project": HOST})
     assert estate.store.get(vpc.HOST_PROJECT, HOST) is None
+
+
+def test_settings_of_a_peering_may_be_declared_where_they_are_declared_already(
+    peered: Estate,
+) -> None:
+    peered.enable("compute")
+    cloud, kind = peered.kind(ROUTES)
+    inputs = {"network": "vpc", "peering": "servicenetworking-googleapis-com"}
+    flags = {"exportCustomRoutes": True, "importCustomRoutes": False}
+    first = kind.create(cloud, inputs | flags)
+    again = kind.create(cloud, inputs | flags | {"exportCustomRoutes": False})
+    assert again.id == first.id
+    stored = peered.store.get(ROUTES, first.id)
+    assert stored is not None
+    assert stored.inputs["exportCustomRoutes"] is False
