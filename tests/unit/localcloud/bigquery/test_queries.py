@@ -53,6 +53,7 @@ AT = "FOR SYSTEM_TIME AS OF TIMESTAMP"
          [["7", "1"]]),
         ("SELECT x FROM UNNEST([2, 3]) AS x", [], [], [["2"], ["3"]]),
         ("SELECT id FROM t TABLESAMPLE SYSTEM (100 PERCENT)", [place("t")], [ID], [["7"]]),
+        ("SELECT id FROM t TABLESAMPLE SYSTEM (0 PERCENT)", [place("t")], [ID], []),
         ("SELECT * FROM t PIVOT(count(*) FOR id IN (7, 8))", [place("t")], [ID],
          [["x", "1", "0"]]),
         (f"SELECT id FROM t {AT} '2024-01-01 00:00:01+00'",
