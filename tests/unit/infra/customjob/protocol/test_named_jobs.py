@@ -161,6 +161,25 @@ def test_a_refusal_while_another_process_may_have_sent_releases_nothing():
     assert world.records["batch-1"].record.state is IntentState.SENDING
 
 
+def test_a_turn_that_cannot_be_read_releases_nothing_that_another_may_have_sent():
+    world = World()
+
+    def die(*call):
+        if call == ("create", "before"):
+            raise Killed
+
+    def fail(*call):
+        if call == ("turn read", "before"):
+            raise OperatorError("no answer")
+
+    with pytest.raises(Killed):
+        submit(Batch(world, die))
+    with pytest.raises(OperatorError, match="no answer"):
+        submit(Batch(world, fail))
+    assert world.records["batch-1"].record.state is IntentState.SENDING
+    assert world.sent == 0
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_whatever_dies_or_lies_no_two_jobs_of_one_job_run(seed):
     """125 examples of 8 steps each: requests of both services, kills, lost answers, ends."""
