@@ -29,7 +29,10 @@ NOT_POSSIBLE: Final = 2
 #: Errors that always mean that there is nothing to work on.
 NOTHING_THERE: Final = (CheckUnavailableError, UnknownNameError, UnknownStackError)
 #: Verbs whose exit code 1 is about the files they read or write: what else fails ends them with 2.
-OWN_FAILURE: Final = ("diff", "import", "init", "jobs rerun", "new job", "review", "upgrade")
+OWN_FAILURE: Final = (
+    *("data snapshots diff", "diff", "import", "init", "jobs rerun", "new job", "review"),
+    "upgrade",
+)
 
 
 @contextmanager

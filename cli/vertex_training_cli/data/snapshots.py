@@ -108,7 +108,7 @@ def diff(
 ) -> None:
     """Compare two snapshots of a name: rows, bytes, schema, sources, query.
 
-    Without runs, the last two. Exit code: 0 they are alike, 1 something differs.
+    Without runs, the last two. Exit code, as of diff: 0 alike, 1 something differs, 2 trouble.
     """
     _, all_found = _kept(stack)
     found = [each for each in all_found if each.name == name and each.manifest]

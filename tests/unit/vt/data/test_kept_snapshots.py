@@ -142,12 +142,12 @@ HINT = "there are: clicks 3 old, clicks 3 abc, clicks 4 xyz, clicks  none, views
         (("clicks", "4", "4"), 0, "", "vt: xyz and xyz are alike\n"),
         (("clicks", "4", "4", "--format", "json"), 0, "{}\n", ""),
         (
-            ("clicks", "4"), 1, "",
+            ("clicks", "4"), 2, "",
             "vt data snapshots diff: one of two is missing. "
             "Hint: name both runs, or none for the last two.\n",
         ),
         (
-            ("views",), 1, "",
+            ("views",), 2, "",
             f"vt data snapshots diff: there are no two snapshots 'views'. Hint: {HINT}\n",
         ),
     ],
