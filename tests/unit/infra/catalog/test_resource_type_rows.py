@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -33,11 +33,12 @@ ROWS: list[dict[str, Any]] = [
 
 
 @pytest.fixture
-def table(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, ResourceType]]:
-    resource_types.by_token.cache_clear()
+def table(monkeypatch: pytest.MonkeyPatch) -> dict[str, ResourceType]:
+    # Beside the cache, so that rows which others hold stay the same objects.
+    afresh = functools.cache(resource_types.by_token.__wrapped__)
+    monkeypatch.setattr(resource_types, "by_token", afresh)
     monkeypatch.setattr(catalog, "load", {"resource_types.yaml": ROWS}.__getitem__)
-    yield dict(resource_types.by_token())
-    resource_types.by_token.cache_clear()
+    return dict(resource_types.by_token())
 
 
 def test_a_row_is_found_by_its_token_and_has_empty_columns_where_it_has_none(

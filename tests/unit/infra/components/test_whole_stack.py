@@ -145,8 +145,8 @@ def test_components_end_with_their_outputs(made: Made) -> None:
     """Without them the engine keeps a component open, and a console shows nothing of it."""
     unknown = pulumi.runtime.rpc.UNKNOWN
     secret = "projects/acme-ml-prod/secrets"
-    assert made.outputs == {
-        "training-prod": {},
+    found = {name: made.outputs[name] for name in made.outputs if name in made.types}
+    assert found == {
         "apis": {"vertex_agent": unknown},
         "encryption": {},
         "storage": {"buckets": dict.fromkeys(("control", "data", "staging"), unknown)},
