@@ -3,7 +3,7 @@
 import pytest
 
 from tests.unit.infra.recorder import registered
-from tests.unit.infra.stacks import PEERING, PSC, stack
+from tests.unit.infra.stacks import PEERING, PSC, stack, unjudged
 from vertex_training.components.apis import needed
 
 ALWAYS = {
@@ -38,6 +38,21 @@ def test_a_part_of_a_stack_file_asks_for_its_apis_and_for_no_other(given, more):
     found = needed(stack(**given))
     assert len(found) == len(set(found))
     assert set(found) == ALWAYS | more
+
+
+@pytest.mark.parametrize(
+    ("given", "more"),
+    [
+        ({"jobs": {"train": {"file": "t.yaml"}}}, set()),
+        ({"jobs": {"train": {"file": "t.yaml", "backend": "batch"}}}, {"batch"}),
+        ({"jobs": {"train": {"file": "t.yaml", "idleStop": "5% for 30m"}}}, {"monitoring"}),
+        ({"snapshots": {"clicks": {"query": "q.sql", "maxBytesBilled": 1}}}, {"bigquery"}),
+        ({"images": {"titanic": IMAGE}}, {"cloudbuild"}),
+        ({"images": {"titanic": {"digest": IMAGE["digest"]}}}, set()),
+    ],
+)
+def test_files_that_a_stack_names_ask_for_their_apis(given, more):
+    assert set(needed(unjudged(**given))) == ALWAYS | more
 
 
 def test_an_api_is_turned_on_in_the_project_and_stays_on():

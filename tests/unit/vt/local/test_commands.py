@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
 
+from localgcp.bigquery import PINS
 from localgcp.home import Home
 from localgcp.inventory.reservations import RESERVATION
 from localgcp.inventory.store import ENDPOINT, Store
@@ -16,6 +19,7 @@ from localgcp.runner import substitutes
 from localgcp.runner.joblog import log_path
 from localgcp.vertex.records import JobRecord, JobState, JobTable
 from vertex_training_cli.cli import app
+from vertex_training_cli.local import commands
 
 
 def test_a_damaged_database_is_one_line_and_exit_code_1(
@@ -105,3 +109,30 @@ def test_the_status_tells_that_the_nearest_version_runs_for_images_that_are_not_
     assert told not in CliRunner().invoke(app, ["local", "status"]).stdout.splitlines()
     substitutes.take_nearest(home, on=True)
     assert told in CliRunner().invoke(app, ["local", "status"]).stdout.splitlines()
+
+
+def test_the_engine_of_bigquery_is_installed_where_that_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed: list[tuple[object, ...]] = []
+    own = SimpleNamespace(folder=tmp_path / "engine", marker=tmp_path / "marker", python=None)
+
+    def install(*given: object) -> None:
+        installed.append(given)
+        own.python = tmp_path / "python"
+
+    monkeypatch.setattr(commands, "engine_environment", lambda: own)
+    monkeypatch.setattr(commands.policy_env, "install_once", install)
+    missing = CliRunner().invoke(app, ["local", "bigquery"])
+    assert (missing.exit_code, missing.stderr) == (
+        1,
+        "vt local bigquery: BigQuery's engine is not installed. "
+        "Hint: `vt local bigquery --install`\n",
+    )
+    assert installed == []
+    done = CliRunner().invoke(app, ["local", "bigquery", "--install"])
+    told = f"vt: BigQuery's engine is installed in {tmp_path / 'engine'}\n"
+    assert (done.exit_code, done.stderr) == (0, told)
+    assert installed == [(own.folder, own.marker, PINS, "BigQuery's engine")]
+    assert CliRunner().invoke(app, ["local", "bigquery"]).stderr == told
+    assert len(installed) == 1

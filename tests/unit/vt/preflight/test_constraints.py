@@ -404,3 +404,10 @@ def test_a_constraint_is_asked_once_a_project_where_something_is_still_to_make()
         (f"project {PROJECT}", "policy gcp.restrictServiceUsage",
          "nothing restricted: stops none of 1", ""),
     ]  # fmt: skip
+
+
+def test_of_some_limits_nothing_in_the_stack_gets_round() -> None:
+    assert {each.name for each in CONSTRAINTS if not each.mend} == {
+        "compute.restrictSharedVpcHostProjects", "compute.restrictSharedVpcSubnetworks",
+        "compute.trustedImageProjects", "gcp.restrictServiceUsage",
+    }  # fmt: skip

@@ -66,6 +66,15 @@ def test_a_wait_ends_when_the_goal_is_reached(goal, states):
     assert [line.split()[2] for line in said] == states
 
 
+def test_a_state_is_said_with_how_long_it_took_from_one_second_on():
+    said, _, _ = waited(["QUEUED", "PENDING", "RUNNING"], "running", initial=1.0)
+    assert said == [
+        "job train: QUEUED",
+        "job train: PENDING after 1s",
+        "job train: RUNNING after 2s",
+    ]
+
+
 @pytest.mark.parametrize("state", ["FAILED", "CANCELLED", "EXPIRED"])
 @pytest.mark.parametrize("goal", ["running", "succeeded"])
 def test_a_job_that_ended_otherwise_is_reported_with_its_error_and_the_end_of_its_log(goal, state):
