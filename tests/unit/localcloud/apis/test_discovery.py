@@ -129,6 +129,10 @@ def test_some_parameters_are_taken_though_no_description_has_them() -> None:
         ("compute.v1.firewalls.patch", {"denied": [{"x": 1}]},
          [("resource.denied[0]",
            "Unknown name \"x\" at 'resource.denied[0]': Cannot find field.")]),
+        ("compute.v1.subnetworks.patch", {"fingerprint": "YQ=="}, []),
+        ("compute.v1.subnetworks.patch", {"fingerprint": "%"},
+         [("resource.fingerprint",
+           "Invalid value at 'resource.fingerprint' (TYPE_BYTES), \"%\"")]),
         ("compute.v1.firewalls.delete", {"x": 1}, [("resource", "Unknown name \"x\" at 'resource': "
                                                     "Cannot find field.")]),
         ("secretmanager.v1.projects.secrets.patch", {"labels": {"a": 1}},

@@ -129,6 +129,15 @@ def test_a_secret_is_never_shown(secret):
     assert not any("plaintext" in text for text in shown)
 
 
+def test_what_is_inside_of_a_secret_is_one_too():
+    old = {"type": "t", "outputs": {"key": {SIGNATURE_KEY: SECRET_SIGNATURE, "plaintext": "{}"}}}
+    new = {"type": "t", "inputs": {"key": {"name": "a"}}}
+    paths = {"key.name": {}}
+    drift = findings.read("dev", 7, document(step("update", old, new, detailedDiff=paths)), "")
+    fields = drift.differences[0].fields
+    assert fields == (findings.PropertyDifference("key.name", "[secret]", "a"),)
+
+
 def test_an_unknown_value_says_so_and_a_long_one_is_cut():
     unknown = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
     old = {"type": "t", "outputs": {"a": "x" * 500, "b": 1}}
