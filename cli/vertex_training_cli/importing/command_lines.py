@@ -33,7 +33,7 @@ BATCH: Final = "batch"
 STDIN: Final = ("-", "/dev/stdin")
 ALGORITHMS: Final = {"random": "RANDOM_SEARCH", "grid": "GRID_SEARCH"}
 #: Flags of gcloud without a value.
-SWITCHES: Final = ("enable-web-access", "enable-dashboard-access", "async", "quiet", "verbosity",
+SWITCHES: Final = ("enable-web-access", "enable-dashboard-access", "async", "quiet",
                    "no-external-ip-address")  # fmt: skip
 #: Flags that are about the call alone, or are read elsewhere.
 _READ: Final = (

@@ -149,6 +149,19 @@ def job(words: str, kind: str = "custom-jobs", files: Any = None) -> ImportedJob
 POOL = "machine-type=n1-standard-4,replica-count=2,container-image-uri=a/b/c:1"
 
 
+def test_a_flag_takes_the_next_word_unless_it_is_a_switch() -> None:
+    words = "fit --verbosity debug --quiet more --async --region europe-west4 --labels --args --x=1"
+    assert options_of("custom-jobs", words.split(), "here") == {
+        "kind": "custom-jobs",
+        "flags": [
+            ("verbosity", "debug"), ("quiet", "true"), ("async", "true"),
+            ("region", "europe-west4"), ("labels", "true"), ("args", "--x=1"),
+        ],
+        "place": "here",
+        "unread": ["fit", "more"],
+    }  # fmt: skip
+
+
 def test_the_flags_of_a_job_are_its_fields() -> None:
     found = job(
         "--display-name='My Job' --region=europe-west4 --labels=a=b,c=d --labels=e=f "
