@@ -1,6 +1,7 @@
 """A team's own resources: what `extra.py` may be, and what is said of one that is wrong."""
 
 import asyncio
+from textwrap import dedent
 
 import pulumi
 import pytest
@@ -58,6 +59,22 @@ def test_a_repository_without_extra_declares_nothing_more(tmp_path):
     assert (found.declare, found.problems) == (None, ())
     (tmp_path / "extra").mkdir()  # a folder of data, say
     assert load(tmp_path).problems == ()
+
+
+def test_declare_is_given_the_place_and_the_labels_of_the_stack(tmp_path):
+    code = """
+        def declare(environment):
+            e = environment
+            gcp.storage.Bucket(
+                "reports", name=f"{e.stack} {e.project} {e.project_number} {e.region}",
+                location="EU", labels=dict(e.labels),
+            )
+    """
+    made, errors = deployed(write(tmp_path, "import pulumi_gcp as gcp\n" + dedent(code)))
+    assert errors == ""
+    inputs = made["reports"][1]
+    assert inputs["name"] == "dev acme-ml-dev 210987654321 us-central1"
+    assert inputs["labels"] == {"managed-by": "pulumi", "stack": "dev", "team": "ml-platform"}
 
 
 def test_a_module_and_a_package_are_found_and_import_what_stands_beside_them(tmp_path):

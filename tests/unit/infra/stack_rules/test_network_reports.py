@@ -29,10 +29,10 @@ def told(given: dict[str, Any], **more: Any) -> list[tuple[str, str, str, str]]:
     ("given", "found"),
     [
         ({}, []),
-        ({"nat": True, "allow": {}}, [
+        ({"nat": True, "allow": {}, "importCustomRoutes": True, "avoid": ["10.0.0.0/8"]}, [
             (f"network.{key}", "says nothing in mode none", "",
              "mode: peering or mode: psc; docs/networks.md compares them")
-            for key in ("allow", "nat")]),
+            for key in ("allow", "avoid", "importCustomRoutes", "nat")]),
         (PSC | {"importCustomRoutes": True}, [
             ("network.importCustomRoutes", "is for mode peering", "mode: psc", "remove it")]),
         (peering() | {"dnsPeering": {}}, [

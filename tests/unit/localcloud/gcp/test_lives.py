@@ -10,6 +10,7 @@ from localgcp.errors import CloudError, PluginError
 from localgcp.gcp.codec import UNKNOWN, Secret
 from localgcp.gcp.services.accounts import missing_account
 from localgcp.gcp.services.base import ResourceType
+from localgcp.gcp.services.grants import rewrite
 from localgcp.inventory import vpc
 from localgcp.inventory.store import ACCOUNT, SERVICE, Binding, Store
 from localgcp.vertex.records import JobState, JobTable
@@ -119,6 +120,16 @@ def test_a_grant_returns_the_project_and_the_place_of_its_resource(
     etag = estate.store.policy(path).etag
     wanted = {name: path, "role": VIEWER, "member": MEMBER, "project": HOST, "etag": etag, **made}
     assert {key: found.outputs[key] for key in wanted} == wanted
+
+
+def test_a_policy_that_a_change_leaves_as_it_is_is_not_written(estate: Estate) -> None:
+    write(estate, "b/data", Binding(VIEWER, (MEMBER,)))
+    cloud, _ = estate.kind(BUCKET_GRANT)
+    before = estate.store.policy("b/data")
+    assert rewrite(cloud, "b/data", "doing", lambda bindings: bindings) == before
+    assert estate.store.policy("b/data") == before
+    changed = rewrite(cloud, "b/data", "doing", lambda _: ())
+    assert changed == estate.store.policy("b/data") != before
 
 
 def test_a_network_whose_connection_a_job_uses_is_not_deleted(estate: Estate) -> None:

@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 import typer
 from google.cloud.aiplatform_v1.types import CustomJob, JobState
+from typer.testing import CliRunner
 
 from vertex_training.errors import CommandError
+from vertex_training_cli.cli import app
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.run import command, script, submission
 
@@ -178,6 +180,51 @@ def test_a_cost_on_google_is_confirmed_by_a_person(
     assert asked == [(f"{told}. Submit it?", True)] * terminal
     alone = f"vt: {told}; nobody can be asked here: add --yes. Nothing was submitted.\n"
     assert capsys.readouterr().err == ("" if terminal else alone)
+
+
+@pytest.mark.parametrize(("local", "words", "asked"), [(True, (), 0), (False, (), 1),
+                                                       (False, ("--yes",), 0)])  # fmt: skip
+def test_a_job_of_a_stack_is_submitted_by_clients_of_its_cloud(
+    monkeypatch: pytest.MonkeyPatch, local: bool, words: tuple[str, ...], asked: int
+) -> None:
+    calls: list[str] = []
+    ref = SimpleNamespace(
+        root=Path("/srv"), stack="dev", is_local=local,
+        connect_clients=lambda: calls.append("connect"),
+    )  # fmt: skip
+    prepared = SimpleNamespace(
+        request=SimpleNamespace(submission=SimpleNamespace(job="train-2")), costs_at_most="$1"
+    )
+
+    def prepare(stack: Any, jobs: Any, *given: Any) -> Any:
+        calls.append(f"prepare {stack.stack} {jobs.ref.stack} {given}")
+        return prepared
+
+    def submit(*given: Any) -> str:
+        calls.append("submit")
+        assert given[0] is prepared
+        return JOB
+
+    monkeypatch.setattr(command.stacks, "find", lambda stack: calls.append(f"find {stack}") or ref)
+    monkeypatch.setattr(command, "Jobs", lambda ref: SimpleNamespace(ref=ref))
+    monkeypatch.setattr(
+        command, "load_stack",
+        lambda _root, stack: SimpleNamespace(stack=stack, settings=None),
+    )  # fmt: skip
+    monkeypatch.setattr(command, "_ensure_usable", lambda *_: calls.append("usable"))
+    monkeypatch.setattr(command, "tell", lambda *_: calls.append("tell"))
+    monkeypatch.setattr(command, "_confirm", lambda _: calls.append("confirm"))
+    monkeypatch.setattr(command.submission, "prepare", prepare)
+    monkeypatch.setattr(command.submission, "submit", submit)
+    line = ["run", "train", "--stack", "dev", "--name", "two", "--detach", *words, "--", "--lr=1"]
+    done = CliRunner().invoke(app, line)
+    assert calls == [
+        "find dev", "connect", "usable", "prepare dev dev ('train', ['--lr=1'], 'two')", "tell",
+        *["confirm"] * asked, "submit",
+    ]  # fmt: skip
+    number = JOB.rpartition("/")[2]
+    assert (done.exit_code, done.stdout) == (0, f"{number}\n")
+    assert done.stderr == f"vt: submitted train-2: {number}\n"
 
 
 class Jobs:
