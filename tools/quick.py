@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import os
 import subprocess
 import sys
 import time
@@ -19,8 +20,11 @@ from pathlib import Path
 from typing import Any, Final
 
 ROOT: Final = Path(__file__).resolve().parents[1]
-#: Seconds from the first test until no further one begins.
-SECONDS: Final = 65.0
+#: Seconds from the command's begin until no further test begins. The rest of the 90 seconds is for
+#: tests under way, and for thousands that are skipped.
+SECONDS: Final = 72.0
+#: Environment variable: when the command began, by the system's clock that only goes forward.
+BEGAN: Final = "QUICK_BEGAN"
 TESTS: Final = ("tests/unit/", "tests/golden/", "tests/policy/test_policies.py")
 #: Golden tests, and the code that the engine runs for them in processes of its own.
 GOLDEN: Final = {
@@ -128,8 +132,8 @@ class Deadline:
     """A plugin of pytest: no test begins after the time is over."""
 
     def __init__(self) -> None:
-        """The time runs from here, when the tests are known."""
-        self.until = time.monotonic() + SECONDS
+        """The time runs from the command's begin, which the workers know by their environment."""
+        self.until = float(os.environ.get(BEGAN) or time.monotonic()) + SECONDS
 
     def pytest_runtest_setup(self) -> None:
         """Skip a test that is too late."""
@@ -146,6 +150,7 @@ def pytest_collection_finish(session: Any) -> None:
 
 def main() -> int:
     """Run them; returns pytest's exit code."""
+    began = time.monotonic()
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--base", help="the revision to compare with")
     parser.add_argument("--workers", default="auto")
@@ -159,7 +164,8 @@ def main() -> int:
         return 0
     command = [sys.executable, "-m", "pytest", "-q", "-p", "tools.quick", "-n", options.workers]
     command += ["--dist", "loadfile", "--no-loadscope-reorder", *chosen]
-    return subprocess.run(command, cwd=ROOT, check=False).returncode
+    environment = os.environ | {BEGAN: str(began)}
+    return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -74,8 +75,14 @@ def test_changes_are_those_since_the_merge_base_and_of_the_working_tree(tree: Pa
     assert quick.changed_files(tree, "main") == changed
 
 
-def test_no_test_begins_when_the_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    quick.Deadline().pytest_runtest_setup()
-    monkeypatch.setattr(quick, "SECONDS", -1.0)
-    with pytest.raises(pytest.skip.Exception, match="make test"):
-        quick.Deadline().pytest_runtest_setup()
+@pytest.mark.parametrize(("ago", "is_over"), [(0, False), (60, False), (80, True)])
+def test_no_test_begins_when_the_time_since_the_commands_begin_is_over(
+    monkeypatch: pytest.MonkeyPatch, ago: float, is_over: bool
+) -> None:
+    monkeypatch.setenv(quick.BEGAN, str(time.monotonic() - ago))
+    deadline = quick.Deadline()
+    if is_over:
+        with pytest.raises(pytest.skip.Exception, match="make test"):
+            deadline.pytest_runtest_setup()
+    else:
+        deadline.pytest_runtest_setup()
