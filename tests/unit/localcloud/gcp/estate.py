@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from localgcp.errors import CloudError
+from localgcp.errors import CloudError, PluginError
 from localgcp.gcp.cloud import Cloud
 from localgcp.gcp.plan import Settings
 from localgcp.gcp.services import find
 from localgcp.gcp.services.base import ResourceType
 from localgcp.inventory import vpc
-from localgcp.inventory.store import SERVICE, Store
+from localgcp.inventory.store import SERVICE, Binding, Store
 from localgcp.projects import local_project_number
 
 PROJECT, HOST = "local-p1", "local-host"
@@ -25,6 +26,21 @@ REGION = f"projects/{PROJECT}/regions/us-west1"
 SUBNET = f"{REGION}/subnetworks/s"
 TIME, DIGITS = "TIME", "DIGITS"
 ROUTER = "gcp:compute/router:Router"
+
+
+def told(call: Callable[[], object]) -> str | None:
+    """What a call is refused with; None if it is not."""
+    try:
+        call()
+    except PluginError as error:
+        return str(error)
+    return None
+
+
+def write_policy(estate: Estate, path: str, *bindings: Binding) -> None:
+    """Write an IAM policy, whatever stood there."""
+    etag = estate.store.policy(path).etag
+    estate.store.set_policy(path, bindings, expected_etag=etag)
 
 
 class Estate:

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from localgcp.errors import PluginError, UnlistableBucketError
+from localgcp.errors import UnlistableBucketError
 from localgcp.gcp.diff import Change
 from localgcp.gcp.emulator import Emulator
 from localgcp.inventory.store import BUCKET, Binding
-from tests.unit.localcloud.gcp.estate import NUMBER, PROJECT, TIME, Estate, worded
+from tests.unit.localcloud.gcp.estate import NUMBER, PROJECT, TIME, Estate, told, worded
 
 LOCKED = {"retentionPolicy": {"isLocked": True, "retentionPeriod": "100"}}
 UNLOCKED = {"retentionPolicy": {"isLocked": False, "retentionPeriod": "100"}}
@@ -55,14 +55,6 @@ def storage(monkeypatch: pytest.MonkeyPatch) -> Storage:
     held = Storage()
     monkeypatch.setattr(Emulator, "of", staticmethod(lambda _cloud: held))
     return held
-
-
-def told(call: Any) -> str | None:
-    try:
-        call()
-    except PluginError as error:
-        return str(error)
-    return None
 
 
 SOFT = {"retentionDurationSeconds": 604_800, "effectiveTime": TIME}

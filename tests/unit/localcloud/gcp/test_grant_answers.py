@@ -9,7 +9,7 @@ import pytest
 from localgcp.errors import CloudError
 from localgcp.gcp.services.grants import rewrite
 from localgcp.inventory.store import ACCOUNT, BUCKET, Binding
-from tests.unit.localcloud.gcp.estate import NUMBER, PROJECT, SUBNET, Estate
+from tests.unit.localcloud.gcp.estate import NUMBER, PROJECT, SUBNET, Estate, write_policy
 
 MEMBER = "group:ml@example.com"
 TRAINER = f"trainer@{PROJECT}.iam.gserviceaccount.com"
@@ -228,11 +228,6 @@ def test_a_buckets_grant_belongs_to_the_buckets_project(
     assert kind.project(cloud, {"bucket": "absent"}) == configured
 
 
-def write(estate: Estate, path: str, *bindings: Binding) -> None:
-    etag = estate.store.policy(path).etag
-    estate.store.set_policy(path, bindings, expected_etag=etag)
-
-
 def test_a_policy_that_always_changes_meanwhile_is_refused_after_a_while(
     estate: Estate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -243,7 +238,7 @@ def test_a_policy_that_always_changes_meanwhile_is_refused_after_a_while(
     def change(bindings: tuple[Binding, ...]) -> tuple[Binding, ...]:
         nonlocal others
         others += 1
-        write(estate, "b/x", Binding(f"roles/r{others}", ("a",)))
+        write_policy(estate, "b/x", Binding(f"roles/r{others}", ("a",)))
         return (*bindings, Binding("roles/mine", ("a",)))
 
     with pytest.raises(CloudError) as refused:
@@ -256,9 +251,9 @@ def test_a_policy_that_always_changes_meanwhile_is_refused_after_a_while(
 
 def test_what_an_account_was_granted_goes_with_it_and_so_do_grants_on_it(granted: Estate) -> None:
     member = f"serviceAccount:{TRAINER}"
-    write(granted, TRAINER_PATH, Binding("roles/viewer", (MEMBER,)))
-    write(granted, "b/data", Binding("roles/viewer", (member, MEMBER)))
-    write(granted, "b/other", Binding("roles/viewer", (MEMBER,)))
+    write_policy(granted, TRAINER_PATH, Binding("roles/viewer", (MEMBER,)))
+    write_policy(granted, "b/data", Binding("roles/viewer", (member, MEMBER)))
+    write_policy(granted, "b/other", Binding("roles/viewer", (MEMBER,)))
     untouched = granted.store.policy("b/other")
     cloud, kind = granted.kind(ACCOUNT)
     kind.delete(cloud, TRAINER_PATH, {"email": TRAINER, "project": PROJECT})

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from localgcp.errors import CloudError, PluginError
+from localgcp.errors import CloudError
 from localgcp.gcp.codec import UNKNOWN, Secret
 from localgcp.gcp.services.accounts import missing_account
 from localgcp.gcp.services.base import ResourceType
@@ -23,6 +23,8 @@ from tests.unit.localcloud.gcp.estate import (
     SUBNET,
     VPC,
     Estate,
+    told,
+    write_policy,
 )
 from tests.unit.localcloud.vertex.rows import job_row
 
@@ -34,19 +36,6 @@ EMAIL = f"trainer@{PROJECT}.iam.gserviceaccount.com"
 ACCOUNT_PATH = f"projects/{PROJECT}/serviceAccounts/{EMAIL}"
 MEMBER, VIEWER = "group:ml@example.com", "roles/viewer"
 CONDITION = {"title": "t", "description": "", "expression": "true"}
-
-
-def told(call: Any) -> str | None:
-    try:
-        call()
-    except PluginError as error:
-        return str(error)
-    return None
-
-
-def write(estate: Estate, path: str, *bindings: Binding) -> None:
-    etag = estate.store.policy(path).etag
-    estate.store.set_policy(path, bindings, expected_etag=etag)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +55,7 @@ def test_a_grant_is_there_while_the_policy_has_its_member_role_and_condition(
     inputs = {"bucket": "data", "role": VIEWER, "member": MEMBER, "condition": condition}
     id_ = f"b/data/{VIEWER}/{MEMBER}"
     estate.store.put(BUCKET_GRANT, id_, PROJECT, inputs, {"etag": "old", "kept": 1})
-    write(estate, "b/data", binding, Binding("roles/other", ("b",)))
+    write_policy(estate, "b/data", binding, Binding("roles/other", ("b",)))
     cloud, kind = estate.kind(BUCKET_GRANT)
     found = kind.read(cloud, id_)
     if not is_there:
@@ -123,7 +112,7 @@ def test_a_grant_returns_the_project_and_the_place_of_its_resource(
 
 
 def test_a_policy_that_a_change_leaves_as_it_is_is_not_written(estate: Estate) -> None:
-    write(estate, "b/data", Binding(VIEWER, (MEMBER,)))
+    write_policy(estate, "b/data", Binding(VIEWER, (MEMBER,)))
     cloud, _ = estate.kind(BUCKET_GRANT)
     before = estate.store.policy("b/data")
     assert rewrite(cloud, "b/data", "doing", lambda bindings: bindings) == before
@@ -290,7 +279,7 @@ def test_a_grant_that_comes_while_an_account_goes_is_kept(
     estate: Estate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     member, others = f"serviceAccount:{EMAIL}", Binding("roles/editor", (MEMBER,))
-    write(estate, "b/data", Binding(VIEWER, (member, MEMBER)))
+    write_policy(estate, "b/data", Binding(VIEWER, (member, MEMBER)))
     set_policy, came = Store.set_policy, []
 
     def late(self: Store, path: str, bindings: Any, *, expected_etag: str) -> Any:
