@@ -80,7 +80,10 @@ class ContainerHost:
         """Remove the containers of a server that was killed."""
         if not self.home.containers.is_dir() or self.engine is None:
             return
-        for name in self._names(self.engine) or ():
+        names = self._names(self.engine)
+        if names is None:
+            print("the engine does not list containers: those of a killed server would stay")
+        for name in names or ():
             print(f"removing container {name}, left behind by a killed server")
             self.remove(name)
 
