@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 
 import pytest
 
-from tests.unit.structure.tree import PRODUCT, ROOT, SOURCES, modules, packages
+from tests.unit.structure.tree import PRODUCT, ROOT, SOURCES, files, modules, packages
 
 INFRA: Final = "infra/vertex_training"
 FEWEST_LINES: Final = 60
@@ -31,6 +31,12 @@ SMALL: Final = ROOT / "tests/unit/structure/small.txt"
 #: Lower this when the list gets shorter.
 MOST_SMALL: Final = 8
 
+#: Beside them at the top; a repository of stack files adds its stacks and `extra`.
+TOP: Final = re.compile(
+    r"Pulumi(\.\w[\w-]*)?\.yaml|__main__\.py|extra(\.py)?|tests|README\.md|CHANGELOG\.md|LICENSE|"
+    r"CONTRIBUTING\.md|SECURITY\.md|Makefile|pyproject\.toml|stack\.schema\.json|requirements|docs|"
+    r"templates|bench|\.ci|\.github|\.gitignore|\.pre-commit-(config|hooks)\.yaml"
+)
 #: The prefix of local projects, alone or at the end of a path. Texts for people have spaces.
 LOCAL_PREFIX: Final = re.compile(r"\S*\blocal-")
 
@@ -141,6 +147,11 @@ def listed() -> set[str]:
     if os.environ.get("SHRINK"):
         SMALL.write_text("".join(f"{name}\n" for name in sorted(before & small)))
     return set(SMALL.read_text().split())
+
+
+def test_the_top_of_the_repository_has_its_parts_and_nothing_else() -> None:
+    top = {name.partition("/")[0] for name in files()} - {*PRODUCT}
+    assert sorted(name for name in top if not TOP.fullmatch(name)) == []
 
 
 def test_no_other_module_is_too_small_to_stand_alone(listed: set[str]) -> None:
