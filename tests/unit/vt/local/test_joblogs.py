@@ -88,6 +88,25 @@ def test_a_log_that_is_not_there_names_the_logs_that_are(home: Home) -> None:
     assert str(failed.value).startswith("job other (QUEUED) has no log of workerpool0-0 yet.")
 
 
+def test_where_nothing_was_made_a_look_makes_nothing(home: Home) -> None:
+    home.database.unlink(missing_ok=True)
+    with pytest.raises(LocalCloudError) as failed:
+        joblogs.show(home, "train", "workerpool0-0", follow=False)
+    assert str(failed.value) == (
+        "the local cloud has no job yet. Hint: `vt local up` submits the stack's."
+    )
+    assert not home.database.exists()
+
+
+def test_the_newest_job_is_found_without_the_states_of_stacks(
+    home: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(joblogs, "job_ids_named", lambda *_: pytest.fail("a state was read"))
+    put(home, replace(job("1", "train"), state=JobState.SUCCEEDED), b"all\n")
+    joblogs.show(home, None, "workerpool0-0", follow=False)
+    assert capsys.readouterr().out == "all\n"
+
+
 @pytest.fixture
 def paused(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], object]]:
     """What happens in each pause of one that follows, in turn."""

@@ -28,6 +28,12 @@ from vertex_training_cli.local import up
 TIME = "2026-11-21T10:00:00.000000Z"
 NAME = "projects/1/locations/us-central1/customJobs/"
 STACK = "config: {gcp:project: local-x, gcp:region: us-central1}\n"
+#: Of a tuning job.
+REQUEST = {
+    "maxTrialCount": 3,
+    "studySpec": {"metrics": [{"metricId": "loss", "goal": "MINIMIZE"}]},
+    "trialJobSpec": {"baseOutputDirectory": {"outputUriPrefix": "gs://out/search/"}},
+}
 Up = Callable[..., int]
 
 
@@ -174,10 +180,7 @@ def test_a_job_whose_record_was_deleted_is_named_and_is_no_failure(
 def test_a_tuning_job_shows_its_trials_and_the_best_one(
     run: Up, home: Home, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    metrics = [{"metricId": "loss", "goal": "MINIMIZE"}]
-    spec = {"baseOutputDirectory": {"outputUriPrefix": "gs://out/search/"}}
-    request = {"maxTrialCount": 3, "studySpec": {"metrics": metrics}, "trialJobSpec": spec}
-    values = {**vars(_record("1", JobState.SUCCEEDED)), "request": request}
+    values = {**vars(_record("1", JobState.SUCCEEDED)), "request": REQUEST}
     table = TuningTable(home.database)
     table.insert(TuningRecord(**values))
     JobTable(home.database).list()  # makes its table
@@ -194,10 +197,27 @@ def test_a_tuning_job_shows_its_trials_and_the_best_one(
 
     shown = [line.split() for line in capsys.readouterr().out.splitlines()]
     facts = shown[shown.index(["JOB", "job-1"]) :]
-    assert facts[:8] == [
+    assert facts == [
         ["JOB", "job-1"], ["state", "SUCCEEDED"], ["id", "1"], ["trials", "3", "of", "3"],
         ["best", "trial", "2"], ["loss", "0.25"], ["rate", "0.02"],
-        ["artifacts", "gs://out/search/2/"],
+        ["artifacts", "gs://out/search/2/"], [str(home.storage / "out/search/2")],
+    ]  # fmt: skip
+
+
+def test_a_tuning_job_that_nothing_was_measured_of_has_no_best_trial(
+    run: Up, home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    values = {**vars(_record("1", JobState.FAILED)), "request": REQUEST}
+    table = TuningTable(home.database)
+    table.insert(TuningRecord(**values))
+    JobTable(home.database).list()  # makes its table
+    job = _record("11", JobState.RUNNING)
+    table.add_trial(TrialRecord("1", 1, job.job_id, "", {}, TrialState.ACTIVE), job)
+    assert run(None) == 1
+    shown = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert shown[shown.index(["JOB", "job-1"]) :] == [
+        ["JOB", "job-1"], ["state", "FAILED"], ["id", "1"], ["error", "exit", "code", "3"],
+        ["trials", "0", "of", "3"],
     ]  # fmt: skip
 
 

@@ -1,0 +1,114 @@
+"""What images need and is asked for before one is built: an index, a repository, files to read."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from localgcp.containers.requests import REPOSITORY
+from localgcp.home import Home
+from localgcp.inventory.store import BUCKET, Store
+from tests.unit.infra.stacks import planned
+from vertex_training.errors import CommandError
+from vertex_training_cli.local import image_form
+from vertex_training_cli.local.image_form import ImageForm
+
+FAR = "PyTorch's index of CPU wheels, of which the image is built, cannot be reached"
+
+
+@pytest.mark.parametrize(
+    ("ended", "reached"),
+    [
+        (0, True),
+        (2, False),
+        (OSError("no such program"), False),
+        (subprocess.TimeoutExpired("uv", 15), False),
+    ],
+)
+def test_the_index_is_asked_once_and_within_seconds(
+    monkeypatch: pytest.MonkeyPatch, ended: int | Exception, reached: bool
+) -> None:
+    ran: list[Any] = []
+
+    def run(command: list[str], **options: Any) -> Any:
+        ran.append((command, options))
+        if isinstance(ended, Exception):
+            raise ended
+        return SimpleNamespace(returncode=ended)
+
+    monkeypatch.setattr(image_form, "uv", lambda: "/bin/uv")
+    monkeypatch.setattr(image_form, "installer_environment", lambda: {"PATH": "/bin"})
+    monkeypatch.setattr(subprocess, "run", run)
+    assert image_form._reaches_cpu_wheels() is reached
+    command = ["/bin/uv", "pip", "compile", "--quiet", "--no-deps", "--torch-backend", "cpu", "-"]
+    env = {
+        "PATH": "/bin",
+        "UV_HTTP_TIMEOUT": "5",
+        "UV_HTTP_CONNECT_TIMEOUT": "5",
+        "UV_HTTP_RETRIES": "0",
+    }
+    options = {"env": env, "capture_output": True, "timeout": 15, "check": False}
+    assert ran == [(command, {"input": b"torch", **options})]
+
+
+@pytest.mark.parametrize(
+    ("text", "reached", "obstacle"),
+    [
+        (b"RUN uv pip install torch", False, ""),
+        (b"RUN uv pip install --torch-backend cpu torch", True, ""),
+        (b"RUN uv pip install --torch-backend cpu torch", False, FAR),
+        (b"# \xff\nRUN uv pip install --torch-backend cpu torch", False, FAR),
+    ],
+)
+def test_only_a_dockerfile_that_installs_pytorch_needs_its_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: bytes, reached: bool, obstacle: str
+) -> None:
+    (tmp_path / "Dockerfile").write_bytes(text)
+    monkeypatch.setattr(image_form, "_reaches_cpu_wheels", lambda: reached)
+    assert image_form._obstacle(tmp_path) == obstacle
+
+
+@pytest.mark.parametrize(
+    ("resources", "has"),
+    [
+        ([], False),
+        ([(REPOSITORY, "acme-ml-prod", "training-prod")], True),
+        ([(REPOSITORY, "acme-ml-dev", "training-prod")], False),
+        ([(REPOSITORY, "acme-ml-prod", "training-dev")], False),
+        ([(BUCKET, "acme-ml-prod", "training-prod")], False),
+        (
+            [(REPOSITORY, "acme-ml-prod", "training-dev"),
+             (REPOSITORY, "acme-ml-prod", "training-prod")],
+            True,
+        ),
+    ],
+)  # fmt: skip
+def test_the_repository_of_a_stack_is_that_of_its_project_and_name(
+    home: Home, resources: list[tuple[str, str, str]], has: bool
+) -> None:
+    store = Store(home.database)
+    for number, (type_, project, name) in enumerate(resources):
+        store.put(type_, str(number), project, {"repositoryId": name}, {})
+    assert image_form._has_repository(home, planned().settings) is has
+
+
+def test_files_that_are_no_text_are_read_all_the_same(tmp_path: Path) -> None:
+    (tmp_path / "job.yaml").write_bytes(b"args: [\xff, '${images.a}']")
+    assert image_form._read(tmp_path, {"file": "job.yaml"}) == "args: [\ufffd, '${images.a}']"
+    assert image_form._read(tmp_path, {"file": "none.yaml"}) == ""
+    assert image_form._read(tmp_path, {}) == ""
+    assert image_form._read(tmp_path, "job.yaml") == ""
+    form = ImageForm("local-image", (), {}, {})
+    file = tmp_path / "Pulumi.local-image.yaml"
+    file.write_bytes(b"# \xff\n")
+    with pytest.raises(CommandError, match="was not written by this command"):
+        image_form.pinned_images(tmp_path, form)
+    image_form.write(file, "local", form, {})
+    assert file.read_text() == (
+        "# Written by `vt local up` from Pulumi.local.yaml, anew each time: edit that one.\n"
+        "config: {}\n"
+    )
