@@ -143,22 +143,21 @@ def to_message(
 
 
 def _trial_body(trial: TrialRecord, reported: Sequence[Measurement]) -> dict[str, Any]:
-    """A trial in the API's JSON form."""
-    body: dict[str, Any] = {
+    """A trial in the API's JSON form, which has null for what is not set."""
+    measured = _measurement_body(trial.measurement) if trial.measurement else None
+    return {
         "id": str(trial.number),
         "state": trial.state.value,
         "parameters": [
             {"parameterId": name, "value": value} for name, value in trial.parameters.items()
         ],
         "customJob": trial.job_name,
+        "startTime": trial.start_time,
+        "endTime": trial.end_time,
+        "infeasibleReason": trial.infeasible_reason,
+        "finalMeasurement": measured,
+        "measurements": [_measurement_body(each) for each in reported],
     }
-    body |= {"startTime": trial.start_time} if trial.start_time else {}
-    body |= {"endTime": trial.end_time} if trial.end_time else {}
-    body |= {"infeasibleReason": trial.infeasible_reason} if trial.infeasible_reason else {}
-    if trial.measurement:
-        body["finalMeasurement"] = _measurement_body(trial.measurement)
-    body["measurements"] = [_measurement_body(each) for each in reported]
-    return body
 
 
 def _measurement_body(measurement: Measurement) -> dict[str, Any]:

@@ -201,18 +201,16 @@ def to_message(record: JobRecord) -> custom_job.CustomJob:
 
 
 def message_body(record: JobRecord) -> dict[str, Any]:
-    """A job of any type in the API's JSON form."""
+    """A job of any type in the API's JSON form, which has null for what is not set."""
     body = {
         **record.request,
         "name": record.name,
         "state": record.state.value,
         "createTime": record.create_time,
         "updateTime": record.update_time,
+        "startTime": record.start_time,
+        "endTime": record.end_time,
     }
-    if record.start_time:
-        body["startTime"] = record.start_time
-    if record.end_time:
-        body["endTime"] = record.end_time
     if record.error_code is not None:
         body["error"] = {"code": record.error_code, "message": record.error_message or ""}
     return body

@@ -188,12 +188,9 @@ def test_measurements_are_in_the_order_of_their_steps_with_the_time_since_the_st
         each["timestamp"] = 1000.0 + place
     file.write_bytes(lines(*reports))
     found = read_report(file, TWO, best=False, began=999.5)
-    assert found.measurements == (
-        Measurement(1, {"m": 0.5, "k": 4}, 2.5),
-        Measurement(2, {"m": 0.9}, 0.5),
-        Measurement(3, {"k": 5}, 3.5),
-    )
-    assert found.measurement == Measurement(1, {"m": 0.5, "k": 4}, 2.5)
+    last = Measurement(1, {"m": 0.5, "k": 4}, 2.5)
+    reported = (last, Measurement(2, {"m": 0.9}, 0.5), Measurement(3, {"k": 5}, 3.5))
+    assert found == Report(last, missing="", measurements=reported)
 
 
 @pytest.mark.parametrize(
