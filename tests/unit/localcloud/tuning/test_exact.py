@@ -88,9 +88,16 @@ def test_scales_put_half_of_the_values_where_they_say() -> None:
         "UNIT_REVERSE_LOG_SCALE": 10001 - 100,
     }
     for scale, middle in middles.items():
-        found = space(double(1, 10000, scale))
-        below = sum(float(random_point(found, str(n))["x"]) < middle for n in range(2000))
-        assert 900 < below < 1100, scale
+        for parameter in (double(1, 10000, scale), integer(1, 10000, "x", scaleType=scale)):
+            found = space(parameter)
+            below = sum(float(random_point(found, str(n))["x"]) < middle for n in range(2000))
+            assert 900 < below < 1100, parameter
+
+
+def test_each_whole_number_is_as_likely_as_another() -> None:
+    found = space(integer(-1, 1))
+    points = [random_point(found, str(n))["n"] for n in range(3000)]
+    assert all(900 < points.count(each) < 1100 for each in (-1, 0, 1))
 
 
 def test_values_become_two_words_each_and_whole_numbers_have_no_point() -> None:

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from localgcp import processes
+from localgcp.runner.refusals import Refusal
 from localgcp.tuning.driver import TuningDriver
 from localgcp.tuning.records import Measurement
-from localgcp.tuning.stopping import reason_to_stop
+from localgcp.tuning.stopping import reason_to_stop, stored_only
 from tests.unit.localcloud.conftest import Cloud, wait_until
 from tests.unit.localcloud.tuning.studies import (
     JobState,
@@ -41,40 +42,44 @@ COMPLETED = [curve(0.2, 0.4, 0.6), curve(0.4, 0.6, 0.8), curve(0.6, 0.8, 1.0)]
 
 
 @pytest.mark.parametrize(
-    ("study", "trial", "stops"),
+    ("study", "trial", "said"),
     [
-        (UP, curve(0.1, 0.49), True),
-        (UP, curve(0.1, 0.5), False),  # strictly below
-        (UP, curve(0.55, 0.1), False),  # its best counts, not its last
-        (UP, curve(0.55, 0.1, 0.1), True),  # at step 3 the median is 0.6
-        (DOWN, curve(0.9, 0.51), True),
-        (DOWN, curve(0.9, 0.5), False),
-        (BY_TIME, curve(0.55, apart=3), True),  # one step, as late as their third
-        (UP, curve(0.55, apart=3), False),
-        (UP, [], False),
-        (UP, [Measurement(1, {"other": 0.0})], False),
-        (UP, [Measurement(0, {"m": 0.0})], False),  # none of them had begun to report
-        ({"metrics": UP["metrics"]}, curve(0.0, 0.0), False),
-        ({"metrics": UP["metrics"], "decayCurveStoppingSpec": {}}, curve(0.0, 0.0), False),
+        (UP, curve(0.1, 0.49), "at step 2, 0.49, is worse than 0.5"),
+        (UP, curve(0.1, 0.5), ""),  # strictly below
+        (UP, curve(0.55, 0.1), ""),  # its best counts, not its last
+        (UP, curve(0.55, 0.1, 0.1), "at step 3, 0.55, is worse than 0.6"),
+        (DOWN, curve(0.9, 0.51), "at step 2, 0.51, is worse than 0.5"),
+        (DOWN, curve(0.9, 0.5), ""),
+        (BY_TIME, curve(0.55, apart=3), "after 3.0 s, 0.55, is worse than 0.6"),  # as their third
+        (UP, curve(0.55, apart=3), ""),
+        (UP, [], ""),
+        (UP, [Measurement(1, {"other": 0.0})], ""),
+        (UP, [Measurement(0, {"m": 0.0})], ""),  # none of them had begun to report
+        ({"metrics": UP["metrics"]}, curve(0.0, 0.0), ""),
+        ({"metrics": UP["metrics"], "decayCurveStoppingSpec": {}}, curve(0.0, 0.0), ""),
     ],
 )
 def test_a_trial_below_the_median_of_the_completed_ones_is_stopped(
-    study: dict[str, Any], trial: list[Measurement], stops: bool
+    study: dict[str, Any], trial: list[Measurement], said: str
 ) -> None:
-    assert bool(reason_to_stop(study, trial, COMPLETED)) is stops
+    median = "the median of 3 completed trials (medianAutomatedStoppingSpec)"
+    whole = said and f"its best m {said}, {median}"
+    assert reason_to_stop(study, trial, COMPLETED) == whole
 
 
 def test_nothing_is_stopped_before_a_trial_is_complete() -> None:
-    assert not reason_to_stop(UP, curve(0.0), [])
-    assert not reason_to_stop(UP, curve(0.0), [[]])
+    assert reason_to_stop(UP, curve(0.0), []) == ""
+    assert reason_to_stop(UP, curve(0.0), [[]]) == ""
 
 
-def test_the_reason_names_both_values_as_they_were_reported() -> None:
-    said = reason_to_stop(DOWN, curve(0.9, 0.75), COMPLETED)
-    assert said == (
-        "its best m at step 2, 0.75, is worse than 0.5, the median of 3 completed trials "
-        "(medianAutomatedStoppingSpec)"
-    )
+def test_rules_that_are_not_carried_out_are_told() -> None:
+    fields = ("decayCurveStoppingSpec", "convexAutomatedStoppingSpec", "studyStoppingConfig")
+    what = "is stored and not carried out here: every trial runs to its end"
+    hint = "medianAutomatedStoppingSpec is carried out"
+    assert list(stored_only(UP)) == []
+    assert list(stored_only({**UP, **dict.fromkeys(fields, {})})) == [
+        Refusal(("studySpec", field), what, hint, "warning") for field in fields
+    ]
 
 
 #: Trials report lr at steps 1 and 2; one with a small lr never ends by itself.
