@@ -23,8 +23,12 @@ def registered(
 
 def components(declare: Callable[[], Any]) -> dict[str, dict[str, Any]]:
     """Name -> inputs of the components that ``declare`` registers in a preview."""
-    found = _record(_Components(), declare, True).registered
-    return {name: inputs for name, (_, inputs) in found.items()}
+    return {name: inputs for name, (_, inputs) in components_with_types(declare).items()}
+
+
+def components_with_types(declare: Callable[[], Any]) -> dict[str, tuple[str, dict[str, Any]]]:
+    """The same, with the type of each."""
+    return _record(_Components(), declare, True).registered
 
 
 class _Components(Recorder):

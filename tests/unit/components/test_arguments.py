@@ -230,13 +230,17 @@ def test_what_may_be_unknown_is_an_input_all_the_same(given: Arguments) -> None:
     assert given.known(UNKNOWN, ("reads", "new")) is None
     assert given.problems == []
     assert given.known(Thing(), ("reads", "odd")) is None
-    assert said(given) == ["reads.odd: cannot be a Thing. Hint: give its name, as text"]
+    assert given.known({"a": Thing()}, ("reads", "map")) is None
+    assert said(given) == [
+        "reads.odd: cannot be a Thing. Hint: give its name, as text",
+        "reads.map.a: cannot be a Thing. Hint: give its name, as text",
+    ]
     unknown = given.inputs["controlBucket"]
     assert isinstance(unknown, Unknown)
     assert given.inputs == {
         "encryptionKey": "k",
         "controlBucket": unknown,
-        "reads": {"my_data": "b", "new": unknown, "odd": None},
+        "reads": {"my_data": "b", "new": unknown, "odd": None, "map": {"a": None}},
     }
 
 

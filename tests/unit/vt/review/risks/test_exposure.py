@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.vt.review import plans
+from vertex_training_cli.review import report
+from vertex_training_cli.review.headline import verdict
 from vertex_training_cli.review.reachability import opened_egress, opened_to_everybody
 
 FIREWALL = "gcp:compute/firewall:Firewall"
@@ -62,3 +64,14 @@ def test_closing_opens_nothing():
         plans.delete(plans.MEMBER, "public", **member),
     )
     assert opened_to_everybody(plan) == ()
+
+
+def test_the_verdict_names_what_everybody_reaches_before_what_some_do():
+    plan = plans.plan(
+        plans.create(plans.JOB, "training-a", **plans.job("a", enableWebAccess=True)),
+        plans.create(plans.MEMBER, "public", **plans.member("data", who="allUsers")),
+    )
+    assert verdict(report.build(plan, source="here")) == (
+        "1 job submitted; at most $0.22; 1 right gained, 0 lost; nothing destroyed; "
+        "opened to everybody: bucket data; a shell into the machines of: a."
+    )
