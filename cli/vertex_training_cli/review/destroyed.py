@@ -226,7 +226,8 @@ def _without_data(change: DestructiveChange, quote: Quote) -> str:
 
 
 def _remade(each: Remade, quote: Quote) -> str:
-    return f"{quote(each.name)} ({quote(each.restore, COMMAND)})" if each.restore else each.name
+    name = quote(each.name)
+    return f"{name} ({quote(each.restore, COMMAND)})" if each.restore else name
 
 
 REMADE: Final = RiskKind(

@@ -312,6 +312,15 @@ def test_what_a_job_without_a_price_costs_is_not_known() -> None:
         ),
         (
             TrainingJob,
+            {**JOB, "ladder": [{"strategy": "SPOT"}, {"reservation": "h100"}]},
+            ["ladder[1].reservation: no such reservation (got h100). Hint: "
+             "projects/PROJECT/zones/ZONE/reservations/NAME",
+             "spec.workerPoolSpecs[0].machineSpec.reservationAffinity.values[0]: rung 3 "
+             "(reservation h100): not a reservation's name (got h100). Hint: "
+             "projects/PROJECT/zones/ZONE/reservations/NAME"],
+        ),
+        (
+            TrainingJob,
             {**JOB, "limits": {"max_usd_per_job": 0.01}},
             ["spec.scheduling.timeout: may cost $0.04 ($0.22 an hour), the limit of a job is $0.01 "
              '(got 600s). Hint: timeout: "164s" keeps the limit; so do fewer or cheaper machines'],

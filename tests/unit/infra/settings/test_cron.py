@@ -162,3 +162,22 @@ def test_a_calendar_says_itself_in_words():
     assert "06:00" in words
     assert "Monday" in words
     assert BERLIN in words
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("0 6 * * 1", ""),
+        ("0 6 29 2 *", ""),
+        ("0 6 * *", "must be five fields of a cron line, like 0 6 * * 1 (Mondays at 6)"),
+        ("0 6 30 2 *", "is no cron line: Bad day-of-month"),
+        ("0,15 * * * *", ""),
+        ("14,59 * * * *", ""),
+        ("0,14 * * * *", "comes more often than every 15 minutes, 2 times an hour: its first "
+         "field is the minute"),
+        ("13,59 * * * *", "comes more often than every 15 minutes, 2 times an hour: its first "
+         "field is the minute"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_line_is_told(line, problem):
+    assert cron.problem(line) == problem

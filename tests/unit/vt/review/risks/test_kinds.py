@@ -8,8 +8,9 @@ import pytest
 
 from tests.unit.vt.review.quotes import quote
 from vertex_training_cli.engine.fields import FieldDifference
-from vertex_training_cli.review import guards, limits, renames
+from vertex_training_cli.review import destroyed, guards, limits, renames
 from vertex_training_cli.review.capacity import RETURNED, ReturnedMachines
+from vertex_training_cli.review.destroyed import FolderChange, Remade
 from vertex_training_cli.review.guards import LoweredGuard
 from vertex_training_cli.review.refusals import REFUSALS, Refusal
 from vertex_training_cli.review.renames import Rename
@@ -78,6 +79,14 @@ RENAMED: Final = "<data> → <corpus> (<formerly: data> in <buckets.corpus> keep
 @pytest.mark.parametrize(
     ("kind", "finding", "name", "line"),
     [
+        (destroyed.REMADE, Remade("token", "add a version", protected=True),
+         "<token> (<add a version>)",
+         "made anew, empty, it was deleted in the cloud: <token> (<add a version>)"),
+        (destroyed.REMADE, Remade("files", "", protected=False), "<files>",
+         "made anew, empty, it was deleted in the cloud: <files>"),
+        (destroyed.REMOVED_OBJECTS, FolderChange("data/titanic", removed=["a", "b"]),
+         "2 objects below <data/titanic>, files of the stack", None),
+        (destroyed.UNPROTECTED, "data", "<data>", "<data> loses its protection"),
         (limits.RAISED, RAISED, "<limits.maxUsdPerJob> <$1> → <no limit>",
          "limit <limits.maxUsdPerJob>: <$1> → <no limit>"),
         (limits.LOWERED, FieldDifference("p", "mandatory", "advisory"),
