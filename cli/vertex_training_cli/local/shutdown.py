@@ -49,17 +49,17 @@ def down(home: Home, *, clean: bool, report: Callable[[str], None]) -> None:
             batch.move(each.name, State.CANCELLED, (State.CANCELLING,))
             report(f"job {each.job_id} of Batch was cancelled")
     report("stopped" if stopped else "nothing was running")
-    if clean and _check_removable(home) and lifecycle.remove(home):
-        report(f"removed {home.root}")
+    if clean:
+        _check_removable(home)
+        if lifecycle.remove(home):
+            report(f"removed {home.root}")
 
 
-def _check_removable(home: Home) -> bool:
-    """False if there are no files. Raises CommandError if they are not ours or in use."""
-    if not lifecycle.check_removable(home):
-        return False
+def _check_removable(home: Home) -> None:
+    """Raises LocalCloudError or CommandError if there are files that are not ours, or in use."""
+    lifecycle.check_removable(home)
     if live := [lock for lock in locks.in_folder(home.pulumi) if lock.alive]:
         raise live[0].refusal()
-    return True
 
 
 @contextmanager

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
+import urllib.error
+import urllib.request
 from dataclasses import replace
+from email.message import Message
 
 import pytest
 
@@ -78,13 +82,65 @@ def test_numbers_come_from_the_metrics_file_in_the_bucket(cloud_with_storage: Cl
     assert cloud.storage is not None
     numbers = results.metrics(found, cloud.storage.port)
     assert list(numbers.items()) == [("test_accuracy", 0.8), ("epochs", 3), ("loss", 0.5)]
-    assert results.metrics(replace(found, request={}), cloud.storage.port) == {}
     assert results.artifacts(cloud.home, found) == (
         "gs://out/run/",
         str(cloud.home.storage / "out" / "run"),
     )
     shutil.rmtree(cloud.home.storage / "out")
     assert results.artifacts(cloud.home, found) == ("gs://out/run/", results.NOTHING_THERE)
+
+
+OBJECTS = "http://127.0.0.1:8002/storage/v1/b/out/o"
+LIST, NEAREST = (
+    f"{OBJECTS}?prefix=run%2F1%2F",
+    f"{OBJECTS}/run%2F1%2Fmodel%2Fmetrics.json?alt=media",
+)
+NAMES = ("run/1/a/b/metrics.json", "run/1/model/metrics.json", "run/1/x/my-metrics.json")
+LISTED = json.dumps({"items": [{"name": name} for name in NAMES]}).encode()
+OTHERS = json.dumps({"items": [{"name": NAMES[2]}]}).encode()
+
+
+@pytest.mark.parametrize(
+    ("answers", "numbers"),
+    [
+        ({LIST: LISTED, NEAREST: b'{"loss": 0.5}'}, {"loss": 0.5}),
+        ({LIST: LISTED, NEAREST: 404}, {}),
+        ({LIST: OTHERS}, {}),
+        ({LIST: b"{}"}, {}),
+        ({LIST: 404}, {}),
+        ({LIST: 500}, None),
+        ({LIST: LISTED, NEAREST: 403}, None),
+    ],
+)
+def test_numbers_are_those_of_the_file_nearest_to_the_output_directory(
+    monkeypatch: pytest.MonkeyPatch,
+    answers: dict[str, bytes | int],
+    numbers: dict[str, float] | None,
+) -> None:
+    asked: list[str] = []
+
+    def urlopen(url: str, timeout: float) -> io.BytesIO:
+        asked.append(url)
+        assert timeout == 10
+        found = answers[url]
+        if isinstance(found, int):
+            raise urllib.error.HTTPError(url, found, "no", Message(), None)
+        return io.BytesIO(found)
+
+    monkeypatch.setattr(urllib.request, "urlopen", urlopen)
+    prefix = {"jobSpec": {"baseOutputDirectory": {"outputUriPrefix": "gs://out/run/1"}}}
+    job = replace(record("1", "a"), request=prefix)
+    if numbers is None:
+        with pytest.raises(urllib.error.HTTPError):
+            results.metrics(job, 8002)
+    else:
+        assert results.metrics(job, 8002) == numbers
+    assert asked == list(answers)
+
+
+def test_a_job_without_an_output_directory_left_nothing(home: Home) -> None:
+    assert results.metrics(record("1", "a"), 8002) == {}
+    assert results.artifacts(home, record("1", "a")) is None
 
 
 @pytest.mark.parametrize("written", ['{"loss": 0.5', "[1, 2]", b"\xff\xfe"])

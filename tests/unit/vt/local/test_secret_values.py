@@ -2,64 +2,97 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import getpass
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner, Result
 
-from tests.fixture_project import ROOT, copy_project, source_path
+from tests.fixture_project import copy_project
+from vertex_training_cli.cli import app
+from vertex_training_cli.local import secret_values
 
-
-def run(
-    tmp_path: Path, *arguments: str, value: bytes = b"abc"
-) -> subprocess.CompletedProcess[bytes]:
-    env = {"VT_LOCAL_HOME": str(tmp_path / "home"), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
-    command = [
-        sys.executable,
-        "-m",
-        "vertex_training_cli.cli",
-        "local",
-        "secret",
-        "set",
-        *arguments,
-    ]
-    env["PYTHONPATH"] = source_path(ROOT)
-    (project := tmp_path / "project").mkdir(exist_ok=True)
-    return subprocess.run(
-        command, cwd=copy_project(project), env=env, input=value, capture_output=True, check=False
-    )
+Run = Callable[..., Result]
+ENDS = "vt: the value ends in a newline, which jobs get too (printf %s has none)\n"
 
 
-def test_a_value_is_kept_byte_for_byte_as_the_next_version(tmp_path: Path) -> None:
-    first = run(tmp_path, "wandb-api-key", value=b"one")
-    assert (first.returncode, first.stdout) == (0, b"")
-    assert b"wandb-api-key has version 1" in first.stderr
-    second = run(tmp_path, "wandb-api-key", value=b"\0\xff\n")
-    assert b"has version 2" in second.stderr
-    assert b"ends in a newline" in second.stderr
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """``vt local secret set`` in a checkout whose stack has the secret ``wandb-api-key``."""
+    (project := tmp_path / "project").mkdir()
+    monkeypatch.chdir(copy_project(project))
+    monkeypatch.setenv("VT_LOCAL_HOME", str(tmp_path / "home"))
+
+    def given(*arguments: str, value: bytes = b"abc") -> Result:
+        return CliRunner().invoke(app, ["local", "secret", "set", *arguments], input=value)
+
+    return given
+
+
+def kept(tmp_path: Path) -> dict[str, bytes]:
     folder = tmp_path / "home/secrets/local-training/wandb-api-key-local"
-    assert {each.name: each.read_bytes() for each in folder.iterdir()} == {
-        "1": b"one",
-        "2": b"\0\xff\n",
-    }
+    return {each.name: each.read_bytes() for each in folder.iterdir()}
+
+
+def test_a_value_is_kept_byte_for_byte_as_the_next_version(tmp_path: Path, run: Run) -> None:
+    first = run("wandb-api-key", value=b"one")
+    told = "vt: wandb-api-key has version 1\n"
+    assert (first.exit_code, first.stdout, first.stderr) == (0, "", told)
+    second = run("wandb-api-key", "--stack", "local", value=b"\0\xff\n")
+    assert second.stderr == f"{ENDS}vt: wandb-api-key has version 2\n"
+    assert kept(tmp_path) == {"1": b"one", "2": b"\0\xff\n"}
+
+
+def test_a_person_is_asked_for_a_value_that_is_not_shown(
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(getpass, "getpass", lambda text: asked.append(text) or "\u00e9")
+    monkeypatch.setattr(secret_values.sys, "stdin", Terminal())
+    assert secret_values.add_value("wandb-api-key", "local") == 1
+    assert asked == ["Value of wandb-api-key: "]
+    assert kept(tmp_path) == {"1": b"\xc3\xa9"}
+
+
+class Terminal:
+    """Where a person types."""
+
+    def isatty(self) -> bool:
+        return True
 
 
 @pytest.mark.parametrize(
     ("arguments", "value", "said"),
     [
-        (["wandb-key"], b"x", b"stack local has no secret 'wandb-key'"),
-        (["wandb-api-key"], b"", b"a value has 1 to 65,536 bytes, got 0"),
-        (["wandb-api-key"], b"x" * 70_000, b"a value has 1 to 65,536 bytes"),
-        (["wandb-api-key", "--stack", "dev"], b"x", b"is no project of the local cloud"),
-        (["wandb-api-key", "value-in-argv"], b"x", b"unexpected extra argument"),
+        (
+            ["wandb-key"], b"x",
+            "stack local has no secret 'wandb-key'. Hint: did you mean 'wandb-api-key'?",
+        ),
+        (["wandb-api-key"], b"", "a value has 1 to 65,536 bytes, got 0."),
+        (["wandb-api-key"], b"x" * 65_537, "a value has 1 to 65,536 bytes, got 65,537."),
+        (["wandb-api-key"], b"x" * 70_000, "a value has 1 to 65,536 bytes, got 65,537."),
+        (
+            ["wandb-api-key", "--stack", "dev"], b"x",
+            "project acme-ml-dev is no project of the local cloud. Hint: gcloud secrets versions "
+            "add wandb-api-key-dev --project=acme-ml-dev --data-file=-",
+        ),
     ],
-)
+)  # fmt: skip
 def test_what_is_no_value_of_a_secret_is_refused(
-    tmp_path: Path, arguments: list[str], value: bytes, said: bytes
+    tmp_path: Path, run: Run, arguments: list[str], value: bytes, said: str
 ) -> None:
-    done = run(tmp_path, *arguments, value=value)
-    assert done.returncode in (1, 2)
-    assert said in done.stderr
-    assert b"Traceback" not in done.stderr
+    done = run(*arguments, value=value)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr == f"vt local secret set: {said}\n"
     assert not (tmp_path / "home/secrets").exists()
+
+
+def test_a_value_of_the_most_bytes_is_kept_and_none_is_taken_from_the_line(
+    tmp_path: Path, run: Run
+) -> None:
+    assert run("wandb-api-key", value=b"x" * 65_536).exit_code == 0
+    assert kept(tmp_path) == {"1": b"x" * 65_536}
+    refused = run("wandb-api-key", "value-in-argv")
+    assert refused.exit_code == 2
+    assert "unexpected extra argument" in refused.stderr

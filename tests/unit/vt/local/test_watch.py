@@ -12,6 +12,7 @@ import pytest
 
 from localgcp.errors import LocalCloudError
 from localgcp.home import Home
+from localgcp.runner import substitutes
 from localgcp.runner.joblog import log_path
 from localgcp.server_info import ServerInfo
 from localgcp.vertex.records import JobRecord, JobState, JobTable
@@ -90,6 +91,23 @@ def test_without_a_terminal_each_state_of_a_job_is_one_line(
 
     expected = ["job titanic (1): RUNNING", "job titanic (1): SUCCEEDED"]
     assert capsys.readouterr().out.splitlines() == expected
+
+
+@pytest.mark.usefixtures("server")
+def test_what_a_job_ran_on_otherwise_is_told_with_its_end(
+    home: Home,
+    jobs: JobTable,
+    on_wait: Callable[..., None],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (home.jobs / "1").mkdir(parents=True)
+    substitutes.note(home.jobs / "1", "on this host, not in img")
+    on_wait(lambda: jobs.move("1", JobState.SUCCEEDED))
+    watch(home, jobs, WANTED)
+    assert capsys.readouterr().out.splitlines() == [
+        "job titanic (1): RUNNING",
+        "job titanic (1): SUCCEEDED (on this host, not in img)",
+    ]
 
 
 @pytest.mark.usefixtures("server")
