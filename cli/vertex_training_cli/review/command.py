@@ -231,7 +231,8 @@ def _with_images(report: ReviewReport, root: Path, *, offline: bool) -> ReviewRe
     from vertex_training_cli.review.report import with_images
 
     jobs: dict[str, list[str]] = {}
-    for job in report.submitted:
+    later = [each for each in report.schedules if each.action in ("begin", "change")]
+    for job in (*report.submitted, *later):
         for uri in job.images:
             jobs.setdefault(uri, []).append(job.name)
     for version in report.models:

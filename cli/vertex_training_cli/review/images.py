@@ -1,4 +1,4 @@
-"""Images whose digest changes, each once, with the jobs and models that have them."""
+"""Images whose digest changes, each once, with the jobs, schedules and models that have them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from vertex_training_cli.review.jobs import JobChange
+from vertex_training_cli.review.schedules import ScheduleChange
 from vertex_training_cli.review.serving import VersionChange
 
 #: Paths in a request of a job, or of a tuning job.
@@ -43,9 +44,9 @@ class ImageChange:
 
 
 def image_changes(
-    jobs: Iterable[JobChange], models: Iterable[VersionChange] = ()
+    jobs: Iterable[JobChange | ScheduleChange], models: Iterable[VersionChange] = ()
 ) -> tuple[ImageChange, ...]:
-    """The images that change in ``jobs`` and ``models``, by name."""
+    """The images that change in ``jobs``, schedules among them, and ``models``, by name."""
     found: dict[tuple[str, str], dict[str, None]] = {}
     for job in jobs:
         for each in job.differences:
@@ -72,10 +73,10 @@ class RunningImage:
 
 
 def other_images(
-    jobs: Iterable[JobChange], models: Iterable[VersionChange] = ()
+    jobs: Iterable[JobChange | ScheduleChange], models: Iterable[VersionChange] = ()
 ) -> tuple[RunningImage, ...]:
     """Images in Artifact Registry, by digest, of jobs and models that stay or are new; by name."""
-    jobs = [job for job in jobs if job.action not in ("cancel", "forget")]
+    jobs = [job for job in jobs if job.action not in ("cancel", "forget", "end")]
     models = [each for each in models if each.action not in ("delete", "leave")]
     changed = {change.uri for change in image_changes(jobs, models)}
     used = [(uri, job.name) for job in jobs for uri in job.images]

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from vertex_training.catalog.resource_types import BUCKET, REPOSITORY
+from vertex_training.catalog.resource_types import BUCKET, MODEL_VERSION, REPOSITORY
 from vertex_training.images import cleanup
 from vertex_training.images.cleanup import ImageVersion
-from vertex_training_cli.engine.plan import JOB, Plan, Step
+from vertex_training_cli.engine.plan import WITH_REQUEST, Plan, Step
 from vertex_training_cli.engine.values import as_mapping
 from vertex_training_cli.review.risk import LOST, RiskKind, told_alike
 
@@ -27,6 +27,8 @@ UNLIMITED: Final = float("inf")
 #: Conditions of a lifecycle rule that hold for noncurrent versions only:
 #: https://docs.cloud.google.com/storage/docs/lifecycle#conditions
 NONCURRENT: Final = ("daysSinceNoncurrentTime", "numNewerVersions", "noncurrentTimeBefore")
+#: Types of what names images: jobs, schedules of jobs, versions of models.
+_WITH_IMAGES: Final = WITH_REQUEST | {MODEL_VERSION}
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -67,9 +69,9 @@ def data_losses(plan: Plan) -> tuple[DataLoss, ...]:
 
 
 def _pinned_images(plan: Plan) -> Iterator[DataLoss]:
-    """Images of jobs that a clean-up takes, or may take, and did not before."""
-    jobs = [step.new.inputs for step in plan.steps if step.type == JOB and step.new]
-    text = json.dumps(jobs, default=str)
+    """Images in use that a clean-up takes, or may take, and did not before."""
+    users = [step.new.inputs for step in plan.steps if step.type in _WITH_IMAGES and step.new]
+    text = json.dumps(users, default=str)
     for step in plan.changed:
         if step.type != REPOSITORY or step.old is None or step.new is None:
             continue
@@ -81,7 +83,7 @@ def _pinned_images(plan: Plan) -> Iterator[DataLoss]:
         before, after = (cleanup.parse(_policies(each.inputs)) for each in (step.old, step.new))
         for lost in cleanup.endangered(before, after, versions):
             name = f"{lost.package}@{lost.digest[: len('sha256:') + 12]}"
-            yield DataLoss(step.name, f"clean-up of {name}, which a job runs", "kept", "not kept")
+            yield DataLoss(step.name, f"clean-up of {name}, which is in use", "kept", "not kept")
 
 
 def _policies(inputs: Inputs) -> object:

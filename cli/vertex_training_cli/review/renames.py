@@ -19,13 +19,16 @@ from vertex_training_cli.engine.values import as_mapping
 from vertex_training_cli.review import jobs
 from vertex_training_cli.review.risk import LOST, told_alike
 
-#: Section of the stack file -> name of an entry's resource in the program.
-RESOURCES: Final[Mapping[str, str]] = {
-    "buckets": "storage-{}",
-    "secrets": "secrets-{}",
-    "serviceAccounts": "{}-account",
-    "reservations": "capacity-{}",
-    "jobs": "training-{}",
+#: What a job is in the program: itself, or its schedule.
+_OF_JOBS: Final = ("training-{}", "training-{}-schedule")
+#: Section of the stack file -> names that an entry's resource may have in the program.
+RESOURCES: Final[Mapping[str, tuple[str, ...]]] = {
+    "buckets": ("storage-{}",),
+    "secrets": ("secrets-{}",),
+    "serviceAccounts": ("{}-account",),
+    "reservations": ("capacity-{}",),
+    "jobs": _OF_JOBS,
+    "tuning": _OF_JOBS,
 }
 #: Pairs that are compared: a plan of a pull request has as many steps as it likes.
 COMPARED: Final = 10_000
@@ -50,7 +53,8 @@ def renames(plan: Plan) -> tuple[Rename, ...]:
     made = {step.name: step for step in plan.changed if step.op == "create"}
     pairs = (
         (Rename(section, old, key), gone[template.format(old)], new)
-        for section, template in RESOURCES.items()
+        for section, templates in RESOURCES.items()
+        for template in templates
         for olds in (_keys_of(template, gone),)
         for key in sorted(plan.section(section))
         if (new := made.get(template.format(key)))
@@ -74,7 +78,8 @@ def _differ_by_name(old: Step, new: Step, before: str, after: str) -> bool:
         return False
     if old.type in WITH_REQUEST:
         both = Step("replace", new.urn, new.type, old.old, new.new)
-        differences = jobs.differences(both)
+        calendars = (as_mapping(s.inputs.get("schedule")) for s in (old.old, new.new))
+        differences = [*jobs.differences(both), *diff_fields(*calendars)]
     else:
         differences = diff_fields(old.old.inputs, new.new.inputs)
     word = re.compile(rf"(?<![A-Za-z0-9]){re.escape(before)}(?![A-Za-z0-9])")
@@ -84,8 +89,9 @@ def _differ_by_name(old: Step, new: Step, before: str, after: str) -> bool:
 def deployed_names(plan: Plan) -> dict[str, str]:
     """Resources with data, by their names in the program -> what the stack was deployed with."""
     found = {
-        RESOURCES[section].format(key): str(deployed)
+        template.format(key): str(deployed)
         for section in OUTPUTS
+        for template in RESOURCES[section]
         for key, deployed in as_mapping(plan.deployed_outputs.get(section)).items()
     }
     if isinstance(registry := plan.deployed_outputs.get("registry"), str):
@@ -118,9 +124,9 @@ def unknown_first_names(plan: Plan) -> tuple[Diagnostic, ...]:
             f"{section}.{key}: formerly: {former} names nothing that is deployed, so it is made "
             f"anew. Was it {key} already, or another name? Read what is destroyed below.",
         )
-        for section, name in RESOURCES.items()
+        for section, templates in RESOURCES.items()
         for key, former in _given(plan, section)
-        if name.format(former) in created
+        if any(template.format(former) in created for template in templates)
     )
 
 

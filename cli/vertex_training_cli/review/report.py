@@ -179,12 +179,12 @@ class ReviewReport:
     @property
     def images(self) -> tuple[ImageChange, ...]:
         """Images of which jobs or models get another digest."""
-        return image_changes(self.jobs, self.models)
+        return image_changes((*self.jobs, *self.schedules), self.models)
 
     @property
     def other_images(self) -> tuple[RunningImage, ...]:
         """Images by digest that are in use all the same."""
-        return other_images(self.jobs, self.models)
+        return other_images((*self.jobs, *self.schedules), self.models)
 
     def count(self, *actions: str) -> int:
         """How many jobs have one of these actions."""

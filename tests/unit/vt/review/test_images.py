@@ -6,6 +6,7 @@ import dataclasses
 import json
 
 from tests.unit.vt.review import plans
+from vertex_training.catalog.resource_types import SCHEDULE
 from vertex_training.errors import Problem
 from vertex_training_cli.engine import plan_file
 from vertex_training_cli.jobs.moved import RULE as MOVED
@@ -154,3 +155,16 @@ def test_an_image_that_was_removed_while_its_job_runs_is_said() -> None:
     assert "- `train@sha256:aaaaaaaaaaaa`: `the registry has no such image` (`a`)" in (
         markdown.render(told)
     )
+
+
+def test_a_schedule_runs_images_as_jobs_do() -> None:
+    def event(op: str, name: str, old: str, new: str) -> plans.Event:
+        sides = (job(name, old), None if op == "delete" else job(name, new))
+        return plans.step(op, SCHEDULE, f"training-{name}-schedule", *sides)
+
+    told = built(
+        event("update", "a", OLD, NEW), event("same", "b", OLD, OLD), event("delete", "c", OLD, OLD)
+    )
+    [changed], [stays] = told.images, told.other_images
+    assert (changed.uri, changed.jobs) == (NEW, ("a",))
+    assert (stays.uri, stays.jobs) == (OLD, ("b",))

@@ -14,6 +14,7 @@ import pytest
 import rich.console
 
 from tests.unit.vt.review import plans
+from vertex_training.catalog.resource_types import SCHEDULE
 from vertex_training.errors import CommandError, Problem
 from vertex_training_cli.engine import plan_file, preview, pulumi_cli, stacks
 from vertex_training_cli.engine.plan import JobObservation, Observations, Plan
@@ -30,7 +31,9 @@ config:
   vertex-training:projectNumber: "210987654321"
 """
 AR = "us-central1-docker.pkg.dev/acme-ml-dev/training-dev"
-TRAIN, KEPT, SERVE = (f"{AR}/{name}@sha256:{'1' * 64}" for name in ("train", "kept", "serve"))
+TRAIN, KEPT, SERVE, NIGHTLY = (
+    f"{AR}/{name}@sha256:{'1' * 64}" for name in ("train", "kept", "serve", "nightly")
+)
 VERSION = "pulumi-python:dynamic/vertex:ModelVersion"
 SEEN = JobObservation("RUNNING", 60, 1.0)
 MOVED = Problem("moves", "a", rule="job-changes-stacks")
@@ -50,7 +53,17 @@ def job(name: str, op: str, image: str) -> plans.Event:
     return event
 
 
+def schedule(op: str, name: str, image: str) -> plans.Event:
+    inputs = plans.job(name, plans.pool(image=image))
+    sides = {"create": (None, inputs), "delete": (inputs, None)}.get(op, (inputs, inputs))
+    return plans.step(op, SCHEDULE, name, *sides)
+
+
 PLAN = plans.plan(
+    schedule("create", "e", NIGHTLY),
+    schedule("update", "f", TRAIN),
+    schedule("same", "g", KEPT),
+    schedule("delete", "h", KEPT),
     job("a", "create", TRAIN),
     job("b", "create", TRAIN),
     job("c", "same", KEPT),
@@ -121,13 +134,14 @@ def test_jobs_images_and_moves_are_asked_of_the_cloud_unless_offline(
     asked.source = source
     made, plan = command._review("dev", "", how)
     images = {
-        TRAIN: ["a", "b"], SERVE: ["model titanic run 4", "model titanic run 5"],
+        TRAIN: ["a", "b", "f"], NIGHTLY: ["e"],
+        SERVE: ["model titanic run 4", "model titanic run 5"],
     }  # fmt: skip
     assert asked.calls == [
         ("plan", "dev", how),
         ("jobs", "dev", True, offline),
         *([] if offline else [("moved", "dev", True)]),
-        ("images", "dev", images, [KEPT, SERVE, TRAIN], offline),
+        ("images", "dev", images, [KEPT, NIGHTLY, SERVE, TRAIN], offline),
     ]
     assert plan is PLAN
     assert (made.source, made.unseen_images, made.origins) == (

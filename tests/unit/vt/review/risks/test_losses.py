@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.unit.vt.review import plans
+from vertex_training.catalog.resource_types import MODEL_VERSION, SCHEDULE, TUNING_JOB
 from vertex_training_cli.review import markdown, report
 from vertex_training_cli.review.headline import verdict
 from vertex_training_cli.review.losses import (
@@ -152,15 +155,33 @@ def of_pins(old, new, image=PINNED):
         plans.step("same", plans.JOB, "training-train", old=job, new=job, outputs={"state": ""}),
         plans.step("update", REPOSITORY, "registry-docker", old=old, new=new),
     ]
-    return [loss for loss in data_losses(plans.plan(*told)) if "which a job runs" in loss.what]
+    return [loss for loss in data_losses(plans.plan(*told)) if "which is in use" in loss.what]
 
 
 def test_a_clean_up_that_no_longer_keeps_an_image_of_a_job_is_a_loss():
     digest = PINNED.partition("@")[2]
     [found] = of_pins(repository(digest), repository())
-    assert found.what == "clean-up of train@sha256:bbbbbbbbbbbb, which a job runs"
+    assert found.what == "clean-up of train@sha256:bbbbbbbbbbbb, which is in use"
     assert of_pins(repository(), repository(digest)) == []
     assert of_pins(repository(digest), repository(digest, "sha256:" + "c" * 64)) == []
+
+
+def test_images_of_tuning_jobs_schedules_and_models_are_in_use_as_well():
+    pool = {**plans.pool(), "containerSpec": {"imageUri": PINNED}}
+    spec = json.loads(plans.job("train", pool)["request"])["jobSpec"]
+    users = {
+        TUNING_JOB: {"request": json.dumps({"trialJobSpec": spec})},
+        SCHEDULE: {"request": json.dumps({"jobSpec": spec})},
+        MODEL_VERSION: {"container": json.dumps({"imageUri": PINNED})},
+    }
+    old, new = repository(PINNED.partition("@")[2]), repository()
+    cleaned = plans.step("update", REPOSITORY, "registry-docker", old=old, new=new)
+    for type_, inputs in users.items():
+        user = plans.step("same", type_, "user", old=inputs, new=inputs)
+        [found] = data_losses(plans.plan(user, cleaned))
+        assert "train@sha256:bbbbbbbbbbbb" in found.what, type_
+    gone = plans.delete(SCHEDULE, "user", **users[SCHEDULE])
+    assert data_losses(plans.plan(gone, cleaned)) == ()
 
 
 def test_a_clean_up_of_everything_takes_the_image_of_a_job():

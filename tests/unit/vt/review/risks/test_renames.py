@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.unit.vt.review import plans
+from vertex_training.catalog.resource_types import SCHEDULE, TUNING_JOB
 from vertex_training_cli.engine import events
 from vertex_training_cli.engine.plan import Plan
 from vertex_training_cli.review import renames, report
@@ -80,6 +81,32 @@ def test_an_entry_that_differs_by_its_name_alone_is_a_renamed_one(
     plan = found(gone, made, **{section: {"corpus": {}, "data": {}}})
     assert renames.renames(plan) == (renames.Rename(section, "data", "corpus"),)
     assert renames.renames(found(gone, made)) == ()  # no entry of the stack file
+
+
+CRON = {"schedule": {"cron": "0 6 * * 1", "timeZone": "UTC"}}
+
+
+@pytest.mark.parametrize(
+    ("section", "type_", "name", "more"),
+    [
+        ("jobs", plans.JOB, "training-{}", {}),
+        ("tuning", TUNING_JOB, "training-{}", {}),
+        ("jobs", SCHEDULE, "training-{}-schedule", CRON),
+        ("tuning", SCHEDULE, "training-{}-schedule", CRON),
+    ],
+)
+def test_a_renamed_job_is_one_whether_it_searches_or_has_a_schedule(
+    section: str, type_: str, name: str, more: dict[str, Any]
+) -> None:
+    gone = plans.delete(type_, name.format("a"), **plans.job("a"), **more)
+    made = plans.create(type_, name.format("b"), **plans.job("b"), **more)
+    plan = found(gone, made, **{section: {"b": {"file": "jobs/b.yaml"}}})
+    assert renames.renames(plan) == (renames.Rename(section, "a", "b"),)
+    daily = {**more, "schedule": {"cron": "0 6 * * *", "timeZone": "UTC"}}
+    other = plans.create(type_, name.format("b"), **plans.job("b"), **daily)
+    assert renames.renames(found(gone, other, **{section: {"b": {}}})) == ()
+    [told] = warnings({section: {"c": {"formerly": "b"}}}, KEPT, made)
+    assert told.startswith(f"{section}.c: formerly: b names nothing that is deployed")
 
 
 @pytest.mark.parametrize(
