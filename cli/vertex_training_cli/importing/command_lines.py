@@ -9,6 +9,7 @@ variable that is set in a branch or loop is not known, unless it has a value bef
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, Final, Protocol
 
@@ -23,12 +24,20 @@ from vertex_training_cli.importing.imported import (
 )
 from vertex_training_cli.importing.values import MAX_LENGTH, UnresolvedValue
 
+#: Flags of gcloud's that stand between its words, as in `gcloud --project P ai …`.
+_FLAGS: Final = (
+    r"((?:\s+--?[a-z][\w-]{0,60}(?:=\S{1,300}"
+    r"|\s+(?!-|(?:ai|alpha|batch|beta|create|custom-jobs|hp-tuning-jobs|jobs|submit)\s)\S{1,300})?)"
+    r"{0,5})\s+"
+)
 #: A call of gcloud's in a line for a shell.
 GCLOUD: Final = re.compile(
-    r"gcloud\s+(?:(?:alpha|beta)\s+)?(?:ai\s+(custom-jobs|hp-tuning-jobs)\s+create"
-    r"|(batch)\s+jobs\s+submit)\b"
+    rf"gcloud{_FLAGS}(?:(?:alpha|beta){_FLAGS})?"
+    rf"(?:ai{_FLAGS}(?P<kind>custom-jobs|hp-tuning-jobs){_FLAGS}create"
+    rf"|(?P<batch>batch){_FLAGS}jobs{_FLAGS}submit)\b"
 )
 BATCH: Final = "batch"
+_KINDS: Final = frozenset(GCLOUD.groupindex.values())
 #: Names by which gcloud reads what comes to it.
 STDIN: Final = ("-", "/dev/stdin")
 ALGORITHMS: Final = {"random": "RANDOM_SEARCH", "grid": "GRID_SEARCH"}
@@ -76,10 +85,25 @@ VARIABLE: Final = re.compile(
 #: Where a block of a script begins and ends.
 OPENS: Final = re.compile(r"\s*(if|for|while|until|case|select)\b")
 CLOSES: Final = re.compile(r"(?:^|[;\s])(fi|done|esac)\b")
+#: The first line of a function, with its indentation and its name.
+FUNCTION: Final = re.compile(
+    r"(\s*)(?:function\s+([\w:-]+)(?:\s*\(\s*\))?|([\w:-]+)\s*\(\s*\))\s*\{"
+)
+#: The first word of a command, where a function may be called.
+CALLED: Final = re.compile(
+    r"(?m)(?:^|[;&|({`]|\b(?:if|then|do|else|while|until)\b)[ \t]*"
+    r"([A-Za-z_][\w:-]*)(?![\w:=(-]| *\()"
+)
 PLACEHOLDER: Final = re.compile(r"<[A-Z0-9_]+>")
 #: What of a line is certainly between quotes, and a comment behind it.
 QUOTED: Final = re.compile(r"\\.|'[^']*'|\"(?:\\.|[^\"\\])*\"|(?:^|\s)#.*", re.DOTALL)
 PYTHON: Final = re.compile(r"\s*(?:\w+=\S*\s+)*python[\d.]*\b")
+
+
+def call_of(match: re.Match[str]) -> tuple[str, str]:
+    """Which kind of job a call makes, and the flags that stand between its words."""
+    flags = (text for name, text in enumerate(match.groups(), 1) if name not in _KINDS)
+    return match["kind"] or match["batch"], " ".join(filter(None, flags))
 
 
 class CommandFiles(Protocol):
@@ -122,10 +146,14 @@ class Script:
         self._values: dict[str, list[str]] = {}
         self._notes: dict[str, set[Note]] = {}
         self._depth = 0
+        self._function, self._end = "", ""
+        """The function that is read, and the line that ends it."""
+        self._called = Counter[str]()
 
     def visit(self, text: str, name: str, *, is_make: bool = False, first: int = 1) -> None:
         """Read a script from its line ``first`` on; ``name`` is for a nameless job."""
         printed = list[ImportedJob]()
+        self._called = Counter(CALLED.findall(text))
         for number, line, body in _lines(text, first):
             place = f"{self.label}, line {number}"
             if is_make and not line.startswith("\t") and (match := MAKE.fullmatch(line.rstrip())):
@@ -139,13 +167,24 @@ class Script:
             if body is not None and self._keep_file(line, body, number):
                 continue
             self._depth += bool(OPENS.match(line)) - len(CLOSES.findall(line))
+            if begun := FUNCTION.match(line):
+                self._function, self._end = begun[2] or begun[3], f"{begun[1]}}}"
+            elif line.rstrip() == self._end:
+                self._function = ""
             self._set_variables(line, place)
             if found := GCLOUD.search(line):
-                notes = set[Note]()
-                words, _ = split(line[found.end() :], self._value_of(notes))
-                self.jobs += self._job(found[1] or found[2], words, place, name, notes)
+                notes, (kind, flags) = self._of_function(place), call_of(found)
+                words, _ = split(f"{flags} {line[found.end() :]}", self._value_of(notes))
+                self.jobs += self._job(kind, words, place, name, notes)
             self.files.pop(STDIN[0], None)
         self.jobs += [] if self.jobs else printed
+
+    def _of_function(self, place: str) -> set[Note]:
+        """What is said of a job in a function that several lines call."""
+        if self._called[self._function] < 2:
+            return set()
+        what = f"it is made in {self._function}, which several lines call and which is read once"
+        return {Note(what, place)}
 
     def _is_piped(self, line: str) -> bool:
         """Whether a line prints what a gcloud reads behind it; keeps that."""
@@ -231,8 +270,9 @@ class Script:
         if files or not (found := GCLOUD.search(text)):
             return []
         notes.add(Note("the script prints this command, and does not run it", place))
-        words = split(text[found.end() :])[0]
-        return self._job(found[1] or found[2], words, place, name, notes)
+        kind, flags = call_of(found)
+        words = split(f"{flags} {text[found.end() :]}")[0]
+        return self._job(kind, words, place, name, notes)
 
     def _expanded(self, text: str, notes: set[Note]) -> str:
         """``text`` with the values of its variables."""
@@ -376,7 +416,8 @@ def options_of(kind: str, words: list[str], place: str) -> dict[str, Any]:
     flags, left = list[tuple[str, str]](), list(words)
     unread = list[str]()
     while left:
-        word = left.pop(0)
+        word = {"-q": "--quiet"}.get(left[0], left[0])
+        left.pop(0)
         name, equals, value = word.removeprefix("--").partition("=")
         if not word.startswith("--") or word == "--":
             unread.append(word)
@@ -457,6 +498,7 @@ def _of_vertex(options: dict[str, Any], name: str, read: CommandFiles) -> Import
             )
         base.study["displayName"] = display
     base.region = given.get("region", base.region)
+    base.project = given.get("project", "")
     known = READ | SPEC_FIELDS.keys() | {"kms-key"}
     base.remarks += [
         f"gcloud's --{flag} is not read ({place})"

@@ -57,6 +57,8 @@ class ImportedJob:
     """What reading code could not decide, or took from a default."""
     region: str = ""
     """Where the source sends it, if it names a region."""
+    project: str = ""
+    """The project that gcloud is told, if it is told one."""
     backend: str = CUSTOM_JOB.backend
     """The service that it is for, as a stack file names it."""
     subnet: str = ""

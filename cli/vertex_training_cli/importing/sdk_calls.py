@@ -19,6 +19,7 @@ from vertex_training_cli.importing.command_lines import (
     GCLOUD,
     NO_FILES,
     CommandFiles,
+    call_of,
     job_of,
     options_of,
     split,
@@ -231,11 +232,13 @@ class CallFinder(Interpreter):
         if called == "__shell__" and isinstance(joined, str):
             joined = re.sub(r"(?<!\{)\{(\w+)\}|\$\{?(\w+)\}?", self._named, joined)
         if isinstance(joined, str) and (match := GCLOUD.search(joined)):
+            kind, flags = call_of(match)
             words = split(joined[match.end() :])[0]
             if isinstance(line, list):
-                verb = "submit" if match[2] else "create"
+                verb = "submit" if match["batch"] else "create"
                 words = [text(each) for each in line[line.index(verb) + 1 :]]
-            options = options_of(match[1] or match[2], words, self.place(node))
+            words = [*split(flags)[0], *words]
+            options = options_of(kind, words, self.place(node))
             made = self._add(node, "gcloud", {})
             made.options["options"] = options
             made.notes |= self.notes

@@ -85,6 +85,7 @@ MADE = {"machineSpec": {"machineType": "m"}, "replicaCount": 1, "containerSpec":
     "code",
     [
         f"subprocess.run({[*WORDS, SPEC]}, check=True)\n",
+        f"subprocess.run({[WORDS[0], '-q', '--format', 'json', *WORDS[1:], SPEC]})\n",
         f"subprocess.check_call({' '.join([*WORDS, SPEC])!r}, shell=True)\n",
         f"os.system('{' '.join(WORDS)} ' + {SPEC!r})\n",
         f'spec = {SPEC!r}\nos.system(f"{" ".join(WORDS)} {{spec}}")\n',

@@ -181,6 +181,7 @@ def test_the_flags_of_a_job_are_its_fields() -> None:
             "enableDashboardAccess": True, "persistentResourceId": "p",
         },
         labels={"a": "b", "c": "d", "e": "f"}, encryption_key="k", region="europe-west4",
+        project="acme",
     )  # fmt: skip
 
 

@@ -92,6 +92,20 @@ def test_a_region_of_its_own_is_told(root: Path, region: str, remarks: list[str]
     assert alone.remarks == ["it is sent to us-east1, which a job file does not say"]
 
 
+@pytest.mark.parametrize(
+    ("project", "remarks"),
+    [
+        ("", []),
+        ("acme-ml-dev", []),
+        ("<YOUR_PROJECT>", []),
+        ("acme-prod", ["it is sent to project acme-prod: the stack's is acme-ml-dev"]),
+    ],
+)
+def test_a_project_of_its_own_is_told(root: Path, project: str, remarks: list[str]) -> None:
+    [made] = of(root, job(project=project)).jobs
+    assert made.remarks == remarks
+
+
 PLACEHOLDER = (
     'raise SystemExit("jobs/my_job/task_1.py is a placeholder: put the training script here")\n'
 )

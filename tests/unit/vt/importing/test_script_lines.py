@@ -242,3 +242,35 @@ def test_a_search_that_is_only_printed_and_an_array_without_an_end() -> None:
     found = job("echo gcloud ai hp-tuning-jobs create --display-name=h --max-trial-count=3")
     assert found.study == {"maxTrialCount": 3, "parallelTrialCount": 1, "displayName": "h"}
     assert script("A=(x\n  y").jobs == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "gcloud --project p ai custom-jobs create",
+        "gcloud --project=p -q --account $ME ai custom-jobs create",
+        "gcloud beta --quiet --project 'p' ai custom-jobs --verbosity=debug create",
+        "gcloud alpha ai --format json custom-jobs create --project=p",
+    ],
+)
+def test_flags_stand_between_the_words_of_gcloud_as_well(line: str) -> None:
+    found = job(f"{line} --region=r --display-name=j {POOL}")
+    assert (found.name, found.region, found.project) == ("j", "r", "p")
+    assert [each for each in found.remarks if "account" not in each] == []
+
+
+def test_another_word_between_makes_it_another_command() -> None:
+    line = "gcloud config set ai custom-jobs create"
+    assert script(f"{line} --display-name=j {POOL}").jobs == []
+
+
+@pytest.mark.parametrize("head", ["submit() {", "function submit {", "function submit () {"])
+def test_a_function_that_several_lines_call_makes_one_job_and_that_is_said(head: str) -> None:
+    made = f'{head}\n  {CREATE} {POOL} --labels=l="$1"\n}}\n'
+    told = "it is made in submit, which several lines call and which is read once (s, line 2)"
+    for calls in ("submit a\nsubmit b\n", "submit a && submit b\n", "x=$(submit a); submit b\n"):
+        assert [str(each) for each in job(made + calls).notes] == [told]
+    for calls in ("submit a\n", "# submit a\nsubmit b\n", "echo submit\nsubmit a\n", ""):
+        assert job(made + calls).notes == []
+    later = f"{made}submit a\nsubmit b\n{CREATE} {POOL}\n"
+    assert [len(each.notes) for each in script(later).jobs] == [1, 0]
