@@ -108,9 +108,8 @@ def test_a_project_that_is_otherwise_is_so_over_rest_and_over_grpc(tmp_path: Pat
     reads = Reads(store, faults, threading.Event())
     service = ProjectService(store, reads.answer)
     server = serve([service], 0, folder=tmp_path, also=reads.answer)
-    faults.add(Fault.parse(
-        service="cloudresourcemanager", kind="patch", patch={"state": "DELETE_REQUESTED"}
-    ))  # fmt: skip
+    patch = {"state": "DELETE_REQUESTED", "configuredCapabilities": ["a"]}  # no field of a client
+    faults.add(Fault.parse(service="cloudresourcemanager", kind="patch", patch=patch))
     for name in (PROJECT, project_number(PROJECT)):
         with requests.Session() as session:
             session.trust_env = False
