@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 import requests
+from google.cloud.resourcemanager_v3 import types
 
 from localgcp.apis.server import serve
-from localgcp.errors import LocalCloudError
+from localgcp.errors import ApiError, LocalCloudError, RefusedRequestError
 from localgcp.faults.model import METHODS, Fault
 from localgcp.faults.table import FaultTable
 from localgcp.inventory.reservations import RESERVATION
@@ -116,6 +117,25 @@ def test_a_project_that_is_otherwise_is_so_over_rest_and_over_grpc(tmp_path: Pat
             found = session.get(f"http://127.0.0.1:{server.port}/v3/projects/{name}").json()
         assert (found["projectId"], found["state"]) == (PROJECT, "DELETE_REQUESTED")
     server.stop(None).wait()
+
+
+@pytest.mark.parametrize(
+    ("status", "code"), [(403, "PERMISSION_DENIED"), (404, "NOT_FOUND"), (429, "UNAVAILABLE")]
+)
+def test_a_project_that_is_refused_over_rest_is_so_over_grpc(
+    tmp_path: Path, status: int, code: str
+) -> None:
+    asked: list[tuple[str, str, bytes]] = []
+
+    def answer(*request: Any) -> bytes:
+        asked.append(request)
+        raise RefusedRequestError(status, "why")
+
+    service = ProjectService(Store(tmp_path / "cloud.sqlite"), answer)
+    with pytest.raises(ApiError) as told:
+        service.get_project(types.GetProjectRequest(name="projects/acme"))
+    assert (told.value.code.name, told.value.message) == (code, "why")
+    assert asked == [("GET", "/v3/projects/acme", b"")]
 
 
 def test_faults_name_the_methods_that_are_served() -> None:
