@@ -24,7 +24,8 @@ class RestCloud:
     def __init__(self, folder: Path) -> None:
         self.store = Store(folder / "cloud.sqlite")
         self.faults = FaultTable(folder / "faults.sqlite")
-        self._reads = Reads(self.store, self.faults, threading.Event())
+        self.stopping = threading.Event()
+        self._reads = Reads(self.store, self.faults, self.stopping)
 
     def get(self, target: str) -> Any:
         return json.loads(self._reads.answer("GET", target, b"") or b"null")

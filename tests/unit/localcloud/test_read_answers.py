@@ -306,6 +306,23 @@ def test_faults_change_and_end_answers(cloud: RestCloud) -> None:
         cloud.get("/storage/v1/b/theirs")
 
 
+def test_faults_keep_an_answer_waiting(cloud: RestCloud, monkeypatch: pytest.MonkeyPatch) -> None:
+    waited, held = list[float](), list[tuple[Any, ...]]()
+    monkeypatch.setattr(cloud.stopping, "wait", waited.append)
+    monkeypatch.setattr(cloud.faults, "hold", lambda *told: held.append(told))
+    path = f"/v3/projects/{PROJECT}"
+    answer = cloud.get(path)
+    cloud.fault("cloudresourcemanager", "delay", seconds=2.5)
+    cloud.fault("cloudresourcemanager", "delay", seconds=0.5, when="after")
+    assert cloud.get(path) == answer
+    assert (waited, held) == ([2.5, 0.5], [])
+    cloud.fault("storage", "delay", method="buckets.get", seconds=7)
+    cloud.fault("monitoring", "hold")
+    channel = f"/v3/projects/{PROJECT}/notificationChannels/7"
+    assert cloud.refusal("GET", channel)[0] == 404
+    assert (waited, held) == ([2.5, 0.5], [(4, channel, cloud.stopping)])
+
+
 def test_a_patch_makes_nothing_of_a_refusal_but_of_what_is_not_there(cloud: RestCloud) -> None:
     cloud.fault("cloudresourcemanager", "patch", patch={"state": "GONE"})
     refused = no("resourcemanager.projects.get", "projects/acme")
