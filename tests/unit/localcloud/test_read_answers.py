@@ -234,6 +234,7 @@ def test_what_has_a_name_is_read_by_its_path(
         ("servicenetworking", "/v1/services/servicenetworking.googleapis.com/connections",
          "servicenetworking.services.get"),
         ("dns", f"/dns/v1/projects/{PROJECT}/managedZones", "dns.managedZones.list"),
+        ("bigquery", f"/bigquery/v2/projects/{PROJECT}/jobs", "bigquery.jobs.list"),
     ],
 )  # fmt: skip
 def test_a_fault_denies_a_read_by_its_permission(
