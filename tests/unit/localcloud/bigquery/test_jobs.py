@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ from tests.unit.localcloud.bigquery.conftest import (
     failure,
     table,
 )  # fmt: skip
-from tests.unit.localcloud.conftest import TRAINER, set_grant
+from tests.unit.localcloud.conftest import TRAINER, set_grant, wait_until
 
 
 @pytest.fixture
@@ -364,3 +365,19 @@ def test_a_server_that_stops_leaves_its_jobs_to_the_next(clicks: Service, engine
     clicks.bigquery.jobs._pool.shutdown(wait=True)
     assert (begun, engine.asked) == (clicks.get(JOB, "q1"), [])
     assert begun["status"] == {"state": "RUNNING"}
+
+
+def test_a_server_that_stops_ends_the_engine_of_a_job(clicks: Service, engine: Engine) -> None:
+    os.mkfifo(engine.folder / "query.says")  # the engine says nothing, ever
+    clicks.ask("POST", "jobs", {"jobReference": {"jobId": "q1"}, "configuration": {"query": SQL}})
+    running = clicks.bigquery.jobs._running
+    [process] = wait_until(lambda: list(running))
+    clicks.bigquery.jobs.stop()
+    clicks.bigquery.jobs._pool.shutdown(wait=True)
+    assert (process.wait(30), running) == (-9, set())
+    assert clicks.get(JOB, "q1")["status"] == {"state": "RUNNING"}
+    # One that begins now ends at once, and the job stays as well.
+    clicks.bigquery.jobs._carry_out(PROJECT, "q1")
+    with pytest.raises(BigQueryError, match="engine of BigQuery ended with -9"):
+        clicks.bigquery.jobs.rows(table(PLACE), 0, 1, exact=False)
+    assert clicks.get(JOB, "q1")["status"] == {"state": "RUNNING"}

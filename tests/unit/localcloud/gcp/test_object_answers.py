@@ -195,6 +195,7 @@ def test_an_object_is_read_with_what_is_in_the_bucket_now(
     kept = {"bucket": "data", "name": "a/b c.json", by: "given", **RECORDED}
     estate.store.put(OBJECT, "data-a/b c.json", PROJECT, {by: "given"}, kept)
     cloud, kind = estate.kind(OBJECT)
+    assert kind.read(cloud, "data-other") is None
     found = kind.read(cloud, "data-a/b c.json")
     if answer is None:
         assert found is None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from localgcp.errors import CloudError
 from localgcp.gcp.diff import Change
+from localgcp.gcp.plan import Settings
 from localgcp.inventory import vpc
 from localgcp.inventory.store import ACCOUNT, ENDPOINT
 from tests.unit.localcloud.gcp.estate import (
@@ -20,6 +22,7 @@ from tests.unit.localcloud.gcp.estate import (
     TIME,
     VPC,
     Estate,
+    told,
     worded,
 )
 
@@ -217,6 +220,10 @@ def test_what_a_service_does_not_take_is_refused_in_its_words(
         (POOL, "x", "Requested entity already exists"),
         (PROVIDER, "x", "Requested entity already exists"),
         (METRIC, "m", "Metric m already exists"),
+        (ENDPOINT, "x", "Endpoint x already exists"),
+        ("gcp:storage/bucket:Bucket", "x", "The requested bucket name is not available. The bucket "
+         "namespace is shared by all users of the system. Please select a different name and try "
+         "again."),
         (INSTANCE, "x", "The resource 'x' already exists"),
         ("gcp:tags/tagBinding:TagBinding", "x", "A binding already exists: x"),
         (vpc.HOST_PROJECT, "local-h", "The project 'local-h' is already a Shared VPC host."),
@@ -307,3 +314,17 @@ def test_an_update_is_verified_as_its_creation_is(estate: Estate) -> None:
         "Error updating Custom Project Role 'x': googleapi: Error 400: Permission a is not valid., "
         "badRequest"
     )
+
+
+def test_an_id_is_made_of_what_is_given_and_of_the_providers_settings(estate: Estate) -> None:
+    cloud, kind = estate.kind(REPOSITORY)
+    given = {"repositoryId": "r", "location": "eu", "project": "local-a"}
+    assert kind.id(cloud, given) == "projects/local-a/locations/eu/repositories/r"
+    path = f"projects/{PROJECT}/locations/us-west1/repositories/r"
+    assert kind.id(cloud, {"repositoryId": "r"}) == path
+    bare = replace(cloud, settings=Settings(PROJECT))
+    assert told(lambda: kind.id(bare, {"repositoryId": "r"})) == (
+        f"{REPOSITORY}: location: required field is not set"
+    )
+    shapeless = replace(cloud, type=replace(cloud.type, id_format=None))
+    assert told(lambda: kind.id(shapeless, given)) == f"{REPOSITORY} has no id format"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from localgcp.errors import PolicyConflictError
+from localgcp.inventory import store as stores
 from localgcp.inventory.store import (
     ACCOUNT,
     BUCKET,
@@ -180,3 +182,26 @@ def test_a_bucket_that_a_client_made_is_of_no_project(store: Store) -> None:
     store.put(BUCKET, "mine", "local-p", {}, {"name": "mine", "project": "local-p"})
     assert store.bucket("mine") == {"name": "mine", "project": "local-p"}
     assert store.bucket("") is None
+
+
+def test_a_new_file_is_made_when_others_let_go_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = sqlite3.connect(tmp_path / "cloud.sqlite", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    waited: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        waited.append(seconds)
+        if len(waited) == 2:
+            other.execute("ROLLBACK")
+
+    monkeypatch.setattr(stores.time, "sleep", sleep)
+    monkeypatch.setattr(stores, "BUSY_SECONDS", -1)
+    with pytest.raises(sqlite3.OperationalError, match="locked"):
+        Store(tmp_path / "cloud.sqlite").list()
+    assert waited == []
+    monkeypatch.setattr(stores, "BUSY_SECONDS", 60)
+    assert Store(tmp_path / "cloud.sqlite").list() == []
+    assert waited == [0.01, 0.01]
+    other.close()

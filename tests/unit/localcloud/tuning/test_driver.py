@@ -455,6 +455,26 @@ def test_a_database_that_is_locked_is_looked_at_again(
     assert studied.tuning.state is JobState.PENDING
 
 
+def test_the_thread_goes_on_a_second_after_a_database_was_locked(
+    studied: Studied, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    waited, looked = list[float](), list[int]()
+
+    def advance() -> bool:
+        looked.append(len(waited))
+        if len(looked) == 1:
+            raise sqlite3.OperationalError("locked")
+        studied.driver.stop()
+        return True
+
+    monkeypatch.setattr(drivers, "_POLL_SECONDS", 0)
+    monkeypatch.setattr(studied.driver._stopping, "wait", waited.append)
+    monkeypatch.setattr(studied.driver, "advance", advance)
+    studied.driver._work()
+    assert (waited, looked) == ([1], [0, 1])
+    assert "OperationalError: locked" in capsys.readouterr().err
+
+
 def test_a_server_settles_trials_that_ended_without_one(studied: Studied) -> None:
     studied.make(trials=1)
     studied.driver.advance()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -279,3 +280,22 @@ def test_a_place_that_cannot_be_is_refused_with_its_field(
     given: dict[str, Any], wanted: list[tuple[str, str]]
 ) -> None:
     assert list(placement.fields(given, REGION)) == wanted
+
+
+def test_limits_that_cannot_be_loaded_are_told_and_the_others_hold(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def absent() -> None:
+        raise ImportError("no extra")
+
+    def found(group: str) -> list[Any]:
+        assert group == "localgcp.job_limits"
+        return [
+            SimpleNamespace(value="a.b:c", load=absent),
+            SimpleNamespace(value="a.b:d", load=lambda: "limits"),
+        ]
+
+    monkeypatch.setattr(checks.importlib.metadata, "entry_points", found)
+    assert checks._installed_limits.__wrapped__() == ("limits",)
+    said = "machines and images are not checked by a.b:c: no extra\n"
+    assert capsys.readouterr().err == said
