@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import socket
 import socketserver
 import threading
 from collections.abc import Iterator
-from http.client import HTTPConnection
+from http.client import HTTPConnection, RemoteDisconnected
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, cast
@@ -27,8 +28,12 @@ IMAGE = "/v2/local-a/training/titanic"
 TAGGED = "sha256:" + hashlib.sha256(b"tagged").hexdigest()
 
 
+#: (verb, path, Accept) of each request that reached the registry.
+asked: list[tuple[str, str, str | None]] = []
+
+
 class _Echo(BaseHTTPRequestHandler):
-    """Answers with what it was asked; ``/v2/local-a/training/…/fail`` with 500."""
+    """Answers with what it was asked; paths with ``fail``, ``new`` and ``empty`` by status."""
 
     protocol_version = "HTTP/1.1"
 
@@ -40,15 +45,20 @@ class _Echo(BaseHTTPRequestHandler):
             self.rfile.readline()
             if line == b"0":
                 break
-        status = 500 if "fail" in self.path else 404 if "new" in self.path else 200
+        asked.append((self.command, self.path, self.headers.get("Accept")))
+        by_path = {"fail": 500, "new": 404, "empty": 204, "stream": 200}
+        status = next((by_path[part] for part in by_path if part in self.path), 200)
         headers = {name: self.headers.get(name) for name in ("Host", "Accept", "X-Own", "TE")}
         answer = json.dumps([self.command, self.path, body.decode(), headers]).encode()
         self.send_response_only(status)
         self.send_header("Docker-Content-Digest", TAGGED)
         self.send_header("Keep-Alive", "timeout=5")
-        self.send_header("Content-Length", str(len(answer)))
+        if "stream" in self.path:
+            self.close_connection = True
+        elif status != 204:
+            self.send_header("Content-Length", str(len(answer)))
         self.end_headers()
-        if self.command != "HEAD":
+        if self.command != "HEAD" and status != 204:
             self.wfile.write(answer)
 
     do_PUT = do_POST = do_HEAD = do_PATCH = do_DELETE = do_GET
@@ -137,6 +147,7 @@ def served(running: Served, monkeypatch: pytest.MonkeyPatch) -> Served:
     running.registry.full, running.registry.running = False, True
     running.registry.fails = None
     running.registry.calls.clear()
+    asked.clear()
     return running
 
 
@@ -144,6 +155,11 @@ def refusal(text: str) -> tuple[str, str]:
     [error] = json.loads(text)["errors"]
     assert error["detail"] == {}
     return error["code"], error["message"].removeprefix("local cloud: ")
+
+
+def head(headers: Any) -> list[tuple[str, str]]:
+    """Of an answer, without what the registry itself sends."""
+    return [(name, text) for name, text in headers.items() if name != "Docker-Content-Digest"]
 
 
 def test_a_request_is_passed_on_with_its_body_and_headers(served: Served) -> None:
@@ -171,6 +187,36 @@ def test_the_head_of_an_answer_has_no_body(served: Served) -> None:
     assert (status, text) == (200, "")
     assert int(headers["Content-Length"]) > 0
     assert served.send("GET", "/v2/")[0] == 200
+    status, text, headers = served.send("HEAD", "/v2/local-a/none/x/manifests/v1")
+    assert (status, text) == (404, "")
+    assert int(headers["Content-Length"]) > 0
+
+
+def test_an_answer_ends_where_the_registrys_does(served: Served) -> None:
+    status, text, headers = served.send("GET", f"{IMAGE}/blobs/stream")
+    assert (status, json.loads(text)[1]) == (200, f"{IMAGE}/blobs/stream")
+    assert head(headers) == [("Connection", "close")]
+    status, text, headers = served.send("DELETE", f"{IMAGE}/blobs/empty")
+    assert (status, text, head(headers)) == (204, "", [])
+
+
+@pytest.mark.parametrize("name", ["Origin", "Host"])
+def test_a_web_page_is_refused(served: Served, name: str) -> None:
+    status, text, _ = served.send("GET", f"{IMAGE}/manifests/v1", **{name: "http://evil.example"})
+    hosts = ", ".join(f"{host}:{served.front.port}" for host in ("127.0.0.1", "localhost", "[::1]"))
+    why = {
+        "Origin": "requests of web pages are refused.",
+        "Host": f"the Host of a request is one of {hosts}.",
+    }
+    assert (status, refusal(text)) == (403, ("DENIED", why[name]))
+    assert asked == []
+
+
+def test_a_request_whose_end_is_unknown_ends_its_connection(served: Served) -> None:
+    lines = (f"PUT {IMAGE}/blobs/uploads/1 HTTP/1.1", f"Host: localhost:{served.front.port}")
+    with socket.create_connection(("127.0.0.1", served.front.port), timeout=5) as connection:
+        connection.sendall("\r\n".join((*lines, "Content-Length: x", "", "")).encode())
+        assert connection.recv(1) == b""
 
 
 @pytest.mark.parametrize(
@@ -191,7 +237,8 @@ def test_what_is_no_image_here_is_refused(
 ) -> None:
     got, body, headers = served.send(verb, path)
     assert (got, refusal(body)) == (status, (code, text))
-    assert (headers["Content-Type"], headers["Connection"]) == ("application/json", "close")
+    size = ("Content-Length", str(len(body)))
+    assert head(headers) == [("Content-Type", "application/json"), size, ("Connection", "close")]
 
 
 FIXED = "/v2/local-a/fixed/titanic/manifests"
@@ -217,6 +264,47 @@ def test_an_immutable_tag_keeps_its_image(
         assert refusal(body) == ("MANIFEST_INVALID", TAKEN)
     else:  # the registry's own answer
         assert json.loads(body)[2] == content.decode()
+
+
+def test_the_digest_of_a_tag_is_asked_for_in_all_forms(served: Served) -> None:
+    served.send("PUT", f"{FIXED}/v1", b"tagged", Accept="x")
+    oci, docker = "application/vnd.oci.image", "application/vnd.docker.distribution.manifest"
+    forms = (f"{oci}.index.v1+json", f"{oci}.manifest.v1+json", f"{docker}.list.v2+json")
+    every = ", ".join((*forms, f"{docker}.v2+json"))
+    assert asked == [("HEAD", f"{FIXED}/v1", every), ("PUT", f"{FIXED}/v1", "x")]
+
+
+def test_an_immutable_tag_is_not_deleted_and_an_image_is(served: Served) -> None:
+    status, text, _ = served.send("DELETE", f"{FIXED}/v1")
+    deleted = "tag v1 is immutable: it is not deleted."
+    assert (status, refusal(text)) == (400, ("MANIFEST_INVALID", deleted))
+    assert served.send("DELETE", f"{FIXED}/{TAGGED}")[0] == 200
+    assert asked == [("DELETE", f"{FIXED}/{TAGGED}", None)]
+
+
+def test_a_push_whose_tag_cannot_be_looked_up_is_not_answered(
+    served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(served.registry, "folder", tmp_path)
+    with pytest.raises(RemoteDisconnected):
+        served.send("PUT", f"{FIXED}/v1", b"other")
+
+
+def test_a_base_image_without_a_whole_stand_in_is_asked_of_the_registry(
+    served: Served,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(mirror, "has_stand_in", lambda: True)
+    monkeypatch.setattr(mirror, "layout", lambda: tmp_path)
+    path = "/v2/mirror/library/python/manifests/3.11-slim-bookworm"
+    assert served.send("GET", path)[0] == 200
+    assert [path for _, path, _ in asked] == [path]
+    assert capsys.readouterr().out == (
+        "the stand-in of a base image is not used: [Errno 2] No such file or directory: "
+        f"'{tmp_path}/index.json'\n"
+    )
 
 
 @pytest.mark.parametrize(("size", "status"), [(4 << 20, 200), ((4 << 20) + 1, 413)])

@@ -175,6 +175,16 @@ def test_the_stand_in_is_made_of_debians_packages_once(
     assert not work.exists()
 
 
+def test_a_stand_in_that_cannot_be_made_leaves_nothing(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/none")
+    with pytest.raises(LocalCloudError) as failed:
+        mirror.make(lambda _: None)
+    assert str(failed.value) == "mmdebstrap cannot be run: No such file or directory."
+    assert list((cache / "base-images").iterdir()) == [mirror.layout().with_suffix(".lock")]
+
+
 @pytest.mark.parametrize(
     ("command", "text"),
     [

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import socket
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -14,15 +16,16 @@ from typing import cast
 
 import pytest
 
+from localgcp.faults import proxy
 from localgcp.faults.model import Fault
 from localgcp.faults.proxy import StorageFront, describe
 from localgcp.faults.table import FaultTable
 from localgcp.storage import StorageEmulator
-from tests.unit.localcloud.conftest import free_port
+from tests.unit.localcloud.conftest import free_port, wait_until
 
 
 class _Echo(BaseHTTPRequestHandler):
-    """Answers what it was asked, as JSON."""
+    """Answers what it was asked, as JSON; an object called by a status with that and nothing."""
 
     protocol_version = "HTTP/1.1"
 
@@ -30,11 +33,13 @@ class _Echo(BaseHTTPRequestHandler):
         size = int(self.headers.get("Content-Length") or 0)
         asked = [self.command, self.path, self.rfile.read(size).decode(), self.headers["Host"]]
         body = json.dumps(asked).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
+        status = int(found[1]) if (found := re.search(r"/o/(\d+)$", self.path)) else 200
+        self.send_response_only(status)
         self.send_header("X-Own", "kept")
+        if status == 200:
+            self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        if self.command != "HEAD":
+        if self.command != "HEAD" and status == 200:
             self.wfile.write(body)
 
     do_GET = do_PUT = do_HEAD = do_POST
@@ -82,12 +87,15 @@ class Served:
         self.front, self.backend = StorageFront(emulator, self.table, lambda: backend), backend
         self.front.start(free_port())
 
-    def send(self, verb: str, path: str, body: str = "") -> tuple[int, str, str | None]:
+    def send(
+        self, verb: str, path: str, body: str = "", **headers: str
+    ) -> tuple[int, str, dict[str, str]]:
+        """Status, body and headers of an answer."""
         connection = HTTPConnection("127.0.0.1", self.front.port, timeout=10)
         try:
-            connection.request(verb, path, body or None)
+            connection.request(verb, path, body or None, headers)
             got = connection.getresponse()
-            return got.status, got.read().decode(), got.headers["X-Own"]
+            return got.status, got.read().decode(), dict(got.headers)
         finally:
             connection.close()
 
@@ -112,19 +120,25 @@ def test_a_request_goes_to_the_emulator_as_it_is(served: Served) -> None:
     host = f"127.0.0.1:{served.front.port}"
     path = "/storage/v1/b/x/o/a"
     assert served.front.url == f"http://{host}"
-    assert served.send("GET", path) == (200, json.dumps(["GET", path, "", host]), "kept")
-    assert served.emulator.calls == [("connection", 300.0)]
+    text = json.dumps(["GET", path, "", host])
+    headers = {"X-Own": "kept", "Content-Length": str(len(text))}
+    assert served.send("GET", path) == (200, text, headers)
+    assert served.send("HEAD", path) == (200, "", headers | {"Content-Length": str(len(text) + 1)})
+    assert served.send("GET", "/storage/v1/b/x/o/204") == (204, "", {"X-Own": "kept"})
+    assert served.send("GET", "/storage/v1/b/x/o/304") == (304, "", {"X-Own": "kept"})
+    assert served.emulator.calls == [("connection", 300.0)] * 4
     assert served.front.refusal == "a reason"
 
 
 def test_an_error_is_worded_as_the_api_words_it(served: Served) -> None:
     fault = served.table.add(Fault.parse(service="storage", kind="error", code="503"))
-    status, text, _ = served.send("GET", "/storage/v1/b/x")
+    status, text, headers = served.send("GET", "/storage/v1/b/x")
     message = f"fault {fault} of the local cloud"
     assert (status, json.loads(text)) == (
         503,
         {"error": {"code": 503, "message": message, "errors": [{"message": message}]}},
     )
+    assert headers == {"Content-Type": "application/json", "Content-Length": str(len(text))}
     assert served.send("GET", "/storage/v1/b/x")[0] == 200
 
 
@@ -135,18 +149,58 @@ def test_a_fault_of_one_object_leaves_others(served: Served) -> None:
 
 
 def test_a_name_that_would_leave_its_folder_is_refused(served: Served) -> None:
-    status, text, _ = served.send("GET", "/storage/v1/b/x/o/..%2F..%2Fetc")
+    status, text, headers = served.send("GET", "/storage/v1/b/x/o/..%2F..%2Fetc")
     error = json.loads(text)["error"]
     assert (status, error["code"]) == (400, 400)
     assert error["message"].startswith("local cloud: ")
+    assert headers == {"Content-Type": "application/json", "Content-Length": str(len(text))}
     assert served.emulator.calls == []
+
+
+@pytest.mark.parametrize("verb", ["GET", "POST"])
+def test_a_web_page_is_refused(served: Served, verb: str) -> None:
+    status, text, _ = served.send(verb, "/storage/v1/b", "{}", Origin="http://evil.example")
+    message = "local cloud: requests of web pages are refused."
+    assert (status, json.loads(text)) == (403, {"error": {"code": 403, "message": message}})
+    assert served.emulator.calls == []
+
+
+@pytest.mark.parametrize(
+    ("verb", "path", "size", "status"),
+    [
+        ("POST", "/storage/v1/b", 20, 200),
+        ("POST", "/storage/v1/b", 21, 413),
+        ("PUT", "/x/a", 21, 200),
+        ("POST", "/upload/storage/v1/b/x/o?uploadType=media&name=a", 21, 200),
+    ],
+)
+def test_a_body_is_as_large_as_it_likes_unless_it_may_name_an_object(
+    served: Served, monkeypatch: pytest.MonkeyPatch, verb: str, path: str, size: int, status: int
+) -> None:
+    monkeypatch.setattr(proxy, "_MAX_NAMING", 20)
+    body = '{"name": "x"}'.ljust(size)
+    got, text, _ = served.send(verb, path, body, **{"Content-Type": "application/json"})
+    assert got == status
+    if status == 413:
+        message = "local cloud: the request is larger than 64 MiB."
+        assert json.loads(text) == {"error": {"code": 413, "message": message}}
+    else:
+        assert json.loads(json.loads(text)[2]) == {"name": "x"}
+
+
+def test_a_request_whose_end_is_unknown_ends_its_connection(served: Served) -> None:
+    lines = ("POST /storage/v1/b HTTP/1.1", f"Host: localhost:{served.front.port}")
+    with socket.create_connection(("127.0.0.1", served.front.port), timeout=5) as connection:
+        connection.sendall("\r\n".join((*lines, "Content-Length: x", "", "")).encode())
+        assert connection.recv(1) == b""
 
 
 def test_an_emulator_that_does_not_answer_is_told(served: Served) -> None:
     served.emulator.port = free_port()
-    status, text, _ = served.send("GET", "/storage/v1/b/x")
+    status, text, headers = served.send("GET", "/storage/v1/b/x")
     assert status == 502
     assert text.startswith("the storage emulator did not answer: ConnectionRefusedError: ")
+    assert headers == {"Content-Type": "text/plain", "Content-Length": str(len(text))}
 
 
 def test_an_emulator_that_ended_is_started_at_its_ports_again(
@@ -169,6 +223,17 @@ def test_the_end_ends_both_and_may_come_twice(tmp_path: Path, backend: int) -> N
     assert own.emulator.calls[1:] == [("stop",), ("stop",)]
     with pytest.raises(urllib.error.URLError):
         urllib.request.urlopen(own.front.url, timeout=5)
+
+
+def test_the_end_lets_go_of_a_call_without_an_answer(tmp_path: Path, backend: int) -> None:
+    own = Served(tmp_path, backend)
+    fault = own.table.add(Fault.parse(service="storage", kind="drop"))
+    head = f"GET /storage/v1/b/x HTTP/1.1\r\nHost: localhost:{own.front.port}\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", own.front.port), timeout=5) as connection:
+        connection.sendall(head.encode())
+        wait_until(lambda: own.table.get(fault).fired == 1)
+        own.front.stop()
+        assert connection.recv(1) == b""
 
 
 @pytest.mark.parametrize(
