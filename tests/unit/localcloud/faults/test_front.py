@@ -8,7 +8,7 @@ import socket
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from http.client import HTTPConnection
+from http.client import HTTPConnection, IncompleteRead
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -42,7 +42,7 @@ class _Echo(BaseHTTPRequestHandler):
         if self.command != "HEAD" and status == 200:
             self.wfile.write(body)
 
-    do_GET = do_PUT = do_HEAD = do_POST
+    do_GET = do_PUT = do_HEAD = do_DELETE = do_POST
 
     def log_message(self, format: str, *args: object) -> None: ...
 
@@ -126,7 +126,10 @@ def test_a_request_goes_to_the_emulator_as_it_is(served: Served) -> None:
     assert served.send("HEAD", path) == (200, "", headers | {"Content-Length": str(len(text) + 1)})
     assert served.send("GET", "/storage/v1/b/x/o/204") == (204, "", {"X-Own": "kept"})
     assert served.send("GET", "/storage/v1/b/x/o/304") == (304, "", {"X-Own": "kept"})
-    assert served.emulator.calls == [("connection", 300.0)] * 4
+    text = json.dumps(["DELETE", path, "", host])
+    headers = {"X-Own": "kept", "Content-Length": str(len(text))}
+    assert served.send("DELETE", path) == (200, text, headers)
+    assert served.emulator.calls == [("connection", 300.0)] * 5
     assert served.front.refusal == "a reason"
 
 
@@ -140,6 +143,17 @@ def test_an_error_is_worded_as_the_api_words_it(served: Served) -> None:
     )
     assert headers == {"Content-Type": "application/json", "Content-Length": str(len(text))}
     assert served.send("GET", "/storage/v1/b/x")[0] == 200
+
+
+def test_an_answer_is_cut_in_its_middle_by_one_kind_alone(served: Served) -> None:
+    path = "/storage/v1/b/x/o/a"
+    whole = json.dumps(["GET", path, "", f"127.0.0.1:{served.front.port}"])
+    served.table.add(Fault.parse(service="storage", kind="delay", seconds=0))
+    assert served.send("GET", path)[1] == whole
+    served.table.add(Fault.parse(service="storage", kind="truncate"))
+    with pytest.raises(IncompleteRead) as cut:
+        served.send("GET", path)
+    assert cut.value.partial.decode() == whole[: len(whole) // 2]
 
 
 def test_a_fault_of_one_object_leaves_others(served: Served) -> None:
