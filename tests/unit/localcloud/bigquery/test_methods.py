@@ -12,6 +12,7 @@ import pytest
 from localgcp.access.guests import Guest
 from localgcp.bigquery import service
 from localgcp.bigquery.catalog import DATASET, JOB, TABLE
+from localgcp.errors import RefusedRequestError
 from localgcp.faults.model import Fault, Kind
 from localgcp.faults.model import Service as FaultyService
 from localgcp.reads.serving import Reads
@@ -343,3 +344,11 @@ def test_a_fault_is_on_a_method_by_its_name_and_on_a_job_by_its_id(web: Service)
     web.put(JOB, "j1", job("j1"))
     found = answer("GET", "jobs/j1?projection=full")
     assert found == {key: value for key, value in job("j1").items() if key != "_account"}
+    by_id = Fault(service=FaultyService.BIGQUERY, kind=Kind.ERROR, method="jobs.insert",
+                  match="j9", code="503", times=0)  # fmt: skip
+    web.faults.add(by_id)
+    for name, status in (("j8", 501), ("j9", 503), ("j10", 501)):
+        with pytest.raises(RefusedRequestError) as told:
+            answer("POST", "jobs", {"jobReference": {"jobId": name},
+                                    "configuration": {"query": SQL}})  # fmt: skip
+        assert told.value.status == status
