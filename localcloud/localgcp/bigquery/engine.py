@@ -158,9 +158,11 @@ def read(request: Mapping[str, Any]) -> dict[str, Any]:
 
 def _parsed(sql: str) -> Any:
     try:
-        found = [each for each in sqlglot.parse(sql, dialect="bigquery") if each is not None]
+        parts = sqlglot.parse(sql, dialect="bigquery")
     except sqlglot.errors.SqlglotError as error:
         raise RefusedError(f"Syntax error: {_words(error)}") from None
+    # Between two semicolons there is nothing, or a comment behind the first.
+    found = [each for each in parts if not isinstance(each, exp.Semicolon | None)]
     if len(found) != 1 or not isinstance(found[0], exp.Query):
         raise RefusedError("the local cloud runs one query at a time: no script, DDL or DML")
     return found[0]

@@ -61,7 +61,11 @@ AT = "FOR SYSTEM_TIME AS OF TIMESTAMP"
         ("SELECT id FROM t FOR SYSTEM_TIME AS OF "
          "TIMESTAMP_SUB(TIMESTAMP '2024-01-01 01:00:00+00', INTERVAL 1 HOUR)",
          [place("t", as_of=1_704_067_200_000)], [ID], [["7"]]),
-        ("SELECT id FROM t;", [place("t")], [ID], [["7"]]),
+        *((f"{before}SELECT id FROM t{after}", [place("t")], [ID], [["7"]]) for before, after in (
+            ("", ";"), ("", ";;"), (";", ""), ("", "; -- done"), ("-- begin\n;", " -- end"),
+        )),
+        # What SQLGlot cannot resolve may read all.
+        ("SELECT a.id FROM t AS a, (SELECT 1 AS z) AS a", [place("t")], [BOTH], [["7"]]),
     ],
 )  # fmt: skip
 def test_a_query_names_its_tables_and_the_columns_that_it_reads(
@@ -105,7 +109,7 @@ NO_FUNCTION = "the local cloud has no table function: "
     ("sql", "text"),
     [
         ("SELECT 1; SELECT 2", ONE),
-        ("", ONE),
+        *((each, ONE) for each in ("", ";", "-- nothing", "; -- nothing")),
         ("CREATE TABLE d.x AS SELECT 1", ONE),
         ("INSERT INTO d.t VALUES (1)", ONE),
         ("SELECT ?", "the local cloud takes named parameters alone"),
@@ -114,6 +118,7 @@ NO_FUNCTION = "the local cloud has no table function: "
         ("SELECT * FROM d.INFORMATION_SCHEMA.TABLES",
          f"{NO_META}['d', 'INFORMATION_SCHEMA.TABLES']"),
         ("SELECT * FROM read_csv('x')", f"{NO_FUNCTION}read_csv('x')"),
+        ("SELECT * FROM t, LATERAL read_csv('x')", f"{NO_FUNCTION}LATERAL read_csv('x')"),
         ("SELECT id, ID FROM t", "Duplicate column names in the result are not supported: ['id']"),
         ("SELECT INTERVAL 1 DAY AS x",
          "the local cloud has no results of type INTERVAL (column x)"),
