@@ -144,12 +144,53 @@ def test_what_cannot_be_an_object_is_refused_ten_at_a_time(folder: Path) -> None
         files.scan(folder, ["x*"])
 
 
-@pytest.mark.parametrize("name", [".well-known/acme-challenge/x", "a\rb"])
-def test_names_that_the_service_refuses_are_refused_before(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-    (tmp_path / name).write_text("x")
-    with pytest.raises(CommandError, match="rename them, or use --exclude"):
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("a" * 1024, None),
+        ("\u00e9" * 512, None),
+        (
+            "a" * 1025,
+            f"'{'a' * 40}'\u2026 has 1025 bytes, and an object's name has at most 1024",
+        ),
+        (
+            "\u00e9" * 513,
+            f"'{'é' * 40}'… has 1026 bytes, and an object's name has at most 1024",
+        ),
+        ("a\udcff", "'a\\udcff' is not UTF-8"),
+        ("a\rb", "'a\\rb' has a line break"),
+        ("a\nb", "'a\\nb' has a line break"),
+        (
+            ".well-known/acme-challenge/x",
+            "'.well-known/acme-challenge/x' is a name that Cloud Storage refuses",
+        ),
+        ("x/.well-known/acme-challenge/x", None),
+        (".well-known/x", None),
+    ],
+)
+def test_names_that_the_service_refuses_are_refused_before(name: str, problem: str | None) -> None:
+    assert files._problem(name) == problem
+
+
+def test_what_is_refused_of_a_folder_is_told_with_the_way(tmp_path: Path) -> None:
+    (tmp_path / "a\rb").write_text("x")
+    with pytest.raises(CommandError) as refused:
         files.scan(tmp_path)
+    assert str(refused.value) == (
+        f"{tmp_path}: 'a\\rb' has a line break. Hint: rename them, or use --exclude."
+    )
+
+
+def test_a_folder_that_cannot_be_read_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(folder: str) -> None:
+        raise PermissionError(13, "Permission denied", folder)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(CommandError) as refused:
+        files.scan(tmp_path)
+    assert str(refused.value) == f"{tmp_path} cannot be read: Permission denied."
 
 
 def test_files_are_looked_for_by_their_names(folder: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from vertex_training.errors import CommandError
 from vertex_training_cli.cli import app
 from vertex_training_cli.data import snapshots
 from vertex_training_cli.data.comparison import RemoteObject
+from vertex_training_cli.data.places import Place
 from vertex_training_cli.data.snapshots import KeptSnapshot
 
 MANIFEST: dict[str, Any] = {
@@ -239,3 +241,110 @@ def test_a_deletion_is_confirmed_by_an_option_or_a_person(
     with pytest.raises(typer.Exit) as ended:
         snapshots._confirm("x", yes=False, ask=answer(yes=False))
     assert ended.value.exit_code == 1
+
+
+PARTS = tuple(RemoteObject(name, 1024, "c", 2) for name in ("a.avro", "manifest.json", "z.avro"))
+FOLDER = "gs://b/snapshots/dev/clicks/abcdef1"
+WHAT = f"{FOLDER}, 3 objects, 3.1 kB"
+
+
+def in_use(*, declared: bool, jobs: tuple[str, ...]) -> list[KeptSnapshot]:
+    """The snapshot of run 3, and another one of the same run."""
+    made = KeptSnapshot("clicks", "abcdef1", FOLDER, declared, jobs, MANIFEST, 3072, PARTS)
+    return [made, KeptSnapshot("views", "abcdef1", "gs://x/y", False, (), MANIFEST, 1, ())]
+
+
+@pytest.mark.parametrize(
+    ("declared", "jobs", "words", "code", "said"),
+    [
+        (False, (), ["--yes"], 0, ""),
+        (True, ("fit", "train"), ["--force", "--yes"], 0,
+         "vt: the stack file names it\nvt: jobs read it: fit, train\n"),
+        (False, (), [], 2, f"vt: {WHAT} would be deleted. Hint: --yes, where nobody can ask\n"),
+        (True, (), ["--yes"], 1, "the stack file names it"),
+        (False, ("fit",), ["--yes"], 1, "jobs read it: fit"),
+        (True, ("fit", "train"), ["-y"], 1, "the stack file names it; jobs read it: fit, train"),
+    ],
+)  # fmt: skip
+def test_a_snapshot_is_deleted_manifest_first_unless_it_is_in_use(
+    monkeypatch: pytest.MonkeyPatch,
+    declared: bool,
+    jobs: tuple[str, ...],
+    words: list[str],
+    code: int,
+    said: str,
+) -> None:
+    deleted: list[Any] = []
+    monkeypatch.setattr(snapshots.upload, "delete", lambda *given: deleted.append(given))
+    found = in_use(declared=declared, jobs=jobs)
+    if code == 1:
+        said = f"vt data snapshots delete: {WHAT}: {said}. Hint: raise `run` first; or --force.\n"
+    told = "" if code else f"deleted {WHAT}\n"
+    assert printed(found, monkeypatch, "delete", "clicks", "3", *words) == (code, told, said)
+    place, (first, manifest, last) = Place("b", "snapshots/dev/clicks/abcdef1/"), PARTS
+    assert deleted == ([] if code else [(None, place, [manifest, first, last])])
+
+
+class Client:
+    """Objects of one bucket by their names; each was read so many times."""
+
+    def __init__(self, **contents: bytes) -> None:
+        self.contents, self.read = contents, list[str]()
+
+    def bucket(self, name: str) -> Client:
+        assert name == "acme-data"
+        return self
+
+    def blob(self, name: str) -> Any:
+        def download(*, timeout: float) -> bytes:
+            self.read.append(name)
+            return self.contents[name.rpartition("/")[0].rpartition("/")[2]]
+
+        return SimpleNamespace(download_as_bytes=download)
+
+
+def test_folders_of_a_bucket_are_snapshots_with_what_names_and_reads_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    listed = [
+        RemoteObject(name, 10, "c", 1, "2026-01-01 10:00:00")
+        for name in ("clicks/one/a", "clicks/one/manifest.json", "clicks/two/sub/manifest.json",
+                     "clicks/two/b", "stray", "views/one/manifest.json", "clicks/file")
+    ]  # fmt: skip
+    places: list[Place] = []
+    monkeypatch.setattr(snapshots.manifests, "parse", json.loads)
+    monkeypatch.setattr(
+        snapshots.cloud, "objects", lambda _client, place: places.append(place) or listed
+    )
+    top = "snapshots/dev"
+    named = {
+        "clicks": SimpleNamespace(bucket="acme-data", prefix=f"{top}/clicks/one"),
+        "views": SimpleNamespace(bucket="acme-other", prefix=f"{top}/views/one"),
+    }
+    stack: Any = SimpleNamespace(settings=SimpleNamespace(stack="dev"), snapshots=named)
+    requests = {
+        "fit": f"gs://acme-data/{top}/clicks/one/*",
+        "train": f"gs://acme-data/{top}/clicks/one gs://acme-data/{top}/views/one",
+        "other": f"gs://acme-other/{top}/clicks/two",
+    }
+    client: Any = Client(one=json.dumps(MANIFEST).encode())
+
+    def part(name: str) -> RemoteObject:
+        return RemoteObject(name, 10, "c", 1, "2026-01-01 10:00:00")
+
+    assert list(snapshots._in_bucket(client, "acme-data", stack, requests)) == [
+        KeptSnapshot(
+            "clicks", "one", f"gs://acme-data/{top}/clicks/one", True, ("fit", "train"), MANIFEST,
+            20, (part("a"), part("manifest.json")),
+        ),
+        KeptSnapshot(
+            "clicks", "two", f"gs://acme-data/{top}/clicks/two", False, (), None,
+            20, (part("sub/manifest.json"), part("b")),
+        ),
+        KeptSnapshot(
+            "views", "one", f"gs://acme-data/{top}/views/one", False, ("train",), MANIFEST,
+            10, (part("manifest.json"),),
+        ),
+    ]  # fmt: skip
+    assert places == [Place("acme-data", f"{top}/")]
+    assert client.read == [f"{top}/clicks/one/manifest.json", f"{top}/views/one/manifest.json"]

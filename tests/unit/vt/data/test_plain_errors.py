@@ -153,3 +153,28 @@ def test_a_deletion_names_twenty_objects_and_asks(
         command._confirm(names, OWN, yes=False, ask=answer(yes=False))
     assert ended.value.exit_code == 1
     assert asked == [f"Delete {count} objects of gs://acme-data/x/?"] * 2
+
+
+def test_an_interruption_says_how_to_go_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = SimpleNamespace(root=Path("/srv"), stack="dev")
+    settings = SimpleNamespace(names="names")
+    monkeypatch.setattr(command.stacks, "find", lambda _: found)
+    monkeypatch.setattr(command.stack_files, "read_raw", lambda *given: given[1:])
+    monkeypatch.setattr(command.stacks_of_files, "read_settings", lambda *_: settings)
+    monkeypatch.setattr(command.places, "find", lambda *given: given)
+    monkeypatch.setattr(command.cloud, "connect", lambda *_: "client")
+    opened: list[Any] = []
+
+    def use() -> None:
+        with command._place("data/x", "dev") as given:
+            opened.append(given)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        use()
+    assert opened == [("client", ("data/x", settings, "names"))]
+    assert capsys.readouterr().err == (
+        "vt: interrupted; what arrived stays. Run it again to go on.\n"
+    )
