@@ -97,13 +97,6 @@ def test_an_image_that_is_gone_is_not_promoted(vt, root, registry):
     assert pinned(root)["train"]["digest"] == "sha256:" + "0" * 64
 
 
-def test_what_was_never_built_is_not_promoted(vt, root, registry):
-    result = promote(vt)
-    assert "was not built. Hint: vt images build train --stack one" in result.output
-    assert vt("promote", "train", "--from", "one", "--to", "one").exit_code == 1
-    assert "did you mean 'train'" in vt("promote", "tran", "--from", "one", "--to", "two").output
-
-
 def test_a_stack_without_the_image_gets_an_entry(vt, root, registry):
     digest = registry.add_image(ONE, TAG)
     pin(root, digest)
