@@ -99,13 +99,14 @@ def push(
     Exit code: 0 done, 1 something was not sent, 2 --delete cannot ask, 130 interrupted.
     """
     with _stack_place(bucket, stack) as (client, place, settings, root):
+        places.refuse_records(place, settings.names)
         found = files.scan(folder, exclude or (), follow_links=follow_links)
         if found.links:
             _say(f"vt: {found.links} links are left out; --follow-links takes their files")
         remote = {item.name: item for item in cloud.objects(client, place)}
         compared = comparison.to_push(found.files, remote, _checksum)
         upload.refuse_secrets(compared.of("new", "changed"), settings, root, _say)
-        gone = _not_excluded(compared.only_in_target, exclude) if delete else ()
+        gone = _deletable(compared.only_in_target, exclude, place) if delete else ()
         if dry_run:
             _show(compared, gone, "send")
             return
@@ -175,8 +176,13 @@ def _checksum(file: LocalFile) -> str:
     return files.checksum(file.open())
 
 
-def _not_excluded(names: tuple[str, ...], exclude: list[str] | None) -> tuple[str, ...]:
-    return tuple(name for name in names if not files.is_excluded(name, exclude or ()))
+def _deletable(names: tuple[str, ...], exclude: list[str] | None, place: Place) -> tuple[str, ...]:
+    """Objects that are neither excluded nor files of a snapshot, which are told."""
+    found = tuple(name for name in names if not files.is_excluded(name, exclude or ()))
+    gone = tuple(name for name in found if not place.is_of_snapshot(name))
+    if kept := len(found) - len(gone):
+        _say(f"vt: {kept} files of snapshots stay; `vt data snapshots delete` deletes those")
+    return gone
 
 
 def _show(compared: FolderComparison, gone: tuple[str, ...], verb: str) -> None:

@@ -6,11 +6,15 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from vertex_training.customjob.request.job_file import ID_LENGTH
 from vertex_training.errors import CommandError, did_you_mean
-from vertex_training.naming import Names
+from vertex_training.naming import CONTROL, SNAPSHOTS, Names
 from vertex_training.settings.model import Settings
 
 _URL: Final = re.compile(r"gs://([a-z0-9][a-z0-9._-]{1,220}[a-z0-9])(?:/(.*))?", re.DOTALL)
+
+#: What an object of a snapshot is called: the folder has the id of its request.
+_OF_SNAPSHOT: Final = re.compile(rf"{SNAPSHOTS}/[^/]+/[^/]+/[0-9a-f]{{{ID_LENGTH}}}/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +29,10 @@ class Place:
     def __str__(self) -> str:
         """``gs://BUCKET/PREFIX``."""
         return f"gs://{self.bucket}/{self.prefix}"
+
+    def is_of_snapshot(self, name: str) -> bool:
+        """Whether an object below the prefix is a file of a snapshot."""
+        return bool(_OF_SNAPSHOT.match(f"{self.prefix}{name}"))
 
 
 def find(text: str, settings: Settings, names: Names) -> Place:
@@ -52,3 +60,14 @@ def find(text: str, settings: Settings, names: Names) -> Place:
     if any(part in ("", ".", "..") for part in prefix.split("/")) and prefix:
         raise CommandError(f"{text!r} has an empty part, or one of dots only.")
     return Place(bucket, f"{prefix}/" if prefix else "", key)
+
+
+def refuse_records(place: Place, names: Names) -> None:
+    """Keep people's files out of the control bucket.
+
+    Raises:
+        CommandError: it is that of the stack: without a record, a job may be sent twice.
+    """
+    if place.bucket == names.bucket(CONTROL):
+        what = f"{place} has the records of submissions, and takes no files."
+        raise CommandError(what, "push to another bucket")

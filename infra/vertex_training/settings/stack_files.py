@@ -67,8 +67,10 @@ def complete(
     ``encrypted`` those with a value that the engine decrypted, or would.
 
     Raises:
-        ConfigError: a value is encrypted, also in an included file.
+        ConfigError: a value is encrypted, also in an included file; or the file is no stack's.
     """
+    if elsewhere := project_files.stack_folder(root):
+        raise ConfigError([Problem(project_files.ELSEWHERE, elsewhere, project_files.MEND)])
     file = root / project_files.file_name(stack)
     if outside := _outside_of_config(file):
         raise ConfigError([outside])

@@ -4,6 +4,7 @@ import pytest
 
 from vertex_training import stack
 from vertex_training.errors import ConfigError, UnknownStackError
+from vertex_training.settings import stack_files
 
 PROJECT = """\
 name: vertex-training
@@ -81,3 +82,19 @@ def test_a_key_of_ours_in_the_projects_namespace_is_a_mistake_with_a_hint(checko
     assert len(found) == 2
     assert "did you mean 'vertex-training:jobs'?" in found[0]
     assert "did you mean 'vertex-training:limits'?" in found[1]
+
+
+@pytest.mark.parametrize("line", ["stackConfigDir: config", 'stackConfigDir : "./config/" # ours'])
+def test_stack_files_that_the_engine_reads_elsewhere_are_refused(checkout, line):
+    (checkout / "Pulumi.yaml").write_text(f"{PROJECT}{line}\n")
+    with pytest.raises(UnknownStackError, match=r"stackConfigDir of Pulumi\.yaml: .*config"):
+        stack.load(checkout, "dev")
+    given = (stack.SCHEMA, checkout, "dev", "vertex-training", {}, (), ())
+    with pytest.raises(ConfigError, match="stackConfigDir"):  # the program, under the engine
+        stack_files.complete(*given)
+
+
+@pytest.mark.parametrize("line", ["stackConfigDir: .", "stackConfigDir: './'", "stackConfigDir:"])
+def test_stack_files_beside_the_project_are_as_without_the_key(checkout, line):
+    (checkout / "Pulumi.yaml").write_text(f"{line}\n{PROJECT}")
+    assert stack.load(checkout, "dev").settings.project == "acme-ml-dev"

@@ -329,3 +329,26 @@ def _digest(name: str) -> str:
 def _once(url: str) -> Callable[[Path], str | None]:
     given = iter([url])
     return lambda _note: next(given, None)
+
+
+def test_a_push_deletes_no_file_of_a_snapshot(bucket: storage.Bucket, folder: Path) -> None:
+    run = f"snapshots/local/clicks/{'0a' * 10}"
+    for name in (f"{run}/manifest.json", f"{run}/0.parquet", "snapshots/mine/x"):
+        bucket.blob(name).upload_from_string(b"x")
+    found = vt("push", "data", folder, "--delete", "--yes")
+    assert "vt: 2 files of snapshots stay; `vt data snapshots delete`" in found.stderr
+    assert {f"{run}/manifest.json", f"{run}/0.parquet"} <= names(bucket)
+    assert "snapshots/mine/x" not in names(bucket)
+    below = vt("push", "data/snapshots/local", folder, "--delete", "--dry-run")
+    assert "delete" not in below.stdout
+
+
+def test_nothing_is_pushed_among_the_records_of_submissions(
+    bucket: storage.Bucket, folder: Path
+) -> None:
+    found = vt("push", f"gs://{NAME.replace('data', 'control')}/x", folder, "--delete", "--yes")
+    assert found.exit_code != 0
+    assert "has the records of submissions, and takes no files." in found.stderr + str(
+        found.exception
+    )
+    assert names(bucket) == set()
