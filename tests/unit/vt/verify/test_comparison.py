@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from vertex_training_cli.verify.comparison import compare
+from vertex_training_cli.verify.comparison import Comparison, Difference, compare, read
 from vertex_training_cli.verify.observations import (
     EventReader,
     error_text,
@@ -45,61 +45,114 @@ def test_a_run_as_rehearsed_has_no_difference() -> None:
     assert compare(REHEARSED, copy.deepcopy(REHEARSED)).differences == ()
 
 
+ORDER = "rehearsed PENDING → RUNNING → SUCCEEDED"
+
+
 @pytest.mark.parametrize(
-    ("step", "subject", "aspects", "words"),
+    ("step", "subject", "aspects", "details"),
     [
-        ("job", "job first", {"states": ["PENDING", "FAILED"]}, "FAILED, rehearsed"),
-        ("job", "job first", {"states": ["PENDING", "PAUSED", "RUNNING", "SUCCEEDED"]}, "PAUSED"),
-        ("job", "job first", {"states": ["RUNNING", "PENDING", "SUCCEEDED"]}, "RUNNING → PENDING"),
-        ("job", "job first", {"states": ["PENDING", "RUNNING"]}, "RUNNING, rehearsed"),
-        ("job", "job first", {"fields": ["name: text", "x: map"]}, "fields, not rehearsed: x: map"),
-        ("job", "job first", {"fields": ["x: map"]}, "fields, missing: name: text"),
-        ("job", "job first", {"seconds until it ran": 61.0}, "61 s, rehearsed 10 s"),
-        ("up", "call GET b/x", {"refused": ["403"]}, "refused, not rehearsed: 403"),
-        ("up", "lost answers", {"errors": ["get: UNAVAILABLE"]}, "get: UNAVAILABLE"),
-        ("drift", "result", {"differences": ["update T"]}, "not rehearsed: update T"),
-        ("drift", "result", {"outcome": "DRIFTED"}, "outcome: DRIFTED, rehearsed CLEAN"),
+        ("job", "job first", {"states": ["PENDING", "FAILED"]},
+         (f"states: PENDING → FAILED, {ORDER}",)),
+        ("job", "job first", {"states": ["PENDING", "PAUSED", "RUNNING", "SUCCEEDED"]},
+         (f"states: PENDING → PAUSED → RUNNING → SUCCEEDED, {ORDER}",)),
+        ("job", "job first", {"states": ["RUNNING", "PENDING", "SUCCEEDED"]},
+         (f"states: RUNNING → PENDING → SUCCEEDED, {ORDER}",)),
+        ("job", "job first", {"states": ["PENDING", "RUNNING"]},
+         (f"states: PENDING → RUNNING, {ORDER}",)),
+        ("job", "job first", {"states": ["SUCCEEDED", "SUCCEEDED"]},
+         (f"states: SUCCEEDED → SUCCEEDED, {ORDER}",)),
+        ("job", "job first", {"states": []}, (f"states: , {ORDER}",)),
+        ("job", "job first", {"states": None}, (f"states: , {ORDER}",)),
+        ("job", "job first", {"fields": ["name: text", "x: map", "a: map"]},
+         ("fields, not rehearsed: a: map; x: map",)),
+        ("job", "job first", {"fields": ["x: map"]},
+         ("fields, not rehearsed: x: map", "fields, missing: name: text")),
+        ("job", "job first", {"seconds until it ran": 60.6},
+         ("seconds until it ran: 61 s, rehearsed 10 s",)),
+        ("up", "call GET b/x", {"refused": ["403"]}, ("refused, not rehearsed: 403",)),
+        ("up", "call GET b/y", {"refused": ["404"]}, ("refused, not rehearsed: 404",)),
+        ("up", "lost answers", {"errors": ["get: UNAVAILABLE"]},
+         ("errors, not rehearsed: get: UNAVAILABLE",)),
+        ("drift", "result", {"differences": ["update T"]},
+         ("differences, not rehearsed: update T",)),
+        ("drift", "result", {"outcome": "DRIFTED", "new jobs": 0},
+         ("outcome: DRIFTED, rehearsed CLEAN", "new jobs: 0, rehearsed none")),
+        ("drift", "result", {"outcome": ""}, ("outcome: none, rehearsed CLEAN",)),
     ],
-)
+)  # fmt: skip
 def test_what_was_not_rehearsed_is_one_difference(
-    step: str, subject: str, aspects: dict[str, Any], words: str
+    step: str, subject: str, aspects: dict[str, Any], details: tuple[str, ...]
 ) -> None:
-    [found] = compare(REHEARSED, changed(step, subject, **aspects)).differences
-    assert (found.step, found.subject) == (step, subject)
-    assert any(words in detail for detail in found.details), found.details
+    assert compare(REHEARSED, changed(step, subject, **aspects)) == Comparison(
+        (Difference(step, subject, details),), ()
+    )
 
 
 @pytest.mark.parametrize(
     ("step", "subject", "aspects"),
     [
         ("job", "job first", {"states": ["PENDING", "SUCCEEDED"]}),
-        ("job", "job first", {"seconds until it ran": 59.0}),
-        ("up", "result", {"seconds": 1.0}),
+        ("job", "job first", {"seconds until it ran": 60.0}),
+        ("job", "job first", {"seconds until it ran": None}),
+        ("job", "job first", {"seconds that it ran": 1000.0}),
+        ("job", "job first", {"fields": []}),
+        ("up", "result", {"seconds": 90.0}),
         ("up", "call GET b/y", {"refused": [], "fields": ["etag: text"]}),
     ],
 )
 def test_a_missed_poll_a_quick_step_and_a_right_that_is_there_are_no_differences(
     step: str, subject: str, aspects: dict[str, Any]
 ) -> None:
-    assert compare(REHEARSED, changed(step, subject, **aspects)).differences == ()
+    assert compare(REHEARSED, changed(step, subject, **aspects)) == Comparison((), ())
 
 
 def test_a_step_that_failed_is_one_difference_with_the_call_that_was_refused() -> None:
-    run = changed("up", "result", failed=True, errors=["403: no"])
+    run = changed("up", "result", failed=True, errors=["403: no", "again"])
     run["up"]["call GET b/x"] = {"refused": ["403"]}
+    run["extra"] = {"result": {}}
     del run["up"]["resource gcp:storage/bucket:Bucket"], run["job"], run["drift"]
-    found = compare(REHEARSED, run)
-    [difference] = found.differences
-    assert (difference.subject, difference.details[0]) == ("failed", "403: no")
-    assert "call GET b/x: refused, not rehearsed: 403" in difference.details
-    assert {"job: not reached", "drift: not reached"} <= set(found.not_compared)
+    assert compare(REHEARSED, run) == Comparison(
+        (
+            Difference(
+                "up", "failed", ("403: no", "again", "call GET b/x: refused, not rehearsed: 403")
+            ),
+        ),
+        (
+            "up: resource gcp:storage/bucket:Bucket",
+            "job: not reached",
+            "drift: not reached",
+            "extra: not rehearsed",
+        ),
+    )
 
 
-def test_what_only_another_stack_file_has_is_not_compared() -> None:
-    run = changed("up", "resource gcp:kms/cryptoKey:CryptoKey", operations=["create"])
-    found = compare(REHEARSED, run)
-    assert found.differences == ()
-    assert found.not_compared == ("up: resource gcp:kms/cryptoKey:CryptoKey",)
+@pytest.mark.parametrize(
+    "subject", ["resource gcp:kms/cryptoKey:CryptoKey", "call GET c", "job second", "asked keys: c"]
+)
+def test_what_only_another_stack_file_has_is_not_compared(subject: str) -> None:
+    run = changed("up", subject, operations=["create"])
+    assert compare(REHEARSED, run) == Comparison((), (f"up: {subject}",))
+    assert compare(run, REHEARSED) == Comparison((), (f"up: {subject}",))
+
+
+@pytest.mark.parametrize(
+    ("document", "steps"),
+    [
+        ({"version": 1, "steps": {"up": {}}}, {"up": {}}),
+        ({"version": 2, "steps": {"up": {}}}, None),
+        ({"version": 1, "steps": []}, None),
+        ({"version": 1}, None),
+        ({"steps": {}}, None),
+    ],
+)
+def test_a_rehearsal_is_read_if_it_has_steps_of_this_version(
+    document: dict[str, Any], steps: dict[str, Any] | None
+) -> None:
+    if steps is not None:
+        assert read(document) == steps
+        return
+    with pytest.raises(ValueError, match="^it has no steps of this version$"):
+        read(document)
 
 
 def test_observations_of_two_projects_are_the_same() -> None:
