@@ -104,10 +104,13 @@ def test_another_file_with_the_same_request_is_no_difference_of_the_job(vt, prod
 
 
 def test_another_image_of_the_same_name_is_a_difference_of_the_job(vt, prod):
-    prod(("sha256:" + "a" * 64, "sha256:" + "b" * 64))
-    found = differences(vt("dev", "prod"))
-    assert found[0].startswith("images.trainer.digest: ")
-    assert found[1].startswith("jobSpec.workerPoolSpecs[0].containerSpec.imageUri: ")
+    one, other = ("sha256:" + letter * 64 for letter in "ab")
+    prod((one, other))
+    assert differences(vt("dev", "prod")) == [
+        f"images.trainer.digest: {one} -> {other}",
+        "jobSpec.workerPoolSpecs[0].containerSpec.imageUri: "
+        f"${{images.trainer}} (trainer@{one}) -> ${{images.trainer}} (trainer@{other})",
+    ]
 
 
 def test_a_name_in_a_differing_text_is_shown_as_its_reference(vt, prod, project):

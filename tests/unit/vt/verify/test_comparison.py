@@ -151,7 +151,7 @@ def test_a_rehearsal_is_read_if_it_has_steps_of_this_version(
     if steps is not None:
         assert read(document) == steps
         return
-    with pytest.raises(ValueError, match="^it has no steps of this version$"):
+    with pytest.raises(ValueError, match=r"^it has no steps of this version$"):
         read(document)
 
 
