@@ -1,4 +1,4 @@
-"""What ``vt diff`` writes of a comparison, whole; and which names are neutral in what it compares."""
+"""What ``vt diff`` writes of a comparison, as a whole; which names are neutral in it."""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ from vertex_training.errors import (
     ImageBuildError,
     Location,
     Problem,
+    UnknownNameError,
     UnknownStackError,
 )
 from vertex_training_cli.failures import FAILED, exit_codes
@@ -28,29 +29,40 @@ IN_A_FILE = Problem("is wrong", location=Location("Pulumi.dev.yaml", 3))
 @pytest.mark.parametrize(
     ("verb", "error", "code", "said"),
     [
-        ("jobs list", CommandError("no stack.", "name one"), 1, "vt jobs list: no stack. Hint: "),
-        ("import", CommandError("no source."), 2, "vt import: no source.\n"),
-        ("jobs list", UnknownStackError("no stack"), 2, "vt jobs list: no stack\n"),
-        ("render", CheckUnavailableError("no job"), 2, "vt render: no job\n"),
-        ("iam", ConfigError([IN_A_FILE]), 1, "1 mistake; nothing was changed.\nPulumi.dev"),
+        ("jobs list", CommandError("no stack.", "name one"), 1, "no stack. Hint: name one"),
+        *((verb, CommandError("no source."), 2, "no source.") for verb in (
+            "data snapshots diff", "diff", "import", "init", "jobs rerun", "new job", "review",
+            "upgrade")),
+        ("data snapshots", CommandError("no source."), 1, "no source."),
+        ("jobs list", UnknownStackError("no stack"), 2, "no stack"),
+        ("jobs list", UnknownNameError("no accelerator"), 2, "no accelerator"),
+        ("render", CheckUnavailableError("no job"), 2, "no job"),
+        ("iam", ConfigError([IN_A_FILE, Problem("is odd")]), 1,
+         "2 mistakes; nothing was changed.\n"
+         "Pulumi.dev.yaml:3: is wrong.\nis odd."),
         ("init", ConfigError([Problem("--a: x"), Problem("--b: y")]), 2,
-         "vt init: --a: x.\nvt init: --b: y.\n"),
-        ("images build", ImageBuildError("failed.", ["\x1b[1mred"]), 1, "\n  | \ufffd[1mred"),
-        ("local up", LocalCloudError("no port."), 1, "vt local up: no port.\n"),
-        ("setup", SetupError("no Go", (), "install it"), 1, "vt setup: "),
-        ("local up", sqlite3.DatabaseError("full"), 1, "cloud.sqlite cannot be used: full."),
+         "--a: x.\nvt init: --b: y."),
+        ("images build", ImageBuildError("failed.", ["\x1b[1mred", "b"]), 1,
+         "failed.\n  | \ufffd[1mred\n  | b"),
+        ("local up", LocalCloudError("no port."), 1, "no port."),
+        ("setup", SetupError("no Go", (), "install it"), 1,
+         "setup: no Go\n  Hint: install it"),
+        ("local up", sqlite3.DatabaseError("full"), 1,
+         "cloud.sqlite cannot be used: full. Hint: `vt local down --clean` begins anew."),
         ("jobs list", OSError(28, "No space left", "a.log"), 1,
-         "vt jobs list: a.log cannot be used: No space left.\n"),
-        ("jobs list", ConnectionError("no route"), 1, "vt jobs list: no route.\n"),
-        ("jobs list", ModuleNotFoundError("x", name="psutil"), 1, "vertex-training[cli]"),
-        ("local up", ModuleNotFoundError("x", name="localgcp.home"), 1, "vertex-training[cli]"),
+         "a.log cannot be used: No space left."),
+        ("jobs list", OSError(28, "No space left"), 1, "No space left."),
+        ("jobs list", ConnectionError("no route"), 1, "no route."),
+        ("jobs list", ModuleNotFoundError("x", name="psutil"), 1,
+         "psutil is not installed. Hint: install vertex-training[cli] from its wheels"),
+        ("local up", ModuleNotFoundError("x", name="localgcp.home"), 1,
+         "localgcp.home is not installed. Hint: install vertex-training[cli] from its wheels"),
     ],
 )  # fmt: skip
 def test_what_a_person_can_act_on_is_a_line_and_a_code(capsys, verb, error, code, said):
     with pytest.raises(typer.Exit) as end, exit_codes(verb):
         raise error
-    assert end.value.exit_code == code
-    assert said in capsys.readouterr().err
+    assert (end.value.exit_code, capsys.readouterr().err) == (code, f"vt {verb}: {said}\n")
 
 
 @pytest.mark.parametrize(
