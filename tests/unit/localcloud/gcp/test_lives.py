@@ -361,8 +361,11 @@ def test_a_secret_that_is_protected_is_not_deleted(estate: Estate) -> None:
         "running `pulumi up`"
     )
     assert estate.store.get(SECRET, SECRET_PATH) is not None
+    for path in (SECRET_PATH, f"{SECRET_PATH}2"):
+        write_policy(estate, path, Binding(VIEWER, (MEMBER,)))
     kind.delete(cloud, SECRET_PATH, outputs | {"deletionProtection": False})
     assert estate.store.get(SECRET, SECRET_PATH) is None
+    assert list(estate.store.policies()) == [f"{SECRET_PATH}2"]  # its own goes with it
 
 
 @pytest.mark.parametrize(
