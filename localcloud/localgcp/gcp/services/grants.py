@@ -118,7 +118,7 @@ class Grant(ResourceType):
         role, member = text(values, "role"), text(values, "member")
         wanted = _condition(values)
         policy = rewrite(cloud, path, doing, lambda b: add_member(b, role, member, wanted))
-        outputs = created(cloud.type, inputs, cloud.settings, self._made(path, values, policy))
+        outputs = created(cloud.type, inputs, cloud.settings, self._made(path, policy))
         cloud.store.put(cloud.type.token, id_, project, stored(values), stored(outputs))
         return ExistingResource(id_, inputs, outputs)
 
@@ -140,7 +140,7 @@ class Grant(ResourceType):
         doing = f'Error applying IAM policy for {self.target.title} "{path}"'
         rewrite(cloud, path, doing, lambda b: remove_member(b, role, member, condition))
 
-    def _made(self, path: str, values: dict[str, Any], policy: Policy) -> dict[str, Any]:
+    def _made(self, path: str, policy: Policy) -> dict[str, Any]:
         made: dict[str, Any] = {"etag": policy.etag}
         if self.target.resource is not None:
             made[self.target.property] = path
@@ -150,8 +150,6 @@ class Grant(ResourceType):
             made["region"] = path.split("/")[3]
         if self.target.returns_location:
             made["location"] = path.split("/")[3]
-        if values.get("condition"):
-            made["condition"] = _condition(values)
         return made
 
     def _verify(self, cloud: Cloud, path: str, values: dict[str, Any], doing: str) -> None:
@@ -254,7 +252,7 @@ class DatasetGrant(Grant):
             else None
         )
 
-    def _made(self, path: str, values: dict[str, Any], policy: Policy) -> dict[str, Any]:
+    def _made(self, path: str, policy: Policy) -> dict[str, Any]:
         return {"etag": policy.etag, "project": path.split("/")[1]}
 
 

@@ -7,8 +7,16 @@ from typing import Any
 import pytest
 
 from localgcp.errors import CloudError
-from localgcp.inventory.store import ACCOUNT, ENDPOINT
-from tests.unit.localcloud.gcp.estate import DIGITS, NUMBER, PROJECT, TIME, Estate, worded
+from localgcp.inventory.store import ACCOUNT, ENDPOINT, Binding
+from tests.unit.localcloud.gcp.estate import (
+    DIGITS,
+    NUMBER,
+    PROJECT,
+    TIME,
+    Estate,
+    worded,
+    write_policy,
+)
 
 DENY = "gcp:iam/denyPolicy:DenyPolicy"
 KEY, VALUE = "gcp:tags/tagKey:TagKey", "gcp:tags/tagValue:TagValue"
@@ -175,8 +183,9 @@ def test_an_endpoint_goes_once_nothing_is_deployed(estate: Estate) -> None:
         "1, 2. Undeploy them first., failedPrecondition"
     )
     deployed(estate)
+    write_policy(estate, ID, Binding("roles/viewer", ("group:g@example.com",)))
     kind.delete(cloud, ID, {"project": PROJECT})
-    assert estate.store.get(ENDPOINT, ID) is None
+    assert (estate.store.get(ENDPOINT, ID), estate.store.policies()) == (None, {})
     kind.delete(cloud, ID, {"project": PROJECT})
     assert kind.rules["trafficSplit"]('{"1": 100}') is None
     assert kind.rules["trafficSplit"]("{") == (
