@@ -9,7 +9,7 @@ import pytest
 from localgcp.errors import CloudError
 from localgcp.gcp.services.grants import rewrite
 from localgcp.inventory.store import ACCOUNT, BUCKET, Binding
-from tests.unit.localcloud.gcp.estate import NUMBER, PROJECT, SUBNET, Estate, write_policy
+from tests.unit.localcloud.gcp.estate import NUMBER, PROJECT, SUBNET, Estate, told, write_policy
 
 MEMBER = "group:ml@example.com"
 TRAINER = f"trainer@{PROJECT}.iam.gserviceaccount.com"
@@ -108,6 +108,17 @@ def test_a_grant_needs_the_api_of_its_resource(
         f"been used in project {PROJECT} before or it is disabled. Enable it by adding "
         f"{service}.googleapis.com to the stack's gcp.projects.Service resources, and make this "
         "resource depend on it, SERVICE_DISABLED"
+    )
+
+
+def test_the_policy_of_a_project_is_the_business_of_the_providers_own(granted: Estate) -> None:
+    """The API is on there alone."""
+    inputs = {"project": "local-a", "role": "roles/viewer", "member": MEMBER}
+    cloud, kind = granted.kind(PROJECT_GRANT)
+    assert kind.create(cloud, inputs).id == f"local-a/roles/viewer/{MEMBER}"
+    without, _ = granted.kind(PROJECT_GRANT, "")
+    assert "has not been used in project local-a before" in str(
+        told(lambda: kind.create(without, inputs))
     )
 
 
@@ -231,7 +242,8 @@ def test_a_buckets_grant_belongs_to_the_buckets_project(
 def test_a_policy_that_always_changes_meanwhile_is_refused_after_a_while(
     estate: Estate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("localgcp.gcp.services.grants.time.sleep", lambda _seconds: None)
+    waited: list[float] = []
+    monkeypatch.setattr("localgcp.gcp.services.grants.time.sleep", waited.append)
     cloud, _ = estate.kind(BUCKET_GRANT)
     others = 0
 
@@ -247,6 +259,8 @@ def test_a_policy_that_always_changes_meanwhile_is_refused_after_a_while(
         "Making: googleapi: Error 409: There were concurrent policy changes., aborted"
     )
     assert estate.store.policy("b/x").bindings == (Binding("roles/r60", ("a",)),)
+    assert len(waited) == 60
+    assert all(0.001 <= each <= 0.02 for each in waited)
 
 
 def test_what_an_account_was_granted_goes_with_it_and_so_do_grants_on_it(granted: Estate) -> None:
