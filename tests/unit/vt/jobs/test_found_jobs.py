@@ -1,0 +1,358 @@
+"""Which requests find a stack's jobs in both services, and which job a word stands for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from google.api_core import exceptions
+from google.cloud.aiplatform_v1.types import CustomJob, HyperparameterTuningJob, JobState
+from google.cloud.batch_v1.types import Job as BatchJob
+
+from vertex_training.errors import CommandError, OperatorError
+from vertex_training_cli.engine.stacks import StackRef
+from vertex_training_cli.jobs import service
+
+PLACE = "projects/acme-ml/locations/us-central1"
+STACK = "labels.vt-stack=dev AND labels.vt-request-id:*"
+PROGRAM = "labels.vt-program=demo_dev AND labels.vt-request-id:*"
+#: Labels of tuning jobs have keys of their own.
+TUNING_STACK, TUNING_PROGRAM = (each.replace("vt-", "vt-tuning-") for each in (STACK, PROGRAM))
+
+
+def custom(number: int, name: str = "", state: str = "RUNNING", day: int = 1) -> CustomJob:
+    labels = {"vt-job": name, "vt-request-id": "x"} if name else {}
+    return CustomJob(
+        name=f"{PLACE}/customJobs/{number}", labels=labels, state=JobState[f"JOB_STATE_{state}"],
+        create_time=f"2026-11-{day:02}T10:00:00Z",
+    )  # fmt: skip
+
+
+def tuning(number: int, name: str, day: int = 1) -> HyperparameterTuningJob:
+    labels = {"vt-tuning-job": name, "vt-tuning-request-id": "x"}
+    return HyperparameterTuningJob(
+        name=f"{PLACE}/hyperparameterTuningJobs/{number}", labels=labels,
+        state=JobState.JOB_STATE_RUNNING, create_time=f"2026-11-{day:02}T10:00:00Z",
+    )  # fmt: skip
+
+
+def batch(id_: str, name: str = "", state: str = "RUNNING", day: int = 1) -> BatchJob:
+    labels = {"vt-job": name, "vt-request-id": "batch-x"} if name else {}
+    return BatchJob(
+        name=f"{PLACE}/jobs/{id_}", labels=labels, status={"state": state},
+        create_time=f"2026-11-{day:02}T10:00:00Z",
+    )  # fmt: skip
+
+
+class Vertex:
+    """The job service: what it lists by filter, and what it was asked for."""
+
+    def __init__(self) -> None:
+        self.listed: dict[str, list[Any]] = {}
+        self.jobs: dict[str, Any] = {}
+        self.asked: list[Any] = []
+
+    def _list(self, request: dict[str, str], **_: Any) -> list[Any]:
+        assert request["parent"] == PLACE
+        self.asked.append(request["filter"])
+        found = self.listed.get(request["filter"], [])
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def list_custom_jobs(self, **given: Any) -> list[Any]:
+        return [each for each in self._list(**given) if isinstance(each, CustomJob)]
+
+    def list_hyperparameter_tuning_jobs(self, **given: Any) -> list[Any]:
+        return [each for each in self._list(**given) if not isinstance(each, CustomJob)]
+
+    def _get(self, what: str, name: str) -> Any:
+        self.asked.append((what, name))
+        found = self.jobs.get(name, exceptions.NotFound("none"))
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def get_custom_job(self, name: str, **_: Any) -> Any:
+        return self._get("get", name)
+
+    def get_hyperparameter_tuning_job(self, name: str, **_: Any) -> Any:
+        return self._get("get tuning", name)
+
+    def cancel_custom_job(self, name: str, **_: Any) -> None:
+        self._get("cancel", name)
+
+    def cancel_hyperparameter_tuning_job(self, name: str, **_: Any) -> None:
+        self._get("cancel tuning", name)
+
+
+class Batch:
+    """Google Batch, in the same way."""
+
+    def __init__(self) -> None:
+        self.listed_by: dict[tuple[str, ...], Any] = {}
+        self.jobs: dict[str, BatchJob] = {}
+        self.asked: list[Any] = []
+
+    def listed(self, parent: str, terms: list[str]) -> list[BatchJob]:
+        self.asked.append((parent, *terms))
+        found = self.listed_by.get(tuple(terms), [])
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def message(self, name: str) -> BatchJob | None:
+        return self.jobs.get(name)
+
+    def cancel(self, name: str) -> None:
+        self.asked.append(("cancel", name))
+
+    def log_ids(self, name: str) -> list[str]:
+        return [f"uid-of-{name.rpartition('/')[2]}"]
+
+
+@pytest.fixture
+def cloud(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """Both services, and the jobs of stack ``dev``."""
+    found = SimpleNamespace(vertex=Vertex(), batch=Batch(), made=[])
+    monkeypatch.setattr(service, "client", lambda *given: found.made.append(given) or found.vertex)
+    monkeypatch.setattr(service, "local_address", lambda project: f"address of {project}")
+    api = service.batch_service
+    monkeypatch.setattr(api, "shared_client", lambda *given: found.made.append(given) or "shared")
+    monkeypatch.setattr(api, "BatchJobs", lambda client: found.batch if client == "shared" else 0)
+    ref = StackRef(Path("/srv"), "demo", "dev", "acme-ml", "us-central1")
+    monkeypatch.setattr(StackRef, "first_key", lambda _, key, *sections: f"{key}-first")
+    found.jobs = service.Jobs(ref)
+    return found
+
+
+def ids(found: list[Any]) -> list[str]:
+    return [each.name.rpartition("/")[2] for each in found]
+
+
+def test_clients_are_of_the_stacks_project_and_region(cloud: SimpleNamespace) -> None:
+    cloud.jobs.list()
+    assert cloud.made == [
+        ("acme-ml", "us-central1"), ("acme-ml", "us-central1", "", "address of acme-ml"),
+    ]  # fmt: skip
+
+
+def test_a_stacks_own_jobs_are_listed_by_both_labels_newest_first(cloud: SimpleNamespace) -> None:
+    both = custom(1, "a", day=3)
+    cloud.vertex.listed = {
+        STACK: [both, custom(2, "b", day=5)],
+        PROGRAM: [both, custom(3, "c", day=1)],
+        TUNING_STACK: [tuning(4, "t", day=4)],
+    }
+    cloud.batch.listed_by = {
+        ('labels.vt-stack="dev"',): [batch("b-1", "d", day=2), batch("of-others", day=9)],
+        ('labels.vt-program="demo_dev"',): [batch("b-1", "d", day=2), batch("b-2", "e", day=6)],
+    }
+    assert ids(cloud.jobs.list()) == ["b-2", "2", "4", "1", "b-1", "3"]
+    assert cloud.vertex.asked == [STACK, PROGRAM, TUNING_STACK, TUNING_PROGRAM]
+    assert cloud.batch.asked == [
+        (PLACE, 'labels.vt-stack="dev"'), (PLACE, 'labels.vt-program="demo_dev"'),
+    ]  # fmt: skip
+
+
+def test_all_jobs_of_a_project_are_listed_whoever_submitted_them(cloud: SimpleNamespace) -> None:
+    cloud.vertex.listed = {"": [custom(1), custom(2, day=1), tuning(3, "t", day=2)]}
+    cloud.batch.listed_by = {(): [batch("of-others", day=3)]}
+    # of one time, the higher name comes first
+    assert ids(cloud.jobs.list(all_stacks=True)) == ["of-others", "3", "2", "1"]
+    assert (cloud.vertex.asked, cloud.batch.asked) == (["", ""], [(PLACE,)])
+
+
+ENDED = (
+    'state!="JOB_STATE_CANCELLED" AND state!="JOB_STATE_EXPIRED" AND state!="JOB_STATE_FAILED" AND '
+    'state!="JOB_STATE_PARTIALLY_SUCCEEDED" AND state!="JOB_STATE_SUCCEEDED"'
+)
+
+
+@pytest.mark.parametrize(
+    ("options", "terms", "left"),
+    [
+        ({"live_only": True}, f"{ENDED} AND ", ["b-1", "2", "1"]),
+        ({"states": ["FAILED"]}, 'state="JOB_STATE_FAILED" AND ', ["b-2"]),
+        ({"states": ["RUNNING"]}, 'state="JOB_STATE_RUNNING" AND ', ["b-1", "1"]),
+        # the service has no filter for one of several
+        ({"states": ["PENDING", "FAILED"]}, "", ["b-2", "2"]),
+    ],
+)
+def test_jobs_are_narrowed_by_their_states(
+    cloud: SimpleNamespace, options: dict[str, Any], terms: str, left: list[str]
+) -> None:
+    cloud.vertex.listed = {f"{terms}{STACK}": [custom(1, "a"), custom(2, "b", "PENDING", day=2)]}
+    cloud.batch.listed_by = {
+        ('labels.vt-stack="dev"',): [
+            batch("b-1", "d", day=3), batch("b-2", "e", "FAILED", day=4),
+        ],
+    }  # fmt: skip
+    assert ids(cloud.jobs.list(**options)) == left
+    assert cloud.vertex.asked[0] == f"{terms}{STACK}"
+
+
+def test_jobs_are_narrowed_by_labels_in_both_services(cloud: SimpleNamespace) -> None:
+    assert cloud.jobs.list(labels={"team": "ml", "env": "x"}) == []
+    assert cloud.vertex.asked[0] == f"labels.team=ml AND labels.env=x AND {STACK}"
+    assert cloud.batch.asked[0] == (
+        PLACE, 'labels.team="ml"', 'labels.env="x"', 'labels.vt-stack="dev"',
+    )  # fmt: skip
+
+
+def test_jobs_on_batch_that_cannot_be_listed_are_told_and_the_others_shown(
+    cloud: SimpleNamespace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cloud.vertex.listed = {STACK: [custom(1, "a")]}
+    cloud.batch.listed_by = {
+        ('labels.vt-stack="dev"',): [batch("b-1", "d")],
+        ('labels.vt-program="demo_dev"',): OperatorError("403 no right"),
+    }
+    assert ids(cloud.jobs.list()) == ["1"]
+    assert capsys.readouterr().err == "jobs on Batch are not in this: 403 no right\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (exceptions.NotFound("no such region"), "Vertex AI: no such region"),
+        (exceptions.Forbidden("no"), "Vertex AI did not answer list_custom_jobs: Forbidden: no"),
+    ],
+)
+def test_jobs_that_cannot_be_listed_end_it(
+    cloud: SimpleNamespace, error: Exception, text: str
+) -> None:
+    cloud.vertex.listed = {STACK: error}
+    with pytest.raises(OperatorError) as failed:
+        cloud.jobs.list()
+    assert str(failed.value) == text
+
+
+def test_a_list_may_end_on_a_later_page(
+    cloud: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def pages(*_: Any, **__: Any) -> Any:
+        yield custom(1, "a")
+        raise exceptions.BadGateway("later")
+
+    monkeypatch.setattr(service, "read", pages)
+    with pytest.raises(OperatorError) as failed:
+        cloud.jobs.list()
+    assert str(failed.value) == "Vertex AI ended in the middle of the list: 502 later"
+
+
+def filled(cloud: SimpleNamespace) -> None:
+    """Two runs of ``train-first``, a tuning job and a job on Batch."""
+    whole = tuning(4, "search-first", day=9)
+    cloud.vertex.listed = {
+        STACK: [custom(1, "train-first"), custom(2, "train-first", day=2)],
+        TUNING_STACK: [tuning(4, "search-first")],
+    }
+    cloud.vertex.jobs = {
+        f"{PLACE}/customJobs/7": custom(7),
+        f"{PLACE}/hyperparameterTuningJobs/8": tuning(8, "x"),
+        f"{PLACE}/hyperparameterTuningJobs/4": whole,
+    }
+    cloud.batch.jobs = {f"{PLACE}/jobs/own": batch("own", "x")}
+    cloud.batch.listed_by = {('labels.vt-stack="dev"',): [batch("of-batch", "run-first")]}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found", "day"),
+    [
+        ("train", "2", 2),
+        ("search", "4", 9),  # whole: a list leaves its trials out
+        ("run", "of-batch", 1),
+        ("of-batch", "of-batch", 1),
+        ("7", "7", 1),
+        ("8", "8", 1),
+        (f"{PLACE}/customJobs/7", "7", 1),
+        (f"{PLACE}/hyperparameterTuningJobs/8", "8", 1),
+        (f"{PLACE}/jobs/own", "own", 1),
+    ],
+)
+def test_a_job_is_meant_by_name_id_or_resource_name(
+    cloud: SimpleNamespace, wanted: str, found: str, day: int
+) -> None:
+    filled(cloud)
+    job = cloud.jobs.find(wanted)
+    assert (ids([job]), job.create_time.day) == ([found], day)
+
+
+HINT = "Hint: `vt jobs list --all` shows those there are."
+
+
+@pytest.mark.parametrize(
+    ("wanted", "text"),
+    [
+        ("9", f"there is no job {PLACE}/customJobs/9. {HINT}"),
+        ("projects/p/x", f"'projects/p/x' is no name of a job. {HINT}"),
+        (f"{PLACE}/customJobs/9x", f"'{PLACE}/customJobs/9x' is no name of a job. {HINT}"),
+        (f"{PLACE}/jobs/none", f"there is no job {PLACE}/jobs/none. {HINT}"),
+        (
+            "trainfirst",
+            "stack dev has submitted no job 'trainfirst'. Hint: did you mean 'train-first'?",
+        ),
+        (
+            "q",
+            "stack dev has submitted no job 'q'. "
+            "Hint: known here: run-first, search-first, train-first",
+        ),
+    ],
+)
+def test_a_job_that_is_not_there_is_told(cloud: SimpleNamespace, wanted: str, text: str) -> None:
+    filled(cloud)
+    with pytest.raises(CommandError) as failed:
+        cloud.jobs.find(wanted)
+    assert str(failed.value) == text
+
+
+def test_without_jobs_of_the_stack_those_of_others_are_pointed_to(cloud: SimpleNamespace) -> None:
+    with pytest.raises(CommandError) as failed:
+        cloud.jobs.find("train")
+    hint = "Hint: `vt jobs list --all` shows those of others"
+    assert str(failed.value) == f"stack dev has submitted no job 'train'. {hint}"
+
+
+def test_a_number_is_looked_for_among_jobs_then_tuning_jobs(cloud: SimpleNamespace) -> None:
+    filled(cloud)
+    cloud.jobs.find("8")
+    assert cloud.vertex.asked == [
+        ("get", f"{PLACE}/customJobs/8"), ("get tuning", f"{PLACE}/hyperparameterTuningJobs/8"),
+    ]  # fmt: skip
+
+
+def test_a_job_on_batch_is_read_as_batch_has_it(cloud: SimpleNamespace) -> None:
+    filled(cloud)
+    assert cloud.jobs.on_batch(f"{PLACE}/jobs/own") is cloud.batch.jobs[f"{PLACE}/jobs/own"]
+    with pytest.raises(CommandError) as failed:
+        cloud.jobs.on_batch(f"{PLACE}/jobs/none")
+    assert str(failed.value) == f"there is no job {PLACE}/jobs/none."
+
+
+@pytest.mark.parametrize(
+    "error", [None, exceptions.NotFound("x"), exceptions.FailedPrecondition("x")]
+)
+def test_each_kind_of_job_is_cancelled_by_its_service_and_an_ended_one_is_left(
+    cloud: SimpleNamespace, error: Exception | None
+) -> None:
+    of_batch = service.batch_service.as_custom_job(batch("b-1", "d"))
+    for job in (custom(1), tuning(4, "t"), of_batch):
+        cloud.vertex.jobs[job.name] = error or job
+        cloud.jobs.cancel(job)
+    assert cloud.vertex.asked == [
+        ("cancel", f"{PLACE}/customJobs/1"),
+        ("cancel tuning", f"{PLACE}/hyperparameterTuningJobs/4"),
+    ]
+    assert cloud.batch.asked == [("cancel", f"{PLACE}/jobs/b-1")]
+
+
+def test_the_log_of_a_job_has_its_number_and_on_batch_an_id_of_its_own(
+    cloud: SimpleNamespace,
+) -> None:
+    assert cloud.jobs.log_id(custom(1)) == "1"
+    assert cloud.jobs.log_id(tuning(4, "t")) == "4"
+    of_batch = service.batch_service.as_custom_job(batch("b-1", "d"))
+    assert cloud.jobs.log_id(of_batch) == "uid-of-b-1"
