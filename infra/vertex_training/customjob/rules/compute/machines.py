@@ -35,7 +35,7 @@ def machine_type(job: Job) -> Iterator[Finding]:
 def accelerator_pair(job: Job) -> Iterator[Finding]:
     """acceleratorType and acceleratorCount are given together, or neither."""
     for pool in job.pools:
-        if pool.required or ("acceleratorCount" in pool.machine and pool.count <= 0):
+        if pool.required or pool.count < 0:
             continue
         if bool(pool.accelerator) != bool(pool.count):
             missing = "acceleratorCount" if pool.accelerator else "acceleratorType"

@@ -146,7 +146,7 @@ def parameter_discrete(job: Job) -> Iterator[Finding]:
 def parameter_categories(job: Job) -> Iterator[Finding]:
     """Categories are several, and each is there once."""
     for parameter in parameters_of(job):
-        if parameter.type not in ("CATEGORICAL", "DISCRETE") or not parameter.options:
+        if parameter.type not in ("CATEGORICAL", "DISCRETE"):
             continue
         path, options = (*parameter.values_path, "values"), parameter.options
         if len(options) == 1:

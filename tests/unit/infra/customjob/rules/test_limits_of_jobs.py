@@ -1,0 +1,336 @@
+"""Both sides of each limit of a CustomJob: rule, place and value of what is just wrong."""
+
+import datetime
+
+import pytest
+import yaml
+
+from tests.unit.infra.customjob.rules.test_limits import IMAGE, WHO, told
+from tests.unit.infra.customjob.test_rules import gpu, job
+from vertex_training.catalog import costs
+from vertex_training.customjob.request import job_file as spec
+from vertex_training.customjob.rules import BucketFacts, Context, NetworkFacts, StackFacts
+from vertex_training.customjob.rules.context import JobLimits
+from vertex_training.errors import dotted
+
+POOL = "workerPoolSpecs[0]"
+TASK = f"{POOL}.containerSpec"
+BOARD = "projects/p/locations/us-central1/tensorboards/1"
+OUTPUT = {"outputUriPrefix": "gs://bucket/x"}
+MEGA = gpu("a3-megagpu-8g", "NVIDIA_H100_MEGA_80GB", 8)
+SPARE = {"persistentResourceId": "mine"}
+SECRET = "projects/acme-ml-dev/secrets/token"
+
+
+def running(*, fields=None, image=IMAGE, pools=(), **task):
+    """A job with these fields of its container."""
+    content = job(None, *pools, **(fields or {}))
+    content["workerPoolSpecs"][0]["containerSpec"] = {"imageUri": image, **task}
+    return content
+
+
+def shell(script, *, program=("bash", "-c")):
+    return running(command=list(program), args=[script])
+
+
+def env(*pairs, **more):
+    return running(env=[{"name": name, "value": value} for name, value in pairs], **more)
+
+
+def worker(machine=None):
+    machine = machine or {"machineType": "n1-standard-4"}
+    return {"machineSpec": machine, "replicaCount": 1, "containerSpec": {"imageUri": IMAGE}}
+
+
+def disk(**fields):
+    content = job()
+    content["workerPoolSpecs"][0]["diskSpec"] = fields
+    return content
+
+
+def scheduled(machine=None, **fields):
+    return job(machine, scheduling=fields)
+
+
+def flexible(**fields):
+    return scheduled(gpu("g2-standard-4", "NVIDIA_L4", 1), strategy="FLEX_START", **fields)
+
+
+def affine(kind, *names):
+    """A job whose machines ask for reservations of these names."""
+    names = [f"projects/acme-ml-dev/zones/us-central1-a/reservations/{name}" for name in names]
+    key = "compute.googleapis.com/reservation-name"
+    affinity = {"reservationAffinityType": kind, "key": key, "values": names}
+    return job({"machineType": "n1-standard-4", "reservationAffinity": affinity})
+
+
+AFFINITY = f"{POOL}.machineSpec.reservationAffinity"
+GOES_ON = [("script-goes-on", f"{TASK}.args[0]", "")]
+RESERVED = f"{TASK}.env[0].name"
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        # 100 variables and 100,000 characters.
+        (env(*((f"A{n}", "x") for n in range(100))), []),
+        (env(*((f"A{n}", "x") for n in range(101))), [("env-count", f"{TASK}.env", "101")]),
+        (running(args=["x" * 99_999, "y"]), []),
+        (running(args=["x" * 99_999, "yz"]), [("args-length", f"{TASK}.args", "100,001")]),
+        # What the service sets, and when.
+        (env(("CLOUD_ML_PROJECT_ID", "x")), [("env-reserved", RESERVED, "CLOUD_ML_PROJECT_ID")]),
+        (env(("CLOUD_ML_JOB_ID", "x")), [("env-reserved", RESERVED, "CLOUD_ML_JOB_ID")]),
+        (
+            env(("AIP_HTTP_HANDLER_PORT", "1")),
+            [("env-reserved", RESERVED, "AIP_HTTP_HANDLER_PORT")],
+        ),
+        (env(("TF_CONFIG", "{}")), []),
+        (
+            env(("TF_CONFIG", "{}"), pools=[worker()]),
+            [
+                ("env-reserved", RESERVED, "TF_CONFIG"),
+                ("pools-inherit-nothing", "workerPoolSpecs[1].containerSpec", "TF_CONFIG"),
+            ],
+        ),
+        (env(("AIP_TENSORBOARD_API_URI", "x")), []),
+        *(
+            (
+                env((name, "x"), fields={"tensorboard": BOARD, "baseOutputDirectory": OUTPUT}),
+                [("env-reserved", RESERVED, name)],
+            )
+            for name in ("AIP_TENSORBOARD_API_URI", "AIP_TENSORBOARD_RESOURCE_NAME")
+        ),
+        (env(("AIP_MODEL_DIR", "gs://b/x")), []),
+        (
+            env(("AIP_MODEL_DIR", "gs://b/x"), fields={"baseOutputDirectory": OUTPUT}),
+            [("env-reserved", RESERVED, "AIP_MODEL_DIR")],
+        ),
+        # A shell script whose failures nobody sees; lines that only print are none.
+        (shell("python a.py\npython b.py"), GOES_ON),
+        (shell("python a.py\necho done"), []),
+        (shell("echo begin\npython a.py\nprintf done"), []),
+        (shell("# all of it\n\npython a.py\n"), []),
+        (shell("set -e\npython a.py\npython b.py"), []),
+        (shell("set -uo pipefail\npython a.py\npython b.py"), []),
+        (shell("python a.py &&\npython b.py"), []),
+        (shell("python a.py\npython b.py &&\npython c.py"), GOES_ON),
+        (shell("python a.py\npython b.py", program=("/bin/sh", "-ec")), []),
+        (shell("python a.py\npython b.py", program=("/bin/sh", "-c")), GOES_ON),
+        (shell("import a\na.main()", program=("python", "-c")), []),
+        (running(command=["bash", "a.sh"], env=[{"name": "A", "value": "x y\nz"}]), []),
+        # A rank that the script or the file gives is its own.
+        (shell('echo "$RANK"'), [("rank-variables", f"{TASK}.args[0]", "RANK")]),
+        (shell('RANK=0; echo "$RANK"'), []),
+        (shell('read -r RANK < rank; echo "$RANK"'), []),
+        (running(command=["bash", "-c", 'echo "$RANK"'], env=[{"name": "RANK", "value": "0"}]), []),
+        (
+            running(
+                command=["bash", "-c", 'echo "$RANK"'], env=[{"name": "WORLD_SIZE", "value": "1"}]
+            ),
+            [("rank-variables", f"{TASK}.command[2]", "RANK")],
+        ),
+        # Boot disks have 100 to 64,000 GB.
+        (disk(bootDiskSizeGb=100), []),
+        (disk(bootDiskSizeGb=99), [("disk-size", f"{POOL}.diskSpec.bootDiskSizeGb", "99")]),
+        (disk(bootDiskSizeGb=64_000), []),
+        (disk(bootDiskSizeGb=64_001), [("disk-size", f"{POOL}.diskSpec.bootDiskSizeGb", "64001")]),
+        (disk(bootDiskSizeGb=0), []),
+        # Seven days with Flex-start machines; any time above none without.
+        (flexible(timeout="604800s"), []),
+        (
+            flexible(timeout="604801s"),
+            [("flex-start-timeout", "scheduling.timeout", "604801s")],
+        ),
+        (scheduled(timeout="604801s"), []),
+        (scheduled(timeout="0.000000001s"), []),
+        (scheduled(timeout="0s"), [("duration-range", "scheduling.timeout", "0s")]),
+        (scheduled(timeout="315576000000s"), []),
+        (
+            scheduled(timeout="315576000001s"),
+            [("duration-range", "scheduling.timeout", "315576000001s")],
+        ),
+        (
+            scheduled(
+                gpu("g2-standard-4", "NVIDIA_L4", 1),
+                strategy="FLEX_START",
+                timeout="60s",
+                maxWaitDuration="0s",
+            ),
+            [],
+        ),
+        # Four pools, of which only later ones are empty.
+        (job(None, *[worker()] * 3), []),
+        (job(None, *[worker()] * 4), [("pool-count", "workerPoolSpecs[4]", "5")]),
+        # Scarce machines: reserved, SPOT, there already, or a warning.
+        (job(MEGA), [("scarce-accelerator", f"{POOL}.machineSpec", "NVIDIA_H100_MEGA_80GB")]),
+        (job(MEGA | {"reservationAffinity": {"reservationAffinityType": "ANY_RESERVATION"}}), []),
+        (
+            job(MEGA | {"reservationAffinity": {"reservationAffinityType": "NO_RESERVATION"}}),
+            [("scarce-accelerator", f"{POOL}.machineSpec", "NVIDIA_H100_MEGA_80GB")],
+        ),
+        (job(MEGA, **SPARE), []),
+        # Names of a reservation say nothing to who takes none.
+        *(
+            (
+                affine(kind, "spare"),
+                [
+                    ("reservation-values-unused", f"{AFFINITY}.key", ""),
+                    ("reservation-values-unused", f"{AFFINITY}.values", ""),
+                ],
+            )
+            for kind in ("ANY_RESERVATION", "NO_RESERVATION")
+        ),
+        # A name has 1,000 characters at most.
+        (running(image=f"docker.io/a/{'x' * 986}:1"), []),
+        (
+            running(image=f"docker.io/a/{'x' * 987}:1"),
+            [("image-name", f"{TASK}.imageUri", f"docker.io/a/{'x' * 987}:1")],
+        ),
+        # A domain that is missing is one mistake; labels and names are counted.
+        (
+            job(
+                pscInterfaceConfig={
+                    "networkAttachment": "mine",
+                    "dnsPeeringConfigs": [{"targetProject": "my-project", "targetNetwork": "vpc"}],
+                }
+            ),
+            [("dns-peering-needs", "pscInterfaceConfig.dnsPeeringConfigs[0]", "")],
+        ),
+    ],
+)
+def test_a_file_at_a_limit(content, expected):
+    assert told(yaml.safe_dump(content, sort_keys=False)) == expected
+
+
+def beside(content, **fields):
+    return {"displayName": "x", "jobSpec": content, **fields}
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"displayName": "x" * 128}, []),
+        ({"displayName": "x" * 129}, [("display-name", "displayName", "x" * 129)]),
+        ({"labels": {"a" * 63: "b" * 63}}, []),
+        ({"labels": {"a" * 64: "b"}}, [("label-limits", f"labels.{'a' * 64}", "b")]),
+        ({"labels": {"a": "b" * 64}}, [("label-limits", "labels.a", "b" * 64)]),
+        ({"labels": {"a": "b" * 65}}, [("label", "labels.a", "b" * 65)]),
+        ({"labels": {"a": "ü" * 63}}, []),
+        ({"labels": {"a": "語" * 42}}, []),
+        ({"labels": {"a": "語" * 43}}, [("label-limits", "labels.a", "語" * 43)]),
+        ({"labels": {"_a": "b"}}, [("label-limits", "labels._a", "b")]),
+        ({"labels": {"a_": "-b"}}, []),
+        # 64 labels, of which the stack sets nine.
+        ({"labels": {f"a{n}": "b" for n in range(55)}}, []),
+        ({"labels": {f"a{n}": "b" for n in range(56)}}, [("label-count", "labels", "56")]),
+    ],
+)
+def test_names_and_labels_at_a_limit(fields, expected):
+    content = {**beside(job()), **fields}
+    assert told(yaml.safe_dump(content, sort_keys=False, allow_unicode=True)) == expected
+
+
+@pytest.mark.parametrize(
+    ("image", "now"),
+    [
+        ("gcr.io", "us"),
+        ("us.gcr.io", "us"),
+        ("eu.gcr.io", "europe"),
+        ("asia.gcr.io", "asia"),
+    ],
+)
+def test_a_prebuilt_image_of_container_registry_is_told_with_its_place_of_today(image, now):
+    image = f"{image}/cloud-aiplatform/training/pytorch-gpu.2-4.py310:latest"
+    content = running(image=image)
+    result = spec.check_job_file(yaml.safe_dump(content).encode(), "x.yaml", WHO, {})
+    [found] = [p for p in result.problems if p.rule == "image-registry"]
+    assert found.value == image
+    assert found.hint == f"{now}-docker.pkg.dev/vertex-ai/training/pytorch-gpu.2-4.py310:latest"
+
+
+ACCOUNT = "trainer@acme-ml-dev.iam.gserviceaccount.com"
+STACK = StackFacts(
+    "acme-ml-dev", "210987654321", "us-central1", frozenset({ACCOUNT}), {"bucket": BucketFacts()}
+)
+ATTACHMENT = "projects/acme-ml-dev/regions/us-central1/networkAttachments/training"
+
+
+def judged(content, **context):
+    """Rule, place and value of each problem of a job in a context."""
+    text = yaml.safe_dump(content, sort_keys=False).encode()
+    today = datetime.date(2026, 11, 26)
+    result = spec.check_job_file(text, "x.yaml", WHO, {}, Context(today=today, **context))
+    return [(p.rule, dotted(p.path), p.value) for p in result.problems]
+
+
+JOINED = job(pscInterfaceConfig={"networkAttachment": ATTACHMENT})
+
+
+@pytest.mark.parametrize(
+    ("content", "stack", "expected"),
+    [
+        (job(), None, []),
+        (job(), STACK, [("batch-differs", "", "")]),
+        (
+            JOINED,
+            StackFacts(
+                "acme-ml-dev",
+                "210987654321",
+                "us-central1",
+                frozenset({ACCOUNT}),
+                network=NetworkFacts("psc", "", ATTACHMENT, subnet="a subnet"),
+            ),
+            [],
+        ),
+    ],
+)
+def test_a_job_on_batch_without_an_interface_is_told_where_its_machines_are(
+    content, stack, expected
+):
+    assert judged(content, stack=stack, backend="batch", region="us-central1") == expected
+
+
+KEY = "projects/p/locations/us-central1/keyRings/r/cryptoKeys/k"
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (beside(job(), encryptionSpec={"kmsKeyName": KEY}), [("encryptionSpec", KEY)]),
+        (affine("SPECIFIC_RESERVATION", "one"), []),
+        (affine("SPECIFIC_RESERVATION", "one", "two"), [(f"{AFFINITY}.values", "2")]),
+        (scheduled(timeout="1209600s"), []),
+        (scheduled(timeout="1209601s"), [("scheduling.timeout", "1209601s")]),
+        (flexible(timeout="604800s"), []),
+        (flexible(timeout="604801s"), [("scheduling.timeout", "604801s")]),
+        (job(tensorboard=BOARD, baseOutputDirectory=OUTPUT), [("tensorboard", BOARD)]),
+        (job(enableWebAccess=True), [("enableWebAccess", "")]),
+        (job(**SPARE), [("persistentResourceId", "mine")]),
+        (job(serviceAccount=""), [("serviceAccount", "")]),
+        (
+            job(pscInterfaceConfig={"networkAttachment": "mine"}),
+            [("pscInterfaceConfig.networkAttachment", "mine")],
+        ),
+        # Values that a script writes on the machine, and secrets that Batch reads there.
+        (env(("A", "$(MASTER_ADDR)")), [(f"{TASK}.env[0].value", "$(MASTER_ADDR)")]),
+        (env(("B", "x"), ("A", "$(B)")), []),
+        (
+            env(("B", f"{SECRET}/versions/latest#value"), ("A", "$(B)")),
+            [(f"{TASK}.env[1].value", "$(B)")],
+        ),
+    ],
+)
+def test_what_batch_cannot_do_is_told_at_its_place(content, expected):
+    found = judged(content, backend="batch", region="us-central1")
+    assert [(place, value) for rule, place, value in found if rule == "batch-support"] == expected
+
+
+@pytest.mark.parametrize(
+    ("timeout", "expected"),
+    [("36000s", []), ("36001s", [("limit-job-cost", "scheduling.timeout", "36001s")])],
+)
+def test_a_job_may_cost_as_much_as_its_limit_and_no_more(timeout, expected):
+    ten_hours = costs.of_job({"jobSpec": scheduled(timeout="36000s")}, "us-central1").worst_case
+    limits = JobLimits(usd=ten_hours)
+    found = judged(scheduled(timeout=timeout), region="us-central1", limits=limits)
+    assert found == expected
