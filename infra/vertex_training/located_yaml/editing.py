@@ -31,17 +31,22 @@ def set_value(data: bytes, path: tuple[str, ...], value: Any, file: str) -> byte
     text = data.decode("utf-8-sig")
     before = yaml.load(text, Loader=yaml.SafeLoader)
     expected = _with_value(before, path, value)
-    if expected == before:
+    if is_same(expected, before):
         return data
     # In Python, since marks of the C parser count otherwise on some systems.
     node = yaml.compose(text, Loader=yaml.SafeLoader)
     edited = _edited(text, node, path, value)
-    if edited is not None and _parsed(edited) == expected:
+    if edited is not None and is_same(_parsed(edited), expected):
         mark = b"\xef\xbb\xbf" if data.startswith(b"\xef\xbb\xbf") else b""
         return mark + edited.encode()
     what = "cannot be edited in place: an alias, an anchor or a form of YAML is in the way"
     hint = f"{_BY_HAND}: {value}"
     raise ConfigError([Problem(what, hint=hint, path=path[1:], location=Location(file))])
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """Whether documents are equal, also in the order of keys and in types: 1 is not true."""
+    return repr(one) == repr(other)
 
 
 def _parsed(text: str) -> Any:

@@ -15,7 +15,7 @@ import yaml
 
 from vertex_training.errors import Mend, Path
 from vertex_training.located_yaml import moving
-from vertex_training.located_yaml.editing import end_of
+from vertex_training.located_yaml.editing import end_of, is_same
 
 
 def mended(text: str, path: Path, mend: Mend) -> str | None:
@@ -31,7 +31,7 @@ def mended(text: str, path: Path, mend: Mend) -> str | None:
         return None
     try:
         edited = _edited(text, found, path, mend)
-        same = edited is not None and _equal(yaml.load(edited, Loader=yaml.SafeLoader), expected)
+        same = edited is not None and is_same(yaml.load(edited, Loader=yaml.SafeLoader), expected)
     except (yaml.YAMLError, ValueError):
         return None
     return edited if same else None
@@ -48,11 +48,6 @@ def _edited(text: str, found: tuple[yaml.Node, int], path: Path, mend: Mend) -> 
     if mend.action == "rename":
         return _replaced(text, _key(parent, index), str(mend.to))
     return _replaced(text, _value(parent, index), mend.to)
-
-
-def _equal(one: Any, other: Any) -> bool:
-    """Also in the order of keys and in types: ``1`` is not ``true``."""
-    return json.dumps(one, default=repr) == json.dumps(other, default=repr)
 
 
 def _expected(before: Any, path: Path, mend: Mend) -> Any:

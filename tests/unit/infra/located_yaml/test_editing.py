@@ -5,7 +5,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vertex_training.errors import ConfigError
+from vertex_training.errors import ConfigError, Location, Problem
 from vertex_training.located_yaml.editing import set_value
 
 PATH = ("config", "p:images", "x", "digest")
@@ -97,21 +97,67 @@ def test_a_value_is_set_and_nothing_else(case):
     assert set_value(edited, PATH, NEW, "Pulumi.dev.yaml") == edited
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "config:\n  a: &d O\n  p:images: {x: {digest: *d}}\n",
-        "config:\n  a: &x {digest: O}\n  p:images: {x: *x}\n",
-        "config:\n  p:images:\n    x: {digest: &d O}\n    y: {digest: *d}\n",
-        "config:\n  p:images:\n    x: {digest: !!str O}\n",
-        "config:\n  p:images:\n    x:\n      digest: >-\n        O\n",
-    ],
-)
-def test_what_would_change_more_is_refused(text):
+#: Text, path and value -> text.
+SET = [
+    ("a: 1 # c\n", "a", 5, "a: 5 # c\n"),
+    ("a: 1\n", "a", True, "a: true\n"),
+    ("a: true\n", "a", 1, "a: 1\n"),
+    ("a: x\n", "a", 1.5, "a: 1.5\n"),
+    ("a: x\n", "a", None, "a: null\n"),
+    ("a: x\n", "a", 'q"', 'a: q"\n'),
+    ("a: 'x'\n", "a", "x y", "a: 'x y'\n"),
+    ('{"a": "x"}', "a", "n", '{"a": "n"}'),
+    ("a: 1\n", "a", ["x", "y z"], "a: [x, y z]\n"),
+    ("b: 1\n", "a", {"k": [1, "b"]}, "b: 1\na: {k: [1, b]}\n"),
+    ("b: 1\n", "a", ["n" * 90, "m"], f"b: 1\na: [{'n' * 90}, m]\n"),
+    ("b: 1\n", "a", ["größe"], "b: 1\na: [größe]\n"),
+    ("a: ~\n", "a.b", "n", 'a: {b: "n"}\n'),
+    ("a: null # c\n", "a.b", "n", 'a: {b: "n"} # c\n'),
+    ("a: # c\n  b: 1\n", "a.c", "n", 'a: # c\n  b: 1\n  c: "n"\n'),
+    ("{a: 1}\n", "b", "n", '{a: 1, b: "n"}\n'),
+    ("{}\n", "b", "n", '{b: "n"}\n'),
+    ("a:\n\n\nb: 1\n", "a", "n", 'a: "n"\n\n\nb: 1\n'),
+    ("a:\n  b:\n  - 1\n  - 2\nz: 1\n", "a.c", 3, "a:\n  b:\n  - 1\n  - 2\n  c: 3\nz: 1\n"),
+    ("a:\n  b: [1,\n    2]\nz: 1\n", "a.c", 3, "a:\n  b: [1,\n    2]\n  c: 3\nz: 1\n"),
+    ("a: &x {b: 1}\nc: *x\n", "d", 1, "a: &x {b: 1}\nc: *x\nd: 1\n"),
+    ("a: {b: 1}\nc:\n  d: \n", "c.e", 1, "a: {b: 1}\nc:\n  d: \n  e: 1\n"),
+]
+
+
+@pytest.mark.parametrize(("before", "path", "value", "after"), SET)
+def test_a_value_of_any_kind_is_set(before, path, value, after):
+    edited = set_value(before.encode(), tuple(path.split(".")), value, "f.yaml")
+    assert edited.decode() == after
+
+
+#: Text, path and value that has no place there.
+REFUSED = [
+    ("config:\n  a: &d O\n  p:images: {x: {digest: *d}}\n", PATH, NEW),
+    ("config:\n  a: &x {digest: O}\n  p:images: {x: *x}\n", PATH, NEW),
+    ("config:\n  p:images:\n    x: {digest: &d O}\n    y: {digest: *d}\n", PATH, NEW),
+    ("config:\n  p:images:\n    x: {digest: !!str O}\n", PATH, NEW),
+    ("config:\n  p:images:\n    x:\n      digest: >-\n        O\n", PATH, NEW),
+    ("config:\n  p:images:\n    x:\n      digest: |-\n        O\n", PATH, NEW),
+    ("a: x\n", ("a",), "true"),
+    ("a: 1\n", ("a",), "5"),
+    ("a: x\n", ("a",), "a: b"),
+    ("a: 'x'\n", ("a",), "it's"),
+    ("a: [1]\n", ("a",), "n"),
+    ("a: {b: 1}\n", ("a",), "n"),
+    ("a: x\n", ("a", "b"), "n"),
+    ('a: ""\n', ("a", "b"), "n"),
+    ("a:\n- b: 1\n", ("a", "c"), "n"),
+]
+
+
+@pytest.mark.parametrize(("text", "path", "value"), REFUSED)
+def test_what_would_change_more_is_refused(text, path, value):
     with pytest.raises(ConfigError) as failed:
-        set_value(filled(text), PATH, NEW, "Pulumi.dev.yaml")
-    assert "cannot be edited in place" in str(failed.value)
-    assert f"write it by hand: {NEW}"[:40] in str(failed.value)
+        set_value(filled(text), path, value, "Pulumi.dev.yaml")
+    what = "cannot be edited in place: an alias, an anchor or a form of YAML is in the way"
+    assert failed.value.problems == (
+        Problem(what, "", f"write it by hand: {value}", path[1:], Location("Pulumi.dev.yaml")),
+    )
 
 
 @pytest.mark.parametrize("text", ["config: [\n", "- a\n", "a: 1\na: 2\n", "config: \xff"])

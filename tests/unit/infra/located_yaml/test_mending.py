@@ -1,5 +1,7 @@
 """One entry is mended, and every other byte stays."""
 
+import json
+
 import pytest
 import yaml
 from hypothesis import given
@@ -29,7 +31,31 @@ CASES = {
     "behind a dash": (REMOVE, "- old: ~\n  b: 2\n", "- b: 2\n"),
     "of one line": (REMOVE, "x: {old: null, b: 2}\n", "x: {b: 2}\n"),
     "the last of one line": (REMOVE, "x: {b: 2, old: null}\n", "x: {b: 2}\n"),
-}
+    "beside a date": (RENAME, "2026-01-01: x\nold: 2\n", "2026-01-01: x\nnew: 2\n"),
+    "a key in single quotes": (RENAME, "'old': 1\n", "'new': 1\n"),
+    "a key that needs quotes": (Mend("rename", "a: b"), "old: 1\n", '"a: b": 1\n'),
+    "a quote in quotes": (Mend("value", "it's"), "old: 'x'\n", "old: 'it''s'\n"),
+    "letters in JSON": (Mend("value", "größe"), '{"old": 1}', '{"old": "größe"}'),
+    "letters in quotes": (Mend("value", "größe"), 'old: "x"\n', 'old: "größe"\n'),
+    "as in JSON in one line": (Mend("value", "y"), "\n {old: x}", '\n {old: "y"}'),
+    "as in JSON behind a mark": (Mend("value", "y"), "\ufeff{old: x}", '\ufeff{old: "y"}'),
+    "words": (Mend("value", "a-b c"), "old: x\n", "old: a-b c\n"),
+    "text with a space around": (Mend("value", "a "), "old: x\n", 'old: "a "\n'),
+    "text like a list": (Mend("value", "- a"), "old: x\n", 'old: "- a"\n'),
+    "no text": (Mend("value", ""), "old: x\n", 'old: ""\n'),
+    "a number of JSON": (Mend("value", 4), '{"old": "4"}', '{"old": 4}'),
+    "a truth for a number": (Mend("value", True), "old: 1\n", "old: true\n"),
+    "a number for a truth": (Mend("value", 1), "old: true\n", "old: 1\n"),
+    "lines of JSON": (
+        REMOVE, '{\n  "a": 1,\n  "old": 2,\n  "z": 3\n}', '{\n  "a": 1,\n  "z": 3\n}',
+    ),
+    "the last line of JSON": (REMOVE, '{\n  "a": 1,\n  "old": 2\n}\n', '{\n  "a": 1\n}\n'),
+    "a line of Windows": (REMOVE, "a: 1\r\nold: 2\r\nz: 3\r\n", "a: 1\r\nz: 3\r\n"),
+    "the last lines": (REMOVE, "a: 1\nold:\n  b: 2", "a: 1\n"),
+    "a list": (REMOVE, "a: 1\nold:\n- 1\n- 2\nz: 1\n", "a: 1\nz: 1\n"),
+    "the first line": (REMOVE, "old:\nz: 1\n", "z: 1\n"),
+    "a line below a comment": (REMOVE, "x: # c\n  old: 1\n  b: 1\n", "x: # c\n  b: 1\n"),
+}  # fmt: skip
 KEPT = {
     "a comment would go": (REMOVE, "a: 1\nold:  # decide\nz: 3\n"),
     "a comment of a block would go": (REMOVE, "a: 1\nold:\n  # decide\n  b: 2\n"),
@@ -42,6 +68,12 @@ KEPT = {
     "a list": (VALUE, "old: [24h]\n"),
     "it is not there": (RENAME, "a: 1\n"),
     "no YAML": (RENAME, "old: [\n"),
+    "no value": (VALUE, "old:\n"),
+    "a folded text": (VALUE, "old: >\n  24h\n"),
+    "an anchor of a key": (RENAME, "&a old: 1\nz: 2\n"),
+    "a mapping": (VALUE, "old: {a: 1}\n"),
+    "what looks like a comment would go": (REMOVE, "a: 1\nold: '#x'\n"),
+    "the only entry behind a dash": (REMOVE, "- old: 1\n- b: 1\n"),
 }
 
 
@@ -59,6 +91,32 @@ def test_one_entry_is_mended(mend, before, after):
 @pytest.mark.parametrize(("mend", "text"), KEPT.values(), ids=KEPT)
 def test_what_cannot_be_mended_alone_is_left(mend, text):
     assert mended(text, path_of(text), mend) is None
+
+
+@pytest.mark.parametrize("mark", ",[]{}#:&*!|>'\"%@`")
+def test_text_with_a_mark_of_yaml_gets_quotes(mark):
+    text = f"a{mark}b"
+    assert mended("old: x\n", ("old",), Mend("value", text)) == f"old: {json.dumps(text)}\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after"),
+    [
+        (("a", 1), "a: [x, y]\n", "a: [x, z]\n"),
+        (("a", 2), "a: [x, y]\n", None),
+        (("a", "b", 1, "c"), "a:\n  b:\n  - c: 1\n  - c: x\n", "a:\n  b:\n  - c: 1\n  - c: z\n"),
+        (("a", "b"), "a: x\n", None),
+        ((1,), "1: x\n", "1: z\n"),
+        ((), "a: x\n", None),
+    ],
+)  # fmt: skip
+def test_a_value_is_found_by_its_path(path, before, after):
+    assert mended(before, path, Mend("value", "z")) == after
+
+
+@pytest.mark.parametrize("mend", [REMOVE, RENAME])
+def test_an_item_of_a_list_has_no_key(mend):
+    assert mended("a: [x, y]\n", ("a", 0), mend) is None
 
 
 VALUES = st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=8))

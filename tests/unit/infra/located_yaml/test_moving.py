@@ -34,6 +34,18 @@ MOVED = {
         UP, IN_LIST, "pools:\r\n- a: 1\r\n  old:\r\n    c: 1\r\n",
         "pools:\r\n- a: 1\r\nold:\r\n  c: 1\r\n",
     ),
+    "to another item": (
+        Mend("move", target=("pools", 1)), IN_LIST, "pools:\n- old: x\n  a: 1\n- b: 1\n",
+        "pools:\n- a: 1\n- b: 1\n  old: x\n",
+    ),
+    "with its empty lines": (
+        DOWN, ("old",), "old:\n  a: 1\n\n  b: 2\nspec:\n  c: 1\n# end\n",
+        "spec:\n  c: 1\n  old:\n    a: 1\n\n    b: 2\n# end\n",
+    ),
+    "to the mapping of a mapping": (
+        Mend("move", target=("spec", "x")), ("old",), "old: 1\nspec:\n  x:\n    b: 1\n  y: 2\n",
+        "spec:\n  x:\n    b: 1\n    old: 1\n  y: 2\n",
+    ),
     "without a line end": (DOWN, ("old",), "old: 1\nspec:\n  b: 2", "spec:\n  b: 2\n  old: 1"),
 }  # fmt: skip
 LEFT = {
@@ -45,6 +57,11 @@ LEFT = {
     "the target is empty": (DOWN, ("old",), "old: 1\nspec:\n"),
     "the target is a list": (DOWN, ("old",), "old: 1\nspec:\n- b\n"),
     "there is no target": (DOWN, ("old",), "old: 1\nz: 2\n"),
+    "a line of it is farther out": (
+        UP,
+        IN_LIST,
+        "pools:\n    - a: 1\n      old: [1,\n 2]\n",
+    ),
     "an anchor": (DOWN, ("old",), "old: &a x\nspec:\n  b: *a\n"),
     "an alias": (DOWN, ("old",), "a: &a x\nold: *a\nspec:\n  b: 1\n"),
 }
@@ -65,10 +82,21 @@ TWO = {
     "JSON": (
         '{"pools": [{"n": "4", "a": [1]}]}', '{"pools": [{"n": 1, "a": [1]}, {"n": 3, "a": [1]}]}',
     ),
+    "one line": (
+        "pools: [{n: 2, a: x}, {n: 9}]\n", "pools: [{n: 1, a: x}, {n: 1, a: x}, {n: 9}]\n",
+    ),
+    "far from its dash": (
+        "pools:\n-   n: 2\n    a: 1\n- n: 5\n",
+        "pools:\n-   n: 1\n    a: 1\n-   n: 1\n    a: 1\n- n: 5\n",
+    ),
     "Windows": ("pools:\r\n- n: 3\r\n", "pools:\r\n- n: 1\r\n- n: 2\r\n"),
 }  # fmt: skip
 ONE = {
     "one already": "pools:\n- n: 1\n",
+    "none": "pools:\n- n: 0\n",
+    "no whole number": "pools:\n- n: 2.0\n",
+    "a list of numbers": "pools:\n- n: [2]\n",
+    "behind a comment": "pools:\n- # c\n  n: 2\n",
     "no number": "pools:\n- n: four\n",
     "no list": "pools:\n  n: 4\n",
     "an alias": "x: &x {n: 4}\npools:\n- *x\n",
