@@ -102,12 +102,8 @@ def _value(parent: Any, index: int) -> yaml.Node:
 
 
 def _is_special(text: str, found: tuple[yaml.Node, int], mend: Mend) -> bool:
-    """Whether an anchor, an alias or a tag stands there."""
+    """Whether an anchor or a tag stands there; an alias stands for the node at its anchor."""
     parent, index = found
-    if isinstance(parent, yaml.MappingNode):
-        key, value = parent.value[index]
-        if value.start_mark.index < key.end_mark.index:
-            return True  # an alias: the node stands elsewhere
     node = _key(parent, index) if mend.action == "rename" else _value(parent, index)
     start = node.start_mark.index
     return text[start : start + 1] in ("&", "*", "!", "|", ">")

@@ -107,18 +107,18 @@ def _with_lines(text: str, node: yaml.MappingNode, lines: str) -> str:
 
 
 def split(text: str, path: Path) -> str | None:
-    """The text with two items of the one whose count is at ``path``: one, and the others."""
+    """The text with two items of the one whose count is at ``path``: one, and the others.
+
+    Raises:
+        ValueError: the count is no whole number as it is written.
+    """
     *_, index, last = path
-    items = _node(yaml.compose(text, Loader=yaml.SafeLoader), path[:-2])
-    if not isinstance(items, yaml.SequenceNode) or not isinstance(index, int):
-        return None
-    item = items.value[index]
-    pair = next((pair for pair in item.value if pair[0].value == last), None)
-    if pair is None or not isinstance(pair[1], yaml.ScalarNode) or not pair[1].value.isdigit():
-        return None
+    items: Any = _node(yaml.compose(text, Loader=yaml.SafeLoader), path[:-2])
+    item = items.value[index]  # it is there, by `expected`
+    count = next(value for key, value in item.value if key.value == last)
     start, end = item.start_mark.index, end_of_value(item).index
-    counts = 1, int(pair[1].value) - 1
-    one, rest = (_with_count(text[start:end], pair[1], start, count) for count in counts)
+    counts = 1, int(count.value) - 1
+    one, rest = (_with_count(text[start:end], count, start, number) for number in counts)
     line = text.rfind("\n", 0, start) + 1
     dash = re.fullmatch(r" *- +", text[line:start])
     if items.flow_style:

@@ -31,6 +31,7 @@ CASES = {
     "behind a dash": (REMOVE, "- old: ~\n  b: 2\n", "- b: 2\n"),
     "of one line": (REMOVE, "x: {old: null, b: 2}\n", "x: {b: 2}\n"),
     "the last of one line": (REMOVE, "x: {b: 2, old: null}\n", "x: {b: 2}\n"),
+    "the key of an alias": (RENAME, "a: &a x\nold: *a # c\n", "a: &a x\nnew: *a # c\n"),
     "beside a date": (RENAME, "2026-01-01: x\nold: 2\n", "2026-01-01: x\nnew: 2\n"),
     "a key in single quotes": (RENAME, "'old': 1\n", "'new': 1\n"),
     "a key that needs quotes": (Mend("rename", "a: b"), "old: 1\n", '"a: b": 1\n'),

@@ -44,6 +44,46 @@ def test_an_address_without_a_password_is_shown(text):
     assert redacted(text) == masked(text) == text
 
 
+RANDOM = "0123456789abcdef" * 2
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        # A word beside a name is its value behind an option, or where both have quotes.
+        (f"the key {RANDOM} opens it", f"the key {RANDOM} opens it"),
+        (f"train --key {RANDOM} x", "train --key [secret] x"),
+        (f'["key", "{RANDOM}"]', '["key", "[secret]"]'),
+        (f'[key, "{RANDOM}"]', f'[key, "{RANDOM}"]'),
+        ('["key", "hunter2"]', '["key", "hunter2"]'),
+        (f"key={RANDOM}", "key=[secret]"),
+        (f"key: {RANDOM}", "key: [secret]"),
+        (f"key := '{RANDOM}'", "key := '[secret]'"),
+        (f"key => '{RANDOM}'", "key => '[secret]'"),
+        (f"key == {RANDOM}", f"key == {RANDOM}"),
+        (f"key::{RANDOM}", f"key::{RANDOM}"),
+        (f"key: str = '{RANDOM}'", "key: str = '[secret]'"),
+        # In a block of YAML all of the line, without its comment.
+        ("password: correct horse # why", "password: [secret] # why"),
+        ("password: [correct, horse]", "password: [secret]"),
+        ("key: [correct, horse]", "key: [correct, horse]"),
+        ("password: {{ password }}", "password: {{ password }}"),
+        ("the password: see the page", "the password: see the page"),
+        ("the password: hunter2 the page", "the password: [secret] the page"),
+        # To the end of the value, and not beyond.
+        ("--password=a,b&c d", "--password=[secret] d"),
+        ("password=hunter2,name=x", "password=[secret],name=x"),
+        ('{"password": "a\\"b"}', '{"password": "[secret]"}'),
+        ("password='a\nb'", "password=[secret]\nb'"),
+        ("password=$PASSWORD", "password=$PASSWORD"),
+        ('password="$PASSWORD"', 'password="$PASSWORD"'),
+        ("password=os.environ['X']", "password=os.environ['X']"),
+    ],
+)
+def test_a_value_after_a_name_is_withheld_to_its_end(text, shown):
+    assert redacted(text) == shown
+
+
 @pytest.mark.parametrize(
     "text",
     [

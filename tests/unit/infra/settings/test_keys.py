@@ -35,14 +35,9 @@ UNKNOWN, ELSEWHERE = "unknown key", "wrong namespace"
         ("topic", (ELSEWHERE, "nothing here reads 'topic:'")),
         ("pulumi:tags", None),
         ("pulumi:buckets", None),
-        ("gcp:credentials", IDENTITY),
-        ("gcp:accessToken", IDENTITY),
-        ("gcp:impersonateServiceAccount", IDENTITY),
         ("gcp:projectId", (UNKNOWN, "did you mean 'gcp:project'?")),
         ("gcp:Region", (UNKNOWN, "did you mean 'gcp:region'?")),
         ("gcp:labels", (ELSEWHERE, "did you mean 'vertex-training:labels'?")),
-        ("gcp:zone", None),
-        ("gcp:computeCustomEndpoint", None),
         ("gcp:CustomEndpoints", (UNKNOWN, "the provider reads no such key")),
         ("gcp:zoen", (UNKNOWN, "did you mean 'gcp:zone'?")),
     ],
@@ -52,6 +47,34 @@ def test_a_key_is_known_or_told_with_what_was_meant(
 ) -> None:
     expected = found and Problem(found[0], hint=found[1], path=(full,))
     assert reader.key_problem(SCHEMA, full, "acme") == expected
+
+
+# https://www.pulumi.com/registry/packages/gcp/installation-configuration/, of 9.35.0
+@pytest.mark.parametrize(
+    "key",
+    [
+        *("addPulumiAttributionLabel", "batching", "billingProject", "defaultLabels", "scopes"),
+        *("deletionPolicy", "disableGlobalProjectWarning", "disableGooglePartnerName", "zone"),
+        *("googlePartnerName", "pollInterval", "preferGlobalEndpoints", "universeDomain"),
+        *("preferRegionalEndpoints", "pulumiAttributionLabelAdditionStrategy", "requestReason"),
+        *("requestTimeout", "skipRegionValidation", "userProjectOverride", "storageCustomEndpoint"),
+    ],
+)
+def test_the_provider_reads_its_keys(key: str) -> None:
+    assert reader.key_problem(SCHEMA, f"gcp:{key}") is None
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        *("accessToken", "credentials", "externalCredentials", "impersonateServiceAccount"),
+        "impersonateServiceAccountDelegates",
+    ],
+)
+def test_the_provider_acts_as_nobody_else(key: str) -> None:
+    what, hint = IDENTITY
+    expected = Problem(what, hint=hint, path=(f"gcp:{key}",))
+    assert reader.key_problem(SCHEMA, f"gcp:{key}") == expected
 
 
 def test_a_config_has_the_keys_of_the_namespace_and_those_of_the_provider() -> None:

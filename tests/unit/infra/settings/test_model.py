@@ -105,6 +105,15 @@ def test_what_a_section_means_without_a_word(
     assert without_nothing(found) == {**given, **more}
 
 
+def test_what_a_stack_means_without_a_word() -> None:
+    found = Settings.model_validate(BASE).model_dump(by_alias=True)
+    sections = {"registry": Registry, "network": Network, "limits": Limits, "drift": DriftSettings,
+                "jobDefaults": JobDefaults}  # fmt: skip
+    for key, section in sections.items():
+        assert found.pop(key) == section.model_validate({}).model_dump(by_alias=True)
+    assert without_nothing(found) == {**BASE, "onChange": "cancel"}
+
+
 def test_a_container_listens_where_vertex_ai_asks_by_default() -> None:
     model = Model.model_validate(MODEL)
     assert (model.run, model.artifacts, model.on_delete) == ([1], "model", "keep")

@@ -65,6 +65,11 @@ def test_a_config_without_a_mistake_is_read_as_a_whole() -> None:
                 ("vertex-training:reservations.a.count", "0"),
             ],
         ),
+        (
+            {"encryption": {"covers": ["jobs"]}},
+            {("encryption",)},
+            [("vertex-training:encryption.key", "")],
+        ),
         ({"region": "us"}, {("region",)}, [("gcp:region", '"us"')]),
     ],
 )
