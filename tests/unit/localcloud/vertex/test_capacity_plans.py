@@ -197,6 +197,8 @@ def test_any_reservation_is_of_the_zone_with_most_free_machines(world: World) ->
         {b1: 2, b2: 2},
         [f"workerpool0: 2 of reservation {b1}", f"workerpool0: 1 of reservation {b2}"],
     )
+    first = Plan({b1: 2}, {b1: 2}, [f"workerpool0: 2 of reservation {b1}"])
+    assert world.plan(of_any(replicas=2)) == first
     assert world.plan(of_any(replicas=4)).notes == [
         f"workerpool0: 2 of reservation {b1}",
         f"workerpool0: 2 of reservation {b2}",
