@@ -19,6 +19,8 @@ from localgcp.home import open_private
 
 STAND_IN: Final = "stand-in of the local cloud: nothing was sent"
 _SUFFIX: Final = ".eml"
+#: What the headers of labels begin with.
+_LABEL: Final = "X-Label-"
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ def write(folder: Path, note: Notification, name: str) -> None:
     message["X-Channel"] = _line(note.channel)
     message["X-Alert"] = _line(note.alert)
     for label, value in note.labels.items():
-        message[f"X-Label-{label}"] = _line(value)
+        message[f"{_LABEL}{label}"] = _line(value)
     message.set_content(f"{note.text}\n\n-- \n{STAND_IN}\n")
     folder.mkdir(0o700, exist_ok=True)
     target = folder / f"{name}{_SUFFIX}"
@@ -60,9 +62,10 @@ def read(folder: Path) -> list[Notification]:
     for file in folder.glob(f"*{_SUFFIX}"):
         with file.open("rb") as content:
             head = BytesHeaderParser(policy=default).parse(content)
-        begin = "x-label-"
         labels = {
-            k.lower()[len(begin) :]: str(v) for k, v in head.items() if k.lower()[:8] == begin
+            name.removeprefix(_LABEL): str(value)
+            for name, value in head.items()
+            if name.startswith(_LABEL)
         }
         found.append(
             Notification(

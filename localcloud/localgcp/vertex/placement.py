@@ -146,7 +146,7 @@ def _affinity(at: str, affinity: dict[str, Any], spec: dict[str, Any], region: s
             yield f"{at}.values", message
         elif match["region"] != region:
             yield f"{at}.values", f"The zone must be in the job's region {region}, got {value}."
-    strategy = spec.get("scheduling", {}).get("strategy", "")
+    strategy = spec.get("scheduling", {}).get("strategy")
     if kind in (ANY, SPECIFIC) and strategy in ("FLEX_START", "SPOT", "LOW_COST"):
         yield at, f"A job with strategy {strategy} cannot use reservations."
     if kind in (ANY, SPECIFIC) and spec.get("persistentResourceId"):

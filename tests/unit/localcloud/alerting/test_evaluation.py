@@ -176,9 +176,9 @@ def test_one_alert_does_not_silence_another(lines: Lines) -> None:
 
 
 def test_labels_are_told_apart_by_all_of_them_whatever_their_order(lines: Lines) -> None:
-    extractors = {"z": "EXTRACT(resource.labels.job_id)", "a": "EXTRACT(resource.labels.task_name)"}
+    extractors = {"Z": "EXTRACT(resource.labels.job_id)", "a": "EXTRACT(resource.labels.task_name)"}
     match = {"filter": 'textPayload="x"', "labelExtractors": extractors}
-    text = {"content": "${log.extracted_label.z} ${resource.labels.z}"}
+    text = {"content": "${log.extracted_label.Z} ${resource.labels.Z}"}
     lines.alert(conditions=[{"conditionMatchedLog": match}], documentation=text)
     lines.ended("1", "x")
     for seconds in (60, 59):
@@ -186,9 +186,9 @@ def test_labels_are_told_apart_by_all_of_them_whatever_their_order(lines: Lines)
         lines.looker().look()
         os.utime(lines.home.notifications / ".looked", (0, 0))
     [found] = spool.read(lines.home.notifications)
-    assert found.labels == {"z": "1", "a": "service"}
+    assert found.labels == {"Z": "1", "a": "service"}
     [file] = lines.home.notifications.glob("*.eml")
-    assert "\n\n1 ${resource.labels.z}\n" in file.read_text()
+    assert "\n\n1 ${resource.labels.Z}\n" in file.read_text()
 
 
 def test_an_alert_tells_of_what_ends_from_its_first_moment_on(lines: Lines) -> None:
