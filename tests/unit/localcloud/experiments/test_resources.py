@@ -248,9 +248,11 @@ def test_a_filter_reads_fields_and_contexts(served: Served) -> None:
     request = vertex.AddContextArtifactsAndExecutionsRequest(
         context=names_["a"], artifacts=[artifact["name"]]
     )
-    served.metadata.add_context_artifacts_and_executions(request, None)
+    added = served.metadata.add_context_artifacts_and_executions(request, None)
+    assert added == vertex.AddContextArtifactsAndExecutionsResponse()
     children = vertex.AddContextChildrenRequest(context=names_["a"], child_contexts=[names_["b"]])
-    served.metadata.add_context_children(children, None)
+    added = served.metadata.add_context_children(children, None)
+    assert added == vertex.AddContextChildrenResponse()
     read = served.metadata.read_field
     contexts = {id_: {"name": name} for id_, name in names_.items()}
     assert read(artifact, "in_context") == [names_["a"]]
@@ -263,7 +265,8 @@ def test_a_filter_reads_fields_and_contexts(served: Served) -> None:
     assert read(artifact, "labels.k.more") is None
     assert read({}, "uri") is None
     remove = vertex.RemoveContextChildrenRequest(context=names_["a"], child_contexts=[names_["b"]])
-    served.metadata.remove_context_children(remove, None)
+    removed = served.metadata.remove_context_children(remove, None)
+    assert removed == vertex.RemoveContextChildrenResponse()
     assert read(contexts["b"], "parent_contexts") == []
 
 
@@ -272,8 +275,18 @@ def test_what_an_execution_took_and_made_is_a_graph(served: Served) -> None:
     execution = served.metadata.create(EXECUTIONS, BOX, vertex.Execution(), "e", None)["name"]
     inputs, alone = (served.artifact(id_)["name"] for id_ in ("in", "alone"))
     event = vertex.Event(artifact=inputs, type_="INPUT", labels={"k": "v"})
-    served.metadata.add_execution_events(
+    noted = served.metadata.add_execution_events(
         vertex.AddExecutionEventsRequest(execution=execution, events=[event]), None
+    )
+    assert noted == vertex.AddExecutionEventsResponse()
+    # Another execution in another context is part of neither graph.
+    other = served.metadata.create(EXECUTIONS, BOX, vertex.Execution(), "f", None)["name"]
+    apart = served.metadata.create(CONTEXTS, BOX, vertex.Context(), "d", None)["name"]
+    served.metadata.add_execution_events(
+        vertex.AddExecutionEventsRequest(execution=other, events=[event]), None
+    )
+    served.metadata.add_context_artifacts_and_executions(
+        vertex.AddContextArtifactsAndExecutionsRequest(context=apart, executions=[other]), None
     )
     graph = served.metadata.query_execution_inputs_and_outputs(
         vertex.QueryExecutionInputsAndOutputsRequest(execution=execution), None
