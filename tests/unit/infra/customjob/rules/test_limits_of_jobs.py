@@ -1,17 +1,11 @@
 """Both sides of each limit of a CustomJob: rule, place and value of what is just wrong."""
 
-import datetime
-
 import pytest
 import yaml
 
 from tests.unit.infra.customjob.rules.test_limits import IMAGE, WHO, told
 from tests.unit.infra.customjob.test_rules import gpu, job
-from vertex_training.catalog import costs
 from vertex_training.customjob.request import job_file as spec
-from vertex_training.customjob.rules import BucketFacts, Context, NetworkFacts, StackFacts
-from vertex_training.customjob.rules.context import JobLimits
-from vertex_training.errors import dotted
 
 POOL = "workerPoolSpecs[0]"
 TASK = f"{POOL}.containerSpec"
@@ -19,6 +13,8 @@ BOARD = "projects/p/locations/us-central1/tensorboards/1"
 OUTPUT = {"outputUriPrefix": "gs://bucket/x"}
 MEGA = gpu("a3-megagpu-8g", "NVIDIA_H100_MEGA_80GB", 8)
 SPARE = {"persistentResourceId": "mine"}
+T4 = gpu("n1-standard-4", "NVIDIA_TESLA_T4", 1)
+PREBUILT = "us-docker.pkg.dev/vertex-ai/training/pytorch-gpu.2-4.py310:latest"
 SECRET = "projects/acme-ml-dev/secrets/token"
 
 
@@ -54,6 +50,22 @@ def scheduled(machine=None, **fields):
 
 def flexible(**fields):
     return scheduled(gpu("g2-standard-4", "NVIDIA_L4", 1), strategy="FLEX_START", **fields)
+
+
+def spot(**task):
+    return running(fields={"scheduling": {"timeout": "60s", "strategy": "SPOT"}}, **task)
+
+
+def packed(count):
+    """A job with so many packages in a prebuilt image."""
+    content = job()
+    content["workerPoolSpecs"][0].pop("containerSpec")
+    content["workerPoolSpecs"][0]["pythonPackageSpec"] = {
+        "executorImageUri": PREBUILT,
+        "packageUris": [f"gs://bucket/{n}.tar.gz" for n in range(count)],
+        "pythonModule": "titanic.task",
+    }
+    return content
 
 
 def affine(kind, *names):
@@ -142,6 +154,7 @@ RESERVED = f"{TASK}.env[0].name"
             [("flex-start-timeout", "scheduling.timeout", "604801s")],
         ),
         (scheduled(timeout="604801s"), []),
+        (flexible(timeout="60s", maxWaitDuration="315576000000s"), []),
         (scheduled(timeout="0.000000001s"), []),
         (scheduled(timeout="0s"), [("duration-range", "scheduling.timeout", "0s")]),
         (scheduled(timeout="315576000000s"), []),
@@ -185,6 +198,35 @@ RESERVED = f"{TASK}.env[0].name"
         (
             running(image=f"docker.io/a/{'x' * 987}:1"),
             [("image-name", f"{TASK}.imageUri", f"docker.io/a/{'x' * 987}:1")],
+        ),
+        # A hundred packages, each named in full; a module is written as Python imports it.
+        (packed(100), []),
+        (packed(101), [("package-count", f"{POOL}.pythonPackageSpec.packageUris", "101")]),
+        # A preempted job keeps what it writes to a bucket by itself.
+        (scheduled(timeout="60s", strategy="SPOT"), [("spot-output", "", "")]),
+        (spot(args=["--out=gs://bucket/x"]), []),
+        (spot(args=["--out=/gcs/bucket/x"]), []),
+        (spot(args=["--out=/tmp/x"]), [("spot-output", "", "")]),
+        # GPUs without a timeout: told at scheduling, or where it would be.
+        (scheduled(T4), [("timeout-missing", "scheduling", "")]),
+        (scheduled(T4, timeout="60s"), []),
+        (
+            {key: value for key, value in scheduled(T4).items() if key != "scheduling"},
+            [("timeout-missing", "", "")],
+        ),
+        (
+            {
+                "schedulling" if key == "scheduling" else key: {} if key == "scheduling" else value
+                for key, value in scheduled(T4).items()
+            },
+            [("unknown-field", "schedulling", "")],
+        ),
+        *(
+            (job(serviceAccount=account), [("service-account-default", "serviceAccount", account)])
+            for account in (
+                "1-compute@developer.gserviceaccount.com",
+                "acme-ml-dev@appspot.gserviceaccount.com",
+            )
         ),
         # A domain that is missing is one mistake; labels and names are counted.
         (
@@ -246,91 +288,3 @@ def test_a_prebuilt_image_of_container_registry_is_told_with_its_place_of_today(
     [found] = [p for p in result.problems if p.rule == "image-registry"]
     assert found.value == image
     assert found.hint == f"{now}-docker.pkg.dev/vertex-ai/training/pytorch-gpu.2-4.py310:latest"
-
-
-ACCOUNT = "trainer@acme-ml-dev.iam.gserviceaccount.com"
-STACK = StackFacts(
-    "acme-ml-dev", "210987654321", "us-central1", frozenset({ACCOUNT}), {"bucket": BucketFacts()}
-)
-ATTACHMENT = "projects/acme-ml-dev/regions/us-central1/networkAttachments/training"
-
-
-def judged(content, **context):
-    """Rule, place and value of each problem of a job in a context."""
-    text = yaml.safe_dump(content, sort_keys=False).encode()
-    today = datetime.date(2026, 11, 26)
-    result = spec.check_job_file(text, "x.yaml", WHO, {}, Context(today=today, **context))
-    return [(p.rule, dotted(p.path), p.value) for p in result.problems]
-
-
-JOINED = job(pscInterfaceConfig={"networkAttachment": ATTACHMENT})
-
-
-@pytest.mark.parametrize(
-    ("content", "stack", "expected"),
-    [
-        (job(), None, []),
-        (job(), STACK, [("batch-differs", "", "")]),
-        (
-            JOINED,
-            StackFacts(
-                "acme-ml-dev",
-                "210987654321",
-                "us-central1",
-                frozenset({ACCOUNT}),
-                network=NetworkFacts("psc", "", ATTACHMENT, subnet="a subnet"),
-            ),
-            [],
-        ),
-    ],
-)
-def test_a_job_on_batch_without_an_interface_is_told_where_its_machines_are(
-    content, stack, expected
-):
-    assert judged(content, stack=stack, backend="batch", region="us-central1") == expected
-
-
-KEY = "projects/p/locations/us-central1/keyRings/r/cryptoKeys/k"
-
-
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
-        (beside(job(), encryptionSpec={"kmsKeyName": KEY}), [("encryptionSpec", KEY)]),
-        (affine("SPECIFIC_RESERVATION", "one"), []),
-        (affine("SPECIFIC_RESERVATION", "one", "two"), [(f"{AFFINITY}.values", "2")]),
-        (scheduled(timeout="1209600s"), []),
-        (scheduled(timeout="1209601s"), [("scheduling.timeout", "1209601s")]),
-        (flexible(timeout="604800s"), []),
-        (flexible(timeout="604801s"), [("scheduling.timeout", "604801s")]),
-        (job(tensorboard=BOARD, baseOutputDirectory=OUTPUT), [("tensorboard", BOARD)]),
-        (job(enableWebAccess=True), [("enableWebAccess", "")]),
-        (job(**SPARE), [("persistentResourceId", "mine")]),
-        (job(serviceAccount=""), [("serviceAccount", "")]),
-        (
-            job(pscInterfaceConfig={"networkAttachment": "mine"}),
-            [("pscInterfaceConfig.networkAttachment", "mine")],
-        ),
-        # Values that a script writes on the machine, and secrets that Batch reads there.
-        (env(("A", "$(MASTER_ADDR)")), [(f"{TASK}.env[0].value", "$(MASTER_ADDR)")]),
-        (env(("B", "x"), ("A", "$(B)")), []),
-        (
-            env(("B", f"{SECRET}/versions/latest#value"), ("A", "$(B)")),
-            [(f"{TASK}.env[1].value", "$(B)")],
-        ),
-    ],
-)
-def test_what_batch_cannot_do_is_told_at_its_place(content, expected):
-    found = judged(content, backend="batch", region="us-central1")
-    assert [(place, value) for rule, place, value in found if rule == "batch-support"] == expected
-
-
-@pytest.mark.parametrize(
-    ("timeout", "expected"),
-    [("36000s", []), ("36001s", [("limit-job-cost", "scheduling.timeout", "36001s")])],
-)
-def test_a_job_may_cost_as_much_as_its_limit_and_no_more(timeout, expected):
-    ten_hours = costs.of_job({"jobSpec": scheduled(timeout="36000s")}, "us-central1").worst_case
-    limits = JobLimits(usd=ten_hours)
-    found = judged(scheduled(timeout=timeout), region="us-central1", limits=limits)
-    assert found == expected
