@@ -151,3 +151,33 @@ def test_a_step_that_fails_hides_its_secrets_and_keeps_no_other() -> None:
     assert "hunter2" not in first.reason
     assert first.reason.startswith("it printed --password=")
     assert second == SUBMITTED
+
+
+@pytest.mark.parametrize(
+    ("action", "line"),
+    [
+        (SUBMITTED, "schedule train 20261130t060000z: is due (42)"),
+        (Action("idle", "train", "due", "why", NAME), "idle train: why (42)"),
+        (Action("late jobs", "", "failed", "no right"), "late jobs : no right"),
+    ],
+)
+def test_an_action_is_a_line(action: Action, line: str) -> None:
+    assert action.line == line
+
+
+def test_live_jobs_are_listed_once_for_all_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    class Jobs:
+        def __init__(self, ref: Any) -> None:
+            asked.append(ref)
+
+        def list(self, **given: Any) -> list[str]:
+            asked.append(given)
+            return ["a job"]
+
+    monkeypatch.setattr("vertex_training_cli.advance.tick.Jobs", Jobs)
+    ref: Any = _Ref()
+    tick = Tick(ref, STATE)
+    assert (tick.live, tick.live) == (["a job"], ["a job"])
+    assert asked == [ref, {"live_only": True}]

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from vertex_training_cli.cli import app
 from vertex_training_cli.destroy import command
 from vertex_training_cli.destroy.look import Contents
 from vertex_training_cli.destroy.losses import Loss, Losses
@@ -169,3 +171,82 @@ def test_a_destruction_takes_the_name_of_the_stack(
     assert command._confirmation("first", yes, name)() is confirmed
     told = ["Type the name of the stack to destroy it (first): "]
     assert asked == (told if typed is not None else [])
+
+
+def test_the_command_clears_dead_locks_and_ends_with_the_code_of_the_destruction(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    steps: list[Any] = []
+
+    class Engine:
+        def __init__(self, root: Path, env: Any) -> None:
+            steps.append((root, env))
+
+        def backend_url(self) -> str:
+            return "gs://state"
+
+    def destroy(ref: StackRef, pulumi: Any, arguments: list[str], *, confirmed: Any) -> int:
+        steps.append((ref, type(pulumi), arguments, confirmed()))
+        return 7
+
+    def note(name: str) -> Any:
+        return lambda *given: steps.append((name, *given))
+
+    monkeypatch.setattr(command.stacks, "find", lambda stack: REF if stack == "first" else None)
+    monkeypatch.setattr(StackRef, "environment", lambda ref, log: {"LOG": log})
+    monkeypatch.setattr(command, "PulumiCli", Engine)
+    monkeypatch.setattr(command.locks, "clear_dead", note("locks"))
+    monkeypatch.setattr(command.attributes_file, "remove_truncated", note("file"))
+    monkeypatch.setattr(command, "destroy_stack", destroy)
+    for words, confirmed in (((), False), (("--yes", "--name", "first"), True)):
+        steps.clear()
+        done = CliRunner().invoke(app, ["destroy", "-s", "first", *words, "--refresh", "x"])
+        assert done.exit_code == 7, done.output
+        where = ("gs://state", "p", "first", command.print_status)
+        assert steps == [
+            (REF.root, {"LOG": command.print_status}), ("locks", *where), ("file", *where),
+            (REF, Engine, ["--refresh", "x"], confirmed),
+        ]  # fmt: skip
+
+
+STACK_FILE = """\
+config:
+  gcp:project: acme-ml
+  gcp:region: us-central1
+  vertex-training:projectNumber: "210987654321"
+  vertex-training:buckets: {data: {protect: PROTECT}}
+"""
+
+
+def refused(root: Path, losses: Losses, text: str) -> list[str]:
+    """What refuses to go of a stack with this file."""
+    (root / "Pulumi.yaml").write_text("name: p\nruntime: python\n")
+    (root / "Pulumi.first.yaml").write_text(text)
+    ref = StackRef(root, "p", "first", "acme-ml", "us-central1")
+    contents = Contents(CONTENTS.jobs, CONTENTS.buckets, ("train, `vt jobs cancel 7`",))
+    return [f"{each.what} ({each.hint})" for each in command._refusals(ref, losses, contents)]
+
+
+@pytest.mark.parametrize("broken", ["config: {}\n", "config: [\n"])
+def test_what_refuses_to_go_is_asked_of_the_state_the_cloud_and_the_file(
+    tmp_path: Path, broken: str
+) -> None:
+    named = (loss("bucket", "full"), loss("bucket", "own", own=True), loss("bucket", "bare"))
+    kept = Losses(named, Counter(), ("acme-ml-data-first",))
+    ours = "have it reviewed and deployed, then run this again."
+    found = [
+        f"acme-ml-data-first is protected (set protect: false in Pulumi.first.yaml, {ours})",
+        "bucket full has objects (deploy forceDestroy: true on it, or remove its objects and "
+        "their old versions.)",
+    ]
+    protects = STACK_FILE.replace("PROTECT", "true")
+    *most, running = refused(tmp_path, kept, protects)
+    assert most == found
+    assert running.startswith("a job runs that the state does not have: train")
+    assert refused(tmp_path, kept, broken) == [*most, running]
+    free, lets_go = Losses(named, Counter(), ()), STACK_FILE.replace("PROTECT", "false")
+    by_file = "Pulumi.first.yaml has protect: true"
+    assert [by_file in each for each in refused(tmp_path, free, protects)] == [True, False, False]
+    assert refused(tmp_path, free, lets_go) == refused(tmp_path, free, broken) == [
+        found[1], running,
+    ]  # fmt: skip
