@@ -1,0 +1,127 @@
+"""The curve below a log: which job has one, how often it is looked for, and where it is shown."""
+
+from __future__ import annotations
+
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from vertex_training.errors import OperatorError
+from vertex_training_cli.jobs import live
+
+
+@pytest.mark.parametrize(
+    ("curves", "text"),
+    [
+        ({}, ""),
+        ({"loss": [1.0, 0.5]}, "loss \u2588\u2581 1 \u2192 0.5"),
+        (
+            {"loss": [1.0, 0.5], "acc": [0.25], "third": [1.0]},
+            "loss \u2588\u2581 1 \u2192 0.5   acc \u2581 0.25",
+        ),
+        ({"x" * 30: [1.0]}, f"{'x' * 24} \u2581 1"),
+        ({"a\x1b": [1.0]}, "a\ufffd \u2581 1"),
+    ],
+)
+def test_the_first_two_curves_are_a_line(curves: dict[str, list[float]], text: str) -> None:
+    assert live.line(curves) == text
+
+
+class Ended:
+    """An event that is set after so many waits; how long each of them was."""
+
+    def __init__(self, looks: int) -> None:
+        self.looks, self.waits = looks, list[float]()
+
+    def wait(self, seconds: float) -> bool:
+        self.waits.append(seconds)
+        return len(self.waits) > self.looks
+
+
+@pytest.fixture
+def reader(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """Curves by job; a look takes ``seconds``."""
+    found = SimpleNamespace(curves={}, asked=[], seconds=0.0, now=0.0)
+
+    def curves(job: str) -> dict[str, list[float]]:
+        found.asked.append(job)
+        found.now += found.seconds
+        values = found.curves.get(job, {})
+        if isinstance(values, Exception):
+            raise values
+        return values
+
+    def make(project: str, log: Any) -> Any:
+        assert (project, log("told")) == ("acme", None)
+        return SimpleNamespace(curves=curves)
+
+    monkeypatch.setattr(live, "MetricsReader", make)
+    monkeypatch.setattr(live.time, "monotonic", lambda: found.now)
+    return found
+
+
+def watch(looks: int, *, local: bool = False) -> tuple[list[str], list[float]]:
+    """What is shown in so many looks at jobs a, b and c; and the waits."""
+    shown: list[str] = []
+    ended: Any = Ended(looks)
+    jobs: Any = SimpleNamespace(ref=SimpleNamespace(project="acme", is_local=local))
+    chosen: Any = ["a", "b", "c"]
+    live._watch(jobs, chosen, shown.append, ended)
+    return shown, ended.waits
+
+
+def test_the_first_job_that_has_a_curve_is_shown(reader: SimpleNamespace) -> None:
+    reader.curves = {"a": OperatorError("403"), "b": {}, "c": {"loss": [1.0]}}
+    assert watch(2) == (["loss \u2581 1"] * 2, [15.0] * 3)
+    assert reader.asked == ["a", "b", "c"] * 2
+    reader.curves["a"] = {"acc": [0.5]}
+    reader.asked.clear()
+    assert watch(1)[0] == ["acc \u2581 0.5"]
+    assert reader.asked == ["a"]
+    assert watch(0) == ([], [15.0])
+
+
+@pytest.mark.parametrize(
+    ("local", "seconds", "waits"),
+    [(True, 0.05, [1.0, 1.5]), (True, 0.01, [1.0, 1.0]), (False, 0.1, [15.0, 15.0]),
+     (False, 2.0, [15.0, 60.0])],
+)  # fmt: skip
+def test_a_pause_is_ten_times_as_long_as_a_look(
+    reader: SimpleNamespace, local: bool, seconds: float, waits: list[float]
+) -> None:
+    reader.seconds = seconds
+    assert watch(1, local=local)[1] == pytest.approx(waits)
+
+
+def test_off_a_terminal_nothing_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "_watch", lambda *_: pytest.fail("a job was looked at"))
+    jobs: Any = object()
+    with live.curve_of(jobs, []) as console:
+        assert console is None
+
+
+def test_on_a_terminal_jobs_are_watched_until_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    watched, over = threading.Event(), threading.Event()
+    given: list[Any] = []
+
+    def look(jobs: Any, chosen: Any, show: Any, ended: threading.Event) -> None:
+        given.extend((jobs, chosen))
+        show("loss")
+        watched.set()
+        if ended.wait(10):
+            over.set()
+
+    monkeypatch.setattr(live, "_watch", look)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    jobs: Any = object()
+    chosen: Any = ["a"]
+    with live.curve_of(jobs, chosen, "waiting") as console:
+        assert watched.wait(10)
+        assert console is not None
+        assert (console.stderr, console.is_terminal) == (True, True)
+        assert not over.is_set()
+    assert over.wait(10)
+    assert given == [jobs, chosen]
