@@ -101,10 +101,8 @@ def _check_path(path: str) -> None:
         _check_segments(text)
         if _ABSOLUTE.search(text):
             raise RefusedRequestError(400, "an object's name begins with a slash.")
-    buckets = _BUCKETS.findall(path)
-    if not _API.match(path) and not _BATCH.fullmatch(path) and not _CHUNK.fullmatch(path):
-        buckets.append(path.split("/")[1])
-    for bucket in buckets:
+    # What an API's path begins with could be a bucket's name, too.
+    for bucket in (path.split("/")[1], *_BUCKETS.findall(path)):
         _check_bucket(bucket)
 
 

@@ -1,20 +1,16 @@
-"""Settings of builders, the stand-in for base images, and the registry's program."""
+"""Settings of builders, and the stand-in for base images."""
 
 from __future__ import annotations
 
 import json
-import os
-import stat
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import yaml
 
-from localgcp.containers import builders, mirror, registry
-from localgcp.containers.registry import Registry, find_program
+from localgcp.containers import builders, mirror
 from localgcp.errors import LocalCloudError
 from localgcp.home import Home
 
@@ -247,66 +243,3 @@ def test_a_layout_is_copied_when_its_image_is_asked_for(
         ("PUT", "/v2/mirror/library/python/manifests/3.11-slim-bookworm",
          json.dumps(manifest).encode(), {"Content-Type": kind}),
     ]  # fmt: skip
-
-
-def test_the_registry_is_debians_or_distributions_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    there = {"registry": "/bin/registry", "docker-registry": "/bin/docker-registry"}
-    monkeypatch.setattr(registry.shutil, "which", there.get)
-    assert find_program() == "/bin/docker-registry"
-    del there["docker-registry"]
-    assert find_program() == "/bin/registry"
-    there.clear()
-    assert find_program() is None
-
-
-def test_the_registry_listens_where_no_other_user_can_open(tmp_path: Path) -> None:
-    folder = tmp_path / "registry"
-    folder.mkdir()
-    made = Registry("/none", folder, tmp_path / "log", tmp_path / "notes")
-    made._write_settings()
-    file = folder / "config.yml"
-    settings = yaml.safe_load(file.read_text())
-    secret = settings["http"].pop("secret")
-    assert len(secret) == 32
-    assert settings == {
-        "version": 0.1,
-        "log": {"level": "warn", "accesslog": {"disabled": True}},
-        "storage": {
-            "filesystem": {"rootdirectory": str(folder / "data")},
-            "delete": {"enabled": True},
-            "maintenance": {"uploadpurging": {"enabled": False}},
-        },
-        "http": {"net": "unix", "addr": "registry.sock", "relativeurls": True},
-    }
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert (made.alive(), made.answers()) == (False, False)
-    made.stop()
-
-
-def test_a_registry_that_ends_at_once_is_told(tmp_path: Path) -> None:
-    program = tmp_path / "registry-program"
-    program.write_text("#!/bin/sh\necho $1 $2 $PATH $OTEL_TRACES_EXPORTER\nexit 1\n")
-    program.chmod(0o755)
-    folder, log = tmp_path / "registry", tmp_path / "registry.log"
-    made = Registry(str(program), folder, log, tmp_path / "notes")
-    with pytest.raises(LocalCloudError) as failed:
-        made.start()
-    assert str(failed.value) == f"the container registry did not start. Hint: see {log}."
-    assert log.read_text() == f"serve config.yml {os.defpath} none\n"
-    assert list((tmp_path / "notes").iterdir()) == []
-    assert made.alive() is False
-
-
-@pytest.mark.parametrize(("free", "full"), [(16 * 2**20 - 1, True), (16 * 2**20, False)])
-def test_a_disk_without_space_for_a_layer_is_full(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: int, full: bool
-) -> None:
-    made = Registry("/none", tmp_path, tmp_path / "log", tmp_path / "notes")
-    assert made.is_full() is False
-
-    def usage(path: Path) -> Any:
-        assert path == tmp_path / "data"
-        return SimpleNamespace(free=free)
-
-    monkeypatch.setattr(registry.shutil, "disk_usage", usage)
-    assert made.is_full() is full
