@@ -24,6 +24,9 @@ from localgcp.runner.environment import Folders
 from localgcp.runner.gang.hosts import Host
 from tests.unit.localcloud.batch.rows import NOW, PLACE, batch_row
 
+#: A thread of a job that ends with an exception fails its test.
+pytestmark = pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
+
 AT = "on zones/us-central1-a/instances/N"
 FAILED = "Job failed due to task failure. Specifically, task with index {} failed due to the "
 
