@@ -134,6 +134,12 @@ def test_an_upload_that_is_whole_is_one_insertion(
     assert found.size == len(found.head) + 7 + len(found.tail)
 
 
+def test_the_query_of_an_insertion_is_that_of_the_first_request(sessions: UploadSessions) -> None:
+    found = send(sessions, begin(sessions, target=f"{FIRST}&userProject=a?b"))
+    query = "name=a%2Fb&ifGenerationMatch=0&userProject=a%3Fb&uploadType=multipart"
+    assert found.target == f"{PATH}?{query}"
+
+
 BIG = os.urandom(2 * UNIT)
 
 
@@ -193,14 +199,15 @@ def test_content_without_a_range_is_all_of_it(sessions: UploadSessions) -> None:
 def test_an_upload_ends_with_the_emulators_answer(sessions: UploadSessions) -> None:
     identity = begin(sessions)
     found = send(sessions, identity, b"content")
-    sessions.finish(found, 503, b"later")
-    assert isinstance(send(sessions, identity, content_range="bytes */7"), Insertion)
+    for status in (500, 503):
+        sessions.finish(found, status, b"later")
+        assert isinstance(send(sessions, identity, content_range="bytes */7"), Insertion)
     sessions.finish(found, 200, b'{"name": "a/b"}')
     assert not found.content.exists()
     for verb in ("PUT", "POST"):
         assert send(sessions, identity, verb=verb) == Answer(200, JSON, b'{"name": "a/b"}')
     refused = begin(sessions)
-    sessions.finish(send(sessions, refused, b"x"), 412, b"no")
+    sessions.finish(send(sessions, refused, b"x"), 499, b"no")
     gone = (404, "there is no such upload, or it expired.")
     assert send(sessions, refused) == gone
     assert [each.name for each in sessions.folder.glob(f"{refused}*")] == []

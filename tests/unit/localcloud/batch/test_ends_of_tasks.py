@@ -271,6 +271,7 @@ def test_machines_are_in_the_first_zone_that_is_allowed(
     assert events[0].endswith(f" on zones/{zone}/instances/N.")
 
 
+@pytest.mark.usefixtures("server_umask")
 @pytest.mark.parametrize("is_asked_for", [True, False])
 def test_the_hosts_file_is_there_for_those_that_ask(home: Home, is_asked_for: bool) -> None:
     run = Ran(home, batch_row(group={"requireHostsFile": is_asked_for})).run

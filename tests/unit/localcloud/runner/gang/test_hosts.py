@@ -110,6 +110,7 @@ def test_addresses_that_are_taken_are_passed_over_and_at_last_the_job_is_refused
     assert len(limits) == 2 * 50
 
 
+@pytest.mark.usefixtures("server_umask")
 def test_the_hosts_file_has_this_machines_lines_and_those_of_replicas(tmp_path: Path) -> None:
     file = tmp_path / "hosts"
     hosts.write_hosts(
