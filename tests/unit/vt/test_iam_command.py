@@ -54,6 +54,16 @@ def test_it_works_from_a_folder_below(root: Path, vt, monkeypatch: pytest.Monkey
     assert vt("iam").stdout.startswith("dev:")
 
 
+def test_a_folder_with_stack_files_of_its_own_is_taken_for_a_checkout(
+    root: Path, vt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "sample" / "bootstrap").mkdir(parents=True)
+    for folder in ("sample", "sample/bootstrap"):
+        (root / folder / "Pulumi.own.yaml").write_text("config: {gcp:project: acme-own}\n")
+    monkeypatch.chdir(root / "sample")
+    assert vt("iam").stdout.startswith("own:")
+
+
 def test_without_an_environment_it_is_wrong_usage(
     tmp_path: Path, vt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
