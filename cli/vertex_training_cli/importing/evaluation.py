@@ -392,10 +392,9 @@ class Evaluator:
         if found is not NotImplemented:
             return found
         arguments = [self.open(each) for each in held]
-        if is_method:
-            found = self._method(node, of, called, arguments, held)
-            if found is not NotImplemented:
-                return found
+        found = self._method(node, of, called, arguments, held)
+        if found is not NotImplemented:
+            return found
         shadowed = is_method and hasattr(builtins, called)  # np.max is another one
         found = NotImplemented if shadowed else self._function(node, called, arguments)
         if found is NotImplemented:

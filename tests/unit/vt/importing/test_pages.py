@@ -71,7 +71,7 @@ def test_a_block_of_yaml_is_a_job_by_the_pages_name(tmp_path: Path, language: st
 
 def test_blocks_build_on_one_another_and_those_without_a_job_are_told(tmp_path: Path) -> None:
     blocks = [
-        "Text before\n",
+        "Text `before`\n",
         fenced("from google.cloud import aiplatform\nIMAGE = 'a/b/c:1'", "python"),
         fenced(">>> import x"),
         fenced("python = {"),

@@ -86,6 +86,14 @@ def test_the_next_run_has_the_folder_of_the_run_before(rerun: Callable[..., Resu
     assert Path("jobs/train.yaml").read_text() == expected
 
 
+def test_other_jobs_of_the_file_get_the_folder_as_well_and_that_is_told(
+    rerun: Callable[..., Result],
+) -> None:
+    others = "".join(f"    {name}: {{file: jobs/train.yaml}}\n" for name in ("a", "b"))
+    Path("Pulumi.local.yaml").write_text(STACK + others)
+    assert "the output directory of a, b change too: one file" in rerun().stderr
+
+
 def test_without_a_checkpoint_nothing_changes(rerun: Callable[..., Result]) -> None:
     result = rerun("--write", saved=False)
     assert result.exit_code == 2
