@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -117,3 +118,34 @@ def test_each_flag_is_changed_in_its_place_alone() -> None:
 def test_a_file_that_cannot_be_read_is_told_with_its_place(text: str) -> None:
     with pytest.raises(CommandError, match=r"^f\.yaml:\d+"):
         rerun.with_arguments(text, [("--a", "1")], "f.yaml")
+
+
+def test_a_value_that_is_a_block_of_text_is_not_edited() -> None:
+    text = "workerPoolSpecs:\n  - containerSpec:\n      args:\n        - |-\n          --a=1\n"
+    with pytest.raises(CommandError) as refused:
+        rerun.with_arguments(text, [("--a", "7")], "f.yaml")
+    assert str(refused.value) == "f.yaml: --a cannot be changed in place. Hint: edit it by hand"
+    folder = "baseOutputDirectory:\n  outputUriPrefix: |-\n    gs://b/x/${job.requestId}\n"
+    with pytest.raises(CommandError) as refused:
+        rerun.with_folder_of(folder, ID, "f.yaml")
+    assert str(refused.value) == (
+        f"f.yaml: its output directory cannot be changed in place. Hint: gs://b/x/{ID}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("job", "section", "file"),
+    [
+        ("a", "jobs", "own.yaml"),
+        ("b", "jobs", "shared.yaml"),
+        ("c", "tuning", "shared.yaml"),
+        ("c", "jobs", "own.yaml"),
+        ("none", "jobs", "own.yaml"),
+    ],
+)
+def test_the_file_of_a_job_is_the_one_that_has_its_entry(
+    tmp_path: Path, job: str, section: str, file: str
+) -> None:
+    (tmp_path / "own.yaml").write_text("config:\n  vertex-training:jobs: {a: {file: x}}\n")
+    (tmp_path / "shared.yaml").write_text("config:\n  jobs: {b: {file: x}}\n  tuning: {c: {}}\n")
+    assert rerun._file_of(job, section, ["own.yaml", "shared.yaml"], tmp_path) == file
