@@ -96,16 +96,6 @@ def test_the_list_is_narrowed_by_state_label_and_number(vt: Vt, cloud: Cloud) ->
     assert "no such jobs" in vt("list", "--state", "paused").stderr
 
 
-def test_what_cannot_be_meant_is_said(vt: Vt) -> None:
-    assert "did you mean 'failed'?" in vt("list", "--state", "faild", code=1).stderr
-    assert "'a b'; write it like team=ml" in vt("list", "--label", "a b", code=2).stderr
-    assert (
-        "'zone-b'; write it like workerpool0-0"
-        in vt("logs", "x", "--replica", "zone-b", code=2).stderr
-    )
-    assert "'1 hour'; write it like 30m" in vt("wait", "x", "--deadline", "1 hour", code=2).stderr
-
-
 def test_a_job_is_found_by_name_id_or_resource_name(vt: Vt, cloud: Cloud) -> None:
     old = done(cloud, submit(cloud, "true", "train"))
     new = done(cloud, submit(cloud, "exit 3", "train", run=2))

@@ -123,7 +123,12 @@ def cloud(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     monkeypatch.setattr(api, "shared_client", lambda *given: found.made.append(given) or "shared")
     monkeypatch.setattr(api, "BatchJobs", lambda client: found.batch if client == "shared" else 0)
     ref = StackRef(Path("/srv"), "demo", "dev", "acme-ml", "us-central1")
-    monkeypatch.setattr(StackRef, "first_key", lambda _, key, *sections: f"{key}-first")
+
+    def first_key(_: StackRef, key: str, *sections: str) -> str:
+        assert sections == ("jobs", "tuning")
+        return f"{key}-first"
+
+    monkeypatch.setattr(StackRef, "first_key", first_key)
     found.jobs = service.Jobs(ref)
     return found
 

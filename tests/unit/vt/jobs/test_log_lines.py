@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
@@ -99,6 +100,28 @@ def test_the_end_of_a_log_and_one_that_is_followed(shown) -> None:
     for local, pause in ((False, 5.0), (True, 0.5)):
         _, _, asked, pauses = shown(Logs(), job(), follow=True, local=local)
         assert (asked, pauses) == ([("follow", "7", None, True)], [pause])
+
+
+def test_only_a_log_that_is_followed_on_a_terminal_has_a_curve_below_it(
+    shown, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    curves: list[Any] = []
+
+    @contextmanager
+    def curve(jobs: Any, chosen: Any) -> Iterator[None]:
+        curves.append((jobs.ref.project, chosen))
+        yield
+
+    monkeypatch.setattr(job_log.live, "curve_of", curve)
+    found, logs = job(), Logs(n7=[line("one")])
+    monkeypatch.setattr(job_log.sys.stdout, "isatty", lambda: True, raising=False)
+    shown(logs, found)
+    shown(logs, found, follow=True, as_json=True)
+    assert curves == []
+    assert shown(Logs(n7=[line("one")]), found, follow=True, replica="workerpool0-0")[:3] == (
+        ["one"], [], [("follow", "7", "workerpool0-0", True)],
+    )  # fmt: skip
+    assert curves == [("acme", [found])]
 
 
 def test_a_line_is_json_with_all_its_parts(shown) -> None:
