@@ -16,7 +16,9 @@ from vertex_training.errors import (
     PreconditionFailedError,
 )
 from vertex_training.snapshots import protocol
+from vertex_training.snapshots.manifest import record_of
 from vertex_training.snapshots.protocol import has_run, query_configuration, take_snapshot
+from vertex_training.snapshots.request import MANIFEST
 
 WANTED: Any = request()
 QUERY = f"vt-snapshot-{WANTED.request_id}-query-"
@@ -185,3 +187,61 @@ def test_a_record_that_another_process_wrote_is_ours_if_it_is_the_same(
     assert str(raised.value) == (
         f"snapshot '{WANTED.name}': another process makes it. Begin again when it has ended."
     )
+
+
+def test_who_wrote_the_same_manifest_first_made_the_same_snapshot() -> None:
+    cloud = Cloud()
+    process = Process(cloud, WANTED)
+    create = process.create
+
+    def late(name: str, content: bytes) -> None:
+        create(name, content)
+
+    process.create = late
+    made = take_snapshot(WANTED, process.ports, environment=process.environment)
+    [(name, (_, generation))] = [
+        each for each in cloud.objects.items() if each[0].endswith(MANIFEST)
+    ]
+    assert (name, made.generation) == (f"{WANTED.prefix}/{MANIFEST}", generation)
+    [kept] = cloud.records.values()
+    assert (kept.record.state, kept.record.job_name) == (
+        IntentState.DONE,
+        record_of(WANTED, generation),
+    )
+
+
+def test_a_job_that_runs_when_the_engine_has_gone_is_left_to_the_next_up() -> None:
+    cloud = Cloud()
+    alive = iter([True, True, False])
+    process = Process(cloud, WANTED, alive=lambda: next(alive))
+    with pytest.raises(OperatorError) as raised:
+        take(process)
+    assert str(raised.value) == f"{QUERY}1 runs on; the next `pulumi up` takes it over."
+    assert (process.slept, cloud.stages()) == ([0.2], ["query-1"])
+
+
+def test_exports_that_failed_before_end_somewhere() -> None:
+    cloud = Cloud()
+    ended(cloud)
+    for number in range(1, 51):
+        configuration = {"extract": _extract(cloud, number)}
+        job_id = f"vt-snapshot-{WANTED.request_id}-export-1-{number}"
+        job = Process(cloud, WANTED)._insert(job_id, configuration)
+        job["fails"] = {"reason": "backendError"}
+        cloud.end(job)
+    sent = len(cloud.sent)
+    with pytest.raises(OperatorError) as raised:
+        take(Process(cloud, WANTED))
+    assert str(raised.value) == (
+        f"snapshot '{WANTED.name}': 50 exports failed. Hint: run: {WANTED.run + 1} begins anew."
+    )
+    assert len(cloud.sent) == sent
+
+
+def _extract(cloud: Cloud, number: int) -> dict[str, Any]:
+    """What of an export says whose it is."""
+    query = cloud.jobs[f"{QUERY}1"]["configuration"]["query"]
+    return {
+        "sourceTable": query["destinationTable"],
+        "destinationUris": [f"{WANTED.uri}/export-1-{number}/part-*.parquet"],
+    }
