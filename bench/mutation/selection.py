@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -145,18 +146,29 @@ class _Run:
     """File -> digest, as it ran."""
 
     def add_to(self, found: TestMap, chosen: set[str]) -> None:
-        """Add the tests of the chosen files."""
+        """Add the tests of the chosen files.
+
+        What a fixture executes counts for all tests of the file: those after the first share one of
+        the module, and their own measurement has nothing of it.
+        """
         times = json.loads((self.folder / "durations.json").read_text())
         kept = {test for test in times["seconds"] if test.partition("::")[0] in chosen}
         found.seconds |= {test: times["seconds"][test] for test in kept}
         found.flaky |= kept & set(times["failed"])
+        together = defaultdict[str, set[str]](set)
+        for test in kept:
+            together[test.partition("::")[0]].add(test)
         recorded = coverage.CoverageData(str(self.folder / "coverage"))
         recorded.read()
         for file in recorded.measured_files():
             lines = found.lines.setdefault(file, {})
             for line, contexts in recorded.contexts_by_lineno(file).items():
-                executing = {context.rpartition("|")[0] for context in contexts}
-                lines.setdefault(line, set()).update(executing & kept)
+                executing = lines.setdefault(line, set())
+                for context in contexts:
+                    test, _, phase = context.rpartition("|")
+                    executing |= {test} & kept
+                    if phase == "setup":
+                        executing |= together[test.partition("::")[0]]
 
 
 def _runs(cache: Path) -> list[_Run]:
