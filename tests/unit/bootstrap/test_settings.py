@@ -9,7 +9,7 @@ import pulumi
 import pytest
 
 from vertex_training.errors import ConfigError, Problem
-from vertex_training.foundation import config, federation
+from vertex_training.foundation import config, federation, program
 from vertex_training.foundation.federation import Role
 from vertex_training.foundation.settings import Settings
 
@@ -119,3 +119,25 @@ def test_an_encrypted_value_is_refused_and_never_shown(
     assert report.count("is encrypted") == 2
     assert "pulumi config rm vertex-training-bootstrap:projectNumber" in report
     assert "hunter2" not in report
+
+
+def test_a_program_ends_with_every_mistake_in_words_and_declares_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[Path] = []
+    done: list[Any] = []
+
+    def refuse(folder: Path) -> Settings:
+        read.append(folder)
+        raise ConfigError([Problem("missing", path=("a",)), Problem("missing", path=("b",))])
+
+    monkeypatch.setattr(program, "deploy", done.append)
+    monkeypatch.setattr(program.engine, "end_with_message", lambda text: done.append(text))
+    monkeypatch.setattr(program.config, "read", refuse)
+    program.run(tmp_path / "__main__.py")
+    report = "2 mistakes; nothing was changed.\na: missing.\nb: missing."
+    assert (read, done) == ([tmp_path], [report])
+    right = config.parse(GOOD)
+    monkeypatch.setattr(program.config, "read", lambda _: right)
+    program.run(str(tmp_path / "__main__.py"))
+    assert done[1:] == [right]

@@ -10,7 +10,7 @@ from pulumi.output import Unknown
 
 from tests.unit.infra.snapshots.fakes import Cloud, Process, request
 from vertex_training.errors import NotSubmittedError, OperatorError
-from vertex_training.snapshots import provider
+from vertex_training.snapshots import google, provider
 from vertex_training.snapshots.provider import SnapshotProvider
 
 REQUEST = request()
@@ -188,3 +188,37 @@ def test_ports_are_those_of_the_options(monkeypatch: pytest.MonkeyPatch) -> None
     provider._ports(INPUTS)
     provider._ports({**INPUTS, "options": {**INPUTS["options"], "impersonate": "me@x"}})
     assert asked == [(REQUEST, "control", ""), (REQUEST, "control", "me@x")]
+
+
+def test_the_process_of_the_provider_tells_errors_as_the_program_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(provider, "format_exceptions", asked.append)
+    ignored: Any = None
+    SnapshotProvider().configure(ignored)
+    assert asked == [provider.format_exception]
+    assert SnapshotProvider.serialize_as_secret_always is False
+
+
+def test_what_a_request_talks_to_is_of_its_project_and_its_folder(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[Any] = []
+
+    class Client:
+        def bucket(self, name: str) -> str:
+            made.append(name)
+            return name
+
+    client = Client()
+    monkeypatch.setattr(
+        google.intent_store, "storage_client", lambda *how: made.append(how) or client
+    )
+    monkeypatch.setattr(google.intent_store, "BucketIntents", lambda *how: how)
+    ports: Any = google.connect(REQUEST, "control", "me@x")
+    assert made == [("local-training", "me@x"), "data"]
+    asks = (ports.warehouse._project, ports.warehouse._location, ports.warehouse._account)
+    assert asks == ("local-training", "us-central1", "me@x")
+    assert (ports.files._bucket, ports.files._prefix) == ("data", REQUEST.prefix)
+    assert ports.records == (client, "control", "snapshots/")
