@@ -8,6 +8,7 @@ import pytest
 
 from localgcp.errors import CloudError, PluginError
 from localgcp.inventory import vpc
+from localgcp.inventory.store import Binding
 from tests.unit.localcloud.gcp.estate import (
     HOST,
     LINK,
@@ -17,6 +18,8 @@ from tests.unit.localcloud.gcp.estate import (
     SUBNET,
     VPC,
     Estate,
+    told,
+    write_policy,
 )
 
 GOOGLE = "servicenetworking.googleapis.com"
@@ -263,3 +266,30 @@ def test_settings_of_a_peering_may_be_declared_where_they_are_declared_already(
     stored = peered.store.get(ROUTES, first.id)
     assert stored is not None
     assert stored.inputs["exportCustomRoutes"] is False
+
+
+@pytest.mark.parametrize(
+    ("token", "right", "wrong", "said"),
+    [
+        (FIREWALL, {"network": "vpc", "priority": 65_535}, {"priority": 65_536},
+         "Error updating Firewall 'x': googleapi: Error 400: Invalid value for field "
+         "'resource.priority': '65536'. Must be between 0 and 65535., invalid"),
+        (NAT, {"router": "r", "natIpAllocateOption": "AUTO_ONLY"},
+         {"natIpAllocateOption": "MANUAL_ONLY"},
+         "Error updating RouterNat 'x': googleapi: Error 400: Invalid value for field "
+         "'resource.nats[0].natIps': ''. Manual allocation needs natIps., invalid"),
+    ],
+)  # fmt: skip
+def test_what_a_service_would_not_make_is_not_changed_to_it(
+    estate: Estate, token: str, right: Any, wrong: Any, said: str
+) -> None:
+    cloud, kind = estate.kind(token)
+    assert kind.remake(cloud, PROJECT, "x", right, {}) == {}
+    assert told(lambda: kind.remake(cloud, PROJECT, "x", right | wrong, {})) == said
+
+
+def test_the_policy_of_a_subnetwork_goes_with_it(estate: Estate) -> None:
+    write_policy(estate, SUBNET, Binding("roles/compute.networkUser", ("group:g@example.com",)))
+    cloud, kind = estate.kind(vpc.SUBNETWORK)
+    kind.delete(cloud, SUBNET, {"project": PROJECT})
+    assert (estate.store.get(vpc.SUBNETWORK, SUBNET), estate.store.policies()) == (None, {})
