@@ -158,7 +158,7 @@ class TensorboardService(ResourceService):
         data = tensorboard_data.TimeSeriesData()
         body = {
             "tensorboardTimeSeriesId": series["name"].rpartition("/")[2],
-            "valueType": series.get("valueType", "VALUE_TYPE_UNSPECIFIED"),
+            "valueType": series.get("valueType"),
             "values": points,
         }
         json_format.ParseDict(body, tensorboard_data.TimeSeriesData.pb(data))

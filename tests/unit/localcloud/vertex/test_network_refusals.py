@@ -9,6 +9,7 @@ import pytest
 
 from localgcp.errors import StartRefusedError
 from localgcp.inventory.store import Binding, Store, project_number
+from localgcp.inventory.vpc import ATTACHMENT as ATTACHMENT_TYPE
 from localgcp.vertex import agents, interface, job_networks, peering
 from localgcp.vertex.records import JobRecord, JobState, JobTable
 from tests.unit.localcloud.vertex.estate import AGENT, HOST, HOST_NUMBER, VPC, Estate
@@ -185,6 +186,24 @@ def test_the_agent_needs_its_right_on_the_attachment(network: Network) -> None:
         network.grant(f"projects/{PROJECT}", role)
         interface.admit(network.store, job(**attached()))
         interface.admit(network.store, job(**attached(ATTACHMENT)))
+
+
+def test_the_agent_of_the_attachments_own_project_may_hold_the_right(network: Network) -> None:
+    """Of a subnetwork in that project it needs no other, nor one that the store has."""
+    place = "projects/local-net/regions/us-central1"
+    path = f"{place}/networkAttachments/psc"
+    outputs = {"region": "us-central1", "subnetworks": [f"{place}/subnetworks/gone"]}
+    network.store.put(ATTACHMENT_TYPE, path, "local-net", {}, outputs)
+    assert refusal(interface.admit, network, **attached(path)) == (
+        7,
+        f"{EMAIL} does not have compute.networkAttachments.get and .update on {path}. Grant it "
+        "roles/compute.networkAdmin in project local-net.",
+    )
+    own = f"serviceAccount:{agents.service_agent('local-net')}"
+    etag = network.store.policy("projects/local-net").etag
+    bindings = (Binding("roles/compute.networkAdmin", (own,)),)
+    network.store.set_policy("projects/local-net", bindings, expected_etag=etag)
+    interface.admit(network.store, job(**attached(path)))
 
 
 @pytest.mark.parametrize(
