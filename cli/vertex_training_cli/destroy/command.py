@@ -68,7 +68,7 @@ def destroy_stack(
     """
     deployment = pulumi.export_deployment(ref.stack)
     losses = find_losses(deployment)
-    if not losses.named and not losses.others:
+    if not (losses.named or losses.others or losses.kept):
         print_status(f"stack {ref.stack} has nothing that could be destroyed")
         return 0
     contents = look(ref, losses.named, ids_in(deployment))
@@ -167,6 +167,8 @@ def _show(ref: StackRef, losses: Losses, contents: Contents) -> None:
     if kept := losses.kept_rights:
         many = "1 right" if kept == 1 else f"{kept} rights"
         out.print(f"kept: {many} of Google's service agents, which other stacks may need")
+    if losses.kept:
+        out.print(f"kept in the cloud (retainOnDelete): {', '.join(losses.kept)}")
     if reason := contents.jobs.not_observed:
         print_status(f"jobs were not looked at: {reason}")
     if contents.not_looked:

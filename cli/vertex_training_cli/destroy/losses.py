@@ -51,14 +51,19 @@ class Losses:
     """Those of them that a team's ``extra.py`` declares."""
     kept_rights: int = 0
     """How many rights of service agents stay in the cloud."""
+    kept: tuple[str, ...] = ()
+    """Kinds and names of what would be a loss, and stays in the cloud (``retainOnDelete``)."""
 
 
 def find_losses(deployment: Mapping[str, Any]) -> Losses:
-    """What the deployment of a state holds. Components hold nothing."""
-    found = [each for each in deployment.get("resources") or [] if not each.get("delete")]
+    """What the deployment of a state holds. Components and what is only read hold nothing."""
+    resources = deployment.get("resources") or []
+    found = [each for each in resources if not (each.get("delete") or each.get("external"))]
     custom = [each for each in found if each.get("custom") and not _is_provider(each)]
     emptied = {_name(e) for e in custom if as_mapping(e.get("outputs")).get("forceDestroy")}
-    named = [_loss(each, emptied) for each in custom if _is_named(each)]
+    holding = [each for each in custom if _is_named(each)]
+    named = [_loss(each, emptied) for each in holding if not each.get("retainOnDelete")]
+    stay = [_loss(each, ()) for each in holding if each.get("retainOnDelete")]
     unnamed = [each for each in custom if not _is_named(each)]
     others = Counter(str(each["type"]) for each in unnamed if not each.get("retainOnDelete"))
     rights = [each for each in unnamed if resource_types.iam_kind(each["type"]) is not None]
@@ -70,7 +75,8 @@ def find_losses(deployment: Mapping[str, Any]) -> Losses:
         protected = ["protection"]  # what it stood for has left the state
     order = [row.word for row in resource_types.by_token().values()]
     named.sort(key=lambda loss: (order.index(loss.kind), loss.name))
-    return Losses(tuple(named), others, tuple(sorted(protected)), teams, retained)
+    names = tuple(sorted(f"{loss.kind} {loss.name}" for loss in stay))
+    return Losses(tuple(named), others, tuple(sorted(protected)), teams, retained, names)
 
 
 def refusals(

@@ -71,6 +71,13 @@ def _locked(step: Step) -> Iterator[Refusal]:
             f"object can be deleted before it is {before:g} days old, and the bucket only without "
             "objects. Put the retention back into the stack file",
         )
+    elif step.op == "replace":
+        yield Refusal(
+            str(step.old.inputs.get("name") or step.name),
+            f"is made anew, and its retention of {before:g} days is locked: Google deletes the "
+            "bucket only without objects. Put back what makes it anew, or give the new bucket "
+            "another key in the stack file",
+        )
 
 
 def _moved(step: Step) -> Iterator[Refusal]:

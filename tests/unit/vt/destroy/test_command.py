@@ -125,6 +125,13 @@ def test_a_stack_that_has_nothing_is_not_destroyed(told) -> None:
     )  # fmt: skip
 
 
+def test_what_stays_in_the_cloud_is_named_and_leaves_the_state(told) -> None:
+    kept = Losses((), Counter(), (), kept=("bucket a", "secret b"))
+    code, out, _, ran = told(kept, CONTENTS, confirmed=True)
+    assert (code, len(ran)) == (0, 1)
+    assert out[1:] == ["kept in the cloud (retainOnDelete): bucket a, secret b"]
+
+
 def test_what_refuses_is_told_before_anybody_is_asked(told) -> None:
     code, _, err, ran = told(
         Losses((loss("secret", "s"),), Counter(), ()), CONTENTS, confirmed=True, problems=["a", "b"]

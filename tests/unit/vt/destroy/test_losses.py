@@ -53,6 +53,20 @@ def test_a_resource_that_a_replacement_left_is_no_loss_of_its_own() -> None:
     assert (found.named, found.protected) == ((), ())
 
 
+def test_what_is_only_read_and_what_stays_in_the_cloud_is_no_loss() -> None:
+    found = find_losses(
+        state(
+            resource(BUCKET, "theirs", outputs={"name": "others-data"}, external=True),
+            resource(BUCKET, "kept", outputs={"name": "acme-kept"}, retainOnDelete=True),
+            resource(BUCKET, "mine", outputs={"name": "acme-mine"}),
+        )
+    )
+    assert [loss.name for loss in found.named] == ["acme-mine"]
+    assert (found.kept, found.protected) == (("bucket acme-kept",), ())
+    guarded = resource(BUCKET, "kept", outputs={"name": "a"}, retainOnDelete=True, protect=True)
+    assert find_losses(state(guarded)).protected == ("a",)
+
+
 def test_all_reasons_are_given_at_once() -> None:
     kept = resource(BUCKET, "storage-data", outputs={"name": "acme-data"}, protect=True)
     found = refusals(

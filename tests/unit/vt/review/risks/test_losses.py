@@ -125,6 +125,15 @@ def test_a_destroyed_bucket_is_named_in_the_headline():
     assert "data is lost: storage-raw" in verdict(report.build(plan, source="here"))
 
 
+def test_a_bucket_that_leaves_the_stack_and_stays_in_the_cloud_is_no_loss():
+    event = plans.delete(plans.BUCKET, "raw", name="acme-raw")
+    event["resourcePreEvent"]["metadata"]["old"]["retainOnDelete"] = True
+    found = report.build(plans.plan(event), source="here")
+    assert found.destroyed == ()
+    assert [(each.op, each.name) for each in found.changes] == [("forget", "raw")]
+    assert "data is lost" not in verdict(found)
+
+
 def test_egress_to_anywhere_and_a_public_member_are_named_in_the_headline():
     rule = {"direction": "EGRESS", "allows": [{"protocol": "tcp"}]}
     plan = plans.plan(

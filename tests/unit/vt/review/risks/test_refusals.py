@@ -124,6 +124,13 @@ def test_a_locked_retention_is_not_shortened_unlocked_removed_or_lost_with_its_b
     assert "not possible like this: audit" in verdict(found)
 
 
+def test_a_locked_bucket_that_is_made_anew_with_its_lock_is_told() -> None:
+    found = review(bucket("replace", days(30), days(30)))
+    [refusal] = found.risks[REFUSALS]
+    assert refusal.what.startswith("is made anew, and its retention of 30 days is locked")
+    assert names(bucket("replace", days(30, locked=False), days(30, locked=False))) == []
+
+
 def test_a_lock_is_told_as_never_undone_when_it_is_made_and_when_it_grows() -> None:
     for event in (
         bucket("create", None, days(30)),
