@@ -53,7 +53,6 @@ _LOCK_SECONDS: Final = 3.0
 _LOWEST_PORT: Final = 20_000
 _PORTS: Final = 9_000
 _ATTEMPTS: Final = 20
-_BACKLOG: Final = 128
 _WATCH_SECONDS: Final = 0.5
 _STOP_GRACE_SECONDS: Final = 1.0
 
@@ -67,7 +66,7 @@ def listen(wanted: int, service: str) -> socket.socket:
     chosen = (_LOWEST_PORT + secrets.randbelow(_PORTS) for _ in range(_ATTEMPTS))
     for port in (*((wanted,) if wanted else ()), *chosen, 0):
         try:
-            return socket.create_server(("127.0.0.1", port), backlog=_BACKLOG)
+            return socket.create_server(("127.0.0.1", port))
         except OSError:
             if port == wanted:
                 print(f"port {port} of {service} is taken by another program; choosing another")

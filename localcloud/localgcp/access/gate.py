@@ -34,7 +34,6 @@ CONNECTION: Final = "vt-connection"
 #: What a client of HTTP/2 sends first (RFC 9113, 3.4); no page in a browser can.
 _PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _BLOCK: Final = 1 << 16
-_BACKLOG: Final = 128
 #: For connections of other users: how many at once, and how long one may be silent.
 _REFUSED_AT_ONCE: Final = 16
 _REFUSED_SECONDS: Final = 5.0
@@ -117,11 +116,7 @@ class Gate:
         self._log = RefusalLog(service)
         self._refused = threading.BoundedSemaphore(_REFUSED_AT_ONCE)
         try:
-            self._listener = (
-                socket.create_server(("127.0.0.1", at), backlog=_BACKLOG)
-                if isinstance(at, int)
-                else at
-            )
+            self._listener = socket.create_server(("127.0.0.1", at)) if isinstance(at, int) else at
         except OSError as error:
             raise LocalCloudError(f"port {at} is taken by another program.") from error
         self.port: int = self._listener.getsockname()[1]
@@ -169,7 +164,7 @@ class Gate:
     def _pass_on(self, connection: socket.socket, server: str, http: HttpServer | None) -> None:
         """Copy both ways until one side ends, or let ``http`` answer. Without it HTTP gets 403."""
         begin = b""
-        while len(begin) < len(_PREFACE) and _PREFACE.startswith(begin):
+        while begin != _PREFACE and _PREFACE.startswith(begin):
             if not (more := connection.recv(_BLOCK)):
                 return
             begin += more

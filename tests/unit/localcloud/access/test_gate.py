@@ -101,6 +101,10 @@ def test_the_connection_of_a_peer_is_reset(
         running: Any = channel.unary_unary(METHOD)
         answer = running.future(b"text", timeout=60)
         wait_until(lambda: service.peers)
+        # No connection keeps the process from its end.
+        ends = [each for each in threading.enumerate() if "(_serve)" in each.name]
+        ends += [each for each in threading.enumerate() if "(_copy)" in each.name]
+        assert {each.daemon for each in ends} == {True}
         assert reset_peer(service.peers[0])
         assert answer.exception(20).code() is grpc.StatusCode.UNAVAILABLE
     assert not reset_peer("unix:/no/such/connection")
@@ -135,8 +139,7 @@ def test_a_preface_may_come_in_pieces(server: grpc_server.LocalServer) -> None:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         for byte in PREFACE:
             connection.sendall(bytes([byte]))
-        connection.sendall(b"\0\0\0\4\0\0\0\0\0")  # SETTINGS without a setting
-        assert connection.recv(9)[3] == 4  # the server's own
+        assert connection.recv(9)[3] == 4  # SETTINGS: the server waits for no more
 
 
 def test_a_beginning_that_is_no_preface_is_answered_though_nothing_follows(
@@ -218,6 +221,7 @@ def test_refused_callers_hold_few_connections_and_not_for_long(
     server: grpc_server.LocalServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gate, "caller", lambda _: Caller(allowed=False, uid=1001))
+    monkeypatch.setattr(gate, "_REFUSED_SECONDS", 0.2)
     held = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(60)]
     for each in held:
         each.settimeout(120)
