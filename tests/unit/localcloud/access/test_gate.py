@@ -102,12 +102,18 @@ def test_the_connection_of_a_peer_is_reset(
         answer = running.future(b"text", timeout=60)
         wait_until(lambda: service.peers)
         # No connection keeps the process from its end.
-        ends = [each for each in threading.enumerate() if "(_serve)" in each.name]
-        ends += [each for each in threading.enumerate() if "(_copy)" in each.name]
-        assert {each.daemon for each in ends} == {True}
+        for name in ("test-gate", "(_serve)", "(_copy)"):
+            found = [each for each in threading.enumerate() if each.name.endswith(name)]
+            assert {each.daemon for each in found} == {True}
         assert reset_peer(service.peers[0])
         assert answer.exception(20).code() is grpc.StatusCode.UNAVAILABLE
     assert not reset_peer("unix:/no/such/connection")
+
+
+def test_a_connection_that_ended_a_moment_ago_is_not_reset(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as connection:
+        monkeypatch.setitem(gate._OPEN, "c7", connection)
+        assert not reset_peer("unix:c7")  # it is not connected
 
 
 REQUESTS = {
