@@ -1,0 +1,115 @@
+"""Which jobs of a stack no state has, and what is said of each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from google.cloud.aiplatform_v1.types import CustomJob, HyperparameterTuningJob, JobState
+
+from vertex_training_cli.engine.values import known_ids
+from vertex_training_cli.jobs import orphaned
+
+PLACE = "projects/1/locations/r"
+
+
+def custom(number: int, state: str = "RUNNING", **labels: str) -> CustomJob:
+    own = {"vt-request-id": f"r-{number}", "vt-job": f"job-{number}", "vt-run": "2", **labels}
+    return CustomJob(
+        name=f"{PLACE}/customJobs/{number}", state=JobState[f"JOB_STATE_{state}"], labels=own
+    )
+
+
+SLOT = {"vt-slot": "20261130t050000z", "vt-job": "weekly"}
+
+
+class Stack:
+    """A stack, its job service, and what was asked of both."""
+
+    parent = PLACE
+
+    def __init__(self, *listed: Any, now: Any = None) -> None:
+        self.listed = list(listed)
+        self.now = now or {job.name: job for job in listed}
+        self.asked: list[Any] = []
+
+    def connect_clients(self) -> None:
+        self.asked.append("connect")
+
+    def list(self, **given: Any) -> list[Any]:
+        self.asked.append(given)
+        return self.listed
+
+    def get_if_exists(self, name: str) -> Any:
+        self.asked.append(name)
+        return self.now.get(name)
+
+
+def found(
+    monkeypatch: pytest.MonkeyPatch, stack: Any, known: set[str], *, with_runs: bool = False
+) -> list[str]:
+    """The numbers of the orphaned jobs."""
+    monkeypatch.setattr(orphaned, "Jobs", lambda ref: ref)
+    jobs = orphaned.find_orphaned_jobs(stack, known, with_runs=with_runs)
+    return [job.name.rpartition("/")[2] for job in jobs]
+
+
+def test_jobs_that_the_state_does_not_have_are_read_once_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    jobs = [custom(number) for number in range(1, 6)]
+    now = {
+        jobs[0].name: jobs[0], jobs[1].name: custom(2, "SUCCEEDED"),
+        jobs[2].name: custom(3, "CANCELLING"), jobs[3].name: custom(4, "PENDING"),
+    }  # fmt: skip
+    stack = Stack(*jobs, custom(6), now=now)
+    assert found(monkeypatch, stack, {f"{PLACE}/customJobs/6", "other"}) == ["1", "4"]
+    assert stack.asked == ["connect", {"live_only": True}, *(job.name for job in jobs)]
+
+
+@pytest.mark.parametrize(
+    ("known", "orphans"),
+    [
+        (set(), ["1", "2", "3"]),
+        ({f"{PLACE}/schedules/jobs/weekly"}, ["2", "3"]),
+        ({f"{PLACE}/schedules/tuning/weekly"}, ["1", "3"]),
+        ({f"{PLACE}/customJobs/1"}, ["1", "2", "3"]),  # a slot is its schedule's
+        ({"r-3"}, ["1", "2"]),
+        ({f"{PLACE}/customJobs/3"}, ["1", "2"]),
+        ({"r-1"}, ["1", "2", "3"]),
+    ],
+)
+def test_a_slot_is_known_by_its_schedule_and_a_rung_by_its_request(
+    monkeypatch: pytest.MonkeyPatch, known: set[str], orphans: list[str]
+) -> None:
+    labels = {f"vt-tuning-{key[3:]}": value for key, value in SLOT.items()}
+    tuning = HyperparameterTuningJob(
+        name=f"{PLACE}/hyperparameterTuningJobs/2", state=JobState.JOB_STATE_RUNNING,
+        labels={"vt-tuning-request-id": "x", **labels},
+    )  # fmt: skip
+    stack = Stack(custom(1, **SLOT), tuning, custom(3, **{"vt-rung": "2"}))
+    assert found(monkeypatch, stack, known) == orphans
+
+
+def test_a_state_knows_its_resources_and_the_requests_of_its_rungs() -> None:
+    outputs = {"ladder": ["first", "second"], "earlierRungs": ["edited"]}
+    known = known_ids([("job-1", outputs), ("", {}), ("bucket", {"ladder": None})])
+    assert known == {"job-1", "bucket", "first", "second", "edited"}
+
+
+def test_runs_belong_to_no_state_and_count_where_that_is_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    jobs = custom(1, **{"vt-job": "run_fit"}), custom(2, **{"vt-job": "my-run_fit"})
+    assert found(monkeypatch, Stack(*jobs), set()) == ["2"]
+    assert found(monkeypatch, Stack(*jobs), set(), with_runs=True) == ["1", "2"]
+
+
+def test_an_orphaned_job_is_told_with_the_ways_out() -> None:
+    job = custom(7)
+    assert orphaned.title(job) == "job-7 (run 2)"
+    assert orphaned.advice(job, "dev") == (
+        "A killed run submitted it, perhaps, before it was removed or renamed. To end it: "
+        "`vt jobs cancel 7 --stack dev`; to keep it: declare it as it was, and "
+        "`vt up --stack dev --refresh` takes it over."
+    )
