@@ -92,7 +92,7 @@ def _refusals(ref: StackRef, losses: Losses, contents: Contents) -> list[Problem
     return refusals(
         ref.stack, losses, file_protects=_file_protects(ref),
         full=contents.full(losses.named), orphaned=contents.orphaned,
-        hints=protection_hints(ref.root, ref.stack) if losses.protected else {},
+        hints=protection_hints(ref.root, ref.stack),
     )  # fmt: skip
 
 

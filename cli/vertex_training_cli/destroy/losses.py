@@ -126,13 +126,11 @@ def refusals(
 
 def _loss(resource: Mapping[str, Any], emptied: Collection[str]) -> Loss:
     row = resource_types.find(resource["type"])
-    outputs = resource.get("outputs") or {}
-    name, teams = _name(resource), not is_own(str(resource["urn"]))
-    if resource["type"] in WITH_REQUEST:
-        name = str(((resource.get("inputs") or {}).get("submission") or {}).get("job") or name)
+    outputs, teams = resource.get("outputs") or {}, not is_own(str(resource["urn"]))
+    submission = as_mapping(as_mapping(resource.get("inputs")).get("submission"))
     return Loss(
         kind=row.word,
-        name=name,
+        name=str(submission.get("job") or _name(resource)),
         id=str(resource.get("id", "")),
         detail=_of_serving(resource) or _of_snapshot(resource, emptied) or row.loss,
         protected=bool(resource.get("protect")),
