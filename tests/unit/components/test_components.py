@@ -18,7 +18,6 @@ from vertex_training import (
     TrainingBuckets,
     TrainingEnvironment,
     TrainingJob,
-    TrainingNetwork,
 )
 from vertex_training.components import arguments as declaring
 from vertex_training.components import sections
@@ -123,17 +122,6 @@ def test_a_job_is_checked_by_the_rules_of_job_files_at_the_paths_of_its_properti
         (TrainingAccount, {"project": "local-training", "submitters": ["me"]}, ["submitters[0]"]),
         (TrainingAccount, {"project": "P"}, ["project: must look like"]),
         (
-            TrainingAccount,
-            {"project": "local-training", "reads": {"data": "Not A Bucket"}},
-            ["reads.data: must look like acme-datasets"],
-        ),
-        (TrainingNetwork, NUMBERED, ["mode: says how jobs reach it"]),
-        (
-            TrainingNetwork,
-            {**NUMBERED, "mode": "psc", "subnet": {"range": "10.0.0.1/24"}},
-            ["subnet.range: must be a block of IPv4 addresses"],
-        ),
-        (
             GpuReservation,
             {
                 "project": "local-training",
@@ -166,15 +154,6 @@ def test_a_job_is_checked_by_the_rules_of_job_files_at_the_paths_of_its_properti
             TrainingJob,
             {**PROJECT, "control_bucket": "control", "spec": SPEC, "deadline": "1h"},
             ["deadline is how long to wait, and wait is not set: add wait"],
-        ),
-        (
-            TrainingEnvironment,
-            {
-                **NUMBERED,
-                "service_accounts": {"trainer": {"reads": ["dat"]}},
-                "buckets": {"data": {}},
-            },
-            ["service_accounts.trainer.reads[0]: ", "'data'"],
         ),
         (
             TrainingBuckets,

@@ -295,6 +295,36 @@ def test_what_a_job_without_a_price_costs_is_not_known() -> None:
              "no component"],
         ),
         (
+            TrainingNetwork,
+            {**NUMBERED, "mode": "psc", "subnet": {"range": "10.0.0.1/24"}},
+            ["subnet.range: must be a block of IPv4 addresses like 10.20.0.0/24: 10.0.0.1/24 has "
+             'host bits set (got "10.0.0.1/24").'],
+        ),
+        (
+            GpuReservation,
+            {**H100, "count": 0},
+            ["count: input should be greater than or equal to 1 (got 0)."],
+        ),
+        (
+            GpuReservation,
+            {key: H100[key] for key in H100 if key != "zone"} | {"base_name": "h100"},
+            ["zone: missing. Hint: give zone"],
+        ),
+        (
+            TrainingAccount,
+            {**LOCAL, "reads": {"data": "Not A Bucket"}, "calls_vertex": "x"},
+            ["reads.data: must look like acme-datasets: 3 to 63 lowercase letters, digits, '-' and "
+             '\'_\' (got "Not A Bucket").',
+             'calls_vertex: must be true or false (got "x").'],
+        ),
+        (
+            TrainingEnvironment,
+            {**NUMBERED, "service_accounts": {"trainer": {"reads": ["dat"]}},
+             "buckets": {"data": {}}},
+            ["service_accounts.trainer.reads[0]: this stack has no such bucket (got dat). Hint: "
+             "did you mean 'data'?"],
+        ),
+        (
             TrainingJob,
             {**JOB, "file": "x.yaml"},
             ["spec: give either spec or file."],

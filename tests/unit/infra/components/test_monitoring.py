@@ -1,6 +1,7 @@
 """Every setting of channels, alerts and the budget, and what watches them."""
 
 import pytest
+from pulumi.runtime.mocks import MockMonitor
 
 from tests.unit.infra.recorder import registered
 
@@ -32,6 +33,33 @@ def found():
             dashboards={"gpus": {"title": "GPUs"}},
         )
     return {name: row for name, row in made.items() if name.startswith("monitoring-")}, said
+
+
+def test_all_of_it_is_in_the_component_and_waits_for_the_apis(monkeypatch):
+    register, waits = MockMonitor.RegisterResource, {}
+
+    def record(monitor, request):
+        if request.parent.rpartition("::")[2] == "monitoring":
+            waits[request.name] = {urn.rpartition("::")[2] for urn in request.dependencies}
+        return register(monitor, request)
+
+    monkeypatch.setattr(MockMonitor, "RegisterResource", record)
+    made = registered(
+        "dev",
+        jobs={},
+        channels={"oncall": CHANNELS["oncall"]},
+        alerts={"channels": ["oncall"], "failed": True},
+        budget={key: BUDGET[key] for key in ("billingAccount", "usdPerMonth")},
+        dashboards={"gpus": {}},
+    )
+    apis = {"apis-monitoring", "apis-logging", "apis-billingbudgets"}
+    assert waits == {
+        "monitoring-channel-oncall": apis,
+        "monitoring-failed": apis | {"monitoring-channel-oncall"},
+        "monitoring-budget": apis,
+        "monitoring-dashboard-gpus": apis,
+    }
+    assert "allUpdatesRule" not in made["monitoring-budget"][1]  # mail to who pays alone
 
 
 def test_channels_are_made_but_for_those_that_are_there(found):
