@@ -43,7 +43,7 @@ for index in range(20):
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "state" / "cloud.sqlite")
+    return Store(tmp_path / "some" / "state" / "cloud.sqlite")
 
 
 def test_a_resource_comes_back_as_it_was_written(store: Store) -> None:
