@@ -288,8 +288,25 @@ def test_what_a_service_would_not_make_is_not_changed_to_it(
     assert told(lambda: kind.remake(cloud, PROJECT, "x", right | wrong, {})) == said
 
 
-def test_the_policy_of_a_subnetwork_goes_with_it(estate: Estate) -> None:
-    write_policy(estate, SUBNET, Binding("roles/compute.networkUser", ("group:g@example.com",)))
-    cloud, kind = estate.kind(vpc.SUBNETWORK)
-    kind.delete(cloud, SUBNET, {"project": PROJECT})
-    assert (estate.store.get(vpc.SUBNETWORK, SUBNET), estate.store.policies()) == (None, {})
+RESERVED = f"projects/{PROJECT}/zones/us-west1-a/reservations/x"
+
+
+@pytest.mark.parametrize(
+    ("token", "id_", "olds"),
+    [
+        (vpc.SUBNETWORK, SUBNET, {}),
+        (vpc.ADDRESS, RANGE, {}),
+        (vpc.CONNECTION, CONNECTION_ID, CONNECTION),
+        ("gcp:compute/reservation:Reservation", RESERVED, {}),
+    ],
+)
+def test_the_policy_of_a_resource_goes_with_it(
+    estate: Estate, token: str, id_: str, olds: dict[str, Any]
+) -> None:
+    outputs = {"project": PROJECT, **olds}
+    estate.store.put(token, id_, PROJECT, olds, outputs)
+    for path in (id_, f"{id_}2"):
+        write_policy(estate, path, Binding("roles/viewer", ("group:g@example.com",)))
+    cloud, kind = estate.kind(token)
+    kind.delete(cloud, id_, outputs)
+    assert (estate.store.get(token, id_), [*estate.store.policies()]) == (None, [f"{id_}2"])
