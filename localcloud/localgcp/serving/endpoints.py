@@ -118,7 +118,7 @@ class EndpointService(ResourceService):
             if "trafficSplit" in (fields or _MUTABLE):
                 known = [each["id"] for each in found["deployedModels"]]
                 checks.check_split(sent.traffic_split, known)
-            return super().update(collection, sent, sorted(fields or _MUTABLE), context)
+            return super().update(collection, sent, [*fields] or _MUTABLE, context)
 
     def delete(self, collection: Collection, name: str, context: Any) -> operations_pb2.Operation:
         """Remove an endpoint that has nothing deployed."""

@@ -182,7 +182,7 @@ class ModelService(ResourceService):
         fields = {json_name(path.partition(".")[0]) for path in mask} - {"*"}
         if fixed := sorted(fields - {*_MUTABLE}):
             raise invalid_argument(f"update_mask: {', '.join(fixed)} cannot be changed.")
-        return super().update(collection, sent, sorted(fields or _MUTABLE), context)
+        return super().update(collection, sent, [*fields] or _MUTABLE, context)
 
     def delete_model_version(
         self, request: requests.DeleteModelVersionRequest, context: Any

@@ -205,3 +205,11 @@ def test_a_new_file_is_made_when_others_let_go_of_it(
     assert Store(tmp_path / "cloud.sqlite").list() == []
     assert waited == [0.01, 0.01]
     other.close()
+
+
+def test_the_file_of_a_store_is_this_users_alone(tmp_path: Path) -> None:
+    Store(tmp_path / "a.sqlite").list()
+    with stores.connection(tmp_path / "b.sqlite", ""):
+        pass
+    for name in ("a", "b"):
+        assert (tmp_path / f"{name}.sqlite").stat().st_mode & 0o777 == 0o600

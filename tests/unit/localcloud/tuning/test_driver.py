@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -439,61 +438,6 @@ def test_a_mistake_of_the_local_cloud_fails_the_job(
     assert studied.states() == ["STOPPING"] * 2
     assert {trial.infeasible_reason for trial in studied.trials} == {text}
     assert "ZeroDivisionError" in capsys.readouterr().err
-
-
-def test_a_database_that_is_locked_is_looked_at_again(
-    studied: Studied, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    studied.make()
-
-    def locked(*_: object, **__: object) -> None:
-        raise sqlite3.OperationalError("locked")
-
-    monkeypatch.setattr(drivers.progress, "next_step", locked)
-    with pytest.raises(sqlite3.OperationalError):
-        studied.driver.advance()
-    assert studied.tuning.state is JobState.PENDING
-
-
-def test_the_thread_goes_on_a_second_after_a_database_was_locked(
-    studied: Studied, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    waited, looked = list[float](), list[int]()
-
-    def advance() -> bool:
-        looked.append(len(waited))
-        if len(looked) == 1:
-            raise sqlite3.OperationalError("locked")
-        studied.driver.stop()
-        return True
-
-    monkeypatch.setattr(drivers, "_POLL_SECONDS", 0)
-    monkeypatch.setattr(studied.driver._stopping, "wait", waited.append)
-    monkeypatch.setattr(studied.driver, "advance", advance)
-    studied.driver._work()
-    assert (waited, looked) == ([1], [0, 1])
-    assert "OperationalError: locked" in capsys.readouterr().err
-
-
-def test_a_server_settles_trials_that_ended_without_one(studied: Studied) -> None:
-    studied.make(trials=1)
-    studied.driver.advance()
-    studied.table.move(studied.id, JobState.FAILED)
-    studied.end(1, 0.5)
-    studied.driver.start()
-    studied.driver.stop()
-    assert studied.states() == ["SUCCEEDED"]
-
-
-def test_the_thread_looks_when_it_is_woken_and_ends(studied: Studied) -> None:
-    from tests.unit.localcloud.conftest import wait_until
-
-    studied.driver.start()
-    studied.make(trials=1)
-    studied.driver.wake()
-    wait_until(lambda: studied.submitted)
-    studied.driver.stop()
-    assert studied.states() == ["REQUESTED"]
 
 
 @pytest.mark.parametrize("algorithm", ["RANDOM_SEARCH", ""])
