@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import subprocess
 
 import pytest
 
@@ -68,6 +69,27 @@ def test_a_refusal_has_the_command_and_its_last_line(answers, ask, command):
         ask()
     assert refused.value.message == f"{command}: gh: Not Found (HTTP 404)."
     assert refused.value.hint == "GH_TOKEN must be set, and the job needs the permission."
+
+
+def test_an_answer_that_does_not_come_is_one_line(monkeypatch):
+    asked = []
+
+    def run(command, **options):
+        asked.append((options["input"], options["timeout"]))
+        raise subprocess.TimeoutExpired(command, options["timeout"])
+
+    monkeypatch.setattr(subprocess, "run", run)
+    for ask, command in (
+        (lambda: gh.read("repos/x/y"), "gh api --paginate repos/x/y"),
+        (lambda: gh.write("POST", "r", {}), "gh api --method POST r --input -"),
+    ):
+        with pytest.raises(CommandError) as refused:
+            ask()
+        assert (refused.value.message, refused.value.hint) == (
+            f"{command}: no answer in 120 s.",
+            "",
+        )
+    assert asked == [("", 120), ("{}", 120)]
 
 
 def test_a_refusal_without_a_word_says_that_it_failed(answers):
