@@ -9,6 +9,7 @@ import pulumi_gcp as gcp
 import pytest
 
 from tests.fixture_project import copy_project
+from vertex_training.catalog.resource_types import JOB
 from vertex_training.errors import CommandError, ConfigError
 from vertex_training_cli.declared import (
     DeclaredResource,
@@ -124,3 +125,23 @@ def test_code_of_a_team_that_cannot_be_loaded_is_no_stack(tmp_path: Path) -> Non
     with pytest.raises(ConfigError) as refused:
         declare_stack(tmp_path, "dev")
     assert [problem.location.file for problem in refused.value.problems] == ["extra.py"]
+
+
+def test_a_stack_has_the_requests_of_its_jobs_and_the_resources_of_all_of_it(project: Path) -> None:
+    found = declare_stack(project, "dev")
+    assert found.stack.settings.stack == "dev"
+    [(key, request)] = found.requests.items()
+    assert (key, request.submission.job) == ("train", "train")
+    [job] = (each for each in found.resources if each.type == JOB)
+    assert (job.inputs["requestId"], job.id) == (request.request_id, "")
+    buckets = {each.id for each in found.resources if each.type == BUCKET}
+    assert buckets >= {f"acme-ml-dev-{name}-dev" for name in ("artifacts", "data", "staging")}
+
+
+def test_every_mistake_in_jobs_is_told_before_anything_is_declared(project: Path) -> None:
+    job = project / "jobs" / "train.yaml"
+    text = job.read_text().replace("n1-standard-4", "n1-standard-3")
+    job.write_text(text.replace("replicaCount: 1", "replicaCount: -1"))
+    with pytest.raises(ConfigError) as refused:
+        declare_stack(project, "dev")
+    assert [each.location.file for each in refused.value.problems] == ["jobs/train.yaml"] * 2

@@ -56,6 +56,20 @@ def test_machines_are_listed_alone_and_with_each_accelerator() -> None:
     assert catalogue.select("GPU_A", "r3") == []
 
 
+def test_rows_are_ordered_by_family_and_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    def machine(name: str, family: str, vcpus: int | None) -> MachineType:
+        return replace(MACHINE, name=name, family=family, vcpus=vcpus, accelerators={})
+
+    types = [
+        machine("b-standard-2", "b", 2), machine("a-standard-4", "a", 4),
+        machine("a-standard-16", "a", 16), machine("a-highmem-4", "a", 4), machine("a", "a", None),
+    ]  # fmt: skip
+    monkeypatch.setattr(machines, "machine_types", lambda: {each.name: each for each in types})
+    assert [row.machine.name for row in catalogue.select()] == [
+        "a", "a-highmem-4", "a-standard-4", "a-standard-16", "b-standard-2",
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("accelerator", "region", "text"),
     [
@@ -177,3 +191,15 @@ def test_a_file_gets_a_table_that_is_never_cut(capsys: pytest.CaptureFixture[str
     assert set(lines[2]) == {"─"}
     catalogue._table([], "r1")
     assert "price of also in" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(("width", "is_table"), [(109, False), (110, True)])
+def test_a_terminal_of_110_columns_gets_a_table(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], width: int, is_table: bool
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", str(width))
+    catalogue._table([OF_TPU], "")
+    text = capsys.readouterr().out
+    assert ("machine type" in text) is is_table
+    assert ("t1-hightpu-4t: 2x2, 2x4\n  no price\n" in text) is not is_table

@@ -1,7 +1,9 @@
 """`vt render`: the exact request, equal bytes for equal input."""
 
 import hashlib
+import io
 import json
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -9,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vertex_training.customjob import provider
+from vertex_training.errors import CheckUnavailableError
 from vertex_training.stack import load
 from vertex_training_cli import render
 
@@ -121,6 +124,38 @@ def test_outside_of_a_project_there_is_no_stack(vt, tmp_path, monkeypatch):
     assert (done.exit_code, done.stdout, done.stderr) == (
         2, "", "vt render: no Pulumi.yaml here or above: a stack needs a project\n",
     )  # fmt: skip
+
+
+def test_bytes_are_those_of_utf_8_whatever_the_terminal_speaks(project, monkeypatch):
+    job = project / "jobs" / "train.yaml"
+    job.write_text(job.read_text().replace("/train", "/größe"))
+    streams = {name: io.TextIOWrapper(io.BytesIO(), encoding="ascii") for name in ("out", "err")}
+    for name, stream in streams.items():
+        monkeypatch.setattr(f"sys.std{name}", stream)
+    for format_ in render.RequestFormat:
+        render.render("train", "dev", format_)
+    streams["out"].flush()
+    text = streams["out"].buffer.getvalue().decode()
+    assert text.count("/größe") == 2
+    assert {(each.encoding, each.errors) for each in streams.values()} == {
+        ("utf-8", "backslashreplace")
+    }
+
+
+def test_a_rung_is_that_of_the_ladder_and_named_beside_it(capsys):
+    def rung(number, words):
+        return SimpleNamespace(words=words, number=number)
+
+    first, second = rung(1, ""), rung(2, "spot in us-east1")
+    ladder = SimpleNamespace(rungs=(first, second), ladder=("x",))
+    assert [render._rung(ladder, number) for number in (1, 2)] == [first, second]
+    assert capsys.readouterr().err == ("rung 1 of 2: the job file\nrung 2 of 2: spot in us-east1\n")
+    with pytest.raises(CheckUnavailableError) as refused:
+        render._rung(ladder, 3)
+    assert str(refused.value) == "the job has no rung 3: it has 2"
+    alone = SimpleNamespace(rungs=(first,), ladder=())
+    assert render._rung(alone, 1) is first
+    assert capsys.readouterr().err == ""
 
 
 @given(st.dictionaries(st.text(max_size=8), st.text(max_size=60), max_size=4))
