@@ -1,19 +1,59 @@
 """Which files of a folder are checked."""
 
-import json
+import pytest
 
+from vertex_training.errors import CheckUnavailableError
 from vertex_training_cli.check import checking
 
 
-def test_a_folder_means_its_yaml_files_and_json_files_of_jobs(tmp_path):
-    (tmp_path / "a.yaml").write_text("{}")
-    (tmp_path / "b.json").write_text(json.dumps({"jobSpec": {"workerPoolSpecs": []}}))
-    (tmp_path / "c.json").write_text(json.dumps({"worker_pool_specs": []}))
-    (tmp_path / "config.json").write_text(json.dumps({"train_batch_size": 8}))
-    (tmp_path / "job.schema.json").write_text(json.dumps({"properties": {"jobSpec": {}}}))
-    (tmp_path / "train.py").write_text("")
-    found = [name.rsplit("/", 1)[-1] for name in checking.files_of([str(tmp_path)])]
-    assert found == ["a.yaml", "b.json", "c.json"]
+@pytest.mark.parametrize(
+    ("name", "text", "is_meant"),
+    [
+        ("a.yaml", "{}", True),
+        ("a.yml", "", True),
+        *((f"{field}.json", f'{{"{field}" : {{}}}}', True) for field in (
+            "jobSpec", "job_spec", "workerPoolSpecs", "worker_pool_specs", "trialJobSpec",
+            "trial_job_spec")),
+        ("a.json", '{"train_batch_size": 8, "of": "jobSpec"}', False),
+        ("job.schema.json", '{"properties": {"jobSpec": {}}}', False),
+        ("a.py", '{"jobSpec": {}}', False),
+        ("yaml", "{}", False),
+    ],
+)  # fmt: skip
+def test_a_folder_means_its_yaml_files_and_json_files_of_jobs(tmp_path, name, text, is_meant):
+    (tmp_path / "z.yaml").write_text("")
+    (tmp_path / "b.yaml").mkdir()
+    (tmp_path / name).write_text(text)
+    meant = [str(tmp_path / name)] if is_meant else []
+    assert checking.files_of([str(tmp_path), str(tmp_path)]) == [*meant, str(tmp_path / "z.yaml")]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["none"], "none: no such file"),
+        (["a", "none"], "none: no such file"),
+        (["empty"], "there is no job file to check"),
+        ([], "there is no job file to check"),
+    ],
+)
+def test_what_is_not_there_is_not_checked(tmp_path, monkeypatch, arguments, told):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "a").write_text("")
+    assert checking.files_of(["a", "-", "a"]) == ["a", "-"]
+    with pytest.raises(CheckUnavailableError) as refused:
+        checking.files_of(arguments)
+    assert str(refused.value) == told
+
+
+@pytest.mark.parametrize(
+    ("file", "shown", "job"),
+    [("-", "<stdin>", "stdin"), ("a/b.c.yaml", "a/b.c.yaml", "b.c"),
+     ("a" * 41 + ".yaml", "a" * 41 + ".yaml", "a" * 40)],
+)  # fmt: skip
+def test_a_file_has_a_name_and_a_job(file, shown, job):
+    assert (checking.name(file), checking.job(file)) == (shown, job)
 
 
 def test_json_that_cannot_be_read_as_text_is_no_job_file(tmp_path):
