@@ -72,6 +72,16 @@ def test_programs_read_all_of_it_with_null_for_a_side_that_has_none() -> None:
     assert json.loads(diff.as_json(StackComparison("a", "b", (), (), ())))["same"] is True
 
 
+SEARCH = """\
+maxTrialCount: 2
+parallelTrialCount: 1
+studySpec:
+  metrics: [{metricId: loss, goal: MINIMIZE}]
+  parameters: [{parameterId: rate, doubleValueSpec: {minValue: 0.1, maxValue: 1}}]
+trialJobSpec:
+""" + "".join(f"  {line}\n" for line in JOB.splitlines())
+
+
 @pytest.fixture
 def two(project):
     """Loads ``dev``, and ``prod``: the same with changes of its text, in another project."""
@@ -82,6 +92,7 @@ def two(project):
             assert old in text
             text = text.replace(old, new)
         (project / "Pulumi.prod.yaml").write_text(text)
+        (project / "jobs" / "search.yaml").write_text(SEARCH)
         return load(project, "dev"), load(project, "prod")
 
     return load_both
@@ -127,7 +138,12 @@ def test_a_request_is_compared_with_its_references_in_place_of_names(project, tw
         ([("[data], writes: [artifacts]", "[data], writes: [data, artifacts]")],
          [("serviceAccounts.trainer.writes[0]", "artifacts", "data"),
           ("serviceAccounts.trainer.writes[1]", None, "artifacts")]),
+        ([("buckets: {data: {}, ", "buckets: {data: {versioning: false}, ")],
+         [("buckets.data.versioning", "true", "false")]),
         # a job that one stack alone has is told as a job
+        ([("  vertex-training:jobs:\n",
+           "  vertex-training:tuning: {search: {file: jobs/search.yaml}}\n"
+           "  vertex-training:jobs:\n")], []),
         ([("file: jobs/train.yaml}", "file: jobs/train.yaml}\n    more: {file: jobs/train.yaml}")],
          []),
     ],

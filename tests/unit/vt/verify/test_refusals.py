@@ -18,7 +18,6 @@ from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.jobs.service import Jobs
 from vertex_training_cli.verify import command, refusals
-from vertex_training_cli.verify.edits import edited_job, write_edit
 
 REQUEST = "vt-request-id"
 
@@ -179,21 +178,3 @@ def test_jobs_that_cannot_be_listed_are_not_taken_for_none(
     done = CliRunner().invoke(app, ["verify", "--stack", "first", "--max-usd", "5"])
     assert done.exit_code == code
     assert (text in done.stderr) == (code == 1)
-
-
-def test_an_edited_job_is_another_request_and_the_users_files_stay(root: Path) -> None:
-    ref = stack(root)
-    before = (root / "jobs" / "titanic.yaml").read_text(), ref
-    state = {"secrets_providers": {"type": "passphrase", "state": {"salt": "v1:x"}}}
-    file = write_edit(ref, root / ".build" / "v", "titanic", "titanic-replaced-1", state)
-    content = yaml.safe_load(file.read_text())
-    assert content["encryptionsalt"] == "v1:x"
-    named = content["config"]["vertex-training:jobs"]["titanic"]["file"]
-    edited = yaml.safe_load((root / named).read_text())
-    assert edited["displayName"] == "titanic-replaced-1"
-    args = edited["jobSpec"]["workerPoolSpecs"][0]["pythonPackageSpec"]["args"]
-    assert args[-2:] == ["--epochs=100000000", "--patience=100000000"]
-    assert (root / "jobs" / "titanic.yaml").read_text() == before[0]
-    assert "displayName: other" in edited_job((root / named).read_text(), "other")
-    with pytest.raises(CommandError, match="has no job absent"):
-        write_edit(ref, root / ".build" / "v", "absent", "x", state)
