@@ -44,7 +44,7 @@ def load_lazily(name: str) -> None:
     """Make a package importable without running its code; nothing if it was imported before."""
     with _lock:
         parent, _, own = name.rpartition(".")
-        importlib.import_module(parent)
+        # To find a package is to import the one that it lies in.
         if name not in sys.modules and (spec := importlib.util.find_spec(name)) is not None:
             package = importlib.util.module_from_spec(spec)
             package.__class__ = _LazyPackage

@@ -124,6 +124,9 @@ def test_some_parameters_are_taken_though_no_description_has_them() -> None:
         ("compute.v1.firewalls.patch", {"allowed": [{"IPProtocol": 6}]},
          [("resource.allowed[0]._i_p_protocol",
            "Invalid value at 'resource.allowed[0]._i_p_protocol' (TYPE_STRING), 6")]),
+        ("compute.v1.firewalls.patch", {"logConfig": 5},
+         [("resource.log_config", "Invalid value at 'resource.log_config' "
+           "(type.googleapis.com/compute.v1.FirewallLogConfig), 5")]),
         ("compute.v1.firewalls.patch", {"id": "x"},
          [("resource.id", "Invalid value at 'resource.id' (TYPE_UINT64), \"x\"")]),
         ("compute.v1.firewalls.patch", {"denied": [{"x": 1}]},

@@ -88,3 +88,12 @@ def test_code_that_fails_is_run_again_by_who_reads_a_name_next(package: Path) ->
     with pytest.raises(AttributeError):
         _ = found.OTHER
     assert ran() == ["lazyouter.inner"] * 2
+
+
+def test_a_package_is_a_name_of_the_one_that_it_lies_in(package: Path) -> None:
+    deep = package.parent / "middle" / "deep"
+    deep.mkdir(parents=True)
+    for folder in (deep, deep.parent):
+        (folder / "__init__.py").touch()
+    load_lazily("lazyouter.middle.deep")
+    assert sys.modules["lazyouter.middle"].deep is sys.modules["lazyouter.middle.deep"]

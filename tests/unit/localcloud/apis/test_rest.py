@@ -15,6 +15,7 @@ import pytest
 from google.api import httpbody_pb2
 from google.cloud import aiplatform_v1 as vertex
 
+from localgcp.apis import rest
 from localgcp.apis.rest import RestFront
 from localgcp.apis.server import serve
 from localgcp.errors import (
@@ -285,3 +286,14 @@ def test_an_answer_has_the_headers_of_googles(port: int) -> None:
 def test_an_exchange_that_a_fault_ends_has_no_answer(port: int) -> None:
     with pytest.raises(http.client.RemoteDisconnected):
         ask(port, "GET", "/gone")
+
+
+def test_a_beta_is_served_where_a_server_takes_it() -> None:
+    made = serve([Jobs()], 0, also=refuse, takes_beta=True)  # pyright: ignore[reportArgumentType]
+    target = "/v1beta1/projects/p/locations/l/customJobs/NOT_FOUND"
+    assert ask(made.port, "GET", target).status == 404
+    made.stop(None).wait()
+
+
+def test_an_error_that_is_no_call_has_no_code() -> None:
+    assert rest._told(grpc.RpcError("lost")) == (grpc.StatusCode.UNKNOWN, "lost")

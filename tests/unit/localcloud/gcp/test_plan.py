@@ -172,8 +172,8 @@ def test_a_set_that_has_ids_comes_back_sorted_by_them() -> None:
         found = plan.updated(given, {"rows": rows}, {}, SETTINGS, {}, planning=planning)
         assert found == {"rows": wanted}
     unnamed = schema(prop("rows", "set<object>", children=[prop("n")]))
-    mixed = [{"n": "b"}, {"n": "a"}]
-    assert plan.created(unnamed, {"rows": mixed}, SETTINGS, {}) == {"rows": mixed}
+    for mixed in ([{"n": "b"}, {"n": "a"}], [{"id": "b", "n": "b"}, {"n": "a"}]):
+        assert plan.created(unnamed, {"rows": mixed}, SETTINGS, {}) == {"rows": mixed}
 
 
 def test_what_comes_of_a_secret_is_one() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any
 
@@ -192,6 +192,34 @@ def test_the_package_has_each_type_and_what_is_nested_in_it(
     assert of_provider["scopes"] == {"type": "array", "items": text}
 
 
+def test_what_is_required_is_sorted_and_an_open_object_has_a_type_if_it_has_properties(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    crate = "gcp:boxes/crate:Crate"
+    rows = [
+        {"name": "zone", "tf": "zone", "type": "string", "required": True},
+        {"name": "age", "tf": "age", "type": "int", "required": True},
+        {"name": "seal", "tf": "seal", "type": "object", "optional": True},
+        {"name": "seal.wax", "tf": "wax", "type": "bool", "required": True},
+        {"name": "seal.ink", "tf": "ink", "type": "bool", "required": True},
+        {"name": "seal.more", "more": True},
+    ]
+    type_ = {"deleteBeforeReplace": False, "meta": None, "properties": rows}
+    monkeypatch.setattr(schema, "_document", lambda: {"types": {crate: type_}})
+    found = package_schema.package_schema("1")
+    seal = "gcp:boxes/CrateSeal:CrateSeal"
+    properties = {"zone": {"type": "string"}, "age": {"type": "integer"},
+                  "seal": {"$ref": f"#/types/{seal}"}}  # fmt: skip
+    assert found["resources"][crate] == {
+        "inputProperties": properties, "requiredInputs": ["age", "zone"],
+        "properties": properties, "required": ["age", "zone"],
+    }  # fmt: skip
+    inner = {"wax": {"type": "boolean"}, "ink": {"type": "boolean"}}
+    assert found["types"] == {
+        seal: {"type": "object", "properties": inner, "required": ["ink", "wax"]}
+    }
+
+
 def cloud(project: str, **environment: str) -> Cloud:
     found = schema.find(BOX)
     assert found is not None
@@ -229,7 +257,16 @@ def test_a_resource_is_in_the_project_of_its_state_of_its_record_or_of_the_provi
     assert cloud("local-a").in_project_of("kept", {}).settings.project == "local-a"
 
 
-def test_texts_and_times_are_as_the_apis_write_them() -> None:
+class OnTheSecond(datetime):
+    """A clock at a full second."""
+
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> OnTheSecond:
+        return cls(2026, 1, 2, 3, 4, 5, tzinfo=tz)
+
+
+def test_texts_and_times_are_as_the_apis_write_them(monkeypatch: pytest.MonkeyPatch) -> None:
     values: dict[str, Any] = {"a": "x", "b": None, "c": 7, "d": ""}
     assert [clouds.text(values, key) for key in "abcde"] == ["x", "", "7", "", ""]
-    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", clouds.now())
+    monkeypatch.setattr(clouds, "datetime", OnTheSecond)
+    assert clouds.now() == "2026-01-02T03:04:05.000000Z"

@@ -51,7 +51,9 @@ def test_a_resource_has_its_name_or_that_of_its_urn() -> None:
     assert wire.resource_name(provider_pb2.CheckRequest(urn=urn)) == "mine"
 
 
-@pytest.mark.parametrize(("mode", "name"), [(0, "propose"), (1, "enforce"), (2, "disabled")])
+@pytest.mark.parametrize(
+    ("mode", "name"), [(0, "propose"), (1, "enforce"), (2, "disabled"), (3, "")]
+)
 def test_the_stacks_rule_for_names_comes_with_the_request(mode: int, name: str) -> None:
     rule = provider_pb2.CheckRequest.AutonamingOptions(proposed_name="prod-x", mode=mode)
     request = provider_pb2.CheckRequest(randomSeed=b"s", autonaming=rule)

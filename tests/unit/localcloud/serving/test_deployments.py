@@ -141,6 +141,12 @@ def test_a_container_is_made_ready_as_a_job_of_its_own(
     }
 
 
+def test_a_container_may_have_no_account(host: Host) -> None:
+    deployed = {key: value for key, value in DEPLOYED.items() if key != "serviceAccount"}
+    Deployment(host, ENDPOINT, deployed, VERSION).scale(1)
+    assert Replica.made[0].given["account"] == ""
+
+
 def test_routes_are_the_containers_own_or_the_services(host: Host) -> None:
     default = deployment(host)
     assert default.predict_route == "/v1/endpoints/77/deployedModels/5:predict"
@@ -149,7 +155,7 @@ def test_routes_are_the_containers_own_or_the_services(host: Host) -> None:
     made.scale(1)
     assert made.predict_route == "/p"
     [replica] = Replica.made
-    assert replica.given["health_route"] == "/h"
+    assert (replica.given["health_route"], replica.given["account"]) == ("/h", "a@b")
     with replica.launch(1) as launch:
         told = launch.env["AIP_PREDICT_ROUTE"], launch.env["AIP_HEALTH_ROUTE"]
     assert told == ("/p", "/h")
