@@ -16,6 +16,7 @@ STACK: dict[str, Any] = {
     "reservations": {"h100": {**H100, "deleteAfterDuration": "3600s"}},
     "channels": {"oncall": {"email": "ml-oncall@example.com"}},
     "alerts": {"channels": ["oncall"], "failed": True},
+    "images": {"trainer": {"context": "trainer"}},
     "buckets": {"data": {"members": {"roles/storage.objectViewer": ["group:a@example.com"]}}},
 }
 
@@ -23,7 +24,10 @@ STACK: dict[str, Any] = {
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
     with pytest.MonkeyPatch.context() as patch:
-        yield _registered(tmp_path_factory.mktemp("checkout"), STACK, patch)
+        root = tmp_path_factory.mktemp("checkout")
+        (root / "trainer").mkdir()
+        (root / "trainer" / "Dockerfile").write_text("FROM scratch\n")
+        yield _registered(root, STACK, patch)
 
 
 APIS = {"apis-cloudresourcemanager", "apis-compute"}
@@ -92,6 +96,15 @@ def test_a_peering_has_a_range_of_the_network(made: Made) -> None:
             },
             {"network-vpc", "network-peering-workers"},
         ),
+    }
+
+
+def test_the_account_that_builds_waits_for_the_apis(made: Made) -> None:
+    assert {name: waits for name, (_, waits) in inside(made, "images").items()} == {
+        "images-account": {"apis-iam", "apis-cloudbuild", "apis-cloudresourcemanager"},
+        "images-logs": {"images-account"},
+        "images-pushes": {"images-account", "registry-docker"},
+        "images-reads-source": {"images-account", "storage-staging"},
     }
 
 

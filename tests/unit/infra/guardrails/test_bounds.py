@@ -9,6 +9,7 @@ from typing import Any, Final
 import pytest
 
 from tests.policy import cases
+from vertex_training.guardrails.jobs import job_spec
 from vertex_training.guardrails.policy import UNKNOWN, Resource, load
 
 POLICIES: Final = {policy.id: policy for policy in load()}
@@ -584,3 +585,20 @@ def test_a_serving_image_is_named_by_digest_or_by_a_tag_that_is_allowed(
 ])  # fmt: skip
 def test_a_deployed_version_has_a_replica(least: object, lines: list[str]) -> None:
     assert said("endpoint-always-served", "traffic", {"deployed.run 4.min": least}) == lines
+
+
+@pytest.mark.parametrize(
+    ("type_", "props", "spec"),
+    [
+        ("gcp:x/y:Z", {"request": "no JSON"}, {}),
+        ("gcp:x/y:Z", {"request": '{"jobSpec": {"network": "n"}}'}, {}),
+        (cases.changed("job", {}).type, {"request": '{"jobSpec": {"network": "n"}}'},
+         {"network": "n"}),
+        (cases.changed("job", {}).type, {"request": UNKNOWN}, {}),
+        (cases.changed("job", {}).type, {}, {}),
+    ],
+)  # fmt: skip
+def test_only_jobs_have_a_specification(
+    type_: str, props: Mapping[str, Any], spec: Mapping[str, Any]
+) -> None:
+    assert job_spec(Resource(type_, "x", props, "prod")) == spec

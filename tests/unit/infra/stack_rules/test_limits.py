@@ -74,6 +74,21 @@ def test_all_jobs_together_keep_the_environments_limit(tmp_path):
     assert "one $2.18, two $2.18" in problem.hint
 
 
+def test_a_team_pays_for_the_jobs_of_its_own_accounts(tmp_path):
+    account = {"trainer": {"team": "vision"}}
+    teams = {
+        name: {"submitters": ["group:a@example.com"], "limits": {"maxUsdPerTeam": 2 * COST - 0.01}}
+        for name in ("vision", "speech")
+    }
+    found, judged = verdicts(tmp_path, teams=teams, serviceAccounts=account)
+    [problem] = found.exceeded_limits(judged)
+    assert problem.path == ("vertex-training:teams", "vision", "limits", "maxUsdPerTeam")
+    assert f"all jobs of team vision together may cost ${2 * COST:.2f}" in problem.what
+    teams["vision"]["limits"] = {"maxUsdPerTeam": 2 * COST}
+    found, judged = verdicts(tmp_path, teams=teams, serviceAccounts=account)
+    assert found.exceeded_limits(judged) == []
+
+
 def test_a_sum_with_prices_of_another_region_says_whose_jobs_they_are(tmp_path, monkeypatch):
     g2 = "g2-standard-4, acceleratorType: NVIDIA_L4, acceleratorCount: 1"
     monkeypatch.setattr(f"{__name__}.JOB", JOB.replace("n1-standard-4", g2))
@@ -161,6 +176,14 @@ def test_an_endpoint_is_held_to_a_limit_a_month_with_all_versions_and_replicas()
     )
     assert what == "may cost $319.01 a month, limits.maxUsdPerMonth is $319.00"
     assert serving({"maxUsdPerMonth": 319}, split={"run 4": 100}) == []
+
+
+@pytest.mark.parametrize("limit", ["maxUsdPerMonth", "maxUsdPerMonthInTotal"])
+def test_an_endpoint_at_a_limit_is_not_over_it(limit, monkeypatch):
+    rate = costs.Rate(1.0, "source", "2026-01-01", "us-central1", exact=True)
+    monkeypatch.setattr(costs, "hourly", lambda *_, **__: rate)
+    assert serving({limit: 2 * 2 * 730}) == []
+    assert len(serving({limit: 2 * 2 * 730 - 0.01})) == 1
 
 
 def test_an_endpoint_of_a_team_is_held_to_the_teams_limit():
