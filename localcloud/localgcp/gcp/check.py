@@ -56,7 +56,7 @@ def check(
 
     Raises NameTooLongError if no name can be made.
     """
-    inputs = {key: value for key, value in news.items() if key != DEFAULTS}
+    inputs = dict(news)
     defaulted: list[str] = []
     for prop in type_.properties.values():
         if prop.auto_name and inputs.get(prop.name) is None:
