@@ -30,7 +30,7 @@ _ORDERED: Final[dict[str, Any]] = {
     ">": operator.gt,
     "<": operator.lt,
 }
-_TIME: Final = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d+))?(Z|[+-]\d\d:?\d\d)?")
+_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(Z|[+-]\d\d:?\d\d)?")
 _DEPTH: Final = 20
 
 
@@ -154,9 +154,7 @@ def parse_time(text: str) -> datetime:
     found = _TIME.fullmatch(text)
     if found is None:
         raise FilterError(f"Unparseable filter: {text!r} is no time.")
-    micros = (found[2] or "")[:6].ljust(6, "0")
-    zone = "+00:00" if found[3] in (None, "Z") else found[3]
     try:
-        return datetime.fromisoformat(f"{found[1]}.{micros}{zone}").astimezone(UTC)
+        return datetime.fromisoformat(text if found[1] else f"{text}Z").astimezone(UTC)
     except (ValueError, OverflowError) as error:
         raise FilterError(f"Unparseable filter: {text!r}: {error}.") from None
