@@ -25,20 +25,20 @@ class RestCloud:
         self.store = Store(folder / "cloud.sqlite")
         self.faults = FaultTable(folder / "faults.sqlite")
         self.stopping = threading.Event()
-        self._reads = Reads(self.store, self.faults, self.stopping)
+        self.reads = Reads(self.store, self.faults, self.stopping)
 
     def get(self, target: str) -> Any:
-        return json.loads(self._reads.answer("GET", target, b"") or b"null")
+        return json.loads(self.reads.answer("GET", target, b"") or b"null")
 
     def post(self, target: str, **body: Any) -> Any:
         return self.send("POST", target, **body)
 
     def send(self, verb: str, target: str, **body: Any) -> Any:
-        return json.loads(self._reads.answer(verb, target, json.dumps(body).encode()) or b"null")
+        return json.loads(self.reads.answer(verb, target, json.dumps(body).encode()) or b"null")
 
     def refusal(self, verb: str, target: str, body: bytes = b"") -> tuple[int, str]:
         with pytest.raises(RefusedRequestError) as told:
-            self._reads.answer(verb, target, body)
+            self.reads.answer(verb, target, body)
         return told.value.status, str(told.value)
 
     def put(self, type_: str, id_: str, owner: str = PROJECT, /, **outputs: Any) -> None:

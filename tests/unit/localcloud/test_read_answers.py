@@ -12,6 +12,7 @@ from localgcp.inventory import vpc
 from localgcp.inventory.reservations import RESERVATION
 from localgcp.inventory.store import ACCOUNT, BUCKET, SERVICE
 from localgcp.projects import local_project_number
+from localgcp.reads import serving
 from localgcp.reads.serving import merged
 from tests.unit.localcloud.rest_cloud import PROJECT, RestCloud, cloud
 
@@ -305,6 +306,19 @@ def test_faults_change_and_end_answers(cloud: RestCloud) -> None:
     cloud.fault("storage", "reset")
     with pytest.raises(ExchangeEndedError):
         cloud.get("/storage/v1/b/theirs")
+
+
+def test_a_reset_ends_the_connection_that_asks(
+    cloud: RestCloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended: list[object] = []
+    monkeypatch.setattr(serving, "named_connection", {"c-7": "peer"}.get)
+    monkeypatch.setattr(serving, "reset_connection", ended.append)
+    cloud.fault("storage", "reset", method="buckets.get")
+    for connection in ("c-7", "c-8"):
+        with pytest.raises(ExchangeEndedError):
+            cloud.reads.answer("GET", "/storage/v1/b/data", b"", connection)
+    assert ended == ["peer"]
 
 
 def test_faults_keep_an_answer_waiting(cloud: RestCloud, monkeypatch: pytest.MonkeyPatch) -> None:
