@@ -314,7 +314,7 @@ def test_a_reset_ends_the_connection_that_asks(
     ended: list[object] = []
     monkeypatch.setattr(serving, "named_connection", {"c-7": "peer"}.get)
     monkeypatch.setattr(serving, "reset_connection", ended.append)
-    cloud.fault("storage", "reset", method="buckets.get")
+    cloud.fault("storage", "reset")
     for connection in ("c-7", "c-8"):
         with pytest.raises(ExchangeEndedError):
             cloud.reads.answer("GET", "/storage/v1/b/data", b"", connection)
