@@ -245,3 +245,23 @@ def test_a_network_of_a_host_whose_members_submit_twice_is_used_by_each_once():
         "uses-group:ml@example.com",
     ]
     assert {grant.ours for grant in found} == {True}
+
+
+@pytest.mark.parametrize(
+    ("subnet", "type_", "project"),
+    [
+        ("projects/acme-else/regions/us-central1/subnetworks/s", grants.ON_SUBNET, "acme-else"),
+        ("", grants.ON_PROJECT, "acme-net-prod"),
+    ],
+)
+def test_a_subnet_is_used_in_its_own_project(subnet, type_, project):
+    stack = unjudged(network=PSC, sharedVpc=HOST, submitters=["group:a@example.com"])
+    plan = dataclasses.replace(plan_network(stack), subnet=subnet)
+    found = [grant for grant in network_grants(stack, plan) if grant.key.startswith("uses-")]
+    rows = [(g.key, g.type, g.role, g.member, g.project, g.resource) for g in found]
+    assert rows == [
+        ("uses-agent", type_, grants.NETWORK_USER, AGENT, project, subnet),
+        ("uses-group:a@example.com", type_, grants.NETWORK_USER, "group:a@example.com", project,
+         subnet),
+    ]  # fmt: skip
+    assert {grant.ours for grant in found} == {project == "acme-net-prod"}
