@@ -138,7 +138,8 @@ def test_one_line_says_what_was_not_looked_at(names: tuple[str, ...], note: str)
             "fake_one", "a-password",
             "the_token1", "mypassword", "some key", "test1", "placeholder", "todo",
             "password", "xxxx", "...", "secret",
-            "token", "username", "foo", "bar", "string", "{password}", "%s", "<password>")),
+            "token", "username", "foo", "bar", "string", "{password}", "%s", "<password>",
+            '"[a1b2c3d4]"', '"%a1b2c3d4"', '"{a1b2c3d4"')),
         # A secret may begin like one of them.
         *(("a.env", f"password={value}", {1: "secret-by-name"}) for value in (
             "foobar1", "a1b2c3d4e5f6", "aardvark", "my1b2c3d4e5f6", "the8K2x")),

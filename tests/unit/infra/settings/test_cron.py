@@ -89,6 +89,11 @@ def test_a_name_is_a_time_and_sorts_as_times_do():
         ("*/30 9-17 * * 1-5", "Etc/UTC", 18 * 23),
         ("0 * * * *", "Etc/UTC", 744),
         ("0 * * * *", BERLIN, 745),
+        # Every minute that a field names is in both of the hours that come twice.
+        ("*/15 3 * * *", BERLIN, 31 * 4 + 4),
+        ("*/15 3 * * *", "Etc/UTC", 31 * 4),
+        ("0,30 * * * *", BERLIN, 31 * 24 * 2 + 2),
+        ("0,30 3 * * *", BERLIN, 31 * 2),
     ],
 )
 def test_a_month_has_at_most_so_many_slots(line, zone, most):
@@ -150,6 +155,10 @@ def test_any_line_is_refused_or_has_slots(line):
 def test_a_zone_from_nowhere_is_refused(zone):
     with pytest.raises(ValueError, match="is no time zone"):
         Schedule.model_validate({"cron": "0 6 * * 1", "timeZone": zone})
+
+
+def test_a_zone_has_its_name():
+    assert cron.zone(BERLIN).key == BERLIN
 
 
 def test_every_zone_of_the_package_can_be_used():

@@ -425,3 +425,32 @@ def test_text_of_another_form_is_told_what_it_looks_like(
     with pytest.raises(pydantic.ValidationError) as failed:
         section.model_validate({**given, key: "not it"})
     assert f"must look like {example}" in str(failed.value)
+
+
+@pytest.mark.parametrize(
+    ("section", "given", "told"),
+    [
+        (Snapshot, {**SNAPSHOT, "asOf": "2026-11-20T00:00:00"}, "has no time zone: add Z"),
+        (Snapshot, {**SNAPSHOT, "asOf": "yesterday"},
+         "must be a time, such as 2026-11-20T00:00:00Z"),
+        (Snapshot, {**SNAPSHOT, "parameters": {"AS_OF": 1}}, "as_of is what asOf gives: use asOf"),
+        (Snapshot, {**SNAPSHOT, "parameters": {"a": 1, "A": 2}},
+         "two of them differ by case alone, which BigQuery does not tell apart"),
+        (Model, {"run": 1, "container": {"image": "x", "env": {"AIP_B": "", "AIP_A": "", "C": ""}}},
+         "the service sets AIP_A, AIP_B itself: remove it"),
+        (Endpoint, {**ENDPOINT, "split": {"run 1": 60, "run 2": 50}},
+         "shares sum to 110, and must to 100"),
+        (Replicas, {"min": 3, "max": 2}, "max 2 is less than min 3"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_value_is_told(
+    section: type[pydantic.BaseModel], given: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(pydantic.ValidationError) as failed:
+        section.model_validate(given)
+    assert [each["msg"] for each in failed.value.errors()] == [f"Value error, {told}"]
+
+
+def test_a_time_is_kept_in_universal_time() -> None:
+    found = Snapshot.model_validate({**SNAPSHOT, "asOf": "2026-11-20T01:00:00+01:00"})
+    assert found.as_of == "2026-11-20T00:00:00Z"
