@@ -83,6 +83,7 @@ class Client:
 
     def __init__(self, **answers: Any) -> None:
         self.answers, self.asked = answers, list[Any]()
+        self.kind = "model" if "models" in answers else "endpoint"
 
     def _answer(self, key: str, request: Any) -> Any:
         self.asked.append(request)
@@ -102,7 +103,12 @@ class Client:
 
 
 def use(monkeypatch: pytest.MonkeyPatch, client: Client) -> Client:
-    monkeypatch.setattr(service, "client", lambda *given: client)
+    def make(project: str, region: str, kind: str) -> Client:
+        assert (project, region) == ("acme", "us-central1")
+        assert kind == client.kind
+        return client
+
+    monkeypatch.setattr(service, "client", make)
     monkeypatch.setattr(StackRef, "first_key", lambda _, key, section: f"{key}-{section}")
     return client
 

@@ -92,6 +92,42 @@ def test_a_line_of_100_mb_is_refused_and_never_held_in_memory() -> None:
     assert peak < 20 * 2**20
 
 
+@pytest.mark.parametrize(
+    ("text", "taken"),
+    [
+        (b"7" * 9 + b"\n", True), (b"7" * 10 + b"\n", True), (b"7" * 11 + b"\n", False),
+        (b"7" * 10, True), (b"7" * 11, False), (b"7" * 30 + b"\n", False),
+    ],
+)  # fmt: skip
+def test_a_line_may_be_as_long_as_a_request(text: bytes, taken: bool) -> None:
+    first, *more = read(text + b"1\n" if text.endswith(b"\n") else text, 10)
+    problem = "" if taken else "longer than a request may be: 10 bytes"
+    assert (first.line, first.problem) == (1, problem)
+    assert [(row.line, row.value) for row in more] == [(2, 1)] * text.endswith(b"\n")
+
+
+@pytest.mark.parametrize(
+    ("most", "sizes"), [(1001, [2, 1]), (1000, [1, 1, 1]), (1501, [2, 1]), (1502, [3])]
+)
+def test_rows_of_500_bytes_fill_a_request_with_what_is_between_them(
+    most: int, sizes: list[int]
+) -> None:
+    send = Recorder()
+    answers(["x" * 498] * 3, send, most)
+    assert [len(batch) for batch in send.batches] == sizes
+
+
+@pytest.mark.parametrize(
+    ("number", "shown"),
+    [
+        (2.0**53 - 1, "9007199254740991"), (1 - 2.0**53, "-9007199254740991"),
+        (2.0**53, "9007199254740992.0"), (0.5, "0.5"), (float("inf"), "inf"),
+    ],
+)  # fmt: skip
+def test_whole_numbers_that_a_float_holds_exactly_are_integers(number: float, shown: str) -> None:
+    assert repr(rows.to_plain(Value(number_value=number))) == shown
+
+
 def test_rows_go_in_batches_within_the_size_and_the_number() -> None:
     send = Recorder()
     found = answers(range(600), send)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import io
+import json
+import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +16,10 @@ from google.auth.exceptions import RefreshError
 from google.cloud.aiplatform_v1.types import Endpoint, PredictResponse
 from google.protobuf.struct_pb2 import Value
 from requests.exceptions import ConnectionError as NoConnection
+from typer.testing import CliRunner
 
 from vertex_training.errors import CommandError, OperatorError
+from vertex_training_cli.cli import app
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.serving import endpoints, rows, service
 from vertex_training_cli.serving.rows import RowsRefusedError
@@ -188,3 +193,78 @@ def test_a_request_is_as_large_as_the_endpoint_takes(
     given = endpoint(dedicated_endpoint_enabled=dedicated)
     assert endpoints._print_answers(REF, given, io.BytesIO())
     assert asked == [most]
+
+
+class Listed:
+    """Endpoints of a stack, by key; the reader of both kinds."""
+
+    def __init__(self, **found: Endpoint) -> None:
+        self.found = found
+
+    def __call__(self, ref: StackRef) -> Listed:
+        assert ref == REF
+        return self
+
+    def list(self) -> dict[str, Endpoint]:
+        return self.found
+
+    def find(self, wanted: str) -> Endpoint:
+        return self.found[wanted]
+
+    def versions(self) -> list[Any]:
+        of = service.Version("m", "1", "j", "3", "", "", (), "", "models/m@1")
+        return [of, replace(of, run="", name="models/m@2")]
+
+
+@pytest.fixture
+def listed(monkeypatch: pytest.MonkeyPatch) -> Listed:
+    deployed = [{"id": "1", "model": "models/m", "model_version_id": "1"},
+                {"id": "2", "model": "models/m", "model_version_id": "2"}]  # fmt: skip
+    split = {"1": 90, "2": 10}
+    made = Listed(titanic=endpoint(deployed_models=deployed, traffic_split=split))
+    monkeypatch.setattr(service, "connected", lambda stack: REF if stack == "dev" else None)
+    monkeypatch.setattr(service, "Endpoints", made)
+    monkeypatch.setattr(service, "ModelReader", made)
+    return made
+
+
+def vt(*words: str, text: bytes = b"") -> tuple[int, str, str]:
+    done = CliRunner().invoke(app, ["endpoints", *words, "--stack", "dev"], input=text)
+    return done.exit_code, done.stdout, done.stderr
+
+
+def test_a_list_has_split_reach_and_ids(listed: Listed) -> None:
+    code, out, err = vt("list")
+    lines = [re.split("  +", line.strip()) for line in out.splitlines()]
+    assert (code, err, lines) == (
+        0, "",
+        [
+            ["ENDPOINT", "SPLIT", "REACH", "ADDRESS", "ID"],
+            ["titanic", "run 3: 90, model 2: 10", "public, shared", "7"],
+        ],
+    )  # fmt: skip
+    code, out, err = vt("list", "--format", "json")
+    assert json.loads(out) == [
+        {"endpoint": "titanic", "split": {"run 3": 90, "model 2": 10}, "reach": "public, shared",
+         "address": "", "id": "7", "name": NAME},
+    ]  # fmt: skip
+    listed.found.clear()
+    assert vt("list") == (0, "", "vt: no endpoints\n")
+    assert vt("list", "--format", "json") == (0, "[]\n", "")
+
+
+@pytest.mark.parametrize(("answered", "code"), [(True, 0), (False, 1)])
+def test_rows_come_from_a_file_or_from_stdin(
+    listed: Listed, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, answered: bool, code: int
+) -> None:
+    asked: list[Any] = []
+
+    def print_answers(ref: StackRef, found: Endpoint, file: Any) -> bool:
+        asked.append((ref, found.name, file.read()))
+        return answered
+
+    monkeypatch.setattr(endpoints, "_print_answers", print_answers)
+    (tmp_path / "rows").write_bytes(b"1\n")
+    assert vt("predict", "titanic", "--input", str(tmp_path / "rows"))[0] == code
+    assert vt("predict", "titanic", "-i", "-", text=b"2\n")[0] == code
+    assert asked == [(REF, NAME, b"1\n"), (REF, NAME, b"2\n")]
