@@ -106,6 +106,13 @@ def test_mistakes_of_job_files_are_told_beside_those_of_the_stack_file(tmp_path,
     assert "did you mean 'n1-standard-4'?" in lines[1]
 
 
+def test_a_job_file_that_is_missing_is_told_by_the_stack_file_alone(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    wrong = STACK.replace("{writes: [out]}", "{writes: [outt]}").replace("a.yaml", "none.yaml")
+    lines = [line for _, line in reports(tmp_path, wrong, b="n1-standard-5")]
+    assert {line.partition(":")[0] for line in lines} == {"Pulumi.dev.yaml", "b.yaml"}
+
+
 def test_job_files_are_not_judged_by_defaults_that_are_wrong(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     wrong = STACK.replace("timeout: 600s", "timeout: 10m")

@@ -66,6 +66,7 @@ USERS = "mount options -o a --uid=1 are left out"
         ([bucket("/mnt/x")], ["/mnt/xy:/data"], ["/data"], ["/data"],
          [not_mounted("/mnt/xy:/data")]),
         ([bucket("/mnt/x")], ["/var/x:/x:ro"], ["/x"], ["/x"], [not_mounted("/var/x:/x:ro")]),
+        ([bucket("/mnt/x")], ["/mnt/x:/"], ["/a"], ["/a"], []),
         # of a share of files there is nothing to say
         ([NFS], ["/mnt/team/a:/data:ro"], ["/data"], ["/data"], []),
         ([{**NFS, "mountOptions": ["-o", "a", "--uid=1"]}], [], ["a"], ["a"], [USERS]),

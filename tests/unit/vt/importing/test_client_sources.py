@@ -172,6 +172,13 @@ def test_a_line_of_a_notebook_has_the_notebooks_names(line: str, label: str) -> 
     assert found.labels == {"a": label}
 
 
+def test_words_of_a_list_are_those_of_the_command_whatever_is_in_them() -> None:
+    words = [*GCLOUD.split(), "--labels=a=x y", "--args=it's"]
+    found = job(f"subprocess.run({words!r})")
+    assert found.labels == {"a": "x y"}
+    assert found.spec["workerPoolSpecs"][0]["containerSpec"] == {"imageUri": "i", "args": ["it's"]}
+
+
 def test_what_a_command_prints_is_unknown() -> None:
     found = job(f"name = __shell__('ls')\naiplatform.CustomJob(name, [{POOL}]).run()")
     assert (found.name, found.spec) == ("your-output", {"workerPoolSpecs": [READ]})
@@ -221,6 +228,8 @@ def test_the_only_job_of_a_branch_is_read_whatever_the_default_is() -> None:
         ("aiplatform.CustomJob('j', [], 1, 2, 3, 4).run(service_account='a')", set()),
         ("def f(n=None):\n    aiplatform.CustomJob('j', []).run(network=n)\n", set()),
         ("o = None if c else None\naiplatform.CustomJob('j', []).run(network=o)", set()),
+        # What was decided before says nothing of a job behind it.
+        ("if c:\n    a = 1\nelse:\n    a = 2\naiplatform.CustomJob('j', []).run()", set()),
         ("l = []\nadd(l)\naiplatform.CustomJob('j', l).run()",
          {"`add(…)` gets it, and is not read (s, line 2)"}),
     ],

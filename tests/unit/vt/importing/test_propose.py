@@ -244,6 +244,14 @@ def test_a_file_beside_the_source_is_copied_and_one_that_is_not_is_told(root: Pa
     )
 
 
+def test_a_file_that_is_no_text_is_copied_as_it_is(root: Path) -> None:
+    (root.parent / "beside").mkdir()
+    (root.parent / "beside/a.npz").write_bytes(b"\xff\x00\xfe")
+    assert place(root, "a.npz") == (
+        {"jobs/data/b/a.npz": b"\xff\x00\xfe"}, {"a.npz": "jobs/data/b/a.npz"}, [],
+    )  # fmt: skip
+
+
 def test_a_file_of_the_checkout_is_named_where_it_is(root: Path) -> None:
     (root / "data").mkdir()
     (root / "data/a.csv").write_bytes(b"1")

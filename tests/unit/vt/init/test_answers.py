@@ -28,6 +28,11 @@ def problems(raw: dict[str, Any]) -> list[tuple[str, str, str]]:
     return [(each.what, each.value, each.hint) for each in refused.value.problems]
 
 
+def test_what_is_no_mapping_is_told_as_answers() -> None:
+    [(what, value, hint)] = problems("x")  # type: ignore[arg-type]
+    assert (what.partition(":")[0], value, hint) == ("answers", "x", "")
+
+
 def environment(**more: Any) -> dict[str, Any]:
     return {"name": "acme", "environments": [{**DEV, **more}]}
 

@@ -63,6 +63,8 @@ runpy.run_path(sys.argv[0], run_name="__main__")
          Code("p/m", "m.b")),
         ({"p/src/m/__init__.py": "", "p/src/m/__main__.py": "", "p/setup.cfg": "",
           "p/test/__init__.py": ""}, "p", "", Code("p/src/m", "m")),
+        ({"p/m/__init__.py": "", "p/m/b.py": MAIN, "p/setup.cfg": "", "p/c.py": MAIN}, "p", "",
+         Code("p/m", "m.b")),
         ({"p/setup.py": "", "p/fit.py": "x"}, "p", "", Code("p/fit.py", "fit")),
         # A package runs its own __main__, the one module that can be run, or the one that is named.
         ({"m/__main__.py": "", "m/a.py": MAIN}, "m", "", Code("m", "m")),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from vertex_training_cli.verify.comparison import Comparison, Difference, compare, read
+from vertex_training_cli.verify.comparison import Comparison, Difference, compare, follows, read
 from vertex_training_cli.verify.observations import (
     EventReader,
     error_text,
@@ -133,6 +133,25 @@ def test_what_only_another_stack_file_has_is_not_compared(subject: str) -> None:
     run = changed("up", subject, operations=["create"])
     assert compare(REHEARSED, run) == Comparison((), (f"up: {subject}",))
     assert compare(run, REHEARSED) == Comparison((), (f"up: {subject}",))
+
+
+@pytest.mark.parametrize(
+    ("states", "rehearsed", "is_right"),
+    [
+        ([], [], True),
+        *((["A", "B"], ["A", state, "B"], True) for state in (
+            "QUEUED", "PENDING", "RUNNING", "CANCELLING")),
+        *((["A", "B"], ["A", state, "B"], False) for state in ("PAUSED", "FAILED", "SUCCEEDED")),
+        (["A", "B"], ["A", "B", "RUNNING"], True),
+        (["A", "B"], ["A", "B", "PAUSED"], False),
+        (["A", "A"], ["A"], False),
+        (["A"], [], False),
+    ],
+)  # fmt: skip
+def test_states_that_pass_by_may_be_left_out_and_no_others(
+    states: list[str], rehearsed: list[str], is_right: bool
+) -> None:
+    assert follows(states, rehearsed) is is_right
 
 
 @pytest.mark.parametrize(
