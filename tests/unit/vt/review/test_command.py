@@ -251,3 +251,10 @@ def test_a_preflight_of_something_else_is_refused(
     found = run("--preflight", str(file))
     assert found.exit_code == 2
     assert why in found.output
+
+
+def test_a_preflight_that_is_not_there_is_wrong_usage(project: Project) -> None:
+    done = run("--preflight", "missing.json")
+    assert done.exit_code == 2
+    assert "missing.json" in done.output
+    assert not (project.root / "arguments").exists()
