@@ -231,7 +231,7 @@ class CustomJobProvider(dynamic.ResourceProvider):
         if news is None or has_unknown(news):
             return
         rungs, environment = rungs_of(news), ProcessEnvironment()
-        request, reason = rungs[0], ""
+        request = rungs[0]
         if _current(job.name, olds).request_id in (each.request_id for each in rungs):
             reason = f"it has the same request: set run: {request.run + 1} to submit it once more"
         else:

@@ -435,6 +435,14 @@ def test_nothing_is_asked_for_a_job_that_has_ended(service, google, state):
     assert asked.asked == 0
 
 
+def test_the_next_run_takes_the_place_of_the_one_before(service, google):
+    outs, asked = running(service), google(yes=False)
+    PROVIDER.check({}, EDITED | {"submission": PLACE | {"run": 2.0}})
+    with pytest.raises(JobRefusedError, match=r"\(RUNNING\): run 2 would be refused, since "):
+        Impatient().delete(NAME, outs)
+    assert (asked.asked, service.record.state) == (2, "JOB_STATE_RUNNING")
+
+
 def test_nothing_is_asked_where_no_request_takes_the_place(service, google):
     outs, asked = running(service), google(yes=False)
     PROVIDER.check({}, EDITED | {"submission": PLACE | {"job": "other"}})

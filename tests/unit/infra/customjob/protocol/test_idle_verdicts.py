@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -16,6 +16,7 @@ from vertex_training.customjob.protocol.idle import (
     IdleVerdict,
     Reading,
     Series,
+    record_of,
 )
 
 NOW = 1_800_000_000.0
@@ -103,6 +104,7 @@ def test_a_job_that_runs_for_less_lacks_nothing(started: int, finding: IdleFindi
         ([("gpu=0", 0.0), ("gpu=1", 0.0)], IDLE),
         ([("gpu=0", 0.04), ("gpu=1", 0.04)], IDLE),
         ([("gpu=0,uuid=a", 0.0), ("gpu=1,uuid=b", 0.0)], IDLE),
+        ([("gpu=0,zone=a", 0.0), ("gpu=1,zone=a", 0.0)], IDLE),
         ([("gpu=0", 0.0)], (UNPROVEN, f"no points of all 2 accelerators of {REPLICA}")),
         ([("gpu=0,uuid=a", 0.0), ("gpu=0,uuid=a", 0.0)],
          (UNPROVEN, f"no points of all 2 accelerators of {REPLICA}")),
@@ -150,3 +152,7 @@ def test_what_does_not_run_is_not_read() -> None:
     assert asked == []
     assert stop.look(JOB).finding is IdleFinding.IDLE
     assert asked == [(JOB.name, 900.0)]
+
+
+def test_a_job_that_carries_no_request_id_has_no_record() -> None:
+    assert record_of("a job", "", cast("Any", None)) is None

@@ -214,6 +214,11 @@ def test_a_tuning_file_at_a_limit(edits, expected):
     assert told(tuning(*edits)) == expected
 
 
+#: A parameter that is there for one category alone.
+ON_A = (
+    "conditionalParameterSpecs: [{parentCategoricalValues: {values: [a]}, "
+    "parameterSpec: {parameterId: w, discreteValueSpec: {values: [1, 2]}}}]"
+)
 GRID = """\
 maxTrialCount: TRIALS
 parallelTrialCount: 1
@@ -228,7 +233,23 @@ studySpec:
 
 
 @pytest.mark.parametrize(
-    ("trials", "expected"), [(24, []), (23, [("grid-size", "maxTrialCount", "23")])]
+    ("trials", "edit", "expected"),
+    [
+        (24, ("", ""), []),
+        (23, ("", ""), [("grid-size", "maxTrialCount", "23")]),
+        (1, ("", ""), [("grid-size", "maxTrialCount", "1")]),
+        # What depends on a value multiplies that one alone; a range of fractions has no points.
+        (1, ("values: [a, b]}", f"values: [a, b]}}, {ON_A}"), []),
+        (
+            1,
+            ("integerValueSpec", "doubleValueSpec"),
+            [("grid-search", "studySpec.parameters[0].doubleValueSpec", "x")],
+        ),
+        # Any other search has ten trials for each parameter.
+        (30, ("GRID", "RANDOM"), []),
+        (29, ("GRID", "RANDOM"), [("few-trials", "maxTrialCount", "29")]),
+        (1, ("GRID", "RANDOM"), [("few-trials", "maxTrialCount", "1")]),
+    ],
 )
-def test_a_grid_has_as_many_points_as_its_values_make(trials, expected):
-    assert told(GRID.replace("TRIALS", str(trials))) == expected
+def test_a_grid_has_as_many_points_as_its_values_make(trials, edit, expected):
+    assert told(GRID.replace("TRIALS", str(trials)).replace(*edit)) == expected

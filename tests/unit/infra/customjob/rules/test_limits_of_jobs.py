@@ -15,6 +15,8 @@ MEGA = gpu("a3-megagpu-8g", "NVIDIA_H100_MEGA_80GB", 8)
 SPARE = {"persistentResourceId": "mine"}
 T4 = gpu("n1-standard-4", "NVIDIA_TESLA_T4", 1)
 PREBUILT = "us-docker.pkg.dev/vertex-ai/training/pytorch-gpu.2-4.py310:latest"
+MOUNT = {"server": "10.0.0.2", "path": "/export", "mountPoint": "data"}
+NETWORK = "projects/210987654321/global/networks/training"
 SECRET = "projects/acme-ml-dev/secrets/token"
 
 
@@ -56,7 +58,13 @@ def spot(**task):
     return running(fields={"scheduling": {"timeout": "60s", "strategy": "SPOT"}}, **task)
 
 
-def packed(count):
+def mounting(mount, **fields):
+    content = job(**fields)
+    content["workerPoolSpecs"][0]["nfsMounts"] = [mount]
+    return content
+
+
+def packed(count, **task):
     """A job with so many packages in a prebuilt image."""
     content = job()
     content["workerPoolSpecs"][0].pop("containerSpec")
@@ -64,6 +72,7 @@ def packed(count):
         "executorImageUri": PREBUILT,
         "packageUris": [f"gs://bucket/{n}.tar.gz" for n in range(count)],
         "pythonModule": "titanic.task",
+        **task,
     }
     return content
 
@@ -228,6 +237,39 @@ RESERVED = f"{TASK}.env[0].name"
                 "acme-ml-dev@appspot.gserviceaccount.com",
             )
         ),
+        # What only a shell expands, where none reads it; of an image's own entrypoint nobody knows.
+        (running(args=["${HOME}/x"]), []),
+        (running(command=["/bin/dash"], args=["-c", "ls ${HOME}"]), []),
+        (running(command=["env"], args=["${HOME}"]), []),
+        (
+            running(command=["python"], args=["a.py", "${HOME}"]),
+            [("shell-variable", f"{TASK}.args[1]", "${HOME}")],
+        ),
+        (
+            packed(1, args=["${HOME}"]),
+            [("shell-variable", f"{POOL}.pythonPackageSpec.args[0]", "${HOME}")],
+        ),
+        # A variable refers to those above it; one that lacks its name or value is told as that.
+        (env(("A", "x"), ("B", "$(A)")), []),
+        (env(("B", "$(A)"), ("A", "x")), [("env-unresolved", f"{TASK}.env[0].value", "$(A)")]),
+        (env(("A", "$(A)")), [("env-unresolved", f"{TASK}.env[0].value", "$(A)")]),
+        (env(("A", "$$(A)")), []),
+        (running(env=[{"name": "A"}]), [("env-value", f"{TASK}.env[0]", "")]),
+        (
+            running(env=[{"value": "a"}, {"value": "b"}]),
+            [
+                ("env-name", f"{TASK}.env[0]", ""),
+                ("env-name", f"{TASK}.env[1]", ""),
+            ],
+        ),
+        # A mount without its server is one mistake, if the network is there.
+        (
+            mounting({"path": "/export", "mountPoint": "data"}, network=NETWORK),
+            [("mount-needs", f"{POOL}.nfsMounts[0]", "")],
+        ),
+        (mounting(MOUNT, network=NETWORK), []),
+        (mounting(MOUNT, pscInterfaceConfig={"networkAttachment": "mine"}), []),
+        (mounting(MOUNT), [("mount-network", f"{POOL}.nfsMounts[0]", "")]),
         # A domain that is missing is one mistake; labels and names are counted.
         (
             job(
