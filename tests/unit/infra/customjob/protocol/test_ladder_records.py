@@ -19,7 +19,14 @@ from vertex_training.customjob.protocol.ports import (
     StoredIntent,
     TurnRecord,
 )
-from vertex_training.errors import JobRefusedError, NotSubmittedError, PreconditionFailedError
+from vertex_training.customjob.protocol.timing import Timing
+from vertex_training.customjob.protocol.turn import SubmissionTurn
+from vertex_training.errors import (
+    JobRefusedError,
+    NotSubmittedError,
+    PreconditionFailedError,
+    RungPassedError,
+)
 
 IDS = ("id1", "id2", "id3")
 RUNGS = [
@@ -192,3 +199,41 @@ def test_no_rung_is_left_once_the_last_one_is_out_of_stock(held, out, gone, expe
     for id_ in IDS[1:] if gone else IDS:
         with_job(made, id_, "FAILED", id_, out=out, error="none.")
     assert ladder(made).exhausted() == expected
+
+
+LEFT = "job 'titanic' left the rung before, or the stack"
+
+
+@pytest.mark.parametrize(
+    ("held", "withdrawn", "moves", "refusal"),
+    [
+        ("id1", False, True, ""),
+        ("id2", False, True, ""),  # its own turn: sent once more
+        ("id3", False, True, "job 'titanic' is on a later rung"),
+        ("id3", False, False, "job 'titanic' is on a later rung"),
+        ("other", False, True, LEFT),
+        ("id1", True, True, LEFT),
+        ("id2", True, True, LEFT),
+        ("", False, True, LEFT),
+        # The engine declares the job, and brings it back.
+        ("other", False, False, ""),
+        ("id3", True, False, ""),
+        ("", False, False, ""),
+    ],
+)
+def test_a_rung_gets_the_turn_from_the_one_before_it_or_from_the_engine(
+    held, withdrawn, moves, refusal
+):
+    made = world(held, number=4, withdrawn=withdrawn)
+    process = Process(made)
+    request = replace(RUNGS[1], moves=moves)
+    turn = SubmissionTurn(request, process, process, Timing(), process.environment())
+    if refusal:
+        with pytest.raises(RungPassedError) as raised:
+            turn.acquire()
+        assert str(raised.value) == refusal
+        assert made.turns == world(held, number=4, withdrawn=withdrawn).turns
+    else:
+        number = 1 if not held else 4 if held == "id2" else 5
+        assert turn.acquire() == number
+        assert made.turns[KEY] == TurnRecord("id2", 2 if held else 1, number)
