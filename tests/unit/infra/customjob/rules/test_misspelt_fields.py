@@ -1,6 +1,7 @@
 """A field that is misspelt, or has no value, is one mistake: its absence is not told as well."""
 
 import pytest
+import yaml
 
 from tests.unit.infra.customjob.rules.test_limits import told
 from tests.unit.infra.customjob.rules.tuning_cases import RIGHT
@@ -122,3 +123,70 @@ def test_a_misspelt_field_is_one_mistake(text, field):
 def test_values_that_are_misspelt_are_one_mistake(old, place):
     edited = RIGHT.replace(old, old.replace("values", "valuess"))
     assert told(edited) == [("unknown-field", f"{place}.valuess", "")]
+
+
+def without(content, field):
+    """The first mapping that has the field gets another, unknown one in its place; True if done."""
+    if isinstance(content, list):
+        return any(without(item, field) for item in content)
+    if not isinstance(content, dict):
+        return False
+    if field in content:
+        del content[field]
+        content["unrelated"] = 1
+        return True
+    return any(without(item, field) for item in content.values())
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "rules"),
+    [
+        (WHOLE, "serviceAccount", "service-account, tensorboard-account"),
+        (WHOLE, "baseOutputDirectory", "spot-output, tensorboard-output"),
+        (WHOLE, "networkAttachment", "attachment-missing"),
+        (WHOLE, "domain", "dns-peering-needs"),
+        (WHOLE, "targetProject", "dns-peering-needs"),
+        (WHOLE, "targetNetwork", "dns-peering-needs"),
+        (WHOLE, "timeout", "timeout-missing"),
+        (WHOLE, "scheduling", "timeout-missing"),
+        (WHOLE, "workerPoolSpecs", "first-pool"),
+        (WHOLE, "server", "mount-needs"),
+        (WHOLE, "mountPoint", "mount-needs"),
+        (WHOLE, "volumeHandle", "mount-needs"),
+        (WHOLE, "imageUri", "container-image"),
+        (WHOLE, "value", "env-value"),
+        (WHOLE, "name", "env-name"),
+        (WHOLE, "containerSpec", "pool-task"),
+        (WHOLE, "machineType", "pool-machine"),
+        (WHOLE, "machineSpec", "pool-machine"),
+        (WHOLE, "acceleratorType", "accelerator-required"),
+        (WHOLE, "acceleratorCount", "accelerator-required"),
+        (WHOLE, "executorImageUri", "package-needs"),
+        (WHOLE, "packageUris", "package-needs"),
+        (WHOLE, "pythonModule", "package-needs"),
+        (TPU, "tpuTopology", "tpu-topology"),
+        (RESERVED, "reservationAffinity", "scarce-accelerator"),
+        (RESERVED, "reservationAffinityType", "reservation-type"),
+        (RESERVED, "key", "reservation-specific"),
+        (RESERVED, "values", "reservation-specific"),
+        (RIGHT, "studySpec", "study-metrics"),
+        (RIGHT, "metrics", "study-metrics"),
+        (RIGHT, "goal", "metric-goal"),
+        (RIGHT, "metricId", "metric-id"),
+        (RIGHT, "parameters", "study-parameters"),
+        (RIGHT, "parameterId", "parameter-id"),
+        (RIGHT, "doubleValueSpec", "parameter-values"),
+        (RIGHT, "minValue", "parameter-range"),
+        (RIGHT, "values", "parameter-values"),
+        (RIGHT, "parentCategoricalValues", "parameter-condition"),
+        (RIGHT, "parameterSpec", "parameter-condition"),
+        (RIGHT, "maxTrialCount", "trial-count"),
+        (RIGHT, "parallelTrialCount", "trial-count"),
+        (RIGHT, "baseOutputDirectory", "trial-output"),
+    ],
+)
+def test_another_mistake_beside_it_hides_no_field_that_is_missing(text, field, rules):
+    content = yaml.safe_load(text)
+    assert without(content, field)
+    found = {rule for rule, _, _ in told(yaml.safe_dump(content, sort_keys=False))}
+    assert sorted(found - {"unknown-field"}) == rules.split(", ")
