@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from tests.unit.infra.stacks import planned
 from vertex_training_cli.cli import app
 from vertex_training_cli.data import command
 from vertex_training_cli.data.comparison import RemoteObject
 from vertex_training_cli.data.places import Place
 
 PLACE = Place("b", "set/", "data")
+SETTINGS = planned(buckets={"data": {}}).settings
 #: CRC-32C of "123456789" is E3069283 (RFC 3720): big-endian, in base64.
 CRC32C = "4waSgw=="
 OBJECTS = [
@@ -54,7 +56,7 @@ def cloud(monkeypatch: pytest.MonkeyPatch) -> Cloud:
     @contextmanager
     def stack_place(text: str, stack: str | None) -> Any:
         assert (text, stack) == ("data/set", "dev")
-        yield "client", PLACE, "settings", Path("/srv")
+        yield "client", PLACE, SETTINGS, Path("/srv")
 
     @contextmanager
     def bar(title: str, total: int) -> Any:
@@ -83,7 +85,7 @@ def vt(verb: str, *words: Any) -> tuple[int, str, str]:
     return done.exit_code, done.stdout, done.stderr
 
 
-JUDGED = ("judged", ["new", "other"], "settings", Path("/srv"))
+JUDGED = ("judged", ["new", "other"], SETTINGS, Path("/srv"))
 SENT = [("to gs://b/set/", 13), ("push", "client", PLACE, ["new", "other"])]
 
 
