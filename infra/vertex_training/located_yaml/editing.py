@@ -97,7 +97,9 @@ def _nested(keys: tuple[str, ...], value: Any) -> str:
 
 def _flow(value: Any) -> str:
     """A value in YAML's flow style, without quotes where none are needed."""
-    text = yaml.safe_dump(value, default_flow_style=True, width=2**31, allow_unicode=True)
+    text = yaml.safe_dump(
+        value, default_flow_style=True, width=2**31, allow_unicode=True, sort_keys=False
+    )
     plain = text.removesuffix("\n").removesuffix("\n...")
     return json.dumps(value) if isinstance(value, str) else plain
 

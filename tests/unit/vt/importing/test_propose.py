@@ -60,7 +60,7 @@ def test_a_job_is_a_file_and_an_entry_of_the_stack(root: Path) -> None:
         + "".join(f"  {line}\n" for line in (ACCOUNT + POOLS).splitlines()),
         "jobs/b.yaml": HEAD + ACCOUNT + POOLS,
         "Pulumi.dev.yaml": f"{BEFORE}  vertex-training:jobs: {{train: {{file: jobs/train.yaml}}, "
-        "b: {backend: batch, file: jobs/b.yaml}}\n  vertex-training:tuning: "
+        "b: {file: jobs/b.yaml, backend: batch}}\n  vertex-training:tuning: "
         "{hp: {file: jobs/hp.yaml}}\n",
     }
     assert made.job_files == ["jobs/train.yaml", "jobs/hp.yaml", "jobs/b.yaml"]
