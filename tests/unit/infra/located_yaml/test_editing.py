@@ -99,7 +99,7 @@ def test_a_value_is_set_and_nothing_else(case):
 
 #: Text, path and value -> text.
 SET = [
-    ("a: 1\n", ("b",), {"z": 1, "c": {"y": 2, "d": 3}}, "a: 1\nb: {z: 1, c: {y: 2, d: 3}}\n"),
+    ("a: 1\n", "b", {"z": 1, "c": {"y": 2, "d": 3}}, "a: 1\nb: {z: 1, c: {y: 2, d: 3}}\n"),
     ("a: 1 # c\n", "a", 5, "a: 5 # c\n"),
     ("a: 1\n", "a", True, "a: true\n"),
     ("a: true\n", "a", 1, "a: 1\n"),
