@@ -166,7 +166,8 @@ class _Run:
                 executing = lines.setdefault(line, set())
                 for context in contexts:
                     test, _, phase = context.rpartition("|")
-                    executing |= {test} & kept
+                    if test in kept:
+                        executing.add(test)
                     if phase == "setup":
                         executing |= together[test.partition("::")[0]]
 

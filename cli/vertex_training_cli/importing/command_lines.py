@@ -416,8 +416,8 @@ def options_of(kind: str, words: list[str], place: str) -> dict[str, Any]:
     flags, left = list[tuple[str, str]](), list(words)
     unread = list[str]()
     while left:
-        word = {"-q": "--quiet"}.get(left[0], left[0])
-        left.pop(0)
+        word = left.pop(0)
+        word = "--quiet" if word == "-q" else word
         name, equals, value = word.removeprefix("--").partition("=")
         if not word.startswith("--") or word == "--":
             unread.append(word)

@@ -104,12 +104,12 @@ def _is_destructive(step: Step) -> bool:
 
 def stays(step: Step) -> bool:
     """Whether it is deleted from the state alone: in the cloud it stays as it is."""
-    needed = resource_types.find(step.type).stays
-    if step.op in DELETIONS and step.old is not None and step.old.retained:
-        return True
-    if needed is None or step.op not in DELETIONS:
+    if step.op not in DELETIONS:
         return False
-    return all(step.inputs.get(key) == value for key, value in needed.items())
+    if step.old is not None and step.old.retained:
+        return True
+    needed = resource_types.find(step.type).stays
+    return needed is not None and all(step.inputs.get(key) == needed[key] for key in needed)
 
 
 @dataclass(frozen=True, slots=True, order=True)

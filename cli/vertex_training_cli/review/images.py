@@ -75,7 +75,7 @@ class RunningImage:
 def other_images(
     jobs: Iterable[JobChange | ScheduleChange], models: Iterable[VersionChange] = ()
 ) -> tuple[RunningImage, ...]:
-    """Images in Artifact Registry, by digest, of jobs and models that stay or are new; by name."""
+    """Images in Artifact Registry, by digest, of what stays or is new; by name."""
     jobs = [job for job in jobs if job.action not in ("cancel", "forget", "end")]
     models = [each for each in models if each.action not in ("delete", "leave")]
     changed = {change.uri for change in image_changes(jobs, models)}

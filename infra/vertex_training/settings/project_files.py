@@ -32,20 +32,22 @@ def stack_folder(root: Path) -> str:
 
 
 def _found(pattern: re.Pattern[str], root: Path) -> str:
-    """What a pattern finds in the project's file; empty if nothing, or if it cannot be read."""
+    """What the group of a pattern finds in the project's file; empty if nothing."""
+    found = pattern.search(_text(root))
+    return found[1] if found else ""
+
+
+def _text(root: Path) -> str:
+    """The project's file; empty if it cannot be read."""
     try:
-        found = pattern.search((root / PROJECT_FILE).read_text(encoding="utf-8"))
+        return (root / PROJECT_FILE).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return ""
-    return found[1] if found else ""
 
 
 def refreshes(root: Path) -> bool:
     """Whether ``options`` of the project let every preview and deployment refresh first."""
-    try:
-        return bool(_REFRESH.search((root / PROJECT_FILE).read_text(encoding="utf-8")))
-    except (OSError, UnicodeDecodeError):
-        return False
+    return bool(_REFRESH.search(_text(root)))
 
 
 def file_name(stack: str) -> str:
