@@ -61,8 +61,9 @@ def test_a_process_is_known_by_its_start(start: Start) -> None:
     assert processes.start_time(process.pid) == found
     assert child(process).is_alive()
     assert not ChildProcess(process.pid, f"{found}1", "job").is_alive()
-    wait_until(lambda: processes.program(process.pid) == "sleep")
-    assert processes.runs(process.pid, "sleep", "600")
+    # The kernel names a program a moment before its command line can be read.
+    wait_until(lambda: processes.runs(process.pid, "sleep", "600"))
+    assert processes.program(process.pid) == "sleep"
     assert not processes.runs(process.pid, "sleep", "601")
     process.kill()
     # Not waited for: a zombie runs nothing.
