@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from localgcp import home
 from localgcp.errors import LocalCloudError
 from localgcp.home import Home
 
@@ -69,6 +70,17 @@ def test_a_home_is_the_folder_of_the_variable_else_one_in_the_checkout(
     home = Home.find(env, below)
 
     assert home == Home(tmp_path / root, tmp_path / "checkout")
+
+
+def test_elsewhere_it_serves_the_checkout_of_this_program_else_where_one_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "mine"
+    checkout = Path(__file__).resolve().parents[3]
+
+    assert Home.find({"VT_LOCAL_HOME": str(root)}, tmp_path) == Home(root, checkout)
+    monkeypatch.setattr(home, "__file__", str(tmp_path / "installed" / "localgcp" / "home.py"))
+    assert Home.find({"VT_LOCAL_HOME": str(root)}, tmp_path) == Home(root, tmp_path)
 
 
 def test_a_folder_of_others_is_neither_taken_nor_marked(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import stat
 import threading
 import urllib.error
 import urllib.request
@@ -139,9 +140,11 @@ def test_what_else_is_called_is_refused_and_noted(sent: Sent) -> None:
         sent.jobs.delete_custom_job(name=f"{PARENT}/customJobs/1")
     with pytest.raises(urllib.error.HTTPError):
         urllib.request.urlopen(f"http://{sent.address}/v1/projects/p/topics?a=b", timeout=20)
-    by_grpc, by_rest = sent.recorder.refused
+    with pytest.raises(urllib.error.HTTPError):
+        urllib.request.urlopen(f"http://{sent.address}/{'x' * 400}", timeout=20)
+    by_grpc, *by_rest = sent.recorder.refused
     assert "DeleteCustomJob" in by_grpc
-    assert by_rest == "GET /v1/projects/p/topics"
+    assert by_rest == ["GET /v1/projects/p/topics", f"GET /{'x' * 299}"]
     assert sent.recorder.requests == []
 
 
@@ -188,6 +191,7 @@ def test_a_program_comes_here_and_to_no_cloud(sent: Sent, tmp_path: Path) -> Non
         "STORAGE_EMULATOR_HOST": sent.storage,
         **cloud_sdk.environment(folder, storage, port),
     }
+    assert stat.S_IMODE((tmp_path / "recorded" / "run").stat().st_mode) == 0o700
     assert not (folder / "no-credentials.json").exists()
     assert Path(sent.env["BOTO_CONFIG"]).is_file()
     assert (folder / "python" / "sitecustomize.py").is_file()
