@@ -125,11 +125,13 @@ def check_in_stack(
         files = list(dict.fromkeys(from_here(root / job.file) for job in jobs))
     found = [_one_of(file, loaded, results) for file in files]
     looked_up = _in_registries(loaded) if ask_registries else []
+    from vertex_training.settings import stack_files
     from vertex_training_cli import policy_levels
 
     requests = {key: result.request for key, result in results.items() if result.request}
     levels = loaded.located(policy_levels.problems(loaded.settings.policy_levels))
     warnings = [*loaded.warnings(requests), *loaded.deployment_warnings(), *levels]
+    warnings += stack_files.unread(root / file_name(stack_name))
     if of_stack := [*loaded.exceeded_limits(results), *warnings, *looked_up]:
         found = [*_of_config(root, stack_name, of_stack), *found]
     return found
@@ -194,13 +196,15 @@ def stack_or_reports(root: Path, stack_name: str) -> Stack | list[FileReport]:
         CheckUnavailableError: there is no such stack.
     """
     from vertex_training import stack
+    from vertex_training.settings import stack_files
 
     try:
         return stack.load(root, stack_name)
     except UnknownStackError as missing:
         raise CheckUnavailableError(str(missing)) from None
     except ConfigError as failed:
-        return _of_config(root, stack_name, failed.problems)
+        unread = stack_files.unread(root / file_name(stack_name))
+        return _of_config(root, stack_name, [*failed.problems, *unread])
 
 
 def _of_config(root: Path, stack_name: str, problems: Sequence[Problem]) -> list[FileReport]:

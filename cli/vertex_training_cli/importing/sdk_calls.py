@@ -123,9 +123,12 @@ class CallFinder(Interpreter):
         self.calls: list[ClientCall] = []
         self.init: dict[str, Any] = {}
         self.left_out = list[Note]()
+        self.seen = set[int]()
+        """Ids of the calls of :data:`POSITIONS` that were read."""
 
     def call(self, node: ast.Call, of: Any, called: str, held: list[Any]) -> Any:
         called = self.aliases.get(called, called)
+        self.seen.add(id(node))
         found = super().call(node, of, called, held)
         if found is not NotImplemented:
             return found
@@ -261,6 +264,20 @@ class CallFinder(Interpreter):
             what = f"`{called_name(each)}(…)` is left out, as {why}"
             self.left_out.append(Note(what, self.place(each)))
 
+    def name_unread(self, tree: ast.Module) -> None:
+        """Say which makers of jobs in ``tree`` were not read: by another name, or never called."""
+        told, spoken_of = {each.place for each in self.left_out}, _spoken_of(tree)
+        for node in ast.walk(tree):
+            name, why = "", "which the code gives another name"
+            if isinstance(node, ast.Call) and id(node) not in self.seen:
+                name, why = called_name(node), "which nothing that was read calls"
+            elif isinstance(node, ast.Attribute | ast.Name) and id(node) not in spoken_of:
+                name = node.attr if isinstance(node, ast.Attribute) else node.id
+            if name in POSITIONS and (place := self.place(node)) not in told:
+                told.add(place)
+                what = f"what `{name}` makes here, {why}, is left out"
+                self.left_out.append(Note(what, place))
+
     def read_uncalled(self) -> None:
         """Read functions that make jobs and that nothing in the source calls."""
         makers = dict.fromkeys(MAKING, 0)
@@ -293,6 +310,23 @@ def _copied(value: Any) -> Any:
     return noted(plain(value, notes), notes)
 
 
+def _spoken_of(tree: ast.Module) -> set[int]:
+    """Ids of the nodes of names that are called, or give no other name: in annotations, say."""
+    found = set[int]()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            found.add(id(node.func))
+        elif isinstance(node, ast.Attribute):
+            found.add(id(node.value))
+        within = [getattr(node, "annotation", None), getattr(node, "returns", None)]
+        if isinstance(node, ast.Call) and called_name(node) == "isinstance":
+            within += node.args
+        found |= {
+            id(each) for part in within if isinstance(part, ast.AST) for each in ast.walk(part)
+        }
+    return found
+
+
 def jobs_in(
     trees: list[tuple[str, ast.Module]], name: str, read: CommandFiles
 ) -> tuple[list[ImportedJob], list[str]]:
@@ -306,6 +340,9 @@ def jobs_in(
         finder.label = label
         finder.visit(tree.body)
     finder.read_uncalled()
+    for label, tree in trees:
+        finder.label = label
+        finder.name_unread(tree)
     calls = [each for each in finder.calls if each.submitted or not each.inner]
     told = [str(note) for note in finder.left_out]
     if calls:

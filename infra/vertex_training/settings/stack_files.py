@@ -114,6 +114,24 @@ def file_problems(file: Path) -> list[Problem]:
     return found
 
 
+def unread(file: Path) -> list[Problem]:
+    """A warning of values that only the engine has: those of environments of Pulumi ESC.
+
+    https://www.pulumi.com/docs/esc/integrations/infrastructure/pulumi-iac/
+    """
+    try:
+        read = document.read(file.read_bytes(), file.name)
+    except (OSError, ConfigError):
+        return []
+    named = read.root.content.get("environment")
+    if named is None or not named.content:
+        return []
+    what = "an environment of Pulumi ESC is read by the engine alone: its values were not judged"
+    hint = "write values that jobs and resources need below config"
+    path = ("environment",)
+    return [Problem(what, "", hint, path, read.location(path, key=True), level="warning")]
+
+
 def _full(project: str, key: str) -> str:
     """The engine takes a key without a namespace for the project's own."""
     return key if ":" in key else f"{project}:{key}"

@@ -142,3 +142,20 @@ def test_a_policy_that_is_not_there_is_told_with_the_one_that_was_meant(tmp_path
         "Pulumi.dev.yaml:13:34: vertex-training:policyLevels.job-in-network: no policy is called "
         "that (got job-in-network). Hint: did you mean 'job-in-a-network'?"
     )
+
+
+UNREAD = (
+    "Pulumi.dev.yaml:1:1: environment: an environment of Pulumi ESC is read by the engine alone: "
+    "its values were not judged. Hint: write values that jobs and resources need below config"
+)
+
+
+@pytest.mark.parametrize(
+    ("head", "told"), [("environment: [acme/dev]\n", [("warning", UNREAD)]), ("environment:\n", [])]
+)
+def test_values_that_the_engine_alone_reads_are_told(tmp_path, monkeypatch, head, told):
+    monkeypatch.chdir(tmp_path)
+    assert reports(tmp_path, head + STACK) == told
+    without = reports(tmp_path, head + STACK.replace("  gcp:project: acme-ml-dev\n", ""))
+    assert [each for each in without if each[0] == "warning"] == told
+    assert "error" in [level for level, _ in without]

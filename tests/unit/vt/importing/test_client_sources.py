@@ -287,3 +287,24 @@ def test_pools_with_numbers_name_those_that_are_missing() -> None:
         remarks=["this is a part of a job: pool 0, 2 is not in the source"],
         notes=[Note("`add(…)` gets it, and is not read", "s, line 5")],
     )  # fmt: skip
+
+
+NAMED = "what `CustomJob` makes here, which the code gives another name, is left out (s, line 2)"
+UNCALLED = "what `CustomJob` makes here, which nothing that was read calls, is left out (s, line 2)"
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        ("Job = aiplatform.CustomJob\nJob('b').run()\n", [NAMED]),
+        ("make = functools.partial(aiplatform.CustomJob, labels={})\nmake('b').run()\n", [NAMED]),
+        ("kinds = {'a': CustomJob}\nkinds['a']('b').run()\n", [NAMED]),
+        ("class Mine(aiplatform.CustomJob): pass\nMine('b').run()\n", [NAMED]),
+        ("list(map(lambda n: aiplatform.CustomJob(n).run(), 'bc'))\n", [UNCALLED]),
+        ("isinstance(x, aiplatform.CustomJob)\ny: aiplatform.CustomJob = x\n", []),
+        ("def f(x: CustomJob) -> CustomJob: ...\naiplatform.CustomJob.list()\n", []),
+    ],
+)
+def test_what_makes_jobs_and_is_not_read_is_told(code: str, told: list[str]) -> None:
+    found, left_out = read(f"aiplatform.CustomJob('a', []).run()\n{code}")
+    assert ([each.name for each in found], left_out) == (["a"], told)
