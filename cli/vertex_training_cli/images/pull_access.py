@@ -23,6 +23,12 @@ PULLING: Final = frozenset(
     f"roles/artifactregistry.{role}" for role in ("reader", "writer", "repoAdmin", "admin")
 )
 
+#: Why a policy of others is not known, by the status of the answer.
+_REASONS: Final = {
+    403: "the caller may not read its IAM policy",
+    404: "its project has no such repository",
+}
+
 
 def missing(settings: Settings, pin: pins.Pin, root: Path) -> Iterator[str]:
     """What keeps Vertex AI's agents from pulling an image, or why that is not known.
@@ -36,8 +42,7 @@ def missing(settings: Settings, pin: pins.Pin, root: Path) -> Iterator[str]:
     try:
         members = _members(wanted[0], root)
     except RegistryError as failed:
-        reason = "the caller may not read its IAM policy" if failed.status == 403 else failed
-        yield f"who may pull it was not looked at: {reason}"
+        yield f"who may pull it was not looked at: {_REASONS.get(failed.status, failed)}"
         return
     for grant in wanted:
         if not members & {grant.member, *naming.PUBLIC_MEMBERS}:

@@ -81,10 +81,10 @@ def test_agents_that_the_policy_does_not_have_are_named_with_a_command(
     ("answer", "reason"),
     [
         ((403, {}, b"{}"), "the caller may not read its IAM policy"),
+        ((404, {}, b'{"errors": [{"message": "gone"}]}'), "its project has no such repository"),
         (
-            (404, {}, b'{"errors": [{"message": "gone"}]}'),
-            f"{REPOSITORY}: the registry answered 404 to GET (gone). Hint: the stack's `up` makes "
-            "the repository: run it before the first build",
+            (400, {}, b'{"errors": [{"message": "busy"}]}'),
+            f"{REPOSITORY}: the registry answered 400 to GET (busy).",
         ),
     ],
 )
