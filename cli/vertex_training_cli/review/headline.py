@@ -43,11 +43,14 @@ def verdict(report: ReviewReport, quote: Quote = cut) -> str:
     parts = [_failed(report)] if report.outcome is not ReviewOutcome.CLEAN else []
     if report.nothing:
         return f"{parts[0][0].upper()}{parts[0][1:]}." if parts else "Nothing changes."
-    ended = sum(job.action == "cancel" and not job.cancels for job in report.jobs)
+    left = [job for job in report.jobs if job.action == "cancel" and not job.cancels]
+    going_on = sum(job.goes_on for job in left)
+    ended = len(left) - going_on
     counts = [
         (report.count("submit"), "submitted"),
         (report.count("replace"), "replaced"),
-        (report.count("cancel") - ended, "cancelled"),
+        (report.count("cancel") - len(left), "cancelled"),
+        (going_on, "left running without the stack"),
         (
             ended,
             "that had ended leaves the stack" if ended == 1 else "that had ended leave the stack",

@@ -99,6 +99,8 @@ class JobChange:
     """When it is cancelled because its accelerators do nothing; empty if it never is."""
     idle_stop_before: str = ""
     """The same before."""
+    retained: bool = False
+    """Whether the job before is left as it is (``retain_on_delete`` of a ``TrainingJob``)."""
 
     @property
     def submits(self) -> bool:
@@ -133,6 +135,15 @@ class JobChange:
     @property
     def cancels(self) -> bool:
         """Whether a job that may still run is cancelled."""
+        return self._leaves_a_running_one and not self.retained
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether a job that may still run leaves the stack, and nothing cancels it."""
+        return self._leaves_a_running_one and self.retained
+
+    @property
+    def _leaves_a_running_one(self) -> bool:
         state = self.now.state if self.now else self.previous_state
         return self.action in ("replace", "cancel") and state not in (*ENDED, "RECORD_DELETED")
 
@@ -198,6 +209,7 @@ def _job(step: Step, observed: Observations, *, subnet: bool) -> JobChange:
         ladder=_ladder(inputs),
         idle_stop=_idle_stop(inputs) if step.new else "",
         idle_stop_before=_idle_stop(step.old.inputs) if step.old else "",
+        retained=step.old is not None and step.old.retained,
     )
 
 
@@ -337,12 +349,13 @@ def fate(job: JobChange) -> str:
     }[job.action]
     if job.action not in ("replace", "cancel"):
         return done
-    if not job.cancels:
+    if not (job.cancels or job.goes_on):
         return f"{done}; the old one {progress(job.now) if job.now else job.previous_state.lower()}"
     seen = f" ({job.previous_state.lower()} when last seen)" if job.previous_state else ""
     if job.now:
         seen = f" ({progress(job.now)})"
-    return f"{done}; the old one is cancelled{seen}"
+    ends = "is cancelled" if job.cancels else "goes on without the stack"
+    return f"{done}; the old one {ends}{seen}"
 
 
 def progress(now: JobObservation) -> str:

@@ -132,6 +132,15 @@ def test_jobs_that_had_ended_are_counted() -> None:
     assert verdict(review(*gone)) == "2 jobs that had ended leave the stack; nothing destroyed."
 
 
+def test_a_job_that_nothing_cancels_is_told_as_going_on() -> None:
+    gone = [job("delete", name, plans.job(name), None) for name in "abc"]
+    for each in gone[:2]:
+        each["resourcePreEvent"]["metadata"]["old"]["retainOnDelete"] = True
+    found = review(*gone)
+    assert verdict(found).startswith("1 job cancelled, 2 jobs left running without the stack; ")
+    assert told(found)["what stops"] == "`c` (state not known now)"
+
+
 @pytest.mark.parametrize(
     ("jobs", "cost"),
     [

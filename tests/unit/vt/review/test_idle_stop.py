@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from tests.unit.vt.review.test_ladder import SMALL, inputs
-from vertex_training_cli.engine.plan import NOTHING_OBSERVED
+from vertex_training_cli.engine.plan import NOTHING_OBSERVED, ResourceState
 from vertex_training_cli.review import jobs, sections
 
 
 def change(before: str, after: str) -> jobs.JobChange:
-    def side(rule: str) -> Any:
+    def side(rule: str) -> ResourceState:
         given = inputs(SMALL)
         given["options"] |= {"idleStop": rule} if rule else {}
-        return SimpleNamespace(inputs=given, outputs={}, id="7")
+        return ResourceState(given, {}, id="7")
 
     step: Any = SimpleNamespace(
         old=side(before), new=side(after), op="update", changes=True, urn="a::b::fell", type="x"

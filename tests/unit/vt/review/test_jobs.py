@@ -185,6 +185,19 @@ RUNNING = JobObservation("RUNNING", 3600, 1.5)
             seen(JobObservation("RECORD_DELETED"), action="cancel"),
             "leaves the stack; the old one record deleted",
         ),
+        (
+            seen(RUNNING, action="cancel", retained=True),
+            "leaves the stack; the old one goes on without the stack (running for 1h 0m, $1.50 so"
+            " far)",
+        ),
+        (
+            seen(action="replace", retained=True),
+            "submitted anew; the old one goes on without the stack",
+        ),
+        (
+            seen(action="cancel", previous_state="FAILED", retained=True),
+            "leaves the stack; the old one failed",
+        ),
     ],
 )
 def test_the_fate_of_a_job_names_what_becomes_of_the_one_before(
