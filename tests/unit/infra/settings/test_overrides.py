@@ -101,6 +101,13 @@ def test_an_exception_from_nothing_is_told_with_what_there_is(
     assert found == [(f"ns:overrides.{text}", wrong, "", hint)]
 
 
+def test_the_entry_that_a_hint_names_is_the_first_by_name() -> None:
+    given = OWN | {"ns:overrides": {"buckets": {}}}
+    included = [("ns:buckets", "logs"), ("ns:buckets", "data"), ("ns:buckets", "models")]
+    found = rows(overrides.apply("ns", copy.deepcopy(MERGED), given, included))
+    assert [hint for *_, hint in found] == ["override one of them, like buckets.data"]
+
+
 def test_a_part_of_an_exception_is_a_mistake_and_the_whole_counts() -> None:
     merged, found = applied({"buckets.data.protect": False, "buckets.data": {"name": "x"}})
     whole = "is a part of buckets.data, which is overridden as a whole"
