@@ -17,6 +17,7 @@ from localgcp.errors import ImageError, PreparationError
 from localgcp.home import Home
 from localgcp.inventory.store import BUCKET, SERVICE, Store
 from localgcp.projects import local_project_number
+from localgcp.runner import executors
 from localgcp.runner.environment import Folders
 from localgcp.runner.gang import hosts
 from localgcp.runner.gang.hosts import BucketView, Host
@@ -181,6 +182,28 @@ def test_what_has_no_effect_here_is_said(estate: Estate) -> None:
         "container.blockExternalNetwork has no effect here: python:3.11",
         "no container: the command runs on this host in place of python:3.11",
     ]
+
+
+def test_googles_own_image_has_the_programs_of_its_stand_in(
+    estate: Estate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool = estate.home.batch / "environment" / "bin" / "tool"
+    tool.parent.mkdir(parents=True)
+    tool.write_text("#!/bin/sh\n")
+    tool.chmod(0o700)
+    asked = list[str]()
+
+    def environment(executor: executors.Executor, report: Any) -> Path:
+        asked.append(executor.name)
+        return tool.parents[1]
+
+    monkeypatch.setattr(executors, "environment", environment)
+    image = "us-docker.pkg.dev/vertex-ai/training/pytorch-gpu.2-3.py310:latest"
+    launch = prepared(
+        estate.machine(), {"container": {"imageUri": image, "entrypoint": "tool", "commands": []}}
+    )
+    assert asked == ["pytorch-2.3"]
+    assert launch.env["PATH"].startswith(f"{tool.parent}:")
 
 
 def test_an_image_of_the_local_registry_needs_the_right_to_pull_it(

@@ -46,6 +46,13 @@ def test_a_count_that_is_left_out_is_one_as_by_gclouds_flag():
     assert (sent["maxTrialCount"], sent["parallelTrialCount"]) == (1, 1)
 
 
+def test_parameters_without_an_id_are_told_as_that_alone():
+    text = RIGHT.replace("- parameterId: layers\n      scale", "- scale")
+    text = text.replace("- parameterId: batch\n     ", "-")
+    found = [each for each in check(text).problems if each.rule == "parameter-id"]
+    assert [each.what for each in found] == ["has no parameterId"] * 2
+
+
 def test_there_are_forty_refused_files():
     assert sum(case.level == "error" for case in CASES) >= 40
 
