@@ -72,7 +72,7 @@ STACK: dict[str, Any] = {
         },
         "inside": {
             "model": "titanic", "machine": "n1-standard-2", "split": {"run 2": 100},
-            "team": "vision",
+            "team": "vision", "account": "trainer",
         },
     },
     "network": PSC,
@@ -495,4 +495,7 @@ def test_traffic_names_each_version_with_its_machines_and_share(made: Made) -> N
     }  # fmt: skip
     assert "serving-titanic-cleanup" in made.waits["serving-titanic-traffic"]
     assert made.inputs["serving-inside-traffic"]["split"] == {"run 2": 100}
-    assert set(made.inputs["serving-inside-traffic"]["deployed"]) == {"run 2"}
+    assert {
+        run: each["account"]
+        for run, each in made.inputs["serving-inside-traffic"]["deployed"].items()
+    } == {"run 2": TRAINER}
