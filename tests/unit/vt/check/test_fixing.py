@@ -4,6 +4,9 @@ import os
 
 import pytest
 
+from vertex_training.customjob.request.job_file import check_job_file
+from vertex_training_cli.check import fixing, placeholders
+
 WRONG = """\
 # how it is trained
 serviceAccount: trainer@acme-ml.iam.gserviceaccount.com
@@ -209,3 +212,14 @@ def test_what_two_pools_say_differently_stays(project, vt):
     done, text = fixed(project, vt, f"workerPoolSpecs:\n{pools}")
     assert done.exit_code == 1
     assert "network: projects/12/global/networks/n\n  replicaCount" in text
+
+
+def test_a_pool_is_mended_before_it_is_there_twice():
+    wrong = POOL.replace("machineType", "machineTyp")
+    text = f"workerPoolSpecs:\n- replicaCount: 4\n{wrong}"
+    who, table = placeholders.submission("train"), placeholders.table(text.encode())
+    found = fixing.fix(
+        "x.yaml", text.encode(), lambda data: check_job_file(data, "x.yaml", who, table).problems
+    )
+    after = f"workerPoolSpecs:\n- replicaCount: 1\n{POOL}- replicaCount: 3\n{POOL}"
+    assert (found.after.decode(), found.count) == (after, 2)
