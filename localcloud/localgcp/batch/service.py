@@ -41,7 +41,6 @@ _NAME: Final = re.compile(
 _REMEMBERED: Final = timedelta(minutes=60)
 _MAX_PAGE: Final = 1000
 _PAGE: Final = 100
-_OUTPUT_ONLY: Final = ("name", "uid", "status", "createTime", "updateTime")
 _ORDERS: Final = {
     "name": lambda job: job.name,
     "create_time": lambda job: job.create_time,
@@ -77,7 +76,7 @@ class BatchService:
         message = batch_job.Job.pb(request.job)
         if message.ByteSize() > checks.MAX_BYTES:
             raise invalid_argument("The definition of a job can have at most 1 MiB.")
-        body = {k: v for k, v in _json(message).items() if k not in _OUTPUT_ONLY}
+        body = _json(message)  # what the service sets goes over what was sent: _message
         checks.check_job(body, region)
         if text := self._refusal(checks.as_job_spec(body)):
             raise failed_precondition(text)

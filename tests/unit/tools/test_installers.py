@@ -227,6 +227,7 @@ def test_a_tool_is_installed_once(
         [str(UV), "venv"], [str(UV), "pip"],
     ]  # fmt: skip
     assert (tmp_path / "marker").is_file()
+    assert checkout.toolchain.is_dir()
 
 
 def test_a_build_links_the_version_and_takes_scripts_of_the_sdk(

@@ -55,6 +55,17 @@ def test_a_name_is_used_once_also_after_the_end_until_google_deletes_the_job(job
     assert jobs.create(QUICK, "once").uid != made.uid
 
 
+def test_what_the_service_sets_is_not_taken_from_a_request(jobs: Jobs):
+    status = {"state": State.FAILED}
+    times = {"create_time": {"seconds": 1}, "update_time": {"seconds": 1}}
+    theirs = {"name": f"{PLACE}/jobs/theirs", "uid": "theirs", "status": status, **times}
+    made = jobs.create({**QUICK, **theirs}, "mine")
+    assert (made.name, made.status.state) == (f"{PLACE}/jobs/mine", State.QUEUED)
+    assert made.uid != "theirs"
+    assert made.create_time == made.update_time
+    assert made.create_time.year > 2000
+
+
 def test_a_request_is_carried_out_once_within_the_hour(jobs: Jobs):
     id_ = a_uuid()
     made = jobs.create(QUICK, "asked", id_)

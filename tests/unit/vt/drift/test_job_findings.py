@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from google.cloud.aiplatform_v1 import CustomJob, HyperparameterTuningJob, Trial
 
 from tests.unit.localcloud.conftest import (
     PROJECT,
@@ -16,6 +17,7 @@ from tests.unit.localcloud.conftest import (
     make_cloud,
 )
 from tests.unit.vt.jobs.submitting import until_running
+from vertex_training_cli.drift import job_findings
 from vertex_training_cli.drift.findings import PropertyDifference, ResourceDifference
 from vertex_training_cli.drift.job_findings import orphaned_jobs, submitted_by_hand
 from vertex_training_cli.engine.stacks import StackRef
@@ -128,3 +130,23 @@ def test_a_label_without_a_request_is_no_submission_of_a_stack(ref: StackRef, cl
 def test_a_job_that_ended_is_not_told(ref: StackRef, cloud: Cloud) -> None:
     cloud.client.cancel_custom_job(name=f"{ref.parent}/customJobs/{by_hand(cloud)}")
     assert submitted_by_hand(ref, (), {OWN}, ())[0] == []
+
+
+def test_trials_of_a_tuning_job_that_runs_are_its_own(
+    ref: StackRef, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def job(number: int) -> CustomJob:
+        spec = {"service_account": TRAINER}
+        return CustomJob(name=f"customJobs/{number}", display_name=f"{number}", job_spec=spec)
+
+    tuning = HyperparameterTuningJob(name="tuningJobs/7", trial_job_spec={"service_account": "b"})
+    whole = HyperparameterTuningJob(tuning)
+    whole.trials = [Trial(custom_job="customJobs/1"), Trial(custom_job="customJobs/2")]
+    live = [tuning, *map(job, (1, 2, 3))]
+    monkeypatch.setattr(job_findings.Jobs, "list", lambda *_, **__: live)
+    read = {"tuningJobs/7": whole}
+    monkeypatch.setattr(job_findings.Jobs, "get_if_exists", lambda _, name: read.get(name))
+    found, not_judged = submitted_by_hand(ref, (), {OWN}, ())
+    assert ([each.name for each in found], not_judged) == (["3"], [])
+    read.clear()  # it went meanwhile
+    assert len(submitted_by_hand(ref, (), {OWN}, ())[0]) == 3

@@ -170,6 +170,31 @@ def test_a_field_of_another_place_is_told_where_it_belongs(
 
 
 @pytest.mark.parametrize(
+    ("message", "here"),
+    [
+        ("CustomJob", "the top level, beside jobSpec"),
+        ("CustomJobSpec", SPEC),
+        ("WorkerPoolSpec", "a worker pool"),
+        ("EnvVar", "an item of env"),
+        ("MachineSpec", "machineSpec"),
+        ("ContainerSpec", "containerSpec"),
+        ("PythonPackageSpec", "pythonPackageSpec"),
+        ("DiskSpec", "diskSpec"),
+        ("ReservationAffinity", "machineSpec.reservationAffinity"),
+        ("GcsDestination", "baseOutputDirectory"),
+        ("EncryptionSpec", "encryptionSpec"),
+        ("PscInterfaceConfig", "pscInterfaceConfig"),
+        ("DnsPeeringConfig", "an item of pscInterfaceConfig.dnsPeeringConfigs"),
+        ("NfsMount", "an item of nfsMounts"),
+        ("LustreMount", "an item of lustreMounts"),
+    ],
+)
+def test_a_misplaced_field_is_told_where_it_stands(message: str, here: str) -> None:
+    said = ("misplaced-field", f"it belongs to scheduling, not to {here}")
+    assert hints.not_a_field("timeout", "timeout", message, CUSTOM_JOB) == said
+
+
+@pytest.mark.parametrize(
     ("fields", "other"),
     [
         *(([field], "TrainingPipeline") for field in (
