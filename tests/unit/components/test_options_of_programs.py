@@ -119,9 +119,12 @@ def test_arguments_come_before_the_provider_and_the_provider_before_the_config(
         provider = gcp.Provider("explicit", project="local-provider")
         opts = pulumi.ResourceOptions(provider=provider)
         TrainingBuckets("store", {"region": "us-west1"}, opts)
+        TrainingBuckets("rest", {"environment": "rest"}, opts)
 
-    control = inputs_of(declare, "store-control")
+    made = registered(declare)
+    control = made["store-control"][1]
     assert (control["name"], control["location"]) == ("local-provider-control-dev", "US-WEST1")
+    assert made["rest-control"][1]["location"] == "US-EAST1"
 
 
 def test_a_job_is_submitted_as_the_account_that_the_provider_impersonates() -> None:

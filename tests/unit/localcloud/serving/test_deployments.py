@@ -111,6 +111,15 @@ def test_a_container_gets_the_services_variables_and_its_own(
         }
 
 
+def test_a_version_without_artifacts_has_an_empty_place_for_them(host: Host) -> None:
+    deployment(host, {key: value for key, value in VERSION.items() if key != "artifactCopy"}).scale(
+        1
+    )
+    [made] = Replica.made
+    with made.launch(8080) as launch:
+        assert launch.env["AIP_STORAGE_URI"] == ""
+
+
 def test_a_container_is_made_ready_as_a_job_of_its_own(
     host: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
