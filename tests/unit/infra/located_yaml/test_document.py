@@ -16,6 +16,7 @@ def test_every_value_knows_its_place():
     assert parsed.location(("b", 0, "c"), key=True) == Location("x.yaml", 3, 5)
     assert parsed.location(("b", 7)) == Location("x.yaml", 3, 3)
     assert parsed.location(("b", 0, "missing")) == Location("x.yaml", 3, 5)
+    assert parsed.location(("missing", "b", 0, "c")) == Location("x.yaml", 1, 1)
 
 
 def test_scalars_keep_the_text_they_were_written_as():

@@ -276,6 +276,34 @@ def test_messages_become_notifications_each_with_one_condition(tmp_path):
     }
 
 
+ON_BATCH = """\
+serviceAccount: trainer@acme-ml-prod.iam.gserviceaccount.com
+scheduling: {timeout: 600s}
+workerPoolSpecs:
+  - machineSpec: {machineType: n1-standard-4}
+    containerSpec: {imageUri: us-docker.pkg.dev/acme-ml-prod/x/y:1, command: [sleep, "9"]}
+"""
+
+
+def test_a_job_is_sent_with_its_notifications(tmp_path):
+    changes = {
+        "channels": BUS,
+        "buckets": {"out": {}},
+        "serviceAccounts": {"trainer": {}},
+        "jobs": {
+            key: {"file": f"jobs/{key}.yaml", "backend": "batch"} for key in ("loud", "silent")
+        },
+    }
+    changes["jobs"]["loud"]["messages"] = {"channel": "bus"}
+    (tmp_path / "jobs").mkdir()
+    for key in changes["jobs"]:
+        (tmp_path / f"jobs/{key}.yaml").write_text(ON_BATCH)
+    loaded = Stack(read_settings(BASE | changes, tmp_path), tmp_path, {})
+    sent = {key: each.request.notifications for key, each in loaded.check_jobs().items()}
+    told = {"pubsubTopic": BUS["bus"]["pubsub"], "message": {"type": "JOB_STATE_CHANGED"}}
+    assert sent == {"loud": (told,), "silent": ()}
+
+
 def test_a_topic_that_batch_alone_writes_to_is_no_channel_of_cloud_monitoring(tmp_path):
     alone = in_folder(tmp_path, channels=BUS, jobs=on_batch(channel="bus"))
     assert (alone.alert_channels, alone.is_watched) == ({}, False)

@@ -134,6 +134,7 @@ def test_reports_without_steps_and_with_wild_ones_count_in_their_order(tmp_path:
         (os.urandom(5000), "lines of the file are no reports"),
         (b"[" * 100_000, "1 lines of the file are no reports"),
         (b"\xff\xfe{}\n[1]\n3\n", "3 lines of the file are no reports"),
+        (b"\n \t\n[1]\n\n", "; 1 lines of the file are no reports"),
         (b"", "no value of the metric 'm'"),
         (lines({"m": {"value": 1}}), "which is no finite number"),
     ],

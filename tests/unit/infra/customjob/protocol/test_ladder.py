@@ -12,10 +12,13 @@ from tests.chaos.ladder import RUNGS, LadderCloud, program, run_ladders
 from tests.chaos.process import Fate, Order, Process
 from vertex_training.customjob.google.job_service import PROVES_STOCK_OUT, is_stock_out
 from vertex_training.customjob.protocol.ladder import CurrentRung, Ladder, stop_climbing
+from vertex_training.customjob.protocol.ports import JobSnapshot, ProcessEnvironment
+from vertex_training.customjob.protocol.timing import Timing
 from vertex_training.customjob.provider import rungs_of
 from vertex_training.errors import JobRefusedError, NotSubmittedError, RungPassedError
 
 RUNGS_OF_JOB = rungs_of(program(1, "a", "x"))
+SNAPSHOT = JobSnapshot("jobs/1", "JOB_STATE_FAILED", 1, "digest")
 
 
 class Mover:
@@ -112,6 +115,25 @@ def test_a_rung_whose_sender_died_and_that_ran_out_since_is_passed():
     assert mover.do("climb").request.rung == 3
     assert mover.sent == [1, 2, 3]
     assert not mover.cloud.violations
+
+
+@pytest.mark.parametrize(("looks", "passed", "pauses"), [(1, True, 0), (3, True, 2), (9, False, 2)])
+def test_a_job_that_a_list_hides_is_looked_for_until_lists_have_settled(
+    looks: int, passed: bool, pauses: int
+) -> None:
+    seen, slept = list[int](), list[float]()
+    job = replace(SNAPSHOT, out_of_stock=True)
+
+    class Lagging(Ladder):
+        def _job(self, index: int) -> JobSnapshot | None:
+            seen.append(index)
+            return job if len(seen) >= looks else None
+
+    unused: Any = None
+    environment = ProcessEnvironment(sleep=slept.append)
+    ladder = Lagging(RUNGS_OF_JOB, unused, unused, Timing(settle=8, interval=5), environment)
+    assert ladder._is_passed(JobRefusedError("it has failed"), 1) is passed
+    assert (slept, set(seen)) == ([5] * pauses, {1})
 
 
 def test_the_engine_never_goes_back_to_an_earlier_rung():
