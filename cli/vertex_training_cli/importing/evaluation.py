@@ -659,15 +659,25 @@ def formatted(value: Any, form: str) -> Any:
         return UnresolvedValue("value")
 
 
+#: Name of a field of ``%``, then the form and kind of a plain one, or all of any other.
+_PERCENT_FIELD: Final = re.compile(
+    r"%(?:\(([^()]*)\))?(?:(0?\d{0,2}(?:\.\d)?)([sdifr])|%|([-#0 +]*[\d*]*(?:\.[\d*]*)?[hlL]?[a-zA-Z]))"
+)
+
+
 def _percent(template: str, right: Any) -> str:
-    """The ``%`` operator for plain fields."""
+    """The ``%`` operator for plain fields; any other field is open."""
     rest, named = iter(_listed(right)), right if isinstance(right, dict) else {}
 
     def field(match: re.Match[str]) -> str:
-        key, form, kind = match.groups()
+        key, form, kind, other = match.groups()
+        unknown = UnresolvedValue(key or "value")
+        if other:
+            for _ in range(other.count("*") + 1):
+                next(rest, None)
+            return str(unknown)
         if not kind:
             return "%"
-        unknown = UnresolvedValue(key or "value")
         value = bare(named.get(key, unknown) if key else next(rest, unknown))
         if not is_certain(value) or f"{form}{kind}" == "s":
             return text(value)
@@ -675,7 +685,7 @@ def _percent(template: str, right: Any) -> str:
             return repr(value)
         return text(formatted(value, form + kind.replace("i", "d")))
 
-    return re.sub(r"%(?:\((\w+)\))?(?:(0?\d{0,2}(?:\.\d)?)([sdifr])|%)", field, template)
+    return re.sub(_PERCENT_FIELD, field, template)
 
 
 class _Fields(string.Formatter):
