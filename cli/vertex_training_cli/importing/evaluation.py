@@ -661,7 +661,8 @@ def formatted(value: Any, form: str) -> Any:
 
 #: Name of a field of ``%``, then the form and kind of a plain one, or all of any other.
 _PERCENT_FIELD: Final = re.compile(
-    r"%(?:\(([^()]*)\))?(?:(0?\d{0,2}(?:\.\d)?)([sdifr])|%|([-#0 +]*[\d*]*(?:\.[\d*]*)?[hlL]?[a-zA-Z]))"
+    r"%(?:\(([^()]*)\))?(?:(0?\d{0,2}(?:\.\d)?)([sdifr])|%"
+    r"|([-#0 +]*[\d*]*(?:\.[\d*]*)?[hlL]?[a-zA-Z]))"
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import pathlib
 from collections.abc import Iterator, Mapping
 
@@ -33,12 +34,19 @@ def file_problems(path: Path, name: str, root: pathlib.Path) -> Iterator[Problem
 def _problem(path: Path, name: str, root: pathlib.Path, *, is_file: bool) -> Iterator[Problem]:
     try:
         target = (root / name).resolve()
-    except (OSError, RuntimeError):  # the latter is a link to itself, before Python 3.13
-        yield Problem("cannot be followed", name, "it is a link to itself", path)
+        is_there = target.is_file() if is_file else target.exists()
+    except (OSError, RuntimeError) as error:  # the latter is a link to itself, before Python 3.13
+        if getattr(error, "errno", None) == errno.ENAMETOOLONG:
+            yield Problem("is longer than a path may be", f"{name[:40]}…", "", path)
+        else:
+            yield Problem("cannot be followed", name, "it is a link to itself", path)
+        return
+    except ValueError:
+        yield Problem("is no path: it has a NUL character", name, "", path)
         return
     if not target.is_relative_to(root.resolve()):
         yield Problem("lies outside of the checkout", name, "use a path below it", path)
-    elif not (target.is_file() if is_file else target.exists()):
+    elif not is_there:
         yield Problem("no such file", name, "paths start at the folder of Pulumi.yaml", path)
 
 
@@ -47,32 +55,38 @@ def _objects(
 ) -> Iterator[Problem]:
     """Files and folders that a bucket keeps: they are there, within bounds, and none is twice."""
     names: dict[str, str] = {}
+    folders = 0
     for name, file in kept.items():
         here = (*path, name)
         if missing := list(_problem(here, file, root, is_file=False)):
             yield from missing
             continue
-        if (root / file).is_dir() and (wrong := objects.folder_problem(root / file)):
+        is_folder = (root / file).is_dir()
+        folders += is_folder
+        if is_folder and (wrong := objects.folder_problem(root / file)):
             what, hint = wrong
             place = f"{bucket}/{objects.prefix_of(name)}".rstrip("/")
             yield Problem(what, file, hint or f"vt data push {place} {file}", here)
             continue
         for each in objects.kept_objects({name: file}, root):
+            if unusable := objects.name_problem(each):
+                yield Problem(unusable, each, "name the object otherwise", here)
+                break
             if each in names:
                 yield Problem(f"keeps {each}, as {names[each]} does", file, "one of them", here)
                 break
             names[each] = name
-    folders = [file for file in kept.values() if (root / file).is_dir()]
-    if len(folders) > 1 and len(names) > objects.MOST_FILES:
+    if folders > 1 and len(names) > objects.MOST_FILES:
         what = f"has {len(names)} files, more than {objects.MOST_FILES}"
         yield Problem(what, "", f"vt data push {bucket} for the larger folders", path)
 
 
 def _context(path: Path, image: Image, context: str, root: pathlib.Path) -> Iterator[Problem]:
     for number, folder in enumerate(image.include):
-        yield from _problem((*path, "include", number), folder, root, is_file=False)
-        if (root / folder).is_file():
-            at = (*path, "include", number)
+        at = (*path, "include", number)
+        if missing := list(_problem(at, folder, root, is_file=False)):
+            yield from missing
+        elif (root / folder).is_file():
             yield Problem("is no folder", folder, "name the folder that holds it", at)
     if missing := list(_problem((*path, "context"), context, root, is_file=False)):
         yield from missing

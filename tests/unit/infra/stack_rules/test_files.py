@@ -12,6 +12,8 @@ from vertex_training.stack_rules import files
 
 GONE = ("no such file", "paths start at the folder of Pulumi.yaml")
 OUTSIDE = ("lies outside of the checkout", "use a path below it")
+LONG = ("is longer than a path may be", "")
+NUL = ("is no path: it has a NUL character", "")
 LOOP = ("cannot be followed", "it is a link to itself")
 DOCKERFILE = "name the folder that holds it, or set dockerfile"
 
@@ -47,6 +49,9 @@ def told(root: Path, **sections: Any) -> list[tuple[str, str, str, str]]:
         ("..", OUTSIDE, OUTSIDE),
         ("link", OUTSIDE, OUTSIDE),
         ("loop", LOOP, LOOP),
+        ("x" * 300, LONG, LONG),
+        ("x/" * 3000, LONG, LONG),
+        ("a\0b", NUL, NUL),
     ],
 )
 def test_a_path_leads_to_what_belongs_there_below_the_checkout(
@@ -63,9 +68,34 @@ def test_a_path_leads_to_what_belongs_there_below_the_checkout(
         "jobs.train.file": as_file, "tuning.tune.file": as_file, "packages.code.path": as_any,
         "buckets.data.objects.a": as_any,
     }  # fmt: skip
+    shown = f"{name[:40]}…" if as_any == LONG else name
     assert found == [
-        (path, problem[0], name, problem[1]) for path, problem in places.items() if problem
+        (path, problem[0], shown, problem[1]) for path, problem in places.items() if problem
     ]
+
+
+def test_included_folders_that_are_no_paths_are_told_with_the_others(checkout: Path) -> None:
+    image = {"context": "image", "include": ["lib", "x" * 300]}
+    assert told(checkout, images={"a": image}) == [
+        ("images.a.include.1", LONG[0], f"{'x' * 40}…", LONG[1])
+    ]
+
+
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", "a\nb", "a\rb", "a\0b", "\x1b[31m", ".well-known/acme-challenge/a"]
+)
+def test_a_name_that_no_object_can_have_is_refused(checkout: Path, name: str) -> None:
+    row = ("buckets.data.objects.", "cannot be an object's name", name, "name the object otherwise")
+    found = told(checkout, buckets={"data": {"objects": {name: "lib/code.py"}}})
+    assert found == [(f"{row[0]}{name}", *row[1:])]
+
+
+def test_so_is_one_that_is_too_long_with_its_folder(checkout: Path) -> None:
+    for name, what in ((1016, None), (1017, "has 1025 bytes, more than 1024")):
+        found = told(
+            checkout, buckets={"data": {"objects": {"é" * 508 + "a" * (name - 1016): "lib"}}}
+        )
+        assert [row[1] for row in found] == ([what] if what else [])
 
 
 def test_an_object_of_a_bucket_comes_from_one_place(checkout: Path) -> None:
