@@ -204,7 +204,7 @@ def _in_bucket(
     for (name, id_), objects in folders.items():
         place = Place(bucket, f"{top.prefix}{name}/{id_}")
         text = b""
-        if any(each.name == MANIFEST for each in objects):
+        if any(each.name == MANIFEST and each.size <= manifests.MAX_BYTES for each in objects):
             with cloud.plain_errors(place, "read"):
                 blob = client.bucket(bucket).blob(f"{place.prefix}/{MANIFEST}")
                 text = blob.download_as_bytes(timeout=cloud.TIMEOUT)

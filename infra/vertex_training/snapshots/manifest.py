@@ -18,6 +18,10 @@ from vertex_training.snapshots.request import MANIFEST, SnapshotRequest
 #: Another number was written by another version of this program.
 FORMAT: Final = 1
 CONTENT_DIGEST: Final = "contentSha256"
+#: Bytes of a manifest: ten times what the most files of one export take.
+MAX_BYTES: Final = 64 << 20
+#: Lists and mappings in one another; a schema of BigQuery has 15 levels of two each.
+_MAX_LEVELS: Final = 100
 #: What a source was like when somebody looked, not what the query read.
 _OF_THE_MOMENT: Final = ("lastChanged", "rows")
 
@@ -134,9 +138,23 @@ def parse(text: bytes) -> dict[str, Any]:
         rows = [found["snapshot"], found["query"], *found["sources"], *found["objects"]]
         if not all(isinstance(each, dict) for each in rows):
             raise ValueError("its parts have another form")
+        if _levels(found) > _MAX_LEVELS:
+            raise ValueError("its parts are nested too deeply")
     except (KeyError, TypeError, RecursionError) as wrong:
         raise ValueError(f"no manifest: {type(wrong).__name__}") from None
     return found
+
+
+def _levels(value: Any) -> int:
+    """How many lists and mappings lie in one another, at most one more than are allowed."""
+    level, inside = 0, [value]
+    while inside and level <= _MAX_LEVELS:
+        kept = [each for each in inside if isinstance(each, dict | list) and each]
+        inside = [
+            item for each in kept for item in (each.values() if isinstance(each, dict) else each)
+        ]
+        level += bool(kept)
+    return level
 
 
 def export_digest(manifest: Mapping[str, Any]) -> str:

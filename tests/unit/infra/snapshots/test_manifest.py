@@ -91,6 +91,22 @@ def test_another_text_is_no_manifest(found: Any) -> None:
         manifests.parse(json.dumps(found).encode())
 
 
+def nested(levels: int) -> bytes:
+    """A manifest whose schema has so many lists in one another."""
+    schema: list[Any] = ["a"]
+    for _ in range(levels - 1):
+        schema = [schema]
+    found = {**WHOLE, "schema": schema}
+    return json.dumps({**found, "contentSha256": digest(found)}).encode()
+
+
+def test_a_manifest_that_nobody_could_print_is_none() -> None:
+    assert manifests.parse(nested(99))["rows"] == WHOLE["rows"]
+    for levels in (100, 600):
+        with pytest.raises(ValueError, match="too deeply"):
+            manifests.parse(nested(levels))
+
+
 def test_what_a_source_was_like_when_somebody_looked_makes_no_other_export() -> None:
     one = manifests.build(WANTED, QUERY, RESULT, WHOLE["sources"], OBJECTS)
     later = [{"table": "acme.web.clicks", "lastChanged": "later", "rows": 6}]

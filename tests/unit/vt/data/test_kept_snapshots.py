@@ -348,3 +348,18 @@ def test_folders_of_a_bucket_are_snapshots_with_what_names_and_reads_them(
     ]  # fmt: skip
     assert places == [Place("acme-data", f"{top}/")]
     assert client.read == [f"{top}/clicks/one/manifest.json", f"{top}/views/one/manifest.json"]
+
+
+def test_a_manifest_that_is_larger_than_any_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    most = snapshots.manifests.MAX_BYTES
+    listed = [
+        RemoteObject(f"clicks/{name}/manifest.json", size, "c", 1, "")
+        for name, size in (("fits", most), ("huge", most + 1))
+    ]
+    monkeypatch.setattr(snapshots.manifests, "parse", json.loads)
+    monkeypatch.setattr(snapshots.cloud, "objects", lambda _client, _place: listed)
+    stack: Any = SimpleNamespace(settings=SimpleNamespace(stack="dev"), snapshots={})
+    client: Any = Client(fits=json.dumps(MANIFEST).encode())
+    found = {each.id: each for each in snapshots._in_bucket(client, "acme-data", stack, {})}
+    assert (found["fits"].run, found["huge"].manifest) == ("3", None)
+    assert client.read == ["snapshots/dev/clicks/fits/manifest.json"]
