@@ -32,6 +32,7 @@ ELSEWHERE = {
     "endpoints cost more a month",
     "may copy data about people",
     "no longer told",
+    "custom roles get permissions",
 }
 
 

@@ -17,7 +17,7 @@ from vertex_training.plan.access import ACTS_AS, VERBS, Access, Binding, reachab
 from vertex_training.plan.grants import ACT_AS, EXTRA_GRANTS, reason
 from vertex_training_cli.engine.plan import Plan, ResourceState, Step
 from vertex_training_cli.engine.values import UNKNOWN, as_mapping
-from vertex_training_cli.review.risk import Quote, RiskKind
+from vertex_training_cli.review.risk import RIGHTS, Quote, RiskKind, first, told_alike
 
 #: Inputs that say what is granted. The others say on what.
 GRANT_INPUTS: Final = ("role", "member", "members", "policyData", "condition", "etag")
@@ -25,6 +25,11 @@ GRANT_INPUTS: Final = ("role", "member", "members", "policyData", "condition", "
 PUBLIC_MAIL: Final = frozenset({"gmail.com", "googlemail.com"})
 #: Keys of the config with the stack's project and its number.
 PROJECT_KEYS: Final = ("gcp:project", "vertex-training:projectNumber")
+#: Roles of a project's or an organization's own, by type.
+CUSTOM_ROLES: Final = (
+    resource_types.CUSTOM_ROLE,
+    "gcp:organizations/iAMCustomRole:IAMCustomRole",
+)
 #: Inputs that only say where the resource is.
 LOCATION_INPUTS: Final = ("project", "location", "region")
 
@@ -216,11 +221,46 @@ def _target_input(inputs: Mapping[str, Any]) -> str:
     return next(known, narrow[0] if narrow else "")
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class WidenedRole:
+    """A custom role that gets permissions: everybody who holds it gains them, by no new grant."""
+
+    name: str
+    permissions: tuple[str, ...]
+    """Those that it did not have; an unknown one is among them."""
+
+
+def widened(plan: Plan) -> list[WidenedRole]:
+    """Custom roles with more permissions than before, and those that are new."""
+    found = list[WidenedRole]()
+    for step in plan.changed:
+        if step.type in CUSTOM_ROLES and step.new:
+            more = _permissions(step.new) - (_permissions(step.old) if step.old else set())
+            name = str(step.new.inputs.get("roleId") or step.name)
+            found += [WidenedRole(name, tuple(sorted(more)))] if more else []
+    return sorted(found)
+
+
+def _permissions(role: ResourceState) -> set[str]:
+    """Permissions of a custom role; none of one that is switched off."""
+    given = role.inputs.get("permissions")
+    if role.inputs.get("stage") == "DISABLED":
+        return set()
+    return set(map(str, given)) if isinstance(given, list) else {str(given)} if given else set()
+
+
 ADMINISTRATORS: Final = RiskKind(
     administrators,
     lambda each, quote: f"{quote(short_member(each))} {quote(each.role)} on {place(each, quote)}",
     headline="administrators' roles",
     danger="opens",
+)
+WIDENED: Final = told_alike(
+    widened,
+    lambda each, quote: f"{quote(each.name)} ({first([quote(one) for one in each.permissions])})",
+    "widenedRoles",
+    "custom roles get permissions",
+    RIGHTS,
 )
 STRANGERS: Final = RiskKind(
     strangers,

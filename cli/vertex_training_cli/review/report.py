@@ -75,6 +75,7 @@ RISKS: Final[tuple[RiskKind[Any], ...]] = (
     limits.RAISED,
     limits.LOWERED,
     grants.ADMINISTRATORS,
+    grants.WIDENED,
     grants.STRANGERS,
     reachability.SHELLS,
     serving.DOUBTFUL,

@@ -177,6 +177,47 @@ def test_an_administrator_is_told_unless_the_program_makes_one_by_itself(
     assert grants.administrators(plans.plan(derived)) == []
 
 
+ROLE = "gcp:projects/iAMCustomRole:IAMCustomRole"
+
+
+def role(*permissions: str, **more: Any) -> dict[str, Any]:
+    return {"roleId": "helper", "permissions": list(permissions), **more}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "gained"),
+    [
+        (
+            role("a.b.get"),
+            role("a.b.get", "p.setIamPolicy", "a.b.set"),
+            ("a.b.set", "p.setIamPolicy"),
+        ),
+        (None, role("a.b.get"), ("a.b.get",)),
+        (role("a.b.get", stage="DISABLED"), role("a.b.get", stage="GA"), ("a.b.get",)),
+        (role("a.b.get"), role(UNKNOWN), (UNKNOWN,)),
+        (role("a.b.get"), {"roleId": "helper", "permissions": UNKNOWN}, (UNKNOWN,)),
+        (role("a.b.get", "a.b.set"), role("a.b.set"), ()),
+        (role("a.b.get"), role("a.b.get", title="x"), ()),
+        (role("a.b.get"), None, ()),
+    ],
+)
+@pytest.mark.parametrize("type_", [ROLE, "gcp:organizations/iAMCustomRole:IAMCustomRole"])
+def test_permissions_that_a_role_gets_are_told_though_no_grant_changes(
+    type_: str, old: Any, new: Any, gained: tuple[str, ...]
+) -> None:
+    op = "create" if old is None else "delete" if new is None else "update"
+    plan = plans.plan(plans.step(op, type_, "r", old=old, new=new))
+    assert [(each.name, each.permissions) for each in grants.widened(plan)] == (
+        [("helper", gained)] if gained else []
+    )
+    assert grants.gained(plan) == []
+
+
+def test_a_widened_role_is_told_in_the_verdict() -> None:
+    found = grants.WidenedRole("helper", ("a", "b", "c", "d"))
+    assert grants.WIDENED.name(found, code) == "`helper` (`a`, `b`, `c` and 1 more)"
+
+
 def test_a_grant_says_why_it_is_made_and_whether_somebody_asked_for_it() -> None:
     plan = plans.plan(
         asked_for("asked", READ_OBJECTS),

@@ -243,7 +243,7 @@ def test_a_report_of_nothing_has_every_key_in_its_order() -> None:
         *("access", "policies", "madeAnew", "substitutes", "keysGone", "dataLosses"),
         *("endedEndpoints", "deletedVersions", "lessTold", "putBack", "returnedMachines"),
         *("refusals", "locks", "unprotected", "renames", "keysChanged", "raisedLimits"),
-        *("membersOfOtherDomains", "shells", "doubtfulTraffic", "publicEndpoints"),
+        *("widenedRoles", "membersOfOtherDomains", "shells", "doubtfulTraffic", "publicEndpoints"),
         *("costlierEndpoints", "driftExceptions", "acceptedLosses", "allowedSecrets"),
         *("loweredRules", "loweredGuards", "overrides", "openedToEverybody", "egressToAnywhere"),
         *("coldBuckets", "personalData"),

@@ -44,6 +44,7 @@ TABLE: Final = [
     ("raisedLimits", "limits raised", LIMITS, "{}", "opens"),
     ("policies.lowered", "policies lowered", "what policies say", "lowered: {}", "opens"),
     ("", "administrators' roles", "", "{}", "opens"),
+    ("widenedRoles", "custom roles get permissions", "who gains a right", SAME, "opens"),
     ("membersOfOtherDomains", "members of other domains", "", "{}", "opens"),
     ("shells", "a shell into the machines of", "who gains a right", SAME, "opens"),
     ("doubtfulTraffic", "traffic to a version in doubt", "what runs", SAME, "opens"),
