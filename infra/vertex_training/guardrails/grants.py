@@ -34,8 +34,33 @@ NETWORK_AGENT: Final = {
 }
 
 
+#: Types whose access lists grant on a dataset of BigQuery, beside its IAM types.
+DATASET_ACCESS: Final = (
+    "gcp:bigquery/dataset:Dataset",
+    "gcp:bigquery/datasetAccess:DatasetAccess",
+)
+
+
+def _dataset_grants(resource: Resource) -> Iterator[tuple[str, str]]:
+    """(role, member) of the entries of a dataset's access list, the members as IAM has them."""
+    entries = items(resource.props, "accesses") or [resource.props]
+    for entry in entries:
+        user, special = text(entry, "userByEmail"), text(entry, "specialGroup")
+        kind = "serviceAccount" if user.endswith("gserviceaccount.com") else "user"
+        members = (
+            f"{kind}:{user}" if user else "",
+            f"group:{group}" if (group := text(entry, "groupByEmail")) else "",
+            f"domain:{domain}" if (domain := text(entry, "domain")) else "",
+            special if special in PUBLIC_MEMBERS else "",  # others are of the project's own
+            text(entry, "iamMember"),
+        )
+        yield from ((text(entry, "role") or "access", member) for member in members if member)
+
+
 def grants(resource: Resource) -> Iterator[tuple[str, str | Unknown]]:
     """(role, member) of every grant of a resource; a member may be unknown."""
+    if resource.type in DATASET_ACCESS:
+        yield from _dataset_grants(resource)
     kind = iam_kind(resource.type)
     if not kind:
         return
