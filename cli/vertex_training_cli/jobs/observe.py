@@ -82,7 +82,7 @@ def _collect(
             reason = answer
         else:
             jobs[answer[0]] = answer[1]
-    return Observations(jobs, reason if len(jobs) < len(names) else "")
+    return Observations(jobs, reason)
 
 
 def _observe(

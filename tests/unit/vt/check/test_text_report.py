@@ -73,6 +73,8 @@ def test_colours_only_surround_the_text():
 
 def test_a_place_outside_of_the_file_has_no_excerpt():
     assert len(shown("", at(1, 1, "a job file is a mapping"))) == 2
+    assert shown("a: 1\nb: 2\n", at(2, 1, "of the last line"))[1] == "     2 | b: 2"
+    assert len(shown("a: 1\nb: 2\n", at(3, 1, "behind the last line"))) == 2
 
 
 def test_the_summary_counts():

@@ -84,6 +84,16 @@ def test_a_job_of_one_replica_has_its_lines_alone(shown) -> None:
     assert shown(logs, job()) == (["one", "two\ufffd[2J"], [], [("lines", "7", None)], [])
 
 
+def test_a_line_that_is_no_text_is_told_all_the_same(shown) -> None:
+    assert shown(Logs(n7=[line("a\udcffb")]), job())[0] == ["a\ufffdb"]
+
+
+def test_a_job_whose_record_is_gone_has_ended(shown) -> None:
+    found = job()
+    found.name = f"{PLACE}/customJobs/gone"
+    assert shown(Logs(), found, follow=True)[2] == [("follow", "gone", None, True)]
+
+
 def test_lines_of_several_replicas_name_theirs_unless_one_was_chosen(shown) -> None:
     pools = job({**POOL, "replica_count": 2})
     logs = Logs(n7=[line("one"), line("two", "workerpool0-1")])

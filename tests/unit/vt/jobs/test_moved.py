@@ -114,6 +114,21 @@ def test_a_job_that_is_renamed_in_its_stack_stays(checkout: Checkout, live: str)
     assert checkout.moved("old") == checkout.moved("new") == []
 
 
+def test_jobs_that_move_are_told_by_name(checkout: Checkout, cloud: Cloud) -> None:
+    names = ("wine", "alba")
+    running = {
+        name: cloud.jobs.get(until_running(cloud, submit(cloud, "sleep 600", name, stack="old")))
+        for name in names
+    }
+    checkout.stack("old", **{name: record.name for name, record in running.items() if record})
+    checkout.stack("new", *names)
+    for stack in ("old", "new"):
+        assert [each.value for each in checkout.moved(stack)] == [
+            running[name].name  # pyright: ignore[reportOptionalMemberAccess]
+            for name in sorted(names)
+        ]
+
+
 def test_an_ended_job_may_go(checkout: Checkout, cloud: Cloud, live: str) -> None:
     cloud.scheduler.cancel(live.rpartition("/")[2])
     done(cloud, live.rpartition("/")[2])

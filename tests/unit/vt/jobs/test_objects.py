@@ -100,6 +100,10 @@ def test_after_a_refused_look_nobody_asks_again(answers: dict[str, Any]) -> None
 def test_a_look_ends_with_its_time_and_needs_an_output_directory(answers: dict[str, Any]) -> None:
     assert CheckpointLook(PROJECT, -1).newest(job("gs://bucket/out")) is None
     assert CheckpointLook(PROJECT, 30).newest(job("")) is None
+    assert (
+        CheckpointLook(PROJECT, 30).newest(SimpleNamespace(trial_job_spec="of a tuning job"))
+        is None
+    )
     assert Answers.asked == []
 
 

@@ -160,8 +160,9 @@ def test_a_slow_service_costs_a_bounded_time_and_is_named(
 def test_what_a_change_ends_is_looked_at_before_what_stays(
     ref: StackRef, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plan = plans.plan(step("same", 0), step("replace", 1), step("delete", 2))
-    assert [name[-1] for name in observe._names(plan)] == ["2", "1", "0"]
+    ops = ("read", "same", "update", "replace", "delete-replaced", "delete")
+    plan = plans.plan(*(step(op, number) for number, op in enumerate(ops)))
+    assert [name[-1] for name in observe._names(plan)] == ["5", "4", "3", "2", "1", "0"]
 
 
 def test_offline_nothing_is_asked_and_the_report_says_so(
