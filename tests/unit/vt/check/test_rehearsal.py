@@ -10,9 +10,12 @@ from typing import Any
 
 import pytest
 
+from localgcp.containers import host
+from localgcp.errors import LocalCloudError
 from localgcp.home import Home
 from localgcp.runner import substitutes
 from tests.fixture_project import ROOT, copy_project, source_path
+from vertex_training_cli.check import rehearsal
 
 JOB = """\
 serviceAccount: ${{serviceAccounts.trainer}}
@@ -126,3 +129,32 @@ def test_an_image_of_trials_without_a_stand_in_is_found_at_its_line(checkout: Pa
     code, [only] = check(checkout, "", "local", text)
     assert (code, only["level"]) == (1, "error")
     assert "tf-cpu.2-9" in text.splitlines()[only["line"] - 1]
+
+
+def test_a_folder_that_is_no_home_of_this_user_has_no_settings(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(substitutes, "takes_nearest", lambda home: home is not None)
+    assert rehearsal._takes_nearest() is True
+
+    def find() -> Home:
+        raise LocalCloudError("it belongs to another user.", "")
+
+    monkeypatch.setattr(Home, "find", find)
+    assert rehearsal._takes_nearest() is False
+
+
+@pytest.mark.parametrize(
+    ("registry", "engine", "why"),
+    [
+        (None, "buildah", f"there is no container registry ({host.MISSING})"),
+        ("registry", None, f"nothing runs containers ({host.MISSING})"),
+        ("registry", "buildah", ""),
+    ],
+)
+def test_why_no_image_runs_here_is_told(
+    monkeypatch: pytest.MonkeyPatch, registry: str | None, engine: str | None, why: str
+) -> None:
+    monkeypatch.setattr("localgcp.containers.registry.find_program", lambda: registry)
+    monkeypatch.setattr(host, "find_engine", lambda _: engine)
+    assert rehearsal._engine_missing.__wrapped__() == why

@@ -137,6 +137,8 @@ def test_a_history_that_is_none_has_no_curves(data: bytes) -> None:
 def test_numbers_that_are_not_finite_are_drawn_as_such() -> None:
     assert curves([[1.0, float("nan"), float("inf")], []])[0].startswith("▁??")
     assert numbers([1, 2]) == {}
+    largest = int(sys.float_info.max)
+    assert numbers({"a": largest, "b": -largest, "c": 2 * largest}) == {"a": largest, "b": -largest}
 
 
 def test_json_has_numbers_that_are_not_finite_as_googles_json_has_them(
