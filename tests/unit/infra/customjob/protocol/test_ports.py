@@ -114,11 +114,15 @@ def test_of_jobs_that_go_on_the_oldest_is_adopted() -> None:
 def test_why_none_is_adopted_is_told_with_what_to_do() -> None:
     ended = job("old", "FAILED", created=1, error="exit code 1")
     later = job("new", "CANCELLED", created=2)
+    words = job("words", "CANCELLED", created=1, error="The job was cancelled.")
     again = "Nothing was submitted. Set run: 4 on it in the stack file to submit it once more."
     assert refused(later, ended) == (
         f"run 3 of job 'titanic' is FAILED (old): exit code 1. {again}"
     )
     assert refused(later) == f"run 3 of job 'titanic' is CANCELLED (new). {again}"
+    assert refused(words) == (
+        f"run 3 of job 'titanic' is CANCELLED (words): The job was cancelled. {again}"
+    )
     other = job("x", "RUNNING", digest="e" * 20)
     assert refused(job("a", "RUNNING"), other) == (
         "x carries request id id1 but is another request. "
