@@ -93,7 +93,7 @@ def _climb(inputs: Mapping[str, Any], job: str, *, dry_run: bool) -> Iterator[Ac
         return
     if before.job is not None and not before.job.out_of_stock:
         return
-    reason = redact(before.job.error.rstrip(".")) if before.job else "its submission was cut off"
+    reason = redact(before.job.reason) if before.job else "its submission was cut off"
     if dry_run:
         yield Action("ladder", job, "due", f"{before}: {reason}; the next rung is due")
         return

@@ -36,7 +36,7 @@ def job_to_adopt(found: Sequence[JobSnapshot], request: SubmissionRequest) -> Jo
     usable = [job for job in found if _is_usable(job)]
     if not usable:
         ended = earliest(found)
-        reason = f": {ended.error.rstrip('.')}" if ended.error else ""
+        reason = f": {ended.reason}" if ended.error else ""
         raise JobRefusedError(
             f"run {request.run} of job '{request.job}' is {ended.short_state} ({ended.name})"
             f"{reason}. Nothing was submitted. "

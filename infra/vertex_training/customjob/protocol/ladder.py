@@ -149,7 +149,7 @@ class Ladder:
         reasons = []
         for index, request in enumerate(self.rungs):
             job = self._job(index)
-            error = job.error.rstrip(".") if job else "its record is gone"
+            error = job.reason if job else "its record is gone"
             reasons.append(f"rung {request.rung} ({request.words}): {error}")
         return "; ".join(reasons)
 

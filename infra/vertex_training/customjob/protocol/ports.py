@@ -89,6 +89,11 @@ class JobSnapshot:
         """The state without its prefix, like ``RUNNING``."""
         return self.state.removeprefix("JOB_STATE_")
 
+    @property
+    def reason(self) -> str:
+        """The service's error as a part of a sentence; empty without one."""
+        return self.error.rstrip(".")
+
 
 def slot_of(request_id: str) -> str:
     """The slot that a request is for; empty if it is for none. Slots sort as their times do.

@@ -199,11 +199,11 @@ async def _climb(wait: Wait, job: JobSnapshot, ports: WaitPorts) -> tuple[Curren
 
 
 def _reason(job: JobSnapshot) -> str:
-    return job.error.rstrip(".") or job.short_state
+    return job.reason or job.short_state
 
 
 async def _failure_message(wait: Wait, job: JobSnapshot, ports: WaitPorts, why: str) -> str:
-    reason = f": {job.error.rstrip('.')}" if job.error else ""
+    reason = f": {job.reason}" if job.error else ""
     reason = f". {why[0].upper()}{why[1:]}" if why else reason
     message = (
         f"job '{wait.job}' is {job.short_state} ({job.name}){reason}. "
