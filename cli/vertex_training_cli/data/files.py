@@ -17,9 +17,8 @@ import google_crc32c
 from localgcp.errors import UnsafePathError
 from localgcp.root_directory import RootDirectory
 from vertex_training.errors import CommandError
+from vertex_training.plan.objects import MAX_NAME, REFUSED_PREFIX
 
-#: Bytes of a name in UTF-8 (docs.cloud.google.com/storage/docs/objects#naming).
-MAX_NAME: Final = 1024
 #: Folder of what is not whole yet, inside of the one that is written to.
 PARTIAL: Final = ".vt-data"
 #: A folder that has one of these is a checkout, a Pulumi project or a policy pack.
@@ -185,6 +184,6 @@ def _problem(name: str) -> str | None:
         return f"{name[:40]!r}… has {size} bytes, and an object's name has at most {MAX_NAME}"
     if "\n" in name or "\r" in name:
         return f"{name!r} has a line break"
-    if name.startswith(".well-known/acme-challenge/"):
+    if name.startswith(REFUSED_PREFIX):
         return f"{name!r} is a name that Cloud Storage refuses"
     return None

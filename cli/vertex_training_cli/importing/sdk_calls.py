@@ -124,7 +124,7 @@ class CallFinder(Interpreter):
         self.init: dict[str, Any] = {}
         self.left_out = list[Note]()
         self.seen = set[int]()
-        """Ids of the calls of :data:`POSITIONS` that were read."""
+        """Ids of the calls that were read."""
 
     def call(self, node: ast.Call, of: Any, called: str, held: list[Any]) -> Any:
         called = self.aliases.get(called, called)

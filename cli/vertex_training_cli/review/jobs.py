@@ -135,15 +135,16 @@ class JobChange:
     @property
     def cancels(self) -> bool:
         """Whether a job that may still run is cancelled."""
-        return self._leaves_a_running_one and not self.retained
+        return self.leaves_a_live_one and not self.retained
 
     @property
     def goes_on(self) -> bool:
         """Whether a job that may still run leaves the stack, and nothing cancels it."""
-        return self._leaves_a_running_one and self.retained
+        return self.leaves_a_live_one and self.retained
 
     @property
-    def _leaves_a_running_one(self) -> bool:
+    def leaves_a_live_one(self) -> bool:
+        """Whether the job before, which leaves the stack, may still run."""
         state = self.now.state if self.now else self.previous_state
         return self.action in ("replace", "cancel") and state not in (*ENDED, "RECORD_DELETED")
 
@@ -349,7 +350,7 @@ def fate(job: JobChange) -> str:
     }[job.action]
     if job.action not in ("replace", "cancel"):
         return done
-    if not (job.cancels or job.goes_on):
+    if not job.leaves_a_live_one:
         return f"{done}; the old one {progress(job.now) if job.now else job.previous_state.lower()}"
     seen = f" ({job.previous_state.lower()} when last seen)" if job.previous_state else ""
     if job.now:

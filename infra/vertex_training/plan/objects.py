@@ -19,10 +19,10 @@ MOST_FILES: Final = 200
 MOST_BYTES: Final = 50 * 1024 * 1024
 #: Never kept: hidden files may hold secrets, caches are of one machine.
 SKIPPED: Final = "__pycache__"
-#: Bytes of an object's name, and how none begins.
+#: Bytes of an object's name in UTF-8, and how none begins.
 #: Source: docs.cloud.google.com/storage/docs/objects#naming
 MAX_NAME: Final = 1024
-_REFUSED: Final = ".well-known/acme-challenge/"
+REFUSED_PREFIX: Final = ".well-known/acme-challenge/"
 
 
 def kept_objects(objects: Mapping[str, str], root: Path) -> dict[str, str]:
@@ -57,7 +57,7 @@ def name_problem(name: str) -> str | None:
     >>> name_problem("a/b.csv"), name_problem("..")
     (None, "cannot be an object's name")
     """
-    if name in ("", ".", "..") or name.startswith(_REFUSED) or not name.isprintable():
+    if name in ("", ".", "..") or name.startswith(REFUSED_PREFIX) or not name.isprintable():
         return "cannot be an object's name"
     size = len(name.encode())
     return f"has {size} bytes, more than {MAX_NAME}" if size > MAX_NAME else None

@@ -81,11 +81,17 @@ def complete(
     return reader.merge(schema, stack, merged, problems, project)
 
 
+def _read(file: Path) -> document.Document | None:
+    """A stack file; None if it is not there or cannot be read: reading its config reports that."""
+    try:
+        return document.read(file.read_bytes(), file.name)
+    except (OSError, ConfigError):
+        return None
+
+
 def _outside_of_config(file: Path) -> Problem | None:
     """What to do about a file whose keys stand at its top, so that nothing reads them."""
-    try:
-        read = document.read(file.read_bytes(), file.name)
-    except (OSError, ConfigError):
+    if (read := _read(file)) is None:
         return None
     found = [key for key in read.root.content if ":" in key]
     if not found or "config" in read.root.content:
@@ -96,13 +102,8 @@ def _outside_of_config(file: Path) -> Problem | None:
 
 
 def file_problems(file: Path) -> list[Problem]:
-    """What is wrong with a stack file as such: keys given twice, unknown keys beside ``config``.
-
-    Nothing for a file that is not there or cannot be read: reading its config reports that.
-    """
-    try:
-        read = document.read(file.read_bytes(), file.name)
-    except (OSError, ConfigError):
+    """What is wrong with a stack file as such: keys given twice, unknown keys beside ``config``."""
+    if (read := _read(file)) is None:
         return []
     twice = [problem for problem in read.problems if problem.rule == "duplicate-key"]
     found = [dataclasses.replace(problem, rule="") for problem in twice]
@@ -119,9 +120,7 @@ def unread(file: Path) -> list[Problem]:
 
     https://www.pulumi.com/docs/esc/integrations/infrastructure/pulumi-iac/
     """
-    try:
-        read = document.read(file.read_bytes(), file.name)
-    except (OSError, ConfigError):
+    if (read := _read(file)) is None:
         return []
     named = read.root.content.get("environment")
     if named is None or not named.content:
