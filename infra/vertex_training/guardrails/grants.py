@@ -32,8 +32,6 @@ NETWORK_AGENT: Final = {
         "serviceAccount:service-*@gcp-sa-aiplatform.iam.gserviceaccount.com"
     )
 }
-
-
 #: Types whose access lists grant on a dataset of BigQuery, beside its IAM types.
 DATASET_ACCESS: Final = (
     "gcp:bigquery/dataset:Dataset",
@@ -123,7 +121,7 @@ def no_broad_project_roles(resource: Resource, settings: Mapping[str, Any]) -> I
     standards=("CIS GCP 5.1", "CKV_GCP_28", "CKV_GCP_101"),
 )
 def no_public_members(resource: Resource, _settings: Mapping[str, Any]) -> Iterator[str]:
-    """Nothing is granted to allUsers or allAuthenticatedUsers, by IAM or by an ACL."""
+    """Nothing is granted to allUsers or allAuthenticatedUsers, by IAM, ACL or access list."""
     hint = "Hint: name the group or account that needs it"
     for role, member in grants(resource):
         if member in PUBLIC_MEMBERS:

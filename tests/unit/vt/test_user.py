@@ -42,13 +42,13 @@ def test_streams_and_variables_are_prepared_for_every_command(monkeypatch):
     streams = [io.TextIOWrapper(io.BytesIO(), encoding="ascii") for _ in range(2)]
     for name, stream in zip(("stdout", "stderr"), streams, strict=True):
         monkeypatch.setattr(process.sys, name, stream)
-    environment = {"https_proxy": "http://proxy.example:8080"}
+    environment = {"https_proxy": "http://gateway.example:3128"}
     monkeypatch.setattr(process.os, "environ", environment)
     process.prepare()
     print("gr\u00f6\u00dfe", flush=True)
     assert streams[0].buffer.getvalue() == b"gr??e\n"
     assert [each.errors for each in streams] == ["replace"] * 2
     assert environment == {
-        "https_proxy": "http://proxy.example:8080", "no_proxy": "127.0.0.1,localhost",
+        "https_proxy": "http://gateway.example:3128", "no_proxy": "127.0.0.1,localhost",
         "NO_PROXY": "127.0.0.1,localhost", "USER": "54321", "HOME": "/",
     }  # fmt: skip
