@@ -105,6 +105,7 @@ def push(
             _say(f"vt: {found.links} links are left out; --follow-links takes their files")
         remote = {item.name: item for item in cloud.objects(client, place)}
         compared = comparison.to_push(found.files, remote, _checksum)
+        places.refuse_snapshots(place, (pair.name for pair in compared.of("new", "changed")))
         upload.refuse_secrets(compared.of("new", "changed"), settings, root, _say)
         gone = _deletable(compared.only_in_target, exclude, place) if delete else ()
         if dry_run:

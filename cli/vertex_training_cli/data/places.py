@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from vertex_training.customjob.request.job_file import ID_LENGTH
 from vertex_training.errors import CommandError, did_you_mean
-from vertex_training.naming import CONTROL, SNAPSHOTS, Names
+from vertex_training.naming import CONTROL, Names
 from vertex_training.settings.model import Settings
+from vertex_training.snapshots import request
 
 _URL: Final = re.compile(r"gs://([a-z0-9][a-z0-9._-]{1,220}[a-z0-9])(?:/(.*))?", re.DOTALL)
-
-#: What an object of a snapshot is called: the folder has the id of its request.
-_OF_SNAPSHOT: Final = re.compile(rf"{SNAPSHOTS}/[^/]+/[^/]+/[0-9a-f]{{{ID_LENGTH}}}/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +30,7 @@ class Place:
 
     def is_of_snapshot(self, name: str) -> bool:
         """Whether an object below the prefix is a file of a snapshot."""
-        return bool(_OF_SNAPSHOT.match(f"{self.prefix}{name}"))
+        return request.is_of_snapshot(f"{self.prefix}{name}")
 
 
 def find(text: str, settings: Settings, names: Names) -> Place:
@@ -71,3 +69,14 @@ def refuse_records(place: Place, names: Names) -> None:
     if place.bucket == names.bucket(CONTROL):
         what = f"{place} has the records of submissions, and takes no files."
         raise CommandError(what, "push to another bucket")
+
+
+def refuse_snapshots(place: Place, names: Iterable[str]) -> None:
+    """Keep people's files out of snapshots, whose files never change.
+
+    Raises:
+        CommandError: some of ``names`` below the place are of one.
+    """
+    if found := [name for name in names if place.is_of_snapshot(name)]:
+        what = f"{place}{found[0]} is a file of a snapshot, and those never change."
+        raise CommandError(what, "push to another folder, or raise the snapshot's `run`")

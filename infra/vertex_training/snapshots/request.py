@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import pathlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -16,6 +17,13 @@ from vertex_training.snapshots import statement
 
 #: Name of the last object of a snapshot, in its folder.
 MANIFEST: Final = "manifest.json"
+#: The folder of any request: ``SnapshotRequest.prefix``.
+_FOLDER: Final = re.compile(rf"{SNAPSHOTS}/[^/]+/[^/]+/[0-9a-f]{{{ID_LENGTH}}}/")
+
+
+def is_of_snapshot(name: str) -> bool:
+    """Whether an object of this name is a file of a snapshot, of any stack and run."""
+    return bool(_FOLDER.match(name))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from vertex_training.errors import Path, Problem
 from vertex_training.images import dockerfile
 from vertex_training.plan import objects
 from vertex_training.settings.model import Image, Settings
+from vertex_training.snapshots.request import is_of_snapshot
 
 
 def problems(settings: Settings, root: pathlib.Path) -> Iterator[Problem]:
@@ -71,6 +72,10 @@ def _objects(
         for each in objects.kept_objects({name: file}, root):
             if unusable := objects.name_problem(each):
                 yield Problem(unusable, each, "name the object otherwise", here)
+                break
+            if is_of_snapshot(each):
+                what = "is a name of a snapshot's file, and those never change"
+                yield Problem(what, each, "name the object otherwise", here)
                 break
             if each in names:
                 yield Problem(f"keeps {each}, as {names[each]} does", file, "one of them", here)

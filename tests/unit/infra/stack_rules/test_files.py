@@ -90,6 +90,19 @@ def test_a_name_that_no_object_can_have_is_refused(checkout: Path, name: str) ->
     assert found == [(f"{row[0]}{name}", *row[1:])]
 
 
+def test_no_object_takes_the_place_of_a_snapshots_file(checkout: Path) -> None:
+    run = f"snapshots/dev/clicks/{'0a' * 10}"
+    what, hint = (
+        "is a name of a snapshot's file, and those never change",
+        "name the object otherwise",
+    )
+    for name, file in ((f"{run}/manifest.json", "lib/code.py"), (run, "lib")):
+        [(path, *row)] = told(checkout, buckets={"data": {"objects": {name: file}}})
+        assert path == f"buckets.data.objects.{name}"
+        assert row == [what, f"{run}/{'manifest.json' if file != 'lib' else 'code.py'}", hint]
+    assert told(checkout, buckets={"data": {"objects": {"snapshots/mine": "lib"}}}) == []
+
+
 def test_so_is_one_that_is_too_long_with_its_folder(checkout: Path) -> None:
     for name, what in ((1016, None), (1017, "has 1025 bytes, more than 1024")):
         found = told(

@@ -343,6 +343,18 @@ def test_a_push_deletes_no_file_of_a_snapshot(bucket: storage.Bucket, folder: Pa
     assert "delete" not in below.stdout
 
 
+def test_a_push_puts_no_file_into_a_snapshot(bucket: storage.Bucket, folder: Path) -> None:
+    run = f"snapshots/local/clicks/{'0a' * 10}"
+    (folder / run).mkdir(parents=True)
+    (folder / run / "manifest.json").write_text("{}")
+    for place, what in ((f"data/{run}", folder / run), ("data", folder)):
+        found = vt("push", place, what)
+        assert found.exit_code != 0
+        said = f"gs://{NAME}/{run}/manifest.json is a file of a snapshot, and those never change."
+        assert said in found.stderr + str(found.exception)
+    assert names(bucket) == set()
+
+
 def test_nothing_is_pushed_among_the_records_of_submissions(
     bucket: storage.Bucket, folder: Path
 ) -> None:
