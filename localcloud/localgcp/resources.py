@@ -239,8 +239,7 @@ def _find(store: Store, name: str) -> StoredResource:
         if found is None:
             raise RefusedRequestError(404, "The specified bucket does not exist.")
         return found
-    project = resource_paths.project_of(name)
-    for each in store.list(project=None if project == "-" else project):
+    for each in store.list():
         if name in (each.id, f"projects/-/serviceAccounts/{each.outputs.get('email')}"):
             return each
     raise RefusedRequestError(404, f"The resource '{name}' was not found")

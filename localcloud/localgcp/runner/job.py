@@ -57,7 +57,7 @@ class JobRun:
         store: Store,
         jobs: JobTable,
         storage_url: str,
-        api_url: str = "",
+        api_url: str,
         faults: JobFaults,
         containers: ContainerHost,
         cancelled: threading.Event,

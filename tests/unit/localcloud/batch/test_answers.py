@@ -43,6 +43,7 @@ class Cloud:
             self.store.put(SERVICE, f"{PROJECT}/{api}.googleapis.com", PROJECT, {}, {})
         self.store.put(ACCOUNT, TRAINER, PROJECT, {}, {"email": TRAINER})
         batch = Batch(home, self.store, ContainerHost(home, 0), FaultTable(home.faults), "", "")
+        self.entries = batch.entries()
         self.service: BatchService = batch.service
         self.jobs: BatchTable = batch.service.jobs
         self.guest: Guest | None = None
@@ -242,6 +243,26 @@ def test_cancelling_and_deleting_are_operations(cloud: Cloud) -> None:
         assert cloud.refusal(method, name=NAME) == missing
 
 
+def test_a_job_that_is_being_ended_is_ended_once(
+    cloud: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended: list[str] = []
+    scheduler = cloud.service.scheduler
+    monkeypatch.setattr(scheduler, "end", lambda found: ended.append(found.name))  # it goes on
+    cloud.create(job())
+    cancelling = cloud.call("cancel_job", name=NAME)
+    assert (cloud.call("cancel_job", name=NAME), "done" in cancelling) == (cancelling, False)
+    deleting = cloud.call("delete_job", name=NAME)
+    assert (cloud.call("delete_job", name=NAME), "done" in deleting) == (deleting, False)
+    assert deleting["name"] != cancelling["name"]
+    assert ended == [NAME, NAME]
+    operation = cloud.service.operations.get(cancelling["name"])
+    assert json_format.MessageToDict(operation) == cancelling | {
+        "done": True,
+        "response": {"@type": "type.googleapis.com/google.cloud.batch.v1.CancelJobResponse"},
+    }
+
+
 def test_a_request_is_answered_once(cloud: Cloud) -> None:
     one, two = (f"0b6a4c4e-5f0e-4c8e-9d5e-1c5a3f3b2a1{n}" for n in "01")
     made = cloud.create(job(), request_id=one)
@@ -351,6 +372,22 @@ def test_a_job_that_ended_is_kept_for_sixty_days(
         monkeypatch.setattr(Clock, "now", lambda _clock, later=later: NOW + later)
         assert ("jobs" in cloud.call("list_jobs", parent=PARENT)) is kept
     assert (cloud.jobs.of_uid(uid), cloud.jobs.tasks(uid)) == (None, [])
+
+
+def test_the_name_of_a_job_is_free_after_sixty_days(
+    cloud: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uid = cloud.create(job())["uid"]
+    cloud.jobs.move(NAME, State.FAILED, (State.QUEUED,))
+    later = timedelta(days=60, seconds=1)
+    monkeypatch.setattr(Clock, "now", lambda _clock: NOW + later)
+    assert cloud.create(job())["uid"] != uid
+
+
+def test_logs_of_jobs_are_those_of_their_type_of_resource(cloud: Cloud) -> None:
+    cloud.create(job() | {"logsPolicy": {"destination": "CLOUD_LOGGING"}})
+    [(kind, entries)] = cloud.entries.items()
+    assert (kind, [*entries(PROJECT, {})]) == ("batch.googleapis.com/Job", [])
 
 
 def test_a_note_stands_once_among_the_events(cloud: Cloud) -> None:

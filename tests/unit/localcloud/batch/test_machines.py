@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from localgcp import secretmanager
 from localgcp.batch.records import BatchJob, State
 from localgcp.batch.runnables import Machine
 from localgcp.batch.volumes import HOSTS_FILE, Volumes
+from localgcp.containers.engines import Docker
 from localgcp.containers.host import ContainerHost
 from localgcp.errors import ImageError, PreparationError
 from localgcp.home import Home
@@ -21,7 +24,7 @@ from localgcp.runner import executors
 from localgcp.runner.environment import Folders
 from localgcp.runner.gang import hosts
 from localgcp.runner.gang.hosts import BucketView, Host
-from localgcp.runner.programs import HostProgram
+from localgcp.runner.programs import ContainerProgram, HostProgram, Launch
 from tests.unit.localcloud.conftest import PROJECT, TRAINER, set_grant
 
 SECRET = f"projects/{PROJECT}/secrets/key/versions/latest"
@@ -147,6 +150,9 @@ def test_a_script_of_a_file_runs_by_its_first_line(estate: Estate, tmp_path: Pat
         file.write_text(text)
         runnable = {"script": {"path": str(file)}}
         assert prepared(estate.machine(), runnable).argv == [*shell, str(file)]
+    file.write_bytes(b"\xff\xfe echo")
+    runnable = {"script": {"path": str(file)}}
+    assert prepared(estate.machine(), runnable).argv == ["/bin/sh", str(file)]
     file.unlink()
     assert refusal(estate.machine(), {"script": {"path": str(file)}}) == (
         f"{file}: No such file or directory"
@@ -157,10 +163,11 @@ def test_a_container_has_the_variables_of_a_file_that_a_script_wrote(estate: Est
     machine = estate.machine(environment={"variables": {"B": "job"}})
     (machine.folders.tmp / "env").write_text("# A=no\nA=1=2\nB=file\nnothing\nC=\n")
     container = {"imageUri": "python:3.11", "entrypoint": sys.executable, "commands": ["-V"]}
+    bare = prepared(machine, {"container": container}).env
+    assert bare["B"] == "job"
     for options in ("--env-file=/tmp/env", "-x --env-file /tmp/env --y"):
         env = prepared(machine, {"container": container | {"options": options}}).env
-        assert (env["A"], env["B"], env["C"]) == ("1=2", "job", "")
-        assert "nothing" not in env
+        assert env == bare | {"A": "1=2", "C": ""}
     options = {"options": "--env-file=/tmp/none"}
     said = refusal(machine, {"container": container | options})
     assert said == "--env-file=/tmp/none: No such file or directory"
@@ -203,7 +210,11 @@ def test_googles_own_image_has_the_programs_of_its_stand_in(
         estate.machine(), {"container": {"imageUri": image, "entrypoint": "tool", "commands": []}}
     )
     assert asked == ["pytorch-2.3"]
-    assert launch.env["PATH"].startswith(f"{tool.parent}:")
+    assert launch.env["PATH"] == f"{tool.parent}:{os.environ['PATH']}"
+    own = {"imageUri": "python:3.11", "entrypoint": sys.executable}
+    assert prepared(estate.machine(), {"container": own}).env["PATH"] == os.environ["PATH"]
+    monkeypatch.delenv("PATH")
+    assert prepared(estate.machine(), SCRIPT).env["PATH"] == os.defpath
 
 
 def test_an_image_of_the_local_registry_needs_the_right_to_pull_it(
@@ -226,6 +237,49 @@ def test_an_image_of_the_local_registry_needs_the_right_to_pull_it(
         assert told() == f"{image} cannot run: nothing runs containers here."
     set_grant(estate.store, place, "roles/storage.admin", TRAINER)
     assert told() == f"{image} cannot be pulled: {denied}"
+    set_grant(estate.store, f"projects/{PROJECT}", "roles/viewer", TRAINER)
+    assert told() == f"{image} cannot run: nothing runs containers here."
+
+
+@pytest.mark.parametrize(
+    ("container", "task"),
+    [
+        ({}, {"args": []}),
+        ({"commands": ["train", "$(PATH)"]}, {"args": ["train", "$$(PATH)"]}),
+        ({"entrypoint": "$(A)", "commands": []}, {"command": ["$$(A)"], "args": []}),
+    ],
+)
+def test_an_image_of_the_local_registry_runs_with_its_words_buckets_and_files(
+    estate: Estate, monkeypatch: pytest.MonkeyPatch, container: Any, task: Any
+) -> None:
+    engine = Docker("docker", "home", "1000:1000")
+    monkeypatch.setattr(ContainerHost, "engine", engine)
+    place = f"projects/{PROJECT}/locations/us-central1/repositories/training"
+    set_grant(estate.store, place, "roles/artifactregistry.reader", TRAINER)
+    image = f"us-central1-docker.pkg.dev/{PROJECT}/training/x:1"
+    estate.bucket()
+    volumes = estate.volumes(DISK)
+    volumes.prepare()
+    machine = estate.machine(volumes=volumes, environment={"variables": {"A": "/mnt/disk"}})
+    given: list[Any] = []
+
+    def launch(_program: ContainerProgram, *variables: Any) -> Launch:
+        given.extend(variables)
+        return Launch([], {})
+
+    monkeypatch.setattr(ContainerProgram, "launch", launch)
+    runnable = {"container": {"imageUri": image, **container}}
+    program, _ = machine.prepare(0, runnable, {"BATCH_TASK_INDEX": "0"}, "name")
+    assert isinstance(program, ContainerProgram)
+    assert given == [{"BATCH_TASK_INDEX": "0"}, {"A": "/mnt/disk"}]
+    empty = machine.folders.work.parent / "no-gcs"
+    assert vars(program) == {
+        "host": machine.containers, "engine": engine, "task": {"imageUri": image, **task},
+        "name": "name", "folders": replace(machine.folders, gcs=empty),
+        "storage_url": "http://127.0.0.1:9", "run": machine.run, "reference": "",
+        "volumes": {"/gcs": empty, "/mnt/disk": volumes.root / "data/sub"},
+    }  # fmt: skip
+    assert empty.is_dir()
 
 
 def test_a_bucket_is_mounted_if_it_is_there_and_may_be_read(estate: Estate) -> None:

@@ -53,7 +53,7 @@ class Ended:
         self.jobs.insert(row)
         run = JobRun(
             row, home=self.home, store=self.store, jobs=self.jobs, storage_url="http://s",
-            faults=JobFaults(self.table), containers=ContainerHost(self.home, 0),
+            api_url="", faults=JobFaults(self.table), containers=ContainerHost(self.home, 0),
             cancelled=self.cancelled, stopping=self.stopping, trial=trial,
         )  # fmt: skip
         self.monkeypatch.setattr(run, "_run", self.replicas)
@@ -238,7 +238,7 @@ def test_a_job_says_what_happens_to_its_replicas(ended: Ended) -> None:
     ended.jobs.insert(row)
     run = JobRun(
         row, home=ended.home, store=ended.store, jobs=ended.jobs, storage_url="http://s",
-        faults=JobFaults(ended.table), containers=ContainerHost(ended.home, 0),
+        api_url="", faults=JobFaults(ended.table), containers=ContainerHost(ended.home, 0),
         cancelled=ended.cancelled, stopping=ended.stopping,
     )  # fmt: skip
     ports = runner._JobPorts(run, [CHIEF, WORKER])
