@@ -149,6 +149,19 @@ def home(tmp_path: Path) -> Home:
 
 
 @pytest.fixture
+def typed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Somebody has typed ``typed`` where this process, the server, was started."""
+    file = tmp_path_factory.mktemp("terminal") / "input"
+    file.write_text("typed")
+    own = os.dup(0)
+    with file.open() as opened:
+        os.dup2(opened.fileno(), 0)
+    yield
+    os.dup2(own, 0)
+    os.close(own)
+
+
+@pytest.fixture
 def server_umask() -> Iterator[None]:
     """The process makes files as the server does, for its user alone."""
     own = os.umask(PRIVATE_UMASK)

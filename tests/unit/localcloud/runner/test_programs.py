@@ -123,7 +123,7 @@ class Engine(Docker):
     def inspect(self, container: str, reference: str) -> list[str]:
         text = CONFIGS[reference.rpartition(":")[2]]
         code = (
-            f"import os, sys; sys.stdin.read(); print({text!r}) if 'USER' not in os.environ else 0"
+            f"import os, sys; print(sys.stdin.read() + {text!r}) if 'USER' not in os.environ else 0"
         )
         return [sys.executable, "-c", code]
 
@@ -152,6 +152,7 @@ class Container:
         return self.code
 
 
+@pytest.mark.usefixtures("typed")
 @pytest.mark.parametrize(
     ("task", "entry", "rest"),
     [

@@ -45,6 +45,7 @@ def log(folder: Path) -> str:
     return (folder / "log").read_text()
 
 
+@pytest.mark.usefixtures("typed")
 def test_a_process_has_its_folder_its_variables_and_its_log_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -162,6 +163,23 @@ def test_what_it_leaves_in_its_group_is_ended(tmp_path: Path, script: str) -> No
     wait_until(lambda: gone(log(tmp_path).strip()))
 
 
+@pytest.mark.parametrize("is_cancelled", [True, False])
+def test_what_left_its_group_is_ended_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_cancelled: bool
+) -> None:
+    monkeypatch.setattr(processes, "_KILL_SECONDS", 0)  # the first process may be slow to hear
+    cancelled = threading.Event()
+
+    def killed(_ran: float) -> bool:
+        if is_begun := log(tmp_path).endswith("\n") and is_cancelled:
+            cancelled.set()
+        return log(tmp_path).endswith("\n") and not is_begun
+
+    run(tmp_path, "setsid sh -c 'echo $$; exec sleep 600' & sleep 600", killed=killed,
+        cancelled=cancelled)  # fmt: skip
+    wait_until(lambda: gone(log(tmp_path).strip()))
+
+
 def test_a_home_of_others_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ended: list[Path] = []
     monkeypatch.setattr(processes, "end_below", ended.append)
@@ -197,6 +215,9 @@ def test_a_process_is_noted_and_known_as_its_account_while_it_runs(
     assert seen[0] == ("in", "a@b")
     assert set(seen[1:-1]) == {"job"}
     assert seen[-1] == ("out", "a@b")
+    seen.clear()
+    run(tmp_path, "exec sleep 600", killed=lambda _ran: True)  # of Google, not of the job
+    assert seen == [("in", ""), ("out", "")]
 
 
 def test_a_system_that_tells_of_no_end_is_asked_often(

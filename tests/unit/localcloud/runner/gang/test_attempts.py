@@ -133,6 +133,31 @@ def test_the_others_end_with_the_primary_one(replicas: Replicas) -> None:
     assert replicas.log() == [f"{CHIEF} exited with status 0"]
 
 
+def test_the_failure_of_a_single_replica_is_no_others_fault(
+    replicas: Replicas, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "_SETTLE_SECONDS", 60.0)  # what another would be waited for
+    assert replicas.gang(chief=[1]).run() == Decision(Action.FAIL, (End(CHIEF, 1),))
+
+
+def test_a_job_is_over_when_its_last_process_is(
+    replicas: Replicas, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gang = replicas.gang(chief=[0], worker=[None])
+    over: list[str] = []
+
+    def run(argv: list[str], **given: Any) -> Outcome:
+        outcome = replicas.run(argv, **given)
+        if outcome.ending is Ending.CANCELLED:
+            time.sleep(0.03)  # a program that ends in its own time
+        over.append(argv[0])
+        return outcome
+
+    monkeypatch.setattr(replica, "run", run)
+    gang.run()
+    assert over == [CHIEF, WORKER]
+
+
 def test_a_failure_is_told_in_the_logs_of_those_that_ended(replicas: Replicas) -> None:
     gang = replicas.gang(chief=[None], worker=[1], other=[0])
     assert gang.run() == Decision(Action.FAIL, (End(WORKER, 1),))
@@ -261,3 +286,4 @@ def test_buckets_and_logs_are_looked_after_while_replicas_run(replicas: Replicas
 
 def test_the_times_between_two_looks() -> None:
     assert (running._TICK_SECONDS, running._STAMP_SECONDS) == (2.0, 0.5)
+    assert (running._SETTLE_SECONDS, running._POLL_SECONDS) == (1.0, 0.25)
