@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Final
 
+from vertex_training.customjob.google.job_service import enum_name
 from vertex_training.customjob.protocol.ports import CANCELLING, REQUEST_ID_LABEL, STACK_LABEL
 from vertex_training_cli.drift.findings import (
     RUNS,
@@ -57,7 +58,7 @@ def submitted_by_hand(
     live = [
         job
         for job in jobs.list(all_stacks=True, live_only=True)
-        if not view.has_ended(job) and job.state.name != CANCELLING
+        if not view.has_ended(job) and enum_name(job.state) != CANCELLING
     ]
     known = {*known, *_trials(jobs, live)}
     found, not_judged = list[ResourceDifference](), list[str]()

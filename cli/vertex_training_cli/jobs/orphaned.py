@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Final
 
+from vertex_training.customjob.google.job_service import enum_name
 from vertex_training.customjob.protocol.ports import (
     CANCELLING,
     JOB_LABEL,
@@ -52,7 +53,7 @@ def find_orphaned_jobs(
         listed = [job for job in listed if not view.title(job).startswith(RUN_PREFIX)]
     # The list may lag and have jobs that were cancelled a moment ago: get each by its name.
     found = [now for job in listed if (now := jobs.get_if_exists(job.name)) is not None]
-    return [job for job in found if not view.has_ended(job) and job.state.name != CANCELLING]
+    return [job for job in found if not view.has_ended(job) and enum_name(job.state) != CANCELLING]
 
 
 def _rung_of(job: AnyJob) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from google.api_core.exceptions import FailedPrecondition, GoogleAPICallError, NotFound, RetryError
 
 from vertex_training.customjob.google import batch_service
-from vertex_training.customjob.google.job_service import client, local_address, read
+from vertex_training.customjob.google.job_service import client, enum_name, local_address, read
 from vertex_training.customjob.kinds import (
     BATCH_JOB,
     CUSTOM_JOB,
@@ -80,10 +80,10 @@ class Jobs:
         list_ = self._all if all_stacks else self._own
         found = [job for kind in KINDS for job in list_(terms, kind)]
         on_batch = self._on_batch(labels, all_stacks=all_stacks)
-        found += [job for job in on_batch if not live_only or job.state.name not in TERMINAL]
+        found += [job for job in on_batch if not live_only or enum_name(job.state) not in TERMINAL]
         if states:  # several: the service documents no filter for either of two states
             wanted = {PREFIX + state for state in states}
-            found = [job for job in found if job.state.name in wanted]
+            found = [job for job in found if enum_name(job.state) in wanted]
         return sorted(found, key=_created, reverse=True)
 
     def find(self, wanted: str) -> AnyJob:

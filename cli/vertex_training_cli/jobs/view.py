@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from google.protobuf.json_format import MessageToDict
 
 from vertex_training.customjob.google import console
+from vertex_training.customjob.google.job_service import enum_name
 from vertex_training.customjob.kinds import BATCH_JOB, TUNING_JOB
 from vertex_training.customjob.protocol.ports import (
     JOB_LABEL,
@@ -89,12 +90,12 @@ def run_texts(jobs: Sequence[AnyJob]) -> dict[str, str]:
 
 def state(job: AnyJob) -> str:
     """Its state without the API's prefix: ``RUNNING``."""
-    return job.state.name.removeprefix("JOB_STATE_")
+    return enum_name(job.state).removeprefix("JOB_STATE_")
 
 
 def has_ended(job: AnyJob) -> bool:
     """Whether its state is final."""
-    return job.state.name in TERMINAL
+    return enum_name(job.state) in TERMINAL
 
 
 def row(job: AnyJob, now: datetime) -> dict[str, str]:
@@ -165,7 +166,7 @@ def _pool(pool: Any) -> str:
     machine = pool.machine_spec
     text = f"{pool.replica_count} x {machine.machine_type}"
     if machine.accelerator_count:
-        text += f" with {machine.accelerator_count} x {machine.accelerator_type.name}"
+        text += f" with {machine.accelerator_count} x {enum_name(machine.accelerator_type)}"
     return text
 
 

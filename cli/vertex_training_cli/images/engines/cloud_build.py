@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from vertex_training.customjob.google.job_service import enum_name
 from vertex_training.errors import ImageBuildError, OperatorError
 from vertex_training.naming import IMAGE_BUILD, STAGING, Names, stack_of_repository
 from vertex_training_cli.images.engines import (
@@ -116,7 +117,7 @@ class _Run:
         same = [
             each
             for each in found
-            if each.status.name in LIVE and build_request.makes_the_same(each, self.wanted)
+            if enum_name(each.status) in LIVE and build_request.makes_the_same(each, self.wanted)
         ]
         return sorted(same, key=lambda each: (each.create_time, each.id))  # pyright: ignore
 
@@ -160,7 +161,7 @@ class _Run:
         deadline, name = Deadline(limit), _name(found, self.service)
         reader = _LogReader(self, log)
         try:
-            while found.status.name in LIVE:
+            while enum_name(found.status) in LIVE:
                 if not deadline.seconds_left:
                     raise self._failed(found, f"has not ended after {limit:g} s")
                 time.sleep(self.poll_seconds)
@@ -186,7 +187,7 @@ class _Run:
         name, deadline = _name(found, self.service), Deadline(CANCEL_SECONDS)
         with suppress(ImageBuildError):
             self.service.cancel(name)
-            while (status := self.service.get(name).status.name) in LIVE:
+            while (status := enum_name(self.service.get(name).status)) in LIVE:
                 if not deadline.seconds_left:
                     break
                 time.sleep(min(self.poll_seconds, deadline.seconds_left))
@@ -198,7 +199,7 @@ class _Run:
         self.log.write(f"{self.build.name}: build {found.id} may still run: {command}")
 
     def _digest(self, ended: cloudbuild_v1.Build) -> str:
-        if ended.status.name != "SUCCESS":
+        if enum_name(ended.status) != "SUCCESS":
             raise self._failed(ended, _end(ended, self.build))
         for image in ended.results.images:
             if image.name in (self.build.reference, self.build.image) and image.digest:
@@ -253,8 +254,8 @@ def _end(ended: cloudbuild_v1.Build, build: Build) -> str:
         "INTERNAL_ERROR": "failed inside of Cloud Build",
     }
     detail = ended.failure_info.detail or ended.status_detail
-    text = ends.get(ended.status.name, "failed")
-    return f"{text} ({ended.status.name}{f': {detail.rstrip(chr(46))}' if detail else ''})"
+    text = ends.get(enum_name(ended.status), "failed")
+    return f"{text} ({enum_name(ended.status)}{f': {detail.rstrip(chr(46))}' if detail else ''})"
 
 
 def _hint(ended: cloudbuild_v1.Build, names: Names) -> str:
@@ -274,4 +275,6 @@ def _hint(ended: cloudbuild_v1.Build, names: Names) -> str:
         "INTERNAL_ERROR": "run it again.",
         "FAILURE": "correct what the log shows.",
     }
-    return by_failure.get(ended.failure_info.type_.name) or by_status.get(ended.status.name, "")
+    return by_failure.get(enum_name(ended.failure_info.type_)) or by_status.get(
+        enum_name(ended.status), ""
+    )

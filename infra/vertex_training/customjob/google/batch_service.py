@@ -28,7 +28,12 @@ from google.protobuf.json_format import ParseDict, ParseError
 from vertex_training.customjob.batch.message import BatchParameters, batch_job
 from vertex_training.customjob.batch.naming import STATES, is_job_of, job_id, reason
 from vertex_training.customjob.google import job_service
-from vertex_training.customjob.google.job_service import PROVES_NOT_CREATED, read, send_once
+from vertex_training.customjob.google.job_service import (
+    PROVES_NOT_CREATED,
+    enum_name,
+    read,
+    send_once,
+)
 from vertex_training.customjob.kinds import BATCH_JOB
 from vertex_training.customjob.protocol.ports import (
     DIGEST_LABEL,
@@ -212,7 +217,10 @@ def as_custom_job(job: batch_v1.Job) -> vertex_api.CustomJob:
     }
     folder = "".join(g.task_spec.environment.variables.get(MODEL_DIR, "") for g in groups)
     output = {"output_uri_prefix": folder.removesuffix("/model/")} if folder else None
-    state, (began, ended) = STATES.get(job.status.state.name, "JOB_STATE_UNSPECIFIED"), _times(job)
+    state, (began, ended) = (
+        STATES.get(enum_name(job.status.state), "JOB_STATE_UNSPECIFIED"),
+        _times(job),
+    )
     events = [(e.description, e.task_execution.exit_code) for e in job.status.status_events]
     error = {"code": 2, "message": reason(events)} if state == "JOB_STATE_FAILED" else None
     optional = {"start_time": began, "end_time": ended, "error": error}
@@ -234,7 +242,7 @@ def as_custom_job(job: batch_v1.Job) -> vertex_api.CustomJob:
 def _times(job: Any) -> tuple[Any, Any]:
     """When its first task began and when it ended, each None if it has not."""
     events, ended = job.status.status_events, None
-    if job.status.state.name in ENDED:
+    if enum_name(job.status.state) in ENDED:
         ended = job.update_time
     ran = [each.event_time for each in events if _RUNNING.search(each.description)]
     if ran:

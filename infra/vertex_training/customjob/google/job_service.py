@@ -168,18 +168,18 @@ def service_client(
         OperatorError: a local project without a local cloud, or no credentials.
 
     Acts as ``account``, or as the one that ``impersonation`` names, if there is one. Its channel
-    sends nothing twice. ``endpoint`` is the region's of Vertex AI if it is empty.
+    sends nothing twice, and its lists end. ``endpoint`` is the region's of Vertex AI if empty.
     """
     import grpc
 
     if address := local_address(project):
-        channel = grpc.insecure_channel(address, options=[NO_RESEND])
+        channel = _with_lists_that_end(grpc.insecure_channel(address, options=[NO_RESEND]))
         return client_type(transport=transport_type(channel=channel))
 
     def transport(**arguments: Any) -> Any:
         def channel(host: str, **settings: Any) -> grpc.Channel:
             settings["options"] = [*settings.get("options", ()), NO_RESEND]
-            return transport_type.create_channel(host, **settings)
+            return _with_lists_that_end(transport_type.create_channel(host, **settings))
 
         return transport_type(channel=channel, **arguments)
 
@@ -189,6 +189,24 @@ def service_client(
         return client_type(credentials=credentials, client_options=options, transport=transport)
     except DefaultCredentialsError:
         raise OperatorError(NO_CREDENTIALS) from None
+
+
+def _with_lists_that_end(channel: grpc.Channel) -> grpc.Channel:
+    """A page that names itself as the next one raises OperatorError: clients would never stop."""
+    import grpc
+
+    class Pages(grpc.UnaryUnaryClientInterceptor):
+        def intercept_unary_unary(
+            self, continuation: Callable[..., Any], client_call_details: Any, request: Any
+        ) -> Any:
+            call = continuation(client_call_details, request)
+            asked = getattr(request, "page_token", "")
+            if asked and call.exception() is None and call.result().next_page_token == asked:
+                method = client_call_details.method.rpartition("/")[2]
+                raise OperatorError(f"{method} of the service has no end: a page is its own next")
+            return call
+
+    return grpc.intercept_channel(channel, Pages())
 
 
 class VertexJobs:
@@ -248,7 +266,7 @@ class VertexJobs:
         if self._kind is CUSTOM_JOB:
             return [name.rpartition("/")[2]]
         trials = read(self._method("get"), name=name).trials
-        failed = [each.custom_job for each in trials if each.state.name == "INFEASIBLE"]
+        failed = [each.custom_job for each in trials if enum_name(each.state) == "INFEASIBLE"]
         return [each.rpartition("/")[2] for each in failed if each][-1:]
 
     def cancel(self, name: str) -> None:
@@ -359,9 +377,10 @@ def _to_proto(body: str, labels: Mapping[str, str], kind: JobKind) -> AnyJob:
 def snapshot(job: AnyJob, kind: JobKind) -> JobSnapshot:
     """A job as the protocol reads it."""
     message, labels = type(job).pb(job), own_labels(kind.labels_of(job.labels))
+    state = enum_name(job.state)
     return JobSnapshot(
         name=job.name,
-        state=job.state.name,
+        state=state,
         created=message.create_time.ToNanoseconds(),
         digest=labels.get(DIGEST_LABEL, ""),
         error=job.error.message if job.error else "",
@@ -370,7 +389,7 @@ def snapshot(job: AnyJob, kind: JobKind) -> JobSnapshot:
         ended=message.end_time.ToNanoseconds(),
         output=_spec(job, kind).base_output_directory.output_uri_prefix,
         request_id=labels.get(REQUEST_ID_LABEL, ""),
-        out_of_stock=job.state.name == "JOB_STATE_FAILED" and is_stock_out(job.error.message),
+        out_of_stock=state == "JOB_STATE_FAILED" and is_stock_out(job.error.message),
         accelerators=_accelerators(job) if kind is CUSTOM_JOB else (),
     )
 
@@ -405,6 +424,11 @@ def _spec(job: AnyJob, kind: JobKind) -> Any:
 def _turn(label: str) -> int:
     """The number of a job's turn; without one it is the first."""
     return int(label) if label.isascii() and label.isdecimal() else 1
+
+
+def enum_name(value: Any) -> str:
+    """The name of an enum's value; the number of one that is newer than the installed client."""
+    return getattr(value, "name", str(value))
 
 
 def code_of(error: Exception) -> str:

@@ -166,9 +166,11 @@ def _lines(entry: types.LogEntry) -> list[LogLine]:
     replica = dict(entry.resource.labels).get("task_name", "")
     if task := _TASK.match(dict(entry.labels).get("task_id", "")):
         replica = f"task-{task[1]}"
+    severity = entry.severity
+    level = LogSeverity.Name(severity) if severity in LogSeverity.values() else str(severity)
     # A progress bar rewrites its line: keep what a terminal would show in the end.
     return [
-        LogLine(time, replica, LogSeverity.Name(entry.severity), part.rpartition("\r")[2])
+        LogLine(time, replica, level, part.rpartition("\r")[2])
         for part in text.rstrip("\n").split("\n")
     ]
 

@@ -10,10 +10,8 @@ import dataclasses
 import json
 from typing import Any, Final
 
-from google.api_core.client_options import ClientOptions
 from google.api_core.exceptions import FailedPrecondition, NotFound
 
-from vertex_training.customjob.google.impersonation import impersonated_credentials
 from vertex_training.customjob.protocol.ports import SubmissionRequest
 from vertex_training.errors import NotSubmittedError, OperatorError
 from vertex_training.naming import SERVICE_CHOSEN
@@ -66,24 +64,16 @@ def with_number(body: str, parent: str, stack: str, account: str = "") -> str:
 
 def _instances(parent: str, account: str) -> list[Any]:
     """TensorBoard instances of ``projects/P/locations/REGION``."""
-    import grpc
-
     from vertex_training.customjob.google import vertex_api  # noqa: F401 (first: it leaves out the rest of the client)
     from google.cloud.aiplatform_v1.services.tensorboard_service import (  # isort: skip
         TensorboardServiceClient,
         transports,
     )
-    from vertex_training.customjob.google.job_service import local_address, read
+    from vertex_training.customjob.google.job_service import read, service_client
 
     project, region = parent.split("/")[1::2]
-    if address := local_address(project):
-        channel = grpc.insecure_channel(address)
-        transport = transports.TensorboardServiceGrpcTransport(channel=channel)
-        client = TensorboardServiceClient(transport=transport)
-    else:
-        options = ClientOptions(api_endpoint=f"{region}-aiplatform.googleapis.com")
-        credentials = impersonated_credentials(account)
-        client = TensorboardServiceClient(credentials=credentials, client_options=options)
+    types = TensorboardServiceClient, transports.TensorboardServiceGrpcTransport
+    client = service_client(*types, project, region, account)
 
     def list_tensorboards(**arguments: Any) -> list[Any]:
         return list(client.list_tensorboards(**arguments))  # reading a later page may fail as well

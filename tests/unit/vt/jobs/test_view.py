@@ -195,6 +195,16 @@ def test_a_job_has_ended_in_a_final_state(state: JobState, ended: bool) -> None:
     assert view.has_ended(job(state=state)) is ended
 
 
+@pytest.mark.filterwarnings("ignore:Unrecognized")
+def test_what_is_newer_than_the_client_is_a_number_and_no_traceback() -> None:
+    machine = {"machine_type": "x", "accelerator_type": 999, "accelerator_count": 1}
+    pools = [{"replica_count": 2, "machine_spec": machine}]
+    found = job(state=99, job_spec={"worker_pool_specs": pools})
+    assert (view.row(found, CREATED)["state"], view.has_ended(found)) == ("99", False)
+    facts = dict(view.facts(found, "p", "us-central1", CREATED))
+    assert facts["worker pool"] == "2 x x with 1 x 999"
+
+
 def test_replicas_are_called_as_their_logs_call_them() -> None:
     pools = [{"replica_count": 1}, {"replica_count": 2}]
     made = job(job_spec={"worker_pool_specs": pools})

@@ -13,7 +13,7 @@ from google.cloud import aiplatform_v1
 from vertex_training.customjob.google import job_service
 from vertex_training.customjob.google.job_service import VertexJobs, read, send_once, snapshot
 from vertex_training.customjob.kinds import BATCH_JOB, CUSTOM_JOB, TUNING_JOB
-from vertex_training.customjob.protocol.ports import JobSnapshot
+from vertex_training.customjob.protocol.ports import TERMINAL, JobSnapshot
 from vertex_training.errors import (
     InDoubtError,
     NotSubmittedError,
@@ -92,6 +92,12 @@ def test_a_tuning_job_has_labels_of_its_own_and_the_folder_of_its_trials() -> No
 )
 def test_the_turn_of_a_job_is_a_number_or_the_first(label: str, turn: int) -> None:
     assert snapshot(job(labels=LABELS | {"vt-request-turn": label}), CUSTOM_JOB).turn == turn
+
+
+@pytest.mark.filterwarnings("ignore:Unrecognized JobState")
+def test_a_state_that_is_newer_than_the_client_is_its_number_and_no_end() -> None:
+    found = snapshot(job(state=99), CUSTOM_JOB)
+    assert (found.state, found.state in TERMINAL) == ("99", False)
 
 
 STOCK_OUT = "STOCKOUT: Resources are insufficient in region: us-central1."

@@ -155,6 +155,7 @@ def test_a_job_is_read_field_by_field() -> None:
         ({"state": "SUCCEEDED"}, "SUCCEEDED", 0, 600, ""),
         ({"state": "RUNNING", "runDuration": "240s"}, "RUNNING", 0, 0, ""),
         ({"state": "CANCELLED"}, "CANCELLED", 0, 600, ""),
+        ({"state": 99}, "UNSPECIFIED", 0, 0, ""),
         (
             {"state": "FAILED", "runDuration": "240s", "statusEvents": [
                 event("set to RUNNING", "1970-01-01T00:01:00Z"),
@@ -168,6 +169,7 @@ def test_a_job_is_read_field_by_field() -> None:
         ),
     ],
 )  # fmt: skip
+@pytest.mark.filterwarnings("ignore:Unrecognized State")
 def test_states_times_and_reasons_are_those_of_batch(
     status: Any, state: str, began: int, ended: int, error: str
 ) -> None:

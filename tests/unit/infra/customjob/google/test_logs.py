@@ -92,6 +92,7 @@ def test_entries_of_a_job_are_asked_for_oldest_first(
         (entry(1, "1%\r50%\r100%"), [("workerpool0-0", "INFO", "100%")]),
         (entry(1, "a\n\nb"), [("workerpool0-0", "INFO", text) for text in ("a", "", "b")]),
         (entry(1, "x", "", severity="ERROR"), [("", "ERROR", "x")]),
+        (entry(1, "x", "", severity=250), [("", "250", "x")]),
         (
             entry(1, "x", "", labels={"task_id": "task/uid-1-group0-12/0/0"}),
             [("task-12", "INFO", "x")],
