@@ -33,6 +33,8 @@ ELSEWHERE = {
     "may copy data about people",
     "no longer told",
     "custom roles get permissions",
+    "whoever has the key is the account",
+    "no longer denied to",
 }
 
 

@@ -94,7 +94,8 @@ def _is_protected(step: Step) -> bool:
 
 
 def _is_destructive(step: Step) -> bool:
-    if step.type in (*WITH_REQUEST, *serving.TYPES, resource_types.SNAPSHOT) or grants.is_iam(step):
+    own = step.type in (*WITH_REQUEST, *serving.TYPES, resource_types.SNAPSHOT)
+    if own or grants.grants_alone(step):
         return False
     if step.op == "replace":
         # An object comes again at once: new content of a file, or a new package of code.

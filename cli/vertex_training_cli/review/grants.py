@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from vertex_training.catalog import resource_types
 from vertex_training.naming import PUBLIC_MEMBERS, domain_of_member, is_of_domains, own_domains
+from vertex_training.plan import access_lists
 from vertex_training.plan.access import ACTS_AS, VERBS, Access, Binding, reachable
 from vertex_training.plan.grants import ACT_AS, EXTRA_GRANTS, reason
 from vertex_training_cli.engine.plan import Plan, ResourceState, Step
@@ -25,6 +26,8 @@ GRANT_INPUTS: Final = ("role", "member", "members", "policyData", "condition", "
 PUBLIC_MAIL: Final = frozenset({"gmail.com", "googlemail.com"})
 #: Keys of the config with the stack's project and its number.
 PROJECT_KEYS: Final = ("gcp:project", "vertex-training:projectNumber")
+#: Why there is a grant that the program does not make.
+BY_A_TEAM: Final = "a team's own code grants it"
 #: Roles of a project's or an organization's own, by type.
 CUSTOM_ROLES: Final = (
     resource_types.CUSTOM_ROLE,
@@ -87,6 +90,11 @@ def is_iam(step: Step) -> bool:
     return resource_types.iam_kind(step.type) is not None
 
 
+def grants_alone(step: Step) -> bool:
+    """Whether a step is about rights and nothing else: IAM, or an access list of its own."""
+    return is_iam(step) or access_lists.grants_alone(step.type)
+
+
 def gained(plan: Plan) -> list[IamBinding]:
     """Bindings that are new."""
     return sorted(_all(plan, "new") - _all(plan, "old"))
@@ -104,20 +112,28 @@ def kept(plan: Plan) -> list[IamBinding]:
 
 def held(plan: Plan) -> list[IamBinding]:
     """All bindings of the stack after the plan."""
-    return sorted(
-        binding for step in plan.steps if is_iam(step) for binding in bindings_of(step, step.new)
-    )
+    return sorted(binding for step in plan.steps for binding in bindings_of(step, step.new))
 
 
 def bindings_of(step: Step, state: ResourceState | None) -> Iterator[IamBinding]:
-    """The bindings that an IAM resource makes in one of its states."""
+    """The bindings that a resource makes in one of its states; none if it grants nothing."""
     if state is None:
         return
     inputs = state.inputs
+    for listed in access_lists.listed_grants(step.type, inputs):
+        yield IamBinding(
+            member=str(listed.member),
+            role=str(listed.role),
+            kind=listed.kind,
+            target=_target(step, listed.target),
+            condition=listed.condition,
+            reason=BY_A_TEAM,  # the program grants by IAM alone
+        )
+    if not is_iam(step):
+        return
     key = _target_input(inputs)
-    kind, target = resource_types.words_of_inputs().get(key, key), str(inputs.get(key, ""))
-    if target == UNKNOWN:  # a new resource: the name of the grant says which
-        target = f"new, see {step.name}"
+    kind = resource_types.words_of_inputs().get(key, key)
+    target = _target(step, str(inputs.get(key, "")))
     for binding in _bindings(inputs):
         role = str(binding.get("role") or "a whole policy")
         members = binding.get("members") or [binding.get("member") or "everybody named in it"]
@@ -132,6 +148,11 @@ def bindings_of(step: Step, state: ResourceState | None) -> Iterator[IamBinding]
                 reason=_why(step, role),
                 is_derived=is_derived,
             )
+
+
+def _target(step: Step, name: str) -> str:
+    """What a grant is on; of a new resource, the name of the grant says which."""
+    return f"new, see {step.name}" if UNKNOWN in name else name
 
 
 def _bindings(inputs: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -151,19 +172,23 @@ def _is_derived(step: Step) -> bool:
 def _why(step: Step, role: str) -> str:
     if _is_derived(step):
         return reason(step.type, role)
-    return "the stack file asks for it by name" if step.is_own else "a team's own code grants it"
+    return "the stack file asks for it by name" if step.is_own else BY_A_TEAM
 
 
 def administrators(plan: Plan) -> list[IamBinding]:
     """Bindings that are new and let a member administer, or be, what they are on.
 
-    None that the program makes by itself: Google's agents need some.
+    None that the program makes by itself: Google's agents need some; nor of a project's owners.
     """
-    return [each for each in gained(plan) if not each.is_derived and _administers(each.role)]
+    asked_for = (each for each in gained(plan) if not each.is_derived)
+    others = (each for each in asked_for if not each.member.startswith("projectOwner:"))
+    return [each for each in others if _administers(each.role)]
 
 
 def _administers(role: str) -> bool:
-    return "admin" in role.lower() or (role in ACTS_AS and role != ACT_AS)
+    return any(word in role.lower() for word in ("admin", "owner")) or (
+        role in ACTS_AS and role != ACT_AS
+    )
 
 
 def strangers(plan: Plan) -> list[IamBinding]:
@@ -180,6 +205,8 @@ def strangers(plan: Plan) -> list[IamBinding]:
 
     def is_strange(member: str) -> bool:
         if member in PUBLIC_MEMBERS or is_of_domains(member, own):
+            return False
+        if member.startswith(access_lists.OF_A_PROJECT):
             return False
         domain = domain_of_member(member)
         return domain in PUBLIC_MAIL or bool(before and domain not in known)
@@ -204,12 +231,12 @@ def _access(plan: Plan, side: str) -> dict[tuple[str, str, str, str], Access]:
 
 def _all(plan: Plan, side: str) -> set[IamBinding]:
     # Unchanged steps count on both sides: a binding that only moves to another resource stays.
-    states = ((s, s.new if side == "new" else s.old) for s in plan.steps if is_iam(s))
+    states = ((s, s.new if side == "new" else s.old) for s in plan.steps)
     return {binding for step, state in states for binding in bindings_of(step, state)}
 
 
 def _retained(plan: Plan) -> set[IamBinding]:
-    states = ((s, s.old) for s in plan.steps if is_iam(s) and s.old and s.old.retained)
+    states = ((s, s.old) for s in plan.steps if s.old and s.old.retained)
     return {binding for step, state in states for binding in bindings_of(step, state)}
 
 
@@ -249,6 +276,80 @@ def _permissions(role: ResourceState) -> set[str]:
     return set(map(str, given)) if isinstance(given, list) else {str(given)} if given else set()
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class AccountKey:
+    """A key that is made: whoever has it is the account."""
+
+    account: str
+    """As the program names it; empty if it does not exist yet."""
+    name: str
+    """The resource's name in the program."""
+
+
+def account_keys(plan: Plan) -> list[AccountKey]:
+    """Keys of accounts that are made, also anew."""
+    inputs = (
+        (step.name, step.new.inputs)
+        for step in plan.changed
+        if step.type in resource_types.ACCOUNT_KEYS
+        and step.op in ("create", "replace")
+        and step.new
+    )
+    return sorted(
+        AccountKey(str(each.get("serviceAccountId") or each.get("serviceAccountEmail")), name)
+        for name, each in inputs
+    )
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class LiftedDenial:
+    """A principal that a deny policy no longer keeps from something."""
+
+    principal: str
+    permissions: tuple[str, ...]
+
+
+#: What a deny policy keeps a principal from: principal, permission, condition; and the exceptions.
+_Denials = dict[tuple[str, str, str], set[str]]
+
+
+def lifted(plan: Plan) -> list[LiftedDenial]:
+    """Who may be granted again what deny policies kept from them, by principal."""
+    before, after = _denials(plan, "old"), _denials(plan, "new")
+    found = dict[str, set[str]]()
+    for key, exceptions in before.items():
+        if key not in after or after[key] - exceptions:
+            found.setdefault(key[0], set()).add(key[1])
+    return [LiftedDenial(who, tuple(sorted(found[who]))) for who in sorted(found)]
+
+
+def _denials(plan: Plan, side: str) -> _Denials:
+    found: _Denials = {}
+    for step in plan.steps:
+        # One that leaves the stack and stays in the cloud denies as before.
+        stays = side == "new" and step.new is None and step.old and step.old.retained
+        state = step.new if side == "new" and not stays else step.old
+        if step.type == resource_types.DENY_POLICY and state:
+            rules = state.inputs.get("rules")
+            for rule in rules if isinstance(rules, list) else ():
+                _add_denials(found, as_mapping(as_mapping(rule).get("denyRule")))
+    return found
+
+
+def _add_denials(found: _Denials, rule: Mapping[str, Any]) -> None:
+    condition = str(as_mapping(rule.get("denialCondition")).get("expression", ""))
+    excepted = {*_strings(rule, "exceptionPrincipals"), *_strings(rule, "exceptionPermissions")}
+    for principal in _strings(rule, "deniedPrincipals"):
+        for permission in _strings(rule, "deniedPermissions"):
+            key = (principal, permission, condition)
+            found[key] = found[key] & excepted if key in found else excepted
+
+
+def _strings(rule: Mapping[str, Any], key: str) -> list[str]:
+    given = rule.get(key)
+    return list(map(str, given)) if isinstance(given, list) else [str(given)] if given else []
+
+
 ADMINISTRATORS: Final = RiskKind(
     administrators,
     lambda each, quote: f"{quote(short_member(each))} {quote(each.role)} on {place(each, quote)}",
@@ -260,6 +361,22 @@ WIDENED: Final = told_alike(
     lambda each, quote: f"{quote(each.name)} ({first([quote(one) for one in each.permissions])})",
     "widenedRoles",
     "custom roles get permissions",
+    RIGHTS,
+)
+KEYS: Final = told_alike(
+    account_keys,
+    lambda each, quote: f"{quote(each.name)} of {quote(each.account)}",
+    "accountKeys",
+    "whoever has the key is the account",
+    RIGHTS,
+)
+LIFTED: Final = told_alike(
+    lifted,
+    lambda each, quote: (
+        f"{quote(each.principal)} ({first([quote(one) for one in each.permissions])})"
+    ),
+    "liftedDenials",
+    "no longer denied to",
     RIGHTS,
 )
 STRANGERS: Final = RiskKind(

@@ -254,6 +254,8 @@ def _unseen(report: ReviewReport, quote: Quote) -> Iterator[str]:
     for each in report.snapshots:
         if snapshots.NOT_ASKED in each.told:
             yield f"snapshot {quote(each.name)}: {quote(each.told)}"
+    for type_ in report.unjudged:
+        yield f"what a {quote(type_)} opens or grants"
     if report.source.startswith("Previewed offline"):
         yield "what is deployed: the preview began with an empty state"
 

@@ -30,6 +30,7 @@ KEYS: Final[Mapping[type, str]] = {
     ReviewReport: (
         "stack project region source digest expected? jobs unseenImages=unseen_images images "
         "otherImages=other_images models endpoints snapshots watching reservations reachability "
+        "unjudgedTypes=unjudged "
         "destroyed protected objects=folders changes unchanged problems errors notes warnings "
         "preflight?"
     ),

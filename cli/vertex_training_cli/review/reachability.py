@@ -9,7 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from vertex_training.catalog.resource_types import BUCKET, FIREWALL
+from vertex_training.catalog import resource_types
+from vertex_training.catalog.resource_types import BUCKET, FIREWALL, iam_kind
+from vertex_training.plan import access_lists
 from vertex_training_cli.engine.fields import FieldDifference, diff_fields
 from vertex_training_cli.engine.plan import WITH_REQUEST, Plan, Step
 from vertex_training_cli.engine.values import UNKNOWN
@@ -65,9 +67,9 @@ def _changes(step: Step) -> list[ReachabilityChange]:
         return [_network_change(step)]
     if step.type in WITH_REQUEST:
         return _job_changes(step)
-    if grants.is_iam(step):
-        return _public_binding_changes(step)
-    return _public_bucket_changes(step) if step.type == BUCKET else []
+    if step.type == BUCKET:
+        return _public_bucket_changes(step)
+    return _public_binding_changes(step) + _machine_changes(step)
 
 
 def _network_change(step: Step) -> ReachabilityChange:
@@ -108,6 +110,40 @@ def _public_bucket_changes(step: Step) -> list[ReachabilityChange]:
             verb, f"bucket {bucket} to rights of everybody (public access prevention)", step.name
         )
     ]
+
+
+def _machine_changes(step: Step) -> list[ReachabilityChange]:
+    """Machines, and templates of machines, that get or lose an external address."""
+    before, after = (_is_external(_inputs(step, side)) for side in ("old", "new"))
+    if before == after:
+        return []
+    machine = (_inputs(step, "new") or step.inputs).get("name", step.name)
+    what = f"machine {machine} to the internet, by an external address"
+    return [ReachabilityChange("opens" if after else "closes", what, step.name)]
+
+
+def _is_external(inputs: Inputs | None) -> bool:
+    """Whether an interface has an access config: an address of the internet, also without a name.
+
+    https://docs.cloud.google.com/compute/docs/ip-addresses/configure-static-external-ip-address
+    """
+    interfaces = (inputs or {}).get("networkInterfaces")
+    return isinstance(interfaces, list) and any(
+        isinstance(each, Mapping) and (each.get("accessConfigs") or each.get("ipv6AccessConfigs"))
+        for each in interfaces
+    )
+
+
+def unjudged_types(plan: Plan) -> tuple[str, ...]:
+    """Types of changed resources of which no table here says what they open or grant."""
+    found = {step.type for step in plan.changed if step.custom and step.new}
+    return tuple(sorted(each for each in found if not _is_known(each)))
+
+
+def _is_known(token: str) -> bool:
+    tables = (resource_types.by_token(), resource_types.ACCOUNT_KEYS, _DESCRIPTIONS)
+    known = any(token in table for table in tables) or token in grants.CUSTOM_ROLES
+    return known or bool(iam_kind(token)) or access_lists.is_list(token)
 
 
 def _job_changes(step: Step) -> list[ReachabilityChange]:
@@ -184,9 +220,9 @@ def _public(step: Step, side: str) -> set[str]:
     inputs = _inputs(step, side)
     if inputs is None:
         return set()
-    if grants.is_iam(step):
-        bindings = grants.bindings_of(step, step.new if side == "new" else step.old)
-        return {f"{each.kind} {each.target}" for each in bindings if each.is_public}
+    bindings = grants.bindings_of(step, step.new if side == "new" else step.old)
+    if opened := {f"{each.kind} {each.target}" for each in bindings if each.is_public}:
+        return opened
     if _allows_anywhere(inputs, "INGRESS"):
         return {f"firewall {step.name}"}
     # Closed buckets refuse every grant to everybody: what opens one makes such a grant possible.

@@ -76,6 +76,8 @@ RISKS: Final[tuple[RiskKind[Any], ...]] = (
     limits.LOWERED,
     grants.ADMINISTRATORS,
     grants.WIDENED,
+    grants.KEYS,
+    grants.LIFTED,
     grants.STRANGERS,
     reachability.SHELLS,
     serving.DOUBTFUL,
@@ -151,6 +153,8 @@ class ReviewReport:
     """Data that members newly reach, themselves or by acting as an account."""
     access_lost: tuple[Access, ...]
     reachability: tuple[ReachabilityChange, ...]
+    unjudged: tuple[str, ...]
+    """Types of changed resources of which nobody here knows what they open or grant."""
     risks: Mapping[RiskKind[Any], tuple[Any, ...]]
     """What is found of each kind of ``RISKS``."""
     levels: Mapping[str, str]
@@ -274,6 +278,7 @@ def build(
         access_gained=access_gained,
         access_lost=access_lost,
         reachability=tuple(reachability.reachability_changes(plan)),
+        unjudged=reachability.unjudged_types(plan),
         violations=plan.violations,
         packs=tuple(sorted(plan.packs)),
         policies=len(plan.policies | {violation.policy for violation in plan.violations}),
@@ -339,7 +344,7 @@ def _is_elsewhere(step: Step) -> bool:
     """Whether another part of the report has the step."""
     own = step.type in (*WITH_REQUEST, *serving.TYPES, SNAPSHOT)
     own = own or (step.type in alerts.TYPES and step.op == "create")
-    elsewhere = own or grants.is_iam(step) or reachability.is_network(step)
+    elsewhere = own or grants.grants_alone(step) or reachability.is_network(step)
     gone = step.op in destroyed.DELETIONS and not destroyed.stays(step)
     return elsewhere or gone
 

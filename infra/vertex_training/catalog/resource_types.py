@@ -40,6 +40,11 @@ CONNECTION: Final = "gcp:servicenetworking/connection:Connection"
 SUBNET: Final = "gcp:compute/subnetwork:Subnetwork"
 ATTACHMENT: Final = "gcp:compute/networkAttachment:NetworkAttachment"
 FIREWALL: Final = "gcp:compute/firewall:Firewall"
+#: Types that make a key, by which whoever has it is an account -> what people call one.
+ACCOUNT_KEYS: Final = {
+    "gcp:serviceaccount/key:Key": "a key",
+    "gcp:storage/hmacKey:HmacKey": "an HMAC key",
+}
 
 ON_BUCKET: Final = "gcp:storage/bucketIAMMember:BucketIAMMember"
 ON_SECRET: Final = "gcp:secretmanager/secretIamMember:SecretIamMember"

@@ -7,9 +7,10 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from vertex_training.catalog.resource_types import iam_kind
+from vertex_training.catalog.resource_types import ACCOUNT_KEYS, iam_kind
 from vertex_training.guardrails.policy import Resource, Unknown, items, policy, text
 from vertex_training.naming import PUBLIC_MEMBERS, domain_of_member, is_of_domains
+from vertex_training.plan.access_lists import OF_A_PROJECT, listed_grants
 
 #: Types of resources whose grants hold on a project, a folder or an organization.
 PROJECT_OR_ABOVE: Final = ("gcp:projects/", "gcp:folder/", "gcp:organizations/")
@@ -32,33 +33,13 @@ NETWORK_AGENT: Final = {
         "serviceAccount:service-*@gcp-sa-aiplatform.iam.gserviceaccount.com"
     )
 }
-#: Types whose access lists grant on a dataset of BigQuery, beside its IAM types.
-DATASET_ACCESS: Final = (
-    "gcp:bigquery/dataset:Dataset",
-    "gcp:bigquery/datasetAccess:DatasetAccess",
-)
-
-
-def _dataset_grants(resource: Resource) -> Iterator[tuple[str, str]]:
-    """(role, member) of the entries of a dataset's access list, the members as IAM has them."""
-    entries = items(resource.props, "accesses") or [resource.props]
-    for entry in entries:
-        user, special = text(entry, "userByEmail"), text(entry, "specialGroup")
-        kind = "serviceAccount" if user.endswith("gserviceaccount.com") else "user"
-        members = (
-            f"{kind}:{user}" if user else "",
-            f"group:{group}" if (group := text(entry, "groupByEmail")) else "",
-            f"domain:{domain}" if (domain := text(entry, "domain")) else "",
-            special if special in PUBLIC_MEMBERS else "",  # others are of the project's own
-            text(entry, "iamMember"),
-        )
-        yield from ((text(entry, "role") or "access", member) for member in members if member)
 
 
 def grants(resource: Resource) -> Iterator[tuple[str, str | Unknown]]:
     """(role, member) of every grant of a resource; a member may be unknown."""
-    if resource.type in DATASET_ACCESS:
-        yield from _dataset_grants(resource)
+    for each in listed_grants(resource.type, resource.props):
+        if not str(each.member).startswith(OF_A_PROJECT):  # of no domain, and nobody by itself
+            yield str(each.role), each.member
     kind = iam_kind(resource.type)
     if not kind:
         return
@@ -126,14 +107,6 @@ def no_public_members(resource: Resource, _settings: Mapping[str, Any]) -> Itera
     for role, member in grants(resource):
         if member in PUBLIC_MEMBERS:
             yield f"{member} gets {role}. {hint}"
-    if "ccessControl:" in resource.type and text(resource.props, "entity") in PUBLIC_MEMBERS:
-        yield f"{text(resource.props, 'entity')} is given access by an ACL. {hint}"
-    if resource.type.endswith("ACL"):
-        listed = [str(entry) for entry in items(resource.props, "roleEntities")]
-        public = [entry for entry in listed if entry.partition(":")[2] in PUBLIC_MEMBERS]
-        preset = text(resource.props, "predefinedAcl")
-        if preset.startswith("public") or preset == "authenticatedRead" or public:
-            yield f"an ACL opens it to everybody ({preset or public[0]}). {hint}"
 
 
 @policy(
@@ -164,8 +137,7 @@ def members_of_own_domains(resource: Resource, settings: Mapping[str, Any]) -> I
 )
 def no_service_account_keys(resource: Resource, _settings: Mapping[str, Any]) -> Iterator[str]:
     """No key of a service account is made."""
-    if resource.type in ("gcp:serviceaccount/key:Key", "gcp:storage/hmacKey:HmacKey"):
-        kind = "an HMAC key" if "hmac" in resource.type else "a key"
+    if kind := ACCOUNT_KEYS.get(resource.type):
         yield (
             f"{kind} of a service account is made. Hint: jobs run as their account and need none; "
             "for CI use workload identity federation"

@@ -39,6 +39,8 @@ IN_PROJECT: Final = {
 #: Role -> what it allows with data. Of other roles the name itself says it.
 VERBS: Final = {
     "roles/storage.objectViewer": "reads",
+    "roles/storage.legacyObjectReader": "reads",
+    "roles/storage.legacyObjectOwner": "writes",
     "roles/storage.objectUser": "writes",
     "roles/storage.objectAdmin": "writes",
     "roles/storage.admin": "writes",
@@ -83,7 +85,7 @@ def reachable(bindings: Iterable[Binding]) -> set[Access]:
         _address(b.target) for given in held.values() for b in given if b.kind == "account"
     }
     found: dict[tuple[str, str, str, str], Access] = {}
-    kinds = words_of_data()
+    kinds = words_of_data() | {"object"}
     for member in sorted(held):
         for through, binding in _walk(member, held, accounts):
             kind = binding.kind if binding.kind in kinds else _in_project(binding)

@@ -117,17 +117,17 @@ def test_a_documented_need_is_allowed_for_its_members_alone(
     ("resource", "type_", "change", "lines"),
     [
         ("bucket-acl", "BucketACL", {"predefinedAcl": "authenticatedRead"},
-         ["an ACL opens it to everybody (authenticatedRead)."]),
+         ["allAuthenticatedUsers gets roles/storage.legacyBucketReader."]),
         ("bucket-acl", "ObjectACL", {"predefinedAcl": "publicReadWrite"},
-         ["an ACL opens it to everybody (publicReadWrite)."]),
+         ["allUsers gets WRITER."]),
         ("bucket-acl", "DefaultObjectACL",
          {"roleEntities": ["OWNER:user-a", "READER:allAuthenticatedUsers"]},
-         ["an ACL opens it to everybody (READER:allAuthenticatedUsers)."]),
+         ["allAuthenticatedUsers gets roles/storage.legacyObjectReader."]),
         ("bucket-acl", "BucketACL", {"predefinedAcl": "projectPrivate"}, []),
         ("object-access", "BucketAccessControl", {"entity": "allAuthenticatedUsers"},
-         ["allAuthenticatedUsers is given access by an ACL."]),
+         ["allAuthenticatedUsers gets roles/storage.legacyBucketReader."]),
         ("object-access", "ObjectAccessControl", {"entity": "allUsers"},
-         ["allUsers is given access by an ACL."]),
+         ["allUsers gets roles/storage.legacyObjectReader."]),
     ],
 )  # fmt: skip
 def test_an_acl_of_any_kind_opens_nothing_to_everybody(

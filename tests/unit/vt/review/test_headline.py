@@ -21,6 +21,7 @@ from vertex_training_cli.review.headline import HeadlineAnswer, answers, totals,
 from vertex_training_cli.review.report import ReviewOutcome, ReviewReport
 
 # n1-standard-4 in us-central1 is $0.2185 an hour with the fee of Vertex AI, n1-standard-8 $0.4370.
+SERVICE = "gcp:projects/service:Service"
 SMALL, LARGE = plans.pool(), plans.pool("n1-standard-8")
 
 
@@ -289,7 +290,7 @@ def test_policies_say_what_they_found_of_which_resource() -> None:
 
 
 def test_warnings_of_policies_are_counted_where_nothing_is_forbidden() -> None:
-    made = plans.create("x:y:Z", "n")
+    made = plans.create(SERVICE, "n")
     warned = [plans.violation(f"p{n}", "advisory", "m") for n in range(2)]
     assert verdict(review(made, *warned, plans.summary(g="1"))) == (
         "No job is submitted; nothing destroyed; 2 policy warnings."
@@ -324,7 +325,7 @@ UNSEEN = "what comes after the point where the preview failed"
 def test_what_stands_beside_the_plan_is_no_preview_that_failed(
     problems: tuple[Problem, ...], words: str, unseen: str | None
 ) -> None:
-    found = review(plans.create("x:y:Z", "n"), problems=problems)
+    found = review(plans.create(SERVICE, "n"), problems=problems)
     assert verdict(found) == (
         f"{words[0].upper()}{words[1:]}; no job is submitted; nothing destroyed."
     )
@@ -353,7 +354,7 @@ def test_an_outcome_is_said_where_nothing_else_is(outcome: ReviewOutcome, words:
 
 
 def test_a_preview_without_a_state_says_what_it_could_not_see() -> None:
-    plan = plans.plan(plans.create("x:y:Z", "n"))
+    plan = plans.plan(plans.create(SERVICE, "n"))
     found = report.build(plan, source="Previewed offline against an empty state")
     assert told(found)["what was not looked at"] == (
         "what is deployed: the preview began with an empty state"

@@ -23,7 +23,9 @@ def told(found: ReviewReport) -> dict[str, str]:
 
 
 def review() -> ReviewReport:
-    return report.build(plans.plan(plans.create("x:y:Z", "n")), source="here")
+    return report.build(
+        plans.plan(plans.create("gcp:projects/service:Service", "n")), source="here"
+    )
 
 
 def version(run: int, action: str, unanswered: str = "") -> VersionChange:

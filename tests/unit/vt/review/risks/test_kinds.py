@@ -45,6 +45,8 @@ TABLE: Final = [
     ("policies.lowered", "policies lowered", "what policies say", "lowered: {}", "opens"),
     ("", "administrators' roles", "", "{}", "opens"),
     ("widenedRoles", "custom roles get permissions", "who gains a right", SAME, "opens"),
+    ("accountKeys", "whoever has the key is the account", "who gains a right", SAME, "opens"),
+    ("liftedDenials", "no longer denied to", "who gains a right", SAME, "opens"),
     ("membersOfOtherDomains", "members of other domains", "", "{}", "opens"),
     ("shells", "a shell into the machines of", "who gains a right", SAME, "opens"),
     ("doubtfulTraffic", "traffic to a version in doubt", "what runs", SAME, "opens"),

@@ -1,0 +1,136 @@
+"""Grants outside of IAM: access lists of datasets and ACLs, as IAM would have them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from vertex_training.plan.access_lists import grants_alone, is_list, listed_grants
+
+DATASET = "gcp:bigquery/dataset:Dataset"
+ENTRY = "gcp:bigquery/datasetAccess:DatasetAccess"
+LATER = object()
+VIEW = {"projectId": "acme", "datasetId": "reports", "tableId": "daily"}
+
+
+def listed(token: str, **inputs: Any) -> list[tuple[Any, ...]]:
+    found = listed_grants(token, inputs)
+    return [(each.role, each.member, each.kind, each.target) for each in found]
+
+
+@pytest.mark.parametrize(
+    ("entry", "role", "member"),
+    [
+        ({"role": "READER", "userByEmail": "kim@example.com"},
+         "roles/bigquery.dataViewer", "user:kim@example.com"),
+        ({"role": "WRITER", "userByEmail": "t@acme.iam.gserviceaccount.com"},
+         "roles/bigquery.dataEditor", "serviceAccount:t@acme.iam.gserviceaccount.com"),
+        ({"role": "OWNER", "groupByEmail": "ml@example.com"},
+         "roles/bigquery.dataOwner", "group:ml@example.com"),
+        ({"role": "roles/bigquery.dataViewer", "domain": "example.com"},
+         "roles/bigquery.dataViewer", "domain:example.com"),
+        ({"role": "READER", "specialGroup": "allAuthenticatedUsers"},
+         "roles/bigquery.dataViewer", "allAuthenticatedUsers"),
+        ({"role": "READER", "specialGroup": "projectReaders"},
+         "roles/bigquery.dataViewer", "projectViewer:of the dataset's project"),
+        ({"role": "READER", "iamMember": "principal://iam.googleapis.com/x"},
+         "roles/bigquery.dataViewer", "principal://iam.googleapis.com/x"),
+        ({"view": VIEW}, "access", "view:acme.reports.daily"),
+        ({"routine": VIEW | {"routineId": "f"}}, "access", "routine:acme.reports.daily.f"),
+        ({"dataset": {"dataset": {"projectId": "acme", "datasetId": "reports"}}},
+         "access", "dataset:acme.reports"),
+        ({"authorizedDataset": {"dataset": {"projectId": "acme", "datasetId": "reports"}}},
+         "access", "dataset:acme.reports"),
+        ({"role": LATER, "userByEmail": LATER}, LATER, LATER),
+        ({"role": "READER", "groupByEmail": "[known later]"},
+         "roles/bigquery.dataViewer", "[known later]"),
+    ],
+)  # fmt: skip
+def test_an_entry_of_a_dataset_is_a_grant_on_it(entry: Any, role: Any, member: Any) -> None:
+    assert listed(DATASET, datasetId="d", accesses=[entry]) == [(role, member, "dataset", "d")]
+    assert listed(ENTRY, datasetId="d", **entry) == [(role, member, "dataset", "d")]
+
+
+def test_a_dataset_has_as_many_grants_as_entries_and_their_conditions() -> None:
+    when = {"expression": "request.time < x", "title": "soon"}
+    entries = [
+        {"role": "READER", "userByEmail": "a@example.com", "condition": when},
+        {"role": "READER", "userByEmail": "b@example.com", "condition": LATER},
+        LATER,
+    ]
+    found = list(listed_grants(DATASET, {"datasetId": "d", "accesses": entries}))
+    assert [(each.member, each.condition) for each in found] == [
+        ("user:a@example.com", "request.time < x"),
+        ("user:b@example.com", ""),
+    ]
+    assert listed(DATASET, datasetId="d") == []
+    assert listed(DATASET, datasetId="d", accesses=LATER) == [("access", LATER, "dataset", "d")]
+
+
+@pytest.mark.parametrize(
+    ("entity", "member"),
+    [
+        ("user-kim@example.com", "user:kim@example.com"),
+        ("user-t@acme.iam.gserviceaccount.com", "serviceAccount:t@acme.iam.gserviceaccount.com"),
+        ("group-ml-team@example.com", "group:ml-team@example.com"),
+        ("domain-example.com", "domain:example.com"),
+        ("allUsers", "allUsers"),
+        ("allAuthenticatedUsers", "allAuthenticatedUsers"),
+        ("project-owners-123", "projectOwner:123"),
+        ("project-editors-123", "projectEditor:123"),
+        ("project-viewers-123", "projectViewer:123"),
+        (LATER, LATER),
+        ("[known later]", "[known later]"),
+    ],
+)
+def test_an_entity_of_an_acl_is_a_member(entity: Any, member: Any) -> None:
+    on_bucket = ("roles/storage.legacyBucketWriter", member, "bucket", "b")
+    on_object = ("roles/storage.legacyObjectReader", member, "object", "b/o")
+    on_new = ("roles/storage.legacyObjectOwner", member, "object", "b/*")
+    bucket = {"bucket": "b", "entity": entity}
+    kind = "gcp:storage/bucketAccessControl:BucketAccessControl"
+    assert listed(kind, role="WRITER", **bucket) == [on_bucket]
+    kind = "gcp:storage/objectAccessControl:ObjectAccessControl"
+    assert listed(kind, role="READER", object="o", **bucket) == [on_object]
+    kind = "gcp:storage/defaultObjectAccessControl:DefaultObjectAccessControl"
+    assert listed(kind, role="OWNER", **bucket) == [on_new]
+
+
+def test_a_whole_acl_is_its_entries_and_what_a_predefined_one_adds() -> None:
+    reader, writer = "roles/storage.legacyBucketReader", "roles/storage.legacyBucketWriter"
+    acl = "gcp:storage/bucketACL:BucketACL"
+    entries = ["OWNER:project-owners-1", "READER:group-ml@example.com", LATER, "odd"]
+    assert listed(acl, bucket="b", roleEntities=entries) == [
+        ("roles/storage.legacyBucketOwner", "projectOwner:1", "bucket", "b"),
+        (reader, "group:ml@example.com", "bucket", "b"),
+        ("access", LATER, "bucket", "b"),
+        ("access", "odd", "bucket", "b"),
+    ]
+    assert listed(acl, bucket="b", roleEntities=LATER) == [("access", LATER, "bucket", "b")]
+    assert listed(acl, bucket="b", predefinedAcl="projectPrivate") == []
+    assert listed(acl, bucket="b", predefinedAcl="publicRead") == [
+        (reader, "allUsers", "bucket", "b")
+    ]
+    assert listed(acl, bucket="b", predefinedAcl="publicReadWrite") == [
+        (writer, "allUsers", "bucket", "b")
+    ]
+    assert listed(acl, bucket="b", defaultAcl="authenticatedRead") == [
+        ("roles/storage.legacyObjectReader", "allAuthenticatedUsers", "object", "b/*")
+    ]
+    for kind, name in (("objectACL:ObjectACL", "o"), ("defaultObjectACL:DefaultObjectACL", "")):
+        inputs = {"bucket": "b", "object": name, "predefinedAcl": "publicRead"}
+        assert listed(f"gcp:storage/{kind}", **inputs) == [
+            ("roles/storage.legacyObjectReader", "allUsers", "object", f"b/{name or '*'}")
+        ]
+
+
+def test_types_are_lists_have_lists_or_neither() -> None:
+    assert (is_list(DATASET), grants_alone(DATASET)) == (True, False)
+    assert (is_list(ENTRY), grants_alone(ENTRY)) == (True, True)
+    other = "gcp:storage/notification:Notification"
+    assert (is_list(other), grants_alone(other), listed(other, entity="allUsers")) == (
+        False,
+        False,
+        [],
+    )
