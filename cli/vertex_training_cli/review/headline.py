@@ -243,8 +243,8 @@ def _readable(report: ReviewReport, quote: Quote) -> Iterator[str]:
 
 
 def _unseen(report: ReviewReport, quote: Quote) -> Iterator[str]:
-    ended = report.outcome in (ReviewOutcome.FAILED, ReviewOutcome.OVER_LIMIT)
-    if ended and not _beside_the_plan(report):
+    failed = report.outcome in (ReviewOutcome.FAILED, ReviewOutcome.OVER_LIMIT)
+    if (failed or report.errors or report.problems) and not _beside_the_plan(report):
         yield "what comes after the point where the preview failed"
     if report.not_observed:
         yield f"jobs as they are now: {quote(report.not_observed)}"

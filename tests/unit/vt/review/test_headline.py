@@ -339,6 +339,14 @@ def test_a_preview_that_failed_is_not_what_an_image_alone_is_blamed_for() -> Non
     assert verdict(found) == "The preview failed."
 
 
+def test_a_forbidden_preview_that_failed_as_well_says_that_it_did_not_see_the_rest() -> None:
+    forbidden = plans.violation("p", "mandatory", "m")
+    assert "what was not looked at" not in told(review(forbidden))
+    failed = review(forbidden, plans.said("error", "no"))
+    assert failed.outcome is ReviewOutcome.FORBIDDEN
+    assert told(failed)["what was not looked at"] == UNSEEN
+
+
 @pytest.mark.parametrize(
     ("outcome", "words"),
     [
