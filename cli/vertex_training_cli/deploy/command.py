@@ -47,7 +47,7 @@ def approval(
     found = digest
     if Path(digest).is_file():
         text = Path(digest).read_text(encoding="utf-8", errors="replace")
-        found = sources.approvable_digest_in(text)
+        found = sources.approvable_digest_in(text, stack)
     ref = stacks.find(stack)
     here = sources.checkout(ref.root, ref.stack)
     if problems := here.problems():

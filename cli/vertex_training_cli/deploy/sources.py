@@ -32,6 +32,8 @@ from vertex_training_cli.engine.values import redact
 
 #: Exit codes of ``vt review`` after which there is a plan that policies and limits allow.
 REVIEWED: Final = 0
+#: Outcomes of a report that may be approved: one of another plan than was expected is, too.
+_APPROVABLE: Final = ("clean", "different")
 #: How ``StackRef.preview_target`` begins the source of a plan that was made offline.
 OFFLINE: Final = "Previewed offline"
 
@@ -180,24 +182,32 @@ def digest_in(report: str) -> str:
     """
     try:
         found = json.loads(report)["digest"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         found = None
     if not isinstance(found, str) or not found:
         raise CommandError("this is no report of `vt review --format json`: it has no digest.")
     return found
 
 
-def approvable_digest_in(report: str) -> str:
-    """The digest of the plan in a report that may be approved: it was made against a real state.
+def approvable_digest_in(report: str, stack: str) -> str:
+    """The digest of the plan in a report on ``stack`` that may be approved.
+
+    It was made against a real state, and nothing stands against the plan.
 
     Raises:
         CommandError: it is no such report.
     """
-    found = digest_in(report)
-    if str(json.loads(report).get("source", "")).startswith(OFFLINE):
+    digest, found = digest_in(report), json.loads(report)
+    if (other := found.get("stack", stack)) != stack:
+        what = f"the report is on stack {other!r}, and not on {stack}: it approves nothing."
+        raise CommandError(what, "take the report that was made of this stack.")
+    if found.get("outcome", _APPROVABLE[0]) not in _APPROVABLE:
+        what = f"something stands against the plan: {found.get('verdict', found['outcome'])}"
+        raise CommandError(what, "mend what the report names, and make it anew.")
+    if str(found.get("source", "")).startswith(OFFLINE):
         what = "the report was made offline, against an empty state: it approves nothing."
         raise CommandError(what, "set PULUMI_BACKEND_URL and make the report anew.")
-    return found
+    return digest
 
 
 def up_command(root: Path, stack: str, inputs: PlanInputs) -> list[str]:

@@ -15,10 +15,21 @@ NO_REPORT = "this is no report of `vt review --format json`: it has no digest."
 
 @pytest.mark.parametrize(
     "text",
-    ["", "{", "[]", "1", "null", "{}", '{"digest": ""}', '{"digest": 5}', '{"digest": null}'],
-)
+    [
+        "",
+        "{",
+        "[]",
+        "[" * 100_000,
+        "1",
+        "null",
+        "{}",
+        '{"digest": ""}',
+        '{"digest": 5}',
+        '{"digest": null}',
+    ],
+)  # fmt: skip
 def test_a_text_without_a_digest_is_no_report(text):
-    for read in (sources.digest_in, sources.approvable_digest_in):
+    for read in (sources.digest_in, lambda text: sources.approvable_digest_in(text, "dev")):
         with pytest.raises(CommandError) as refused:
             read(text)
         assert refused.value.message == NO_REPORT
@@ -38,14 +49,38 @@ def test_a_report_that_was_made_offline_has_a_digest_and_approves_nothing(source
     text = json.dumps(report)
     assert sources.digest_in(text) == "abc"
     if approves:
-        assert sources.approvable_digest_in(text) == "abc"
+        assert sources.approvable_digest_in(text, "dev") == "abc"
     else:
         with pytest.raises(CommandError) as refused:
-            sources.approvable_digest_in(text)
+            sources.approvable_digest_in(text, "dev")
         assert refused.value.message == (
             "the report was made offline, against an empty state: it approves nothing."
         )
         assert refused.value.hint == "set PULUMI_BACKEND_URL and make the report anew."
+
+
+@pytest.mark.parametrize(
+    ("report", "message"),
+    [
+        ({"stack": "dev", "outcome": "clean"}, None),
+        ({"stack": "dev", "outcome": "different"}, None),
+        ({"stack": "prod"}, "the report is on stack 'prod', and not on dev: it approves nothing."),
+        *(
+            ({"outcome": each, "verdict": "No."}, "something stands against the plan: No.")
+            for each in ("failed", "forbidden", "over-limit")
+        ),
+    ],
+)
+def test_a_report_on_another_stack_or_that_something_stands_against_approves_nothing(
+    report, message
+):
+    text = json.dumps({"digest": "abc"} | report)
+    if message is None:
+        assert sources.approvable_digest_in(text, "dev") == "abc"
+        return
+    with pytest.raises(CommandError) as refused:
+        sources.approvable_digest_in(text, "dev")
+    assert refused.value.message == message
 
 
 def test_a_plan_is_made_with_the_options_that_were_given(tmp_path):
