@@ -76,7 +76,6 @@ def _with_defaults(
     result = {
         key: _nested_defaults(props[key], item) if key in props else item
         for key, item in value.items()
-        if key != DEFAULTS
     }
     for prop in props.values():
         # The plugin fills in defaults that differ from the type's zero value.

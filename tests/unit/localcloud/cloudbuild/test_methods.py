@@ -93,6 +93,16 @@ def test_a_build_that_is_accepted_waits_with_all_that_the_service_sets(served: S
     assert served.calls == [("start", made.id)]
 
 
+def test_a_project_alone_is_a_place_too(served: Served) -> None:
+    request = cloudbuild_v1.CreateBuildRequest(project_id="other", build={"tags": ["t"]})
+    served.service.create_build(request)
+    [made] = served.builds.all()
+    assert made.project_id == "other"
+    assert made.name == f"projects/{project_number('other')}/locations/global/builds/{made.id}"
+    listed = cloudbuild_v1.ListBuildsRequest(project_id="other")
+    assert [each.id for each in served.service.list_builds(listed).builds] == [made.id]
+
+
 @pytest.mark.parametrize(("hours", "well"), [(24, True), (24.001, False)])
 def test_a_build_takes_a_day_at_most(served: Served, hours: float, well: bool) -> None:
     given = datetime.timedelta(hours=hours)

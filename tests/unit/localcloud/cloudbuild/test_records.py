@@ -38,6 +38,9 @@ def test_a_build_is_kept_as_it_is(table: BuildTable) -> None:
 @pytest.mark.parametrize("id_", ["../a1", "A1", "", "a1\n", "a/b", "a" * 65])
 def test_an_id_that_is_none_names_no_file(table: BuildTable, id_: str) -> None:
     table.add(build())
+    at = table.folder / id_ / "build.json"  # where somebody else may have a file
+    at.parent.mkdir(parents=True, exist_ok=True)
+    at.write_bytes((table.folder / "a1" / "build.json").read_bytes())
     assert table.get(id_) is None
 
 

@@ -133,7 +133,9 @@ def test_a_build_that_succeeds_has_its_digest_and_leaves_no_work(ran: Runner) ->
 
 
 def test_the_builder_gets_the_unpacked_source_and_the_request(ran: Runner) -> None:
-    ran.run(f'cat source.tar > {ran.root}/source; cat "$1" > {ran.root}/request; echo x > "$2"')
+    ran.run(f'cat source.tar > {ran.root}/source; cat "$1" > {ran.root}/request; echo x > "$2"; '
+            'echo "$TMPDIR"')  # fmt: skip
+    assert ran.log() == [str(ran.builds.work("a1"))]
     assert (ran.root / "source").read_bytes() == b"archive"
     text = (ran.root / "request").read_text()
     assert f'"archive": "{ran.builds.work("a1") / "source.tar"}"' in text
@@ -268,6 +270,7 @@ def test_a_cancel_ends_a_build_that_runs_and_one_that_waits(ran: Runner) -> None
         thread.join(20)
         assert not thread.is_alive()
     assert ran.status("a1") == "CANCELLED"
+    assert len(ran.downloads) == 1  # of the one that ran
 
 
 def test_the_end_of_a_server_ends_its_builds_and_so_does_the_next_start(ran: Runner) -> None:

@@ -216,9 +216,11 @@ def test_a_condition_is_part_of_a_grant(granted: Estate) -> None:
     cloud, kind = granted.kind(BUCKET_GRANT)
     inputs = {"bucket": "data", "role": "roles/viewer", "member": MEMBER,
               "condition": {"title": "t", "expression": "true", "__defaults": []}}  # fmt: skip
+    assert kind.id(cloud, inputs) == f"b/data/roles/viewer/{MEMBER}/t//true"
+    inputs["condition"]["description"] = "d"
     found = kind.create(cloud, inputs)
-    condition = {"title": "t", "description": "", "expression": "true"}
-    assert found.id == f"b/data/roles/viewer/{MEMBER}/t//true"
+    condition = {"title": "t", "description": "d", "expression": "true"}
+    assert found.id == f"b/data/roles/viewer/{MEMBER}/t/d/true"
     assert found.outputs["condition"] == condition
     assert granted.store.policy("b/data").bindings == (
         Binding("roles/viewer", (MEMBER,), condition),

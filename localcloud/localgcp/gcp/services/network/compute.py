@@ -145,8 +145,7 @@ def _references(resource: StoredResource, collection: str) -> list[str]:
         field = collection.removesuffix("s")
         return [each[field] for each in values.get("networkInterfaces") or [] if each.get(field)]
     if collection == "networks":
-        # An attachment's network is that of its subnetworks, which are users themselves.
-        found = None if resource.type == ATTACHMENT else values.get("network")
+        found = values.get("network")
         return [found] if found else []
     found = values.get("subnetworks") or []
     return [each["name"] if isinstance(each, dict) else each for each in found]
