@@ -232,6 +232,8 @@ def test_other_types_of_resources_are_read_by_others(logged: Logged) -> None:
     logged.service.others = {"build": read, "batch.googleapis.com/Job": read}
     assert logged.texts('resource.type="build" textPayload="y"') == ["y"]
     assert logged.texts('labels.job_uid="j-1"') == []
+    with pytest.raises(ApiError, match="the local cloud reads the log of one job"):
+        logged.texts('textPayload="y"')
     assert asked == [
         (PROJECT, {"resource.type": "build", "textPayload": "y"}),
         (PROJECT, {"labels.job_uid": "j-1"}),

@@ -1,0 +1,315 @@
+"""A build of Cloud Build from its request to its end, by a scripted service and clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from google.cloud.devtools import cloudbuild_v1
+
+from vertex_training.errors import ImageBuildError, OperatorError
+from vertex_training.naming import Names
+from vertex_training_cli.images.engines import cloud_build, processes
+from vertex_training_cli.images.engines.build_request import StoredSource, build_message
+from vertex_training_cli.images.engines.cloud_build import _Run
+from vertex_training_cli.images.engines.engine import Build
+from vertex_training_cli.images.engines.processes import LastLines
+
+NAMES = Names("acme", "", "us-central1", "dev")
+IMAGE = "us-central1-docker.pkg.dev/acme/training-dev/titanic"
+BUILD = Build(
+    name="titanic", archive=Path("a.tar"), context="jobs/titanic", dockerfile="Dockerfile",
+    build_args={}, target="", image=IMAGE, tag="context-1", labels={}, identity="i", timeout=60.0,
+)  # fmt: skip
+ACCOUNT = NAMES.account_email("image-build")
+PARENT = "projects/acme/locations/us-central1"
+Status = cloudbuild_v1.Build.Status
+
+
+def wanted(attempt: str = "mine") -> cloudbuild_v1.Build:
+    return build_message(BUILD, NAMES, StoredSource("b", "o", 5), attempt)
+
+
+def found(id_: str = "7", status: str = "WORKING", attempt: str = "mine", minute: int = 0,
+          **more: Any) -> cloudbuild_v1.Build:  # fmt: skip
+    made = wanted(attempt)
+    made.id, made.status = id_, Status[status]
+    made.create_time = datetime(2026, 1, 2, 3, minute, tzinfo=UTC)
+    made.log_url = f"https://log/{id_}"
+    for name, value in more.items():
+        setattr(made, name, value)
+    return made
+
+
+def ended(digest: str = "sha256:x", name: str = f"{IMAGE}:context-1") -> cloudbuild_v1.Build:
+    results = cloudbuild_v1.Results(images=[{"name": name, "digest": digest}])
+    return found(status="SUCCESS", results=results)
+
+
+class Service:
+    """What Cloud Build answers, call by call; the last answer stays."""
+
+    parent = PARENT
+
+    def __init__(self) -> None:
+        self.calls: list[Any] = []
+        self.listed: list[list[cloudbuild_v1.Build]] = [[]]
+        self.states: list[cloudbuild_v1.Build] = []
+        self.made: cloudbuild_v1.Build | BaseException | None = None
+        self.refusal: ImageBuildError | None = None
+
+    def create(self, build: cloudbuild_v1.Build) -> cloudbuild_v1.Build | None:
+        self.calls.append(("create", build.substitutions["_ATTEMPT"]))
+        if isinstance(self.made, BaseException):
+            raise self.made
+        return self.made
+
+    def list_tagged(self, tag: str) -> list[cloudbuild_v1.Build]:
+        assert tag == "context-1"
+        return self.listed.pop(0) if len(self.listed) > 1 else self.listed[0]
+
+    def get(self, name: str) -> cloudbuild_v1.Build:
+        self.calls.append(("get", name))
+        return self.states.pop(0) if len(self.states) > 1 else self.states[0]
+
+    def cancel(self, name: str) -> None:
+        self.calls.append(("cancel", name))
+        if self.refusal:
+            raise self.refusal
+
+
+class Log:
+    """Lines of a build, read by read; an exception is raised."""
+
+    def __init__(self, *reads: list[str] | OperatorError) -> None:
+        self.reads = list(reads)
+
+    def new_lines(self) -> Iterator[str]:
+        read = self.reads.pop(0) if self.reads else []
+        if isinstance(read, OperatorError):
+            raise read
+        yield from read
+
+
+class Followed:
+    """A run with its log, on a clock that its pauses move."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.service, self.lines, self.pauses = Service(), list[str](), list[float]()
+        self.interrupts_after = -1
+        self.now = 0.0
+        clock = SimpleNamespace(sleep=self.sleep, monotonic=lambda: self.now)
+        monkeypatch.setattr(cloud_build, "time", clock)
+        monkeypatch.setattr(processes, "time", clock)
+        log = LastLines(self.lines.append)
+        self.run = _Run(BUILD, wanted(), cast(Any, self.service), NAMES, 2.0, log)
+
+    def sleep(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        self.now += seconds
+        if len(self.pauses) == self.interrupts_after:
+            raise KeyboardInterrupt
+
+    def follow(self, build: cloudbuild_v1.Build, log: Log | None = None, **given: Any) -> str:
+        return self.run.follow(build, cast(Any, log or Log()), started=given.get("started", True))
+
+    def failure(self, call: Callable[[], object]) -> tuple[str, str | None]:
+        with pytest.raises(ImageBuildError) as failed:
+            call()
+        return failed.value.message, failed.value.hint
+
+
+@pytest.fixture
+def followed(monkeypatch: pytest.MonkeyPatch) -> Followed:
+    return Followed(monkeypatch)
+
+
+def test_a_build_is_requested_where_none_runs(followed: Followed) -> None:
+    made = followed.service.made = found()
+    followed.service.listed = [[found("6", "SUCCESS", "other")], [made]]
+    assert followed.run.join_or_start() == (made, True)
+    assert followed.service.calls == [("create", "mine")]
+    assert followed.lines == ["titanic: build 7, https://log/7"]
+
+
+def test_the_earliest_live_build_of_the_same_image_is_joined(followed: Followed) -> None:
+    another = found("4", "QUEUED", "other")
+    another.images = ["other"]
+    followed.service.listed = [
+        [found("8", "QUEUED", "b", 2), another, found("9", "PENDING", "a", 1),
+         found("6", "FAILURE"), found("3", "WORKING", "c", 1)],
+    ]  # fmt: skip
+    joined, started = followed.run.join_or_start()
+    assert (joined.id, started) == ("3", False)
+    assert followed.service.calls == []
+    assert followed.lines == ["titanic: follows build 3, which runs already"]
+
+
+@pytest.mark.parametrize("name", ["", f"{PARENT}/builds/own"])
+def test_of_two_builds_that_began_at_once_the_later_one_ends(followed: Followed, name: str) -> None:
+    followed.service.made = found(minute=1, name=name)
+    first = found("5", attempt="other")
+    followed.service.listed = [[], [followed.service.made, first]]
+    assert followed.run.join_or_start() == (first, False)
+    assert followed.service.calls[1:] == [("cancel", name or f"{PARENT}/builds/7")]
+    assert followed.lines[1:] == ["titanic: build 5 was started before: 7 ends"]
+
+
+def test_a_build_whose_request_was_not_answered_is_looked_for(followed: Followed) -> None:
+    mine = found("7", "QUEUED")
+    other = found("6", "QUEUED", "other", 1)
+    followed.service.listed = [[], [], [other], [other, mine], [mine]]
+    assert followed.run.join_or_start() == (mine, True)
+    assert followed.pauses == [2.0, 2.0]
+
+
+def test_an_answer_that_stays_in_doubt_is_told_after_ten_seconds(followed: Followed) -> None:
+    assert followed.failure(followed.run.join_or_start) == (
+        "titanic: Cloud Build gave no certain answer.",
+        "run it again: a build that was started is found and followed.",
+    )
+    assert followed.pauses == [2.0] * 5
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_ctrl_c_at_a_request_ends_what_came_of_it(followed: Followed, is_there: bool) -> None:
+    followed.service.made = KeyboardInterrupt()
+    followed.service.listed = [[], [found()] if is_there else []]
+    followed.service.states = [found(status="CANCELLED")]
+    with pytest.raises(KeyboardInterrupt):
+        followed.run.join_or_start()
+    name = f"{PARENT}/builds/7"
+    assert followed.service.calls[1:] == ([("cancel", name), ("get", name)] if is_there else [])
+    assert followed.lines == (["titanic: build 7 is CANCELLED"] if is_there else [])
+
+
+def test_the_log_is_passed_on_to_its_end_and_the_digest_is_the_images(followed: Followed) -> None:
+    followed.service.states = [found(status="QUEUED"), found(), ended()]
+    log = Log([], ["a", "b"], [], ["late"], [], [], ["never read"])
+    assert followed.follow(found(status="PENDING"), log) == "sha256:x"
+    assert followed.lines == ["a", "b", "late"]
+    assert followed.pauses == [2.0] * 5
+    assert followed.service.calls == [("get", f"{PARENT}/builds/7")] * 3
+
+
+@pytest.mark.parametrize(
+    ("build", "digest"), [(ended(name=IMAGE), "sha256:x"), (ended("sha256:y"), "sha256:y")]
+)
+def test_an_image_is_reported_with_or_without_its_tag(
+    followed: Followed, build: cloudbuild_v1.Build, digest: str
+) -> None:
+    assert followed.follow(build) == digest
+
+
+def test_a_log_that_cannot_be_read_stops_no_build(followed: Followed) -> None:
+    followed.service.states = [found(), ended()]
+    log = Log(OperatorError("403."), ["never read"])
+    assert followed.follow(found(), log) == "sha256:x"
+    assert followed.lines == [
+        "the log cannot be read: 403. It takes roles/logging.viewer in project acme; the build "
+        "goes on."
+    ]
+    assert followed.pauses == [2.0, 2.0]
+
+
+AGAIN = "run it again."
+
+
+@pytest.mark.parametrize(
+    ("status", "detail", "text", "hint"),
+    [
+        ("TIMEOUT", "", "took longer than 60 s and was ended (TIMEOUT)", "raise --timeout."),
+        ("CANCELLED", "", "was cancelled (CANCELLED)", AGAIN),
+        ("EXPIRED", "", "did not begin within 1800 s (EXPIRED)",
+         "run it again; Cloud Build has a quota of builds at a time."),
+        ("INTERNAL_ERROR", "bad.", "failed inside of Cloud Build (INTERNAL_ERROR: bad)", AGAIN),
+        ("FAILURE", "step 1 failed", "failed (FAILURE: step 1 failed)",
+         "correct what the log shows."),
+    ],
+)  # fmt: skip
+def test_an_end_without_an_image_is_told_with_what_to_do(
+    followed: Followed, status: str, detail: str, text: str, hint: str
+) -> None:
+    build = found(status=status, status_detail=detail)
+    told = followed.failure(lambda: followed.follow(build, Log(["last line"])))
+    assert told == (f"titanic: build 7 {text}.", hint)
+    with pytest.raises(ImageBuildError) as failed:
+        followed.follow(build)
+    assert failed.value.last_lines == ("last line",)
+
+
+@pytest.mark.parametrize(
+    ("failure", "hint"),
+    [
+        ("PUSH_NOT_AUTHORIZED",
+         f"{ACCOUNT} needs roles/artifactregistry.writer on repository training-dev: deploy the "
+         "stack, which grants it."),
+        ("FETCH_SOURCE_FAILED",
+         f"{ACCOUNT} needs roles/storage.objectViewer on bucket acme-staging-dev: deploy the "
+         "stack, which grants it."),
+        ("LOGGING_FAILURE",
+         f"{ACCOUNT} needs roles/logging.logWriter in project acme: deploy the stack, which "
+         "grants it."),
+        ("USER_BUILD_STEP", "correct what the log shows."),
+    ],
+)  # fmt: skip
+def test_a_right_that_the_build_lacks_is_named_by_its_failure(
+    followed: Followed, failure: str, hint: str
+) -> None:
+    info = {"type_": failure, "detail": "the detail."}
+    build = found(status="FAILURE", status_detail="another", failure_info=info)
+    text = "titanic: build 7 failed (FAILURE: the detail)."
+    assert followed.failure(lambda: followed.follow(build)) == (text, hint)
+
+
+@pytest.mark.parametrize("build", [ended(""), ended(name="other"), found(status="SUCCESS")])
+def test_a_build_that_ended_well_reports_its_image(
+    followed: Followed, build: cloudbuild_v1.Build
+) -> None:
+    text, _ = followed.failure(lambda: followed.follow(build))
+    assert text == "titanic: build 7 ended well and reports no digest of the image."
+
+
+def test_a_build_that_never_ends_is_given_up_with_its_bound(followed: Followed) -> None:
+    followed.service.states = [found()]
+    text, _ = followed.failure(lambda: followed.follow(found()))
+    assert text == "titanic: build 7 has not ended after 1890 s."
+    assert followed.pauses == [2.0] * 945
+
+
+def test_ctrl_c_cancels_what_this_command_started_and_sees_it_end(followed: Followed) -> None:
+    followed.service.states = [found(), found(), found(status="CANCELLED")]
+    followed.interrupts_after = 2
+    with pytest.raises(KeyboardInterrupt):
+        followed.follow(found())
+    name = f"{PARENT}/builds/7"
+    assert followed.service.calls == [
+        ("get", name), ("cancel", name), ("get", name), ("get", name),
+    ]  # fmt: skip
+    assert followed.lines == ["titanic: build 7 is CANCELLED"]
+    assert followed.pauses == [2.0] * 3
+
+
+STOP = "gcloud builds cancel 7 --region us-central1"
+
+
+def test_ctrl_c_leaves_what_another_command_started(followed: Followed) -> None:
+    followed.interrupts_after = 1
+    with pytest.raises(KeyboardInterrupt):
+        followed.follow(found(), started=False)
+    assert followed.service.calls == []
+    assert followed.lines == [f"titanic: build 7 goes on; to end it: {STOP}"]
+
+
+def test_a_build_that_does_not_end_may_still_run(followed: Followed) -> None:
+    followed.service.states = [found()]
+    followed.run.cancel(found())
+    assert followed.lines == [f"titanic: build 7 may still run: {STOP}"]
+    assert followed.pauses == [2.0] * 15
+    followed.service.refusal = ImageBuildError("403")
+    followed.run.cancel(found())
+    assert followed.lines[1:] == followed.lines[:1]
