@@ -79,7 +79,7 @@ def sections(
 def _problems(report: ReviewReport) -> Iterator[ReportSection]:
     if report.problems:
         yield ReportSection("What is wrong", (Verbatim(tuple(map(str, report.problems))),))
-    elif report.errors:
+    if report.errors:
         lines = (line for error in report.errors for line in error.message.splitlines())
         yield ReportSection("Why the preview failed", (Verbatim(tuple(lines)),))
 

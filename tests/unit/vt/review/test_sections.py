@@ -64,8 +64,10 @@ def test_why_a_preview_failed_is_shown_as_it_is() -> None:
     assert shown(built(errors=errors)) == [
         ReportSection("Why the preview failed", (Verbatim(("one", "two", "three")),))
     ]
+    # An image that is missing, or a job that changes stacks, is found beside the preview.
     assert shown(built(errors=errors, problems=(problem,))) == [
-        ReportSection("What is wrong", (Verbatim((str(problem),)),))
+        ReportSection("What is wrong", (Verbatim((str(problem),)),)),
+        ReportSection("Why the preview failed", (Verbatim(("one", "two", "three")),)),
     ]
 
 
