@@ -57,7 +57,7 @@ def test_it_is_found_on_a_later_page(hub):
 
 def test_what_was_merged_is_approved_and_the_log_shows_the_record(hub, merged, tmp_path):
     hub.told(approval=True)
-    found = tmp_path / "found" / "dev.json"
+    found = tmp_path / "new" / "found" / "dev.json"
     said = hub.vt("approval", "-s", "dev", "-o", found)
     record = parse_approval(found.read_text())
     assert record.as_json() in said
@@ -121,7 +121,7 @@ def test_outside_of_a_runner_no_output_is_written(hub, monkeypatch, tmp_path):
     hub.previewed(approval=True)
     for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"):
         monkeypatch.delenv(name)
-    kept = tmp_path / "new" / "kept.json"
+    kept = tmp_path / "new" / "one" / "kept.json"
     assert hub.vt("comment", "-s", "dev", "-o", kept).count("\n") == 1
     assert json.loads(kept.read_text())["approval"]["commit"] == MERGE
     assert not (tmp_path / "summary.md").exists()

@@ -1,6 +1,7 @@
 """The run of a preview, by what GitHub says of it, and what of its approval is verified."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -125,6 +126,9 @@ def test_a_pull_request_of_another_commit_place_or_branch_is_not_the_runs(monkey
     )
     assert RUN.find_pull() is None
     assert asked == ["repos/acme/training/pulls?state=open&head=acme%3Atopic&per_page=100"]
+    asked.clear()
+    assert replace(RUN, head_branch="a/b&c").find_pull() is None
+    assert asked == ["repos/acme/training/pulls?state=open&head=acme%3Aa%2Fb%26c&per_page=100"]
 
 
 def verified(record, monkeypatch, env=None, commit=None, pull=None, digest=None):

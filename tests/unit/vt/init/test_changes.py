@@ -135,6 +135,8 @@ BASE = "a\nb\nc\nd\ne\n"
         ("A\nb\nc\nd\ne\n", "A\nb\nc\nd\ne\n", None, ""),
         # both, at different places
         ("a\nb\nc\nd\nE\n", "A\nb\nc\nd\ne\n", "A\nb\nc\nd\nE\n", ""),
+        # the company has the release's change already, and one of its own
+        ("A\nb\nc\nd\nE\n", "A\nb\nc\nd\ne\n", None, ""),
         (None, "A\nb\nc\nd\ne\n", None, "a.txt was deleted here, and stays so"),
         (None, BASE, None, ""),
     ],

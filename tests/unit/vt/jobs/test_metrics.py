@@ -129,7 +129,11 @@ def test_parameters_are_the_flags_of_all_pools_without_secrets() -> None:
     assert parameters({}) == {}
 
 
-@pytest.mark.parametrize("data", [b"", b"a", b"a,b\n", b"a,b\n1,x\n", b"\xff,\xfe\n1,\n"])
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"a", b"a,b\n", b"a,b\n1,x\n", b"\xff,\xfe\n1,\n", b"a,b\n1,2\n1," + b"2" * 131_073],
+    ids=range(6),
+)
 def test_a_history_that_is_none_has_no_curves(data: bytes) -> None:
     assert columns(data) == {}
 

@@ -39,6 +39,32 @@ def test_what_is_in_use_stays_and_what_a_killed_process_left_goes(tmp):
         assert list(tmp.iterdir()) == [mine]
 
 
+def test_a_folder_of_another_user_is_left(tmp, monkeypatch):
+    theirs = tmp / f"{work_folders.PREFIX}theirs"
+    theirs.mkdir()
+    opened = set(os.listdir("/proc/self/fd"))
+    monkeypatch.setattr(os, "geteuid", lambda: theirs.stat().st_uid + 1)
+    remove_abandoned()
+    assert theirs.exists()
+    assert set(os.listdir("/proc/self/fd")) <= opened
+
+
+def test_a_folder_that_was_taken_for_abandoned_at_once_is_made_anew(tmp, monkeypatch):
+    lock, taken = work_folders._lock, []
+
+    def late(folder):
+        handle = lock(folder)
+        if not taken:
+            folder.rmdir()  # by a build beside this one
+        taken.append(folder)
+        return handle
+
+    monkeypatch.setattr(work_folders, "_lock", late)
+    with work_folder() as folder:
+        assert taken[1:] == [folder]
+        assert folder.is_dir()
+
+
 def test_links_and_files_of_that_name_are_not_followed(tmp):
     outside = tmp / "outside"
     outside.mkdir()
