@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pulumi_gcp as gcp
 import pytest
 import yaml
+from pulumi._types import input_type_py_to_pulumi_names
 
 from localgcp.gcp import schema
 from vertex_training.catalog import resource_types
@@ -41,6 +43,9 @@ def test_every_row_is_a_type_of_the_provider_and_names_its_inputs() -> None:
     known = set(schema.tokens())
     for row in by_token().values():
         if row.type.startswith("pulumi-python:"):
+            continue
+        if row.type == "gcp:bigquery/dataset:Dataset":  # the local cloud has none of a program
+            assert row.name in input_type_py_to_pulumi_names(gcp.bigquery.DatasetArgs).values()
             continue
         assert row.type in known, row.type
         found = schema.find(row.type)

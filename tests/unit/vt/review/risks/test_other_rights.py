@@ -45,12 +45,16 @@ def test_an_entry_of_a_datasets_access_list_is_a_right() -> None:
         *("dataset", "events"),
     )
     assert found.lost == ()
-    assert [(each.member, each.kind) for each in found.access_gained] == []
+    assert answer(found, "whose data becomes readable") == (
+        "`user:kim@example.com` reads dataset `events`",
+    )
     assert [each.name for each in found.changes] == ["events"]
     assert binding.reason == "a team's own code grants it"
     assert (grants.administrators(plans.plan(step)), found.unjudged) == ([], ())
     gone = built(plans.step("update", DATASET, "events", dataset(OWNERS, KIM), dataset(OWNERS)))
     assert [each.member for each in gone.lost] == ["user:kim@example.com"]
+    [lost] = built(plans.delete(DATASET, "events", **dataset())).destroyed
+    assert (lost.name, lost.takes) == ("events", "its tables")
 
 
 def test_who_owns_a_dataset_administers_it_but_for_the_projects_owners() -> None:
