@@ -113,6 +113,33 @@ def test_what_cannot_be_imported_may_be_ignored(repo: Path) -> None:
     assert not sources.checkout(repo, "dev").problems()
 
 
+#: Keys of ``Pulumi.yaml`` by which the engine runs what lies at a path.
+RUNS: Final = ("main: {}", "plugins: {{providers: [{{name: gcp, path: {}}}]}}")
+
+
+@pytest.mark.parametrize("key", RUNS)
+@pytest.mark.parametrize("path", ["../outside", "link"])
+def test_no_program_or_plugin_outside_of_the_commit_is_run(repo: Path, key: str, path: str) -> None:
+    put(repo.parent, "outside/__main__.py", THEIRS)
+    (repo / "link").symlink_to("../outside")
+    put(repo, "Pulumi.yaml", f"name: x\nruntime: python\n{key.format(path)}\n")
+    commit(repo)
+    assert f"Pulumi.yaml -> {path}" in sources.checkout(repo, "dev").added
+
+
+@pytest.mark.parametrize("key", RUNS)
+def test_an_ignored_program_or_plugin_of_a_hidden_folder_is_found(repo: Path, key: str) -> None:
+    put(repo, "Pulumi.yaml", f"name: x\nruntime: python\n{key.format('.hidden')}\n")
+    put(repo, ".hidden/__main__.py")
+    commit(repo)
+    ignore(repo, ".hidden/mod.py", ".hidden/__pycache__")
+    git(repo, "add", "--force", ".hidden/__main__.py")
+    put(repo, ".hidden/__pycache__/x.pyc")
+    assert not sources.checkout(repo, "dev").problems()
+    put(repo, ".hidden/mod.py", THEIRS)
+    assert sources.checkout(repo, "dev").added == (".hidden/mod.py",)
+
+
 def test_an_ignored_job_file_of_the_stack_is_found(repo: Path) -> None:
     ignore(repo, "jobs/train.yaml")
     assert sources.checkout(repo, "dev").added == ("jobs/train.yaml",)

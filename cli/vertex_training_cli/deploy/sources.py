@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import yaml
+
 from vertex_training.errors import CommandError, ConfigError, UnknownStackError
 from vertex_training.settings import stack_files
 from vertex_training.settings.includes import INCLUDE
@@ -24,6 +26,7 @@ from vertex_training_cli.deploy.working_tree import (
     LINK,
     CommittedFile,
     changed_files,
+    uncommitted_code,
     uncommitted_inputs,
 )
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
@@ -58,7 +61,17 @@ def checkout(root: Path, stack: str) -> Checkout:
     read = {file_name(stack), PROJECT_FILE, *INSTALLED, *_named_files(root, stack)}
     ignored = {name for name in read - tracked if (root / name).exists()}  # by git, maybe
     added = uncommitted_inputs(root, tracked, {*untracked, *ignored}, links)
-    return Checkout(commit, tree, tuple(changed), tuple(added))
+    added += uncommitted_code(root, tracked, _project(root))
+    return Checkout(commit, tree, tuple(changed), tuple(dict.fromkeys(added)))
+
+
+def _project(root: Path) -> Mapping[str, Any]:
+    """The project's file; empty if it is none, of which nothing is deployed."""
+    try:
+        found = yaml.safe_load((root / PROJECT_FILE).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        return {}
+    return found if isinstance(found, Mapping) else {}
 
 
 @contextmanager

@@ -11,12 +11,13 @@ import hashlib
 import importlib.machinery
 import os
 import stat
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 from localgcp.root_directory import RootDirectory
+from vertex_training.settings.project_files import PROJECT_FILE
 
 #: Modes in git of a symbolic link, of an executable file, and of a repository within this one.
 LINK: Final = "120000"
@@ -109,6 +110,31 @@ def uncommitted_inputs(
         for name in sorted(links)
         if _is_read(root, name) and not _stays(root, name, tracked)
     ]
+
+
+def uncommitted_code(
+    root: Path, tracked: Collection[str], project: Mapping[str, Any]
+) -> Iterator[str]:
+    """What ``main`` and ``plugins`` of ``project`` name that is not ``tracked`` in ``root``.
+
+    ``project`` is the project's file: the engine runs the program and plugins at these paths.
+    """
+    top, plugins = root.resolve(), project.get("plugins")
+    kinds = plugins.values() if isinstance(plugins, Mapping) else ()
+    entries = [each for kind in kinds if isinstance(kind, list) for each in kind]
+    paths = [each.get("path") for each in entries if isinstance(each, Mapping)]
+    for path in (project.get("main"), *paths):
+        if not isinstance(path, str):
+            continue
+        target = (root / path).resolve()
+        if not target.is_relative_to(top):
+            yield f"{PROJECT_FILE} -> {path}"
+            continue
+        place = target.relative_to(top)
+        is_program = path == project.get("main") and target.is_dir()
+        names = _importable(target, ()) if is_program else _files_of(target, "./")
+        files = [place.as_posix()] if target.is_file() else [(place / n).as_posix() for n in names]
+        yield from (name for name in files if name not in tracked)
 
 
 def _files_of(root: Path, name: str) -> Iterator[str]:
