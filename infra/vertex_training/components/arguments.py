@@ -267,10 +267,13 @@ class Arguments:
             return None
 
     def add(self, problems: Iterable[Problem]) -> None:
-        """More problems; their paths are those of the config."""
+        """More problems; their paths are those of the config, or of a file that they name."""
         # A value that could not be had is reported as such already, and not also as missing.
         lost = {problem.path for problem in self.problems}
         for problem in problems:
+            if problem.location.file:
+                self.problems.append(problem)
+                continue
             path = self.given_path(problem.path)
             if not path and len(problem.path) > 1 and problem.value:
                 path = (self._name,)  # the value of an entry as a whole is its key

@@ -64,6 +64,39 @@ def test_runs_that_a_plugin_serves_have_names_of_their_own():
     contextvars.copy_context().run(check)
 
 
+def test_runs_of_one_process_have_names_of_their_own(monkeypatch):
+    """As the Automation API runs one program after another."""
+    first, second = Mock(), Mock()
+    for root in (first, second):
+        monkeypatch.setattr(pulumi_internals, "get_root_resource", lambda root=root: root)
+        assert pulumi_internals.names_of_run() == {}
+        pulumi_internals.names_of_run()["job"] = "train"
+        assert pulumi_internals.names_of_run() == {"job": "train"}
+
+
+def test_a_program_that_waits_learns_of_a_registration_that_failed(monkeypatch):
+    """Other registrations that go on, have ended well, or were given up, end no wait."""
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    names = ("open", "done", "left", "failed")
+    opened, done, left, failed = futures = [loop.create_future() for _ in names]
+    pending = loop.create_future()
+    done.set_result(None)
+    left.cancel()
+    rpcs = [object(), *futures]
+    manager = types.SimpleNamespace(rpcs=rpcs)
+    monkeypatch.setattr(pulumi_internals, "_get_rpc_manager", lambda: manager)
+    monkeypatch.setattr(pulumi_internals, "FAILURE_INTERVAL", 0.005)
+    loop.call_later(0.02, pending.set_result, "value")
+    assert pulumi_internals.awaited(pending) == "value"
+    never = loop.create_future()
+    loop.call_later(0.02, failed.set_exception, OperatorError("the engine has gone"))
+    with pytest.raises(OperatorError, match="the engine has gone"):
+        pulumi_internals.awaited(never)
+    assert never.cancelled()
+    assert not opened.done()
+
+
 def as_main(monkeypatch, module_name, *arguments):
     """Let this process look like one that was started as ``python -m MODULE ARGUMENTS``."""
     main = types.ModuleType("__main__")

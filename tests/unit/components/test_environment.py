@@ -1,0 +1,143 @@
+"""An environment of a program: its jobs, what it says of them, and its names in the program."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pulumi
+import pulumi_gcp as gcp
+import pytest
+
+from tests.unit.components.recorder import NUMBERED, registered
+from tests.unit.components.test_components import SPEC, refused
+from tests.unit.components.test_outputs_of_components import made_by
+from tests.unit.infra.test_tuning import FILE
+from vertex_training import ArgumentsError, TrainingEnvironment
+from vertex_training.components import arguments as reading
+
+ACCOUNT = "trainer-prod@acme-ml-prod.iam.gserviceaccount.com"
+IMAGE = f"us-central1-docker.pkg.dev/acme/serving/x@sha256:{'0' * 64}"
+SPOT = {**SPEC, "scheduling": {"timeout": "600s", "strategy": "SPOT"}}
+ARGS: dict[str, Any] = {
+    **NUMBERED,
+    "service_accounts": {"trainer": {}},
+    "jobs": {"titanic": {"file": "spot.json"}},
+}
+#: What reviewers are told of a job that may be preempted.
+ADVICE = (
+    "spot.json:1:1: baseOutputDirectory is missing: a preempted job starts again from nothing. "
+    "Hint: set it, and resume from AIP_CHECKPOINT_DIR"
+)
+
+
+@pytest.fixture(autouse=True)
+def files(folder: Path) -> None:
+    (folder / "spot.json").write_text(json.dumps(SPOT))
+    (folder / "wrong.json").write_text(
+        json.dumps({"workerPoolSpecs": SPEC["workerPoolSpecs"], "serviceAcount": "x@y.z"})
+    )
+    (folder / "tune.yaml").write_text(FILE.replace(ACCOUNT, SPEC["serviceAccount"]))
+
+
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    found: list[str] = []
+    for level in ("info", "warn"):
+        monkeypatch.setattr(pulumi.log, level, lambda text, *_, **__: found.append(text))
+    return found
+
+
+def test_what_it_makes_is_told_by_the_keys_of_its_arguments(said: list[str]) -> None:
+    args = {
+        **ARGS,
+        "jobs": {"titanic": {"file": "spot.json", "run": 2}},
+        "tuning": {"tune": {"file": "tune.yaml"}},
+        "models": {"titanic": {"container": IMAGE, "run": 2}},
+        "endpoints": {"titanic": {"machine": "n1-standard-2", "split": {"run 2": 100}}},
+    }
+    found, _ = made_by(TrainingEnvironment, args, "jobs", "models", "endpoints")
+    jobs, endpoint = found.pop("jobs"), found["endpoints"]["titanic"]
+    place = "projects/local-training/locations/us-central1/endpoints"
+    assert found == {
+        "models": {"titanic": {"run 2": "it-serving-titanic-run-2-id"}},
+        "endpoints": {
+            "titanic": {
+                "id": endpoint["id"], "name": f"{place}/{endpoint['id']}", "dns": "",
+            }
+        },
+    }  # fmt: skip
+    assert {key: job["name"] for key, job in jobs.items()} == {
+        "titanic": "it-training-titanic-id",
+        "tune": "it-training-tune-id",
+    }
+    # Ten minutes of a Spot VM, and sixty hours of one that is not.
+    assert jobs["titanic"]["costsAtMost"] == "$0.02 in 0.167 h"
+    assert jobs["tune"]["costsAtMost"] == "$13.11 in 60 trials of 1 h"
+    told = (
+        "tuning job tune: at most $13.11 in 60 trials of 1 h; $0.66 an hour while 3 trials run, "
+        "which takes quota for 3 times its machines"
+    )
+    assert said[:2] == [ADVICE, told]
+    assert said[2].startswith("The owners of acme must do this before jobs of this stack can run:")
+
+
+def test_mistakes_in_a_file_of_a_job_are_told_as_the_file_spells_its_fields() -> None:
+    args = {**ARGS, "jobs": {"titanic": {"file": "wrong.json"}}}
+    assert refused(TrainingEnvironment, args).splitlines() == [
+        "TrainingEnvironment 'it': 1 mistake; nothing of it was declared.",
+        "wrong.json:1:160: serviceAcount: is no field of CustomJobSpec. Hint: did you mean "
+        "'serviceAccount'?",
+    ]
+
+
+TOKEN = (
+    "the gcp provider has access_token, which would not submit the job. Hint: for both, "
+    "impersonate_service_account, or application default credentials"
+)
+
+
+@pytest.mark.parametrize(("jobs", "lines"), [({}, []), (ARGS["jobs"], [TOKEN])])
+def test_a_provider_with_a_token_is_refused_where_there_are_jobs(
+    jobs: dict[str, Any], lines: list[str]
+) -> None:
+    found: list[str] = []
+
+    def declare() -> None:
+        token = gcp.Provider("other", access_token="ya29.x", project="local-training")
+        try:
+            TrainingEnvironment(
+                "it", {**ARGS, "jobs": jobs}, pulumi.ResourceOptions(providers=[token])
+            )
+        except ArgumentsError as refused:
+            found.extend(str(refused).splitlines()[1:])
+
+    registered(declare)
+    assert found == lines
+
+
+def test_two_environments_cannot_have_one_job_or_one_bucket(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(reading, "is_mocked", lambda: False)
+    found: list[str] = []
+    args = {**ARGS, "environment": "shared"}
+
+    def declare() -> None:
+        TrainingEnvironment("one", args)
+        with pytest.raises(ArgumentsError) as caught:
+            TrainingEnvironment("two", args)
+        found.extend(str(caught.value).splitlines())
+
+    registered(declare)
+    assert found == [
+        "TrainingEnvironment 'two': 3 mistakes; nothing of it was declared.",
+        "TrainingEnvironment 'one' declares job titanic of shared in local-training, us-central1. "
+        "Hint: name it otherwise",
+        *(
+            f"TrainingEnvironment 'one' declares bucket local-training-{key}-shared. "
+            "Hint: give another environment or name"
+            for key in ("staging", "control")
+        ),
+    ]

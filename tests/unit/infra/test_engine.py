@@ -1,0 +1,115 @@
+"""What a program reads of the engine's config, and how it ends with a message."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pulumi
+import pytest
+
+from vertex_training import engine, program
+from vertex_training.stack import SCHEMA
+
+MISTAKE = "1 mistake:\n  - jobs.train.file: no such file (token=hunter2hunter2)"
+TOLD = "1 mistake:\n  - jobs.train.file: no such file (token=[secret])"
+
+
+@pytest.fixture
+def logged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    said: list[str] = []
+    monkeypatch.setattr(pulumi.log, "error", said.append)
+    return said
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{"data": {"name": "x"}}', {"data": {"name": "x"}}),
+        ('["a"]', ["a"]),
+        ("12", 12),
+        ("true", True),
+        ("finish", "finish"),
+        ("{not json", "{not json"),
+    ],
+)
+def test_a_value_is_json_or_the_text_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, value: Any
+) -> None:
+    monkeypatch.setattr(pulumi, "get_stack", lambda: "dev")
+    given = {"gcp:project": text, "vertex-training:projectNumber": text, "vertex-training:x": text}
+    pulumi.runtime.set_all_config(given)
+    try:
+        found = engine.read_config(SCHEMA, tmp_path)
+    finally:
+        pulumi.runtime.set_all_config({})
+    assert found == {"stack": "dev", "project": text, "projectNumber": text, "x": value}
+
+
+def test_a_program_is_no_plugin_by_itself() -> None:
+    assert (engine.HOSTED.name, engine.HOSTED.get()) == ("HOSTED", False)
+
+
+def test_a_program_ends_with_the_code_that_means_that_its_message_was_shown(
+    logged: list[str],
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        engine.end_with_message(MISTAKE)
+    assert (ended.value.code, logged) == (32, [TOLD])
+
+
+class Ended(BaseException):
+    """The process has ended."""
+
+
+@pytest.fixture
+def exits(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """What happens to the process, in its order."""
+    found: list[object] = []
+
+    def end(code: int) -> NoReturn:
+        found.append(code)
+        raise Ended
+
+    def noted(name: str) -> Callable[[], None]:
+        return lambda: found.append(f"{name} written")
+
+    monkeypatch.setattr(os, "_exit", end)
+    for name in ("stdout", "stderr"):
+        monkeypatch.setattr(getattr(sys, name), "flush", noted(name))
+    return found
+
+
+def test_an_abandoned_program_writes_all_that_it_said_and_ends_at_once(
+    logged: list[str], exits: list[object]
+) -> None:
+    with pytest.raises(Ended):
+        engine.abandon_with_message(MISTAKE)
+    assert exits == ["stdout written", "stderr written", 32]
+    assert logged == [TOLD]
+
+
+def test_a_program_with_mistakes_in_its_files_is_abandoned_with_all_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, logged: list[str], exits: list[object]
+) -> None:
+    monkeypatch.setattr(pulumi, "get_stack", lambda: "dev")
+    (tmp_path / "Pulumi.dev.yaml").write_text("config:\n  vertex-training:buckts: {}\n")
+    pulumi.runtime.set_all_config({"vertex-training:buckts": "{}"})
+    try:
+        with pytest.raises(Ended):
+            program.run(tmp_path / "__main__.py")
+    finally:
+        pulumi.runtime.set_all_config({})
+    assert 32 in exits
+    assert logged == [
+        "4 mistakes; nothing was changed.\n"
+        "Pulumi.dev.yaml: gcp:project: missing. Hint: pulumi config set gcp:project VALUE\n"
+        "Pulumi.dev.yaml: gcp:region: missing. Hint: pulumi config set gcp:region VALUE\n"
+        "Pulumi.dev.yaml: vertex-training:projectNumber: missing. "
+        "Hint: pulumi config set vertex-training:projectNumber VALUE\n"
+        "Pulumi.dev.yaml:2:3: vertex-training:buckts: unknown key. "
+        "Hint: did you mean 'buckets'?"
+    ]
