@@ -171,6 +171,14 @@ def test_a_mistake_in_a_package_is_told_at_its_file(tmp_path):
     )
 
 
+def test_what_python_cannot_read_is_told_at_its_own_line_alone(tmp_path):
+    write(tmp_path, "\nimport beside\n")
+    write(tmp_path, "x = 1\ndef f(:\n", "beside.py")
+    assert messages(tmp_path) == (
+        "beside.py:2: import of extra raised SyntaxError: invalid syntax."
+    )
+
+
 def test_modules_without_a_package_and_two_places_are_mistakes(tmp_path):
     write(tmp_path, "", "extra/red.py")
     assert messages(tmp_path) == (

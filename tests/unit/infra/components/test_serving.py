@@ -161,6 +161,14 @@ def test_a_stack_without_models_and_endpoints_has_no_component(program: Program)
     assert (program.made, program.outputs, set(program.waits)) == ([], {}, {"first", "inner"})
 
 
+def test_what_uploads_and_traffic_find_are_outputs(program: Program) -> None:
+    program(program.stack(**STACK))
+    [serving] = program.made
+    found = [each.resolved for each in serving.versions.values()]
+    found += [each.others for each in serving.traffic.values()]
+    assert [type(each) for each in found] == [pulumi.Output] * 6
+
+
 def test_all_of_it_waits_for_what_it_is_given(program: Program) -> None:
     program(program.stack(**STACK))
     assert program.waits["serving"] == {"inner"}

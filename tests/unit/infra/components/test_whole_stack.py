@@ -494,8 +494,16 @@ def test_traffic_names_each_version_with_its_machines_and_share(made: Made) -> N
         },
     }  # fmt: skip
     assert "serving-titanic-cleanup" in made.waits["serving-titanic-traffic"]
-    assert made.inputs["serving-inside-traffic"]["split"] == {"run 2": 100}
-    assert {
-        run: each["account"]
-        for run, each in made.inputs["serving-inside-traffic"]["deployed"].items()
-    } == {"run 2": TRAINER}
+    inside = made.inputs["serving-inside-traffic"]
+    deployed = inside.pop("deployed")["run 2"]
+    assert (deployed["model"], deployed["account"]) == ("serving-titanic-run-2-id", TRAINER)
+    assert inside == {
+        "shell": "serving-inside-endpoint-id",
+        "split": {"run 2": 100},
+        "options": {},
+        "endpoint": {
+            "project": "acme-ml-prod", "region": "us-central1", "stack": "prod", "key": "inside",
+            "name": "inside", "model": "titanic", "team": "vision", "public": False,
+            "private": True, "account": TRAINER, "id": inside["endpoint"]["id"],
+        },
+    }  # fmt: skip

@@ -160,8 +160,12 @@ def test_a_value_that_is_overridden_stands_in_the_stacks_file(path: Any, place: 
 
 
 @pytest.mark.parametrize(
-    "text", ["a: b\n", "config: x\n", "config: {}\n", "config: {ns:overrides: x}\n"]
-)
+    "text",
+    [
+        "a: b\n", "config: x\n", "config: {}\n", "config: {ns:overrides: x}\n",
+        "config: {ns:labels: {buckets: x}}\n",
+    ],
+)  # fmt: skip
 def test_a_file_without_exceptions_has_no_place_for_one(text: str) -> None:
     file = document.read(text.encode(), "Pulumi.dev.yaml")
     assert overrides.place(file, ("ns:buckets", "data")) == ()

@@ -449,5 +449,7 @@ def test_a_file_of_another_kind_is_one_mistake(
 def test_a_file_with_mistakes_without_end_is_told_a_hundred_of_them() -> None:
     text = "".join(f"field{number}: 1\n" for number in range(150))
     assert len(built(text)[1].problems) == 100
+    pools = "".join("- x\n" for _ in range(150))
+    assert len(built(f"workerPoolSpecs:\n{pools}")[1].problems) == 100
     labels = "".join(f"  l{number}: 1\n" for number in range(150))
     assert len(built(f"labels:\n{labels}jobSpec: {{}}\n")[1].problems) == 100

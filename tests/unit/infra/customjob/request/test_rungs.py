@@ -147,15 +147,23 @@ def test_limits_hold_for_every_rung_and_the_dearest_counts():
 
 
 @pytest.mark.parametrize(
-    ("fields", "other"),
+    ("fields", "what"),
     [
-        ([{"strategy": "FLEX_START", "maxWaitDuration": "3600s"}], "the job file"),
-        ([{"strategy": "SPOT"}, {"strategy": "SPOT"}], "rung 2 (strategy SPOT)"),
+        (
+            [{"strategy": "FLEX_START", "maxWaitDuration": "3600s"}],
+            "rung 2 (strategy FLEX_START, waits 3600s) asks for what the job file asks for",
+        ),
+        (
+            [{"strategy": "SPOT"}, {"strategy": "SPOT"}],
+            "rung 3 (strategy SPOT) asks for what rung 2 (strategy SPOT) asks for",
+        ),
     ],
 )
-def test_a_rung_that_asks_for_the_same_is_refused(fields: Any, other: str):
-    [problem] = check(*fields).errors
-    assert problem.what.endswith(f"asks for what {other} asks for")
+def test_a_rung_that_asks_for_the_same_is_refused(fields: Any, what: str):
+    place = Location("jobs/x.yaml")
+    assert check(*fields).errors == (
+        Problem(what, hint="remove it, or change it", location=place, rule="ladder"),
+    )
 
 
 @pytest.mark.parametrize(
