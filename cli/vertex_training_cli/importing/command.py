@@ -77,10 +77,10 @@ def import_(
 
     The source is read and never run: YAML or JSON for gcloud or REST, of Vertex AI or of Google
     Batch, Python code or a notebook with the official client, gcloud's lines in a script or
-    Makefile, or a page (Markdown) with such blocks. What is not certain is a <NAME> or a line with
-    its place. --run COMMAND runs your own code: what it sends to Vertex AI comes here and to no
-    cloud, and no job begins. A diff is shown; without --write, nothing is written. Exit code: 0 in
-    order, 1 mistakes, or with --up a job that did not succeed; 2 not read.
+    Makefile, or a page (Markdown) with such blocks. What is not certain is a `<NAME>` or a line
+    with its place. --run COMMAND runs your own code: what it sends to Vertex AI comes here and to
+    no cloud, and no job begins. A diff is shown; without --write, nothing is written. Exit code: 0
+    in order, 1 mistakes, or with --up a job that did not succeed; 2 not read.
 
     With --state it looks for the stack's resources in the cloud instead, and shows those that its
     state does not have; --write imports them. Its exit code is then that of `pulumi import`.

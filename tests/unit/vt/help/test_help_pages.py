@@ -1,6 +1,8 @@
 """Every command explains itself in a narrow terminal, with examples that its parser takes."""
 
 import functools
+import importlib
+import inspect
 import re
 import shlex
 
@@ -38,6 +40,13 @@ def test_a_help_is_whole_in_sixty_columns(path):
     assert max(map(len, narrow.splitlines())) <= 60
     assert set(narrow.split()) - set(wide.split()) == set(), "words are cut"
     assert "…" not in narrow
+
+
+@pytest.mark.parametrize("path", VERBS)
+def test_a_help_shows_every_word_of_its_docstring(path):
+    module, _, name = VERBS[path].function.partition(":")
+    text = inspect.getdoc(getattr(importlib.import_module(module), name))
+    assert set(text.replace("`", "").split()) - set(shown(path, 400).split()) == set()
 
 
 @pytest.mark.parametrize("path", ALL)
