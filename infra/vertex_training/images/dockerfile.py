@@ -7,9 +7,13 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Final
 
-COPY: Final = re.compile(r"^\s*(?:COPY|ADD)\s+(\S.*)$", re.IGNORECASE | re.MULTILINE)
+COPY: Final = re.compile(r"^[ \t]*(?:COPY|ADD)[ \t]+(\S.*)$", re.IGNORECASE | re.MULTILINE)
+#: A comment, also between joined lines. It ends with its line, whatever that ends with.
+COMMENT: Final = re.compile(r"^[ \t]*#.*\n?", re.MULTILINE)
+#: Where a line goes on in the next one.
+JOINED: Final = re.compile(r"\\[ \t]*\n")
 #: Docker takes a first line such as ``FROM python:3.11``, after comments and ARG.
-FROM: Final = re.compile(r"^\s*FROM\s+\S", re.IGNORECASE | re.MULTILINE)
+FROM: Final = re.compile(r"^[ \t]*FROM[ \t]+\S", re.IGNORECASE | re.MULTILINE)
 
 
 def problems(
@@ -26,7 +30,7 @@ def problems(
     if not is_inside(folder, dockerfile):
         yield f"its {dockerfile} is a link out of the folder", "copy what it leads to"
         return
-    text = file.read_text("utf-8", errors="replace")
+    text = JOINED.sub(" ", COMMENT.sub("", file.read_text("utf-8", errors="replace")))
     if not FROM.search(text):
         yield f"its {dockerfile} has no FROM", "begin with FROM and a base image"
     for source in _copied(text):
@@ -47,8 +51,7 @@ def is_inside(folder: Path, dockerfile: str) -> bool:
 
 def _copied(text: str) -> Iterator[str]:
     """Plain paths that COPY and ADD take from the context: no patterns, variables or addresses."""
-    joined = re.sub(r"\\[ \t]*\n", " ", text)
-    for line in COPY.findall(joined):
+    for line in COPY.findall(text):
         words = line.split()
         if line.lstrip().startswith("[") or any(word.startswith("--from") for word in words):
             continue
