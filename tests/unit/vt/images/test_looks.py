@@ -243,6 +243,15 @@ def test_labels_of_a_build_name_its_commit_and_whether_its_folder_was_changed(
         "vertex-training.built-from": "context-1",
     }
     assert labels.labels_of("trainer", "a", "context-1", tmp_path) == bare
+    for error in (FileNotFoundError("git"), subprocess.TimeoutExpired("git", 10)):
+
+        def refuse(*_: object, error: Exception = error, **given: object) -> None:
+            assert given["timeout"] == 10
+            raise error
+
+        with monkeypatch.context() as patched:
+            patched.setattr(subprocess, "run", refuse)
+            assert labels.labels_of("trainer", "a", "context-1", tmp_path) == bare
     git(tmp_path, "init", "-q")
     git(tmp_path, "add", "-A")
     git(tmp_path, "commit", "-q", "-m", "x")

@@ -16,10 +16,11 @@ from localgcp.vertex.service import JobService
 from tests.unit.localcloud.conftest import PROJECT, Cloud
 from tests.unit.vt.jobs.submitting import done, submit, until_running
 from tests.unit.vt.review import plans
-from vertex_training.errors import Problem
+from vertex_training.errors import CommandError, OperatorError, Problem
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.jobs.moved import deployed_jobs, find_moved_jobs, planned_from
+from vertex_training_cli.jobs.service import Jobs
 
 CUSTOM_JOB = "pulumi-python:dynamic/vertex:CustomJob"
 PULUMI = '#!/bin/sh\ncat "{states}/$4.json"\n'
@@ -149,6 +150,31 @@ def test_another_project_and_what_cannot_be_read_are_passed_over(
     checkout.stack("old", fit=live)
     (checkout.root / "old.json").unlink()
     assert checkout.moved("new") == []
+
+
+def test_a_stack_file_that_cannot_be_read_hides_no_other(checkout: Checkout, live: str) -> None:
+    checkout.stack("old", fit=live)
+    checkout.stack("new", "fit")
+    (checkout.root / "Pulumi.broken.yaml").write_text("config: [")
+    assert [each.value for each in checkout.moved("old")] == [live]
+
+
+def test_a_job_that_cannot_be_looked_at_is_not_told(
+    checkout: Checkout, live: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkout.stack("old", fit=live)
+    checkout.stack("new", "fit")
+    for error in (CommandError("no local cloud"), OperatorError("Vertex AI: 403")):
+
+        def refuse(*_: object, error: Exception = error) -> None:
+            raise error
+
+        monkeypatch.setattr(Jobs, "get_if_exists", refuse)
+        assert checkout.moved("old") == []
+    monkeypatch.undo()
+    monkeypatch.delenv("VERTEX_EMULATOR_HOST", raising=False)
+    monkeypatch.setattr(StackRef, "connect_clients", refuse)
+    assert checkout.moved("old") == []
 
 
 def test_a_plan_begins_with_the_jobs_of_the_state() -> None:
