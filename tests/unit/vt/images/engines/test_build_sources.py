@@ -84,6 +84,7 @@ def test_an_archive_is_packed_and_stored_where_there_is_none(archive: Path) -> N
     storage = Storage()
     assert upload(storage, archive) == StoredSource(BUCKET, storage.name, 5)
     assert gzip.decompress(storage.content) == archive.read_bytes()
+    assert storage.content[3:8] == bytes(5)  # neither a name nor a time
     assert storage.calls == [("bucket", BUCKET), ("upload", UPLOAD)]
 
 

@@ -128,6 +128,12 @@ def followed(monkeypatch: pytest.MonkeyPatch) -> Followed:
     return Followed(monkeypatch)
 
 
+def test_an_engine_of_this_machine_is_none_of_cloud_builds() -> None:
+    assert cloud_build.find("docker", "acme", "us-central1") is None
+    found = cloud_build.find("cloud-build", "acme", "us-central1")
+    assert found == cloud_build.CloudBuildEngine("acme", "us-central1", 2.0, "cloud-build")
+
+
 def test_a_build_is_requested_where_none_runs(followed: Followed) -> None:
     made = followed.service.made = found()
     followed.service.listed = [[found("6", "SUCCESS", "other")], [made]]
