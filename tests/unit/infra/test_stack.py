@@ -71,3 +71,34 @@ def test_mistakes_of_all_files_are_told_together(checkout):
         program.read_jobs(stack(checkout))
     files = {problem.location.file for problem in failed.value.problems}
     assert files == {"one.yaml", "two.yaml"}
+
+
+def test_agents_pull_images_of_jobs_on_vertex_and_accounts_those_of_jobs_on_batch(checkout):
+    image = "us-central1-docker.pkg.dev/acme-images/{}/x@sha256:" + "a" * 64
+    for name in ("one", "two"):
+        text = JOB.replace("OUT", name).replace("${images.trainer}", image.format(name))
+        (checkout / f"{name}.yaml").write_text(f"scheduling: {{timeout: 3600s}}\n{text}")
+    jobs = {"one": {"file": "one.yaml"}, "two": {"file": "two.yaml", "backend": "batch"}}
+    found = stack(checkout, jobs=jobs)
+    requests = {key: result.request for key, result in found.check_jobs().items()}
+    place = "projects/acme-images/locations/us-central1/repositories"
+    pulls = "roles/artifactregistry.reader"
+    assert {
+        (grant.member.removeprefix("serviceAccount:").partition(".")[0], grant.role, grant.place)
+        for grant in found.job_grants(requests)
+    } == {
+        ("service-210987654321@gcp-sa-aiplatform", pulls, f"{place}/one"),
+        ("service-210987654321@gcp-sa-aiplatform-cc", pulls, f"{place}/one"),
+        ("trainer-dev@acme-ml-dev", pulls, f"{place}/two"),
+        ("trainer-dev@acme-ml-dev", "roles/batch.agentReporter", "projects/acme-ml-dev"),
+    }
+
+
+def test_a_default_of_jobs_that_names_what_is_not_there_is_told(checkout):
+    with pytest.raises(ConfigError) as failed:
+        stack(checkout, jobDefaults={"serviceAccount": "${serviceAccounts.trainr}"})
+    assert failed.value.report() == (
+        "1 mistake; nothing was changed.\n"
+        "Pulumi.dev.yaml: vertex-training:jobDefaults.serviceAccount: names what this stack does "
+        "not have (got ${serviceAccounts.trainr}). Hint: did you mean 'serviceAccounts.trainer'?"
+    )
