@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from types import UnionType
+from typing import Annotated, Any, Final, Union, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    ValidationInfo,
+    field_validator,
+)
 from pydantic.alias_generators import to_camel
 from pydantic_core import CoreSchema, core_schema
 
@@ -60,10 +69,29 @@ ProjectId = Annotated[str, form(r"[a-z][a-z0-9-]{4,28}[a-z0-9]", "my-project-1")
 ProjectNumber = Annotated[str, form(r"[0-9]{6,19}", '"210987654321"')]
 
 
+def _kinds(annotation: Any) -> set[Any]:
+    """The types that a value may have, whatever else is said of them."""
+    if get_origin(annotation) is Annotated:
+        return _kinds(get_args(annotation)[0])
+    if get_origin(annotation) in (Union, UnionType):
+        return set().union(*map(_kinds, get_args(annotation)))
+    return {annotation}
+
+
 class Section(BaseModel):
     """Base of all sections: camelCase in the file, unknown keys refused, immutable."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _refuse_truth_as_number(cls, value: object, info: ValidationInfo) -> object:
+        """Refuse ``true`` and ``false`` where a number stands: pydantic takes them for 1 and 0."""
+        if isinstance(value, bool) and info.field_name:
+            kinds = _kinds(cls.model_fields[info.field_name].annotation)
+            if bool not in kinds and not kinds.isdisjoint((int, float)):
+                raise ValueError("must be a number")
+        return value
 
 
 class NamedSection(Section):
