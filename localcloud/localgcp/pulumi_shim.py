@@ -6,7 +6,8 @@ config get ``--config-file $VT_LOCAL_HOME/stacks/PROJECT/Pulumi.STACK.yaml``: th
 without its encryption settings and with those of the local backend. A committed stack that the
 local backend does not have yet is made first. Everything else passes through unchanged.
 
-A config value that was encrypted with the cloud key cannot be read here; the engine says so.
+A config value that was encrypted with the cloud key cannot be read here; the engine says so. One of
+a local project was encrypted here, by ``pulumi config set --secret``: its salt is kept.
 
 Commands that load a program run in a network of their own where the system has one
 (``localgcp.access.engine_network``), unless VT_LOCAL_NETWORK is ``host`` or the program is a
@@ -29,6 +30,8 @@ _VALUE_FLAGS = frozenset(
 #: An address of this machine in a variable or an argument: the local cloud's, a proxy, a caller's.
 _LOOPBACK = re.compile(r"(?:\w+://)?(?:127\.0\.0\.1|localhost):(\d{1,5})\b")
 _ENCRYPTION = re.compile(r"(secretsprovider|encryptedkey|encryptionsalt)\s*:")
+_SALT = re.compile(r"^encryptionsalt\s*:\s*([\w:+/=]+)", re.MULTILINE)
+_PROJECT = re.compile(r"^\s+[\"']?gcp:project[\"']?\s*:\s*[\"']?([\w-]+)", re.MULTILINE)
 
 
 class Request:
@@ -115,6 +118,25 @@ def without_encryption(text: str) -> str:
     return "\n".join(kept) + "\n"
 
 
+def own_salt(text: str) -> str | None:
+    """The salt in the stack file of a local project; None in others, whose passphrase is not here.
+
+    The engine writes one where it encrypts a value in a file without.
+    """
+    salt, project = _SALT.search(text), _PROJECT.search(text)
+    if not salt or not project:
+        return None
+    _find_package()
+    from localgcp.projects import is_local
+
+    return salt[1] if is_local(project[1]) else None
+
+
+def _find_package() -> None:
+    """Let this script import modules of its package."""
+    sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
 def salt_of(home: str, project: str, stack: str) -> str | None:
     """The salt of the local stack, from its state; None if the stack does not exist."""
     import json
@@ -188,10 +210,11 @@ def with_local_stack_file(args: list[str], pulumi: str, home: str) -> list[str]:
     target = os.path.join(folder, f"Pulumi.{stack}.yaml")
     os.makedirs(folder, exist_ok=True)
     with open(committed, encoding="utf-8") as file:
-        text = without_encryption(file.read())
+        text = file.read()
+    salt = own_salt(text) or salt
     partial = f"{target}.{os.getpid()}"
     with open(partial, "w", encoding="utf-8") as file:
-        file.write(f"encryptionsalt: {salt}\n{text}")
+        file.write(f"encryptionsalt: {salt}\n{without_encryption(text)}")
     os.replace(partial, target)
     at = request.position + 1
     return [*args[:at], "--config-file", target, *args[at:]]
@@ -204,7 +227,7 @@ def enter_network(args: list[str]) -> None:
         return
     if os.environ.get("VT_LOCAL_NETWORK") == "host" or not sys.platform.startswith("linux"):
         return
-    sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    _find_package()
     from localgcp.access import engine_network
 
     values = [*os.environ.values(), *(arg.rpartition("=")[2] for arg in args)]

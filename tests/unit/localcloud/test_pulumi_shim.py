@@ -114,6 +114,22 @@ def test_a_command_that_loads_config_gets_a_file_of_its_own(
 
 
 @pytest.mark.parametrize(
+    ("gcp_project", "salt"),
+    [("local-demo", "v1:c2E=:v1:bm8=:Y/+=="), ('"local-demo"', "v1:c2E=:v1:bm8=:Y/+=="),
+     ("acme", "v1:salt")],
+)  # fmt: skip
+def test_what_was_encrypted_in_the_file_of_a_local_project_keeps_its_salt(
+    home: Home, engine: Path, project: Path, gcp_project: str, salt: str
+) -> None:
+    config = f"config:\n  gcp:project: {gcp_project}\n  demo:token:\n    secure: v1:x\n"
+    committed = project / "Pulumi.dev.yaml"
+    committed.write_text(f"{config}encryptionsalt: v1:c2E=:v1:bm8=:Y/+==\n")
+    call(home, engine, project, "preview", "-s", "dev")
+    file = home.stacks / "demo" / "Pulumi.dev.yaml"
+    assert file.read_text() == f"encryptionsalt: {salt}\n{config}"
+
+
+@pytest.mark.parametrize(
     "command",
     ["preview", "pre", "up", "update", "refresh", "destroy", "down", "dn", "import", "watch"],
 )
