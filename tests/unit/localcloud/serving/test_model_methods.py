@@ -166,6 +166,9 @@ def test_texts_of_a_version_change_and_what_it_runs_does_not(served: Served) -> 
             update(served, mask, "display_name")
         field = {"container_spec.image_uri": "containerSpec"}.get(mask, "artifactUri")
         assert error.value.message == f"update_mask: {field} cannot be changed."
+    with pytest.raises(ApiError) as error:
+        update(served, "container_spec", "labels", "artifact_uri")
+    assert error.value.message == "update_mask: artifactUri, containerSpec cannot be changed."
     assert served.versions.versions(MODEL)[0]["containerSpec"] == CONTAINER
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -97,6 +97,42 @@ def test_a_container_is_healthy_once_it_answers(container: Container) -> None:
     container.replica.stop()
     assert container.replica.healthy is False
     assert container.log() == ["healthy"]
+
+
+def test_times_are_those_of_the_service() -> None:
+    assert Timing() == Timing(health=10.0, tries=3, startup=0.1, restart=2.0, drain=60.0)
+
+
+class Waits(threading.Event):
+    """Set after so many waits; ``done`` is what each of them was, and then happens."""
+
+    def __init__(self, *happens: Callable[[], None] | None) -> None:
+        super().__init__()
+        self.done, self.happens = list[float | None](), list(happens)
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.done.append(timeout)
+        if not self.happens:
+            return True
+        if act := self.happens.pop(0):
+            act()
+        return False
+
+
+def test_a_container_is_looked_at_often_until_it_was_well_at_its_port(
+    container: Container,
+) -> None:
+    made = container.replica
+    made._timing, made._runs, made.port = Timing(health=0.5, startup=0.25), True, 8001
+
+    def begin_again() -> None:
+        made.port = 8002
+
+    container.answers = [ILL, WELL, ILL, ILL, WELL]
+    made.stopped = Waits(None, None, None, begin_again, None)
+    made._watch()
+    assert made.stopped.done == [0.25, 0.25, 0.5, 0.5, 0.25, 0.5]
+    assert container.asked == [("GET", "/h", 0.5)] * 5
 
 
 def test_after_three_more_failures_it_gets_no_requests_until_it_is_well(

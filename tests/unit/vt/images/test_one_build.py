@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import tarfile
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -238,10 +240,20 @@ def test_two_builds_of_one_context_wait_for_each_other(
     assert str(refused.value) == text
     assert work.reports == ["another build of the same context runs here: waiting for it"]
     with building._lock("key", options):
-        waits, entered = threading.Event(), threading.Event()
+        waits, entered, told = threading.Event(), threading.Event(), list[str]()
+        paused = list[float]()
+
+        def pause(seconds: float) -> None:
+            paused.append(seconds)
+            if len(paused) > 2:
+                waits.set()
+            waits.wait(0.001)
+
+        monkeypatch.setattr(building, "time", SimpleNamespace(monotonic=time.monotonic,
+                                                              sleep=pause))  # fmt: skip
 
         def second() -> None:
-            patient = replace(options, timeout=60.0, report=lambda _: waits.set())
+            patient = replace(options, timeout=60.0, report=told.append)
             with building._lock("key", patient):
                 entered.set()
 
@@ -251,6 +263,8 @@ def test_two_builds_of_one_context_wait_for_each_other(
         assert not entered.is_set()
     thread.join(30)
     assert entered.is_set()
+    assert set(paused) == {0.001}
+    assert told == ["another build of the same context runs here: waiting for it"]
 
 
 X, Y, Z = {"context": "code"}, {"context": "more"}, {"digest": DIGEST}

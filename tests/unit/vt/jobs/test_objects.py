@@ -24,6 +24,7 @@ class Answers(http.server.BaseHTTPRequestHandler):
 
     answers: dict[str, Any] = {}  # noqa: RUF012 - filled by each test
     asked: list[str] = []  # noqa: RUF012
+    versions: list[str] = []  # noqa: RUF012
 
     def do_GET(self) -> None:
         from urllib.parse import parse_qs, urlsplit
@@ -32,6 +33,7 @@ class Answers(http.server.BaseHTTPRequestHandler):
         prefix = parse_qs(url.query).get("prefix", [""])[0]
         if url.path == "/storage/v1/b/bucket/o":  # a process may still ask who had this port before
             self.asked.append(prefix)
+            self.versions.append(parse_qs(url.query).get("versions", [""])[0].lower())
         found = self.answers.get(prefix)
         body = json.dumps(found if found is not None else {"error": {"code": 403}}).encode()
         self.send_response(200 if found is not None else 403)
@@ -49,7 +51,7 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answers)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     monkeypatch.setenv("STORAGE_EMULATOR_HOST", f"http://127.0.0.1:{server.server_port}")
-    Answers.answers, Answers.asked = {}, []
+    Answers.answers, Answers.asked, Answers.versions = {}, [], []
     yield Answers.answers
     server.shutdown()
     server.server_close()
@@ -75,6 +77,8 @@ def test_an_empty_folder_has_no_newest_object(answers: dict[str, Any]) -> None:
     answers["x/"] = {}
     found = Objects(PROJECT).listing("gs://bucket/x/")
     assert (found.count, found.more, found.newest) == (0, False, None)
+    Objects(PROJECT).listing("gs://bucket/x/", versions=True)
+    assert Answers.versions == ["false", "true"]
 
 
 def test_what_may_not_be_listed_is_an_error_with_its_bucket(answers: dict[str, Any]) -> None:

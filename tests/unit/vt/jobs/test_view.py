@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any, Final
 
 import pytest
-from google.cloud.aiplatform_v1.types import CustomJob, JobState
+from google.cloud.aiplatform_v1.types import CustomJob, HyperparameterTuningJob, JobState
 
 from vertex_training_cli.jobs import show, view
 
@@ -115,6 +115,15 @@ def test_the_list_has_columns_for_them_where_a_job_has_one(
     assert heads({}) == ["JOB", "RUN", "STATE", "CREATED", "DURATION", "ID"]
     assert heads({}, {"vt-rung": "2"})[:3] == ["JOB", "RUN", "RUNG"]
     assert heads({}, {"vt-slot": "20261130t060000z"})[:3] == ["JOB", "RUN", "SLOT"]
+
+
+def test_a_tuning_job_says_how_many_of_its_trials_there_are() -> None:
+    made = HyperparameterTuningJob(
+        name="projects/1/locations/us-central1/hyperparameterTuningJobs/7", max_trial_count=12,
+        parallel_trial_count=3, trials=[{"state": "ACTIVE"}, {"state": "SUCCEEDED"}],
+    )  # fmt: skip
+    facts = view.facts(made, "acme", "us-central1", CREATED)
+    assert ("trials", "2 of 12, 3 at once: 1 ACTIVE, 1 SUCCEEDED") in facts
 
 
 OWN = {"vt-request-id": "x", "vt-job": "titanic", "vt-run": "2"}
