@@ -29,12 +29,14 @@ DEPLOY_ACCOUNT: Final = "VT_DEPLOY_ACCOUNT"
 IDENTITY_PROVIDER: Final = "VT_IDENTITY_PROVIDER"
 #: Variables that lead Google's clients, or the gcp provider, to another account, project or
 #: address than the stack file says: https://www.pulumi.com/registry/packages/gcp and
-#: https://docs.cloud.google.com/sdk/docs/properties.
+#: https://docs.cloud.google.com/sdk/docs/properties. The engine takes its options from variables,
+#: too: these give it other config than the stack file, or another folder.
 _REDIRECTS: Final = re.compile(
     r"GOOGLE_IMPERSONATE_SERVICE_ACCOUNT|CLOUDSDK_AUTH_IMPERSONATE_SERVICE_ACCOUNT|"
     r"GOOGLE_BILLING_PROJECT|GOOGLE_CLOUD_QUOTA_PROJECT|USER_PROJECT_OVERRIDE|"
     r"GOOGLE(?:_CLOUD)?_UNIVERSE_DOMAIN|CLOUDSDK_CORE_UNIVERSE_DOMAIN|"
-    r"(?:GOOGLE|CLOUDSDK)_\w+_CUSTOM_ENDPOINT|CLOUDSDK_API_ENDPOINT_OVERRIDES_\w+|\w+_EMULATOR_HOST"
+    r"(?:GOOGLE|CLOUDSDK)_\w+_CUSTOM_ENDPOINT|CLOUDSDK_API_ENDPOINT_OVERRIDES_\w+|\w+_EMULATOR_HOST|"
+    r"PULUMI_OPTION_(?:CONFIG\w*|CWD)"
 )
 #: Variables that hold a credential. Only that they are set is recorded.
 _CREDENTIALS: Final = re.compile(

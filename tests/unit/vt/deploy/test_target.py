@@ -199,6 +199,7 @@ REDIRECTS: Final = (
     "GOOGLE_UNIVERSE_DOMAIN", "GOOGLE_CLOUD_UNIVERSE_DOMAIN", "CLOUDSDK_CORE_UNIVERSE_DOMAIN",
     "GOOGLE_STORAGE_CUSTOM_ENDPOINT", "CLOUDSDK_STORAGE_CUSTOM_ENDPOINT",
     "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE", "STORAGE_EMULATOR_HOST", "VERTEX_EMULATOR_HOST",
+    "PULUMI_OPTION_CONFIG", "PULUMI_OPTION_CONFIG_FILE", "PULUMI_OPTION_CWD",
 )  # fmt: skip
 CREDENTIALS: Final = (
     "GOOGLE_CREDENTIALS", "GOOGLE_CLOUD_KEYFILE_JSON", "GCLOUD_KEYFILE_JSON",
@@ -209,7 +210,15 @@ CREDENTIALS: Final = (
 def test_every_variable_that_leads_elsewhere_is_recorded_and_of_credentials_that_they_are_set(
     tmp_path: Path,
 ) -> None:
-    others = ("GOOGLE_PROJECT", "HOME", "XGOOGLE_CREDENTIALS", "GOOGLE_CREDENTIALS_X", "X_HOST")
+    others = (
+        "GOOGLE_PROJECT",
+        "HOME",
+        "XGOOGLE_CREDENTIALS",
+        "GOOGLE_CREDENTIALS_X",
+        "X_HOST",
+        "PULUMI_OPTION_COLOR",
+        "PULUMI_OPTION_NON_INTERACTIVE",
+    )
     env = STATE | dict.fromkeys((*REDIRECTS, *CREDENTIALS, *others), "value")
     found = target_of(dev(tmp_path), env).redirects
     assert found == dict.fromkeys(REDIRECTS, "value") | dict.fromkeys(CREDENTIALS, "[set]")
