@@ -25,6 +25,15 @@ _BATCH: Final = re.compile(r"/batch(/storage/v1)?/?")
 _INSERT: Final = re.compile(r"(/upload|/resumable/upload)?/storage/v1/b/[^/]+/o/?")
 _CHUNK: Final = re.compile(r"/upload/resumable/[^/]+")
 _API: Final = re.compile(r"(/(upload|resumable/upload|download))?/storage/v1(/|$)")
+_OBJECT: Final = re.compile(r"(?:/download)?(/storage/v1/b/[^/]+/o/[^/]+)")
+#: Conditions of the JSON API: the field of the object that they are on, and whether it is to be
+#: the value. docs.cloud.google.com/storage/docs/request-preconditions
+_CONDITIONS: Final = {
+    "ifGenerationMatch": ("generation", True),
+    "ifGenerationNotMatch": ("generation", False),
+    "ifMetagenerationMatch": ("metageneration", True),
+    "ifMetagenerationNotMatch": ("metageneration", False),
+}
 _BUCKETS: Final = re.compile(r"(?:/storage/v1|/copyTo|/rewriteTo)/b/([^/]*)")
 _BUCKET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _ABSOLUTE: Final = re.compile(r"/b/[^/]*/o[/\\]{2}|^/[^/\\]*[/\\]{2}|/o/\.$")
@@ -81,6 +90,34 @@ def accepted(request: StorageRequest) -> StorageRequest:
         elif request.verb != "PUT" or path.count("/") < 2:
             raise RefusedRequestError(400, "forms and other writes than PUT /BUCKET/OBJECT.")
     return replace(request, target=_joined(path, pairs))
+
+
+def condition_source(request: StorageRequest) -> str | None:
+    """What to get before a request on an object whose conditions the emulator ignores; None for
+    any other request.
+    """
+    path, pairs = _split(request.target)
+    found = _OBJECT.fullmatch(path)
+    if found is None or _CONDITIONS.keys().isdisjoint(dict(pairs)):
+        return None
+    return _joined(found[1], [pair for pair in pairs if pair[0] == "generation"])
+
+
+def unmet_condition(request: StorageRequest, metadata: Mapping[str, Any]) -> int | None:
+    """The status that the service answers if a condition does not hold for the object; else None.
+
+    Raises RefusedRequestError.
+    """
+    for key, value in _split(request.target)[1]:
+        if key not in _CONDITIONS:
+            continue
+        if not re.fullmatch(r"[0-9]{1,19}", value):
+            raise RefusedRequestError(400, f"{key} is no number.")
+        field, wanted = _CONDITIONS[key]
+        # The emulator counts no changes of metadata: each object has the first number.
+        if (int(metadata.get(field) or 1) == int(value)) is not wanted:
+            return 412 if wanted or request.verb not in ("GET", "HEAD") else 304
+    return None
 
 
 def _split(target: str) -> tuple[str, list[tuple[str, str]]]:
@@ -264,6 +301,8 @@ def _inner(payload: bytes) -> bytes:
     if not words[0].isalpha() or not target.startswith("/storage/v1/"):
         raise RefusedRequestError(400, "a batch has requests of /storage/v1/ only.")
     inner = accepted(StorageRequest(words[0], target, headers, body.strip()))
+    if condition_source(inner) is not None:
+        raise RefusedRequestError(501, "a condition in a batch: send the request by itself.")
     content = inner.body or b""
     text = (
         f"{inner.verb} {inner.target} HTTP/1.1\r\nHost: localhost\r\n"

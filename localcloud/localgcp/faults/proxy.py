@@ -30,7 +30,14 @@ from localgcp.errors import ExchangeEndedError, RefusedRequestError
 from localgcp.faults.model import Fault, Kind, Service
 from localgcp.faults.table import Entry, FaultTable
 from localgcp.storage import StorageEmulator
-from localgcp.storage_requests import HEALTHCHECK, StorageRequest, accepted, is_content
+from localgcp.storage_requests import (
+    HEALTHCHECK,
+    StorageRequest,
+    accepted,
+    condition_source,
+    is_content,
+    unmet_condition,
+)
 from localgcp.storage_uploads import Insertion, UploadSessions
 
 _TIMEOUT_SECONDS: Final = 300.0
@@ -38,6 +45,12 @@ _BLOCK: Final = 1 << 16
 _POLL_SECONDS: Final = 0.1
 #: Bytes of a body that are kept in memory; more of it lies in a file without a name.
 _SPOOLED: Final = 8 << 20
+#: What the service says where a condition does not hold.
+_UNMET: Final = json.dumps({"error": {
+    "code": 412,
+    "message": "At least one of the pre-conditions you specified did not hold.",
+    "errors": [{"reason": "conditionNotMet", "locationType": "header", "location": "If-Match"}],
+}}).encode()  # fmt: skip
 #: Metadata of objects at most, for a body that names some.
 _MAX_NAMING: Final = 64 << 20
 #: JSON API, media and upload paths (docs.cloud.google.com/storage/docs/request-endpoints).
@@ -62,6 +75,8 @@ class StorageProxy(LocalServer):
         self.before = before
         self.uploads = UploadSessions(emulator.root.with_name("uploads"))
         self.uploads.remove_expired()
+        #: Held from the look at an object to what is done on a condition.
+        self.conditions = threading.Lock()
         super().__init__(port, _Exchange, "storage-proxy")
 
     def stop(self) -> None:
@@ -199,6 +214,24 @@ class _Exchange(LocalHandler):
         return result
 
     def _forward(
+        self, request: StorageRequest, content: IO[bytes] | None, answer: IO[bytes]
+    ) -> tuple[int, list[tuple[str, str]]]:
+        if (source := condition_source(request)) is None:
+            return self._pass_on(request, content, answer)
+        with self.server.conditions:
+            look = StorageRequest("GET", source, {})
+            status, headers = self._exchange_with_emulator(look, None, None, answer)
+            answer.seek(0)
+            unmet = unmet_condition(request, json.load(answer)) if status == 200 else status
+            if unmet is None:
+                _rewrite(answer, b"")
+                return self._pass_on(request, content, answer)
+        if unmet != status:
+            status, headers = unmet, [("Content-Type", "application/json")]
+            _rewrite(answer, _UNMET if unmet == 412 else b"")
+        return status, headers
+
+    def _pass_on(
         self, request: StorageRequest, content: IO[bytes] | None, answer: IO[bytes]
     ) -> tuple[int, list[tuple[str, str]]]:
         if content is None or request.verb in ("GET", "HEAD", "DELETE", "OPTIONS"):

@@ -9,7 +9,13 @@ from typing import Any
 import pytest
 
 from localgcp.errors import RefusedRequestError
-from localgcp.storage_requests import StorageRequest, accepted, is_content
+from localgcp.storage_requests import (
+    StorageRequest,
+    accepted,
+    condition_source,
+    is_content,
+    unmet_condition,
+)
 
 OBJECT = "/storage/v1/b/b-1/o/x"
 UPLOAD = "/upload/storage/v1/b/b-1/o"
@@ -291,3 +297,36 @@ def test_each_request_of_a_batch_is_written_anew() -> None:
 )  # fmt: skip
 def test_a_batch_has_requests_that_would_be_taken_alone(given: StorageRequest, said: str) -> None:
     assert refused(given) == (400, said)
+
+
+def test_a_condition_in_a_batch_is_refused() -> None:
+    given = batch("DELETE /storage/v1/b/b-1/o/x?ifGenerationMatch=1 HTTP/1.1\r\n\r\n")
+    assert refused(given) == (501, "a condition in a batch: send the request by itself.")
+
+
+@pytest.mark.parametrize(
+    ("verb", "query", "status"),
+    [
+        ("DELETE", "ifGenerationMatch=5&ifMetagenerationMatch=1", None),
+        ("DELETE", "ifGenerationMatch=5&ifMetagenerationMatch=2", 412),
+        ("GET", "ifGenerationNotMatch=4", None),
+        ("GET", "ifGenerationNotMatch=5", 304),
+        ("PATCH", "ifGenerationNotMatch=5", 412),
+    ],
+)
+def test_conditions_are_on_the_generation_and_the_metadata(
+    verb: str, query: str, status: int | None
+) -> None:
+    given = request(verb, f"/download{OBJECT}?generation=5&{query}")
+    assert condition_source(given) == f"{OBJECT}?generation=5"
+    assert unmet_condition(given, {"generation": "5"}) == status
+
+
+def test_a_condition_that_is_no_number_is_refused() -> None:
+    with pytest.raises(RefusedRequestError, match="ifGenerationMatch is no number"):
+        unmet_condition(request(target=f"{OBJECT}?ifGenerationMatch=x"), {})
+
+
+@pytest.mark.parametrize("target", [OBJECT, "/storage/v1/b/b-1/o?ifGenerationMatch=1"])
+def test_other_requests_have_no_condition_to_look_for(target: str) -> None:
+    assert condition_source(request(target=target)) is None

@@ -56,6 +56,46 @@ def test_a_fault_is_in_force_until_it_is_cleared_and_nothing_is_lost(
     assert bucket.blob("a").download_as_bytes() == b"text"
 
 
+@pytest.mark.parametrize(
+    "condition",
+    [
+        {"if_generation_match": 0},
+        {"if_generation_match": 1},
+        {"if_metageneration_match": 9},
+        {"if_metageneration_not_match": 1},
+    ],
+)
+def test_what_does_not_hold_keeps_an_object_as_it_is(
+    bucket: storage.Bucket, condition: dict[str, int]
+) -> None:
+    upload(bucket)
+    blob = bucket.blob("a")
+    blob.metadata = {"k": "v"}
+    for call in (blob.delete, blob.patch, blob.download_as_bytes):
+        with pytest.raises((exceptions.PreconditionFailed, exceptions.NotModified)):
+            call(retry=None, **condition)
+    found = bucket.get_blob("a")
+    assert found is not None
+    assert (found.metadata, found.download_as_bytes()) == (None, b"text")
+
+
+def test_what_holds_is_done_once(bucket: storage.Bucket) -> None:
+    upload(bucket)
+    blob = bucket.get_blob("a")
+    assert blob is not None
+    given = {"if_generation_match": blob.generation}
+    assert blob.download_as_bytes(**given) == b"text"
+    upload(bucket, data=b"other")
+    blob = bucket.blob("a")
+    with pytest.raises(exceptions.PreconditionFailed):
+        blob.delete(**given)
+    blob.reload()
+    given = {"if_generation_match": blob.generation}
+    blob.delete(**given)
+    with pytest.raises(exceptions.NotFound):
+        blob.delete(**given)
+
+
 @pytest.mark.parametrize("code", [400, 403, 404, 408, 409, 412, 429, 500, 502, 503, 504])
 @pytest.mark.parametrize(("when", "written"), [("before", False), ("after", True)])
 def test_each_status_before_and_after_the_object_is_written(
