@@ -407,3 +407,13 @@ def test_a_definition_has_a_mebibyte_at_most(cloud: Cloud) -> None:
     with pytest.raises(ApiError) as told:
         cloud.create(large)
     assert told.value.message == "The definition of a job can have at most 1 MiB."
+
+
+def test_a_duration_that_is_none_is_refused(cloud: Cloud) -> None:
+    made = batch_v1.Job.from_json(json.dumps(job()))
+    spec = batch_v1.Job.pb(made).task_groups[0].task_spec
+    spec.max_run_duration.seconds = 10**12  # more than 10,000 years
+    code, text = cloud.refusal("create_job", parent=PARENT, job=made)
+    assert code == "INVALID_ARGUMENT"
+    assert text.startswith("Invalid value at 'job': ")
+    assert "Duration" in text

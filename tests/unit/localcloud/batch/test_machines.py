@@ -24,6 +24,7 @@ from localgcp.runner import executors
 from localgcp.runner.environment import Folders
 from localgcp.runner.gang import hosts
 from localgcp.runner.gang.hosts import BucketView, Host
+from localgcp.runner.gcsfuse import Mount
 from localgcp.runner.programs import ContainerProgram, HostProgram, Launch
 from tests.unit.localcloud.conftest import PROJECT, TRAINER, set_grant
 
@@ -300,6 +301,26 @@ def test_a_bucket_is_mounted_if_it_is_there_and_may_be_read(estate: Estate) -> N
     volumes.prepare()
     assert (volumes.root / "data" / "x").read_text() == "x"
     assert (volumes.root / "data" / "sub").is_dir()
+
+
+def test_files_that_reach_no_bucket_are_told_at_the_end(
+    estate: Estate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Mount, "sync", lambda _mount, *, final: estate.said.append(f"{final}"))
+    estate.bucket()
+    volumes = estate.volumes(GCS)
+    volumes.close()  # nothing was prepared
+    assert estate.said == []
+    volumes.prepare()
+    (volumes.root / "data" / "kept").touch()
+    (volumes.root / "other").mkdir()
+    (volumes.root / "other" / "lost").touch()
+    volumes.sync()
+    volumes.close()
+    first, told, last = estate.said
+    assert (first, last) == ("False", "True")
+    assert told.startswith("The job wrote /gcs/other/lost, which reached no bucket: ")
+    assert not (volumes.root / "data").exists()
 
 
 def test_a_runnable_finds_volumes_where_it_mounts_them(estate: Estate) -> None:

@@ -118,6 +118,25 @@ def test_what_a_job_lacks_is_said_once_and_it_stays_queued(turns: Turns) -> None
     assert (turns.events(), turns.ran) == (["No machines."], [])
 
 
+def test_the_trouble_of_one_job_keeps_no_other_from_its_turn(
+    turns: Turns, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def wanting(job: BatchJob) -> str:
+        if job.job_id == "bad":
+            raise ZeroDivisionError
+        return ""
+
+    turns.scheduler._wanting = wanting
+    turns.add("bad", body={"priority": 9})
+    turns.add("good")
+    turns.scheduler.start()
+    wait_until(lambda: turns.ran)
+    turns.scheduler.stop()
+    assert turns.ran == ["good"]
+    assert turns.job("bad").state is State.QUEUED
+    assert "ZeroDivisionError" in capsys.readouterr().err
+
+
 def test_of_three_jobs_two_run_and_the_third_stays_queued(turns: Turns) -> None:
     for name in "abc":
         turns.add(name)

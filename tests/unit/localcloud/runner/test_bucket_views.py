@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -201,3 +202,19 @@ def test_a_folder_is_measured_to_its_limit(
     for name in ("a", "deep/b", "deep/c"):
         (tmp_path / name).write_bytes(b"12345678")
     assert module._measure(tmp_path, files, size) == measured
+
+
+def test_a_file_that_goes_while_a_folder_is_measured_has_no_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "gone", "z"):
+        (tmp_path / name).write_bytes(b"12345678")
+    lstat = os.lstat
+
+    def late(path: str) -> os.stat_result:
+        if path.endswith("gone"):
+            raise FileNotFoundError(path)
+        return lstat(path)
+
+    monkeypatch.setattr(os, "lstat", late)
+    assert module._measure(tmp_path, 9, 99) == (3, 16)

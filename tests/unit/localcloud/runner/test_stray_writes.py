@@ -56,6 +56,23 @@ def test_new_and_changed_files_count_and_folders_do_not(tmp_path: Path) -> None:
     assert watch.written() == [str(tmp_path / "folder" / "new"), str(tmp_path / "old")]
 
 
+def test_a_file_that_goes_while_it_is_looked_at_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch, lstat = RootWatch(tmp_path), os.lstat
+    for name in ("a", "gone", "z"):
+        (tmp_path / name).touch()
+
+    def late(path: str) -> os.stat_result:
+        if path.endswith("gone"):
+            raise FileNotFoundError(path)
+        return lstat(path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "lstat", late)
+        assert watch.written() == [str(tmp_path / "a"), str(tmp_path / "z")]
+
+
 def test_a_folder_that_is_not_there_and_one_with_too_much_are_no_mistake(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
