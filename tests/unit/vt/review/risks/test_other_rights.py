@@ -63,7 +63,9 @@ def test_who_owns_a_dataset_administers_it_but_for_the_projects_owners() -> None
     found = grants.administrators(plan)
     assert [each.member for each in found] == ["user:sam@example.com"]
     held = plans.step("same", DATASET, "held", *[dataset(KIM)] * 2)
-    new = plans.plan(held, plans.create(DATASET, "d", **dataset(OWNERS, {"view": VIEW})))
+    authorized = ({"view": VIEW}, {"routine": VIEW}, {"dataset": {"dataset": VIEW}})
+    new = plans.plan(held, plans.create(DATASET, "d", **dataset(OWNERS, *authorized)))
+    assert len(grants.gained(new)) == 4
     assert grants.strangers(new) == []
 
 
