@@ -89,13 +89,30 @@ def _less(step: Step, names: Mapping[str, str]) -> Iterator[str]:
         yield "is off"
     if step.type == CHANNEL and _about(CHANNEL, old) != _about(CHANNEL, new):
         yield f"no longer to {_about(CHANNEL, old)}, but to {_about(CHANNEL, new)}"
-    if step.type == ALERT and _about(ALERT, old) != _about(ALERT, new):
-        yield f"no longer when {_about(ALERT, old)}, but when {_about(ALERT, new)}"
+    if step.type == ALERT:
+        yield from _less_of_alert(old, new)
     if step.type == BUDGET:
         yield from _less_of_budget(old, new)
     for channel in _numbers(step.type, old):
         if channel not in _numbers(step.type, new):
             yield f"no longer to {names.get(channel, channel)}"
+
+
+def _less_of_alert(old: Inputs, new: Inputs) -> Iterator[str]:
+    before, now = _about(ALERT, old), _about(ALERT, new)
+    if before != now:
+        yield f"no longer when {before}, but when {now}"
+    elif _conditions(old) != _conditions(new):  # as how a metric is aggregated
+        yield f"when {now}, but judged in another way"
+    if old.get("alertStrategy") != new.get("alertStrategy"):
+        yield "told in another way: alertStrategy changes"
+
+
+def _conditions(inputs: Inputs) -> list[Inputs]:
+    """Conditions of an alert without their titles."""
+    given = inputs.get("conditions")
+    found = [as_mapping(each) for each in given] if isinstance(given, list) else []
+    return [{k: each[k] for k in each if k not in ("displayName", "name")} for each in found]
 
 
 def _less_of_budget(old: Inputs, new: Inputs) -> Iterator[str]:
@@ -127,12 +144,19 @@ def _about(type_: str, inputs: Inputs) -> str:
     if type_ == DASHBOARD:
         return "charts"
     conditions = inputs.get("conditions")
-    found = [_condition(each) for each in conditions] if isinstance(conditions, list) else []
-    return " or ".join(found) or "nothing"
+    found = [as_mapping(each) for each in conditions] if isinstance(conditions, list) else []
+    word = " and " if str(inputs.get("combiner")).startswith("AND") else " or "
+    return word.join(map(_condition, found)) or "nothing"
 
 
-def _condition(given: object) -> str:
-    condition = as_mapping(given)
+def _condition(condition: Inputs) -> str:
+    for key in ("conditionPrometheusQueryLanguage", "conditionMonitoringQueryLanguage"):
+        if query := as_mapping(condition.get(key)):
+            return f"{query.get('query')} for {query.get('duration', '0s')}"
+    if query := as_mapping(condition.get("conditionSql")):
+        return f"the query finds rows: {query.get('query')}"
+    if absent := as_mapping(condition.get("conditionAbsent")):
+        return f"{absent.get('filter')} has no data for {absent.get('duration')}"
     if log := as_mapping(condition.get("conditionMatchedLog")):
         return f"a log entry has {log.get('filter')}"
     if limit := as_mapping(condition.get("conditionThreshold")):

@@ -32,6 +32,15 @@ def spend(units):
     return {"amount": {"specifiedAmount": {"units": units, "currencyCode": "USD"}}}
 
 
+def by_query(query, **more):
+    found = {"query": query, "duration": "60s"} | more
+    return {"conditions": [{"conditionPrometheusQueryLanguage": found}]}
+
+
+def titled(title, given):
+    return [each | {"displayName": title, "name": title} for each in given["conditions"]]
+
+
 def lost(*events):
     return [each.what for each in less_told(plans.plan(*events))]
 
@@ -192,12 +201,26 @@ LOG = {"filter": "x"}
             [{"conditionMatchedLog": LOG}, {"displayName": "absent"}, 7],
             "a log entry has x or absent or [known after apply]",
         ),
+        ([{"conditionPrometheusQueryLanguage": {"query": "up", "duration": "9s"}}], "up for 9s"),
+        ([{"conditionMonitoringQueryLanguage": {"query": "fetch x"}}], "fetch x for 0s"),
+        ([{"conditionSql": {"query": "SELECT 1"}}], "the query finds rows: SELECT 1"),
+        ([{"conditionAbsent": {"filter": "f", "duration": "9s"}}], "f has no data for 9s"),
         (WIRE_UNKNOWN, "nothing"),
     ],
 )
 def test_an_alert_is_about_its_conditions(conditions, words):
     [found] = watch_changes(plans.plan(plans.create(ALERT, "a", conditions=conditions)))
     assert found == WatchChange("alert", "a", "create", words, (), ())
+
+
+@pytest.mark.parametrize(
+    ("combiner", "word"),
+    [("OR", "or"), ("AND", "and"), ("AND_WITH_MATCHING_RESOURCE", "and"), (None, "or")],
+)
+def test_an_alert_is_about_one_condition_or_about_all(combiner, word):
+    given = {"conditions": [{"displayName": "a"}, {"displayName": "b"}], "combiner": combiner}
+    [found] = watch_changes(plans.plan(plans.create(ALERT, "a", **given)))
+    assert found.when == f"a {word} b"
 
 
 def test_changes_are_by_kind_and_name_with_whom_they_told_before_and_after():
@@ -248,6 +271,19 @@ def test_changes_are_by_kind_and_name_with_whom_they_told_before_and_after():
         (
             change(ALERT, FAILED, conditions=[]),
             ['no longer when a log entry has textPayload="Job failed.", but when nothing'],
+        ),
+        (
+            change(ALERT, by_query("up == 0"), **by_query("up == 1")),
+            ["no longer when up == 0 for 60s, but when up == 1 for 60s"],
+        ),
+        (
+            change(ALERT, by_query("up"), **by_query("up", evaluationInterval="999s")),
+            ["when up for 60s, but judged in another way"],
+        ),
+        (change(ALERT, by_query("up"), conditions=titled("other", by_query("up"))), []),
+        (
+            change(ALERT, FAILED, alertStrategy={"notificationRateLimit": {"period": "99999s"}}),
+            ["told in another way: alertStrategy changes"],
         ),
         (
             change(BUDGET, BUDGET_OF_DEV, **spend("2000.5")),
