@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from rich.console import Console
+from rich.text import Text
 
 from vertex_training.errors import OperatorError
 from vertex_training_cli.jobs import live
@@ -125,3 +129,27 @@ def test_on_a_terminal_jobs_are_watched_until_the_end(monkeypatch: pytest.Monkey
         assert not over.is_set()
     assert over.wait(10)
     assert given == [jobs, chosen]
+
+
+@pytest.mark.parametrize(("given", "begins"), [([], ""), (["no [curve] yet"], "no [curve] yet")])
+def test_the_line_begins_with_what_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch, given: list[str], begins: str
+) -> None:
+    shown, watched = list[str](), threading.Event()
+
+    @contextmanager
+    def status(_console: Console, text: Text) -> Iterator[Any]:
+        shown.append(text.plain)
+        yield SimpleNamespace(update=lambda later: shown.append(later.plain))
+
+    def look(_jobs: Any, _chosen: Any, show: Any, _ended: threading.Event) -> None:
+        show("[loss] 1")
+        watched.set()
+
+    monkeypatch.setattr(Console, "status", status)
+    monkeypatch.setattr(live, "_watch", look)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    jobs: Any = object()
+    with live.curve_of(jobs, [], *given):
+        assert watched.wait(10)
+    assert shown == [begins, "[loss] 1"]
