@@ -84,6 +84,18 @@ def test_a_folder_is_no_stack_file_and_a_project_may_have_none(root: Path) -> No
         stacks.find("dev")
 
 
+def test_a_file_that_cannot_be_read_is_told_with_the_systems_reason(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> str:
+        raise PermissionError(13, "Permission denied", "/srv/secret")
+
+    monkeypatch.setattr(Path, "read_text", refuse)
+    with pytest.raises(CommandError) as refused:
+        stacks.read_stack_file(root, "dev")
+    assert str(refused.value) == "Pulumi.dev.yaml cannot be read: Permission denied."
+
+
 @pytest.mark.parametrize(
     ("text", "project", "region"),
     [
