@@ -318,6 +318,25 @@ def test_a_build_needs_its_modules_and_go(
         pulumi_cli.install_build(checkout)
 
 
+def test_a_build_that_fails_is_told_and_leaves_nothing(
+    checkout: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*given: object) -> None:
+        built.append(given)
+        raise SubprocessError("no route to the proxy")
+
+    built: list[Any] = []
+    monkeypatch.setattr(pulumi_cli.shutil, "which", lambda name: f"/opt/{name}")
+    monkeypatch.setattr(build, "build_engine", fail)
+    with pytest.raises(SourceUnavailableError) as refused:
+        pulumi_cli.install_build(checkout)
+    assert str(refused.value) == "go build of 3.259.0: no route to the proxy"
+    [(_, go, layout)] = built
+    assert (go, layout) == (Path("/opt/go"), checkout)
+    assert not list(checkout.bin.iterdir())
+    assert not list(checkout.toolchain.iterdir())
+
+
 def test_a_release_without_the_language_host_is_none(
     checkout: Layout, monkeypatch: pytest.MonkeyPatch
 ) -> None:

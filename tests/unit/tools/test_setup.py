@@ -156,6 +156,36 @@ class TestPulumiOnPath:
         with pytest.raises(SourceUnavailableError, match=reason):
             pulumi_cli.link_from_path(checkout)
 
+    def test_the_first_that_is_good_is_taken_and_all_before_it_are_told_if_none_is(
+        self, checkout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def folder(name: str) -> Path:
+            return installation(tmp_path / name)
+
+        (folder("plain") / "pulumi").chmod(0o644)
+        (tmp_path / "folder" / "pulumi").mkdir(parents=True)
+        (folder("silent") / "pulumi").write_text("#!/bin/sh\nexit 3\n")
+        (folder("bare") / PLUGINS[0]).unlink()
+        old = installation(tmp_path / "old", "v3.258.9")
+        bad = [tmp_path / name for name in ("plain", "folder", "silent", "bare")] + [old]
+        monkeypatch.setenv("PATH", ":".join(map(str, bad)))
+        with pytest.raises(SourceUnavailableError) as refused:
+            pulumi_cli.link_from_path(checkout)
+        assert str(refused.value) == (
+            f"{tmp_path}/silent/pulumi: exit code 3; "
+            f"{tmp_path}/bare/pulumi has no official {PLUGINS[0]} beside it; "
+            f"{old}/pulumi is 3.258.9, needed is 3.259.0 up to 4"
+        )
+        assert not list(checkout.bin.iterdir())
+        good = installation(tmp_path / "good", "v3.259.0")
+        later = installation(tmp_path / "later", "v3.999.0")
+        monkeypatch.setenv("PATH", ":".join(map(str, [*bad, good, later])))
+        found = pulumi_cli.link_from_path(checkout)
+        assert found == Pulumi("path", "3.259.0", f"{good}/pulumi, official", "official")
+        assert {each.name: each.resolve().parent for each in checkout.bin.iterdir()} == {
+            name: good for name in ("pulumi", *PLUGINS)
+        }
+
     def test_our_own_folders_do_not_count(self, checkout: Layout) -> None:
         own = [checkout.bin, checkout.root / ".vt-local" / "bin"]
         path = ":".join(map(str, [*own, "/usr/bin"]))
