@@ -52,8 +52,13 @@ def test_what_is_deployed_is_held_to_the_plan_of_that_review_and_no_older_one(st
     sources.review(tmp_path, "dev", options())
     assert not plan.exists()
     assert plan.parent.stat().st_mode & 0o077 == 0
-    command = sources.up_command(tmp_path, "dev", sources.PlanInputs())
-    assert command[-2:] == ["--plan", str(plan)]
+    inputs = sources.PlanInputs("policy", True, tmp_path / "levels.json")
+    assert sources.up_command(tmp_path, "dev", inputs) == [
+        *(sys.executable, "-m", "vertex_training_cli.cli", "up", "--stack", "dev"),
+        *("--yes", "--skip-preview", "--non-interactive"),
+        *("--policy-pack", "policy", "--policy-levels", str(tmp_path / "levels.json"), "--refresh"),
+        *("--plan", str(plan)),
+    ]
 
 
 def test_a_review_that_ended_otherwise_is_no_plan(started, tmp_path):

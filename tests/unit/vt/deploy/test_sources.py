@@ -9,6 +9,7 @@ from vertex_training.errors import CommandError
 from vertex_training_cli.deploy import sources
 from vertex_training_cli.deploy.decision import Checkout
 from vertex_training_cli.deploy.sources import PlanInputs
+from vertex_training_cli.engine.stacks import StackRef
 
 NO_REPORT = "this is no report of `vt review --format json`: it has no digest."
 
@@ -81,6 +82,37 @@ def test_a_report_on_another_stack_or_that_something_stands_against_approves_not
     with pytest.raises(CommandError) as refused:
         sources.approvable_digest_in(text, "dev")
     assert refused.value.message == message
+
+
+@pytest.mark.parametrize(
+    ("content", "project"),
+    [
+        (b"name: demo\nmain: infra/\n", {"name": "demo", "main": "infra/"}),
+        (b"", {}), (b"- 1\n", {}), (b"main: [\n", {}), (b"main: \xff\n", {}), (None, {}),
+    ],
+)  # fmt: skip
+def test_a_project_file_that_is_none_names_no_code(tmp_path, content, project):
+    if content is not None:
+        (tmp_path / "Pulumi.yaml").write_bytes(content)
+    assert sources._project(tmp_path) == project
+
+
+@pytest.mark.parametrize(
+    ("printed", "found"),
+    [
+        ({"version": 3, "deployment": {"resources": [{"id": "a"}]}}, {"resources": [{"id": "a"}]}),
+        ({"version": 3, "deployment": None}, {}),
+        ({"version": 3}, {}),
+    ],
+)
+def test_the_deployment_is_what_the_engine_exports_of_the_stack(tmp_path, printed, found):
+    pulumi, calls = tmp_path / "bin" / "pulumi", tmp_path / "calls"
+    pulumi.parent.mkdir()
+    pulumi.write_text(f"#!/bin/sh\necho \"$PWD $*\" >{calls}\necho '{json.dumps(printed)}'\n")
+    pulumi.chmod(0o755)
+    ref = StackRef(tmp_path, "demo", "dev", "acme-ml-dev", "us-central1")
+    assert sources.deployment(ref, {"PATH": f"{pulumi.parent}:/bin"}) == found
+    assert calls.read_text() == f"{tmp_path} stack export --stack dev --non-interactive\n"
 
 
 def test_a_plan_is_made_with_the_options_that_were_given(tmp_path):
