@@ -74,6 +74,23 @@ def test_nothing_asked_is_no_success(
     assert len(json.loads(done.stdout)["answers"]) == len(answers)
 
 
+def test_a_report_is_written_for_people_and_programs_whatever_is_printed(
+    preflight, rehearsal: Rehearsal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(context, "connect", lambda *_: (rehearsal.context(), [ODD.ok("on")]))
+    monkeypatch.setattr(parts, "ask_all", lambda _: [ODD.refused("off", "403", "turn it on")])
+    printed = {each: preflight("--format", each).stdout for each in ("text", "markdown", "json")}
+    file = tmp_path / "reports" / "new" / "prod.v1"
+    for _ in range(2):  # a report of before is replaced
+        done = preflight("--output", str(file))
+        assert (done.exit_code, done.stdout, done.stderr) == (3, printed["text"], "")
+    assert {each.name: each.read_text() for each in file.parent.iterdir()} == {
+        "prod.v1.md": printed["markdown"],
+        "prod.v1.json": printed["json"],
+    }
+    assert [each["answer"] for each in json.loads(printed["json"])["answers"]] == ["on", "off"]
+
+
 def test_json_holds_no_control_characters(
     preflight, rehearsal: Rehearsal, monkeypatch: pytest.MonkeyPatch
 ) -> None:

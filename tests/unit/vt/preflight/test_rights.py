@@ -14,6 +14,7 @@ from vertex_training.catalog.resource_types import (
     ACCOUNT,
     BUCKET,
     ON_BUCKET,
+    ON_DATASET,
     ON_SECRET,
     ON_SUBNET,
     SECRET,
@@ -157,6 +158,23 @@ def test_rights_under_a_condition_on_secrets_are_asked_of_secrets(root: Path) ->
     assert found.answer == (
         "secretmanager.secrets.update: not held on all, and the stack has made no secret to ask of"
     )
+
+
+def test_rights_under_a_condition_on_datasets_are_not_asked_of_datasets(root: Path) -> None:
+    grant_on = DeclaredResource(ON_DATASET, "reads-d", {"datasetId": "d", "project": PROJECT})
+    asked = question(OWN, "bigquery permissions")
+    conditional = ["bigquery.datasets.setIamPolicy", "bigquery.datasets.update"]
+    assert told(grant_on, root=root) == [asked.ok("all 4 held")]
+    assert told(grant_on, root=root, lacks={TEST: conditional[::-1]}) == [
+        asked.unknown(
+            f"{', '.join(conditional)}: datasets cannot be asked, and not all are held",
+            mend="`datasets` in bootstrap/ lists those on which CI may grant",
+        )
+    ]
+    lacked = ["bigquery.datasets.get", *conditional]
+    assert told(grant_on, root=root, lacks={TEST: lacked}) == [
+        asked.refused(f"lacks {', '.join(lacked)}", "403 at reads-d", grant(*lacked))
+    ]
 
 
 SET = "storage.buckets.setIamPolicy"
