@@ -65,6 +65,8 @@ def table_of(
     marks = {job.name for job in jobs[:limit] if substitutes_of(job, ref)}
     names = list(dict.fromkeys(name for each in measured.values() for name in each))[:MOST_METRICS]
     cells = [(job, _row(job, runs[job.name], now, mark=job.name in marks)) for job in jobs[:limit]]
+    if len({view.stack(job) for job, _ in cells}) > 1:
+        cells = [(job, {**row, "stack": view.stack(job)}) for job, row in cells]
     used = [
         key
         for key in view.COLUMNS

@@ -17,6 +17,7 @@ from vertex_training.customjob.protocol.ports import (
     RUN_LABEL,
     RUNG_LABEL,
     SLOT_LABEL,
+    STACK_LABEL,
     TERMINAL,
 )
 from vertex_training.customjob.protocol.waiting import format_duration
@@ -28,10 +29,10 @@ from vertex_training_cli.jobs.service import kind_of, labels_of
 if TYPE_CHECKING:
     from vertex_training.customjob.google.job_service import AnyJob
 
-#: Columns of ``vt jobs list``, and keys of a row of its JSON.
-COLUMNS: Final = ("job", "run", "slot", "rung", "state", "created", "duration", "id")
+#: Columns of ``vt jobs list``, and but for ``stack``, which is among the labels, keys of its JSON.
+COLUMNS: Final = ("job", "stack", "run", "slot", "rung", "state", "created", "duration", "id")
 #: Those that are left out where no job has any.
-OPTIONAL: Final = ("slot", "rung")
+OPTIONAL: Final = ("stack", "slot", "rung")
 
 
 def job_id(job: AnyJob) -> str:
@@ -52,6 +53,11 @@ def spec_of(job: Any) -> Any:
 def title(job: AnyJob) -> str:
     """Its name in the stack, else its display name."""
     return labels_of(job).get(JOB_LABEL, "") or plain(redact(job.display_name))
+
+
+def stack(job: AnyJob) -> str:
+    """Its stack, empty for the jobs of others."""
+    return labels_of(job).get(STACK_LABEL, "")
 
 
 def run(job: AnyJob) -> str:
@@ -81,7 +87,7 @@ def run_texts(jobs: Sequence[AnyJob]) -> dict[str, str]:
     """
     found, counts = dict[str, str](), Counter[tuple[str, ...]]()
     for job in sorted(jobs, key=lambda each: type(each).pb(each).create_time.ToNanoseconds()):
-        key = title(job), run(job), slot(job)  # a slot of a schedule has one job
+        key = stack(job), title(job), run(job), slot(job)  # a slot of a schedule has one job
         counts[key] += 1
         more = counts[key] > 1 and run(job)
         found[job.name] = f"{run(job)} #{counts[key]}" if more else run(job)

@@ -92,6 +92,21 @@ def test_columns_of_slots_and_rungs_are_there_where_a_job_has_one(told) -> None:
     assert lines[0] == "JOB RUN SLOT STATE CREATED DURATION ID"
 
 
+def test_jobs_of_several_stacks_are_told_apart(told) -> None:
+    def of(number: str, stack: str) -> CustomJob:
+        own = {"vt-request-id": "x", "vt-job": "train", "vt-run": "1", "vt-stack": stack}
+        return job(number, "a", labels=own)
+
+    lines, _ = told([of("9", "vision"), of("8", "speech"), job("7", "by hand")])
+    assert lines[0] == "JOB STACK RUN STATE CREATED DURATION ID"
+    assert [line.split()[:3] for line in lines[1:3]] == [
+        ["train", "vision", "1"],
+        ["train", "speech", "1"],
+    ]
+    lines, _ = told([of("9", "vision")])
+    assert lines[0] == "JOB RUN STATE CREATED DURATION ID"
+
+
 def test_without_jobs_it_says_so(told) -> None:
     assert told([]) == ([], ["no such jobs"])
 

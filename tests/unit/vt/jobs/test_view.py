@@ -83,6 +83,14 @@ def test_submissions_of_one_run_are_counted() -> None:
     assert list(view.run_texts(jobs).values()) == ["1", "1 #2", "1 #3", "2"]
 
 
+def test_submissions_of_two_stacks_are_not_counted_together() -> None:
+    jobs = [
+        CustomJob(name=name, create_time=CREATED, labels=OWN | {"vt-stack": stack})
+        for name, stack in (("1", "vision"), ("2", "speech"), ("3", "vision"))
+    ]
+    assert list(view.run_texts(jobs).values()) == ["2", "2", "2 #2"]
+
+
 def test_jobs_of_others_have_no_run_to_count() -> None:
     assert list(view.run_texts([job(display_name="x")]).values()) == [""]
 
