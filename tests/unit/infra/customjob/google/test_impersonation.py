@@ -128,17 +128,24 @@ def test_an_account_that_the_caller_may_not_act_as_is_named_before_anything_is_s
     tokens.refused = True
     with pytest.raises(OperatorError) as refused:
         job_service.client("acme-ml-dev", "us-central1")
-    told = str(refused.value)
-    assert DEPLOYER in told
-    assert "roles/iam.serviceAccountTokenCreator" in told
-    assert "token-of" not in told
+    assert str(refused.value) == (
+        f"GOOGLE_IMPERSONATE_SERVICE_ACCOUNT names {DEPLOYER}, and no token of it can be had: "
+        "Unable to acquire impersonated credentials Hint: the caller needs "
+        "roles/iam.serviceAccountTokenCreator on that account, or do not set it."
+    )
 
 
 @pytest.mark.parametrize("name", ["me@example.com", "x", "a@b.gserviceaccount.com/../x", " "])
 def test_only_a_service_account_can_be_named(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv(VARIABLE, name)
-    with pytest.raises(OperatorError, match="address of a service account"):
-        impersonated_credentials()
+    named = {
+        "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT": "",
+        "impersonate_service_account of the gcp provider": name,
+    }
+    for source, account in named.items():
+        with pytest.raises(OperatorError) as refused:
+            impersonated_credentials(account)
+        assert str(refused.value) == f"{source} must be the address of a service account"
 
 
 def test_a_local_project_asks_for_no_token(

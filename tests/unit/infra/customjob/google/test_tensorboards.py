@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -15,7 +16,8 @@ from localgcp.inventory.store import SERVICE, TENSORBOARD, Store, project_number
 from localgcp.vertex.records import JobTable
 from localgcp.vertex.service import JobService
 from tests.unit.localcloud.conftest import home
-from vertex_training.customjob.google.tensorboards import with_number
+from vertex_training.customjob.google.tensorboards import obstacle, to_send, with_number
+from vertex_training.customjob.protocol.ports import SubmissionRequest
 from vertex_training.errors import NotSubmittedError
 
 __all__ = ["home"]
@@ -72,3 +74,16 @@ def test_none_and_two_are_refused_by_name(store: Store) -> None:
     store.delete(SERVICE, f"{PROJECT}/aiplatform.googleapis.com")
     with pytest.raises(NotSubmittedError, match="is not found: Vertex AI did not answer"):
         with_number(body, PARENT, "dev")
+
+
+def test_what_keeps_a_request_from_being_sent_is_told_before(store: Store) -> None:
+    body = json.dumps({"jobSpec": {"tensorboard": f"{HERE}/0"}})
+    one = SubmissionRequest(PARENT, "dev", "train", 1, "id", body, "digest", {})
+    assert obstacle(one) == (
+        f"the TensorBoard of stack dev: none in {PARENT} has the label stack=dev; `pulumi up` "
+        "makes it"
+    )
+    add(store, "7", "dev")
+    assert obstacle(one) == ""
+    sent = json.dumps({"jobSpec": {"tensorboard": f"{HERE}/7"}})
+    assert to_send(one) == replace(one, body=sent)
