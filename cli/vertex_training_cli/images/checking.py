@@ -80,20 +80,15 @@ def problems(settings: Settings, root: Path) -> list[Problem]:
         ConfigError: a context cannot be read.
     """
     chosen = [pins.pin_of(settings, name, root) for name in settings.images]
-    levels: dict[Level, Literal["error", "warning", "note"]] = {
-        "ok": "note",
-        "warning": "warning",
-        "error": "error",
-    }
     return [
         Problem(
             found.text,
             path=("images", found.name),
             rule=found.rule,
-            level="warning" if found.rule == NOT_LOOKED_AT else levels[found.level],
+            level="warning" if found.rule == NOT_LOOKED_AT else found.level,
         )
         for found in findings(settings, chosen, root)
-        if found.rule not in ("", "image-behind", "image-unpinned")
+        if found.level != "ok" and found.rule not in ("image-behind", "image-unpinned")
     ]
 
 

@@ -35,6 +35,14 @@ def edit(folder: Path, name: str, old: str, new: str) -> None:
     (folder / name).write_text(text.replace(old, new))
 
 
+def test_a_release_that_is_no_version_is_refused(root: Path) -> None:
+    edit(root, manifest.NAME, f'"{manifest.read(root).release}"', '"latest"')
+    before = files(root)
+    said = vt("upgrade", str(root), "--write", code=2)
+    assert "release 'latest' of this repository is no version." in said
+    assert files(root) == before
+
+
 def test_the_same_release_changes_nothing(root: Path) -> None:
     before = files(root)
     assert "your edits aside" in vt("upgrade", str(root), "--write")
