@@ -44,11 +44,13 @@ def connect(ref: StackRef, log: Callable[[str], None]) -> storage.Client:
 
 def objects(client: storage.Client, place: Place) -> Iterator[RemoteObject]:
     """The objects below the prefix, by name; what stands for a folder is left out."""
+    from vertex_training.customjob.google.intent_store import all_blobs
+
     with plain_errors(place, "read"):
         listed = client.list_blobs(
             place.bucket, prefix=place.prefix, fields=_FIELDS, timeout=TIMEOUT
         )
-        for blob in listed:
+        for blob in all_blobs(listed):
             name = str(blob.name).removeprefix(place.prefix)
             if name and not name.endswith("/"):
                 updated = blob.updated.strftime("%Y-%m-%d %H:%M:%S") if blob.updated else ""

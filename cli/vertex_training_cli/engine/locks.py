@@ -104,12 +104,14 @@ def _in_bucket(bucket: str, prefix: str) -> list[StackLock]:
     from google.cloud import storage
     from requests.exceptions import RequestException
 
+    from vertex_training.customjob.google.intent_store import all_blobs
+
     start = f"{prefix}/{FOLDER}/" if prefix else f"{FOLDER}/"
     found: list[StackLock] = []
     try:
         # Without a project of one's own: this only ever reads and deletes objects of one bucket.
         client = storage.Client(project="_")
-        for blob in client.list_blobs(bucket, prefix=start):
+        for blob in all_blobs(client.list_blobs(bucket, prefix=start)):
             try:
                 text = blob.download_as_text()
             except NotFound:  # released meanwhile

@@ -157,6 +157,7 @@ class StorageFiles:
         """Objects in a folder of it."""
         prefix = f"{self._prefix}/{folder}"
         try:
+            listed = self._bucket.list_blobs(prefix=prefix, timeout=TIMEOUT)
             return [
                 StoredObject(
                     blob.name.removeprefix(f"{self._prefix}/"),
@@ -164,7 +165,7 @@ class StorageFiles:
                     int(blob.generation or 0),
                     str(blob.crc32c or ""),
                 )
-                for blob in self._bucket.list_blobs(prefix=prefix, timeout=TIMEOUT)
+                for blob in intent_store.all_blobs(listed)
             ]
         except (GoogleAPICallError, RetryError, GoogleAuthError) as error:
             raise self._unreachable(error) from None

@@ -11,7 +11,7 @@ import functools
 import json
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from google.api_core.exceptions import GoogleAPICallError, NotFound, PreconditionFailed, RetryError
@@ -126,7 +126,8 @@ class BucketIntents:
         """Keys of all turn records; none if there is no bucket yet."""
         try:
             prefix = self._folder + TURNS
-            names = [blob.name for blob in self._bucket.list_blobs(prefix=prefix, timeout=TIMEOUT)]
+            listed = self._bucket.list_blobs(prefix=prefix, timeout=TIMEOUT)
+            names = [str(blob.name) for blob in all_blobs(listed)]
         except NotFound:
             return frozenset()
         except (GoogleAPICallError, RetryError, GoogleAuthError) as error:
@@ -230,6 +231,20 @@ def _generation(blob: storage.Blob) -> int:
     if blob.generation is None:
         raise OperatorError(f"{blob.name}: Cloud Storage gave no generation.")
     return int(blob.generation)
+
+
+def all_blobs(listed: Any) -> Iterator[Any]:
+    """Objects of every page of a list of the official client.
+
+    Raises:
+        OperatorError: a page is its own next one: the client would never stop.
+    """
+    asked: str | None = None
+    for page in listed.pages:
+        yield from page
+        if asked and listed.next_page_token == asked:
+            raise OperatorError("a list of Cloud Storage has no end: a page is its own next")
+        asked = listed.next_page_token
 
 
 def _unreachable(bucket: str, error: Exception) -> OperatorError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -222,9 +223,10 @@ class Bucket:
         if self.error:
             raise self.error
 
-    def list_blobs(self, *, prefix: str, timeout: float) -> list[Blob]:
+    def list_blobs(self, *, prefix: str, timeout: float) -> Any:
         self._fail()
-        return [blob for name, blob in self.blobs.items() if name.startswith(prefix)]
+        found = [blob for name, blob in self.blobs.items() if name.startswith(prefix)]
+        return SimpleNamespace(pages=[found], next_page_token=None)
 
     def get_blob(self, name: str, *, timeout: float) -> Blob | None:
         self._fail()

@@ -1,6 +1,7 @@
 """Records in the control bucket: whose they are, and that content and generation fit each other."""
 
 import datetime
+import itertools
 import json
 from types import SimpleNamespace
 
@@ -123,7 +124,16 @@ class Listed:
         self.asked.append(arguments)
         if isinstance(self.found[0], Exception):
             raise self.found[0]
-        return [SimpleNamespace(name=name) for name in self.found]
+        page = [SimpleNamespace(name=name) for name in self.found]
+        return SimpleNamespace(pages=[page], next_page_token=None)
+
+
+def test_a_list_of_objects_whose_page_is_its_own_next_is_not_read_for_ever():
+    pages = SimpleNamespace(pages=itertools.repeat(["a"]), next_page_token="x")
+    found = intent_store.all_blobs(pages)
+    assert [next(found), next(found)] == ["a", "a"]
+    with pytest.raises(OperatorError, match="has no end: a page is its own next"):
+        next(found)
 
 
 def test_keys_of_turns_are_those_of_the_environments_folder():
