@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
-from google.cloud.aiplatform_v1 import CustomJob, HyperparameterTuningJob, Trial
+from google.cloud.aiplatform_v1 import CustomJob, HyperparameterTuningJob, JobState, Trial
 
 from tests.unit.localcloud.conftest import (
     PROJECT,
@@ -25,128 +26,153 @@ from vertex_training_cli.engine.stacks import StackRef
 __all__ = ["cloud", "home", "make_cloud"]
 
 OWN = f"serviceAccount:{TRAINER}"
+REF = StackRef(Path("/srv"), "demo", "local", PROJECT, "us-central1")
+PARENT = "projects/123/locations/us-central1"
+
+
+def job(number: int, state: str = "RUNNING", account: str = TRAINER, **labels: str) -> CustomJob:
+    return CustomJob(
+        name=f"{PARENT}/customJobs/{number}",
+        display_name=f"job {number}",
+        state=JobState[f"JOB_STATE_{state}"],
+        job_spec={"service_account": account},
+        labels={key.replace("_", "-"): value for key, value in labels.items()},
+    )
+
+
+def tuning(number: int, account: str = TRAINER, *trials: CustomJob) -> HyperparameterTuningJob:
+    return HyperparameterTuningJob(
+        name=f"{PARENT}/hyperparameterTuningJobs/{number}",
+        display_name=f"study {number}",
+        state=JobState.JOB_STATE_RUNNING,
+        trial_job_spec={"service_account": account},
+        trials=[Trial(custom_job=each.name) for each in trials],
+    )
+
+
+class Service:
+    """The jobs that there are; what is asked, in its order."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.live: list[Any] = []
+        self.whole: dict[str, Any] = {}
+        self.asked: list[Any] = []
+        monkeypatch.setenv("VERTEX_EMULATOR_HOST", "127.0.0.1:1")  # never reached
+        monkeypatch.setattr(StackRef, "connect_clients", lambda _: self.asked.append("connect"))
+        monkeypatch.setattr(job_findings.Jobs, "list", lambda _, **how: self._list(how))
+        monkeypatch.setattr(job_findings.Jobs, "get_if_exists", lambda _, name: self._get(name))
+
+    def _list(self, how: dict[str, bool]) -> list[Any]:
+        self.asked.append(how)
+        return self.live
+
+    def _get(self, name: str) -> Any:
+        self.asked.append(name)
+        return self.whole.get(name)
 
 
 @pytest.fixture
-def ref(tmp_path: Path, cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> StackRef:
-    monkeypatch.setenv("VERTEX_EMULATOR_HOST", f"127.0.0.1:{cloud.port}")
-    return StackRef(tmp_path, "demo", "local", PROJECT, "us-central1")
+def service(monkeypatch: pytest.MonkeyPatch) -> Service:
+    return Service(monkeypatch)
 
 
-def by_hand(cloud: Cloud, name: str = "the job", **labels: str) -> str:
-    """Id of a job that runs as the stack's account."""
-    body = command_job("sh", "-c", "sleep 600", service_account=TRAINER)
-    job = cloud.submit({**body, "display_name": name, "labels": labels})
-    return until_running(cloud, job.name.rpartition("/")[2])
-
-
-def name_of(cloud: Cloud, number: str) -> str:
-    """A job's name, as the service has it: with the project's number."""
-    record = cloud.jobs.get(number)
-    assert record is not None
-    return record.name
-
-
-def by_a_stack(cloud: Cloud, stack: str) -> str:
-    return by_hand(
-        cloud,
-        "train",
-        **{
-            "vt-stack": stack,
-            "vt-request-id": "0" * 20,
-            "vt-job": "t",
-            "vt-run": "1",
-        },
-    )
+def told(kind: str, message: str, number: int, name: str) -> ResourceDifference:
+    return ResourceDifference(
+        "submitted", name, message, f"{PARENT}/{kind}/{number}",
+        (PropertyDifference("account", TRAINER, ""),),
+        f"To end it: `vt jobs cancel {number} --stack local`; to keep it: list `{kind}/{name}` "
+        "with its reason under `drift.allowedResources`. Who submitted it is in the project's "
+        "audit log.",
+        resource=f"{kind}/{name}",
+    )  # fmt: skip
 
 
 def test_a_job_of_nobody_is_told_with_the_account_and_how_to_end_or_keep_it(
-    ref: StackRef, cloud: Cloud
+    service: Service,
 ) -> None:
-    number = by_hand(cloud)
-    assert submitted_by_hand(ref, (), {OWN}, ()) == (
+    service.live = [job(1), tuning(2)]
+    assert submitted_by_hand(REF, (), {OWN}, ()) == (
         [
-            ResourceDifference(
-                "submitted",
-                "the job",
-                "CustomJob",
-                name_of(cloud, number),
-                (PropertyDifference("account", TRAINER, ""),),
-                f"To end it: `vt jobs cancel {number} --stack local`; to keep it: list "
-                "`customJobs/the job` with its reason under `drift.allowedResources`. "
-                "Who submitted it is in the project's audit log.",
-                resource="customJobs/the job",
-            )
+            told("customJobs", "CustomJob", 1, "job 1"),
+            told("hyperparameterTuningJobs", "HyperparameterTuningJob", 2, "study 2"),
         ],
         [],
     )
+    every = {"all_stacks": True, "live_only": True}
+    assert service.asked == ["connect", every, service.live[1].name]
 
 
-def test_jobs_of_other_accounts_and_of_the_state_are_not_the_stacks_to_tell(
-    ref: StackRef, cloud: Cloud
+OF_A_REQUEST = {"vt_request_id": "0" * 20, "vt_job": "t", "vt_run": "1"}
+OF_EU = f"{PARENT}/customJobs/1 runs as {TRAINER} and says that it is of stack eu"
+
+
+@pytest.mark.parametrize(
+    ("given", "is_told", "not_judged"),
+    [
+        (job(1, "PENDING"), True, []),
+        (job(1, account="other@x.iam.gserviceaccount.com"), False, []),
+        (job(7), False, []),  # the state has it
+        (job(1, "SUCCEEDED"), False, []),
+        (job(1, "CANCELLED"), False, []),
+        (job(1, "CANCELLING"), False, []),
+        # one of the stack itself is an orphaned job, and told as that
+        (job(1, vt_stack="local", **OF_A_REQUEST), False, []),
+        (job(1, vt_stack="eu", **OF_A_REQUEST), False, [OF_EU]),
+        (job(1, vt_stack="us", **OF_A_REQUEST), True, []),
+        # a label without a request is no submission of a stack
+        (job(1, vt_stack="local"), True, []),
+        (job(1, vt_stack="eu"), True, []),
+        (job(1, **OF_A_REQUEST), True, []),
+    ],
+)
+def test_a_job_is_told_unless_a_stack_has_it_or_it_ends(
+    service: Service, given: CustomJob, is_told: bool, not_judged: list[str]
 ) -> None:
-    name = name_of(cloud, by_hand(cloud))
-    assert (
-        submitted_by_hand(ref, (), {"serviceAccount:other@x.iam.gserviceaccount.com"}, ())[0] == []
-    )
-    assert submitted_by_hand(ref, (), (), ())[0] == []
-    assert submitted_by_hand(ref, {name}, {OWN}, ())[0] == []
+    service.live = [given, job(2)]  # what follows is judged all the same
+    found = submitted_by_hand(REF, {job(7).name}, {OWN}, {"eu"})
+    names = ["job 1", "job 2"] if is_told else ["job 2"]
+    assert ([each.name for each in found[0]], found[1]) == (names, not_judged)
 
 
-def test_a_job_of_the_stack_itself_is_an_orphaned_one_and_told_once(
-    ref: StackRef, cloud: Cloud
+def test_without_accounts_nothing_is_asked(service: Service) -> None:
+    service.live = [job(1)]
+    assert submitted_by_hand(REF, (), (), ()) == ([], [])
+    assert service.asked == []
+
+
+def test_trials_of_a_tuning_job_that_runs_are_its_own(service: Service) -> None:
+    study = tuning(7, "b", job(1), job(2))
+    service.live = [tuning(7, "b"), *map(job, (1, 2, 3))]
+    service.whole = {study.name: study}
+    found, not_judged = submitted_by_hand(REF, (), {OWN}, ())
+    assert ([each.name for each in found], not_judged) == (["job 3"], [])
+    assert service.asked[2:] == [study.name]
+    service.whole.clear()  # it went meanwhile
+    assert len(submitted_by_hand(REF, (), {OWN}, ())[0]) == 3
+
+
+def test_a_job_of_the_stack_that_its_state_does_not_know_is_an_orphaned_one_and_told_once(
+    tmp_path: Path, cloud: Cloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    number = by_a_stack(cloud, ref.stack)
+    monkeypatch.setenv("VERTEX_EMULATOR_HOST", f"127.0.0.1:{cloud.port}")
+    ref = StackRef(tmp_path, "demo", "local", PROJECT, "us-central1")
+    labels = {"vt-stack": "local", "vt-request-id": "0" * 20, "vt-job": "t", "vt-run": "1"}
+    body = command_job("sh", "-c", "sleep 600", service_account=TRAINER)
+    made = cloud.submit({**body, "display_name": "train", "labels": labels})
+    number = until_running(cloud, made.name.rpartition("/")[2])
+    record = cloud.jobs.get(number)
+    assert record is not None
     assert submitted_by_hand(ref, (), {OWN}, ()) == ([], [])
+    assert orphaned_jobs(ref, {record.name}) == []
     assert orphaned_jobs(ref, ()) == [
         ResourceDifference(
             "runs",
             "t (run 1)",
             "CustomJob",
-            name_of(cloud, number),
+            record.name,  # as the service has it: with the project's number
             (PropertyDifference("state", "RUNNING", ""),),
             "A killed run submitted it, perhaps, before it was removed or renamed. To end it: "
             f"`vt jobs cancel {number} --stack local`; to keep it: declare it as it was, "
             "and `vt up --stack local --refresh` takes it over.",
         )
     ]
-
-
-def test_a_job_of_a_stack_beside_is_listed_and_one_that_only_says_so_is_told(
-    ref: StackRef, cloud: Cloud
-) -> None:
-    number = by_a_stack(cloud, "eu")
-    name = name_of(cloud, number)
-    line = f"{name} runs as {TRAINER} and says that it is of stack eu"
-    assert submitted_by_hand(ref, (), {OWN}, {"eu"}) == ([], [line])
-    assert [each.name for each in submitted_by_hand(ref, (), {OWN}, {"us"})[0]] == ["train"]
-
-
-def test_a_label_without_a_request_is_no_submission_of_a_stack(ref: StackRef, cloud: Cloud) -> None:
-    by_hand(cloud, **{"vt-stack": "eu"})
-    assert len(submitted_by_hand(ref, (), {OWN}, {"eu"})[0]) == 1
-
-
-def test_a_job_that_ended_is_not_told(ref: StackRef, cloud: Cloud) -> None:
-    cloud.client.cancel_custom_job(name=f"{ref.parent}/customJobs/{by_hand(cloud)}")
-    assert submitted_by_hand(ref, (), {OWN}, ())[0] == []
-
-
-def test_trials_of_a_tuning_job_that_runs_are_its_own(
-    ref: StackRef, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def job(number: int) -> CustomJob:
-        spec = {"service_account": TRAINER}
-        return CustomJob(name=f"customJobs/{number}", display_name=f"{number}", job_spec=spec)
-
-    tuning = HyperparameterTuningJob(name="tuningJobs/7", trial_job_spec={"service_account": "b"})
-    whole = HyperparameterTuningJob(tuning)
-    whole.trials = [Trial(custom_job="customJobs/1"), Trial(custom_job="customJobs/2")]
-    live = [tuning, *map(job, (1, 2, 3))]
-    monkeypatch.setattr(job_findings.Jobs, "list", lambda *_, **__: live)
-    read = {"tuningJobs/7": whole}
-    monkeypatch.setattr(job_findings.Jobs, "get_if_exists", lambda _, name: read.get(name))
-    found, not_judged = submitted_by_hand(ref, (), {OWN}, ())
-    assert ([each.name for each in found], not_judged) == (["3"], [])
-    read.clear()  # it went meanwhile
-    assert len(submitted_by_hand(ref, (), {OWN}, ())[0]) == 3
