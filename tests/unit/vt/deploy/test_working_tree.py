@@ -11,6 +11,7 @@ from localgcp.root_directory import RootDirectory
 from vertex_training_cli.deploy.working_tree import (
     CommittedFile,
     changed_files,
+    uncommitted_code,
     uncommitted_inputs,
 )
 
@@ -123,6 +124,42 @@ def test_of_what_git_does_not_track_a_program_reads_code_and_files_of_stacks(
 ) -> None:
     write(tmp_path, name)
     assert uncommitted_inputs(tmp_path, (), [name], ()) == ([name] if is_read else [])
+
+
+PROVIDERS = {"plugins": {"providers": [{"name": "own", "path": "my-plugin"}]}}
+
+
+@pytest.mark.parametrize(
+    ("project", "found"),
+    [
+        ({}, []),
+        ({"main": None, "plugins": None}, []),
+        ({"main": 3, "plugins": {"providers": {"path": "my-plugin"}}}, []),
+        ({"plugins": ["my-plugin"]}, []),
+        ({"plugins": {"providers": ["my-plugin", {"name": "other"}, {"path": 3}]}}, []),
+        # of a program what can be imported, of a plugin each file
+        ({"main": "my-plugin"}, ["my-plugin/run.py"]),
+        ({"main": "my-plugin/run.py"}, ["my-plugin/run.py"]),
+        ({"main": "./a/../my-plugin/"}, ["my-plugin/run.py"]),
+        ({"main": "my-plugin/own.py"}, []),
+        ({"main": "gone"}, []),
+        (PROVIDERS, ["my-plugin/data.bin", "my-plugin/run.py"]),
+        ({"main": "a", **PROVIDERS}, ["a/mod.py", "my-plugin/data.bin", "my-plugin/run.py"]),
+        ({"plugins": {"analyzers": [{"path": "my-plugin/data.bin"}], "languages": [3]}},
+         ["my-plugin/data.bin"]),
+        ({"main": "../other"}, ["Pulumi.yaml -> ../other"]),
+        ({"main": "..", **PROVIDERS},
+         ["Pulumi.yaml -> ..", "my-plugin/data.bin", "my-plugin/run.py"]),
+        ({"plugins": {"providers": [{"path": "/opt/x"}, {"path": "a"}]}},
+         ["Pulumi.yaml -> /opt/x", "a/mod.py"]),
+    ],
+)  # fmt: skip
+def test_code_that_the_project_names_is_that_of_the_commit(
+    tmp_path: Path, project: dict[str, object], found: list[str]
+) -> None:
+    root = tmp_path / "checkout"
+    write(root, "a/mod.py", "my-plugin/run.py", "my-plugin/own.py", "my-plugin/data.bin")
+    assert sorted(uncommitted_code(root, {"my-plugin/own.py"}, project)) == found
 
 
 def test_of_what_git_ignores_only_what_can_be_imported_counts(tmp_path: Path) -> None:

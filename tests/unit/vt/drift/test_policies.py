@@ -175,6 +175,28 @@ def test_what_a_team_leaves_to_the_provider_is_compared_in_the_stacks_project() 
     assert found.own == {"serviceAccount:robot@p-1.iam.gserviceaccount.com"}
 
 
+@pytest.mark.parametrize(
+    ("given", "members"),
+    [
+        ({"member": "user:a"}, ["user:a"]),
+        ({"members": ["user:a", "group:b"]}, ["user:a", "group:b"]),
+        ({"members": [], "member": "user:a"}, ["user:a"]),
+    ],
+)
+@pytest.mark.parametrize(
+    ("condition", "expression"),
+    [(None, ""), ({"title": "t"}, ""), ({"expression": "request.time < x"}, "request.time < x")],
+)
+def test_a_binding_declares_each_of_its_members_under_its_condition(
+    given: dict[str, object], members: list[str], condition: object, expression: str
+) -> None:
+    binding = {"bucket": "data", "role": "r", "condition": condition, **given}
+    kind = "gcp:storage/bucketIAMBinding:BucketIAMBinding"
+    found = of_team(kept(plans.BUCKET, "data", name="data"), kept(kind, "all", **binding))
+    assert found.policies == ("b/data",)
+    assert found.memberships == {Membership("b/data", "r", each, expression) for each in members}
+
+
 def test_what_a_team_made_elsewhere_is_compared_where_it_is() -> None:
     name = "gcp:serviceaccount/account:Account"
     inputs, outputs = {"accountId": "robot"}, {"project": "p-2"}

@@ -123,6 +123,15 @@ def test_a_constraint_judges_what_it_is_about_in_the_project_of_each(
         assert found(away) == ([] if judged is None else [(judged, OTHER)])
 
 
+def test_constraints_that_are_enforced_or_not_list_no_values() -> None:
+    assert {each.name for each in CONSTRAINTS if not each.is_list} == {
+        "iam.disableCrossProjectServiceAccountUsage",
+        "iam.disableServiceAccountCreation",
+        "storage.publicAccessPrevention",
+        "storage.uniformBucketLevelAccess",
+    }
+
+
 def test_locations_are_those_of_resources_of_their_copies_and_of_jobs() -> None:
     found = subjects(
         "gcp.resourceLocations",

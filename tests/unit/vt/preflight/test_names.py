@@ -210,7 +210,7 @@ FAILS = "a job that reads it fails"
 )  # fmt: skip
 def test_a_secret_that_is_there_has_an_enabled_version(version: Any, answer: Any) -> None:
     address = f"https://secretmanager.googleapis.com/v1/{TOKEN}/versions/latest"
-    found = asked({address: version}, secrets={"token": {"existing": TOKEN}})
+    found = asked({address: version}, secrets={"token": {"existing": TOKEN}, "own": {}})
     of = question(f"{TOKEN}/versions/latest", "whether there is a version, and enabled")
     assert found == [getattr(of, answer[0])(*answer[1:])]
 
