@@ -42,6 +42,14 @@ def test_a_length_is_noted_once_with_its_time(tmp_path: Path) -> None:
     assert [line.partition(" ")[0] for line in times.read_text().splitlines()] == ["6", "25"]
 
 
+def test_a_log_of_one_byte_has_a_length(tmp_path: Path) -> None:
+    log = JobLog(tmp_path / "a.log")
+    with log.open() as output:
+        output.write(b"\n")
+    log.stamp()
+    assert (tmp_path / "a.times").read_text().startswith("1 ")
+
+
 def test_a_replicas_log_lies_in_the_folder_of_its_job(tmp_path: Path) -> None:
     home = Home(tmp_path, tmp_path)
     assert log_path(home, "42", "workerpool1-0") == home.jobs / "42" / "logs" / "workerpool1-0.log"

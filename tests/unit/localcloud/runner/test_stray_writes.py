@@ -43,6 +43,10 @@ def test_a_job_that_only_reads_there_succeeds(cloud: Cloud, root: Path) -> None:
     assert job.state.name == "JOB_STATE_SUCCEEDED"
 
 
+def test_buckets_are_where_the_service_mounts_them() -> None:
+    assert Path("/gcs") == stray_writes.ROOT
+
+
 def test_new_and_changed_files_count_and_folders_do_not(tmp_path: Path) -> None:
     (tmp_path / "old").write_text("old")
     (tmp_path / "gone").write_text("gone")

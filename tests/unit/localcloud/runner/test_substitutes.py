@@ -45,7 +45,9 @@ def test_another_version_than_the_images_is_told() -> None:
     assert sklearn is not None
     assert substitutes.version_for(f"{PREBUILT}/sklearn-cpu.1-6:latest", sklearn) == ""
     old = f"{PREBUILT}/sklearn-cpu.1-0:latest"
-    assert substitutes.version_for(old, sklearn) == "on scikit-learn 1.6.1, not in sklearn-cpu.1-0"
+    for image in (old, f"{old}@sha256:{'0' * 64}"):
+        told = substitutes.version_for(image, sklearn)
+        assert told == "on scikit-learn 1.6.1, not in sklearn-cpu.1-0"
 
 
 def test_the_nearest_version_is_taken_while_it_is_asked_for(home: Home) -> None:
