@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -125,3 +126,88 @@ def test_a_command_that_fails_has_one_line(
     with pytest.raises(SubprocessError) as failed:
         console.read_output(["x"], limit=5.4)
     assert str(failed.value) == reason
+
+
+class Program:
+    """A program that goes on for some seconds: of ``waits``, how long each wait for it takes."""
+
+    pid = 4242
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *waits: float, code: int | None) -> None:
+        self.waits, self.code, self.now = list(waits), code, 100.0
+        self.asked: list[float] = []
+        monkeypatch.setattr(console.time, "monotonic", lambda: self.now)
+
+    def poll(self) -> int | None:
+        return None if self.waits else self.code
+
+    def wait(self, limit: float) -> int:
+        self.asked.append(limit)
+        if self.waits:
+            self.now += self.waits.pop(0)
+            raise subprocess.TimeoutExpired("x", limit)
+        assert self.code is not None
+        return self.code
+
+
+class Heart:
+    """What a heartbeat was told."""
+
+    period = 4.0
+
+    def __init__(self) -> None:
+        self.beats: list[float | str] = []
+
+    def beat(self, seconds: float) -> None:
+        self.beats.append(seconds)
+
+    def clear(self) -> None:
+        self.beats.append("clear")
+
+
+@pytest.mark.parametrize(
+    ("waits", "beats"),
+    [((), []), ((4,), [4]), ((4, 4, 2), [4, 8, 10])],  # as long as the limit, and no longer
+)
+def test_a_program_is_waited_for_with_a_beat_each_period(
+    monkeypatch: pytest.MonkeyPatch, waits: tuple[float, ...], beats: list[float]
+) -> None:
+    program, heart = Program(monkeypatch, *waits, code=3), Heart()
+    assert console._wait_for(program, heart, 10.0) == 3  # pyright: ignore
+    assert heart.beats == [*beats, "clear"]
+    assert program.asked == [4.0] * (len(waits) + 1)
+
+
+def test_a_program_that_does_not_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    program, heart = Program(monkeypatch, 4, 6.5, 4, code=0), Heart()
+    with pytest.raises(SubprocessError, match=r"^no end after 10 s, given up$"):
+        console._wait_for(program, heart, 10.4)  # pyright: ignore
+    assert heart.beats == [4, 10.5, "clear"]
+
+
+@pytest.mark.parametrize(
+    ("waits", "code", "sent"),
+    [
+        ((), 0, []),  # it has ended
+        ((), None, ["SIGTERM"]),
+        ((3,), None, ["SIGTERM", "SIGKILL"]),
+        ((3, 3), None, ["SIGTERM", "SIGKILL"]),
+    ],
+)
+@pytest.mark.parametrize("is_gone", [False, True])
+def test_a_program_is_ended_with_its_group_and_killed_after_a_while(
+    monkeypatch: pytest.MonkeyPatch, waits: tuple[float, ...], code: int | None, sent: list[str],
+    is_gone: bool,
+) -> None:  # fmt: skip
+    def kill(group: int, number: signal.Signals) -> None:
+        killed.append((group, number.name))
+        program.code = -number
+        if is_gone:
+            raise ProcessLookupError
+
+    killed: list[tuple[int, str]] = []
+    program = Program(monkeypatch, *waits, code=code)
+    monkeypatch.setattr(console.os, "killpg", kill)
+    console.end_group(program)  # pyright: ignore
+    assert killed == [(4242, name) for name in sent]
+    assert program.asked == [3.0] * len(sent)
