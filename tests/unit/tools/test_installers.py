@@ -21,6 +21,7 @@ class Programs:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.ran: list[tuple[list[str], dict[str, Any]]] = []
+        self.asked: list[list[str]] = []
         self.answers: dict[str, str | Exception] = {}
         self.fails: Exception | None = None
         for module in (build, policy_env, pulumi_cli, python_env):
@@ -37,6 +38,7 @@ class Programs:
             options["log"].write_text(f"{self.answers['sdk']}\n")
 
     def read(self, command: list[Any], **_: Any) -> str:
+        self.asked.append(list(map(str, command)))
         found = self.answers[str(command[0])]
         if isinstance(found, Exception):
             raise found
@@ -62,7 +64,7 @@ def test_a_uv_on_path_that_is_new_enough_is_used(
     monkeypatch.setattr(python_env.shutil, "which", lambda _: str(UV))
     programs.answers[str(UV)] = version
     assert python_env.ensure_uv(checkout) == (UV, note)
-    assert programs.ran == []
+    assert (programs.ran, programs.asked) == ([], [[str(UV), "--version"]])
 
 
 @pytest.mark.parametrize(
@@ -135,6 +137,8 @@ def test_an_environment_of_a_python_that_is_too_old_or_gone_is_made_anew(
     assert note == (f"Python {answer}" if kept else "Python 3.13.1, new")
     create = [str(UV), "venv", "--quiet", "--clear", "--python", sys.executable, str(checkout.venv)]
     assert programs.commands == ([] if kept else [create])
+    ask = [python, "-c", "import sys; print('%d.%d.%d' % sys.version_info[:3])"]
+    assert programs.asked == [ask] * (1 if kept else 2)
 
 
 @pytest.mark.parametrize("deploy", [False, True])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import pwd
 import time
@@ -35,8 +36,13 @@ class TestCache:
         assert not list(tmp_path.iterdir())
 
     def test_a_finished_fill_replaces_what_was_there(self, tmp_path: Path) -> None:
+        def fill(folder: Path, name: str) -> None:
+            assert folder.parent == tmp_path  # a folder elsewhere cannot be renamed to the target
+            assert folder.name.startswith("unfinished-")
+            (folder / name).touch()
+
         for name in ("old", "new"):
-            cache.publish(tmp_path / "target", lambda folder, name=name: (folder / name).touch())
+            cache.publish(tmp_path / "target", functools.partial(fill, name=name))
         assert [file.name for file in (tmp_path / "target").iterdir()] == ["new"]
 
     def test_the_lock_removes_what_a_killed_setup_left(self, tmp_path: Path) -> None:
@@ -94,6 +100,15 @@ class TestBuild:
         assert environment["HOME"] == "/home/a"
         assert environment["GOWORK"] == "off"
         assert environment["A"] == "b"
+
+    def test_has_all_that_go_reads_where_the_caller_has_nothing(self) -> None:
+        assert build.go_environment({"HOME": "/home/a"}, Path("/cache/tmp")) == {
+            "GOTMPDIR": "/cache/tmp",
+            "HOME": "/home/a",
+            "GOFLAGS": "",
+            "GOWORK": "off",
+            "CGO_ENABLED": "0",
+        }
 
     def test_gives_go_a_place_for_what_it_keeps_and_what_it_throws_away(
         self, monkeypatch: pytest.MonkeyPatch
