@@ -97,9 +97,8 @@ def _is_made_with_network(item: Mapping[str, Any]) -> bool:
     """
     if item.get("nextHopNetwork") or item.get("nextHopPeering"):
         return True
-    return str(item.get("name")).startswith("default-route-") and str(
-        item.get("nextHopGateway", "")
-    ).endswith(_GATEWAY)
+    is_default = str(item.get("name")).startswith("default-route-")
+    return is_default and str(item.get("nextHopGateway")).endswith(_GATEWAY)
 
 
 def _facts(item: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
