@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import sys
+import threading
 import time
+from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -74,9 +76,11 @@ def run(
     tell(prepared, loaded.settings)
     if not (jobs.ref.is_local or yes):
         _confirm(prepared)
-    resource = submission.submit(prepared, loaded)
+    resource, interrupted = _submit(prepared, loaded)
     number = resource.rpartition("/")[2]
     print_status(f"submitted {prepared.request.submission.job}: {number}")
+    if interrupted:
+        raise typer.Exit(_cancel(jobs, resource))
     if detach:
         print(number)
         return
@@ -126,6 +130,32 @@ def _confirm(prepared: PreparedRun) -> None:
         raise typer.Exit(REFUSED)
     if not typer.confirm(f"{cost}. Submit it?", err=True):
         raise typer.Exit(REFUSED)
+
+
+def _submit(prepared: PreparedRun, loaded: Stack) -> tuple[str, bool]:
+    """The job's resource name, and whether a Ctrl-C came before it was known.
+
+    In a thread: an interrupt would end the protocol before its answer, and the job would go on.
+
+    Raises:
+        KeyboardInterrupt: at the second one; what is on its way is left.
+    """
+    sent: Future[str] = Future()
+
+    def send() -> None:
+        try:
+            sent.set_result(submission.submit(prepared, loaded))
+        except BaseException as error:  # raised below
+            sent.set_exception(error)
+
+    threading.Thread(target=send, daemon=True).start()
+    try:
+        return sent.result(), False
+    except KeyboardInterrupt:
+        job = prepared.request.submission.job
+        what = "is being submitted, and cancelled after that"
+        print_status(f"{job} {what}; Ctrl-C once more leaves it")
+        return sent.result(), True
 
 
 def _follow(jobs: Jobs, resource: str) -> int:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -300,3 +302,40 @@ def test_an_interruption_cancels_the_job(
         "vt: cancelling 7; Ctrl-C once more leaves it (`vt jobs cancel 7`)",
         "vt: run_a: CANCELLED",
     ]
+
+
+@pytest.mark.parametrize("interrupts", [0, 1, 2])
+def test_an_interruption_of_a_submission_waits_for_its_answer_and_then_cancels(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], interrupts: int
+) -> None:
+    answer, left = threading.Event(), [KeyboardInterrupt] * interrupts
+
+    class Waited(Future[str]):
+        def result(self, timeout: float | None = None) -> str:
+            if left:
+                raise left.pop()
+            answer.set()
+            return super().result(timeout)
+
+    monkeypatch.setattr(command, "Future", Waited)
+    monkeypatch.setattr(command.submission, "submit", lambda *_: answer.wait(60) and JOB)
+    prepared: Any = SimpleNamespace(request=SimpleNamespace(submission=SimpleNamespace(job="a")))
+    stack: Any = None
+    if interrupts == 2:
+        with pytest.raises(KeyboardInterrupt):
+            command._submit(prepared, stack)
+        answer.set()
+    else:
+        assert command._submit(prepared, stack) == (JOB, interrupts == 1)
+    told = "vt: a is being submitted, and cancelled after that; Ctrl-C once more leaves it\n"
+    assert capsys.readouterr().err == (told if interrupts else "")
+
+
+def test_what_a_submission_is_refused_for_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> str:
+        raise CommandError("no")
+
+    monkeypatch.setattr(command.submission, "submit", refuse)
+    nothing: Any = None
+    with pytest.raises(CommandError, match="no"):
+        command._submit(nothing, nothing)
