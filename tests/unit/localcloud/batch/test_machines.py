@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from dataclasses import replace
@@ -89,6 +90,10 @@ def refusal(machine: Machine, runnable: Any) -> str:
 
 
 SCRIPT = {"script": {"text": "echo"}}
+NO_COMMAND = (
+    "the image python:3.11 cannot run here: the local cloud runs images of local projects alone, "
+    "and what its ENTRYPOINT does is unknown. Give containerSpec.command to run it on the host."
+)
 
 
 def test_variables_of_the_runnable_win_over_those_of_task_and_job(estate: Estate) -> None:
@@ -216,6 +221,37 @@ def test_googles_own_image_has_the_programs_of_its_stand_in(
     assert prepared(estate.machine(), {"container": own}).env["PATH"] == os.environ["PATH"]
     monkeypatch.delenv("PATH")
     assert prepared(estate.machine(), SCRIPT).env["PATH"] == os.defpath
+
+
+def test_a_container_of_this_machine_runs_its_own_words(estate: Estate) -> None:
+    words = [sys.executable, "-V"]
+    for container in (
+        {"commands": words},
+        {"entrypoint": words[0], "commands": words[1:]},
+        {"entrypoint": "", "commands": words},
+    ):
+        runnable = {"container": {"imageUri": "python:3.11", **container}}
+        assert prepared(estate.machine(), runnable).argv == words
+    for container in ({}, {"entrypoint": "", "commands": []}):
+        text = refusal(estate.machine(), {"container": {"imageUri": "python:3.11", **container}})
+        assert text == NO_COMMAND
+
+
+def test_a_program_has_its_buckets_at_gcs_where_the_system_allows_it(
+    estate: Estate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hosts, "has_mounts", lambda: True)
+    estate.bucket()
+    volumes = estate.volumes(GCS)
+    volumes.prepare()
+    machine = estate.machine(volumes=volumes)
+    words = [sys.executable, "/gcs/data/x"]
+    runnable = {"container": {"imageUri": "python:3.11", "commands": words}}
+    argv = prepared(machine, runnable).argv
+    view = {"root": str(machine.folders.work.with_name("root")), "folder": str(volumes.root),
+            "read_only": ["data"], "objects": {}}  # fmt: skip
+    assert json.loads(argv[-3]) == {"gcs": view}
+    assert argv[-2:] == words
 
 
 def test_an_image_of_the_local_registry_needs_the_right_to_pull_it(
