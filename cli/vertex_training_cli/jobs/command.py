@@ -65,8 +65,8 @@ def list_(
     """List jobs, newest first."""
     parts = [matching(_LABEL, text, "--label", "team=ml") for text in label or []]
     labels = {match[1]: match[2] for match in parts}
-    found = _jobs_of(stack)
     states = [show.known_state(text) for text in state or []]
+    found = _jobs_of(stack)
     chosen = found.list(all_stacks=all_stacks, states=states, labels=labels)
     reader = MetricsReader(found.ref.project, print_status) if metrics else None
     as_json = format_ is Format.JSON

@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from vertex_training.errors import CommandError, OperatorError, did_you_mean
+import typer
+
+from vertex_training.errors import OperatorError, did_you_mean
 from vertex_training_cli.console import console, json_document, plain, show_facts, table
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.jobs import compare, ladders, trials, view
@@ -27,7 +29,7 @@ def known_state(text: str) -> str:
     """A state as the API names it, without its prefix.
 
     Raises:
-        CommandError: there is no such state.
+        typer.BadParameter: there is no such state.
     """
     from vertex_training.customjob.google.vertex_api import JobState
 
@@ -35,7 +37,7 @@ def known_state(text: str) -> str:
     known = [state.name.removeprefix("JOB_STATE_") for state in JobState]
     if word not in known:
         hint = did_you_mean(word.lower(), [name.lower() for name in known])
-        raise CommandError(f"there is no state {text!r}.", hint)
+        raise typer.BadParameter(f"there is no state {text!r}: {hint}", param_hint="--state")
     return word
 
 

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 from google.cloud.aiplatform_v1.types import CustomJob, HyperparameterTuningJob, JobState
+from typer.testing import CliRunner
 
-from vertex_training.errors import CommandError, OperatorError
+from vertex_training.errors import OperatorError
+from vertex_training_cli.cli import app
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.jobs import show
 
@@ -134,9 +136,9 @@ def test_a_state_is_meant_with_or_without_its_prefix(text: str, word: str) -> No
 
 
 def test_a_state_that_there_is_not_is_told_with_the_nearest() -> None:
-    with pytest.raises(CommandError) as refused:
-        show.known_state("runing")
-    assert str(refused.value) == "there is no state 'runing'. Hint: did you mean 'running'?"
+    done = CliRunner().invoke(app, ["jobs", "list", "--state", "runing"], env={"COLUMNS": "100"})
+    assert done.exit_code == 2, "called wrongly, whether or not there is a cloud"
+    assert "there is no state 'runing': did you mean 'running'?" in done.output
 
 
 def facts(

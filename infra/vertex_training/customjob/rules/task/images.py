@@ -34,6 +34,8 @@ LEGACY: Final = re.compile(
 )
 #: Frameworks of prebuilt training images.
 FRAMEWORKS: Final = ("tf", "pytorch", "sklearn", "scikit", "xgboost", "ray", "reductionserver")
+#: What prebuilt images are for, as their names have it: ``scikit-learn-cpu.0-23``.
+DEVICES: Final = ("cpu", "gpu", "tpu", "xla")
 #: Framework and version in the name of a prebuilt image, like ``tf-cpu.2-17.py310``.
 VERSION: Final = re.compile(r"([a-z]+)-[a-z]+\.([0-9]+)-([0-9]+)(?:\.|\Z)")
 #: Registries of Google's own, where nobody else can push or pin.
@@ -142,12 +144,15 @@ def prebuilt_name(job: Job) -> Iterator[Finding]:
         short = _short(image)
         if not PREBUILT.match(image):
             continue
-        framework, _, _ = short.partition("-")
+        framework, device = short.partition("-")[0], short.partition(".")[0].rpartition("-")[2]
         if short.startswith("pytorch-cpu.2-"):
             hint = short.replace("pytorch-cpu", "pytorch-xla")
             yield Finding(path, "there is no such prebuilt image", short, hint)
         elif framework not in FRAMEWORKS and (meant := nearest(framework, FRAMEWORKS)):
             hint = f"did you mean '{short.replace(framework, meant, 1)}'?"
+            yield Finding(path, "there is no such prebuilt image", short, hint)
+        elif device not in DEVICES and (meant := nearest(device, DEVICES)):
+            hint = f"did you mean '{short.replace(f'-{device}.', f'-{meant}.', 1)}'?"
             yield Finding(path, "there is no such prebuilt image", short, hint)
 
 
