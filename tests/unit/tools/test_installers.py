@@ -224,13 +224,18 @@ def test_a_tool_is_installed_once(
     checkout.toolchain.rmdir()
     checkout.cache.rmdir()
     monkeypatch.setattr(policy_env, "find_uv", lambda _: UV)
-    given = (tmp_path / "tool", tmp_path / "marker", tmp_path / "pins", "a tool")
-    policy_env.install_once(*given)
-    policy_env.install_once(*given)
-    assert [command[:2] for command in programs.commands] == [
-        [str(UV), "venv"], [str(UV), "pip"],
+    folder, pins = tmp_path / "tool", tmp_path / "pins"
+    for name in ("marker", "marker", "other marker"):  # the cache is there for the other one
+        policy_env.install_once(folder, tmp_path / name, pins, "a tool")
+        assert (tmp_path / name).is_file()
+    assert programs.commands == 2 * [
+        [str(UV), "venv", "--quiet", "--clear", "--python", str(checkout.python), str(folder)],
+        [str(UV), "pip", "sync", "--quiet", "--python", f"{folder}/bin/python",
+         "--require-hashes", "--only-binary", ":all:", str(pins)],
     ]  # fmt: skip
-    assert (tmp_path / "marker").is_file()
+    assert [options["what"] for _, options in programs.ran] == 2 * [
+        "creating the environment of a tool", "installing a tool's packages",
+    ]  # fmt: skip
     assert checkout.toolchain.is_dir()
 
 

@@ -33,6 +33,20 @@ def test_both_outputs_are_copied_to_their_own_and_secrets_are_not(
     assert shown.err == "half\n[secret]"
 
 
+@pytest.mark.parametrize("terminals", [{1}, {2}, {1, 2}])
+def test_what_goes_to_a_terminal_stays_as_it_is(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    terminals: set[int],
+) -> None:
+    monkeypatch.setattr(foreground, "_is_terminal", lambda file: file in terminals)
+    token = f"ya29.{'a1B2' * 20}"
+    assert run(tmp_path, f"echo {token}; echo {token} >&2") == 0
+    shown = {each: f"{token}\n" if each in terminals else "[secret]\n" for each in (1, 2)}
+    assert tuple(capfd.readouterr()) == (shown[1], shown[2])
+
+
 @pytest.mark.parametrize(
     ("script", "code"),
     [("exit 0", 0), ("exit 255", 255), ("kill -9 $$", 137), ("kill -15 $$", 143)],
