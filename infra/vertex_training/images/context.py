@@ -206,6 +206,10 @@ def _walk(
         try:
             name = f"{inside}/{child.name.decode()}".removeprefix("/")
         except UnicodeDecodeError:
+            name = f"{inside}/{child.name.decode(errors='surrogateescape')}".removeprefix("/")
+            is_whole = not (ignore.has_exceptions and child.is_dir(follow_symlinks=False))
+            if is_whole and ignore.matches(name):
+                continue
             shown = child.name.decode(errors="backslashreplace")
             yield f"{inside}/{shown}".removeprefix("/"), "its name is not UTF-8", "rename it"
             continue

@@ -231,6 +231,19 @@ def test_an_ignore_file_may_begin_with_a_mark_and_name_what_is_not_utf8(folder):
     ]  # fmt: skip
 
 
+def test_a_name_that_is_not_utf_8_may_be_ignored(folder: Path) -> None:
+    (folder / ".dockerignore").unlink(missing_ok=True)
+    before = names(folder)
+    odd = folder / os.fsdecode(b"tmp-\xff")
+    odd.mkdir()
+    (folder / os.fsdecode(b"tmp-\xfe")).touch()
+    (folder / ".dockerignore").write_text("tmp-*\n")
+    assert names(folder) == before
+    (folder / ".dockerignore").write_text("tmp-*\n!tmp-\xff/x\n")
+    with pytest.raises(ConfigError, match="its name is not UTF-8"):
+        names(folder)
+
+
 @pytest.mark.parametrize(
     ("make", "what"),
     [
