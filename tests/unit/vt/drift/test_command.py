@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -16,6 +17,7 @@ from localgcp.vertex.service import JobService
 from tests.unit.localcloud.conftest import PROJECT, Cloud, cloud, home, make_cloud
 from tests.unit.vt.jobs.submitting import submit, until_running
 from vertex_training_cli.cli import app
+from vertex_training_cli.drift import command
 
 __all__ = ["cloud", "home", "make_cloud"]
 
@@ -69,17 +71,23 @@ def test_a_difference_has_its_exit_code_and_is_written_for_people_and_programs(
 ) -> None:
     answer = json.dumps({"steps": [CHANGED], "diagnostics": []})
     for _ in range(2):  # a report of before is replaced
-        done = drift(answer, 7, "-o", "reports/local.drift")
+        done = drift(answer, 7, "-o", "reports/new/local.drift")
     assert (done.exit_code, done.stdout) == (7, "")
     assert done.stderr == "vt drift: local: drifted, 1 differ\n"
-    assert "1 resource differs" in (tmp_path / "reports/local.drift.md").read_text()
-    written = json.loads((tmp_path / "reports/local.drift.json").read_text())
+    assert "1 resource differs" in (tmp_path / "reports/new/local.drift.md").read_text()
+    written = json.loads((tmp_path / "reports/new/local.drift.json").read_text())
     assert (written["outcome"], len(written["differences"])) == ("drifted", 1)
 
 
 def test_what_the_stack_file_allows_is_listed_and_one_with_mistakes_allows_nothing(
-    drift: Drift, tmp_path: Path
+    drift: Drift, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def judge(found: Any, settings: Any, beside: Collection[str]) -> Any:
+        judged.append((settings.project_number, list(beside)))
+        return found
+
+    judged: list[tuple[str, list[str]]] = []
+    monkeypatch.setattr(command.neighbours, "with_project_policy", judge)
     file = tmp_path / "Pulumi.local.yaml"
     allowed = "{iap: {resource: firewalls/iap-*, reason: the platform team's way in}}"
     file.write_text(
@@ -91,6 +99,7 @@ def test_what_the_stack_file_allows_is_listed_and_one_with_mistakes_allows_nothi
     assert line in drift(CLEAN, 0).stdout.splitlines()
     file.write_text(f"{file.read_text()}  vertex-training:typo: 1\n")
     assert drift(CLEAN, 0).stdout == "**local** is as declared.\n"
+    assert judged == [(project_number(PROJECT), [])]
 
 
 def test_a_job_that_the_state_does_not_know_is_a_difference(drift: Drift, cloud: Cloud) -> None:

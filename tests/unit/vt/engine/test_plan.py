@@ -7,7 +7,11 @@ from typing import Any
 import pytest
 
 from vertex_training_cli.engine.plan import (
+    NOTHING_OBSERVED,
+    CheckpointObservation,
     Diagnostic,
+    JobObservation,
+    Observations,
     Plan,
     PolicyViolation,
     ResourceState,
@@ -58,6 +62,12 @@ def test_a_urn_of_another_form_is_nobodys() -> None:
 def test_what_a_violation_is_without_says_nothing() -> None:
     bare = PolicyViolation("p", "g", "advisory", "m")
     assert (bare.urn, bare.severity) == ("", "")
+
+
+def test_what_nobody_has_observed_of_a_job_is_not_there() -> None:
+    assert JobObservation("RUNNING") == JobObservation("RUNNING", 0.0, None, "", None)
+    assert CheckpointObservation(None) == CheckpointObservation(None, at_most=False)
+    assert Observations({}, "") == NOTHING_OBSERVED
 
 
 @pytest.mark.parametrize(
