@@ -153,3 +153,9 @@ def test_an_account_is_a_service_account_and_the_local_cloud_has_none(connect: C
         context.connect(LOCAL, DEPLOY)
     assert refused.value.message == "--as: the local cloud knows no accounts."
     assert AS not in os.environ
+
+
+def test_a_context_asks_as_who_deploys_unless_it_says_otherwise() -> None:
+    client: Any = None
+    made = PreflightContext(REF, DeclaredStack(planned(), {}, ()), client, None)
+    assert (made.backend, made.asked_as, made.as_ci) == ("", "", False)
