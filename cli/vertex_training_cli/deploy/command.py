@@ -44,11 +44,10 @@ def approval(
 
     Exit code: 0 done, 1 it cannot be recorded.
     """
-    found = digest
+    found, ref = digest, stacks.find(stack)
     if Path(digest).is_file():
         text = Path(digest).read_text(encoding="utf-8", errors="replace")
-        found = sources.approvable_digest_in(text, stack)
-    ref = stacks.find(stack)
+        found = sources.approvable_digest_in(text, ref.stack)
     here = sources.checkout(ref.root, ref.stack)
     if problems := here.problems():
         raise CommandError("; ".join(map(str, problems)))

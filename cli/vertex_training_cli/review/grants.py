@@ -270,10 +270,8 @@ def widened(plan: Plan) -> list[WidenedRole]:
 
 def _permissions(role: ResourceState) -> set[str]:
     """Permissions of a custom role; none of one that is switched off."""
-    given = role.inputs.get("permissions")
-    if role.inputs.get("stage") == "DISABLED":
-        return set()
-    return set(map(str, given)) if isinstance(given, list) else {str(given)} if given else set()
+    is_off = role.inputs.get("stage") == "DISABLED"
+    return set() if is_off else set(_strings(role.inputs, "permissions"))
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -281,7 +279,7 @@ class AccountKey:
     """A key that is made: whoever has it is the account."""
 
     account: str
-    """As the program names it; empty if it does not exist yet."""
+    """As the program names it; the sign of a value that is known later for a new one."""
     name: str
     """The resource's name in the program."""
 
@@ -345,8 +343,9 @@ def _add_denials(found: _Denials, rule: Mapping[str, Any]) -> None:
             found[key] = found[key] & excepted if key in found else excepted
 
 
-def _strings(rule: Mapping[str, Any], key: str) -> list[str]:
-    given = rule.get(key)
+def _strings(inputs: Mapping[str, Any], key: str) -> list[str]:
+    """A list of strings among inputs; one that is not known yet is its sign alone."""
+    given = inputs.get(key)
     return list(map(str, given)) if isinstance(given, list) else [str(given)] if given else []
 
 

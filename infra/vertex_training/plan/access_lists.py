@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from vertex_training.catalog.resource_types import DATASET
 from vertex_training.naming import PUBLIC_MEMBERS
 
 Inputs = Mapping[str, Any]
-DATASET: Final = "gcp:bigquery/dataset:Dataset"
 #: Beginnings of members that are no account of anybody: a project's own team, and what is
 #: authorized to read for others.
 OF_A_PROJECT: Final = (

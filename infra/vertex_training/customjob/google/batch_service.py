@@ -217,10 +217,8 @@ def as_custom_job(job: batch_v1.Job) -> vertex_api.CustomJob:
     }
     folder = "".join(g.task_spec.environment.variables.get(MODEL_DIR, "") for g in groups)
     output = {"output_uri_prefix": folder.removesuffix("/model/")} if folder else None
-    state, (began, ended) = (
-        STATES.get(enum_name(job.status.state), "JOB_STATE_UNSPECIFIED"),
-        _times(job),
-    )
+    state = STATES.get(enum_name(job.status.state), "JOB_STATE_UNSPECIFIED")
+    began, ended = _times(job)
     events = [(e.description, e.task_execution.exit_code) for e in job.status.status_events]
     error = {"code": 2, "message": reason(events)} if state == "JOB_STATE_FAILED" else None
     optional = {"start_time": began, "end_time": ended, "error": error}
