@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Final
 from vertex_training.errors import CommandError
 from vertex_training_cli.data.comparison import RemoteObject
 from vertex_training_cli.data.places import Place
-from vertex_training_cli.engine.stacks import StackRef
+from vertex_training_cli.engine.stacks import STORAGE_EMULATOR, StackRef
 
 if TYPE_CHECKING:
     from google.cloud import storage
 
-#: The official client reads it as well.
-EMULATOR: Final = "STORAGE_EMULATOR_HOST"
 TIMEOUT: Final = 60
 _FIELDS: Final = "items(name,size,crc32c,generation,updated),nextPageToken"
 
@@ -25,26 +23,19 @@ def connect(ref: StackRef, log: Callable[[str], None]) -> storage.Client:
     """The client of the stack's project; a local stack's cloud is started.
 
     Raises:
-        CommandError: no credentials, or the local cloud does not start.
+        CommandError: the local cloud does not start.
+        OperatorError: no credentials, or a local cloud for a project that is none.
     """
-    from google.auth.exceptions import DefaultCredentialsError
-    from google.cloud import storage
+    from vertex_training.customjob.google.storage_client import storage_client
 
-    if ref.is_local and not os.environ.get(EMULATOR):
-        os.environ[EMULATOR] = ref.environment(log)[EMULATOR]
-    if bool(os.environ.get(EMULATOR)) != ref.is_local:
-        raise CommandError(f"{EMULATOR} is set, and {ref.project!r} is no local project.")
-    try:
-        return storage.Client(project=ref.project)
-    except DefaultCredentialsError:
-        raise CommandError(
-            "no Google Cloud credentials.", "`gcloud auth application-default login`"
-        ) from None
+    if ref.is_local and not os.environ.get(STORAGE_EMULATOR):
+        os.environ[STORAGE_EMULATOR] = ref.environment(log)[STORAGE_EMULATOR]
+    return storage_client(ref.project)
 
 
 def objects(client: storage.Client, place: Place) -> Iterator[RemoteObject]:
     """The objects below the prefix, by name; what stands for a folder is left out."""
-    from vertex_training.customjob.google.intent_store import all_blobs
+    from vertex_training.customjob.google.storage_client import all_blobs
 
     with plain_errors(place, "read"):
         listed = client.list_blobs(

@@ -17,10 +17,10 @@ from urllib.parse import urlsplit
 
 from localgcp.home import open_private
 from vertex_training.errors import CommandError
-from vertex_training_cli.data.cloud import EMULATOR
 from vertex_training_cli.data.comparison import Pair
 from vertex_training_cli.data.files import LocalFile, checksum
 from vertex_training_cli.data.progress import Advance
+from vertex_training_cli.engine.stacks import STORAGE_EMULATOR
 
 if TYPE_CHECKING:
     import requests
@@ -148,7 +148,7 @@ def folder() -> Path:
 
 
 def _note(bucket: str, name: str, file: LocalFile) -> Path:
-    endpoint = os.environ.get(EMULATOR, "")
+    endpoint = os.environ.get(STORAGE_EMULATOR, "")
     identity = (endpoint, bucket, name, str(file.path.resolve()), file.size, file.mtime_ns)
     return folder() / f"{hashlib.sha256(repr(identity).encode()).hexdigest()[:32]}.json"
 
@@ -163,7 +163,7 @@ def _remembered(note: Path) -> str | None:
 
 def _is_of_service(url: str) -> bool:
     """Whether ``url`` leads to Cloud Storage, or to the local cloud's where that is in use."""
-    emulator = os.environ.get(EMULATOR)
+    emulator = os.environ.get(STORAGE_EMULATOR)
     parts = urlsplit(url)
     if emulator:
         return parts.netloc == urlsplit(emulator).netloc

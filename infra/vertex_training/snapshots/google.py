@@ -15,6 +15,7 @@ from google.api_core.exceptions import GoogleAPICallError, PreconditionFailed, R
 from google.auth.exceptions import GoogleAuthError
 
 from vertex_training.customjob.google import intent_store, prerequisites
+from vertex_training.customjob.google.storage_client import all_blobs, storage_client
 from vertex_training.errors import NotSubmittedError, OperatorError, PermissionDeniedError
 from vertex_training.naming import is_local
 from vertex_training.snapshots.manifest import StoredObject, name_of_table
@@ -46,7 +47,7 @@ def connect(request: SnapshotRequest, control_bucket: str, account: str = "") ->
     Raises:
         OperatorError: a local project without a local cloud or the reverse, or no credentials.
     """
-    client = intent_store.storage_client(request.project, account)
+    client = storage_client(request.project, account)
     return SnapshotPorts(
         BigQuery(request.project, request.location, account),
         StorageFiles(client, request.bucket, request.prefix),
@@ -165,7 +166,7 @@ class StorageFiles:
                     int(blob.generation or 0),
                     str(blob.crc32c or ""),
                 )
-                for blob in intent_store.all_blobs(listed)
+                for blob in all_blobs(listed)
             ]
         except (GoogleAPICallError, RetryError, GoogleAuthError) as error:
             raise self._unreachable(error) from None

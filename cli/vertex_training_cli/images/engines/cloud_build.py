@@ -59,7 +59,7 @@ class CloudBuildEngine:
 
     def build(self, build: Build, write_log: WriteLog) -> str:
         """See ``Engine.build``."""
-        from vertex_training.customjob.google.intent_store import storage_client
+        from vertex_training.customjob.google.storage_client import storage_client
 
         names = self._names(build)
         try:

@@ -7,17 +7,14 @@ identity that deploys needs no permission to.
 
 from __future__ import annotations
 
-import functools
 import json
-import os
-import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from google.api_core.exceptions import GoogleAPICallError, NotFound, PreconditionFailed, RetryError
-from google.auth.exceptions import DefaultCredentialsError, GoogleAuthError
+from google.auth.exceptions import GoogleAuthError
 
-from vertex_training.customjob.google.impersonation import impersonated_credentials
+from vertex_training.customjob.google.storage_client import TIMEOUT, all_blobs, storage_client
 from vertex_training.customjob.protocol.ports import (
     IntentRecord,
     IntentState,
@@ -25,21 +22,14 @@ from vertex_training.customjob.protocol.ports import (
     TurnRecord,
 )
 from vertex_training.errors import OperatorError, PreconditionFailedError
-from vertex_training.naming import is_local
 
 if TYPE_CHECKING:
     from google.cloud import storage
 
-#: Variable with the URL of a storage emulator. The official client reads it as well.
-EMULATOR: Final = "STORAGE_EMULATOR_HOST"
-TIMEOUT: Final = 20
 #: Format of the records. Another number was written by another version of this program.
 FORMAT: Final = 1
 #: Where turn records are.
 TURNS: Final = "turns/"
-
-
-_connect_lock = threading.Lock()
 
 
 def connect(project: str, bucket: str, folder: str = "", account: str = "") -> BucketIntents:
@@ -52,37 +42,6 @@ def connect(project: str, bucket: str, folder: str = "", account: str = "") -> B
         OperatorError: a local project without a local cloud or the reverse, or no credentials.
     """
     return BucketIntents(storage_client(project, account), bucket, folder)
-
-
-def storage_client(project: str, account: str = "") -> storage.Client:
-    """The official client of Cloud Storage, or of the local cloud's for ``local-…``.
-
-    All threads share a client, which its documentation allows (docs/index.rst of
-    googleapis/python-storage). A client for each submission would connect and request a token.
-
-    Raises:
-        OperatorError: a local project without a local cloud or the reverse, or no credentials.
-    """
-    address = os.environ.get(EMULATOR)
-    if is_local(project) != bool(address):
-        place = "outside of" if address else "in"
-        raise OperatorError(f"project '{project}' is to be deployed {place} `vt local shell`.")
-    with _connect_lock:
-        return _client(project, account, address)
-
-
-@functools.lru_cache(maxsize=16)
-def _client(project: str, account: str, _address: str | None) -> storage.Client:
-    from google.cloud import storage  # loads slowly
-
-    credentials = None if _address else impersonated_credentials(account)
-    try:
-        return storage.Client(project=project, credentials=credentials)
-    except DefaultCredentialsError:
-        raise OperatorError(
-            "no Google Cloud credentials. Sign in with `gcloud auth application-default login`, "
-            "or let CI use workload identity."
-        ) from None
 
 
 class BucketIntents:
@@ -231,20 +190,6 @@ def _generation(blob: storage.Blob) -> int:
     if blob.generation is None:
         raise OperatorError(f"{blob.name}: Cloud Storage gave no generation.")
     return int(blob.generation)
-
-
-def all_blobs(listed: Any) -> Iterator[Any]:
-    """Objects of every page of a list of the official client.
-
-    Raises:
-        OperatorError: a page is its own next one: the client would never stop.
-    """
-    asked: str | None = None
-    for page in listed.pages:
-        yield from page
-        if asked and listed.next_page_token == asked:
-            raise OperatorError("a list of Cloud Storage has no end: a page is its own next")
-        asked = listed.next_page_token
 
 
 def _unreachable(bucket: str, error: Exception) -> OperatorError:

@@ -122,24 +122,26 @@ def _client_of(
     return client(project, region, account)
 
 
-def local_address(project: str) -> str | None:
+def local_address(project: str, variable: str = EMULATOR) -> str | None:
     """Where the local cloud serves this project; None if it is one of Google's.
+
+    ``variable`` has the address of one of its services.
 
     Raises:
         OperatorError: a local project without a local cloud, or the other way round.
     """
-    address = os.environ.get(EMULATOR, "")
+    address = os.environ.get(variable, "")
     if is_local(project):
         if not address:
             raise OperatorError(
-                f"project '{project}' lives in the local cloud, and {EMULATOR} is not set. "
+                f"project '{project}' lives in the local cloud, and {variable} is not set. "
                 "Run this in `vt local shell`."
             )
         return address
     if address:
         # Without this, a forgotten `vt local shell` would receive the jobs of a real stack.
         raise OperatorError(
-            f"{EMULATOR} is set, but project '{project}' is no local one (local-…). "
+            f"{variable} is set, but project '{project}' is no local one (local-…). "
             "Leave `vt local shell` to reach Google Cloud."
         )
     return None

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 from google.api_core.exceptions import GoogleAPICallError, NotFound, RetryError
 from google.auth.exceptions import GoogleAuthError
 
-from vertex_training.customjob.google import intent_store, job_service
+from vertex_training.customjob.google import job_service
+from vertex_training.customjob.google.storage_client import TIMEOUT, storage_client
 from vertex_training.customjob.protocol.ports import JobSnapshot
 from vertex_training.errors import OperatorError
 from vertex_training.serving.protocol.ports import RunFolder
@@ -25,7 +26,7 @@ MOST_METRICS_BYTES: Final = 256 * 1024
 def connect(project: str, region: str, account: str = "") -> GoogleRuns:
     """The runs of a project's region. Raises OperatorError."""
     jobs = job_service.connect(project, region, account=account)
-    return GoogleRuns(jobs, intent_store.storage_client(project, account))
+    return GoogleRuns(jobs, storage_client(project, account))
 
 
 class GoogleRuns:
@@ -43,13 +44,13 @@ class GoogleRuns:
         bucket, _, prefix = uri.removeprefix("gs://").partition("/")
         try:
             listed = self._objects.list_blobs(
-                bucket, prefix=prefix, max_results=MOST_FILES, timeout=intent_store.TIMEOUT
+                bucket, prefix=prefix, max_results=MOST_FILES, timeout=TIMEOUT
             )
             blobs = {blob.name.removeprefix(prefix): blob for blob in listed}
             metrics = blobs.get(METRICS_FILE)
             is_small = metrics is not None and (metrics.size or 0) <= MOST_METRICS_BYTES
             content = (
-                metrics.download_as_bytes(timeout=intent_store.TIMEOUT)
+                metrics.download_as_bytes(timeout=TIMEOUT)
                 if metrics is not None and is_small
                 else b""
             )

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from vertex_training.customjob.google import intent_store, job_service
+from vertex_training.customjob.google import job_service
 from vertex_training.serving import provider
 from vertex_training.serving.google import endpoints, registry, runs, serving_api
 from vertex_training.serving.provider import (
@@ -61,7 +61,7 @@ def test_runs_are_read_as_the_account_that_submits(monkeypatch: pytest.MonkeyPat
         return SimpleNamespace(labelled=labelled)
 
     monkeypatch.setattr(job_service, "connect", jobs)
-    monkeypatch.setattr(intent_store, "storage_client", lambda *how: how)
+    monkeypatch.setattr(runs, "storage_client", lambda *how: how)
     found = runs.connect(*PLACE)
     assert found.jobs("projects/acme-ml/locations/us-central1", {"run": "1"}) == [
         ("acme-ml", "us-central1"), "me@x", "projects/acme-ml/locations/us-central1", {"run": "1"},

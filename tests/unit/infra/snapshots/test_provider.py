@@ -212,9 +212,7 @@ def test_what_a_request_talks_to_is_of_its_project_and_its_folder(
             return name
 
     client = Client()
-    monkeypatch.setattr(
-        google.intent_store, "storage_client", lambda *how: made.append(how) or client
-    )
+    monkeypatch.setattr(google, "storage_client", lambda *how: made.append(how) or client)
     monkeypatch.setattr(google.intent_store, "BucketIntents", lambda *how: how)
     ports: Any = google.connect(REQUEST, "control", "me@x")
     assert made == [("local-training", "me@x"), "data"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +15,8 @@ from google.auth.exceptions import DefaultCredentialsError, RefreshError
 from google.cloud import storage
 from requests import ConnectionError as NoConnection
 
-from vertex_training.errors import CommandError
+from vertex_training.customjob.google import storage_client
+from vertex_training.errors import CommandError, OperatorError
 from vertex_training_cli.data import cloud, command
 from vertex_training_cli.data.places import Place
 from vertex_training_cli.engine.stacks import StackRef
@@ -69,16 +71,26 @@ def ref(project: str) -> StackRef:
 
 
 @pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Projects that clients were made of."""
+def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
+    """Projects that clients were made of, with the account that acts."""
     found: list[Any] = []
     monkeypatch.setattr(os, "environ", dict(os.environ))
     os.environ.pop("STORAGE_EMULATOR_HOST", None)
-    monkeypatch.setattr(storage, "Client", lambda *, project: found.append(project) or "client")
+
+    def make(*, project: str, credentials: Any) -> str:
+        found.append((project, credentials))
+        return "client"
+
+    monkeypatch.setattr(storage, "Client", make)
+    monkeypatch.setattr(
+        storage_client, "impersonated_credentials", lambda _: os.environ.get("GOOGLE_IMPERSONATE")
+    )
     monkeypatch.setattr(
         StackRef, "environment", lambda *_: {"STORAGE_EMULATOR_HOST": "http://127.0.0.1:1"}
     )
-    return found
+    storage_client._client.cache_clear()
+    yield found
+    storage_client._client.cache_clear()
 
 
 def test_a_client_reaches_google_or_the_local_cloud_that_is_started(made: list[Any]) -> None:
@@ -89,11 +101,19 @@ def test_a_client_reaches_google_or_the_local_cloud_that_is_started(made: list[A
     os.environ["STORAGE_EMULATOR_HOST"] = "http://127.0.0.1:2"
     assert cloud.connect(ref("local-ml"), print) == "client"
     assert os.environ["STORAGE_EMULATOR_HOST"] == "http://127.0.0.1:2"
-    assert made == ["acme-ml", "local-ml", "local-ml"]
-    with pytest.raises(CommandError) as refused:
+    assert made == [("acme-ml", None), ("local-ml", None), ("local-ml", None)]
+    with pytest.raises(OperatorError) as refused:
         cloud.connect(ref("acme-ml"), print)
-    text = "STORAGE_EMULATOR_HOST is set, and 'acme-ml' is no local project."
-    assert str(refused.value) == text
+    assert str(refused.value) == (
+        "STORAGE_EMULATOR_HOST is set, but project 'acme-ml' is no local one (local-…). "
+        "Leave `vt local shell` to reach Google Cloud."
+    )
+
+
+def test_data_are_read_and_written_as_the_account_that_acts(made: list[Any]) -> None:
+    os.environ["GOOGLE_IMPERSONATE"] = "deployer"
+    cloud.connect(ref("acme-ml"), print)
+    assert made == [("acme-ml", "deployer")]
 
 
 def test_without_credentials_there_is_a_hint(
@@ -103,10 +123,11 @@ def test_without_credentials_there_is_a_hint(
         raise DefaultCredentialsError("none")
 
     monkeypatch.setattr(storage, "Client", refuse)
-    with pytest.raises(CommandError) as refused:
+    with pytest.raises(OperatorError) as refused:
         cloud.connect(ref("acme-ml"), print)
     assert str(refused.value) == (
-        "no Google Cloud credentials. Hint: `gcloud auth application-default login`"
+        "no Google Cloud credentials. Sign in with `gcloud auth application-default login`, "
+        "or let CI use workload identity."
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from google.auth import impersonated_credentials as official
 
-from vertex_training.customjob.google import impersonation, intent_store, job_service
+from vertex_training.customjob.google import impersonation, job_service, storage_client
 from vertex_training.customjob.google.impersonation import VARIABLE, impersonated_credentials
 from vertex_training.errors import OperatorError
 
@@ -71,10 +71,10 @@ def tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Tok
     monkeypatch.setattr(official.Credentials, "__init__", here)
     Tokens.refused, Tokens.asked = False, []
     impersonation._credentials.cache_clear()
-    intent_store._client.cache_clear()
+    storage_client._client.cache_clear()
     yield Tokens
     impersonation._credentials.cache_clear()
-    intent_store._client.cache_clear()
+    storage_client._client.cache_clear()
     server.shutdown()
     server.server_close()
 
@@ -103,7 +103,7 @@ def test_jobs_are_submitted_as_the_account_that_makes_the_resources(
     )
     job_service.client("acme-ml-dev", "us-central1")
     assert given["credentials"] is found
-    records: Any = intent_store.storage_client("acme-ml-dev")._credentials
+    records: Any = storage_client.storage_client("acme-ml-dev")._credentials
     assert records.service_account_email == DEPLOYER
     assert len([each for each in tokens.asked if "generateAccessToken" in each[0]]) == 1
 
@@ -113,7 +113,7 @@ def test_jobs_of_a_component_are_submitted_as_the_account_of_its_provider(
 ) -> None:
     monkeypatch.setenv(VARIABLE, "other@acme-ml-dev.iam.gserviceaccount.com")
     service: Any = job_service.connect("acme-ml-dev", "us-central1", account=DEPLOYER)._client
-    records: Any = intent_store.storage_client("acme-ml-dev", DEPLOYER)._credentials
+    records: Any = storage_client.storage_client("acme-ml-dev", DEPLOYER)._credentials
     assert records.service_account_email == DEPLOYER
     assert service.transport._credentials is impersonated_credentials(DEPLOYER)
     asked = [path for path, _ in tokens.asked if "generateAccessToken" in path]
@@ -155,5 +155,5 @@ def test_a_local_project_asks_for_no_token(
     monkeypatch.setenv("VERTEX_EMULATOR_HOST", "127.0.0.1:1")
     monkeypatch.setenv("STORAGE_EMULATOR_HOST", "http://127.0.0.1:1")
     job_service.client("local-x", "us-central1")
-    intent_store.storage_client("local-x")
+    storage_client.storage_client("local-x")
     assert tokens.asked == []

@@ -1,7 +1,6 @@
 """Records in the control bucket: whose they are, and that content and generation fit each other."""
 
 import datetime
-import itertools
 import json
 from types import SimpleNamespace
 
@@ -9,7 +8,7 @@ import pytest
 from google.api_core.exceptions import Forbidden, NotFound, PreconditionFailed
 from google.cloud import storage
 
-from vertex_training.customjob.google import intent_store
+from vertex_training.customjob.google import intent_store, storage_client
 from vertex_training.customjob.protocol.ports import TurnRecord
 from vertex_training.errors import OperatorError, PreconditionFailedError
 
@@ -128,11 +127,19 @@ class Listed:
         return SimpleNamespace(pages=[page], next_page_token=None)
 
 
-def test_a_list_of_objects_whose_page_is_its_own_next_is_not_read_for_ever():
-    pages = SimpleNamespace(pages=itertools.repeat(["a"]), next_page_token="x")
-    found = intent_store.all_blobs(pages)
-    assert [next(found), next(found)] == ["a", "a"]
-    with pytest.raises(OperatorError, match="has no end: a page is its own next"):
+@pytest.mark.parametrize("tokens", [("x", "x"), ("x", "y", "x")])
+def test_a_list_of_objects_whose_pages_come_again_is_not_read_for_ever(tokens):
+    listed = SimpleNamespace(next_page_token=None)
+
+    def pages():
+        for listed.next_page_token in tokens:
+            yield ["a"]
+        raise AssertionError("read on")
+
+    listed.pages = pages()
+    found = storage_client.all_blobs(listed)
+    assert [next(found) for _ in tokens] == ["a"] * len(tokens)
+    with pytest.raises(OperatorError, match=r"^a list of Cloud Storage has no end: a page comes"):
         next(found)
 
 
@@ -154,8 +161,8 @@ def test_keys_of_turns_are_those_of_the_environments_folder():
 def test_a_client_is_the_projects_and_acts_as_the_account(monkeypatch, local, credentials):
     made = []
     monkeypatch.setattr(storage, "Client", lambda **arguments: made.append(arguments))
-    monkeypatch.setattr(intent_store, "impersonated_credentials", lambda account: account)
-    intent_store._client.__wrapped__("acme", "robot", local)
+    monkeypatch.setattr(storage_client, "impersonated_credentials", lambda account: account)
+    storage_client._client.__wrapped__("acme", "robot", local)
     assert made == [{"project": "acme", "credentials": credentials}]
 
 
@@ -203,10 +210,22 @@ def test_a_turn_is_written_under_the_precondition_that_nobody_else_wrote_it():
 
 
 @pytest.mark.parametrize(
-    ("project", "address", "place"), [("local-x", "", "in"), ("acme", "http://x", "outside of")]
-)
-def test_records_of_a_project_are_where_its_jobs_are(monkeypatch, project, address, place):
+    ("project", "address", "told"),
+    [
+        (
+            "local-x", "",
+            "project 'local-x' lives in the local cloud, and STORAGE_EMULATOR_HOST is not set. "
+            "Run this in `vt local shell`.",
+        ),
+        (
+            "acme", "http://x",
+            "STORAGE_EMULATOR_HOST is set, but project 'acme' is no local one (local-…). "
+            "Leave `vt local shell` to reach Google Cloud.",
+        ),
+    ],
+)  # fmt: skip
+def test_records_of_a_project_are_where_its_jobs_are(monkeypatch, project, address, told):
     monkeypatch.setenv("STORAGE_EMULATOR_HOST", address)
     with pytest.raises(OperatorError) as raised:
         intent_store.connect(project, "control")
-    assert str(raised.value) == (f"project '{project}' is to be deployed {place} `vt local shell`.")
+    assert str(raised.value) == told

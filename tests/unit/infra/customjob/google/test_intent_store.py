@@ -111,15 +111,6 @@ def test_a_missing_bucket_is_reported_and_nothing_is_sent(emulator, monkeypatch)
         missing.write(record(), 0)
 
 
-def test_local_projects_and_the_emulator_belong_together(monkeypatch):
-    monkeypatch.setenv("STORAGE_EMULATOR_HOST", "http://127.0.0.1:1")
-    with pytest.raises(OperatorError, match="outside of"):
-        intent_store.connect("acme-ml-prod", "b")
-    monkeypatch.delenv("STORAGE_EMULATOR_HOST")
-    with pytest.raises(OperatorError, match="in `vt local shell`"):
-        intent_store.connect("local-x", "b")
-
-
 def test_records_of_tuning_jobs_are_apart(intents):
     tuning = intent_store.connect("local-x", intents._name, "tuning/")
     tuning.write(record(), 0)
