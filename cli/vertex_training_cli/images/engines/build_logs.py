@@ -17,27 +17,6 @@ PAGE: Final = 1000
 TIMEOUT: Final = 20.0
 
 
-def connect(project: str) -> LoggingServiceV2Client:
-    """The official client: Google's service, or the local cloud for projects named ``local-…``.
-
-    Raises:
-        OperatorError: a local project without a local cloud or the reverse.
-    """
-    import grpc
-    from google.cloud.logging_v2.services.logging_service_v2 import LoggingServiceV2Client
-    from google.cloud.logging_v2.services.logging_service_v2.transports import (
-        LoggingServiceV2GrpcTransport,
-    )
-
-    from vertex_training.customjob.google.impersonation import impersonated_credentials
-    from vertex_training.customjob.google.job_service import local_address
-
-    if address := local_address(project):
-        channel = grpc.insecure_channel(address)
-        return LoggingServiceV2Client(transport=LoggingServiceV2GrpcTransport(channel=channel))
-    return LoggingServiceV2Client(credentials=impersonated_credentials())
-
-
 class BuildLog:
     """New lines of one build's log, each once."""
 

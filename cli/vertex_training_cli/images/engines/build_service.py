@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from vertex_training.errors import ImageBuildError, OperatorError
+from vertex_training.errors import ImageBuildError
 from vertex_training.naming import IMAGE_BUILD, STAGING, Names
 from vertex_training.settings.project_files import file_name
 
@@ -27,32 +27,16 @@ IN_DOUBT: Final = (
 
 
 def connect(project: str) -> cloudbuild_v1.CloudBuildClient:
-    """The official client: Google's service, or the local cloud for projects named ``local-…``.
-
-    Raises:
-        OperatorError: a local project without a local cloud or the reverse, or no credentials.
-    """
-    import grpc
-    from google.auth.exceptions import DefaultCredentialsError
+    """The official client; see ``job_service.service_client``."""
     from google.cloud.devtools import cloudbuild_v1
     from google.cloud.devtools.cloudbuild_v1.services.cloud_build.transports import (
         CloudBuildGrpcTransport,
     )
 
-    from vertex_training.customjob.google.impersonation import impersonated_credentials
-    from vertex_training.customjob.google.job_service import (
-        NO_CREDENTIALS,
-        NO_RESEND,
-        local_address,
-    )
+    from vertex_training.customjob.google.job_service import service_client
 
-    if address := local_address(project):
-        channel = grpc.insecure_channel(address, options=[NO_RESEND])
-        return cloudbuild_v1.CloudBuildClient(transport=CloudBuildGrpcTransport(channel=channel))
-    try:
-        return cloudbuild_v1.CloudBuildClient(credentials=impersonated_credentials())
-    except DefaultCredentialsError:
-        raise OperatorError(NO_CREDENTIALS) from None
+    types = (cloudbuild_v1.CloudBuildClient, CloudBuildGrpcTransport)
+    return service_client(*types, project, endpoint="cloudbuild.googleapis.com")
 
 
 class BuildService:

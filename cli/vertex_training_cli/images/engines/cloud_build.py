@@ -59,12 +59,13 @@ class CloudBuildEngine:
 
     def build(self, build: Build, write_log: WriteLog) -> str:
         """See ``Engine.build``."""
+        from vertex_training.customjob.google import logs
         from vertex_training.customjob.google.storage_client import storage_client
 
         names = self._names(build)
         try:
             service = BuildService(build_service.connect(self.project), names)
-            logs = build_logs.connect(self.project)
+            entries = logs.client(self.project)
             client = storage_client(self.project)
         except OperatorError as error:
             raise ImageBuildError(str(error)) from None
@@ -72,7 +73,7 @@ class CloudBuildEngine:
         wanted = build_request.build_message(build, names, source, secrets.token_hex(8))
         run = _Run(build, wanted, service, names, self.poll_seconds, LastLines(write_log))
         found, started = run.join_or_start()
-        log = build_logs.BuildLog(logs, self.project, found.id)
+        log = build_logs.BuildLog(entries, self.project, found.id)
         return run.follow(found, log, started=started)
 
     def _names(self, build: Build) -> Names:

@@ -160,7 +160,7 @@ def service_client(
     client_type: Callable[..., Any],
     transport_type: Any,
     project: str,
-    region: str,
+    region: str = "",
     account: str = "",
     endpoint: str = "",
 ) -> Any:

@@ -18,10 +18,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from google.api_core.exceptions import GoogleAPICallError, NotFound, RetryError
-from google.auth.exceptions import DefaultCredentialsError
 
-from vertex_training.customjob.google.impersonation import impersonated_credentials
-from vertex_training.customjob.google.job_service import NO_CREDENTIALS, local_address, read
+from vertex_training.customjob.google.job_service import read, service_client
 from vertex_training.errors import OperatorError
 
 if TYPE_CHECKING:
@@ -48,26 +46,18 @@ class LogLine:
 
 def connect(project: str, account: str = "") -> JobLogs:
     """The logs of a project's jobs. Raises OperatorError, as ``job_service.connect`` does."""
-    from google.cloud.logging_v2.services.logging_service_v2 import LoggingServiceV2Client
-
-    if address := local_address(project):
-        return JobLogs(_local_client(address), project)
-    try:
-        credentials = impersonated_credentials(account)
-        return JobLogs(LoggingServiceV2Client(credentials=credentials), project)
-    except DefaultCredentialsError:
-        raise OperatorError(NO_CREDENTIALS) from None
+    return JobLogs(client(project, account), project)
 
 
-def _local_client(address: str) -> LoggingServiceV2Client:
-    import grpc
+def client(project: str, account: str = "") -> LoggingServiceV2Client:
+    """The official client; see ``job_service.service_client``."""
     from google.cloud.logging_v2.services.logging_service_v2 import LoggingServiceV2Client
     from google.cloud.logging_v2.services.logging_service_v2.transports import (
         LoggingServiceV2GrpcTransport,
     )
 
-    channel = grpc.insecure_channel(address)
-    return LoggingServiceV2Client(transport=LoggingServiceV2GrpcTransport(channel=channel))
+    types = (LoggingServiceV2Client, LoggingServiceV2GrpcTransport)
+    return service_client(*types, project, account=account, endpoint="logging.googleapis.com")
 
 
 class JobLogs:

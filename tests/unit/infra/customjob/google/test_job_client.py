@@ -6,9 +6,10 @@ import grpc
 import pytest
 from google.cloud import aiplatform_v1
 from google.cloud.aiplatform_v1.services.job_service import JobServiceClient
+from google.cloud.logging_v2.types import ListLogEntriesResponse
 from google.longrunning.operations_pb2 import ListOperationsResponse
 
-from vertex_training.customjob.google import job_service, tensorboards, vertex_api
+from vertex_training.customjob.google import job_service, logs, tensorboards, vertex_api
 from vertex_training.customjob.google.job_service import VertexJobs
 from vertex_training.errors import NotSubmittedError, OperatorError
 from vertex_training.serving.google.operations import GoogleOperations
@@ -19,6 +20,7 @@ LISTS = {
     "ListCustomJobs": aiplatform_v1.ListCustomJobsResponse(next_page_token="x")._pb,
     "ListTensorboards": aiplatform_v1.ListTensorboardsResponse(next_page_token="x")._pb,
     "ListOperations": ListOperationsResponse(next_page_token="x"),
+    "ListLogEntries": ListLogEntriesResponse(next_page_token="x")._pb,
 }
 
 
@@ -61,6 +63,7 @@ def test_a_list_whose_page_is_its_own_next_is_an_error_and_not_read_for_ever(wit
 
     ends("ListCustomJobs", VertexJobs(without_end).find, PARENT, "id")
     ends("ListOperations", GoogleOperations(without_end).running, f"{PARENT}/endpoints/1")
+    ends("ListLogEntries", list, logs.connect("local-x").lines("7"))
     body = f'{{"jobSpec": {{"tensorboard": "{PARENT}/tensorboards/0"}}}}'
     call = tensorboards.with_number
     ends("ListTensorboards", call, body, PARENT, "dev", error=NotSubmittedError)

@@ -13,6 +13,7 @@ from google.cloud.logging_v2.services import logging_service_v2
 from google.cloud.logging_v2.types import LogEntry
 from google.protobuf.json_format import ParseDict
 
+from vertex_training.customjob.google import job_service
 from vertex_training.customjob.google import logs as module
 from vertex_training.customjob.google.logs import JobLogs, LogLine
 from vertex_training.errors import OperatorError
@@ -199,10 +200,11 @@ def test_logs_are_read_by_the_account_that_acts(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.delenv("VERTEX_EMULATOR_HOST", raising=False)
     monkeypatch.setattr(logging_service_v2, "LoggingServiceV2Client", client)
-    monkeypatch.setattr(module, "impersonated_credentials", lambda account: f"as {account}")
+    monkeypatch.setattr(job_service, "impersonated_credentials", lambda account: f"as {account}")
     found = module.connect("acme-ml-dev", "robot@acme.example")
     assert [line.text for line in found.lines("7")] == ["a"]
-    assert made == [{"credentials": "as robot@acme.example"}]
+    assert made[0]["credentials"] == "as robot@acme.example"
+    assert made[0]["client_options"].api_endpoint == "logging.googleapis.com"
     with pytest.raises(OperatorError) as raised:
         module.connect("acme-ml-dev")
-    assert str(raised.value) == module.NO_CREDENTIALS
+    assert str(raised.value) == job_service.NO_CREDENTIALS

@@ -7,15 +7,11 @@ from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any, cast
 
-import grpc
 import pytest
 from google.api_core.exceptions import PermissionDenied, RetryError
 from google.auth.exceptions import RefreshError
-from google.cloud.logging_v2.services import logging_service_v2
 
-from vertex_training.customjob.google import impersonation, job_service
 from vertex_training.errors import OperatorError
-from vertex_training_cli.images.engines import build_logs
 from vertex_training_cli.images.engines.build_logs import BuildLog
 
 BEGAN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -85,17 +81,3 @@ def test_a_log_that_cannot_be_read_is_told_with_the_answer(error: Exception, tol
         next(lines)
     assert told in str(refused.value)
     assert list(log.new_lines()) == ["two"]
-
-
-def test_the_client_is_for_the_local_cloud_or_for_google(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[Any] = []
-    monkeypatch.setattr(job_service, "local_address", lambda p: "a:1" if p == "local-x" else "")
-    monkeypatch.setattr(grpc, "insecure_channel", lambda address: f"channel to {address}")
-    monkeypatch.setattr(impersonation, "impersonated_credentials", lambda: "credentials")
-    monkeypatch.setattr(logging_service_v2, "LoggingServiceV2Client", lambda **k: made.append(k))
-    monkeypatch.setattr(
-        logging_service_v2.transports, "LoggingServiceV2GrpcTransport", lambda channel: channel
-    )
-    for project in ("local-x", "acme"):
-        build_logs.connect(project)
-    assert made == [{"transport": "channel to a:1"}, {"credentials": "credentials"}]

@@ -6,15 +6,16 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, cast
 
-import grpc
 import pytest
 from google.api_core import exceptions
-from google.auth.credentials import AnonymousCredentials
-from google.auth.exceptions import DefaultCredentialsError, RefreshError
+from google.auth.exceptions import RefreshError
 from google.cloud.devtools import cloudbuild_v1
+from google.cloud.devtools.cloudbuild_v1.services.cloud_build.transports import (
+    CloudBuildGrpcTransport,
+)
 
-from vertex_training.customjob.google import impersonation, job_service
-from vertex_training.errors import ImageBuildError, OperatorError
+from vertex_training.customjob.google import job_service
+from vertex_training.errors import ImageBuildError
 from vertex_training.naming import Names
 from vertex_training_cli.images.engines import build_service
 from vertex_training_cli.images.engines.build_service import BuildService
@@ -54,39 +55,14 @@ def told(call: Callable[[], object]) -> tuple[str, str]:
     return failed.value.message, failed.value.hint
 
 
-@pytest.mark.parametrize("address", ["127.0.0.1:5000", ""])
-def test_the_client_is_for_the_local_cloud_or_for_google(
-    monkeypatch: pytest.MonkeyPatch, address: str
-) -> None:
-    channels: list[Any] = []
-    real = grpc.insecure_channel
-
-    def channel(target: str, options: Any) -> grpc.Channel:
-        channels.append((target, options))
-        return real(target, options)
-
-    monkeypatch.setattr(grpc, "insecure_channel", channel)
-    monkeypatch.setattr(job_service, "local_address", lambda _: address)
-    credentials = AnonymousCredentials()
-    monkeypatch.setattr(impersonation, "impersonated_credentials", lambda: credentials)
-    transport = build_service.connect("acme-ml-dev").transport
-    if address:
-        assert channels == [(address, [job_service.NO_RESEND])]
-        assert transport.host == "cloudbuild.googleapis.com:443"
-    else:
-        assert channels == []
-        assert transport._credentials is credentials
-
-
-def test_without_credentials_there_is_no_client(monkeypatch: pytest.MonkeyPatch) -> None:
-    def none() -> None:
-        raise DefaultCredentialsError("none")
-
-    monkeypatch.setattr(job_service, "local_address", lambda _: "")
-    monkeypatch.setattr(impersonation, "impersonated_credentials", none)
-    with pytest.raises(OperatorError) as refused:
-        build_service.connect("acme-ml-dev")
-    assert str(refused.value) == job_service.NO_CREDENTIALS
+def test_the_client_is_made_as_those_of_other_services(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(
+        job_service, "service_client", lambda *types, **where: asked.append((types, where))
+    )
+    build_service.connect("acme-ml-dev")
+    types = (cloudbuild_v1.CloudBuildClient, CloudBuildGrpcTransport, "acme-ml-dev")
+    assert asked == [(types, {"endpoint": "cloudbuild.googleapis.com"})]
 
 
 def test_a_build_is_requested_once() -> None:
