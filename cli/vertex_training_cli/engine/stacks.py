@@ -189,8 +189,8 @@ def find(stack: str | None, start: Path | None = None) -> StackRef:
     """The stack named, else ``$PULUMI_STACK``, else the one selected in Pulumi, else ``local``.
 
     Raises:
-        CommandError: there is no Pulumi.yaml or no such stack file, or the file lacks the project
-            or the region.
+        CommandError: there is no Pulumi.yaml, or the stack's file lacks the project or the region.
+        UnknownStackError: there is no such file.
     """
     root = paths.root_of(start or Path.cwd())
     found = find_project(str(root)) if root else None
@@ -223,18 +223,13 @@ def read_stack_file(root: Path, stack: str) -> dict[str, Any]:
     """The stack's file, as it is.
 
     Raises:
-        CommandError: it is not there, or no stack file.
+        CommandError: it cannot be read, or is no stack file.
+        UnknownStackError: it is not there.
     """
-    file = root / project_files.file_name(stack)
+    file = project_files.file_of(root, stack)
     try:
-        if file.exists() and not file.is_file():
-            raise CommandError(f"{file.name} is no file.")
         content = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
         content.get("config")
-    except FileNotFoundError:
-        known = project_files.names(root)
-        hint = f"there are: {', '.join(known)}." if known else ""
-        raise CommandError(f"there is no stack {stack!r}: {file.name} is missing.", hint) from None
     except UnicodeDecodeError:
         raise CommandError(f"{file.name} is no stack file: it is not UTF-8.") from None
     except OSError as error:

@@ -234,8 +234,8 @@ def test_without_a_record_nothing_is_deployed(vt, repo, record):
 
 def test_a_stack_that_is_not_there_is_not_deployed(vt, repo):
     done = vt("deploy", "-s", "prod", "--approval", approved(vt, repo))
-    assert done.exit_code == 1
-    assert "Pulumi.prod.yaml" in done.stderr
+    assert done.exit_code == 2
+    assert "no file Pulumi.prod.yaml in " in done.stderr
 
 
 def test_the_record_may_be_given_as_text(vt, repo, monkeypatch):

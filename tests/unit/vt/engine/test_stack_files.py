@@ -12,7 +12,7 @@ from localgcp import environment, lifecycle
 from localgcp.errors import LocalCloudError
 from localgcp.home import BIGQUERY, REGISTRY, Home, Ports
 from localgcp.server_info import ServerInfo
-from vertex_training.errors import CommandError
+from vertex_training.errors import CommandError, UnknownStackError
 from vertex_training_cli.engine import paths, stacks
 from vertex_training_cli.engine.stacks import PreviewTarget, StackRef
 
@@ -59,15 +59,11 @@ def test_without_a_project_there_is_no_stack(tmp_path: Path) -> None:
         ("config: [\n", "Pulumi.dev.yaml is no stack file. Hint: `vt check --stack dev`"),
         ("- 1\n", "Pulumi.dev.yaml is no stack file. Hint: `vt check --stack dev`"),
         (b"\xff\xfe", "Pulumi.dev.yaml is no stack file: it is not UTF-8."),
-        (None, "there is no stack 'dev': Pulumi.dev.yaml is missing. Hint: there are: local."),
     ],
 )
-def test_a_file_that_is_none_is_told(root: Path, text: str | bytes | None, told: str) -> None:
+def test_a_file_that_is_none_is_told(root: Path, text: str | bytes, told: str) -> None:
     file = root / "Pulumi.dev.yaml"
-    if text is None:
-        file.unlink()
-    else:
-        file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(CommandError) as refused:
         stacks.find("dev")
     assert str(refused.value) == told
@@ -75,12 +71,12 @@ def test_a_file_that_is_none_is_told(root: Path, text: str | bytes | None, told:
 
 def test_a_folder_is_no_stack_file_and_a_project_may_have_none(root: Path) -> None:
     (root / "Pulumi.dir.yaml").mkdir()
-    with pytest.raises(CommandError, match=r"^Pulumi\.dir\.yaml is no file\.$"):
+    with pytest.raises(UnknownStackError) as refused:
         stacks.find("dir")
+    assert str(refused.value) == f"no file Pulumi.dir.yaml in {root} (stacks here: dev, local)"
     for name in ("dev", "local"):
         (root / f"Pulumi.{name}.yaml").unlink()
-    (root / "Pulumi.dir.yaml").rmdir()
-    with pytest.raises(CommandError, match=r"Pulumi\.dev\.yaml is missing\.$"):
+    with pytest.raises(UnknownStackError, match=r"\(stacks here: none\)$"):
         stacks.find("dev")
 
 

@@ -241,9 +241,9 @@ def test_without_credentials_it_says_how_to_sign_in(
 def test_an_unknown_stack_or_no_checkout_is_one_line(
     vt: Vt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert "there is no stack 'prod': Pulumi.prod.yaml is missing. Hint: there are: dev, local" in (
-        vt("list", stack="prod", code=1).stderr
-    )
+    told = vt("list", stack="prod", code=2).stderr
+    assert told.startswith("vt jobs list: no file Pulumi.prod.yaml in ")
+    assert told.endswith(" (stacks here: dev, local, other)\n")
     monkeypatch.chdir(tmp_path)
     assert "there is no Pulumi.yaml here or above" in vt("list", code=1).stderr
 
@@ -269,7 +269,7 @@ def test_a_stack_file_that_cannot_be_read_is_one_line(vt: Vt) -> None:
     Path("Pulumi.bytes.yaml").write_bytes(b"config: \xff\n")
     Path("Pulumi.folder.yaml").mkdir()
     assert "it is not UTF-8" in vt("list", stack="bytes", code=1).stderr
-    assert "Pulumi.folder.yaml is no file." in vt("list", stack="folder", code=1).stderr
+    assert "no file Pulumi.folder.yaml in" in vt("list", stack="folder", code=2).stderr
 
 
 def test_progress_at_a_terminal_shows_brackets_in_a_name_as_they_are(vt: Vt, cloud: Cloud) -> None:
