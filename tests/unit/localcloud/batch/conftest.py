@@ -24,10 +24,12 @@ from localgcp.batch.service import Batch
 from localgcp.containers.host import ContainerHost
 from localgcp.faults.calls import CallFaults
 from localgcp.faults.table import FaultTable
+from localgcp.home import Home
 from localgcp.inventory.store import SERVICE
 from localgcp.reads.serving import Reads
 from localgcp.vertex.log_entries import LogService
 from localgcp.vertex.service import JobService
+from tests.unit.localcloud.batch.machines import Estate
 from tests.unit.localcloud.conftest import PARENT, PROJECT, TRAINER, Cloud, wait_until
 
 State = batch_v1.JobStatus.State
@@ -142,3 +144,8 @@ def jobs(make_jobs: Callable[..., Jobs]) -> Jobs:
 
 def a_uuid() -> str:
     return str(uuid.uuid4())
+
+
+@pytest.fixture
+def estate(home: Home) -> Estate:
+    return Estate(home)

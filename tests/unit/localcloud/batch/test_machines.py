@@ -12,69 +12,20 @@ from typing import Any
 import pytest
 
 from localgcp import secretmanager
-from localgcp.batch.records import BatchJob, State
 from localgcp.batch.runnables import Machine
-from localgcp.batch.volumes import HOSTS_FILE, Volumes
 from localgcp.containers.engines import Docker
 from localgcp.containers.host import ContainerHost
 from localgcp.errors import ImageError, PreparationError
-from localgcp.home import Home
-from localgcp.inventory.store import BUCKET, SERVICE, Store
+from localgcp.inventory.store import SERVICE
 from localgcp.projects import local_project_number
 from localgcp.runner import executors
-from localgcp.runner.environment import Folders
 from localgcp.runner.gang import hosts
-from localgcp.runner.gang.hosts import BucketView, Host
-from localgcp.runner.gcsfuse import Mount
 from localgcp.runner.programs import ContainerProgram, HostProgram, Launch
+from tests.unit.localcloud.batch.machines import DISK, GCS, Estate
 from tests.unit.localcloud.conftest import PROJECT, TRAINER, set_grant
 
 SECRET = f"projects/{PROJECT}/secrets/key/versions/latest"
 ACCESSOR = "roles/secretmanager.secretAccessor"
-GCS = {"gcs": {"remotePath": "data"}, "mountPath": "/gcs/data"}
-DISK = {"gcs": {"remotePath": "data/sub/"}, "mountPath": "/mnt/disk/"}
-
-
-class Estate:
-    """A home with a job; ``said`` is what its agent wrote."""
-
-    def __init__(self, home: Home) -> None:
-        self.home, self.store, self.said = home, Store(home.database), list[str]()
-        (home.batch / "u").mkdir(parents=True)
-
-    def job(self, group: Any = None, **spec: Any) -> BatchJob:
-        body = {
-            "taskGroups": [{"taskSpec": {"runnables": [], **spec}, **(group or {})}],
-            "allocationPolicy": {"serviceAccount": {"email": TRAINER}},
-        }
-        name = "projects/1/locations/us-central1/jobs/j"
-        return BatchJob(name, "u", PROJECT, "us-central1", body, State.RUNNING, [], "", "")
-
-    def volumes(self, *volumes: Any) -> Volumes:
-        job = self.job(volumes=[*volumes])
-        return Volumes(job, self.home, self.store, "http://127.0.0.1:9", self.said.append)
-
-    def machine(self, of_task: Any = None, volumes: Volumes | None = None, **spec: Any) -> Machine:
-        place = self.home.batch / "u" / "task"
-        folders = Folders(place / "work", place / "tmp", place / "gcs")
-        for folder in (folders.work, folders.tmp):
-            folder.mkdir(parents=True, exist_ok=True)
-        return Machine(
-            self.job(**spec), self.home, self.store, ContainerHost(self.home, 0),
-            "http://127.0.0.1:9", volumes or self.volumes(), folders, Host("127.0.0.1", 1),
-            of_task or {}, lambda *_a, **_k: None, self.said.append,
-        )  # fmt: skip
-
-    def bucket(self, name: str = "data", role: str | None = "roles/storage.objectViewer") -> None:
-        self.store.put(BUCKET, name, PROJECT, {}, {"name": name, "project": PROJECT})
-        (self.home.storage / name).mkdir(parents=True, exist_ok=True)
-        if role:
-            set_grant(self.store, f"b/{name}", role, TRAINER)
-
-
-@pytest.fixture
-def estate(home: Home) -> Estate:
-    return Estate(home)
 
 
 def prepared(machine: Machine, runnable: Any, index: int = 0) -> Any:
@@ -316,106 +267,6 @@ def test_an_image_of_the_local_registry_runs_with_its_words_buckets_and_files(
         "storage_url": "http://127.0.0.1:9", "run": machine.run, "reference": "",
         "volumes": {"/gcs": empty, "/mnt/disk": volumes.root / "data/sub"},
     }  # fmt: skip
-    assert empty.is_dir()
-
-
-def test_a_bucket_is_mounted_if_it_is_there_and_may_be_read(estate: Estate) -> None:
-    def told() -> str:
-        with pytest.raises(PreparationError) as error:
-            estate.volumes(GCS).prepare()
-        return str(error.value)
-
-    assert told() == "gs://data cannot be mounted: it does not exist."
-    estate.bucket(role=None)
-    assert told() == (
-        f"gs://data cannot be mounted: {TRAINER} does not have storage.objects.list access. Grant "
-        "roles/storage.objectUser on it."
-    )
-    estate.bucket()
-    (estate.home.storage / "data" / "x").write_text("x")
-    volumes = estate.volumes(GCS, DISK)
-    volumes.prepare()
-    assert (volumes.root / "data" / "x").read_text() == "x"
-    assert (volumes.root / "data" / "sub").is_dir()
-
-
-def test_files_that_reach_no_bucket_are_told_at_the_end(
-    estate: Estate, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Mount, "sync", lambda _mount, *, final: estate.said.append(f"{final}"))
-    estate.bucket()
-    volumes = estate.volumes(GCS)
-    volumes.close()  # nothing was prepared
-    assert estate.said == []
-    volumes.prepare()
-    (volumes.root / "data" / "kept").touch()
-    (volumes.root / "other").mkdir()
-    (volumes.root / "other" / "lost").touch()
-    volumes.sync()
-    volumes.close()
-    first, told, last = estate.said
-    assert (first, last) == ("False", "True")
-    assert told.startswith("The job wrote /gcs/other/lost, which reached no bucket: ")
-    assert not (volumes.root / "data").exists()
-
-
-def test_a_runnable_finds_volumes_where_it_mounts_them(estate: Estate) -> None:
-    estate.bucket()
-    volumes = estate.volumes(GCS, DISK)
-    root = volumes.root
-    data, sub = root / "data", root / "data/sub"
-    on_machine = {"/gcs/data": data, "/mnt/disk": sub}
-    assert volumes.of(None) == volumes.of({}) == on_machine
-    volumes.hosts_file.write_text("")
-    assert volumes.of(None) == on_machine | {HOSTS_FILE: volumes.hosts_file}
-    assert volumes.of({}) == on_machine
-    volumes.prepare()
-    container = {"volumes": [
-        "/mnt/disk:/data:ro", "/mnt/disk/a/b:/ab/", "/gcs/data", f"{HOSTS_FILE}:/hosts",
-        "/etc:/etc", "/mnt/disk/../x:/y", "/mnt/diskette:/z",
-    ]}  # fmt: skip
-    assert volumes.of(container) == {
-        "/data": sub, "/ab": sub / "a/b", "/gcs/data": data, "/hosts": volumes.hosts_file,
-    }  # fmt: skip
-    assert estate.said[-3:] == [
-        "volume /etc:/etc: this machine has nothing at /etc; left out.",
-        "volume /mnt/disk/../x:/y: this machine has nothing at /mnt/disk/../x; left out.",
-        "volume /mnt/diskette:/z: this machine has nothing at /mnt/diskette; left out.",
-    ]
-
-
-def test_paths_that_a_program_does_not_have_are_replaced(
-    estate: Estate, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    estate.bucket()
-    volumes = estate.volumes(GCS, DISK)
-    volumes.prepare()
-    root, at = volumes.root, volumes.of(None)
-    text = "/mnt/disk /mnt/disk/x /mnt/disks a/mnt/disk --d=/mnt/disk /gcs/data/y"
-    replaced = text.replace("/mnt/disk /", f"{root}/data/sub /", 1)
-    replaced = replaced.replace(" /mnt/disk/x", f" {root}/data/sub/x")
-    replaced = replaced.replace("--d=/mnt/disk", f"--d={root}/data/sub")
-    monkeypatch.setattr(hosts, "has_mounts", lambda: True)
-    view = volumes.view(at)
-    assert view == BucketView(root, ["data"])
-    assert volumes.placed(text, at, view) == replaced
-    assert volumes.view({"/mnt/disk": root / "data/sub"}) is None
-    set_grant(estate.store, "b/data", "roles/storage.objectUser", TRAINER)
-    assert volumes.view(at) == BucketView(root, [])
-    monkeypatch.setattr(hosts, "has_mounts", lambda: False)
-    assert volumes.view(at) is None
-    assert volumes.placed(text, at, None) == replaced.replace("/gcs/data/y", f"{root}/data/y")
-
-
-def test_a_container_has_an_empty_folder_at_gcs_if_it_mounts_nothing_there(
-    estate: Estate, tmp_path: Path
-) -> None:
-    volumes = estate.volumes(GCS, DISK)
-    empty = tmp_path / "empty"
-    assert volumes.gcs({"/gcs/data": volumes.root / "data"}, empty) == volumes.root
-    assert not empty.exists()
-    for at in ({"/gcs/other": volumes.root / "data"}, {"/mnt/disk": volumes.root / "data/sub"}):
-        assert volumes.gcs(at, empty) == empty
     assert empty.is_dir()
 
 

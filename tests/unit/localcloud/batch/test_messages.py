@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
 from email import message_from_bytes
 from email.policy import default
+from pathlib import Path
 from typing import Any
 
 import pytest
-from google.api_core.exceptions import InvalidArgument
 
 from localgcp.alerting import spool
 from localgcp.batch import messages
@@ -72,15 +74,6 @@ def test_tasks_that_never_began_are_told_as_well(jobs: Jobs) -> None:
     assert told(jobs) == ["cut/taskGroups/group0/tasks/1 is UNEXECUTED"]
 
 
-@pytest.mark.parametrize(
-    "topic", ["", "jobs", "projects/p/subscriptions/jobs", "projects/p/topics/j k"]
-)
-def test_a_topic_of_another_form_is_refused(jobs: Jobs, topic: str) -> None:
-    with pytest.raises(InvalidArgument, match="notifications"):
-        jobs.create(job(PASSES) | asked({"type_": "JOB_STATE_CHANGED"}, topic=topic))
-    assert told(jobs) == []
-
-
 def test_a_change_that_a_killed_server_had_told_is_told_once(
     make_jobs: Callable[..., Jobs],
 ) -> None:
@@ -97,13 +90,61 @@ def test_a_change_that_a_killed_server_had_told_is_told_once(
     assert told(before) == ["titanic is QUEUED", "titanic is SCHEDULED"]
 
 
-def test_what_a_message_says_is_json_about_the_job(jobs: Jobs) -> None:
-    made = jobs.run(
-        job(PASSES) | asked({"type_": "JOB_STATE_CHANGED", "new_job_state": "SUCCEEDED"})
+@pytest.mark.parametrize(
+    ("task", "kind", "field", "about", "what"),
+    [
+        (None, "JOB_STATE_CHANGED", "newJobState", "job", ""),
+        (3, "TASK_STATE_CHANGED", "newTaskState", "task", "/taskGroups/group0/tasks/3"),
+    ],
+)
+def test_a_message_says_as_json_what_it_is_about(
+    tmp_path: Path, task: int | None, kind: str, field: str, about: str, what: str
+) -> None:
+    name = "projects/1/locations/us-central1/jobs/titanic"
+    wanted = [
+        {"pubsubTopic": TOPIC, "message": {"type": kind}},
+        {"pubsubTopic": TOPIC, "message": {"type": kind, field: "FAILED"}},
+        {"pubsubTopic": TOPIC, "message": {"type": kind, field: "RUNNING"}},
+        {"message": {"type": kind, field: "FAILED"}},
+    ]
+    time = "2026-01-02T03:04:05+00:00"
+    messages.write(tmp_path, wanted, name, "FAILED", 2, time, task)
+    note = spool.Notification(
+        time=datetime.fromisoformat(time),
+        alert="Batch",
+        title=f"titanic{what} is FAILED",
+        channel=f"pubsub {TOPIC}",
+        labels={"job_id": "titanic"},
     )
-    [file] = jobs.cloud.home.notifications.glob("*.eml")
-    message = message_from_bytes(file.read_bytes(), policy=default)
-    text = message.get_content().partition("\n-- ")[0]
-    assert json.loads(text) == {
-        "type": "JOB_STATE_CHANGED", "newJobState": "SUCCEEDED", "job": made.name,
-    }  # fmt: skip
+    topicless = replace(note, channel="pubsub")
+    assert spool.read(tmp_path) == [topicless, note, note]
+    files = list(tmp_path.iterdir())
+    assert all(re.fullmatch(r"batch-[0-9a-f]{12}\.eml", file.name) for file in files)
+    for file in files:
+        message = message_from_bytes(file.read_bytes(), policy=default)
+        assert message.get_content().partition("\n\n-- ")[0] == (
+            f'{{\n  "type": "{kind}",\n  "{field}": "FAILED",\n  "{about}": "{name}{what}"\n}}'
+        )
+    messages.write(tmp_path, wanted, name, "FAILED", 2, time, task)
+    assert len(spool.read(tmp_path)) == 3
+    messages.write(tmp_path, wanted, name, "FAILED", 3, time, task)
+    assert len(spool.read(tmp_path)) == 6
+
+
+@pytest.mark.parametrize(
+    ("topic", "is_one"),
+    [
+        ("projects/p/topics/abc", True),
+        (f"projects/p/topics/a{'b' * 254}", True),
+        ("projects/p/topics/A0._~+%-", True),
+        ("projects/p/topics/ab", False),
+        (f"projects/p/topics/a{'b' * 255}", False),
+        ("projects/p/topics/1abc", False),
+        ("projects/a/b/topics/abc", False),
+    ],
+)
+def test_a_topic_has_a_name_of_pubsub(topic: str, is_one: bool) -> None:
+    right = {"pubsubTopic": TOPIC}
+    text = f"{topic!r} must be projects/PROJECT/topics/TOPIC."
+    found = list(messages.problems([right, {"pubsubTopic": topic}, right]))
+    assert found == ([] if is_one else [("job.notifications[1].pubsub_topic", text)])

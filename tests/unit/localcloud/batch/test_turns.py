@@ -196,6 +196,18 @@ def test_machines_whose_account_may_not_report_are_waited_for_for_eighteen_minut
         assert turns.tasks() == ["UNEXECUTED"]
 
 
+def test_the_eighteen_minutes_begin_when_a_job_has_its_machines(
+    turns: Turns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_grant(turns.store, f"projects/{PROJECT}", "roles/batch.jobsEditor", TRAINER)
+    turns.add()
+    turns.wanting = "No machines."
+    assert turns.admit() is State.QUEUED
+    turns.wanting = ""
+    at(monkeypatch, timedelta(hours=1))
+    assert [turns.admit(), turns.admit()] == [State.SCHEDULED, State.SCHEDULED]
+
+
 def test_the_highest_priority_comes_first_and_then_the_oldest(turns: Turns) -> None:
     given = (("new", 0, "9"), ("old", 0, "1"), ("low", 1, "2"), ("high", 99, "5"))
     for name, priority, second in given:
