@@ -151,8 +151,13 @@ def _labels(field: str, labels: dict[str, str]) -> FieldErrors:
             yield field, f"Label {key}: the prefixes goog- and google- are reserved."
 
 
+def task_count(group: dict[str, Any]) -> int:
+    """How many tasks a group has: one of each environment, which ``taskCount`` does not change."""
+    return len(group.get("taskEnvironments", [])) or int(group.get("taskCount", 0)) or 1
+
+
 def _group(at: str, group: dict[str, Any]) -> FieldErrors:
-    count = int(group.get("taskCount", 0)) or len(group.get("taskEnvironments", [])) or 1
+    count = task_count(group)
     parallelism = int(group.get("parallelism", 0))
     if not 0 < count <= _MAX_TASKS:
         yield f"{at}.task_count", f"Must be between 1 and {_MAX_TASKS}, got {count}."
@@ -262,7 +267,7 @@ def _instance(at: str, policy: dict[str, Any]) -> FieldErrors:
 def _not_here(job: dict[str, Any]) -> Iterator[str]:
     """What Batch runs and this machine does not."""
     group = job["taskGroups"][0]
-    spec, count = group["taskSpec"], int(group.get("taskCount", 1))
+    spec, count = group["taskSpec"], task_count(group)
     together = group.get("requireHostsFile") or any("barrier" in e for e in spec["runnables"])
     if together and count > WIDTH:
         yield (

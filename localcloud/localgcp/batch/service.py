@@ -312,8 +312,7 @@ def seconds_between(begin: str, end: str) -> float:
 def _complete(body: dict[str, Any], name: str, project: str) -> None:
     """Fill in what the service does."""
     group = body["taskGroups"][0]
-    environments = group.get("taskEnvironments", [])
-    count = len(environments) or int(group.get("taskCount", 0)) or 1
+    count = checks.task_count(group)
     group.update(name=f"{name}/taskGroups/{GROUP}", taskCount=str(count))
     parallelism = 1 if group.get("schedulingPolicy") == "IN_ORDER" else count
     group["parallelism"] = str(int(group.get("parallelism", 0)) or parallelism)

@@ -247,6 +247,9 @@ def waiting(count: int, **group: Any) -> dict[str, Any]:
         (waiting(17, taskSpec={"runnables": [SCRIPT, {"barrier": {}}]}),
          "17 tasks that wait for each other cannot run here: 16 run at once. "
          "Rehearse the job with a lower taskCount."),
+        (waiting(1, requireHostsFile=True, taskEnvironments=[{}] * 17),
+         "17 tasks that wait for each other cannot run here: 16 run at once. "
+         "Rehearse the job with a lower taskCount."),
         (job("task.volumes", [{"mountPath": "/data", "nfs": {"server": "s"}}]),
          "The volume at /data is no bucket: there are no other volumes."),
         *((given, "encryptedVariables cannot be read: nothing is decrypted here. "
@@ -268,7 +271,13 @@ def test_what_this_machine_cannot_run_is_said_when_it_is_submitted(
 
 
 @pytest.mark.parametrize(
-    "given", [waiting(16, requireHostsFile=True), waiting(17), waiting(100_000)]
+    "given",
+    [
+        waiting(16, requireHostsFile=True),
+        waiting(17),
+        waiting(100_000),
+        waiting(17, requireHostsFile=True, taskEnvironments=[{}] * 16),
+    ],
 )
 def test_tasks_wait_for_each_other_where_all_fit_and_others_may_be_many(
     given: dict[str, Any],
