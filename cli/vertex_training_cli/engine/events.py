@@ -19,6 +19,7 @@ from vertex_training_cli.engine.plan import (
     PolicyViolation,
     ResourceState,
     Step,
+    without_computed_labels,
 )
 from vertex_training_cli.engine.values import redact, redact_config
 
@@ -133,7 +134,9 @@ class _PlanBuilder:
             old=old,
             new=ResourceState.parse(metadata.get("new")),
             keys=tuple(metadata.get("keys") or ()),
-            paths=tuple(metadata.get("detailedDiff") or metadata.get("diffs") or ()),
+            paths=without_computed_labels(
+                metadata.get("detailedDiff") or metadata.get("diffs") or ()
+            ),
             deployed=before if before and (old is None or old.inputs != before.inputs) else None,
         )
         (self.parts if step.op in PARTS else self.steps)[step.urn] = step

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final
 
@@ -50,6 +50,16 @@ Level = Annotated[str, Field(pattern="^(mandatory|advisory|remediate|disabled)$"
 #: A type of this project's in the chain of a URN: a component's, of the program or of the package
 #: ``infra/vertex_training/components``. All of its resources are children of one.
 _OWN: Final = re.compile(r"(?:vertextraining|vertex-training):")
+_LABELS: Final = re.compile(r"labels\b")
+_COMPUTED_LABELS: Final = re.compile(r"(?:effective|pulumi)Labels\b")
+
+
+def without_computed_labels(paths: Iterable[str]) -> Texts:
+    """Paths that differ. Labels that Google's provider computes of ``labels`` say nothing more."""
+    found = tuple(paths)
+    if any(map(_LABELS.match, found)):
+        return tuple(path for path in found if not _COMPUTED_LABELS.match(path))
+    return found
 
 
 def is_own(urn: str) -> bool:

@@ -11,7 +11,13 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from vertex_training.errors import PreviewParseError
-from vertex_training_cli.engine.plan import Diagnostic, Plan, ResourceState, Step
+from vertex_training_cli.engine.plan import (
+    Diagnostic,
+    Plan,
+    ResourceState,
+    Step,
+    without_computed_labels,
+)
 from vertex_training_cli.engine.values import redact
 
 #: A document has at least one of these keys.
@@ -47,7 +53,7 @@ def _step(raw: Mapping[str, Any]) -> Step:
         type=(old or new).get("type", ""),
         old=ResourceState.parse(old),
         new=ResourceState.parse(new),
-        paths=tuple(raw.get("detailedDiff") or ()),
+        paths=without_computed_labels(raw.get("detailedDiff") or ()),
     )
 
 

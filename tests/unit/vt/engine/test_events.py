@@ -113,6 +113,24 @@ def metadata(op: str, **more: object) -> dict[str, object]:
     return {"resourcePreEvent": {"metadata": step}}
 
 
+@pytest.mark.parametrize(
+    ("told", "shown"),
+    [
+        (("labels.a", "effectiveLabels.a", "pulumiLabels.a", "x"), ("labels.a", "x")),
+        (("labels", "effectiveLabels", "pulumiLabels"), ("labels",)),
+        (('labels["a.b"]', 'pulumiLabels["a.b"]'), ('labels["a.b"]',)),
+        (("effectiveLabels.a", "pulumiLabels.a"), ("effectiveLabels.a", "pulumiLabels.a")),
+        (("labelsOf", "effectiveLabels"), ("labelsOf", "effectiveLabels")),
+        (("labels", "effectiveLabelsOf"), ("labels", "effectiveLabelsOf")),
+    ],
+)
+def test_labels_that_the_provider_computes_are_told_where_nothing_else_tells_of_them(
+    told: tuple[str, ...], shown: tuple[str, ...]
+) -> None:
+    [step] = read(metadata("update", old=OLD, new=OLD, detailedDiff=dict.fromkeys(told))).steps
+    assert step.paths == shown
+
+
 def test_a_stream_becomes_one_plan() -> None:
     looked = {"policyPackName": "acme", "policyPackVersion": "1"}
     more = {"detailedDiff": {"p.q": {}}, "diffs": ["p"], "keys": ["k"]}

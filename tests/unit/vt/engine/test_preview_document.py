@@ -32,7 +32,7 @@ def test_a_document_becomes_one_plan() -> None:
             "config": {"gcp:project": "x"},
             "steps": [
                 {"op": "update", "urn": URN, "oldState": RAW, "newState": RAW | {"id": "j"},
-                 "detailedDiff": {"p": {}, "q.r": {}}},
+                 "detailedDiff": {"labels": {}, "q.r": {}, "effectiveLabels": {}}},
                 {"op": "create", "urn": URN, "newState": {"type": "a:b:D"}, "detailedDiff": None},
                 {"op": "delete", "urn": URN, "oldState": RAW},
                 {"op": "same", "urn": URN},
@@ -47,7 +47,7 @@ def test_a_document_becomes_one_plan() -> None:
     assert found == Plan(
         "dev",
         steps=(
-            Step("update", URN, "a:b:C", STATE, changed, (), ("p", "q.r")),
+            Step("update", URN, "a:b:C", STATE, changed, (), ("labels", "q.r")),
             Step("create", URN, "a:b:D", None, ResourceState({}, {})),
             Step("delete", URN, "a:b:C", STATE, None),
             Step("same", URN, "", None, None),

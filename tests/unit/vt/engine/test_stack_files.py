@@ -80,6 +80,12 @@ def test_a_folder_is_no_stack_file_and_a_project_may_have_none(root: Path) -> No
         stacks.find("dev")
 
 
+def test_a_file_that_the_engine_does_not_read_is_no_stacks(root: Path) -> None:
+    (root / "Pulumi.yaml").write_text("name: p\nruntime: python\nstackConfigDir: elsewhere\n")
+    with pytest.raises(UnknownStackError, match=r"\(got elsewhere\)"):
+        stacks.find("dev")
+
+
 def test_a_file_that_cannot_be_read_is_told_with_the_systems_reason(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
