@@ -86,9 +86,10 @@ def _apart_from_training(store: Store, network: str) -> None:
 
 
 def _room(store: Store, job: JobRecord, network: str, ranges: list[str]) -> None:
-    found = [find_peering_range(store, network, name) for name in ranges]
-    blocks = [block for each in found if each and (block := peering_block(each))]
-    total = sum(1 << (_UNIT_PREFIX - b.prefixlen) for b in blocks if b.prefixlen <= _UNIT_PREFIX)
+    found = {name: find_peering_range(store, network, name) for name in ranges}
+    blocks = {n: block for n, each in found.items() if each and (block := peering_block(each))}
+    sizes = [_UNIT_PREFIX - block.prefixlen for block in blocks.values()]
+    total = sum(1 << size for size in sizes if size >= 0)
     own = _units(job)
     used = sum(
         _units(other)
@@ -96,9 +97,9 @@ def _room(store: Store, job: JobRecord, network: str, ranges: list[str]) -> None
         if _before(other, job) and _shares(other, ranges)
     )
     if used + own > total - own:
-        sizes = ", ".join(f"{name} ({block})" for name, block in zip(ranges, blocks, strict=False))
+        named = ", ".join(f"{name} ({block})" for name, block in blocks.items())
         text = (
-            f"RANGES_EXHAUSTED: {sizes or 'no range'} has no room for a job of {_nodes(job)} nodes "
+            f"RANGES_EXHAUSTED: {named or 'no range'} has no room for a job of {_nodes(job)} nodes "
             f"beside what runs there. Add a range to the private connection of "
             f"{job.spec['network']}, or wait until jobs end."
         )

@@ -120,9 +120,11 @@ def test_a_version_without_artifacts_has_an_empty_place_for_them(host: Host) -> 
         assert launch.env["AIP_STORAGE_URI"] == ""
 
 
+@pytest.mark.parametrize("name", ["one", ""])
 def test_a_container_is_made_ready_as_a_job_of_its_own(
-    host: Host, monkeypatch: pytest.MonkeyPatch
+    host: Host, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
+    deployed = DEPLOYED if name else {k: v for k, v in DEPLOYED.items() if k != "displayName"}
     given: dict[str, Any] = {}
 
     def prepare(record: Any, **more: Any) -> Any:
@@ -130,12 +132,12 @@ def test_a_container_is_made_ready_as_a_job_of_its_own(
         raise ServerStoppingError
 
     monkeypatch.setattr(deployments, "Preparation", prepare)
-    deployment(host).scale(1)
+    Deployment(host, ENDPOINT, deployed, VERSION).scale(1)
     [made] = Replica.made
     with pytest.raises(ServerStoppingError), made.launch(1):
         pass
     record, base = given.pop("record"), host.home.serving / "77-5" / "0"
-    assert (record.project, record.region, record.display_name) == ("123", "us-central1", "one")
+    assert (record.project, record.region, record.display_name) == ("123", "us-central1", name)
     assert record.spec == {"workerPoolSpecs": [{"containerSpec": CONTAINER}]}
     assert record.state == "JOB_STATE_RUNNING"
     assert given == {

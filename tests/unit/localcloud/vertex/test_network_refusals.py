@@ -10,14 +10,18 @@ import pytest
 from localgcp.errors import StartRefusedError
 from localgcp.inventory.store import Binding, Store, project_number
 from localgcp.inventory.vpc import ATTACHMENT as ATTACHMENT_TYPE
+from localgcp.inventory.vpc import CONNECTION
 from localgcp.vertex import agents, interface, job_networks, peering
 from localgcp.vertex.records import JobRecord, JobState, JobTable
 from tests.unit.localcloud.vertex.estate import AGENT, HOST, HOST_NUMBER, VPC, Estate
+from tests.unit.localcloud.vertex.estate import SUBNET as SUBNET_TYPE
 from tests.unit.localcloud.vertex.rows import PROJECT, job_row
 
 EMAIL = AGENT.removeprefix("serviceAccount:")
 SHARED = f"projects/{HOST_NUMBER}/global/networks/vpc"
 SUBNET = f"projects/{PROJECT}/regions/us-central1/subnetworks/psc"
+VIEW = (agents.VIEWER,)
+ANY = (agents.NETWORK_ADMIN, agents.NETWORK_USER, agents.VIEWER, agents.DNS_PEER)
 ATTACHMENT = f"projects/{PROJECT}/regions/us-central1/networkAttachments/psc"
 
 
@@ -91,6 +95,29 @@ def test_a_range_that_has_no_room(network: Network) -> None:
         assert refusal(peering.admit, network, network=VPC, nodes=nodes) == (8, text.format(nodes))
 
 
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (["gone"], "no range"),
+        (["gone", "training"], "training (10.8.0.0/22)"),
+        (["training", "training"], "training (10.8.0.0/22)"),
+    ],
+)
+def test_a_range_has_its_own_addresses_once(network: Network, names: list[str], told: str) -> None:
+    """A connection keeps the names of ranges that were deleted since."""
+    network.estate.network()
+    network.estate.peering(22, address="10.8.0.0")
+    path = f"projects/{PROJECT}/global/networks/vpc"
+    outputs = {"network": path, "reservedPeeringRanges": ["gone", "training"]}
+    [connection] = network.store.list(CONNECTION)
+    network.store.put(CONNECTION, connection.id, PROJECT, {}, connection.outputs | outputs)
+    assert refusal(peering.admit, network, network=VPC, reservedIpRanges=names) == (
+        8,
+        f"RANGES_EXHAUSTED: {told} has no room for a job of 1 nodes beside what runs there. Add a "
+        f"range to the private connection of {VPC}, or wait until jobs end.",
+    )
+
+
 @pytest.mark.parametrize(("nodes", "well"), [(8, True), (9, False), (16, False)])
 def test_each_doubling_of_nodes_takes_twice_the_addresses(
     network: Network, nodes: int, well: bool
@@ -154,12 +181,29 @@ def test_a_network_of_a_host_needs_the_project_attached_and_the_agent_granted(
     peering.admit(network.store, job(network=SHARED))
 
 
-def test_addresses_of_training_itself(network: Network) -> None:
+@pytest.mark.parametrize(
+    ("prefix", "address", "subnet", "taken"),
+    [
+        (20, "172.16.16.0", "", "172.16.16.0/20"),
+        (20, "172.16.240.0", "", "172.16.240.0/20"),
+        (20, "172.17.0.0", "", ""),
+        (16, "10.8.0.0", "172.16.0.0/24", "172.16.0.0/24"),
+        (16, "10.8.0.0", "172.17.0.0/24", ""),
+    ],
+)
+def test_addresses_of_training_itself(
+    network: Network, prefix: int, address: str, subnet: str, taken: str
+) -> None:
     network.estate.network()
-    network.estate.peering(20, address="172.16.16.0")
+    network.estate.peering(prefix, address=address)
+    if subnet:
+        network.estate.make(SUBNET_TYPE, name="s", network="vpc", ipCidrRange=subnet)
+    if not taken:
+        peering.admit(network.store, job(network=VPC))
+        return
     code, text = refusal(peering.admit, network, network=VPC)
     assert code == 9
-    assert text.startswith("172.16.16.0/20 (")
+    assert text.startswith(f"{taken} (")
     assert text.endswith(") overlaps 172.16.0.0/16, which is reserved for Vertex AI Training.")
 
 
@@ -290,10 +334,16 @@ def test_the_agent_of_a_project_holds_roles_by_itself_or_as_an_owner(network: Ne
     )
     place = f"projects/{PROJECT}"
     for role, held in (
-        ("roles/compute.viewer", True), ("roles/viewer", True), ("roles/owner", True),
-        ("roles/editor", True), ("roles/compute.networkUser", False),
+        ("roles/compute.viewer", VIEW), ("roles/viewer", VIEW),
+        ("roles/compute.admin", (agents.NETWORK_ADMIN, agents.NETWORK_USER, agents.VIEWER)),
+        ("roles/compute.networkAdmin", (agents.NETWORK_ADMIN, agents.NETWORK_USER)),
+        ("roles/compute.networkUser", (agents.NETWORK_USER,)),
+        ("roles/dns.peer", (agents.DNS_PEER,)), ("roles/dns.admin", (agents.DNS_PEER,)),
+        ("roles/owner", ANY), ("roles/editor", ANY), ("roles/dns.reader", ()),
     ):  # fmt: skip
         network.grant(place, role)
-        assert agents.has_role(network.store, EMAIL, agents.VIEWER, "projects/x", place) is held
+        for wanted in ANY:
+            holds = agents.has_role(network.store, EMAIL, wanted, "projects/x", place)
+            assert holds is (wanted in held), (role, wanted)
         assert not agents.has_role(network.store, EMAIL, agents.VIEWER, "projects/x")
         assert not agents.has_role(network.store, "other@x", agents.VIEWER, place)

@@ -11,11 +11,10 @@ from localgcp.errors import StartRefusedError
 from localgcp.vertex import peering
 from localgcp.vertex.records import JobState
 from tests.unit.localcloud.conftest import Cloud, command_job
-from tests.unit.localcloud.vertex.estate import AGENT, HOST, HOST_NUMBER, SUBNET, VPC, Estate
+from tests.unit.localcloud.vertex.estate import VPC, Estate
 from tests.unit.localcloud.vertex.rows import job_row
 
 SUCCEEDED = vertex.JobState.JOB_STATE_SUCCEEDED
-SHARED = f"projects/{HOST_NUMBER}/global/networks/vpc"
 
 
 def failure(cloud: Cloud, job: dict[str, Any]) -> tuple[int, str]:
@@ -44,34 +43,6 @@ def test_a_network_that_is_not_there_or_not_peered_fails_the_job(
 
     assert code == 9
     assert message.startswith("NETWORK_NOT_PEERED: ")
-
-
-def test_a_range_that_the_connection_does_not_have_fails_the_job(
-    cloud: Cloud, estate: Estate
-) -> None:
-    estate.network()
-    estate.peering()
-
-    code, message = failure(cloud, command_job("true", network=VPC, reserved_ip_ranges=["more"]))
-
-    assert (code, "ranges more are not allocated" in message) == (9, True)
-    assert message.endswith("which has: training.")
-
-
-@pytest.mark.parametrize("where", ["range", "subnetwork"])
-def test_addresses_of_training_itself_may_not_be_used(
-    cloud: Cloud, estate: Estate, where: str
-) -> None:
-    estate.network()
-    if where == "range":
-        estate.peering(prefix=20, address="172.16.16.0")
-    else:
-        estate.peering()
-        estate.make(SUBNET, name="s", network="vpc", ipCidrRange="172.16.0.0/24")
-
-    _, message = failure(cloud, command_job("true", network=VPC))
-
-    assert "overlaps 172.16.0.0/16, which is reserved for Vertex AI Training" in message
 
 
 @pytest.mark.parametrize(
@@ -119,23 +90,3 @@ def test_of_two_jobs_that_start_at_once_the_earlier_gets_the_addresses(
         peering.admit(cloud.store, second)
     cloud.jobs.move("1", JobState.RUNNING)
     peering.admit(cloud.store, first)  # its own addresses are not counted against it
-
-
-def test_a_shared_network_needs_the_project_attached_and_the_agent_granted(
-    cloud: Cloud, estate: Estate
-) -> None:
-    estate.host()
-    estate.peering(project=HOST)
-    job = command_job("true", network=SHARED)
-
-    code, message = failure(cloud, job)
-    assert (code, "is not a service project of the Shared VPC host local-host" in message) == (
-        9,
-        True,
-    )
-    estate.attach()
-    code, message = failure(cloud, job)
-    assert (code, "roles/compute.networkUser" in message) == (7, True)
-
-    cloud.grant(f"projects/{HOST}", "roles/compute.networkUser", AGENT)
-    assert cloud.run(job).state == SUCCEEDED
