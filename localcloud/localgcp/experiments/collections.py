@@ -144,7 +144,7 @@ class ResourceService:
             numbered = collection.path.startswith(("tensorboards", "endpoints"))
             id_ = new_id() if numbered else str(uuid.uuid4())
         name, time = f"{place}/{collection.path.rpartition('/')[2]}/{id_}", now()
-        body = {k: v for k, v in to_body(collection, sent).items() if k not in _OUTPUT_ONLY}
+        body = to_body(collection, sent)
         with self._lock:
             if self.table_of(collection).get(name) is not None:
                 text = f"{collection.message.__name__} {name} already exists."

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
 
 from localgcp.errors import CloudError, PluginError
+from localgcp.gcp.cloud import Cloud
+from localgcp.gcp.services.base import ResourceType
 from localgcp.inventory import vpc
 from localgcp.inventory.store import Binding
+from tests.unit.localcloud.conftest import wait_until
 from tests.unit.localcloud.gcp.estate import (
     HOST,
     LINK,
@@ -310,3 +314,69 @@ def test_the_policy_of_a_resource_goes_with_it(
     cloud, kind = estate.kind(token)
     kind.delete(cloud, id_, outputs)
     assert (estate.store.get(token, id_), [*estate.store.policies()]) == (None, [f"{id_}2"])
+
+
+SECOND = "projects/local-p1/regions/us-west1/subnetworks/t"
+ONE = "All subnetworks must belong to one network."
+
+
+@pytest.mark.parametrize(
+    ("subnetworks", "field", "value", "reason"),
+    [
+        ({"subnetworks": ["s", SECOND]}, "subnetworks", f"s, {SECOND}", ONE),
+        ({"subnetworks": []}, "subnetworks", "", ONE),
+        ({}, "subnetworks", "", ONE),
+        ({"subnetworks": ["s", "no"]}, "subnetworks[1]", "no",
+         "The referenced subnetwork resource cannot be found."),
+        ({"subnetworks": [f"projects/{HOST}/regions/us-west1/subnetworks/s"]}, "subnetworks[0]",
+         f"projects/{HOST}/regions/us-west1/subnetworks/s",
+         "Cross project referencing is not allowed for this resource."),
+        ({"subnetworks": ["s"], "region": "us-east1"}, "subnetworks[0]", "s",
+         "The referenced subnetwork resource cannot be found."),
+        ({"subnetworks": [SUBNET], "region": "us-east1"}, "subnetworks[0]", SUBNET,
+         "The subnetwork must be in region us-east1."),
+    ],
+)  # fmt: skip
+def test_an_attachment_is_on_subnetworks_of_one_network_and_its_region(
+    estate: Estate, subnetworks: dict[str, Any], field: str, value: str, reason: str
+) -> None:
+    other = {"name": "t", "network": f"projects/{PROJECT}/global/networks/w", "region": "us-west1"}
+    estate.store.put(vpc.SUBNETWORK, SECOND, PROJECT, other, other)
+    said = f"Invalid value for field 'resource.{field}': '{value}'. {reason}, invalid"
+    assert estate.refusal(vpc.ATTACHMENT, name="a", **subnetworks) == (
+        f"Making: googleapi: Error 400: {said}"
+    )
+    cloud, kind = estate.kind(vpc.ATTACHMENT)
+    id_ = f"{REGION}/networkAttachments/a"
+    olds = {"region": "us-west1"}
+    assert kind.remake(cloud, PROJECT, id_, {"subnetworks": ["s"]}, olds) == olds
+    assert told(lambda: kind.remake(cloud, PROJECT, id_, subnetworks, olds)) == (
+        f"Error updating NetworkAttachment '{id_}': googleapi: Error 400: {said}"
+    )
+
+
+def test_one_resource_of_compute_engine_is_made_at_a_time(
+    estate: Estate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entered, go = list[str](), threading.Event()
+
+    def create(_kind: ResourceType, _cloud: Cloud, inputs: dict[str, Any]) -> None:
+        entered.append(inputs["name"])
+        go.wait(5)
+        entered.append(inputs["name"])
+
+    monkeypatch.setattr(ResourceType, "create", create)
+    cloud, kind = estate.kind(vpc.ADDRESS)
+    makers = [
+        threading.Thread(target=kind.create, args=(cloud, {"name": name}), daemon=True)
+        for name in "ab"
+    ]
+    makers[0].start()
+    wait_until(lambda: entered)
+    makers[1].start()
+    makers[1].join(0.05)
+    assert entered == ["a"]
+    go.set()
+    for each in makers:
+        each.join(5)
+    assert entered == ["a", "a", "b", "b"]

@@ -247,16 +247,6 @@ def test_an_attachment_that_a_job_uses_is_not_deleted(vpc: Plugin, tmp_path: Pat
     vpc.delete(ATTACHMENT, path, {})
 
 
-def test_an_attachment_takes_subnetworks_of_its_region_only(vpc: Plugin) -> None:
-    far = {**_subnet("far", "10.5.0.0/24"), "region": "europe-west4"}
-    vpc.create(SUBNET, far)
-    path = "projects/local-p1/regions/europe-west4/subnetworks/far"
-
-    text = refused(lambda: vpc.create(ATTACHMENT, {**_attachment(), "subnetworks": [path]}))
-
-    assert "must be in region us-central1" in text
-
-
 def test_a_router_takes_its_nats_with_it(vpc: Plugin, tmp_path: Path) -> None:
     vpc.create(ROUTER, {"name": "r", "network": "vpc"})
     vpc.create(NAT, _nat())
