@@ -103,7 +103,7 @@ def fix(file: str, data: bytes, judge: Judge) -> FixedFile:
 
 def _next(text: str, problems: Sequence[Problem], refused: set[str]) -> tuple[Problem, str] | None:
     """The first problem with a mend that can be made, and the text with it."""
-    for problem in sorted(problems, key=_doubles):
+    for problem in problems:
         if problem.mend is None or _identity(problem) in refused:
             continue
         candidate = mended(text, problem.mend.at or problem.path, problem.mend)
@@ -111,11 +111,6 @@ def _next(text: str, problems: Sequence[Problem], refused: set[str]) -> tuple[Pr
             return problem, candidate
         refused.add(_identity(problem))
     return None
-
-
-def _doubles(problem: Problem) -> bool:
-    """Whether the mend writes a part twice: the mistakes in it come first."""
-    return problem.mend is not None and problem.mend.action == "split"
 
 
 def _identity(problem: Problem) -> str:

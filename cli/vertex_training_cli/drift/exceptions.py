@@ -25,16 +25,16 @@ def of_settings(settings: DriftSettings) -> list[str]:
 def of_existing(settings: Settings) -> list[str]:
     """What the stack uses and does not make, a line each."""
     sections = {
-        "bucket": settings.buckets,
-        "account": settings.service_accounts,
-        "secret": settings.secrets,
-        "repository": {"registry": settings.registry},
-        "network": {"network": settings.network},
+        "bucket": settings.buckets.values(),
+        "account": settings.service_accounts.values(),
+        "secret": settings.secrets.values(),
+        "repository": [settings.registry],
+        "network": [settings.network],
     }
     return [
         f"{word} {entry.existing}: it exists, and the stack makes nothing but what it names there"
         for word, entries in sections.items()
-        for entry in entries.values()
+        for entry in entries
         if entry.existing
     ]
 

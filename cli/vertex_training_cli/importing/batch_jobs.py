@@ -16,7 +16,12 @@ from typing import Any, Final
 from vertex_training.catalog.costs import BATCH_RETRIES, OTHER_BATCH_RETRIES
 from vertex_training.catalog.machines import machine_type
 from vertex_training.customjob.batch import machines
-from vertex_training.customjob.batch.message import GOOGLES_CODES, MOUNT_OPTIONS, buckets, variables
+from vertex_training.customjob.batch.message import (
+    GOOGLES_CODES,
+    MOUNT_OPTIONS,
+    buckets,
+    output_variables,
+)
 from vertex_training.customjob.kinds import BATCH_JOB
 from vertex_training.customjob.protocol.ports import JOB_LABEL, JOB_LABELS, REQUEST_ID_LABEL
 from vertex_training.customjob.rules.job import Job
@@ -359,11 +364,9 @@ class _Conversion:
         if folder.startswith("gs://") and folder.rstrip("/").endswith("/model"):
             prefix = folder.rstrip("/").removesuffix("/model")
             self.job.spec["baseOutputDirectory"] = {"outputUriPrefix": prefix}
-            derived = variables(Job({"jobSpec": {**self.job.spec, "workerPoolSpecs": [{"x": 1}]}}),
-                                "", 1)  # fmt: skip
-            for name in DERIVED:
-                if found.get(name, "").rstrip("/") == derived[name].rstrip("/"):
-                    found.pop(name, None)
+            for name, derived in output_variables(prefix).items():
+                if found.get(name, "").rstrip("/") == derived.rstrip("/"):
+                    del found[name]
         if found.get("CLUSTER_SPEC") == machines.ALONE:
             del found["CLUSTER_SPEC"]
         return found

@@ -132,10 +132,7 @@ class Answers(Section):
             )
         place = names.index(before) if before else len(names)
         environments = [*self.environments[:place], added, *self.environments[place:]]
-        return parse(
-            self.model_dump(by_alias=True)
-            | {"environments": [e.model_dump(by_alias=True) for e in environments]}
-        )
+        return parse(dict(self) | {"environments": environments})
 
 
 def parse(raw: Mapping[str, Any]) -> Answers:

@@ -72,19 +72,21 @@ def watch_changes(plan: Plan) -> tuple[WatchChange, ...]:
 def less_told(plan: Plan) -> tuple[LessTold, ...]:
     """What nobody is told any more, or one channel less, by resource."""
     names = _channel_names(plan)
-    steps = [step for step in plan.changed if step.type in TYPES and step.old]
-    found = (LessTold(_title(step), what) for step in steps for what in _less(step, names))
+    found = (
+        LessTold(_title(step), what)
+        for step in plan.changed
+        if step.type in TYPES and step.type != DASHBOARD and step.old
+        for what in _less(step, step.old.inputs, names)
+    )
     return tuple(sorted(found))
 
 
-def _less(step: Step, names: Mapping[str, str]) -> Iterator[str]:
-    old, new = step.old.inputs if step.old else {}, step.new.inputs if step.new else {}
-    if step.type == DASHBOARD:
-        return
+def _less(step: Step, old: Inputs, names: Mapping[str, str]) -> Iterator[str]:
     if step.new is None:
         about = "" if step.type == ALERT else f": {_about(step.type, old)}"  # its title says it
         yield f"{TYPES[step.type]} is removed{about}"
         return
+    new = step.new.inputs
     if old.get("enabled", True) is not False and new.get("enabled", True) is False:
         yield "is off"
     if step.type == CHANNEL and _about(CHANNEL, old) != _about(CHANNEL, new):

@@ -84,13 +84,21 @@ def variables(job: Job, job_id: str, tasks: int) -> dict[str, str]:
     found = {"CLOUD_ML_JOB_ID": job_id}
     if tasks == 1:
         found["CLUSTER_SPEC"] = machines.ALONE
-    if output := job.output.rstrip("/"):
-        found["AIP_MODEL_DIR"] = f"{output}/model/"
-        found["AIP_CHECKPOINT_DIR"] = f"{output}/checkpoints/"
-        found["AIP_TENSORBOARD_LOG_DIR"] = f"{output}/logs/"
+    found |= output_variables(job.output)
     for variable in job.pools[0].env:
         found[variable["name"]] = expand(variable.get("value", ""), found)
     return found
+
+
+def output_variables(directory: str) -> dict[str, str]:
+    """The variables that name folders of an output directory; none without one."""
+    output = directory.rstrip("/")
+    folders = {
+        "AIP_MODEL_DIR": f"{output}/model/",
+        "AIP_CHECKPOINT_DIR": f"{output}/checkpoints/",
+        "AIP_TENSORBOARD_LOG_DIR": f"{output}/logs/",
+    }
+    return folders if output else {}
 
 
 def expand(text: str, known: Mapping[str, str]) -> str:

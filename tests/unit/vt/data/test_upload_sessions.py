@@ -184,6 +184,18 @@ def test_what_may_pass_is_tried_again_from_where_the_service_is(
     assert service.got == [*WHOLE[:3], ASK, WHOLE[3]]
 
 
+def test_what_does_not_pass_is_tried_for_ten_minutes_with_ever_longer_waits(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr("google.api_core.retry.retry_base.random.uniform", lambda _, most: most)
+    monkeypatch.setattr("google.api_core.retry.retry_unary.time.sleep", waits.append)
+    monkeypatch.setattr("google.api_core.retry.retry_unary.time.monotonic", lambda: sum(waits))
+    with pytest.raises(exceptions.RetryError):
+        send(monkeypatch, pair, Service(*[answer(503)] * 30), Bucket(URL))
+    assert waits == [1, 2, 4, 8, 16, *[30] * 18]  # 31 s and 540 s; one more would be 601 s
+
+
 def test_a_file_that_changes_meanwhile_is_refused(
     pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:

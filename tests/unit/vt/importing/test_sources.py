@@ -188,7 +188,7 @@ def test_cells_of_a_notebook_are_python_scripts_and_files(read: Read) -> None:
         "import os\nif N:\n  %cd x\n  x, y = !ls \\\n    -l\n" + CODE.format(
             "python", "N + os.environ['TAG'] + os.environ['NAME']"),
         "3",
-        f"!{made('shell', '{N}')} \\\n  --labels=a=b",
+        f"!{made('shell', '{N}')} \\\n  --region=us-east1 \\\n  --labels=a=b",
         "def (:",
     ))  # fmt: skip
     assert found.files == {"task.py": "print(1)\n", "more/log.txt": "line"}
@@ -208,6 +208,7 @@ def test_cells_of_a_notebook_are_python_scripts_and_files(read: Read) -> None:
     ("cell", "place"),
     [
         ("%%capture\n\n!ls \\\n -l\nchange(pools)\n", "x.ipynb, cell 2, line 5"),
+        ("!ls \\\n -l \\\n -a\nchange(pools)\n", "x.ipynb, cell 2, line 4"),
         ("%%prun\nchange(pools)\n", "x.ipynb, cell 2, line 2"),
         ("  %pip install x\n  !ls\n  change(pools)", "x.ipynb, cell 2, line 3"),
         ("!!ls \\", ""),

@@ -30,6 +30,12 @@ config:
   vertex-training:models: {doubler: {run: 1, container: "${images.serve}"}}
   vertex-training:endpoints: {doubler: {machine: n1-standard-2, split: {"run 1": 100}}}
 """
+#: A model and an endpoint that have other keys than their job and their model.
+OF_ANOTHER_NAME = """\
+config:
+  vertex-training:models: {twice: {job: doubler, run: 1}}
+  vertex-training:endpoints: {doubler: {model: twice, split: {"run 1": 100}}}
+"""
 MODELS, ENDPOINTS = "vertex-training:models", "vertex-training:endpoints"
 
 
@@ -184,14 +190,14 @@ def test_a_stack_of_the_cloud_and_a_file_of_somebodys_own_are_left(checkout, mon
 
 
 @pytest.mark.parametrize(
-    ("apart", "code", "said"),
+    ("apart", "code", "said", "added"),
     [
-        (0.9e-6, 0, "equal the script's own (at most 9e-07 apart)"),
-        (1.1e-6, 1, "DIFFER FROM the script's own (at most 1e-06 apart)"),
+        (0.9e-6, 0, "equal the script's own (at most 9e-07 apart)", ADDED),
+        (1.1e-6, 1, "DIFFER FROM the script's own (at most 1e-06 apart)", OF_ANOTHER_NAME),
     ],
 )
 def test_answers_are_held_against_what_the_script_predicted_itself(
-    checkout, world, monkeypatch, capsys, apart, code, said
+    checkout, world, monkeypatch, capsys, apart, code, said, added
 ):
     """By a real endpoint; the run's own predictions are a file beside the model."""
     monkeypatch.setenv("VERTEX_EMULATOR_HOST", f"127.0.0.1:{world.port}")
@@ -210,7 +216,7 @@ def test_answers_are_held_against_what_the_script_predicted_itself(
     lines = [{"instance": n, "prediction": 2 * n + (n == 41) * apart} for n in range(100)]
     lines.append({"instance": 0, "prediction": 9})
     own.write_text("".join(f"{json.dumps(each)}\n" for each in lines))
-    ref, given = stacks.find("local", checkout.repo), yaml.safe_load(ADDED)["config"]
+    ref, given = stacks.find("local", checkout.repo), yaml.safe_load(added)["config"]
     assert endpoint_form._show_endpoints(checkout, ref, given) == code
     number = endpoint.rpartition("/")[2]
     assert capsys.readouterr().out.splitlines() == [
