@@ -47,11 +47,10 @@ def grid_size(job: Job) -> Iterator[Finding]:
     trials, parameters = tuning.get("maxTrialCount", 0), list(parameters_of(job))
     if study.get("algorithm") != "GRID_SEARCH" or trials < 1:
         return
-    counts = [parameter.points for parameter in parameters]
     if any(p.spec.get("conditionalParameterSpecs") for p in parameters):
         return  # what depends on a value multiplies only that one
-    points = math.prod(count for count in counts if count is not None)
-    if None not in counts and points > trials:
+    points = math.prod(parameter.points for parameter in parameters)
+    if points > trials:
         what = f"the grid has {points:,} points: some are not tried"
         hint = f"maxTrialCount: {points}, or fewer values"
         yield Finding(("maxTrialCount",), what, str(trials), hint)

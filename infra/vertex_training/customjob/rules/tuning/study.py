@@ -78,12 +78,12 @@ class Parameter:
         return self.values.get("values", [])
 
     @property
-    def points(self) -> int | None:
-        """How many values it can have; None if they cannot be counted."""
+    def points(self) -> int:
+        """How many values it can have; 0 if they cannot be counted."""
         if self.type == "INTEGER":
             lowest, highest = self.bounds
             return max(0, int(highest - lowest) + 1)
-        return len(self.options) if self.type in ("CATEGORICAL", "DISCRETE") else None
+        return len(self.options)
 
     def children(self) -> Iterator[tuple[Path, dict[str, Any]]]:
         """Its conditionalParameterSpecs, each with its path."""

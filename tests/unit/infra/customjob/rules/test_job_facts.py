@@ -107,6 +107,7 @@ def test_jobs_concern_each_other_that_share_a_kind_of_place(
         ("", "", False),
         ("gs://b/${job.requestId}", "gs://b/${job.requestId}", False),
         ("gs://b/${job.requestId}", "gs://b/x", False),
+        ("gs://b/x/model/${job.requestId}", "gs://b/x", False),
     ],
 )
 def test_outputs_clash_where_both_write_to_one_folder(one: str, other: str, expected: bool) -> None:

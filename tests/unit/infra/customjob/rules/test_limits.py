@@ -214,6 +214,29 @@ def test_a_tuning_file_at_a_limit(edits, expected):
     assert told(tuning(*edits)) == expected
 
 
+SCRIPT = "trialJobSpec.workerPoolSpecs[0].containerSpec"
+
+
+@pytest.mark.parametrize("shell", ["sh", "bash", "dash", "ash", "zsh", "/bin/ksh"])
+@pytest.mark.parametrize(
+    ("words", "at"),
+    [
+        # What a script does not name is dropped; the word after it is $0.
+        ("[SHELL, -c, python train.py]", "command[2]"),
+        ("[SHELL, -xec, 'python train.py $0']", "command[2]"),
+        ("[SHELL, -c, 'python train.py \"$1\"']", "command[2]"),
+        ("[SHELL, -c, 'python train.py $*', --]", ""),
+        ("[SHELL, -c, 'python train.py ${9}', --]", ""),
+        ("[SHELL, train.sh, -c]", ""),
+        ("[SHELL, -c]", ""),
+    ],
+)
+def test_a_shell_hands_on_what_its_script_names(shell, words, at):
+    found = told(tuning((ARGS, f"        command: {words.replace('SHELL', shell)}")))
+    lost = [place for rule, place, _ in found if rule == "trial-arguments"]
+    assert lost == [f"{SCRIPT}.{at}"] * bool(at)
+
+
 #: A parameter that is there for one category alone.
 ON_A = (
     "conditionalParameterSpecs: [{parentCategoricalValues: {values: [a]}, "
