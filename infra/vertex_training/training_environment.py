@@ -21,14 +21,9 @@ from vertex_training.settings.model import Settings
 
 #: What a stack file and the arguments of ``TrainingEnvironment`` both have.
 FIELDS: Final = (*EnvironmentFields.__annotations__, "project", "region", "project_number")
-
-
-def output(name: str) -> Any:
-    """An output that has the name of an argument, and another type.
-
-    Pulumi's SDK holds arguments that it registered against the outputs of their name.
-    """
-    return pulumi.property(f"{name}Output")
+#: Stands beside an output that has the name of an argument, and another type: Pulumi's SDK holds
+#: arguments that it registered against the outputs of their name.
+OF_ANOTHER_TYPE: Final[Any] = pulumi.property("the name of no argument")
 
 
 class TrainingEnvironmentArgs(EnvironmentFields):
@@ -67,17 +62,17 @@ class TrainingEnvironment(pulumi.ComponentResource):
         pulumi.export("jobs", training.jobs)
     """
 
-    buckets: Output[Mapping[str, str]] = output("buckets")
+    buckets: Output[Mapping[str, str]] = OF_ANOTHER_TYPE
     """``gs://NAME`` by key."""
     service_accounts: Output[Mapping[str, str]]
     """Addresses of the accounts that jobs run as, by key."""
-    registry: Output[str] = output("registry")
+    registry: Output[str] = OF_ANOTHER_TYPE
     """Prefix of images: ``REGION-docker.pkg.dev/PROJECT/REPOSITORY``."""
-    jobs: Output[Mapping[str, Mapping[str, str]]] = output("jobs")
+    jobs: Output[Mapping[str, Mapping[str, str]]] = OF_ANOTHER_TYPE
     """By key: ``name``, ``state``, ``requestId``, ``artifacts``, ``costsAtMost``, links."""
-    models: Output[Mapping[str, Mapping[str, str]]] = output("models")
+    models: Output[Mapping[str, Mapping[str, str]]] = OF_ANOTHER_TYPE
     """Names of versions by key and run: ``run 3``."""
-    endpoints: Output[Mapping[str, Mapping[str, str]]] = output("endpoints")
+    endpoints: Output[Mapping[str, Mapping[str, str]]] = OF_ANOTHER_TYPE
     """By key, once they serve what is declared: ``id``, ``name``, and
     ``dns``, which is empty for a private one."""
 

@@ -33,11 +33,11 @@ def kept_objects(objects: Mapping[str, str], root: Path) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for name, file in objects.items():
-        if not (root / file).is_dir():
+        if (root / file).is_dir():
+            for inside in sorted(files_below(root / file)):
+                found[prefix_of(name) + inside] = f"{file.rstrip('/')}/{inside}"
+        else:
             found[name] = file
-            continue
-        for inside in sorted(files_below(root / file)):
-            found[prefix_of(name) + inside] = f"{file.rstrip('/')}/{inside}"
     return found
 
 

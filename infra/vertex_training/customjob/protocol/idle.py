@@ -18,7 +18,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum, auto
 from itertools import pairwise
 from typing import Final
 
@@ -64,14 +64,14 @@ class Reading:
     series: Sequence[Series]
 
 
-class IdleFinding(StrEnum):
+class IdleFinding(Enum):
     """What a reading proves."""
 
-    IDLE = "idle"
-    BUSY = "busy"
-    YOUNG = "young"
+    IDLE = auto()
+    BUSY = auto()
+    YOUNG = auto()
     """The job has not run for so long."""
-    UNPROVEN = "unproven"
+    UNPROVEN = auto()
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,6 +57,14 @@ def test_a_folder_within_bounds_is_no_mistake(tmp_path: Path) -> None:
     assert problems(tmp_path, f="f") == []
 
 
+def test_of_a_large_folder_one_file_too_many_is_looked_at_and_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, *(f"f/{number}.txt" for number in range(5)), "f/deep/9.txt")
+    monkeypatch.setattr(objects, "MOST_FILES", 2)
+    assert list(objects.files_below(tmp_path / "f")) == ["0.txt", "1.txt", "2.txt"]
+
+
 def test_too_many_files_are_told_with_the_way_on(tmp_path: Path) -> None:
     write(tmp_path, *(f"f/{number}.txt" for number in range(objects.MOST_FILES + 1)))
     assert problems(tmp_path, configs="f") == [
