@@ -68,6 +68,8 @@ def test_a_restored_state_cancels_no_job_for_one_that_would_be_refused(project: 
         assert "Nothing was submitted" in told
         assert "Nothing was cancelled" in told
         assert "Traceback" not in told
+    told = project.vt("review", "--stack", "local", code=1)
+    assert "the preview failed: job 'restored' has an earlier submission" in told
     assert live(project, "restored") == ["2"]
     project.want(restored={**BUSY, "run": 2})
     project.up()

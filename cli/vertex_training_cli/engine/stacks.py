@@ -127,13 +127,15 @@ class StackRef:
     def preview_target(self, *, offline: bool, refresh: bool = False) -> PreviewTarget:
         """The environment to preview the stack in. Nothing is started but for a ``refresh``.
 
-        A local stack meets the local cloud. Another one meets the state that PULUMI_BACKEND_URL
-        names; without that, or ``offline``, the stand-in plugin and an empty state, which need
-        neither network nor credentials.
+        A local stack meets the local cloud, whose jobs and records it reads if that runs: what a
+        deployment would be refused, its review is refused. Another one meets the state that
+        PULUMI_BACKEND_URL names; without that, or ``offline``, the stand-in plugin and an empty
+        state, which need neither network nor credentials.
 
         Raises:
             CommandError: the local cloud's folder cannot be used.
         """
+        from localgcp import lifecycle
         from localgcp.environment import environment
         from localgcp.home import Home
         from localgcp.tools import install_tools
@@ -152,7 +154,8 @@ class StackRef:
         source = "Previewed against the local stack's state"
         if refresh:
             return PreviewTarget(_local_environment(self.root, lambda _: None), source)
-        return PreviewTarget(environment(home, None), source)
+        info = None if offline else lifecycle.running(home)
+        return PreviewTarget(environment(home, info.ports if info else None), source)
 
     def connect_clients(self) -> None:
         """Connect Google's clients in this process to the local cloud if it is a local stack.

@@ -185,12 +185,15 @@ def test_a_local_stack_is_reached_in_the_local_cloud(
     assert local.running_environment() == wanted
     assert said == ["starts", "starts"]
     assert local.local_backend() == f"file://{root}/home/pulumi"
-    # a refresh reads what the cloud has, so it runs
+    source = "Previewed against the local stack's state"
+    without = environment.environment(Home.find(cwd=root), None)
+    # a refresh reads what the cloud has, so it is started; else its records are read if it runs
     for refresh in (True, False):
-        assert local.preview_target(offline=False, refresh=refresh) == PreviewTarget(
-            wanted if refresh else environment.environment(Home.find(cwd=root), None),
-            "Previewed against the local stack's state",
-        )
+        found = local.preview_target(offline=False, refresh=refresh)
+        assert found == PreviewTarget(wanted, source)
+    assert local.preview_target(offline=True) == PreviewTarget(without, source)
+    monkeypatch.setattr(lifecycle, "running", lambda _: None)
+    assert local.preview_target(offline=False) == PreviewTarget(without, source)
 
 
 def test_what_needs_the_local_cloud_says_that_it_does_not_run(
