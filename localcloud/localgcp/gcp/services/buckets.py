@@ -71,7 +71,10 @@ class Bucket(ResourceType):
                 reason = f"Invalid argument: label {key} has an illegal value '{value}'"
                 raise CloudError(doing, 400, reason, "invalid")
         held = cloud.store.get(BUCKET, name)
-        if held:
+        if held and not Emulator.of(cloud).has_bucket(name):
+            # A client of Cloud Storage deleted it. Its grants stay: they were read as if it stood.
+            cloud.store.delete(BUCKET, name)
+        elif held:
             reason = _OWNED if held.project == project else _TAKEN
             raise CloudError(doing, 409, reason, "conflict")
 

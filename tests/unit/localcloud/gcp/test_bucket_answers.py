@@ -107,12 +107,23 @@ def test_a_bucket_is_made_where_it_is_asked_for(
          "again., conflict"),
     ],
 )  # fmt: skip
-def test_a_bucket_that_cannot_be_is_refused(estate: Estate, inputs: Any, said: str | None) -> None:
+def test_a_bucket_that_cannot_be_is_refused(
+    estate: Estate, storage: Storage, inputs: Any, said: str | None
+) -> None:
+    storage.buckets = {"mine": [], "theirs": []}
     estate.store.put(BUCKET, "mine", PROJECT, {}, {})
     estate.store.put(BUCKET, "theirs", "local-a", {}, {})
     cloud, kind = estate.kind(BUCKET)
     found = told(lambda: kind.verify(cloud, PROJECT, inputs, "Making"))
     assert found == (said and f"Making: googleapi: Error {said}")
+
+
+def test_a_bucket_that_a_client_deleted_leaves_its_name(estate: Estate, storage: Storage) -> None:
+    estate.store.put(BUCKET, "data", PROJECT, {}, {})
+    assert storage.buckets == {}
+    cloud, kind = estate.kind(BUCKET)
+    kind.verify(cloud, PROJECT, {"name": "data"}, "Making")
+    assert estate.store.get(BUCKET, "data") is None
 
 
 @pytest.mark.parametrize(
