@@ -7,8 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from localgcp.inventory.store import ACCOUNT, Store
+from localgcp.runner.gcsfuse import storage_client
+from localgcp.server_info import ServerInfo
 from tests.e2e import only_jobs
-from tests.e2e.only_jobs import PROJECT, Project
+from tests.e2e.only_jobs import CONTROL, PROJECT, REGION, Project
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -80,6 +82,29 @@ def test_a_reservation_that_is_not_there_and_a_quota_of_0_cancel_no_job(project:
         assert "custom_model_training_nvidia_t4_gpus in us-central1 is below the 4" in told
         assert "Nothing was cancelled" in told
     assert live(project, "needing") == ["1"]
+
+
+def test_a_record_that_cannot_be_read_and_a_bucket_that_is_gone_cancel_no_job(
+    project: Project,
+) -> None:
+    project.want(recorded=BUSY)
+    project.up()
+    info = ServerInfo.read(project.home.server_file)
+    assert info
+    client = storage_client(f"http://127.0.0.1:{info.storage_port}")
+    bucket = client.bucket(CONTROL)
+    kept = {blob.name: blob.download_as_bytes() for blob in bucket.list_blobs()}
+    turn = f"turns/{REGION}/recorded.json"
+    bucket.blob(turn).upload_from_string("no record")
+    project.want(recorded={**BUSY, "run": 2})
+    assert f"gs://{CONTROL}/{turn} is no record of a job's turn" in refused(project, "recorded")
+    bucket.delete(force=True)
+    assert f"gcloud storage restore gs://{CONTROL}#GENERATION" in refused(project, "recorded")
+    client.create_bucket(CONTROL)
+    for name, content in kept.items():
+        bucket.blob(name).upload_from_string(content)
+    project.up()
+    assert live(project, "recorded") == ["2"]
 
 
 def test_what_cannot_be_asked_is_said_and_stops_nothing(project: Project) -> None:

@@ -54,7 +54,7 @@ from vertex_training.customjob.protocol.prerequisites import (
     ask_until_settled,
     questions,
 )
-from vertex_training.customjob.protocol.refusal import ReplacedJob
+from vertex_training.customjob.protocol.refusal import ReplacedJob, refusal_reason
 from vertex_training.customjob.protocol.timing import Timing
 from vertex_training.customjob.protocol.withdrawal import (
     CANCELLED_JOBS,
@@ -240,6 +240,7 @@ class CustomJobProvider(dynamic.ResourceProvider):
             for line in answers.unanswered:
                 print_line(f"job '{request.job}' is replaced, and {line}")
             reason = str(answers) or tensorboards.obstacle(request, _account(news))
+            reason = reason or _record_problem(rungs, _current(job.name, olds), news)
         if reason:
             raise JobRefusedError(
                 f"job '{request.job}' is not replaced, and {job.name} goes on "
@@ -340,6 +341,18 @@ def _refusal(news: dict[str, Any], replaced: ReplacedJob | None) -> str:
     rungs = rungs_of(news)
     records = f"{news['options']['controlBucket']}/{_records(news)}"
     return _lookup.reason(rungs, replaced, records, connect, ask)
+
+
+def _record_problem(
+    rungs: Sequence[SubmissionRequest], replaced: ReplacedJob, news: dict[str, Any]
+) -> str:
+    """Why records refuse the submission, or none can be written; empty if neither is so."""
+    try:
+        intents = _intents(news)
+        intents.now()  # a write
+        return refusal_reason(rungs, replaced, _service(news), intents).removesuffix(".")
+    except OperatorError as error:
+        return str(error).removesuffix(".")
 
 
 def _questions(rungs: Sequence[SubmissionRequest], kind: JobKind) -> list[Question]:

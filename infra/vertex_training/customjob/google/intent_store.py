@@ -193,6 +193,12 @@ def _generation(blob: storage.Blob) -> int:
 
 
 def _unreachable(bucket: str, error: Exception) -> OperatorError:
+    if isinstance(error, NotFound):
+        return OperatorError(
+            f"the control bucket {bucket} is not there; nothing was sent. Restore it: "
+            f"gcloud storage restore gs://{bucket}#GENERATION. `pulumi up --refresh` makes an "
+            "empty one."
+        )
     return OperatorError(
         f"the control bucket {bucket} could not be read or written; nothing was sent: "
         f"{type(error).__name__}: {getattr(error, 'message', error)}"

@@ -61,6 +61,9 @@ class Intents:
     def __init__(self):
         self.stored = self.whose = None
 
+    def now(self):
+        return 0.0
+
     def turn_keys(self):
         return frozenset({"us-central1/titanic"} if self.whose else ())
 
@@ -335,6 +338,20 @@ def test_a_live_job_goes_on_if_what_replaces_it_would_be_refused(service, google
     assert service.record.state == "JOB_STATE_RUNNING"
     assert intents.stored.record.state is IntentState.DONE
     assert asked.asked == 2
+
+
+def test_a_live_job_goes_on_if_no_record_can_be_written(service, google, intents, monkeypatch):
+    def gone():
+        raise OperatorError("the control bucket b is not there; nothing was sent.")
+
+    outs = running(service)
+    google(yes=True)
+    monkeypatch.setattr(intents, "now", gone)
+    assert not PROVIDER.check({}, EDITED).failures
+    with pytest.raises(JobRefusedError, match="the control bucket b is not there") as refused:
+        Impatient().delete(NAME, outs)
+    assert str(refused.value).endswith("nothing was sent. Nothing was cancelled.")
+    assert service.record.state == "JOB_STATE_RUNNING"
 
 
 #: A request that names the TensorBoard of its stack, whose number is looked up by a label.

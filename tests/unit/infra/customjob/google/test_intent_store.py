@@ -107,7 +107,7 @@ def test_what_somebody_else_put_there_is_refused(intents, emulator, content):
 def test_a_missing_bucket_is_reported_and_nothing_is_sent(emulator, monkeypatch):
     monkeypatch.setenv("STORAGE_EMULATOR_HOST", emulator.url)
     missing = intent_store.connect("local-x", "no-such-bucket")
-    with pytest.raises(OperatorError, match="no-such-bucket could not be read or written"):
+    with pytest.raises(OperatorError, match="no-such-bucket is not there; nothing was sent"):
         missing.write(record(), 0)
 
 
