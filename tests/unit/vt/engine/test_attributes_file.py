@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from vertex_training.errors import CommandError
 from vertex_training_cli.engine import attributes_file
 
 WHOLE = '{"user.content_type": "application/json", "md5": "x"}\n'
@@ -47,3 +48,18 @@ def test_a_whole_one_another_stacks_and_none_are_left_alone(stacks: Path) -> Non
 @pytest.mark.parametrize("backend", ["gs://state/x", "https://api.pulumi.com", ""])
 def test_other_backends_have_none(backend: str) -> None:
     assert attributes_file.remove_truncated(backend, "train", "dev", lambda _: None) == []
+
+
+@pytest.mark.parametrize("before", [None, "{", "{}"])
+def test_a_state_that_is_cut_off_is_refused_with_its_file_and_the_way_back(
+    stacks: Path, before: str | None
+) -> None:
+    state, copy = stacks / "dev.json", stacks / "dev.json.bak"
+    state.write_text('{"version": 3, "checkp')
+    if before is not None:
+        copy.write_text(before)
+    with pytest.raises(CommandError, match="the state of stack dev is cut off") as refused:
+        remove_truncated(stacks)
+    way = f"`cp {copy} {state}`, then `vt up --stack dev --refresh`."
+    assert refused.value.hint == (way if before == "{}" else "docs/operations.md#the-state-is-lost")
+    assert str(state) in str(refused.value)
