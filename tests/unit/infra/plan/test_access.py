@@ -82,6 +82,18 @@ def test_other_roles_on_a_project_say_themselves_what_they_allow(
     assert reachable([Binding(ANN, role, "folder", "1234")]) == set()
 
 
+@pytest.mark.parametrize(
+    ("role", "verb"),
+    [
+        ("roles/storage.legacyObjectReader", "reads"),
+        ("roles/storage.legacyObjectOwner", "writes"),
+        ("roles/storage.legacyBucketReader", "roles/storage.legacyBucketReader"),
+    ],
+)
+def test_a_role_of_an_acl_says_what_it_allows(role: str, verb: str) -> None:
+    assert reachable([Binding(ANN, role, "object", "b/o")]) == {Access(ANN, verb, "object", "b/o")}
+
+
 ANN = "user:ann@example.com"
 USER = "roles/iam.serviceAccountUser"
 ONE, TWO = (f"{name}@acme-ml-dev.iam.gserviceaccount.com" for name in ("one", "two"))

@@ -125,6 +125,15 @@ def test_a_whole_acl_is_its_entries_and_what_a_predefined_one_adds() -> None:
         ]
 
 
+def test_an_entry_whose_place_is_not_given_is_told_without_it() -> None:
+    everybody = {"role": "READER", "entity": "allUsers"}
+    kind = "gcp:storage/bucketAccessControl:BucketAccessControl"
+    assert listed(kind, **everybody) == [
+        ("roles/storage.legacyBucketReader", "allUsers", "bucket", "")
+    ]
+    assert listed(DATASET, accesses=LATER) == [("access", LATER, "dataset", "")]
+
+
 def test_types_are_lists_have_lists_or_neither() -> None:
     assert (is_list(DATASET), grants_alone(DATASET)) == (True, False)
     assert (is_list(ENTRY), grants_alone(ENTRY)) == (True, True)

@@ -183,6 +183,17 @@ def test_what_a_file_has_beside_its_config_is_told(
     assert stack_files.file_problems(root / "Pulumi.none.yaml") == []
 
 
+def test_what_no_parser_takes_is_told_once_where_values_are_read(root: Path) -> None:
+    file = root / "Pulumi.dev.yaml"
+    file.write_text("config: {}\n? [x]\n: y\n")
+    assert stack_files.file_problems(file) == []
+    with pytest.raises(ConfigError) as failed:
+        stack_files.read_raw(SCHEMA, root, "dev")
+    assert failed.value.problems == (
+        Problem("not YAML: found unhashable key", location=place(2, 3)),
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "keys", "first"),
     [

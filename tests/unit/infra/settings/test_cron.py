@@ -86,6 +86,8 @@ def test_a_name_is_a_time_and_sorts_as_times_do():
         ("0 6 * * 1", BERLIN, 5),
         ("0 6 * * *", BERLIN, 31),
         ("0 0 29 2 *", "Etc/UTC", 1),
+        # A weekday is five times in a February that ends with it, once in 28 years.
+        *((f"0 6 * 2 {day}", "Etc/UTC", 5) for day in range(7)),
         ("*/30 9-17 * * 1-5", "Etc/UTC", 18 * 23),
         ("0 * * * *", "Etc/UTC", 744),
         ("0 * * * *", BERLIN, 745),

@@ -214,6 +214,13 @@ def test_a_value_of_the_wrong_form_is_told_in_words(
     assert {p.location for p in failed.value.problems} == {Location("Pulumi.prod.yaml")}
 
 
+def test_the_name_of_a_stack_is_no_key_of_its_file() -> None:
+    with pytest.raises(ConfigError) as failed:
+        reader.parse(SCHEMA, BASE | {"stacks": {}})
+    [problem] = failed.value.problems
+    assert problem.hint.startswith("known here: alerts, allowedSecrets, ")
+
+
 def test_mistakes_of_the_file_and_of_the_form_are_told_together() -> None:
     raw = reader.RawConfig(BASE)
     assert reader.parse(SCHEMA, raw).stack == "prod"
