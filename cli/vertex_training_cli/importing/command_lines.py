@@ -526,8 +526,8 @@ def _pool(value: str, given: dict[str, str], job: ImportedJob, place: str) -> di
         what = f"gcloud builds an image of {spec['local-package-path']}, an import does not"
         job.remarks.append(f"{what} ({place}): `vt new image` makes one")
         spec["container-image-uri"] = image
-        local = ("local-package-path", "output-image-uri", "executor-image-uri", "script",
-                 "python-module", "requirements", "extra-packages", "extra-dirs")  # fmt: skip
+        local = ("local-package-path", "output-image-uri", "script", "requirements",
+                 "extra-packages", "extra-dirs")  # fmt: skip
         spec = {key: item for key, item in spec.items() if key not in local}
     if "container-image-uri" in spec:
         pool["containerSpec"] = {"imageUri": spec["container-image-uri"]}

@@ -205,7 +205,8 @@ def test_the_flags_of_a_job_are_its_fields() -> None:
         ("machine-type=m,tomorrow=1,more=2", {
             "replicaCount": 1, "machineSpec": {"machineType": "m"}},
          ["tomorrow=1, more=2 of --worker-pool-spec is not read (here)"]),
-        ("machine-type=m,local-package-path=src,script=t.py,output-image-uri=o", {
+        ("machine-type=m,local-package-path=src,script=t.py,output-image-uri=o,python-module=p,"
+         "executor-image-uri=e,requirements=r,extra-packages=x,extra-dirs=d", {
             "replicaCount": 1, "machineSpec": {"machineType": "m"},
             "containerSpec": {"imageUri": "o"}},
          ["gcloud builds an image of src, an import does not (here): `vt new image` makes one"]),
