@@ -217,7 +217,7 @@ class CallFinder(Interpreter):
         message = options.get(field) or (request.get(field) if isinstance(request, dict) else None)
         if message is None and len(held) > 1:
             message = held[1]
-        parent = text(bare(options.get("parent") or ""))
+        parent = text(bare(options.get("parent")))
         where = re.search(r"/locations/([^/]+)", parent)
         location = {"location": where[1]} if where else {}
         made = self._add(

@@ -104,9 +104,9 @@ def job_needs(declared: DeclaredStack) -> list[JobNeed]:
 def _of_job(request: JobRequest, region: str) -> Counter[str]:
     if request.kind is BATCH_JOB:
         return Counter()  # Compute Engine's quota, which Batch waits for
-    wanted = accelerator_quotas(request.message, request.trial, region)
-    cost = request.own_cost
-    kind = "preemptible_" if is_preemptible(request.trial) else ""
+    spec, cost = request.trial["jobSpec"], request.own_cost
+    wanted = accelerator_quotas(request.message, spec, region)
+    kind = "preemptible_" if is_preemptible(spec) else ""
     for pool in cost.pools:
         machine = machines.machine_type(pool.machine_type)
         if machine and machine.vcpus and machine.family in _VERTEX_CPUS:

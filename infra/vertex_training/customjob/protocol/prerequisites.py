@@ -133,16 +133,16 @@ def questions(request: SubmissionRequest, kind: JobKind) -> Iterator[Question]:
     """Everything that can be asked about a request."""
     message = json.loads(request.body)
     project = request.parent.split("/")[1]
-    trial = kind.trial_of(message).get("jobSpec") or {}
+    spec = kind.trial_of(message).get("jobSpec") or {}
     yield _submitting(project, kind)
-    if account := trial.get("serviceAccount"):
+    if account := spec.get("serviceAccount"):
         yield _acting(account, request.stack)
-    pools = trial.get("workerPoolSpecs") or []
+    pools = spec.get("workerPoolSpecs") or []
     yield from _images(pools, request.stack)
     named = [name for pool in pools for name in named_reservations(pool)]
     yield from map(_reserved, dict.fromkeys(named))
     if kind is not BATCH_JOB:  # which takes the machines' own quota, and waits where it is used up
-        yield from _quotas(request.parent, message, trial)
+        yield from _quotas(request.parent, message, spec)
 
 
 def _submitting(project: str, kind: JobKind) -> Question:
@@ -216,12 +216,10 @@ def _reserved(name: str) -> Question:
     )
 
 
-def _quotas(
-    parent: str, message: Mapping[str, Any], trial: Mapping[str, Any]
-) -> Iterator[Question]:
+def _quotas(parent: str, message: Mapping[str, Any], spec: Mapping[str, Any]) -> Iterator[Question]:
     """The quota of each accelerator. What runs now is no reason: it ends for this job."""
     _, project, _, region = parent.split("/")
-    for metric, count in accelerator_quotas(message, trial, region).items():
+    for metric, count in accelerator_quotas(message, spec, region).items():
         yield Question(
             f"how much quota there is of {metric} in {region}",
             lambda service, metric=metric, count=count: _is_enough(
@@ -235,23 +233,23 @@ def _quotas(
 
 
 def accelerator_quotas(
-    message: Mapping[str, Any], trial: Mapping[str, Any], region: str
+    message: Mapping[str, Any], spec: Mapping[str, Any], region: str
 ) -> Counter[str]:
     """The quota metrics of a job's GPUs, and how much of each it takes; none with a reservation."""
     wanted = Counter[str]()
-    if any(named_reservations(pool) for pool in trial.get("workerPoolSpecs") or []):
+    if any(named_reservations(pool) for pool in spec.get("workerPoolSpecs") or []):
         return wanted
     cost = costs.of_job(message, region)
     for pool in cost.pools:
         if pool.accelerator.startswith("NVIDIA_"):
-            metric = quota_metric(pool.accelerator, preemptible=is_preemptible(trial))
+            metric = quota_metric(pool.accelerator, preemptible=is_preemptible(spec))
             wanted[metric] += pool.count * pool.machines * cost.parallel
     return wanted
 
 
-def is_preemptible(trial: Mapping[str, Any]) -> bool:
-    """Whether its machines count against the quota of those that may be taken away."""
-    return (trial.get("scheduling") or {}).get("strategy") in PREEMPTIBLE
+def is_preemptible(spec: Mapping[str, Any]) -> bool:
+    """Whether machines of a jobSpec count against the quota of those that may be taken away."""
+    return (spec.get("scheduling") or {}).get("strategy") in PREEMPTIBLE
 
 
 def _is_enough(limit: int | None, count: int) -> bool:
