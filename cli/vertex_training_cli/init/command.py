@@ -103,7 +103,8 @@ def _create(directory: Path, given: dict[str, Any]) -> None:
         print_line(f"note: {remark}.")
     print_line(f"Made {len(proposal.changes)} files in {directory}.")
     go = "" if root == Path.cwd() else f"cd {shlex.quote(str(directory))} && "
-    print_line(f"Next: {go}git init && make local")
+    wheels = f"the wheels of this release into {directory / 'wheels'} (README.md)"
+    print_line(f"Next: {wheels}, then {go}git init && make local")
 
 
 def _ensure_new(root: Path) -> None:

@@ -69,6 +69,22 @@ def test_a_repository_is_in_order_for_every_stack(folder: str, tmp_path: Path) -
     assert re.search(r"^name: [a-z][a-z0-9-]*$", (root / "Pulumi.yaml").read_text(), re.MULTILINE)
 
 
+def test_what_to_do_next_is_told_with_the_wheels_that_the_repository_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = vt("init", str(tmp_path / "a b"), *GIVEN).splitlines()
+    assert told[-1] == (
+        f"Next: the wheels of this release into {tmp_path}/a b/wheels (README.md), then "
+        f"cd '{tmp_path}/a b' && git init && make local"
+    )
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    told = vt("init", *GIVEN).splitlines()
+    assert told[-1] == (
+        "Next: the wheels of this release into wheels (README.md), then git init && make local"
+    )
+
+
 @pytest.mark.parametrize("region", sorted(machines.regions()))
 def test_the_stacks_are_in_order_in_every_region(region: str, tmp_path: Path) -> None:
     from vertex_training import stack
