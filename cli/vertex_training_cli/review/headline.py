@@ -341,7 +341,7 @@ def totals(report: ReviewReport) -> str:
         counts.update({"delete": len(folder.removed)} if folder.removed else {})
     words = {"create": "created", "update": "updated", "replace": "replaced", "delete": "deleted"}
     words["forget"] = "left as it is in the cloud"
-    order = [*words, *sorted(set(counts) - set(words))]
+    order = [*words, *(op for op in sorted(counts) if op not in words)]
     parts = [f"{counts[op]} {words.get(op, op)}" for op in order if counts[op]]
     return ", ".join(parts) or "none"
 

@@ -167,10 +167,8 @@ def _job_changes(step: Step) -> list[ReachabilityChange]:
 
     before = openings(step.old.inputs if step.old else None)
     after = openings(step.new.inputs if step.new else None)
-    opened = [ReachabilityChange("opens", what, step.name) for what in sorted(after - before)]
-    return opened + [
-        ReachabilityChange("closes", what, step.name) for what in sorted(before - after)
-    ]
+    opened = [ReachabilityChange("opens", what, step.name) for what in after - before]
+    return opened + [ReachabilityChange("closes", what, step.name) for what in before - after]
 
 
 def _firewall(inputs: Inputs) -> str:

@@ -423,11 +423,13 @@ def test_everything_else_is_counted_by_what_happens() -> None:
     found = review(
         plans.create("x:y:Z", "a"),
         plans.step("update", "x:y:Z", "b", {"n": 1}, {"n": 2}),
+        plans.step("import-replacement", "x:y:Z", "e", {"n": 1}, {"n": 2}),
         plans.step("import", "x:y:Z", "c", None, {"n": 1}),
         plans.delete("gcp:projects/service:Service", "api", disableOnDestroy=False),
         *(kept_object(op, f"d/f/{n}") for n, op in enumerate(["create", "update", "delete"])),
         *(kept_object("create", f"d/g/{n}") for n in range(2)),
     )
     assert totals(found) == (
-        "4 created, 1 updated, 1 replaced, 1 deleted, 1 left as it is in the cloud, 1 import"
+        "4 created, 1 updated, 1 replaced, 1 deleted, 1 left as it is in the cloud, 1 import, "
+        "1 import-replacement"
     )

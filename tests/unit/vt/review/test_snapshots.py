@@ -126,6 +126,7 @@ def test_capacity_has_no_price():
     found = built(plans.create(SNAPSHOT, "snapshots-clicks", **inputs(resolved)))
     assert "query of snapshot clicks: no price: capacity" in verdict(found)
     assert "capacity: no price" in found.snapshots[0].told
+    assert answer(found, "what was not looked at") == ""
 
 
 def test_one_that_is_there_is_told_with_rows_and_what_changed_since_and_is_no_change():
