@@ -24,7 +24,7 @@ from localgcp.vertex.agents import has_role
 from localgcp.vertex.operations import OperationTable
 
 #: Jobs at once: training code takes all cores of a laptop by itself.
-SLOTS: Final = 2
+_SLOTS: Final = 2
 _LOOK_SECONDS: Final = 0.5
 _QUEUED: Final = timedelta(days=2)
 _REPORTING: Final = timedelta(seconds=1080)
@@ -41,12 +41,11 @@ class BatchScheduler:
         store: Store,
         jobs: BatchTable,
         make_run: Callable[[BatchJob], BatchRun],
-        wanting: Callable[[BatchJob], str] = lambda _job: "",
-        slots: int = SLOTS,
+        wanting: Callable[[BatchJob], str],
     ) -> None:
         """``wanting``: what a job cannot have now, in Google's words; empty if all is there."""
         self.home, self.store, self.jobs = home, store, jobs
-        self._make_run, self._wanting, self._slots = make_run, wanting, slots
+        self._make_run, self._wanting = make_run, wanting
         self._operations = OperationTable(jobs.path)
         self._runs: dict[str, tuple[BatchRun, threading.Thread]] = {}
         self._lock = threading.RLock()
@@ -129,7 +128,7 @@ class BatchScheduler:
                 self.jobs.note(job.name, text)
                 return
             with self._lock:
-                if len(self._runs) >= self._slots:
+                if len(self._runs) >= _SLOTS:
                     return
             if not self.jobs.move(job.name, State.SCHEDULED, (State.QUEUED,)):
                 return
@@ -140,7 +139,7 @@ class BatchScheduler:
                 self._fail(job, f"Job failed due to {text}.")
             return
         with self._lock:
-            if len(self._runs) >= self._slots or self._stopping.is_set():
+            if len(self._runs) >= _SLOTS or self._stopping.is_set():
                 return
             run = self._make_run(job)
             thread = threading.Thread(

@@ -25,13 +25,13 @@ STOPPED = "The local cloud was stopped while the job ran; submit it again (a new
 class Turns:
     """A scheduler; ``ran`` are the jobs that it runs, which take until ``go``."""
 
-    def __init__(self, home: Home, slots: int = 2) -> None:
+    def __init__(self, home: Home) -> None:
         self.home, self.store, self.jobs = home, Store(home.database), BatchTable(home)
         self.operations = OperationTable(home.database)
         self.ran: list[str] = []
         self.go, self.wanting = threading.Event(), ""
         self.scheduler = BatchScheduler(
-            home, self.store, self.jobs, self._run_of, lambda _job: self.wanting, slots
+            home, self.store, self.jobs, self._run_of, lambda _job: self.wanting
         )
         set_grant(self.store, f"projects/{PROJECT}", "roles/batch.agentReporter", TRAINER)
 
@@ -279,6 +279,7 @@ def test_a_server_that_stops_fails_what_runs_and_leaves_what_waits(turns: Turns)
     [waits] = {*"abc"} - {*turns.ran}
     wait_until(lambda: [turns.job(each).state for each in turns.ran] == [State.RUNNING] * 2)
     turns.scheduler.stop()
+    assert not turns.scheduler._thread.is_alive()
     assert turns.job(waits).state is State.QUEUED
     for each in turns.ran:
         assert turns.events(each)[-1] == moved("RUNNING", "FAILED", STOPPED, each)
