@@ -12,6 +12,7 @@ from localgcp.batch import logs
 from localgcp.batch.records import BatchJob, BatchTable, State
 from localgcp.home import Home
 from localgcp.inventory.store import Store
+from localgcp.vertex.log_times import times_file
 from tests.unit.localcloud.conftest import PROJECT, TRAINER, set_grant
 
 BODY: dict[str, Any] = {
@@ -95,6 +96,18 @@ def test_a_line_that_is_still_being_written_is_none(
     logged.put(dataclasses.replace(JOB, state=state), task_0=text)
     logged.grant()
     assert [each.get("textPayload", "") for each in logged.read()] == lines
+
+
+def test_a_line_has_the_time_at_which_the_log_had_grown_by_it(logged: Logged) -> None:
+    logged.put()
+    logged.grant()
+    file = logged.home.batch / "j-1" / "logs" / "task-0.log"
+    file.write_bytes(b"a\n\xff\nc\n")
+    seconds = (("2", "06"), ("4", "07"), ("6", "08"))
+    times = "".join(f"{end} 2026-01-02T03:04:{second}+00:00\n" for end, second in seconds)
+    times_file(file).write_text(times)
+    found = [(each["textPayload"], each["timestamp"][-3:]) for each in logged.read()]
+    assert found == [("a", "06Z"), ("\ufffd", "07Z"), ("c", "08Z")]
 
 
 def test_a_filter_names_a_job_by_its_uid(logged: Logged) -> None:
