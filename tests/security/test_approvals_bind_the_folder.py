@@ -232,3 +232,37 @@ def test_a_tracked_link_leads_to_tracked_files_of_the_checkout(repo: Path) -> No
         (repo / name).symlink_to(target)
     commit(repo)
     assert added(repo) == ("none -> empty", "up -> ..")
+
+
+def runtime(repo: Path, name: str, path: str) -> None:
+    """Let a file of the engine name the environment at ``path``."""
+    options = f"options: {{toolchain: pip, virtualenv: {path}}}"
+    put(repo, name, f"name: vertex-training\nruntime: {{name: python, {options}}}\n")
+    commit(repo)
+
+
+@pytest.mark.parametrize("path", ["venv", "../.venv", "/srv/venv", ".venv/../venv", "jobs/.venv"])
+def test_no_environment_is_run_but_the_one_that_setup_fills(repo: Path, path: str) -> None:
+    runtime(repo, "Pulumi.yaml", path)
+    said = "".join(map(str, sources.checkout(repo, "dev").problems()))
+    assert f"another environment than .venv (got Pulumi.yaml -> {path})" in said
+    for own in (".venv", "./.venv/", str(repo / ".venv")):
+        runtime(repo, "Pulumi.yaml", own)
+        assert not sources.checkout(repo, "dev").problems()
+
+
+def test_no_policies_are_run_in_an_environment_of_others(repo: Path) -> None:
+    runtime(repo, "policy/PulumiPolicy.yaml", "../venv")
+    assert not sources.checkout(repo, "dev").problems()  # they are not asked
+    found = sources.checkout(repo, "dev", "policy").environments
+    assert found == ("policy/PulumiPolicy.yaml -> ../venv",)
+    runtime(repo, "policy/PulumiPolicy.yaml", "../.venv/policy")
+    assert not sources.checkout(repo, "dev", "policy").problems()
+
+
+def test_no_plugin_is_run_in_an_environment_of_others(repo: Path) -> None:
+    plugin = "plugins: {providers: [{name: gcp, path: gcp}]}"
+    put(repo, "Pulumi.yaml", f"name: vertex-training\nruntime: python\n{plugin}\n")
+    runtime(repo, "gcp/PulumiPlugin.yaml", "/srv/venv")
+    found = sources.checkout(repo, "dev").environments
+    assert found == ("gcp/PulumiPlugin.yaml -> /srv/venv",)

@@ -13,10 +13,11 @@ from typing import Final
 import pytest
 from typer.testing import CliRunner
 
-from vertex_training.errors import CommandError, ConfigError
+from vertex_training.errors import ConfigError, UnknownStackError
 from vertex_training.plan import packages
 from vertex_training.stack import read_settings
 from vertex_training_cli.cli import app
+from vertex_training_cli.engine.stacks import read_stack_file
 from vertex_training_cli.images import stack_file
 from vertex_training_cli.local import image_form
 
@@ -160,6 +161,70 @@ def test_no_pin_is_written_into_a_stack_file_that_a_link_has_elsewhere(
     foreign.write_text(PINNED)
     (checkout / "Pulumi.local.yaml").unlink(missing_ok=True)
     (checkout / "Pulumi.local.yaml").symlink_to(foreign)
-    with pytest.raises(CommandError, match="is a link out of its folder"):
+    with pytest.raises(UnknownStackError, match="is a link out of the checkout"):
         stack_file.write_pins(checkout, "local", {"digits": {"digest": "sha256:0"}})
     assert foreign.read_text() == PINNED
+
+
+#: No file of a stack or a job, but YAML: what a report of it would quote.
+QUOTED: Final = "canary: {of: the host}\n"
+
+
+@pytest.fixture
+def named(checkout: Path, outside: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (checkout / "Pulumi.yaml").write_text("name: x\nruntime: python\n")
+    (checkout / ".git").mkdir()
+    (checkout / ".git/config").write_text(QUOTED)
+    outside.write_text(QUOTED)
+    monkeypatch.chdir(checkout)
+    return checkout
+
+
+@pytest.mark.parametrize("target", ["../outside/secret", ".git/config", "round"])
+@pytest.mark.parametrize(
+    "words", [("check", "-s", "dev"), ("render", "digits", "-s", "dev"), ("diff", "dev", "dev")]
+)
+def test_a_file_of_a_stack_that_is_a_link_out_of_the_checkout_is_refused_unread(
+    named: Path, target: str, words: tuple[str, ...]
+) -> None:
+    (named / "round").symlink_to("../outside/secret")
+    (named / "Pulumi.dev.yaml").symlink_to(target)
+    done = CliRunner().invoke(app, list(words))
+    assert "Pulumi.dev.yaml: is a link out of the checkout" in done.stderr, done.output
+    assert "canary" not in done.output
+    with pytest.raises(UnknownStackError, match="is a link out of the checkout"):
+        read_stack_file(named, "dev")
+
+
+def test_a_file_of_a_stack_may_be_a_link_to_another_of_the_checkout(named: Path) -> None:
+    (named / "shared.yaml").write_text(STACK)
+    (named / "Pulumi.dev.yaml").symlink_to("shared.yaml")
+    assert "vertex-training:jobs" in read_stack_file(named, "dev")["config"]
+
+
+@pytest.mark.parametrize("words", [(), ("jobs",), ("jobs/x.yaml",), ("-s", "local", "jobs/x.yaml")])
+def test_a_job_file_that_is_a_link_out_of_the_checkout_is_not_quoted(
+    named: Path, words: tuple[str, ...]
+) -> None:
+    (named / "jobs/x.yaml").symlink_to("../../outside/secret")
+    done = CliRunner().invoke(app, ["check", *words])
+    assert "jobs/x.yaml is a link out of its folder" in done.stderr, done.output
+    assert ("canary" in done.output, done.exit_code) == (False, 2)
+
+
+def test_a_link_of_the_users_own_is_read(named: Path, outside: Path) -> None:
+    link = outside.parent / "mine.yaml"
+    link.symlink_to(outside)
+    assert "canary" in CliRunner().invoke(app, ["check", str(link)]).output
+
+
+@pytest.mark.parametrize("file", ["../outside/secret", "jobs/x.yaml"])
+def test_a_job_file_outside_of_the_checkout_is_not_quoted_where_the_stack_is_wrong(
+    named: Path, file: str
+) -> None:
+    (named / "jobs/x.yaml").symlink_to("../../outside/secret")
+    text = f"{STACK}  vertex-training:tuning: {{x: {{file: {file}}}}}\n  vertex-training:wrong: 1\n"
+    (named / "Pulumi.local.yaml").write_text(text)
+    done = CliRunner().invoke(app, ["check", "-s", "local"])
+    assert "vertex-training:wrong" in done.output
+    assert ("canary" in done.output, done.exit_code) == (False, 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,6 +25,7 @@ from vertex_training.naming import is_local
 from vertex_training.settings.project_files import file_name
 from vertex_training_cli.check import placeholders, rehearsal
 from vertex_training_cli.check.report import FileReport
+from vertex_training_cli.engine.links import link_out
 from vertex_training_cli.engine.paths import from_here, stack_file
 
 if TYPE_CHECKING:  # with a stack comes pydantic
@@ -75,10 +77,12 @@ def read(file: str) -> bytes:
     """The bytes of a file, or of standard input for ``-``.
 
     Raises:
-        CheckUnavailableError: it cannot be read.
+        CheckUnavailableError: it cannot be read, or a link leads out of the checkout to it.
     """
     if file == STDIN:
         return sys.stdin.buffer.read(MAX_READ)
+    if link := link_out(Path(os.path.abspath(file)), alone=False):
+        raise CheckUnavailableError(f"{file}: {from_here(link)} is a link out of its folder")
     try:
         with Path(file).open("rb") as stream:
             return stream.read(MAX_READ)
@@ -145,6 +149,7 @@ def _jobs_without_stack(root: Path, stack_name: str) -> list[FileReport]:
     from vertex_training.plan.facts import file_defaults
     from vertex_training.settings import partial, stack_files
     from vertex_training.stack import SCHEMA
+    from vertex_training.stack_rules.files import file_problems
 
     try:
         read_so_far = partial.read(SCHEMA, stack_files.read_raw(SCHEMA, root, stack_name))
@@ -158,7 +163,7 @@ def _jobs_without_stack(root: Path, stack_name: str) -> list[FileReport]:
     found: dict[str, FileReport] = {}
     for key, each in settings.submitted.items():
         file = root / each.file
-        if file.is_file():
+        if not any(file_problems((), each.file, root)):
             data, shown = read(str(file)), from_here(file)
             known = placeholders.table(data) | placeholders.table(
                 "".join(defaults.fields.values()).encode()

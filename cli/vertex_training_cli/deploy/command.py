@@ -105,8 +105,9 @@ def _reasons(
     record: Approval, ref: StackRef, inputs: PlanInputs, env: Mapping[str, str]
 ) -> list[Problem]:
     """The reasons not to deploy of the first check that has any; empty if there are none."""
+    here = sources.checkout(ref.root, ref.stack, inputs.policy_pack)
     return (
-        decision.checkout_problems(record, ref.stack, sources.checkout(ref.root, ref.stack))
+        decision.checkout_problems(record, ref.stack, here)
         or decision.target_problems(record, target_of(ref, env), *signed_in(env))
         or state_problems(sources.deployment(ref, env))
         or decision.plan_problems(record, sources.review(ref.root, ref.stack, inputs))

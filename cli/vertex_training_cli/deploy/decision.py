@@ -25,6 +25,8 @@ class Checkout:
     """Tracked files that are unlike the commit's."""
     added: tuple[str, ...] = ()
     """Code and YAML that the commit does not have."""
+    environments: tuple[str, ...] = ()
+    """Files of the engine whose code would run in an environment that nothing binds."""
 
     def problems(self) -> list[Problem]:
         """What a program would run or read, and the commit does not bind."""
@@ -34,11 +36,16 @@ class Checkout:
             ("the commit does not have files that a program could read", self.added, "remove", ""),
         )
         hint = "commit or {} them: a commit is deployed, not a folder{}"
-        return [
+        found = [
             Problem(what, ", ".join(names), hint.format(otherwise, note), ("checkout",))
             for what, names, otherwise, note in kinds
             if names
         ]
+        if self.environments:
+            what = "code would run in another environment than .venv"
+            mend = "write `virtualenv: .venv`, which `make setup DEPLOY=1` fills by hashes"
+            found.append(Problem(what, ", ".join(self.environments), mend, ("checkout",)))
+        return found
 
 
 def checkout_problems(approval: Approval, stack: str, checkout: Checkout) -> list[Problem]:

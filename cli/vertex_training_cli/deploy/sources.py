@@ -26,6 +26,8 @@ from vertex_training_cli.deploy.working_tree import (
     LINK,
     CommittedFile,
     changed_files,
+    other_environment,
+    plugin_paths,
     uncommitted_code,
     uncommitted_inputs,
 )
@@ -37,12 +39,17 @@ from vertex_training_cli.engine.values import redact
 REVIEWED: Final = 0
 #: Outcomes of a report that may be approved: one of another plan than was expected is, too.
 _APPROVABLE: Final = ("clean", "different")
+#: Files by which the engine runs the code beside them.
+PLUGIN_FILE: Final = "PulumiPlugin.yaml"
+POLICY_FILE: Final = "PulumiPolicy.yaml"
 #: How ``StackRef.preview_target`` begins the source of a plan that was made offline.
 OFFLINE: Final = "Previewed offline"
 
 
-def checkout(root: Path, stack: str) -> Checkout:
+def checkout(root: Path, stack: str, policy_pack: str | None = None) -> Checkout:
     """The commit checked out in ``root``, and what a program there would read in another form.
+
+    ``policy_pack`` is the folder of the policies that are asked, if any are.
 
     Raises:
         CommandError: ``root`` is no checkout of git, or has no commit.
@@ -61,16 +68,28 @@ def checkout(root: Path, stack: str) -> Checkout:
     read = {file_name(stack), PROJECT_FILE, *INSTALLED, *_named_files(root, stack)}
     ignored = {name for name in read - tracked if (root / name).exists()}  # by git, maybe
     added = uncommitted_inputs(root, tracked, {*untracked, *ignored}, links)
-    added += uncommitted_code(root, tracked, _project(root))
-    return Checkout(commit, tree, tuple(changed), tuple(dict.fromkeys(added)))
+    project = _content(root / PROJECT_FILE)
+    added += uncommitted_code(root, tracked, project)
+    files = [root / PROJECT_FILE, *(root / path / PLUGIN_FILE for path in plugin_paths(project))]
+    files += [root / policy_pack / POLICY_FILE] if policy_pack else []
+    found = [each for file in files for each in other_environment(root, file, _content(file))]
+    return Checkout(commit, tree, tuple(changed), tuple(dict.fromkeys(added)), tuple(found))
 
 
-def _project(root: Path) -> Mapping[str, Any]:
-    """The project's file; empty if it is none, of which nothing is deployed."""
+def _content(file: Path) -> Mapping[str, Any]:
+    """A file of the engine; empty if it is not there or has no keys: nothing is deployed of it.
+
+    Raises:
+        CommandError: it is not read here. The engine takes more, like tags of its own.
+    """
     try:
-        found = yaml.safe_load((root / PROJECT_FILE).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        found = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
         return {}
+    except (OSError, ValueError, yaml.YAMLError) as failed:
+        reason = str(failed).strip().splitlines()[0]
+        text = f"{file.name} cannot be read: {reason}; what it lets the engine run is not known."
+        raise CommandError(text, "write it in plain YAML, without tags.") from None
     return found if isinstance(found, Mapping) else {}
 
 

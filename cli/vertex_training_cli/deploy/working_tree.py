@@ -88,6 +88,8 @@ CODE: Final = tuple(importlib.machinery.all_suffixes())
 READ: Final = (*CODE, ".yaml", ".yml")
 #: What ``make setup`` installs in a repository that ``vt init`` made.
 INSTALLED: Final = frozenset({"requirements.lock", "requirements.txt"})
+#: The environment that has ``vt``, and those within it: ``make setup DEPLOY=1`` fills them.
+ENVIRONMENT: Final = ".venv"
 #: Nothing is imported from these; ``stacks.own_bytecode`` keeps bytecode from being read.
 _NOT_IMPORTED: Final = frozenset({"__pycache__", ".git"})
 
@@ -119,22 +121,40 @@ def uncommitted_code(
 
     ``project`` is the project's file: the engine runs the program and plugins at these paths.
     """
-    top, plugins = root.resolve(), project.get("plugins")
-    kinds = plugins.values() if isinstance(plugins, Mapping) else ()
-    entries = [each for kind in kinds if isinstance(kind, list) for each in kind]
-    paths = [each.get("path") for each in entries if isinstance(each, Mapping)]
-    for path in (project.get("main"), *paths):
-        if not isinstance(path, str):
-            continue
+    top, main = root.resolve(), project.get("main")
+    for path in (*([main] if isinstance(main, str) else ()), *plugin_paths(project)):
         target = (root / path).resolve()
         if not target.is_relative_to(top):
             yield f"{PROJECT_FILE} -> {path}"
             continue
         place = target.relative_to(top)
-        is_program = path == project.get("main") and target.is_dir()
+        is_program = path == main and target.is_dir()
         names = _importable(target, ()) if is_program else _files_of(target, "./")
         files = [place.as_posix()] if target.is_file() else [(place / n).as_posix() for n in names]
         yield from (name for name in files if name not in tracked)
+
+
+def plugin_paths(project: Mapping[str, Any]) -> list[str]:
+    """The paths in ``plugins`` of a project's file."""
+    plugins = project.get("plugins")
+    kinds = plugins.values() if isinstance(plugins, Mapping) else ()
+    entries = [each for kind in kinds if isinstance(kind, list) for each in kind]
+    paths = [each.get("path") for each in entries if isinstance(each, Mapping)]
+    return [path for path in paths if isinstance(path, str)]
+
+
+def other_environment(root: Path, file: Path, content: Mapping[str, Any]) -> Iterator[str]:
+    """What a file of the engine names as ``virtualenv``, unless it is ``.venv`` or below."""
+    runtime = content.get("runtime")
+    options = runtime.get("options") if isinstance(runtime, Mapping) else None
+    path = options.get("virtualenv") if isinstance(options, Mapping) else None
+    if path and not _place(file.parent / str(path)).is_relative_to(_place(root / ENVIRONMENT)):
+        yield f"{os.path.relpath(file, root)} -> {path}"
+
+
+def _place(path: Path) -> Path:
+    """The path as the engine joins it: by its text, whatever links there are."""
+    return Path(os.path.abspath(path))
 
 
 def _files_of(root: Path, name: str) -> Iterator[str]:

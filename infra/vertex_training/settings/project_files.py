@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Final
 
-from vertex_training.errors import UnknownStackError
+from vertex_training.errors import Problem, UnknownStackError
 
 PROJECT_FILE: Final = "Pulumi.yaml"
-#: What is said of a project whose stack files are in another folder.
-ELSEWHERE: Final = f"stackConfigDir of {PROJECT_FILE}: only stack files beside it are read here"
-MEND: Final = f"Put them beside {PROJECT_FILE}, and remove it."
+#: The engine reads it in place of the other (sdk/go/common/encoding: JSON comes first).
+READ_FIRST: Final = "Pulumi.json"
 _NAME: Final = re.compile(r"^name\s*:\s*[\"']?([\w.-]+)", re.MULTILINE)
 _REFRESH: Final = re.compile(
     r"^options\s*:(?:.*\n\s)*?.*\brefresh\s*:\s*[\"']?always", re.MULTILINE
 )
-#: A folder of stack files: https://www.pulumi.com/docs/iac/concepts/projects/project-file/
-_STACKS: Final = re.compile(r"^stackConfigDir[ \t]*:([^#\n]*)", re.MULTILINE)
+#: Names a folder of stack files: https://www.pulumi.com/docs/iac/concepts/projects/project-file/
+_STACKS: Final = "stackConfigDir"
 
 
 def project_name(root: Path) -> str:
@@ -25,9 +25,43 @@ def project_name(root: Path) -> str:
     return _found(_NAME, root)
 
 
-def stack_folder(root: Path) -> str:
-    """Where the engine reads stack files, if that is not beside ``Pulumi.yaml``; else empty."""
-    folder = _found(_STACKS, root).strip(" \t\r\"'")
+def refusal(root: Path, stack: str) -> Problem | None:
+    """Why the file of ``stack`` is not read: the engine reads another, or it leads elsewhere."""
+    if (root / READ_FIRST).exists():
+        what = f"the engine reads it, and here {PROJECT_FILE} is read"
+        return Problem(what, "", "keep one of them, as YAML", (READ_FIRST,))
+    if folder := _stack_folder(root):
+        what = f"only stack files beside {PROJECT_FILE} are read here"
+        hint = f"put them beside {PROJECT_FILE}, and remove it"
+        return Problem(what, folder, hint, (f"{_STACKS} of {PROJECT_FILE}",))
+    name = file_name(stack)
+    if (root / name).is_symlink() and _leaves(root, root / name):
+        return Problem("is a link out of the checkout", "", "copy what it leads to", (name,))
+    return None
+
+
+def _leaves(root: Path, link: Path) -> bool:
+    """Whether it leads out of ``root``, or to what is git's own."""
+    top, target = Path(os.path.realpath(root)), Path(os.path.realpath(link))
+    return not target.is_relative_to(top) or ".git" in target.relative_to(top).parts
+
+
+def _stack_folder(root: Path) -> str:
+    """Where the engine reads stack files, if that is not beside ``Pulumi.yaml``; else empty.
+
+    A ``config`` that is text was the key's name before.
+    """
+    import yaml
+
+    from vertex_training.located_yaml.loader import Loader
+
+    text = _text(root)
+    try:
+        content = yaml.load(text, Loader=Loader)
+    except (yaml.YAMLError, ValueError):
+        return _STACKS if _STACKS in text else ""  # who reads the file reports it
+    found = content.get(_STACKS, content.get("config")) if isinstance(content, dict) else None
+    folder = found.strip() if isinstance(found, str) else ""
     return "" if folder in (".", "./") else folder
 
 
@@ -65,10 +99,10 @@ def file_of(root: Path, stack: str) -> Path:
     """The file of ``stack``. A name like ``../x`` names no file.
 
     Raises:
-        UnknownStackError: ``root`` has no such file, or the engine reads another.
+        UnknownStackError: ``root`` has no such file, the engine reads another, or it is a link out.
     """
-    if elsewhere := stack_folder(root):
-        raise UnknownStackError(f"{ELSEWHERE} (got {elsewhere[:80]}). {MEND}")
+    if refused := refusal(root, stack):
+        raise UnknownStackError(str(refused))
     known = names(root)
     if stack not in known:
         listed = ", ".join(known) or "none"

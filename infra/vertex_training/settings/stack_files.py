@@ -69,8 +69,8 @@ def complete(
     Raises:
         ConfigError: a value is encrypted, also in an included file; or the file is no stack's.
     """
-    if elsewhere := project_files.stack_folder(root):
-        raise ConfigError([Problem(project_files.ELSEWHERE, elsewhere, project_files.MEND)])
+    if refused := project_files.refusal(root, stack):
+        raise ConfigError([refused])
     file = root / project_files.file_name(stack)
     if outside := _outside_of_config(file):
         raise ConfigError([outside])

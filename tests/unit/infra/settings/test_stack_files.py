@@ -84,10 +84,18 @@ def test_a_key_of_ours_in_the_projects_namespace_is_a_mistake_with_a_hint(checko
     assert "did you mean 'vertex-training:limits'?" in found[1]
 
 
-@pytest.mark.parametrize("line", ["stackConfigDir: config", 'stackConfigDir : "./config/" # ours'])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "stackConfigDir: config", 'stackConfigDir : "./config/" # ours', '"stackConfigDir": config',
+        '"stack\\u0043onfigDir": config', "? stackConfigDir\n: config", "config: config",
+        "stackConfigDir: config\ndescription: !tag x",
+    ],
+)  # fmt: skip
 def test_stack_files_that_the_engine_reads_elsewhere_are_refused(checkout, line):
-    (checkout / "Pulumi.yaml").write_text(f"{PROJECT}{line}\n")
-    with pytest.raises(UnknownStackError, match=r"stackConfigDir of Pulumi\.yaml: .*config"):
+    project = PROJECT.partition("config:")[0]
+    (checkout / "Pulumi.yaml").write_text(f"{project}{line}\n")
+    with pytest.raises(UnknownStackError, match=r"stackConfigDir of Pulumi\.yaml: .*onfig"):
         stack.load(checkout, "dev")
     given = (stack.SCHEMA, checkout, "dev", "vertex-training", {}, (), ())
     with pytest.raises(ConfigError, match="stackConfigDir"):  # the program, under the engine
@@ -98,3 +106,12 @@ def test_stack_files_that_the_engine_reads_elsewhere_are_refused(checkout, line)
 def test_stack_files_beside_the_project_are_as_without_the_key(checkout, line):
     (checkout / "Pulumi.yaml").write_text(f"{line}\n{PROJECT}")
     assert stack.load(checkout, "dev").settings.project == "acme-ml-dev"
+
+
+def test_a_project_in_json_which_the_engine_reads_in_place_of_ours_is_refused(checkout):
+    (checkout / "Pulumi.json").write_text('{"name": "x", "runtime": "python", "main": "elsewhere"}')
+    with pytest.raises(UnknownStackError, match=r"^Pulumi\.json: the engine reads it"):
+        stack.load(checkout, "dev")
+    given = (stack.SCHEMA, checkout, "dev", "vertex-training", {}, (), ())
+    with pytest.raises(ConfigError, match=r"^Pulumi\.json: the engine reads it"):
+        stack_files.complete(*given)

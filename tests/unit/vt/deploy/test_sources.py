@@ -88,13 +88,20 @@ def test_a_report_on_another_stack_or_that_something_stands_against_approves_not
     ("content", "project"),
     [
         (b"name: demo\nmain: infra/\n", {"name": "demo", "main": "infra/"}),
-        (b"", {}), (b"- 1\n", {}), (b"main: [\n", {}), (b"main: \xff\n", {}), (None, {}),
+        (b"", {}), (b"- 1\n", {}), (None, {}),
     ],
 )  # fmt: skip
 def test_a_project_file_that_is_none_names_no_code(tmp_path, content, project):
     if content is not None:
         (tmp_path / "Pulumi.yaml").write_bytes(content)
-    assert sources._project(tmp_path) == project
+    assert sources._content(tmp_path / "Pulumi.yaml") == project
+
+
+@pytest.mark.parametrize("content", [b"main: [\n", b"main: \xff\n", b"a: !x b\nmain: ../c\n"])
+def test_a_project_file_that_only_the_engine_reads_is_refused(tmp_path, content):
+    (tmp_path / "Pulumi.yaml").write_bytes(content)
+    with pytest.raises(CommandError, match=r"^Pulumi\.yaml cannot be read: .*is not known"):
+        sources._content(tmp_path / "Pulumi.yaml")
 
 
 @pytest.mark.parametrize(

@@ -92,13 +92,17 @@ def test_a_file_that_cannot_be_written_is_as_it_was(
 
 
 def test_a_link_out_of_the_folder_is_refused(root: Path, tmp_path_factory: pytest.TempPathFactory):
-    outside = tmp_path_factory.mktemp("outside") / "file"
+    outside = tmp_path_factory.mktemp("outside") / "Pulumi.dev.yaml"
     outside.write_text(BEFORE)
     file = root / "Pulumi.dev.yaml"
     file.unlink()
     file.symlink_to(outside)
-    with pytest.raises(CommandError) as told:
+    with pytest.raises(UnknownStackError, match=r"Pulumi\.dev\.yaml: is a link out"):
         write_pins(root, "dev", {"b": {"digest": "two"}})
+    (root / ".git").mkdir()
+    (root / "linked").symlink_to(outside.parent)
+    with pytest.raises(CommandError) as told:
+        write_pins(root / "linked", "dev", {"b": {"digest": "two"}})
     assert (told.value.message, told.value.hint) == (
         "Pulumi.dev.yaml is a link out of its folder; nothing is written through it.",
         "put a file in its place",
