@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import pathlib
 from collections.abc import Iterable
 from typing import Any
@@ -18,15 +19,13 @@ def locate(problems: Iterable[Problem], folder: pathlib.Path) -> list[Problem]:
     A problem that has a line keeps it. A path that is not in the file (a missing key, a value that
     ``Pulumi.yaml`` gives) stays without. A path that an included file has more of is there.
     """
-    parsed: dict[str, list[document.Document]] = {}
-    located = []
-    for problem in problems:
-        file = problem.location.file
-        if problem.path and not problem.location.line and file not in parsed:
-            parsed[file] = _parse(folder, file)
-        found = parsed.get(file)
-        located.append(_located(problem, found) if found else problem)
-    return located
+    parsed = functools.cache(lambda name: _parse(folder, name))
+    return [
+        problem
+        if problem.location.line or not problem.path
+        else _located(problem, parsed(problem.location.file))
+        for problem in problems
+    ]
 
 
 def _parse(folder: pathlib.Path, name: str) -> list[document.Document]:
@@ -55,7 +54,7 @@ def _included(file: document.Document) -> list[str]:
 
 def _located(problem: Problem, parsed: list[document.Document]) -> Problem:
     """At the longest part of its path that is there; as it is if not even its key is."""
-    if problem.location.line:
+    if not parsed:
         return problem
     if overriding := overrides.place(parsed[0], problem.path):
         found = _longest(parsed[0], overriding)
