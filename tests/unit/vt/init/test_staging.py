@@ -137,6 +137,23 @@ def test_a_journal_without_its_plan_is_nobodys(interrupted: Path) -> None:
     assert content(interrupted) == AFTER
 
 
+def test_a_user_without_a_folder_for_it_is_told_what_to_set(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("VT_CACHE_DIR", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", no_home)
+    with pytest.raises(CommandError) as refused:
+        staging.journal(root)
+    assert told(refused) == (
+        "there is no place for the cache: no home", "set VT_CACHE_DIR to a folder."
+    )  # fmt: skip
+
+
+def no_home() -> Path:
+    raise RuntimeError("no home")
+
+
 def test_a_folder_has_a_journal_of_its_own(root: Path, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     (tmp_path / "link").symlink_to(root)

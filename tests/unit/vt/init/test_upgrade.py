@@ -183,8 +183,10 @@ def test_an_environment_is_not_added_by_another_release(root: Path, newer: Path)
 def test_a_pin_that_the_merge_left_is_named(root: Path, newer: Path) -> None:
     pin = "./wheels/vertex_training-0.2.0-py3-none-any.whl"
     (root / "requirements.lock").write_text(f"{pin} \\\n    --hash=sha256:00\n")
+    (root / "requirements-dev.txt").write_text("vertex-training==0.1.0\n")
     said = vt("upgrade", str(root), "--write")
     assert "requirements.lock pins vertex-training 0.2.0: make lock UPGRADE=1" in said
+    assert "requirements-dev.txt pins vertex-training 0.1.0: pin 9.0.0" in said
     assert "requirements.txt pins" not in said
 
 

@@ -65,6 +65,9 @@ def test_rights_are_in_the_order_of_their_members() -> None:
     each = [plans.member("data", who=who) for who in members]
     gone = plans.plan(*(plans.delete(plans.MEMBER, m["member"], **m) for m in each))
     assert [binding.member for binding in grants.lost(gone)] == sorted(members)
+    for event in (stay := [plans.delete(plans.MEMBER, m["member"], **m) for m in each]):
+        event["resourcePreEvent"]["metadata"]["old"]["retainOnDelete"] = True
+    assert [binding.member for binding in grants.kept(plans.plan(*stay))] == sorted(members)
     new = plans.plan(*(plans.create(plans.MEMBER, m["member"], **m) for m in each))
     assert [binding.member for binding in grants.gained(new)] == sorted(members)
 

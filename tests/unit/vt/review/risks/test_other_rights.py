@@ -153,6 +153,8 @@ def rules(*each: Any) -> dict[str, Any]:
         (rules(denial("a")), rules(denial("a", exceptionPrincipals=["p"])),
          [("principal://ci", ("a",))]),
         (rules(denial("a", exceptionPermissions=["p"])), rules(denial("a")), []),
+        (rules(denial("a", exceptionPermissions=["p"])),
+         rules(denial("a", exceptionPermissions=["p", "q"])), [("principal://ci", ("a",))]),
         (rules(denial("a")),
          rules(denial("a", exceptionPrincipals=["p"]), denial("a", exceptionPrincipals=["q"])), []),
         (None, rules(denial("a")), []),
