@@ -93,12 +93,13 @@ def deploy(
     ref = stacks.find(stack)
     inputs = sources.PlanInputs(policy_pack, refresh, policy_levels)
     env = ref.deployment_environment(print_status)
-    if reasons := _reasons(record, ref, inputs, env):
-        _stop(stack, reasons)
-    print_line(f"vt deploy: the plan of {stack} is the approved one")
-    os.chdir(ref.root)
-    command = sources.up_command(ref.root, stack, inputs)
-    os.execve(command[0], command, env)
+    with sources.plan_held(ref.root, ref.stack):
+        if reasons := _reasons(record, ref, inputs, env):
+            _stop(stack, reasons)
+        print_line(f"vt deploy: the plan of {stack} is the approved one")
+        os.chdir(ref.root)
+        command = sources.up_command(ref.root, stack, inputs)
+        os.execve(command[0], command, env)
 
 
 def _reasons(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import subprocess
@@ -172,6 +173,25 @@ def engine_plan(root: Path, stack: str) -> Path:
     folder = root / ".build" / "plans"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder / f"{stack}.json"
+
+
+@contextmanager
+def plan_held(root: Path, stack: str) -> Iterator[None]:
+    """Keep ``engine_plan`` from other deployments of the stack here, also by what this becomes.
+
+    Raises:
+        CommandError: another one has it.
+    """
+    lock = os.open(engine_plan(root, stack).with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.set_inheritable(lock, True)  # past `execve`, and not to processes that are started
+        yield
+    except BlockingIOError:
+        what = f"another `vt deploy` of {stack} runs in this folder."
+        raise CommandError(what, "wait for its end, or deploy from another checkout.") from None
+    finally:
+        os.close(lock)
 
 
 def review(root: Path, stack: str, inputs: PlanInputs) -> str:

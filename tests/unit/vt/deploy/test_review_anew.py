@@ -68,3 +68,29 @@ def test_a_review_that_ended_otherwise_is_no_plan(started, tmp_path):
             sources.review(tmp_path, "dev", options())
         assert refused.value.message == f"the review of dev ended with exit code {code}."
         assert refused.value.hint == "`make preview STACK=dev` shows all of it."
+
+
+#: Takes the plan, and then becomes another process, as a deployment does.
+DEPLOYS = """
+import os, pathlib, sys
+from vertex_training_cli.deploy import sources
+with sources.plan_held(pathlib.Path(sys.argv[1]), "dev"):
+    os.execv("/bin/sh", ["sh", "-c", "echo; read x"])
+"""
+
+
+def test_two_deployments_of_a_folder_do_not_use_the_same_plan(tmp_path):
+    """A later one would remove or replace what the engine of the first is held to."""
+    command = [sys.executable, "-c", DEPLOYS, str(tmp_path)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe) as first:
+        first.stdout.readline()
+        with pytest.raises(CommandError) as refused, sources.plan_held(tmp_path, "dev"):
+            pytest.fail("held twice")
+        assert refused.value.message == "another `vt deploy` of dev runs in this folder."
+        with sources.plan_held(tmp_path, "prod"):
+            pass
+        first.communicate(b"\n", timeout=10)
+    for _ in range(2):  # an end of any kind frees it
+        with sources.plan_held(tmp_path, "dev"):
+            pass
