@@ -216,24 +216,27 @@ def _ended_by_hand(plan: Plan) -> list[ResourceDifference]:
     """Declared jobs that somebody cancelled: ``up`` submits none of them again."""
     found: dict[str, ResourceDifference] = {}
     for step in plan.steps:
-        state = str(step.old.outputs.get("state", "")) if step.old and step.new else ""
-        if step.type not in JOBS or step.op != "same" or state not in _ENDED_BY_HAND:
+        if step.type not in JOBS or step.op != "same" or step.old is None:
+            continue
+        state = str(step.old.outputs.get("state"))
+        if state not in _ENDED_BY_HAND:
             continue
         note = (
             f"It {_ENDED_BY_HAND[state]}, and `up` submits nothing. To run it again: raise its run "
             "in the stack file; to leave it as it is: remove it from the stack file."
         )
         shown = (PropertyDifference("state", state.removeprefix("JOB_STATE_"), "not cancelled"),)
-        id_ = step.old.id if step.old else ""
-        found[step.urn] = ResourceDifference(ENDED, step.name, step.type, id_, shown, note)
+        found[step.urn] = ResourceDifference(ENDED, step.name, step.type, step.old.id, shown, note)
     return list(found.values())
 
 
 def _rewritten(plan: Plan) -> Iterator[ResourceDifference]:
     """Snapshots whose manifest or record is no more what ``up`` left: it refuses them."""
     for step in plan.steps:
-        state = str(step.old.outputs.get("state", "")) if step.old and step.new else ""
-        if step.type == SNAPSHOT and step.op == "same" and step.old and state != "READY":
+        if step.type != SNAPSHOT or step.op != "same" or step.old is None:
+            continue
+        state = str(step.old.outputs.get("state", ""))
+        if state != "READY":
             note = (
                 f"Its record in the control bucket names {step.old.outputs.get('manifest')}. `up` "
                 "refuses it, for the tables are not what they were. Restore that generation of "

@@ -13,6 +13,7 @@ import pytest
 import requests
 
 from tests.unit.vt.review import plans
+from vertex_training.catalog.resource_types import AGENT
 from vertex_training.errors import CommandError
 from vertex_training.settings.model import AllowedMember
 from vertex_training_cli.drift import exceptions, policies
@@ -69,6 +70,18 @@ def test_what_is_declared_is_no_drift() -> None:
 )
 def test_what_was_added_by_hand_is_drift(added: Membership) -> None:
     assert found(added) == [added]
+
+
+def test_what_was_added_by_hand_is_by_policy_role_and_member() -> None:
+    rows = [
+        ("b/data", "roles/storage.objectAdmin", "user:b@example.com"),
+        ("b/data", "roles/storage.objectViewer", "user:a@example.com"),
+        ("b/data", "roles/storage.objectViewer", "user:b@example.com"),
+        ("b/data", "roles/storage.objectViewer", "user:c@example.com"),
+        ("projects/p-1", "roles/owner", TRAINER),
+    ]
+    added = [Membership(*row) for row in rows]
+    assert found(*added[::-1]) == added
 
 
 @pytest.mark.parametrize(
@@ -156,6 +169,15 @@ CONFIG = {"gcp:project": "p-1", "gcp:region": "us-central1"}
 def of_team(*steps: plans.Event) -> Declared:
     """What a team's resources declare, in a stack of these settings."""
     return declared(dataclasses.replace(plans.plan(*steps), config=CONFIG))
+
+
+def test_an_agent_of_a_service_is_the_stacks_own_once_it_is_made() -> None:
+    email, inputs = f"service-{NUMBER}@gcp-sa-x.iam.gserviceaccount.com", {"project": "p-1"}
+    made = plans.step("same", AGENT, "agent", inputs, inputs, outputs={"email": email})
+    own = frozenset({f"serviceAccount:{email}"})
+    assert of_team(made) == Declared(frozenset(), (), ("projects/p-1",), own)
+    new = plans.create(AGENT, "agent", **inputs)
+    assert of_team(new) == Declared(frozenset(), (), ("projects/p-1",), frozenset())
 
 
 def test_what_a_team_leaves_to_the_provider_is_compared_in_the_stacks_project() -> None:
