@@ -155,11 +155,11 @@ def test_what_gets_no_traffic_is_undeployed(served: Served) -> None:
     assert (served.split(), served.ids()) == ({}, [])
 
 
-def mutate(served: Served, *mask: str, **resources: Any) -> Any:
+def mutate(served: Served, *mask: str, is_silent: bool = True, **resources: Any) -> Any:
     request = vertex.MutateDeployedModelRequest(
         endpoint=NAME,
         deployed_model={"id": "1", "dedicated_resources": resources,
-                        "disable_container_logging": True},
+                        "disable_container_logging": is_silent},
         update_mask={"paths": list(mask)},
     )  # fmt: skip
     return served.endpoints.mutate_deployed_model(request, None)
@@ -188,6 +188,8 @@ def test_the_number_of_replicas_of_what_is_deployed_changes(served: Served) -> N
     [kept] = served.kept.deployed(NAME)
     assert kept["disableContainerLogging"] is True
     assert "maxReplicaCount" not in kept["dedicatedResources"]
+    served.runner.finish(mutate(served, "disable_container_logging", is_silent=False))
+    assert served.kept.deployed(NAME)[0]["disableContainerLogging"] is False
     assert len(served.containers.calls) == 2
 
 
