@@ -108,7 +108,7 @@ def _policy(row: Mapping[str, Any]) -> CleanupPolicy:
     condition, newest = row.get("condition"), row.get("mostRecentVersions")
     condition = condition if isinstance(condition, dict) else {}
     newest = newest if isinstance(newest, dict) else {}
-    deleting = str(row.get("action", "")).upper() != "KEEP"
+    deleting = str(row.get("action")).upper() != "KEEP"
     count = newest.get("keepCount")
     return CleanupPolicy(
         str(row.get("id", "")),

@@ -113,12 +113,33 @@ def test_a_job_file_that_is_missing_is_told_by_the_stack_file_alone(tmp_path, mo
     assert {line.partition(":")[0] for line in lines} == {"Pulumi.dev.yaml", "b.yaml"}
 
 
-def test_job_files_are_not_judged_by_defaults_that_are_wrong(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        (STACK.replace("timeout: 600s", "timeout: 10m"), "jobDefaults.timeout"),
+        (STACK + "  vertex-training:rules: {machine-type: louder}\n", "rules.machine-type"),
+    ],
+)
+def test_job_files_are_not_judged_by_defaults_or_levels_that_are_wrong(
+    tmp_path, monkeypatch, wrong, named
+):
     monkeypatch.chdir(tmp_path)
-    wrong = STACK.replace("timeout: 600s", "timeout: 10m")
     lines = [line for _, line in reports(tmp_path, wrong, a="n1-standard-5")]
     assert len(lines) == 1
-    assert "jobDefaults.timeout" in lines[0]
+    assert named in lines[0]
+
+
+def test_a_link_out_of_the_checkout_is_not_read_and_one_that_lies_in_none_is(tmp_path, monkeypatch):
+    (tmp_path / "checkout" / "jobs").mkdir(parents=True)
+    (tmp_path / "checkout" / "Pulumi.yaml").write_text("name: x\nruntime: python\n")
+    (tmp_path / "x.yaml").write_text("a: 1")
+    for link in ("own.yaml", "checkout/jobs/x.yaml"):
+        (tmp_path / link).symlink_to(tmp_path / "x.yaml")
+    assert checking.read(str(tmp_path / "own.yaml")) == b"a: 1"
+    monkeypatch.chdir(tmp_path / "checkout")
+    with pytest.raises(CheckUnavailableError) as refused:
+        checking.read("jobs/x.yaml")
+    assert str(refused.value) == "jobs/x.yaml: jobs/x.yaml is a link out of its folder"
 
 
 def test_what_would_surprise_the_owner_of_a_stack_is_told_before_a_preview(tmp_path, monkeypatch):
