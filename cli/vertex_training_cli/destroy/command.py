@@ -168,7 +168,7 @@ def _show(ref: StackRef, losses: Losses, contents: Contents) -> None:
         many = "1 right" if kept == 1 else f"{kept} rights"
         out.print(f"kept: {many} of Google's service agents, which other stacks may need")
     if losses.kept:
-        out.print(f"kept in the cloud (retainOnDelete): {', '.join(losses.kept)}")
+        out.print(f"kept in the cloud: {', '.join(losses.kept)}")
     if reason := contents.jobs.not_observed:
         print_status(f"jobs were not looked at: {reason}")
     if contents.not_looked:

@@ -52,7 +52,7 @@ class Losses:
     kept_rights: int = 0
     """How many rights of service agents stay in the cloud."""
     kept: tuple[str, ...] = ()
-    """Kinds and names of what would be a loss, and stays in the cloud (``retainOnDelete``)."""
+    """Kinds and names of what would be a loss, and stays in the cloud, with the option for it."""
 
 
 def find_losses(deployment: Mapping[str, Any]) -> Losses:
@@ -62,8 +62,8 @@ def find_losses(deployment: Mapping[str, Any]) -> Losses:
     custom = [each for each in found if each.get("custom") and not _is_provider(each)]
     emptied = {_name(e) for e in custom if as_mapping(e.get("outputs")).get("forceDestroy")}
     holding = [each for each in custom if _is_named(each)]
-    named = [_loss(each, emptied) for each in holding if not each.get("retainOnDelete")]
-    stay = [_loss(each, ()) for each in holding if each.get("retainOnDelete")]
+    named = [_loss(each, emptied) for each in holding if not _stays_by(each)]
+    stay = [(_loss(each, ()), _stays_by(each)) for each in holding if _stays_by(each)]
     unnamed = [each for each in custom if not _is_named(each)]
     others = Counter(str(each["type"]) for each in unnamed if not each.get("retainOnDelete"))
     rights = [each for each in unnamed if resource_types.iam_kind(each["type"]) is not None]
@@ -75,8 +75,20 @@ def find_losses(deployment: Mapping[str, Any]) -> Losses:
         protected = ["protection"]  # what it stood for has left the state
     order = [row.word for row in resource_types.by_token().values()]
     named.sort(key=lambda loss: (order.index(loss.kind), loss.name))
-    names = tuple(sorted(f"{loss.kind} {loss.name}" for loss in stay))
+    names = tuple(sorted(f"{loss.kind} {loss.name} ({option})" for loss, option in stay))
     return Losses(tuple(named), others, tuple(sorted(protected)), teams, retained, names)
+
+
+def _stays_by(resource: Mapping[str, Any]) -> str:
+    """The option by which a destroy leaves a resource in the cloud; empty if it does not.
+
+    What is ``deletedWith`` another resource is not deleted by its provider. Buckets end with what
+    they are in, jobs with nothing: they run on.
+    """
+    if resource.get("retainOnDelete"):
+        return "retainOnDelete"
+    ends_by_provider = resource["type"] in WITH_REQUEST and resource.get("deletedWith")
+    return "deletedWith: it runs on" if ends_by_provider else ""
 
 
 def refusals(

@@ -126,10 +126,10 @@ def test_a_stack_that_has_nothing_is_not_destroyed(told) -> None:
 
 
 def test_what_stays_in_the_cloud_is_named_and_leaves_the_state(told) -> None:
-    kept = Losses((), Counter(), (), kept=("bucket a", "secret b"))
+    kept = Losses((), Counter(), (), kept=("bucket a (retainOnDelete)", "job b"))
     code, out, _, ran = told(kept, CONTENTS, confirmed=True)
     assert (code, len(ran)) == (0, 1)
-    assert out[1:] == ["kept in the cloud (retainOnDelete): bucket a, secret b"]
+    assert out[1:] == ["kept in the cloud: bucket a (retainOnDelete), job b"]
 
 
 def test_what_refuses_is_told_before_anybody_is_asked(told) -> None:

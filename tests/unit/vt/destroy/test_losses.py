@@ -62,9 +62,21 @@ def test_what_is_only_read_and_what_stays_in_the_cloud_is_no_loss() -> None:
         )
     )
     assert [loss.name for loss in found.named] == ["acme-mine"]
-    assert (found.kept, found.protected) == (("bucket acme-kept",), ())
+    assert (found.kept, found.protected) == (("bucket acme-kept (retainOnDelete)",), ())
     guarded = resource(BUCKET, "kept", outputs={"name": "a"}, retainOnDelete=True, protect=True)
     assert find_losses(state(guarded)).protected == ("a",)
+
+
+def test_a_job_that_is_deleted_with_something_else_runs_on_and_is_no_loss() -> None:
+    with_it = {"deletedWith": "urn:pulumi:prod::vertex-training::gcp:storage/bucket:Bucket::data"}
+    found = find_losses(
+        state(
+            resource(JOB, "training-x", inputs={"submission": {"job": "x"}}, **with_it),
+            resource(BUCKET, "storage-data", outputs={"name": "acme-data"}, **with_it),
+        )
+    )
+    assert found.kept == ("job x (deletedWith: it runs on)",)
+    assert [loss.name for loss in found.named] == ["acme-data"]
 
 
 def test_all_reasons_are_given_at_once() -> None:
