@@ -50,7 +50,7 @@ def refuse_if_lost(stack: StackRef) -> None:
     if found := next(_traces(stack, settings), None):
         raise CommandError(
             f"the state of {stack.stack} is empty, and its {found} is there: the state was lost, "
-            "or this is not its backend. Nothing was changed.",
+            "or this is not its backend or not its `name` in Pulumi.yaml. Nothing was changed.",
             f"`vt import --state --stack {stack.stack}` shows what else is there.",
         )
 

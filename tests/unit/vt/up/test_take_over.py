@@ -183,8 +183,8 @@ def test_a_lost_state_is_refused_with_what_was_found(monkeypatch: pytest.MonkeyP
         lost_state.refuse_if_lost(REF)
     assert str(refused.value) == (
         "the state of dev is empty, and its bucket gs://b is there: the state was lost, or this is "
-        "not its backend. Nothing was changed. Hint: `vt import --state --stack dev` shows what "
-        "else is there."
+        "not its backend or not its `name` in Pulumi.yaml. Nothing was changed. Hint: `vt import "
+        "--state --stack dev` shows what else is there."
     )
     monkeypatch.setattr(lost_state.stacks, "load", lambda *_: (_ for _ in ()).throw(OSError()))
     lost_state.refuse_if_lost(REF)  # left to pulumi
