@@ -8,7 +8,8 @@ import pydantic
 import pytest
 
 from vertex_training.settings.network import Network
-from vertex_training.settings.section import ProjectId, ProjectNumber, form
+from vertex_training.settings.section import Key, ProjectId, ProjectNumber, Section, form
+from vertex_training.settings.serving import Endpoint
 
 AB = pydantic.TypeAdapter[Any](Annotated[str, form("a|b+", "bbb")])
 
@@ -50,6 +51,43 @@ def test_projects_have_ids_and_numbers(form_of: Any, right: list[str], wrong: li
     for text in wrong:
         with pytest.raises(pydantic.ValidationError):
             adapter.validate_python(text)
+
+
+def test_a_name_has_at_most_forty_characters() -> None:
+    adapter = pydantic.TypeAdapter[Any](Key)
+    assert adapter.validate_python("a" * 40) == "a" * 40
+    with pytest.raises(pydantic.ValidationError):
+        adapter.validate_python("a" * 41)
+
+
+class Numbers(Section):
+    """Values of several kinds."""
+
+    days: int | None = None
+    share: Annotated[float | None, pydantic.Field(ge=0)] = None
+    count_or_all: int | bool = 0
+    is_on: bool = False
+    name: str = ""
+
+
+@pytest.mark.parametrize("value", [True, False])
+def test_true_and_false_are_no_numbers(value: bool) -> None:
+    for key, told in (
+        ("days", "Value error, must be a number"),
+        ("share", "Value error, must be a number"),
+        ("name", "Input should be a valid string"),
+    ):
+        with pytest.raises(pydantic.ValidationError) as refused:
+            Numbers.model_validate({key: value})
+        assert [error["msg"] for error in refused.value.errors()] == [told]
+    found = Numbers.model_validate({"countOrAll": value, "isOn": value})
+    assert (found.count_or_all, found.is_on) == (value, value)
+
+
+def test_shares_of_an_endpoint_are_in_the_order_of_runs() -> None:
+    split = {"run 10": 5, "run 9": 95}
+    found = Endpoint.model_validate({"machine": "n1-standard-2", "split": split})
+    assert list(found.shares.items()) == [(9, 95), (10, 5)]
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,7 @@ def test_a_job_that_runs_for_less_lacks_nothing(started: int, finding: IdleFindi
         ([("gpu=0", 0.04), ("gpu=1", 0.04)], IDLE),
         ([("gpu=0,uuid=a", 0.0), ("gpu=1,uuid=b", 0.0)], IDLE),
         ([("gpu=0,zone=a", 0.0), ("gpu=1,zone=a", 0.0)], IDLE),
+        ([("uuid=MQ==", 0.0), ("uuid=Mg==", 0.0)], IDLE),
         ([("gpu=0", 0.0)], (UNPROVEN, f"no points of all 2 accelerators of {REPLICA}")),
         ([("gpu=0,uuid=a", 0.0), ("gpu=0,uuid=a", 0.0)],
          (UNPROVEN, f"no points of all 2 accelerators of {REPLICA}")),
