@@ -77,8 +77,8 @@ def warnings(settings: Settings, root: Path) -> Iterator[Problem]:
             pin = pin_of(settings, name, root)
         except ConfigError as failed:
             for problem in failed.problems:
-                place = f"{problem.location}: " if problem.location.file else ""
-                yield Problem(f"{place}{problem.what}", problem.value, problem.hint, path)
+                what = f"{problem.location}: {problem.what}"
+                yield Problem(what, problem.value, problem.hint, path)
             continue
         what = {
             "behind": "the image is not what this folder holds now: jobs run the older one",
