@@ -1,0 +1,133 @@
+"""What a process asks of Linux for a network of its own, and what it tells who started it."""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NoReturn
+
+import pytest
+
+from localgcp.access import network_launcher
+
+NETWORK, USER_AND_NETWORK = 0x40000000, 0x50000000  # include/uapi/linux/sched.h
+
+
+class System:
+    """What was asked of the system; the network may need a user namespace."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, has_right: bool) -> None:
+        self.has_right, self.asked = has_right, list[Any]()
+        monkeypatch.setattr(network_launcher, "_unshare", self._unshare)
+        monkeypatch.setattr(network_launcher.fcntl, "ioctl", self._ioctl)
+        monkeypatch.setattr(Path, "write_text", lambda path, text: self.asked.append((path, text)))
+        monkeypatch.setattr(os, "geteuid", lambda: 7)
+        monkeypatch.setattr(os, "getegid", lambda: 8)
+
+    def _unshare(self, flags: int) -> None:
+        self.asked.append(flags)
+        if flags == NETWORK and not self.has_right:
+            raise PermissionError(1, "Operation not permitted")
+
+    def _ioctl(self, _socket: socket.socket, request: int, given: bytes) -> None:
+        self.asked.append((request, given))
+
+
+#: SIOCSIFFLAGS with IFF_UP and IFF_RUNNING (include/uapi/linux/sockios.h and if.h).
+UP = (0x8914, struct.pack("16sH14x", b"lo", 0x41))
+
+
+def test_a_process_with_the_right_gets_a_network_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    system = System(monkeypatch, has_right=True)
+    network_launcher.enter_network()
+    assert system.asked == [NETWORK, UP]
+
+
+def test_a_process_without_the_right_keeps_its_user_and_group(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    system = System(monkeypatch, has_right=False)
+    network_launcher.enter_network()
+    own = Path("/proc/self")
+    ids = [(own / "setgroups", "deny"), (own / "uid_map", "7 7 1"), (own / "gid_map", "8 8 1")]
+    assert system.asked == [NETWORK, USER_AND_NETWORK, *ids, UP]
+
+
+@pytest.mark.parametrize(
+    ("status", "number", "error"),
+    [(0, 1, None), (-1, 1, PermissionError(1, "Operation not permitted")),
+     (-1, 22, OSError(22, "Invalid argument"))],
+)  # fmt: skip
+def test_what_the_system_answers_is_an_error_of_its_own_kind(
+    monkeypatch: pytest.MonkeyPatch, status: int, number: int, error: OSError | None
+) -> None:
+    asked: list[Any] = []
+
+    def library(name: None, *, use_errno: bool = False) -> Any:
+        assert (name, use_errno) == (None, True)
+        return SimpleNamespace(unshare=lambda flags: asked.append(flags) or status)
+
+    monkeypatch.setattr(network_launcher.ctypes, "CDLL", library)
+    monkeypatch.setattr(network_launcher.ctypes, "get_errno", lambda: number)
+    found: OSError | None = None
+    try:
+        network_launcher._unshare(NETWORK)
+    except OSError as raised:
+        found = raised
+    assert asked == [NETWORK]
+    assert (type(found), str(found)) == (type(error), str(error))
+
+
+class Started:
+    """A launcher that is told what to become; ``steps`` are what it does."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, child: int) -> None:
+        self.ours, theirs = socket.socketpair()
+        self.steps: list[Any] = []
+        argv = ["network_launcher.py", str(theirs.detach()), "/bin/program", "a", "b"]
+        monkeypatch.setattr(network_launcher.sys, "argv", argv)
+        monkeypatch.setattr(network_launcher, "enter_network", lambda: self.steps.append("enter"))
+        monkeypatch.setattr(os, "fork", lambda: child)
+        monkeypatch.setattr(os, "execv", lambda *given: self.steps.append(given))
+        monkeypatch.setattr(os, "_exit", self._exit)
+        monkeypatch.setattr(
+            network_launcher, "hand_out_sockets", lambda _control: self.steps.append("hand out")
+        )
+
+    def _exit(self, code: int) -> NoReturn:
+        raise SystemExit(code)
+
+    def said(self) -> bytes:
+        with self.ours:
+            return self.ours.recv(100)
+
+
+def test_a_launcher_becomes_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    started = Started(monkeypatch, child=5)
+    network_launcher.main()
+    assert started.steps == ["enter", ("/bin/program", ["/bin/program", "a", "b"])]
+    assert started.said() == b"y"
+
+
+def test_the_process_beside_it_hands_out_sockets_and_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    started = Started(monkeypatch, child=0)
+    with pytest.raises(SystemExit) as ended:
+        network_launcher.main()
+    assert (started.steps, ended.value.code) == (["enter", "hand out"], 0)
+    assert started.said() == b"y"
+
+
+@pytest.mark.parametrize("error", [OSError("no room"), AttributeError("no room")])
+def test_a_system_without_such_networks_is_told_and_nothing_is_started(
+    monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def enter_network() -> NoReturn:
+        raise error
+
+    started = Started(monkeypatch, child=5)
+    monkeypatch.setattr(network_launcher, "enter_network", enter_network)
+    assert (network_launcher.main(), started.steps) == (1, [])
+    assert started.said() == b"nno room"
