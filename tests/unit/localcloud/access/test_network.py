@@ -149,18 +149,6 @@ def test_a_system_that_refuses_is_reported_with_its_reason(
         start(SERVER)
 
 
-def test_the_launcher_says_why_the_system_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse() -> None:
-        raise OSError("forbidden here")
-
-    monkeypatch.setattr(network_launcher, "enter_network", refuse)
-    ours, theirs = socket.socketpair()
-    monkeypatch.setattr(sys, "argv", ["launcher", str(theirs.detach()), "/bin/false"])
-    with ours:
-        assert network_launcher.main() == 1
-        assert ours.recv(100) == b"nforbidden here"
-
-
 @pytest.fixture
 def private_front(home: Home) -> Iterator[StorageFront]:
     emulator = StorageEmulator(home.storage, home.storage_log, home.children, private=True)

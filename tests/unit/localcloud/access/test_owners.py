@@ -111,6 +111,32 @@ def test_another_server_of_the_same_client_is_another_connection(
         assert lookup(peer, (host, port ^ 1)) is None
 
 
+TABLE = """\
+  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1001        0 41
+   1: 0100007F:9C40 0100007F:1F90 {state} 00000000:00000000 02:00000A6F 00000000  1002        7 {inode}
+   2: 0100007F:1F90 0100007F:9C40 01 00000000:00000000 00:00000000 00000000  1003        9 43
+"""  # noqa: E501
+
+
+@pytest.mark.skipif(sys.byteorder != "little", reason="the table is in the machine's order")
+@pytest.mark.parametrize(
+    ("state", "inode", "uid"),
+    [
+        ("01", "42", 1002), ("04", "42", 1002), ("05", "42", 1002),
+        ("02", "42", None), ("06", "42", None), ("08", "42", None), ("01", "0", None),
+    ],
+)  # fmt: skip
+def test_the_table_says_whose_a_connected_socket_is(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, state: str, inode: str, uid: int | None
+) -> None:
+    (tmp_path / "tcp").write_text(TABLE.format(state=state, inode=inode))
+    monkeypatch.setattr(owners, "Path", lambda folder, name: tmp_path / name)
+    found = owners.read_tables(("127.0.0.1", 40000), ("127.0.0.1", 8080))
+    assert found == uid
+    assert owners.read_tables(("127.0.0.1", 40001), ("127.0.0.1", 8080)) is None
+
+
 def test_a_caller_of_this_user_gets_in(listener: socket.socket) -> None:
     client, server = connect(listener)
     with client, server:
