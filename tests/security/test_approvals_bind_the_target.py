@@ -101,6 +101,7 @@ def test_nothing_changed_and_it_is_deployed(deploy: Deploy) -> None:
         ("CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE", "https://m.x/", "(none) -> https://m.x/"),
         ("GOOGLE_BILLING_PROJECT", "other", "(none) -> other"),
         ("PULUMI_OPTION_CONFIG", "gcp:billingProject=x", "(none) -> gcp:billingProject=x"),
+        ("PULUMI_DEBUG_PROVIDERS", "gcp:4711", "(none) -> gcp:4711"),
     ],
 )
 def test_a_variable_changed_after_the_approval_is_refused_with_old_and_new(

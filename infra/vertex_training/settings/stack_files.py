@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Collection, Iterable, Mapping
+from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
@@ -154,6 +155,20 @@ def _text(value: Any) -> Any:
     return str(value) if is_number else value
 
 
+def _engine_text(value: Any) -> str:
+    """A value of the config as a program gets it."""
+    if isinstance(value, str | bytes | date):
+        return value if isinstance(value, str) else _as_text(value)
+    return json.dumps(with_text_keys(value), default=_as_text)
+
+
+def _as_text(value: Any) -> str:
+    """A date, a time or bytes of YAML, as the engine's language writes them."""
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    return f"{value:%Y-%m-%d %H:%M:%S} +0000 UTC" if isinstance(value, date) else str(value)
+
+
 def given_keys(schema: Schema[Any], root: Path, stack: str) -> set[str]:
     """Full keys that the stack's own file gives; none if it cannot be read."""
     project = project_files.project_name(root) or schema.namespace
@@ -174,10 +189,7 @@ def engine_config(
     own = {_full(project, key): value for key, value in read_config(file).items()}
     config = _defaults(project, root) | own
     secret = [key for key, value in config.items() if is_encrypted(value)]
-    texts = {
-        key: value if isinstance(value := _text(raw), str) else json.dumps(with_text_keys(value))
-        for key, raw in config.items()
-    }
+    texts = {key: _engine_text(_text(raw)) for key, raw in config.items()}
     return texts | dict.fromkeys(secret, hidden), secret
 
 

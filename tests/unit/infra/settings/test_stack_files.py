@@ -115,3 +115,15 @@ def test_a_project_in_json_which_the_engine_reads_in_place_of_ours_is_refused(ch
     given = (stack.SCHEMA, checkout, "dev", "vertex-training", {}, (), ())
     with pytest.raises(ConfigError, match=r"^Pulumi\.json: the engine reads it"):
         stack_files.complete(*given)
+
+
+def test_dates_and_bytes_of_yaml_are_the_text_that_the_engine_makes_of_them(checkout):
+    """Measured with 3.259.0: its language has no dates in JSON."""
+    own = "  vertex-training:day: 2026-01-31\n  vertex-training:raw: !!binary aGVsbG8=\n"
+    own += "  vertex-training:map: {day: 2026-01-31, raw: !!binary aGVsbG8=}\n"
+    (checkout / "Pulumi.dev.yaml").write_text(STACK + own)
+    found, _ = stack_files.engine_config("vertex-training", checkout, "dev", "")
+    day = "2026-01-31 00:00:00 +0000 UTC"
+    assert found["vertex-training:day"] == day
+    assert found["vertex-training:raw"] == "hello"
+    assert found["vertex-training:map"] == f'{{"day": "{day}", "raw": "hello"}}'
