@@ -121,17 +121,19 @@ def _other(context: PreflightContext, resource: DeclaredResource) -> Answer:
 
 
 def _used_buckets(context: PreflightContext) -> Iterator[Answer]:
-    """Buckets of others that the stack grants something on: they must be there."""
+    """Buckets of others that the stack grants something on, or names: they must be there."""
     made = {str(each.inputs["name"]) for each in context.of_type(BUCKET)}
-    used = {str(each.inputs["bucket"]) for each in context.of_type(ON_BUCKET)} - made
-    for name in sorted(used):
+    used = {str(each.inputs["bucket"]) for each in context.of_type(ON_BUCKET)}
+    buckets = context.declared.stack.declared.buckets.values()
+    used |= {each.existing for each in buckets if each.existing}
+    for name in sorted(used - made):
         of = question(f"gs://{name}", "whether the bucket that the stack uses is there")
         found = context.client.get(f"{_BUCKETS}{name}", of, "storage.buckets.get")
         if isinstance(found, Answer):
             yield found
         elif found is None:
             mend = f"gcloud storage buckets create gs://{name}, or name another"
-            yield of.refused("no", "404 at the grant on it", mend)
+            yield of.refused("no", "404 at grants on it, and in its jobs", mend)
         else:
             yield of.ok("yes")
 

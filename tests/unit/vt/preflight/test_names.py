@@ -175,10 +175,17 @@ def test_buckets_of_others_must_be_there_and_are_asked_for_once() -> None:
 
     create = "gcloud storage buckets create gs://gone, or name another"
     assert found == [
-        of("gone").refused("no", "404 at the grant on it", create),
+        of("gone").refused("no", "404 at grants on it, and in its jobs", create),
         of("hidden").unknown("gs://hidden cannot be read: 403 Forbidden", "storage.buckets.get"),
         of("theirs").ok("yes"),
     ]
+
+
+def test_a_bucket_of_another_project_must_be_there_though_its_owner_makes_the_grants() -> None:
+    named = {"corpus": {"existing": "acme-corpus", "project": "acme-data"}}
+    [answer] = asked({}, buckets=named, serviceAccounts={"trainer": {"reads": ["corpus"]}})
+    assert answer.subject == "gs://acme-corpus"
+    assert answer.meets == "404 at grants on it, and in its jobs"
 
 
 TOKEN = "projects/local-shared/secrets/hf-token"
