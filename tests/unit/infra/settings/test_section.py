@@ -64,7 +64,7 @@ class Numbers(Section):
     """Values of several kinds."""
 
     days: int | None = None
-    share: Annotated[float | None, pydantic.Field(ge=0)] = None
+    share: Annotated[float, pydantic.Field(ge=0)] | None = None
     count_or_all: int | bool = 0
     is_on: bool = False
     name: str = ""
