@@ -208,13 +208,13 @@ def _folder(name: str, prefixes: list[str]) -> str:
 
 
 def _prefixes(plan: Plan) -> list[str]:
-    """``BUCKET/PREFIX`` of what the stack file keeps, the longest first."""
+    """``BUCKET/PREFIX`` of what the stack file keeps, each before those that it begins with."""
     found = [
         f"{key}/{prefix_of(str(name))}".rstrip("/")
         for key, bucket in plan.section("buckets").items()
         for name in as_mapping(bucket).get("objects") or ()
     ]
-    return sorted(found, key=len, reverse=True)
+    return sorted(found, reverse=True)
 
 
 def fate(change: DestructiveChange) -> str:

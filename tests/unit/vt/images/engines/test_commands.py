@@ -340,6 +340,10 @@ def test_a_program_or_a_context_that_cannot_be_used_is_told(
     message, _, _ = refusal("podman", build, machine)
     assert message.startswith("train: the context cannot be unpacked: ")
     assert message.endswith(".")
+    with tarfile.open(build.archive, "w") as tar:
+        tar.addfile(tarfile.TarInfo("../out"))
+    message, _, _ = refusal("podman", build, machine)
+    assert message.startswith("train: the context cannot be unpacked: '../out' would be extracted")
     assert machine.called == []
 
 
