@@ -108,10 +108,6 @@ REFUSALS: dict[str, tuple[str, Expected]] = {
         policy("compute.restrictSharedVpcSubnetworks", {"denyAll": True}),
         (ON_PROJECT, "all denied", f"subnet projects/{HOST}/regions/us-central1/subnetworks/"),
     ),
-    "there is no quota for the GPUs of a job": (
-        "serviceusage deny --method consumerQuotaMetrics.get --match h100_mega --times 0",
-        (f"{VERTEX}_nvidia_h100_mega_gpus", "0", "job flash-attention takes 32"),
-    ),
     "there is no quota for the CPUs of a job": (
         "serviceusage deny --method consumerQuotaMetrics.get --match training_cpus --times 0",
         (f"{VERTEX}_cpus", "0", "job titanic takes 4"),
