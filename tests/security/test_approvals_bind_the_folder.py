@@ -266,3 +266,21 @@ def test_no_plugin_is_run_in_an_environment_of_others(repo: Path) -> None:
     runtime(repo, "gcp/PulumiPlugin.yaml", "/srv/venv")
     found = sources.checkout(repo, "dev").environments
     assert found == ("gcp/PulumiPlugin.yaml -> /srv/venv",)
+
+
+@pytest.mark.parametrize("is_ignored", [True, False])
+@pytest.mark.parametrize("name", ["Pulumi.json", "policy/PulumiPolicy.json"])
+def test_no_file_of_the_engine_in_json_stands_beside_the_commits(
+    repo: Path, name: str, is_ignored: bool
+) -> None:
+    """The engine reads it first: another program, or policies that forbid nothing."""
+    ignore(repo, "*.json" if is_ignored else "none")
+    put(repo, name, "{}")
+    assert added(repo) == (name,)
+
+
+def test_no_policies_in_json_are_run_in_an_environment_of_others(repo: Path) -> None:
+    put(repo, "policy/PulumiPolicy.json", '{"runtime": {"options": {"virtualenv": "/srv/venv"}}}')
+    commit(repo)
+    found = sources.checkout(repo, "dev", "policy").environments
+    assert found == ("policy/PulumiPolicy.json -> /srv/venv",)

@@ -23,6 +23,7 @@ from vertex_training.settings.project_files import PROJECT_FILE, file_name
 from vertex_training.stack import SCHEMA
 from vertex_training_cli.deploy.decision import Checkout
 from vertex_training_cli.deploy.working_tree import (
+    ENGINE_FILES,
     INSTALLED,
     LINK,
     CommittedFile,
@@ -40,9 +41,6 @@ from vertex_training_cli.engine.values import redact
 REVIEWED: Final = 0
 #: Outcomes of a report that may be approved: one of another plan than was expected is, too.
 _APPROVABLE: Final = ("clean", "different")
-#: Files by which the engine runs the code beside them.
-PLUGIN_FILE: Final = "PulumiPlugin.yaml"
-POLICY_FILE: Final = "PulumiPolicy.yaml"
 #: How ``StackRef.preview_target`` begins the source of a plan that was made offline.
 OFFLINE: Final = "Previewed offline"
 
@@ -71,8 +69,9 @@ def checkout(root: Path, stack: str, policy_pack: str | None = None) -> Checkout
     added = uncommitted_inputs(root, tracked, {*untracked, *ignored}, links)
     project = _content(root / PROJECT_FILE)
     added += uncommitted_code(root, tracked, project)
-    files = [root / PROJECT_FILE, *(root / path / PLUGIN_FILE for path in plugin_paths(project))]
-    files += [root / policy_pack / POLICY_FILE] if policy_pack else []
+    folders = [*plugin_paths(project), *([policy_pack] if policy_pack else [])]
+    files = [root / PROJECT_FILE]
+    files += [root / folder / name for folder in folders for name in sorted(ENGINE_FILES)]
     found = [each for file in files for each in other_environment(root, file, _content(file))]
     return Checkout(commit, tree, tuple(changed), tuple(dict.fromkeys(added)), tuple(found))
 

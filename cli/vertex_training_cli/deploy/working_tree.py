@@ -88,6 +88,10 @@ CODE: Final = tuple(importlib.machinery.all_suffixes())
 READ: Final = (*CODE, ".yaml", ".yml")
 #: What ``make setup`` installs in a repository that ``vt init`` made.
 INSTALLED: Final = frozenset({"requirements.lock", "requirements.txt"})
+#: Files by which the engine runs what lies beside them, as it looks for them: JSON comes first.
+ENGINE_FILES: Final = frozenset(
+    f"Pulumi{kind}.{form}" for kind in ("", "Plugin", "Policy") for form in ("json", "yaml", "yml")
+)
 #: The environment that has ``vt``, and those within it: ``make setup DEPLOY=1`` fills them.
 ENVIRONMENT: Final = ".venv"
 #: Nothing is imported from these; ``stacks.own_bytecode`` keeps bytecode from being read.
@@ -173,6 +177,7 @@ def _is_read(root: Path, name: str) -> bool:
     return (
         name in INSTALLED
         or name.endswith(READ)
+        or path.name in ENGINE_FILES
         or linked_folder
         or (path.is_symlink() and not path.exists())
     )
@@ -196,7 +201,8 @@ def _importable(root: Path, links: Collection[str]) -> Iterator[str]:
             and (place / name).as_posix() not in links
         ]
         for name in files:
-            if name.endswith(CODE) and name.partition(".")[0].isidentifier():
+            is_code = name.endswith(CODE) and name.partition(".")[0].isidentifier()
+            if is_code or name in ENGINE_FILES:
                 yield (place / name).as_posix()
 
 
