@@ -155,10 +155,13 @@ class CustomJobProvider(dynamic.ResourceProvider):
         try:
             rungs = [tensorboards.to_send(each, _account(props)) for each in rungs_of(props)]
             job, adopted = Ladder(rungs, service, intents, self.timing, environment).place()
-        except (NotSubmittedError, JobRefusedError) as error:
+        except OperatorError as error:
             cancelled = _cancelled.get(_job_key(props))
             if cancelled is None:
                 raise
+            if not isinstance(error, (NotSubmittedError, JobRefusedError)):
+                # The new job may exist: neither "nothing runs" nor the way back would be right.
+                raise type(error)(f"{error} For it {cancelled}.") from None
             _note(cancelled)
             raise type(error)(f"{error} {cancelled.in_vain}") from None
         if adopted:

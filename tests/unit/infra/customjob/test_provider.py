@@ -20,7 +20,12 @@ from vertex_training.customjob.protocol.timing import Timing
 from vertex_training.customjob.provider import CustomJobProvider
 from vertex_training.customjob.refusal_lookup import RefusalLookup
 from vertex_training.customjob.request import job_file as spec
-from vertex_training.errors import JobRefusedError, NotSubmittedError, OperatorError
+from vertex_training.errors import (
+    InDoubtError,
+    JobRefusedError,
+    NotSubmittedError,
+    OperatorError,
+)
 
 __all__ = ["home", "store"]
 BODY = json.dumps(
@@ -433,6 +438,27 @@ def test_a_refusal_after_a_cancellation_says_what_ran_and_leaves_a_note(
     assert json.loads(note) == {
         "job": "titanic", "run": 1, "name": NAME, "seconds": 312.0, "output": "gs://a/x"
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("failure", [InDoubtError, OperatorError])
+def test_a_failure_after_a_cancellation_that_leaves_doubt_names_what_was_cancelled(
+    service, google, monkeypatch, tmp_path, failure
+):
+    outs, _ = running(service), google(yes=True)
+    PROVIDER.check({}, EDITED)
+    PROVIDER.delete(NAME, outs)
+
+    def fail(*_):
+        raise failure("the records cannot be read.")
+
+    monkeypatch.setattr(module.Ladder, "place", fail)
+    monkeypatch.setenv("VT_CANCELLED_JOBS", str(tmp_path / "notes"))
+    with pytest.raises(failure) as failed:
+        PROVIDER.create(EDITED)
+    assert str(failed.value) == (
+        f"the records cannot be read. For it job 'titanic' (run 1, {NAME}) was cancelled."
+    )
+    assert not (tmp_path / "notes").exists()
 
 
 def test_a_refusal_of_a_job_that_replaces_none_says_no_more(service, monkeypatch):
