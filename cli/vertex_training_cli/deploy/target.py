@@ -31,7 +31,8 @@ IDENTITY_PROVIDER: Final = "VT_IDENTITY_PROVIDER"
 #: address than the stack file says: https://www.pulumi.com/registry/packages/gcp and
 #: https://docs.cloud.google.com/sdk/docs/properties. The engine takes its options from variables,
 #: too: these give it other config than the stack file, or another folder. The last lead the engine
-#: to other code: a provider that runs already, Python and its modules, downloads, another key.
+#: to other code: a provider that runs already, Python and its modules, downloads, another key; or
+#: have it save no state before its end.
 _REDIRECTS: Final = re.compile(
     r"GOOGLE_IMPERSONATE_SERVICE_ACCOUNT|CLOUDSDK_AUTH_IMPERSONATE_SERVICE_ACCOUNT|"
     r"GOOGLE_BILLING_PROJECT|GOOGLE_CLOUD_QUOTA_PROJECT|USER_PROJECT_OVERRIDE|"
@@ -39,7 +40,7 @@ _REDIRECTS: Final = re.compile(
     r"(?:GOOGLE|CLOUDSDK)_\w+_CUSTOM_ENDPOINT|CLOUDSDK_API_ENDPOINT_OVERRIDES_\w+|\w+_EMULATOR_HOST|"
     r"PULUMI_OPTION_(?:CONFIG\w*|CWD)|PULUMI_DEBUG_(?:PROVIDERS|LANGUAGES)|PULUMI_PYTHON_CMD|"
     r"PYTHON(?:PATH|HOME)|PULUMI_PLUGIN_DOWNLOAD_URL_OVERRIDES|PULUMI_CLOUD_SECRET_OVERRIDE|"
-    r"PULUMI_(?:DIY_BACKEND|SELF_MANAGED_STATE)_LEGACY_LAYOUT"
+    r"PULUMI_(?:DIY_BACKEND|SELF_MANAGED_STATE)_LEGACY_LAYOUT|PULUMI_SKIP_CHECKPOINTS"
 )
 #: Variables that hold a credential. Only that they are set is recorded.
 _CREDENTIALS: Final = re.compile(

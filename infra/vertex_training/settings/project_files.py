@@ -43,7 +43,12 @@ def refusal(root: Path, stack: str) -> Problem | None:
 def _leaves(root: Path, link: Path) -> bool:
     """Whether it leads out of ``root``, or to what is git's own."""
     top, target = Path(os.path.realpath(root)), Path(os.path.realpath(link))
-    return not target.is_relative_to(top) or ".git" in target.relative_to(top).parts
+    return not target.is_relative_to(top) or is_of_git(target.relative_to(top))
+
+
+def is_of_git(path: Path) -> bool:
+    """Whether a path from the checkout's top leads to what is git's own: it may hold a token."""
+    return any(part.casefold() == ".git" for part in path.parts)
 
 
 def _stack_folder(root: Path) -> str:

@@ -10,6 +10,7 @@ from vertex_training.errors import Path, Problem
 from vertex_training.images import dockerfile
 from vertex_training.plan import objects
 from vertex_training.settings.model import Image, Settings
+from vertex_training.settings.project_files import is_of_git
 from vertex_training.snapshots.request import is_of_snapshot
 
 
@@ -47,6 +48,8 @@ def _problem(path: Path, name: str, root: pathlib.Path, *, is_file: bool) -> Ite
         return
     if not target.is_relative_to(root.resolve()):
         yield Problem("lies outside of the checkout", name, "use a path below it", path)
+    elif is_of_git(target.relative_to(root.resolve())):
+        yield Problem("is git's own, which may hold a token", name, "name another file", path)
     elif not is_there:
         yield Problem("no such file", name, "paths start at the folder of Pulumi.yaml", path)
 

@@ -12,6 +12,7 @@ from vertex_training.stack_rules import files
 
 GONE = ("no such file", "paths start at the folder of Pulumi.yaml")
 OUTSIDE = ("lies outside of the checkout", "use a path below it")
+GITS = ("is git's own, which may hold a token", "name another file")
 LONG = ("is longer than a path may be", "")
 NUL = ("is no path: it has a NUL character", "")
 LOOP = ("cannot be followed", "it is a link to itself")
@@ -28,6 +29,9 @@ def checkout(tmp_path: Path) -> Path:
     (root / "loop").symlink_to("loop")
     (root / "link").symlink_to(tmp_path / "outside")
     (root / "near").symlink_to("folder")
+    (root / ".git").mkdir()
+    (root / ".git" / "config").write_text("token")
+    (root / "to-git").symlink_to(".git")
     (tmp_path / "outside").write_text("x")
     return root
 
@@ -48,6 +52,11 @@ def told(root: Path, **sections: Any) -> list[tuple[str, str, str, str]]:
         ("../none", OUTSIDE, OUTSIDE),
         ("..", OUTSIDE, OUTSIDE),
         ("link", OUTSIDE, OUTSIDE),
+        (".git", GITS, GITS),
+        (".git/config", GITS, GITS),
+        ("lib/.GIT/none", GITS, GITS),
+        ("to-git/config", GITS, GITS),
+        (".github/file", GONE, GONE),
         ("loop", LOOP, LOOP),
         ("x" * 300, LONG, LONG),
         ("x/" * 3000, LONG, LONG),
