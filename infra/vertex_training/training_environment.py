@@ -22,7 +22,7 @@ from vertex_training.settings.model import Settings
 #: What a stack file and the arguments of ``TrainingEnvironment`` both have.
 FIELDS: Final = (*EnvironmentFields.__annotations__, "project", "region", "project_number")
 #: Stands beside an output that has the name of an argument, and another type: Pulumi's SDK holds
-#: arguments that it registered against the outputs of their name.
+#: arguments that it registered against the outputs of their name. One for all: it holds nothing.
 OF_ANOTHER_TYPE: Final[Any] = pulumi.property("the name of no argument")
 
 

@@ -18,7 +18,9 @@ _REMOVED: Final = (
     "PULUMI_CONFIG_PASSPHRASE_FILE",
     "PULUMI_ACCESS_TOKEN",
     "GOOGLE_APPLICATION_CREDENTIALS",
-    "ARTIFACT_REGISTRY_EMULATOR_HOST",  # of another home, where this machine has a registry
+    # Of another home, or of `vt local shell` around what needs no cloud.
+    *("VERTEX_EMULATOR_HOST", "STORAGE_EMULATOR_HOST", "BIGQUERY_EMULATOR_HOST"),
+    "ARTIFACT_REGISTRY_EMULATOR_HOST",
 )
 #: User, files and language.
 _BASIC: Final = ("PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "LANG", "LANGUAGE", "TZ")

@@ -251,6 +251,14 @@ def test_no_environment_is_run_but_the_one_that_setup_fills(repo: Path, path: st
         assert not sources.checkout(repo, "dev").problems()
 
 
+@pytest.mark.parametrize("toolchain", ["poetry", "uv"])
+def test_no_tool_finds_an_environment_by_itself(repo: Path, toolchain: str) -> None:
+    options = f"options: {{toolchain: {toolchain}}}"
+    put(repo, "Pulumi.yaml", f"name: vertex-training\nruntime: {{name: python, {options}}}\n")
+    commit(repo)
+    assert sources.checkout(repo, "dev").environments == (f"Pulumi.yaml -> {toolchain}",)
+
+
 def test_no_policies_are_run_in_an_environment_of_others(repo: Path) -> None:
     runtime(repo, "policy/PulumiPolicy.yaml", "../venv")
     assert not sources.checkout(repo, "dev").problems()  # they are not asked
@@ -273,7 +281,7 @@ def test_no_plugin_is_run_in_an_environment_of_others(repo: Path) -> None:
 def test_no_file_of_the_engine_in_json_stands_beside_the_commits(
     repo: Path, name: str, is_ignored: bool
 ) -> None:
-    """The engine reads it first: another program, or policies that forbid nothing."""
+    """The engine reads ``Pulumi.json`` in place of ``Pulumi.yaml``: it may name another program."""
     ignore(repo, "*.json" if is_ignored else "none")
     put(repo, name, "{}")
     assert added(repo) == (name,)

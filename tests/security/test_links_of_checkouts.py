@@ -161,7 +161,7 @@ def test_no_pin_is_written_into_a_stack_file_that_a_link_has_elsewhere(
     foreign.write_text(PINNED)
     (checkout / "Pulumi.local.yaml").unlink(missing_ok=True)
     (checkout / "Pulumi.local.yaml").symlink_to(foreign)
-    with pytest.raises(UnknownStackError, match="is a link out of the checkout"):
+    with pytest.raises(UnknownStackError, match=r"is a link out of the folder of Pulumi\.yaml"):
         stack_file.write_pins(checkout, "local", {"digits": {"digest": "sha256:0"}})
     assert foreign.read_text() == PINNED
 
@@ -190,9 +190,9 @@ def test_a_file_of_a_stack_that_is_a_link_out_of_the_checkout_is_refused_unread(
     (named / "round").symlink_to("../outside/secret")
     (named / "Pulumi.dev.yaml").symlink_to(target)
     done = CliRunner().invoke(app, list(words))
-    assert "Pulumi.dev.yaml: is a link out of the checkout" in done.stderr, done.output
+    assert "Pulumi.dev.yaml: is a link out of the folder of Pulumi.yaml" in done.stderr, done.output
     assert "canary" not in done.output
-    with pytest.raises(UnknownStackError, match="is a link out of the checkout"):
+    with pytest.raises(UnknownStackError, match=r"is a link out of the folder of Pulumi\.yaml"):
         read_stack_file(named, "dev")
 
 

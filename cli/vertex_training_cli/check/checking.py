@@ -81,7 +81,7 @@ def read(file: str) -> bytes:
     """
     if file == STDIN:
         return sys.stdin.buffer.read(MAX_READ)
-    if link := link_out(Path(os.path.abspath(file)), alone=False):
+    if link := link_out(Path(os.path.abspath(file)), of_user=True):
         raise CheckUnavailableError(f"{file}: {from_here(link)} is a link out of its folder")
     try:
         with Path(file).open("rb") as stream:

@@ -84,7 +84,7 @@ def _content(file: Path) -> Mapping[str, Any]:
     """
     try:
         found = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, ValueError, yaml.YAMLError) as failed:
         reason = str(failed).strip().splitlines()[0]
@@ -183,12 +183,13 @@ def plan_held(root: Path, stack: str) -> Iterator[None]:
     """
     lock = os.open(engine_plan(root, stack).with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            what = f"another `vt deploy` of {stack} runs in this folder."
+            raise CommandError(what, "wait for its end, or deploy from another checkout.") from None
         os.set_inheritable(lock, True)  # past `execve`, and not to processes that are started
         yield
-    except BlockingIOError:
-        what = f"another `vt deploy` of {stack} runs in this folder."
-        raise CommandError(what, "wait for its end, or deploy from another checkout.") from None
     finally:
         os.close(lock)
 

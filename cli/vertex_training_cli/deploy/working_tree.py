@@ -88,7 +88,7 @@ CODE: Final = tuple(importlib.machinery.all_suffixes())
 READ: Final = (*CODE, ".yaml", ".yml")
 #: What ``make setup`` installs in a repository that ``vt init`` made.
 INSTALLED: Final = frozenset({"requirements.lock", "requirements.txt"})
-#: Files by which the engine runs what lies beside them, as it looks for them: JSON comes first.
+#: Files by which the engine runs what lies beside them. A project in JSON comes before YAML.
 ENGINE_FILES: Final = frozenset(
     f"Pulumi{kind}.{form}" for kind in ("", "Plugin", "Policy") for form in ("json", "yaml", "yml")
 )
@@ -148,10 +148,16 @@ def plugin_paths(project: Mapping[str, Any]) -> list[str]:
 
 
 def other_environment(root: Path, file: Path, content: Mapping[str, Any]) -> Iterator[str]:
-    """What a file of the engine names as ``virtualenv``, unless it is ``.venv`` or below."""
+    """What a file of the engine names as ``virtualenv``, unless it is ``.venv`` or below.
+
+    Poetry and uv, as ``toolchain``, find an environment by themselves.
+    """
     runtime = content.get("runtime")
     options = runtime.get("options") if isinstance(runtime, Mapping) else None
-    path = options.get("virtualenv") if isinstance(options, Mapping) else None
+    options = options if isinstance(options, Mapping) else {}
+    if (toolchain := options.get("toolchain") or "pip") != "pip":
+        yield f"{os.path.relpath(file, root)} -> {toolchain}"
+    path = options.get("virtualenv")
     if path and not _place(file.parent / str(path)).is_relative_to(_place(root / ENVIRONMENT)):
         yield f"{os.path.relpath(file, root)} -> {path}"
 

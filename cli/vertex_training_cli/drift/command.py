@@ -9,7 +9,13 @@ from typing import Annotated, Final
 
 import typer
 
-from vertex_training.errors import CommandError, ConfigError, OperatorError, PreviewParseError
+from vertex_training.errors import (
+    CommandError,
+    ConfigError,
+    OperatorError,
+    PreviewParseError,
+    UnknownStackError,
+)
 from vertex_training.settings.model import AllowedMember, DriftSettings
 from vertex_training_cli import read_errors
 from vertex_training_cli.drift import (
@@ -63,7 +69,13 @@ def drift(
     """
     try:
         found = compare_stack(stack, remove)
-    except (CommandError, ConfigError, OperatorError, PreviewParseError) as reason:
+    except (
+        CommandError,
+        ConfigError,
+        OperatorError,
+        PreviewParseError,
+        UnknownStackError,
+    ) as reason:
         errors = read_errors.explained((str(reason),))
         found = findings.Drift(stack, findings.DriftOutcome.FAILED, errors=errors)
     _write(found, output)
@@ -88,7 +100,8 @@ def compare_stack(stack: str, remove: str = "") -> Drift:
     """What differs in the cloud; removes undeclared members if ``remove`` is their digest.
 
     Raises:
-        CommandError, ConfigError, OperatorError, PreviewParseError: it cannot be compared.
+        CommandError, ConfigError, OperatorError, PreviewParseError, UnknownStackError: it cannot be
+            compared.
     """
     from vertex_training_cli.engine.preview import compare_with_cloud
 

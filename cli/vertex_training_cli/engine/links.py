@@ -8,14 +8,15 @@ from localgcp.root_directory import is_gits
 from vertex_training.settings.project_files import PROJECT_FILE
 
 
-def link_out(file: Path, *, alone: bool = True) -> Path | None:
+def link_out(file: Path, *, of_user: bool = False) -> Path | None:
     """A link on the way to a file that leaves the checkout or project that it lies in, or none.
 
-    A link that lies in neither is the user's own, unless it is the file itself and ``alone``.
+    A link that lies in neither is the user's own; if the file itself is one, only ``of_user``
+    lets it be.
     """
     full = file.absolute()
     for link in (each for each in (full, *full.parents) if each.is_symlink()):
-        own = link.parent if alone and link == full else None
+        own = link.parent if link == full and not of_user else None
         top = next((each for each in link.parents if _is_top(each)), own)
         if top is None:
             continue

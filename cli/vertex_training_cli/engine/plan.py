@@ -51,15 +51,14 @@ Level = Annotated[str, Field(pattern="^(mandatory|advisory|remediate|disabled)$"
 #: ``infra/vertex_training/components``. All of its resources are children of one.
 _OWN: Final = re.compile(r"(?:vertextraining|vertex-training):")
 _LABELS: Final = re.compile(r"labels\b")
-_COMPUTED_LABELS: Final = re.compile(r"(?:effective|pulumi)Labels\b")
 
 
 def without_computed_labels(paths: Iterable[str]) -> Texts:
-    """Paths that differ. Labels that Google's provider computes of ``labels`` say nothing more."""
+    """Paths that differ, without labels as Google's provider computes them of ``labels`` there."""
     found = tuple(paths)
-    if any(map(_LABELS.match, found)):
-        return tuple(path for path in found if not _COMPUTED_LABELS.match(path))
-    return found
+    labels = [path[1:] for path in found if _LABELS.match(path)]
+    computed = {f"{kind}L{path}" for path in labels for kind in ("effective", "pulumi")}
+    return tuple(path for path in found if path not in computed)
 
 
 def is_own(urn: str) -> bool:

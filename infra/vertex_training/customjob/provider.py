@@ -160,7 +160,7 @@ class CustomJobProvider(dynamic.ResourceProvider):
             if cancelled is None:
                 raise
             if not isinstance(error, (NotSubmittedError, JobRefusedError)):
-                # The new job may exist: neither "nothing runs" nor the way back would be right.
+                # Whether a job exists is not known: "nothing runs" and the way back may be wrong.
                 raise type(error)(f"{error} For it {cancelled}.") from None
             _note(cancelled)
             raise type(error)(f"{error} {cancelled.in_vain}") from None
@@ -355,7 +355,7 @@ def _record_problem(
         intents.now()  # a write
         return refusal_reason(rungs, replaced, _service(news), intents).removesuffix(".")
     except OperatorError as error:
-        return str(error).removesuffix(".")
+        return f"its records cannot be used now: {str(error).removesuffix('.')}"
 
 
 def _questions(rungs: Sequence[SubmissionRequest], kind: JobKind) -> list[Question]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import unicodedata
 from pathlib import Path
 from typing import Final
 
@@ -30,13 +31,19 @@ def refusal(root: Path, stack: str) -> Problem | None:
     if (root / READ_FIRST).exists():
         what = f"the engine reads it, and here {PROJECT_FILE} is read"
         return Problem(what, "", "keep one of them, as YAML", (READ_FIRST,))
-    if folder := _stack_folder(root):
+    try:
+        folder = _stack_folder(root)
+    except ValueError as error:
+        what = "cannot be read here, so that it is not known where the engine reads stack files"
+        return Problem(what, str(error), "write it in plain YAML, without tags", (PROJECT_FILE,))
+    if folder:
         what = f"only stack files beside {PROJECT_FILE} are read here"
         hint = f"put them beside {PROJECT_FILE}, and remove it"
         return Problem(what, folder, hint, (f"{_STACKS} of {PROJECT_FILE}",))
     name = file_name(stack)
     if (root / name).is_symlink() and _leaves(root, root / name):
-        return Problem("is a link out of the checkout", "", "copy what it leads to", (name,))
+        what = f"is a link out of the folder of {PROJECT_FILE}"
+        return Problem(what, "", "copy what it leads to", (name,))
     return None
 
 
@@ -48,13 +55,25 @@ def _leaves(root: Path, link: Path) -> bool:
 
 def is_of_git(path: Path) -> bool:
     """Whether a path from the checkout's top leads to what is git's own: it may hold a token."""
-    return any(part.casefold() == ".git" for part in path.parts)
+    return any(map(_is_gits, path.parts))
+
+
+def _is_gits(name: str) -> bool:
+    """Whether git keeps its own under this name, on any file system that a checkout may be on.
+
+    The rule of ``localgcp.root_directory.is_gits``, which stands alone; a test holds both equal.
+    """
+    seen = "".join(each for each in name if unicodedata.category(each) != "Cf")
+    return seen.partition(":")[0].rstrip(". ").casefold() in (".git", "git~1")
 
 
 def _stack_folder(root: Path) -> str:
     """Where the engine reads stack files, if that is not beside ``Pulumi.yaml``; else empty.
 
     A ``config`` that is text was the key's name before.
+
+    Raises:
+        ValueError: the file may name one, and is not read here; with what the parser says.
     """
     import yaml
 
@@ -63,11 +82,13 @@ def _stack_folder(root: Path) -> str:
     text = _text(root)
     try:
         content = yaml.load(text, Loader=Loader)
-    except (yaml.YAMLError, ValueError):
-        return _STACKS if _STACKS in text else ""  # who reads the file reports it
+    except (yaml.YAMLError, ValueError) as error:
+        if _STACKS not in text:
+            return ""  # who reads the file reports it
+        raise ValueError(str(error).strip().partition("\n")[0]) from None
     found = content.get(_STACKS, content.get("config")) if isinstance(content, dict) else None
     folder = found.strip() if isinstance(found, str) else ""
-    return "" if folder in (".", "./") else folder
+    return "" if os.path.normpath(folder) == "." else folder
 
 
 def _found(pattern: re.Pattern[str], root: Path) -> str:

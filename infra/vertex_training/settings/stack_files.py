@@ -159,11 +159,16 @@ def _engine_text(value: Any) -> str:
     """A value of the config as a program gets it."""
     if isinstance(value, str | bytes | date):
         return value if isinstance(value, str) else _as_text(value)
-    return json.dumps(with_text_keys(value), default=_as_text)
+    return json.dumps(with_text_keys(value), default=_as_json)
+
+
+def _as_json(value: Any) -> Any:
+    """What JSON has for other values of YAML: a set is a mapping without values."""
+    return dict.fromkeys(sorted(map(str, value))) if isinstance(value, set) else _as_text(value)
 
 
 def _as_text(value: Any) -> str:
-    """A date, a time or bytes of YAML, as the engine's language writes them."""
+    """A date or time without offset or fraction as the engine's language writes it; or bytes."""
     if isinstance(value, bytes):
         return value.decode(errors="replace")
     return f"{value:%Y-%m-%d %H:%M:%S} +0000 UTC" if isinstance(value, date) else str(value)

@@ -102,8 +102,8 @@ class BucketIntents:
                     content = blob.download_as_bytes(
                         if_generation_match=blob.generation, timeout=TIMEOUT
                     )
-                except PreconditionFailed:
-                    continue  # written between the two calls
+                except (PreconditionFailed, NotFound):
+                    continue  # written or deleted between the two calls
                 return content, blob
             return None
         except (GoogleAPICallError, RetryError, GoogleAuthError) as error:

@@ -20,8 +20,8 @@ class Finding:
 
     path: Path
     what: str
-    value: str
-    hint: str
+    value: str = ""
+    hint: str = ""
     missing: str = ""
     """Name of the field that ``path`` lacks, if it lacks one."""
     level: Level | None = None

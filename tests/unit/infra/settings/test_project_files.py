@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from localgcp.root_directory import is_gits
 from vertex_training.errors import UnknownStackError
 from vertex_training.settings import project_files
 
@@ -69,3 +70,22 @@ def test_a_stack_is_a_file_of_its_name(tmp_path: Path) -> None:
     with pytest.raises(UnknownStackError) as other:
         project_files.file_of(tmp_path, "pipe")
     assert str(other.value) == f"no file Pulumi.pipe.yaml in {tmp_path} (stacks here: dev, prod)"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        ".git",
+        ".GIT",
+        ".git ",
+        ".git.",
+        "git~1",
+        ".git::$INDEX",
+        ".g\u200cit",
+        ".github",
+        "git",
+        "a",
+    ],
+)
+def test_what_is_gits_own_is_what_the_local_cloud_takes_for_it(name: str) -> None:
+    assert project_files.is_of_git(Path("a") / name / "b") is is_gits(name)

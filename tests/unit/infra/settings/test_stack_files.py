@@ -1,10 +1,12 @@
 """A stack read from its files means what the engine would hand to the program."""
 
+import re
+
 import pytest
 
 from vertex_training import stack
 from vertex_training.errors import ConfigError, UnknownStackError
-from vertex_training.settings import stack_files
+from vertex_training.settings import project_files, stack_files
 
 PROJECT = """\
 name: vertex-training
@@ -89,7 +91,6 @@ def test_a_key_of_ours_in_the_projects_namespace_is_a_mistake_with_a_hint(checko
     [
         "stackConfigDir: config", 'stackConfigDir : "./config/" # ours', '"stackConfigDir": config',
         '"stack\\u0043onfigDir": config', "? stackConfigDir\n: config", "config: config",
-        "stackConfigDir: config\ndescription: !tag x",
     ],
 )  # fmt: skip
 def test_stack_files_that_the_engine_reads_elsewhere_are_refused(checkout, line):
@@ -102,7 +103,23 @@ def test_stack_files_that_the_engine_reads_elsewhere_are_refused(checkout, line)
         stack_files.complete(*given)
 
 
-@pytest.mark.parametrize("line", ["stackConfigDir: .", "stackConfigDir: './'", "stackConfigDir:"])
+@pytest.mark.parametrize("line", ["description: !tag x", "description: ["])
+def test_a_project_that_may_name_another_folder_and_is_not_read_is_refused(checkout, line):
+    (checkout / "Pulumi.yaml").write_text(f"{PROJECT.partition('config:')[0]}{line}\n")
+    assert project_files.file_of(checkout, "dev") == checkout / "Pulumi.dev.yaml"
+    (checkout / "Pulumi.yaml").write_text(f"name: p\nstackConfigDir: config\n{line}\n")
+    with pytest.raises(UnknownStackError) as refused:
+        project_files.file_of(checkout, "dev")
+    assert re.match(
+        r"Pulumi\.yaml: cannot be read here, so that it is not known where the engine reads stack "
+        r"files \(got .+\)\. Hint: write it in plain YAML, without tags",
+        str(refused.value),
+    )
+
+
+@pytest.mark.parametrize(
+    "line", ["stackConfigDir: .", "stackConfigDir: './'", "stackConfigDir: .//", "stackConfigDir:"]
+)
 def test_stack_files_beside_the_project_are_as_without_the_key(checkout, line):
     (checkout / "Pulumi.yaml").write_text(f"{line}\n{PROJECT}")
     assert stack.load(checkout, "dev").settings.project == "acme-ml-dev"
@@ -121,9 +138,11 @@ def test_dates_and_bytes_of_yaml_are_the_text_that_the_engine_makes_of_them(chec
     """Measured with 3.259.0: its language has no dates in JSON."""
     own = "  vertex-training:day: 2026-01-31\n  vertex-training:raw: !!binary aGVsbG8=\n"
     own += "  vertex-training:map: {day: 2026-01-31, raw: !!binary aGVsbG8=}\n"
+    own += "  vertex-training:set: !!set {c, a, b}\n"
     (checkout / "Pulumi.dev.yaml").write_text(STACK + own)
     found, _ = stack_files.engine_config("vertex-training", checkout, "dev", "")
     day = "2026-01-31 00:00:00 +0000 UTC"
     assert found["vertex-training:day"] == day
     assert found["vertex-training:raw"] == "hello"
+    assert found["vertex-training:set"] == '{"a": null, "b": null, "c": null}'
     assert found["vertex-training:map"] == f'{{"day": "{day}", "raw": "hello"}}'

@@ -122,12 +122,14 @@ def test_what_a_stopping_server_leaves_is_taken_up_by_the_next(table: OperationT
 
 
 def test_the_end_waits_for_all_that_is_under_way(table: OperationTable) -> None:
-    runner, ended = OperationRunner(table), list[str]()
+    runner, ended, second = OperationRunner(table), list[str](), threading.Event()
 
     def work(name: str, request: Mapping[str, Any]) -> None:
         runner.stopping.wait(20)
-        time.sleep(0.1 if request["x"] == "1" else 0.0)
+        if request["x"] == "1":
+            second.wait(20)
         ended.append(request["x"])
+        second.set()
         raise ServerStoppingError
 
     runner.register("Upload", work)

@@ -15,7 +15,7 @@ from google.auth.exceptions import DefaultCredentialsError, RefreshError
 from google.cloud import storage
 from requests import ConnectionError as NoConnection
 
-from vertex_training.customjob.google import storage_client
+from vertex_training.customjob.google import impersonation, storage_client
 from vertex_training.errors import CommandError, OperatorError
 from vertex_training_cli.data import cloud, command
 from vertex_training_cli.data.places import Place
@@ -75,16 +75,15 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
     """Projects that clients were made of, with the account that acts."""
     found: list[Any] = []
     monkeypatch.setattr(os, "environ", dict(os.environ))
-    os.environ.pop("STORAGE_EMULATOR_HOST", None)
+    for name in ("STORAGE_EMULATOR_HOST", "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT"):
+        os.environ.pop(name, None)
 
     def make(*, project: str, credentials: Any) -> str:
         found.append((project, credentials))
         return "client"
 
     monkeypatch.setattr(storage, "Client", make)
-    monkeypatch.setattr(
-        storage_client, "impersonated_credentials", lambda _: os.environ.get("GOOGLE_IMPERSONATE")
-    )
+    monkeypatch.setattr(impersonation, "_credentials", lambda account, _: f"as {account}")
     monkeypatch.setattr(
         StackRef, "environment", lambda *_: {"STORAGE_EMULATOR_HOST": "http://127.0.0.1:1"}
     )
@@ -111,9 +110,10 @@ def test_a_client_reaches_google_or_the_local_cloud_that_is_started(made: list[A
 
 
 def test_data_are_read_and_written_as_the_account_that_acts(made: list[Any]) -> None:
-    os.environ["GOOGLE_IMPERSONATE"] = "deployer"
+    deployer = "deployer@acme-ml.iam.gserviceaccount.com"
+    os.environ["GOOGLE_IMPERSONATE_SERVICE_ACCOUNT"] = deployer
     cloud.connect(ref("acme-ml"), print)
-    assert made == [("acme-ml", "deployer")]
+    assert made == [("acme-ml", f"as {deployer}")]
 
 
 def test_without_credentials_there_is_a_hint(

@@ -238,6 +238,14 @@ def test_a_stack_that_is_not_there_is_not_deployed(vt, repo):
     assert "no file Pulumi.prod.yaml in " in done.stderr
 
 
+def test_a_stack_is_not_deployed_twice_at_once_from_one_folder(vt, repo):
+    record = approved(vt, repo)
+    with sources.plan_held(repo, "dev"):
+        done = vt("deploy", "-s", "dev", "--approval", record)
+    assert done.exit_code == 1
+    assert "another `vt deploy` of dev runs in this folder." in done.stderr
+
+
 def test_the_record_may_be_given_as_text(vt, repo, monkeypatch):
     monkeypatch.setattr(sources, "review", lambda *_: "e" * 64)
     done = vt("deploy", "-s", "dev", "--approval", approved(vt, repo).read_text())

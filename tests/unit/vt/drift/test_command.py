@@ -55,6 +55,13 @@ def drift(tmp_path: Path, cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> Iter
     server.stop(None).wait()
 
 
+def test_a_stack_that_is_not_there_is_reported_as_a_failure(drift: Drift, tmp_path: Path) -> None:
+    done = drift(CLEAN, 0, "--stack", "nope", "--output", str(tmp_path / "out"))
+    assert done.exit_code == 1
+    [error] = json.loads((tmp_path / "out.json").read_text())["errors"]
+    assert error.startswith("no file Pulumi.nope.yaml in ")
+
+
 def test_a_stack_without_a_difference_is_as_declared(drift: Drift, tmp_path: Path) -> None:
     done = drift(CLEAN, 0)
     assert done.exit_code == 0

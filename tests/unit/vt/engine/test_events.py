@@ -120,6 +120,10 @@ def metadata(op: str, **more: object) -> dict[str, object]:
         (("labels", "effectiveLabels", "pulumiLabels"), ("labels",)),
         (('labels["a.b"]', 'pulumiLabels["a.b"]'), ('labels["a.b"]',)),
         (("effectiveLabels.a", "pulumiLabels.a"), ("effectiveLabels.a", "pulumiLabels.a")),
+        (  # a label that the provider gives to all, and the resource does not have
+            ("labels.a", "effectiveLabels.a", "effectiveLabels.b", "pulumiLabels.b"),
+            ("labels.a", "effectiveLabels.b", "pulumiLabels.b"),
+        ),
         (("labelsOf", "effectiveLabels"), ("labelsOf", "effectiveLabels")),
         (("labels", "effectiveLabelsOf"), ("labels", "effectiveLabelsOf")),
     ],

@@ -191,6 +191,9 @@ def test_a_local_stack_is_reached_in_the_local_cloud(
     for refresh in (True, False):
         found = local.preview_target(offline=False, refresh=refresh)
         assert found == PreviewTarget(wanted, source)
+    for name in ("VERTEX_EMULATOR_HOST", "STORAGE_EMULATOR_HOST"):  # in `vt local shell`
+        monkeypatch.setenv(name, "127.0.0.1:1")
+        assert name not in without
     assert local.preview_target(offline=True) == PreviewTarget(without, source)
     monkeypatch.setattr(lifecycle, "running", lambda _: None)
     assert local.preview_target(offline=False) == PreviewTarget(without, source)

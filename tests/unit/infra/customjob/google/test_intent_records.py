@@ -55,6 +55,18 @@ def read(bucket, request_id="id1"):
     return intent_store.BucketIntents(bucket, "control").read(request_id)
 
 
+def test_a_record_that_is_deleted_between_two_calls_is_none(monkeypatch):
+    bucket = Bucket(RECORD)
+
+    def download_as_bytes(**_):
+        bucket.get_blob = lambda *_, **__: None
+        raise NotFound("No such object")
+
+    blob = SimpleNamespace(generation=1, download_as_bytes=download_as_bytes)
+    bucket.get_blob = lambda *_, **__: blob
+    assert read(bucket) is None
+
+
 def test_content_is_only_taken_of_the_generation_that_was_found():
     bucket = Bucket(RECORD | {"owner": "old"}, RECORD | {"owner": "new"})
     stored = read(bucket)

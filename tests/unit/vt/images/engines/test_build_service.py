@@ -8,13 +8,14 @@ from typing import Any, cast
 
 import pytest
 from google.api_core import exceptions
+from google.auth.credentials import AnonymousCredentials
 from google.auth.exceptions import RefreshError
 from google.cloud.devtools import cloudbuild_v1
 from google.cloud.devtools.cloudbuild_v1.services.cloud_build.transports import (
     CloudBuildGrpcTransport,
 )
 
-from vertex_training.customjob.google import job_service
+from vertex_training.customjob.google import job_service, logs
 from vertex_training.errors import ImageBuildError
 from vertex_training.naming import Names
 from vertex_training_cli.images.engines import build_service
@@ -63,6 +64,13 @@ def test_the_client_is_made_as_those_of_other_services(monkeypatch: pytest.Monke
     build_service.connect("acme-ml-dev")
     types = (cloudbuild_v1.CloudBuildClient, CloudBuildGrpcTransport, "acme-ml-dev")
     assert asked == [(types, {"endpoint": "cloudbuild.googleapis.com"})]
+
+
+def test_clients_of_google_reach_its_services(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("VERTEX_EMULATOR_HOST", raising=False)
+    monkeypatch.setattr(job_service, "impersonated_credentials", lambda _: AnonymousCredentials())
+    assert build_service.connect("acme-ml-dev").transport.host == "cloudbuild.googleapis.com:443"
+    assert logs.client("acme-ml-dev").transport.host == "logging.googleapis.com:443"
 
 
 def test_a_build_is_requested_once() -> None:
