@@ -151,14 +151,14 @@ def test_what_only_reads_a_repository_runs_nothing_of_it(trapped: Path, command:
 
 
 @pytest.mark.parametrize(
-    ("command", "code"),
+    "command",
     [
-        (("diff", "x", "y"), 2), (("check", "--stack", "x"), 2), (("review", "-s", "x"), 2),
-        (("jobs", "list", "-s", "x"), 1),
+        ("diff", "x", "y"), ("check", "--stack", "x"), ("review", "-s", "x"),
+        ("jobs", "list", "-s", "x"),
     ],
 )  # fmt: skip
 def test_a_pipe_in_the_place_of_a_stack_file_is_refused_and_not_waited_for(
-    command: tuple[str, ...], code: int, tmp_path: Path
+    command: tuple[str, ...], tmp_path: Path
 ) -> None:
     (tmp_path / "Pulumi.yaml").write_text("name: x\nruntime: python\n")
     os.mkfifo(tmp_path / "Pulumi.x.yaml")
@@ -167,5 +167,5 @@ def test_a_pipe_in_the_place_of_a_stack_file_is_refused_and_not_waited_for(
         cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60,
         check=False,
     )  # fmt: skip
-    assert done.returncode == code
+    assert done.returncode == 2
     assert "Pulumi.x.yaml" in done.stderr

@@ -408,7 +408,7 @@ def test_the_stack_file_of_a_branch_is_no_link(vt, root, tmp_path, programs):
     (root / "Pulumi.one.yaml").unlink()
     (root / "Pulumi.one.yaml").symlink_to(trusted / "Pulumi.one.yaml")
     result = vt("images", "build", "--stack", "one", "--target-of", trusted)
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "Pulumi.one.yaml: is a link" in result.output
     assert not (programs / "calls").exists()
 
