@@ -55,7 +55,6 @@ SERVICE: Final = "Batch"
 CREATE_DEADLINE: Final = 45.0
 HINTS: Final = PROVES_NOT_CREATED | {
     "RESOURCE_EXHAUSTED": "wait, or ask for more quota of batch.googleapis.com",
-    "ALREADY_EXISTS": "raise run, which gives the job another name",
 }
 READ_HINTS: Final = job_service.READ_HINTS | {
     "PERMISSION_DENIED": "reading jobs takes roles/batch.jobsViewer in the project; "

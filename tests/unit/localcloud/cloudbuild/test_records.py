@@ -103,6 +103,7 @@ def entry(number: int, text: str) -> types.LogEntry:
         (Status.WORKING, "one\ntw", ["one"]),
         (Status.WORKING, "one\n", ["one"]),
         (Status.SUCCESS, "", []),
+        (Status.SUCCESS, "\udcff a\n", ["\ufffd a"]),
     ],
 )
 def test_the_lines_of_a_builds_log_are_entries(
@@ -110,7 +111,7 @@ def test_the_lines_of_a_builds_log_are_entries(
 ) -> None:
     table.add(build(status=status))
     assert read(table) == []
-    table.log("a1").write_text(text)
+    table.log("a1").write_bytes(text.encode(errors="surrogateescape"))
     assert read(table) == [entry(number, line) for number, line in enumerate(lines)]
     assert read(table, "local-b") == read(table, id_="b2") == []
     assert list(entries_of(table)("local-a", {})) == []
