@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from localgcp.root_directory import is_gits
-from vertex_training.settings.project_files import PROJECT_FILE
+from vertex_training.settings.project_files import PROJECT_FILE, leaves
 
 
 def link_out(file: Path, *, of_user: bool = False) -> Path | None:
@@ -18,10 +17,7 @@ def link_out(file: Path, *, of_user: bool = False) -> Path | None:
     for link in (each for each in (full, *full.parents) if each.is_symlink()):
         own = link.parent if link == full and not of_user else None
         top = next((each for each in link.parents if _is_top(each)), own)
-        if top is None:
-            continue
-        target, inside = link.resolve(), top.resolve()
-        if not target.is_relative_to(inside) or any(map(is_gits, target.relative_to(inside).parts)):
+        if top is not None and leaves(top, link):
             return link
     return None
 

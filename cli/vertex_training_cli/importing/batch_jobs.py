@@ -19,6 +19,7 @@ from vertex_training.customjob.batch import machines
 from vertex_training.customjob.batch.message import (
     GOOGLES_CODES,
     MOUNT_OPTIONS,
+    OUTPUT_FOLDERS,
     buckets,
     output_variables,
 )
@@ -67,7 +68,6 @@ MEMORY_OPTIONS: Final = ("--ipc", "--shm-size")
 OPTION: Final = re.compile(r"--[a-z][a-z0-9-]*\Z|-[A-Za-z]")
 #: What is shown of a secretVariable that names no version: somebody may have put the value there.
 SHOWN_SECRET: Final = re.compile(r"projects/\S+|\$\{?\w+\}?")
-DERIVED: Final = ("AIP_MODEL_DIR", "AIP_CHECKPOINT_DIR", "AIP_TENSORBOARD_LOG_DIR")
 CLOUD_PLATFORM: Final = "https://www.googleapis.com/auth/cloud-platform"
 
 
@@ -381,7 +381,7 @@ class _Conversion:
         env, moves = self._variables(step), self._moves(container)
         texts = [command, *words, *env.values()]
         self._tell_moves(moves, texts)
-        known = {"CLOUD_ML_JOB_ID", "CLUSTER_SPEC", *DERIVED, *env}
+        known = {"CLOUD_ML_JOB_ID", "CLUSTER_SPEC", *OUTPUT_FOLDERS, *env}
 
         def text(given: str) -> str:
             return _kept(_moved(given, moves), known)

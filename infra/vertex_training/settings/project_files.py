@@ -41,15 +41,15 @@ def refusal(root: Path, stack: str) -> Problem | None:
         hint = f"put them beside {PROJECT_FILE}, and remove it"
         return Problem(what, folder, hint, (f"{_STACKS} of {PROJECT_FILE}",))
     name = file_name(stack)
-    if (root / name).is_symlink() and _leaves(root, root / name):
+    if (root / name).is_symlink() and leaves(root, root / name):
         what = f"is a link out of the folder of {PROJECT_FILE}"
         return Problem(what, "", "copy what it leads to", (name,))
     return None
 
 
-def _leaves(root: Path, link: Path) -> bool:
-    """Whether it leads out of ``root``, or to what is git's own."""
-    top, target = Path(os.path.realpath(root)), Path(os.path.realpath(link))
+def leaves(folder: Path, link: Path) -> bool:
+    """Whether a link leads out of ``folder``, or to what is git's own."""
+    top, target = Path(os.path.realpath(folder)), Path(os.path.realpath(link))
     return not target.is_relative_to(top) or is_of_git(target.relative_to(top))
 
 

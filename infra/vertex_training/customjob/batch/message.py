@@ -23,6 +23,12 @@ GOOGLES_CODES: Final = (50001, 50002, 50003, 50004)
 MOUNTS: Final = "/mnt/disks/gcs"
 #: Containers may run as any user (gcsfuse gives the files to root otherwise).
 MOUNT_OPTIONS: Final = ("-o allow_other", "--implicit-dirs", "--file-mode=777", "--dir-mode=777")
+#: Variables that name folders of the output directory, each with its folder.
+OUTPUT_FOLDERS: Final = {
+    "AIP_MODEL_DIR": "model",
+    "AIP_CHECKPOINT_DIR": "checkpoints",
+    "AIP_TENSORBOARD_LOG_DIR": "logs",
+}
 _BUCKET: Final = re.compile(r"(?:gs://|(?<![\w/.])/gcs/)([a-z0-9][a-z0-9._-]{1,220}[a-z0-9])")
 _REFERENCE: Final = re.compile(r"\$\$\((\w+)\)|\$\(([A-Za-z_]\w*)\)")
 
@@ -92,13 +98,9 @@ def variables(job: Job, job_id: str, tasks: int) -> dict[str, str]:
 
 def output_variables(directory: str) -> dict[str, str]:
     """The variables that name folders of an output directory; none without one."""
-    output = directory.rstrip("/")
-    folders = {
-        "AIP_MODEL_DIR": f"{output}/model/",
-        "AIP_CHECKPOINT_DIR": f"{output}/checkpoints/",
-        "AIP_TENSORBOARD_LOG_DIR": f"{output}/logs/",
-    }
-    return folders if output else {}
+    if not (output := directory.rstrip("/")):
+        return {}
+    return {name: f"{output}/{folder}/" for name, folder in OUTPUT_FOLDERS.items()}
 
 
 def expand(text: str, known: Mapping[str, str]) -> str:
