@@ -25,8 +25,7 @@ from vertex_training.naming import is_local
 from vertex_training.settings.project_files import file_name
 from vertex_training_cli.check import placeholders, rehearsal
 from vertex_training_cli.check.report import FileReport
-from vertex_training_cli.engine.links import link_out
-from vertex_training_cli.engine.paths import from_here, stack_file
+from vertex_training_cli.engine.paths import from_here, link_out, stack_file
 
 if TYPE_CHECKING:  # with a stack comes pydantic
     from vertex_training.stack import Stack

@@ -18,8 +18,7 @@ from vertex_training.customjob.request import job_file
 from vertex_training.errors import CheckUnavailableError, Problem
 from vertex_training.located_yaml.mending import mended
 from vertex_training_cli.check import checking, placeholders
-from vertex_training_cli.engine.links import link_out
-from vertex_training_cli.engine.paths import from_here, root_of
+from vertex_training_cli.engine.paths import from_here, link_out, root_of
 
 if TYPE_CHECKING:  # with a stack comes pydantic
     from vertex_training.stack import Stack

@@ -1,8 +1,7 @@
 """All use of the Pulumi engine and its command line.
 
 ====================  ================================================================
-``paths``             the Pulumi project around the current folder
-``links``             links out of the checkout
+``paths``             the Pulumi project around the current folder, and links out of it
 ``stacks``            which stack a command is about, and the environment it needs
 ``pulumi_cli``        finds and starts ``pulumi``, and reads its JSON
 ``foreground``        runs a command at this terminal and passes signals on

@@ -1,11 +1,14 @@
-"""The Pulumi project around the current folder, and its files as messages name them."""
+"""The Pulumi project around the current folder, its files as messages name them, and links out.
+
+What a link out of a checkout points at is not the checkout's to read or change.
+"""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-from vertex_training.settings.project_files import PROJECT_FILE, file_name
+from vertex_training.settings.project_files import PROJECT_FILE, file_name, leaves
 
 
 def root_of(start: Path) -> Path | None:
@@ -24,3 +27,22 @@ def from_here(path: Path) -> str:
     """``path`` from the current folder if it lies below it, in full otherwise."""
     full, here = path.absolute(), Path.cwd()
     return os.path.relpath(full, here) if full.is_relative_to(here) else str(full)
+
+
+def link_out(file: Path, *, of_user: bool = False) -> Path | None:
+    """A link on the way to a file that leaves the checkout or project that it lies in, or none.
+
+    A link that lies in neither is the user's own; if the file itself is one, only ``of_user``
+    lets it be.
+    """
+    full = file.absolute()
+    for link in (each for each in (full, *full.parents) if each.is_symlink()):
+        own = link.parent if link == full and not of_user else None
+        top = next((each for each in link.parents if _is_top(each)), own)
+        if top is not None and leaves(top, link):
+            return link
+    return None
+
+
+def _is_top(folder: Path) -> bool:
+    return (folder / ".git").exists() or (folder / PROJECT_FILE).is_file()

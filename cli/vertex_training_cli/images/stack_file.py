@@ -13,7 +13,7 @@ from vertex_training.errors import CommandError
 from vertex_training.located_yaml.editing import set_value
 from vertex_training.settings.project_files import file_of
 from vertex_training.stack import SCHEMA
-from vertex_training_cli.engine.links import link_out
+from vertex_training_cli.engine.paths import link_out
 
 #: Keys of an image, in the order in which they are added to an entry.
 KEYS: Final = ("digest", "builtFrom")
