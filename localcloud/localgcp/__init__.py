@@ -21,6 +21,7 @@
 ``tools``               installs the two programs that come first on ``PATH``
 ``pulumi_shim``         ``pulumi`` of the local shell
 ``root_directory``      files below one folder; no link leads out of it
+``git``                 how git is asked about a checkout
 ``errors``              exceptions of the services, in one tree
 ``gcp``                 stand-in for the plugin ``pulumi-resource-gcp``
 ``alerting``            alerts on lines of jobs' logs, and what they would send

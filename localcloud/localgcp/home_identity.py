@@ -19,6 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from localgcp import git
 from localgcp.errors import LocalCloudError
 
 #: The marker's name, before the digest. A name is there at once, and whole.
@@ -84,15 +85,14 @@ def _tracking_checkout(root: Path) -> Path | None:
     Its ``.git`` is named to git, which would also take a folder of the checkout for a repository,
     with settings that run programs. Letters' cases are no difference to some file systems.
     """
-    checkout = next((each for each in root.parents if (each / ".git").exists()), None)
+    checkout = git.checkout_around(root.parent)
     if checkout is None:
         return None
-    command = ["git", f"--git-dir={checkout / '.git'}", f"--work-tree={checkout}"]
-    command += ["-c", "core.fsmonitor=false", "ls-files", "-z", "--"]
-    command.append(f":(icase,literal){root.relative_to(checkout)}")
-    env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    place = f":(icase,literal){root.relative_to(checkout)}"
+    named = f"--git-dir={checkout / '.git'}"
+    command = git.command(checkout, named, "ls-files", "-z", "--", place)
     try:
-        done = subprocess.run(command, cwd=checkout, env=env, capture_output=True, check=False)
+        done = subprocess.run(command, env=git.variables(), capture_output=True, check=False)
     except FileNotFoundError:
         return None
     return checkout if done.stdout else None

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import yaml
 
+from localgcp import git
 from vertex_training.errors import CommandError, ConfigError, UnknownStackError
 from vertex_training.settings import stack_files
 from vertex_training.settings.includes import INCLUDE
@@ -61,7 +62,9 @@ def checkout(root: Path, stack: str, policy_pack: str | None = None) -> Checkout
         if submodules := [file.name for file in committed if file.is_repository]:
             diff = ("diff", "--name-only", "-z", "--relative", "--ignore-submodules=none", "HEAD")
             changed += _names(root, index, *diff, "--", *submodules)
-        untracked = _names(root, index, "ls-files", "-z", "--others", "--exclude-standard")
+        # What `.git/info/exclude` and `core.excludesFile` ignore, the commit does not.
+        others = ("ls-files", "-z", "--others", "--exclude-per-directory=.gitignore")
+        untracked = _names(root, index, *others)
     links = [file.name for file in committed if file.mode == LINK]
     tracked = {file.name for file in committed}
     read = {file_name(stack), PROJECT_FILE, *INSTALLED, *_named_files(root, stack)}
@@ -131,16 +134,14 @@ def _names(root: Path, variables: Mapping[str, str], *arguments: str) -> list[st
 
 
 def run_git(root: Path, *arguments: str, variables: Mapping[str, str] | None = None) -> str:
-    """What git printed in ``root``, with ``variables`` beside those of this process.
+    """What git printed in ``root``, with ``variables`` and none of git's own from this process.
 
     Raises:
         CommandError: there is no git, or it failed.
     """
-    # Objects are the commit's (`git replace`), and no folder of it is taken for a repository.
-    options = ("--no-replace-objects", "-c", "safe.bareRepository=explicit")
-    command = ["git", "-C", str(root), *options, *arguments]
+    command = git.command(root, *arguments)
     try:
-        env = {**os.environ, **(variables or {})}
+        env = {**git.variables(), **(variables or {})}
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
     except FileNotFoundError:
         raise CommandError("git is not on PATH.", "install it.") from None

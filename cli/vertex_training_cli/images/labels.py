@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
+from localgcp import git
 from vertex_training.settings.section import BELOW
 
 #: https://github.com/opencontainers/image-spec/blob/main/annotations.md
@@ -69,9 +70,11 @@ def labels_of(name: str, context: str, tag: str, root: Path) -> dict[str, str]:
 
 
 def _git(root: Path, *arguments: str) -> str:
-    command = ["git", "-C", str(root), *arguments]
+    command = git.command(root, *arguments)
     try:
-        ran = subprocess.run(command, capture_output=True, timeout=_TIMEOUT, check=False)
+        ran = subprocess.run(
+            command, env=git.variables(), capture_output=True, timeout=_TIMEOUT, check=False
+        )
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return ran.stdout.decode(errors="replace").strip() if ran.returncode == 0 else ""

@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 
+from localgcp.git import OPTIONS
 from vertex_training.errors import CommandError
 from vertex_training_cli.deploy import sources
 from vertex_training_cli.deploy.decision import Checkout
@@ -152,11 +153,13 @@ def git(tmp_path, monkeypatch):
 
 def test_git_is_asked_in_the_folder_for_what_the_commit_holds(git, tmp_path, monkeypatch):
     monkeypatch.setenv("OF_THIS_PROCESS", "b")
-    git('echo "$@"; echo "$GIT_INDEX_FILE $OF_THIS_PROCESS"')
+    monkeypatch.setenv("GIT_DIR", "c")
+    git('echo "$@"; echo "$GIT_INDEX_FILE $OF_THIS_PROCESS $GIT_DIR"')
     said = sources.run_git(tmp_path, "ls-files", "-z", variables={"GIT_INDEX_FILE": "a"})
-    assert said == (
-        f"-C {tmp_path} --no-replace-objects -c safe.bareRepository=explicit ls-files -z\na b\n"
-    )
+    assert said == f"-C {tmp_path} {' '.join(OPTIONS)} ls-files -z\na b \n"
+    (tmp_path / ".git").mkdir()
+    said = sources.run_git(tmp_path, "ls-files")
+    assert said.startswith(f"-C {tmp_path} --work-tree={tmp_path} --no-replace-objects ")
 
 
 @pytest.mark.parametrize(
@@ -199,6 +202,53 @@ def test_a_submodule_at_another_commit_differs_and_its_files_are_gits_business(t
     assert sources.checkout(outer, "dev").changed == ()
     (outer / "vendor" / "a.txt").write_text("two")
     assert sources.checkout(outer, "dev").changed == ("vendor",)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "file"),
+    [
+        ("", "", ""),
+        ("core.worktree", "{elsewhere}", ""),
+        ("core.excludesFile", "{elsewhere}/all", ""),
+        ("core.fsmonitor", "{program}", ""),
+        ("core.hooksPath", "{elsewhere}", ""),
+        ("", "", ".git/info/exclude"),
+    ],
+)
+@pytest.mark.parametrize("where", ["variables", "repository"])
+def test_settings_of_the_caller_hide_no_file_and_start_no_program(
+    tmp_path, monkeypatch, setting, value, file, where
+):
+    root, elsewhere, proof = tmp_path / "checkout", tmp_path / "elsewhere", tmp_path / "proof"
+    (root / "conf").mkdir(parents=True)
+    elsewhere.mkdir()
+    commit(root, "init", "-q", "-b", "main")
+    (root / "Pulumi.yaml").write_text("name: demo\nruntime: python\n")
+    (root / ".gitignore").write_text("ignored.yaml\n")
+    commit(root, "add", "-A")
+    commit(root, "commit", "-qm", "first")
+    for name in ("conf/new.yaml", "ignored.yaml"):
+        (root / name).write_text("a: 1\n")
+    (elsewhere / "all").write_text("*.yaml\n")
+    program = elsewhere / "post-index-change"
+    program.write_text(f"#!/bin/sh\ntouch {proof}\n")
+    program.chmod(0o755)
+    value = value.format(elsewhere=elsewhere, program=program)
+    if file:
+        (root / file).write_text("*.yaml\n")
+    elif where == "repository" and setting:
+        commit(root, "config", setting, value)
+    elif setting:
+        monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
+        monkeypatch.setenv("GIT_CONFIG_KEY_0", setting)
+        monkeypatch.setenv("GIT_CONFIG_VALUE_0", value)
+    else:
+        monkeypatch.setenv("GIT_DIR", str(root / ".git"))
+        monkeypatch.setenv("GIT_WORK_TREE", str(elsewhere))
+    found = sources.checkout(root, "dev")
+    assert (found.changed, found.added) == ((), ("conf/new.yaml",))
+    assert sources.checkout(root / "conf", "dev").added == ("new.yaml",)
+    assert not proof.exists()
 
 
 IGNORED = ("Pulumi.yaml", "jobs/a.yaml", "jobs/t.yaml", "requirements.lock", "shared.yaml")

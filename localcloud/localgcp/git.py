@@ -1,0 +1,37 @@
+"""How git is asked about a checkout, whatever variables and settings of its caller say.
+
+``GIT_DIR``, ``GIT_WORK_TREE`` and their like, or ``core.worktree``, lead git to files of another
+folder. Settings name programs that git starts on its way: a monitor of files, and hooks.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final
+
+#: Objects are the commit's (`git replace`), no folder of it is taken for a repository, and git
+#: starts no program.
+OPTIONS: Final = (
+    "--no-replace-objects",
+    *("-c", "safe.bareRepository=explicit"),
+    *("-c", "core.fsmonitor=false"),
+    *("-c", f"core.hooksPath={os.devnull}"),
+)
+
+
+def command(folder: Path, *arguments: str) -> list[str]:
+    """The command that asks git in ``folder`` about the checkout that it is a part of."""
+    top = checkout_around(folder.resolve())
+    files = (f"--work-tree={top}",) if top else ()
+    return ["git", "-C", str(folder), *files, *OPTIONS, *arguments]
+
+
+def checkout_around(folder: Path) -> Path | None:
+    """``folder``, or the nearest one above it, that has a ``.git``."""
+    return next((each for each in (folder, *folder.parents) if (each / ".git").exists()), None)
+
+
+def variables() -> dict[str, str]:
+    """The variables of this process without those of git."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
