@@ -23,7 +23,6 @@ from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 from tools.generate import generated
 from vertex_training.settings.model import JobOptions, Settings
-from vertex_training.settings.network import Network
 from vertex_training.settings.reservations import Reservation
 from vertex_training.settings.section import Section
 
@@ -35,11 +34,11 @@ LEFT_OUT: Final = frozenset(
         *("drift", "policy_levels"),
     )
 )
-#: Components whose arguments are the fields of one section: name -> section, fields left out.
-FLAT: Final[dict[str, tuple[type[Section], frozenset[str]]]] = {
-    "ReservationFields": (Reservation, frozenset({"formerly", "project"})),
-    "NetworkFields": (Network, frozenset()),
-    "JobFields": (JobOptions, frozenset({"formerly"})),
+#: Sections with fields that are a component's arguments: their typed dict, fields that are not.
+FLAT: Final[dict[type[Section], tuple[str, frozenset[str]]]] = {
+    Reservation: ("ReservationFields", frozenset({"formerly", "project"})),
+    JobOptions: ("JobFields", frozenset({"formerly"})),
+    Settings: ("EnvironmentFields", LEFT_OUT),
 }
 HEAD: Final = '''\
 """The sections of a stack file as typed dicts, for the arguments of components.
@@ -62,10 +61,7 @@ def generate() -> str:
         if name not in LEFT_OUT:
             for section in sections_in(field.annotation):
                 _write(section, found)
-    for name, (section, left_out) in {**FLAT, "EnvironmentFields": (Settings, LEFT_OUT)}.items():
-        fields = {key: f for key, f in section.model_fields.items() if key not in left_out}
-        summary = f"Arguments that are fields of ``{section.__name__}``."
-        found[name] = _typed_dict(name, summary, fields, docs_of(section))
+    _write_flat(Settings, found)
     return _formatted("\n\n".join([HEAD, *found.values()]))
 
 
@@ -82,13 +78,27 @@ def _write(section: type[Section], found: dict[str, str]) -> None:
         for inner in sections_in(field.annotation):
             _write(inner, found)
     name = f"{section.__name__}Args"
-    if name not in found:
-        summary = inspect.cleandoc(section.__doc__ or "")
-        found[name] = _typed_dict(name, summary, section.model_fields, docs_of(section))
+    if name in found:
+        return
+    flat = next((cls for cls in section.__mro__ if cls in FLAT), None)
+    base = _write_flat(flat, found) if flat else {}
+    own = {key: field for key, field in section.model_fields.items() if key not in base}
+    summary = inspect.cleandoc(section.__doc__ or "")
+    parent = FLAT[flat][0] if flat else "TypedDict"
+    found[name] = _typed_dict(name, parent, summary, own, docs_of(section))
 
 
-def _typed_dict(name: str, summary: str, fields: Any, docs: dict[str, str]) -> str:
-    lines = [f"class {name}(TypedDict):", textwrap.indent(f'"""{summary}"""\n', "    ")]
+def _write_flat(section: type[Section], found: dict[str, str]) -> dict[str, Any]:
+    """The fields of the section that are a component's arguments."""
+    name, left_out = FLAT[section]
+    fields = {key: f for key, f in section.model_fields.items() if key not in left_out}
+    summary = f"Arguments that are fields of ``{section.__name__}``."
+    found[name] = _typed_dict(name, "TypedDict", summary, fields, docs_of(section))
+    return fields
+
+
+def _typed_dict(name: str, parent: str, summary: str, fields: Any, docs: dict[str, str]) -> str:
+    lines = [f"class {name}({parent}):", textwrap.indent(f'"""{summary}"""\n', "    ")]
     for key, field in fields.items():
         kind = f"Input[{type_of(field.annotation)}]"
         kind = kind if field.is_required() else f"NotRequired[{kind}]"

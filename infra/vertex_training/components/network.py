@@ -20,7 +20,7 @@ from vertex_training.components.arguments import KEYWORDS, Arguments, Opts, set_
 from vertex_training.components.connections import HostProject, Peering, PscInterface
 from vertex_training.components.iam import log_external_grants, make_grants
 from vertex_training.components.scope import Scope
-from vertex_training.components.sections import NetworkFields, SharedVpcArgs
+from vertex_training.components.sections import NetworkArgs, SharedVpcArgs
 from vertex_training.errors import Problem
 from vertex_training.plan.network import NetworkPlan, network_grants
 from vertex_training.settings.model import Settings
@@ -205,11 +205,11 @@ def make_network(scope: Scope, stack: Stack, apis: Apis) -> list[Network]:
 
 
 #: Arguments that are fields of ``network`` in a stack file, and of the file itself.
-FIELDS: Final = tuple(NetworkFields.__annotations__)
+FIELDS: Final = tuple(NetworkArgs.__annotations__)
 SETTINGS: Final = ("project", "project_number", "region", "shared_vpc")
 
 
-class TrainingNetworkArgs(NetworkFields):
+class TrainingNetworkArgs(NetworkArgs):
     """Arguments of :class:`TrainingNetwork`. ``mode`` is ``peering`` or ``psc``."""
 
     project: NotRequired[Input[str]]

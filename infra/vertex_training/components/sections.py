@@ -305,11 +305,9 @@ class LocalSsdsArgs(TypedDict):
     """Size of each, in GB."""
 
 
-class ReservationArgs(TypedDict):
-    """Machines that are kept for jobs, and paid for from creation to deletion, used or not."""
+class ReservationFields(TypedDict):
+    """Arguments that are fields of ``Reservation``."""
 
-    formerly: NotRequired[Input[str]]
-    """The key it was created under, which its name and its place in the state keep."""
     zone: Input[str]
     """Zone of the machines, in the stack's region."""
     machine_type: Input[str]
@@ -326,8 +324,6 @@ class ReservationArgs(TypedDict):
     """Whether only jobs that name it use it; if not, any job that fits does."""
     share_with: NotRequired[Input[Sequence[Input[str]]]]
     """Other projects that may use it."""
-    project: NotRequired[Input[str]]
-    """Project that owns and pays for it; the stack's own without it."""
     delete_at_time: NotRequired[Input[str]]
     """When Google deletes it by itself."""
     delete_after_duration: NotRequired[Input[str]]
@@ -340,6 +336,15 @@ class ReservationArgs(TypedDict):
     """How many of the stack's jobs use it at once; all of them without it."""
     protect: NotRequired[Input[bool]]
     """Whether Pulumi refuses to delete or replace it, and to destroy the stack."""
+
+
+class ReservationArgs(ReservationFields):
+    """Machines that are kept for jobs, and paid for from creation to deletion, used or not."""
+
+    formerly: NotRequired[Input[str]]
+    """The key it was created under, which its name and its place in the state keep."""
+    project: NotRequired[Input[str]]
+    """Project that owns and pays for it; the stack's own without it."""
 
 
 class EncryptionArgs(TypedDict):
@@ -496,11 +501,9 @@ class StateMessagesArgs(TypedDict):
     """States of its tasks to tell of, each task by itself."""
 
 
-class JobArgs(TypedDict):
-    """A file of a job or of a tuning job, and what the stack asks of it."""
+class JobFields(TypedDict):
+    """Arguments that are fields of ``JobOptions``."""
 
-    formerly: NotRequired[Input[str]]
-    """The key it was created under, which its name and its place in the state keep."""
     run: NotRequired[Input[int]]
     """Raise it to submit an unchanged job once more."""
     on_delete: NotRequired[Input[Literal["keep", "delete"]]]
@@ -518,6 +521,13 @@ class JobArgs(TypedDict):
     idle_stop: NotRequired[Input[str]]
     """When who waits for it, or ``vt jobs advance``, cancels it, like ``5% for 30m``: none of its
     accelerators was at that or above for so long. From 10m to 23h30m."""
+
+
+class JobArgs(JobFields):
+    """A file of a job or of a tuning job, and what the stack asks of it."""
+
+    formerly: NotRequired[Input[str]]
+    """The key it was created under, which its name and its place in the state keep."""
     file: Input[str]
     """The job file, like ``jobs/titanic.yaml``."""
     schedule: NotRequired[Input[ScheduleArgs]]
@@ -666,90 +676,6 @@ class DashboardArgs(TypedDict):
         ]
     ]
     """What it shows, in order. ``ends``: what Vertex AI logs when jobs begin and end."""
-
-
-class ReservationFields(TypedDict):
-    """Arguments that are fields of ``Reservation``."""
-
-    zone: Input[str]
-    """Zone of the machines, in the stack's region."""
-    machine_type: Input[str]
-    """Machine type, as job files name it."""
-    count: Input[int]
-    """How many machines."""
-    accelerator_type: NotRequired[Input[str]]
-    """For N1 machines. Other machine types have their GPUs in their name."""
-    accelerator_count: NotRequired[Input[int]]
-    """Accelerators of each N1 machine; 1 if absent."""
-    local_ssds: NotRequired[Input[LocalSsdsArgs]]
-    """Local SSDs of each machine; none if absent."""
-    specific_reservation_required: NotRequired[Input[bool]]
-    """Whether only jobs that name it use it; if not, any job that fits does."""
-    share_with: NotRequired[Input[Sequence[Input[str]]]]
-    """Other projects that may use it."""
-    delete_at_time: NotRequired[Input[str]]
-    """When Google deletes it by itself."""
-    delete_after_duration: NotRequired[Input[str]]
-    """Seconds after its creation when Google deletes it by itself; not with ``deleteAtTime``."""
-    name: NotRequired[Input[str]]
-    """Its name in the cloud; ``KEY-STACK`` without it."""
-    existing: NotRequired[Input[str]]
-    """A reservation that is there. Its ``serviceShareType`` must be ``ALLOW_ALL``."""
-    parallel_jobs: NotRequired[Input[int]]
-    """How many of the stack's jobs use it at once; all of them without it."""
-    protect: NotRequired[Input[bool]]
-    """Whether Pulumi refuses to delete or replace it, and to destroy the stack."""
-
-
-class NetworkFields(TypedDict):
-    """Arguments that are fields of ``Network``."""
-
-    mode: NotRequired[Input[Literal["none", "peering", "psc"]]]
-    """How jobs reach it: not at all, by peering, or by Private Service Connect."""
-    existing: NotRequired[Input[str]]
-    """A network that is there; without it the stack makes one."""
-    subnet: NotRequired[Input[SubnetArgs]]
-    """The subnet that the attachment takes addresses from, or one for machines of one's own."""
-    ranges: NotRequired[Input[Mapping[str, Input[IpRangeArgs]]]]
-    """Peering: addresses for the machines of jobs, by name."""
-    export_custom_routes: NotRequired[Input[bool]]
-    """Peering: whether jobs see the network's own routes, for example to on-premises."""
-    import_custom_routes: NotRequired[Input[bool]]
-    """Peering: whether the network sees the routes of Google's."""
-    attachment: NotRequired[Input[AttachmentArgs]]
-    """Private Service Connect: the network attachment."""
-    dns_peering: NotRequired[Input[Mapping[str, Input[DnsPeeringArgs]]]]
-    """Private Service Connect: private names that jobs look up, by a name of one's own."""
-    nat: NotRequired[Input[bool]]
-    """Cloud NAT for the subnet's machines. Jobs do not use it: see docs/networks.md."""
-    allow: NotRequired[Input[Mapping[str, Input[AllowArgs]]]]
-    """What the machines of jobs may reach in the network, by name."""
-    avoid: NotRequired[Input[Sequence[Input[str]]]]
-    """Addresses used elsewhere, like on-premises, that none of these may overlap."""
-    parallel_jobs: NotRequired[Input[int]]
-    """How many of the stack's jobs use the network at once; all of them without it."""
-
-
-class JobFields(TypedDict):
-    """Arguments that are fields of ``JobOptions``."""
-
-    run: NotRequired[Input[int]]
-    """Raise it to submit an unchanged job once more."""
-    on_delete: NotRequired[Input[Literal["keep", "delete"]]]
-    """Whether the record of an ended job is kept when it leaves the stack."""
-    backend: NotRequired[Input[Literal["vertex", "batch"]]]
-    """The service that runs it: Vertex AI, or Google Batch, which takes no fee (docs/batch.md)."""
-    on_change: NotRequired[Input[Literal["cancel", "finish"]]]
-    """What becomes of the running job when its request changes; the stack's if absent."""
-    wait: NotRequired[Input[Literal["running", "succeeded"]]]
-    """What ``pulumi up`` waits for after the job was submitted; nothing if absent."""
-    deadline: NotRequired[Input[str]]
-    """How long it waits; an hour if absent. It needs ``wait``."""
-    ladder: NotRequired[Input[Sequence[Input[RungArgs]]]]
-    """What to ask for, in order, where the service had no machines for the job file's request."""
-    idle_stop: NotRequired[Input[str]]
-    """When who waits for it, or ``vt jobs advance``, cancels it, like ``5% for 30m``: none of its
-    accelerators was at that or above for so long. From 10m to 23h30m."""
 
 
 class EnvironmentFields(TypedDict):
