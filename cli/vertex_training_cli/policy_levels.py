@@ -12,6 +12,7 @@ from vertex_training import naming
 from vertex_training import stack as stacks
 from vertex_training.errors import CommandError, ConfigError, Problem, nearest
 from vertex_training.settings import stack_files
+from vertex_training_cli.engine import paths
 from vertex_training_cli.engine.plan import Diagnostic, Plan
 from vertex_training_cli.engine.values import as_mapping
 
@@ -50,7 +51,8 @@ def up_options(root: Path, stack: str, arguments: Sequence[str], file: Path | No
     None if the arguments have a config of their own.
 
     Raises:
-        CommandError: there is a ``file`` and no pack, or it cannot be read.
+        CommandError: there is a ``file`` and no pack, it cannot be read, or others could replace
+            the config.
     """
     packs = [each for each in arguments if each.partition("=")[0] == "--policy-pack"]
     if file and not packs:
@@ -58,8 +60,7 @@ def up_options(root: Path, stack: str, arguments: Sequence[str], file: Path | No
     config = policy_config(root, stack, file) if packs else {}
     if not config or any(each.startswith("--policy-pack-config") for each in arguments):
         return []
-    folder = root / ".build" / "policies"
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder = paths.own_folder(root, "policies")
     return pack_options(len(packs), write_config(config, folder / f"{stack}.json"))
 
 

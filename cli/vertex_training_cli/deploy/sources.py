@@ -34,6 +34,7 @@ from vertex_training_cli.deploy.working_tree import (
     uncommitted_code,
     uncommitted_inputs,
 )
+from vertex_training_cli.engine import paths
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.engine.values import redact
@@ -169,10 +170,12 @@ class PlanInputs:
 
 
 def engine_plan(root: Path, stack: str) -> Path:
-    """The file of the engine's plan that a deployment is held to, in a folder of this user."""
-    folder = root / ".build" / "plans"
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return folder / f"{stack}.json"
+    """The file of the engine's plan that a deployment is held to, in a folder of this user.
+
+    Raises:
+        CommandError: others could put another plan there.
+    """
+    return paths.own_folder(root, "plans") / f"{stack}.json"
 
 
 @contextmanager

@@ -5,9 +5,11 @@ What a link out of a checkout points at is not the checkout's to read or change.
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
+from vertex_training.errors import CommandError
 from vertex_training.settings.project_files import PROJECT_FILE, file_name, leaves
 
 
@@ -21,6 +23,24 @@ def root_of(start: Path) -> Path | None:
 def stack_file(root: Path, stack: str) -> str:
     """A stack's file, as messages show it."""
     return from_here(root / file_name(stack))
+
+
+def own_folder(root: Path, name: str) -> Path:
+    """A folder of this user alone below ``.build``, for what a deployment is held to.
+
+    Raises:
+        CommandError: it is a link or another user's, who could replace what it holds.
+    """
+    folder = root / ".build" / name
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if folder.is_symlink() or folder.stat().st_uid != os.geteuid():
+            raise FileExistsError(errno.EEXIST, "it is a link, or another user's")
+        folder.chmod(0o700)  # somebody may have made it for all to write
+    except OSError as failed:
+        what = f"{folder} is no folder for what a deployment is held to: {failed.strerror}."
+        raise CommandError(what, "remove it.") from None
+    return folder
 
 
 def from_here(path: Path) -> str:

@@ -124,7 +124,7 @@ class Machine:
         image = container["imageUri"]
         words = [*filter(None, [container.get("entrypoint", "")]), *container.get("commands", [])]
         if not words:
-            raise PreparationError(refusals.no_command(image))
+            raise PreparationError(refusals.no_command(image, "container.commands"))
         executor = executors.for_image(image, nearest=substitutes.takes_nearest(self.home))
         path = ""
         if executor:

@@ -137,7 +137,7 @@ class ContainerProgram:
         argv = self._config(engine_env).command_line(command, args)
         if not argv:
             text = f"the image {self.task['imageUri']} has neither ENTRYPOINT nor CMD."
-            raise ImageError(f"{text} Give containerSpec.command.")
+            raise ImageError(f"{text} Give a command.")
         open_to_container(self.folders.gcs)
         machine = {"PYTHONUNBUFFERED": "1", "STORAGE_EMULATOR_HOST": self.storage_url}
         env = {**machine, **user, **service}

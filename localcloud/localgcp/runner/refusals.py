@@ -162,9 +162,9 @@ def no_stand_in(image: str) -> tuple[str, str]:
     return f"the executor image {image} has no stand-in here ({there}).", hint
 
 
-def no_command(image: str) -> str:
-    """Why an image of no local project does not run here."""
+def no_command(image: str, field: str = "containerSpec.command") -> str:
+    """Why an image of no local project does not run here; ``field`` takes a command."""
     return (
         f"the image {image} cannot run here: the local cloud runs images of local projects alone, "
-        "and what its ENTRYPOINT does is unknown. Give containerSpec.command to run it on the host."
+        f"and what its ENTRYPOINT does is unknown. Give {field} to run it on the host."
     )

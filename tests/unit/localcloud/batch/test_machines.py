@@ -43,7 +43,7 @@ def refusal(machine: Machine, runnable: Any) -> str:
 SCRIPT = {"script": {"text": "echo"}}
 NO_COMMAND = (
     "the image python:3.11 cannot run here: the local cloud runs images of local projects alone, "
-    "and what its ENTRYPOINT does is unknown. Give containerSpec.command to run it on the host."
+    "and what its ENTRYPOINT does is unknown. Give container.commands to run it on the host."
 )
 
 

@@ -199,7 +199,7 @@ def test_a_container_runs_what_its_image_and_its_task_say(
     ("version", "code", "text"),
     [
         ("1", 1, "cannot be pulled; the log says why."),
-        ("2", 0, "has neither ENTRYPOINT nor CMD. Give containerSpec.command."),
+        ("2", 0, "has neither ENTRYPOINT nor CMD. Give a command."),
         ("3", 0, "cannot be inspected: Expecting value: line 1 column 1 (char 0)"),
     ],
 )

@@ -1,6 +1,7 @@
 """The inputs of a decision: digests of reports, options of a plan, and what git says."""
 
 import json
+import os
 import subprocess
 
 import pytest
@@ -135,6 +136,26 @@ def test_a_plan_lies_in_a_folder_of_this_user(tmp_path):
     assert sources.engine_plan(tmp_path, "dev") == tmp_path / ".build" / "plans" / "dev.json"
     assert (tmp_path / ".build" / "plans").stat().st_mode & 0o777 == 0o700
     assert sources.engine_plan(tmp_path, "prod").name == "prod.json"
+
+
+def test_a_plan_lies_in_no_folder_that_others_write_to(tmp_path, monkeypatch):
+    folder = tmp_path / ".build" / "plans"
+    folder.mkdir(parents=True)
+    folder.chmod(0o777)
+    sources.engine_plan(tmp_path, "dev")
+    assert folder.stat().st_mode & 0o777 == 0o700
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "geteuid", lambda: folder.stat().st_uid + 1)
+        with pytest.raises(CommandError, match=r"plans is no .*another user's\. Hint: remove"):
+            sources.engine_plan(tmp_path, "dev")
+    folder.rename(tmp_path / "elsewhere")
+    folder.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(CommandError, match="it is a link"):
+        sources.engine_plan(tmp_path, "dev")
+    folder.unlink()
+    folder.write_text("")
+    with pytest.raises(CommandError, match="File exists"):
+        sources.engine_plan(tmp_path, "dev")
 
 
 @pytest.fixture
