@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from vertex_training.located_yaml.document import MAX_PROBLEMS
 from vertex_training.secret_rules.redaction import masked
 from vertex_training_cli.check.report import LEVELS, FileReport, LintFinding
 from vertex_training_cli.console import plain
@@ -93,6 +94,8 @@ def summary(reports: Sequence[FileReport]) -> str:
     parts = [_plural(errors, "error")] if errors else ["no errors"]
     parts += [_plural(warnings, "warning")] if warnings else []
     parts += [_plural(notes, "note")] if notes else []
+    if any(len(report.findings) >= MAX_PROBLEMS for report in reports):
+        parts.append(f"and maybe more: checking a file ends after {MAX_PROBLEMS}")
     return f"{files}: {', '.join(parts)}."
 
 

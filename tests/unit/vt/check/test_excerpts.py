@@ -115,6 +115,11 @@ def report(*levels):
         ([report("warning", "warning")], "1 file: no errors, 2 warnings."),
         ([report("note", "note")], "1 file: no errors, 2 notes."),
         ([report("note", "error")], "1 file: 1 error, 1 note."),
+        ([report(*["error"] * 99), report("note")], "2 files: 99 errors, 1 note."),
+        (
+            [report(*["error"] * 100)],
+            "1 file: 100 errors, and maybe more: checking a file ends after 100.",
+        ),
     ],
 )
 def test_the_last_line_counts_each_level(reports, line):
