@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from vertex_training.customjob.refusal_lookup import COMPARES
 from vertex_training.errors import CommandError, EventParseError, PreviewError
-from vertex_training.snapshots.estimate import COMPARES, REVIEWS
+from vertex_training.snapshots.estimate import REVIEWS
 from vertex_training_cli.engine import events, plan
 from vertex_training_cli.engine.plan import Plan
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
@@ -115,5 +116,5 @@ def compare_with_cloud(pulumi: PulumiCli, stack: str) -> subprocess.CompletedPro
         CommandError: there is no pulumi.
     """
     options = ("--refresh", "--expect-no-changes", "--show-sames", "--json", "--stack", stack)
-    told = PulumiCli(pulumi.root, {**pulumi.env, REVIEWS: COMPARES})
+    told = PulumiCli(pulumi.root, {**pulumi.env, COMPARES: "true"})
     return told.capture("preview", *options)

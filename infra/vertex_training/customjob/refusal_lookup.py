@@ -21,6 +21,9 @@ from vertex_training.naming import is_local
 #: Seconds that a lookup may take. Credentials alone are searched for longer where there are none.
 BOUND: Final = 15.0
 
+#: Set in a comparison with the cloud: it submits nothing, so no refused submission ends it.
+COMPARES: Final = "VT_COMPARES_WITH_CLOUD"
+
 Answer = TypeVar("Answer")
 Connect = Callable[[], tuple[JobService, IntentStore]]
 #: Why a request would be refused, as far as others than the records know; empty if it would not.
@@ -48,7 +51,9 @@ class RefusalLookup:
 
         ``ask`` is called if the records show no reason.
         """
-        if bucket in self._unreadable or is_offline(rungs[0].parent.split("/")[1]):
+        if bucket in self._unreadable or is_comparison():
+            return ""
+        if is_offline(rungs[0].parent.split("/")[1]):
             return ""
         found = answer_within(
             self._bound, lambda: self._read(rungs, replaced, bucket, connect) or _answer(ask)
@@ -91,6 +96,11 @@ def _answer(ask: Ask) -> str:
         return ask()
     except OperatorError:
         return ""  # asked again before a job is cancelled, and told then
+
+
+def is_comparison() -> bool:
+    """Whether this preview compares what is declared with the cloud, as ``vt drift`` does."""
+    return bool(os.environ.get(COMPARES))
 
 
 def is_offline(project: str) -> bool:

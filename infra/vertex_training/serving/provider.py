@@ -31,7 +31,13 @@ from vertex_training.customjob.protocol.ports import (
 )
 from vertex_training.customjob.protocol.timing import Timing
 from vertex_training.customjob.protocol.withdrawal import release
-from vertex_training.customjob.refusal_lookup import BOUND, Answer, answer_within, is_offline
+from vertex_training.customjob.refusal_lookup import (
+    BOUND,
+    Answer,
+    answer_within,
+    is_comparison,
+    is_offline,
+)
 from vertex_training.customjob.request.job_file import canonical, digest_of
 from vertex_training.errors import JobRefusedError, OperatorError
 from vertex_training.pulumi_internals import format_exceptions, is_engine_alive
@@ -267,7 +273,7 @@ def _looked_up(props: dict[str, Any]) -> RunArtifacts | OperatorError | None:
         except OperatorError as error:
             return error
 
-    if is_offline(project):
+    if is_offline(project) or is_comparison():
         return OperatorError("this preview asks no cloud")
     return _answer(project, ask)
 

@@ -28,8 +28,6 @@ RESOLVED: Final = "resolved"
 #: Set where a review previews. Anywhere else these inputs would be held to the review's by the
 #: engine's plan, and tables grow.
 REVIEWS: Final = "VT_REVIEWS_SNAPSHOTS"
-#: Its value in a comparison with the cloud, where the refresh says what became of a snapshot.
-COMPARES: Final = "compares"
 RIGHTS: Final = (
     "who deploys needs bigquery.jobs.create in the project, and roles/bigquery.dataViewer on each "
     "table: GRANT `roles/bigquery.dataViewer` ON TABLE `PROJECT.DATASET.TABLE` TO "

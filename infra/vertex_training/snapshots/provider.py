@@ -21,12 +21,17 @@ from vertex_training.customjob.dynamic_values import (
 )
 from vertex_training.customjob.protocol.ports import ProcessEnvironment
 from vertex_training.customjob.protocol.timing import Timing
-from vertex_training.customjob.refusal_lookup import BOUND, answer_within, is_offline
+from vertex_training.customjob.refusal_lookup import (
+    BOUND,
+    answer_within,
+    is_comparison,
+    is_offline,
+)
 from vertex_training.errors import JobRefusedError, NotSubmittedError, OperatorError
 from vertex_training.pulumi_internals import format_exceptions, is_engine_alive
 from vertex_training.secret_rules.redaction import redacted
 from vertex_training.snapshots import estimate
-from vertex_training.snapshots.estimate import COMPARES, RESOLVED, REVIEWS, words
+from vertex_training.snapshots.estimate import RESOLVED, REVIEWS, words
 from vertex_training.snapshots.manifest import record_of
 from vertex_training.snapshots.protocol import SnapshotPorts, find, take_snapshot
 from vertex_training.snapshots.request import SnapshotRequest
@@ -54,8 +59,7 @@ class SnapshotProvider(dynamic.ResourceProvider):
 
         A query that would be refused, or reads more than its bound, fails here.
         """
-        reviews = os.environ.get(REVIEWS, "")
-        if has_unknown(news) or reviews == COMPARES:
+        if has_unknown(news) or is_comparison():  # a refresh says what became of a snapshot
             return dynamic.CheckResult(news, [])
         request = request_of(news)
         if request.request_id != news["requestId"]:
@@ -66,7 +70,7 @@ class SnapshotProvider(dynamic.ResourceProvider):
         if isinstance(found, str):
             return _refused(news, found)
         found = found or NO_ANSWER
-        if reviews:
+        if os.environ.get(REVIEWS):
             return dynamic.CheckResult({**news, RESOLVED: found}, [])
         print_line(f"snapshot {request.name} {_words(found, request)}")
         return dynamic.CheckResult(news, [])

@@ -6,7 +6,12 @@ from tests.unit.infra.customjob.fakes import EDITED, REQUEST, Process, World
 from vertex_training.customjob.protocol import submission
 from vertex_training.customjob.protocol.refusal import ReplacedJob
 from vertex_training.customjob.protocol.timing import Timing
-from vertex_training.customjob.refusal_lookup import RefusalLookup, answer_within, is_offline
+from vertex_training.customjob.refusal_lookup import (
+    COMPARES,
+    RefusalLookup,
+    answer_within,
+    is_offline,
+)
 from vertex_training.errors import OperatorError
 
 #: A job of the state, of neither request.
@@ -89,6 +94,13 @@ def test_a_real_project_previewed_against_the_stand_in_is_offline(
     monkeypatch.setenv("VT_LOCAL_HOME", home)
     monkeypatch.setenv("PULUMI_BACKEND_URL", backend)
     assert is_offline(project) is offline
+
+
+def test_a_comparison_with_the_cloud_submits_nothing_so_nothing_is_looked_up(world, monkeypatch):
+    monkeypatch.setenv(COMPARES, "true")
+    connection = Connection(world)
+    assert RefusalLookup().reason([EDITED], OLD, "control", connection) == ""
+    assert connection.connected == 0
 
 
 def test_others_are_asked_only_where_the_records_show_no_reason(world):

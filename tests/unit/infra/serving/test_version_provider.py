@@ -154,8 +154,10 @@ def test_where_nothing_answers_a_preview_says_so_and_asks_a_project_once(
     silent = {"unanswered": "Google Cloud did not answer in time"}
     assert [resolved(), resolved()] == [silent, silent]
     assert asked == [provider.BOUND]
-    monkeypatch.setattr(provider, "is_offline", lambda project: project == "p")
-    assert resolved() == {"unanswered": "this preview asks no cloud"}
+    for name in ("is_offline", "is_comparison"):
+        with monkeypatch.context() as patched:
+            patched.setattr(provider, name, lambda *_: True)
+            assert resolved() == {"unanswered": "this preview asks no cloud"}
 
 
 @pytest.mark.parametrize("unanswered", [True, False])

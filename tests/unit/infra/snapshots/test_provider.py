@@ -9,6 +9,7 @@ import pytest
 from pulumi.output import Unknown
 
 from tests.unit.infra.snapshots.fakes import Cloud, Process, request
+from vertex_training.customjob.refusal_lookup import COMPARES
 from vertex_training.errors import NotSubmittedError, OperatorError
 from vertex_training.snapshots import google, provider
 from vertex_training.snapshots.provider import SnapshotProvider
@@ -70,7 +71,7 @@ def test_a_preview_says_what_the_query_would_read(
     assert checked(monkeypatch) == (INPUTS, [f"snapshot clicks {SAID}"], [])
     monkeypatch.setenv(provider.REVIEWS, "1")
     assert checked(monkeypatch) == ({**INPUTS, "resolved": RESOLVED}, [], [])
-    monkeypatch.setenv(provider.REVIEWS, "compares")
+    monkeypatch.setenv(COMPARES, "true")
     assert checked(monkeypatch) == (INPUTS, [], [])
 
 

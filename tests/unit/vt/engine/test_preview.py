@@ -88,7 +88,8 @@ def test_events_are_counted_as_they_come(root: Path) -> None:
 
 #: Notes its arguments and what it is told; prints an event for each line of ``events``.
 ENGINE = """#!/bin/sh
-echo "$PULUMI_ENABLE_STREAMING_JSON_PREVIEW $VT_REVIEWS_SNAPSHOTS $HERE $(pwd) $@" > asked
+told="$PULUMI_ENABLE_STREAMING_JSON_PREVIEW $VT_REVIEWS_SNAPSHOTS$VT_COMPARES_WITH_CLOUD"
+echo "$told $HERE $(pwd) $@" > asked
 cat events
 printf ' told \\377\\n' >&2
 exit $(cat code)
@@ -132,10 +133,11 @@ def test_a_review_asks_the_engine_for_events(
 
 
 def test_drift_asks_the_engine_for_one_document_of_what_the_cloud_has(root: Path) -> None:
+    """And tells it that nothing is submitted: a refused submission must not end it."""
     done = compare_with_cloud(engine(root, "{}", code=2), "dev")
     assert (done.returncode, done.stdout, done.stderr) == (2, "{}\n", " told \ufffd\n")
     assert (root / "asked").read_text() == (
-        f" compares x {root} preview --refresh --expect-no-changes --show-sames --json"
+        f" true x {root} preview --refresh --expect-no-changes --show-sames --json"
         " --stack dev --non-interactive\n"
     )
 
