@@ -109,8 +109,8 @@ def _in_project(binding: Binding) -> str:
 def _walk(
     member: str, held: defaultdict[str, list[Binding]], accounts: set[str]
 ) -> Iterator[tuple[tuple[str, ...], Binding]]:
-    """Bindings of ``member`` and of all it may act as, nearest first, each account once."""
-    seen = {member.removeprefix("serviceAccount:")}
+    """Bindings of ``member`` and of all it may act as, nearest first; a circle ends."""
+    seen = set[str]()
     queue: list[tuple[str, tuple[str, ...]]] = [(member, ())]
     while queue:
         acting, through = queue.pop(0)

@@ -108,7 +108,7 @@ def build(name: str, path: Path, where: str = "") -> Package:
     requires = _requirements(listed, at) if listed.is_file() else []
     code = [member for member in files if member.endswith(".py")]
     folders = sorted({m.rpartition("/")[0].replace("/", ".") for m in code if "/" in m})
-    modules = sorted(member.removesuffix(".py") for member in code if "/" not in member)
+    modules = [member.removesuffix(".py") for member in code if "/" not in member]
     setup = SETUP.format(name=name, packages=folders, modules=modules, requires=requires)
     info = f"Metadata-Version: 2.1\nName: {name}\nVersion: 0.0.0\n"
     members = {**files, "setup.py": setup.encode(), "PKG-INFO": info.encode()}

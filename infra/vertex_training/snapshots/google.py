@@ -187,18 +187,17 @@ class StorageFiles:
             raise self._unreachable(error) from None
         return None
 
-    def create(self, name: str, content: bytes) -> int | None:
-        """Write an object and return its generation; None if there is one."""
+    def create(self, name: str, content: bytes) -> None:
+        """Write an object if there is none."""
         blob = self._bucket.blob(f"{self._prefix}/{name}")
         try:
             blob.upload_from_string(
                 content, content_type="application/json", if_generation_match=0, timeout=TIMEOUT
             )
         except PreconditionFailed:
-            return None
+            return
         except (GoogleAPICallError, RetryError, GoogleAuthError) as error:
             raise self._unreachable(error) from None
-        return int(blob.generation or 0)
 
     def _unreachable(self, error: Exception) -> OperatorError:
         return OperatorError(

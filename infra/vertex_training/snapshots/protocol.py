@@ -101,8 +101,8 @@ class Files(Protocol):
         """An object's content and generation, or None."""
         ...
 
-    def create(self, name: str, content: bytes) -> int | None:
-        """Write an object and return its generation; None if there is one."""
+    def create(self, name: str, content: bytes) -> None:
+        """Write an object if there is none."""
         ...
 
 
@@ -143,9 +143,7 @@ def _parameters(request: SnapshotRequest) -> list[dict[str, Any]]:
             "name": name,
             "parameterType": {"type": _type(request, name, value)},
             "parameterValue": {
-                "value": str(value).lower()
-                if value in (True, False) and isinstance(value, bool)
-                else str(value)
+                "value": str(value).lower() if isinstance(value, bool) else str(value)
             },
         }
         for name, value in sorted(request.all_parameters.items())
@@ -207,8 +205,7 @@ def take_snapshot(
     generation = _write(
         request, ports, IntentState.SENDING, digest, stored.generation if stored else 0
     )
-    if (written := ports.files.create(MANIFEST, manifests.canonical(made).encode())) is not None:
-        return _record(request, Snapshot(made, written), ports, generation)
+    ports.files.create(MANIFEST, manifests.canonical(made).encode())
     if (there := _there(request, ports, digest)) is None:
         raise _foreign(request)
     return _record(request, there, ports, generation)

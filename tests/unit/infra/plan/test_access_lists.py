@@ -79,7 +79,7 @@ def test_a_dataset_has_as_many_grants_as_entries_and_their_conditions() -> None:
         ("allAuthenticatedUsers", "allAuthenticatedUsers"),
         ("project-owners-123", "projectOwner:123"),
         ("project-editors-123", "projectEditor:123"),
-        ("project-viewers-123", "projectViewer:123"),
+        ("project-viewers-acme-ml-prod", "projectViewer:acme-ml-prod"),
         (LATER, LATER),
         ("[known later]", "[known later]"),
     ],

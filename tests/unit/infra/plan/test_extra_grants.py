@@ -21,6 +21,13 @@ def test_members_of_a_role_are_grants_on_the_one_resource():
             registry={"members": {"roles/artifactregistry.reader": [GROUP]}},
         ).declared
     )
+    # What states name never moves: a key is part of a resource's name.
+    assert [grant.key for grant in found] == [
+        f"buckets-data-{READ}-{GROUP}",
+        f"secrets-key-roles/secretmanager.secretVersionAdder-{GROUP}",
+        f"serviceAccounts-trainer-roles/iam.workloadIdentityUser-{GROUP}",
+        f"registry-roles/artifactregistry.reader-{GROUP}",
+    ]
     assert [(grant.resource, grant.role, grant.ours) for grant in found] == [
         ("b/acme-ml-prod-data-prod", READ, True),
         (
@@ -48,7 +55,10 @@ def test_a_role_in_another_project_is_its_owners_to_grant():
         "acme-warehouse": ["roles/bigquery.dataViewer"],
     }
     stack = planned(serviceAccounts={"trainer": {"roles": roles}})
-    assert [grant.ours for grant in extra_grants(stack.declared)] == [True, False]
+    assert [(grant.key, grant.ours) for grant in extra_grants(stack.declared)] == [
+        ("serviceAccounts-trainer-roles/bigquery.jobUser-acme-ml-prod", True),
+        ("serviceAccounts-trainer-roles/bigquery.dataViewer-acme-warehouse", False),
+    ]
     told = external_report(stack)
     assert "The owners of acme-warehouse must do this" in told
     assert (

@@ -32,7 +32,7 @@ def answered(monkeypatch):
             pass
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answers)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     monkeypatch.setenv(google.EMULATOR, f"http://127.0.0.1:{server.server_port}")
     monkeypatch.setattr(google, "PAUSES", (0.0, 0.0))
 

@@ -268,6 +268,7 @@ def test_a_manifest_that_was_deleted_is_not_made_anew_of_other_data():
         },
         {"defaultDataset": {"projectId": "p", "datasetId": "theirs"}},
         {"tableDefinitions": {"t": {"sourceUris": ["gs://theirs/t.csv"]}}},
+        {"userDefinedFunctionResources": [{"inlineCode": "theirs"}]},
         {"useLegacySql": True},
     ],
 )
