@@ -6,7 +6,10 @@ import subprocess
 import sys
 
 import pytest
+from typer.completion import get_completion_inspect_parameters
+from typer.testing import CliRunner
 
+from vertex_training_cli.cli import app
 from vertex_training_cli.help import completion
 
 #: The command of an installed ``vt``, which may not be on PATH here.
@@ -17,6 +20,8 @@ config:
   vertex-training:buckets: {data: {}}
   vertex-training:images: {busy: {uri: x}}
   vertex-training:jobs: {titanic: {file: jobs/titanic.yaml}, tune: {file: jobs/tune.yaml}}
+  vertex-training:models: {m: {}}
+  vertex-training:endpoints: {e: {}}
 """
 
 
@@ -30,16 +35,27 @@ def project(tmp_path, monkeypatch):
     return tmp_path
 
 
-def completed(line):
+def asked(line):
+    """What a shell sets at the end of ``line``."""
+    last = str(len(line.split(" ")) - 1)
+    return {"_VT_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": last}
+
+
+def completed(line, **variables):
     """What bash is offered at the end of ``line``."""
-    env = {k: v for k, v in os.environ.items() if k != "PULUMI_STACK"}
-    words = line.split(" ")
-    env |= {"_VT_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
+    get_completion_inspect_parameters()
+    env = {"PULUMI_STACK": None, **asked(line), **variables}
+    done = CliRunner().invoke(app, [], env=env, prog_name="vt", catch_exceptions=False)
+    assert done.stderr == ""
+    return done.stdout.split()
+
+
+def test_a_process_that_a_shell_starts_completes_its_line(project):
+    env = os.environ | asked("vt jobs show --stack dev s")
     done = subprocess.run(
         [sys.executable, "-c", VT], env=env, capture_output=True, text=True, check=True
     )
-    assert done.stderr == ""
-    return done.stdout.split()
+    assert (done.stdout, done.stderr) == ("ship\n", "")
 
 
 @pytest.mark.parametrize(
@@ -52,13 +68,28 @@ def completed(line):
         ("vt diff d", ["dev"]),
         ("vt promote --from d", ["dev"]),
         ("vt images build b", ["busy"]),
+        ("vt diff dev ", ["dev", "local"]),
         ("vt data push d", ["data"]),
+        ("vt data push --stack dev data ", []),
+        ("vt promote --from dev b", ["busy"]),
+        ("vt promote --from dev x", []),
+        ("vt promote --to l", ["local"]),
+        ("vt models show ", ["m"]),
+        ("vt models compare x", []),
+        ("vt endpoints wait ", ["e"]),
+        ("vt endpoints predict ", ["e"]),
+        ("vt iam d", ["dev"]),
         ("vt jobs logs --fol", ["--follow"]),
         ("vt import ", []),
     ],
 )
 def test_names_are_those_of_the_files(project, line, names):
     assert completed(line) == names
+
+
+def test_names_are_of_the_selected_stack(project):
+    assert completed("vt jobs show ", PULUMI_STACK="dev") == ["ship", "tune"]
+    assert completed("vt jobs show --stack local ", PULUMI_STACK="dev") == ["titanic", "tune"]
 
 
 def test_a_stack_file_that_cannot_be_read_completes_nothing(project):
