@@ -104,7 +104,7 @@ def _index_of(root: Path, tree: str) -> Iterator[Mapping[str, str]]:
     That one holds times and sizes by which git takes a file for unchanged, and flags by which it
     does not look (``git update-index --assume-unchanged``, ``--skip-worktree``).
     """
-    with tempfile.TemporaryDirectory(prefix="vt-index-") as folder:
+    with tempfile.TemporaryDirectory() as folder:
         variables = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
         run_git(root, "read-tree", tree, variables=variables)
         yield variables
@@ -206,7 +206,7 @@ def review(root: Path, stack: str, inputs: PlanInputs) -> str:
     Raises:
         CommandError: there is no plan, or policies or limits forbid it.
     """
-    with tempfile.TemporaryDirectory(prefix="vt-deploy-") as folder:
+    with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "report.json"
         command = [sys.executable, "-m", "vertex_training_cli.cli", "review", "--stack", stack]
         command += ["--format", "json", "--output", str(file)]

@@ -219,7 +219,7 @@ def merge(base: str, mine: str, theirs: str, name: str) -> MergeResult:
 
 def _merge_by_git(git: str, base: str, mine: str, theirs: str, name: str) -> MergeResult | None:
     """None if git cannot merge them, which it says of binary files."""
-    with tempfile.TemporaryDirectory(prefix="vt-merge-") as folder:
+    with tempfile.TemporaryDirectory() as folder:
         files = [Path(folder, side) for side in ("mine", "base", "theirs")]
         for file, text in zip(files, (mine, base, theirs), strict=True):
             file.write_bytes(text.encode())

@@ -60,7 +60,7 @@ def tensorboard(
     ref.connect_clients()
     jobs = Jobs(ref)
     chosen = [jobs.find(each) for each in job] if job else jobs.list()[:NEWEST]
-    with tempfile.TemporaryDirectory(prefix="vt-tensorboard-") as shown:
+    with tempfile.TemporaryDirectory() as shown:
         found = _collect(chosen, ref, Path(shown))
         if not found:
             names = ", ".join(view.title(each) for each in chosen) or "this stack has none"

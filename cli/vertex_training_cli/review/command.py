@@ -256,7 +256,7 @@ def _plan(root: Path, stack: str, how: PreviewOptions) -> tuple[Plan, str]:
     save = how.save_plan.absolute() if how.save_plan else None
     config = policy_levels.policy_config(root, stack, how.policy_levels)
     threading.Thread(target=_load_the_rest, daemon=True).start()
-    with _progress(stack) as on_event, tempfile.TemporaryDirectory(prefix="vt-") as folder:
+    with _progress(stack) as on_event, tempfile.TemporaryDirectory() as folder:
         found = make_plan(
             PulumiCli(root, target.env), stack,
             policy_options=policy_levels.options(how.policy_packs, config, Path(folder)),

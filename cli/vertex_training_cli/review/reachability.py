@@ -13,7 +13,7 @@ from vertex_training.catalog import resource_types
 from vertex_training.catalog.resource_types import BUCKET, FIREWALL, iam_kind
 from vertex_training.plan import access_lists
 from vertex_training_cli.engine.fields import FieldDifference, diff_fields
-from vertex_training_cli.engine.plan import WITH_REQUEST, Plan, Step
+from vertex_training_cli.engine.plan import WITH_REQUEST, Plan, ResourceState, Step
 from vertex_training_cli.engine.values import UNKNOWN
 from vertex_training_cli.review import grants
 from vertex_training_cli.review.jobs import job_name, job_spec, request
@@ -53,8 +53,8 @@ def reachability_changes(plan: Plan) -> list[ReachabilityChange]:
         for step in plan.changed
         for change in _changes(step)
     ]
-    order = {"opens": 0, "changes": 1, "closes": 2}
-    return sorted(changes, key=lambda each: (order[each.verb], each.what, each.resource))
+    order = ("opens", "changes", "closes")
+    return sorted(changes, key=lambda each: (order.index(each.verb), each.what, each.resource))
 
 
 def is_network(step: Step) -> bool:
@@ -215,10 +215,10 @@ def opened_egress(plan: Plan) -> tuple[str, ...]:
 
 def _public(step: Step, side: str) -> set[str]:
     """What one state of a resource opens to everybody."""
-    inputs = _inputs(step, side)
-    if inputs is None:
+    state = _state(step, side)
+    if state is None:
         return set()
-    bindings = grants.bindings_of(step, step.new if side == "new" else step.old)
+    inputs, bindings = state.inputs, grants.bindings_of(step, state)
     if opened := {f"{each.kind} {each.target}" for each in bindings if each.is_public}:
         return opened
     if _allows_anywhere(inputs, "INGRESS"):
@@ -259,8 +259,12 @@ def _has_anywhere(ranges: Any) -> bool:
     return isinstance(ranges, list | tuple) and any(each in ANYWHERE for each in ranges)
 
 
+def _state(step: Step, side: str) -> ResourceState | None:
+    return step.new if side == "new" else step.old
+
+
 def _inputs(step: Step, side: str) -> Inputs | None:
-    state = step.new if side == "new" else step.old
+    state = _state(step, side)
     return state.inputs if state else None
 
 

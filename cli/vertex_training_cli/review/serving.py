@@ -149,7 +149,7 @@ def _endpoint(
     model = str(place.get("model") or place.get("key") or step.name)
     old, new = _before(step), step.new.inputs if step.new else None
     before, after = (_split(inputs) if inputs else {} for inputs in (old, new))
-    shell = shells.get(str(place.get("id", "")))
+    shell = shells.get(str(place.get("id")))
     reach = [_reach(state and state.inputs) for state in (shell.old, shell.new)] if shell else []
     was, now = (_cost(inputs) if inputs else None for inputs in (old, new))
     return EndpointChange(

@@ -105,7 +105,7 @@ def _refreshes(root: Path, arguments: Sequence[str]) -> bool:
 
 def _run_up(stack: StackRef, pulumi: PulumiCli, arguments: Sequence[str], log: Log) -> int:
     """The exit code of ``pulumi up``. Logs the jobs that it has cancelled in vain."""
-    with tempfile.TemporaryDirectory(prefix="vt-up-") as folder:
+    with tempfile.TemporaryDirectory() as folder:
         notes = Path(folder) / "cancelled-jobs"
         noting = dataclasses.replace(pulumi, env={**pulumi.env, CANCELLED_JOBS: str(notes)})
         code = noting.run_in_foreground("up", "--stack", stack.stack, *arguments)

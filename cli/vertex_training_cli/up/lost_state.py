@@ -119,7 +119,7 @@ class _Import:
 
     def _declared(self) -> list[Entry]:
         """What a preview creates, each with the id by which it would be imported."""
-        with tempfile.TemporaryDirectory(prefix="vt-import-") as folder:
+        with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "declared.json"
             options = ["--json", "--import-file", str(file)]
             steps = self.pulumi.read_json("preview", "--stack", self.stack, *options)["steps"]
@@ -159,7 +159,7 @@ class _Import:
     def _arguments(self, entries: Sequence[Entry]) -> Iterator[list[str]]:
         """Words of ``pulumi import`` with a file of these entries."""
         content = {"nameTable": self.parents, "resources": list(entries)}
-        with tempfile.TemporaryDirectory(prefix="vt-import-") as folder:
+        with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "import.json"
             file.write_text(json.dumps(content), encoding="utf-8")
             yield ["import", "--stack", self.stack, "--file", str(file), *_PLAIN]

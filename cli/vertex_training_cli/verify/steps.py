@@ -129,7 +129,7 @@ class Run:
             CommandError: it ended with another exit code than 0.
         """
         reader = EventReader(self.normalise)
-        with tempfile.TemporaryDirectory(prefix="vt-verify-") as folder:
+        with tempfile.TemporaryDirectory() as folder:
             log = Path(folder) / "events"
             pulumi = dataclasses.replace(self.pulumi, env={**self.pulumi.env, **EVENT_LOG})
             code = command(pulumi, ["--event-log", str(log)])

@@ -31,7 +31,7 @@ def upload(client: storage.Client, archive: Path, names: Names) -> StoredSource:
     from google.api_core.exceptions import GoogleAPICallError, PreconditionFailed, RetryError
     from google.auth.exceptions import GoogleAuthError
 
-    with TemporaryDirectory(prefix="vt-source-") as folder:
+    with TemporaryDirectory() as folder:
         packed = Path(folder) / "source.tar.gz"
         _compress(archive, packed)
         content, md5 = _digests(packed)

@@ -144,6 +144,8 @@ POSSIBLE = "bucket b (no public access prevention)"
     [
         (plans.create(plans.MEMBER, "m", **PUBLIC),
          [("opens", "bucket data to everybody (allUsers)", True)], ("bucket data",)),
+        (plans.step("update", plans.MEMBER, "m", plans.member("data"), PUBLIC),
+         [("opens", "bucket data to everybody (allUsers)", True)], ("bucket data",)),
         (plans.delete(plans.MEMBER, "m", **PUBLIC),
          [("closes", "bucket data to everybody (allUsers)", False)], ()),
         (plans.step("update", plans.MEMBER, "m", PUBLIC, plans.member("data", "x", "allUsers")),
