@@ -18,10 +18,12 @@
 ``clients``             what gcloud, gsutil and other clients need
 ``processes``           identity and end of child processes; their records
 ``orphaned_plugins``    ends plugins of a ``pulumi`` that was killed
+``threads``             threads that end with their process
 ``tools``               installs the two programs that come first on ``PATH``
 ``pulumi_shim``         ``pulumi`` of the local shell
 ``root_directory``      files below one folder; no link leads out of it
 ``git``                 how git is asked about a checkout
+``folders``             folders that may be there or gone already
 ``errors``              exceptions of the services, in one tree
 ``gcp``                 stand-in for the plugin ``pulumi-resource-gcp``
 ``alerting``            alerts on lines of jobs' logs, and what they would send

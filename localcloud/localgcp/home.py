@@ -22,6 +22,7 @@ from typing import IO, Any, Final, NamedTuple
 from localgcp import home_identity
 from localgcp.clients import cloud_sdk
 from localgcp.errors import LocalCloudError
+from localgcp.folders import make_folder
 
 #: Encrypts the state of the local stack, which holds no secret of value.
 PASSPHRASE: Final = "local"
@@ -220,7 +221,7 @@ class Home:
         folders = (*folders, self.sockets)
         try:
             home_identity.ensure_usable(self.root, cache_dir())
-            self.root.mkdir(0o700, parents=True, exist_ok=True)
+            make_folder(self.root, 0o700)
             if self.root.stat().st_uid != os.geteuid():
                 raise LocalCloudError(f"{self.root} belongs to another user.", hint)
             self.root.chmod(0o700)

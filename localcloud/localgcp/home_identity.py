@@ -21,6 +21,7 @@ from typing import Final
 
 from localgcp import git
 from localgcp.errors import LocalCloudError
+from localgcp.folders import make_folder
 
 #: The marker's name, before the digest. A name is there at once, and whole.
 _MARKER: Final = ".vt-local-home-"
@@ -67,7 +68,7 @@ def _key(cache: Path) -> bytes:
     """The secret of this user, made if there is none; of several made at once, one stays."""
     path = cache / _KEY
     if not path.exists():
-        cache.mkdir(0o700, parents=True, exist_ok=True)
+        make_folder(cache, 0o700)
         new = cache / f"{_KEY}.{secrets.token_hex(8)}"
         with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(secrets.token_bytes(_KEY_BYTES))

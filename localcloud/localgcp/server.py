@@ -10,7 +10,6 @@ import argparse
 import fcntl
 import os
 import secrets
-import shutil
 import signal
 import socket
 import sys
@@ -27,6 +26,7 @@ from localgcp.containers.registry import Registry, find_program
 from localgcp.errors import LocalCloudError
 from localgcp.faults.proxy import StorageFront
 from localgcp.faults.table import FaultTable
+from localgcp.folders import delete_folder
 from localgcp.home import PRIVATE_UMASK, Home, open_private
 from localgcp.inventory.store import Store
 from localgcp.server_info import ServerInfo
@@ -93,7 +93,7 @@ def run(home: Home) -> None:
     for folder in (home.jobs, home.batch, home.serving, home.bigquery):
         processes.end_below(folder)
     for sockets in home.sockets.glob("vertex-*"):
-        shutil.rmtree(sockets, ignore_errors=True)
+        delete_folder(sockets)
     faults = FaultTable(home.faults)
     faults.forget_held()
     emulator = StorageEmulator(home.storage, home.storage_log, home.children, private=True)

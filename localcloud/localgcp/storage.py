@@ -34,6 +34,7 @@ from localgcp import processes
 from localgcp.access import network
 from localgcp.access.network import PrivateNetwork
 from localgcp.errors import LocalCloudError, NoPrivateNetworkError
+from localgcp.folders import make_folder
 from localgcp.home import PRIVATE_UMASK as _UMASK
 from localgcp.home import open_private
 
@@ -136,7 +137,7 @@ class StorageEmulator:
 
         ``public_port`` is where clients reach it, if that is another.
         """
-        self.root.mkdir(parents=True, exist_ok=True)
+        make_folder(self.root)
         self.port = port
         with open_private(self.log, "ab") as log:
             self._process = self._launch(public_port or port, log)

@@ -24,6 +24,7 @@ from urllib.parse import parse_qsl, quote, urlencode
 import google_crc32c
 
 from localgcp.errors import RefusedRequestError
+from localgcp.folders import make_folder
 from localgcp.home import open_private
 from localgcp.storage_requests import StorageRequest
 
@@ -106,7 +107,7 @@ class UploadSessions:
         metadata = _metadata(request.body or b"", kind)
         identity = f"upload-{secrets.token_hex(16)}"
         record = {"target": request.target, "metadata": metadata, "answer": None}
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(self.folder, 0o700)
         with open_private(self._part(identity), "wb"):
             pass
         self._write(identity, record)

@@ -16,6 +16,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from localgcp.folders import make_folder
 from localgcp.gcp.version import MEASURED, version
 from localgcp.home import PRIVATE_UMASK, Home, path_without
 
@@ -54,7 +55,7 @@ def _write(path: Path, body: str) -> None:
     text = f"#!/bin/sh\n# Written by `vt local`.\n{body}\n"
     if path.exists() and path.read_text() == text:
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     partial = path.with_name(f".{path.name}.partial")
     partial.write_text(text)
     partial.chmod(0o700)

@@ -12,13 +12,13 @@ from __future__ import annotations
 import os
 import socket
 import struct
-import threading
 import time
 from collections.abc import Collection
 from contextlib import suppress
 from typing import Final
 
 from localgcp.access.network_launcher import enter_network
+from localgcp.threads import make_thread
 
 _LOOPBACK: Final = "127.0.0.1"
 _BLOCK: Final = 1 << 16
@@ -76,7 +76,7 @@ def _pass_on(control: socket.socket, process: int) -> None:
     open_ones: list[socket.socket] = []
     for file in files:
         listener = socket.socket(fileno=file)
-        threading.Thread(target=_accept, args=(listener, open_ones), daemon=True).start()
+        make_thread(_accept, listener, open_ones).start()
     while files and (_is_alive(process) or open_ones):
         time.sleep(_POLL_SECONDS)
 
@@ -94,7 +94,7 @@ def _accept(listener: socket.socket, open_ones: list[socket.socket]) -> None:
         with suppress(ConnectionError):  # over before it was accepted
             inner, _ = listener.accept()
             open_ones.append(inner)
-            threading.Thread(target=_connect, args=(inner, port, open_ones), daemon=True).start()
+            make_thread(_connect, inner, port, open_ones).start()
 
 
 def _connect(inner: socket.socket, port: int, open_ones: list[socket.socket]) -> None:
@@ -103,7 +103,7 @@ def _connect(inner: socket.socket, port: int, open_ones: list[socket.socket]) ->
         with inner, suppress(OSError), socket.create_connection((_LOOPBACK, port)) as outer:
             for each in (inner, outer):
                 each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            back = threading.Thread(target=_copy, args=(outer, inner), daemon=True)
+            back = make_thread(_copy, outer, inner)
             back.start()
             _copy(inner, outer)
             back.join()

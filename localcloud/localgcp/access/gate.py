@@ -28,6 +28,7 @@ from localgcp.access.callers import Caller, RefusalLog, caller
 from localgcp.access.owners import plain_address
 from localgcp.access.web import refuse
 from localgcp.errors import ApiError, LocalCloudError
+from localgcp.threads import make_thread
 
 #: Key of metadata: the name of the connection that a call came by.
 CONNECTION: Final = "vt-connection"
@@ -112,7 +113,7 @@ class Gate:
         self.serve_http: HttpServer | None = None
         """Answers connections of HTTP/1 of this user; None: they are refused."""
         self._folder, self._server, self._refusal = folder, str(server), str(refusal)
-        self._service, self._numbers = service, itertools.count()
+        self._numbers = itertools.count()
         self._log = RefusalLog(service)
         self._refused = threading.BoundedSemaphore(_REFUSED_AT_ONCE)
         try:
@@ -123,7 +124,7 @@ class Gate:
 
     def open(self) -> None:
         """Begin to accept: both servers are there."""
-        threading.Thread(target=self._accept, name=f"{self._service}-gate", daemon=True).start()
+        make_thread(self._accept).start()
 
     def close(self) -> None:
         """Listen no more; connections go on. Repeatable."""
@@ -142,7 +143,7 @@ class Gate:
                     return
                 threading.Event().wait(0.1)  # no more files: some will be closed
                 continue
-            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+            make_thread(self._serve, connection).start()
 
     def _serve(self, connection: socket.socket) -> None:
         with connection, suppress(OSError):
@@ -181,7 +182,7 @@ class Gate:
                 inner.connect(server)
                 _OPEN[name] = connection
                 inner.sendall(begin)
-                back = threading.Thread(target=_copy, args=(inner, connection), daemon=True)
+                back = make_thread(_copy, inner, connection)
                 back.start()
                 _copy(connection, inner)
                 back.join()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import socket
 import tempfile
 import threading
@@ -15,6 +14,7 @@ import grpc
 
 from localgcp.access.callers import REFUSAL
 from localgcp.access.gate import Gate, HttpServer
+from localgcp.folders import delete_folder
 
 _PAGE: Final = "local cloud: calls of web pages are refused."
 #: Longest path of a Unix socket on every system (macOS: 104 bytes with the end).
@@ -56,7 +56,7 @@ class LocalServer:
         self._gate.close()
         self._refusing.stop(0)  # None would wait, and gRPC rarely never tells of a server's end
         over = self._server.stop(grace)
-        shutil.rmtree(self._folder, ignore_errors=True)
+        delete_folder(self._folder)
         return over
 
 
@@ -80,13 +80,13 @@ def start(
     sockets = _private_folder(folder, service)
     inner, refusal = sockets / "server", sockets / "refusal"
     refusing = grpc.server(
-        futures.ThreadPoolExecutor(1, thread_name_prefix=f"{service}-refusal"),
+        futures.ThreadPoolExecutor(1),
         handlers=[_RefusingHandler()],
     )
     try:
         gate = Gate(at, sockets, inner, refusal, service)
     except Exception:
-        shutil.rmtree(sockets, ignore_errors=True)
+        delete_folder(sockets)
         raise
     for each, path in ((server, inner), (refusing, refusal)):
         each.add_insecure_port(f"unix:{path}")

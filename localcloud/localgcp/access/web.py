@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import socket
 import sys
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
 
 from localgcp.access.callers import REFUSAL, RefusalLog, caller
 from localgcp.errors import ExchangeEndedError, RefusedRequestError
+from localgcp.threads import make_thread
 
 #: What a client may still send that was refused, and for how long: it reads the answer after that.
 _DRAIN_BYTES: Final = 64 << 20
@@ -62,18 +61,17 @@ def refuse(connection: socket.socket, text: str) -> None:
 
 
 class LocalServer(ThreadingHTTPServer):
-    """Listens on 127.0.0.1:``port``, in a thread called ``name``."""
+    """Listens on 127.0.0.1:``port``."""
 
     daemon_threads = True
     block_on_close = False
     allow_reuse_address = True
     request_queue_size = 128
 
-    def __init__(self, port: int, handler: type[LocalHandler], name: str) -> None:
+    def __init__(self, port: int, handler: type[LocalHandler]) -> None:
         super().__init__(("127.0.0.1", port), handler)
         # `shutdown` waits for the end of an interval: half a second, unless it is told otherwise.
-        listen = partial(self.serve_forever, poll_interval=0.05)
-        threading.Thread(target=listen, name=name, daemon=True).start()
+        make_thread(self.serve_forever, 0.05).start()
 
     def stop(self) -> None:
         """Listen no more."""

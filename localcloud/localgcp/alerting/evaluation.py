@@ -22,6 +22,7 @@ from localgcp.alerting.spool import Notification
 from localgcp.clients.log_filters import LogFilter
 from localgcp.home import Home, touch_private
 from localgcp.inventory.store import ALERT_POLICY, CHANNEL, Store
+from localgcp.threads import make_thread
 from localgcp.vertex.records import JobRecord
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class Alerting:
         self._is_trial = is_trial
         self._over = threading.Event()
         self._looked = set[str]()
-        self._thread = threading.Thread(target=self._run, name="alerting", daemon=True)
+        self._thread = make_thread(self._run)
 
     def start(self) -> None:
         """Begin to look; jobs that an earlier server did not look at are first."""
@@ -99,9 +100,7 @@ class Alerting:
     ) -> list[Notification]:
         """What one job's lines call for by one alert, written."""
         told = {
-            tuple(sorted(each.labels.items())): each.time
-            for each in before
-            if each.alert == alert.id
+            frozenset(each.labels.items()): each.time for each in before if each.alert == alert.id
         }
         found = list[Notification]()
         for log_filter, extractors in alert.filters:
@@ -113,7 +112,7 @@ class Alerting:
                     name: str(entry.resource.labels.get(field.rpartition(".")[2], ""))
                     for name, field in extractors.items()
                 }
-                key = tuple(sorted(labels.items()))
+                key = frozenset(labels.items())
                 if key in told and time < told[key] + alert.pause:
                     continue
                 told[key] = time

@@ -76,7 +76,7 @@ def serve(
             table = tables.setdefault(method.path.partition("/")[0], {})
             table[method.name] = _handler(method, getattr(implementation, method.verb), hooks)
     server = grpc.server(
-        futures.ThreadPoolExecutor(_WORKERS, thread_name_prefix="vertex"),
+        futures.ThreadPoolExecutor(_WORKERS),
         handlers=[
             *(grpc.method_handlers_generic_handler(*each) for each in tables.items()),
             _Unserved(on_unserved),

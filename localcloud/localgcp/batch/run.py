@@ -7,7 +7,6 @@ Which of the two the service does with tasks that run is documented nowhere.
 from __future__ import annotations
 
 import hashlib
-import shutil
 import threading
 import time
 import traceback
@@ -25,6 +24,7 @@ from localgcp.containers.host import ContainerHost
 from localgcp.errors import PreparationError, StartRefusedError
 from localgcp.faults.model import Fault, Kind, Service
 from localgcp.faults.table import Entry, FaultTable
+from localgcp.folders import delete_folder, make_folder
 from localgcp.home import Home, make_private
 from localgcp.inventory.store import Store
 from localgcp.runner import environment, replica
@@ -33,6 +33,7 @@ from localgcp.runner.gang import hosts
 from localgcp.runner.gang.cluster import Replica
 from localgcp.runner.gang.hosts import Host
 from localgcp.runner.joblog import JobLog
+from localgcp.threads import make_thread
 
 #: The longest time in RUNNING (doc:batch/quotas#max-job-duration), and of FLEX_START.
 _LONGEST: Final = timedelta(days=14)
@@ -89,10 +90,7 @@ class BatchRun:
         try:
             self.volumes.prepare()
             at = self._machines(width)
-            workers = [
-                threading.Thread(target=self._work, args=(node, at[node]), daemon=True)
-                for node in range(width)
-            ]
+            workers = [make_thread(self._work, node, at[node]) for node in range(width)]
             for worker in workers:
                 worker.start()
             self._watch(workers)
@@ -147,7 +145,7 @@ class BatchRun:
         retries = 0
         while not self.ending.is_set():
             for folder in (folders.work, folders.tmp):
-                folder.mkdir(parents=True, exist_ok=True)
+                make_folder(folder)
             self._move(number, TaskState.ASSIGNED, where)
             self._begin()
             self._move(number, TaskState.RUNNING, where)
@@ -238,7 +236,7 @@ class BatchRun:
 
 
 def _clear(base: Path) -> None:
-    shutil.rmtree(base, ignore_errors=True)
+    delete_folder(base)
 
 
 class JobFaults:

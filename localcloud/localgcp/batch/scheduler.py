@@ -6,7 +6,6 @@ SCHEDULED (doc:batch/quotas, as reported: google_project_iam_member batch.agentR
 
 from __future__ import annotations
 
-import shutil
 import threading
 import traceback
 from collections.abc import Callable
@@ -18,8 +17,10 @@ from google.protobuf import empty_pb2
 from localgcp.apis.messages import batch
 from localgcp.batch.records import LIVE, LOST, WAITING, BatchJob, BatchTable, State, TaskState
 from localgcp.batch.run import BatchRun
+from localgcp.folders import delete_folder
 from localgcp.home import Home
 from localgcp.inventory.store import Store
+from localgcp.threads import make_thread
 from localgcp.vertex.agents import has_role
 from localgcp.vertex.operations import OperationTable
 
@@ -50,7 +51,7 @@ class BatchScheduler:
         self._runs: dict[str, tuple[BatchRun, threading.Thread]] = {}
         self._lock = threading.RLock()
         self._awake, self._stopping = threading.Event(), threading.Event()
-        self._thread = threading.Thread(target=self._look, name="batch", daemon=True)
+        self._thread = make_thread(self._look)
 
     def start(self) -> None:
         """Settle what an earlier server left, and begin to run jobs.
@@ -85,7 +86,7 @@ class BatchScheduler:
 
     def remove(self, job: BatchJob) -> None:
         """Remove a job with its files."""
-        shutil.rmtree(self.home.batch / job.uid, ignore_errors=True)
+        delete_folder(self.home.batch / job.uid)
         self.jobs.delete(job)
 
     def stop(self) -> None:
@@ -142,9 +143,7 @@ class BatchScheduler:
             if len(self._runs) >= _SLOTS or self._stopping.is_set():
                 return
             run = self._make_run(job)
-            thread = threading.Thread(
-                target=self._run, args=(run,), name=f"batch-{job.job_id}", daemon=True
-            )
+            thread = make_thread(self._run, run)
             self._runs[job.uid] = run, thread
         thread.start()
 

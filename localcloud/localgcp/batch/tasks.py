@@ -19,7 +19,6 @@ cannot be made ready        50000 (125 for an image, as docker has it)
 
 from __future__ import annotations
 
-import shutil
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -30,8 +29,10 @@ from localgcp.batch.checks import seconds
 from localgcp.batch.records import OTHER, OVER_TIME, PREEMPTED
 from localgcp.batch.runnables import Machine
 from localgcp.errors import CommandNotFoundError, ImageError, PreparationError
+from localgcp.folders import delete_folder
 from localgcp.runner import replica
 from localgcp.runner.joblog import JobLog
+from localgcp.threads import make_thread
 
 _NO_IMAGE: Final = 125
 _NOT_FOUND: Final = 127
@@ -98,7 +99,7 @@ class Attempt:
         spec = self.machine.job.spec
         background: list[threading.Thread] = []
         ended = threading.Event()  # of the foreground
-        watch = threading.Thread(target=self._watch, args=(ended,), daemon=True)
+        watch = make_thread(self._watch, ended)
         watch.start()
         try:
             for index, runnable in enumerate(spec["runnables"]):
@@ -107,9 +108,7 @@ class Attempt:
                 if "barrier" in runnable:
                     self._wait(index)
                 elif runnable.get("background"):
-                    thread = threading.Thread(
-                        target=self._execute, args=(index, runnable, ended), daemon=True
-                    )
+                    thread = make_thread(self._execute, index, runnable, ended)
                     background.append(thread)
                     thread.start()
                 else:
@@ -121,7 +120,7 @@ class Attempt:
             for thread in (*background, watch):
                 thread.join()
             self.log.stamp()
-            shutil.rmtree(self.machine.folders.work.with_name("root"), ignore_errors=True)
+            delete_folder(self.machine.folders.work.with_name("root"))
         return None if self._cut else self._code
 
     def _watch(self, ended: threading.Event) -> None:

@@ -9,7 +9,6 @@ folders that stand for them.
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +16,7 @@ from typing import Any, Final
 from localgcp.batch.records import BatchJob
 from localgcp.containers.engines import MOUNT
 from localgcp.errors import PreparationError
+from localgcp.folders import delete_folder, make_folder
 from localgcp.home import Home
 from localgcp.inventory.store import Store
 from localgcp.runner import stray_writes
@@ -47,7 +47,7 @@ class Volumes:
 
     def prepare(self) -> None:
         """Copy the buckets in. Raises PreparationError if one cannot be mounted."""
-        self.root.mkdir(parents=True, exist_ok=True)
+        make_folder(self.root)
         for remote in sorted(set(self._at.values())):
             bucket = remote.partition("/")[0]
             if self._store.bucket(bucket) is None:
@@ -63,7 +63,7 @@ class Volumes:
                 mount = Mount(folder, objects, self._access, self._url, self._report)
                 mount.fill()
                 self._mounts.append(mount)
-            (self.root / remote).mkdir(parents=True, exist_ok=True)
+            make_folder(self.root / remote)
 
     def sync(self) -> None:
         """Bring folders and buckets in step while the job runs."""
@@ -79,7 +79,7 @@ class Volumes:
         for mount in self._mounts:
             mount.sync(final=True)
             if not mount.refused:
-                shutil.rmtree(mount.folder, ignore_errors=True)
+                delete_folder(mount.folder)
 
     def of(self, container: Mapping[str, Any] | None) -> dict[str, Path]:
         """What a runnable finds at which path; None: a script."""

@@ -56,7 +56,7 @@ class Jobs:
     ) -> None:
         self._home, self._catalog, self._store = home, catalog, store
         self._faults, self._storage_url = faults, storage_url
-        self._pool = ThreadPoolExecutor(2, "bigquery")
+        self._pool = ThreadPoolExecutor(2)
         self._stopping = threading.Event()
         self._running: set[subprocess.Popen[str]] = set()
 

@@ -26,10 +26,12 @@ from localgcp.cloudbuild.checks import BuildAccess
 from localgcp.cloudbuild.records import LIVE, Build, BuildTable, Status
 from localgcp.environment import server_environment
 from localgcp.errors import CommandNotFoundError, UnsupportedBuildError
+from localgcp.folders import delete_folder
 from localgcp.runner import replica
 from localgcp.runner.gcsfuse import storage_client
 from localgcp.runner.joblog import JobLog
 from localgcp.runner.replica import Ending
+from localgcp.threads import make_thread
 
 #: Builds at a time.
 SLOTS: Final = 2
@@ -73,9 +75,7 @@ class BuildRunner:
     def start(self, build_id: str, access: BuildAccess) -> None:
         """Run a build that was accepted."""
         self._cancelled[build_id] = threading.Event()
-        thread = threading.Thread(
-            target=self._run, args=(build_id, access), name=f"build-{build_id}", daemon=True
-        )
+        thread = make_thread(self._run, build_id, access)
         self._threads.append(thread)
         thread.start()
 
@@ -104,7 +104,7 @@ class BuildRunner:
             traceback.print_exc()  # to the server's log
             self._end(build_id, Status.INTERNAL_ERROR, f"internal error: {type(error).__name__}")
         finally:
-            shutil.rmtree(self._builds.work(build_id), ignore_errors=True)
+            delete_folder(self._builds.work(build_id))
 
     def _wait_for_slot(self, build_id: str) -> bool:
         build = self._builds.get(build_id)

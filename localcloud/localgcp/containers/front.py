@@ -41,7 +41,7 @@ class RegistryServer(LocalServer):
         self.mirror = Mirror(registry.folder, requests.MIRROR)
         #: Of two pushes of one tag, one is first.
         self.tagging = threading.Lock()
-        super().__init__(port, _Exchange, "registry")
+        super().__init__(port, _Exchange)
 
 
 class RegistryFront:

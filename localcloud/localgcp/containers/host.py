@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,6 +18,7 @@ from localgcp.containers.engines import Buildah, Docker, Engine
 from localgcp.containers.images import local_images, registry_path
 from localgcp.home import Home
 from localgcp.processes import succeeds
+from localgcp.threads import make_thread
 
 #: Processes and mounts of what follows end with it (unshare(1), util-linux 2.32).
 _NAMESPACES: Final = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
@@ -36,7 +36,7 @@ class ContainerHost:
         self.home, self.port = home, port
         self._has_stand_in = mirror.has_stand_in()
         # It asks pip, which takes half a second.
-        self._settings = threading.Thread(target=write_settings, args=(home, port), daemon=True)
+        self._settings = make_thread(write_settings, home, port)
         self._engine: Engine | None = None
 
     def start(self) -> None:

@@ -12,7 +12,6 @@ import hashlib
 import http.client
 import json
 import os
-import shutil
 import subprocess
 import threading
 from collections.abc import Callable
@@ -21,6 +20,7 @@ from typing import Any, Final
 
 from localgcp.containers.registry import RegistryConnection
 from localgcp.errors import LocalCloudError
+from localgcp.folders import delete_folder, make_folder
 from localgcp.home import cache_dir
 
 #: What public registries call the image that the stand-in takes the place of.
@@ -61,20 +61,20 @@ def make(report: Callable[[str], None]) -> None:
     Raises LocalCloudError if a program is missing or failed.
     """
     folder = layout()
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(folder.parent)
     with folder.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if (folder / "index.json").is_file():
             return
         report(f"making a stand-in for {BASE} of Debian's packages (once)")
         work = folder.with_suffix(".partial")
-        shutil.rmtree(work, ignore_errors=True)
+        delete_folder(work)
         work.mkdir()
         try:
             _make(work)
             (work / "layout").rename(folder)
         finally:
-            shutil.rmtree(work, ignore_errors=True)
+            delete_folder(work)
 
 
 def _make(work: Path) -> None:

@@ -21,6 +21,7 @@ import yaml
 
 from localgcp import processes
 from localgcp.errors import LocalCloudError
+from localgcp.folders import make_folder
 from localgcp.home import PRIVATE_UMASK, open_private
 
 #: The program's names: Debian's package docker-registry, and distribution's own releases.
@@ -74,7 +75,7 @@ class Registry:
 
     def start(self) -> None:
         """Start, and return when it answers. Raises LocalCloudError if it does not."""
-        self.folder.mkdir(0o700, parents=True, exist_ok=True)
+        make_folder(self.folder, 0o700)
         self._write_settings()
         (self.folder / _SOCKET).unlink(missing_ok=True)  # of a registry that was killed
         with open_private(self.log, "ab") as log:
@@ -126,7 +127,7 @@ class Registry:
         self._process.wait()
         processes.unregister_child(self.notes, self._child)
         with suppress(OSError):
-            (self.folder / _SOCKET).unlink(missing_ok=True)
+            (self.folder / _SOCKET).unlink()
         self._process = None
 
     def _write_settings(self) -> None:

@@ -77,7 +77,7 @@ class StorageProxy(LocalServer):
         self.uploads.remove_expired()
         #: Held from the look at an object to what is done on a condition.
         self.conditions = threading.Lock()
-        super().__init__(port, _Exchange, "storage-proxy")
+        super().__init__(port, _Exchange)
 
     def stop(self) -> None:
         """Listen no more, and let go of calls that are held."""

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from localgcp.errors import PolicyConflictError
+from localgcp.folders import make_folder
 from localgcp.home import touch_private
 from localgcp.projects import local_project_number
 
@@ -245,7 +246,7 @@ def connection(path: Path, schema: str) -> Iterator[sqlite3.Connection]:
 
 
 def _open(path: Path) -> sqlite3.Connection:
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     touch_private(path)
     db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
     db.row_factory = sqlite3.Row

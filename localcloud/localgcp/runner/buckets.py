@@ -9,12 +9,12 @@ read-only as they are. Where not, and in containers, there are those that the jo
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from localgcp.containers.images import registry_path
+from localgcp.folders import delete_folder, make_folder
 from localgcp.inventory.store import Store
 from localgcp.runner import environment, stray_writes
 from localgcp.runner.gang import hosts
@@ -52,7 +52,7 @@ class JobBuckets:
 
     def prepare(self, members: Sequence[Replica], output_prefix: str | None) -> None:
         """Make them ready for these replicas."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self.folder)
         named, mentioned = _names(members, output_prefix)
         for bucket in sorted(named):
             if self.store.bucket(bucket) is None:
@@ -88,7 +88,7 @@ class JobBuckets:
         for mount in self._mounts:
             mount.sync(final=True)
             if not mount.refused:
-                shutil.rmtree(mount.folder, ignore_errors=True)
+                delete_folder(mount.folder)
 
     def _show_others(self, named: set[str], mentioned: set[str]) -> list[str]:
         """Copy small buckets that the job may write to, and return those to be shown as they are.

@@ -26,6 +26,7 @@ from packaging.specifiers import SpecifierSet
 
 from localgcp.environment import installer_environment
 from localgcp.errors import ExecutorError, LocalCloudError
+from localgcp.folders import delete_folder, make_folder
 from localgcp.home import cache_dir
 
 _TABLE: Final = Path(__file__).with_name("executors.yaml")
@@ -115,13 +116,13 @@ def environment(executor: Executor, report: Report) -> Path:
     folder = _cache() / "executors" / key
     if folder.is_dir():
         return folder
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(folder.parent)
     with folder.with_name(f"{key}.lock").open("w") as lock:
         report(f"preparing environment {key} (once; {len(executor.requirements)} packages)")
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not folder.is_dir():  # else another job built it while this one waited
             partial = folder.with_name(f"{key}.partial")
-            shutil.rmtree(partial, ignore_errors=True)
+            delete_folder(partial)
             _build(executor, python, partial, report)
             partial.rename(folder)
     report(f"environment {key} is ready")

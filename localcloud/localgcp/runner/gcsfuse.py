@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from localgcp.errors import UnsafePathError
+from localgcp.folders import delete_folder
 from localgcp.root_directory import RootDirectory
 from localgcp.vertex.admission import Access
 
@@ -59,7 +60,7 @@ class Mount:
 
         What an earlier server left there is removed: it knew what was uploaded of it.
         """
-        shutil.rmtree(self.folder, ignore_errors=True)
+        delete_folder(self.folder)
         self.folder.mkdir(parents=True)
         if not self.access.may_read(self.bucket):
             self.report(f"/gcs/{self.bucket}: the job's account may not read it; it looks empty.")

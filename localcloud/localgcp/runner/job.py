@@ -24,6 +24,7 @@ from localgcp.errors import (
     StartRefusedError,
 )
 from localgcp.faults.jobs import JobFaults, stockout_message
+from localgcp.folders import make_folder
 from localgcp.home import Home, make_private
 from localgcp.inventory.store import Store
 from localgcp.runner import environment, machines, replica
@@ -178,7 +179,7 @@ class JobRun:
         base = self.folder if alone else self.folder / "replicas" / member.name
         made = replace(self.folders, work=base / "work", tmp=base / "tmp")
         for folder in (made.work, made.tmp):
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
         return made
 
     def _hosts_file(self) -> Path:

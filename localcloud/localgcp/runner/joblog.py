@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
+from localgcp.folders import make_folder
 from localgcp.home import Home
 from localgcp.vertex.log_times import times_file
 
@@ -19,7 +20,7 @@ class JobLog:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         self._stamped = 0
 
     def append(self, text: str) -> None:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import subprocess
 import threading
 from collections import defaultdict
@@ -22,6 +21,7 @@ from typing import Final
 
 from localgcp.environment import installer_environment
 from localgcp.errors import JobCancelledError, PackageError
+from localgcp.folders import delete_folder, make_folder
 from localgcp.runner.gcsfuse import storage_client
 
 _COMMON: Final = ("-m", "pip", "--disable-pip-version-check", "--no-input", "--no-cache-dir")
@@ -43,7 +43,7 @@ def fetch(uris: list[str], folder: Path, storage_url: str) -> list[Path]:
         bucket, _, name = uri.removeprefix("gs://").partition("/")
         # pip reads a package's name and version off its file; two folders may hold the same one.
         target = folder / str(number) / Path(name).name
-        target.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(target.parent)
         try:
             client.bucket(bucket).blob(name).download_to_filename(target)
         except NotFound as error:
@@ -135,7 +135,7 @@ class WheelStore:
         try:
             if not target.is_dir():
                 partial = target.with_suffix(".partial")
-                shutil.rmtree(partial, ignore_errors=True)  # of a server that was killed
+                delete_folder(partial)  # of a server that was killed
                 partial.mkdir(parents=True)
                 build(partial)
                 partial.rename(target)  # all or nothing

@@ -13,6 +13,7 @@ from typing import Final
 
 from localgcp.errors import RpcCode
 from localgcp.runner.job import STOPPED, JobRun
+from localgcp.threads import make_thread
 from localgcp.vertex.records import JobState, JobTable
 
 #: Jobs at once: training code takes all cores of a laptop by itself.
@@ -49,14 +50,10 @@ class LocalScheduler:
         self._parked: list[str] = []
         self._stopping = threading.Event()
         self._threads = [
-            threading.Thread(target=self._work, args=(waiting,), name=f"{name}-{n}", daemon=True)
-            for name, waiting, count in (
-                ("slot", self._queue, slots),
-                ("trial", self._trials, TRIAL_SLOTS),
-            )
-            for n in range(count)
+            make_thread(self._unpark),
+            *(make_thread(self._work, self._queue) for _ in range(slots)),
+            *(make_thread(self._work, self._trials) for _ in range(TRIAL_SLOTS)),
         ]
-        self._threads.append(threading.Thread(target=self._unpark, name="unpark", daemon=True))
 
     def start(self) -> None:
         """Settle what an earlier server left, and begin to run jobs.

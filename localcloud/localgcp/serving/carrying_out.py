@@ -10,6 +10,7 @@ from typing import Any
 import grpc
 
 from localgcp.errors import ApiError, ServerStoppingError
+from localgcp.threads import make_thread
 from localgcp.vertex.operations import Operation, OperationTable
 
 #: Carries one out, by its name and request; returns the response. Raises ApiError, and
@@ -58,9 +59,7 @@ class OperationRunner:
             each.join()
 
     def _start(self, name: str, method: str, request: Mapping[str, Any]) -> None:
-        thread = threading.Thread(
-            target=self._run, args=(name, method, request), name=f"{method}-{name}", daemon=True
-        )
+        thread = make_thread(self._run, name, method, request)
         self._threads = [each for each in self._threads if each.is_alive()] + [thread]
         thread.start()
 

@@ -5,12 +5,12 @@ There are as many replicas as ``minReplicaCount`` says: nothing is scaled by loa
 
 from __future__ import annotations
 
-import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +18,7 @@ from localgcp.apis.refusals import failed_precondition
 from localgcp.containers.host import ContainerHost
 from localgcp.errors import ServerStoppingError
 from localgcp.experiments.records import Body
+from localgcp.folders import delete_folder, make_folder
 from localgcp.home import Home
 from localgcp.runner import environment
 from localgcp.runner.environment import Folders
@@ -28,6 +29,7 @@ from localgcp.runner.programs import Launch
 from localgcp.serving.checks import replicas
 from localgcp.serving.records import COPY
 from localgcp.serving.replicas import HOST, Replica, Timing
+from localgcp.threads import make_thread
 from localgcp.vertex.records import JobRecord, JobState
 
 #: As long as it takes a container to be healthy, unless the model says otherwise.
@@ -129,7 +131,7 @@ class Deployment:
         with self._changed:
             self._closed = True
         self._end(self._replicas[:], drain=drain)
-        shutil.rmtree(self.folder, ignore_errors=True)
+        delete_folder(self.folder)
 
     def _end(self, spare: list[Replica], *, drain: bool = True) -> None:
         with self._changed:
@@ -147,7 +149,7 @@ class Deployment:
         base = self.folder / str(index)
         folders = Folders(work=base / "work", tmp=base / "tmp", gcs=base / "gcs")
         for folder in (folders.work, folders.tmp, folders.gcs):
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
         log = JobLog(log_path(self.host.home, self.endpoint, self.deployed["id"], index))
         stopped = threading.Event()
 
@@ -249,7 +251,7 @@ class Deployments:
         """End all containers."""
         with self._lock:
             self._stopped, keys = True, list(self._found)
-        ends = [threading.Thread(target=self.end, args=k, kwargs={"drain": False}) for k in keys]
+        ends = [make_thread(partial(self.end, *each, drain=False)) for each in keys]
         for each in ends:
             each.start()
         for each in ends:

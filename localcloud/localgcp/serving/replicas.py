@@ -20,6 +20,7 @@ from localgcp.errors import ContainerDownError, JobCancelledError, NoAnswerError
 from localgcp.runner import replica
 from localgcp.runner.joblog import JobLog
 from localgcp.runner.programs import Launch
+from localgcp.threads import make_thread
 
 #: Where the containers listen, and are asked.
 HOST: Final = "127.0.0.1"
@@ -78,10 +79,7 @@ class Replica:
         self.busy = 0
         """Requests that are under way."""
         self.stopped = threading.Event()
-        self._threads = [
-            threading.Thread(target=each, daemon=True, name=f"serving-{log.path.stem}")
-            for each in (self._run, self._watch)
-        ]
+        self._threads = [make_thread(self._run), make_thread(self._watch)]
 
     def start(self) -> None:
         """Begin; ``healthy`` says when it is ready."""

@@ -25,6 +25,7 @@ from localgcp.home import Home
 from localgcp.runner.environment import metrics_file
 from localgcp.runner.gang.cluster import PRIMARY, REPLICA_BYTES
 from localgcp.runner.joblog import JobLog, log_path
+from localgcp.threads import make_thread
 from localgcp.tuning import bayesian, exact, parameters, progress, stopping
 from localgcp.tuning.measurements import Report, read_report
 from localgcp.tuning.parameters import Parameter
@@ -48,7 +49,7 @@ class TuningDriver:
         self._seen: dict[str, tuple[int, int]] = {}
         self._changed = threading.Event()
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._work, name="tuning", daemon=True)
+        self._thread = make_thread(self._work)
 
     def start(self) -> None:
         """Settle trials of tuning jobs that were ended without a server, and begin."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from localgcp.errors import CloudError, RefusedError, UnlistableBucketError
+from localgcp.folders import delete_folder
 from localgcp.gcp import rules
 from localgcp.gcp.cloud import Cloud, now, text
 from localgcp.gcp.diff import UPDATE, Change
@@ -120,10 +120,10 @@ class Bucket(ResourceType):
                 emulator.delete_object(id_, name)
         except UnlistableBucketError:
             _need_force(id_, olds)
-            shutil.rmtree(folder, ignore_errors=True)
+            delete_folder(folder)
         emulator.delete_bucket(id_)
         # The emulator leaves empty folders and its notes on the bucket behind.
-        shutil.rmtree(folder, ignore_errors=True)
+        delete_folder(folder)
         folder.with_name(f"{id_}.bucketMetadata").unlink(missing_ok=True)
         cloud.store.delete_policy(f"b/{id_}")
 

@@ -6,7 +6,6 @@ ends, faults, the timeout and the user's cancel, and asks ``LifeCycle`` what fol
 
 from __future__ import annotations
 
-import shutil
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -17,11 +16,13 @@ from queue import Empty, SimpleQueue
 from typing import Final, Protocol
 
 from localgcp.errors import CommandNotFoundError, JobCancelledError
+from localgcp.folders import delete_folder
 from localgcp.runner import replica
 from localgcp.runner.environment import Folders
 from localgcp.runner.gang.life_cycle import Action, Decision, End, Grade, LifeCycle, grade
 from localgcp.runner.joblog import JobLog
 from localgcp.runner.programs import Launch
+from localgcp.threads import make_thread
 
 #: Between two looks at faults and the cancel. Ends of replicas are heard of at once.
 _POLL_SECONDS: Final = 0.25
@@ -71,12 +72,12 @@ class Member:
         """Empty its disk: only buckets outlive a restart."""
         self.remove_root()
         for folder in (self.folders.work, self.folders.tmp):
-            shutil.rmtree(folder, ignore_errors=True)
+            delete_folder(folder)
             folder.mkdir(parents=True)
 
     def remove_root(self) -> None:
         """Remove what its ``/`` was made from, with what it wrote there."""
-        shutil.rmtree(self.folders.work.with_name("root"), ignore_errors=True)
+        delete_folder(self.folders.work.with_name("root"))
 
 
 @dataclass
@@ -201,9 +202,7 @@ class _Attempt:
 
     def start(self, member: Member, launch: Launch) -> None:
         """Start a replica's process and a thread that waits for its end."""
-        thread = threading.Thread(
-            target=self._wait, args=(member, launch), name=member.name, daemon=True
-        )
+        thread = make_thread(self._wait, member, launch)
         self._threads.append(thread)
         thread.start()
 

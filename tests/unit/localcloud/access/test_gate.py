@@ -102,7 +102,7 @@ def test_the_connection_of_a_peer_is_reset(
         answer = running.future(b"text", timeout=60)
         wait_until(lambda: service.peers)
         # No connection keeps the process from its end.
-        for name in ("test-gate", "(_serve)", "(_copy)"):
+        for name in ("(_accept)", "(_serve)", "(_copy)"):
             found = [each for each in threading.enumerate() if each.name.endswith(name)]
             assert {each.daemon for each in found} == {True}
         assert reset_peer(service.peers[0])
