@@ -72,8 +72,9 @@ class Bucket(ResourceType):
                 raise CloudError(doing, 400, reason, "invalid")
         held = cloud.store.get(BUCKET, name)
         if held and not Emulator.of(cloud).has_bucket(name):
-            # A client of Cloud Storage deleted it. Its grants stay: they were read as if it stood.
+            # A client of Cloud Storage deleted it, and its grants with it.
             cloud.store.delete(BUCKET, name)
+            cloud.store.delete_policy(f"b/{name}")
         elif held:
             reason = _OWNED if held.project == project else _TAKEN
             raise CloudError(doing, 409, reason, "conflict")

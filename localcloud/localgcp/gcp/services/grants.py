@@ -17,6 +17,7 @@ from localgcp.errors import CloudError, PolicyConflictError
 from localgcp.gcp import rules
 from localgcp.gcp.cloud import Cloud, normal_project, text
 from localgcp.gcp.codec import plain, stored
+from localgcp.gcp.emulator import Emulator
 from localgcp.gcp.plan import created
 from localgcp.gcp.services.accounts import missing_account
 from localgcp.gcp.services.base import ExistingResource, ResourceType
@@ -127,6 +128,8 @@ class Grant(ResourceType):
         if found is None:
             return None
         path = self.target.resolve(cloud, found.inputs)
+        if path.startswith("b/") and not Emulator.of(cloud).has_bucket(path.removeprefix("b/")):
+            return None  # a client of Cloud Storage deleted the bucket, and its policy with it
         policy = cloud.store.policy(path)
         binding = Binding(text(found.inputs, "role"), (), _condition(found.inputs))
         holders = next((b.members for b in policy.bindings if _same_role(b, binding)), ())

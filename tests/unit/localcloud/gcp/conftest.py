@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import grpc
 import pytest
 from pulumi.runtime.proto import provider_pb2_grpc
 
+from localgcp.gcp.emulator import Emulator
 from localgcp.gcp.server import serve
 from tests.unit.localcloud.gcp.estate import Estate
 from tests.unit.localcloud.gcp.harness import Plugin
@@ -30,6 +32,15 @@ def plugin_for() -> Iterator[Any]:
     for server, channel in running:
         channel.close()
         server.stop(grace=None).wait()
+
+
+@pytest.fixture
+def deleted_buckets(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """Names of buckets that the storage emulator has no more; it has all others."""
+    gone = set[str]()
+    storage = SimpleNamespace(has_bucket=lambda name: name not in gone)
+    monkeypatch.setattr(Emulator, "of", staticmethod(lambda _cloud: storage))
+    return gone
 
 
 @pytest.fixture

@@ -11,7 +11,15 @@ from localgcp.errors import UnlistableBucketError
 from localgcp.gcp.diff import Change
 from localgcp.gcp.emulator import Emulator
 from localgcp.inventory.store import BUCKET, Binding
-from tests.unit.localcloud.gcp.estate import NUMBER, PROJECT, TIME, Estate, told, worded
+from tests.unit.localcloud.gcp.estate import (
+    NUMBER,
+    PROJECT,
+    TIME,
+    Estate,
+    told,
+    worded,
+    write_policy,
+)
 
 LOCKED = {"retentionPolicy": {"isLocked": True, "retentionPeriod": "100"}}
 UNLOCKED = {"retentionPolicy": {"isLocked": False, "retentionPeriod": "100"}}
@@ -120,10 +128,12 @@ def test_a_bucket_that_cannot_be_is_refused(
 
 def test_a_bucket_that_a_client_deleted_leaves_its_name(estate: Estate, storage: Storage) -> None:
     estate.store.put(BUCKET, "data", PROJECT, {}, {})
+    write_policy(estate, "b/data", Binding("roles/viewer", ("a",)))
     assert storage.buckets == {}
     cloud, kind = estate.kind(BUCKET)
     kind.verify(cloud, PROJECT, {"name": "data"}, "Making")
     assert estate.store.get(BUCKET, "data") is None
+    assert estate.store.policy("b/data").bindings == ()
 
 
 @pytest.mark.parametrize(

@@ -70,6 +70,7 @@ ON_EACH = [
 ]  # fmt: skip
 
 
+@pytest.mark.usefixtures("deleted_buckets")
 @pytest.mark.parametrize(("token", "on", "path", "title", "made"), ON_EACH)
 def test_a_grant_returns_what_it_is_on(
     granted: Estate, token: str, on: dict[str, Any], path: str, title: str, made: dict[str, Any]

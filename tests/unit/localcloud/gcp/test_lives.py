@@ -50,7 +50,7 @@ CONDITION = {"title": "t", "description": "", "expression": "true"}
     ],
 )
 def test_a_grant_is_there_while_the_policy_has_its_member_role_and_condition(
-    estate: Estate, binding: Binding, condition: Any, is_there: bool
+    estate: Estate, deleted_buckets: set[str], binding: Binding, condition: Any, is_there: bool
 ) -> None:
     inputs = {"bucket": "data", "role": VIEWER, "member": MEMBER, "condition": condition}
     id_ = f"b/data/{VIEWER}/{MEMBER}"
@@ -64,6 +64,8 @@ def test_a_grant_is_there_while_the_policy_has_its_member_role_and_condition(
     assert found is not None
     etag = estate.store.policy("b/data").etag
     assert (found.id, found.inputs, found.outputs) == (id_, inputs, {"etag": etag, "kept": 1})
+    deleted_buckets.add("data")  # by a client of Cloud Storage: its policy went with it
+    assert kind.read(cloud, id_) is None
 
 
 @pytest.mark.parametrize(
