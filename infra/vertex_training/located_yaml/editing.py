@@ -34,7 +34,7 @@ def set_value(data: bytes, path: tuple[str, ...], value: Any, file: str) -> byte
     if is_same(expected, before):
         return data
     # In Python, since marks of the C parser count otherwise on some systems.
-    node = yaml.compose(text, Loader=yaml.SafeLoader)
+    node = yaml.compose(text)
     edited = _edited(text, node, path, value)
     if edited is not None and is_same(_parsed(edited), expected):
         mark = b"\xef\xbb\xbf" if data.startswith(b"\xef\xbb\xbf") else b""
@@ -126,13 +126,16 @@ def _with_key(text: str, node: yaml.MappingNode, entry: str) -> str | None:
             return f"{text[:start]}{entry}{text[start:]}"
         end = end_of(node.value[-1]).index
         return f"{text[:end]}, {entry}{text[end:]}"
-    column = node.value[0][0].start_mark.column
+    return with_entry(text, node, entry)
+
+
+def with_entry(text: str, node: yaml.MappingNode, entry: str) -> str:
+    """``entry`` on lines of its own, behind the last one of a mapping that is a block."""
+    lines = " " * node.value[0][0].start_mark.column + entry
     mark = end_of(node.value[-1])
     newline = "\r\n" if "\r\n" in text else "\n"
-    line_end = text.find("\n", max(mark.index - (mark.column == 0), 0))
-    if line_end < 0:
-        return f"{text}{newline}{' ' * column}{entry}"
-    return f"{text[: line_end + 1]}{' ' * column}{entry}{newline}{text[line_end + 1 :]}"
+    end = text.find("\n", mark.index - (mark.column == 0)) + 1
+    return f"{text[:end]}{lines}{newline}{text[end:]}" if end else f"{text}{newline}{lines}"
 
 
 def end_of(pair: tuple[yaml.Node, yaml.Node]) -> yaml.Mark:

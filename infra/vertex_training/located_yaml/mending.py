@@ -23,7 +23,7 @@ def mended(text: str, path: Path, mend: Mend) -> str | None:
     try:
         before = yaml.load(text, Loader=yaml.SafeLoader)
         # In Python, since marks of the C parser count otherwise on some systems.
-        found = _pair(yaml.compose(text, Loader=yaml.SafeLoader), path)
+        found = _pair(yaml.compose(text), path)
         expected = _expected(before, path, mend)
     except (yaml.YAMLError, LookupError, TypeError, ValueError):
         return None
@@ -142,13 +142,13 @@ def _without(text: str, parent: yaml.Node, index: int) -> str | None:
     if value.start_mark.index == value.end_mark.index:  # marked on a later line, maybe
         end = key.end_mark.index + 1
     following = pairs[index + 1][0].start_mark.index if index + 1 < len(pairs) else None
-    line = text.rfind("\n", 0, start) + 1
+    line = text[:start].rfind("\n") + 1
     if isinstance(parent, yaml.MappingNode) and parent.flow_style:
         before = end_of(pairs[index - 1]).index
         cut = (before, end) if following is None else (start, following)
     elif text[line:start].strip() == "":  # the whole line, or lines
-        line_end = text.find("\n", end)
-        cut = (line, len(text) if line_end < 0 else line_end + 1)
+        line_end = text.find("\n", end) + 1
+        cut = (line, line_end or len(text))
     elif following is not None:  # behind a dash: the next entry takes its place
         cut = (start, following)
     else:

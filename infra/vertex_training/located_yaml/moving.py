@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from vertex_training.errors import Mend, Path
-from vertex_training.located_yaml.editing import end_of, end_of_value
+from vertex_training.located_yaml.editing import end_of, end_of_value, with_entry
 
 
 def expected(before: Any, path: Path, mend: Mend) -> Any:
@@ -65,22 +65,26 @@ def moved(
         return None
     key = parent.value[index][0]
     entry = text[key.start_mark.index : end_of(parent.value[index]).index].rstrip()
-    node = _node(yaml.compose(without, Loader=yaml.SafeLoader), target)
-    if not isinstance(node, yaml.MappingNode) or node.flow_style or not node.value:
+    node = _node(without, target)
+    if node.flow_style:
         return None
-    column = node.value[0][0].start_mark.column
-    shifted = _shifted(entry, column - key.start_mark.column)
-    return None if shifted is None else _with_lines(without, node, " " * column + shifted)
+    shifted = _shifted(entry, node.value[0][0].start_mark.column - key.start_mark.column)
+    return None if shifted is None else with_entry(without, node, shifted)
 
 
-def _node(node: yaml.Node | None, path: Path) -> yaml.Node | None:
+def _node(text: str, path: Path) -> Any:
+    """The mapping or list at ``path``, which is there by :func:`expected`.
+
+    Raises:
+        ValueError: it is there by a merge, so its text stands elsewhere.
+    """
+    node: Any = yaml.compose(text)
     for part in path:
         if isinstance(node, yaml.MappingNode):
-            node = next((value for key, value in node.value if key.value == part), None)
-        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int):
-            node = node.value[part]
+            keys = [key.value for key, _ in node.value]
+            node = node.value[keys.index(part)][1]
         else:
-            return None
+            node = node.value[part]
     return node
 
 
@@ -96,16 +100,6 @@ def _shifted(entry: str, by: int) -> str | None:
     return "\n".join(shifted)
 
 
-def _with_lines(text: str, node: yaml.MappingNode, lines: str) -> str:
-    """``lines`` behind the last entry of a mapping."""
-    mark = end_of(node.value[-1])
-    newline = "\r\n" if "\r\n" in text else "\n"
-    end = text.find("\n", max(mark.index - (mark.column == 0), 0))
-    if end < 0:
-        return f"{text}{newline}{lines}"
-    return f"{text[: end + 1]}{lines}{newline}{text[end + 1 :]}"
-
-
 def split(text: str, path: Path) -> str | None:
     """The text with two items of the one whose count is at ``path``: one, and the others.
 
@@ -113,14 +107,13 @@ def split(text: str, path: Path) -> str | None:
         ValueError: the count is no whole number as it is written.
     """
     *_, index, last = path
-    items: Any = _node(yaml.compose(text, Loader=yaml.SafeLoader), path[:-2])
-    item = items.value[index]  # it is there, by `expected`
+    items = _node(text, path[:-2])
+    item = items.value[index]
     count = next(value for key, value in item.value if key.value == last)
     start, end = item.start_mark.index, end_of_value(item).index
     counts = 1, int(count.value) - 1
     one, rest = (_with_count(text[start:end], count, start, number) for number in counts)
-    line = text.rfind("\n", 0, start) + 1
-    dash = re.fullmatch(r" *- +", text[line:start])
+    dash = re.fullmatch(r" *- +", text[:start].rpartition("\n")[2])
     if items.flow_style:
         joint = ", "
     elif dash is None:

@@ -91,7 +91,7 @@ class Calendar:
     def words(self) -> str:
         """``At 06:00 on Monday (Europe/Berlin)``."""
         try:
-            text = CronSim(self.cron, datetime.datetime(2000, 1, 1)).explain()
+            text = CronSim(self.cron, datetime.datetime.min).explain()
         except (CronSimError, IndexError, KeyError, ValueError):
             text = self.cron
         return f"{text} ({self.time_zone})"
@@ -102,9 +102,9 @@ class Calendar:
         return _most_a_month(self.cron, self.time_zone)
 
 
-@functools.lru_cache(maxsize=256)
+@functools.cache
 def _most_a_month(cron: str, time_zone: str) -> int:
-    parsed = CronSim(cron, datetime.datetime(2000, 1, 1))
+    parsed = CronSim(cron, datetime.datetime.min)
     days = dict[tuple[int, int], int]()
     for year in _YEARS:
         day = datetime.date(year, 1, 1)
@@ -123,7 +123,7 @@ def problem(cron: str) -> str:
     if not _LINE.match(cron):
         return "must be five fields of a cron line, like 0 6 * * 1 (Mondays at 6)"
     try:
-        parsed = CronSim(cron, datetime.datetime(2000, 1, 1))
+        parsed = CronSim(cron, datetime.datetime.min)
         first = next(parsed, None)
     except (CronSimError, AssertionError, ValueError, OverflowError) as error:
         return f"is no cron line: {error or 'see man 5 crontab'}"

@@ -64,6 +64,12 @@ LEFT = {
     ),
     "an anchor": (DOWN, ("old",), "old: &a x\nspec:\n  b: *a\n"),
     "an alias": (DOWN, ("old",), "a: &a x\nold: *a\nspec:\n  b: 1\n"),
+    "a merge gives the target": (
+        DOWN,
+        ("old",),
+        "a: &a\n  spec:\n    b: 1\nold: 1\n<<: *a\n",
+    ),
+    "the target is a text": (DOWN, ("old",), "old: 1\nspec: text\n"),
 }
 
 SPLIT = Mend("split")
@@ -88,6 +94,9 @@ TWO = {
     "far from its dash": (
         "pools:\n-   n: 2\n    a: 1\n- n: 5\n",
         "pools:\n-   n: 1\n    a: 1\n-   n: 1\n    a: 1\n- n: 5\n",
+    ),
+    "below an empty line": (
+        "\npools:\n- n: 2\n  a: 1\n", "\npools:\n- n: 1\n  a: 1\n- n: 1\n  a: 1\n",
     ),
     "Windows": ("pools:\r\n- n: 3\r\n", "pools:\r\n- n: 1\r\n- n: 2\r\n"),
 }  # fmt: skip
