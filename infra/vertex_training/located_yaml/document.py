@@ -108,12 +108,10 @@ def read(data: bytes, file: str) -> Document:
         _bound(text, file)
         node = yaml.compose(text, Loader=Loader)
     except yaml.MarkedYAMLError as bad:
-        location = location_of(file, bad.problem_mark or bad.context_mark)
-        several = "document" in (bad.context or "") and "but found another" in (bad.problem or "")
+        location = location_of(file, bad.problem_mark)
+        several = bad.problem == "but found another document"
         hint = "one file is one job" if several else YAML_HINT
-        raise unreadable(
-            "not-yaml", location, f"not YAML: {bad.problem or bad.context}", "", hint
-        ) from None
+        raise unreadable("not-yaml", location, f"not YAML: {bad.problem}", "", hint) from None
     except yaml.YAMLError as bad:  # a control character: the reader gives no mark
         what = f"not YAML: {str(bad).splitlines()[0]}"
         hint = "remove control characters; write them as \\x1b in double quotes"

@@ -62,7 +62,7 @@ def unreadable(
 
 def location_of(file: str, mark: Any) -> Location:
     """A mark of PyYAML, of its parser in C or in Python, as a location."""
-    return Location(file, mark.line + 1, mark.column + 1) if mark else Location(file, 1, 1)
+    return Location(file, mark.line + 1, mark.column + 1)
 
 
 def too_deep(location: Location) -> ConfigError:

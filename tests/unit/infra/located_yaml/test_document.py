@@ -90,6 +90,22 @@ def test_exactly_twenty_thousand_values_are_read():
     assert "grows to more than 20,000 values" in refused(many(19_994))
 
 
+@pytest.mark.parametrize(
+    ("entry", "item", "most"),
+    [
+        # Beside the items: four values of the first entry, the second's key and list, the mapping.
+        ("b: [c]", "*a", 4_998),  # of each: a mapping, a key, a list, a text
+        ("b: c, d: e, f: g", "{<<: *a}", 1_998),  # a mapping, three merged, three keys and values
+    ],
+)
+def test_what_stands_for_another_value_counts_as_much(entry, item, most):
+    def uses(count):
+        return f"a: &a {{{entry}}}\nl: [{', '.join([item] * count)}]\n".encode()
+
+    assert document.parse(uses(most), "x.yaml").problems == ()
+    assert "grows to more than 20,000 values" in refused(uses(most + 1))
+
+
 def test_a_million_characters_are_read_and_not_one_more():
     def text(characters):
         line = b"a: &a " + b"x" * 1000 + b"\nb: [" + b"*a, " * 997 + b"*a]\n"
@@ -118,6 +134,10 @@ def test_a_million_characters_are_read_and_not_one_more():
         (b"a: 1\n<<: 3\n", "bad-merge", (2, 5)),
         (b"a: 1\n<<: [{b: 1}, 3]\n", "bad-merge", (2, 5)),
         (b"a: 1\nb: {c: 1, c: 2}\n", "duplicate-key", (2, 11)),
+        (b"a: *b\n", "not-yaml", (1, 4)),
+        (b"a: &a [*a]\n", "too-deep", (1, 4)),
+        (b"a: " + b"[" * 41, "too-deep", (1, 43)),
+        (b"a: [" + b"x," * 19_996 + b"x]\n", "too-large", (1, 39_995)),
     ],
 )
 def test_what_cannot_be_read_is_told_by_one_rule_at_its_place(data, rule, place):
