@@ -84,9 +84,11 @@ def limit_machine_type(job: Job) -> Iterator[Finding]:
     """Every pool runs on a machine type that limits.machineTypes allows."""
     for limits in _limits(job):
         allowed = limits.machine_types
-        for pool in job.pools if allowed is not None else ():
-            if not any(fnmatch.fnmatchcase(pool.machine_type, each) for each in allowed or ()):
-                hint = f"{limits.source}.machineTypes allows {', '.join(allowed or ())}"
+        if allowed is None:
+            continue
+        for pool in job.pools:
+            if not any(fnmatch.fnmatchcase(pool.machine_type, each) for each in allowed):
+                hint = f"{limits.source}.machineTypes allows {', '.join(allowed)}"
                 what = "the limits do not allow this machine type"
                 yield Finding((*pool.machine_path, "machineType"), what, pool.machine_type, hint)
 

@@ -35,7 +35,7 @@ def package_module(job: Job) -> Iterator[Finding]:
         uris, module = pool.task.get("packageUris", []), pool.task.get("pythonModule", "")
         if not module or not uris or not all(uri in known for uri in uris):
             continue  # of a package from elsewhere nothing is known
-        modules = sorted(frozenset[str]().union(*(known[uri] for uri in uris)))
+        modules = frozenset[str]().union(*(known[uri] for uri in uris))
         if module not in modules:
             hint = did_you_mean(module, modules)
             path = (*pool.task_path, "pythonModule")
