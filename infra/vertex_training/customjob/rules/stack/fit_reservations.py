@@ -33,10 +33,10 @@ def _named(pool: Pool) -> list[str]:
 def _own(job: Job, name: str) -> str:
     """A reservation's name with the project's id, also if it was written with its number."""
     stack = job.context.stack
-    prefix = f"projects/{stack.project_number}/" if stack else ""
-    if stack and name.startswith(prefix):
-        return f"projects/{stack.project}/{name.removeprefix(prefix)}"
-    return name
+    if stack is None:
+        return name
+    by_number, by_id = f"projects/{stack.project_number}/", f"projects/{stack.project}/"
+    return by_id + name.removeprefix(by_number) if name.startswith(by_number) else name
 
 
 @rule("reservation-foreign", OURS, "warning")

@@ -38,9 +38,9 @@ def job(
     return Job({"jobSpec": content}, dataclasses.replace(around, others=dict(others)))
 
 
-def alone(**spec: Any) -> Job:
+def alone(pools: Any = (), **spec: Any) -> Job:
     """The job of a file without a stack."""
-    return Job({"jobSpec": {"serviceAccount": ME, **spec}})
+    return Job({"jobSpec": {"serviceAccount": ME, "workerPoolSpecs": list(pools), **spec}})
 
 
 def joined(name: str) -> dict[str, Any]:
@@ -96,6 +96,7 @@ def test_a_network_of_a_host_project_is_named_by_its_number(given: str, is_told:
     what = "is in another project than this: name it with its owner's number"
     wanted = [Finding(IN_SPEC, what, given, "projects/34/global/networks/production")]
     assert list(fit_network.network_owner(job(HOST, network=given))) == wanted * is_told
+    assert list(fit_network.network_owner(job(PEERING, network=NETWORK))) == []
     foreign = list(fit_network.network_foreign(job(HOST, network=given)))
     assert bool(foreign) == (not is_told and not given.startswith("projects/34/"))
 
@@ -189,6 +190,7 @@ def test_a_reservation_of_others_is_told_with_those_of_the_stack() -> None:
         Finding((*AFFINITY, "values", 3), what, by_number.replace("12", "13"), hint),
     ]
     assert list(fit_reservations.reservation_foreign(held([reserving("other")]))) == []
+    assert list(fit_reservations.reservation_foreign(alone(pools=[reserving("other")]))) == []
 
 
 def test_machines_that_a_reservation_does_not_have_are_told_with_both() -> None:
@@ -207,6 +209,7 @@ def test_machines_that_a_reservation_does_not_have_are_told_with_both() -> None:
                 "it has g2-standard-4 with 2 x NVIDIA_L4, and both must be the same"),
     ]  # fmt: skip
     assert list(fit_reservations.reservation_machine(held([reserving(ONE)], one=FACTS))) == []
+    assert list(fit_reservations.reservation_machine(alone(pools=[reserving(ONE)]))) == []
 
 
 def test_any_reservation_is_told_where_no_open_one_has_the_machines() -> None:
@@ -302,6 +305,8 @@ def test_a_module_that_no_package_has_is_told_with_those_there_are() -> None:
     assert found("ape.run", uris[:1]) == [Finding(place, what, "ape.run", "known here: zoo.run")]
     assert found("ape.run", uris) == found("", uris) == found("x", []) == []
     assert found("train", [*uris, "gs://elsewhere/c.tar.gz"]) == []
+    without = job(facts, pools=[{"pythonPackageSpec": {"packageUris": uris}}])
+    assert list(stack.package_module(without)) == []
 
 
 BUCKETS = {
