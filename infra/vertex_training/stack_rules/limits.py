@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from vertex_training import naming
 from vertex_training.catalog import costs, machines
-from vertex_training.catalog.costs import EndpointCost, JobCost
+from vertex_training.catalog.costs import EndpointCost
 from vertex_training.customjob.request.job_file import JobFileResult, JobRequest
 from vertex_training.errors import Path, Problem, did_you_mean
 from vertex_training.plan import stack_grants
@@ -95,17 +95,17 @@ def exceeded(settings: Settings, results: Mapping[str, JobFileResult]) -> list[P
     A job that is wrong by itself does not count towards the total: it is reported already.
     """
     costs_of = {
-        key: (result.request, cost)
+        key: (result.request, once, bool(cost.elsewhere))
         for key, result in results.items()
-        if result.request and (cost := result.request.cost).worst_case
+        if result.request and (once := (cost := result.request.cost).worst_case)
     }
     bills = {
-        key: _Bill(_in_total(settings, request, cost), bool(cost.elsewhere))
-        for key, (request, cost) in costs_of.items()
+        key: _Bill(_in_total(settings, request, once), elsewhere)
+        for key, (request, once, elsewhere) in costs_of.items()
     }
     of_schedules = {
         key: bills[key]
-        for key, (request, _) in costs_of.items()
+        for key, (request, *_) in costs_of.items()
         if request.submission.job in settings.schedules
     }
     found = [*_region(settings), *_endpoints(settings, of_schedules)]
@@ -130,7 +130,7 @@ def exceeded(settings: Settings, results: Mapping[str, JobFileResult]) -> list[P
     for name, team in settings.teams.items():
         of_team = {
             key: bills[key]
-            for key, (request, _) in costs_of.items()
+            for key, (request, *_) in costs_of.items()
             if settings.team_at(request.account) == name
         }
         path = ("teams", name, "limits", "maxUsdPerTeam")
@@ -156,12 +156,12 @@ def _reservations(settings: Settings) -> Iterator[tuple[str, _Bill]]:
             yield key, _Bill(monthly(plan, settings.region, now), elsewhere)
 
 
-def _in_total(settings: Settings, request: JobRequest, cost: JobCost) -> float | None:
-    """What a job can cost once, or in a month of its schedule."""
+def _in_total(settings: Settings, request: JobRequest, once: float) -> float:
+    """What a job that can cost this much once can in all, which is in a month of its schedule."""
     schedule = settings.schedules.get(request.submission.job)
-    if schedule is None or cost.worst_case is None:
-        return cost.worst_case
-    return 0.0 if schedule.paused else cost.worst_case * schedule.calendar.most_a_month
+    if schedule is None:
+        return once
+    return 0.0 if schedule.paused else once * schedule.calendar.most_a_month
 
 
 def _schedule(
@@ -172,26 +172,27 @@ def _schedule(
     ``bill`` is None where no price is known.
     """
     path: Path = (request.kind.section, key, "schedule", "cron")
-    runs = settings.schedules[request.submission.job].calendar.most_a_month
+    usd = bill.usd if bill else None
+    schedule = settings.schedules[request.submission.job]
     sources: dict[str, Limits | TeamLimits] = {"limits": settings.limits}
     team = settings.team_at(request.account)
     if team in settings.teams:
         sources[f"teams.{team}.limits"] = settings.teams[team].limits
     for source, limits in sources.items():
         most = limits.max_usd_per_month
-        if bill is None or bill.usd is None:
+        if usd is None:
             in_usd = most is not None or settings.limits.max_usd_per_month_in_total is not None
             if in_usd and not settings.limits.allow_unpriced:
                 yield _unpriced(path, "limits.maxUsdPerMonth")
                 return
-        elif most is not None and bill.usd > most:
+        elif most is not None and usd > most:
+            slots = f"{schedule.calendar.most_a_month} slots"
             what = (
-                f"may cost {costs.usd(bill.usd)} a month ({runs} slots), {source}.maxUsdPerMonth "
+                f"may cost {costs.usd(usd)} a month ({slots}), {source}.maxUsdPerMonth "
                 f"is {costs.usd(most)}"
             )
             hint = "fewer slots, a shorter timeout, a smaller machine, or raise the limit"
-            cron = settings.schedules[request.submission.job].cron
-            yield Problem(what, cron, hint, path, rule="limit-schedule-cost")
+            yield Problem(what, schedule.cron, hint, path, rule="limit-schedule-cost")
 
 
 def _endpoints(settings: Settings, of_schedules: Mapping[str, _Bill]) -> Iterator[Problem]:
