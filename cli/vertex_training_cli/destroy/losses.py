@@ -48,7 +48,7 @@ class Losses:
     protected: tuple[str, ...]
     """Names of the resources that refuse to go."""
     teams: frozenset[str] = frozenset()
-    """Those of them that a team's ``extra.py`` declares."""
+    """Those of them that no stack file protects: what a team declares, and jobs."""
     kept_rights: int = 0
     """How many rights of service agents stay in the cloud."""
     kept: tuple[str, ...] = ()
@@ -70,7 +70,7 @@ def find_losses(deployment: Mapping[str, Any]) -> Losses:
     retained = sum(1 for each in rights if each.get("retainOnDelete"))
     kept = [each for each in found if each.get("protect") and each["type"] != _PROTECTION]
     protected = [_name(each) for each in kept]
-    teams = frozenset(_name(each) for each in kept if not is_own(each["urn"]))
+    teams = frozenset(_name(e) for e in kept if e["type"] in WITH_REQUEST or not is_own(e["urn"]))
     if not protected and any(each.get("protect") for each in found):
         protected = ["protection"]  # what it stood for has left the state
     order = [row.word for row in resource_types.by_token().values()]
@@ -108,7 +108,10 @@ def refusals(
     """
     file = file_name(stack)
     off = "{}, have it reviewed and deployed, then run this again."
-    ours, theirs = f"set protect: false in {file}", "take protect=True from it in extra.py"
+    ours, theirs = (
+        f"set protect: false in {file}",
+        "take protect=True from it in extra.py",
+    )
     found = [
         Problem(
             f"{name} is protected",

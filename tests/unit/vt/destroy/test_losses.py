@@ -244,6 +244,9 @@ def test_what_is_protected_is_told_by_name_and_whose_code_protects_it() -> None:
         file_protects=False, full=[], orphaned=[],
     )  # fmt: skip
     assert other.hint == f"set protect: false in Pulumi.prod.yaml, {ours}"
+    job = resource(JOB, "training-x", protect=True)  # by a transform: a stack file protects no job
+    [problem] = refusals("prod", find_losses(state(job)), file_protects=False, full=[], orphaned=[])
+    assert problem.hint == f"take protect=True from it in extra.py, {ours}"
 
 
 def test_a_bucket_with_objects_is_told_with_the_way_and_nothing_else_refuses() -> None:
