@@ -290,7 +290,7 @@ class _Conversion:
         here = BATCH_RETRIES.get(self.scheduling.get("strategy", ""), OTHER_BATCH_RETRIES)
         codes = [each.get("actionCondition", {}).get("exitCodes", []) for each in policies]
         is_ours = len(policies) == 1 and policies[0].get("action") == "RETRY_TASK" and (
-            sorted(codes[0]) == sorted(GOOGLES_CODES))  # fmt: skip
+            set(codes[0]) == set(GOOGLES_CODES))  # fmt: skip
         if not policies and _are_many(tasks):
             self.scheduling["restartJobOnWorkerRestart"] = True
             is_ours = True

@@ -279,7 +279,7 @@ class _Reading:
             field = next((f for f in type_.fields if key in (f.json_name, f.name)), None)
             if field is None:
                 self.unknown.append(_shown((*path, str(key))))
-            elif item is not None and not _is_null(item):
+            elif not _is_null(item):
                 found[field.json_name] = self._field(item, field, (*path, field.json_name))
         return {key: item for key, item in found.items() if item is not None}
 
@@ -292,7 +292,8 @@ class _Reading:
         if field.is_repeated:  # the service takes one value for a list of one
             value = [value] if isinstance(value, str) else value
         if field.is_repeated and isinstance(value, list):
-            return [self._one(v, field, (*path, number)) for number, v in enumerate(value)]
+            items = (self._one(v, field, (*path, number)) for number, v in enumerate(value))
+            return [item for item in items if item is not None]
         return self._one(value, field, path)
 
     def _one(self, value: Any, field: FieldDescriptor, path: tuple[str | int, ...]) -> Any:
@@ -331,7 +332,7 @@ def _ordered(value: Any, like: Any) -> Any:
         keys = [*(key for key in like if key in value), *(key for key in value if key not in like)]
         return {key: _ordered(value[key], like.get(key)) for key in keys}
     if isinstance(value, list) and isinstance(like, list):
-        return [_ordered(one, other) for one, other in zip(value, like, strict=False)]
+        return [_ordered(one, other) for one, other in zip(value, like, strict=True)]
     return value
 
 

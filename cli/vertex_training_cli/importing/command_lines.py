@@ -378,7 +378,8 @@ def split(
             word, begun, index = word + placeholder[0], True, placeholder.end()
         elif variable:
             index = variable.end()
-            parts = value(variable) if value else []
+            assert value is not None
+            parts = value(variable)
             if variable["more"] != "[@]":
                 parts = [" ".join(parts)] if quote else " ".join(parts).split()
             for part in parts[:-1]:

@@ -268,6 +268,11 @@ def test_a_machine_that_batch_chooses_is_open(
             {"action": "RETRY_TASK"}]}, {}, {"timeout": "60s"},
          ["it is tried again by the exit codes of its own (FAIL_TASK after 50001, 50002, 50003, "
           "50004, RETRY_TASK after ): here only after 50001 to 50004, which are Google's"]),
+        ({"maxRetryCount": 3, "lifecyclePolicies": [
+            {"action": "RETRY_TASK", "actionCondition": {"exitCodes": [5, "<YOUR_CODE>"]}}
+         ]}, {}, {"timeout": "60s"},
+         ["it is tried again by the exit codes of its own (RETRY_TASK after 5, <YOUR_CODE>): here "
+          "only after 50001 to 50004, which are Google's"]),
         ({"maxRetryCount": 3}, {}, {"timeout": "60s"},
          ["it is tried again by the exit codes of its own (any): here only after 50001 to 50004, "
           "which are Google's"]),

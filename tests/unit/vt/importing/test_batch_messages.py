@@ -9,6 +9,7 @@ import pytest
 from vertex_training.errors import CommandError
 from vertex_training_cli.importing import batch_messages
 from vertex_training_cli.importing.batch_messages import BatchMessage
+from vertex_training_cli.importing.imported import Scalar
 
 MACHINE = "allocationPolicy.instances"
 STEP = "taskGroups.taskSpec.runnables"
@@ -140,7 +141,7 @@ def test_other_fields_are_told_once_and_variables_of_a_task_are_refused() -> Non
          {"taskGroups": [{"taskCount": "2", "taskCountPerNode": "3"}]}, []),
         ({"name": "n", "uid": 3, "create_time": "x", "updateTime": [], "status": "s"},
          {"name": "n"}, []),
-        ({"taskGroups": [{"taskCount": None, "parallelism": 0}]},
+        ({"taskGroups": [{"taskCount": Scalar("~"), "parallelism": 0}]},
          {"taskGroups": [{}]}, []),
         ({"tomorrow": 1, "taskGroups": [{"a_b": {"c": 1}}]}, {"taskGroups": [{}]},
          ["tomorrow is no field of Batch's, which refuses it",
@@ -190,6 +191,20 @@ def test_a_number_that_is_to_be_filled_in_stays_open(value: str, found: str) -> 
     assert batch_messages.parsed(given).fields == {
         "taskGroups": [{"parallelism": "1"}, {"taskCount": found}]
     }
+
+
+@pytest.mark.parametrize(
+    ("codes", "found"),
+    [(["$CODE"], ["<YOUR_CODE>"]), (["<A>", "5", "<B>", 7], [5, 7, "<YOUR_A>", "<YOUR_B>"])],
+)
+def test_a_number_of_a_list_that_is_to_be_filled_in_stays_open(
+    codes: list[Any], found: list[Any]
+) -> None:
+    def message(codes: list[Any]) -> dict[str, Any]:
+        policies = [{}, {"actionCondition": {"exitCodes": codes}}]
+        return {"taskGroups": [{"taskSpec": {"lifecyclePolicies": policies}}]}
+
+    assert batch_messages.parsed(message(codes)) == BatchMessage(message(found))
 
 
 @pytest.mark.parametrize("value", ["<MODEL>", "$MODEL", "YOUR_MODEL"])

@@ -450,7 +450,7 @@ OPEN = {
     "max(x, 1)": "<YOUR_MAX>",
     "sorted([x, 'a'])": "<YOUR_SORTED>",
     "sorted(lst, key=x)": "<YOUR_SORTED>",
-    "json.dumps(m, indent=x)": "<YOUR_DUMPS>",
+    "json.dumps(m, sort_keys=x)": "<YOUR_DUMPS>",
     "list(zip([x], ['a']))": [["<YOUR_X>", "a"]],
     "np.max([1, 2])": "<YOUR_MAX>",
     "bool(x)": "<YOUR_BOOL>",

@@ -162,22 +162,20 @@ def test_code_of_the_checkout_is_the_package_that_the_stack_has(root: Path, path
 
 
 @pytest.mark.parametrize(
-    ("task", "remark"),
+    ("tasks", "remark"),
     [
-        ({"packageUris": ["gs://b/x"]},
+        ([{}, {"packageUris": ["gs://b/x"]}],
          "its package is where the client put it; the script is jobs/train/t.py"),
-        ({}, "its package is made by a stack; the script is jobs/train/t.py"),
+        ([{}], "its package is made by a stack; the script is jobs/train/t.py"),
     ],
 )  # fmt: skip
-def test_without_a_stack_the_package_stays(root: Path, task: Any, remark: str) -> None:
-    found = script(script="t.py")
-    found.spec["workerPoolSpecs"][0]["pythonPackageSpec"] |= task
+def test_without_a_stack_the_package_stays(root: Path, tasks: list[Any], remark: str) -> None:
+    found, pools = script(script="t.py"), [{"pythonPackageSpec": task} for task in tasks]
+    found.spec["workerPoolSpecs"] = pools
     made = propose(SourceContents([found], files={"t.py": "x"}), root, root)
     assert made.files["jobs/train/t.py"] == "x"
     assert made.jobs[0].remarks == [remark]
-    assert made.jobs[0].spec["workerPoolSpecs"][0]["pythonPackageSpec"] == {
-        "executorImageUri": "e:1", **task
-    }  # fmt: skip
+    assert made.jobs[0].spec["workerPoolSpecs"] == [{"pythonPackageSpec": task} for task in tasks]
 
 
 def test_objects_that_the_code_uploads_are_taken_along_for_buckets_that_are_new(root: Path) -> None:
