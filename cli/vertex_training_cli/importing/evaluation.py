@@ -84,10 +84,12 @@ FORMAT: Final = re.compile(r"0?\d{0,2},?(\.\d{1,2})?[dfeg%]?")
 class Evaluator:
     """Evaluates expressions over the names that were assigned so far."""
 
+    label: str
+    """The source that is being read, as notes name it."""
+
     def __init__(self) -> None:
         self.scopes: list[dict[str, Any]] = [{}]
         """Names, those of the module first and those of the innermost function last."""
-        self.label = ""
         self.notes = set[Note]()
         """What has to be said of the expression that is being evaluated."""
         self.control = frozenset[Note]()
@@ -210,6 +212,12 @@ class Evaluator:
             else:
                 self.update(found, self.value(word.value), node, f"**{ast.unparse(word.value)}")
 
+    def _by_keywords(self, node: ast.Call) -> dict[str, Any]:
+        """The arguments of a call that have names; what is not read of them is in ``ABOUT``."""
+        found = dict[str, Any]()
+        self.update_by_keywords(found, node)
+        return found
+
     def _joinedstr(self, node: ast.JoinedStr) -> Any:
         joined = "".join(text(self.value(part)) for part in node.values)
         return re.sub(r"(\$\{job\.requestId\}[-_:.T]?){2,}", REQUEST_ID, joined)
@@ -217,9 +225,10 @@ class Evaluator:
     def _formattedvalue(self, node: ast.FormattedValue) -> Any:
         found = self.value(node.value)
         form = text(self.value(node.format_spec)) if node.format_spec else ""
-        if form and is_certain(found):
-            return formatted(found, form)
-        return repr(found) if node.conversion == ord("r") and is_certain(found) else found
+        if not is_certain(found):
+            return found
+        found = repr(found) if node.conversion == ord("r") else found
+        return formatted(found, form) if form else found
 
     def _binop(self, node: ast.BinOp) -> Any:
         return self.operate(node.op, self.value(node.left), self.value(node.right), node)
@@ -438,26 +447,26 @@ class Evaluator:
         """A function of the tables, whose arguments are known as far as it needs them."""
         if called not in {*PURE, *OF_LISTS}:
             return NotImplemented
-        named = {each.arg: self.value(each.value) for each in node.keywords if each.arg}
-        if not all(map(is_known, named.values())):
+        named = self._by_keywords(node)
+        if ABOUT in named or not is_known(named):
             return NotImplemented
         given = [self.items_of(x) if isinstance(x, list | dict) else x for x in arguments]
         if called in OF_LISTS and given and all(isinstance(x, list | int) for x in given):
-            return applied(OF_LISTS[called], given, named)
+            return applied(OF_LISTS[called], given, plain(named, self.notes))
         if called not in PURE or not all(map(is_known, arguments)):
             return NotImplemented
         known = [plain(x, self.notes, tuples=True) for x in arguments]
-        return applied(PURE[called], known, named)
+        return applied(PURE[called], known, plain(named, self.notes, tuples=True))
 
     def _method(
         self, node: ast.Call, of: Any, called: str, arguments: list[Any], held: list[Any]
     ) -> Any:
         if called == "join" and isinstance(node.func, ast.Attribute):
             if isinstance(of, str) and arguments:
-                parts = self.items(node.args[0]) if len(arguments) == 1 else None
+                parts = self.items_of(arguments[0])
                 joined = None if parts is None else of.join(text(self.open(x)) for x in parts)
                 return str(arguments[0]) if joined is None else joined
-            if "path" in ast.unparse(node.func.value) or isinstance(of, str):
+            if ast.unparse(node.func.value).endswith("path"):
                 return join_paths(arguments)
         if isinstance(of, dict):
             return self._of_mapping(node, of, called, arguments)
@@ -465,13 +474,13 @@ class Evaluator:
             return self._of_list(node, of, called, arguments, held)
         if isinstance(of, str):
             return self._of_text(node, of, called, arguments)
-        if isinstance(of, UnresolvedValue) and called in (*TEXT_METHODS, "replace", "as_posix"):
+        if isinstance(of, UnresolvedValue) and called in (*TEXT_METHODS, "as_posix"):
             return of
         return NotImplemented
 
     def _of_text(self, node: ast.Call, of: str, called: str, arguments: list[Any]) -> Any:
         if called == "format":
-            named = {each.arg: self.value(each.value) for each in node.keywords if each.arg}
+            named = plain(self._by_keywords(node), self.notes, tuples=True)
             return _formatted(of, arguments, named)
         if called in ("as_posix", "resolve", "expanduser", "encode") or (
             called in CASES and not is_certain(of)
@@ -479,7 +488,7 @@ class Evaluator:
             return of
         if called == "replace":
             arguments = [x if is_certain(x) else text(x) for x in arguments]
-            if len(of) * (1 + max((len(text(x)) for x in arguments), default=0)) > MAX_LENGTH:
+            if len(of) * (1 + max(len(text(x)) for x in ("", *arguments))) > MAX_LENGTH:
                 return UnresolvedValue("long value")
         elif not all(map(is_certain, arguments)) or not (called in PARTS or is_certain(of)):
             return NotImplemented

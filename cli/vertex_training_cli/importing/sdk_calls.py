@@ -32,6 +32,7 @@ from vertex_training_cli.importing.values import (
     ClientCall,
     Noted,
     UnresolvedValue,
+    annotate,
     bare,
     noted,
     notes_of,
@@ -96,6 +97,8 @@ PARAMETERS: Final = {
     "CategoricalParameterSpec": ("categoricalValueSpec", "values"),
     "DiscreteParameterSpec": ("discreteValueSpec", "values", "scale"),
 }
+#: Messages around that of a job.
+REQUESTS: Final = ("CreateCustomJobRequest", "CreateHyperparameterTuningJobRequest")
 #: A call of gcloud's in Python: as a line, or as a list of words.
 GCLOUD_WORDS: Final = re.compile(
     r"((custom|hp-tuning)-jobs\W{1,5}create|batch\W{1,5}jobs\W{1,5}submit)\b"
@@ -134,10 +137,10 @@ class CallFinder(Interpreter):
             return found
         if isinstance(of, UnresolvedValue) and any(isinstance(x, ClientCall) for x in of.either):
             for each in of.either:
-                self._method_of_job(node, each, called)
+                self._method_of_job(node, each, called, held)
             return of
         if isinstance(of, ClientCall):
-            return self._method_of_job(node, of, called)
+            return self._method_of_job(node, of, called, held)
         root = ast.unparse(node.func).partition(".")[0]
         if called == "init" and CLIENTS.fullmatch(root):
             self.init |= self._options(node, held, ("project", "location"))
@@ -154,7 +157,7 @@ class CallFinder(Interpreter):
         if called in PARAMETERS:
             names = PARAMETERS[called][1:]
             return {"\0kind": called, **self._options(node, held, names)}
-        if called in messages() and not held and node.keywords:
+        if called in {*messages(), *REQUESTS} and not held and node.keywords:
             return self._options(node, held, ())
         if called in SHELLS:
             return self._shell(node, called, held)
@@ -185,9 +188,9 @@ class CallFinder(Interpreter):
         }
         return made
 
-    def _method_of_job(self, node: ast.Call, of: Any, called: str) -> Any:
+    def _method_of_job(self, node: ast.Call, of: Any, called: str, held: list[Any]) -> Any:
         if isinstance(of, ClientCall) and called in ("run", "submit"):
-            options = self._options(node, [], ())
+            options = self._options(node, held, ())
             of.notes |= notes_of(options.pop(ABOUT, None))
             merge = self.merge(node, ast.unparse(node.func))
             for key, value in options.items():
@@ -205,24 +208,22 @@ class CallFinder(Interpreter):
         """The arguments of a call by their names."""
         found: dict[str, Any] = dict(zip(names, held, strict=False))
         if len(held) > len(names):
-            self.note(node, f"arguments of `{called_name(node)}` without a name are not read")
+            what = f"arguments of `{called_name(node)}` without a name are not read"
+            annotate(found, {Note(what, self.place(node))})
         self.update_by_keywords(found, node)
         return found
 
     def _of_request(self, node: ast.Call, called: str, held: list[Any]) -> Any:
         """A call of the generated client: its message is the job."""
-        options = self._options(node, held, ("request",))
-        request = bare(options.get("request"))
         field = called.removeprefix("create_")
-        message = options.get(field) or (request.get(field) if isinstance(request, dict) else None)
-        if message is None and len(held) > 1:
-            message = held[1]
-        parent = text(bare(options.get("parent")))
-        where = re.search(r"/locations/([^/]+)", parent)
+        options = self._options(node, held, ("parent", field) if len(held) > 1 else ("request",))
+        if isinstance(request := bare(options.get("request")), dict):
+            options = {**request, **options}
+        where = re.search(r"/locations/([^/]+)", text(bare(options.get("parent"))))
         location = {"location": where[1]} if where else {}
-        made = self._add(
-            node, "message", {"message": message or UnresolvedValue(field), **location}
-        )
+        message = options.get(field) or UnresolvedValue(field)
+        about = options.get(ABOUT)
+        made = self._add(node, "message", {"message": message, ABOUT: about, **location})
         made.submitted = True
         return made
 

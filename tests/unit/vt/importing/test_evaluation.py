@@ -138,6 +138,14 @@ s.upper()
 s.removeprefix('gs://')
 s.removesuffix('.txt')
 s.replace('b', 'c')
+'aaa'.replace('a', 'b', 1)
+'{k}-{z}'.format(z=1, **m)
+'{a}'.format(a=(1, 2))
+'{a:03d} {b!r}'.format(a=2, b='c')
+json.dumps({'b': 1, 'a': 2}, sort_keys=True)
+json.dumps([1, 2], separators=(',', ':'))
+list(enumerate(lst, start=3))
+','.join([w.append('b') or x for w in [lst] for x in w[:1]] + lst)
 s.split('/')
 'a b'.split()
 'a,b,c'.rsplit(',', 1)
@@ -206,6 +214,9 @@ m.get('z')
 m.get('z', 'd')
 m.copy()
 m.pop('k')
+[m.get('k'), m]
+[m.pop('k'), m.pop('z', 'd'), m]
+[m.setdefault('k', 'd'), m]
 m.pop('z', 'd')
 m.setdefault('k', 'd')
 m.setdefault('z', 'd')
@@ -356,6 +367,8 @@ OPEN = {
     "lst.insert(0)": "<YOUR_VALUE>",
     "m.get()": "<YOUR_GET>",
     "f'{s:03d}'": "<YOUR_VALUE>",
+    "f'{s:5}'": "<YOUR_VALUE>",
+    "f'{n!r:5}'": "<YOUR_VALUE>",
     "f'{0.5:d}'": "<YOUR_VALUE>",
     "'%5s' % 'a'": "<YOUR_VALUE>",
     "'%-5s|' % 'a'": "<YOUR_VALUE>|",
@@ -395,6 +408,7 @@ OPEN = {
     "'%s' % x": "<YOUR_X>",
     "'%03d' % x": "<YOUR_X>",
     "'%(z)s' % {}": "<YOUR_Z>",
+    "'%(z)s' % 'a'": "<YOUR_Z>",
     "'{z} {0}'.format()": "<YOUR_Z> <YOUR_0>",
     "'{:03d}'.format(x)": "<YOUR_X>",
     "'{!r}'.format(x)": "<YOUR_X>",
@@ -450,6 +464,10 @@ OPEN = {
     "max(x, 1)": "<YOUR_MAX>",
     "sorted([x, 'a'])": "<YOUR_SORTED>",
     "sorted(lst, key=x)": "<YOUR_SORTED>",
+    "sorted(lst, **x)": "<YOUR_SORTED>",
+    "list(enumerate(lst, start=x))": "<YOUR_LIST>",
+    "os.pathsep.join(lst)": "<YOUR_JOIN>",
+    "'ab'.replace()": "<YOUR_REPLACE>",
     "json.dumps(m, sort_keys=x)": "<YOUR_DUMPS>",
     "list(zip([x], ['a']))": [["<YOUR_X>", "a"]],
     "np.max([1, 2])": "<YOUR_MAX>",
@@ -488,6 +506,7 @@ def test_what_is_not_known_has_the_name_that_the_code_has_for_it(
         ("'a' if x else 'b'", "<THE_VALUE>",
          ["the value is 'a' or 'b': `x`, which cannot be decided"]),
         ("{**x, 'a': 1}", {"a": 1}, ["`x` is not read"]),
+        ("'{a}-{b}'.format(b=1, **x)", "<YOUR_A>-1", ["`**x` is not read"]),
         ("dict(x, a=1)", {"a": 1}, ["`it` is not read"]),
         ("dict(**x)", {}, ["`**x` is not read"]),
         ("m | x", {"k": "v", "n": 3}, ["`|` is not read"]),
