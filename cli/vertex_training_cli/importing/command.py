@@ -216,7 +216,6 @@ def _of_job(job: str, stack: str, root: Path) -> SourceContents:
     """The job that ran, from the service. Fields that the service filled in are left out."""
     from google.protobuf.json_format import MessageToDict
 
-    from vertex_training.customjob.request.hints import messages
     from vertex_training_cli.engine import stacks
     from vertex_training_cli.importing import (
         batch_jobs,
@@ -234,11 +233,8 @@ def _of_job(job: str, stack: str, root: Path) -> SourceContents:
     if kind_of_name(found.name) is BATCH_JOB:
         message = batch_messages.of_job(jobs.on_batch(found.name))
         return sources.SourceContents([batch_jobs.imported(message, "job")])
-    given = MessageToDict(type(found).pb(found))
     own = own_labels(found.labels)
-    fields = messages()["CustomJob"]
-    kept = {k: v for k, v in given.items() if k in fields and fields[k]["type"] != "output"}
-    message = recorded.whole_numbers(kept)
+    message = recorded.whole_numbers(MessageToDict(type(found).pb(found)))
     labels, display_name = message.pop("labels", {}), message.pop("displayName", "job")
     if id_ := own.get(REQUEST_ID_LABEL):  # a new submission has a folder of its own again
         message = json.loads(json.dumps(message).replace(id_, imported.REQUEST_ID))

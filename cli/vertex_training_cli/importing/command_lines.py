@@ -38,8 +38,8 @@ GCLOUD: Final = re.compile(
 )
 BATCH: Final = "batch"
 _KINDS: Final = frozenset(GCLOUD.groupindex.values())
-#: Names by which gcloud reads what comes to it.
-STDIN: Final = ("-", "/dev/stdin")
+#: The name by which gcloud reads what comes to it.
+STDIN: Final = "-"
 ALGORITHMS: Final = {"random": "RANDOM_SEARCH", "grid": "GRID_SEARCH"}
 #: Flags of gcloud without a value.
 SWITCHES: Final = ("enable-web-access", "enable-dashboard-access", "async", "quiet",
@@ -75,7 +75,8 @@ PART: Final = re.compile(
 MAKE: Final = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)\s*([:?+]?)=[ \t]*(.*)")
 #: A variable that gets the text behind a line.
 HELD: Final = re.compile(r"\s*(?:(?:export|local|readonly)\s+)?(\w+)=[\"']?\$\(\s*cat\s*<<")
-HEREDOC: Final = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
+#: The text behind a line: without its tabs (-), as it stands (a quote), and the line that ends it.
+HEREDOC: Final = re.compile(r"<<(-?)\s*(['\"]?)(\w+)\2")
 #: A variable, what a command prints, or a character that a backslash keeps from being one.
 VARIABLE: Final = re.compile(
     r"\\(?P<escaped>[\\$`\n])"
@@ -176,7 +177,7 @@ class Script:
                 notes, (kind, flags) = self._of_function(place), call_of(found)
                 words, _ = split(f"{flags} {line[found.end() :]}", self._value_of(notes))
                 self.jobs += self._job(kind, words, place, name, notes)
-            self.files.pop(STDIN[0], None)
+            self.files.pop(STDIN, None)
         self.jobs += [] if self.jobs else printed
 
     def _of_function(self, place: str) -> set[Note]:
@@ -191,7 +192,7 @@ class Script:
         words, ends = split(line, self._value_of(set()))[0], GCLOUD.search(line)
         if not ends or "|" not in QUOTED.sub("", line[: ends.start()]):
             return False
-        self.files[STDIN[0]] = " ".join(words[1:]) + "\n"
+        self.files[STDIN] = " ".join(words[1:]) + "\n"
         return True
 
     def _set_variables(self, line: str, place: str) -> None:
@@ -253,7 +254,7 @@ class Script:
             self._values[held[1]], self._notes[held[1]] = [text], notes
             return True
         if not files and GCLOUD.search(line):
-            files = [STDIN[0]]
+            files = [STDIN]
         for file in files:
             self.files[file], self._notes[f"\0{file}"] = text, notes
         if not files and PYTHON.match(line):
@@ -350,9 +351,11 @@ def _lines(text: str, first: int) -> Iterator[tuple[int, str, tuple[str, bool] |
             index += 1
         body = None
         if heredoc := HEREDOC.search(line):
-            end = next((i for i in range(index, len(lines)) if lines[i].strip() == heredoc[2]),
+            end = next((i for i in range(index, len(lines)) if lines[i].strip() == heredoc[3]),
                        len(lines))  # fmt: skip
-            body = ("\n".join(lines[index:end]) + "\n", bool(heredoc[1]))
+            tabs = "\t" * bool(heredoc[1])
+            body = ("".join(f"{each.lstrip(tabs)}\n" for each in lines[index:end]),
+                    bool(heredoc[2]))  # fmt: skip
             index = end + 1
         elif quote := re.search("[\"']", QUOTED.sub("", line)):
             end = next((i for i in range(index, len(lines)) if quote[0] in lines[i]), -1) + 1
@@ -428,6 +431,8 @@ def options_of(kind: str, words: list[str], place: str) -> dict[str, Any]:
             flags.append((name, "true"))
         else:
             flags.append((name, left.pop(0)))
+    flags = [(name, STDIN if (name, value) == ("config", "/dev/stdin") else value)
+             for name, value in flags]  # fmt: skip
     return {"kind": kind, "flags": flags, "place": place, "unread": unread}
 
 
@@ -438,8 +443,8 @@ def _listed(value: str) -> list[str]:
     return value.split(",") if value else []
 
 
-def _mapped(value: str) -> dict[str, str]:
-    return {key: item for key, _, item in (each.partition("=") for each in _listed(value))}
+def _mapped(items: list[str]) -> dict[str, str]:
+    return {key: item for key, _, item in (each.partition("=") for each in items)}
 
 
 def job_of(options: dict[str, Any], name: str, read: CommandFiles) -> ImportedJob:
@@ -449,17 +454,15 @@ def job_of(options: dict[str, Any], name: str, read: CommandFiles) -> ImportedJo
         CommandError: it is a job of Batch that cannot be imported.
     """
     if options["kind"] == BATCH:
-        flags = [(f, STDIN[0] if f == "config" and v in STDIN else v) for f, v in options["flags"]]
-        message = batch_messages.of_command(flags, options["unread"], read.data)
+        message = batch_messages.of_command(options["flags"], options["unread"], read.data)
         return batch_jobs.imported(message, name)
     return _of_vertex(options, name, read)
 
 
 def _of_vertex(options: dict[str, Any], name: str, read: CommandFiles) -> ImportedJob:
-    given, place = dict[str, str](), options["place"]
-    for flag, value in options["flags"]:  # lists and mappings add up
-        more = flag in LISTS and flag in given
-        given[flag] = f"{given[flag]},{value}" if more else value
+    given, place = dict[str, str](options["flags"]), options["place"]
+    lists = {flag: [item for each, value in options["flags"] if each == flag
+                    for item in _listed(value)] for flag in LISTS}  # fmt: skip
     pools = [value for flag, value in options["flags"] if flag == "worker-pool-spec"]
     display = given.get("display-name") or name
     is_search = options["kind"] == "hp-tuning-jobs"
@@ -469,22 +472,23 @@ def _of_vertex(options: dict[str, Any], name: str, read: CommandFiles) -> Import
         base = from_message({"workerPoolSpecs": []}, display)
         if is_missing:
             what = f"gcloud reads {given['config'] or 'a file'}, which is not beside the source"
-            words = [f"--{flag}={given[flag]}" for flag in ("command", "args") if flag in given]
+            words = [f"--{flag}={','.join(lists[flag])}" for flag in ("command", "args")
+                     if flag in given]  # fmt: skip
             what += f": each of its pools gets {' '.join(words)}" if words else ""
             base.remarks.append(f"{what} ({place})")
     base.name = key_of(display, name)
     if pools:
-        base.spec["workerPoolSpecs"] = [_pool(each, given, base, place) for each in pools]
+        uris = lists["python-package-uris"]
+        base.spec["workerPoolSpecs"] = [_pool(each, uris, base, place) for each in pools]
     if pools or not base.in_snake_case:
-        _set_words(base.spec["workerPoolSpecs"], given)
+        _set_words(base.spec["workerPoolSpecs"], lists)
     elif "args" in given or "command" in given:
         what = "gcloud leaves out --args and --command beside a file in snake case"
         base.remarks.append(f"{what} ({place})")
     for flag, field in SPEC_FIELDS.items():
         if flag in given:
             base.spec[field] = True if given[flag] == "true" else given[flag]
-    if "labels" in given:
-        base.labels |= _mapped(given["labels"])
+    base.labels |= _mapped(lists["labels"])
     base.encryption_key = given.get("kms-key", base.encryption_key)
     if is_search:
         for flag, field in (("max-trial-count", "maxTrialCount"),
@@ -510,8 +514,8 @@ def _of_vertex(options: dict[str, Any], name: str, read: CommandFiles) -> Import
     return base
 
 
-def _pool(value: str, given: dict[str, str], job: ImportedJob, place: str) -> dict[str, Any]:
-    spec = _mapped(value)
+def _pool(value: str, uris: list[str], job: ImportedJob, place: str) -> dict[str, Any]:
+    spec = _mapped(_listed(value))
     if not any(spec.values()):
         return {}
     machine: dict[str, Any] = {"machineType": spec.get("machine-type", "<MACHINE_TYPE>")}
@@ -521,7 +525,6 @@ def _pool(value: str, given: dict[str, str], job: ImportedJob, place: str) -> di
     pool: dict[str, Any] = {
         "replicaCount": _number(spec.get("replica-count", "1")), "machineSpec": machine
     }  # fmt: skip
-    uris = _listed(given.get("python-package-uris", ""))
     if "local-package-path" in spec:
         image = spec.get("output-image-uri", "<YOUR_IMAGE>")
         what = f"gcloud builds an image of {spec['local-package-path']}, an import does not"
@@ -544,13 +547,13 @@ def _pool(value: str, given: dict[str, str], job: ImportedJob, place: str) -> di
     return pool
 
 
-def _set_words(pools: Any, given: dict[str, str]) -> None:
+def _set_words(pools: Any, lists: dict[str, list[str]]) -> None:
     """gcloud's --args and --command, which are those of every pool, of a file as well."""
     for pool in pools if isinstance(pools, list) else [pools]:
         for task in ("containerSpec", "pythonPackageSpec"):
             if isinstance(pool, dict) and isinstance(pool.get(task), dict):
                 names = ("args", "command") if task == "containerSpec" else ("args",)
-                pool[task] |= {name: _listed(given[name]) for name in names if given.get(name)}
+                pool[task] |= {name: lists[name] for name in names if lists[name]}
 
 
 def _number(value: str) -> int | str:

@@ -556,7 +556,8 @@ class Evaluator:
         elif isinstance(target, ast.Tuple | ast.List):
             for each, part in zip(target.elts, _parts(bare(value), target.elts), strict=True):
                 self.assign(each, part)
-        elif isinstance(target, ast.Attribute | ast.Subscript):
+        else:
+            assert isinstance(target, ast.Attribute | ast.Subscript)
             self._assign_part(target, value)
 
     def _assign_part(self, target: ast.Attribute | ast.Subscript, value: Any) -> None:

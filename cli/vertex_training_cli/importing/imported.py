@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from vertex_training.customjob.kinds import CUSTOM_JOB
+from vertex_training.customjob.request.hints import messages
 from vertex_training.customjob.request.message import to_camel_case
 from vertex_training.errors import CommandError
 from vertex_training.located_yaml import document
@@ -158,18 +159,35 @@ def from_message(message: dict[str, Any], name: str) -> ImportedJob:
     """The job of a CustomJob, a CustomJobSpec or a HyperparameterTuningJob, by either's names."""
     given = with_api_names({k: v for k, v in message.items() if k != "labels"})
     field_name = next((name for name in ("jobSpec", "trialJobSpec") if name in given), "")
+    labels = labels_of(message.get("labels"))
     if not field_name:
-        return ImportedJob(key_of(name), given)
-    key = given.pop("encryptionSpec", None) or {}
+        return ImportedJob(key_of(name), given, labels=labels)
+    key = given.pop("encryptionSpec", "")
     display, spec = given.pop("displayName", None), given.pop(field_name)
-    labels = message.get("labels")
-    study = given if field_name == "trialJobSpec" else {}
+    is_search, fields = field_name == "trialJobSpec", messages()["CustomJob"]
+    study = given if is_search else {}
     if study and display:
         study["displayName"] = display
     return ImportedJob(
         key_of(str(display or name)),
         spec if isinstance(spec, dict) else {"workerPoolSpecs": spec},
         study,
-        {str(k): v for k, v in labels.items()} if isinstance(labels, dict) else {},
-        str(key.get("kmsKeyName", "")) if isinstance(key, dict) else "",
-    )
+        labels,
+        str(key.get("kmsKeyName", "")) if isinstance(key, dict) else _open(key),
+        remarks=[
+            f"{each} is no field of a CustomJob, and is left out"
+            for each in given if not is_search and each not in fields
+        ],
+    )  # fmt: skip
+
+
+def labels_of(given: Any) -> dict[str, str]:
+    """Labels of a job; those that are open as a whole have a value to be filled in."""
+    if isinstance(given, dict):
+        return {str(key): str(value) for key, value in given.items()}
+    return {"labels": _open(given)} if _open(given) else {}
+
+
+def _open(value: Any) -> str:
+    """What stands in the place of a mapping: the name of one that is open, or nothing."""
+    return "" if value is None or isinstance(value, Scalar) else str(value)

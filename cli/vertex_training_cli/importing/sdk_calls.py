@@ -25,7 +25,14 @@ from vertex_training_cli.importing.command_lines import (
     split,
 )
 from vertex_training_cli.importing.evaluation import called_name
-from vertex_training_cli.importing.imported import ImportedJob, Note, from_message, key_of, staged
+from vertex_training_cli.importing.imported import (
+    ImportedJob,
+    Note,
+    from_message,
+    key_of,
+    labels_of,
+    staged,
+)
 from vertex_training_cli.importing.statements import Interpreter
 from vertex_training_cli.importing.values import (
     ABOUT,
@@ -483,10 +490,7 @@ def _parameter(name: str, spec: Any, notes: set[Note]) -> dict[str, Any]:
 def _set_fields(job: ImportedJob, options: dict[str, Any], display: str, name: str) -> None:
     """What the options of the whole job say."""
     job.name = key_of(display, name)
-    if isinstance(labels := options.get("labels"), dict):
-        job.labels = {str(key): str(value) for key, value in labels.items()}
-    elif labels:
-        job.labels = {"labels": str(labels)}
+    job.labels = labels_of(options.get("labels"))
     key = "encryption_spec_key_name"
     job.encryption_key = str(options.get(key) or options.get(f"training_{key}") or "")
     for option, path in JOB_FIELDS.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.vt.importing.test_client_calls import BY_REQUEST, POOL, READ, one, read
-from vertex_training_cli.importing.imported import Note
+from vertex_training_cli.importing.imported import ImportedJob, Note
 
 SENT = "client.create_custom_job(parent='projects/p/locations/us-east1', custom_job={})\n"
 JOB = f"CustomJob(display_name='a', job_spec={{'worker_pool_specs': [{POOL}]}})"
@@ -23,9 +23,33 @@ def test_a_message_of_the_generated_client_is_one_job_that_runs() -> None:
 
 
 @pytest.mark.parametrize(
+    ("request_", "region", "notes"),
+    [
+        ("{'parent': 'projects/p/locations/r', 'custom_job': {}}", "r", []),
+        ("request={'parent': f'projects/p/locations/{r}', 'custom_job': {}}", "<YOUR_R>", []),
+        ("CreateCustomJobRequest(parent='projects/p/locations/r', custom_job={})", "r", []),
+        ("request={'parent': 'projects/p/locations/r', 'custom_job': {}, **more}", "r",
+         [Note("`more` is not read", "s, line 2")]),
+        ("{'custom_job': {}}, parent='projects/p/locations/r'", "r", []),
+        ("'projects/p/locations/r', {}", "r", []),
+        ("'projects/p/locations/r', {}, 9", "r",
+         [Note("arguments of `create_custom_job` without a name are not read", "s, line 2")]),
+    ],
+)  # fmt: skip
+def test_a_request_has_its_job_and_its_region(
+    request_: str, region: str, notes: list[Note]
+) -> None:
+    found = one(f"client.create_custom_job({request_.replace('{}', JOB)})\n")
+    spec = {"workerPoolSpecs": [READ]}
+    assert found == ImportedJob("a", spec, region=region, notes=notes)
+
+
+@pytest.mark.parametrize(
     "sent",
     [
         f"client.create_hyperparameter_tuning_job('projects/p/locations/us-east1', {SEARCH})\n",
+        "client.create_hyperparameter_tuning_job(CreateHyperparameterTuningJobRequest("
+        f"parent='projects/p/locations/us-east1', hyperparameter_tuning_job={SEARCH}))\n",
         "client.create_hyperparameter_tuning_job(request={'parent': 'x', "
         f"'hyperparameter_tuning_job': {SEARCH}}})\n",
         f"client.create_hyperparameter_tuning_job(hyperparameter_tuning_job={SEARCH})\n",
@@ -65,6 +89,10 @@ def test_a_container_without_an_image_has_an_empty_one() -> None:
          Note("`**more` is not read", "s, line 3")),
         (f"j = aiplatform.CustomJob('j', [{POOL}], **more)\nj.run()\n",
          Note("`**more` is not read", "s, line 2")),
+        (f"aiplatform.CustomJob('j', [{POOL}], None, 'p', 'r', None, {{'a': 'b'}}).run()\n",
+         Note("arguments of `CustomJob` without a name are not read", "s, line 2")),
+        (f"j = aiplatform.CustomJob('j', [{POOL}])\nj.run('a@p.iam.gserviceaccount.com')\n",
+         Note("arguments of `run` without a name are not read", "s, line 3")),
         ("name = 'a' if unknown else 'b'\nos.system(f'gcloud ai custom-jobs create "
          "--display-name={name} --worker-pool-spec=container-image-uri=i')\n",
          Note("the value is 'a' or 'b': `unknown` cannot be decided", "s, line 2")),

@@ -104,7 +104,7 @@ def test_a_method_that_nothing_calls_has_no_self_among_its_arguments() -> None:
 @pytest.mark.parametrize(
     ("message", "region", "remarks"),
     [
-        ("'projects/p/locations/r', spec", "",
+        ("'projects/p/locations/r', spec", "r",
          ["<YOUR_SPEC> is made while the code runs: write the pools"]),
         ("custom_job=spec, parent=f'projects/{P}/locations/{R}'", "<YOUR_R>",
          ["<YOUR_SPEC> is made while the code runs: write the pools"]),
@@ -225,7 +225,8 @@ def test_the_only_job_of_a_branch_is_read_whatever_the_default_is() -> None:
         ("j = aiplatform.CustomJob('j', [])\nj.run(**more)",
          {"`**more` is not read (s, line 2)"}),
         ("aiplatform.CustomJob('j', [], **more).run()", {"`**more` is not read (s, line 1)"}),
-        ("aiplatform.CustomJob('j', [], 1, 2, 3, 4).run(service_account='a')", set()),
+        ("aiplatform.CustomJob('j', [], 1, 2, 3, 4).run(service_account='a')",
+         {"arguments of `CustomJob` without a name are not read (s, line 1)"}),
         ("def f(n=None):\n    aiplatform.CustomJob('j', []).run(network=n)\n", set()),
         ("o = None if c else None\naiplatform.CustomJob('j', []).run(network=o)", set()),
         # What was decided before says nothing of a job behind it.

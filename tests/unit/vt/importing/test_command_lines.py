@@ -111,6 +111,7 @@ def test_values_of_variables_are_words_by_their_quotes(line: str, words: list[st
         ("--region --x", [("region", "true"), ("x", "true")], []),
         ("-- x -y", [], ["--", "x", "-y"]),
         ("--a=b=c", [("a", "b=c")], []),
+        ("--config /dev/stdin --a=/dev/stdin", [("config", "-"), ("a", "/dev/stdin")], []),
     ],
 )
 def test_flags_have_values_beside_or_behind_them(
@@ -167,9 +168,13 @@ def test_the_flags_of_a_job_are_its_fields() -> None:
         "--display-name='My Job' --region=europe-west4 --labels=a=b,c=d --labels=e=f "
         f"--worker-pool-spec={POOL} --network=n --service-account=s --enable-web-access "
         "--enable-dashboard-access=true --persistent-resource-id=p --kms-key=k --args=--x=1,--y "
-        "--args=z --command=python,-m --project=acme --format=json"
+        "--args='^;^z,1;2' --command=python --command=-m --project=acme --format=json"
     )
-    task = {"imageUri": "a/b/c:1", "args": ["--x=1", "--y", "z"], "command": ["python", "-m"]}
+    task = {
+        "imageUri": "a/b/c:1",
+        "args": ["--x=1", "--y", "z,1", "2"],
+        "command": ["python", "-m"],
+    }
     machine = {"machineType": "n1-standard-4"}
     assert found == ImportedJob(
         "my-job",

@@ -202,6 +202,7 @@ str(n)
 str(0.5)
 str(lst)
 str((1, 'a'))
+str([1, 'a'])
 bool(n)
 bool(e)
 copy.deepcopy(m)
@@ -258,6 +259,7 @@ m and 'a'
 [q := [['a']], w := copy.deepcopy(q), w[0].append('b'), q][3]
 [q := m.copy(), q.update(z=1), m][2]
 max(*[1, 2])
+'{}-{}-{}'.format(*lst, *['c'])
 list(zip(m, lst))
 ','.join(m)
 f'{n!s}'
