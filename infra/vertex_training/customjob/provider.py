@@ -65,7 +65,7 @@ from vertex_training.customjob.protocol.withdrawal import (
 from vertex_training.customjob.refusal_lookup import RefusalLookup, is_offline
 from vertex_training.customjob.request.job_file import JobRequest, digest_of
 from vertex_training.errors import JobRefusedError, NotSubmittedError, OperatorError
-from vertex_training.pulumi_internals import Unknown, format_exceptions, is_engine_alive
+from vertex_training.pulumi_internals import format_exceptions, is_engine_alive
 
 #: State of a job whose record is gone. Its resource stays in the stack: reported as gone, the next
 #: ``pulumi up`` would submit the job once more.
@@ -267,8 +267,6 @@ def _has_another_request(id_: str, olds: dict[str, Any], news: dict[str, Any]) -
 
     Rungs that had no turn may change: that submits nothing. Only then are records read.
     """
-    if isinstance(news.get("requestId"), Unknown):
-        return True
     if not _known_rungs(olds) and LADDER not in news["options"]:
         return olds["requestId"] != news["requestId"]
     declared = _declared_rungs(news)
@@ -370,10 +368,10 @@ _lookup: Final = RefusalLookup()
 #: update.
 _adopted: Final[set[str]] = set()
 #: Jobs that were cancelled for a request that takes their place, by ``_job_key``.
-_cancelled: Final[dict[tuple[str, ...], CancelledJob]] = {}
+_cancelled: Final[dict[tuple[object, ...], CancelledJob]] = {}
 #: Inputs of the jobs that the program declares, by ``_job_key``: what takes the place of a job that
 #: is deleted. The engine checks inputs before it deletes.
-_declared: Final[dict[tuple[str, ...], dict[str, Any]]] = {}
+_declared: Final[dict[tuple[object, ...], dict[str, Any]]] = {}
 
 
 def _request(props: Mapping[str, Any]) -> SubmissionRequest:
@@ -466,11 +464,11 @@ def _note(cancelled: CancelledJob) -> None:
             notes.write(json.dumps(asdict(cancelled)) + "\n")
 
 
-def _job_key(props: Mapping[str, Any]) -> tuple[str, ...]:
+def _job_key(props: Mapping[str, Any]) -> tuple[object, ...]:
     """What tells one job from the others, whatever its run and request."""
     submission = props["submission"]
     keys = (key for key in (*SUBMISSION_KEYS, SECTION) if key != "run")
-    return tuple(str(submission.get(key, "")) for key in keys)
+    return tuple(submission.get(key) for key in keys)
 
 
 def _kind(props: Mapping[str, Any]) -> JobKind:

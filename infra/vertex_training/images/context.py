@@ -28,9 +28,6 @@ MAX_BYTES: Final = 512 * 1024 * 1024
 MAX_FILES: Final = 20_000
 #: 1980-01-01, the earliest time that a zip file can hold: wheels are built inside of images.
 TIME: Final = 315_532_800
-
-#: Bytes that are written at once; the archive does not depend on it.
-_BLOCK: Final = 1024 * 1024
 #: Folders in folders. A path has at most 4,096 bytes on Linux.
 MAX_DEPTH: Final = 100
 
@@ -94,7 +91,7 @@ class BuildContext:
         # Not as a stream ("w|"): that joins pieces to blocks, and takes as long as all the rest.
         with tarfile.TarFile(
             fileobj=_Counted(stream),  # pyright: ignore[reportArgumentType] it needs no more
-            mode="w", format=tarfile.PAX_FORMAT, encoding="utf-8", copybufsize=_BLOCK,
+            mode="w", format=tarfile.PAX_FORMAT, encoding="utf-8",
         ) as tar:  # fmt: skip
             for entry in self.entries:
                 info = tarfile.TarInfo(entry.name)
@@ -245,7 +242,7 @@ def _entry(
             return ContextEntry(name, path, tarfile.SYMTYPE, 0o777, target=target.decode())
         except UnicodeDecodeError:
             return name, "is a link to a name that is not UTF-8", "rename what it leads to"
-    found = child.stat(follow_symlinks=False)
+    found = child.stat()
     if not stat.S_ISREG(found.st_mode):
         return name, "is neither a file nor a folder nor a link", f"list it in {IGNORE_FILE}"
     if not os.access(child.path, os.R_OK):
@@ -271,11 +268,10 @@ def _ignore(folder: Path, dockerfile: str) -> Ignore:
             text = (folder / name).read_text("utf-8-sig", errors="surrogateescape")
         except OSError:
             continue
-        lines = [line.strip() for line in text.splitlines() if not line.startswith("#")]
+        patterns = [line.strip() for line in text.splitlines() if not line.startswith("#")]
         # Docker's own client: the rules are not those of git. Loaded late: few contexts need it.
         from docker.utils.build import PatternMatcher
 
-        patterns = [line for line in lines if line]
         exceptions = any(line.startswith("!") for line in patterns)
         matches: Any = PatternMatcher(patterns).matches  # takes text, whatever its stubs say
         return Ignore(matches, exceptions)

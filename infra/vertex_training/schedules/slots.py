@@ -110,9 +110,8 @@ def advance(
     yield from filter(None, known.values())
     wanted = [slot for slot, outcome in known.items() if outcome is None]
     if not wanted:
-        after = schedule.next(moment, 1)
-        text = f"next {name_of(after[0])}" if after else "no more slots"
-        yield Outcome("idle", "", f"{text}: {schedule.calendar.words}")
+        [after] = schedule.next(moment, 1)  # a line whose time never comes is no schedule
+        yield Outcome("idle", "", f"next {name_of(after)}: {schedule.calendar.words}")
     for slot in wanted:
         if previous is not None and slot != current and previous.state not in TERMINAL:
             text = f"waits: slot {current} is {previous.short_state}" if current else "waits"

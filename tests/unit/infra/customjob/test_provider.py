@@ -359,6 +359,26 @@ def test_a_live_job_goes_on_if_no_record_can_be_written(service, google, intents
     assert service.record.state == "JOB_STATE_RUNNING"
 
 
+def test_a_live_job_goes_on_if_the_records_refuse_what_replaces_it(service, google, monkeypatch):
+    outs, asked = running(service), []
+    google(yes=True)
+
+    def refuse(rungs, replaced, *_):
+        asked.append(([each.request_id for each in rungs], replaced))
+        return "run 1 of job 'titanic' is FAILED."
+
+    monkeypatch.setattr(module, "refusal_reason", refuse)
+    PROVIDER.check({}, EDITED)
+    with pytest.raises(JobRefusedError) as refused:
+        PROVIDER.delete(NAME, outs)
+    assert str(refused.value) == (
+        f"job 'titanic' is not replaced, and {NAME} goes on (RUNNING): run 1 would be refused, "
+        "since run 1 of job 'titanic' is FAILED. Nothing was cancelled."
+    )
+    assert asked == [(["id2"], ("id1", NAME))]
+    assert service.record.state == "JOB_STATE_RUNNING"
+
+
 #: A request that names the TensorBoard of its stack, whose number is looked up by a label.
 LOGGED = PROPS | {
     "submission": PLACE | {"project": PROJECT},

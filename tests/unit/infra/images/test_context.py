@@ -242,6 +242,9 @@ def test_a_name_that_is_not_utf_8_may_be_ignored(folder: Path) -> None:
     (folder / ".dockerignore").write_text("tmp-*\n!tmp-\xff/x\n")
     with pytest.raises(ConfigError, match="its name is not UTF-8"):
         names(folder)
+    odd.rmdir()
+    odd.symlink_to("pkg")  # nothing inside of a link is taken back
+    assert names(folder) == before
 
 
 @pytest.mark.parametrize(

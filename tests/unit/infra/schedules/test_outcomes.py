@@ -173,6 +173,19 @@ def test_the_end_of_a_schedule_leaves_the_turn_of_a_job_without_one() -> None:
     assert world.turns == {"r/titanic": turn}
 
 
+def test_records_that_cannot_be_written_end_a_schedule_that_never_sent_anything() -> None:
+    class Gone(SlotProcess):
+        def write_turn(self, *given: Any) -> Any:
+            raise OperatorError("the control bucket is not there")
+
+    world = SlotWorld()
+    gone = Gone(world)
+    assert slots.remove(SCHEDULE, ports_of(gone), gone.sleep) is None
+    tick(world, MONDAY)
+    with pytest.raises(OperatorError, match="the control bucket is not there"):
+        slots.remove(SCHEDULE, ports_of(gone), gone.sleep)
+
+
 def test_a_schedule_that_is_always_written_meanwhile_is_left_after_a_while() -> None:
     tries: list[Any] = []
 
