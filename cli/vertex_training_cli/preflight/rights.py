@@ -170,8 +170,8 @@ def _held_on_resources(
             f"{', '.join(sorted(permissions))}: datasets cannot be asked, and not all are held",
             mend="`datasets` in bootstrap/ lists those on which CI may grant",
         )
-    kind = BUCKET if any(each.startswith("storage.") for each in permissions) else ""
-    kind = kind or resource_types.SECRET
+    is_bucket = any(each.startswith("storage.") for each in permissions)
+    kind = BUCKET if is_bucket else resource_types.SECRET
     made = [each for each in context.of_type(kind) if context.is_made(each)]
     if not made:
         names, word = ", ".join(sorted(permissions)), resource_types.find(kind).word
@@ -250,7 +250,7 @@ def _accounts(context: PreflightContext) -> Iterator[Answer]:
 
 def _emails(body: Any) -> Iterator[str]:
     """Accounts that a request names, of a job or of trials."""
-    for spec in (body.get("jobSpec"), (body.get("trialJobSpec"))):
+    for spec in (body.get("jobSpec"), body.get("trialJobSpec")):
         if isinstance(spec, dict) and spec.get("serviceAccount"):
             yield str(spec["serviceAccount"])
 
