@@ -64,7 +64,7 @@ def _table(found: list[MachineOption], region: str) -> None:
     for row in found:
         table.add_row(*_cells(row, region))
     console.print(table)
-    console.print(PRICES, soft_wrap=not sys.stdout.isatty())
+    console.print(PRICES)
 
 
 def _as_text(row: MachineOption, region: str) -> str:
@@ -122,11 +122,11 @@ class MachineOption:
     accelerator: str
     counts: tuple[int, ...]
 
-    def price(self, region: str = "") -> Price | None:
+    def price(self, region: str) -> Price | None:
         """Price of the machine, of ``region`` where a source has it."""
         return next(iter(machines.machine_prices(self.machine, region)), None)
 
-    def gpu_price(self, region: str = "") -> Price | None:
+    def gpu_price(self, region: str) -> Price | None:
         """Price of one GPU where the machine's price does not include it."""
         return next(iter(machines.accelerator_prices(self.accelerator, region)), None)
 

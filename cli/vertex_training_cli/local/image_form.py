@@ -166,7 +166,7 @@ def missing(home: Home) -> str:
 
 def _build(
     home: Home, ref: StackRef, form: ImageForm, bring_up: Callable[[str], int], report: Report
-) -> str:
+) -> str | None:
     """Build what is not built, and write the stack file; returns why that was not possible."""
     file = ref.root / file_name(form.stack)
     write_form, is_new = partial(write, file, ref.stack, form), not file.exists()
@@ -192,7 +192,7 @@ def _build(
         for line in failed.last_lines:
             report(f"  | {line}")
         return str(failed)
-    return ""
+    return None
 
 
 def built_pins(settings: Settings, form: ImageForm, ref: StackRef) -> Iterator[tuple[str, Any]]:

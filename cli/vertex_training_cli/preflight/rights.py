@@ -32,7 +32,6 @@ UTILIZATION: Final = READ_PERMISSION
 #: What Pulumi does to its state in a bucket, and to the key of the secrets in it.
 STATE: Final = ("create", "delete", "get", "list")
 KEY: Final = ("cloudkms.cryptoKeyVersions.useToDecrypt", "cloudkms.cryptoKeyVersions.useToEncrypt")
-_PROJECTS: Final = "https://cloudresourcemanager.googleapis.com/v3/"
 _STORAGE: Final = "https://storage.googleapis.com/storage/v1/"
 _IAM: Final = "https://iam.googleapis.com/v1/"
 #: Permissions on what has a name, which a role of CI may hold under a condition on that name
@@ -113,8 +112,6 @@ def _needed(context: PreflightContext) -> tuple[dict[str, Needs], list[DeclaredR
 
 def _address(target: str) -> str:
     """Where permissions on a target are tested; empty where that is not served."""
-    if re.fullmatch(r"projects/[^/]+", target):
-        return f"{_PROJECTS}{target}:testIamPermissions"
     if target.startswith("b/"):
         return f"{_STORAGE}{target}/iam/testPermissions"
     for form, base in resource_types.policy_addresses():

@@ -49,9 +49,9 @@ runpy.run_path(sys.argv[0], run_name="__main__")
         # What it imports itself, relatively, or has no Python in it lies not beside it.
         ({"a/fit.py": "import fit, data\nfrom . import b", "a/b.py": "", "a/data/x.csv": ""},
          "a/fit.py", "", Code("a/fit.py", "fit")),
-        ({"a/fit.py": "from b.c import d", "a/b/c.py": ""}, "a/fit.py", "",
+        ({"a/fit.py": "from b.c.d import e", "a/b/c.py": ""}, "a/fit.py", "",
          Code("a", "a", {"a/__main__.py": STARTED})),
-        ({"a/fit.py": "import b.c", "a/b.py": ""}, "a/fit.py", "",
+        ({"a/fit.py": "import b.c.d", "a/b.py": ""}, "a/fit.py", "",
          Code("a", "a", {"a/__main__.py": STARTED})),
         # One script, or the one that says that it can be run.
         ({"a/fit.py": ""}, "a", "", Code("a/fit.py", "fit")),
@@ -128,6 +128,7 @@ RUNS = "a package has an __init__.py, and a script the line if __name__ == '__ma
         ({}, "..", "", "{given} lies outside of the checkout.", "copy the code into it"),
         ({"x.sh": ""}, "x.sh", "", "x.sh is no Python file.", "name a folder or a .py file"),
         ({"a/x.py": ""}, "a/x.py", "m", "--module is for a package.", "a/x.py is run itself"),
+        ({"x.py": "\0"}, "x.py", "", "x.py:1: this is no Python that can be read.", ""),
         ({"my-x.py": ""}, "my-x.py", "", "my-x is no name that Python imports.",
          "rename it, such as my_x"),
         ({"a/read.md": ""}, "a", "", "a has no code that can be run.", RUNS),

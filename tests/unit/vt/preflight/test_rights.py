@@ -64,6 +64,14 @@ def test_who_holds_all_of_it_is_told_how_much_that_is(root: Path) -> None:
     assert told(root=root) == []
 
 
+def test_answers_are_by_service_in_their_order(root: Path) -> None:
+    asked = ["iam", "secretmanager", "storage"]
+    found = told(
+        DATA, DeclaredResource(SECRET, "s", {}), DeclaredResource(ACCOUNT, "a", {}), root=root
+    )
+    assert [each.asked for each in found] == [f"{each} permissions" for each in asked]
+
+
 @pytest.mark.parametrize(
     ("names", "reason"),
     [

@@ -155,6 +155,7 @@ def test_the_documents_of_a_job_show_states_in_their_order_and_seconds() -> None
         ({"state": "JOB_STATE_PENDING", "startTime": TIMES["startTime"]}, ["PENDING"], {}),
         ({"state": "JOB_STATE_FAILED", "createTime": TIMES["createTime"],
           "endTime": TIMES["endTime"]}, ["FAILED"], {}),
+        ({"createTime": TIMES["createTime"]}, [""], {}),
         ({"state": "JOB_STATE_SUCCEEDED", **TIMES}, ["PENDING", "SUCCEEDED"],
          {"seconds until it ran": 90.0, "seconds that it ran": 30.0}),
     ],
