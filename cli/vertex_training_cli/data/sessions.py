@@ -48,7 +48,7 @@ def upload(bucket: storage.Bucket, prefix: str, pair: Pair, advance: Advance) ->
     file = pair.file
     assert file is not None
     blob = bucket.blob(prefix + pair.name)
-    note = _note(bucket.name or "", blob.name or "", file)
+    note = _note(str(bucket.name), str(blob.name), file)
     generation = pair.object.generation if pair.object else 0
     crc32c = checksum(file.open())
     with requests.Session() as session:

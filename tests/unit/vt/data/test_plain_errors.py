@@ -1,9 +1,10 @@
-"""What a refusal of Cloud Storage becomes, who may connect, and who confirms a deletion."""
+"""What a list and a refusal become, who may connect, and who confirms a deletion."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,6 +19,7 @@ from requests import ConnectionError as NoConnection
 from vertex_training.customjob.google import impersonation, storage_client
 from vertex_training.errors import CommandError, OperatorError
 from vertex_training_cli.data import cloud, command
+from vertex_training_cli.data.comparison import RemoteObject
 from vertex_training_cli.data.places import Place
 from vertex_training_cli.engine.stacks import StackRef
 
@@ -199,3 +201,38 @@ def test_an_interruption_says_how_to_go_on(
     assert capsys.readouterr().err == (
         "vt: interrupted; what arrived stays. Run it again to go on.\n"
     )
+
+
+class Listing:
+    """A client whose bucket has two pages of objects; keeps what it was asked."""
+
+    next_page_token: str | None = None
+
+    def __init__(self, *pages: list[Any]) -> None:
+        self.pages, self.asked = self._pages(pages), list[Any]()
+
+    def _pages(self, pages: tuple[list[Any], ...]) -> Iterator[list[Any]]:
+        for number, page in enumerate(pages):
+            self.next_page_token = str(number)
+            yield page
+
+    def list_blobs(self, bucket: str, **asked: Any) -> Listing:
+        self.asked.append((bucket, asked))
+        return self
+
+
+def listed(name: str, **fields: Any) -> Any:
+    none = dict.fromkeys(("size", "crc32c", "generation", "updated"))
+    return SimpleNamespace(name=name, **none | fields)
+
+
+def test_objects_are_those_of_all_pages_but_folders() -> None:
+    at = datetime(2026, 11, 27, 9, 8, 7, 6, tzinfo=UTC)
+    whole = listed("x/a/x/b", size=3, crc32c="abc=", generation=7, updated=at)
+    client = Listing([listed("x/"), whole], [listed("x/dir/"), listed("x/c")])
+    assert list(cloud.objects(client, OWN)) == [  # pyright: ignore
+        RemoteObject("a/x/b", 3, "abc=", 7, "2026-11-27 09:08:07"),
+        RemoteObject("c", 0, "", 0, ""),
+    ]
+    fields = "items(name,size,crc32c,generation,updated),nextPageToken"
+    assert client.asked == [("acme-data", {"prefix": "x/", "fields": fields, "timeout": 60})]

@@ -210,11 +210,15 @@ def subnet(block: str, network: str = HOST_NETWORK) -> dict[str, str]:
             "region": "us-central1", "ipCidrRange": block}  # fmt: skip
 
 
+#: One of the same name in another region.
+ELSEWHERE = subnet("10.9.0.0/24") | {"selfLink": f"x/{HOST_SUBNET}".replace("central1", "east4")}
+
+
 @pytest.mark.parametrize(
     ("subnets", "answer"),
     [
         (
-            [],
+            [ELSEWHERE],
             OF_SUBNET.refused(
                 "not there",
                 "the attachment is refused",
@@ -222,7 +226,7 @@ def subnet(block: str, network: str = HOST_NETWORK) -> dict[str, str]:
             ),
         ),
         # Google keeps four addresses of each.
-        ([subnet("10.0.0.0/29")], OF_SUBNET.ok(
+        ([ELSEWHERE, subnet("10.0.0.0/29")], OF_SUBNET.ok(
             "10.0.0.0/29: 4 addresses, and jobs take 0 at once")),
         (
             [subnet("10.0.0.0/24", "projects/acme-net-prod/global/networks/other")],
