@@ -38,6 +38,8 @@ def load(root: Path) -> Extra:
     Exceptions of the imported code become problems.
     """
     file, package = root / f"{MODULE}.py", root / MODULE / "__init__.py"
+    if problem := _unusable(file, root / MODULE, package):
+        return Extra(root, problems=(problem,))
     if not file.is_file() and not package.is_file():
         return Extra(root, problems=tuple(_without_package(root / MODULE)))
     if file.is_file() and package.is_file():
@@ -52,6 +54,19 @@ def load(root: Path) -> Extra:
     if problem := _problem_with(module, shown):
         return Extra(root, problems=(problem,))
     return Extra(root, getattr(module, FUNCTION))
+
+
+def _unusable(file: Path, folder: Path, package: Path) -> Problem | None:
+    """What stands there and cannot be imported: as nothing, it would take all of it away."""
+    for path in (file, folder, package):
+        if path.is_symlink() and not path.exists():
+            name = path.relative_to(folder.parent).as_posix()
+            what = "is a link that leads nowhere"
+            return Problem(f"{name} {what}", "", "mend or remove it", location=Location(name))
+    if file.is_dir():
+        hint = f"a package is {MODULE}/__init__.py"
+        return Problem(f"{file.name} is a folder", "", hint, location=Location(file.name))
+    return None
 
 
 def _without_package(folder: Path) -> list[Problem]:

@@ -192,6 +192,22 @@ def test_modules_without_a_package_and_two_places_are_mistakes(tmp_path):
     )
 
 
+@pytest.mark.parametrize("name", ["extra.py", "extra", "extra/__init__.py"])
+@pytest.mark.parametrize("target", ["nothing", "{itself}"])
+def test_a_link_that_leads_nowhere_is_no_missing_file(tmp_path, name, target):
+    link = tmp_path / name
+    link.parent.mkdir(exist_ok=True)
+    link.symlink_to(target.format(itself=link.name))
+    [problem] = load(tmp_path).problems
+    assert str(problem) == f"{name}: {name} is a link that leads nowhere. Hint: mend or remove it"
+
+
+def test_a_folder_is_no_file_of_a_team(tmp_path):
+    (tmp_path / "extra.py").mkdir()
+    [problem] = load(tmp_path).problems
+    assert str(problem) == "extra.py: extra.py is a folder. Hint: a package is extra/__init__.py"
+
+
 def test_a_declared_resource_stands_beside_the_programs(tmp_path):
     registered, errors = deployed(write(tmp_path, DECLARES_BUCKET))
     assert errors == ""
