@@ -282,7 +282,7 @@ class Arguments:
 
     def given_path(self, path: ProblemPath) -> ProblemPath:
         """A path in the config as it was given to the component, or would have been."""
-        ends = range(len(path), -1, -1)
+        ends = range(len(path), 0, -1)
         end = next((end for end in ends if path[:end] in self._given), 0)
         rest = (_spelled(part) if isinstance(part, str) else part for part in path[end:])
         return (*self._given.get(path[:end], ()), *rest)

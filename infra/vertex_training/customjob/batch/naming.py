@@ -57,10 +57,10 @@ def job_id(stack: str, job: str, request_id: str, turn: int = 1) -> str:
     return begin[: MAX_LENGTH - len(end)].rstrip("-") + end
 
 
-def is_job_of(id_: str, request_id: str) -> bool:
-    """Whether a job of this id can be the request's: nobody else's label makes it that."""
+def is_job_of(name: str, request_id: str) -> bool:
+    """Whether a job of this name or id can be the request's: no label alone makes it that."""
     digits = re.escape(request_id.removeprefix(BATCH_JOB.id_prefix))
-    return re.search(rf"-{digits}(-t[0-9]+)?\Z", id_) is not None
+    return re.search(rf"-{digits}(-t[0-9]+)?\Z", name) is not None
 
 
 def explain(description: str, exit_code: int = 0) -> str:

@@ -88,6 +88,7 @@ class Client:
 
     def create_job(self, request: Any, *, retry: Any, timeout: float) -> Any:
         assert (retry.timeout, timeout) == (45.0, 15.0)
+        assert "initial=0.5, maximum=5.0" in str(retry)
         return self._answer("create", request)
 
     def get_job(self, *, name: str, retry: Any, timeout: float | None = None) -> Any:

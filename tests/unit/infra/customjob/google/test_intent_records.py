@@ -13,7 +13,7 @@ from vertex_training.customjob.protocol.ports import TurnRecord
 from vertex_training.errors import OperatorError, PreconditionFailedError
 
 RECORD = {
-    "format": intent_store.FORMAT,
+    "format": 1,
     "requestId": "id1",
     "state": "INTENT",
     "owner": "me",
@@ -89,7 +89,7 @@ def test_a_record_of_another_request_or_format_is_refused(change):
         read(Bucket(RECORD | change))
 
 
-TURN = {"format": intent_store.FORMAT, "requestId": "id1", "number": 3}
+TURN = {"format": 1, "requestId": "id1", "number": 3}
 
 
 def read_turn(document):
@@ -206,7 +206,7 @@ def test_a_turn_is_written_under_the_precondition_that_nobody_else_wrote_it():
     intents = intent_store.BucketIntents(bucket, "control", "tuning/")
     intents.write_turn("r/a", "id1", 3, 7)
     intents.write_turn("r/a", "id1", 3, 7, withdrawn=True)
-    document = {"format": intent_store.FORMAT, "requestId": "id1", "number": 3}
+    document = {"format": 1, "requestId": "id1", "number": 3}
     for (name, content, arguments), expected in zip(
         bucket.written, (document, document | {"withdrawn": True}), strict=True
     ):

@@ -24,15 +24,24 @@ LISTS = {
 }
 
 
-def test_a_project_of_google_meets_the_service_of_its_region(monkeypatch):
+def test_a_project_of_google_meets_the_service_of_its_region_as_who_acts(monkeypatch):
     made = []
     monkeypatch.setattr(vertex_api, "JobServiceClient", lambda **given: made.append(given))
+    monkeypatch.setattr(job_service, "impersonated_credentials", lambda account: ("as", account))
     monkeypatch.delenv("VERTEX_EMULATOR_HOST", raising=False)
+    types = vertex_api.JobServiceClient, None
 
     job_service.client("acme-ml-dev", "europe-west4")
+    job_service.client("acme-ml-dev", "europe-west4", "deployer")
+    job_service.service_client(*types, "acme-ml-dev", endpoint="logging.googleapis.com")
+    job_service.service_client(*types, "acme-ml-dev", "us-east1")
 
-    [given] = made
-    assert given["client_options"].api_endpoint == "europe-west4-aiplatform.googleapis.com"
+    assert [(given["client_options"].api_endpoint, given["credentials"]) for given in made] == [
+        ("europe-west4-aiplatform.googleapis.com", ("as", "")),
+        ("europe-west4-aiplatform.googleapis.com", ("as", "deployer")),
+        ("logging.googleapis.com", ("as", "")),
+        ("us-east1-aiplatform.googleapis.com", ("as", "")),
+    ]
 
 
 class Lists(grpc.GenericRpcHandler):
@@ -58,7 +67,8 @@ def without_end(monkeypatch):
 @pytest.mark.timeout(20)
 def test_a_list_whose_page_is_its_own_next_is_an_error_and_not_read_for_ever(without_end):
     def ends(method, call, *given, error=OperatorError):
-        with pytest.raises(error, match=f"{method} of the service has no end: a page is its own"):
+        text = rf"(?:^|\s){method} of the service has no end: a page is its own next"
+        with pytest.raises(error, match=text):
             call(*given)
 
     ends("ListCustomJobs", VertexJobs(without_end).find, PARENT, "id")

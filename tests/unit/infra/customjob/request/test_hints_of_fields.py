@@ -23,6 +23,8 @@ from vertex_training.errors import Mend
         ("user", "ContainerSpec", "known here: args, command, env, imageUri"),
         ("gracePeriod", "Scheduling", "known here: disableRetries"),
         ("healthCheck", "WorkerPoolSpec", "known here: containerSpec"),
+        # What the service fills in is no field to write.
+        ("createTme", "CustomJob", "known here: displayName, encryptionSpec, jobSpec, labels"),
     ],
 )
 def test_a_field_that_does_not_exist_gets_the_right_neighbour_or_none(

@@ -60,6 +60,7 @@ def test_a_job_file_is_the_first_rung_and_keeps_its_identity():
     assert plain
     assert laddered
     assert (plain.request_id, plain.body) == (laddered.request_id, laddered.body)
+    assert [each.words for each in laddered.rungs] == ["", "strategy SPOT"]
     ids = [each.request_id for each in laddered.rungs]
     assert len(set(ids)) == 2
     for each in laddered.rungs:
