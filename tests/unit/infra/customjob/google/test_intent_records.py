@@ -9,7 +9,12 @@ from google.api_core.exceptions import Forbidden, NotFound, PreconditionFailed
 from google.cloud import storage
 
 from vertex_training.customjob.google import intent_store, storage_client
-from vertex_training.customjob.protocol.ports import TurnRecord
+from vertex_training.customjob.protocol.ports import (
+    IntentRecord,
+    IntentState,
+    StoredIntent,
+    TurnRecord,
+)
 from vertex_training.errors import OperatorError, PreconditionFailedError
 
 RECORD = {
@@ -219,6 +224,54 @@ def test_a_turn_is_written_under_the_precondition_that_nobody_else_wrote_it():
     refused = intent_store.BucketIntents(Written(Forbidden("no right")), "control")
     with pytest.raises(OperatorError, match="could not be read or written; nothing was sent: For"):
         refused.write_turn("r/a", "id1", 3, 7)
+
+
+@pytest.mark.parametrize(("stopped", "more"), [("", {}), ("idle", {"stopped": "idle"})])
+def test_a_record_is_written_in_the_form_that_it_is_read_in(stopped, more):
+    bucket = Written()
+    record = IntentRecord("id1", IntentState.DONE, "me", "projects/p/x", stopped)
+    stored = intent_store.BucketIntents(bucket, "control", "tuning/").write(record, 7)
+    assert stored == StoredIntent(record, 8, 1_795_651_200.0)
+    [(name, content, arguments)] = bucket.written
+    document = RECORD | {"state": "DONE", "jobName": "projects/p/x"} | more
+    assert (name, json.loads(content)) == ("tuning/submissions/id1.json", document)
+    assert arguments == {
+        "content_type": "application/json",
+        "if_generation_match": 7,
+        "timeout": storage_client.TIMEOUT,
+    }
+    assert read(Bucket(document)).record == record
+
+
+@pytest.mark.parametrize(
+    ("lacks", "told"),
+    [
+        ("updated", "{}: Cloud Storage gave no time of update."),
+        ("generation", "{}: Cloud Storage gave no generation."),
+    ],
+)
+def test_an_answer_without_what_orders_records_is_refused(lacks, told):
+    class Lacking(Written):
+        def blob(self, name):
+            return SimpleNamespace(**{**vars(super().blob(name)), lacks: None})
+
+    intents = intent_store.BucketIntents(Lacking(), "control")
+    with pytest.raises(OperatorError) as refused:
+        intents.write(IntentRecord("id1", IntentState.INTENT, "me"), 0)
+    assert str(refused.value) == told.format("submissions/id1.json")
+
+
+def test_the_stores_time_is_when_an_object_of_it_was_written():
+    bucket = Written()
+    assert intent_store.BucketIntents(bucket, "control").now() == 1_795_651_200.0
+    assert [name for name, *_ in bucket.written] == ["clock"]
+    bucket.blob = lambda name: SimpleNamespace(updated=None, upload_from_string=lambda *_, **__: 0)
+    with pytest.raises(OperatorError) as refused:
+        intent_store.BucketIntents(bucket, "control").now()
+    assert str(refused.value) == "the control bucket control returned no update time."
+    refused = intent_store.BucketIntents(Written(Forbidden("no right")), "control")
+    with pytest.raises(OperatorError, match="control could not be read or written; nothing was"):
+        refused.now()
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,9 @@ from http import HTTPStatus
 
 import pytest
 import requests
+from google import auth
+from google.auth.credentials import AnonymousCredentials
+from google.auth.exceptions import DefaultCredentialsError
 
 from vertex_training.customjob.google import prerequisites
 from vertex_training.errors import OperatorError
@@ -19,10 +22,11 @@ class Session:
     def __init__(self, status=200, body=None):
         self.status, self.body, self.sent = status, body, []
 
-    def request(self, method, url, **options):
+    def request(self, method, url, *, timeout, **options):
+        assert timeout == 10
         if self.status is None:
             raise requests.ConnectionError("no route")
-        self.sent.append((method, url, options.get("json")))
+        self.sent.append((method, url, options.get("json", options.get("headers"))))
         answer = requests.Response()
         answer.status_code = self.status
         answer.reason = HTTPStatus(self.status).phrase
@@ -63,9 +67,14 @@ def test_images_and_reservations_are_there_unless_the_answer_is_404(google, stat
     assert service.has_image("us-docker.pkg.dev", "p/r/i", "v1") is there
     name = "projects/p/zones/z/reservations/r"
     assert service.has_reservation(name) is there
-    assert [each[:2] for each in session.sent] == [
-        ("HEAD", "https://us-docker.pkg.dev/v2/p/r/i/manifests/v1"),
-        ("GET", f"https://compute.googleapis.com/compute/v1/{name}"),
+    kinds = (
+        "application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json, "
+        "application/vnd.docker.distribution.manifest.list.v2+json, "
+        "application/vnd.docker.distribution.manifest.v2+json"
+    )
+    assert session.sent == [
+        ("HEAD", "https://us-docker.pkg.dev/v2/p/r/i/manifests/v1", {"Accept": kinds}),
+        ("GET", f"https://compute.googleapis.com/compute/v1/{name}", None),
     ]
 
 
@@ -90,17 +99,54 @@ def test_a_quota_is_that_of_the_region_or_else_of_all(google, buckets, limit):
     )
 
 
-@pytest.mark.parametrize("status", [401, 403, 429, 500, None])
-def test_everything_else_is_no_answer_and_no_no(google, status):
+@pytest.mark.parametrize(
+    ("status", "text"),
+    [
+        (401, "401 Unauthorized of {}"),
+        (403, "403 Forbidden of {}"),
+        (429, "429 Too Many Requests of {}"),
+        (500, "500 Internal Server Error of {}"),
+        (None, "no answer of {}: ConnectionError"),
+    ],
+)
+def test_everything_else_is_no_answer_and_no_no(google, status, text):
     service, _ = google(status)
-    for ask in (
-        lambda: service.has_permission("projects/p", "x.y.z"),
-        lambda: service.has_image("us-docker.pkg.dev", "p/r/i", "v1"),
-        lambda: service.has_reservation("projects/p/zones/z/reservations/r"),
-        lambda: service.quota("p", "r", METRIC),
-    ):
-        with pytest.raises(OperatorError):
+    for ask, url in (
+        (lambda: service.has_permission("projects/p", "x.y.z"),
+         "https://cloudresourcemanager.googleapis.com/v3/projects/p:testIamPermissions"),
+        (lambda: service.has_image("us-docker.pkg.dev", "p/r/i", "v1"),
+         "https://us-docker.pkg.dev/v2/p/r/i/manifests/v1"),
+        (lambda: service.has_reservation("projects/p/zones/z/reservations/r"),
+         "https://compute.googleapis.com/compute/v1/projects/p/zones/z/reservations/r"),
+        (lambda: service.quota("p", "r", METRIC),
+         f"https://serviceusage.googleapis.com/{prerequisites.quota_path('p', METRIC)}"),
+    ):  # fmt: skip
+        with pytest.raises(OperatorError) as failed:
             ask()
+        assert str(failed.value) == text.format(url)
+
+
+def test_a_session_acts_as_the_account_or_as_the_caller(monkeypatch):
+    session, asked = prerequisites.session.__wrapped__, []
+
+    def default(**given):
+        asked.append(given)
+        if len(asked) > 1:
+            raise DefaultCredentialsError
+        return AnonymousCredentials(), "acme-ml"
+
+    robot = AnonymousCredentials()
+    monkeypatch.setattr(auth, "default", default)
+    monkeypatch.setattr(
+        prerequisites, "impersonated_credentials", {"robot": robot, "": None}.__getitem__
+    )
+    assert session(local=True, account="robot").trust_env is False
+    assert session(local=False, account="robot").credentials is robot
+    assert asked == []
+    assert isinstance(session(local=False, account="").credentials, AnonymousCredentials)
+    assert asked == [{"scopes": ["https://www.googleapis.com/auth/cloud-platform"]}]
+    with pytest.raises(OperatorError, match=r"^no Google Cloud credentials\. Sign in with"):
+        session(local=False, account="")
 
 
 def test_a_quota_that_nobody_knows_is_no_quota_of_0(google):
