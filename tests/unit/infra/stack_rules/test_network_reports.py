@@ -119,6 +119,14 @@ def test_what_a_network_cannot_be(given: dict[str, Any], found: Any) -> None:
         ({"a": ("10.8.0.0", 16)}, [
             ("network.ranges.a.address", "overlaps 10.8.255.0/24 (in avoid)", "10.8.0.0/16")]),
         ({"a": ("10.9.0.0", 16)}, []),
+        # What no machine has, and what training itself has; the others matter for interfaces.
+        ({"a": ("127.0.0.0", 16)}, [
+            ("network.ranges.a.address", "overlaps 127.0.0.0/8 (reserved: loopback, RFC 6890)",
+             "127.0.0.0/16")]),
+        ({"a": ("172.16.0.0", 17)}, [
+            ("network.ranges.a.address", "overlaps 172.16.0.0/16 (reserved: training uses it "
+             "itself, general/vpc-peering)", "172.16.0.0/17")]),
+        ({"a": ("100.64.0.0", 16)}, []),
         ({"a": ("10.9.0.0", None)}, []),
     ],
 )  # fmt: skip

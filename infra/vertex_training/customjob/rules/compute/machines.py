@@ -62,7 +62,7 @@ def accelerator_required(job: Job) -> Iterator[Finding]:
             given = pool.accelerator if field == "acceleratorType" else pool.count
             if not given:
                 what = f"{field} is missing; {pool.machine_type} needs it"
-                yield Finding(pool.machine_path, what, "", _pairs(pool), field)
+                yield Finding(pool.machine_path, what, "", pool.shape.choices, field)
 
 
 @rule("accelerator-machine", COMPUTE)
@@ -83,7 +83,7 @@ def accelerator_machine(job: Job) -> Iterator[Finding]:
             if len(carriers) > 4:
                 hint += " and others"
             if pool.shape.accelerators:
-                hint += f"; this machine type has {_pairs(pool)}"
+                hint += f"; this machine type has {pool.shape.choices}"
             what = f"{pool.machine_type} cannot have this accelerator"
             yield Finding((*pool.machine_path, "acceleratorType"), what, pool.accelerator, hint)
 
@@ -94,13 +94,14 @@ def accelerator_count(job: Job) -> Iterator[Finding]:
     for pool in job.pools:
         path = (*pool.machine_path, "acceleratorCount")
         if pool.count < 0:
-            yield Finding(path, "must be at least 1", str(pool.count), _pairs(pool) or "remove it")
-        elif pool.shape and not pool.shape.tpu and pool.count:
-            counts = pool.shape.accelerators.get(pool.accelerator, ())
+            hint = (pool.shape and pool.shape.choices) or "remove it"
+            yield Finding(path, "must be at least 1", str(pool.count), hint)
+        elif (shape := pool.shape) and not shape.tpu and pool.count:
+            counts = shape.accelerators.get(pool.accelerator, ())
             if counts and pool.count not in counts:
                 allowed = ", ".join(str(count) for count in counts)
                 what = f"{pool.machine_type} takes {allowed} of {pool.accelerator}"
-                yield Finding(path, what, str(pool.count), _other_size(pool))
+                yield Finding(path, what, str(pool.count), _other_size(pool, shape))
 
 
 @rule("accelerator-retired", COMPUTE)
@@ -202,18 +203,12 @@ def disk_size(job: Job) -> Iterator[Finding]:
             yield Finding(path, f"must be {sizes[0]} to {sizes[-1]:,} GB", str(size), hint)
 
 
-def _pairs(pool: Pool) -> str:
-    """What the machine type can have, in words."""
-    return pool.shape.choices if pool.shape else ""
-
-
-def _other_size(pool: Pool) -> str:
-    """Machine types of the same family that take this count."""
+def _other_size(pool: Pool, shape: machines.MachineType) -> str:
+    """Machine types of the same family that take this count; else what ``shape`` takes."""
     fits = [
         name
-        for name, shape in machines.machine_types().items()
-        if pool.shape
-        and shape.family.split("-")[0] == pool.shape.family.split("-")[0]
-        and pool.count in shape.accelerators.get(pool.accelerator, ())
+        for name, other in machines.machine_types().items()
+        if other.family.split("-")[0] == shape.family.split("-")[0]
+        and pool.count in other.accelerators.get(pool.accelerator, ())
     ]
-    return f"{pool.count} of them: {', '.join(fits[:4])}" if fits else _pairs(pool)
+    return f"{pool.count} of them: {', '.join(fits[:4])}" if fits else shape.choices

@@ -115,7 +115,7 @@ def parameter_scale(job: Job) -> Iterator[Finding]:
         if parameter.type == "CATEGORICAL" and scale != "SCALE_TYPE_UNSPECIFIED":
             what = "categories have no scale"
             yield Finding(path, what, scale, "leave it out", level="warning")
-        if scale not in LOG_SCALES or parameter.type in ("", "CATEGORICAL"):
+        if scale not in LOG_SCALES or parameter.type == "CATEGORICAL":
             continue
         values = parameter.bounds if parameter.type in RANGES else parameter.options
         wrong = [number(value) for value in values if number(value) <= 0]

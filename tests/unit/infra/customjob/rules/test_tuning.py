@@ -12,6 +12,9 @@ from vertex_training.customjob import rules
 from vertex_training.customjob.kinds import CUSTOM_JOB, TUNING_JOB
 from vertex_training.customjob.request import job_file as spec
 from vertex_training.customjob.request.job_file import Submission
+from vertex_training.customjob.rules.job import Job
+from vertex_training.customjob.rules.registry import Finding
+from vertex_training.customjob.rules.tuning import parameters
 from vertex_training.errors import dotted
 
 WHO = Submission("acme-ml-dev", "us-central1", "dev", "tune", run=1)
@@ -51,6 +54,29 @@ def test_parameters_without_an_id_are_told_as_that_alone():
     text = text.replace("- parameterId: batch\n     ", "-")
     found = [each for each in check(text).problems if each.rule == "parameter-id"]
     assert [each.what for each in found] == ["has no parameterId"] * 2
+
+
+def test_a_scale_alone_is_told_as_a_parameter_without_values():
+    text = RIGHT.replace("      doubleValueSpec: {minValue: 1e-4, maxValue: 0.1}\n", "")
+    found = [each for each in check(text).problems if each.rule.startswith("parameter-")]
+    assert [(each.rule, dotted(each.path)) for each in found] == [
+        ("parameter-values", "studySpec.parameters[0]")
+    ]
+
+
+def test_conditions_of_one_value_are_told_with_the_id_that_they_have():
+    condition = {"parentIntValues": {"values": [1]}}
+    children = [condition, condition | {"parameterSpec": {"parameterId": "x"}}, condition]
+    children.append(condition | {"parameterSpec": {"parameterId": "x"}})
+    parent = {"parameterId": "p", "integerValueSpec": {"minValue": 1, "maxValue": 2}}
+    study = {"parameters": [parent | {"conditionalParameterSpecs": children}]}
+    what = "a condition of the same id has one of these values, too"
+    place = ("studySpec", "parameters", 0, "conditionalParameterSpecs")
+    found = parameters.parameter_condition(Job({}, tuning={"studySpec": study}))
+    assert [each for each in found if each.what == what] == [
+        Finding((*place, 2, "parentIntValues"), what, "", "make them disjoint"),
+        Finding((*place, 3, "parentIntValues"), what, "x", "make them disjoint"),
+    ]
 
 
 def test_there_are_forty_refused_files():
