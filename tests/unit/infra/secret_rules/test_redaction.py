@@ -75,6 +75,9 @@ RANDOM = "0123456789abcdef" * 2
         ("password=hunter2,name=x", "password=[secret],name=x"),
         ('{"password": "a\\"b"}', '{"password": "[secret]"}'),
         ("password='a\nb'", "password=[secret]\nb'"),
+        ('{"password": "hunter2\\\\"} 1', '{"password": "[secret]"} 1'),
+        # The type of a declaration is the name of nothing.
+        (f"pad_token: Token = '{RANDOM}'", f"pad_token: Token = '{RANDOM}'"),
         ("password=$PASSWORD", "password=$PASSWORD"),
         ('password="$PASSWORD"', 'password="$PASSWORD"'),
         ("password=os.environ['X']", "password=os.environ['X']"),

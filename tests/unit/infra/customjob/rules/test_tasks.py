@@ -99,6 +99,8 @@ def test_a_variable_is_the_services_where_the_service_sets_it(
         ("rey-cpu.2-9.py310", "did you mean 'ray-cpu.2-9.py310'?"),
         ("reductonserver", "did you mean 'reductionserver'?"),
         ("pytorch-cpu.2-4.py310", "pytorch-xla.2-4.py310"),
+        ("scikit-learn-cpuu.0-23", "did you mean 'scikit-learn-cpu.0-23'?"),
+        ("pytorch-gpuu.2-4.py310", "did you mean 'pytorch-gpu.2-4.py310'?"),
         ("jax-cpu.1-0", ""),
     ],
 )
