@@ -67,7 +67,9 @@ def strength(name: str) -> Strength:
     words = [word.lower() for word in _WORD.findall(name)]
     while words and words[-1].isdecimal() and len(words[-1]) < 3:
         words.pop()  # DB_PASSWORD_2
-    last, before = (words or [""])[-1], words[-2] if len(words) > 1 else ""
+    if not words:
+        return ""
+    before, last = ["", *words][-2:]
     if (
         _PASSWORD.fullmatch(last)
         or last in ("apikey", "accesskey", "privatekey", "authkey", "credential", "credentials")

@@ -19,6 +19,7 @@ import yaml
 from vertex_training.errors import ConfigError, Location, Path, Problem
 from vertex_training.located_yaml import document
 from vertex_training.located_yaml.loader import Loader
+from vertex_training.located_yaml.values import location_of
 from vertex_training.settings import overrides, reader
 from vertex_training.settings.project_files import file_name
 from vertex_training.settings.reader import RawConfig, Schema
@@ -63,9 +64,7 @@ def read_config(file: pathlib.Path, shown: str = "") -> dict[str, Any]:
     try:
         content = yaml.load(file.read_bytes(), Loader=Loader)
     except yaml.MarkedYAMLError as bad:
-        mark = bad.problem_mark or bad.context_mark
-        location = Location(name, mark.line + 1, mark.column + 1) if mark else start
-        what = f"not YAML: {bad.problem or bad.context}"
+        what, location = f"not YAML: {bad.problem}", location_of(name, bad.problem_mark)
         raise ConfigError([Problem(what, location=location)]) from None
     except (yaml.YAMLError, UnicodeDecodeError) as bad:
         what = f"not YAML: {str(bad).splitlines()[0]}"

@@ -24,9 +24,9 @@ from vertex_training.secret_rules.names import fetches, is_secret, looks_random,
         ),
         (
             "likely",
-            "secret CLIENT_SECRET pass FORWARD_PASS pw authToken_1 accesstoken ACCESS_TOKEN "
-            "secretkey bearer redis_auth session_cookie token HF_TOKEN hfToken github_pat gh_pat "
-            "gitlab_pat git_pat azure_pat ado_pat",
+            "secret CLIENT_SECRET pass FORWARD_PASS pw authToken_1 authtoken accesstoken "
+            "ACCESS_TOKEN secretkey bearer redis_auth session_cookie token HF_TOKEN hfToken "
+            "github_pat gh_pat gitlab_pat git_pat azure_pat ado_pat",
         ),
         ("key", "key KEY ssh_key my-key dataKey keyfile_key"),
         (

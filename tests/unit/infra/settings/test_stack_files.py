@@ -5,7 +5,7 @@ import re
 import pytest
 
 from vertex_training import stack
-from vertex_training.errors import ConfigError, UnknownStackError
+from vertex_training.errors import ConfigError, Location, Problem, UnknownStackError
 from vertex_training.settings import project_files, stack_files
 
 PROJECT = """\
@@ -146,3 +146,46 @@ def test_dates_and_bytes_of_yaml_are_the_text_that_the_engine_makes_of_them(chec
     assert found["vertex-training:raw"] == "hello"
     assert found["vertex-training:set"] == '{"a": null, "b": null, "c": null}'
     assert found["vertex-training:map"] == f'{{"day": "{day}", "raw": "hello"}}'
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        (None, None),
+        ("config: [\n", None),
+        ("config: {}\n", None),
+        ("environment:\nconfig: {}\n", None),
+        ("environment: []\nconfig: {}\n", None),
+        ("config: {}\nenvironment:\n- prod\n", Location("Pulumi.dev.yaml", 2, 1)),
+    ],
+)
+def test_values_of_environments_are_told_as_not_judged(tmp_path, text, place):
+    if text:
+        (tmp_path / "Pulumi.dev.yaml").write_text(text)
+    what = "an environment of Pulumi ESC is read by the engine alone: its values were not judged"
+    hint = "write values that jobs and resources need below config"
+    told = Problem(what, "", hint, ("environment",), place, level="warning") if place else None
+    assert stack_files.unread(tmp_path / "Pulumi.dev.yaml") == ([told] if told else [])
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (None, []),
+        ("config: [\n", []),
+        ("config: {}\nencryptionsalt: x\n", []),
+        ("config: {a:b: 1, a:b: 2}\nconfg: {}\n", [
+            ("the same key twice", "a:b", (), 1, 18),
+            ("unknown key", "", ("confg",), 2, 1)]),
+    ],
+)  # fmt: skip
+def test_a_stack_file_has_the_keys_of_one_each_once(tmp_path, text, found):
+    if text:
+        (tmp_path / "Pulumi.dev.yaml").write_text(text)
+    problems = stack_files.file_problems(tmp_path / "Pulumi.dev.yaml")
+    assert [
+        (each.what, each.value, each.path, each.location.line, each.location.column)
+        for each in problems
+    ] == found
+    assert {each.rule for each in problems} <= {""}
+    assert [each.hint for each in problems[1:]] == ["did you mean 'config'?"][: len(problems) - 1]
