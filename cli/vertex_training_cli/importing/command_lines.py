@@ -149,7 +149,6 @@ class Script:
         self._depth = 0
         self._function, self._end = "", ""
         """The function that is read, and the line that ends it."""
-        self._called = Counter[str]()
 
     def visit(self, text: str, name: str, *, is_make: bool = False, first: int = 1) -> None:
         """Read a script from its line ``first`` on; ``name`` is for a nameless job."""
@@ -407,9 +406,9 @@ def split(
                 break
             if char in "<>":
                 more = re.compile(r"[<>]*(&\d?)?-?").match(line, index)
-                index = more.end() if more else index
-                target = files if char == ">" and not (more and more[1]) else []
-                target = words if more and more[1] else target
+                assert more is not None
+                index = more.end()
+                target = words if more[1] else files if char == ">" else []
     if begun:
         target.append(word)
     return words, files

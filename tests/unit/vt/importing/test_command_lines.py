@@ -32,6 +32,7 @@ a\ b c
 "a\\b" a\\b
 a=b --c="d e"
 "$" '$'
+'a\$b' 'c\\d' 'e\' f
 a "b
 c" d
 """.strip("\n")
@@ -106,6 +107,7 @@ def test_values_of_variables_are_words_by_their_quotes(line: str, words: list[st
         ("--a=b --c d", [("a", "b"), ("c", "d")], []),
         ("--a --b=c", [("a", "true"), ("b", "c")], []),
         ("--a", [("a", "true")], []),
+        ("-q x --a -q", [("quiet", "true"), ("a", "-q")], ["x"]),
         ("--quiet x --async y", [("quiet", "true"), ("async", "true")], ["x", "y"]),
         ("--args --x=1", [("args", "--x=1")], []),
         ("--region --x", [("region", "true"), ("x", "true")], []),
@@ -207,6 +209,10 @@ def test_the_flags_of_a_job_are_its_fields() -> None:
             "replicaCount": 1, "machineSpec": {"machineType": "m"},
             "pythonPackageSpec": {
                 "executorImageUri": "e", "packageUris": [], "pythonModule": "p"}}, []),
+        ("machine-type=m,replica-count=999999999", {
+            "replicaCount": 999999999, "machineSpec": {"machineType": "m"}}, []),
+        ("machine-type=m,replica-count=1000000000", {
+            "replicaCount": "1000000000", "machineSpec": {"machineType": "m"}}, []),
         ("machine-type=m,tomorrow=1,more=2", {
             "replicaCount": 1, "machineSpec": {"machineType": "m"}},
          ["tomorrow=1, more=2 of --worker-pool-spec is not read (here)"]),

@@ -180,6 +180,7 @@ def test_a_message_in_a_variable_may_hold_lines() -> None:
         (f"X=$({CREATE} {POOL} --x=1)", 1),
         (f"a && {CREATE} {POOL} --x=1 || b", 1),
         (f"{CREATE} `\n  {POOL} `\n  --x=1", 1),
+        (f"{CREATE} ^\n  {POOL} ^\n  --x=1", 1),
     ],
 )
 def test_a_command_is_told_with_its_line(text: str, line: int) -> None:
