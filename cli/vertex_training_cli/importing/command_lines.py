@@ -83,6 +83,8 @@ VARIABLE: Final = re.compile(
     r"|\$'(?P<ansi>[^']*)'|\$\{(?P<prefix>[#!]?)(?P<braced>\w+)(?P<default>:?[-=][^{}]{0,500}(?:\{[^{}]{0,100}\}[^{}]{0,100}){0,9})?(?P<more>[^}]{0,200})\}"
     r"|\$(?P<name>[A-Za-z_]\w*|[0-9@*#])|%(?P<windows>[A-Za-z_]\w*)%|\$\((?P<command>(?:[^()]|\([^()]{0,300}\)){0,500})\)|`(?P<old>[^`]{0,500})`"
 )
+#: A variable that is used, or that grows.
+USED: Final = re.compile(r"\$\{?(\w+)|\b(\w+)\+=")
 #: Where a block of a script begins and ends.
 OPENS: Final = re.compile(r"\s*(if|for|while|until|case|select)\b")
 CLOSES: Final = re.compile(r"(?:^|[;\s])(fi|done|esac)\b")
@@ -145,6 +147,8 @@ class Script:
         """Python that it runs: the text, and the number of lines before it."""
         self._read = read
         self._values: dict[str, list[str]] = {}
+        self._commands: dict[str, ImportedJob] = {}
+        """Variables that hold a command, and the job that it makes."""
         self._notes: dict[str, set[Note]] = {}
         self._depth = 0
         self._function, self._end = "", ""
@@ -172,12 +176,24 @@ class Script:
             elif line.rstrip() == self._end:
                 self._function = ""
             self._set_variables(line, place)
+            self._tell_added(line, place)
             if found := GCLOUD.search(line):
                 notes, (kind, flags) = self._of_function(place), call_of(found)
                 words, _ = split(f"{flags} {line[found.end() :]}", self._value_of(notes))
-                self.jobs += self._job(kind, words, place, name, notes)
+                made = self._job(kind, words, place, name, notes)
+                if held := ASSIGNMENT.match(line.strip()):
+                    self._commands |= dict.fromkeys([held[1]], *made) if made else {}
+                self.jobs += made
             self.files.pop(STDIN, None)
         self.jobs += [] if self.jobs else printed
+
+    def _tell_added(self, line: str, place: str) -> None:
+        """What a line adds to a command in a variable is said of its job."""
+        for used in USED.finditer(line):
+            if job := self._commands.get(used[1] or used[2]):
+                if re.search(r"\s--[a-z]", line[used.end() :]):
+                    job.notes.append(Note(f"`{line.strip()[:80]}` is not read", place))
+                return
 
     def _of_function(self, place: str) -> set[Note]:
         """What is said of a job in a function that several lines call."""
@@ -515,6 +531,12 @@ def _of_vertex(options: dict[str, Any], name: str, read: CommandFiles) -> Import
 
 def _pool(value: str, uris: list[str], job: ImportedJob, place: str) -> dict[str, Any]:
     spec = _mapped(_listed(value))
+    local = ("local-package-path", "output-image-uri", "script", "requirements", "extra-packages",
+             "extra-dirs") if "local-package-path" in spec else ()  # fmt: skip
+    unread = [f"{key}={item}".rstrip("=") for key, item in spec.items()
+              if key not in (*POOL_KEYS, *local)]  # fmt: skip
+    if unread:
+        job.remarks.append(f"{', '.join(unread)} of --worker-pool-spec is not read ({place})")
     if not any(spec.values()):
         return {}
     machine: dict[str, Any] = {"machineType": spec.get("machine-type", "<MACHINE_TYPE>")}
@@ -529,9 +551,6 @@ def _pool(value: str, uris: list[str], job: ImportedJob, place: str) -> dict[str
         what = f"gcloud builds an image of {spec['local-package-path']}, an import does not"
         job.remarks.append(f"{what} ({place}): `vt new image` makes one")
         spec["container-image-uri"] = image
-        local = ("local-package-path", "output-image-uri", "script", "requirements",
-                 "extra-packages", "extra-dirs")  # fmt: skip
-        spec = {key: item for key, item in spec.items() if key not in local}
     if "container-image-uri" in spec:
         pool["containerSpec"] = {"imageUri": spec["container-image-uri"]}
     elif "executor-image-uri" in spec or "python-module" in spec or uris:
@@ -540,9 +559,6 @@ def _pool(value: str, uris: list[str], job: ImportedJob, place: str) -> dict[str
             "packageUris": uris,
             "pythonModule": spec.get("python-module", ""),
         }
-    unread = [f"{key}={item}" for key, item in spec.items() if key not in POOL_KEYS]
-    if unread:
-        job.remarks.append(f"{', '.join(unread)} of --worker-pool-spec is not read ({place})")
     return pool
 
 

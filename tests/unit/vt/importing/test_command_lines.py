@@ -226,6 +226,8 @@ def test_the_flags_of_a_job_are_its_fields() -> None:
             "containerSpec": {"imageUri": "<YOUR_IMAGE>"}},
          ["gcloud builds an image of src, an import does not (here): `vt new image` makes one"]),
         ("machine-type=", {}, []),
+        ("", {}, []),
+        ("<ARG_1>", {}, ["<ARG_1> of --worker-pool-spec is not read (here)"]),
         ("^:^machine-type=m:container-image-uri=i", {
             "replicaCount": 1, "machineSpec": {"machineType": "m"},
             "containerSpec": {"imageUri": "i"}}, []),

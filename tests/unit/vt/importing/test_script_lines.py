@@ -200,6 +200,25 @@ def test_other_commands_make_no_job(text: str) -> None:
     assert script(text).jobs == []
 
 
+@pytest.mark.parametrize(
+    ("later", "said"),
+    [
+        ('CMD="$CMD --network=n"', ['`CMD="$CMD --network=n"` is not read (s, line 2)']),
+        ("CMD+=' --network=n'", ["`CMD+=' --network=n'` is not read (s, line 2)"]),
+        ("  ${CMD} --network=n --async", ["`${CMD} --network=n --async` is not read (s, line 2)"]),
+        ("$CMD\neval $CMD --async", ["`eval $CMD --async` is not read (s, line 3)"]),
+        (f"$CMD --network={'n' * 80}", [f"`$CMD --network={'n' * 65}` is not read (s, line 2)"]),
+        ("$CMD $X --network=$CMD", ["`$CMD $X --network=$CMD` is not read (s, line 2)"]),
+        ("$CMD", []),
+        ("$CMD2 --network=n; eval $CMD", []),
+        ("NCMD+=' --network=n'", []),
+    ],
+)
+def test_what_is_added_to_a_command_in_a_variable_is_told(later: str, said: list[str]) -> None:
+    for value in (f'"{CREATE} {POOL}"', f"({CREATE} {POOL})"):
+        assert [str(each) for each in job(f"CMD={value}\n{later}\n").notes] == said
+
+
 def test_a_job_of_batch_that_is_refused_is_left_out_with_its_line() -> None:
     found = script("\ngcloud batch jobs submit j --config=none.json\n")
     assert (found.jobs, found.left_out) == ([], [

@@ -58,6 +58,8 @@ KNOWN = {
     "arguments by name": "def f(a, b):\n    return [a, b]\nvalue = f(b=1, a=2)",
     "arguments of a mapping": "def f(a, b, **c):\n    return [a, b, c]\n"
     "value = f(1, **{'b': 2, 'd': 3})",
+    "names that are none of the function": "d = 3\ndef f(a, **c):\n    return [a, c, d]\n"
+    "value = f(**{'a': 1, 'd': 2})",
     "arguments of a list": "def f(a, b):\n    return [a, b]\nvalue = f(*[1, 2])",
     "an early return": "def f(a):\n    if a > 1:\n        return 'big'\n    return 'small'\n"
     "value = [f(1), f(2)]",
@@ -117,6 +119,8 @@ KNOWN = {
     "    return 3\nvalue = f()",
     "a return in a try": "def f():\n    try:\n        return 1\n    finally:\n        pass\n"
     "    return 2\nvalue = f()",
+    "a return at the end of a try": "def f():\n    try:\n        pass\n    finally:\n"
+    "        return 1\n    return 2\nvalue = f()",
     "an error that is raised": "def f(a):\n    if a:\n        raise ValueError\n    return 1\n"
     "value = f(0)",
     "a walrus": "if (n := 3) > 2:\n    value = n",
@@ -152,6 +156,8 @@ OPEN = {
     "value = 1\nif unknown:\n    pass\nelse:\n    value = 2\n    quit()": (1, []),
     "def f():\n    if unknown:\n        return 1\n    return 2\nvalue = f()": (
         "<YOUR_F>", [("f() is 1 or 2: `if unknown` cannot be decided", False)]),
+    "def f():\n    if unknown:\n        return 1\nvalue = f()": (
+        "<YOUR_F>", [("f() is 1 or None: `if unknown` cannot be decided", False)]),
     "for x in unknown:\n    value = x": (
         "<YOUR_X>", [(f"value is only set by `for x in unknown`, {WHY}", False)]),
     "value = 1\nwhile unknown:\n    value = 2": (
