@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from vertex_training.settings.model import Settings
-from vertex_training_cli.importing.imported import ImportedJob
+from vertex_training_cli.importing.imported import ImportedJob, Scalar
 from vertex_training_cli.importing.references import Adoption, StackEntries
 
 STACK: dict[str, Any] = {
@@ -287,6 +287,14 @@ def test_a_secret_on_a_command_line_is_left_out(words: list[str], found: list[st
 def test_parts_of_other_shapes_are_read_or_stay(given: Any, found: Any) -> None:
     made = adopted(stack(**OWN), given)
     assert (made.task, made.remarks) == (found, [])
+
+
+def test_a_number_stays_one() -> None:
+    number, bucket = Scalar("1e3"), "gs://acme-ml-dev-data-dev"
+    given = {"args": [number, bucket], "env": [{"name": "N", "value": number}]}
+    task = adopted(stack(**OWN), given).task
+    assert task == {"args": ["1e3", "${buckets.data}"], "env": [{"name": "N", "value": "1e3"}]}
+    assert {type(task["args"][0]), type(task["env"][0]["value"])} == {Scalar}
 
 
 @pytest.mark.parametrize("pools", [None, 3, "x", [3, None]])
