@@ -413,7 +413,7 @@ def _job(call: ClientCall, name: str, read: CommandFiles) -> ImportedJob:
             f"the client's option {key} is not read ({call.place})"
             for key in options if key not in READ | JOB_FIELDS.keys() | DROPPED.keys()
         ]  # fmt: skip
-    job.region = job.region or str(options.get("location") or "")
+    job.region = str(options.get("location") or job.region)
     job.notes += sorted(notes)
     return job
 

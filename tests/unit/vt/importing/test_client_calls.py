@@ -222,6 +222,28 @@ def test_a_parameter_of_a_search_has_its_range(spec: str, parameter: Any) -> Non
     assert found.spec["workerPoolSpecs"] == [READ]
 
 
+@pytest.mark.parametrize(
+    ("more", "labels", "key", "region"),
+    [
+        ("", {}, "", "europe-west4"),
+        (", labels={'b': 2}, encryption_spec_key_name='l', location='us-east1'",
+         {"b": "2"}, "l", "us-east1"),
+    ],
+)  # fmt: skip
+def test_a_search_has_labels_a_key_and_a_region_of_its_own(
+    more: str, labels: dict[str, str], key: str, region: str
+) -> None:
+    inner = (
+        f"aiplatform.CustomJob('in', [{POOL}], labels={{'a': 1}}, encryption_spec_key_name='k', "
+        "location='us-west1', base_output_dir='gs://b/o')"
+    )
+    found = one(f"aiplatform.HyperparameterTuningJob('hp', {inner}, {{}}, {{}}{more}).run()\n")
+    assert (found.labels, found.encryption_key, found.region) == (labels, key, region)
+    assert found.spec == {
+        "workerPoolSpecs": [READ], "baseOutputDirectory": {"outputUriPrefix": "gs://b/o"},
+    }  # fmt: skip
+
+
 def test_a_search_has_its_counts_and_its_algorithm() -> None:
     spec = "hpt.DiscreteParameterSpec([1], None)"
     more = (

@@ -65,6 +65,12 @@ def test_options_of_a_job_win_over_those_of_init_unless_they_are_none() -> None:
     assert (found.region, found.spec["network"]) == ("a", "i")
 
 
+@pytest.mark.parametrize("made", ["CustomJob('j', [])", "CustomJob('j', []) if c else other"])
+def test_what_a_method_of_a_job_returns_is_the_job(made: str) -> None:
+    found = job(f"a = aiplatform.{made}\nb = a.unheard_of()\nb.run(timeout=9)\n")
+    assert found.spec == {"workerPoolSpecs": [], "scheduling": {"timeout": "9s"}}
+
+
 @pytest.mark.parametrize(
     "code",
     [
