@@ -152,7 +152,7 @@ def _proposal(source: Path | None, job: str, run: str, stack: str, name: str) ->
     from vertex_training_cli.engine import paths
     from vertex_training_cli.importing import proposal, sources
 
-    if bool(source) + bool(run) != 1 and (source or run or not job):
+    if (source and run) or not (source or run or job):
         raise CommandError("name one source: a file, a job that ran by --job ID, or --run COMMAND.")
     root, settings = paths.root_of(Path.cwd()), None
     if root is not None:

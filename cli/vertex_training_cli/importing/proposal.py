@@ -211,7 +211,7 @@ def _package(
         _name_package(job, job.package, settings, entries)
     if not job.script:
         return
-    stem = "".join(c if c.isalnum() else "_" for c in Path(job.script).stem) or "task"
+    stem = "".join(c if c.isalnum() else "_" for c in Path(job.script).stem)
     module = stem if stem.isidentifier() else f"task_{stem}"
     file = f"jobs/{job.name.replace('-', '_')}/{module}.py"
     code = _script(job.script, source, folder)
