@@ -129,10 +129,11 @@ def review(
 ) -> None:
     """Preview a stack and tell what a reviewer asks: jobs, costs, rights, reachability, losses.
 
-    Exit code: 0 nothing stands against it, 1 the preview failed, an image is missing, or a job goes
-    to another stack while it runs, 2 wrong usage or nothing to review, 3 a policy forbids it, or
-    what is protected and was deleted in the cloud would be made anew, empty, 4 it is over the
-    environment's limits, 5 the plan is not the expected one. There is a report with each but 2.
+    Exit code: 0 nothing stands against it, 1 the preview failed, an image is missing, or a job that
+    runs goes to another stack or is replaced by its own request, 2 wrong usage or nothing to
+    review, 3 a policy forbids it, or what is protected and was deleted in the cloud would be made
+    anew, empty, 4 it is over the environment's limits, 5 the plan is not the expected one. There is
+    a report with each but 2.
     """
     _write_utf8()
     formats = _formats(output or [], format_)
@@ -217,9 +218,10 @@ def _review(stack: str, expect: str, how: PreviewOptions) -> tuple[ReviewReport,
     is_offline = how.offline or "offline" in source
     observed = _observed(root, stack, plan, offline=is_offline)
     problems = () if plan.succeeded else _problems(root, stack)
-    from vertex_training_cli.review import report  # loaded by now, beside the preview
+    from vertex_training_cli.review import jobs, report  # loaded by now, beside the preview
 
     made = report.build(plan, source=source, expected=expect, problems=problems, observed=observed)
+    made = report.with_problems(made, jobs.same_requests(made.jobs))
     made = report.with_problems(made, [] if is_offline else _moved_jobs(root, stack, plan))
     return _with_images(made, root, offline=is_offline), plan
 

@@ -18,7 +18,7 @@ from vertex_training_cli.engine.plan import JobObservation
 from vertex_training_cli.review import grants, risk, schedules, serving, snapshots
 from vertex_training_cli.review.capacity import ReservationChange, ReservationCost
 from vertex_training_cli.review.escaping import cut
-from vertex_training_cli.review.jobs import JobChange
+from vertex_training_cli.review.jobs import SAME_REQUEST, JobChange
 from vertex_training_cli.review.report import ReviewOutcome, ReviewReport
 from vertex_training_cli.review.risk import Danger, Quote
 
@@ -28,6 +28,7 @@ PARTS: Final = 12
 BESIDE_THE_PLAN: Final = (
     (("image-missing", "image-platform"), "image", "cannot be run"),
     (("job-changes-stacks",), "running job", "would change stacks"),
+    ((SAME_REQUEST,), "running job", "cannot be replaced by its own request"),
 )
 #: Why nothing may be deployed though no policy forbids it.
 REFUSED: Final = "refused: what is protected would be made anew, empty"

@@ -14,6 +14,7 @@ from vertex_training.customjob.batch.offers import Offer, offers
 from vertex_training.customjob.kinds import CUSTOM_JOB, kind_of_fields
 from vertex_training.customjob.protocol.ports import IDLE_STOP, LADDER
 from vertex_training.customjob.protocol.waiting import format_duration
+from vertex_training.errors import Problem
 from vertex_training_cli.engine.fields import FieldDifference, diff_fields
 from vertex_training_cli.engine.plan import (
     JOBS,
@@ -22,6 +23,7 @@ from vertex_training_cli.engine.plan import (
     JobObservation,
     Observations,
     Plan,
+    ResourceState,
     Step,
 )
 
@@ -36,6 +38,8 @@ ACTIONS: Final[Mapping[str, Action]] = {
     "update": "change",
     "same": "keep",
 }
+#: Of the problem of a live job that its own request replaces; a headline knows it.
+SAME_REQUEST: Final = "job-same-request"
 _STATE: Final = re.compile(r"[A-Z_]{1,60}")
 #: States after which there is nothing to cancel: google-cloud-aiplatform 2.7.0, types/job_state.py.
 ENDED: Final = ("SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED", "PARTIALLY_SUCCEEDED")
@@ -99,6 +103,8 @@ class JobChange:
     """When it is cancelled because its accelerators do nothing; empty if it never is."""
     idle_stop_before: str = ""
     """The same before."""
+    same_request: bool = False
+    """Whether the job before has the request that would be submitted for it."""
     retained: bool = False
     """Whether the job before is left as it is (``retain_on_delete`` of a ``TrainingJob``)."""
 
@@ -210,8 +216,33 @@ def _job(step: Step, observed: Observations, *, subnet: bool) -> JobChange:
         ladder=_ladder(inputs),
         idle_stop=_idle_stop(inputs) if step.new else "",
         idle_stop_before=_idle_stop(step.old.inputs) if step.old else "",
+        same_request=action == "replace" and _has_request_of(step.old, inputs),
         retained=step.old is not None and step.old.retained,
     )
+
+
+def _has_request_of(old: ResourceState | None, inputs: Mapping[str, Any]) -> bool:
+    """Whether the job of a state has the request of these inputs, or one of their rungs."""
+    running = old.outputs.get("requestId") if old else None
+    return running is not None and running in [each.get("requestId") for each in _rungs(inputs)]
+
+
+def same_requests(jobs: Sequence[JobChange]) -> list[Problem]:
+    """A problem for each live job that is replaced by its own request: ``up`` refuses that.
+
+    The engine replaces what is tainted, named by ``--replace`` or made after what is replaced.
+    """
+    return [
+        Problem(
+            f"job {job.name} is replaced by its own request, and has not ended: `up` refuses that, "
+            "and cancels nothing",
+            hint="raise its run in the stack file to submit it once more; if it is tainted, "
+            "`pulumi state untaint` leaves it as it is",
+            rule=SAME_REQUEST,
+        )
+        for job in jobs
+        if job.same_request and job.cancels
+    ]
 
 
 def _idle_stop(inputs: Mapping[str, Any]) -> str:

@@ -304,6 +304,7 @@ def test_warnings_of_policies_are_counted_where_nothing_is_forbidden() -> None:
 IMAGE = Problem("a", "none", rule="image-missing")
 PLATFORM = Problem("b", "arm", rule="image-platform")
 MOVED = Problem("c", "moves", rule="job-changes-stacks")
+SAME = Problem("d", "same", rule="job-same-request")
 UNSEEN = "what comes after the point where the preview failed"
 
 
@@ -313,6 +314,7 @@ UNSEEN = "what comes after the point where the preview failed"
         ((IMAGE,), "1 image cannot be run", None),
         ((IMAGE, PLATFORM), "2 images cannot be run", None),
         ((MOVED,), "1 running job would change stacks", None),
+        ((SAME,), "1 running job cannot be replaced by its own request", None),
         ((IMAGE, MOVED, MOVED), "1 image cannot be run, 2 running jobs would change stacks", None),
         ((IMAGE, Problem("d", "x", rule="other")), "the preview failed", UNSEEN),
         (

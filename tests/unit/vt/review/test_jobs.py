@@ -207,6 +207,35 @@ def test_the_fate_of_a_job_names_what_becomes_of_the_one_before(
 
 
 @pytest.mark.parametrize(
+    ("op", "running", "state", "retained", "told"),
+    [
+        ("replace", "id-of-a-1", "JOB_STATE_RUNNING", False, True),  # tainted, or by --replace
+        ("replace", "id-of-a-1", "JOB_STATE_SUCCEEDED", False, False),
+        ("replace", "id-of-a-1", "JOB_STATE_RUNNING", True, False),  # adopted anew
+        ("replace", "id-of-a-0", "JOB_STATE_RUNNING", False, False),
+        ("replace", None, "JOB_STATE_RUNNING", False, False),
+        ("update", "id-of-a-1", "JOB_STATE_RUNNING", False, False),
+        ("delete", "id-of-a-1", "JOB_STATE_RUNNING", False, False),
+    ],
+)
+def test_a_live_job_that_its_own_request_replaces_is_told_since_up_refuses_that(
+    op: str, running: str | None, state: str, retained: bool, told: bool
+) -> None:
+    inputs = plans.job("a")
+    outputs = {"state": state} | ({"requestId": running} if running else {})
+    event = plans.step(op, plans.JOB, "a", inputs, None if op == "delete" else inputs)
+    old = event["resourcePreEvent"]["metadata"]["old"]
+    old |= {"outputs": outputs, "retainOnDelete": retained}
+    found = jobs.same_requests(jobs.job_changes(plans.plan(event, plans.summary())))
+    assert [each.rule for each in found] == ([jobs.SAME_REQUEST] if told else [])
+    if told:
+        assert found[0].what == (
+            "job a is replaced by its own request, and has not ended: `up` refuses that, and "
+            "cancels nothing"
+        )
+
+
+@pytest.mark.parametrize(
     ("now", "words"),
     [
         (JobObservation("QUEUED"), "queued"),
