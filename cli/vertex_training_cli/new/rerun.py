@@ -80,9 +80,8 @@ def _proposal(job: str, stack: str | None, args: str, *, resume: bool) -> Propos
     remarks = [f"run {entry.run + 1} is submitted by the next `vt up`"]
     if name in settings.include:
         remarks.append(f"{name} holds the job for every stack that includes it")
-    text = before = (ref.root / entry.file).read_bytes().decode()
-    if words := _words(args):
-        text = with_arguments(text, words, entry.file)
+    before = (ref.root / entry.file).read_bytes().decode()
+    text = with_arguments(before, _words(args), entry.file)
     if resume:
         request_id, checkpoints = _checkpoints(job, ref)
         text = with_folder_of(text, request_id, entry.file)
@@ -213,11 +212,9 @@ def _arguments(content: Any) -> Iterator[tuple[FieldPath, list[Any]]]:
         key = next((name for name in names if isinstance(content, Mapping) and name in content), "")
         if key:
             content, path = content[key], (*path, key)
-    pools = content if isinstance(content, list) else [content]
-    for index, pool in enumerate(pools):
-        here = (*path, index) if isinstance(content, list) else path
+    for index, pool in enumerate(content if isinstance(content, list) else []):
         for task in TASKS:
             if isinstance(pool, Mapping) and isinstance(pool.get(task), Mapping):
                 words = pool[task].get("args")
                 if isinstance(words, list):
-                    yield (*here, task, "args"), words
+                    yield (*path, index, task, "args"), words

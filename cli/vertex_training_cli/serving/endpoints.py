@@ -124,7 +124,8 @@ def predict(
 def _print_answers(ref: StackRef, endpoint: Any, file: IO[bytes]) -> bool:
     """Print the answers to all rows; whether there are all."""
     most = rows.DEDICATED_BYTES if endpoint.dedicated_endpoint_enabled else rows.SHARED_BYTES
-    last = failed = read = 0
+    last = read = 0
+    all_answered = True
     source = rows.read_rows(file, most)
 
     def counted() -> Iterator[rows.InputRow]:
@@ -136,7 +137,7 @@ def _print_answers(ref: StackRef, endpoint: Any, file: IO[bytes]) -> bool:
     for each in rows.answer(counted(), sender(ref, endpoint), most):
         last = each.line
         if each.problem:
-            failed += 1
+            all_answered = False
             text = plain(each.problem)
             print_status(f"line {each.line}: {text}")
             print(json_text({"error": text, "line": each.line}))
@@ -145,7 +146,7 @@ def _print_answers(ref: StackRef, endpoint: Any, file: IO[bytes]) -> bool:
     # The last batch may have held more rows than were answered.
     if read > last or next(source, None) is not None:
         print_status(f"{rows.MOST_FAILURES} rows failed, the last in line {last}: no more is sent")
-    return not failed
+    return all_answered
 
 
 def sender(ref: StackRef, endpoint: Any) -> rows.Send:

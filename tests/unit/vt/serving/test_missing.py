@@ -1,4 +1,4 @@
-"""What an endpoint lacks of what the stack file declares, in words."""
+"""What an endpoint lacks of what the stack file declares, in words, and who waits for it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import typer
 
+from vertex_training.errors import CommandError
 from vertex_training_cli.serving import endpoints
 
 PLACE = "projects/p/locations/r/endpoints"
@@ -56,3 +58,57 @@ def test_a_version_without_a_share_is_no_part_of_the_split() -> None:
 )
 def test_a_split_as_people_read_it(split: dict[str, int], text: str) -> None:
     assert endpoints.split_text(split) == text
+
+
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """What the endpoints of the stack are, look after look; a look takes a second."""
+    looks: list[dict[str, Any]] = []
+    known = {"titanic": TWO, "other": TWO}
+    clock = SimpleNamespace(now=100.0)
+    clock.monotonic = lambda: clock.now
+    clock.sleep = lambda pause: setattr(clock, "now", clock.now + pause)
+    monkeypatch.setattr(endpoints, "time", clock)
+    monkeypatch.setattr(endpoints, "_declared", lambda ref: known if ref.stack == "dev" else {})
+    service = SimpleNamespace(
+        connected=lambda stack: SimpleNamespace(stack=stack),
+        Endpoints=lambda _: SimpleNamespace(list=lambda: looks.pop(0)),
+    )
+    monkeypatch.setattr(endpoints, "service", service)
+    return looks
+
+
+ALL = there("30", "40", split={"30": 90, "40": 10})
+
+
+def test_a_wait_tells_what_is_missing_once_and_ends_when_nothing_is(
+    seen: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen += [{}, {}, there("30", split={"30": 100}), there("30", split={"30": 100}), ALL]
+    endpoints.wait(["titanic"], "dev", "5m")
+    assert (seen, capsys.readouterr().err) == (
+        [],
+        "vt: endpoint titanic is not there yet\nvt: endpoint titanic does not have run 4 yet\n",
+    )
+
+
+def test_a_wait_ends_when_its_time_is_up_with_what_is_missing(
+    seen: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen += [{}] * 5
+    with pytest.raises(typer.Exit) as ended:
+        endpoints.wait(["titanic", "other"], "dev", "4s")
+    told = "".join(f"vt: endpoint {each} is not there yet\n" for each in ("titanic", "other"))
+    assert (ended.value.exit_code, len(seen)) == (124, 2)
+    assert capsys.readouterr().err == f"{told}vt: time was up: titanic, other\n"
+
+
+@pytest.mark.parametrize(("stack", "hint"), [("dev", "there are titanic, other."), ("empty", "")])
+def test_an_endpoint_that_is_not_declared_is_not_waited_for(
+    seen: list[dict[str, Any]], stack: str, hint: str
+) -> None:
+    with pytest.raises(CommandError) as refused:
+        endpoints.wait(["titanik"], stack, "1s")
+    assert (refused.value.message, refused.value.hint) == (
+        f"stack {stack} declares no endpoint 'titanik'.", hint,
+    )  # fmt: skip
