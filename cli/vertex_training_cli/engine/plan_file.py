@@ -97,7 +97,7 @@ def parse(content: bytes, stack: str) -> PlanFile:
     try:
         found = PlanFile.model_validate_json(json.dumps({**own, "plan": document}))
     except pydantic.ValidationError as failed:
-        first = failed.errors(include_input=False, include_url=False, include_context=False)[0]
+        first = failed.errors()[0]
         keys = [key for key in first["loc"] if key in KEYS]
         place = f"in {keys[0]}" if keys else "a key that no plan has"
         text = f"{failed.error_count()} parts are not those of a plan, the first is {place}"

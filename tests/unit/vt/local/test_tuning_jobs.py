@@ -66,9 +66,11 @@ def test_down_cancels_tuning_jobs_so_that_the_next_server_starts_no_further_tria
 
 @pytest.fixture
 def logged(home: Home, table: TuningTable) -> TuningTable:
-    """Both trials have a log; stack `dev` calls the tuning job `search`."""
+    """Both trials have a log, one with no UTF-8 in it; stack `dev` calls the job `search`."""
     for number in (1, 2):
         JobLog(home.jobs / f"7{number}" / "logs" / "workerpool0-0.log").append(f"of trial {number}")
+    with (home.jobs / "71" / "logs" / "workerpool0-0.log").open("ab") as log:
+        log.write(b"\xff\n")
     name = "projects/1/locations/us-central1/hyperparameterTuningJobs/7"
     resource = {"custom": True, "type": "t", "urn": "urn::search", "id": name}
     file = home.pulumi / ".pulumi" / "stacks" / "p" / "dev.json"
@@ -86,7 +88,9 @@ def logs(*words: str) -> list[str]:
 
 @pytest.mark.parametrize("name", ["tuned", "search", "7"])
 def test_the_logs_of_a_tuning_job_are_those_of_its_trials(logged: TuningTable, name: str) -> None:
-    assert logs(name) == ["trial 1 | of trial 1", "trial 2 | of trial 2"]
+    assert logs(name) == [
+        "trial 1 | of trial 1", "trial 1 | \ufffd", "trial 2 | of trial 2",
+    ]  # fmt: skip
     assert logs(name, "--trial", "2") == ["of trial 2"]
 
 
