@@ -40,11 +40,9 @@ def test_a_machine_without_a_listed_price_says_so(vt):
 
 
 def test_json_has_prices_with_their_source(vt):
-    [row] = [
-        row
-        for row in json.loads(vt("catalogue", "-a", "t4", "-f", "json").stdout)
-        if row["machineType"] == "n1-standard-4"
-    ]
+    text = vt("catalogue", "-a", "t4", "-f", "json").stdout
+    assert text.startswith('[\n  {\n    "machineType": "n1-')
+    [row] = [row for row in json.loads(text) if row["machineType"] == "n1-standard-4"]
     assert row["acceleratorCounts"] == [1, 2, 4]
     assert {"onDemand", "spot", "region", "source", "date"} == set(row["price"])
     assert row["pricePerGpu"]["source"]

@@ -106,6 +106,14 @@ def test_mistakes_of_job_files_are_told_beside_those_of_the_stack_file(tmp_path,
     assert "did you mean 'n1-standard-4'?" in lines[1]
 
 
+def test_of_a_stack_file_that_is_no_yaml_its_mistake_is_all(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    told = reports(tmp_path, "config: [", a="n1-standard-5")
+    assert [(level, line.partition(":")[0]) for level, line in told] == [
+        ("error", "Pulumi.dev.yaml")
+    ]
+
+
 def test_a_job_file_that_is_missing_is_told_by_the_stack_file_alone(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     wrong = STACK.replace("{writes: [out]}", "{writes: [outt]}").replace("a.yaml", "none.yaml")

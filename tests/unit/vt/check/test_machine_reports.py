@@ -123,7 +123,9 @@ def test_ends_of_lines_and_percent_signs_are_escaped_in_text_and_properties():
 
 
 def test_rules_are_listed_for_programs():
-    assert json.loads(listing.as_json(RULES)) == {
+    text = listing.as_json(RULES)
+    assert text.startswith('{\n  "rules": [\n    {\n')
+    assert json.loads(text) == {
         "rules": [
             {"id": "a-rule", "level": "error", "summary": RULES[0].summary,
              "source": "docs.x.org/a, b", "link": "https://docs.x.org/a"},

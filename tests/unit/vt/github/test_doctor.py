@@ -379,6 +379,7 @@ def test_as_json_it_has_the_same_settings(doctor: Doctor) -> None:
         changed("/actions/permissions", "sha_pinning_required", value=False), "-f", "json"
     )
     assert done.exit_code == 1
+    assert done.stdout.startswith('[\n  {\n    "')
     settings = json.loads(done.stdout)
     assert len(settings) == 33
     assert [setting for setting in settings if setting["state"] != "ok"] == [

@@ -45,7 +45,9 @@ def test_faults_are_added_shown_met_and_cleared(home: Home, running: lifecycle.S
         assert "objects.insert control/held" in shown
         assert "released objects.insert control/held" in vt("release", held).stderr
         writing.result(60)
-    rows = json.loads(vt("list", "--json").stdout)
+    text = vt("list", "--json").stdout
+    assert text.startswith('[\n  {\n    "')
+    rows = json.loads(text)
     assert [(row["id"], row["kind"], row["spent"]) for row in rows] == [
         (int(added), "error", True), (int(held), "hold", True),
     ]  # fmt: skip

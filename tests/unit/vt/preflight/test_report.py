@@ -87,7 +87,10 @@ def test_a_comment_has_tables_of_the_columns_that_are_used_and_folds_what_is_fin
 
 def test_a_program_has_every_answer_and_no_secret() -> None:
     secret = Answer("s", "a", "token=ghp_" + "a1B2" * 9)
-    document = json.loads(report.as_json(Preflight("prod", "acme", "me", (secret, ANSWERS[2]), 3)))
+    text = report.as_json(Preflight("prod", "acme", "me", (secret, ANSWERS[2]), 3))
+    assert text.startswith('{\n  "')
+    assert text.endswith("\n}\n")
+    document = json.loads(text)
     answers = document.pop("answers")
     assert document == {
         "version": 1,

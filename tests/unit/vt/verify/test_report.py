@@ -93,6 +93,7 @@ def test_files_and_archive_are_redacted_and_name_no_user(tmp_path: Path) -> None
         '      "details": [\n        "a | b `c`"\n      ]\n    }\n  ],\n'
         '  "notCompared": [\n    "x: y"\n  ]\n}\n'
     )
+    assert texts["report/observations.json"].startswith('{\n  "version": 1,\n')
     assert json.loads(texts["report/observations.json"]) == {
         "version": 1,
         "steps": {"up": {"result": {"seconds": 3.0}}},

@@ -21,6 +21,7 @@ from tests.unit.localcloud.cloudbuild.conftest import (
 )
 from tests.unit.localcloud.conftest import PROJECT, wait_until
 from vertex_training.errors import ImageBuildError
+from vertex_training.naming import Names
 from vertex_training_cli.images import engines
 from vertex_training_cli.images.engines import build_sources, cloud_build
 from vertex_training_cli.images.engines.build_service import BuildService
@@ -64,6 +65,31 @@ def test_cloud_build_is_what_builds_for_google_and_not_for_a_local_project() -> 
     assert engines.choose(None, "acme-ml-dev", "us-central1", is_local=False).name == "cloud-build"
     named = engines.choose("cloud-build", "local-training", "us-central1", is_local=True)
     assert named.name == "cloud-build"
+
+
+@pytest.mark.parametrize(
+    ("place", "refused"),
+    [
+        (f"{PROJECT}/training-local/titanic", ""),
+        (f"{PROJECT}/training-local/a/b", ""),
+        (f"{PROJECT}/others/titanic", "others"),
+        ("acme-other/training-local/titanic", "training-local"),
+    ],
+)
+def test_images_are_built_for_repositories_of_the_projects_stacks_alone(
+    a_build: Callable[..., Build], place: str, refused: str
+) -> None:
+    build = a_build(image=f"us-central1-docker.pkg.dev/{place}")
+    if not refused:
+        assert ENGINE._names(build) == Names(PROJECT, "", "us-central1", "local")
+        return
+    with pytest.raises(ImageBuildError) as failed:
+        ENGINE._names(build)
+    assert (failed.value.message, failed.value.hint) == (
+        f"repository {refused} is none that a stack made: Cloud Build has no account that may "
+        "push there.",
+        "build with an engine of this machine: --engine docker, podman or buildah.",
+    )
 
 
 def test_a_build_gives_its_digest_and_passes_its_log_on(
