@@ -69,7 +69,7 @@ def estate(tmp_path: Path) -> Iterator[Estate]:
     store.put(RESERVATION, NAME, PROJECT, zone, zone)
     reads = Reads(store, faults, threading.Event())
     server = serve([], 0, folder=tmp_path, also=reads.answer)
-    yield Estate(GooglePrerequisites(f"127.0.0.1:{server.port}"), faults)
+    yield Estate(GooglePrerequisites(f"127.0.0.1:{server.port}", ""), faults)
     server.stop(None).wait()
 
 

@@ -75,7 +75,7 @@ class JobLogs:
         """The last ``count`` lines, oldest first."""
         newest = self._entries(_filter(job_id, replica), "timestamp desc", min(count, PAGE))
         found = [line for entry in islice(newest, count) for line in reversed(_lines(entry))]
-        return found[count - 1 :: -1] if len(found) > count else found[::-1]
+        return found[:count][::-1]
 
     def follow(
         self,

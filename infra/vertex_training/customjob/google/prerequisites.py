@@ -74,7 +74,7 @@ def session(*, local: bool, account: str) -> requests.Session:
 class GooglePrerequisites:
     """``protocol.prerequisites.Prerequisites`` over REST."""
 
-    def __init__(self, local: str | None, account: str = "") -> None:
+    def __init__(self, local: str | None, account: str) -> None:
         """``local`` is ``HOST:PORT`` of the local cloud, None for Google's."""
         self._local, self._account = local, account
 

@@ -163,6 +163,12 @@ def test_what_arrives_is_followed_until_nothing_new_came_twice_after_the_end() -
     ]
 
 
+def test_a_log_that_stays_empty_is_looked_at_twice_after_the_end() -> None:
+    found, client = logs([], [], [])
+    assert list(found.follow("7", None, ended=lambda: True, pause=lambda: None)) == []
+    assert len(client.requests) == 2
+
+
 def test_a_log_that_is_refused_is_told_with_its_service() -> None:
     with pytest.raises(OperatorError) as refused:
         list(logs(exceptions.NotFound("no such project"))[0].lines("7"))

@@ -39,7 +39,7 @@ def google(monkeypatch):
     def answering(status=200, body=None):
         session = Session(status, body)
         monkeypatch.setattr(prerequisites, "session", lambda *, local, account: session)
-        return prerequisites.GooglePrerequisites(None), session
+        return prerequisites.GooglePrerequisites(None, ""), session
 
     return answering
 
