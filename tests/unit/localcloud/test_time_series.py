@@ -56,7 +56,7 @@ def cloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched]:
 
 
 def read(name: str, seconds: float = 1800) -> Reading:
-    return utilization.read(PROJECT, name, seconds)
+    return utilization.read(PROJECT, name, seconds, "")
 
 
 def test_nothing_is_known_until_a_fault_says_it(cloud: Watched) -> None:

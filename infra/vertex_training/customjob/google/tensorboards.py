@@ -19,13 +19,13 @@ from vertex_training.naming import SERVICE_CHOSEN
 _UNNUMBERED: Final = f"/tensorboards/{SERVICE_CHOSEN}"
 
 
-def to_send(request: SubmissionRequest, account: str = "") -> SubmissionRequest:
+def to_send(request: SubmissionRequest, account: str) -> SubmissionRequest:
     """The request as it is sent. ``account`` acts for the caller. Raises NotSubmittedError."""
     body = with_number(request.body, request.parent, request.stack, account)
     return dataclasses.replace(request, body=body)
 
 
-def obstacle(request: SubmissionRequest, account: str = "") -> str:
+def obstacle(request: SubmissionRequest, account: str) -> str:
     """Why the request would not be sent; empty if it would."""
     try:
         to_send(request, account)
@@ -34,7 +34,7 @@ def obstacle(request: SubmissionRequest, account: str = "") -> str:
     return ""
 
 
-def with_number(body: str, parent: str, stack: str, account: str = "") -> str:
+def with_number(body: str, parent: str, stack: str, account: str) -> str:
     """The request ``body`` with the instance's number, where it names that of ``stack``.
 
     Raises:
@@ -42,7 +42,7 @@ def with_number(body: str, parent: str, stack: str, account: str = "") -> str:
     """
     message = json.loads(body)
     spec = message.get("jobSpec") or message.get("trialJobSpec") or {}
-    if not str(spec.get("tensorboard", "")).endswith(_UNNUMBERED):
+    if not str(spec.get("tensorboard")).endswith(_UNNUMBERED):
         return body
     try:
         found = [

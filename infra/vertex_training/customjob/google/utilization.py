@@ -28,7 +28,7 @@ TIMEOUT: Final = 20
 MOST_PAGES: Final = 200
 
 
-def read(project: str, name: str, seconds: float, account: str = "") -> Reading:
+def read(project: str, name: str, seconds: float, account: str) -> Reading:
     """What there is of the job ``name``, of its last ``seconds``.
 
     Raises:

@@ -76,4 +76,4 @@ def test_a_list_whose_page_is_its_own_next_is_an_error_and_not_read_for_ever(wit
     ends("ListLogEntries", list, logs.connect("local-x").lines("7"))
     body = f'{{"jobSpec": {{"tensorboard": "{PARENT}/tensorboards/0"}}}}'
     call = tensorboards.with_number
-    ends("ListTensorboards", call, body, PARENT, "dev", error=NotSubmittedError)
+    ends("ListTensorboards", call, body, PARENT, "dev", "", error=NotSubmittedError)

@@ -53,37 +53,37 @@ def test_the_instance_with_the_label_of_the_stack_is_named(store: Store, spec: s
     add(store, "7", "dev")
     add(store, "8", "prod")
     body = json.dumps({spec: {"tensorboard": f"{HERE}/0", "serviceAccount": "a"}})
-    sent = json.loads(with_number(body, PARENT, "dev"))
+    sent = json.loads(with_number(body, PARENT, "dev", ""))
     assert sent == {spec: {"tensorboard": f"{HERE}/7", "serviceAccount": "a"}}
 
 
 @pytest.mark.parametrize("named", ["", f"{HERE}/70", "projects/1/locations/x/tensorboards/9"])
 def test_a_request_without_it_is_sent_as_it_is_and_nobody_is_asked(named: str) -> None:
     body = json.dumps({"jobSpec": {"tensorboard": named, "args": f"{HERE}/0"}})
-    assert with_number(body, PARENT, "dev") is body
+    assert with_number(body, PARENT, "dev", "") is body
 
 
 def test_none_and_two_are_refused_by_name(store: Store) -> None:
     body = json.dumps({"jobSpec": {"tensorboard": f"{HERE}/0"}})
     with pytest.raises(NotSubmittedError, match=r"has the label stack=dev; `pulumi up` makes it"):
-        with_number(body, PARENT, "dev")
+        with_number(body, PARENT, "dev", "")
     add(store, "7", "dev")
     add(store, "8", "dev")
     with pytest.raises(NotSubmittedError, match=rf"there are 2 .*{HERE}/7, {HERE}/8"):
-        with_number(body, PARENT, "dev")
+        with_number(body, PARENT, "dev", "")
     store.delete(SERVICE, f"{PROJECT}/aiplatform.googleapis.com")
     with pytest.raises(NotSubmittedError, match="is not found: Vertex AI did not answer"):
-        with_number(body, PARENT, "dev")
+        with_number(body, PARENT, "dev", "")
 
 
 def test_what_keeps_a_request_from_being_sent_is_told_before(store: Store) -> None:
     body = json.dumps({"jobSpec": {"tensorboard": f"{HERE}/0"}})
     one = SubmissionRequest(PARENT, "dev", "train", 1, "id", body, "digest", {})
-    assert obstacle(one) == (
+    assert obstacle(one, "") == (
         f"the TensorBoard of stack dev: none in {PARENT} has the label stack=dev; `pulumi up` "
         "makes it"
     )
     add(store, "7", "dev")
-    assert obstacle(one) == ""
+    assert obstacle(one, "") == ""
     sent = json.dumps({"jobSpec": {"tensorboard": f"{HERE}/7"}})
-    assert to_send(one) == replace(one, body=sent)
+    assert to_send(one, "") == replace(one, body=sent)

@@ -55,7 +55,7 @@ class Session:
 
 def read(monkeypatch: pytest.MonkeyPatch, session: Session) -> Reading:
     monkeypatch.setattr(utilization, "session", lambda *, local, account: session)
-    return utilization.read("acme-ml", NAME, 1800)
+    return utilization.read("acme-ml", NAME, 1800, "")
 
 
 def test_all_pages_are_read_by_the_metric_of_the_alerts(monkeypatch: pytest.MonkeyPatch) -> None:
