@@ -141,6 +141,48 @@ def test_googles_client_reads_every_field_of_a_message(name: str) -> None:
     assert MessageToDict(read) == message(CASES[name])
 
 
+def test_the_smallest_job_has_a_week_three_retries_and_nothing_that_nobody_asked_for() -> None:
+    pool = {
+        "machineSpec": {"machineType": "n1-standard-4"},
+        "replicaCount": 1,
+        "containerSpec": {"imageUri": "i"},
+    }
+    given = {"jobSpec": {"serviceAccount": "a@b.c", "workerPoolSpecs": [pool]}}
+    alone = {
+        "cluster": {"workerpool0": ["localhost:2222"]},
+        "environment": "cloud",
+        "task": {"type": "workerpool0", "index": 0},
+    }
+    machine = {
+        "machineType": "n1-standard-4",
+        "provisioningModel": "STANDARD",
+        "bootDisk": {"sizeGb": "100"},
+        "reservation": "NO_RESERVATION",
+    }
+    condition = {"exitCodes": [50001, 50002, 50003, 50004]}
+    found = batch_job(given, BatchParameters("p", "us-central1", "id"))
+    [task] = [group.pop("taskSpec") for group in found["taskGroups"]]
+    variables = task["environment"]["variables"]
+    assert json.loads(variables.pop("CLUSTER_SPEC")) == alone
+    assert task == {
+        "runnables": [{"container": {"imageUri": "i"}}],
+        "computeResource": {"cpuMilli": "4000", "memoryMib": "15360"},
+        "maxRunDuration": "604800s",
+        "environment": {"variables": {"CLOUD_ML_JOB_ID": "id"}},
+        "maxRetryCount": 3,
+        "lifecyclePolicies": [{"action": "RETRY_TASK", "actionCondition": condition}],
+    }
+    assert found == {
+        "taskGroups": [{"taskCount": "1", "parallelism": "1", "taskCountPerNode": "1"}],
+        "allocationPolicy": {
+            "instances": [{"policy": machine}],
+            "location": {"allowedLocations": ["regions/us-central1"]},
+            "serviceAccount": {"email": "a@b.c"},
+        },
+        "logsPolicy": {"destination": "CLOUD_LOGGING"},
+    }
+
+
 def test_a_job_gets_what_vertex_ai_gives_it() -> None:
     found = message(CASES["environment"])
     task = found["taskGroups"][0]["taskSpec"]

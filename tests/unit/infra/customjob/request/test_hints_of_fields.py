@@ -117,6 +117,8 @@ def test_a_value_that_is_none_of_an_enum(
         ("machinType", "WorkerPoolSpec", None),
         ("acceleratorTyp", "WorkerPoolSpec", None),
         ("replicas", "WorkerPoolSpec", None),
+        ("maxWait", "Scheduling", None),
+        ("tpuTopo", "MachineSpec", None),
         ("gpuType", "MachineSpec", None),
         # What the service fills in is no field to write.
         ("State", "CustomJob", None),
