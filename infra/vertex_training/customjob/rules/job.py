@@ -83,14 +83,14 @@ class Pool:
     @property
     def reserved(self) -> bool:
         """Whether it requests a reservation."""
-        kind = (self.affinity or {}).get("reservationAffinityType", "")
+        kind = (self.affinity or {}).get("reservationAffinityType")
         return kind in ("ANY_RESERVATION", "SPECIFIC_RESERVATION")
 
     @property
     def unreserved(self) -> bool:
         """Whether it certainly requests no reservation."""
-        kind = (self.affinity or {}).get("reservationAffinityType", "")
-        return self.affinity is None or kind == "NO_RESERVATION"
+        affinity = self.affinity
+        return affinity is None or affinity.get("reservationAffinityType") == "NO_RESERVATION"
 
     @property
     def replicas(self) -> int:
@@ -202,15 +202,23 @@ class Job:
         """STANDARD, SPOT or FLEX_START, also by their deprecated names; ``?`` if unreadable."""
         if any(path[1:2] == ("scheduling",) for path in self.unreadable):
             return "?"
-        name = self.scheduling.get("strategy", "STANDARD")
-        return {"LOW_COST": "SPOT", "SPOT": "SPOT", "FLEX_START": "FLEX_START"}.get(
-            name, "STANDARD"
-        )
+        named = {"LOW_COST": "SPOT", "SPOT": "SPOT", "FLEX_START": "FLEX_START"}
+        return named.get(self.scheduling.get("strategy"), "STANDARD")
 
     @property
     def account(self) -> str:
         """The account it runs as, empty if none is named."""
         return self.spec.get("serviceAccount", "")
+
+    @property
+    def network(self) -> str:
+        """The network it is peered with, empty if none."""
+        return self.spec.get("network", "")
+
+    @property
+    def attachment(self) -> str:
+        """The network attachment it joins, empty if none."""
+        return self.spec.get("pscInterfaceConfig", {}).get("networkAttachment", "")
 
     @property
     def output(self) -> str:

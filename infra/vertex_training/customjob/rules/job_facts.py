@@ -28,8 +28,8 @@ def job_facts_of(job: Job) -> JobFacts:
     )
     return JobFacts(
         output=job.output,
-        network=job.spec.get("network", ""),
-        attachment=job.spec.get("pscInterfaceConfig", {}).get("networkAttachment", ""),
+        network=job.network,
+        attachment=job.attachment,
         nodes=job.nodes,
         parallel=job.parallel,
         reservation_requests=requests,

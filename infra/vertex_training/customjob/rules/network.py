@@ -40,7 +40,7 @@ def network_name(job: Job) -> Iterator[Finding]:
 @rule("network-number", PEERING)
 def network_number(job: Job) -> Iterator[Finding]:
     """A network is named with its project's number; a Shared VPC's with the host project's."""
-    match = NETWORK.match(job.spec.get("network", ""))
+    match = NETWORK.match(job.network)
     if match and not match[1].isdecimal():
         hint = "gcloud projects describe " + match[1] + " --format='value(projectNumber)'"
         what = "needs the project's number, not its id"
@@ -50,7 +50,7 @@ def network_number(job: Job) -> Iterator[Finding]:
 @rule("network-or-interface", PEERING, "warning")
 def network_or_interface(job: Job) -> Iterator[Finding]:
     """A job has a peered network or a PSC interface, not both."""
-    if job.spec.get("network") and "pscInterfaceConfig" in job.spec:
+    if job.network and "pscInterfaceConfig" in job.spec:
         what = "network is given as well; no page describes both together"
         yield Finding(INTERFACE, what, "", "remove one of the two")
 
@@ -58,7 +58,7 @@ def network_or_interface(job: Job) -> Iterator[Finding]:
 @rule("ranges-without-network", TYPES + "custom_job.py")
 def ranges_without_network(job: Job) -> Iterator[Finding]:
     """reservedIpRanges go with a network."""
-    if job.spec.get("reservedIpRanges") and not job.spec.get("network"):
+    if job.spec.get("reservedIpRanges") and not job.network:
         what, hint = "says nothing without network", f"network: {FORM}"
         yield Finding((*SPEC, "reservedIpRanges"), what, "", hint)
 
@@ -77,10 +77,10 @@ def peering_accelerator(job: Job) -> Iterator[Finding]:
     """H100 mega, H200 and B200 machines use a PSC interface; they cannot be peered."""
     for pool in job.pools:
         known = machines.accelerators().get(pool.accelerator)
-        if job.spec.get("network") and known and not known.vpc_peering:
+        if job.network and known and not known.vpc_peering:
             what = f"{pool.accelerator} does not work with VPC peering"
             hint = "pscInterfaceConfig: {networkAttachment: ${network.attachment}}"
-            yield Finding((*SPEC, "network"), what, job.spec["network"], hint)
+            yield Finding((*SPEC, "network"), what, job.network, hint)
             return
 
 
@@ -97,7 +97,7 @@ def attachment_missing(job: Job) -> Iterator[Finding]:
 @rule("attachment-name", TYPES + "service_networking.py")
 def attachment_name(job: Job) -> Iterator[Finding]:
     """A network attachment is given by its name, or in full if it is in another project."""
-    name = job.spec.get("pscInterfaceConfig", {}).get("networkAttachment")
+    name = job.attachment
     if name and not NAME.match(name) and not ATTACHMENT.match(name):
         hint = "NAME, or projects/P/regions/REGION/networkAttachments/NAME"
         path = (*INTERFACE, "networkAttachment")
@@ -107,8 +107,7 @@ def attachment_name(job: Job) -> Iterator[Finding]:
 @rule("attachment-region", PSC)
 def attachment_region(job: Job) -> Iterator[Finding]:
     """The network attachment is in the job's region."""
-    name = job.spec.get("pscInterfaceConfig", {}).get("networkAttachment", "")
-    match = ATTACHMENT.match(name)
+    match = ATTACHMENT.match(job.attachment)
     if match and job.region and match[1] != job.region:
         what = f"must be in the job's region {job.region}"
         hint = "attachments are regional: name one of that region"

@@ -226,6 +226,8 @@ def test_the_dearest_rung_counts_and_one_without_a_price_is_none() -> None:
     cheap, dear, unknown = (message(m) for m in ("n1-standard-4", "n1-standard-8", "x"))
     found = costs.of_dearest([cheap, dear, unknown], "us-central1")
     assert found == costs.of_job(dear, "us-central1")
+    short = {"jobSpec": {**cheap["jobSpec"], "scheduling": {"timeout": "1s"}}}
+    assert costs.of_dearest([unknown, short], "us-central1") == costs.of_job(short, "us-central1")
     assert costs.of_dearest([cheap], "us-central1", "batch") == costs.of_job(
         cheap, "us-central1", "batch"
     )

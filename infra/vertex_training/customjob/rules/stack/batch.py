@@ -78,7 +78,7 @@ def _of_spec(job: Job) -> Iterator[Finding]:
         key = str(job.request["encryptionSpec"].get("kmsKeyName", ""))
         hint = f"leave jobs out of encryption.covers, or {VERTEX}"
         yield Finding(("encryptionSpec",), what, key, hint)
-    network, wanted = job.context.stack and job.context.stack.network, _attachment(job)
+    network, wanted = job.context.stack and job.context.stack.network, job.attachment
     if wanted and not (network and network.attachment == wanted and network.subnet):
         what = "no subnet of this attachment is known, and machines of Batch are in one themselves"
         hint = f"pscInterfaceConfig: ${{network.interface}} of a stack with a subnet; {VERTEX}"
@@ -140,10 +140,6 @@ def _of_scheduling(job: Job) -> Iterator[Finding]:
         path, value = (*SPEC, "scheduling", "timeout"), str(job.scheduling["timeout"])
         what = f"Batch ends a job after {most} days"
         yield Finding(path, what, value, f"at most {most * 86400}s, and go on from a checkpoint")
-
-
-def _attachment(job: Job) -> str:
-    return str(job.spec.get("pscInterfaceConfig", {}).get("networkAttachment", ""))
 
 
 def _shown(value: object) -> str:

@@ -29,7 +29,7 @@ def network_foreign(job: Job) -> Iterator[Finding]:
     network = _network(job)
     if network is None:
         return
-    name, attachment = job.spec.get("network", ""), _attachment(job)
+    name, attachment = job.network, job.attachment
     if name and name != network.name and not _wrong_owner(job):
         hint = "network: ${network.name}" if network.mode == "peering" else "remove it"
         yield Finding(NAME, "not the network of this stack", name, hint)
@@ -44,13 +44,13 @@ def network_owner(job: Job) -> Iterator[Finding]:
     network = _network(job)
     if network and _wrong_owner(job):
         what = "is in another project than this: name it with its owner's number"
-        yield Finding(NAME, what, job.spec["network"], network.name)
+        yield Finding(NAME, what, job.network, network.name)
 
 
 @rule("network-one-a-region", PEERING)
 def network_one_a_region(job: Job) -> Iterator[Finding]:
     """All peered jobs of a region use one network."""
-    mine = job.spec.get("network")
+    mine = job.network
     for name, other in sorted(job.context.others.items()):
         if mine and other.network and other.network != mine:
             what = f"job '{name}' uses {other.network}; a region has one peered network at a time"
@@ -75,7 +75,7 @@ def range_foreign(job: Job) -> Iterator[Finding]:
 def peering_room(job: Job) -> Iterator[Finding]:
     """The peering range has room for all jobs of the stack that are peered at once."""
     network = _network(job)
-    if network is None or not network.ranges or job.spec.get("network") != network.name:
+    if network is None or not network.ranges or job.network != network.name:
         return
     peered = [o for o in _others(job) if o.network == network.name]
     users = [job.nodes, *(o.nodes for o in peered)]
@@ -95,7 +95,7 @@ def peering_room(job: Job) -> Iterator[Finding]:
 def interface_room(job: Job) -> Iterator[Finding]:
     """The subnet of the attachment has an address for each node that uses it at once."""
     network = _network(job)
-    if network is None or network.subnet_prefix is None or _attachment(job) != network.attachment:
+    if network is None or network.subnet_prefix is None or job.attachment != network.attachment:
         return
     others = [o.nodes * o.parallel for o in _others(job) if o.attachment == network.attachment]
     largest = sorted([job.nodes * job.parallel, *others], reverse=True)
@@ -108,10 +108,6 @@ def interface_room(job: Job) -> Iterator[Finding]:
         yield Finding(ATTACHMENT, what, f"/{network.subnet_prefix}", hint)
 
 
-def _attachment(job: Job) -> str:
-    return job.spec.get("pscInterfaceConfig", {}).get("networkAttachment", "")
-
-
 def _others(job: Job) -> Iterable[JobFacts]:
     return job.context.others.values()
 
@@ -119,7 +115,7 @@ def _others(job: Job) -> Iterable[JobFacts]:
 def _wrong_owner(job: Job) -> bool:
     """Whether the stack's network is meant, under the number of the project where jobs run."""
     network, stack = _network(job), job.context.stack
-    given = NETWORK.match(job.spec.get("network", ""))
+    given = NETWORK.match(job.network)
     right = NETWORK.match(network.name) if network else None
     return bool(
         given

@@ -66,7 +66,7 @@ def mount_address(job: Job) -> Iterator[Finding]:
 @rule("mount-network", GUIDES + "training/train-nfs-share")
 def mount_network(job: Job) -> Iterator[Finding]:
     """A job that mounts a file system is in the network where it is."""
-    if job.spec.get("network") or "pscInterfaceConfig" in job.spec:
+    if job.network or "pscInterfaceConfig" in job.spec:
         return
     for _kind, _mount, path in _mounts(job):
         what = "neither network nor pscInterfaceConfig is given: the server cannot be reached"

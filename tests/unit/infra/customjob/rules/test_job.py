@@ -130,16 +130,19 @@ def test_a_job_without_anything_is_one_of_its_own() -> None:
     it = Job({})
     assert (it.context, it.kind, it.spec, it.pools, it.nodes) == (FILE_ONLY, CUSTOM_JOB, {}, (), 0)
     assert (it.parallel, it.region, it.scheduling, it.strategy) == (1, None, {}, "STANDARD")
-    assert (it.account, it.output) == ("", "")
+    assert (it.account, it.output, it.network, it.attachment) == ("", "", "", "")
+    assert Job({"jobSpec": {"pscInterfaceConfig": {}}}).attachment == ""
 
 
 def test_a_job_has_the_pools_that_are_not_skipped() -> None:
     specs = [{"replicaCount": 2}, {}, {"containerSpec": {}}]
     given = {
         "workerPoolSpecs": specs, "serviceAccount": "a@b", "scheduling": {"timeout": "1s"},
-        "baseOutputDirectory": {"outputUriPrefix": "gs://o/x"},
+        "baseOutputDirectory": {"outputUriPrefix": "gs://o/x"}, "network": "n",
+        "pscInterfaceConfig": {"networkAttachment": "a"},
     }  # fmt: skip
     it = Job({"jobSpec": given}, Context(region="us-east1"))
+    assert (it.network, it.attachment) == ("n", "a")
     assert it.pools == (Pool(0, specs[0]), Pool(2, specs[2]))
     assert (it.nodes, it.region, it.account, it.output) == (3, "us-east1", "a@b", "gs://o/x")
     assert (it.spec, it.scheduling) == (given, {"timeout": "1s"})
