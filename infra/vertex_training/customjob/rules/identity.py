@@ -71,7 +71,7 @@ def encryption_key(job: Job) -> Iterator[Finding]:
 @rule("encryption-region", CMEK)
 def encryption_region(job: Job) -> Iterator[Finding]:
     """The encryption key is in the job's region."""
-    match = KEY.match(job.request.get("encryptionSpec", {}).get("kmsKeyName", ""))
+    match = KEY.match(str(job.request.get("encryptionSpec", {}).get("kmsKeyName")))
     if not match:
         return
     if match[1] not in machines.regions():

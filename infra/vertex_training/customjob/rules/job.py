@@ -203,7 +203,7 @@ class Job:
         if any(path[1:2] == ("scheduling",) for path in self.unreadable):
             return "?"
         named = {"LOW_COST": "SPOT", "SPOT": "SPOT", "FLEX_START": "FLEX_START"}
-        return named.get(self.scheduling.get("strategy"), "STANDARD")
+        return named.get(str(self.scheduling.get("strategy")), "STANDARD")
 
     @property
     def account(self) -> str:

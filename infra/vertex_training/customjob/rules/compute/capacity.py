@@ -76,7 +76,7 @@ def reservation_name(job: Job) -> Iterator[Finding]:
 def reservation_values_unused(job: Job) -> Iterator[Finding]:
     """key and values are for SPECIFIC_RESERVATION only."""
     for _, affinity, path in _affinities(job):
-        kind = affinity.get("reservationAffinityType", "")
+        kind = affinity.get("reservationAffinityType")
         for field in ("key", "values"):
             if kind in ("ANY_RESERVATION", "NO_RESERVATION") and affinity.get(field):
                 what = f"{kind} takes no {field}"

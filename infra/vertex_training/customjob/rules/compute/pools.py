@@ -108,4 +108,4 @@ def _flags(pool: Pool) -> set[str]:
 
 
 def _names(pool: Pool) -> set[str]:
-    return {variable.get("name", "") for variable in pool.env}
+    return {variable["name"] for variable in pool.env if "name" in variable}

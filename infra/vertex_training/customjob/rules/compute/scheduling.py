@@ -49,7 +49,7 @@ def timeout_missing(job: Job) -> Iterator[Finding]:
 @rule("strategy-deprecated", TYPES + "custom_job.py", "warning")
 def strategy_deprecated(job: Job) -> Iterator[Finding]:
     """Strategies are called by their present names."""
-    name = job.scheduling.get("strategy", "")
+    name = job.scheduling.get("strategy")
     if name in NEW_NAMES:
         yield Finding(STRATEGY, "is deprecated", name, f"write {NEW_NAMES[name]}")
 

@@ -116,7 +116,7 @@ def tpu_prebuilt_image(job: Job) -> Iterator[Finding]:
 def _is_pod(pool: Pool) -> bool:
     if pool.machine_type == "cloud-tpu":
         return pool.count >= POD
-    topology = pool.machine.get("tpuTopology", "")
+    topology = pool.machine.get("tpuTopology")
     if pool.shape is None or not pool.shape.chips or topology not in pool.shape.topologies:
         return False
     return math.prod(int(side) for side in topology.split("x")) > pool.shape.chips

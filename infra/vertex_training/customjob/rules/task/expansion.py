@@ -23,11 +23,11 @@ SHELLS: Final = re.compile(r"(.*/)?(ba|da|z|k|a)?sh|(.*/)?(env|envsubst)")
 def env_unresolved(job: Job) -> Iterator[Finding]:
     """The value of a variable refers only to variables above it: others stay as written."""
     for pool in job.pools:
-        known = set[str]()
+        known = set[str | None]()
         for index, variable in enumerate(pool.env):
-            name = variable.get("name", "")
+            name = variable.get("name")
             path = (*pool.task_path, "env", index, "value")
-            for match in REFERENCE.finditer(variable.get("value", "")):
+            for match in REFERENCE.finditer(str(variable.get("value"))):
                 if match[1] in known or GIVEN.fullmatch(match[1]):
                     continue
                 what = "is not expanded: no variable above has this name"

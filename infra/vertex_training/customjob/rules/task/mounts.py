@@ -46,7 +46,7 @@ def mount_needs(job: Job) -> Iterator[Finding]:
 def mount_source(job: Job) -> Iterator[Finding]:
     """The path an NFS server exports begins with a slash."""
     for _, mount, path in _mounts(job):
-        source = mount.get("path", "")
+        source = mount.get("path")
         if source and not source.startswith("/"):
             yield Finding((*path, "path"), "must begin with /", source, f"/{source}")
 

@@ -77,7 +77,7 @@ def package_needs(job: Job) -> Iterator[Finding]:
 def python_module(job: Job) -> Iterator[Finding]:
     """The module of a package is written as Python imports it."""
     for pool in job.pools:
-        module = pool.task.get("pythonModule", "")
+        module = pool.task.get("pythonModule")
         if module and not all(part.isidentifier() for part in module.split(".")):
             hint = f"for example {module.removesuffix('.py').replace('/', '.') or 'titanic.task'}"
             path = (*pool.task_path, "pythonModule")

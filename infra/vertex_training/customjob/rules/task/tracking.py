@@ -38,7 +38,7 @@ def tracking_name(job: Job) -> Iterator[Finding]:
 def tracking_region(job: Job) -> Iterator[Finding]:
     """A TensorBoard, an experiment and its run are in the job's region."""
     for field, (form, _) in FORMS.items():
-        match = form.match(job.spec.get(field, ""))
+        match = form.match(str(job.spec.get(field)))
         if match and job.region and match[1] != job.region:
             what = f"must be in the job's region {job.region}"
             yield Finding((*SPEC, field), what, match[1], "name one of that region")
@@ -72,7 +72,7 @@ def tensorboard_or_experiment(job: Job) -> Iterator[Finding]:
 @rule("experiment-run", TYPES + "custom_job.py")
 def experiment_run(job: Job) -> Iterator[Finding]:
     """The context of an experiment's run is NAME-RUN of its experiment."""
-    experiment, run = job.spec.get("experiment", ""), job.spec.get("experimentRun", "")
+    experiment, run = (str(job.spec.get(field)) for field in ("experiment", "experimentRun"))
     forms = CONTEXT.match(experiment) and CONTEXT.match(run)
     if forms and not run.startswith(experiment + "-"):
         yield Finding(

@@ -78,7 +78,7 @@ def early_stopping(job: Job) -> Iterator[Finding]:
 @rule("learning-rate-name", STUDY_TYPES, "warning")
 def learning_rate_name(job: Job) -> Iterator[Finding]:
     """learningRateParameterName is the id of a parameter."""
-    name = study_of(job).get(STOPPING[2], {}).get("learningRateParameterName", "")
+    name = study_of(job).get(STOPPING[2], {}).get("learningRateParameterName")
     known = [parameter.id for parameter in parameters_of(job)]
     if name and name not in known:
         path = (*STUDY, STOPPING[2], "learningRateParameterName")
