@@ -78,12 +78,10 @@ def default_projects(code: bytes) -> list[DefaultProject]:
     for call in ast.walk(tree):
         if not isinstance(call, ast.Call):
             continue
-        written = _dotted(call.func)
-        head, _, rest = written.partition(".")
-        full = ".".join(filter(None, (names.get(head, ""), rest)))
-        argument, position = CALLS.get(full, ("", 0))
-        if argument and not _has(call, argument, position):
-            shown = ".".join(full.rsplit(".", 2)[-2:])
+        full = _full_name(call.func, names)
+        if full in CALLS and not _has(call, *CALLS[full]):
+            argument, _ = CALLS[full]
+            shown = ".".join(full.split(".")[-2:])
             found.append(DefaultProject(call.lineno, f"{shown}()", argument))
     return sorted(found, key=lambda each: each.line)
 
@@ -108,10 +106,11 @@ def _imported(tree: ast.AST) -> dict[str, str]:
     return found
 
 
-def _dotted(node: ast.expr) -> str:
-    """``a.b.c`` of an expression that is one; else empty."""
+def _full_name(node: ast.expr, names: Mapping[str, str]) -> str | None:
+    """``a.b.c`` of an expression that is one and begins with what was imported; else None."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
         node = node.value
-    return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else ""
+    imported = names.get(node.id) if isinstance(node, ast.Name) else None
+    return ".".join([imported, *reversed(parts)]) if imported else None

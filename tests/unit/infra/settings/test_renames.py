@@ -205,3 +205,13 @@ def test_references_go_by_the_new_keys_at_any_depth():
         "network.ranges.n.x": "n.x", "network.subnet": "sub", "network.ranges": "all",
         "reservations.r.name": "r", "job.b-old": "none",
     }  # fmt: skip
+
+
+def test_a_network_changes_the_keys_of_its_own_entries_alone() -> None:
+    ranges = {"new": {"prefixLength": 16, "formerly": "old"}, "kept": {"prefixLength": 18}}
+    given = unjudged(network={"mode": "peering", "ranges": ranges}, buckets={"data": {}})
+    found = renames.with_first_keys(given)
+    assert dict(found.network) == dict(given.network) | {
+        "ranges": {"old": given.network.ranges["new"], "kept": given.network.ranges["kept"]}
+    }
+    assert found.buckets == given.buckets

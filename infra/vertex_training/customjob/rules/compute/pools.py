@@ -82,7 +82,7 @@ def chief_replicas(job: Job) -> Iterator[Finding]:
 @rule("pools-inherit-nothing", DISTRIBUTED, "warning")
 def pools_inherit_nothing(job: Job) -> Iterator[Finding]:
     """A worker is told what the first pool is told: nothing is inherited between pools."""
-    if len(job.pools) < 2 or [pool.index for pool in job.pools[:2]] != [0, 1]:
+    if [pool.index for pool in job.pools[:2]] != [0, 1]:
         return
     chief, worker = job.pools[:2]
     if not chief.image or chief.image != worker.image:

@@ -92,7 +92,7 @@ def trial_arguments(job: Job) -> Iterator[Finding]:
 def trial_argument_twice(job: Job) -> Iterator[Finding]:
     """No argument of the job has the name of a parameter: a trial would get it twice."""
     names = {f"--{parameter.id}": parameter.id for parameter in parameters_of(job)}
-    for pool in job.pools if names else ():
+    for pool in job.pools:
         yield from _twice(pool, names)
 
 
