@@ -167,6 +167,8 @@ def _show(ref: StackRef, losses: Losses, contents: Contents) -> None:
     if kept := losses.kept_rights:
         many = "1 right" if kept == 1 else f"{kept} rights"
         out.print(f"kept: {many} of Google's service agents, which other stacks may need")
+    for right in losses.taken:
+        out.print(f"taken, also from stacks that grant the same: {right}")
     if losses.kept:
         out.print(f"kept in the cloud: {', '.join(losses.kept)}")
     if reason := contents.jobs.not_observed:

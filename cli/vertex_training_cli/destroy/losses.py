@@ -51,6 +51,8 @@ class Losses:
     """Those of them that no stack file protects: what a team declares, and jobs."""
     kept_rights: int = 0
     """How many rights of service agents stay in the cloud."""
+    taken: tuple[str, ...] = ()
+    """Rights that go from things and members that both stay: other stacks may grant the same."""
     kept: tuple[str, ...] = ()
     """Kinds and names of what would be a loss, and stays in the cloud, with the option for it."""
 
@@ -76,7 +78,21 @@ def find_losses(deployment: Mapping[str, Any]) -> Losses:
     order = [row.word for row in resource_types.by_token().values()]
     named.sort(key=lambda loss: (order.index(loss.kind), loss.name))
     names = tuple(sorted(f"{loss.kind} {loss.name} ({option})" for loss, option in stay))
-    return Losses(tuple(named), others, tuple(sorted(protected)), teams, retained, names)
+    left = [each for each in rights if not each.get("retainOnDelete")]
+    taken = tuple(sorted(filter(None, (_taken(each, custom) for each in left))))
+    return Losses(tuple(named), others, tuple(sorted(protected)), teams, retained, taken, names)
+
+
+def _taken(right: Mapping[str, Any], custom: Sequence[Mapping[str, Any]]) -> str:
+    """``MEMBER's ROLE on RESOURCE``; empty if the stack makes the member or the resource."""
+    inputs = as_mapping(right.get("inputs"))
+    member, role = str(inputs.get("member") or ""), str(inputs.get("role") or "")
+    on, marked, _ = str(right.get("id") or "").partition(f"/{role}/")
+    made = {str(each.get("id")) for each in custom}
+    emails = {each.rpartition("/")[2] for each in made}
+    if not (member and role and marked) or member.partition(":")[2] in emails:
+        return ""
+    return "" if on.removeprefix("b/") in made else f"{member}'s {role} on {on}"
 
 
 def _stays_by(resource: Mapping[str, Any]) -> str:

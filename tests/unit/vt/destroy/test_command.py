@@ -103,12 +103,13 @@ def test_everything_that_would_be_lost_is_shown_before_it_goes(told) -> None:
 
 def test_what_could_not_be_looked_at_is_told(told) -> None:
     contents = Contents(Observations(not_observed="403"), {}, (), "no right")
-    losses = Losses((), Counter({"a:b:C": 1}), (), kept_rights=1)
+    losses = Losses((), Counter({"a:b:C": 1}), (), kept_rights=1, taken=("x's r on y",))
     code, out, err, _ = told(losses, contents, confirmed=True, code=255)
     assert out == [
         "Stack first of project acme-ml would lose:",
         "and 1 other resources: accounts, rights, APIs, packages and the like",
         "kept: 1 right of Google's service agents, which other stacks may need",
+        "taken, also from stacks that grant the same: x's r on y",
     ]
     assert err.splitlines() == [
         "vt: jobs were not looked at: 403",

@@ -207,6 +207,33 @@ def test_a_loss_is_told_whole_by_kind_and_name() -> None:
     assert (found.protected, found.teams) == (("acme-control",), frozenset())
 
 
+def test_rights_that_other_stacks_may_grant_as_well_are_named() -> None:
+    """An IAM policy has a member once (decision 56)."""
+    user, people = "roles/compute.networkUser", "group:ml@example.com"
+
+    def right(on: str, member: str = people, **more: Any) -> dict[str, Any]:
+        inputs = {"member": member, "role": user}
+        return resource(
+            "gcp:x/iAMMember:IAMMember", on, id=f"{on}/{user}/{member}", inputs=inputs, **more
+        )
+
+    subnet, email = "projects/host/regions/r/subnetworks/s", "a@p.iam.gserviceaccount.com"
+    found = find_losses(
+        state(
+            resource(BUCKET, "storage-data", id="data", outputs={"name": "data"}),
+            resource("gcp:serviceaccount/account:Account", "a", id=f"projects/p/x/{email}"),
+            right(subnet),
+            right("p"),
+            right("p", f"serviceAccount:{email}"),
+            right("b/data"),
+            right("b/theirs"),
+            right("kept", retainOnDelete=True),
+            resource("gcp:x/iAMMember:IAMMember", "unknown", id="x"),
+        )
+    )
+    assert found.taken == tuple(f"{people}'s {user} on {on}" for on in ("b/theirs", "p", subnet))
+
+
 def test_rights_that_stay_in_the_cloud_are_counted_and_are_no_loss() -> None:
     member = "gcp:storage/bucketIAMMember:BucketIAMMember"
     found = find_losses(
