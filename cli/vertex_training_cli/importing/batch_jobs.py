@@ -59,6 +59,8 @@ PACKED: Final = (
 DEFAULT_ACCOUNT: Final = re.compile(r"\d+-compute@developer\.gserviceaccount\.com")
 #: A reference to a variable as Vertex AI expands it, which Batch does not.
 EXPANDED: Final = re.compile(r"\$\((\w+)\)")
+#: Where a job puts its model, below the folder of its outputs.
+MODEL_FOLDER: Final = re.compile(r"(gs://.*)/model/*")
 #: What Batch gives docker by itself where there are GPUs.
 GPU_OPTIONS: Final = ("--gpus=all", "--runtime=nvidia")
 #: Options of docker that tasks of several machines are rendered with.
@@ -287,7 +289,7 @@ class _Conversion:
             if policies:
                 self.say("lifecyclePolicies without maxRetryCount have no effect, and are left out")
             return
-        here = BATCH_RETRIES.get(self.scheduling.get("strategy", ""), OTHER_BATCH_RETRIES)
+        here = BATCH_RETRIES.get(str(self.scheduling.get("strategy")), OTHER_BATCH_RETRIES)
         codes = [each.get("actionCondition", {}).get("exitCodes", []) for each in policies]
         is_ours = len(policies) == 1 and policies[0].get("action") == "RETRY_TASK" and (
             set(codes[0]) == set(GOOGLES_CODES))  # fmt: skip
@@ -360,13 +362,14 @@ class _Conversion:
                      "VERSION: write ${secrets.KEY.value}, and the secret as KEY in the stack's "
                      "secrets")  # fmt: skip
         found.pop("CLOUD_ML_JOB_ID", None)
-        folder = found.get("AIP_MODEL_DIR", "")
-        if folder.startswith("gs://") and folder.rstrip("/").endswith("/model"):
-            prefix = folder.rstrip("/").removesuffix("/model")
-            self.job.spec["baseOutputDirectory"] = {"outputUriPrefix": prefix}
-            for name, derived in output_variables(prefix).items():
-                if found.get(name, "").rstrip("/") == derived.rstrip("/"):
-                    del found[name]
+        if match := MODEL_FOLDER.fullmatch(str(found.get("AIP_MODEL_DIR"))):
+            self.job.spec["baseOutputDirectory"] = {"outputUriPrefix": match[1]}
+            given = output_variables(match[1])
+            found = {
+                name: value
+                for name, value in found.items()
+                if name not in given or value.rstrip("/") != given[name].rstrip("/")
+            }
         if found.get("CLUSTER_SPEC") == machines.ALONE:
             del found["CLUSTER_SPEC"]
         return found

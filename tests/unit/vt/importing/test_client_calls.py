@@ -269,6 +269,15 @@ def test_a_search_has_its_counts_and_its_algorithm() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("code", ["pool_0 = {}", "aiplatform.CustomJob('j', [{}]).run()"])
+def test_what_is_said_of_a_job_is_in_order(code: str) -> None:
+    args = ", ".join(f"os.getenv('{name}', 'd')" for name in "EBDAFC")
+    found = one(code.format(f"{{'container_spec': {{'args': [{args}]}}}}"))
+    assert [str(each) for each in found.notes] == [
+        f"'d' is the default of the environment's {name} (s, line 2)" for name in "ABCDEF"
+    ]
+
+
 def test_pools_with_a_number_in_their_names_are_a_job_where_nothing_makes_one() -> None:
     found = one(f"worker_pool_1 = {POOL}\nworker_pool_0 = {POOL}\n")
     assert (found.spec, found.remarks) == ({"workerPoolSpecs": [READ, READ]}, [])

@@ -289,6 +289,12 @@ def test_parts_of_other_shapes_are_read_or_stay(given: Any, found: Any) -> None:
     assert (made.task, made.remarks) == (found, [])
 
 
+@pytest.mark.parametrize("value", [{}, {"value": None}, {"value": ""}])
+def test_a_secret_without_a_value_is_one_of_the_stack(value: dict[str, Any]) -> None:
+    made = adopted(stack(**OWN), {"env": [{"name": "HF_TOKEN", **value}]})
+    assert made.task == {"env": [{"name": "HF_TOKEN", "value": "${secrets.hf-token}"}]}
+
+
 def test_a_number_stays_one() -> None:
     number, bucket = Scalar("1e3"), "gs://acme-ml-dev-data-dev"
     given = {"args": [number, bucket], "env": [{"name": "N", "value": number}]}

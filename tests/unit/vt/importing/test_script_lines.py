@@ -127,6 +127,12 @@ def test_what_is_said_of_a_variable_is_said_of_those_made_of_it() -> None:
     assert labels("B=${A:-x}\nB+=z", "$B") == ("xz", said)
 
 
+def test_what_is_said_of_a_job_is_in_order() -> None:
+    value = "".join(f"${{{name}:-x}}" for name in "EBDAFC")
+    said = [(f"'x' is the default of {name}", True) for name in "ABCDEF"]
+    assert labels("", value) == ("xxxxxx", said)
+
+
 @pytest.mark.parametrize(
     ("text", "files"),
     [
