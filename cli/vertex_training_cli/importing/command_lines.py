@@ -270,8 +270,7 @@ class Script:
             return True
         if not files and GCLOUD.search(line):
             files = [STDIN]
-        for file in files:
-            self.files[file], self._notes[f"\0{file}"] = text, notes
+        self._write(files, text, line, notes)
         if not files and PYTHON.match(line):
             self.programs.append((text, number))
         return False
@@ -281,14 +280,21 @@ class Script:
         notes = set[Note]()
         words, files = split(line, self._value_of(notes))
         text = " ".join(words[1:])
-        for file in files:
-            self.files[file], self._notes[f"\0{file}"] = f"{text}\n", notes
+        self._write(files, f"{text}\n", line, notes)
         if files or not (found := GCLOUD.search(text)):
             return []
         notes.add(Note("the script prints this command, and does not run it", place))
         kind, flags = call_of(found)
         words = split(f"{flags} {text[found.end() :]}")[0]
         return self._job(kind, words, place, name, notes)
+
+    def _write(self, files: list[str], text: str, line: str, notes: set[Note]) -> None:
+        """Keep what a line writes into files, or behind what they have."""
+        is_more = ">>" in QUOTED.sub("", line)
+        for file in files:
+            before, of = self.files.get(file, ""), f"\0{file}"
+            self.files[file] = before[:MAX_LENGTH] + text if is_more else text
+            self._notes[of] = notes | self._notes.get(of, set()) if is_more else notes
 
     def _expanded(self, text: str, notes: set[Note]) -> str:
         """``text`` with the values of its variables."""

@@ -33,6 +33,7 @@ from vertex_training_cli.importing.imported import (
     from_message,
     key_of,
 )
+from vertex_training_cli.importing.values import MAX_LENGTH
 
 MAX_SOURCE: Final = 4 * 1024 * 1024
 #: What a job has in any form, and hardly anything else.
@@ -44,7 +45,7 @@ FENCE: Final = re.compile(
 )
 #: Code within a line of a page.
 INLINE: Final = re.compile(r"(?<!`)`([^`]+)`")
-WRITEFILE: Final = re.compile(r"%%writefile[ \t]+(?:-a[ \t]+)?([^\s]+)[ \t]*\n")
+WRITEFILE: Final = re.compile(r"%%writefile[ \t]+(-a[ \t]+)?([^\s]+)[ \t]*\n")
 SHELL_CELL: Final = re.compile(r"%%(?:bash|sh|script\s+(?:ba|z)?sh)\b[^\n]*\n")
 #: A line of a notebook for the shell, whose output a name may get; one that sets a variable.
 SHELL_LINE: Final = re.compile(r"(\s*)((?:[\w.,\[\]() ]+=\s*)?)!(.*)", re.DOTALL)
@@ -215,7 +216,8 @@ class _Reader:
         for number, source in sources:
             label = f"{self.path.name}, cell {number}"
             if match := WRITEFILE.match(source):
-                self.found.files[match[1]] = source[match.end() :]
+                before = self.found.files.get(match[2], "") if match[1] else ""
+                self.found.files[match[2]] = before[:MAX_LENGTH] + source[match.end() :]
             elif match := SHELL_CELL.match(source):
                 self._script(label, source[match.end() :], 2)
             elif re.match(r"\s*%%(?!time|capture|prun)", source) is None:

@@ -127,6 +127,12 @@ def test_what_is_said_of_a_variable_is_said_of_those_made_of_it() -> None:
     assert labels("B=${A:-x}\nB+=z", "$B") == ("xz", said)
 
 
+@pytest.mark.parametrize(("how", "defaults"), [(">>", "AB"), (">", "B")])
+def test_what_is_said_of_a_file_is_said_of_its_job(how: str, defaults: str) -> None:
+    found = job(f"echo ${{A:-x}} > f\necho ${{B:-x}} {how} f\n{CREATE} --config=f\n")
+    assert [each.text for each in found.notes] == [f"'x' is the default of {n}" for n in defaults]
+
+
 def test_what_is_said_of_a_job_is_in_order() -> None:
     value = "".join(f"${{{name}:-x}}" for name in "EBDAFC")
     said = [(f"'x' is the default of {name}", True) for name in "ABCDEF"]
@@ -143,6 +149,8 @@ def test_what_is_said_of_a_job_is_in_order() -> None:
         ("cat <<EOF > f.yaml\n\ta\nEOF\n", {"f.yaml": "\ta\n"}),
         ("cat <<- 'EOF' > f.yaml\n\t$A\n\tEOF\n", {"f.yaml": "$A\n"}),
         ("A=x\ncat <<EOF >> f.yaml\n$A\nb\nEOF\nA=y\n", {"f.yaml": "x\nb\n"}),
+        ("echo a > f\necho b >> f\ncat >> f <<EOF\nc\nEOF\n", {"f": "a\nb\nc\n"}),
+        ("echo a >> f\necho '>>' > f\necho c > g\n", {"f": ">>\n", "g": "c\n"}),
         ("cat <<EOF | tee f.yaml\na\nEOF\n", {}),
         ("cat > f.yaml <<EOF\nopen\n", {"f.yaml": "open\n"}),
         ("A=x\necho \"a: $A\" > f.yaml\n", {"f.yaml": "a: x\n"}),

@@ -179,7 +179,10 @@ def test_cells_of_a_notebook_are_python_scripts_and_files(read: Read) -> None:
     found = read("x.ipynb", notebook(
         {"cell_type": "markdown", "source": CODE.format("text", "'a'")},
         "%%writefile task.py\nprint(1)\n",
-        "%%writefile  -a  more/log.txt\nline",
+        "%%writefile  -a  more/log.txt\nline\n",
+        "%%writefile -a more/log.txt\nmore",
+        "%%writefile other.txt\nold",
+        "%%writefile other.txt\nnew",
         "%%html\n" + CODE.format("html", "'a'"),
         "%%time\nN = 'a/b'\n%matplotlib inline\n%env TAG=1 \n%set_env NAME  named",
         f"%%bash\n# first\n{made('bash')} --tomorrow=1",
@@ -191,16 +194,18 @@ def test_cells_of_a_notebook_are_python_scripts_and_files(read: Read) -> None:
         f"!{made('shell', '{N}')} \\\n  --region=us-east1 \\\n  --labels=a=b",
         "def (:",
     ))  # fmt: skip
-    assert found.files == {"task.py": "print(1)\n", "more/log.txt": "line"}
+    assert found.files == {
+        "task.py": "print(1)\n", "more/log.txt": "line\nmore", "other.txt": "new",
+    }  # fmt: skip
     images = [job.spec["workerPoolSpecs"][0]["containerSpec"]["imageUri"] for job in found.jobs]
     assert dict(zip(names(found), images, strict=True)) == {
         "bash": "a/b/c:1", "sh": "a/b/c:1", "zsh": "a/b/c:1", "python": "a/b1named",
         "shell": "a/b",
     }  # fmt: skip
     assert found.jobs[-1].labels == {"a": "b"}
-    assert found.jobs[0].remarks == ["gcloud's --tomorrow is not read (x.ipynb, cell 6, line 3)"]
+    assert found.jobs[0].remarks == ["gcloud's --tomorrow is not read (x.ipynb, cell 9, line 3)"]
     assert found.remarks == [
-        "a part is no Python that can be read: invalid syntax (x.ipynb, cell 12, line 1)"
+        "a part is no Python that can be read: invalid syntax (x.ipynb, cell 15, line 1)"
     ]
 
 
