@@ -170,8 +170,7 @@ class Training(pulumi.ComponentResource):
                 return False
             return True
 
-        inputs = job.inputs if request.ladder or idle else None
-        return pulumi.Output.all(job.name, inputs).apply(reached)
+        return pulumi.Output.all(job.name, job.inputs).apply(reached)
 
 
 def _labels(settings: Settings, requests: Mapping[str, JobRequest]) -> dict[str, dict[str, str]]:

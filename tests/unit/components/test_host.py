@@ -10,8 +10,11 @@ import pytest
 from pulumi.errors import InputPropertiesError
 
 from tests.unit.components.recorder import PROJECT, registered, unknown
+from tests.unit.components.test_components import SPEC
 from vertex_training import host
+from vertex_training.components import training
 from vertex_training.engine import HOSTED
+from vertex_training.errors import OperatorError
 
 TYPE = "vertex-training:index:TrainingBuckets"
 #: Numbers come as floats.
@@ -72,6 +75,33 @@ def test_a_mistake_in_a_request_is_at_its_place_in_the_spec() -> None:
     job = {**PROJECT, "controlBucket": "control", "spec": spec}
     said = "\n".join(refused(job, "vertex-training:index:TrainingJob"))
     assert "spec.workerPoolSpecs[0].machineSpec.machineType: " in said
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_job_is_there_once_it_got_where_its_wait_says(
+    fails: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[str] = []
+    urns: list[str] = []
+
+    async def wait(_wanted: Any, name: str, _ports: Any) -> None:
+        waited.append(name)
+        if fails:
+            raise OperatorError("job 'train' is FAILED.")
+
+    def declare() -> None:
+        job = {**PROJECT, "controlBucket": "control", "spec": SPEC, "wait": "succeeded"}
+        made = host.Host().construct("train", "vertex-training:index:TrainingJob", job)
+        made.urn.apply(urns.append)
+
+    monkeypatch.setattr(training, "wait_for_job", wait)
+    monkeypatch.setattr(pulumi.log, "error", lambda *_, **__: None)
+    if fails:
+        with pytest.raises(InputPropertiesError, match="a job did not get where its `wait` says"):
+            registered(declare)
+    else:
+        registered(declare)
+    assert (len(urns), len(waited)) == (0 if fails else 1, 1)
 
 
 def test_every_component_is_in_the_schema() -> None:
