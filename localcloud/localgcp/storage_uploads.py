@@ -78,7 +78,7 @@ class UploadSessions:
 
     folder: Path
     _locks: tuple[threading.Lock, ...] = field(
-        default_factory=lambda: tuple(threading.Lock() for _ in range(64)), repr=False
+        default_factory=lambda: tuple(threading.Lock() for _ in range(64))
     )
 
     def remove_expired(self) -> None:
@@ -86,7 +86,7 @@ class UploadSessions:
         oldest = time.time() - _LIFE_SECONDS
         for path in self.folder.glob("upload-*"):
             if path.stat().st_mtime < oldest:
-                path.unlink(missing_ok=True)
+                path.unlink()
 
     def lock(self, request: StorageRequest) -> AbstractContextManager[Any]:
         """Held while a request is answered: two of one session take turns."""
@@ -145,7 +145,7 @@ class UploadSessions:
         if status == 200:
             record = self._read(insertion.session)
             self._write(insertion.session, {**record, "answer": body.decode()})
-            insertion.content.unlink(missing_ok=True)
+            insertion.content.unlink()
         elif status < 500:
             self._remove(insertion.session)
 
@@ -159,11 +159,12 @@ class UploadSessions:
             return stored == 0
         if found is None:
             raise RefusedRequestError(400, "Content-Range is not of the form bytes A-B/SIZE.")
-        first, last, total = (None if text is None else int(text) for text in found.groups())
-        if first is None or last is None:
+        total = None if found[3] is None else int(found[3])
+        if found[1] is None:
             return total == stored
+        first, last = int(found[1]), int(found[2])
         _check_chunk(first, last, total, size, stored)
-        content.seek(min(stored - first, size))
+        content.seek(stored - first)
         with self._part(identity).open("ab") as file:
             while block := content.read(_BLOCK):
                 file.write(block)
@@ -258,5 +259,5 @@ def _check_hashes(content: Path, expected: set[str]) -> None:
     found = base64.b64encode(checksum.digest()).decode()
     if expected != {found}:
         content.unlink()
-        content.with_suffix(".json").unlink(missing_ok=True)
+        content.with_suffix(".json").unlink()
         raise RefusedRequestError(400, f"the CRC32C of what arrived is {found}.")

@@ -47,7 +47,9 @@ class Capacity:
 
     def _is_over(self, job: BatchJob) -> bool:
         """Whether the stock-out that the job met has ended, or was cleared."""
-        id_, until = self._stockouts.get(job.uid, (0, 0.0))
+        if job.uid not in self._stockouts:
+            return True
+        id_, until = self._stockouts[job.uid]
         going = until > time.monotonic()
         return not going or all(entry.id != id_ for entry in self._faults.entries())
 
@@ -58,7 +60,9 @@ class Capacity:
             for each in json.loads(self._ask("GET", target, b"") or b"{}").get("quotas", [])
         }
         for metric, wanted in _quotas(job).items():
-            limit, usage = limits.get(metric, (math.inf, 0.0))
+            if metric not in limits:
+                continue
+            limit, usage = limits[metric]
             if wanted > limit - usage:
                 text = f"[Quota: {metric}, limit: {limit:g}, usage: {usage:g}, wanted: {wanted:g}.]"
                 yield f"{_WANTED} {job.uid} due to inadequate quotas {text}."

@@ -115,8 +115,8 @@ class BatchRun:
         flex = self.job.policy.get("provisioningModel") == "FLEX_START"
         longest = _LONGEST_FLEX if flex else _LONGEST
         until, ticked = self.jobs.clock.now() + longest, time.monotonic()
-        while any(worker.is_alive() for worker in workers):
-            workers[0].join(_POLL_SECONDS) if workers[0].is_alive() else time.sleep(_POLL_SECONDS)
+        while running := [worker for worker in workers if worker.is_alive()]:
+            running[0].join(_POLL_SECONDS)
             if self.jobs.clock.now() > until and not self.ending.is_set():
                 self._fail(f"The job ran longer than {longest.days} days.")
             if time.monotonic() - ticked > _TICK_SECONDS:
@@ -166,7 +166,7 @@ class BatchRun:
             self.agent.append(f"task {number} is tried again ({retries}): exit code {code}")
             self._move(number, TaskState.PENDING)
             if code == PREEMPTED:  # another machine: only buckets outlive it
-                _clear(base)
+                delete_folder(base)
 
     def _attempt(
         self, number: int, node: int, host: Host, folders: Folders, retries: int
@@ -233,10 +233,6 @@ class BatchRun:
         self.jobs.skip_tasks(self.job.uid)
         if self.jobs.move(self.job.name, state, (State.SCHEDULED, State.RUNNING), why):
             self.agent.append(f"job {self.job.job_id} {state}{why and f': {why}'}")
-
-
-def _clear(base: Path) -> None:
-    delete_folder(base)
 
 
 class JobFaults:

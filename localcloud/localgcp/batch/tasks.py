@@ -126,7 +126,7 @@ class Attempt:
     def _watch(self, ended: threading.Event) -> None:
         """End the runnable that runs when the task's time is over, or its machine or job is."""
         limit = seconds(self.machine.job.spec.get("maxRunDuration", "inf"))
-        while not ended.wait(_LOOK_SECONDS) and not self._stop.is_set():
+        while not ended.wait(_LOOK_SECONDS):
             ran = time.monotonic() - self._began
             if self.preempted(ran):
                 self._code = PREEMPTED
@@ -138,6 +138,7 @@ class Attempt:
             else:
                 self._cut = True
             self._stop.set()
+            return
 
     def _wait(self, index: int) -> None:
         self.barriers.reach(index, self.number)

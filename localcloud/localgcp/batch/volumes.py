@@ -48,7 +48,7 @@ class Volumes:
     def prepare(self) -> None:
         """Copy the buckets in. Raises PreparationError if one cannot be mounted."""
         make_folder(self.root)
-        for remote in sorted(set(self._at.values())):
+        for remote in dict.fromkeys(self._at.values()):
             bucket = remote.partition("/")[0]
             if self._store.bucket(bucket) is None:
                 raise PreparationError(f"gs://{bucket} cannot be mounted: it does not exist.")

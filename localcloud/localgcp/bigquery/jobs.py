@@ -72,7 +72,7 @@ class Jobs:
     def stop(self) -> None:
         """End what runs; the next server begins it anew."""
         self._stopping.set()
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._pool.shutdown(wait=False)
         for process in list(self._running):
             process.kill()
 

@@ -133,7 +133,7 @@ class BuildRunner:
         assert build is not None
         log = self._log(build, access)
         work = self._builds.work(build_id)
-        work.mkdir(parents=True)
+        work.mkdir()
         archive = work / "source.tar"
         self._fetch(build, work / "source.tar.gz", archive)
         types = _Failure.FailureType

@@ -201,7 +201,8 @@ def rewrite(fault: Fault, request: Any, answer: Callable[[], Any], response_type
         request.page_size = 1
         return answer()
     response = answer()
-    newest = datetime.now(UTC) - timedelta(seconds=fault.seconds or 0)
+    assert fault.seconds is not None  # a stale list has them
+    newest = datetime.now(UTC) - timedelta(seconds=fault.seconds)
     field = listed(response)
     setattr(
         response, field, [job for job in getattr(response, field) if _create_time(job) <= newest]

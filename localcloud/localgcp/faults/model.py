@@ -245,9 +245,7 @@ class Fault(BaseModel):
         """Does it happen to the ``seen``-th call that fits, having happened ``fired`` times?"""
         if seen < self.nth or (self.limit and fired >= self.limit):
             return False
-        return self.probability >= 1 or random.Random(f"{self.seed}:{seen}").random() < (
-            self.probability
-        )
+        return random.Random(f"{self.seed}:{seen}").random() < self.probability
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Self:
@@ -306,7 +304,7 @@ def _code_problems(fault: Fault) -> Iterable[str]:
         example = "UNAVAILABLE" if fault.service in _BY_GRPC else "503"
         yield f"an error needs a code, like {example}"
     elif fault.service in _BY_GRPC and fault.code not in GRPC_CODES:
-        near = difflib.get_close_matches(fault.code.upper(), GRPC_CODES, n=1)
+        near = difflib.get_close_matches(fault.code.upper(), GRPC_CODES)
         yield f"'{fault.code}' is no gRPC code ({near[0] if near else 'UNAVAILABLE, …'})"
     elif fault.service not in _BY_GRPC and not _is_http_error(fault.code):
         yield f"'{fault.code}' is no HTTP status from 400 to 599"

@@ -119,8 +119,6 @@ class FaultTable:
         accept: Callable[[Fault], bool],
     ) -> list[Entry]:
         """Count a call against the faults that fit it and are accepted; those that happen."""
-        if not self.any():
-            return []
         fitting = [
             entry.id
             for entry in self.entries()

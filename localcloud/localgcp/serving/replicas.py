@@ -91,7 +91,7 @@ class Replica:
         self.healthy = False
         self.stopped.set()
         for each in self._threads:
-            if each.ident is not None and each is not threading.current_thread():
+            if each.is_alive():
                 each.join()
 
     def _run(self) -> None:

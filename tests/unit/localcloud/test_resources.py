@@ -374,6 +374,12 @@ def test_accounts_are_made_listed_found_without_their_project_and_deleted(store:
     }  # fmt: skip
     anywhere = f"projects/-/serviceAccounts/{email}"
     assert resources.read_resource(store, anywhere)["oauth2ClientId"] is None
+    store.put(ACCOUNT, "own", PROJECT, {}, {"uniqueId": "7", "accountId": "own", "email": "own"})
+    assert resources.read_resource(store, "own") == {
+        "name": "own", "projectId": PROJECT, "accountId": "own", "email": "own", "uniqueId": "7",
+        "oauth2ClientId": "7",
+    }  # fmt: skip
+    store.delete(ACCOUNT, "own")
     assert call(store, f"{ACCOUNTS}.disable", anywhere) == {}
     [account] = [each for each in store.list(ACCOUNT) if each.outputs["email"] == email]
     assert account.outputs["disabled"] is True

@@ -163,17 +163,16 @@ def test_a_task_is_cut_short_and_nothing_else_begins(
     after = [{"alwaysRun": True, "lasts": True}, {"alwaysRun": True}]
     attempt = tries.attempt(first, *after, maxRunDuration="1000s")
 
-    def preempted(_ran: float) -> bool:
+    def preempted(ran: float) -> bool:
         if len(tries.began) == (2 if why == "failed" else 1):  # the one that lasts
-            attempt._began -= 1001
+            if why == "ending":
+                tries.ending.set()
+            elif why != "preempted":
+                attempt._began -= 1001
+            return why == "preempted" and ran >= 0
         return False
 
-    if why == "preempted":
-        tries.preempted = lambda ran: ran >= 0
-    elif why == "ending":
-        tries.ending.set()
-    else:
-        tries.preempted = preempted
+    tries.preempted = preempted
     assert attempt.run() == code  # of a failure and of what came later, the first one's
     assert tries.began == ([0, 1] if why == "failed" else [0])
     assert tries.said == (["task 3, runnable 0 exited with status 2"] if why == "failed" else [])

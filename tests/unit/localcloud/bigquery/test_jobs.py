@@ -157,6 +157,7 @@ LOAD = {"sourceUris": ["gs://b/o"], "destinationTable": PLACE}
     ("configuration", "refused"),
     [
         ({"copy": {}}, (501, "notImplemented", "the local cloud has no job of this type.")),
+        ({"query": {}}, (400, "required", "Required parameter is missing: query")),
         ({"load": LOAD, "dryRun": True}, (400, "invalid", "a dry run is of a query.")),
         ({"query": ONE | {"useLegacySql": True}, "dryRun": True},
          (400, "invalid", "the local cloud has no legacy SQL: useLegacySql: false")),
@@ -210,10 +211,12 @@ def test_code_of_a_job_queries_as_its_account_and_no_more(clicks: Service, engin
     place = ended["configuration"]["query"]["destinationTable"]
     result = clicks.get(TABLE, f"{place['datasetId']}.{place['tableId']}")
     assert (failure(ended), result["_account"]) == (None, TRAINER)
-    # Into a result of another account it writes nothing.
+    # That it may replace. Into a result of another account it writes nothing.
+    again = SQL | {"destinationTable": place, "writeDisposition": "WRITE_TRUNCATE"}
+    assert failure(own.run("q3", query=again)) is None
     other = f"other@{PROJECT}.iam.gserviceaccount.com"
     clicks.put(TABLE, f"{place['datasetId']}.{place['tableId']}", result | {"_account": other})
-    ended = own.run("q3", query=SQL | {"destinationTable": place})
+    ended = own.run("q4", query=again)
     label = f"{PROJECT}:{place['datasetId']}.{place['tableId']}"
     assert failure(ended) == ("accessDenied", f"Access Denied: Table {label}: a result of others")
 

@@ -192,6 +192,8 @@ VALUES = (
     ("CAST('-2.000000001' AS NUMERIC)", field("x", "NUMERIC"), 16, *["-2.000000001"] * 2),
     ("BIGNUMERIC '0.1234567890123456789'", field("x", "BIGNUMERIC"), 32,
      *["0.1234567890123456789"] * 2),
+    ("CAST('1.0123456789' AS BIGNUMERIC(20, 10))", field("x", "BIGNUMERIC"), 32,
+     *["1.0123456789000000000"] * 2),
     ("CAST('1.26' AS NUMERIC(4, 1))", field("x", "NUMERIC"), 16, *["1.300000000"] * 2),
     ("NULL", field("x"), 0, None, None),
     ("CAST(NULL AS STRING)", field("x", "STRING"), 0, None, None),

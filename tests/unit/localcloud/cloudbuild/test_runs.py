@@ -273,6 +273,17 @@ def test_a_cancel_ends_a_build_that_runs_and_one_that_waits(ran: Runner) -> None
     assert len(ran.downloads) == 1  # of the one that ran
 
 
+def test_a_build_that_was_cancelled_before_its_turn_leaves_its_slot(ran: Runner) -> None:
+    ran.builds.add(build("b2", status=Status.CANCELLED))
+    ran.builds.add(build())
+    made = ran.make("echo x > $2", slots=1)
+    for id_ in ("b2", "a1"):
+        made.start(id_, cast(Any, ran.access))
+        made._threads[-1].join(20)
+    assert (ran.status("b2"), ran.status()) == ("CANCELLED", "SUCCESS")
+    assert len(ran.downloads) == 1
+
+
 def test_the_end_of_a_server_ends_its_builds_and_so_does_the_next_start(ran: Runner) -> None:
     ran.builds.add(build())
     made = ran.make("exec sleep 600")
