@@ -292,7 +292,7 @@ def batch_retries(scheduling: Mapping[str, Any]) -> int:
     """How often a task of a job on Batch may be tried again."""
     if scheduling.get("disableRetries"):
         return 0
-    return BATCH_RETRIES.get(str(scheduling.get("strategy")), OTHER_BATCH_RETRIES)
+    return BATCH_RETRIES.get(scheduling.get("strategy", ""), OTHER_BATCH_RETRIES)
 
 
 def of_job(message: Mapping[str, Any], region: str, backend: str = "vertex") -> JobCost:
@@ -304,7 +304,7 @@ def of_job(message: Mapping[str, Any], region: str, backend: str = "vertex") -> 
     trials = int(message.get("maxTrialCount", 0)) if "trialJobSpec" in message else None
     spec = message.get("jobSpec" if trials is None else "trialJobSpec", {})
     scheduling = spec.get("scheduling", {})
-    strategy, timeout = str(scheduling.get("strategy")), whole_seconds(scheduling)
+    strategy, timeout = scheduling.get("strategy", "STANDARD"), whole_seconds(scheduling)
     return JobCost(
         pools=tuple(
             _pool(index, pool, region, strategy, fee=backend == "vertex")
@@ -338,7 +338,7 @@ def _pool(
     if accelerator.endswith("_UNSPECIFIED"):
         accelerator = ""
     count = int(spec.get("acceleratorCount", 0))
-    hosts = _hosts(machines.machine_type(machine_type), str(spec.get("tpuTopology")))
+    hosts = _hosts(machines.machine_type(machine_type), spec.get("tpuTopology", ""))
     return PoolCost(
         index=index,
         machine_type=machine_type,
@@ -352,7 +352,7 @@ def _pool(
 
 def _disk(spec: Mapping[str, Any], share: float) -> float:
     month = machines.boot_disk_cost(
-        str(spec.get("bootDiskType")), int(spec.get("bootDiskSizeGb", 0))
+        spec.get("bootDiskType", ""), int(spec.get("bootDiskSizeGb", 0))
     )
     return month / HOURS_A_MONTH * (1 + share)
 

@@ -121,7 +121,7 @@ class ResourceType:
 
     def policy_name(self, inputs: Mapping[str, Any]) -> str:
         """The name of the IAM policy of a resource with these inputs, or of what it grants on."""
-        named = str(inputs.get(self.named_by))
+        named = str(inputs.get(self.named_by) or "")
         if "/" in named:
             return named
         return _filled_in(self.policy, inputs)

@@ -242,7 +242,7 @@ def _entry(
             return ContextEntry(name, path, tarfile.SYMTYPE, 0o777, target=target.decode())
         except UnicodeDecodeError:
             return name, "is a link to a name that is not UTF-8", "rename what it leads to"
-    found = child.stat()
+    found = child.stat(follow_symlinks=False)
     if not stat.S_ISREG(found.st_mode):
         return name, "is neither a file nor a folder nor a link", f"list it in {IGNORE_FILE}"
     if not os.access(child.path, os.R_OK):

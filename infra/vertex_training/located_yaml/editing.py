@@ -34,7 +34,7 @@ def set_value(data: bytes, path: tuple[str, ...], value: Any, file: str) -> byte
     if is_same(expected, before):
         return data
     # In Python, since marks of the C parser count otherwise on some systems.
-    node = yaml.compose(text)
+    node = yaml.compose(text, Loader=yaml.SafeLoader)
     edited = _edited(text, node, path, value)
     if edited is not None and is_same(_parsed(edited), expected):
         mark = b"\xef\xbb\xbf" if data.startswith(b"\xef\xbb\xbf") else b""

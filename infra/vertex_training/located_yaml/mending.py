@@ -23,7 +23,7 @@ def mended(text: str, path: Path, mend: Mend) -> str | None:
     try:
         before = yaml.load(text, Loader=yaml.SafeLoader)
         # In Python, since marks of the C parser count otherwise on some systems.
-        found = _pair(yaml.compose(text), path)
+        found = _pair(yaml.compose(text, Loader=yaml.SafeLoader), path)
         expected = _expected(before, path, mend)
     except (yaml.YAMLError, LookupError, TypeError, ValueError):
         return None

@@ -78,7 +78,7 @@ def _node(text: str, path: Path) -> Any:
     Raises:
         ValueError: it is there by a merge, so its text stands elsewhere.
     """
-    node: Any = yaml.compose(text)
+    node: Any = yaml.compose(text, Loader=yaml.SafeLoader)
     for part in path:
         if isinstance(node, yaml.MappingNode):
             keys = [key.value for key, _ in node.value]
