@@ -9,12 +9,18 @@ from typing import Any, Literal, TypedDict
 import pytest
 from pulumi.errors import InputPropertiesError
 
+from tests.conftest import ROOT
 from vertex_training import host
 
 
 @pytest.fixture(scope="module")
 def schema() -> dict[str, Any]:
     return json.loads(host.Host().schema or "")
+
+
+def test_it_is_the_one_that_programs_in_other_languages_are_held_to(schema: dict[str, Any]) -> None:
+    recorded = ROOT / "tests" / "languages" / "schema.json"
+    assert schema == json.loads(recorded.read_text())
 
 
 def test_the_package_says_what_it_is(schema: dict[str, Any]) -> None:
