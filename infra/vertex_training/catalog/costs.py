@@ -263,11 +263,12 @@ def hourly(
     if machine is None:
         return None
     wanted = [(machines.machine_prices(machine, region), 1)]
-    counts = machine.accelerators.get(accelerator or "", ())
-    if accelerator and (not counts or (count and not machine.tpu and count not in counts)):
-        return None
-    if accelerator and not machine.accelerator_required:
-        wanted.append((machines.accelerator_prices(accelerator, region), count))
+    if accelerator:
+        counts = machine.accelerators.get(accelerator, ())
+        if not counts or (count and not machine.tpu and count not in counts):
+            return None
+        if not machine.accelerator_required:
+            wanted.append((machines.accelerator_prices(accelerator, region), count))
     share = machines.fee_share() if fee else 0
     parts = [
         (price, unit * times)
@@ -325,7 +326,7 @@ def whole_seconds(scheduling: Mapping[str, Any]) -> float:
     What is shorter than a second, or no duration, is none: whoever counts whole seconds reads 0,
     which is how the API writes a timeout that is not set.
     """
-    given = _DURATION.fullmatch(str(scheduling.get("timeout") or ""))
+    given = _DURATION.fullmatch(str(scheduling.get("timeout")))
     seconds = float(given[1]) if given else 0.0
     return math.ceil(min(seconds, MOST_SECONDS)) if seconds >= 1 else 0.0
 

@@ -89,7 +89,7 @@ def with_first_keys(settings: Settings) -> Settings:
         keys[("endpoints",)][key]: endpoint.model_copy(
             update={
                 "model": models.get(endpoint.model or key, endpoint.model or key),
-                "account": accounts.get(endpoint.account or "", endpoint.account),
+                "account": endpoint.account and accounts.get(endpoint.account, endpoint.account),
             }
         )
         for key, endpoint in settings.endpoints.items()

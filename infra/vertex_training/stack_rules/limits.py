@@ -203,7 +203,7 @@ def _endpoints(settings: Settings, of_schedules: Mapping[str, _Bill]) -> Iterato
         cost, path = endpoint_cost(endpoint, settings.region), ("endpoints", key, "machine")
         bills[key] = _Bill(cost.most, cost.rate is not None and not cost.rate.exact)
         sources: dict[str, Limits | TeamLimits] = {"limits": settings.limits}
-        if team := settings.teams.get(endpoint.team or ""):
+        if team := endpoint.team and settings.teams.get(endpoint.team):
             sources[f"teams.{endpoint.team}.limits"] = team.limits
         in_usd = total is not None or any(s.max_usd_per_month is not None for s in sources.values())
         if cost.most is None and in_usd and not settings.limits.allow_unpriced:
