@@ -260,6 +260,8 @@ class Observations:
     jobs: Mapping[str, JobObservation] = field(default_factory=dict)
     not_observed: str = ""
     """Why jobs could not be read; empty if all were."""
+    adopted: frozenset[str] = frozenset()
+    """Ids of requests that have a job already, which ``up`` adopts; as far as it is known."""
 
 
 #: Of a plan whose jobs nobody has looked at.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 import time
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
 from vertex_training.catalog import costs
-from vertex_training.customjob.kinds import CUSTOM_JOB, kind_of_name
+from vertex_training.customjob.kinds import CUSTOM_JOB, kind_in_section, kind_of_name
 from vertex_training.errors import CommandError, OperatorError
 from vertex_training_cli.engine.plan import (
     JOBS,
@@ -20,7 +21,7 @@ from vertex_training_cli.engine.plan import (
     Plan,
 )
 from vertex_training_cli.engine.stacks import StackRef
-from vertex_training_cli.engine.values import redact
+from vertex_training_cli.engine.values import as_mapping, redact
 from vertex_training_cli.jobs import trials, view
 from vertex_training_cli.jobs.objects import CheckpointLook
 from vertex_training_cli.jobs.service import Jobs
@@ -44,7 +45,40 @@ def observe_jobs(ref: StackRef, plan: Plan, *, offline: bool, bound: float = BOU
     names = _names(plan)
     if names and offline:
         return Observations(not_observed="the preview was made offline")
-    return observe_by_name(ref, names, bound=bound)
+    found = observe_by_name(ref, names, bound=bound)
+    return found if offline else dataclasses.replace(found, adopted=_adopted(ref, plan, bound))
+
+
+def _adopted(ref: StackRef, plan: Plan, bound: float) -> frozenset[str]:
+    """The requests of new jobs that have a job already, as after an import of an older state."""
+    new = [
+        step.new.inputs
+        for step in plan.steps
+        if step.type in JOBS and step.op == "create" and step.new
+    ]
+    found = set[str]()
+
+    def look() -> None:
+        try:
+            ref.connect_clients()
+            jobs = Jobs(ref)
+            for inputs in new:
+                request_id, place = (
+                    str(inputs.get("requestId")),
+                    as_mapping(inputs.get("submission")),
+                )
+                section = str(place.get("section", CUSTOM_JOB.section))
+                kind = kind_in_section(section, str(place.get("backend", CUSTOM_JOB.backend)))
+                if jobs.is_adopted(request_id, kind):
+                    found.add(request_id)
+        except (CommandError, OperatorError):
+            return  # then `up` tells: it looks before it sends
+
+    if new:
+        reader = threading.Thread(target=look, daemon=True)
+        reader.start()
+        reader.join(bound)
+    return frozenset(found)
 
 
 def observe_by_name(ref: StackRef, names: Sequence[str], *, bound: float = BOUND) -> Observations:

@@ -23,6 +23,8 @@ from vertex_training.customjob.kinds import (
     kind_of_name,
 )
 from vertex_training.customjob.protocol.ports import (
+    CANCELLING,
+    FAILED,
     JOB_LABEL,
     PROGRAM_LABEL,
     REQUEST_ID_LABEL,
@@ -109,6 +111,17 @@ class Jobs:
         known = {labels_of(job).get(JOB_LABEL, "") for job in own}
         hint = did_you_mean(wanted, known) or "`vt jobs list --all` shows those of others"
         raise CommandError(f"stack {self.ref.stack} has submitted no job {wanted!r}.", hint)
+
+    def is_adopted(self, request_id: str, kind: JobKind) -> bool:
+        """Whether a submission of the request adopts a job that is there, and sends nothing."""
+        if kind is BATCH_JOB:
+            listed = self._batch.listed(
+                self.ref.parent, [f'labels.{REQUEST_ID_LABEL}="{request_id}"']
+            )
+            found = [batch_service.as_custom_job(job) for job in listed]
+        else:
+            found = self._all([f"labels.{kind.sent_label(REQUEST_ID_LABEL)}={request_id}"], kind)
+        return any(enum_name(job.state) not in (*FAILED, CANCELLING) for job in found)
 
     def get(self, name: str) -> AnyJob:
         """The job of this resource name.

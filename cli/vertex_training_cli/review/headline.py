@@ -49,6 +49,7 @@ def verdict(report: ReviewReport, quote: Quote = cut) -> str:
     ended = len(left) - going_on
     counts = [
         (report.count("submit"), "submitted"),
+        (report.count("adopt"), "adopted"),
         (report.count("replace"), "replaced"),
         (report.count("cancel") - len(left), "cancelled"),
         (going_on, "left running without the stack"),

@@ -27,7 +27,7 @@ from vertex_training_cli.engine.plan import (
     Step,
 )
 
-Action = Literal["submit", "replace", "cancel", "change", "defer", "keep"]
+Action = Literal["submit", "adopt", "replace", "cancel", "change", "defer", "keep"]
 #: What a step means for a job. An update reaches labels and options only: nothing is submitted.
 ACTIONS: Final[Mapping[str, Action]] = {
     "create": "submit",
@@ -192,6 +192,8 @@ def _job(step: Step, observed: Observations, *, subnet: bool) -> JobChange:
     region = str(_submission(inputs).get("region", ""))
     state = str(step.old.outputs.get("state") or "") if step.old else ""
     action = "defer" if _is_deferred(step) else ACTIONS[step.op]
+    if action == "submit" and inputs.get("requestId") in observed.adopted:
+        action = "adopt"
     before = step.old.inputs if step.old and action in ("replace", "defer") else None
     return JobChange(
         name=job_name(step),
@@ -373,6 +375,7 @@ def fate(job: JobChange) -> str:
     """What happens to a job, and to the one that was there before it."""
     done = {
         "submit": "submitted",
+        "adopt": "adopted: it was submitted before, and nothing is sent",
         "replace": "submitted anew",
         "cancel": "leaves the stack",
         "change": "labels or options change, nothing is submitted",

@@ -11,6 +11,7 @@ from google.api_core import exceptions
 from google.cloud.aiplatform_v1.types import CustomJob, HyperparameterTuningJob, JobState
 from google.cloud.batch_v1.types import Job as BatchJob
 
+from vertex_training.customjob.kinds import BATCH_JOB, CUSTOM_JOB
 from vertex_training.errors import CommandError, OperatorError
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.jobs import service
@@ -205,6 +206,31 @@ def test_jobs_are_narrowed_by_labels_in_both_services(cloud: SimpleNamespace) ->
     assert cloud.batch.asked[0] == (
         PLACE, 'labels.team="ml"', 'labels.env="x"', 'labels.vt-stack="dev"',
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("states", "adopted"),
+    [
+        ((), False),
+        (("FAILED", "CANCELLED", "EXPIRED", "CANCELLING"), False),
+        (("FAILED", "SUCCEEDED"), True),
+        (("QUEUED",), True),
+    ],
+)
+def test_a_request_is_adopted_where_one_of_its_jobs_has_not_failed(
+    cloud: SimpleNamespace, states: tuple[str, ...], adopted: bool
+) -> None:
+    listed = [custom(number, "a", state) for number, state in enumerate(states, start=1)]
+    cloud.vertex.listed = {"labels.vt-request-id=x": listed}
+    assert cloud.jobs.is_adopted("x", CUSTOM_JOB) is adopted
+    assert cloud.batch.asked == []
+
+
+@pytest.mark.parametrize("state", ["RUNNING", "FAILED"])
+def test_a_request_on_batch_is_asked_for_there(cloud: SimpleNamespace, state: str) -> None:
+    cloud.batch.listed_by = {('labels.vt-request-id="x"',): [batch("b-1", "d", state)]}
+    assert cloud.jobs.is_adopted("x", BATCH_JOB) is (state == "RUNNING")
+    assert cloud.vertex.asked == []
 
 
 def test_jobs_on_batch_that_cannot_be_listed_are_told_and_the_others_shown(

@@ -85,6 +85,36 @@ def use(monkeypatch: pytest.MonkeyPatch, service: Service) -> Service:
     return service
 
 
+@pytest.mark.parametrize(
+    ("answer", "offline", "headline"),
+    [
+        (True, False, "1 job adopted; nothing destroyed."),
+        (False, False, "1 job submitted; at most $0.22; nothing destroyed."),
+        (OperatorError("403"), False, "1 job submitted; at most $0.22; nothing destroyed."),
+        (True, True, "1 job submitted; at most $0.22; nothing destroyed."),
+    ],
+)
+def test_a_new_job_whose_request_has_one_already_is_adopted_and_costs_nothing_more(
+    ref: StackRef, monkeypatch: pytest.MonkeyPatch, answer: Any, offline: bool, headline: str
+) -> None:
+    asked: list[tuple[str, str]] = []
+
+    class Lists(Service):
+        def is_adopted(self, request_id: str, kind: Any) -> bool:
+            asked.append((request_id, kind.collection))
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+
+    use(monkeypatch, Lists())
+    plan = plans.plan(plans.create(plans.JOB, "training-a", **plans.job("a")))
+    observed = observe.observe_jobs(ref, plan, offline=offline)
+    assert reported(plan, observed)[0] == headline
+    assert asked == ([] if offline else [("id-of-a-1", "customJobs")])
+    adopted = "adopted: it was submitted before, and nothing is sent"
+    assert (adopted in reported(plan, observed)[1]) == (headline.startswith("1 job adopted"))
+
+
 def reported(plan: Plan, observed: Any) -> tuple[str, str]:
     report = build(plan, source="", observed=observed)
     return verdict(report), markdown.render(report)
