@@ -52,7 +52,7 @@ def spec_of(job: Any) -> Any:
 
 def title(job: AnyJob) -> str:
     """Its name in the stack, else its display name."""
-    return labels_of(job).get(JOB_LABEL, "") or plain(redact(job.display_name))
+    return labels_of(job).get(JOB_LABEL) or plain(redact(job.display_name))
 
 
 def stack(job: AnyJob) -> str:

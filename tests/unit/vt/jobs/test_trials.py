@@ -8,6 +8,7 @@ import pytest
 
 from vertex_training.errors import CommandError
 from vertex_training_cli.jobs import trials
+from vertex_training_cli.jobs.trials import Trial
 
 
 def trial(number: int, state: str = "SUCCEEDED", **metrics: float) -> dict[str, Any]:
@@ -87,3 +88,18 @@ def test_a_trial_that_is_not_there_is_refused_with_those_that_are() -> None:
 
 def test_an_empty_message_has_no_trials() -> None:
     assert trials.table({}) == (("trial", "state", "id"), [])
+
+
+def test_a_trial_is_read_whole_and_what_rest_leaves_out_is_nothing() -> None:
+    # REST writes no zero and no empty text.
+    bare = {"parameters": [{}], "finalMeasurement": {"metrics": [{}, {"metricId": "loss"}]}}
+    refused = {"id": "x", "state": "INFEASIBLE", "infeasibleReason": "too hot"}
+    found = trials.trials_of({"trials": [refused, bare, trial(7, "STATE_STOPPING", acc=1)]})
+    parameters = {"lr": 0.007, "optimizer": "adam"}
+    assert found == [
+        Trial("", "", {"": None}, {"": 0.0, "loss": 0.0}, "", ""),
+        Trial("x", "INFEASIBLE", {}, {}, "too hot", ""),
+        Trial("7", "STOPPING", parameters, {"acc": 1.0}, "", "700"),
+    ]
+    assert [each.number for each in found] == [0, 0, 7]
+    assert trials.summary({"trials": [{}]}) == "1 of 0, 0 at once: 1 "

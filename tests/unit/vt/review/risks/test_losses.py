@@ -169,8 +169,9 @@ def of_pins(old, new, image=PINNED):
 
 def test_a_clean_up_that_no_longer_keeps_an_image_of_a_job_is_a_loss():
     digest = PINNED.partition("@")[2]
-    [found] = of_pins(repository(digest), repository())
-    assert found.what == "clean-up of train@sha256:bbbbbbbbbbbb, which is in use"
+    what = "clean-up of train@sha256:bbbbbbbbbbbb, which is in use"
+    lost = DataLoss("registry-docker", what, "kept", "not kept")
+    assert of_pins(repository(digest), repository()) == [lost]
     assert of_pins(repository(), repository(digest)) == []
     assert of_pins(repository(digest), repository(digest, "sha256:" + "c" * 64)) == []
 
