@@ -101,6 +101,9 @@ def test_parameters_are_machines_flags_and_code_of_every_pool() -> None:
         "-1": "",
         "pool 2": "1 x ",
     }
+    bare = {"pool 0": "1 x ", "code": ""}
+    assert compare.parameters({"jobSpec": {"workerPoolSpecs": [{}]}}) == bare
+    assert compare.parameters({}) == {}
 
 
 class Reader:

@@ -238,3 +238,10 @@ def test_the_end_of_an_object_is_asked_for_by_its_bytes(monkeypatch: pytest.Monk
 )
 def test_a_compressed_object_is_unpacked_within_bounds(stored: bytes, content: bytes) -> None:
     assert objects._unpacked(stored) == content
+
+
+def test_of_a_file_that_grew_its_end_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = Client(**{"a/x": b"6789"})
+    assert objects_of(monkeypatch, client).end_of("gs://out/a/x", 10, 4) == b"6789"
+    bounds = {"start": 6, "end": 9, "raw_download": True, "timeout": 4, "retry": None}
+    assert client.asked == [("out/a/x", bounds)]
