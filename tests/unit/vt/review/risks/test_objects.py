@@ -8,11 +8,13 @@ import json
 import pytest
 
 from tests.unit.vt.review import plans
+from tests.unit.vt.review.quotes import quote
 from vertex_training_cli.engine import events
 from vertex_training_cli.engine.plan import Plan
 from vertex_training_cli.review import destroyed, html, json_report, markdown, report
 from vertex_training_cli.review.destroyed import OBJECT
 from vertex_training_cli.review.report import ReviewReport
+from vertex_training_cli.review.risk import RiskKind
 
 CONFIG = {
     "gcp:project": "acme-ml-dev",
@@ -212,6 +214,23 @@ def test_what_is_destroyed_is_told_with_what_holds_data_first() -> None:
     assert [(each.name, each.takes) for each in destroyed.destroyed(plan)] == [
         ("y", "all versions of the secret"), ("z", "its objects"),
         ("a", ""), ("left", ""), ("off", ""),
+    ]  # fmt: skip
+
+
+def test_what_is_destroyed_is_a_loss_or_refused_or_holds_no_data() -> None:
+    def told(kind: RiskKind[destroyed.DestructiveChange]) -> list[str]:
+        return [kind.name(each, quote) for each in kind.find(plan)]
+
+    plan = plans.plan(
+        plans.delete(plans.BUCKET, "lost", **BUCKET),
+        plans.step("replace", SECRET, "anew", {"name": "s"}, {"name": "t"}),
+        plans.step("delete", plans.BUCKET, "held", BUCKET, protect=(True, True)),
+        plans.delete("gcp:compute/network:Network", "net"),
+    )
+    assert told(destroyed.LOST_WITH_RESOURCE) == ["<anew> (made anew, empty)", "<lost> (destroyed)"]
+    assert told(destroyed.REFUSED) == ["<held>"]
+    assert told(destroyed.WITHOUT_DATA) == [
+        "refused, it is protected: <held>", "<net> (destroyed)",
     ]  # fmt: skip
 
 
