@@ -211,7 +211,7 @@ def environments(root: Path) -> list[str]:
     folder = root / "bootstrap"
     both = (name for name in project_files.names(folder) if name in project_files.names(root))
     projects = {name: stack_files.read_raw(config.SCHEMA, folder, name) for name in both}
-    return [name for name, raw in projects.items() if not is_local(str(raw.get("project", "")))]
+    return [name for name, raw in projects.items() if not is_local(str(raw.get("project")))]
 
 
 def _bootstrap(root: Path, name: str) -> list[DeclaredResource]:

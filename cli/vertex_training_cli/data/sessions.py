@@ -112,7 +112,7 @@ def _arrived(session: requests.Session, url: str, size: int) -> int | None:
     answer = _put(session, url, b"", {"Content-Range": f"bytes */{size}"})
     if answer.status_code != 308:
         return None
-    found = _RANGE.fullmatch(answer.headers.get("Range", ""))
+    found = _RANGE.fullmatch(str(answer.headers.get("Range")))
     return int(found[1]) + 1 if found else 0
 
 

@@ -260,7 +260,7 @@ def approvable_digest_in(report: str, stack: str) -> str:
     if found.get("outcome", _APPROVABLE[0]) not in _APPROVABLE:
         what = f"something stands against the plan: {found.get('verdict', found['outcome'])}"
         raise CommandError(what, "mend what the report names, and make it anew.")
-    if str(found.get("source", "")).startswith(OFFLINE):
+    if str(found.get("source")).startswith(OFFLINE):
         what = "the report was made offline, against an empty state: it approves nothing."
         raise CommandError(what, "set PULUMI_BACKEND_URL and make the report anew.")
     return digest

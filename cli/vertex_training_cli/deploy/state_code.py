@@ -68,7 +68,7 @@ def _resources(deployment: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _problems(resource: Mapping[str, Any]) -> Iterator[Problem]:
-    urn, type_ = str(resource.get("urn", "")), str(resource.get("type", ""))
+    urn, type_ = str(resource.get("urn", "")), str(resource.get("type"))
     path = ("state", urn.rpartition("::")[2])
     states = [resource.get("inputs") or {}, resource.get("outputs") or {}]
     if type_.startswith(_PROVIDER):

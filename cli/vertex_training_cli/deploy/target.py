@@ -165,12 +165,12 @@ def signed_in(env: Mapping[str, str] | None = None) -> tuple[str, str]:
     """
     env = os.environ if env is None else env
     try:
-        text = Path(env.get("GOOGLE_APPLICATION_CREDENTIALS", "")).read_text(encoding="utf-8")
+        text = Path(env["GOOGLE_APPLICATION_CREDENTIALS"]).read_text(encoding="utf-8")
         found = json.loads(text)
-    except (OSError, ValueError):
+    except (KeyError, OSError, ValueError):
         return "", ""
     if not isinstance(found, dict):
         return "", ""
-    impersonated = _IMPERSONATED.search(str(found.get("service_account_impersonation_url", "")))
+    impersonated = _IMPERSONATED.search(str(found.get("service_account_impersonation_url")))
     account = impersonated[1] if impersonated else str(found.get("client_email", ""))
     return account, str(found.get("audience", "")).removeprefix(_AUDIENCE)

@@ -70,7 +70,7 @@ def undeclared_parts(
 def _listed(client: RestClient, path: str, network: str) -> Iterator[ResourceDifference]:
     collection = path.rpartition("/")[2]
     for item in client.items(f"{API}{path}", path, collection):
-        if _path(item.get("network", "")) == network and not _is_made_with_network(item):
+        if _path(str(item.get("network"))) == network and not _is_made_with_network(item):
             yield _difference(collection, _path(item["selfLink"]), _facts(item))
 
 

@@ -67,7 +67,7 @@ def _state(file: Path) -> StackState:
         if resource.get("delete"):  # replaced, and its deletion did not finish
             continue
         counts[resource["type"]] += 1
-        if match := _JOB_NAME.match(str(resource.get("id", ""))):
+        if match := _JOB_NAME.match(str(resource.get("id"))):
             name = names.get(match[1]) or resource["urn"].rpartition("::")[2]
             jobs.append(StackJob(name, match[1]))
     return StackState(counts, tuple(jobs))
@@ -88,6 +88,6 @@ def _output_names(resources: list[dict[str, Any]]) -> dict[str, str]:
             for section in sections
             if isinstance(section, dict)
             for name, job in section.items()
-            if isinstance(job, dict) and (match := _JOB_NAME.match(str(job.get("name", ""))))
+            if isinstance(job, dict) and (match := _JOB_NAME.match(str(job.get("name"))))
         }
     return {}

@@ -97,7 +97,7 @@ def _is_report(repository: str, run: int) -> bool:
     """Whether a run is one of the workflow that reports, as it is on the main branch."""
     found = gh.read(f"repos/{repository}/actions/runs/{run}")[0]
     return (
-        str(found.get("path", "")).partition("@")[0] == WORKFLOW
+        str(found.get("path")).partition("@")[0] == WORKFLOW
         and found.get("event") == EVENT
         and found.get("head_branch") == BRANCH
         and (found.get("repository") or {}).get("full_name") == repository

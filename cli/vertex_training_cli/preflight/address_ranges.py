@@ -99,7 +99,7 @@ def _inside(network: str, items: Iterable[Mapping[str, Any]]) -> Iterator[Mappin
     short = network.rpartition("/")[2]
     project = network.split("/")[1]
     for each in items:
-        link = str(each.get("network", ""))
+        link = str(each.get("network"))
         if link.endswith(f"projects/{project}/global/networks/{short}"):
             yield each
 

@@ -70,7 +70,7 @@ def _exceptions(drift: Inputs) -> dict[str, str]:
         ("allowed", "{member}: {role} on {policy}"),
         ("allowedResources", "{resource}"),
     )
-    not_judged = drift.get("projectPolicy", "own") == "own"
+    not_judged = drift.get("projectPolicy") != "judged"
     found = {"drift.projectPolicy": "members of the project that others added"}
     return (found if not_judged else {}) | {
         f"drift.{section}.{key}": words.format_map(defaultdict(str, each))

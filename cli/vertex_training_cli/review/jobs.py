@@ -174,7 +174,7 @@ def job_changes(plan: Plan, observed: Observations = NOTHING_OBSERVED) -> list[J
 def request(inputs: Mapping[str, Any]) -> dict[str, Any]:
     """The message among a job's inputs; empty if it is not known yet."""
     try:
-        message = json.loads(inputs.get("request", "{}"))
+        message = json.loads(inputs.get("request"))
     except (TypeError, json.JSONDecodeError):
         return {}
     return message if isinstance(message, dict) else {}
@@ -189,7 +189,7 @@ def _job(step: Step, observed: Observations, *, subnet: bool) -> JobChange:
     inputs = step.inputs
     messages = [request(each) for each in _rungs(inputs)]
     spec = job_spec(messages[0])
-    region = str(_submission(inputs).get("region", ""))
+    region = _region(inputs)
     state = str(step.old.outputs.get("state") or "") if step.old else ""
     action = "defer" if _is_deferred(step) else ACTIONS[step.op]
     if action == "submit" and inputs.get("requestId") in observed.adopted:
@@ -268,15 +268,19 @@ def _ladder(inputs: Mapping[str, Any]) -> tuple[RungRequest, ...]:
             str(each.get("words", "as in the job file")),
             _strategy(job_spec(request(each))),
             _reservation(job_spec(request(each))),
-            costs.of_job(request(each), str(_submission(inputs).get("region", ""))),
+            costs.of_job(request(each), _region(inputs)),
         )
         for number, each in enumerate(rungs, start=1)
     )
 
 
 def _cost(inputs: Mapping[str, Any]) -> JobCost:
-    messages, region = [request(each) for each in _rungs(inputs)], _submission(inputs).get("region")
-    return costs.of_dearest(messages, str(region or ""), _backend(inputs))
+    messages = [request(each) for each in _rungs(inputs)]
+    return costs.of_dearest(messages, _region(inputs), _backend(inputs))
+
+
+def _region(inputs: Mapping[str, Any]) -> str:
+    return str(_submission(inputs).get("region", ""))
 
 
 def _backend(inputs: Mapping[str, Any]) -> str:
@@ -339,7 +343,7 @@ def _submission(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _named(inputs: Mapping[str, Any]) -> dict[str, Any]:
     """The request as its file has it, without its id, which is new with any change."""
-    text, id_ = str(inputs.get("request", "{}")), str(inputs.get("requestId", ""))
+    text, id_ = str(inputs.get("request")), str(inputs.get("requestId", ""))
     return request({"request": text.replace(id_, "${job.requestId}") if id_ else text})
 
 
@@ -347,25 +351,25 @@ def _reservation(spec: Mapping[str, Any]) -> str:
     found: dict[str, None] = {}
     for pool in spec.get("workerPoolSpecs", ()):
         affinity = pool.get("machineSpec", {}).get("reservationAffinity") or {}
-        kind = affinity.get("reservationAffinityType", "")
+        kind = affinity.get("reservationAffinityType")
         if kind == "SPECIFIC_RESERVATION":
             found |= dict.fromkeys(value.rpartition("/")[2] for value in affinity.get("values", ()))
-        elif kind not in ("", "NO_RESERVATION"):
+        elif kind and kind != "NO_RESERVATION":
             found[kind] = None
     return ", ".join(found)
 
 
 def _network(spec: Mapping[str, Any]) -> str:
     attachment = spec.get("pscInterfaceConfig", {}).get("networkAttachment", "")
-    return spec.get("network", "") or attachment
+    return spec.get("network") or attachment
 
 
 def images_of(spec: Mapping[str, Any]) -> tuple[str, ...]:
     """What the worker pools of a spec run, each once."""
     found: dict[str, None] = {}
     for pool in spec.get("workerPoolSpecs", ()):
-        image = pool.get("containerSpec", {}).get("imageUri", "")
-        image = image or pool.get("pythonPackageSpec", {}).get("executorImageUri", "")
+        image = pool.get("containerSpec", {}).get("imageUri")
+        image = image or pool.get("pythonPackageSpec", {}).get("executorImageUri")
         if image:
             found[image] = None
     return tuple(found)

@@ -172,7 +172,7 @@ def _job_changes(step: Step) -> list[ReachabilityChange]:
 
 
 def _firewall(inputs: Inputs) -> str:
-    inward = inputs.get("direction", "INGRESS") == "INGRESS"
+    inward = inputs.get("direction") != "EGRESS"
     sources = ("sourceRanges", "sourceTags", "sourceServiceAccounts")
     targets = ("destinationRanges", "targetTags", "targetServiceAccounts")
     rules = inputs.get("allows") or inputs.get("denies") or []

@@ -125,7 +125,7 @@ def endpoint_changes(plan: Plan) -> tuple[EndpointChange, ...]:
 def _version(step: Step) -> VersionChange:
     inputs, old = step.inputs, step.old.inputs if step.old else {}
     source, resolved = as_mapping(inputs.get("model")), as_mapping(inputs.get("resolved"))
-    kept = as_mapping(inputs.get("options")).get("onDelete", "keep") != "delete"
+    kept = as_mapping(inputs.get("options")).get("onDelete") != "delete"
     image, before = _image(inputs), _image(old)
     return VersionChange(
         name=step.name,
@@ -185,7 +185,7 @@ def _action(step: Step, words: Mapping[str, str]) -> str:
 
 def _image(inputs: Inputs) -> str:
     try:
-        return str(as_mapping(json.loads(str(inputs.get("container") or "{}"))).get("imageUri", ""))
+        return str(as_mapping(json.loads(str(inputs.get("container")))).get("imageUri", ""))
     except ValueError:
         return ""
 
@@ -227,7 +227,7 @@ def _cost(inputs: Inputs) -> EndpointCost | None:
 def _spec(entry: Inputs) -> tuple[str, str, int]:
     """Machine type, accelerator, how many."""
     spec = as_mapping(entry.get("machine"))
-    count = int(_number(spec.get("acceleratorCount", 0)))
+    count = int(_number(spec.get("acceleratorCount")))
     return str(spec.get("machineType", "")), str(spec.get("acceleratorType", "")), count
 
 
