@@ -64,7 +64,7 @@ def _locked(step: Step) -> Iterator[Refusal]:
     before = retention_days(step.old.inputs)
     after = retention_days(step.new.inputs) if step.new else 0
     locked = step.new is not None and has_locked_retention(step.new.inputs)
-    if step.op == "delete" or not locked or after < before:
+    if not locked or after < before:
         yield Refusal(
             str(step.old.inputs.get("name") or step.name),
             f"has a locked retention of {before:g} days, and Google shortens and removes none: no "
