@@ -158,8 +158,8 @@ def _target(step: Step, name: str) -> str:
 def _bindings(inputs: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The bindings of a whole policy, as far as it is known; else the one that inputs are."""
     try:
-        found = as_mapping(json.loads(inputs.get("policyData"))).get("bindings")
-    except (TypeError, json.JSONDecodeError):
+        found = as_mapping(json.loads(inputs["policyData"])).get("bindings")
+    except (KeyError, TypeError, json.JSONDecodeError):
         found = None
     return [as_mapping(each) for each in found] if isinstance(found, list) and found else [inputs]
 

@@ -174,8 +174,8 @@ def job_changes(plan: Plan, observed: Observations = NOTHING_OBSERVED) -> list[J
 def request(inputs: Mapping[str, Any]) -> dict[str, Any]:
     """The message among a job's inputs; empty if it is not known yet."""
     try:
-        message = json.loads(inputs.get("request"))
-    except (TypeError, json.JSONDecodeError):
+        message = json.loads(inputs["request"])
+    except (KeyError, TypeError, json.JSONDecodeError):
         return {}
     return message if isinstance(message, dict) else {}
 
