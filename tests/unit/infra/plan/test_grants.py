@@ -13,6 +13,20 @@ def test_every_grant_has_a_reason_and_a_source(grant):
     assert grants.reason(grant.type, grant.role) == grant.why
 
 
+def test_rights_on_vertex_ai_lead_to_pages_of_its_guides():
+    guides = "https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/"
+    rows = (*grants.ALLOWED, *grants.EXTERNAL)
+    sources = {row.source for row in rows if row.source.startswith(guides)}
+    assert {source.removeprefix(guides) for source in sources} == {
+        "general/access-control",
+        "general/cmek",
+        "general/custom-service-account",
+        "general/vpc-peering",
+        "general/vpc-psc-i-setup",
+        "predictions/use-reservations",
+    }
+
+
 def test_a_grant_on_a_project_says_why_nothing_narrower_will_do():
     for grant in grants.ALLOWED:
         assert bool(grant.narrowest) == (grant.type == grants.ON_PROJECT), grant
