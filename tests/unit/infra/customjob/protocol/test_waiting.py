@@ -180,7 +180,7 @@ class Idle:
         return "nobody works (idleStop)" if self.cancelled else ""
 
 
-def watched(idle, accelerators=(("workerpool0-0", 1),), deadline=600.0):
+def watched(idle, accelerators=(("workerpool0-0", 1),), deadline=600.0, **backoff):
     """What was said, and the outcome, of a job that runs until it is cancelled."""
     clock, said = Clock(), []
 
@@ -192,7 +192,8 @@ def watched(idle, accelerators=(("workerpool0-0", 1),), deadline=600.0):
         look, lambda *_: [], said.append, clock.sleep, clock.now, connect_idle_stop=lambda: idle
     )
     with pytest.raises(OperatorError) as raised:
-        asyncio.run(wait_for_job(Wait("train", 2, "succeeded", deadline), NAME, ports))
+        wait = Wait("train", 2, "succeeded", deadline)
+        asyncio.run(wait_for_job(wait, NAME, ports, PollBackoff(**backoff)))
     return said, str(raised.value)
 
 
@@ -214,6 +215,12 @@ def test_what_is_not_known_of_an_idle_job_is_said_once_and_it_goes_on(found):
     assert [line for line in said if "idle" in line] == [f"job train: {unknown}"]
     assert "had 10m to succeed" in outcome
     assert 5 < idle.looks < 15
+
+
+def test_a_job_is_looked_at_once_a_minute():
+    idle = Idle(IdleFinding.BUSY)
+    watched(idle, initial=10.0)
+    assert idle.looks == 11  # now, and after each of the ten minutes
 
 
 def test_a_job_without_accelerators_is_not_looked_at():
