@@ -153,7 +153,16 @@ def test_several_waits_go_on_side_by_side():
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"), [(0.4, "0s"), (59, "59s"), (60, "1m"), (125, "2m 5s"), (7500, "2h 5m")]
+    ("seconds", "text"),
+    [
+        (0.4, "0s"),
+        (59, "59s"),
+        (60, "1m"),
+        (125, "2m 5s"),
+        (3599, "59m 59s"),
+        (3600, "1h 0m"),
+        (7500, "2h 5m"),
+    ],
 )
 def test_durations_read_as_people_say_them(seconds, text):
     assert format_duration(seconds) == text
@@ -164,6 +173,11 @@ class Idle:
 
     def __init__(self, *found):
         self.found, self.cancelled, self.looks = list(found), False, 0
+        self.connected = 0
+
+    def connect(self):
+        self.connected += 1
+        return self
 
     def look(self, _job):
         self.looks += 1
@@ -189,10 +203,10 @@ def watched(idle, accelerators=(("workerpool0-0", 1),), deadline=600.0, **backof
         return dataclasses.replace(job(name, state), accelerators=accelerators)
 
     ports = WaitPorts(
-        look, lambda *_: [], said.append, clock.sleep, clock.now, connect_idle_stop=lambda: idle
+        look, lambda *_: [], said.append, clock.sleep, clock.now, connect_idle_stop=idle.connect
     )
+    wait = Wait("train", 2, "succeeded", deadline)
     with pytest.raises(OperatorError) as raised:
-        wait = Wait("train", 2, "succeeded", deadline)
         asyncio.run(wait_for_job(wait, NAME, ports, PollBackoff(**backoff)))
     return said, str(raised.value)
 
@@ -221,6 +235,7 @@ def test_a_job_is_looked_at_once_a_minute():
     idle = Idle(IdleFinding.BUSY)
     watched(idle, initial=10.0)
     assert idle.looks == 11  # now, and after each of the ten minutes
+    assert idle.connected == 1
 
 
 def test_a_job_without_accelerators_is_not_looked_at():
