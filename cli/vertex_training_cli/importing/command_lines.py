@@ -160,7 +160,7 @@ class Script:
         self._called = Counter(CALLED.findall(text))
         for number, line, body in _lines(text, first):
             place = f"{self.label}, line {number}"
-            if is_make and not line.startswith("\t") and (match := MAKE.fullmatch(line.rstrip())):
+            if is_make and (match := MAKE.fullmatch(line.rstrip())):
                 self._of_make(match, place)
                 continue
             if is_make:
@@ -205,7 +205,7 @@ class Script:
     def _is_piped(self, line: str) -> bool:
         """Whether a line prints what a gcloud reads behind it; keeps that."""
         words, ends = split(line, self._value_of(set()))[0], GCLOUD.search(line)
-        if not ends or "|" not in QUOTED.sub("", line[: ends.start()]):
+        if not ends or not any("|" in part for part in QUOTED.split(line[: ends.start()])):
             return False
         self.files[STDIN] = " ".join(words[1:]) + "\n"
         return True
@@ -290,7 +290,7 @@ class Script:
 
     def _write(self, files: list[str], text: str, line: str, notes: set[Note]) -> None:
         """Keep what a line writes into files, or behind what they have."""
-        is_more = ">>" in QUOTED.sub("", line)
+        is_more = any(">>" in part for part in QUOTED.split(line))
         for file in files:
             before, of = self.files.get(file, ""), f"\0{file}"
             self.files[file] = before[:MAX_LENGTH] + text if is_more else text
@@ -378,8 +378,8 @@ def _lines(text: str, first: int) -> Iterator[tuple[int, str, tuple[str, bool] |
             body = ("".join(f"{each.lstrip(tabs)}\n" for each in lines[index:end]),
                     bool(heredoc[2]))  # fmt: skip
             index = end + 1
-        elif quote := re.search("[\"']", QUOTED.sub("", line)):
-            end = next((i for i in range(index, len(lines)) if quote[0] in lines[i]), -1) + 1
+        elif quotes := [each for part in QUOTED.split(line) for each in part if each in "\"'"]:
+            end = next((i for i in range(index, len(lines)) if quotes[0] in lines[i]), -1) + 1
             line = "\n".join([line, *lines[index:end]])
             index = max(index, end)
         yield first + start, line, body

@@ -29,7 +29,7 @@ from vertex_training_cli.importing.values import is_certain
 
 #: The fields of a job file in the order in which people read them.
 ORDER: Final = ("displayName", "labels", "encryptionSpec", "maxTrialCount", "parallelTrialCount",
-                "maxFailedTrialCount", "studySpec", "trialJobSpec", "serviceAccount",
+                "maxFailedTrialCount", "studySpec", "serviceAccount",
                 "baseOutputDirectory", "scheduling", "network", "pscInterfaceConfig",
                 "workerPoolSpecs", "replicaCount", "machineSpec", "diskSpec",
                 "containerSpec", "pythonPackageSpec",

@@ -128,7 +128,7 @@ class Files:
     """A job of Vertex AI in one file, and the bytes of another."""
 
     def config(self, file: str) -> ImportedJob | None:
-        if file != "c.yaml":
+        if file not in ("c.yaml", "snake.yaml"):
             return None
         pools = [{"containerSpec": {"imageUri": "a/b/c:1", "args": ["old"]}},
                  {"pythonPackageSpec": {"pythonModule": "m"}}]  # fmt: skip
@@ -137,7 +137,9 @@ class Files:
             "labels": {"a": "b"},
             "jobSpec": {"workerPoolSpecs": pools},
         }
-        return from_message(message, "n")
+        found = from_message(message, "n")
+        found.in_snake_case = file == "snake.yaml"
+        return found
 
     def data(self, file: str) -> bytes | None:
         return {"commands": b"x\ny z\n", "job.json": b'{"taskGroups": [{"taskCount": "2"}]}'}.get(
@@ -205,6 +207,14 @@ def test_the_flags_of_a_job_are_its_fields() -> None:
         ("machine-type=m,accelerator-type=NVIDIA_L4,accelerator-count=4,replica-count=<N>", {
             "replicaCount": "<N>", "machineSpec": {
                 "machineType": "m", "acceleratorType": "NVIDIA_L4", "acceleratorCount": 4}}, []),
+        ("machine-type=m,executor-image-uri=e", {
+            "replicaCount": 1, "machineSpec": {"machineType": "m"},
+            "pythonPackageSpec": {
+                "executorImageUri": "e", "packageUris": [], "pythonModule": ""}}, []),
+        ("machine-type=m,python-module=p", {
+            "replicaCount": 1, "machineSpec": {"machineType": "m"},
+            "pythonPackageSpec": {
+                "executorImageUri": "", "packageUris": [], "pythonModule": "p"}}, []),
         ("machine-type=m,executor-image-uri=e,python-module=p", {
             "replicaCount": 1, "machineSpec": {"machineType": "m"},
             "pythonPackageSpec": {
@@ -252,6 +262,15 @@ def test_packages_and_arguments_are_those_of_every_pool() -> None:
     assert container["containerSpec"] == {"imageUri": "i", "args": ["1"], "command": ["run"]}
 
 
+def test_a_pool_of_a_package_alone_has_its_address() -> None:
+    [pool] = job("--worker-pool-spec=machine-type=m --python-package-uris=gs://b/a").spec[
+        "workerPoolSpecs"
+    ]
+    assert pool["pythonPackageSpec"] == {
+        "executorImageUri": "", "packageUris": ["gs://b/a"], "pythonModule": "",
+    }  # fmt: skip
+
+
 def test_a_file_gives_what_flags_do_not() -> None:
     found = job("--config=c.yaml --args=new --command=run --labels=c=d")
     assert (found.name, found.labels) == ("nameless", {"a": "b", "c": "d"})
@@ -275,6 +294,12 @@ def test_a_file_gives_what_flags_do_not() -> None:
          ["gcloud reads gone.yaml, which is not beside the source: each of its pools gets "
           "--command=run --args=1,2 (here)"]),
         ("--config=", ["gcloud reads a file, which is not beside the source (here)"]),
+        ("--config=snake.yaml", []),
+        ("--config=snake.yaml --args=1",
+         ["gcloud leaves out --args and --command beside a file in snake case (here)"]),
+        ("--config=snake.yaml --command=run",
+         ["gcloud leaves out --args and --command beside a file in snake case (here)"]),
+        (f"--config=snake.yaml --args=1 --worker-pool-spec={POOL}", []),
         (f"--worker-pool-spec={POOL} --tomorrow=1 --tomorrow=2 --x",
          ["gcloud's --tomorrow is not read (here)", "gcloud's --x is not read (here)"]),
         (f"--worker-pool-spec={POOL} --quiet more words", ["`more words` is not read (here)"]),

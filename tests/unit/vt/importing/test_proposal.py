@@ -113,16 +113,20 @@ def test_what_is_open_is_told_once_and_apart_from_what_is_guessed() -> None:
 
 def test_a_diff_has_new_files_changed_ones_and_copies(tmp_path: Path) -> None:
     (tmp_path / "old.yaml").write_text("a\nb\n")
+    (tmp_path / "odd.yaml").write_bytes(b"\xff\n")
     made = Proposal(tmp_path, "dev", files={
         "new.yaml": "x\n", "old.yaml": "a\nc\n", "same.yaml": "", "data.csv": b"1" * 1234,
+        "odd.yaml": "x\n",
     })  # fmt: skip
     assert list(made.diff()) == [
         "--- /dev/null\n", "+++ new.yaml\n", "@@ -0,0 +1 @@\n", "+x\n",
         "--- old.yaml\n", "+++ old.yaml\n", "@@ -1,2 +1,2 @@\n", " a\n", "-b\n", "+c\n",
         "--- /dev/null\n", "+++ data.csv\n", "@@ a copy of 1,234 bytes @@\n",
+        "--- odd.yaml\n", "+++ odd.yaml\n", "@@ -1 +1 @@\n", "-\ufffd\n", "+x\n",
     ]  # fmt: skip
     assert made.shown == {
         "new.yaml": None, "old.yaml": b"a\nb\n", "same.yaml": None, "data.csv": None,
+        "odd.yaml": b"\xff\n",
     }  # fmt: skip
 
 
