@@ -87,7 +87,8 @@ def test_what_holds_is_done_once(bucket: storage.Bucket) -> None:
     assert blob.download_as_bytes(**given) == b"text"
     upload(bucket, data=b"other")
     blob = bucket.blob("a")
-    with pytest.raises(exceptions.PreconditionFailed):
+    text = "At least one of the pre-conditions you specified did not hold."
+    with pytest.raises(exceptions.PreconditionFailed, match=text):
         blob.delete(**given)
     blob.reload()
     given = {"if_generation_match": blob.generation}
