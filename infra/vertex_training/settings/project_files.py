@@ -67,8 +67,8 @@ def _is_gits(name: str) -> bool:
     return seen.partition(":")[0].rstrip(". ").casefold() in (".git", "git~1")
 
 
-def _stack_folder(root: Path) -> str:
-    """Where the engine reads stack files, if that is not beside ``Pulumi.yaml``; else empty.
+def _stack_folder(root: Path) -> str | None:
+    """Where the engine reads stack files, if that is not beside ``Pulumi.yaml``.
 
     A ``config`` that is text was the key's name before.
 
@@ -84,11 +84,11 @@ def _stack_folder(root: Path) -> str:
         content = yaml.load(text, Loader=Loader)
     except (yaml.YAMLError, ValueError) as error:
         if _STACKS not in text:
-            return ""  # who reads the file reports it
+            return None  # who reads the file reports it
         raise ValueError(str(error).strip().partition("\n")[0]) from None
     found = content.get(_STACKS, content.get("config")) if isinstance(content, dict) else None
     folder = found.strip() if isinstance(found, str) else ""
-    return "" if os.path.normpath(folder) == "." else folder
+    return None if os.path.normpath(folder) == "." else folder
 
 
 def _found(pattern: re.Pattern[str], root: Path) -> str:

@@ -119,10 +119,17 @@ def test_two_stacks_of_one_project_are_told_that_both_are_about_all_of_it(tmp_pa
     (tmp_path / "Pulumi.other.yaml").write_text(yaml.safe_dump({"config": other}))
     elsewhere = other | {"gcp:project": "acme-ml-dev"}
     (tmp_path / "Pulumi.dev.yaml").write_text(yaml.safe_dump({"config": elsewhere}))
+    (tmp_path / "Pulumi.prod.yaml").write_text(yaml.safe_dump({"config": other}))
     raw = BASE | {"channels": ONCALL, "alerts": FAILED, "budget": BUDGET}
     made = Stack(read_settings(raw, tmp_path), tmp_path, {})
-    [told] = [str(each) for each in made.warnings({}) if "Pulumi.other.yaml" in str(each)]
-    assert "vertex-training:alerts: is about all of acme-ml-prod" in told
+    found = [each for each in made.warnings({}) if each.what.startswith("is about")]
+    assert [(each.path, each.what, each.level) for each in found] == [
+        (
+            ("vertex-training:alerts",),
+            "is about all of acme-ml-prod, and so is that of Pulumi.other.yaml",
+            "warning",
+        )
+    ]
 
 
 def all_of_it(stack):

@@ -97,6 +97,8 @@ def ranges(**given: Any) -> dict[str, Any]:
         (ranges(b={"prefixLength": 18, "name": "training-z-prod"}, z={"prefixLength": 18}), [
             ("network.ranges.b.name", "is the name of z, too", "training-z-prod",
              "one of them")]),
+        # What exists has its owner's name, whatever its key.
+        (ranges(a={"existing": "pool"}, b={"prefixLength": 18, "name": "training-a-prod"}), []),
         (ranges(a={"existing": "pool", "name": "x"}, b={"prefixLength": 18, "name": "pool"}), [
             ("network.ranges.a.name", "is its owner's to say: this exists", "x", "remove it")]),
         ({"reservations": {"a": H100 | {"name": "pool"}, "b": H100 | {"name": "pool"}}}, [

@@ -159,3 +159,25 @@ def test_an_image_is_built_of_folders_that_are_there(checkout: Path) -> None:
         ("images.gone.include.2", "is no folder", "lib/code.py", "name the folder that holds it"),
         ("images.gone.context", GONE[0], "none", GONE[1]),
     ]
+
+
+def test_two_folders_of_the_same_names_are_told_once_and_counted_together(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("one/a", "one/b", "two/a", "two/b"):
+        (checkout / name).parent.mkdir(exist_ok=True)
+        (checkout / name).write_text("x")
+
+    def kept(**folders: str) -> list[tuple[str, str, str, str]]:
+        objects = {key.replace("_", "/"): folder for key, folder in folders.items()}
+        return told(checkout, buckets={"data": {"objects": objects}})
+
+    assert kept(x="one", x_="two") == [
+        ("buckets.data.objects.x/", "keeps x/a, as x does", "two", "one of them")
+    ]
+    monkeypatch.setattr("vertex_training.plan.objects.MOST_FILES", 3)
+    more = ("buckets.data.objects", "has 4 files, more than 3", "",
+            "vt data push data for the larger folders")  # fmt: skip
+    assert kept(x="one", y="two") == [more]
+    monkeypatch.setattr("vertex_training.plan.objects.MOST_FILES", 4)
+    assert kept(x="one", y="two") == []
