@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from vertex_training.customjob.rules.registry import TYPES, Rule
+from vertex_training.customjob.rules.registry import OURS, TYPES, Rule
 from vertex_training.errors import Level
 
 YAML: Final = "https://yaml.org/spec/1.1/, as PyYAML 6.0.3 reads it"
@@ -62,16 +62,16 @@ _FORM: Final[list[tuple[str, str, str]]] = [
 ]
 
 
-def _rules(rows: list[tuple[str, str, str]], subject: str, level: Level) -> list[Rule]:
-    own = "docs/job-files.md"
-    return [Rule(id_, summary, source or own, level, subject) for id_, summary, source in rows]
-
-
+_TABLES: Final[list[tuple[list[tuple[str, str, str]], str, Level]]] = [
+    (_FILE, "file", "error"),
+    (_SHAPE, "fields", "error"),
+    (_LENIENT, "fields", "warning"),
+    (_FORM, "fields", "note"),
+]
 RULES: Final[list[Rule]] = [
-    *_rules(_FILE, "file", "error"),
-    *_rules(_SHAPE, "fields", "error"),
-    *_rules(_LENIENT, "fields", "warning"),
-    *_rules(_FORM, "fields", "note"),
+    Rule(id_, summary, source or OURS, level, subject)
+    for rows, subject, level in _TABLES
+    for id_, summary, source in rows
 ]
 #: Level of each rule above, by its id.
 LEVELS: Final[dict[str, Level]] = {rule.id: rule.level for rule in RULES}

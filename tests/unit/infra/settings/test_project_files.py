@@ -89,3 +89,12 @@ def test_a_stack_is_a_file_of_its_name(tmp_path: Path) -> None:
 )
 def test_what_is_gits_own_is_what_the_local_cloud_takes_for_it(name: str) -> None:
     assert project_files.is_of_git(Path("a") / name / "b") is is_gits(name)
+
+
+def test_why_a_project_is_not_read_is_the_first_line_of_the_parser(tmp_path: Path) -> None:
+    (tmp_path / "Pulumi.yaml").write_text("name: x\nstackConfigDir: [a\nb: c\n")
+    refused = project_files.refusal(tmp_path, "dev")
+    assert refused is not None
+    assert (refused.value, refused.path) == ("while parsing a flow sequence", ("Pulumi.yaml",))
+    (tmp_path / "Pulumi.yaml").write_text("name: x\nother: [a\nb: c\n")
+    assert project_files.refusal(tmp_path, "dev") is None
