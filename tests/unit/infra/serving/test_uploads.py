@@ -96,6 +96,24 @@ def test_a_model_is_ours_where_any_version_of_it_is():
     assert foreign_model(request(), Process(world)) == ""
 
 
+@pytest.mark.parametrize(
+    ("labels", "owner"),
+    [
+        ({}, "somebody outside of this program"),
+        ({"vt-program": "b_dev"}, "somebody outside of this program"),
+        ({STACK_LABEL: "prod"}, "stack 'prod'"),
+        ({STACK_LABEL: "prod", "vt-program": "b_dev"}, "stack 'prod' of program 'b_dev'"),
+    ],
+)
+def test_a_model_of_others_is_told_with_whose_it_is(labels, owner):
+    name = f"{MODEL}@1"
+    world = World(versions={name: VersionSnapshot(name, 1, labels)})
+    assert foreign_model(request(), Process(world)) == (
+        f"model 'titanic': {MODEL} is there and belongs to {owner}. Nothing was uploaded. Give the "
+        "model another key in the stack file."
+    )
+
+
 def test_an_error_while_others_are_deleted_is_none_of_the_version():
     world = World()
     up(world)

@@ -255,6 +255,7 @@ def test_a_job_that_somebody_else_acts_on_is_left_to_them(
         meanwhile()
     assert stop.stop(JOB, verdict) == ""
     assert cloud.cancelled == []
+    assert stop.reason(JOB) == ""  # what its record says is about another job, or over
 
 
 def test_a_job_that_ended_meanwhile_is_left_as_it_is() -> None:
