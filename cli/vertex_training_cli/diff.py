@@ -175,7 +175,7 @@ def _neutral_request(found: JobRequest, references: Mapping[str, Any]) -> dict[s
         if isinstance(text, str) and (PROJECT in text or NUMBER in text)
     }
     texts |= {found.request_id: REQUEST_ID, STACK: "${stack.name}"}
-    longest_first = map(re.escape, sorted(texts, reverse=True))
+    longest_first = map(re.escape, sorted(texts, key=len, reverse=True))
     pattern = re.compile(rf"(?<![a-z0-9])(?:{'|'.join(longest_first)})(?![a-z0-9])")
     return _replaced(found.message, lambda text: pattern.sub(lambda match: texts[match[0]], text))
 
@@ -205,7 +205,7 @@ def _neutral_settings(own: Settings, other: Settings) -> dict[str, Any]:
 
 def _dumped(field: str, value: Any, beside: Any) -> Any:
     if isinstance(value, Section):
-        return value.model_dump(by_alias=True)
+        return value.model_dump(mode="json", by_alias=True)
     if not isinstance(value, dict):
         return value
     written: dict[str, Any] = {}
@@ -213,9 +213,9 @@ def _dumped(field: str, value: Any, beside: Any) -> Any:
         if not isinstance(part, Section):
             written[key] = part
         elif key in beside:
-            written[key] = part.model_dump(by_alias=True)
+            written[key] = part.model_dump(mode="json", by_alias=True)
         elif field not in ("jobs", "tuning"):
-            given = part.model_dump(by_alias=True, exclude_unset=True)
+            given = part.model_dump(mode="json", by_alias=True, exclude_unset=True)
             written[key] = json.dumps(given, sort_keys=True)
     return written
 

@@ -149,6 +149,24 @@ def test_programs_get_the_same_as_json(vt, prod):
     }
 
 
+def test_a_time_of_one_stack_or_of_both_is_told_as_it_is_written(vt, prod, project):
+    file = project / "Pulumi.dev.yaml"
+    pool = "{zone: us-central1-a, machineType: n1-standard-4, count: 1, deleteAtTime: TIME}"
+    first, second = "2031-01-31T09:00:00Z", "2031-02-28T09:00:00Z"
+    plain = file.read_text()
+    file.write_text(f"{plain}  vertex-training:reservations: {{pool: {pool}}}\n")
+    prod(("TIME", second))
+    file.write_text(file.read_text().replace("TIME", first))
+    done = vt("dev", "prod", "--format", "json")
+    assert done.exit_code == 1, done.output
+    assert json.loads(done.stdout)["settings"] == [
+        {"path": "reservations.pool.deleteAtTime", "old": first, "new": second}
+    ]
+    file.write_text(plain)
+    [told] = differences(vt("prod", "dev"))
+    assert f'"deleteAtTime": "{second}"' in told
+
+
 def test_mistakes_are_trouble_and_all_of_them_are_told(vt, prod, project):
     prod(
         job=job_of(
