@@ -257,7 +257,7 @@ def _plan(root: Path, stack: str, how: PreviewOptions) -> tuple[Plan, str]:
     target = ref.preview_target(offline=how.offline, refresh=how.refresh)
     save = how.save_plan.absolute() if how.save_plan else None
     config = policy_levels.policy_config(root, stack, how.policy_levels)
-    threading.Thread(target=_load_the_rest).start()
+    threading.Thread(target=_load_the_rest, daemon=True).start()
     with _progress(stack) as on_event, tempfile.TemporaryDirectory() as folder:
         found = make_plan(
             PulumiCli(root, target.env), stack,
