@@ -138,7 +138,7 @@ class Adoption:
             what = f"it is in {self.job.subnet}; here in the stack's subnet"
             self.job.remarks.append(f"{what}, which needs nat for what it reads of the internet")
 
-    def _safe(self, value: Any, name: str | None = None) -> Any:
+    def _safe(self, value: Any, name: str = "") -> Any:
         """``value`` without the secrets in it, whatever its shape is."""
         if isinstance(value, list):
             return [self._safe(item, name) for item in value]
@@ -148,11 +148,11 @@ class Adoption:
                   for key in value}  # fmt: skip
             return {key: self._safe(item, of[key]) for key, item in value.items()}
         if not isinstance(value, str) or not (
-            contains_secret(value) or is_secret_value(str(name), value)
+            contains_secret(value) or is_secret_value(name, value)
         ):
             return value
         self.job.remarks.append(f"a secret in {name} was left out")
-        return REMOVED if is_secret_value(str(name), value) else redacted(value, REMOVED)
+        return REMOVED if is_secret_value(name, value) else redacted(value, REMOVED)
 
     def _pools(self) -> list[dict[str, Any]]:
         pools = self.job.spec.get("workerPoolSpecs")
@@ -179,21 +179,21 @@ class Adoption:
         if hidden:
             what = "a secret on its command line was left out: read it from Secret Manager"
             self.job.remarks.append(what)
-        found, flag = list[str](), None
+        found, flag = list[str](), ""
         for index, word in enumerate(words):
             if index in hidden:
                 flag_of, equals, _ = word.partition("=")
                 named = equals and flag_of.startswith("-")
                 found.append(f"{flag_of}={REMOVED}" if named else REMOVED)
                 continue
-            name = str(word if "=" in word else flag)
+            name = word if "=" in word else flag
             text = self._buckets(word, written=bool(WRITTEN.search(name.partition("=")[0])))
             found.append(word if text == word else text)
-            flag = word if word.startswith("-") and "=" not in word else None
+            flag = word if word.startswith("-") and "=" not in word else ""
         return found
 
     def _variable(self, variable: dict[str, Any]) -> None:
-        name, value = str(variable.get("name")), variable.get("value") or ""
+        name, value = str(variable.get("name") or ""), variable.get("value") or ""
         to_fill_in = SECRET_NAME.search(name) and (PLACEHOLDER.fullmatch(value) or not value)
         if match := SECRET_VALUE.fullmatch(value):
             if self._stack:
@@ -276,7 +276,7 @@ class Adoption:
         """The job's account: one of the stack that has every right, or a new one."""
         if self._stack is None:
             return
-        email = str(self.job.spec.get("serviceAccount"))
+        email = str(self.job.spec.get("serviceAccount") or "")
         own = {self.settings.names.account_email(k): k for k in self.settings.service_accounts}
         wanted = own.get(email) or (key_of(email.partition("@")[0], "") if "@" in email else "")
         right = [key for key in self.settings.service_accounts if self._may(key)]
