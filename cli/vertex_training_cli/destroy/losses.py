@@ -47,7 +47,7 @@ class Losses:
     """Other resources, by type."""
     protected: tuple[str, ...]
     """Names of the resources that refuse to go."""
-    teams: frozenset[str] = frozenset()
+    in_code: frozenset[str] = frozenset()
     """Those of them that no stack file protects: what a team declares, and jobs."""
     kept_rights: int = 0
     """How many rights of service agents stay in the cloud."""
@@ -72,7 +72,7 @@ def find_losses(deployment: Mapping[str, Any]) -> Losses:
     retained = sum(1 for each in rights if each.get("retainOnDelete"))
     kept = [each for each in found if each.get("protect") and each["type"] != _PROTECTION]
     protected = [_name(each) for each in kept]
-    teams = frozenset(_name(e) for e in kept if e["type"] in WITH_REQUEST or not is_own(e["urn"]))
+    in_code = frozenset(_name(e) for e in kept if e["type"] in WITH_REQUEST or not is_own(e["urn"]))
     if not protected and any(each.get("protect") for each in found):
         protected = ["protection"]  # what it stood for has left the state
     order = [row.word for row in resource_types.by_token().values()]
@@ -80,7 +80,7 @@ def find_losses(deployment: Mapping[str, Any]) -> Losses:
     names = tuple(sorted(f"{loss.kind} {loss.name} ({option})" for loss, option in stay))
     left = [each for each in rights if not each.get("retainOnDelete")]
     taken = tuple(sorted(filter(None, (_taken(each, custom) for each in left))))
-    return Losses(tuple(named), others, tuple(sorted(protected)), teams, retained, taken, names)
+    return Losses(tuple(named), others, tuple(sorted(protected)), in_code, retained, taken, names)
 
 
 def _taken(right: Mapping[str, Any], custom: Sequence[Mapping[str, Any]]) -> str:
@@ -124,14 +124,11 @@ def refusals(
     """
     file = file_name(stack)
     off = "{}, have it reviewed and deployed, then run this again."
-    ours, theirs = (
-        f"set protect: false in {file}",
-        "take protect=True from it in extra.py",
-    )
+    ours, theirs = f"set protect: false in {file}", "take protect=True from it in extra.py"
     found = [
         Problem(
             f"{name} is protected",
-            hint=off.format(theirs if name in losses.teams else (hints or {}).get(name, ours)),
+            hint=off.format(theirs if name in losses.in_code else (hints or {}).get(name, ours)),
         )
         for name in losses.protected
     ]

@@ -204,7 +204,7 @@ def test_a_loss_is_told_whole_by_kind_and_name() -> None:
         Loss("bucket", "acme-z", "z", of_bucket, protected=False, empties=True),
         Loss("bucket", "reports", "r", of_bucket, protected=False, teams=True),
     )
-    assert (found.protected, found.teams) == (("acme-control",), frozenset())
+    assert (found.protected, found.in_code) == (("acme-control",), frozenset())
 
 
 def test_rights_that_other_stacks_may_grant_as_well_are_named() -> None:
@@ -257,7 +257,7 @@ def test_what_is_protected_is_told_by_name_and_whose_code_protects_it() -> None:
             resource(BUCKET, "reports", outputs={"name": "a"}, protect=True),
         )
     )
-    assert (found.protected, found.teams) == (("a", "z"), frozenset({"a"}))
+    assert (found.protected, found.in_code) == (("a", "z"), frozenset({"a"}))
     ours = "have it reviewed and deployed, then run this again."
     told = refusals(
         "prod", found, file_protects=True, full=[], orphaned=[], hints={"z": "take it out"}
