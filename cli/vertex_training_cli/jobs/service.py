@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from google.api_core.exceptions import FailedPrecondition, GoogleAPICallError, NotFound, RetryError
 
+from vertex_training.customjob.batch.naming import is_job_of
 from vertex_training.customjob.google import batch_service
 from vertex_training.customjob.google.job_service import client, enum_name, local_address, read
 from vertex_training.customjob.kinds import (
@@ -118,7 +119,8 @@ class Jobs:
             listed = self._batch.listed(
                 self.ref.parent, [f'labels.{REQUEST_ID_LABEL}="{request_id}"']
             )
-            found = [batch_service.as_custom_job(job) for job in listed]
+            named = [job for job in listed if is_job_of(job.name, request_id)]
+            found = [batch_service.as_custom_job(job) for job in named]
         else:
             found = self._all([f"labels.{kind.sent_label(REQUEST_ID_LABEL)}={request_id}"], kind)
         return any(enum_name(job.state) not in (*FAILED, CANCELLING) for job in found)

@@ -226,10 +226,20 @@ def test_a_request_is_adopted_where_one_of_its_jobs_has_not_failed(
     assert cloud.batch.asked == []
 
 
-@pytest.mark.parametrize("state", ["RUNNING", "FAILED"])
-def test_a_request_on_batch_is_asked_for_there(cloud: SimpleNamespace, state: str) -> None:
-    cloud.batch.listed_by = {('labels.vt-request-id="x"',): [batch("b-1", "d", state)]}
-    assert cloud.jobs.is_adopted("x", BATCH_JOB) is (state == "RUNNING")
+@pytest.mark.parametrize(
+    ("id_", "state", "adopted"),
+    [
+        ("dev-d-7", "RUNNING", True),
+        ("dev-d-7-t2", "SUCCEEDED", True),
+        ("dev-d-7", "FAILED", False),
+        ("dev-d-17", "RUNNING", False),  # another's, with the label of this request
+    ],
+)
+def test_a_request_on_batch_is_asked_for_there(
+    cloud: SimpleNamespace, id_: str, state: str, adopted: bool
+) -> None:
+    cloud.batch.listed_by = {('labels.vt-request-id="batch-7"',): [batch(id_, "d", state)]}
+    assert cloud.jobs.is_adopted("batch-7", BATCH_JOB) is adopted
     assert cloud.vertex.asked == []
 
 
