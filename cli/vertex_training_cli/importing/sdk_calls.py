@@ -245,8 +245,8 @@ class CallFinder(Interpreter):
         if isinstance(joined, str) and (match := GCLOUD.search(joined)):
             kind, flags = call_of(match)
             words = split(joined[match.end() :])[0]
-            if isinstance(line, list):
-                verb = "submit" if match["batch"] else "create"
+            verb = "submit" if match["batch"] else "create"
+            if isinstance(line, list) and verb in line:  # else it is a line of its own in the list
                 words = [text(each) for each in line[line.index(verb) + 1 :]]
             words = [*split(flags)[0], *words]
             options = options_of(kind, words, self.place(node))

@@ -243,6 +243,12 @@ SHAPES = {
         "n1-standard-4,replica-count=1,container-image-uri=' + image], check=True)\n",
         {C0 + "imageUri": "a/b/c:1"},
     ),
+    "a line of gcloud for a shell by subprocess": code(
+        "import subprocess\nsubprocess.run(['bash', '-c', 'gcloud ai custom-jobs create "
+        "--display-name=j --worker-pool-spec=machine-type=n1-standard-4,container-image-uri="
+        "a/b/c:1'], check=True)\n",
+        {C0 + "imageUri": "a/b/c:1"},
+    ),
     "a loop of seeds in a script, with a file that is not there": shell(
         "for i in 0 1 2; do\n  SEED=$i\n  gcloud ai custom-jobs create --region=us-central1 "
         "--display-name=\"c-${SEED}\" --config=v.yaml --args=\"solve,--seed,${SEED}\"\ndone\n",
