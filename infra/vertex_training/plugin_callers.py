@@ -60,7 +60,7 @@ def _in_table(host: str, port: int) -> str:
 class _Guard:
     """Who may call the server at ``port``."""
 
-    port: int
+    port = 0
 
     def allows(self, peer: str) -> bool:
         """Whether the client at ``peer``, as gRPC shows it, is of this user or root."""

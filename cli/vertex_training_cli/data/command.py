@@ -116,7 +116,8 @@ def push(
         sent = compared.of("new", "changed")
         with progress(f"to {place}", sum(pair.size for pair in sent)) as advance:
             upload.push(client, place, sent, advance)
-        upload.delete(client, place, [remote[name] for name in gone])
+        if gone:
+            upload.delete(client, place, [remote[name] for name in gone])
         _report("sent", sent, compared, f", deleted {len(gone)}" if gone else "")
 
 
