@@ -97,6 +97,13 @@ def test_nothing_overrides_anything(tmp_path: Path, own: str, message: str) -> N
     assert told(write(tmp_path, own)) == [message]
 
 
+def test_a_section_that_is_no_mapping_is_not_lost_for_an_included_one(tmp_path: Path) -> None:
+    assert told(write(tmp_path, "  vertex-training:buckets: corpus\n")) == [
+        "Pulumi.dev.yaml:6:3: vertex-training:buckets: must be a mapping, like {name: value} "
+        '(got "corpus").'
+    ]
+
+
 def test_of_two_included_files_neither_overrides_the_other(tmp_path: Path) -> None:
     write(tmp_path)
     (tmp_path / "stacks/more.yaml").write_text(
