@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from localgcp import git
 from vertex_training.errors import CommandError
 from vertex_training_cli.init import answers as answers_
 from vertex_training_cli.init import changes, manifest, offering, staging
@@ -160,7 +161,7 @@ def _advice(root: Path, answers: Answers) -> Iterator[str]:
     """What is not wrong, and will not do what one may expect."""
     if found := placeholders(answers):
         yield f"replace {' and '.join(found)} in the files before a deployment; README.md says how"
-    above = next((folder for folder in root.parents if (folder / ".git").exists()), None)
+    above = git.checkout_around(root.parent)
     if above is not None and not (root / ".git").exists():
         yield f"{root} is inside of the repository {above}: GitHub runs workflows of its top only"
 

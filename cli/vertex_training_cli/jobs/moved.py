@@ -71,7 +71,7 @@ def _moves(
     """(old stack, name of the new one, job, its resource name)."""
     beside = [find_unchecked(stack.root, name) for name in project_files.names(stack.root)]
     beside = [o for o in beside if o.project == stack.project and o.stack != stack.stack]
-    here = _declared(stack)
+    here = _declared(stack) if beside else None
     if here is None:
         return
     for other in beside:

@@ -11,7 +11,7 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
 from vertex_training.catalog import costs
-from vertex_training.customjob.kinds import CUSTOM_JOB, kind_in_section, kind_of_name
+from vertex_training.customjob.kinds import CUSTOM_JOB, kind_of_name, kind_of_submission
 from vertex_training.errors import CommandError, OperatorError
 from vertex_training_cli.engine.plan import (
     JOBS,
@@ -43,42 +43,35 @@ ORDER: Final = ("delete", "delete-replaced", "replace", "update", "same")
 def observe_jobs(ref: StackRef, plan: Plan, *, offline: bool, bound: float = BOUND) -> Observations:
     """The jobs that the state has, as they are. Raises nothing: what is missing has a reason."""
     names = _names(plan)
-    if names and offline:
-        return Observations(not_observed="the preview was made offline")
+    if offline:
+        return Observations(not_observed="the preview was made offline" if names else "")
+    deadline, adopted = time.monotonic() + bound, set[str]()
+    reader = threading.Thread(target=_find_adopted, args=(ref, plan, adopted), daemon=True)
+    reader.start()
     found = observe_by_name(ref, names, bound=bound)
-    return found if offline else dataclasses.replace(found, adopted=_adopted(ref, plan, bound))
+    reader.join(max(0.0, deadline - time.monotonic()))
+    return dataclasses.replace(found, adopted=frozenset(adopted))
 
 
-def _adopted(ref: StackRef, plan: Plan, bound: float) -> frozenset[str]:
-    """The requests of new jobs that have a job already, as after an import of an older state."""
+def _find_adopted(ref: StackRef, plan: Plan, found: set[str]) -> None:
+    """Add requests of new jobs that have a job already, as after an import of an older state."""
     new = [
         step.new.inputs
         for step in plan.steps
         if step.type in JOBS and step.op == "create" and step.new
     ]
-    found = set[str]()
-
-    def look() -> None:
-        try:
-            ref.connect_clients()
-            jobs = Jobs(ref)
-            for inputs in new:
-                request_id, place = (
-                    str(inputs.get("requestId")),
-                    as_mapping(inputs.get("submission")),
-                )
-                section = str(place.get("section", CUSTOM_JOB.section))
-                kind = kind_in_section(section, str(place.get("backend", CUSTOM_JOB.backend)))
-                if jobs.is_adopted(request_id, kind):
-                    found.add(request_id)
-        except (CommandError, OperatorError):
-            return  # then `up` tells: it looks before it sends
-
-    if new:
-        reader = threading.Thread(target=look, daemon=True)
-        reader.start()
-        reader.join(bound)
-    return frozenset(found)
+    if not new:
+        return
+    try:
+        ref.connect_clients()
+        jobs = Jobs(ref)
+        for inputs in new:
+            request_id = str(inputs.get("requestId"))
+            kind = kind_of_submission(as_mapping(inputs.get("submission")))
+            if jobs.is_adopted(request_id, kind):
+                found.add(request_id)
+    except (CommandError, OperatorError):
+        return  # then `up` tells: it looks before it sends
 
 
 def observe_by_name(ref: StackRef, names: Sequence[str], *, bound: float = BOUND) -> Observations:

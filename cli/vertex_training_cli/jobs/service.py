@@ -12,9 +12,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from google.api_core.exceptions import FailedPrecondition, GoogleAPICallError, NotFound, RetryError
 
-from vertex_training.customjob.batch.naming import is_job_of
 from vertex_training.customjob.google import batch_service
-from vertex_training.customjob.google.job_service import client, enum_name, local_address, read
+from vertex_training.customjob.google.job_service import (
+    VertexJobs,
+    client,
+    enum_name,
+    local_address,
+    read,
+)
 from vertex_training.customjob.kinds import (
     BATCH_JOB,
     CUSTOM_JOB,
@@ -23,9 +28,8 @@ from vertex_training.customjob.kinds import (
     JobKind,
     kind_of_name,
 )
+from vertex_training.customjob.protocol.adoption import is_usable
 from vertex_training.customjob.protocol.ports import (
-    CANCELLING,
-    FAILED,
     JOB_LABEL,
     PROGRAM_LABEL,
     REQUEST_ID_LABEL,
@@ -115,15 +119,8 @@ class Jobs:
 
     def is_adopted(self, request_id: str, kind: JobKind) -> bool:
         """Whether a submission of the request adopts a job that is there, and sends nothing."""
-        if kind is BATCH_JOB:
-            listed = self._batch.listed(
-                self.ref.parent, [f'labels.{REQUEST_ID_LABEL}="{request_id}"']
-            )
-            named = [job for job in listed if is_job_of(job.name, request_id)]
-            found = [batch_service.as_custom_job(job) for job in named]
-        else:
-            found = self._all([f"labels.{kind.sent_label(REQUEST_ID_LABEL)}={request_id}"], kind)
-        return any(enum_name(job.state) not in (*FAILED, CANCELLING) for job in found)
+        service = self._batch if kind is BATCH_JOB else VertexJobs(self._client, kind)
+        return any(map(is_usable, service.find(self.ref.parent, request_id)))
 
     def get(self, name: str) -> AnyJob:
         """The job of this resource name.

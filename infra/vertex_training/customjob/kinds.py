@@ -114,6 +114,9 @@ BATCH_JOB: Final = replace(
 )
 #: Those of Vertex AI.
 KINDS: Final = (CUSTOM_JOB, TUNING_JOB)
+#: Keys of the ``submission`` of a job that is no CustomJob, or that Vertex AI does not run.
+SECTION: Final = "section"
+BACKEND: Final = "backend"
 #: Fields that only a tuning job has at its top.
 OF_TUNING: Final = frozenset({"studySpec", TUNING_JOB.spec})
 
@@ -126,6 +129,12 @@ def kind_in_section(section: str, backend: str = CUSTOM_JOB.backend) -> JobKind:
     """
     kinds = (*KINDS, BATCH_JOB)
     return next(kind for kind in kinds if (kind.section, kind.backend) == (section, backend))
+
+
+def kind_of_submission(submission: Mapping[str, str]) -> JobKind:
+    """The kind of a job by the ``submission`` that its inputs have, and so the state."""
+    section = submission.get(SECTION, CUSTOM_JOB.section)
+    return kind_in_section(section, submission.get(BACKEND, CUSTOM_JOB.backend))
 
 
 def kind_of_request(request_id: str) -> JobKind:

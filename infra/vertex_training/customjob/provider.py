@@ -25,7 +25,14 @@ from vertex_training.customjob.dynamic_values import (
     print_line,
     without_provider,
 )
-from vertex_training.customjob.kinds import BATCH_JOB, CUSTOM_JOB, JobKind, kind_in_section
+from vertex_training.customjob.kinds import (
+    BACKEND,
+    BATCH_JOB,
+    CUSTOM_JOB,
+    SECTION,
+    JobKind,
+    kind_of_submission,
+)
 from vertex_training.customjob.protocol.adoption import current_job
 from vertex_training.customjob.protocol.idle import IdleRule, IdleStop, Reading, reason_of
 from vertex_training.customjob.protocol.ladder import Ladder, job_with_turn, stop_climbing
@@ -72,11 +79,7 @@ from vertex_training.pulumi_internals import format_exceptions, is_engine_alive
 RECORD_DELETED: Final = "RECORD_DELETED"
 #: Keys of ``submission``: with the request, the identity of a job.
 SUBMISSION_KEYS: Final = ("project", "region", "stack", "job", "run")
-#: Key of ``submission``: the section of a job that is no CustomJob.
-SECTION: Final = "section"
-#: Keys of ``submission`` of a job that Vertex AI does not run: its service, and where its machines
-#: are.
-BACKEND: Final = "backend"
+#: Key of ``submission`` of a job on Batch: where its machines are.
 SUBNET: Final = "subnet"
 #: Key of ``options``: what Batch tells of the job's states. Kept, so that a change is shown.
 NOTIFICATIONS: Final = "notifications"
@@ -472,10 +475,7 @@ def _job_key(props: Mapping[str, Any]) -> tuple[object, ...]:
 
 
 def _kind(props: Mapping[str, Any]) -> JobKind:
-    """The kind of the job; it stands in the inputs, and so in the state."""
-    submission = props.get("submission") or {}
-    section = submission.get(SECTION, CUSTOM_JOB.section)
-    return kind_in_section(section, submission.get(BACKEND, CUSTOM_JOB.backend))
+    return kind_of_submission(props.get("submission") or {})
 
 
 def _service(props: dict[str, Any]) -> JobService:

@@ -9,8 +9,9 @@ import pulumi
 from pulumi import dynamic
 
 from vertex_training.customjob.dynamic_values import IMPERSONATE
+from vertex_training.customjob.kinds import SECTION
 from vertex_training.customjob.protocol.ports import IDLE_STOP
-from vertex_training.customjob.provider import RECORDS, SECTION
+from vertex_training.customjob.provider import RECORDS
 from vertex_training.customjob.request.job_file import JobRequest
 from vertex_training.schedules.provider import JobScheduleProvider
 from vertex_training.settings.schedules import Schedule

@@ -33,7 +33,7 @@ def job_to_adopt(found: Sequence[JobSnapshot], request: SubmissionRequest) -> Jo
             f"{other[0].name} carries request id {request.request_id} but is another request. "
             f"{request.renewal}"
         )
-    usable = [job for job in found if _is_usable(job)]
+    usable = [job for job in found if is_usable(job)]
     if not usable:
         ended = earliest(found)
         reason = f": {ended.reason}" if ended.error else ""
@@ -64,7 +64,7 @@ def current_job(name: str, parent: str, request_id: str, jobs: JobService) -> Jo
     if job is not None and job.state not in FAILED:
         return job
     later = [each.name for each in jobs.find(parent, request_id) if each.name != name]
-    usable = [found for each in later if (found := jobs.get(each)) and _is_usable(found)]
+    usable = [found for each in later if (found := jobs.get(each)) and is_usable(found)]
     return earliest(usable) if usable else job
 
 
@@ -73,7 +73,8 @@ def earliest(found: Sequence[JobSnapshot]) -> JobSnapshot:
     return min(found, key=lambda job: (job.created, job.name))
 
 
-def _is_usable(job: JobSnapshot) -> bool:
+def is_usable(job: JobSnapshot) -> bool:
+    """Whether a submission of its request may adopt the job: it goes on, or has succeeded."""
     return job.state not in FAILED and job.state != CANCELLING
 
 

@@ -11,6 +11,7 @@ from google.api_core import exceptions
 from google.cloud.aiplatform_v1.types import CustomJob, HyperparameterTuningJob, JobState
 from google.cloud.batch_v1.types import Job as BatchJob
 
+from vertex_training.customjob.google.batch_service import BatchJobs
 from vertex_training.customjob.kinds import BATCH_JOB, CUSTOM_JOB
 from vertex_training.errors import CommandError, OperatorError
 from vertex_training_cli.engine.stacks import StackRef
@@ -89,7 +90,7 @@ class Vertex:
         self._get("cancel tuning", name)
 
 
-class Batch:
+class Batch(BatchJobs):
     """Google Batch, in the same way."""
 
     def __init__(self) -> None:
