@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Final
 
 import coverage
+import pytest
 
-from bench.mutation.selection import TestMap, _Run
+from bench.mutation.selection import NEAR_BUDGET, Selection, TestMap, _Run
+from bench.mutation.sites import Mutant, mutants
 
 SHARED, OTHER = "tests/unit/test_shared.py", "tests/unit/test_other.py"
 ONE, TWO, APART = f"{SHARED}::test_one", f"{SHARED}::test_two", f"{OTHER}::test_apart"
@@ -34,3 +37,31 @@ def test_what_a_fixture_executes_counts_for_every_test_of_its_file(tmp_path: Pat
     run.add_to(some, {SHARED})
     assert some.lines == {"infra/x.py": {1: {ONE, TWO}, 2: {ONE}, 3: {TWO}, 4: set(), 5: set()}}
     assert (some.seconds, some.flaky) == ({ONE: 1.0, TWO: 2.0}, {TWO})
+
+
+TABLE: Final = "infra/table.py"
+HOLDS, MANY = "tests/unit/test_pages.py::test_holds", "tests/unit/test_cases.py::test_many"
+CASES = [f"{MANY}[{n}]" for n in range(1000)]
+
+
+def _tests_of(mutant: Mutant, seconds: float) -> Selection:
+    """What is run against a mutant of a table that all tests import and none executes.
+
+    ``seconds`` is the time of the test that holds the table, the farthest of them.
+    """
+    imports = {
+        "tests/unit/test_cases.py": {"infra/all.py"},
+        "tests/unit/test_pages.py": {"infra/pages.py"},
+        "infra/pages.py": {"infra/all.py"},
+        "infra/all.py": {TABLE},
+        TABLE: set(),
+    }
+    return TestMap({}, dict.fromkeys(CASES, 1.0) | {HOLDS: seconds}, imports).select(mutant)
+
+
+@pytest.mark.parametrize("seconds", [1.0, 200.0])
+def test_a_thousand_cases_leave_room_for_the_test_that_holds_a_table_made_at_import(seconds):
+    (mutant,) = mutants(TABLE, b"LIMIT = 8\n")
+    chosen = _tests_of(mutant, seconds).far
+    assert chosen[:2] == [CASES[0], HOLDS]
+    assert len(chosen) == 1 + int(NEAR_BUDGET - seconds)
