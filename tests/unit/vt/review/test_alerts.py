@@ -281,6 +281,7 @@ def test_changes_are_by_kind_and_name_with_whom_they_told_before_and_after():
             ["when up for 60s, but judged in another way"],
         ),
         (change(ALERT, by_query("up"), conditions=titled("other", by_query("up"))), []),
+        (change(ALERT, FAILED | {"alertStrategy": {"autoClose": "1800s"}}, displayName="x"), []),
         (
             change(ALERT, FAILED, alertStrategy={"notificationRateLimit": {"period": "99999s"}}),
             ["told in another way: alertStrategy changes"],

@@ -69,6 +69,8 @@ def test_markdown_goes_to_standard_output(project: Project) -> None:
     assert done.exit_code == ReviewOutcome.CLEAN
     assert done.stdout.startswith("## Review of stack `dev`")
     assert "gs://acme-state" in done.stdout
+    assert done.stdout.endswith("\n")
+    assert not done.stdout.endswith("\n\n")
 
 
 @pytest.mark.parametrize(("name", "start"), [("html", "<!DOCTYPE html>"), ("json", "{")])

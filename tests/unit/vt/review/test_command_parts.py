@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -53,3 +54,16 @@ def test_jobs_that_move_are_looked_for_in_the_state_of_the_cloud(
     plan = plans.plan(plans.create(plans.JOB, "training-a", **plans.job("a")))
     found: Any = command._moved_jobs(Path("/x"), "dev", plan)
     assert found == (ref, moved.planned_from(plan), (Path("/x"), {"off": False}))
+
+
+@pytest.mark.parametrize("name", ["stdout", "stderr"])
+def test_a_report_can_be_printed_whatever_the_encoding_of_the_output(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.StringIO())  # text that is not encoded at all
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    monkeypatch.setattr(sys, name, io.TextIOWrapper(written, encoding="ascii"))
+    command._write_utf8()
+    print("5 \u2192 \ud800", file=getattr(sys, name), flush=True)
+    assert written.getvalue() == b"5 \xe2\x86\x92 \\ud800\n"

@@ -286,6 +286,17 @@ def test_weaknesses_of_a_repository_are_told_if_they_are_new() -> None:
     assert lowered(unscanned, scanned) == []
 
 
+def test_guards_that_go_are_by_the_names_of_their_resources() -> None:
+    steps = [
+        plans.step("update", REPOSITORY, name, {"dockerConfig": {"immutableTags": True}}, {})
+        for name in ("registry-docker", "packages", "other")
+    ]
+    assert guards.lowered_guards(planned(None, None, *steps)) == tuple(
+        guards.LoweredGuard(name, "tags of images can be moved")
+        for name in ("other", "packages", "registry-docker")
+    )
+
+
 def test_exceptions_from_what_is_included_are_by_path_old_and_new() -> None:
     stack = plans.step(
         "same", "pulumi:pulumi:Stack", "s", {}, {}, outputs={"overrides": {"a.z": 1, "a.k": [1]}}
