@@ -392,3 +392,20 @@ def test_egress_is_of_firewall_rules_by_name() -> None:
         plans.delete(firewall, "gone", **rule),
     )
     assert reachability.opened_egress(plan) == ("a", "in", "z")
+
+
+def test_types_that_nothing_is_known_of_are_named_if_one_of_them_changes_and_stays() -> None:
+    known = (
+        *(plans.BUCKET, plans.MEMBER, plans.JOB, "gcp:compute/firewall:Firewall"),
+        *("gcp:storage/hmacKey:HmacKey", "gcp:organizations/iAMCustomRole:IAMCustomRole"),
+        "gcp:pubsub/topicIAMMember:TopicIAMMember",
+    )
+    plan = plans.plan(
+        *(plans.create(type_, "known") for type_ in known),
+        plans.create("other:z:Zone", "z"),
+        plans.step("update", "other:a:Account", "a", {"x": 1}, {"x": 2}),
+        plans.create("other:a:Account", "b"),
+        plans.step("same", "other:s:Same", "s", {}, {}),
+        plans.delete("other:g:Gone", "g"),
+    )
+    assert reachability.unjudged_types(plan) == ("other:a:Account", "other:z:Zone")
