@@ -392,3 +392,17 @@ def test_differences_are_of_the_request_then_of_the_run_then_of_the_options() ->
     ]  # fmt: skip
     assert only(change(old, new, op="same")).differences == ()
     assert only(plans.create(plans.JOB, "training-a", **new)).differences == ()
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        ({"request": '{"displayName": "a"}'}, {"displayName": "a"}),
+        *(({"request": odd}, {}) for odd in ('["a"]', "7", "null", "{", "", None)),
+        ({}, {}),
+    ],
+)
+def test_the_request_of_a_job_is_a_message_or_not_known(
+    inputs: dict[str, Any], message: dict[str, Any]
+) -> None:
+    assert jobs.request(inputs) == message

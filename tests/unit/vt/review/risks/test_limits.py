@@ -88,6 +88,7 @@ def test_a_limit_that_is_kept_lowered_or_new_is_not_raised(changes):
         (["n1-*"], ["*n1-*"]),
         (["n1-standard-4"], ["[n]1-*"]),
         (["n1-*8]"], ["n1-[48]"]),
+        (["n1-standard-4"], ["n1-standard-4*"]),
     ],
 )
 def test_a_wider_pattern_is_a_raised_limit(listed, allowed):
