@@ -71,6 +71,18 @@ OTHERS: Final = {
     "taskGroups": "job of Google Batch",
     "allocationPolicy": "job of Google Batch",
 }
+STACK_FILE: Final = "stack file of Pulumi"
+PROJECT_FILE: Final = "project file of Pulumi"
+#: The same of files of the engine, which no field of a job is beside.
+OF_ENGINE: Final = {
+    "runtime": PROJECT_FILE,
+    "config": STACK_FILE,
+    "secretsprovider": STACK_FILE,
+    "encryptionsalt": STACK_FILE,
+    "encryptedkey": STACK_FILE,
+}
+#: How the engine names its files, whatever is in them.
+ENGINE_FILE: Final = re.compile(r"(?:.*/)?Pulumi(?:\.(?P<stack>[^/]+))?\.ya?ml\Z", re.DOTALL)
 OTHER_HINTS: Final = {
     "HyperparameterTuningJob": "name it in the stack file under vertex-training:tuning",
     "CustomJob": "name it in the stack file under vertex-training:jobs",
@@ -79,12 +91,37 @@ OTHER_HINTS: Final = {
     "job of AI Platform Training": "a CustomJob says the same in workerPoolSpecs",
     "job of Google Batch": "`vt import` of this file makes a job file of it, with backend: batch",
     "Kubernetes resource": "a CustomJob names its machines and its image in workerPoolSpecs",
+    STACK_FILE: "check it by `vt check --stack {stack}`; of another program, by a preview",
+    PROJECT_FILE: "check a stack of it by `vt check --stack {stack}`",
 }
 
 
-def other_resource(fields: Iterable[str]) -> str:
-    """What a file with these fields at its top is, if it is surely none of the jobs here."""
-    return next((OTHERS[field] for field in fields if field in OTHERS), "")
+def other_resource(fields: Iterable[str], file: str = "") -> str:
+    """What a file with these fields at its top is, if it is surely none of the jobs here.
+
+    >>> other_resource(["config"]), other_resource(["config", "jobSpec"])
+    ('stack file of Pulumi', '')
+    """
+    if named := ENGINE_FILE.match(file):
+        return STACK_FILE if named["stack"] else PROJECT_FILE
+    found = list(fields)
+    if other := next((OTHERS[field] for field in found if field in OTHERS), ""):
+        return other
+    engine = next((kind for field, kind in OF_ENGINE.items() if field in found), "")
+    return "" if engine and any(map(_is_of_job, found)) else engine
+
+
+def hint_of_other(other: str, file: str) -> str:
+    """What to do with such a file."""
+    named = ENGINE_FILE.match(file)
+    stack = named["stack"] if named else None
+    return OTHER_HINTS[other].format(stack=stack or "STACK")
+
+
+def _is_of_job(field: str) -> bool:
+    """Whether a job file of either form may have this field at its top."""
+    tops = ("CustomJob", "CustomJobSpec", "HyperparameterTuningJob")
+    return any(messages()[top].get(field, {"type": "output"})["type"] != "output" for top in tops)
 
 
 @functools.cache

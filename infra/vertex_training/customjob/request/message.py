@@ -82,11 +82,12 @@ class MessageBuilder:
     def build_message(self) -> dict[str, Any] | None:
         """The message in REST's form, from REST's form or gcloud's (a job's jobSpec alone)."""
         wanted = self.wanted or self.kind
-        other = hints.other_resource(map(to_camel_case, self.document.root.content))
+        file = self.document.file
+        other = hints.other_resource(map(to_camel_case, self.document.root.content), file)
         if other or wanted is not self.kind:
             other = other or self.kind.message
-            what, hint = f"is a {other}, not a {wanted.message}", hints.OTHER_HINTS[other]
-            return self._add("other-resource", (), what, "", hint)
+            what = f"is a {other}, not a {wanted.message}"
+            return self._add("other-resource", (), what, "", hints.hint_of_other(other, file))
         if self._rest_form:
             return self._message(self.document.root, self.kind.message, ())
         spec = self._message(self.document.root, "CustomJobSpec", ())

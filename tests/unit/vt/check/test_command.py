@@ -171,3 +171,29 @@ def test_without_a_stack_any_range_of_its_network_may_be_named(project, vt):
     assert vt("check", "jobs/train.yaml").stdout == "1 file, no mistakes.\n"
     job.write_text(peered % '"${network.ranges.Workers}"')
     assert "network.ranges.Workers" in vt("check", "jobs/train.yaml").stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said", "stack"),
+    [
+        ("Pulumi.dev.yaml", None, "a stack file of Pulumi", "dev"),
+        ("Pulumi.yaml", None, "a project file of Pulumi", "STACK"),
+        ("stacks/all.yaml", "config: {gcp:project: p}\n", "a stack file of Pulumi", "STACK"),
+        ("x.yaml", "name: x\nruntime: python\nconfig: {}\n", "a project file of Pulumi", "STACK"),
+    ],
+)
+def test_a_file_of_the_engine_is_one_mistake_that_says_how_it_is_checked(
+    project, vt, name, text, said, stack
+):
+    if text:
+        (project / name).parent.mkdir(exist_ok=True)
+        (project / name).write_text(text)
+    before = (project / name).read_text()
+    for more in ([], ["--fix"], ["-s", "dev"]):
+        done = vt("check", name, *more)
+        assert done.exit_code == 1
+        assert f"is {said}, not a CustomJob" in done.stdout
+        assert f"`vt check --stack {stack}`" in done.stdout
+        assert (project / name).read_text() == before
+    only = json.loads(vt("check", name, "-f", "json").stdout)["files"][0]["findings"]
+    assert [finding["rule"] for finding in only] == ["other-resource"]

@@ -210,11 +210,30 @@ def test_a_misplaced_field_is_told_where_it_stands(message: str, here: str) -> N
         (["taskGroups"], "job of Google Batch"),
         (["allocationPolicy"], "job of Google Batch"),
         (["displayName", "jobSpec"], ""),
+        (["config"], "stack file of Pulumi"),
+        (["encryptionsalt"], "stack file of Pulumi"),
+        (["name", "config", "runtime"], "project file of Pulumi"),
+        *((["config", field], "") for field in ("jobSpec", "workerPoolSpecs", "studySpec")),
     ],
 )  # fmt: skip
 def test_a_file_of_another_resource_is_known_by_its_fields(fields: list[str], other: str) -> None:
     assert hints.other_resource(fields) == other
     assert not other or hints.OTHER_HINTS[other]
+
+
+@pytest.mark.parametrize(
+    ("file", "other", "stack"),
+    [
+        ("a/Pulumi.dev.yaml", "stack file of Pulumi", "dev"),
+        ("Pulumi.eu.west.yaml", "stack file of Pulumi", "eu.west"),
+        ("Pulumi.yaml", "project file of Pulumi", "STACK"),
+        ("myPulumi.dev.yaml", "", ""),
+        ("Pulumi.dev/job.yaml", "", ""),
+    ],
+)
+def test_a_file_of_the_engine_is_known_by_its_name(file: str, other: str, stack: str) -> None:
+    assert hints.other_resource(["labels"], file) == other
+    assert not other or f"--stack {stack}`" in hints.hint_of_other(other, file)
 
 
 def test_what_yaml_made_of_text_is_told_with_quotes() -> None:
