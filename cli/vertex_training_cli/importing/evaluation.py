@@ -19,6 +19,8 @@ from vertex_training_cli.importing.values import (
     ABOUT,
     DROPPED,
     MAX_LENGTH,
+    SENDING,
+    BoundMethod,
     ClientCall,
     Merge,
     Noted,
@@ -28,6 +30,7 @@ from vertex_training_cli.importing.values import (
     bare,
     is_certain,
     is_known,
+    jobs_of,
     noted,
     notes_of,
     plain,
@@ -156,6 +159,12 @@ class Evaluator:
 
     def _attribute(self, node: ast.Attribute) -> Any:
         of = self.value(node.value)
+        if node.attr in SENDING and (jobs := jobs_of(of)):
+            what = f"calls of `{ast.unparse(node)}` by another name are not read"
+            unread = Note(what, self.place(node))
+            for each in jobs:
+                each.notes.add(unread)
+            return BoundMethod(jobs, node.attr, unread)
         if isinstance(of, dict):
             self.notes |= notes_of(of.get(ABOUT))
             if node.attr in of:
@@ -419,6 +428,9 @@ class Evaluator:
     def _tell_unread(self, node: ast.Call, called: str, arguments: list[Any]) -> None:
         """A function that was not read may have changed the lists and mappings that it got."""
         if called in HARMLESS or called[:1].isupper() or called.startswith("_"):
+            for word in node.keywords:  # a thread's target may be a method of a job
+                if isinstance(word.value, ast.Attribute) and word.value.attr in SENDING:
+                    self.value(word.value)
             return
         for each in [*arguments, *(self.value(word.value) for word in node.keywords)]:
             what = f"`{ast.unparse(node.func)}(…)` gets it, and is not read"

@@ -36,11 +36,14 @@ from vertex_training_cli.importing.imported import (
 from vertex_training_cli.importing.statements import Interpreter
 from vertex_training_cli.importing.values import (
     ABOUT,
+    SENDING,
+    BoundMethod,
     ClientCall,
     Noted,
     UnresolvedValue,
     annotate,
     bare,
+    jobs_of,
     noted,
     notes_of,
     plain,
@@ -142,12 +145,15 @@ class CallFinder(Interpreter):
         found = super().call(node, of, called, held)
         if found is not NotImplemented:
             return found
-        if isinstance(of, UnresolvedValue) and any(isinstance(x, ClientCall) for x in of.either):
-            for each in of.either:
+        if jobs := jobs_of(of):
+            for each in jobs:
                 self._method_of_job(node, each, called, held)
             return of
-        if isinstance(of, ClientCall):
-            return self._method_of_job(node, of, called, held)
+        if isinstance(method := self._named_method(node, of, called), BoundMethod):
+            for each in method.jobs:
+                self._method_of_job(node, each, method.name, held)
+                each.notes.discard(method.unread)
+            return UnresolvedValue(method.name, either=method.jobs)
         root = ast.unparse(node.func).partition(".")[0]
         if called == "init" and CLIENTS.fullmatch(root):
             self.init |= self._options(node, held, ("project", "location"))
@@ -169,6 +175,12 @@ class CallFinder(Interpreter):
         if called in SHELLS:
             return self._shell(node, called, held)
         return NotImplemented
+
+    def _named_method(self, node: ast.Call, of: Any, called: str) -> Any:
+        """What is called by a name, or as an item of something known."""
+        if isinstance(node.func, ast.Name | ast.Subscript):
+            return self.value(node.func)
+        return bare(of.get(called)) if isinstance(of, dict) else None
 
     def _with_init(self, called: str, options: dict[str, Any]) -> dict[str, Any]:
         """Options with the defaults that ``aiplatform.init`` gives them."""
@@ -196,7 +208,7 @@ class CallFinder(Interpreter):
         return made
 
     def _method_of_job(self, node: ast.Call, of: Any, called: str, held: list[Any]) -> Any:
-        if isinstance(of, ClientCall) and called in ("run", "submit"):
+        if isinstance(of, ClientCall) and called in SENDING:
             options = self._options(node, held, ())
             of.notes |= notes_of(options.pop(ABOUT, None))
             merge = self.merge(node, ast.unparse(node.func))

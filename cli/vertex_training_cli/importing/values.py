@@ -54,6 +54,8 @@ class Tuple(list[Any]):
     """A list that a text shows as a tuple."""
 
 
+#: Methods of the client's jobs that send them.
+SENDING: Final = ("run", "submit")
 #: A member of a list that only holds notes about the whole list.
 DROPPED: Final = UnresolvedValue("\0dropped")
 
@@ -72,6 +74,29 @@ class ClientCall:
 
     def __deepcopy__(self, memo: object) -> ClientCall:
         return self
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoundMethod:
+    """A method of jobs that was given another name, and is called by that."""
+
+    jobs: tuple[ClientCall, ...]
+    """The jobs that it may be of."""
+    name: str
+    unread: Note
+    """What is said of the jobs until a call of it is read."""
+
+    def __deepcopy__(self, memo: object) -> BoundMethod:
+        return self
+
+    def __str__(self) -> str:
+        return f"a method {self.name}"
+
+
+def jobs_of(value: Any) -> tuple[ClientCall, ...]:
+    """The jobs that a value is, or may be."""
+    either = value.either if isinstance(value, UnresolvedValue) else (value,)
+    return tuple(each for each in either if isinstance(each, ClientCall))
 
 
 def noted(value: Any, notes: Iterable[Note]) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from vertex_training_cli.importing.command_lines import NO_FILES
-from vertex_training_cli.importing.imported import ImportedJob
+from vertex_training_cli.importing.imported import ImportedJob, Note
 from vertex_training_cli.importing.sdk_calls import jobs_in
 
 INIT = "aiplatform.init(project='acme', location='europe-west4', staging_bucket='gs://acme-s')\n"
@@ -284,3 +284,38 @@ def test_pools_with_a_number_in_their_names_are_a_job_where_nothing_makes_one() 
     part = one(f"pool2 = {POOL}\n")
     assert part.remarks == ["this is a part of a job: pool 0, 1 is not in the source"]
     assert read("pool = 3\n") == []
+
+
+JOB = "job = aiplatform.CustomContainerTrainingJob('j', 'a/b/c:1')\n"
+UNREAD = Note("calls of `job.run` by another name are not read", "s, line 3")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "run = job.run\nrun(service_account='me')",
+        "submit = job.submit\nsubmit(service_account='me')",
+        "(go := job.run)\ngo(service_account='me')",
+        "go = {'a': job.run}\ngo['a'](service_account='me')",
+        "class C:\n def __init__(self): self.go = job.run\nC().go(service_account='me')",
+        "def f(go): go(service_account='me')\nf(job.run)",
+        "go = job.run\nif X: go(service_account='me')\nelse: go(service_account='me')",
+    ],
+)
+def test_a_method_of_a_job_is_read_by_its_other_name(code: str) -> None:
+    found = one(JOB + code)
+    assert found.spec["serviceAccount"] == "me"
+    assert UNREAD not in found.notes
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "Thread(target=job.run, kwargs={'service_account': 'me'}).start()",
+        "go = functools.partial(job.run, service_account='me')\ngo()",
+        "pool.submit(job.run, service_account='me')",
+        "go = job.run",
+    ],
+)
+def test_a_method_that_something_else_calls_is_told(code: str) -> None:
+    assert UNREAD in one(JOB + code).notes
