@@ -22,6 +22,13 @@ MAX_KEY: Final = 40
 REQUEST_ID: Final = "${job.requestId}"
 
 
+#: Of a tuning job whose other fields are not in the source.
+TRIALS_ALONE: Final = (
+    "of a tuning job the source has the job of its trials alone: without studySpec and "
+    "maxTrialCount it is imported as a job"
+)
+
+
 class Scalar(str):
     """A number, a switch or nothing, with the characters that it has in a file of YAML."""
 
@@ -166,6 +173,7 @@ def from_message(message: dict[str, Any], name: str) -> ImportedJob:
     display, spec = given.pop("displayName", None), given.pop(field_name)
     is_search, fields = field_name == "trialJobSpec", messages()["CustomJob"]
     study = given if is_search else {}
+    alone = [TRIALS_ALONE] if is_search and not study else []
     if study and display:
         study["displayName"] = display
     return ImportedJob(
@@ -177,7 +185,7 @@ def from_message(message: dict[str, Any], name: str) -> ImportedJob:
         remarks=[
             f"{each} is no field of a CustomJob, and is left out"
             for each in given if not is_search and each not in fields
-        ],
+        ] + alone,
     )  # fmt: skip
 
 

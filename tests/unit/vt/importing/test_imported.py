@@ -67,6 +67,10 @@ def test_names_are_those_of_the_api_and_what_is_none_is_left_out() -> None:
 
 
 POOLS = {"workerPoolSpecs": []}
+ALONE = (
+    "of a tuning job the source has the job of its trials alone: without studySpec and "
+    "maxTrialCount it is imported as a job"
+)
 
 
 @pytest.mark.parametrize(
@@ -90,8 +94,9 @@ POOLS = {"workerPoolSpecs": []}
         ({"trialJobSpec": POOLS, "new_field": 1}, ImportedJob("default", POOLS, {"newField": 1})),
         ({"trial_job_spec": POOLS, "max_trial_count": 2, "displayName": "S"},
          ImportedJob("s", POOLS, {"maxTrialCount": 2, "displayName": "S"})),
-        ({"trialJobSpec": POOLS}, ImportedJob("default", POOLS)),
-        ({"trialJobSpec": POOLS, "displayName": "S"}, ImportedJob("s", POOLS)),
+        ({"trialJobSpec": POOLS}, ImportedJob("default", POOLS, remarks=[ALONE])),
+        ({"trial_job_spec": POOLS, "displayName": "S", "labels": {"a": "b"}},
+         ImportedJob("s", POOLS, labels={"a": "b"}, remarks=[ALONE])),
         ({"jobSpec": POOLS, "state": "x"}, ImportedJob("default", POOLS)),
     ],
 )  # fmt: skip
