@@ -126,6 +126,15 @@ class Step:
         return self.op not in UNCHANGED
 
     @property
+    def is_protected(self) -> bool:
+        """Whether the engine refuses to delete it, by the state, or to replace it, by the program.
+
+        Protection keeps nothing from an update.
+        """
+        state = self.new if self.op == "replace" else self.old
+        return state is not None and state.protect
+
+    @property
     def inputs(self) -> Mapping[str, Any]:
         """Its inputs after the step, or before it if it is deleted."""
         state = self.new or self.old

@@ -86,8 +86,7 @@ def _returned(step: Step) -> ReturnedMachines | None:
         if not left or left >= machines:
             return None
         machines -= left
-    # The engine refuses to delete what the state protects, and to replace what the program does.
-    elif (step.new or step.old).protect:
+    elif step.is_protected:
         return None
     return ReturnedMachines(old.name, old.machine_type, old.zone, machines, replaced)
 

@@ -79,18 +79,12 @@ def destroyed(plan: Plan) -> tuple[DestructiveChange, ...]:
             type=step.type,
             replaced=step.op == "replace",
             takes=resource_types.find(step.type).holds,
-            refused=_is_protected(step),
+            refused=step.is_protected,
         )
         for step in plan.changed
         if _is_destructive(step) and step.name not in grouped
     ]
     return tuple(sorted(found, key=lambda each: (not each.takes, each.name)))
-
-
-def _is_protected(step: Step) -> bool:
-    """Whether the engine refuses to delete or replace it: by the state, or by the program."""
-    state = step.new if step.op == "replace" else step.old
-    return state is not None and state.protect
 
 
 def _is_destructive(step: Step) -> bool:

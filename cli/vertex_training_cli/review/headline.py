@@ -44,14 +44,18 @@ def verdict(report: ReviewReport, quote: Quote = cut) -> str:
     parts = [_failed(report)] if report.outcome is not ReviewOutcome.CLEAN else []
     if report.nothing:
         return f"{parts[0][0].upper()}{parts[0][1:]}." if parts else "Nothing changes."
-    left = [job for job in report.jobs if job.action == "cancel" and not job.cancels]
-    going_on = sum(job.goes_on for job in left)
-    ended = len(left) - going_on
+    refused = [job for job in report.jobs if job.refused]
+    leaving = [job for job in report.jobs if job.action == "cancel" and not job.refused]
+    going_on = sum(job.goes_on for job in leaving)
+    cancelled = sum(job.cancels for job in leaving)
+    ended = len(leaving) - going_on - cancelled
+    replaced = report.count("replace") - sum(job.action == "replace" for job in refused)
     counts = [
+        (len(refused), "that `up` refuses to end"),
         (report.count("submit"), "submitted"),
         (report.count("adopt"), "adopted"),
-        (report.count("replace"), "replaced"),
-        (report.count("cancel") - len(left), "cancelled"),
+        (replaced, "replaced"),
+        (cancelled, "cancelled"),
         (going_on, "left running without the stack"),
         (
             ended,

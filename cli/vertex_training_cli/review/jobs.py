@@ -108,6 +108,19 @@ class JobChange:
     retained: bool = False
     """Whether the job before is left as it is (``retain_on_delete`` of a ``TrainingJob``)."""
 
+    protected: bool = False
+    """Whether the engine refuses to delete or replace it."""
+
+    @property
+    def refused(self) -> bool:
+        """Whether `up` refuses to replace it, or to let it leave the stack."""
+        return self.protected or self.repeats_a_live_one
+
+    @property
+    def repeats_a_live_one(self) -> bool:
+        """Whether its own request takes the place of a job that may still run."""
+        return self.same_request and self.leaves_a_live_one and not self.retained
+
     @property
     def submits(self) -> bool:
         """Whether something is sent to the service."""
@@ -141,12 +154,12 @@ class JobChange:
     @property
     def cancels(self) -> bool:
         """Whether a job that may still run is cancelled."""
-        return self.leaves_a_live_one and not self.retained
+        return self.leaves_a_live_one and not (self.retained or self.refused)
 
     @property
     def goes_on(self) -> bool:
         """Whether a job that may still run leaves the stack, and nothing cancels it."""
-        return self.leaves_a_live_one and self.retained
+        return self.leaves_a_live_one and self.retained and not self.refused
 
     @property
     def leaves_a_live_one(self) -> bool:
@@ -220,6 +233,7 @@ def _job(step: Step, observed: Observations, *, subnet: bool) -> JobChange:
         idle_stop_before=_idle_stop(step.old.inputs) if step.old else "",
         same_request=action == "replace" and _has_request_of(step.old, inputs),
         retained=step.old is not None and step.old.retained,
+        protected=action in ("replace", "cancel") and step.is_protected,
     )
 
 
@@ -243,7 +257,7 @@ def same_requests(jobs: Sequence[JobChange]) -> list[Problem]:
             rule=SAME_REQUEST,
         )
         for job in jobs
-        if job.same_request and job.cancels
+        if job.repeats_a_live_one
     ]
 
 
@@ -388,6 +402,10 @@ def fate(job: JobChange) -> str:
     }[job.action]
     if job.action not in ("replace", "cancel"):
         return done
+    if job.refused:
+        why = "it is protected" if job.protected else "its own request replaces it"
+        would = "be submitted anew" if job.submits else "leave the stack"
+        return f"refused, {why}, or would {would}"
     if not job.leaves_a_live_one:
         return f"{done}; the old one {progress(job.now) if job.now else job.previous_state.lower()}"
     seen = f" ({job.previous_state.lower()} when last seen)" if job.previous_state else ""

@@ -18,6 +18,7 @@ from vertex_training_cli.review import report
 from vertex_training_cli.review.capacity import ReservationChange, ReservationCost
 from vertex_training_cli.review.escaping import code
 from vertex_training_cli.review.headline import HeadlineAnswer, answers, totals, verdict
+from vertex_training_cli.review.jobs import fate
 from vertex_training_cli.review.report import ReviewOutcome, ReviewReport
 
 # n1-standard-4 in us-central1 is $0.2185 an hour with the fee of Vertex AI, n1-standard-8 $0.4370.
@@ -140,6 +141,23 @@ def test_a_job_that_nothing_cancels_is_told_as_going_on() -> None:
     found = review(*gone)
     assert verdict(found).startswith("1 job cancelled, 2 jobs left running without the stack; ")
     assert told(found)["what stops"] == "`c` (state not known now)"
+
+
+@pytest.mark.parametrize(
+    ("op", "would"),
+    [("delete", "leave the stack"), ("replace", "be submitted anew")],
+)
+def test_no_cancellation_is_promised_that_up_refuses(op: str, would: str) -> None:
+    inputs = plans.job("a", run=1)
+    new = None if op == "delete" else plans.job("a", run=2)
+    event = job(op, "a", inputs, new, protect=(True, True))
+    seen = Observations({"id/a": JobObservation("RUNNING", 7200, 1.5)})
+    for observed in (seen, Observations({})):
+        found = review(event, observed=observed)
+        assert verdict(found).startswith("1 job that `up` refuses to end; ")
+        assert "cancelled" not in verdict(found)
+        assert "what stops" not in told(found)
+        assert fate(found.jobs[0]) == f"refused, it is protected, or would {would}"
 
 
 @pytest.mark.parametrize(
