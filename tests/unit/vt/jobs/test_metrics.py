@@ -202,20 +202,25 @@ def test_a_page_that_cannot_be_written_is_one_line(vt: Callable[..., str]) -> No
 
 
 def _on_a_terminal(words: list[str], done: Callable[[str], bool]) -> tuple[str, int]:
-    """What a command writes to a terminal until it ends; ``done`` once it wrote enough."""
+    """What a command writes to a terminal; it is interrupted once ``done`` says that it is enough.
+
+    All of it is read: a command that nobody reads waits at its end for room in the terminal.
+    """
     master, slave = os.openpty()
     env = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
     vt = [sys.executable, "-m", "vertex_training_cli.cli"]
     process = subprocess.Popen([*vt, *words], stdin=slave, stdout=slave, stderr=slave, env=env)
     os.close(slave)
-    told = ""
-    while not done(told):
+    written, interrupted = b"", False
+    while True:
         try:
-            told += os.read(master, 4096).decode(errors="replace")
+            written += os.read(master, 4096)
         except OSError:  # the command ended, and with it the terminal
             break
-    process.send_signal(signal.SIGINT)
-    code = process.wait(30)
+        if not interrupted and done(written.decode(errors="replace")):
+            process.send_signal(signal.SIGINT)
+            interrupted = True
+    told, code = written.decode(errors="replace"), process.wait()
     os.close(master)
     return told, code
 
@@ -233,8 +238,9 @@ def test_the_curve_of_a_job_moves_below_its_wait_on_a_terminal_alone(
     out.blob("c/history.csv").upload_from_string("step,loss\n1,1.0\n2,0.5\n3,0.25\n")
     for_tensorboard = file(event(1, scalar("rate", 0.5)), event(2, scalar("rate", 0.125)))
     out.blob("c/logs/train/events.out.tfevents.1").upload_from_string(for_tensorboard)
-    told, _ = _on_a_terminal(
-        ["jobs", "logs", "c", "-f", "--stack", "local"], lambda text: "→ 0.125" in text
+    told, _ = _on_a_terminal(  # either may be first: the log and the curve have a thread each
+        ["jobs", "logs", "c", "-f", "--stack", "local"],
+        lambda text: "→ 0.125" in text and "training begins" in text,
     )
     assert "training begins" in told
     assert "loss █▃▁ 1 → 0.25   train/rate █▁ 0.5 → 0.125" in told
