@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from pathlib import Path
 
 from vertex_training.errors import CommandError
@@ -29,18 +30,32 @@ def own_folder(root: Path, name: str) -> Path:
     """A folder of this user alone below ``.build``, for what a deployment is held to.
 
     Raises:
-        CommandError: it is a link or another user's, who could replace what it holds.
+        CommandError: it or ``.build`` is a link or another user's, or everybody may write
+            ``.build``: others could replace what it holds.
     """
-    folder = root / ".build" / name
+    around = root / ".build"
+    found = _make_own(around, 0o755)
+    if found & stat.S_IWOTH:
+        what = f"{around} is no folder for what a deployment is held to: everybody may write it."
+        raise CommandError(what, f"`chmod go-w {from_here(around)}`, if nobody has.")
+    around.chmod(found & ~stat.S_IWGRP)  # `mkdir` lets the group write where the umask is 002
+    folder = around / name
+    _make_own(folder, 0o700)
+    folder.chmod(0o700)  # somebody may have made it for all to write
+    return folder
+
+
+def _make_own(folder: Path, mode: int) -> int:
+    """Make a folder that is not there; who may do what in it."""
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if folder.is_symlink() or folder.stat().st_uid != os.geteuid():
+        folder.mkdir(mode=mode, exist_ok=True)
+        found = folder.lstat()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
             raise FileExistsError(errno.EEXIST, "it is a link, or another user's")
-        folder.chmod(0o700)  # somebody may have made it for all to write
     except OSError as failed:
         what = f"{folder} is no folder for what a deployment is held to: {failed.strerror}."
         raise CommandError(what, "remove it.") from None
-    return folder
+    return stat.S_IMODE(found.st_mode)
 
 
 def from_here(path: Path) -> str:

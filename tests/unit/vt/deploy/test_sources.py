@@ -145,9 +145,12 @@ def test_a_plan_lies_in_no_folder_that_others_write_to(tmp_path, monkeypatch):
     sources.engine_plan(tmp_path, "dev")
     assert folder.stat().st_mode & 0o777 == 0o700
     with monkeypatch.context() as patched:
-        patched.setattr(os, "geteuid", lambda: folder.stat().st_uid + 1)
-        with pytest.raises(CommandError, match=r"plans is no .*another user's\. Hint: remove"):
-            sources.engine_plan(tmp_path, "dev")
+        uid = folder.stat().st_uid
+        for other, users in ((r"\.build", [uid + 1]), ("plans", [uid, uid + 1])):
+            patched.setattr(os, "geteuid", lambda users=users: users.pop(0))
+            told = rf"{other} is no .*another user's\. Hint: remove"
+            with pytest.raises(CommandError, match=told):
+                sources.engine_plan(tmp_path, "dev")
     folder.rename(tmp_path / "elsewhere")
     folder.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(CommandError, match="it is a link"):
@@ -320,3 +323,28 @@ def test_files_that_a_stack_names_must_be_of_the_commit_also_where_git_ignores_t
     assert sources.checkout(root, "dev") == Checkout(
         *ids, ("spaced name.txt",), tuple(sorted((*added, "new.py")))
     )
+
+
+@pytest.mark.parametrize("kind", ["link", "file", "mode 0o777", "mode 0o757"])
+def test_the_folder_around_plans_is_refused_where_others_may_replace_them(tmp_path, kind):
+    build, mode = tmp_path / ".build", kind.removeprefix("mode ")
+    if kind == "link":
+        (tmp_path / "elsewhere").mkdir()
+        build.symlink_to("elsewhere")
+    elif kind == "file":
+        build.touch()
+    else:
+        build.mkdir()
+        build.chmod(int(mode, 8))
+    hint = "`chmod go-w " if mode != kind else "remove it"
+    with pytest.raises(CommandError, match=rf"\.build is no folder for .*\. Hint: {hint}"):
+        sources.engine_plan(tmp_path, "dev")
+    assert not (tmp_path / "elsewhere" / "plans").exists()
+    assert not (build / "plans").exists()
+
+
+def test_the_folder_around_plans_is_no_longer_the_groups(tmp_path):
+    (tmp_path / ".build").mkdir()
+    (tmp_path / ".build").chmod(0o775)  # as a umask of 002 makes it
+    sources.engine_plan(tmp_path, "dev")
+    assert (tmp_path / ".build").stat().st_mode & 0o777 == 0o755
