@@ -25,11 +25,13 @@ from vertex_training.stack import SCHEMA
 from vertex_training_cli.deploy.decision import Checkout
 from vertex_training_cli.deploy.working_tree import (
     ENGINE_FILES,
+    ENVIRONMENT,
     INSTALLED,
     LINK,
     CommittedFile,
     changed_files,
     other_environment,
+    patterns_from_top,
     plugin_paths,
     uncommitted_code,
     uncommitted_inputs,
@@ -63,9 +65,11 @@ def checkout(root: Path, stack: str, policy_pack: str | None = None) -> Checkout
         if submodules := [file.name for file in committed if file.is_repository]:
             diff = ("diff", "--name-only", "-z", "--relative", "--ignore-submodules=none", "HEAD")
             changed += _names(root, index, *diff, "--", *submodules)
-        # What `.git/info/exclude` and `core.excludesFile` ignore, the commit does not.
-        others = ("ls-files", "-z", "--others", "--exclude-per-directory=.gitignore")
-        untracked = _names(root, index, *others)
+        # What other files ignore, the commit does not: `.git/info/exclude`, `core.excludesFile`,
+        # and a `.gitignore` that lies about. An environment brings one, and is no part of it.
+        ignored_by = f"--exclude-from={_ignore_file(root, index)}"
+        others = _names(root, index, "ls-files", "-z", "--others", ignored_by)
+        untracked = [name for name in others if not name.startswith(f"{ENVIRONMENT}/")]
     links = [file.name for file in committed if file.mode == LINK]
     tracked = {file.name for file in committed}
     read = {file_name(stack), PROJECT_FILE, *INSTALLED, *_named_files(root, stack)}
@@ -110,6 +114,20 @@ def _index_of(root: Path, tree: str) -> Iterator[Mapping[str, str]]:
         yield variables
 
 
+def _ignore_file(root: Path, index: Mapping[str, str]) -> Path:
+    """A file beside the index that ignores what each ``.gitignore`` of the commit does."""
+    every = ("ls-files", "-z", "--stage", "--full-name", "--", ":(top,glob)**/.gitignore")
+    found = [CommittedFile.parse(line) for line in _names(root, index, *every)]
+    patterns = list[str]()
+    for each in sorted(found, key=lambda each: each.name.count("/")):  # the inner one counts more
+        if each.mode != LINK:  # git follows none
+            content = run_git(root, "cat-file", "blob", each.object_id)
+            patterns += patterns_from_top(each.name.rpartition("/")[0], content)
+    file = Path(index["GIT_INDEX_FILE"]).with_name("ignored")
+    file.write_text("".join(f"{each}\n" for each in patterns), "utf-8", "surrogateescape")
+    return file
+
+
 def _named_files(root: Path, stack: str) -> Iterator[str]:
     """Files that the stack's file includes, and its job files; none if its config is not in order.
 
@@ -143,7 +161,10 @@ def run_git(root: Path, *arguments: str, variables: Mapping[str, str] | None = N
     command = git.command(root, *arguments)
     try:
         env = {**git.variables(), **(variables or {})}
-        done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+        done = subprocess.run(
+            command, capture_output=True, check=False, env=env,
+            encoding="utf-8", errors="surrogateescape",
+        )  # fmt: skip
     except FileNotFoundError:
         raise CommandError("git is not on PATH.", "install it.") from None
     if done.returncode:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import importlib.machinery
 import os
+import re
 import stat
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -136,6 +137,27 @@ def uncommitted_code(
         names = _importable(target, ()) if is_program else _files_of(target, "./")
         files = [place.as_posix()] if target.is_file() else [(place / n).as_posix() for n in names]
         yield from (name for name in files if name not in tracked)
+
+
+def patterns_from_top(folder: str, content: str) -> Iterator[str]:
+    """The patterns of the ``.gitignore`` of a folder as one at the checkout's top would have them.
+
+    >>> list(patterns_from_top("a", "b.yaml\\n!/c/\\nd/e\\n"))
+    ['/a/**/b.yaml', '!/a/c/', '/a/d/e']
+    """
+    top = re.sub(r"([*?\[\\])", r"\\\1", f"/{folder}") if folder else ""
+    for line in content.removeprefix("\ufeff").split("\n"):
+        pattern = line.removesuffix("\r")
+        if not pattern.strip() or pattern.startswith("#"):
+            continue
+        sign = "!" if pattern.startswith("!") else ""
+        pattern = pattern.removeprefix("!")
+        if not top:
+            yield sign + pattern
+        elif "/" in pattern.rstrip(" ").removesuffix("/"):
+            yield f"{sign}{top}/{pattern.removeprefix('/')}"
+        else:
+            yield f"{sign}{top}/**/{pattern}"
 
 
 def plugin_paths(project: Mapping[str, Any]) -> list[str]:

@@ -348,3 +348,30 @@ def test_the_folder_around_plans_is_no_longer_the_groups(tmp_path):
     (tmp_path / ".build").chmod(0o775)  # as a umask of 002 makes it
     sources.engine_plan(tmp_path, "dev")
     assert (tmp_path / ".build").stat().st_mode & 0o777 == 0o755
+
+
+def test_an_ignore_file_that_the_commit_does_not_have_hides_nothing(tmp_path):
+    root = tmp_path / "checkout"
+    ignored = ("ignored.yaml", "conf/a/ignored.yaml", "conf/local.yaml", "conf/[x]/b/local.yaml",
+               "conf/only/b.yaml", "conf/[x]/c.yaml")  # fmt: skip
+    read = ("only/b.yaml", "conf/a/only/b.yaml", "conf/x/c.yaml", "local.yaml")
+    theirs = ("a.yaml", "conf/a/ignored.py", "conf/kept.yaml", "conf/hidden/Pulumi.yaml")
+    for name in (*ignored, *read, *theirs, ".venv/lib/a.py"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("a: 1\n")
+    commit(root, "init", "-q", "-b", "main")
+    (root / "Pulumi.yaml").write_text("name: demo\nruntime: python\n")
+    (root / ".gitignore").write_bytes(b"\xef\xbb\xbf# \xff\r\nignored.yaml\r\n\nkept.yaml\n")
+    (root / "conf" / ".gitignore").write_text("/only/\nlocal.yaml\n!kept.yaml\n\\[x]/c.yaml\n")
+    commit(root, "add", "-f", "Pulumi.yaml", ".gitignore", "conf/.gitignore")
+    commit(root, "commit", "-qm", "first")
+    for folder in ("conf/hidden", "conf/a", ".venv", "only"):  # as an archive may bring them
+        (root / folder / ".gitignore").write_text("*\n")
+    found = sources.checkout(root, "dev")
+    assert found.changed == ()
+    assert found.added == tuple(sorted((*read, *theirs)))
+    inside = sources.checkout(root / "conf", "dev").added
+    prefix = "conf/"
+    assert inside == tuple(
+        sorted(name.removeprefix(prefix) for name in (*read, *theirs) if name.startswith(prefix))
+    )
