@@ -18,6 +18,7 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from vertex_training.catalog.resource_types import JOB, SCHEDULE, TUNING_JOB
+from vertex_training.customjob.protocol.ports import LADDER
 from vertex_training_cli.engine.values import as_mapping, redact
 
 #: Operations that show a part of a replacement. The engine also sends the whole replacement.
@@ -135,6 +136,17 @@ class Step:
         return state is not None and state.protect
 
     @property
+    def repeats_request(self) -> bool:
+        """Whether a job is replaced by the request that it has, or by a rung of its ladder.
+
+        The engine replaces what is tainted, named by ``--replace`` or made after what is replaced.
+        """
+        if self.op != "replace" or self.type not in JOBS or self.old is None:
+            return False
+        running = self.old.outputs.get("requestId")
+        return running is not None and running in [e.get("requestId") for e in rungs(self.inputs)]
+
+    @property
     def inputs(self) -> Mapping[str, Any]:
         """Its inputs after the step, or before it if it is deleted."""
         state = self.new or self.old
@@ -145,6 +157,20 @@ class Step:
         """Whether it is a resource of the cloud, not a component, a provider or the stack."""
         component = self.type.startswith("vertextraining:")
         return not (component or self.type == STACK or self.type.startswith(PROVIDER))
+
+
+#: What to do about a job that `up` refuses to replace by its own request.
+REPEATED_HINT: Final = (
+    "raise its run in the stack file to submit it once more; if it is tainted, "
+    "`pulumi state untaint` leaves it as it is"
+)
+
+
+def rungs(inputs: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """A job's inputs, and those of each rung after its file."""
+    found = (inputs.get("options") or {}).get(LADDER)
+    others = [each for each in found or () if isinstance(each, Mapping)]
+    return [inputs, *({**inputs, **each} for each in others)]
 
 
 @dataclass(frozen=True, slots=True)

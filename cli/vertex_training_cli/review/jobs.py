@@ -19,12 +19,13 @@ from vertex_training_cli.engine.fields import FieldDifference, diff_fields
 from vertex_training_cli.engine.plan import (
     JOBS,
     NOTHING_OBSERVED,
+    REPEATED_HINT,
     CheckpointObservation,
     JobObservation,
     Observations,
     Plan,
-    ResourceState,
     Step,
+    rungs,
 )
 
 Action = Literal["submit", "adopt", "replace", "cancel", "change", "defer", "keep"]
@@ -200,7 +201,7 @@ def job_spec(message: Mapping[str, Any]) -> dict[str, Any]:
 
 def _job(step: Step, observed: Observations, *, subnet: bool) -> JobChange:
     inputs = step.inputs
-    messages = [request(each) for each in _rungs(inputs)]
+    messages = [request(each) for each in rungs(inputs)]
     spec = job_spec(messages[0])
     region = _region(inputs)
     state = str(step.old.outputs.get("state") or "") if step.old else ""
@@ -231,29 +232,19 @@ def _job(step: Step, observed: Observations, *, subnet: bool) -> JobChange:
         ladder=_ladder(inputs),
         idle_stop=_idle_stop(inputs) if step.new else "",
         idle_stop_before=_idle_stop(step.old.inputs) if step.old else "",
-        same_request=action == "replace" and _has_request_of(step.old, inputs),
+        same_request=action == "replace" and step.repeats_request,
         retained=step.old is not None and step.old.retained,
         protected=action in ("replace", "cancel") and step.is_protected,
     )
 
 
-def _has_request_of(old: ResourceState | None, inputs: Mapping[str, Any]) -> bool:
-    """Whether the job of a state has the request of these inputs, or one of their rungs."""
-    running = old.outputs.get("requestId") if old else None
-    return running is not None and running in [each.get("requestId") for each in _rungs(inputs)]
-
-
 def same_requests(jobs: Sequence[JobChange]) -> list[Problem]:
-    """A problem for each live job that is replaced by its own request: ``up`` refuses that.
-
-    The engine replaces what is tainted, named by ``--replace`` or made after what is replaced.
-    """
+    """A problem for each live job that is replaced by its own request: ``up`` refuses that."""
     return [
         Problem(
             f"job {job.name} is replaced by its own request, and has not ended: `up` refuses that, "
             "and cancels nothing",
-            hint="raise its run in the stack file to submit it once more; if it is tainted, "
-            "`pulumi state untaint` leaves it as it is",
+            hint=REPEATED_HINT,
             rule=SAME_REQUEST,
         )
         for job in jobs
@@ -265,16 +256,9 @@ def _idle_stop(inputs: Mapping[str, Any]) -> str:
     return str((inputs.get("options") or {}).get(IDLE_STOP) or "")
 
 
-def _rungs(inputs: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The job's inputs, and those of each rung after its file."""
-    found = (inputs.get("options") or {}).get(LADDER)
-    others = [each for each in found or () if isinstance(each, Mapping)]
-    return [inputs, *({**inputs, **each} for each in others)]
-
-
 def _ladder(inputs: Mapping[str, Any]) -> tuple[RungRequest, ...]:
-    rungs = _rungs(inputs)
-    if len(rungs) == 1:
+    found = rungs(inputs)
+    if len(found) == 1:
         return ()
     return tuple(
         RungRequest(
@@ -284,12 +268,12 @@ def _ladder(inputs: Mapping[str, Any]) -> tuple[RungRequest, ...]:
             _reservation(job_spec(request(each))),
             costs.of_job(request(each), _region(inputs)),
         )
-        for number, each in enumerate(rungs, start=1)
+        for number, each in enumerate(found, start=1)
     )
 
 
 def _cost(inputs: Mapping[str, Any]) -> JobCost:
-    messages = [request(each) for each in _rungs(inputs)]
+    messages = [request(each) for each in rungs(inputs)]
     return costs.of_dearest(messages, _region(inputs), _backend(inputs))
 
 
@@ -341,7 +325,7 @@ def _options(inputs: Mapping[str, Any]) -> dict[str, Any]:
     """The options; of each rung what it has otherwise, since the request is told by itself."""
     found = dict(inputs.get("options") or {})
     if LADDER in found:
-        found[LADDER] = [str(each.get("words", "")) for each in _rungs(inputs)[1:]]
+        found[LADDER] = [str(each.get("words", "")) for each in rungs(inputs)[1:]]
     return found
 
 

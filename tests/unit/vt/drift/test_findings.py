@@ -265,6 +265,7 @@ def named(name, op, old=None, new=None, **more):
         (findings.SUBMITTED, "runs as an account of the stack, which did not submit it"),
         (findings.ADDED, "is in the stack's network, and is not declared"),
         (findings.ENDED, "has ended otherwise than by itself"),
+        (findings.REPEATED, "is replaced by its own request (tainted), which `up` refuses"),
         (findings.REWRITTEN, "has another manifest than it was made with, or none"),
         (findings.DEPLOYED, "has a deployed model that is not declared"),
     ],
@@ -365,3 +366,31 @@ def test_an_exception_names_what_it_allows_and_what_is_left_is_judged():
         "found and allowed: firewalls/iap-1, id-iap-1 (the way in of IAP)",
     )
     assert exceptions.of_settings(settings) == ["allowed: firewalls/iap-* (the way in of IAP)"]
+
+
+@pytest.mark.parametrize(
+    ("state", "running", "retained", "is_refused"),
+    [
+        ("JOB_STATE_CANCELLED", "r", False, True),
+        ("JOB_STATE_FAILED", "r", False, True),
+        ("JOB_STATE_RUNNING", "r", False, True),
+        ("RECORD_DELETED", "r", False, True),
+        ("JOB_STATE_CANCELLED", "other", False, False),
+        ("JOB_STATE_SUCCEEDED", "r", False, False),  # adopted
+        ("JOB_STATE_RUNNING", "r", True, False),  # adopted, too
+        ("JOB_STATE_CANCELLED", "r", True, True),
+    ],
+)
+def test_a_job_that_its_own_request_replaces_is_told_since_up_refuses_that(
+    state, running, retained, is_refused
+):
+    type_ = "pulumi-python:dynamic/vertex:CustomJob"
+    inputs, outputs = {"requestId": "r"}, {"state": state, "requestId": running}
+    old = {"type": type_, "id": "7", "inputs": inputs, "outputs": outputs}
+    old["retainOnDelete"] = retained
+    new = {"type": type_, "inputs": inputs, "outputs": {}}
+    text = document(named("train", "replace", old, new))
+    [found] = findings.read("dev", 7, text, "").differences
+    assert found.op == (findings.REPEATED if is_refused else "replace")
+    assert ("`up` refuses" in found.summary) is is_refused
+    assert ("`pulumi state untaint`" in found.note) is is_refused

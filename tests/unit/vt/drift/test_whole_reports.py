@@ -10,6 +10,7 @@ from vertex_training_cli.drift.findings import (
     DEPLOYED,
     ENDED,
     GRANTED,
+    REPEATED,
     REWRITTEN,
     RUNS,
     SUBMITTED,
@@ -65,7 +66,9 @@ def test_a_difference_has_its_properties_its_note_and_the_way_out():
     )
 
 
-@pytest.mark.parametrize("op", [RUNS, GRANTED, SUBMITTED, ADDED, ENDED, DEPLOYED, REWRITTEN])
+@pytest.mark.parametrize(
+    "op", [RUNS, GRANTED, SUBMITTED, ADDED, ENDED, DEPLOYED, REWRITTEN, REPEATED]
+)
 def test_what_no_deployment_undoes_is_offered_none(op):
     beyond = ResourceDifference(op, "n", "t", "")
     assert UNDO not in report.markdown(drifted(beyond))
@@ -73,8 +76,8 @@ def test_what_no_deployment_undoes_is_offered_none(op):
 
 
 def test_the_words_of_operations_are_those_of_earlier_reports():
-    assert (RUNS, GRANTED, SUBMITTED, ADDED, ENDED, DEPLOYED, REWRITTEN) == (
-        "runs", "granted", "submitted", "added", "ended", "deployed", "rewritten",
+    assert (RUNS, GRANTED, SUBMITTED, ADDED, ENDED, DEPLOYED, REWRITTEN, REPEATED) == (
+        "runs", "granted", "submitted", "added", "ended", "deployed", "rewritten", "repeated",
     )  # fmt: skip
 
 
