@@ -11,7 +11,7 @@ import yaml
 from tests.extra_page import EXAMPLE
 from tests.fixture_project import copy_project
 from vertex_training.errors import CommandError, ConfigError
-from vertex_training_cli.iam import UNKNOWN, record
+from vertex_training_cli.iam import UNKNOWN, _grants, record
 from vertex_training_cli.review.grants import IamBinding
 
 HEAD = "import json\nimport pulumi\nimport pulumi_gcp as gcp\n\ndef declare(environment):\n"
@@ -74,6 +74,44 @@ def test_a_whole_policy_is_shown_member_by_member(root: Path) -> None:
         root, f"{HEAD}    gcp.storage.BucketIAMPolicy('p', bucket='x', policy_data={unknown})\n"
     ) - {*found}
     assert found == IamBinding(UNKNOWN, UNKNOWN, "bucket", "x")
+
+
+ELSEWHERE = {
+    "condition": {"expression": "x"}, "location": "l", "member": "group:g", "members": ["group:h"],
+    "policyData": "{}", "project": "p", "region": "r", "role": "organizations/1/roles/own",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("token", "inputs", "found"),
+    [
+        ("pubsub/topicIAMBinding:TopicIAMBinding", {**ELSEWHERE, "topic": "projects/p/topics/t"},
+         ("group:h", "own", "topic", "t", "x")),
+        ("pubsub/topicIAMMember:TopicIAMMember", {"role": "r", "member": "m", "topic": "t"},
+         ("m", "r", "topic", "t", "")),
+        ("pubsub/topicIAMMember:TopicIAMMember", {}, (UNKNOWN, UNKNOWN, "project", UNKNOWN, "")),
+        ("endpoints/serviceIamMember:ServiceIamMember", {"member": "m", "project": "p"},
+         ("m", UNKNOWN, "project", "p", "")),
+        ("projects/iAMMember:IAMMember", {"bucket": "b", "project": "p", "condition": None},
+         (UNKNOWN, UNKNOWN, "bucket", "b", "")),
+        ("projects/iAMMember:IAMMember", {"project": "projects/p", "zone": "z"},
+         (UNKNOWN, UNKNOWN, "project", "p", "")),
+        ("storage/bucketIAMMember:BucketIAMMember", {"bucket": "b/x", "project": "p"},
+         (UNKNOWN, UNKNOWN, "bucket", "x", "")),
+        ("storage/bucket:Bucket", {"bucket": "b", "member": "m"}, None),
+    ],
+)  # fmt: skip
+def test_a_grant_is_on_what_its_input_names(
+    token: str, inputs: dict[str, object], found: tuple[str, ...] | None
+) -> None:
+    assert list(_grants(f"gcp:{token}", inputs)) == ([IamBinding(*found)] if found else [])
+
+
+@pytest.mark.parametrize("policy", ["[]", "x", UNKNOWN, None])
+def test_a_policy_that_cannot_be_read_is_one_grant_to_nobody_known(policy: object) -> None:
+    inputs = {"bucket": "b", "policyData": policy}
+    [found] = _grants("gcp:storage/bucketIAMPolicy:BucketIAMPolicy", inputs)
+    assert found == IamBinding(UNKNOWN, UNKNOWN, "bucket", "b")
 
 
 def test_a_teams_own_config_is_what_the_engine_would_give_it(root: Path) -> None:

@@ -141,6 +141,13 @@ def test_words_are_command_and_arguments_as_batch_gives_them(
     )  # fmt: skip
 
 
+def test_a_container_without_an_image_has_a_place_for_one() -> None:
+    runnable = {"container": {"commands": ["x"]}}
+    groups = {"taskGroups": [{"taskSpec": {"runnables": [runnable]}}]}
+    task = pool_of(imported(BatchMessage(groups), "job"))["containerSpec"]
+    assert task == {"imageUri": "<YOUR_IMAGE>", "args": ["x"]}
+
+
 SECRET = "projects/p/secrets/s/versions/latest"
 NO_SECRET = (
     "{} is {}, which is no projects/PROJECT/secrets/SECRET/versions/VERSION: write "

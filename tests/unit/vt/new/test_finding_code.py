@@ -185,6 +185,14 @@ def test_a_link_is_refused_by_its_own_name(root: Path, given: str) -> None:
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("at", ["checkout", "checkout/below"])
+def test_links_that_lead_to_the_checkout_are_none_in_it(root: Path, at: str) -> None:
+    put(root, {"a/fit.py": "", "below/a/fit.py": ""})
+    (root.parent / "checkout").symlink_to(root)
+    checkout = root.parent / at
+    assert code.find(checkout / "a/fit.py", checkout) == Code("a/fit.py", "fit")
+
+
 def test_links_and_tests_of_a_folder_are_left_out(root: Path) -> None:
     put(root, {"a/fit.py": "", "p/setup.cfg": "", "p/m/__main__.py": "", "p/m/__init__.py": "",
                "p/tests/__init__.py": "", "p/test/__init__.py": ""})  # fmt: skip

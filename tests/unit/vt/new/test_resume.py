@@ -54,7 +54,7 @@ def rerun(
     cloud.bucket(bucket)
     labels = {"vt-stack": "local", "vt-job": "train", "vt-run": "1"}
     labels["vt-request-id"] = FOLDER.partition("/")[2]
-    done(cloud, submit_with(cloud, "true", "train", labels, output=f"gs://{bucket}/{FOLDER}"))
+    done(cloud, submit_with(cloud, "true", "train", labels, output=f"gs://{bucket}/{FOLDER}/"))
     checkout = tmp_path / "checkout"
     (checkout / "jobs").mkdir(parents=True)
     (checkout / "Pulumi.yaml").write_text("name: vertex-training\nruntime: python\n")
@@ -80,7 +80,8 @@ def test_the_next_run_has_the_folder_of_the_run_before(rerun: Callable[..., Resu
     expected = JOB.replace("${job.requestId}", FOLDER.partition("/")[2])
     assert Path("jobs/train.yaml").read_text() == expected
     assert "run: 2" in Path("Pulumi.local.yaml").read_text()
-    assert "1 files in gs://" in result.stderr
+    saved = f"1 files in gs://{PROJECT}-artifacts-local/{FOLDER}/checkpoints/.\n"
+    assert f"it goes on from the newest of {saved}" in result.stderr
     # Once more: the folder stays, and only the run is raised.
     assert rerun("--write").exit_code == 0
     assert Path("jobs/train.yaml").read_text() == expected
@@ -97,6 +98,7 @@ def test_other_jobs_of_the_file_get_the_folder_as_well_and_that_is_told(
 def test_without_a_checkpoint_nothing_changes(rerun: Callable[..., Result]) -> None:
     result = rerun("--write", saved=False)
     assert result.exit_code == 2
-    assert "left no checkpoint" in result.stderr
+    folder = f"gs://{PROJECT}-artifacts-local/{FOLDER}/checkpoints/"
+    assert f"the newest run of train left no checkpoint in {folder}." in result.stderr
     assert Path("jobs/train.yaml").read_text() == JOB
     assert Path("Pulumi.local.yaml").read_text() == STACK

@@ -60,9 +60,11 @@ def test_a_folder_that_was_taken_for_abandoned_at_once_is_made_anew(tmp, monkeyp
         return handle
 
     monkeypatch.setattr(work_folders, "_lock", late)
+    opened = set(os.listdir("/proc/self/fd"))
     with work_folder() as folder:
         assert taken[1:] == [folder]
         assert folder.is_dir()
+    assert set(os.listdir("/proc/self/fd")) <= opened
 
 
 def test_links_and_files_of_that_name_are_not_followed(tmp):
