@@ -73,9 +73,10 @@ def test_a_job_that_is_deleted_with_something_else_runs_on_and_is_no_loss() -> N
         state(
             resource(JOB, "training-x", inputs={"submission": {"job": "x"}}, **with_it),
             resource(BUCKET, "storage-data", outputs={"name": "acme-data"}, **with_it),
+            resource(BUCKET, "kept", outputs={"name": "acme-kept"}, retainOnDelete=True),
         )
     )
-    assert found.kept == ("job x (deletedWith: it runs on)",)
+    assert found.kept == ("bucket acme-kept (retainOnDelete)", "job x (deletedWith: it runs on)")
     assert [loss.name for loss in found.named] == ["acme-data"]
 
 
@@ -229,6 +230,10 @@ def test_rights_that_other_stacks_may_grant_as_well_are_named() -> None:
             right("b/theirs"),
             right("kept", retainOnDelete=True),
             resource("gcp:x/iAMMember:IAMMember", "unknown", id="x"),
+            {**right("q"), "id": "q"},
+            {**right("q"), "inputs": {"role": user}},
+            {**right("q"), "inputs": {"member": people}},
+            {**right("q"), "inputs": {"member": people}, "id": f"q//{people}"},
         )
     )
     assert found.taken == tuple(f"{people}'s {user} on {on}" for on in ("b/theirs", "p", subnet))
@@ -283,6 +288,16 @@ def test_a_bucket_with_objects_is_told_with_the_way_and_nothing_else_refuses() -
         "deploy forceDestroy: true on it, or remove its objects and their old versions.",
     )
     assert refusals("prod", find_losses({}), file_protects=False, full=[], orphaned=[]) == []
+
+
+def test_a_bucket_of_the_stack_file_is_emptied_there_and_a_teams_own_in_its_code() -> None:
+    made = [resource(BUCKET, name, outputs={"name": name}) for name in ("storage-data", "reports")]
+    names = ["storage-data", "reports"]
+    told = refusals("prod", find_losses(state(*made)), file_protects=False, full=names, orphaned=[])
+    rest = "on it, or remove its objects and their old versions."
+    assert [each.hint for each in told] == [
+        f"deploy {how} {rest}" for how in ("forceDestroy: true", "force_destroy=True (extra.py)")
+    ]
 
 
 def test_an_endpoint_whose_split_is_not_known_names_no_shares() -> None:
