@@ -9,8 +9,8 @@ from typing import Final
 import coverage
 import pytest
 
-from bench.mutation.selection import NEAR_BUDGET, Selection, TestMap, _Run
-from bench.mutation.sites import Mutant, mutants
+from bench.mutation.selection import NEAR_BUDGET, TestMap, _Run
+from bench.mutation.sites import mutants
 
 SHARED, OTHER = "tests/unit/test_shared.py", "tests/unit/test_other.py"
 ONE, TWO, APART = f"{SHARED}::test_one", f"{SHARED}::test_two", f"{OTHER}::test_apart"
@@ -39,29 +39,28 @@ def test_what_a_fixture_executes_counts_for_every_test_of_its_file(tmp_path: Pat
     assert (some.seconds, some.flaky) == ({ONE: 1.0, TWO: 2.0}, {TWO})
 
 
-TABLE: Final = "infra/table.py"
-HOLDS, MANY = "tests/unit/test_pages.py::test_holds", "tests/unit/test_cases.py::test_many"
-CASES = [f"{MANY}[{n}]" for n in range(1000)]
+RULES: Final = "infra/vertex_training/customjob/rules.py"
+HOLDS: Final = "tests/unit/infra/customjob/test_pages.py::test_holds"
+CASES: Final = [f"tests/unit/vt/test_cases.py::test_many[{n:03}]" for n in range(1000)]
 
 
-def _tests_of(mutant: Mutant, seconds: float) -> Selection:
-    """What is run against a mutant of a table that all tests import and none executes.
-
-    ``seconds`` is the time of the test that holds the table, the farthest of them.
-    """
+@pytest.mark.parametrize("source", [b"LIMIT = 8\n", b"def limit():\n    return 8\n"])
+def test_a_thousand_cases_elsewhere_leave_room_for_a_test_beside_the_module(source: bytes) -> None:
+    mutant = mutants(RULES, source)[-1]
     imports = {
-        "tests/unit/test_cases.py": {"infra/all.py"},
-        "tests/unit/test_pages.py": {"infra/pages.py"},
-        "infra/pages.py": {"infra/all.py"},
-        "infra/all.py": {TABLE},
-        TABLE: set(),
+        "tests/unit/vt/test_cases.py": {RULES},
+        "tests/unit/infra/customjob/test_pages.py": {"infra/pages.py"},
+        "infra/pages.py": {RULES},
+        RULES: set(),
     }
-    return TestMap({}, dict.fromkeys(CASES, 1.0) | {HOLDS: seconds}, imports).select(mutant)
+    executing = {2: {HOLDS, *CASES}}
+    seconds = dict.fromkeys(CASES, 1.0) | {HOLDS: 100.0}
+    chosen = TestMap({RULES: executing}, seconds, imports).select(mutant).near
+    assert chosen == [HOLDS, *CASES[: int(NEAR_BUDGET) - 100]]
 
 
-@pytest.mark.parametrize("seconds", [1.0, 200.0])
-def test_a_thousand_cases_leave_room_for_the_test_that_holds_a_table_made_at_import(seconds):
-    (mutant,) = mutants(TABLE, b"LIMIT = 8\n")
-    chosen = _tests_of(mutant, seconds).far
-    assert chosen[:2] == [CASES[0], HOLDS]
-    assert len(chosen) == 1 + int(NEAR_BUDGET - seconds)
+def test_who_holds_a_table_made_at_import_has_as_much_time_as_who_executes_a_line() -> None:
+    (mutant,) = mutants(RULES, b"LIMIT = 8\n")
+    imports = {"tests/unit/vt/test_cases.py": {"cli/x.py"}, "cli/x.py": {RULES}, RULES: set()}
+    chosen = TestMap({}, dict.fromkeys(CASES, 1.0), imports).select(mutant)
+    assert (chosen.near, chosen.far) == ([], CASES[: int(NEAR_BUDGET)])
