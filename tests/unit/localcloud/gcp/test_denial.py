@@ -67,6 +67,7 @@ def test_a_tag_is_bound_to_an_account_that_exists(ready: Plugin) -> None:
     value, made = ready.create(VALUE, {"parent": key, "shortName": "v"})
     assert key.startswith("tagKeys/")
     assert made["namespacedName"] == "local-p1/k/v"
+    assert f"tagValues/{made['name']}" == value
     _, account = ready.create("gcp:serviceaccount/account:Account", {"accountId": "ci-plan-p1"})
     parent = "//iam.googleapis.com/projects/local-p1/serviceAccounts"
     for name in (account["uniqueId"], account["email"]):

@@ -126,6 +126,17 @@ def test_what_may_not_be_read_is_named_with_the_permission_and_the_rest_is_read(
         f"firewall rules of {PATH}: compute.firewalls.list is missing",
         f"network peerings of {PATH}: compute.networks.get is missing",
     ]
+    estate.faults.add(Fault.parse(service="compute", kind="deny", match="subnetworks", times=0))
+    estate.faults.add(Fault.parse(service="compute", kind="deny", match="routes", times=0))
+    assert undeclared_parts(estate.client, NETWORK, {SUBNET}) == (
+        [],
+        [
+            f"firewall rules of {PATH}: compute.firewalls.list is missing",
+            f"subnetworks of {PATH}: compute.subnetworks.list is missing",
+            f"routes of {PATH}: compute.routes.list is missing",
+            f"network peerings of {PATH}: compute.networks.get is missing",
+        ],
+    )
 
 
 def test_an_answer_that_is_no_refusal_ends_the_comparison(estate: Estate) -> None:

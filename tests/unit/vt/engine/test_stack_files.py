@@ -199,6 +199,24 @@ def test_a_local_stack_is_reached_in_the_local_cloud(
     assert local.preview_target(offline=False) == PreviewTarget(without, source)
 
 
+def test_a_local_stack_is_reached_in_its_own_checkout_from_any_folder(
+    root: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / ".git").mkdir()
+    asked = list[Path]()
+    info = ServerInfo(4242, 1001, 1002, "now", 1003)
+    monkeypatch.setattr(lifecycle, "running", lambda home: asked.append(home.root) or info)
+    without = {"VERTEX_EMULATOR_HOST", "VT_LOCAL_HOME"}
+    variables = {name: value for name, value in os.environ.items() if name not in without}
+    monkeypatch.setattr(os, "environ", variables)
+    local = stacks.find("local")
+    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
+    assert local.running_environment()["VERTEX_EMULATOR_HOST"] == "127.0.0.1:1001"
+    local.connect_clients()
+    assert variables["VERTEX_EMULATOR_HOST"] == "127.0.0.1:1001"
+    assert asked == [root / ".vt-local"] * 2
+
+
 def test_what_needs_the_local_cloud_says_that_it_does_not_run(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

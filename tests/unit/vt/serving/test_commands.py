@@ -132,7 +132,10 @@ def test_lists_have_versions_and_splits(vt: Vt, world: World) -> None:
     assert "run 3: 90, run 4: 10" in row
     models = json.loads(vt("models", "list", "--format", "json").stdout)
     assert [(each["run"], each["number"]) for each in models] == [("4", "2"), ("3", "1")]
-    assert "run        train 4" in vt("models", "show", "doubler").stdout
+    shown = vt("models", "show", "doubler").stdout
+    first, second = shown.split("\n\n")
+    assert "run        train 4" in first
+    assert "run        train 3" in second
     told = vt("models", "show", "dubler", code=1).stderr
     assert "has no model 'dubler'" in told
     assert "did you mean 'doubler'?" in told
