@@ -74,6 +74,9 @@ def test_a_request_is_carried_out_once_within_the_hour(jobs: Jobs):
     assert unnamed.uid != made.uid
     with pytest.raises(exceptions.InvalidArgument, match="another request"):
         jobs.create(SLOW, "asked", id_)
+    jobs.client.delete_job(name=made.name).result(timeout=20, polling=OFTEN)
+    other = jobs.create(SLOW, "asked")
+    assert jobs.create(QUICK, "asked", id_).uid == made.uid != other.uid
     jobs.advance(minutes=61)
     with pytest.raises(exceptions.AlreadyExists):
         jobs.create(QUICK, "asked", id_)
@@ -101,6 +104,10 @@ def test_a_job_that_waits_is_cancelled_and_deleted_at_once(make_jobs):
     cancelled = jobs.client.get_job(name=made.name)
     assert cancelled.status.state is State.CANCELLED
     assert dict(cancelled.status.task_groups["group0"].counts) == {"UNEXECUTED": 1}
+    id_, both = a_uuid(), [jobs.create(SLOW).name for _ in range(2)]
+    for name in both:  # an id is of one call, not of all jobs that are cancelled
+        jobs.client.cancel_job({"name": name, "request_id": id_})
+    assert [jobs.client.get_job(name=each).status.state for each in both] == [State.CANCELLED] * 2
     jobs.client.delete_job(name=jobs.create(SLOW, "gone").name).result(timeout=5, polling=OFTEN)
     with pytest.raises(exceptions.NotFound):
         jobs.client.delete_job(name=f"{PARENT}/jobs/gone")
@@ -133,6 +140,7 @@ def test_lists_filter_order_and_page(make_jobs):
     assert listed(parent=PARENT.replace("us-central1", "-")) == ["c", "b", "a"]
     assert listed(parent=PARENT.replace("us-central1", "us-west1")) == []
     token = jobs.client.list_jobs({"parent": PARENT, "page_size": 1}).next_page_token
+    assert not jobs.client.list_jobs({"parent": PARENT, "page_size": 3}).next_page_token
     for bad in ({"page_token": token, "filter": "state=QUEUED"}, {"page_token": "x"},
                 {"order_by": "uid"}, {"filter": "owner=me"}, {"page_size": -1}):  # fmt: skip
         with pytest.raises(exceptions.InvalidArgument):
