@@ -17,6 +17,7 @@ import yaml
 from vertex_training.customjob.request import job_file
 from vertex_training.customjob.request.job_file import JobFileResult, JobRequest
 from vertex_training.errors import CheckUnavailableError, did_you_mean
+from vertex_training.located_yaml.editing import block_style
 from vertex_training.stack import Stack
 from vertex_training_cli.check import checking, text_report
 from vertex_training_cli.engine.paths import from_here, root_of
@@ -159,7 +160,7 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     if PLAIN.match(text) and resolved == "tag:yaml.org,2002:str":
         style = None
     else:
-        style = "|" if "\n" in text and text.strip() == text.rstrip("\n") else '"'
+        style = block_style(text, '"') if text.strip() == text.rstrip("\n") else '"'
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 

@@ -161,16 +161,13 @@ def run_git(root: Path, *arguments: str, variables: Mapping[str, str] | None = N
     command = git.command(root, *arguments)
     try:
         env = {**git.variables(), **(variables or {})}
-        done = subprocess.run(
-            command, capture_output=True, check=False, env=env,
-            encoding="utf-8", errors="surrogateescape",
-        )  # fmt: skip
+        done = subprocess.run(command, capture_output=True, check=False, env=env)
     except FileNotFoundError:
         raise CommandError("git is not on PATH.", "install it.") from None
     if done.returncode:
-        lines = redact(done.stderr.strip()).splitlines()
+        lines = redact(done.stderr.decode(errors="replace").strip()).splitlines()
         raise CommandError(f"git {arguments[0]}: {lines[-1] if lines else 'it failed'}")
-    return done.stdout
+    return done.stdout.decode("utf-8", "surrogateescape")  # a CR stays one, and ends no line
 
 
 @dataclass(frozen=True, slots=True)

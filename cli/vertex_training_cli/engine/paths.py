@@ -34,19 +34,30 @@ def own_folder(root: Path, name: str) -> Path:
             ``.build``: others could replace what it holds.
     """
     around = root / ".build"
-    found = _make_own(around, 0o755)
-    if found & stat.S_IWOTH:
+    _make_own(around, 0o755)
+    if around.stat().st_mode & stat.S_IWOTH:
         what = f"{around} is no folder for what a deployment is held to: everybody may write it."
         raise CommandError(what, f"`chmod go-w {from_here(around)}`, if nobody has.")
-    around.chmod(found & ~stat.S_IWGRP)  # `mkdir` lets the group write where the umask is 002
+    # `mkdir` lets the group write where the umask is 002.
+    _allow(around, stat.S_IMODE(around.stat().st_mode) & ~stat.S_IWGRP)
     folder = around / name
     _make_own(folder, 0o700)
-    folder.chmod(0o700)  # somebody may have made it for all to write
+    _allow(folder, 0o700)  # somebody may have made it for all to write
     return folder
 
 
-def _make_own(folder: Path, mode: int) -> int:
-    """Make a folder that is not there; who may do what in it."""
+def _allow(folder: Path, mode: int) -> None:
+    if stat.S_IMODE(folder.stat().st_mode) == mode:
+        return
+    try:
+        folder.chmod(mode)
+    except OSError as failed:
+        what = f"{folder} is no folder for what a deployment is held to: {failed.strerror}."
+        raise CommandError(what, f"make it this user's alone: `chmod {mode:o}`.") from None
+
+
+def _make_own(folder: Path, mode: int) -> None:
+    """Make a folder that is not there."""
     try:
         folder.mkdir(mode=mode, exist_ok=True)
         found = folder.lstat()
@@ -55,7 +66,6 @@ def _make_own(folder: Path, mode: int) -> int:
     except OSError as failed:
         what = f"{folder} is no folder for what a deployment is held to: {failed.strerror}."
         raise CommandError(what, "remove it.") from None
-    return stat.S_IMODE(found.st_mode)
 
 
 def from_here(path: Path) -> str:

@@ -128,12 +128,13 @@ class Step:
 
     @property
     def is_protected(self) -> bool:
-        """Whether the engine refuses to delete it, by the state, or to replace it, by the program.
+        """Whether the engine refuses to delete it, or to replace it where the program agrees.
 
-        Protection keeps nothing from an update.
+        Protection keeps nothing from an update. One that a replacement adds or takes away keeps
+        nothing from that: https://github.com/pulumi/pulumi (``step_generator.go``).
         """
-        state = self.new if self.op == "replace" else self.old
-        return state is not None and state.protect
+        agreed = self.op != "replace" or (self.new is not None and self.new.protect)
+        return self.old is not None and self.old.protect and agreed
 
     @property
     def repeats_request(self) -> bool:

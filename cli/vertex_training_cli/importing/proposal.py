@@ -17,7 +17,7 @@ import yaml
 from localgcp.root_directory import RootDirectory
 from vertex_training.customjob.kinds import BATCH_JOB, CUSTOM_JOB
 from vertex_training.errors import CommandError, ConfigError
-from vertex_training.located_yaml.editing import set_value
+from vertex_training.located_yaml.editing import block_style, set_value
 from vertex_training.secret_rules.redaction import contains_secret
 from vertex_training.settings.model import Settings
 from vertex_training.settings.project_files import file_name
@@ -300,8 +300,7 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    style = "|" if "\n" in text else None
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=block_style(text, None))
 
 
 def _as_written(dumper: yaml.SafeDumper, scalar: Scalar) -> yaml.ScalarNode:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from typing import Any, Final
 
 import yaml
@@ -16,6 +17,8 @@ from vertex_training.errors import ConfigError, Location, Problem
 from vertex_training.located_yaml import document
 
 _BY_HAND: Final = "write it by hand"
+#: Line breaks of YAML 1.1 that a block of text does not keep: a reader makes others of them.
+_OTHER_BREAKS: Final = re.compile("[\x85\u2028\u2029]")
 
 
 def set_value(data: bytes, path: tuple[str, ...], value: Any, file: str) -> bytes:
@@ -42,6 +45,13 @@ def set_value(data: bytes, path: tuple[str, ...], value: Any, file: str) -> byte
     what = "cannot be edited in place: an alias, an anchor or a form of YAML is in the way"
     hint = f"{_BY_HAND}: {value}"
     raise ConfigError([Problem(what, hint=hint, path=path[1:], location=Location(file))])
+
+
+def block_style(text: str, otherwise: str | None) -> str | None:
+    """The style of a scalar: a block for text of several lines that reads back from one."""
+    if _OTHER_BREAKS.search(text):
+        return '"'
+    return "|" if "\n" in text else otherwise
 
 
 def is_same(one: Any, other: Any) -> bool:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from vertex_training.customjob import provider
@@ -159,6 +159,7 @@ def test_a_rung_is_that_of_the_ladder_and_named_beside_it(capsys):
 
 
 @given(st.dictionaries(st.text(max_size=8), st.text(max_size=60), max_size=4))
+@example({"0\n\x850": "a\n\x85b", "\u2028\nx": "x\n\u2028y", "\u2029": "a\n\u2029b\n"})
 def test_yaml_reads_back_to_the_same_message(message):
     assert yaml.safe_load(render.as_yaml(message)) == message
 

@@ -176,10 +176,11 @@ def test_what_is_given_back_is_by_name_and_says_what_is_made_anew() -> None:
     ("op", "protect", "count"),
     [
         # The engine refuses to delete what the state protects, and to replace what the program
-        # does; of what shrinks in place it refuses nothing.
+        # protects as well; of what shrinks in place it refuses nothing.
         ("delete", (True, False), None),
         ("delete", (False, False), 5),
-        ("replace", (False, True), None),
+        ("replace", (True, True), None),
+        ("replace", (False, True), 5),
         ("replace", (True, False), 5),
         ("update", (True, True), 4),
         ("update", (False, False), 4),

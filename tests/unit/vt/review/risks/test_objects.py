@@ -182,9 +182,10 @@ def test_an_accepted_loss_forbids_nothing_and_a_needless_one_is_warned_of() -> N
         ("delete", (True, False), "refused, it is protected, or would be destroyed", True),
         ("replace", (False, False), "destroyed and made anew", False),
         ("replace", (True, False), "destroyed and made anew", False),
+        ("replace", (False, True), "destroyed and made anew", False),
         (
             "replace",
-            (False, True),
+            (True, True),
             "refused, it is protected, or would be destroyed and made anew",
             True,
         ),
