@@ -361,7 +361,7 @@ def test_an_ignore_file_that_the_commit_does_not_have_hides_nothing(tmp_path):
         (root / name).write_text("a: 1\n")
     commit(root, "init", "-q", "-b", "main")
     (root / "Pulumi.yaml").write_text("name: demo\nruntime: python\n")
-    (root / ".gitignore").write_bytes(b"\xef\xbb\xbf# \xff\r\nignored.yaml\r\n\nkept.yaml\n")
+    (root / ".gitignore").write_bytes(b"\xef\xbb\xbf# \xff\r*.yaml\r\nignored.yaml\r\n\nkept.yaml\n")
     (root / "conf" / ".gitignore").write_text("/only/\nlocal.yaml\n!kept.yaml\n\\[x]/c.yaml\n")
     commit(root, "add", "-f", "Pulumi.yaml", ".gitignore", "conf/.gitignore")
     commit(root, "commit", "-qm", "first")
