@@ -35,25 +35,15 @@ def own_folder(root: Path, name: str) -> Path:
     """
     around = root / ".build"
     _make_own(around, 0o755)
-    if around.stat().st_mode & stat.S_IWOTH:
-        what = f"{around} is no folder for what a deployment is held to: everybody may write it."
-        raise CommandError(what, f"`chmod go-w {from_here(around)}`, if nobody has.")
-    # `mkdir` lets the group write where the umask is 002.
-    _allow(around, stat.S_IMODE(around.stat().st_mode) & ~stat.S_IWGRP)
+    mode = stat.S_IMODE(around.stat().st_mode)
+    if mode & stat.S_IWOTH:
+        hint = f"`chmod go-w {from_here(around)}`, if nobody has."
+        raise _unfit(around, "everybody may write it", hint)
+    _allow(around, mode & ~stat.S_IWGRP)  # `mkdir` lets the group write where the umask is 002
     folder = around / name
     _make_own(folder, 0o700)
     _allow(folder, 0o700)  # somebody may have made it for all to write
     return folder
-
-
-def _allow(folder: Path, mode: int) -> None:
-    if stat.S_IMODE(folder.stat().st_mode) == mode:
-        return
-    try:
-        folder.chmod(mode)
-    except OSError as failed:
-        what = f"{folder} is no folder for what a deployment is held to: {failed.strerror}."
-        raise CommandError(what, f"make it this user's alone: `chmod {mode:o}`.") from None
 
 
 def _make_own(folder: Path, mode: int) -> None:
@@ -64,8 +54,21 @@ def _make_own(folder: Path, mode: int) -> None:
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
             raise FileExistsError(errno.EEXIST, "it is a link, or another user's")
     except OSError as failed:
-        what = f"{folder} is no folder for what a deployment is held to: {failed.strerror}."
-        raise CommandError(what, "remove it.") from None
+        raise _unfit(folder, failed.strerror, "remove it.") from None
+
+
+def _allow(folder: Path, mode: int) -> None:
+    """Set a folder's mode; some mounts refuse that, also where nothing changes."""
+    if stat.S_IMODE(folder.stat().st_mode) != mode:
+        try:
+            folder.chmod(mode)
+        except OSError as failed:
+            hint = f"make it this user's alone: `chmod {mode:o}`."
+            raise _unfit(folder, failed.strerror, hint) from None
+
+
+def _unfit(folder: Path, why: str | None, hint: str) -> CommandError:
+    return CommandError(f"{folder} is no folder for what a deployment is held to: {why}.", hint)
 
 
 def from_here(path: Path) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from vertex_training.customjob.request.hints import messages
@@ -146,12 +146,12 @@ class CallFinder(Interpreter):
         if found is not NotImplemented:
             return found
         if jobs := jobs_of(of):
-            for each in jobs:
-                self._method_of_job(node, each, called, held)
+            if called in SENDING:
+                self._send(node, jobs, held)
             return of
         if isinstance(method := self._named_method(node, of, called), BoundMethod):
+            self._send(node, method.jobs, held)
             for each in method.jobs:
-                self._method_of_job(node, each, method.name, held)
                 each.notes.discard(method.unread)
             return UnresolvedValue(method.name, either=method.jobs)
         root = ast.unparse(node.func).partition(".")[0]
@@ -207,21 +207,21 @@ class CallFinder(Interpreter):
         }
         return made
 
-    def _method_of_job(self, node: ast.Call, of: Any, called: str, held: list[Any]) -> Any:
-        if isinstance(of, ClientCall) and called in SENDING:
+    def _send(self, node: ast.Call, jobs: Iterable[ClientCall], held: list[Any]) -> None:
+        """Read the options of a call that sends a job, which may be each of ``jobs``."""
+        for job in jobs:
             options = self._options(node, held, ())
-            of.notes |= notes_of(options.pop(ABOUT, None))
+            job.notes |= notes_of(options.pop(ABOUT, None))
             merge = self.merge(node, ast.unparse(node.func))
             for key, value in options.items():
-                old = of.options.get(key) if of.submitted else None
+                old = job.options.get(key) if job.submitted else None
                 if bare(value) is None:
-                    of.notes |= notes_of(value)
+                    job.notes |= notes_of(value)
                 else:
                     merged = value if old is None else merge.values(old, _copied(value), key)
-                    of.options[key] = _copied(merged)
-            of.submitted = True
-            of.notes |= set(self.only_if) | self.control
-        return of
+                    job.options[key] = _copied(merged)
+            job.submitted = True
+            job.notes |= set(self.only_if) | self.control
 
     def _options(self, node: ast.Call, held: list[Any], names: tuple[str, ...]) -> dict[str, Any]:
         """The arguments of a call by their names."""

@@ -71,15 +71,15 @@ OTHERS: Final = {
     "taskGroups": "job of Google Batch",
     "allocationPolicy": "job of Google Batch",
 }
-STACK_FILE: Final = "stack file of Pulumi"
-PROJECT_FILE: Final = "project file of Pulumi"
+_OF_STACK: Final = "stack file of Pulumi"
+_OF_PROJECT: Final = "project file of Pulumi"
 #: The same of files of the engine, which no field of a job is beside.
 OF_ENGINE: Final = {
-    "runtime": PROJECT_FILE,
-    "config": STACK_FILE,
-    "secretsprovider": STACK_FILE,
-    "encryptionsalt": STACK_FILE,
-    "encryptedkey": STACK_FILE,
+    "runtime": _OF_PROJECT,
+    "config": _OF_STACK,
+    "secretsprovider": _OF_STACK,
+    "encryptionsalt": _OF_STACK,
+    "encryptedkey": _OF_STACK,
 }
 #: How the engine names its files, whatever is in them.
 ENGINE_FILE: Final = re.compile(r"(?:.*/)?Pulumi(?:\.(?P<stack>[^/]+))?\.ya?ml\Z", re.DOTALL)
@@ -91,8 +91,8 @@ OTHER_HINTS: Final = {
     "job of AI Platform Training": "a CustomJob says the same in workerPoolSpecs",
     "job of Google Batch": "`vt import` of this file makes a job file of it, with backend: batch",
     "Kubernetes resource": "a CustomJob names its machines and its image in workerPoolSpecs",
-    STACK_FILE: "check it by `vt check --stack {stack}`; of another program, by a preview",
-    PROJECT_FILE: "check a stack of it by `vt check --stack {stack}`",
+    _OF_STACK: "check it by `vt check --stack {stack}`; of another program, by a preview",
+    _OF_PROJECT: "check a stack of it by `vt check --stack {stack}`",
 }
 
 
@@ -103,7 +103,7 @@ def other_resource(fields: Iterable[str], file: str = "") -> str:
     ('stack file of Pulumi', '')
     """
     if named := ENGINE_FILE.match(file):
-        return STACK_FILE if named["stack"] else PROJECT_FILE
+        return _OF_STACK if named["stack"] else _OF_PROJECT
     found = list(fields)
     if other := next((OTHERS[field] for field in found if field in OTHERS), ""):
         return other

@@ -1,8 +1,10 @@
 """The inputs of a decision: digests of reports, options of a plan, and what git says."""
 
+import errno
 import json
 import os
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -350,6 +352,22 @@ def test_the_folder_around_plans_is_no_longer_the_groups(tmp_path):
     assert (tmp_path / ".build").stat().st_mode & 0o777 == 0o755
 
 
+def test_a_folder_whose_mode_cannot_be_set_is_refused_where_it_has_another(tmp_path, monkeypatch):
+    def refuse(*_: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    sources.engine_plan(tmp_path, "dev")
+    with monkeypatch.context() as mount:
+        mount.setattr(Path, "chmod", refuse)
+        sources.engine_plan(tmp_path, "dev")
+    (tmp_path / ".build").chmod(0o775)
+    monkeypatch.setattr(Path, "chmod", refuse)
+    with pytest.raises(
+        CommandError, match=r"not permitted\. Hint: make it this user's alone: `chmo"
+    ):
+        sources.engine_plan(tmp_path, "dev")
+
+
 def test_an_ignore_file_that_the_commit_does_not_have_hides_nothing(tmp_path):
     root = tmp_path / "checkout"
     ignored = ("ignored.yaml", "conf/a/ignored.yaml", "conf/local.yaml", "conf/[x]/b/local.yaml",
@@ -361,7 +379,9 @@ def test_an_ignore_file_that_the_commit_does_not_have_hides_nothing(tmp_path):
         (root / name).write_text("a: 1\n")
     commit(root, "init", "-q", "-b", "main")
     (root / "Pulumi.yaml").write_text("name: demo\nruntime: python\n")
-    (root / ".gitignore").write_bytes(b"\xef\xbb\xbf# \xff\r*.yaml\r\nignored.yaml\r\n\nkept.yaml\n")
+    (root / ".gitignore").write_bytes(
+        b"\xef\xbb\xbf# \xff\r*.yaml\r\nignored.yaml\r\n\nkept.yaml\n"
+    )
     (root / "conf" / ".gitignore").write_text("/only/\nlocal.yaml\n!kept.yaml\n\\[x]/c.yaml\n")
     commit(root, "add", "-f", "Pulumi.yaml", ".gitignore", "conf/.gitignore")
     commit(root, "commit", "-qm", "first")
