@@ -15,13 +15,13 @@ from typing import Any, Final
 
 from vertex_training.catalog import resource_types
 from vertex_training.catalog.resource_types import CONNECTION, ENDPOINT_TRAFFIC, NETWORK, SNAPSHOT
-from vertex_training.customjob.protocol.ports import SUCCEEDED, TERMINAL
+from vertex_training.customjob.protocol.ports import RECORD_DELETED
 from vertex_training.errors import PreviewParseError
 from vertex_training_cli import read_errors
 from vertex_training_cli.drift import policies
 from vertex_training_cli.drift.policies import Declared, Membership
 from vertex_training_cli.engine import preview_document, values
-from vertex_training_cli.engine.plan import JOBS, REPEATED_HINT, Plan, ResourceState, Step
+from vertex_training_cli.engine.plan import JOBS, REPEATED_HINT, Plan, Step
 from vertex_training_cli.engine.values import as_mapping
 
 #: Stands for a value that is not known before the deployment.
@@ -50,7 +50,7 @@ BEYOND_UP: Final = (RUNS, GRANTED, SUBMITTED, ADDED, ENDED, DEPLOYED, REWRITTEN,
 _ENDED_BY_HAND: Final = {
     "JOB_STATE_CANCELLED": "was cancelled by hand",
     "JOB_STATE_CANCELLING": "was cancelled by hand",
-    "RECORD_DELETED": "has no record any more: it was deleted by hand",
+    RECORD_DELETED: "has no record any more: it was deleted by hand",
 }
 
 _PART: Final = re.compile(r'\["((?:[^"\\]|\\.)*)"\]|\[(\d+)\]|([^.\[\]]+)')
@@ -105,7 +105,7 @@ class ResourceDifference:
             ADDED: "is in the stack's network, and is not declared",
             ENDED: "has ended otherwise than by itself",
             REWRITTEN: "has another manifest than it was made with, or none",
-            REPEATED: "is replaced by its own request (tainted), which `up` refuses",
+            REPEATED: "is replaced by its own request, which `up` refuses",
             DEPLOYED: "has a deployed model that is not declared",
         }.get(self.op, f"differs; `up` would {self.op} it")
 
@@ -310,20 +310,10 @@ def _difference(step: Step, was_there: bool) -> ResourceDifference:
     row, id_ = resource_types.find(step.type), state.id if state else ""
     is_lost = step.op == "create" and was_there and bool(row.holds) and not row.copy
     note = row.restoration(declared) if is_lost else ""
-    if step.repeats_request and not _is_adopted(step.old):
+    if step.repeats_request and not step.adopts_again():
         hint = f"{REPEATED_HINT[0].upper()}{REPEATED_HINT[1:]}."
         return ResourceDifference(REPEATED, step.name, step.type, id_, fields, hint)
     return ResourceDifference(step.op, step.name, step.type, id_, fields, note, is_lost)
-
-
-def _is_adopted(old: ResourceState | None) -> bool:
-    """Whether ``up`` takes this job over for its own request: it goes on, or has succeeded.
-
-    One that goes on is cancelled first, which ``up`` refuses, unless it is retained.
-    """
-    state = str(old.outputs.get("state")) if old else ""
-    is_live = state not in (*TERMINAL, *_ENDED_BY_HAND)
-    return state in SUCCEEDED or (old is not None and old.retained and is_live)
 
 
 def parts(path: str) -> list[str | int]:

@@ -18,7 +18,8 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from vertex_training.catalog.resource_types import JOB, SCHEDULE, TUNING_JOB
-from vertex_training.customjob.protocol.ports import LADDER
+from vertex_training.customjob.protocol.adoption import is_usable
+from vertex_training.customjob.protocol.ports import LADDER, RECORD_DELETED, SUCCEEDED
 from vertex_training_cli.engine.values import as_mapping, redact
 
 #: Operations that show a part of a replacement. The engine also sends the whole replacement.
@@ -146,6 +147,18 @@ class Step:
             return False
         running = self.old.outputs.get("requestId")
         return running is not None and running in [e.get("requestId") for e in rungs(self.inputs)]
+
+    def adopts_again(self, state: str = "") -> bool:
+        """Whether ``up`` takes over the job that its own request replaces.
+
+        It takes over what has succeeded, and what goes on and is retained. It refuses the others:
+        to cancel one that goes on, and to submit once more what has failed or was cancelled.
+        ``state``: as it is now; empty for that of the last deployment.
+        """
+        if not self.repeats_request or self.old is None:
+            return False
+        state = state or str(self.old.outputs.get("state"))
+        return state in SUCCEEDED or (self.old.retained and is_usable(state))
 
     @property
     def inputs(self) -> Mapping[str, Any]:
@@ -278,7 +291,7 @@ class JobObservation:
     """A job as the service returned it during a review. Values are redacted."""
 
     state: str
-    """Without its prefix, like ``RUNNING``; ``RECORD_DELETED`` if there is no record of it."""
+    """Without its prefix, like ``RUNNING``, or ``RECORD_DELETED``."""
     seconds: float = 0.0
     """How long its code has run."""
     cost: float | None = None
@@ -287,6 +300,11 @@ class JobObservation:
     """The last line of its log, while it goes on."""
     checkpoint: CheckpointObservation | None = None
     """Its checkpoints, while it goes on; None if nobody could look."""
+
+    @property
+    def whole_state(self) -> str:
+        """The state as a job's outputs have it, like ``JOB_STATE_RUNNING``."""
+        return self.state if self.state == RECORD_DELETED else f"JOB_STATE_{self.state}"
 
 
 @dataclass(frozen=True, slots=True)

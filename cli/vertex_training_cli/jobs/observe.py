@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from vertex_training.catalog import costs
 from vertex_training.customjob.kinds import CUSTOM_JOB, kind_of_name, kind_of_submission
+from vertex_training.customjob.protocol.ports import RECORD_DELETED
 from vertex_training.errors import CommandError, OperatorError
 from vertex_training_cli.engine.plan import (
     JOBS,
@@ -144,7 +145,7 @@ def _observation(jobs: Jobs, lines: JobLogs, look: CheckpointLook, name: str) ->
     if job is not None and view.has_ended(job) and view.is_rung(job):
         job = jobs.find(view.title(job))  # it may be on a later rung than the state has
     if job is None:
-        return JobObservation("RECORD_DELETED")
+        return JobObservation(RECORD_DELETED)
     began: Any = job.start_time
     ended: Any = job.end_time or datetime.now(UTC)
     seconds = (ended - began).total_seconds() if began else 0.0

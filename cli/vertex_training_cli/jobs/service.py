@@ -120,7 +120,7 @@ class Jobs:
     def is_adopted(self, request_id: str, kind: JobKind) -> bool:
         """Whether a submission of the request adopts a job that is there, and sends nothing."""
         service = self._batch if kind is BATCH_JOB else VertexJobs(self._client, kind)
-        return any(map(is_usable, service.find(self.ref.parent, request_id)))
+        return any(is_usable(job.state) for job in service.find(self.ref.parent, request_id))
 
     def get(self, name: str) -> AnyJob:
         """The job of this resource name.

@@ -214,7 +214,7 @@ def _prefixes(plan: Plan) -> list[str]:
 def fate(change: DestructiveChange) -> str:
     """What happens to a destroyed resource."""
     verb = "destroyed and made anew" if change.replaced else "destroyed"
-    return f"refused, it is protected, or would be {verb}" if change.refused else verb
+    return f"refused, it is protected; otherwise {verb}" if change.refused else verb
 
 
 def _without_data(change: DestructiveChange, quote: Quote) -> str:

@@ -28,7 +28,7 @@ PARTS: Final = 12
 BESIDE_THE_PLAN: Final = (
     (("image-missing", "image-platform"), "image", "cannot be run"),
     (("job-changes-stacks",), "running job", "would change stacks"),
-    ((SAME_REQUEST,), "running job", "cannot be replaced by its own request"),
+    ((SAME_REQUEST,), "job", "cannot be replaced by its own request"),
 )
 #: Why nothing may be deployed though no policy forbids it.
 REFUSED: Final = "refused: what is protected would be made anew, empty"
@@ -44,17 +44,18 @@ def verdict(report: ReviewReport, quote: Quote = cut) -> str:
     parts = [_failed(report)] if report.outcome is not ReviewOutcome.CLEAN else []
     if report.nothing:
         return f"{parts[0][0].upper()}{parts[0][1:]}." if parts else "Nothing changes."
-    refused = [job for job in report.jobs if job.refused]
+    stated = report.outcome is ReviewOutcome.FAILED and _beside_the_plan(report)
+    refused = [job for job in report.jobs if job.refused and not (stated and job.same_request)]
     leaving = [job for job in report.jobs if job.action == "cancel" and not job.refused]
     going_on = sum(job.goes_on for job in leaving)
     cancelled = sum(job.cancels for job in leaving)
     ended = len(leaving) - going_on - cancelled
-    replaced = report.count("replace") - sum(job.action == "replace" for job in refused)
     counts = [
-        (len(refused), "that `up` refuses to end"),
+        (sum(job.action == "replace" for job in refused), "that `up` refuses to replace"),
+        (sum(job.action == "cancel" for job in refused), "that `up` refuses to remove"),
         (report.count("submit"), "submitted"),
         (report.count("adopt"), "adopted"),
-        (replaced, "replaced"),
+        (sum(job.action == "replace" and job.submits for job in report.jobs), "replaced"),
         (cancelled, "cancelled"),
         (going_on, "left running without the stack"),
         (
@@ -227,7 +228,7 @@ def _so_far(job: JobChange) -> str:
 
 
 def _replaced(report: ReviewReport, quote: Quote) -> Iterator[str]:
-    yield from (f"job {quote(job.name)}" for job in report.jobs if job.action == "replace")
+    yield from (f"job {quote(job.name)}" for job in report.submitted if job.action == "replace")
     yield from (quote(change.name) for change in report.destroyed if change.replaced)
 
 

@@ -12,7 +12,7 @@ from vertex_training.catalog import costs
 from vertex_training.catalog.costs import JobCost, PoolCost, usd
 from vertex_training.customjob.batch.offers import Offer, offers
 from vertex_training.customjob.kinds import CUSTOM_JOB, kind_of_fields
-from vertex_training.customjob.protocol.ports import IDLE_STOP, LADDER
+from vertex_training.customjob.protocol.ports import IDLE_STOP, LADDER, RECORD_DELETED
 from vertex_training.customjob.protocol.waiting import format_duration
 from vertex_training.errors import Problem
 from vertex_training_cli.engine.fields import FieldDifference, diff_fields
@@ -39,7 +39,7 @@ ACTIONS: Final[Mapping[str, Action]] = {
     "update": "change",
     "same": "keep",
 }
-#: Of the problem of a live job that its own request replaces; a headline knows it.
+#: Of the problem of a job that its own request replaces; a headline knows it.
 SAME_REQUEST: Final = "job-same-request"
 _STATE: Final = re.compile(r"[A-Z_]{1,60}")
 #: States after which there is nothing to cancel: google-cloud-aiplatform 2.7.0, types/job_state.py.
@@ -105,7 +105,7 @@ class JobChange:
     idle_stop_before: str = ""
     """The same before."""
     same_request: bool = False
-    """Whether the job before has the request that would be submitted for it."""
+    """Whether its own request replaces it, and `up` neither adopts nor submits anything."""
     retained: bool = False
     """Whether the job before is left as it is (``retain_on_delete`` of a ``TrainingJob``)."""
 
@@ -115,17 +115,12 @@ class JobChange:
     @property
     def refused(self) -> bool:
         """Whether `up` refuses to replace it, or to let it leave the stack."""
-        return self.protected or self.repeats_a_live_one
-
-    @property
-    def repeats_a_live_one(self) -> bool:
-        """Whether its own request takes the place of a job that may still run."""
-        return self.same_request and self.leaves_a_live_one and not self.retained
+        return self.protected or self.same_request
 
     @property
     def submits(self) -> bool:
         """Whether something is sent to the service."""
-        return self.action in ("submit", "replace")
+        return self.action in ("submit", "replace") and not self.refused
 
     @property
     def pools(self) -> Sequence[PoolCost]:
@@ -165,8 +160,17 @@ class JobChange:
     @property
     def leaves_a_live_one(self) -> bool:
         """Whether the job before, which leaves the stack, may still run."""
-        state = self.now.state if self.now else self.previous_state
-        return self.action in ("replace", "cancel") and state not in (*ENDED, "RECORD_DELETED")
+        return self.action in ("replace", "cancel") and self._state not in (*ENDED, RECORD_DELETED)
+
+    @property
+    def end(self) -> str:
+        """How the job before ended, in words after its name."""
+        return "has not ended" if self.leaves_a_live_one else f"is {self._state}"
+
+    @property
+    def _state(self) -> str:
+        """Of the job before, as it was seen last."""
+        return self.now.state if self.now else self.previous_state
 
 
 def _machines(cost: JobCost) -> tuple[str, ...]:
@@ -205,8 +209,11 @@ def _job(step: Step, observed: Observations, *, subnet: bool) -> JobChange:
     spec = job_spec(messages[0])
     region = _region(inputs)
     state = str(step.old.outputs.get("state") or "") if step.old else ""
+    now = observed.jobs.get(step.old.id) if step.old else None
     action = "defer" if _is_deferred(step) else ACTIONS[step.op]
-    if action == "submit" and inputs.get("requestId") in observed.adopted:
+    is_there = action == "submit" and inputs.get("requestId") in observed.adopted
+    again = not step.is_protected and step.adopts_again(now.whole_state if now else "")
+    if is_there or again:
         action = "adopt"
     before = step.old.inputs if step.old and action in ("replace", "defer") else None
     return JobChange(
@@ -223,7 +230,7 @@ def _job(step: Step, observed: Observations, *, subnet: bool) -> JobChange:
         # A word of the API: it stands in a report as it is.
         previous_state=state.removeprefix("JOB_STATE_") if _STATE.fullmatch(state) else "",
         filled_in=_filled_in(inputs),
-        now=observed.jobs.get(step.old.id) if step.old else None,
+        now=now,
         cost_before=_cost(before) if before else None,
         strategy_before=_strategy(job_spec(request(before))) if before else "",
         offers=offers(
@@ -239,16 +246,16 @@ def _job(step: Step, observed: Observations, *, subnet: bool) -> JobChange:
 
 
 def same_requests(jobs: Sequence[JobChange]) -> list[Problem]:
-    """A problem for each live job that is replaced by its own request: ``up`` refuses that."""
+    """A problem for each job that is replaced by its own request, where ``up`` refuses that."""
     return [
         Problem(
-            f"job {job.name} is replaced by its own request, and has not ended: `up` refuses that, "
-            "and cancels nothing",
+            f"job {job.name} is replaced by its own request, and {job.end}: `up` refuses that, and "
+            f"{'cancels' if job.leaves_a_live_one else 'submits'} nothing",
             hint=REPEATED_HINT,
             rule=SAME_REQUEST,
         )
         for job in jobs
-        if job.repeats_a_live_one
+        if job.same_request
     ]
 
 
@@ -388,8 +395,7 @@ def fate(job: JobChange) -> str:
         return done
     if job.refused:
         why = "it is protected" if job.protected else "its own request replaces it"
-        would = "be submitted anew" if job.submits else "leave the stack"
-        return f"refused, {why}, or would {would}"
+        return f"refused, {why}; otherwise {done}"
     if not job.leaves_a_live_one:
         return f"{done}; the old one {progress(job.now) if job.now else job.previous_state.lower()}"
     seen = f" ({job.previous_state.lower()} when last seen)" if job.previous_state else ""

@@ -43,6 +43,7 @@ from vertex_training.customjob.protocol.ports import (
     IDLE_STOP,
     JOB_LABEL,
     LADDER,
+    RECORD_DELETED,
     REQUEST_ID_LABEL,
     RUN_LABEL,
     RUNG_LABEL,
@@ -74,9 +75,6 @@ from vertex_training.customjob.request.job_file import JobRequest, digest_of
 from vertex_training.errors import JobRefusedError, NotSubmittedError, OperatorError
 from vertex_training.pulumi_internals import format_exceptions, is_engine_alive
 
-#: State of a job whose record is gone. Its resource stays in the stack: reported as gone, the next
-#: ``pulumi up`` would submit the job once more.
-RECORD_DELETED: Final = "RECORD_DELETED"
 #: Keys of ``submission``: with the request, the identity of a job.
 SUBMISSION_KEYS: Final = ("project", "region", "stack", "job", "run")
 #: Key of ``submission`` of a job on Batch: where its machines are.

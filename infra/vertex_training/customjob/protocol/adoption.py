@@ -8,6 +8,7 @@ from vertex_training.customjob.protocol.ports import (
     CANCELLING,
     DIGEST_LABEL_LENGTH,
     FAILED,
+    RECORD_DELETED,
     JobService,
     JobSnapshot,
     SubmissionRequest,
@@ -33,7 +34,7 @@ def job_to_adopt(found: Sequence[JobSnapshot], request: SubmissionRequest) -> Jo
             f"{other[0].name} carries request id {request.request_id} but is another request. "
             f"{request.renewal}"
         )
-    usable = [job for job in found if is_usable(job)]
+    usable = [job for job in found if is_usable(job.state)]
     if not usable:
         ended = earliest(found)
         reason = f": {ended.reason}" if ended.error else ""
@@ -64,7 +65,7 @@ def current_job(name: str, parent: str, request_id: str, jobs: JobService) -> Jo
     if job is not None and job.state not in FAILED:
         return job
     later = [each.name for each in jobs.find(parent, request_id) if each.name != name]
-    usable = [found for each in later if (found := jobs.get(each)) and is_usable(found)]
+    usable = [found for each in later if (found := jobs.get(each)) and is_usable(found.state)]
     return earliest(usable) if usable else job
 
 
@@ -73,9 +74,9 @@ def earliest(found: Sequence[JobSnapshot]) -> JobSnapshot:
     return min(found, key=lambda job: (job.created, job.name))
 
 
-def is_usable(job: JobSnapshot) -> bool:
-    """Whether a submission of its request may adopt the job: it goes on, or has succeeded."""
-    return job.state not in FAILED and job.state != CANCELLING
+def is_usable(state: str) -> bool:
+    """Whether a submission may adopt the job of its request: it goes on, or has succeeded."""
+    return state not in (*FAILED, CANCELLING, RECORD_DELETED)
 
 
 def _digest_label(digest: str) -> str:

@@ -56,6 +56,9 @@ FAILED: Final = frozenset({"JOB_STATE_FAILED", "JOB_STATE_CANCELLED", "JOB_STATE
 TERMINAL: Final = SUCCEEDED | FAILED
 #: Not terminal, but cannot run on: it becomes SUCCEEDED, FAILED or CANCELLED.
 CANCELLING: Final = "JOB_STATE_CANCELLING"
+#: State of a job whose record is gone. Its resource stays in the stack: reported as gone, the next
+#: ``pulumi up`` would submit the job once more.
+RECORD_DELETED: Final = "RECORD_DELETED"
 RUNNING: Final = "JOB_STATE_RUNNING"
 
 

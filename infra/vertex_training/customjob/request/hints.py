@@ -73,14 +73,10 @@ OTHERS: Final = {
 }
 _OF_STACK: Final = "stack file of Pulumi"
 _OF_PROJECT: Final = "project file of Pulumi"
-#: The same of files of the engine, which no field of a job is beside.
-OF_ENGINE: Final = {
-    "runtime": _OF_PROJECT,
-    "config": _OF_STACK,
-    "secretsprovider": _OF_STACK,
-    "encryptionsalt": _OF_STACK,
-    "encryptedkey": _OF_STACK,
-}
+#: Fields that a stack file of the engine alone has, beside its config.
+_OF_STACK_ALONE: Final = frozenset({"secretsprovider", "encryptionsalt", "encryptedkey"})
+#: Fields by which a file is a job's, whatever its name.
+_SPECS: Final = frozenset({"jobSpec", "trialJobSpec", "studySpec", "workerPoolSpecs"})
 #: How the engine names its files, whatever is in them.
 ENGINE_FILE: Final = re.compile(r"(?:.*/)?Pulumi(?:\.(?P<stack>[^/]+))?\.ya?ml\Z", re.DOTALL)
 OTHER_HINTS: Final = {
@@ -91,24 +87,31 @@ OTHER_HINTS: Final = {
     "job of AI Platform Training": "a CustomJob says the same in workerPoolSpecs",
     "job of Google Batch": "`vt import` of this file makes a job file of it, with backend: batch",
     "Kubernetes resource": "a CustomJob names its machines and its image in workerPoolSpecs",
-    _OF_STACK: "check it by `vt check --stack {stack}`; of another program, by a preview",
+    _OF_STACK: "check it by `vt check --stack {stack}`, or preview its own program",
     _OF_PROJECT: "check a stack of it by `vt check --stack {stack}`",
 }
 
 
-def other_resource(fields: Iterable[str], file: str = "") -> str:
+def other_resource(fields: Iterable[str], file: str = "", config: Iterable[str] = ()) -> str:
     """What a file with these fields at its top is, if it is surely none of the jobs here.
 
-    >>> other_resource(["config"]), other_resource(["config", "jobSpec"])
+    ``config``: the keys below its field ``config``; a stack file has them with a namespace.
+
+    >>> other_resource(["config"], config=["gcp:project"]), other_resource(["config"])
     ('stack file of Pulumi', '')
     """
-    if named := ENGINE_FILE.match(file):
+    found = set(fields)
+    named = None if found & _SPECS else ENGINE_FILE.match(file)
+    if named:
         return _OF_STACK if named["stack"] else _OF_PROJECT
-    found = list(fields)
-    if other := next((OTHERS[field] for field in found if field in OTHERS), ""):
+    if other := next((kind for field, kind in OTHERS.items() if field in found), ""):
         return other
-    engine = next((kind for field, kind in OF_ENGINE.items() if field in found), "")
-    return "" if engine and any(map(_is_of_job, found)) else engine
+    if any(map(_is_of_job, found)):
+        return ""
+    if found >= {"name", "runtime"}:
+        return _OF_PROJECT
+    is_stack = bool(found & _OF_STACK_ALONE) or any(":" in key for key in config)
+    return _OF_STACK if is_stack else ""
 
 
 def hint_of_other(other: str, file: str) -> str:

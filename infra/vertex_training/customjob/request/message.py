@@ -83,7 +83,10 @@ class MessageBuilder:
         """The message in REST's form, from REST's form or gcloud's (a job's jobSpec alone)."""
         wanted = self.wanted or self.kind
         file = self.document.file
-        other = hints.other_resource(map(to_camel_case, self.document.root.content), file)
+        top = self.document.root.content
+        config = top["config"].content if "config" in top else None
+        keys = config if isinstance(config, dict) else ()
+        other = hints.other_resource(map(to_camel_case, top), file, keys)
         if other or wanted is not self.kind:
             other = other or self.kind.message
             what = f"is a {other}, not a {wanted.message}"

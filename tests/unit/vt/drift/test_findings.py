@@ -265,7 +265,7 @@ def named(name, op, old=None, new=None, **more):
         (findings.SUBMITTED, "runs as an account of the stack, which did not submit it"),
         (findings.ADDED, "is in the stack's network, and is not declared"),
         (findings.ENDED, "has ended otherwise than by itself"),
-        (findings.REPEATED, "is replaced by its own request (tainted), which `up` refuses"),
+        (findings.REPEATED, "is replaced by its own request, which `up` refuses"),
         (findings.REWRITTEN, "has another manifest than it was made with, or none"),
         (findings.DEPLOYED, "has a deployed model that is not declared"),
     ],

@@ -18,7 +18,7 @@ from vertex_training_cli.review import report
 from vertex_training_cli.review.capacity import ReservationChange, ReservationCost
 from vertex_training_cli.review.escaping import code
 from vertex_training_cli.review.headline import HeadlineAnswer, answers, totals, verdict
-from vertex_training_cli.review.jobs import fate
+from vertex_training_cli.review.jobs import fate, same_requests
 from vertex_training_cli.review.report import ReviewOutcome, ReviewReport
 
 # n1-standard-4 in us-central1 is $0.2185 an hour with the fee of Vertex AI, n1-standard-8 $0.4370.
@@ -144,20 +144,36 @@ def test_a_job_that_nothing_cancels_is_told_as_going_on() -> None:
 
 
 @pytest.mark.parametrize(
-    ("op", "would"),
-    [("delete", "leave the stack"), ("replace", "be submitted anew")],
+    ("op", "does", "would"),
+    [("delete", "remove", "leaves the stack"), ("replace", "replace", "submitted anew")],
 )
-def test_no_cancellation_is_promised_that_up_refuses(op: str, would: str) -> None:
+def test_nothing_is_promised_of_a_job_that_up_refuses(op: str, does: str, would: str) -> None:
     inputs = plans.job("a", run=1)
     new = None if op == "delete" else plans.job("a", run=2)
     event = job(op, "a", inputs, new, protect=(True, True))
     seen = Observations({"id/a": JobObservation("RUNNING", 7200, 1.5)})
-    for observed in (seen, Observations({})):
+    ended = Observations({"id/a": JobObservation("SUCCEEDED", 7200, 1.5)})
+    for observed in (seen, ended, Observations({})):
         found = review(event, observed=observed)
-        assert verdict(found).startswith("1 job that `up` refuses to end; ")
-        assert "cancelled" not in verdict(found)
-        assert "what stops" not in told(found)
-        assert fate(found.jobs[0]) == f"refused, it is protected, or would {would}"
+        assert verdict(found) == f"1 job that `up` refuses to {does}; nothing destroyed."
+        asked = ("what runs", "what it can cost", "what stops", "what is replaced")
+        assert not set(asked) & set(told(found))
+        assert fate(found.jobs[0]) == f"refused, it is protected; otherwise {would}"
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (False, "1 job cannot be replaced by its own request; no job is submitted; "),
+        (True, "The preview failed; 1 job that `up` refuses to replace; "),
+    ],
+)
+def test_a_job_that_its_own_request_replaces_is_counted_once(error: bool, words: str) -> None:
+    event = job("replace", "a", plans.job("a"), plans.job("a"), outputs={"requestId": "id-of-a-1"})
+    failed = [plans.said("error", "no")] if error else []
+    found = review(event, *failed)
+    found = report.with_problems(found, same_requests(found.jobs))
+    assert verdict(found) == f"{words}nothing destroyed."
 
 
 @pytest.mark.parametrize(
@@ -332,7 +348,7 @@ UNSEEN = "what comes after the point where the preview failed"
         ((IMAGE,), "1 image cannot be run", None),
         ((IMAGE, PLATFORM), "2 images cannot be run", None),
         ((MOVED,), "1 running job would change stacks", None),
-        ((SAME,), "1 running job cannot be replaced by its own request", None),
+        ((SAME,), "1 job cannot be replaced by its own request", None),
         ((IMAGE, MOVED, MOVED), "1 image cannot be run, 2 running jobs would change stacks", None),
         ((IMAGE, Problem("d", "x", rule="other")), "the preview failed", UNSEEN),
         (

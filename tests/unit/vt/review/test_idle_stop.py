@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from tests.unit.vt.review.plans import JOB
 from tests.unit.vt.review.test_ladder import SMALL, inputs
-from vertex_training_cli.engine.plan import NOTHING_OBSERVED, ResourceState
+from vertex_training_cli.engine.plan import Plan, ResourceState, Step
 from vertex_training_cli.review import jobs, sections
 
 
@@ -18,11 +19,9 @@ def change(before: str, after: str) -> jobs.JobChange:
         given["options"] |= {"idleStop": rule} if rule else {}
         return ResourceState(given, {}, id="7")
 
-    step: Any = SimpleNamespace(
-        old=side(before), new=side(after), op="update", changes=True, urn="a::b::fell", type="x"
-    )
-    step.inputs = step.new.inputs
-    return jobs._job(step, NOTHING_OBSERVED, subnet="")
+    plan = Plan("dev", steps=(Step("update", "a::b::fell", JOB, side(before), side(after)),))
+    [made] = jobs.job_changes(plan)
+    return made
 
 
 @pytest.mark.parametrize(

@@ -207,32 +207,74 @@ def test_the_fate_of_a_job_names_what_becomes_of_the_one_before(
 
 
 @pytest.mark.parametrize(
-    ("op", "running", "state", "retained", "told"),
+    ("op", "running", "state", "retained", "refused", "action"),
     [
-        ("replace", "id-of-a-1", "JOB_STATE_RUNNING", False, True),  # tainted, or by --replace
-        ("replace", "id-of-a-1", "JOB_STATE_SUCCEEDED", False, False),
-        ("replace", "id-of-a-1", "JOB_STATE_RUNNING", True, False),  # adopted anew
-        ("replace", "id-of-a-0", "JOB_STATE_RUNNING", False, False),
-        ("replace", None, "JOB_STATE_RUNNING", False, False),
-        ("update", "id-of-a-1", "JOB_STATE_RUNNING", False, False),
-        ("delete", "id-of-a-1", "JOB_STATE_RUNNING", False, False),
+        # Tainted, or named by --replace, or made after what is replaced:
+        ("replace", "id-of-a-1", "RUNNING", False, "has not ended|cancels", "replace"),
+        ("replace", "id-of-a-1", "FAILED", False, "is FAILED|submits", "replace"),
+        ("replace", "id-of-a-1", "CANCELLED", True, "is CANCELLED|submits", "replace"),
+        ("replace", "id-of-a-1", "CANCELLING", True, "has not ended|cancels", "replace"),
+        ("replace", "id-of-a-1", "SUCCEEDED", False, "", "adopt"),
+        ("replace", "id-of-a-1", "RUNNING", True, "", "adopt"),
+        # Of another request, or no replacement:
+        ("replace", "id-of-a-0", "RUNNING", False, "", "replace"),
+        ("replace", None, "RUNNING", False, "", "replace"),
+        ("update", "id-of-a-1", "RUNNING", False, "", "change"),
+        ("delete", "id-of-a-1", "RUNNING", False, "", "cancel"),
     ],
 )
-def test_a_live_job_that_its_own_request_replaces_is_told_since_up_refuses_that(
-    op: str, running: str | None, state: str, retained: bool, told: bool
+@pytest.mark.parametrize("seen", [True, False])
+def test_a_job_that_its_own_request_replaces_is_adopted_or_refused_as_up_does(
+    op: str,
+    running: str | None,
+    state: str,
+    retained: bool,
+    refused: str,
+    action: str,
+    seen: bool,
 ) -> None:
     inputs = plans.job("a")
-    outputs = {"state": state} | ({"requestId": running} if running else {})
+    # What is seen now counts more than what the last deployment left.
+    outputs = {"state": "JOB_STATE_PENDING" if seen else f"JOB_STATE_{state}"}
+    outputs |= {"requestId": running} if running else {}
     event = plans.step(op, plans.JOB, "a", inputs, None if op == "delete" else inputs)
     old = event["resourcePreEvent"]["metadata"]["old"]
-    old |= {"outputs": outputs, "retainOnDelete": retained}
-    found = jobs.same_requests(jobs.job_changes(plans.plan(event, plans.summary())))
-    assert [each.rule for each in found] == ([jobs.SAME_REQUEST] if told else [])
-    if told:
+    old |= {"outputs": outputs, "retainOnDelete": retained, "id": "id/a"}
+    now = Observations({"id/a": JobObservation(state)} if seen else {})
+    [job] = jobs.job_changes(plans.plan(event, plans.summary()), now)
+    assert (job.action, job.refused) == (action, bool(refused))
+    assert job.submits is (action == "replace" and not refused)
+    found = jobs.same_requests([job])
+    assert [each.rule for each in found] == ([jobs.SAME_REQUEST] if refused else [])
+    if refused:
+        end, does = refused.split("|")
         assert found[0].what == (
-            "job a is replaced by its own request, and has not ended: `up` refuses that, and "
-            "cancels nothing"
+            f"job a is replaced by its own request, and {end}: `up` refuses that, and {does} "
+            "nothing"
         )
+
+
+@pytest.mark.parametrize("retained", [True, False])
+def test_a_record_that_is_gone_is_adopted_by_nothing(retained: bool) -> None:
+    inputs = plans.job("a")
+    event = plans.step("replace", plans.JOB, "a", inputs, inputs)
+    old = event["resourcePreEvent"]["metadata"]["old"]
+    old |= {"outputs": {"requestId": "id-of-a-1"}, "retainOnDelete": retained, "id": "id/a"}
+    now = Observations({"id/a": JobObservation("RECORD_DELETED")})
+    [job] = jobs.job_changes(plans.plan(event, plans.summary()), now)
+    assert (job.action, job.refused) == ("replace", True)
+
+
+def test_what_is_protected_is_not_adopted_since_the_engine_refuses_first() -> None:
+    inputs = plans.job("a")
+    event = plans.step("replace", plans.JOB, "a", inputs, inputs)
+    meta = event["resourcePreEvent"]["metadata"]
+    outputs = {"state": "JOB_STATE_SUCCEEDED", "requestId": "id-of-a-1"}
+    meta["old"] |= {"outputs": outputs, "protect": True}
+    meta["new"] |= {"protect": True}
+    [job] = jobs.job_changes(plans.plan(event, plans.summary()))
+    assert (job.action, job.protected, job.refused) == ("replace", True, True)
+    assert jobs.fate(job) == "refused, it is protected; otherwise submitted anew"
 
 
 @pytest.mark.parametrize(

@@ -161,7 +161,7 @@ def test_what_is_destroyed_and_what_is_protected() -> None:
         Listing(((
             Entry("destroyed: <a> (<gcp:t>), and with it all objects", danger="destroys"),
             Entry("destroyed and made anew: <b> (<gcp:t>)", danger="destroys"),
-            Entry("refused, it is protected, or would be destroyed: <c> (<gcp:t>)",
+            Entry("refused, it is protected; otherwise destroyed: <c> (<gcp:t>)",
                   danger="destroys"),
         ),)),
         protected,

@@ -210,15 +210,37 @@ def test_a_misplaced_field_is_told_where_it_stands(message: str, here: str) -> N
         (["taskGroups"], "job of Google Batch"),
         (["allocationPolicy"], "job of Google Batch"),
         (["displayName", "jobSpec"], ""),
-        (["config"], "stack file of Pulumi"),
-        (["encryptionsalt"], "stack file of Pulumi"),
+        *(([field], "stack file of Pulumi") for field in (
+            "secretsprovider", "encryptionsalt", "encryptedkey")),
         (["name", "config", "runtime"], "project file of Pulumi"),
-        *((["config", field], "") for field in ("jobSpec", "workerPoolSpecs", "studySpec")),
+        *(([field], "") for field in ("config", "name", "runtime")),
+        *((["name", "runtime", "encryptionsalt", field], "") for field in (
+            "jobSpec", "trialJobSpec", "workerPoolSpecs", "studySpec", "labels")),
     ],
 )  # fmt: skip
 def test_a_file_of_another_resource_is_known_by_its_fields(fields: list[str], other: str) -> None:
     assert hints.other_resource(fields) == other
     assert not other or hints.OTHER_HINTS[other]
+
+
+@pytest.mark.parametrize(
+    ("fields", "config", "other"),
+    [
+        (["config"], ["a", "gcp:project"], "stack file of Pulumi"),
+        (["config"], ["a"], ""),
+        (["config", "workerPoolSpecs"], ["gcp:project"], ""),
+        (["config", "name", "runtime"], ["gcp:project"], "project file of Pulumi"),
+    ],
+)
+def test_a_stack_file_is_known_by_the_namespaces_of_its_config(
+    fields: list[str], config: list[str], other: str
+) -> None:
+    assert hints.other_resource(fields, config=config) == other
+
+
+@pytest.mark.parametrize("spec", ["jobSpec", "trialJobSpec", "workerPoolSpecs", "studySpec"])
+def test_a_spec_says_more_than_the_name_of_a_file(spec: str) -> None:
+    assert hints.other_resource(["labels", spec], "jobs/Pulumi.foo.yaml") == ""
 
 
 @pytest.mark.parametrize(

@@ -179,14 +179,14 @@ def test_an_accepted_loss_forbids_nothing_and_a_needless_one_is_warned_of() -> N
     ("op", "protect", "fate", "refused"),
     [
         ("delete", (False, False), "destroyed", False),
-        ("delete", (True, False), "refused, it is protected, or would be destroyed", True),
+        ("delete", (True, False), "refused, it is protected; otherwise destroyed", True),
         ("replace", (False, False), "destroyed and made anew", False),
         ("replace", (True, False), "destroyed and made anew", False),
         ("replace", (False, True), "destroyed and made anew", False),
         (
             "replace",
             (True, True),
-            "refused, it is protected, or would be destroyed and made anew",
+            "refused, it is protected; otherwise destroyed and made anew",
             True,
         ),
     ],
