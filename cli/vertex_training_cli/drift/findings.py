@@ -80,7 +80,7 @@ class ResourceDifference:
     """A resource that is not as declared."""
 
     op: str
-    """What ``up`` would do about it: create, update, replace, delete; or ``RUNS``."""
+    """What ``up`` would do about it: create, update, replace, delete, adopt; or ``RUNS``."""
     name: str
     type: str
     id: str
@@ -313,7 +313,8 @@ def _difference(step: Step, was_there: bool) -> ResourceDifference:
     if step.repeats_request and not step.adopts_again():
         hint = f"{REPEATED_HINT[0].upper()}{REPEATED_HINT[1:]}."
         return ResourceDifference(REPEATED, step.name, step.type, id_, fields, hint)
-    return ResourceDifference(step.op, step.name, step.type, id_, fields, note, is_lost)
+    op = "adopt" if step.adopts_again() else step.op
+    return ResourceDifference(op, step.name, step.type, id_, fields, note, is_lost)
 
 
 def parts(path: str) -> list[str | int]:

@@ -260,6 +260,7 @@ def named(name, op, old=None, new=None, **more):
         ("delete", "is there, and is not declared"),
         ("update", "differs"),
         ("replace", "differs; `up` would replace it"),
+        ("adopt", "differs; `up` would adopt it"),
         (findings.RUNS, "runs, and the stack does not know it"),
         (findings.GRANTED, "has members that are not declared"),
         (findings.SUBMITTED, "runs as an account of the stack, which did not submit it"),
@@ -369,20 +370,20 @@ def test_an_exception_names_what_it_allows_and_what_is_left_is_judged():
 
 
 @pytest.mark.parametrize(
-    ("state", "running", "retained", "is_refused"),
+    ("state", "running", "retained", "op"),
     [
-        ("JOB_STATE_CANCELLED", "r", False, True),
-        ("JOB_STATE_FAILED", "r", False, True),
-        ("JOB_STATE_RUNNING", "r", False, True),
-        ("RECORD_DELETED", "r", False, True),
-        ("JOB_STATE_CANCELLED", "other", False, False),
-        ("JOB_STATE_SUCCEEDED", "r", False, False),  # adopted
-        ("JOB_STATE_RUNNING", "r", True, False),  # adopted, too
-        ("JOB_STATE_CANCELLED", "r", True, True),
+        ("JOB_STATE_CANCELLED", "r", False, findings.REPEATED),
+        ("JOB_STATE_FAILED", "r", False, findings.REPEATED),
+        ("JOB_STATE_RUNNING", "r", False, findings.REPEATED),
+        ("RECORD_DELETED", "r", False, findings.REPEATED),
+        ("JOB_STATE_CANCELLED", "other", False, "replace"),
+        ("JOB_STATE_SUCCEEDED", "r", False, "adopt"),
+        ("JOB_STATE_RUNNING", "r", True, "adopt"),
+        ("JOB_STATE_CANCELLED", "r", True, findings.REPEATED),
     ],
 )
-def test_a_job_that_its_own_request_replaces_is_told_since_up_refuses_that(
-    state, running, retained, is_refused
+def test_a_job_that_its_own_request_replaces_is_told_as_up_deals_with_it(
+    state, running, retained, op
 ):
     type_ = "pulumi-python:dynamic/vertex:CustomJob"
     inputs, outputs = {"requestId": "r"}, {"state": state, "requestId": running}
@@ -391,6 +392,6 @@ def test_a_job_that_its_own_request_replaces_is_told_since_up_refuses_that(
     new = {"type": type_, "inputs": inputs, "outputs": {}}
     text = document(named("train", "replace", old, new))
     [found] = findings.read("dev", 7, text, "").differences
-    assert found.op == (findings.REPEATED if is_refused else "replace")
-    assert ("`up` refuses" in found.summary) is is_refused
-    assert ("`pulumi state untaint`" in found.note) is is_refused
+    assert found.op == op
+    assert ("`up` refuses" in found.summary) is (op == findings.REPEATED)
+    assert ("`pulumi state untaint`" in found.note) is (op == findings.REPEATED)
