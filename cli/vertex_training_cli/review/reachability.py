@@ -12,6 +12,7 @@ from typing import Any, Final
 from vertex_training.catalog import resource_types
 from vertex_training.catalog.resource_types import BUCKET, FIREWALL, iam_kind
 from vertex_training.plan import access_lists
+from vertex_training.plan.firewalls import covering, open_ranges
 from vertex_training_cli.engine.fields import FieldDifference, diff_fields
 from vertex_training_cli.engine.plan import WITH_REQUEST, Plan, ResourceState, Step
 from vertex_training_cli.engine.values import UNKNOWN
@@ -20,8 +21,6 @@ from vertex_training_cli.review.jobs import job_name, job_spec, request
 from vertex_training_cli.review.risk import PUBLIC, RIGHTS, Danger, RiskKind, told_alike
 
 Inputs = Mapping[str, Any]
-#: Ranges with every address.
-ANYWHERE: Final = ("0.0.0.0/0", "::/0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +220,7 @@ def _public(step: Step, side: str) -> set[str]:
     inputs, bindings = state.inputs, grants.bindings_of(step, state)
     if opened := {f"{each.kind} {each.target}" for each in bindings if each.is_public}:
         return opened
-    if _allows_anywhere(inputs, "INGRESS"):
+    if step.type == FIREWALL and open_ranges(inputs, "INGRESS"):
         return {f"firewall {step.name}"}
     # Closed buckets refuse every grant to everybody: what opens one makes such a grant possible.
     if step.type == BUCKET and inputs.get("publicAccessPrevention") != "enforced":
@@ -236,27 +235,7 @@ def _reaches_anywhere(inputs: Inputs | None) -> bool:
     """
     if not inputs or not inputs.get("allows") or inputs.get("disabled") is True:
         return False
-    named = _has_anywhere(inputs.get("destinationRanges") or ())
-    return named or _allows_anywhere(inputs, "EGRESS")
-
-
-def _allows_anywhere(inputs: Inputs | None, direction: str) -> bool:
-    """Whether a firewall rule lets traffic of this direction through, whatever its other end."""
-    if not inputs or not inputs.get("allows") or inputs.get("disabled") is True:
-        return False
-    if (inputs.get("direction") or "INGRESS") != direction:
-        return False
-    if direction == "EGRESS":
-        # Without ranges, an egress rule holds for every destination.
-        return _has_anywhere(inputs.get("destinationRanges") or ANYWHERE)
-    sources = ("sourceTags", "sourceServiceAccounts")
-    return _has_anywhere(
-        inputs.get("sourceRanges") or (() if any(map(inputs.get, sources)) else ANYWHERE)
-    )
-
-
-def _has_anywhere(ranges: Any) -> bool:
-    return isinstance(ranges, list | tuple) and any(each in ANYWHERE for each in ranges)
+    return bool(covering(inputs.get("destinationRanges")) or open_ranges(inputs, "EGRESS"))
 
 
 def _state(step: Step, side: str) -> ResourceState | None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
 from vertex_training.catalog.resource_types import FIREWALL
 from vertex_training.guardrails.policy import Resource, items, policy
-
-ANYWHERE: Final = ("0.0.0.0/0", "::/0")
+from vertex_training.plan.firewalls import open_ranges
 
 
 @policy(
@@ -20,11 +19,8 @@ ANYWHERE: Final = ("0.0.0.0/0", "::/0")
 )
 def no_ingress_from_anywhere(resource: Resource, _settings: Mapping[str, Any]) -> Iterator[str]:
     """No firewall rule lets the whole internet in."""
-    props = resource.props
-    outward = props.get("direction") == "EGRESS" or props.get("disabled") is True
-    if resource.type != FIREWALL or outward or not items(props, "allows"):
-        return
-    for source in items(props, "sourceRanges"):
-        if source in ANYWHERE:
-            ports = [str(allow.get("protocol")) for allow in items(props, "allows")]
-            yield f"{source} may reach it ({', '.join(ports)}). Hint: name the ranges that need it"
+    if resource.type == FIREWALL and (ranges := open_ranges(resource.props, "INGRESS")):
+        allowed = [str(each.get("protocol")) for each in items(resource.props, "allows")]
+        protocols = ", ".join(allowed) or "protocols known later"
+        hint = "name the ranges that need it"
+        yield f"{', '.join(ranges)} may reach it ({protocols}). Hint: {hint}"

@@ -2,6 +2,7 @@
 
 ===================  =================================================================
 ``network``          names, owners and grants of the network
+``firewalls``        what a firewall rule lets through
 ``reservations``     the same for reservations, and what they cost
 ``access``           who reaches what data, and through which accounts
 ``access_lists``     grants outside of IAM: ACLs, access lists of BigQuery

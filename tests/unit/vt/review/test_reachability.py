@@ -269,6 +269,7 @@ TCP = [{"protocol": "tcp"}]
         ({"allows": TCP, "sourceRanges": ["0.0.0.0/0"]}, True, False),
         ({"allows": TCP, "sourceRanges": ["10.0.0.0/8", "::/0"]}, True, False),
         ({"allows": TCP, "sourceRanges": ["10.0.0.0/8"]}, False, False),
+        ({"allows": TCP, "sourceRanges": ["0.0.0.0/1", "128.0.0.0/1"]}, True, False),
         ({"allows": TCP, "sourceRanges": "0.0.0.0/0"}, False, False),
         ({"allows": TCP, "sourceTags": ["t"]}, False, False),
         ({"allows": TCP, "sourceServiceAccounts": ["a"]}, False, False),

@@ -1,0 +1,63 @@
+"""What a firewall rule lets through: whether its other end is any address there is."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal
+
+Block = ipaddress.IPv4Network | ipaddress.IPv6Network
+Direction = Literal["INGRESS", "EGRESS"]
+#: Ranges with every address: what a rule without ranges holds for.
+ANYWHERE: Final = ("0.0.0.0/0", "::/0")
+
+
+def open_ranges(inputs: Mapping[str, Any] | None, direction: Direction) -> tuple[str, ...]:
+    """Ranges by which an enabled rule of this direction lets any address through; empty if none.
+
+    A rule without sources or destinations holds for all:
+    https://docs.cloud.google.com/firewall/docs/firewalls
+    """
+    if not inputs or not inputs.get("allows") or inputs.get("disabled") is True:
+        return ()
+    if (inputs.get("direction") or "INGRESS") != direction:
+        return ()
+    if direction == "EGRESS":
+        return covering(inputs.get("destinationRanges") or ANYWHERE)
+    named = any(map(inputs.get, ("sourceTags", "sourceServiceAccounts")))
+    return covering(inputs.get("sourceRanges") or (() if named else ANYWHERE))
+
+
+def covering(ranges: Any) -> tuple[str, ...]:
+    """Those of a rule's ranges that have half of all addresses, of IPv4 or of IPv6, or more.
+
+    Alone, or else together: whoever may not name ``0.0.0.0/0`` names its two halves. Empty if they
+    have less, or are not known yet.
+
+    >>> covering(["10.0.0.0/8", "0::/0"]), covering(["0.0.0.0/2", "192.0.0.0/2", "10.0.0.1"])
+    (('0::/0',), ('0.0.0.0/2', '192.0.0.0/2', '10.0.0.1'))
+    """
+    blocks = [(str(text), found) for text in _listed(ranges) if (found := _block(text))]
+    alone = tuple(text for text, block in blocks if block.prefixlen <= 1)
+    return alone or tuple(
+        text
+        for version in (4, 6)
+        for text, block in blocks
+        if block.version == version and _is_half([b for _, b in blocks if b.version == version])
+    )
+
+
+def _listed(ranges: Any) -> Sequence[Any]:
+    return ranges if isinstance(ranges, list | tuple) else ()
+
+
+def _block(text: Any) -> Block | None:
+    try:
+        return ipaddress.ip_network(str(text), strict=False)
+    except ValueError:
+        return None  # a value that is known later
+
+
+def _is_half(blocks: Sequence[Any]) -> bool:
+    addresses = sum(block.num_addresses for block in ipaddress.collapse_addresses(blocks))
+    return addresses * 2 >= 2 ** blocks[0].max_prefixlen

@@ -1,0 +1,68 @@
+"""Whether the other end of a firewall rule is any address there is, however it is written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from vertex_training.plan.firewalls import Direction, covering, open_ranges
+
+TCP = [{"protocol": "tcp"}]
+BOTH = ("0.0.0.0/0", "::/0")
+
+
+@pytest.mark.parametrize(
+    ("ranges", "found"),
+    [
+        (["0.0.0.0/0", "10.0.0.0/8"], ["0.0.0.0/0"]),
+        (["::/0"], ["::/0"]),
+        (["0::/0"], ["0::/0"]),
+        (["0.0.0.1/0"], ["0.0.0.1/0"]),
+        (["0.0.0.0/1"], ["0.0.0.0/1"]),
+        (["0.0.0.0/1", "128.0.0.0/1"], ["0.0.0.0/1", "128.0.0.0/1"]),
+        (["0.0.0.0/2", "64.0.0.0/2"], ["0.0.0.0/2", "64.0.0.0/2"]),
+        (["0.0.0.0/2", "10.0.0.0/8", "64.0.0.0/3", "96.0.0.0/3"],
+         ["0.0.0.0/2", "10.0.0.0/8", "64.0.0.0/3", "96.0.0.0/3"]),
+        (["8000::/2", "c000::/2", "10.0.0.0/8"], ["8000::/2", "c000::/2"]),
+        # Less than half, the same range twice, and what is known later:
+        (["0.0.0.0/2", "64.0.0.0/3"], []),
+        (["0.0.0.0/2", "0.0.0.0/2"], []),
+        (["0.0.0.0/2", "8000::/2"], []),
+        (["10.0.0.0/8", "192.168.0.0/16", "fd00::/8"], []),
+        (["(known later)", None, {}], []),
+        ([], []),
+        (None, []),
+        ("0.0.0.0/0", []),
+        (("0.0.0.0/0",), ["0.0.0.0/0"]),
+    ],
+)  # fmt: skip
+def test_ranges_with_half_of_all_addresses_are_anywhere(ranges: Any, found: list[str]) -> None:
+    assert covering(ranges) == tuple(found)
+
+
+@pytest.mark.parametrize(
+    ("rule", "inward", "outward"),
+    [
+        ({"allows": TCP}, BOTH, ()),
+        ({"allows": TCP, "disabled": False, "direction": "INGRESS"}, BOTH, ()),
+        ({"allows": TCP, "disabled": True}, (), ()),
+        ({"denies": TCP}, (), ()),
+        ({"allows": []}, (), ()),
+        ({"allows": TCP, "sourceTags": ["t"]}, (), ()),
+        ({"allows": TCP, "sourceServiceAccounts": ["a@p"]}, (), ()),
+        ({"allows": TCP, "sourceTags": ["t"], "sourceRanges": ["::/0"]}, ("::/0",), ()),
+        ({"allows": TCP, "sourceRanges": ["10.0.0.0/8"]}, (), ()),
+        ({"allows": TCP, "direction": "EGRESS"}, (), BOTH),
+        ({"allows": TCP, "direction": "EGRESS", "destinationRanges": ["::/1"]}, (), ("::/1",)),
+        ({"allows": TCP, "direction": "EGRESS", "destinationRanges": ["10.0.0.0/8"]}, (), ()),
+        ({"allows": TCP, "direction": "EGRESS", "sourceRanges": ["10.0.0.0/8"]}, (), BOTH),
+        (None, (), ()),
+        ({}, (), ()),
+    ],
+)
+def test_a_rule_is_open_by_its_own_direction_alone(
+    rule: Any, inward: tuple[str, ...], outward: tuple[str, ...]
+) -> None:
+    sides: tuple[Direction, ...] = ("INGRESS", "EGRESS")
+    assert tuple(open_ranges(rule, side) for side in sides) == (inward, outward)
