@@ -57,6 +57,16 @@ MEMBER_KINDS: Final = ("user:", "group:", "serviceAccount:", "principal://", "pr
 
 #: Members that include everybody: https://docs.cloud.google.com/iam/docs/principals-overview
 PUBLIC_MEMBERS: Final = ("allUsers", "allAuthenticatedUsers")
+#: Basic roles, which reach every service, and what they allow with data. The last three are of
+#: before IAM: https://docs.cloud.google.com/iam/docs/roles-overview#basic
+BASIC_ROLES: Final = {
+    "roles/admin": "writes",
+    "roles/writer": "writes",
+    "roles/reader": "reads",
+    "roles/owner": "writes",
+    "roles/editor": "writes",
+    "roles/viewer": "reads",
+}
 
 #: A domain of two labels or more, without a dot at its end.
 DOMAIN: Final = r"(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z0-9-]{1,62}[A-Za-z0-9]"

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from vertex_training.catalog.resource_types import ACCOUNT_KEYS, iam_kind
 from vertex_training.guardrails.policy import Resource, Unknown, items, policy, text
-from vertex_training.naming import PUBLIC_MEMBERS, domain_of_member, is_of_domains
+from vertex_training.naming import BASIC_ROLES, PUBLIC_MEMBERS, domain_of_member, is_of_domains
 from vertex_training.plan.access_lists import OF_A_PROJECT, listed_grants
 
 #: Types of resources whose grants hold on a project, a folder or an organization.
@@ -59,14 +59,14 @@ def grants(resource: Resource) -> Iterator[tuple[str, str | Unknown]]:
 @policy(
     "no-basic-roles",
     "critical",
-    why="Owner, Editor and Viewer reach every service of a project, those to come included.",
+    why="A basic role reaches every service of a project, those to come included.",
     url=OVERVIEW,
     standards=("CIS GCP 1.5", "CKV_GCP_117", "CKV_GCP_115", "CKV_GCP_116"),
 )
 def no_basic_roles(resource: Resource, _settings: Mapping[str, Any]) -> Iterator[str]:
-    """Nobody is given Owner, Editor or Viewer."""
+    """Nobody is given a basic role: Admin, Writer, Reader; Owner, Editor, Viewer."""
     for role, member in grants(resource):
-        if role in ("roles/owner", "roles/editor", "roles/viewer"):
+        if role in BASIC_ROLES:
             yield f"{member} gets {role}. Hint: give a role of the one service it needs"
 
 

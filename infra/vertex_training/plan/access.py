@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from vertex_training.catalog.resource_types import words_of_data
+from vertex_training.naming import BASIC_ROLES
 
 #: Roles on an account (or a project) by which a member acts as it.
 #: https://docs.cloud.google.com/iam/docs/service-account-permissions
@@ -22,8 +23,7 @@ ACTS_AS: Final = (
     "roles/iam.serviceAccountKeyAdmin",
     "roles/iam.serviceAccountAdmin",
     "roles/iam.workloadIdentityUser",
-    "roles/owner",
-    "roles/editor",
+    *(role for role, verb in BASIC_ROLES.items() if verb == "writes"),
 )
 #: Beginning of a role on a project -> the data of that which it is about.
 IN_PROJECT: Final = {
@@ -32,9 +32,7 @@ IN_PROJECT: Final = {
     "roles/artifactregistry.": "all repositories",
     "roles/bigquery.data": "all datasets",
     "roles/bigquery.admin": "all datasets",
-    "roles/owner": "everything",
-    "roles/editor": "everything",
-    "roles/viewer": "everything",
+    **dict.fromkeys(BASIC_ROLES, "everything"),
 }
 #: Role -> what it allows with data. Of other roles the name itself says it.
 VERBS: Final = {
@@ -50,9 +48,7 @@ VERBS: Final = {
     "roles/bigquery.dataOwner": "writes",
     "roles/artifactregistry.reader": "reads",
     "roles/artifactregistry.writer": "writes",
-    "roles/owner": "writes",
-    "roles/editor": "writes",
-    "roles/viewer": "reads",
+    **BASIC_ROLES,
 }
 
 

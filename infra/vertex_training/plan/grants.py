@@ -51,8 +51,6 @@ READ_TABLES: Final = "roles/bigquery.readSessionUser"
 
 #: Type of the component that makes the grants which a stack file asks for by name.
 EXTRA_GRANTS: Final = "vertextraining:iam:ExtraGrants"
-#: Roles that the stack grants to no member, on no resource.
-PRIMITIVE: Final = frozenset({"roles/owner", "roles/editor", "roles/viewer"})
 
 
 @dataclass(frozen=True, slots=True)

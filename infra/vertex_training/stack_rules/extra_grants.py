@@ -33,7 +33,7 @@ def problems(settings: Settings) -> Iterator[Problem]:
         resource, team = resource_at(declared, _first(settings, place)), _team(settings, place)
         for role, members in by_role.items():
             path: Path = (*place, "members", role)
-            if role in grants.PRIMITIVE:
+            if role in naming.BASIC_ROLES:
                 yield Problem("is a basic role", role, NARROWER, path)
             for index, member in enumerate(members):
                 here = (*path, index)
@@ -109,12 +109,12 @@ def _roles(settings: Settings) -> Iterator[Problem]:
         for project, roles in account.roles.items():
             for index, role in enumerate(roles):
                 path = ("serviceAccounts", key, "roles", project, index)
-                if role in grants.PRIMITIVE:
+                if role in naming.BASIC_ROLES:
                     yield Problem("is a basic role", role, NARROWER, path)
                 elif project == settings.project and role in made:
                     yield Problem("is granted already by the stack", role, "remove it", path)
         for dataset, roles in account.datasets.items():
             for index, role in enumerate(roles):
-                if role in grants.PRIMITIVE:
+                if role in naming.BASIC_ROLES:
                     path = ("serviceAccounts", key, "datasets", dataset, index)
                     yield Problem("is a basic role", role, NARROWER, path)

@@ -10,7 +10,7 @@ from tests.fixture_project import PROJECT, ROOT
 from tests.unit.infra.recorder import Recorder, grants, registered, settings
 from vertex_training import program
 from vertex_training.errors import ConfigError
-from vertex_training.naming import deployer
+from vertex_training.naming import BASIC_ROLES, deployer
 from vertex_training.plan import grants as grants_table
 from vertex_training.stack import with_packages
 
@@ -117,7 +117,7 @@ def test_every_grant_has_its_reason_and_the_narrowest_place_there_is(stack):
         grant = grants_table.find(type_, role)
         assert grant is not None, f"{type_} {role} is not in infra/vertex_training/plan/grants.py"
         assert grant.narrowest or type_ != grants_table.ON_PROJECT
-        assert role not in grants_table.PRIMITIVE
+        assert role not in BASIC_ROLES
         assert member not in ("allUsers", "allAuthenticatedUsers")
 
 

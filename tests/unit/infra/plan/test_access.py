@@ -26,6 +26,8 @@ def _reached(role: str) -> list[Access]:
         "roles/iam.workloadIdentityUser",
         "roles/owner",
         "roles/editor",
+        "roles/admin",
+        "roles/writer",
     ],
 )
 def test_a_role_by_which_a_member_acts_as_an_account_reaches_its_data(role: str) -> None:
@@ -34,8 +36,9 @@ def test_a_role_by_which_a_member_acts_as_an_account_reaches_its_data(role: str)
     ]
 
 
-def test_a_role_that_only_shows_an_account_reaches_nothing() -> None:
-    assert [e for e in _reached("roles/iam.serviceAccountViewer") if e.kind == "bucket"] == []
+@pytest.mark.parametrize("role", ["roles/iam.serviceAccountViewer", "roles/viewer", "roles/reader"])
+def test_a_role_that_only_shows_an_account_reaches_nothing(role: str) -> None:
+    assert [e for e in _reached(role) if e.kind == "bucket"] == []
 
 
 @pytest.mark.parametrize(
@@ -49,6 +52,9 @@ def test_a_role_that_only_shows_an_account_reaches_nothing() -> None:
         ("roles/viewer", "reads", "everything"),
         ("roles/editor", "writes", "everything"),
         ("roles/owner", "writes", "everything"),
+        ("roles/reader", "reads", "everything"),
+        ("roles/writer", "writes", "everything"),
+        ("roles/admin", "writes", "everything"),
     ],
 )
 def test_a_role_on_a_project_reaches_all_that_it_is_about(

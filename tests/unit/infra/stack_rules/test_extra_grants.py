@@ -45,7 +45,9 @@ def test_nobody_is_everybody(member):
     assert text.startswith(f"not an IAM member (got {member})")
 
 
-@pytest.mark.parametrize("role", ["roles/owner", "roles/editor", "roles/viewer"])
+@pytest.mark.parametrize(
+    "role", [f"roles/{name}" for name in ("owner", "editor", "viewer", "admin", "writer", "reader")]
+)
 def test_a_basic_role_is_refused_everywhere(role):
     roles = {"acme-warehouse": ["roles/run.invoker", role], "acme-ml-prod": [role]}
     found = told(

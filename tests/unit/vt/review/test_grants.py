@@ -163,6 +163,8 @@ def asked_for(name: str, role: str) -> plans.Event:
         ("organizations/1/roles/customAdmin", True),
         ("roles/owner", True),
         ("roles/editor", True),
+        ("roles/admin", True),
+        ("roles/writer", True),
         ("roles/iam.serviceAccountTokenCreator", True),
         ("roles/iam.workloadIdentityUser", True),
         # who submits jobs acts as the account, and that is what it is for
