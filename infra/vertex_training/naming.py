@@ -55,8 +55,9 @@ SERVICE_CHOSEN: Final = "0"
 #: How IAM members begin that a stack file may name.
 MEMBER_KINDS: Final = ("user:", "group:", "serviceAccount:", "principal://", "principalSet://")
 
-#: Members that include everybody: https://docs.cloud.google.com/iam/docs/principals-overview
-PUBLIC_MEMBERS: Final = ("allUsers", "allAuthenticatedUsers")
+#: Members that include everybody: https://docs.cloud.google.com/iam/docs/principal-identifiers. The
+#: last one is for policies that deny; a grant to it is to nobody else.
+PUBLIC_MEMBERS: Final = ("allUsers", "allAuthenticatedUsers", "principalSet://goog/public:all")
 #: Basic roles, which reach every service, and what they allow with data. The last three are of
 #: before IAM: https://docs.cloud.google.com/iam/docs/roles-overview#basic
 BASIC_ROLES: Final = {
@@ -300,7 +301,7 @@ def is_member(member: str) -> bool:
     >>> is_member("group:ml@example.com"), is_member("user:a@evil.com/@example.com")
     (True, False)
     """
-    if not member.startswith(MEMBER_KINDS):
+    if not member.startswith(MEMBER_KINDS) or member in PUBLIC_MEMBERS:
         return False
     return domain_of_member(member) != "" or bool(_PRINCIPAL.fullmatch(member))
 

@@ -38,7 +38,10 @@ def test_a_grant_that_the_stack_makes_anyway_is_refused():
     assert told(serviceAccounts={"trainer": account}) == []
 
 
-@pytest.mark.parametrize("member", ["allUsers", "allAuthenticatedUsers", "ml@example.com"])
+@pytest.mark.parametrize(
+    "member",
+    ["allUsers", "allAuthenticatedUsers", "principalSet://goog/public:all", "ml@example.com"],
+)
 def test_nobody_is_everybody(member):
     [(path, text)] = refused(buckets={"data": {"members": {READ: [member]}}})
     assert path == f"buckets.data.members.{READ}[0]"

@@ -47,8 +47,11 @@ def test_what_was_open_before_is_not_new():
     assert opened_to_everybody(plan) == opened_egress(plan) == ()
 
 
-def test_a_bucket_that_may_be_opened_and_one_that_is():
-    member = plans.member("acme-data", who="allUsers")
+@pytest.mark.parametrize(
+    "who", ["allUsers", "allAuthenticatedUsers", "principalSet://goog/public:all"]
+)
+def test_a_bucket_that_may_be_opened_and_one_that_is(who):
+    member = plans.member("acme-data", who=who)
     plan = plans.plan(
         plans.step("update", plans.BUCKET, "storage-data", CLOSED, {"name": "acme-data"}),
         plans.create(plans.MEMBER, "public", **member),
