@@ -284,14 +284,17 @@ class AccountKey:
     """The resource's name in the program."""
 
 
+def _is_key(step: Step, state: ResourceState) -> bool:
+    return resource_types.account_key(step.type, state.inputs) != ""
+
+
 def account_keys(plan: Plan) -> list[AccountKey]:
     """Keys of accounts that are made, also anew."""
     inputs = (
         (step.name, step.new.inputs)
         for step in plan.changed
-        if step.type in resource_types.ACCOUNT_KEYS
-        and step.op in ("create", "replace")
-        and step.new
+        if step.new and _is_key(step, step.new)
+        if step.op in ("create", "replace") or not (step.old and _is_key(step, step.old))
     )
     return sorted(
         AccountKey(str(each.get("serviceAccountId") or each.get("serviceAccountEmail")), name)

@@ -135,14 +135,16 @@ def _is_external(inputs: Inputs | None) -> bool:
 
 def unjudged_types(plan: Plan) -> tuple[str, ...]:
     """Types of changed resources of which no table here says what they open or grant."""
-    found = {step.type for step in plan.changed if step.custom and step.new}
-    return tuple(sorted(each for each in found if not _is_known(each)))
+    steps = (step for step in plan.changed if step.custom and step.new)
+    return tuple(sorted({step.type for step in steps if not _is_known(step)}))
 
 
-def _is_known(token: str) -> bool:
-    tables = (resource_types.by_token(), resource_types.ACCOUNT_KEYS, _DESCRIPTIONS)
-    known = any(token in table for table in tables) or token in grants.CUSTOM_ROLES
-    return known or bool(iam_kind(token)) or access_lists.is_list(token)
+def _is_known(step: Step) -> bool:
+    token = step.type
+    tables = (resource_types.by_token(), _DESCRIPTIONS, grants.CUSTOM_ROLES)
+    known = any(token in table for table in tables) or iam_kind(token)
+    is_key = resource_types.account_key(token, step.inputs)
+    return bool(known or is_key or access_lists.is_list(token))
 
 
 def _job_changes(step: Step) -> list[ReachabilityChange]:

@@ -41,10 +41,12 @@ CONNECTION: Final = "gcp:servicenetworking/connection:Connection"
 SUBNET: Final = "gcp:compute/subnetwork:Subnetwork"
 ATTACHMENT: Final = "gcp:compute/networkAttachment:NetworkAttachment"
 FIREWALL: Final = "gcp:compute/firewall:Firewall"
-#: Types that make a key, by which whoever has it is an account -> what people call one.
-ACCOUNT_KEYS: Final = {
-    "gcp:serviceaccount/key:Key": "a key",
-    "gcp:storage/hmacKey:HmacKey": "an HMAC key",
+#: Types that make a key, by which whoever has it is an account -> what people call one, and the
+#: input without which it is none.
+_ACCOUNT_KEYS: Final = {
+    "gcp:serviceaccount/key:Key": ("a key", ""),
+    "gcp:storage/hmacKey:HmacKey": ("an HMAC key", ""),
+    "gcp:projects/apiKey:ApiKey": ("an API key", "serviceAccountEmail"),
 }
 
 ON_BUCKET: Final = "gcp:storage/bucketIAMMember:BucketIAMMember"
@@ -146,6 +148,16 @@ def iam_kind(token: str) -> IamKind | None:
     """Whether a type grants a role to a member, to members, or sets a whole policy; else None."""
     found = IAM_TYPE.search(token)
     return found[1] if found else None  # pyright: ignore[reportReturnType]
+
+
+def account_key(token: str, inputs: Mapping[str, Any]) -> str:
+    """What key of a service account a resource is; empty if it is none.
+
+    An API key is one if it is bound to an account; others have no identity:
+    https://docs.cloud.google.com/docs/authentication/api-keys
+    """
+    words, needed = _ACCOUNT_KEYS.get(token, ("", ""))
+    return words if not needed or inputs.get(needed) else ""
 
 
 def granting(token: str) -> ResourceType:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from vertex_training.catalog.resource_types import ACCOUNT_KEYS, iam_kind
+from vertex_training.catalog.resource_types import account_key, iam_kind
 from vertex_training.guardrails.policy import Resource, Unknown, items, policy, text
 from vertex_training.naming import BASIC_ROLES, PUBLIC_MEMBERS, domain_of_member, is_of_domains
 from vertex_training.plan.access_lists import OF_A_PROJECT, listed_grants
@@ -136,8 +136,8 @@ def members_of_own_domains(resource: Resource, settings: Mapping[str, Any]) -> I
     standards=("CIS GCP 1.4",),
 )
 def no_service_account_keys(resource: Resource, _settings: Mapping[str, Any]) -> Iterator[str]:
-    """No key of a service account is made."""
-    if kind := ACCOUNT_KEYS.get(resource.type):
+    """No key of a service account is made, nor an API key that is bound to one."""
+    if kind := account_key(resource.type, resource.props):
         yield (
             f"{kind} of a service account is made. Hint: jobs run as their account and need none; "
             "for CI use workload identity federation"

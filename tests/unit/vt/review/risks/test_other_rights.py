@@ -11,12 +11,17 @@ from vertex_training_cli.engine.values import WIRE_UNKNOWN
 from vertex_training_cli.review import grants, report
 from vertex_training_cli.review.escaping import code
 from vertex_training_cli.review.headline import answers, verdict
-from vertex_training_cli.review.reachability import opened_to_everybody, reachability_changes
+from vertex_training_cli.review.reachability import (
+    opened_to_everybody,
+    reachability_changes,
+    unjudged_types,
+)
 
 DATASET = "gcp:bigquery/dataset:Dataset"
 ACL = "gcp:storage/bucketAccessControl:BucketAccessControl"
 OBJECT_ACL = "gcp:storage/objectAccessControl:ObjectAccessControl"
 KEY, HMAC = "gcp:serviceaccount/key:Key", "gcp:storage/hmacKey:HmacKey"
+API_KEY = "gcp:projects/apiKey:ApiKey"
 DENY = "gcp:iam/denyPolicy:DenyPolicy"
 MACHINE = "gcp:compute/instance:Instance"
 KIM = {"role": "READER", "userByEmail": "kim@example.com"}
@@ -107,7 +112,11 @@ def test_an_acl_that_goes_is_a_right_lost_and_nothing_destroyed() -> None:
 
 @pytest.mark.parametrize(
     ("type_", "inputs"),
-    [(KEY, {"serviceAccountId": "trainer@acme"}), (HMAC, {"serviceAccountEmail": "trainer@acme"})],
+    [
+        (KEY, {"serviceAccountId": "trainer@acme"}),
+        (HMAC, {"serviceAccountEmail": "trainer@acme"}),
+        (API_KEY, {"serviceAccountEmail": "trainer@acme"}),
+    ],
 )
 def test_a_key_that_is_made_lets_whoever_has_it_be_the_account(type_: str, inputs: Any) -> None:
     found = built(plans.create(type_, "ci-key", **inputs))
@@ -123,6 +132,19 @@ def test_a_key_that_is_made_lets_whoever_has_it_be_the_account(type_: str, input
         plans.delete(type_, "ci-key", **inputs),
     ):
         assert grants.account_keys(plans.plan(step)) == []
+
+
+def test_an_api_key_is_a_key_of_the_account_that_it_is_bound_to() -> None:
+    free, bound = {"name": "k"}, {"name": "k", "serviceAccountEmail": "trainer@acme"}
+    for step in (
+        plans.create(API_KEY, "k", **free),
+        plans.step("update", API_KEY, "k", bound, free),
+    ):
+        found = plans.plan(step)
+        assert grants.account_keys(found) == []
+        assert unjudged_types(found) == (API_KEY,)
+    later = plans.plan(plans.step("update", API_KEY, "k", free, bound))
+    assert grants.account_keys(later) == [grants.AccountKey("trainer@acme", "k")]
 
 
 def denial(*permissions: str, who: Any = ("principal://ci",), when: str = "", **more: Any) -> Any:
