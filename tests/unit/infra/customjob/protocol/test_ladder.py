@@ -12,7 +12,11 @@ from tests.chaos.ladder import RUNGS, LadderCloud, program, run_ladders
 from tests.chaos.process import Fate, Order, Process
 from vertex_training.customjob.google.job_service import PROVES_STOCK_OUT, is_stock_out
 from vertex_training.customjob.protocol.ladder import CurrentRung, Ladder, stop_climbing
-from vertex_training.customjob.protocol.ports import JobSnapshot, ProcessEnvironment
+from vertex_training.customjob.protocol.ports import (
+    IntentState,
+    JobSnapshot,
+    ProcessEnvironment,
+)
 from vertex_training.customjob.protocol.timing import Timing
 from vertex_training.customjob.provider import rungs_of
 from vertex_training.errors import JobRefusedError, NotSubmittedError, RungPassedError
@@ -115,6 +119,15 @@ def test_a_rung_whose_sender_died_and_that_ran_out_since_is_passed():
     assert mover.do("climb").request.rung == 3
     assert mover.sent == [1, 2, 3]
     assert not mover.cloud.violations
+
+
+@pytest.mark.parametrize("at", ["turn write done", f"write {IntentState.SENDING}"])
+def test_the_first_rung_is_sent_by_the_engine_alone_also_where_its_sender_died(at: str) -> None:
+    mover = Mover()
+    mover.do("place", Fate.KILL_BOTH, at)
+    found = mover.do("climb")
+    assert (found.request.rung, found.job, found.moved) == (1, None, False)
+    assert mover.sent == []
 
 
 @pytest.mark.parametrize(("looks", "passed", "pauses"), [(1, True, 0), (3, True, 2), (9, False, 2)])
