@@ -22,6 +22,7 @@ NARROWER_SCOPES: Final = {
     "roles/secretmanager.": "on the secret",
     "roles/artifactregistry.": "on the repository",
     "roles/cloudkms.": "on the key",
+    "roles/bigquery.data": "on the dataset",
     "roles/iam.serviceAccount": "on the one account",
     "roles/iam.workloadIdentityUser": "on the one account",
 }
