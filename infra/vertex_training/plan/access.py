@@ -1,14 +1,15 @@
 """Who reaches what, and through which accounts: computed from IAM bindings. Pure.
 
 A member that may act as an account reaches whatever the account reaches, and so on: an account may
-be a submitter too. What a member is granted on a project holds for everything in it.
+be a submitter too. What a member is granted on a project holds for everything in it. Who may submit
+jobs there reaches what a job does that names no account: it runs as Google's agent.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from vertex_training.catalog.resource_types import words_of_data
@@ -25,6 +26,13 @@ ACTS_AS: Final = (
     "roles/iam.workloadIdentityUser",
     *(role for role, verb in BASIC_ROLES.items() if verb == "writes"),
 )
+#: As which the code of a job runs that names no account. To submit one asks for no right on it.
+AGENT: Final = "Custom Code Service Agent"
+#: Roles on a project by which a member submits jobs. Basic ones reach everything by themselves.
+SUBMITS: Final = ("roles/aiplatform.user", "roles/aiplatform.admin")
+#: What the agent reads and writes of the project that the job is in, in roles of no more than that:
+#: https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/general/access-control
+_OF_AGENT: Final = ("roles/storage.objectUser", "roles/bigquery.dataEditor")
 #: Beginning of a role on a project -> the data of that which it is about.
 IN_PROJECT: Final = {
     "roles/storage.": "all buckets",
@@ -71,7 +79,7 @@ class Access:
     kind: str
     target: str
     through: tuple[str, ...] = ()
-    """Addresses of accounts; empty if the member itself was granted it."""
+    """Addresses of accounts, or ``AGENT``; empty if the member itself was granted it."""
 
 
 def reachable(bindings: Iterable[Binding]) -> set[Access]:
@@ -116,6 +124,9 @@ def _walk(
                 if address not in seen:
                     seen.add(address)
                     queue.append((f"serviceAccount:{address}", (*through, address)))
+        for binding in held.get(acting, ()):
+            if binding.kind == "project" and binding.role in SUBMITS:
+                yield from (((*through, AGENT), replace(binding, role=r)) for r in _OF_AGENT)
 
 
 def _impersonated(binding: Binding, accounts: set[str]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vertex_training.plan.access import Access, Binding, reachable
+from vertex_training.plan.access import AGENT, Access, Binding, reachable
 
 ACCOUNT = "trainer@acme-ml-dev.iam.gserviceaccount.com"
 DATA = Binding(f"serviceAccount:{ACCOUNT}", "roles/storage.objectViewer", "bucket", "acme-data")
@@ -143,3 +143,36 @@ def test_who_may_act_as_the_accounts_of_a_project_reaches_what_each_of_them_does
     assert found == {reads(ANN, ONE)}
     on_bucket = [Binding(ANN, USER, "bucket", "acme-data"), *bindings[1:]]
     assert {each.through for each in reachable(on_bucket) if each.member == ANN} == {()}
+
+
+KIM = "user:kim@example.com"
+
+
+def _of_agent(member: str, *through: str) -> set[Access]:
+    return {
+        Access(member, "writes", f"{data} of project", "acme-ml-dev", (*through, AGENT))
+        for data in ("all buckets", "all datasets")
+    }
+
+
+@pytest.mark.parametrize("role", ["roles/aiplatform.user", "roles/aiplatform.admin"])
+def test_who_submits_jobs_reaches_what_a_job_without_an_account_does(role: str) -> None:
+    assert reachable([Binding(KIM, role, "project", "acme-ml-dev")]) == _of_agent(KIM)
+    assert reachable([Binding(KIM, role, "folder", "1")]) == set()
+
+
+def test_who_acts_as_an_account_that_submits_jobs_reaches_it_too() -> None:
+    """A grant of one's own is nearer."""
+    trainer = f"serviceAccount:{ACCOUNT}"
+    bindings = [
+        Binding(trainer, "roles/aiplatform.user", "project", "acme-ml-dev"),
+        Binding(trainer, "roles/storage.objectAdmin", "project", "acme-ml-dev"),
+        Binding(KIM, "roles/iam.serviceAccountUser", "account", ACCOUNT),
+    ]
+    buckets, datasets = sorted(_of_agent(KIM, ACCOUNT))
+    nearer = Access(KIM, "writes", buckets.kind, buckets.target, (ACCOUNT,))
+    assert {each for each in reachable(bindings) if each.member == KIM} == {nearer, datasets}
+
+
+def test_who_only_looks_at_jobs_reaches_no_data() -> None:
+    assert reachable([Binding(KIM, "roles/aiplatform.viewer", "project", "acme-ml-dev")]) == set()

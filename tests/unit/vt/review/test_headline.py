@@ -323,6 +323,15 @@ def test_policies_say_what_they_found_of_which_resource() -> None:
     assert verdict(found) == "Forbidden by 1 policy violation."
 
 
+def test_who_may_submit_jobs_reaches_what_a_job_without_an_account_does() -> None:
+    grant = {"project": "acme-ml-dev", "role": "roles/aiplatform.user", "member": "user:a@b.cd"}
+    found = review(plans.create("gcp:projects/iAMMember:IAMMember", "vertex", **grant))
+    assert told(found)["whose data becomes readable"] == "; ".join(
+        f"`user:a@b.cd` writes all {data} of project `acme-ml-dev` as `Custom Code Service Agent`"
+        for data in ("buckets", "datasets")
+    )
+
+
 def test_warnings_of_policies_are_counted_where_nothing_is_forbidden() -> None:
     made = plans.create(SERVICE, "n")
     warned = [plans.violation(f"p{n}", "advisory", "m") for n in range(2)]
