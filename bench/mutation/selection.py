@@ -87,17 +87,19 @@ class TestMap:
     def _within(
         self, tests: Iterable[str], budget: float, path: str, far_from: Mapping[str, int]
     ) -> list[str]:
-        """The tests that fit: the file named after the module, the folders named after its own.
+        """The tests that fit: the file named after the module or its package, then the folders.
 
         Among those the nearest by imports, and the quickest, go first.
         """
-        mirror, folders = f"test_{Path(path).stem}.py::", set(Path(path).parent.parts)
+        module, folders = Path(path), set(Path(path).parent.parts)
+        mirrors = [f"test_{module.stem}.py", f"test_{module.parent.name}.py"]
 
-        def order(test: str) -> tuple[bool, int, int, float, str]:
+        def order(test: str) -> tuple[int, int, int, float, str]:
             file = test.partition("::")[0]
-            beside = len(folders.intersection(Path(file).parent.parts))
+            name, beside = Path(file).name, len(folders.intersection(Path(file).parent.parts))
+            mirror = mirrors.index(name) if name in mirrors else len(mirrors)
             distance = far_from.get(file, len(far_from))
-            return mirror not in test, -beside, distance, self.seconds.get(test, 0.0), test
+            return mirror, -beside, distance, self.seconds.get(test, 0.0), test
 
         chosen, total = [], 0.0
         for test in sorted(set(tests) - self.flaky, key=order):

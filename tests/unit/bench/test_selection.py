@@ -64,3 +64,15 @@ def test_who_holds_a_table_made_at_import_has_as_much_time_as_who_executes_a_lin
     imports = {"tests/unit/vt/test_cases.py": {"cli/x.py"}, "cli/x.py": {RULES}, RULES: set()}
     chosen = TestMap({}, dict.fromkeys(CASES, 1.0), imports).select(mutant)
     assert (chosen.near, chosen.far) == ([], CASES[: int(NEAR_BUDGET)])
+
+
+def test_the_file_named_after_the_module_goes_first_then_that_named_after_its_package() -> None:
+    module = "infra/vertex_training/customjob/rules/network.py"
+    of_module, of_package, beside = (
+        f"tests/unit/infra/customjob/{name}.py::test"
+        for name in ("rules/test_network", "test_rules", "rules/test_a")
+    )
+    near = {beside, of_module, of_package}
+    found = TestMap({module: {2: near}}, dict.fromkeys(near, 1.0), {})
+    mutant = mutants(module, b"def limit():\n    return 8\n")[-1]
+    assert found.select(mutant).near == [of_module, of_package, beside]
