@@ -108,8 +108,8 @@ class ServiceAccountArgs(TypedDict):
     secrets: NotRequired[Input[Sequence[Input[str]]]]
     """Secrets whose value it may read."""
     calls_vertex: NotRequired[Input[bool]]
-    """Whether the code calls Vertex AI itself (experiments, model upload, TensorBoard). By a job that
-    names no account it then reaches all buckets and datasets of the project."""
+    """Whether the code calls Vertex AI itself (experiments, model upload, TensorBoard). By a job
+    that names no account it then reaches all buckets and datasets of the project."""
     description: NotRequired[Input[str]]
     """What it is for, as the console shows it."""
     team: NotRequired[Input[str]]

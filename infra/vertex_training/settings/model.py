@@ -208,8 +208,8 @@ class ServiceAccount(NamedSection):
     secrets: list[str] = []
     """Secrets whose value it may read."""
     calls_vertex: bool = False
-    """Whether the code calls Vertex AI itself (experiments, model upload, TensorBoard). By a job that
-    names no account it then reaches all buckets and datasets of the project."""
+    """Whether the code calls Vertex AI itself (experiments, model upload, TensorBoard). By a job
+    that names no account it then reaches all buckets and datasets of the project."""
     description: str = ""
     """What it is for, as the console shows it."""
     team: str | None = None

@@ -12,7 +12,7 @@ from vertex_training.customjob.request.job_file import JobRequest
 from vertex_training.errors import Path, Problem
 from vertex_training.plan.reservations import ReservationPlan
 from vertex_training.settings.model import Settings
-from vertex_training.stack_rules import extra_grants, retention, serving
+from vertex_training.stack_rules import extra_grants, retention, serving, teams
 
 #: The shortest prefix in Google's table of jobs by range: training/using-private-ip.
 SMALLEST_IN_TABLE: Final = 18
@@ -29,6 +29,7 @@ def warnings(
         *_reservations(plans, requests),
         *retention.warnings(settings),
         *extra_grants.warnings(settings),
+        *teams.warnings(settings),
         *serving.warnings(settings),
         *_region(settings),
     ]

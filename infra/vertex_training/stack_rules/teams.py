@@ -9,6 +9,7 @@ from typing import Final
 from vertex_training import naming
 from vertex_training.catalog import machines
 from vertex_training.errors import Path, Problem, did_you_mean
+from vertex_training.plan.access import AGENT, SUBMITS
 from vertex_training.settings.model import Bucket, Secret, Settings
 
 #: Label of what a team owns.
@@ -32,6 +33,24 @@ def problems(settings: Settings) -> Iterator[Problem]:
                 what, hint = "no machine type for training is called that", "vt catalogue lists all"
                 place = ("teams", key, "limits", "machineTypes", index)
                 yield Problem(what, pattern, hint, place)
+
+
+def warnings(settings: Settings) -> Iterator[Problem]:
+    """Accounts that reach what other teams own: who submits jobs may submit one without an account.
+
+    See ``plan.access.AGENT``.
+    """
+    for key, account in settings.service_accounts.items():
+        owners = {bucket.team for bucket in settings.buckets.values()} - {None, account.team}
+        submits = set(SUBMITS).intersection(account.roles.get(settings.project, ()))
+        if owners and (account.calls_vertex or submits):
+            what = (
+                "reads and writes the buckets of all teams: a job that names no account runs as "
+                f"the {AGENT}, which does"
+            )
+            hint = "give teams that must not share a stack and a project each"
+            path = ("callsVertex",) if account.calls_vertex else ("roles", settings.project)
+            yield Problem(what, "", hint, ("serviceAccounts", key, *path))
 
 
 def _owners(settings: Settings) -> Iterator[Problem]:

@@ -128,3 +128,36 @@ def test_a_warning_stands_at_its_line_in_the_stack_file(tmp_path: Path) -> None:
     )
     [warning] = Stack(stack(network=PSC | {"nat": True}), tmp_path, {}).warnings({})
     assert str(warning).startswith("Pulumi.prod.yaml:4:5: vertex-training:network.nat: does not")
+
+
+SUBMITS = "roles/aiplatform.user"
+
+
+@pytest.mark.parametrize(
+    ("account", "buckets", "place"),
+    [
+        ({"team": "vision", "callsVertex": True}, ["speech"], "callsVertex"),
+        ({"callsVertex": True}, ["speech", None], "callsVertex"),
+        (
+            {"team": "vision", "roles": {"acme-ml-prod": [SUBMITS]}},
+            ["speech"],
+            "roles.acme-ml-prod",
+        ),
+        ({"team": "vision", "callsVertex": True}, ["vision", None], ""),
+        ({"team": "vision"}, ["speech"], ""),
+        ({"team": "vision", "roles": {"acme-other": [SUBMITS]}}, ["speech"], ""),
+        ({"team": "vision", "roles": {"acme-ml-prod": ["roles/dns.peer"]}}, ["speech"], ""),
+    ],
+)
+def test_who_submits_jobs_reaches_what_other_teams_own(
+    account: dict[str, Any], buckets: list[str | None], place: str
+) -> None:
+    owned = {f"b{n}": {"team": team} if team else {} for n, team in enumerate(buckets)}
+    what = (
+        "reads and writes the buckets of all teams: a job that names no account runs as the Custom "
+        "Code Service Agent, which does"
+    )
+    hint = "give teams that must not share a stack and a project each"
+    teams = {"vision": {}, "speech": {}}
+    found = told(teams=teams, buckets=owned, serviceAccounts={"own": account})
+    assert found == ([(f"serviceAccounts.own.{place}", what, "", hint)] if place else [])
