@@ -4,11 +4,12 @@ A mutant replaces a range of bytes, so the rest of the file keeps its text and i
 
 Not mutated, because no behaviour depends on it: docstrings, annotations, ``assert``, imports,
 ``if TYPE_CHECKING``, ``if __name__ == "__main__"``, ``__all__``, the body of a ``Protocol``, what
-``Literal``, ``cast`` and ``TypeVar`` are given, and the options of ``@dataclass``. The wording of
-messages is not mutated either: a string or f-string with white space, an argument named in
-``PROSE``, and what is given to an exception or to a function named in ``PRINTERS``. Nor what would
-be the same program: without a keyword that states a default (``DEFAULTS``), without ``zip``'s
-``strict=True``, an assertion, or with ``None`` for a returned ``False`` (``True`` is tried).
+``Literal``, ``cast`` and ``TypeVar`` are given, the options of ``@dataclass``, ``frozen`` of a
+model, and how much ``lru_cache`` keeps. The wording of messages is not mutated either: a string or
+f-string with white space, an argument named in ``PROSE``, and what is given to an exception or to a
+function named in ``PRINTERS``. Nor what would be the same program: without a keyword that states a
+default (``DEFAULTS``), without ``zip``'s ``strict=True``, an assertion, or with ``None`` for a
+returned ``False`` (``True`` is tried).
 """
 
 from __future__ import annotations
@@ -303,7 +304,7 @@ class _Finder(ast.NodeVisitor):
 
     def visit_Call(self, node: ast.Call) -> None:
         name = _name(node.func)
-        if name in TYPING or name == "dataclass":
+        if name in TYPING or name in ("dataclass", "lru_cache"):
             return
         if name in OPPOSITES:
             end = self._end(node.func)
@@ -314,7 +315,7 @@ class _Finder(ast.NodeVisitor):
             self._visit_prose(argument, message)
         for keyword in node.keywords:
             text = self._text(keyword)
-            if name == "zip" and text == "strict=True":
+            if (name, text) in (("zip", "strict=True"), ("ConfigDict", "frozen=True")):
                 continue
             if keyword.arg is not None and keyword.arg not in PROSE and text not in DEFAULTS:
                 after = re.match(rb"\s*,", self.source[self._end(keyword) :])

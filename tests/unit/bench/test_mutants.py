@@ -213,6 +213,10 @@ def test_an_operator_changes_one_place_and_leaves_the_rest():
 
 def test_what_would_be_the_same_program_is_no_mutant():
     assert not changes("a = zip(b, c, strict=True)\n")
+    assert not changes("@lru_cache(maxsize=16)\ndef a():\n    pass\n")
+    assert changes('a = ConfigDict(extra="x", frozen=True)\n') == {
+        "a = ConfigDict( frozen=True)\n", 'a = ConfigDict(extra="mutated", frozen=True)\n',
+    }  # fmt: skip
     assert changes("a = zip(b, c, strict=False)\n") == {"a = zip(b, c, strict=True)\n"}
     assert changes("a = run(b, check=False)\n") == {"a = run(b, check=True)\n"}
     assert changes('a = read(encoding="utf-8")\n') == {'a = read(encoding="mutated")\n'}
