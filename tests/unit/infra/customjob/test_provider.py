@@ -521,6 +521,24 @@ def test_the_same_request_once_more_cancels_nothing(service, google):
     assert (asked.asked, service.record.state) == (0, "JOB_STATE_RUNNING")
 
 
+@pytest.mark.parametrize("on_delete", ["keep", "delete"])
+def test_a_job_that_has_succeeded_is_adopted_by_its_own_request_whatever_becomes_of_records(
+    service, on_delete
+):
+    """Tainted, for instance: without its record the same request would be paid for once more."""
+    props = PROPS | {"options": OPTIONS | {"onDelete": on_delete}}
+    outs = PROVIDER.create(props).outs | {"state": "JOB_STATE_SUCCEEDED"}
+    service.record = dataclasses.replace(service.record, state="JOB_STATE_SUCCEEDED")
+    assert not PROVIDER.check({}, props).failures
+    PROVIDER.delete(NAME, outs)
+    PROVIDER.create(props)
+    assert len(service.created) == 1
+    module._adopted.clear()  # in another update; its record goes, as it was asked for
+    PROVIDER.check({}, props | {"submission": PLACE | {"run": 2.0}, "requestId": "id2"})
+    PROVIDER.delete(NAME, outs)
+    assert (service.record is None) is (on_delete == "delete")
+
+
 def test_check_misses_what_makes_a_job_and_names_no_property():
     [failure] = PROVIDER.check({}, PROPS | {"request": ""}).failures
     assert failure.property == ""
