@@ -56,7 +56,7 @@ SERVICE_CHOSEN: Final = "0"
 MEMBER_KINDS: Final = ("user:", "group:", "serviceAccount:", "principal://", "principalSet://")
 
 #: Members that include everybody: https://docs.cloud.google.com/iam/docs/principal-identifiers. The
-#: last one is for policies that deny; a grant to it is to nobody else.
+#: last one is meant for policies that deny; in a grant it is taken for everybody.
 PUBLIC_MEMBERS: Final = ("allUsers", "allAuthenticatedUsers", "principalSet://goog/public:all")
 #: Basic roles, which reach every service, and what they allow with data. The last three are of
 #: before IAM: https://docs.cloud.google.com/iam/docs/roles-overview#basic

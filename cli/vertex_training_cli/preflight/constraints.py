@@ -24,6 +24,7 @@ from vertex_training.catalog.resource_types import (
     SECRET,
     TENSORBOARD,
 )
+from vertex_training.naming import PUBLIC_MEMBERS
 from vertex_training_cli.declared import DeclaredResource, DeclaredStack
 from vertex_training_cli.preflight.effective_policy import (
     Match,
@@ -37,8 +38,6 @@ SERVICE: Final = "gcp:projects/service:Service"
 SERVICE_PROJECT: Final = "gcp:compute/sharedVPCServiceProject:SharedVPCServiceProject"
 NAT: Final = "gcp:compute/routerNat:RouterNat"
 INSTANCE: Final = "gcp:compute/instance:Instance"
-#: Everybody on the internet, as members of IAM policies.
-PUBLIC: Final = ("allUsers", "allAuthenticatedUsers")
 _MEMBERS: Final = ("user", "group", "domain")
 #: The organization of Google's projects for private services access, as public configurations name
 #: it; Google's pages do not.
@@ -163,7 +162,7 @@ def _public_buckets(declared: DeclaredStack) -> Iterator[Subject]:
     for each in declared.resources:
         if resource_types.granting(each.type).grants_on == "bucket":
             for member in _members(each.inputs):
-                if member in PUBLIC:
+                if member in PUBLIC_MEMBERS:
                     what = f"{member} of bucket {each.inputs.get('bucket')}"
                     yield Subject(what, _owner(declared, each))
 
@@ -196,7 +195,7 @@ def _foreign_members(declared: DeclaredStack) -> Iterator[Subject]:
     for each in declared.resources:
         for member in _members(each.inputs):
             project = _owner(declared, each)
-            if member.partition(":")[0] in (*_MEMBERS, *PUBLIC):
+            if member.partition(":")[0] in (*_MEMBERS, *PUBLIC_MEMBERS):
                 if (member, project) not in seen:
                     yield Subject(f"member {member}", project, _match_member(member))
                 seen.add((member, project))
@@ -207,7 +206,7 @@ def _match_member(member: str) -> Match:
 
     def covers(value: str) -> bool | None:
         is_member = value.partition(":")[0] in (*_MEMBERS, "serviceAccount")
-        return value == member if member in PUBLIC or is_member else None
+        return value == member if member in PUBLIC_MEMBERS or is_member else None
 
     return covers
 

@@ -394,8 +394,8 @@ def fate(job: JobChange) -> str:
     if job.action not in ("replace", "cancel"):
         return done
     if job.refused:
-        why = "it is protected" if job.protected else "its own request replaces it"
-        return f"refused, {why}; otherwise {done}"
+        why = f"it is protected; otherwise {done}"
+        return f"refused, {why if job.protected else 'its own request replaces it'}"
     if not job.leaves_a_live_one:
         return f"{done}; the old one {progress(job.now) if job.now else job.previous_state.lower()}"
     seen = f" ({job.previous_state.lower()} when last seen)" if job.previous_state else ""

@@ -10,6 +10,9 @@ Block = ipaddress.IPv4Network | ipaddress.IPv6Network
 Direction = Literal["INGRESS", "EGRESS"]
 #: Ranges with every address: what a rule without ranges holds for.
 ANYWHERE: Final = ("0.0.0.0/0", "::/0")
+#: Half of the addresses of the internet; all of IPv6 are in ``2000::/3``:
+#: https://www.iana.org/assignments/ipv6-address-space
+_HALF: Final = {4: 2**31, 6: 2**124}
 
 
 def open_ranges(inputs: Mapping[str, Any] | None, direction: Direction) -> tuple[str, ...]:
@@ -20,25 +23,26 @@ def open_ranges(inputs: Mapping[str, Any] | None, direction: Direction) -> tuple
     """
     if not inputs or not inputs.get("allows") or inputs.get("disabled") is True:
         return ()
-    if (inputs.get("direction") or "INGRESS") != direction:
+    is_egress = inputs.get("direction") == "EGRESS"
+    if is_egress != (direction == "EGRESS"):
         return ()
-    if direction == "EGRESS":
+    if is_egress:
         return covering(inputs.get("destinationRanges") or ANYWHERE)
     named = any(map(inputs.get, ("sourceTags", "sourceServiceAccounts")))
     return covering(inputs.get("sourceRanges") or (() if named else ANYWHERE))
 
 
 def covering(ranges: Any) -> tuple[str, ...]:
-    """Those of a rule's ranges that have half of all addresses, of IPv4 or of IPv6, or more.
+    """Those of a rule's ranges that have as many addresses as half of the internet, or more.
 
     Alone, or else together: whoever may not name ``0.0.0.0/0`` names its two halves. Empty if they
     have less, or are not known yet.
 
-    >>> covering(["10.0.0.0/8", "0::/0"]), covering(["0.0.0.0/2", "192.0.0.0/2", "10.0.0.1"])
-    (('0::/0',), ('0.0.0.0/2', '192.0.0.0/2', '10.0.0.1'))
+    >>> covering(["10.0.0.0/8", "2000::/3"]), covering(["0.0.0.0/2", "192.0.0.0/2", "10.0.0.1"])
+    (('2000::/3',), ('0.0.0.0/2', '192.0.0.0/2', '10.0.0.1'))
     """
     blocks = [(str(text), found) for text in _listed(ranges) if (found := _block(text))]
-    alone = tuple(text for text, block in blocks if block.prefixlen <= 1)
+    alone = tuple(text for text, block in blocks if _is_half([block]))
     return alone or tuple(
         text
         for version in (4, 6)
@@ -60,4 +64,4 @@ def _block(text: Any) -> Block | None:
 
 def _is_half(blocks: Sequence[Any]) -> bool:
     addresses = sum(block.num_addresses for block in ipaddress.collapse_addresses(blocks))
-    return addresses * 2 >= 2 ** blocks[0].max_prefixlen
+    return addresses >= _HALF[blocks[0].version]

@@ -29,7 +29,7 @@ def warnings(
         *_reservations(plans, requests),
         *retention.warnings(settings),
         *extra_grants.warnings(settings),
-        *teams.warnings(settings),
+        *teams.warnings(settings, requests),
         *serving.warnings(settings),
         *_region(settings),
     ]

@@ -8,8 +8,12 @@ from typing import Final
 
 from vertex_training import naming
 from vertex_training.catalog import machines
+from vertex_training.customjob.request.job_file import JobRequest
 from vertex_training.errors import Path, Problem, did_you_mean
 from vertex_training.plan.access import AGENT, SUBMITS
+from vertex_training.plan.job_grants import job_grants
+from vertex_training.plan.stack_grants import derived_grants, extra_grants
+from vertex_training.settings import renames
 from vertex_training.settings.model import Bucket, Secret, Settings
 
 #: Label of what a team owns.
@@ -35,22 +39,27 @@ def problems(settings: Settings) -> Iterator[Problem]:
                 yield Problem(what, pattern, hint, place)
 
 
-def warnings(settings: Settings) -> Iterator[Problem]:
+def warnings(settings: Settings, requests: Mapping[str, JobRequest]) -> Iterator[Problem]:
     """Accounts that reach what other teams own: who submits jobs may submit one without an account.
 
     See ``plan.access.AGENT``.
     """
+    declared, messages = renames.with_first_keys(settings), [e.trial for e in requests.values()]
+    asked = (*derived_grants(declared), *extra_grants(declared), *job_grants(declared, messages))
+    here = [grant for grant in asked if grant.project == settings.project]
+    submitters = {grant.member for grant in here if grant.role in SUBMITS}
+    first = renames.first_keys(settings, ("serviceAccounts",))
+    buckets = [b for b in settings.buckets.values() if b.project in (None, settings.project)]
     for key, account in settings.service_accounts.items():
-        owners = {bucket.team for bucket in settings.buckets.values()} - {None, account.team}
-        submits = set(SUBMITS).intersection(account.roles.get(settings.project, ()))
-        if owners and (account.calls_vertex or submits):
+        others = {bucket.team for bucket in buckets} - {None, account.team}
+        email = declared.names.account_email(first[key])
+        if others and f"serviceAccount:{email}" in submitters:
             what = (
-                "reads and writes the buckets of all teams: a job that names no account runs as "
-                f"the {AGENT}, which does"
+                "reads and writes the buckets of all teams: it may submit jobs, and one that names "
+                f"no account runs as the {AGENT}, which does"
             )
-            hint = "give teams that must not share a stack and a project each"
-            path = ("callsVertex",) if account.calls_vertex else ("roles", settings.project)
-            yield Problem(what, "", hint, ("serviceAccounts", key, *path))
+            hint = "if teams must not share data, give each its own stack and project"
+            yield Problem(what, "", hint, ("serviceAccounts", key))
 
 
 def _owners(settings: Settings) -> Iterator[Problem]:

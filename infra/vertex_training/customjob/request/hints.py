@@ -87,7 +87,7 @@ OTHER_HINTS: Final = {
     "job of AI Platform Training": "a CustomJob says the same in workerPoolSpecs",
     "job of Google Batch": "`vt import` of this file makes a job file of it, with backend: batch",
     "Kubernetes resource": "a CustomJob names its machines and its image in workerPoolSpecs",
-    _OF_STACK: "check it by `vt check --stack {stack}`, or preview its own program",
+    _OF_STACK: "check it by `vt check --stack {stack}`, or preview the program it belongs to",
     _OF_PROJECT: "check a stack of it by `vt check --stack {stack}`",
 }
 

@@ -96,7 +96,8 @@ def test_roles_retentions_and_models_are_looked_at_as_well() -> None:
 
 
 def request(*used: str, bodies: tuple[str, ...] = ("{}",)) -> SimpleNamespace:
-    return SimpleNamespace(used=set(used), rungs=[SimpleNamespace(body=each) for each in bodies])
+    rungs = [SimpleNamespace(body=each) for each in bodies]
+    return SimpleNamespace(used=set(used), rungs=rungs, trial={})
 
 
 @pytest.mark.parametrize(
@@ -131,33 +132,42 @@ def test_a_warning_stands_at_its_line_in_the_stack_file(tmp_path: Path) -> None:
 
 
 SUBMITS = "roles/aiplatform.user"
+OWN = "own-prod@acme-ml-prod.iam.gserviceaccount.com"
+SPEECH = {"team": "speech"}
+ELSEWHERE = SPEECH | {"existing": "their-bucket", "project": "acme-other"}
+
+
+def logs_to_tensorboard(account: str) -> SimpleNamespace:
+    made = request()
+    made.trial = {"jobSpec": {"serviceAccount": account, "tensorboard": "projects/1/x"}}
+    return made
 
 
 @pytest.mark.parametrize(
-    ("account", "buckets", "place"),
+    ("account", "bucket", "jobs", "is_told"),
     [
-        ({"team": "vision", "callsVertex": True}, ["speech"], "callsVertex"),
-        ({"callsVertex": True}, ["speech", None], "callsVertex"),
-        (
-            {"team": "vision", "roles": {"acme-ml-prod": [SUBMITS]}},
-            ["speech"],
-            "roles.acme-ml-prod",
-        ),
-        ({"team": "vision", "callsVertex": True}, ["vision", None], ""),
-        ({"team": "vision"}, ["speech"], ""),
-        ({"team": "vision", "roles": {"acme-other": [SUBMITS]}}, ["speech"], ""),
-        ({"team": "vision", "roles": {"acme-ml-prod": ["roles/dns.peer"]}}, ["speech"], ""),
+        ({"team": "vision", "callsVertex": True}, SPEECH, [], True),
+        ({"callsVertex": True}, SPEECH, [], True),
+        ({"team": "vision", "callsVertex": True, "formerly": "older"}, SPEECH, [], True),
+        ({"team": "vision", "roles": {"acme-ml-prod": [SUBMITS]}}, SPEECH, [], True),
+        ({"team": "vision"}, SPEECH, [OWN], True),
+        ({"team": "vision", "callsVertex": True}, {"team": "vision"}, [], False),
+        ({"team": "vision", "callsVertex": True}, {}, [], False),
+        ({"team": "vision", "callsVertex": True}, ELSEWHERE, [], False),
+        ({"team": "vision"}, SPEECH, ["other@acme-ml-prod.iam.gserviceaccount.com"], False),
+        ({"team": "vision", "roles": {"acme-other": [SUBMITS]}}, SPEECH, [], False),
+        ({"team": "vision", "roles": {"acme-ml-prod": ["roles/dns.peer"]}}, SPEECH, [], False),
     ],
 )
 def test_who_submits_jobs_reaches_what_other_teams_own(
-    account: dict[str, Any], buckets: list[str | None], place: str
+    account: dict[str, Any], bucket: dict[str, Any], jobs: list[str], is_told: bool
 ) -> None:
-    owned = {f"b{n}": {"team": team} if team else {} for n, team in enumerate(buckets)}
     what = (
-        "reads and writes the buckets of all teams: a job that names no account runs as the Custom "
-        "Code Service Agent, which does"
+        "reads and writes the buckets of all teams: it may submit jobs, and one that names no "
+        "account runs as the Custom Code Service Agent, which does"
     )
-    hint = "give teams that must not share a stack and a project each"
-    teams = {"vision": {}, "speech": {}}
-    found = told(teams=teams, buckets=owned, serviceAccounts={"own": account})
-    assert found == ([(f"serviceAccounts.own.{place}", what, "", hint)] if place else [])
+    hint = "if teams must not share data, give each its own stack and project"
+    sections = {"teams": {"vision": {}, "speech": {}}, "buckets": {"b": bucket}}
+    requests = {each: logs_to_tensorboard(each) for each in jobs}
+    found = told(requests, **sections, serviceAccounts={"own": account})
+    assert found == ([("serviceAccounts.own", what, "", hint)] if is_told else [])
