@@ -35,6 +35,14 @@ ALERT_POLICY: Final = "gcp:monitoring/alertPolicy:AlertPolicy"
 CHANNEL: Final = "gcp:monitoring/notificationChannel:NotificationChannel"
 BUDGET: Final = "gcp:billing/budget:Budget"
 
+#: Basic roles, and those of before IAM that are as much for every API here:
+#: https://docs.cloud.google.com/iam/docs/roles-overview#basic
+_AS_BEFORE: Final = {
+    "roles/admin": "roles/owner",
+    "roles/writer": "roles/editor",
+    "roles/reader": "roles/viewer",
+}
+
 _SCHEMA_VERSION: Final = 1
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS resources (
@@ -161,10 +169,11 @@ class Store:
     def roles(self, resource: str, member: str) -> set[str]:
         """Roles that ``member`` (``serviceAccount:…``) holds on exactly this resource.
 
-        Conditional bindings count: their expressions are not evaluated here.
+        Conditional bindings count: their expressions are not evaluated here. A basic role goes by
+        the name that it had before IAM.
         """
-        policy = self.policy(resource)
-        return {binding.role for binding in policy.bindings if member in binding.members}
+        held = (each.role for each in self.policy(resource).bindings if member in each.members)
+        return {_AS_BEFORE.get(role, role) for role in held}
 
     def policy(self, resource: str) -> Policy:
         """The resource's IAM policy; an empty one if nothing was granted."""

@@ -88,6 +88,18 @@ def test_the_questions_of_the_control_planes_are_answered(store: Store) -> None:
     assert store.bucket("none") is None
 
 
+@pytest.mark.parametrize(
+    ("basic", "before"), [("admin", "owner"), ("writer", "editor"), ("reader", "viewer")]
+)
+def test_a_basic_role_goes_by_the_name_that_it_had_before_iam(
+    store: Store, basic: str, before: str
+) -> None:
+    binding = Binding(f"roles/{basic}", ("user:x",))
+    store.set_policy("projects/p", (binding,), expected_etag=EMPTY_POLICY.etag)
+    assert store.roles("projects/p", "user:x") == {f"roles/{before}"}
+    assert store.policy("projects/p").bindings == (binding,)
+
+
 def test_roles_are_those_of_the_member_on_exactly_this_resource(store: Store) -> None:
     bindings = (
         Binding("roles/a", ("user:x", "user:y")),
