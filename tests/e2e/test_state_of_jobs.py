@@ -49,6 +49,7 @@ class Place(ComponentResource):
 around = Place("place", json.loads(Path("things.json").read_text()))
 """
 BUSY = {"script": "exec sleep 600"}
+ENDS = {"wait": "succeeded", "deadline": "2m"}
 
 
 @pytest.fixture(scope="module")
@@ -119,6 +120,18 @@ def test_a_job_goes_before_what_it_needs_goes_or_is_replaced(project: Project) -
     around(project, "b", "account")
     project.up()
     assert [job.state.terminal for job in project.accepted("busy")] == [True]
+
+
+def test_a_tainted_job_that_has_succeeded_keeps_its_record_and_is_adopted(project: Project) -> None:
+    """Without its record, the same request would be sent and paid for once more."""
+    around(project, "b", "account")
+    project.want(done={"script": "true", "onDelete": "delete", **ENDS})
+    project.up()
+    before = resource(project, "training-done")
+    project.pulumi(f"state taint -s local --yes '{before['urn']}'")
+    assert "1 replaced" in project.up()
+    assert resource(project, "training-done")["id"] == before["id"]
+    assert [job.state.name for job in project.accepted("done")] == ["SUCCEEDED"]
 
 
 def _relative(project: Project) -> str:
