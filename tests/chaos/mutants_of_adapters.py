@@ -10,8 +10,8 @@ ADOPT: Final = of(
     "protocol.adoption",
     "adopt",
     ("digests are not compared", "    if other:", "    if other is None:"),
-    ("an ended run is adopted", "return job.state not in FAILED and ", "return "),
-    ("a run being cancelled is adopted", " and job.state != CANCELLING", ""),
+    ("an ended run is adopted", "not in (*FAILED, ", "not in ("),
+    ("a run being cancelled is adopted", "CANCELLING, RECORD_DELETED)", "RECORD_DELETED)"),
     ("the newest job is adopted", "    return min(found", "    return max(found"),
 )
 WITHDRAW: Final = of(
@@ -63,8 +63,13 @@ PROVIDER: Final = of(
     ),
     (
         "the same run is cancelled for itself",
-        "        if _current(job.name, olds).request_id in (each.request_id for each in rungs):",
+        "        if _repeats(job.name, olds, news):",
         "        if not request.request_id:",
+    ),
+    (
+        "the record that the same run adopts is deleted",
+        " and not _repeats(id_, props, news)",
+        "",
     ),
     (
         "the record is never freed",

@@ -528,6 +528,8 @@ def test_a_key_that_is_not_required_may_be_absent_but_not_elsewhere() -> None:
         ({"allows": []}, []),
         ({"allows": "(absent)", "denies": [{"protocol": "all"}]}, []),
         ({}, ["0.0.0.0/0 may reach it (tcp)."]),
+        # Google's provider refuses it, one of another version or language may not:
+        ({"sourceRanges": "(absent)"}, ["0.0.0.0/0, ::/0 may reach it (tcp)."]),
         ({"disabled": False, "direction": "(absent)"}, ["0.0.0.0/0 may reach it (tcp)."]),
         ({"sourceRanges": ["0.0.0.0/0", "10.0.0.0/8", "::/0"],
           "allows": [{"protocol": "tcp"}, {"protocol": "icmp"}]},
