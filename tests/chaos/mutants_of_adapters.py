@@ -63,12 +63,12 @@ PROVIDER: Final = of(
     ),
     (
         "the same run is cancelled for itself",
-        "        if _repeats(job.name, olds, news):",
+        "        if _repeats(_current(job.name, olds), news):",
         "        if not request.request_id:",
     ),
     (
         "the record that the same run adopts is deleted",
-        " and not _repeats(id_, props, news)",
+        " and not _repeats(running, news)",
         "",
     ),
     (

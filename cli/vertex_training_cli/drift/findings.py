@@ -310,10 +310,11 @@ def _difference(step: Step, was_there: bool) -> ResourceDifference:
     row, id_ = resource_types.find(step.type), state.id if state else ""
     is_lost = step.op == "create" and was_there and bool(row.holds) and not row.copy
     note = row.restoration(declared) if is_lost else ""
-    if step.repeats_request and not step.adopts_again():
+    is_adopted = step.adopts_again()
+    if step.repeats_request and not is_adopted:
         hint = f"{REPEATED_HINT[0].upper()}{REPEATED_HINT[1:]}."
         return ResourceDifference(REPEATED, step.name, step.type, id_, fields, hint)
-    op = "adopt" if step.adopts_again() else step.op
+    op = "adopt" if is_adopted else step.op
     return ResourceDifference(op, step.name, step.type, id_, fields, note, is_lost)
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from vertex_training.catalog import resource_types
 from vertex_training.catalog.resource_types import BUCKET, FIREWALL, iam_kind
 from vertex_training.plan import access_lists
-from vertex_training.plan.firewalls import covering, open_ranges
+from vertex_training.plan.firewalls import open_ranges, reaches_anywhere
 from vertex_training_cli.engine.fields import FieldDifference, diff_fields
 from vertex_training_cli.engine.plan import WITH_REQUEST, Plan, ResourceState, Step
 from vertex_training_cli.engine.values import UNKNOWN
@@ -208,8 +208,7 @@ def opened_egress(plan: Plan) -> tuple[str, ...]:
         sorted(
             step.name
             for step in firewalls
-            if _reaches_anywhere(_inputs(step, "new"))
-            and not _reaches_anywhere(_inputs(step, "old"))
+            if reaches_anywhere(_inputs(step, "new")) and not reaches_anywhere(_inputs(step, "old"))
         )
     )
 
@@ -228,16 +227,6 @@ def _public(step: Step, side: str) -> set[str]:
     if step.type == BUCKET and inputs.get("publicAccessPrevention") != "enforced":
         return {f"bucket {inputs.get('name', step.name)} (no public access prevention)"}
     return set()
-
-
-def _reaches_anywhere(inputs: Inputs | None) -> bool:
-    """Whether machines reach any address by a rule: outward, or inward of every machine there is.
-
-    An ingress rule without ranges of destinations is for the machines that it is about.
-    """
-    if not inputs or not inputs.get("allows") or inputs.get("disabled") is True:
-        return False
-    return bool(covering(inputs.get("destinationRanges")) or open_ranges(inputs, "EGRESS"))
 
 
 def _state(step: Step, side: str) -> ResourceState | None:

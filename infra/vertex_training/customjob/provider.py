@@ -203,12 +203,13 @@ class CustomJobProvider(dynamic.ResourceProvider):
         Raises:
             JobRefusedError: it is replaced, and the new request would be refused; it goes on.
         """
-        if not _adopted.isdisjoint((id_, _current(id_, props).name)):
+        running = _current(id_, props)
+        if not _adopted.isdisjoint((id_, running.name)):
             return
         news = _declared.get(_job_key(props))
         # The record of a job that its own request replaces stays: without it, that would submit it
         # once more.
-        delete_record = props["options"]["onDelete"] == "delete" and not _repeats(id_, props, news)
+        delete_record = props["options"]["onDelete"] == "delete" and not _repeats(running, news)
         ask = functools.partial(self._ensure_accepted, news, props)
         service, intents = _service(props), _intents(props)
 
@@ -239,7 +240,7 @@ class CustomJobProvider(dynamic.ResourceProvider):
             return
         rungs, environment = rungs_of(news), ProcessEnvironment()
         request = rungs[0]
-        if _repeats(job.name, olds, news):
+        if _repeats(_current(job.name, olds), news):
             reason = f"it has the same request: set run: {request.run + 1} to submit it once more"
         else:
             asked = _questions(rungs, _kind(news))
@@ -279,11 +280,11 @@ def _has_another_request(id_: str, olds: dict[str, Any], news: dict[str, Any]) -
     return _current(id_, olds).request_id not in declared
 
 
-def _repeats(id_: str, olds: dict[str, Any], news: dict[str, Any] | None) -> bool:
+def _repeats(running: ReplacedJob, news: dict[str, Any] | None) -> bool:
     """Whether what takes the place of a job has the request that it has, or had last."""
     if news is None or has_unknown(news):
         return False
-    return _current(id_, olds).request_id in _declared_rungs(news)
+    return running.request_id in _declared_rungs(news)
 
 
 def _declared_rungs(news: Mapping[str, Any]) -> list[str]:

@@ -21,7 +21,7 @@ def open_ranges(inputs: Mapping[str, Any] | None, direction: Direction) -> tuple
     A rule without sources or destinations holds for all:
     https://docs.cloud.google.com/firewall/docs/firewalls
     """
-    if not inputs or not inputs.get("allows") or inputs.get("disabled") is True:
+    if not inputs or not _allows(inputs):
         return ()
     is_egress = inputs.get("direction") == "EGRESS"
     if is_egress != (direction == "EGRESS"):
@@ -30,6 +30,21 @@ def open_ranges(inputs: Mapping[str, Any] | None, direction: Direction) -> tuple
         return covering(inputs.get("destinationRanges") or ANYWHERE)
     named = any(map(inputs.get, ("sourceTags", "sourceServiceAccounts")))
     return covering(inputs.get("sourceRanges") or (() if named else ANYWHERE))
+
+
+def reaches_anywhere(inputs: Mapping[str, Any] | None) -> bool:
+    """Whether machines reach any address by a rule: outward, or inward of every machine there is.
+
+    An ingress rule without ranges of destinations is for the machines that it is about.
+    """
+    if not inputs or not _allows(inputs):
+        return False
+    return bool(covering(inputs.get("destinationRanges")) or open_ranges(inputs, "EGRESS"))
+
+
+def _allows(inputs: Mapping[str, Any]) -> bool:
+    """Whether the rule is on, and lets something through."""
+    return bool(inputs.get("allows")) and inputs.get("disabled") is not True
 
 
 def covering(ranges: Any) -> tuple[str, ...]:
@@ -42,13 +57,11 @@ def covering(ranges: Any) -> tuple[str, ...]:
     (('2000::/3',), ('0.0.0.0/2', '192.0.0.0/2', '10.0.0.1'))
     """
     blocks = [(str(text), found) for text in _listed(ranges) if (found := _block(text))]
-    alone = tuple(text for text, block in blocks if _is_half([block]))
-    return alone or tuple(
-        text
-        for version in (4, 6)
-        for text, block in blocks
-        if block.version == version and _is_half([b for _, b in blocks if b.version == version])
-    )
+    if alone := tuple(text for text, block in blocks if _is_half([block])):
+        return alone
+    versions = [[each for each in blocks if each[1].version == version] for version in (4, 6)]
+    together = (same for same in versions if same and _is_half([block for _, block in same]))
+    return tuple(text for same in together for text, _ in same)
 
 
 def _listed(ranges: Any) -> Sequence[Any]:

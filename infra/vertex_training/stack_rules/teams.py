@@ -44,16 +44,18 @@ def warnings(settings: Settings, requests: Mapping[str, JobRequest]) -> Iterator
 
     See ``plan.access.AGENT``.
     """
+    buckets = [b for b in settings.buckets.values() if b.project in (None, settings.project)]
+    owners = {bucket.team for bucket in buckets} - {None}
+    if not owners:
+        return
     declared, messages = renames.with_first_keys(settings), [e.trial for e in requests.values()]
     asked = (*derived_grants(declared), *extra_grants(declared), *job_grants(declared, messages))
     here = [grant for grant in asked if grant.project == settings.project]
     submitters = {grant.member for grant in here if grant.role in SUBMITS}
     first = renames.first_keys(settings, ("serviceAccounts",))
-    buckets = [b for b in settings.buckets.values() if b.project in (None, settings.project)]
     for key, account in settings.service_accounts.items():
-        others = {bucket.team for bucket in buckets} - {None, account.team}
         email = declared.names.account_email(first[key])
-        if others and f"serviceAccount:{email}" in submitters:
+        if owners - {account.team} and f"serviceAccount:{email}" in submitters:
             what = (
                 "reads and writes the buckets of all teams: it may submit jobs, and one that names "
                 f"no account runs as the {AGENT}, which does"
