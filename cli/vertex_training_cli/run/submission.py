@@ -7,6 +7,7 @@ happen once, and its labels name stack, job and run
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -29,6 +30,7 @@ from vertex_training.errors import (
 )
 from vertex_training.naming import CONTROL
 from vertex_training.settings import cron
+from vertex_training.settings.model import Job
 from vertex_training.stack import Stack
 from vertex_training_cli.engine.paths import from_here
 from vertex_training_cli.importing.imported import POOLS, SPECS, TASKS, key_of
@@ -81,7 +83,9 @@ def prepare(
     used = [each for each in checked.request.used if each.startswith("packages.")]
     packages = {each: stack.packages[each.partition(".")[2]] for each in used}
     uploads = {str(table[each]): package.content for each, package in packages.items()}
-    return PreparedRun(checked.request, _warnings(checked), uploads)
+    told = stack.settings.notifications(key)
+    request = dataclasses.replace(checked.request, notifications=told)
+    return PreparedRun(request, (*_warnings(checked), *_left_out(key, declared)), uploads)
 
 
 def of_document(
@@ -171,6 +175,12 @@ def _read(file: Path, words: Sequence[str]) -> tuple[bytes, str]:
         return data, shown  # told with its place when it is checked
     add_arguments(content, words, shown)
     return yaml.safe_dump(content, sort_keys=False).encode(), shown
+
+
+def _left_out(key: str, declared: Job | None) -> list[str]:
+    """What the stack asks of its job and nobody keeps for a run, which no stack has."""
+    given = {"ladder": declared.ladder, "idleStop": declared.idle_stop} if declared else {}
+    return [f"job '{key}': a run has no {name}: it goes without" for name in given if given[name]]
 
 
 def _warnings(checked: JobFileResult) -> tuple[str, ...]:

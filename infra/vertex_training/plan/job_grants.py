@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from vertex_training.customjob.rules.identity import KEY
 from vertex_training.customjob.rules.task.images import GOOGLES
+from vertex_training.naming import project_of_account
 from vertex_training.plan import grants
 from vertex_training.plan.grants import GrantRequest
 from vertex_training.settings.model import Settings
@@ -52,7 +53,8 @@ def batch_grants(settings: Settings, messages: Iterable[Mapping[str, Any]]) -> l
 
     for message in messages:
         account = str(message.get("jobSpec", {}).get("serviceAccount") or "")
-        name, member = account.partition("@")[0], f"serviceAccount:{account}"
+        own, member = project_of_account(account) == settings.project, f"serviceAccount:{account}"
+        name = account.partition("@")[0] if own else account  # ids are a project's own
         add(f"batch-reports-{name}", grants.ON_PROJECT, grants.REPORT_STATES, member)
         for submitter in settings.members_acting_as(keys[account]) if account in keys else ():
             key = f"batch-submits-{submitter}"

@@ -611,8 +611,10 @@ class Settings(Section):
 
     def team_at(self, address: str) -> str | None:
         """The team of the account with this address; None if it has none."""
-        accounts = self.service_accounts.items()
-        by_address = {self.names.account_email(key): account.team for key, account in accounts}
+        by_address = {
+            self.names.account_email(account.formerly or key): account.team
+            for key, account in self.service_accounts.items()
+        }
         return by_address.get(address)
 
     @property

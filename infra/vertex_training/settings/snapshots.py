@@ -54,11 +54,12 @@ class Snapshot(NamedSection):
             return None
         try:
             time = datetime.datetime.fromisoformat(text)
-        except ValueError:
+            in_utc = time.astimezone(datetime.UTC)
+        except (ValueError, OverflowError):
             raise ValueError("must be a time, such as 2026-11-20T00:00:00Z") from None
         if time.tzinfo is None:
             raise ValueError("has no time zone: add Z")
-        return time.astimezone(datetime.UTC).isoformat().replace("+00:00", "Z")
+        return in_utc.isoformat().replace("+00:00", "Z")
 
     @pydantic.field_validator("parameters")
     @classmethod

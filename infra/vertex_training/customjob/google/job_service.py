@@ -317,7 +317,13 @@ def send_once(
                 f"Hint: {hints[code]}."
             ) from None
         raise InDoubtError(f"no certain answer from {service}: {code}: {error.message}") from None
-    except (GoogleAuthError, RetryError) as error:
+    except RetryError as repeated:  # by ``call`` itself: any attempt of it may have arrived
+        error = repeated.cause or repeated
+        raise InDoubtError(
+            f"no certain answer from {service}: {code_of(error)}: "
+            f"{getattr(error, 'message', error)}"
+        ) from None
+    except GoogleAuthError as error:
         raise NotSubmittedError(
             f"no credentials for {service}, nothing was sent: {error}"
         ) from None

@@ -148,7 +148,7 @@ def test_the_whole_grant_on_the_key_of_jobs_is_made_once(
 
 def test_all_that_jobs_on_batch_need_is_granted_once() -> None:
     trainer = "trainer-prod@acme-ml-prod.iam.gserviceaccount.com"
-    guest = "guest@acme-guests.iam.gserviceaccount.com"
+    guest = "trainer-prod@acme-guests.iam.gserviceaccount.com"
     own = "us-central1-docker.pkg.dev/109876543210/training-prod/x:v1"
     messages = [job("", own, f"{IMAGE}:v1", "python:3.11") for _ in range(2)]
     for message, account in zip(messages, (trainer, guest), strict=True):
@@ -159,7 +159,8 @@ def test_all_that_jobs_on_batch_need_is_granted_once() -> None:
     theirs = "projects/acme-images/locations/us/repositories/shared"
     expected = []
     for account in (trainer, guest):
-        name, member = account.partition("@")[0], f"serviceAccount:{account}"
+        name = "trainer-prod" if account == trainer else account
+        member = f"serviceAccount:{account}"
         expected.append(
             (f"batch-reports-{name}", "roles/batch.agentReporter", member, project, "", True)
         )

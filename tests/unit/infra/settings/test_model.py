@@ -296,6 +296,13 @@ def test_who_may_act_as_an_account_is_its_own_or_its_teams_or_the_stacks() -> No
     assert (found.team_at(address), found.team_at("x")) == ("vision", None)
 
 
+def test_a_renamed_account_keeps_its_address_and_so_its_team() -> None:
+    old, new = (f"{key}-prod@acme-ml-prod.iam.gserviceaccount.com" for key in ("old", "new"))
+    account = {"team": "vision", "formerly": "old"}
+    found = settings(teams={"vision": {}}, serviceAccounts={"new": account})
+    assert (found.team_at(old), found.team_at(new)) == ("vision", None)
+
+
 def test_what_a_job_does_when_its_request_changes_is_its_own_or_the_stacks() -> None:
     jobs = {"a": {"file": "x", "onChange": "cancel"}, "b": {"file": "x", "onChange": "finish"}}
     tuning = {"c": {"file": "x"}}
@@ -431,6 +438,8 @@ def test_text_of_another_form_is_told_what_it_looks_like(
     ("section", "given", "told"),
     [
         (Snapshot, {**SNAPSHOT, "asOf": "2026-11-20T00:00:00"}, "has no time zone: add Z"),
+        *((Snapshot, {**SNAPSHOT, "asOf": time}, "must be a time, such as 2026-11-20T00:00:00Z")
+          for time in ("0001-01-01T00:00:00+01:00", "9999-12-31T23:30:00-01:00")),
         (Snapshot, {**SNAPSHOT, "asOf": "yesterday"},
          "must be a time, such as 2026-11-20T00:00:00Z"),
         (Snapshot, {**SNAPSHOT, "parameters": {"AS_OF": 1}}, "as_of is what asOf gives: use asOf"),

@@ -231,7 +231,7 @@ def test_an_object_becomes_no_file_of_ones_home(
         files.ensure_writable(folder, ["x"])
 
 
-SETTINGS = planned(buckets={"data": {}})
+SETTINGS = planned(buckets={"data": {}, "new": {"formerly": "old"}})
 
 
 def find(text: str) -> Place:
@@ -243,6 +243,7 @@ def find(text: str) -> Place:
     [
         ("data", ("acme-ml-prod-data-prod", "", "data"), "gs://acme-ml-prod-data-prod/"),
         ("data/", ("acme-ml-prod-data-prod", "", "data"), "gs://acme-ml-prod-data-prod/"),
+        ("new", ("acme-ml-prod-old-prod", "", "new"), "gs://acme-ml-prod-old-prod/"),
         (
             "data/a/b",
             ("acme-ml-prod-data-prod", "a/b/", "data"),

@@ -326,3 +326,32 @@ def test_a_package_of_the_stack_is_a_reference_and_any_other_stays(
 ) -> None:
     made = adopted(stack(**OWN), {"packageUris": [uri]}, kind="pythonPackage")
     assert (made.task, made.added) == ({"packageUris": [found or uri]}, {})
+
+
+def test_what_was_renamed_is_known_by_the_name_that_it_keeps() -> None:
+    """Not by that of its new key, which is somebody else's."""
+    own = stack(
+        buckets={"new": {"formerly": "old"}, "out": {}},
+        secrets={"new-token": {"formerly": "old-token"}},
+        serviceAccounts={
+            "first": {"writes": ["new"], "secrets": ["new-token"]},
+            "fit": {"formerly": "former", "writes": ["new"], "secrets": ["new-token"]},
+        },
+    )
+    value = "projects/acme-ml-dev/secrets/old-token-dev/versions/latest#value"
+    task = {"args": ["--out=gs://acme-ml-dev-old-dev"], "env": [{"name": "TOKEN", "value": value}]}
+    spec = {
+        "workerPoolSpecs": [{"containerSpec": task}],
+        "serviceAccount": "former-dev@acme-ml-dev.iam.gserviceaccount.com",
+    }
+    job = ImportedJob("train", spec, backend="batch")
+    adoption = adopt(job, own)
+    assert (adoption.entries.added, job.remarks) == ({}, [])
+    [pool] = job.spec["workerPoolSpecs"]
+    assert pool["containerSpec"] == {
+        "args": ["--out=${buckets.new}"],
+        "env": [{"name": "TOKEN", "value": "${secrets.new-token.value}"}],
+    }
+    assert job.spec["serviceAccount"] == "${serviceAccounts.fit}"
+    other = adopted(own, {"args": ["gs://acme-ml-dev-new-dev/x"]})
+    assert other.task["args"] == ["${buckets.acme-ml-dev-new-dev}/x"]

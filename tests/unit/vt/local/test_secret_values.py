@@ -44,6 +44,14 @@ def test_a_value_is_kept_byte_for_byte_as_the_next_version(tmp_path: Path, run: 
     assert kept(tmp_path) == {"1": b"one", "2": b"\0\xff\n"}
 
 
+def test_a_renamed_secret_keeps_the_id_that_it_was_made_with(tmp_path: Path, run: Run) -> None:
+    file = Path("Pulumi.local.yaml")
+    renamed = file.read_text().replace("wandb-api-key: {", "wandb: {formerly: wandb-api-key, ")
+    file.write_text(renamed.replace("[wandb-api-key]", "[wandb]"))
+    assert run("wandb", value=b"one").stderr == "vt: wandb has version 1\n"
+    assert kept(tmp_path) == {"1": b"one"}
+
+
 def test_a_person_is_asked_for_a_value_that_is_not_shown(
     tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

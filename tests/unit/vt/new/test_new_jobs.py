@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from vertex_training.naming import Names
+from vertex_training.settings.model import Bucket
 from vertex_training_cli.importing.imported import ImportedJob
 from vertex_training_cli.importing.sources import SourceContents
 from vertex_training_cli.new import template
@@ -22,7 +23,7 @@ def settings(*, buckets: Any = ("data", "out"), writes: Any = ("out",)) -> Any:
     """A stack with these buckets, and an account that writes some."""
     accounts = {"reader": SimpleNamespace(writes=[]), "trainer": SimpleNamespace(writes=writes)}
     return SimpleNamespace(
-        buckets=dict.fromkeys(buckets),
+        buckets={key: Bucket(formerly="old" if key == "new" else None) for key in buckets},
         service_accounts=accounts,
         images={"own": object()},
         names=Names("acme-ml", "7", "us-central1", "dev"),
@@ -103,6 +104,7 @@ def test_the_first_pool_has_one_replica_and_the_second_all_others(
     [
         (("data", "out"), ["out"], "acme-ml-out-dev"),
         (("data", "out"), [], "acme-ml-data-dev"),
+        (("data", "new"), ["new"], "acme-ml-old-dev"),
         ((), [], "artifacts"),
         ((), ["elsewhere"], "elsewhere"),
     ],

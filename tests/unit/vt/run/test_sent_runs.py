@@ -68,6 +68,44 @@ def test_a_job_on_batch_runs_there(root: Path) -> None:
     assert submission.prepare(stack, jobs(), "train", []).request.kind is BATCH_JOB
 
 
+def test_a_run_on_batch_tells_the_topic_of_its_job(root: Path) -> None:
+    told = {"channel": "states", "jobStates": ["FAILED"]}
+    made = {
+        "train": {"file": "train.yaml", "backend": "batch", "messages": told},
+        "mute": {"file": "train.yaml", "backend": "batch"},
+    }
+    text = JOB.replace("  machineSpec", "  replicaCount: 1\n  machineSpec")
+    topic = "projects/acme-ml-prod/topics/states"
+    stack = stack_in(root, text, jobs=made, channels={"states": {"pubsub": topic}})
+    found = {key: submission.prepare(stack, jobs(), key, []).request for key in made}
+    assert {key: request.notifications for key, request in found.items()} == {
+        "train": (
+            {
+                "pubsubTopic": topic,
+                "message": {"type": "JOB_STATE_CHANGED", "newJobState": "FAILED"},
+            },
+        ),
+        "mute": (),
+    }
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({}, []),
+        ({"idleStop": "5% for 30m"}, ["idleStop"]),
+        ({"ladder": [{"strategy": "SPOT"}]}, ["ladder"]),
+        ({"ladder": [{"strategy": "SPOT"}], "idleStop": "5% for 30m"}, ["ladder", "idleStop"]),
+    ],
+)
+def test_a_run_says_which_options_of_its_job_it_goes_without(
+    root: Path, given: dict[str, Any], said: list[str]
+) -> None:
+    stack = stack_in(root, JOB, jobs={"train": {"file": "train.yaml", **given}})
+    lines = tuple(f"job 'train': a run has no {name}: it goes without" for name in said)
+    assert submission.prepare(stack, jobs(), "train", []).warnings == lines
+
+
 def test_a_job_of_a_schedule_runs_as_a_slot_of_now(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,7 +16,12 @@ from vertex_training.customjob.google.batch_service import (
     snapshot,
 )
 from vertex_training.customjob.protocol.ports import JobSnapshot
-from vertex_training.errors import NotSubmittedError, OperatorError, PermissionDeniedError
+from vertex_training.errors import (
+    InDoubtError,
+    NotSubmittedError,
+    OperatorError,
+    PermissionDeniedError,
+)
 
 PARENT = "projects/acme-ml-dev/locations/us-central1"
 DIGITS = "0123456789abcdef0123"
@@ -277,12 +282,18 @@ def test_a_name_that_is_taken_is_ours_if_it_is_what_was_sent(there: Any, is_ours
         (exceptions.PermissionDenied("no"), PermissionDeniedError,
          "Batch refused the job, nothing was submitted: PERMISSION_DENIED: no Hint: grant what is "
          "missing; a new grant can take some minutes to have effect."),
+        (exceptions.RetryError("45 s", cause=exceptions.ServiceUnavailable("late")), InDoubtError,
+         "no certain answer from Batch: UNAVAILABLE: late"),
+        (exceptions.RetryError("45 s", cause=exceptions.ResourceExhausted("full")), InDoubtError,
+         "no certain answer from Batch: RESOURCE_EXHAUSTED: full"),
+        (exceptions.RetryError("45 s", cause=None), InDoubtError,
+         "no certain answer from Batch: RetryError: 45 s"),
     ],
 )  # fmt: skip
 def test_a_refusal_names_batch(error: Exception, raised: type[Exception], text: str) -> None:
     with pytest.raises(raised) as refused:
         jobs(create=error)[0].create(PARENT, BODY, LABELS)
-    assert str(refused.value) == text
+    assert (type(refused.value), str(refused.value)) == (raised, text)
 
 
 def test_a_job_that_is_gone_is_none() -> None:
