@@ -138,20 +138,24 @@ class Names:
     region: str
     stack: str
     given: Mapping[tuple[str, str], str] = field(default_factory=dict, hash=False)
-    """Names that the stack file gives, by section and key; the others follow from the keys."""
+    """Names that the stack file gives, by section and first key; others follow from the keys."""
+    first: Mapping[tuple[str, ...], str] = field(default_factory=dict, hash=False)
+    """Keys that entries were created under, by section and key: of those that were renamed."""
 
     def bucket(self, key: str) -> str:
         """Bucket names are global, so they carry the project id; at most 63 characters."""
+        key = self._first("buckets", key)
         return self.given.get(("buckets", key)) or f"{self.project}-{key}-{self.stack}"
 
     def account_id(self, key: str) -> str:
         """Part of a service account's address before the ``@``; 6 to 30 characters."""
+        key = self._first("serviceAccounts", key)
         given = self.given.get(("serviceAccounts", key)) or f"{key}-{self.stack}"
         return given.partition("@")[0]
 
     def account_email(self, key: str) -> str:
         """Address of a service account that the stack makes or is given."""
-        given = self.given.get(("serviceAccounts", key), "")
+        given = self.given.get(("serviceAccounts", self._first("serviceAccounts", key)), "")
         domain = given.partition("@")[2] or f"{self.project}.iam.gserviceaccount.com"
         return f"{self.account_id(key)}@{domain}"
 
@@ -162,11 +166,12 @@ class Names:
 
     def secret_id(self, key: str) -> str:
         """Id of a Secret Manager secret."""
+        key = self._first("secrets", key)
         return (self.given.get(("secrets", key)) or f"{key}-{self.stack}").rpartition("/")[2]
 
     def secret(self, key: str) -> str:
         """Resource name of a secret, as client libraries take it."""
-        given = self.given.get(("secrets", key), "")
+        given = self.given.get(("secrets", self._first("secrets", key)), "")
         return given if "/" in given else f"projects/{self.project}/secrets/{self.secret_id(key)}"
 
     def repository_id(self) -> str:
@@ -199,26 +204,27 @@ class Names:
 
     def ip_range(self, key: str) -> str:
         """Name of a range of addresses for the machines of jobs."""
-        return f"training-{key}-{self.stack}"
+        return f"training-{self._first('network', 'ranges', key)}-{self.stack}"
 
     def firewall(self, key: str) -> str:
         """Name of a firewall rule; networks of all stacks share one list of them."""
-        return f"training-{self.stack}-{key}"
+        return f"training-{self.stack}-{self._first('network', 'allow', key)}"
 
     def reservation(self, key: str) -> str:
         """Name of a reservation."""
-        return f"{key}-{self.stack}"
+        return f"{self._first('reservations', key)}-{self.stack}"
 
     def model_id(self, key: str) -> str:
         """Id of a model in the registry; at most 63 lowercase letters, digits, '-' and '_'."""
-        return f"{key}-{self.stack}"
+        return f"{self._first('models', key)}-{self.stack}"
 
     def endpoint_id(self, key: str) -> str:
         """Id of an endpoint: nine digits, which the API and the plugin take.
 
         A digest of what names it, so that it is known before anything exists.
         """
-        parts = "\0".join((self.project, self.region, self.stack, key))
+        first = self._first("endpoints", key)
+        parts = "\0".join((self.project, self.region, self.stack, first))
         digest = int(hashlib.sha256(parts.encode()).hexdigest(), 16)
         return str(10**8 + digest % (9 * 10**8))
 
@@ -246,6 +252,10 @@ class Names:
     def labels(self, extra: Mapping[str, str]) -> dict[str, str]:
         """Labels of every resource that can carry some; entries of ``extra`` win."""
         return {"managed-by": "pulumi", "stack": self.stack, **extra}
+
+    def _first(self, *path: str) -> str:
+        """The key that an entry was created under, of its section and its key."""
+        return self.first.get(path, path[-1])
 
 
 def project_of_account(email: str) -> str:

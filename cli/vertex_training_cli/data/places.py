@@ -10,7 +10,6 @@ from typing import Final
 from vertex_training.errors import CommandError, did_you_mean
 from vertex_training.naming import CONTROL, Names
 from vertex_training.settings.model import Settings
-from vertex_training.settings.renames import first_key
 from vertex_training.snapshots import request
 
 _URL: Final = re.compile(r"gs://([a-z0-9][a-z0-9._-]{1,220}[a-z0-9])(?:/(.*))?", re.DOTALL)
@@ -54,7 +53,7 @@ def find(text: str, settings: Settings, names: Names) -> Place:
                 f"stack {settings.stack!r} has no bucket {key!r}.",
                 did_you_mean(key, settings.buckets) or "declare it below `buckets`.",
             )
-        bucket = names.bucket(first_key(key, settings.buckets[key]))
+        bucket = names.bucket(key)
     prefix = prefix.strip("/")
     if any(part in ("", ".", "..") for part in prefix.split("/")) and prefix:
         raise CommandError(f"{text!r} has an empty part, or one of dots only.")

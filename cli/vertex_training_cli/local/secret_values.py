@@ -12,7 +12,6 @@ from localgcp import secretmanager
 from localgcp.home import Home
 from vertex_training.errors import CommandError, did_you_mean
 from vertex_training.naming import is_local
-from vertex_training.settings.renames import first_key
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.local.commands import private_files, report
@@ -31,7 +30,7 @@ def add_value(name: str, stack: str) -> int:
     if name not in settings.secrets:
         text = f"stack {ref.stack} has no secret {name!r}."
         raise CommandError(text, did_you_mean(name, settings.secrets))
-    path = settings.names.secret(first_key(name, settings.secrets[name]))
+    path = settings.names.secret(name)
     project, _, secret = path.removeprefix("projects/").partition("/secrets/")
     if not is_local(project):
         hint = f"gcloud secrets versions add {secret} --project={project} --data-file=-"

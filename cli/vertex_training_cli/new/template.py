@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from vertex_training.settings.model import Settings
-from vertex_training.settings.renames import first_key
 from vertex_training_cli.importing.imported import REQUEST_ID, ImportedJob
 from vertex_training_cli.importing.sources import SourceContents
 from vertex_training_cli.new.code import Code
@@ -72,8 +71,7 @@ class Choices:
 def source_of(choices: Choices, settings: Settings) -> SourceContents:
     """The job, and the files that it needs."""
     bucket = next(iter(_written(settings)), NEW_BUCKET)
-    known = settings.buckets.get(bucket)
-    where = settings.names.bucket(first_key(bucket, known)) if known else bucket
+    where = settings.names.bucket(bucket) if bucket in settings.buckets else bucket
     folder = f"{choices.name}/{REQUEST_ID}"
     pool: dict[str, Any] = {"replicaCount": 1, "machineSpec": _machine(choices)}
     if choices.image:

@@ -43,7 +43,7 @@ def refuse_if_lost(stack: StackRef) -> None:
         CommandError: one of them is there.
     """
     try:
-        settings = stacks.load(stack.root, stack.stack).declared
+        settings = stacks.load(stack.root, stack.stack).settings
         stack.connect_clients()
     except (CommandError, ConfigError, OperatorError, UnknownStackError, OSError):
         return

@@ -11,7 +11,6 @@ from vertex_training.catalog import costs, machines
 from vertex_training.catalog.costs import HOURS_A_MONTH
 from vertex_training.plan import grants
 from vertex_training.plan.grants import GrantRequest
-from vertex_training.settings import renames
 from vertex_training.settings.model import Settings
 from vertex_training.settings.reservations import Reservation
 
@@ -69,7 +68,7 @@ def plan_reservations(settings: Settings) -> dict[str, ReservationPlan]:
 
 def _plan(settings: Settings, key: str, given: Reservation) -> ReservationPlan:
     project = given.project or settings.project
-    name = given.name or settings.names.reservation(renames.first_key(key, given))
+    name = given.name or settings.names.reservation(key)
     made = f"projects/{project}/zones/{given.zone}/reservations/{name}"
     accelerator, count = accelerators(given)
     return ReservationPlan(

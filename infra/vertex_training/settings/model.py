@@ -458,6 +458,22 @@ class DriftSettings(Section):
     that reviews give them: each with a reason. Remove the entry when that is done."""
 
 
+#: Sections with entries that can be renamed: path in the stack file -> fields of the model.
+SECTIONS: Final[Mapping[tuple[str, ...], tuple[str, ...]]] = {
+    ("buckets",): ("buckets",),
+    ("serviceAccounts",): ("service_accounts",),
+    ("secrets",): ("secrets",),
+    ("snapshots",): ("snapshots",),
+    ("jobs",): ("jobs",),
+    ("tuning",): ("tuning",),
+    ("reservations",): ("reservations",),
+    ("models",): ("models",),
+    ("endpoints",): ("endpoints",),
+    ("network", "ranges"): ("network", "ranges"),
+    ("network", "allow"): ("network", "allow"),
+}
+
+
 class Settings(Section):
     """A whole stack file, checked, and the names derived from it."""
 
@@ -562,7 +578,7 @@ class Settings(Section):
 
     @property
     def names(self) -> Names:
-        """Names of this stack's resources, by the keys that they were created under."""
+        """Names of this stack's resources, by their keys here: a renamed entry keeps its name."""
         sections: dict[str, Mapping[str, Bucket | ServiceAccount | Secret]] = {
             "buckets": self.buckets,
             "serviceAccounts": self.service_accounts,
@@ -578,7 +594,20 @@ class Settings(Section):
             given["tensorboard", ""] = self.tensorboard
         if repository := self.registry.existing or self.registry.name:
             given["registry", ""] = repository
-        return Names(self.project, self.project_number, self.region, self.stack, given)
+        first = {
+            (*section, key): entry.formerly
+            for section in SECTIONS
+            for key, entry in self.entries(section).items()
+            if entry.formerly
+        }
+        return Names(self.project, self.project_number, self.region, self.stack, given, first)
+
+    def entries(self, section: tuple[str, ...]) -> Mapping[str, NamedSection]:
+        """The entries of a section of :data:`SECTIONS`, by their keys."""
+        found: Any = self
+        for field in SECTIONS[section]:
+            found = getattr(found, field)
+        return found
 
     def submitters_of(self, account: str) -> list[str]:
         """IAM members that may submit jobs as the account with this key."""
@@ -612,7 +641,7 @@ class Settings(Section):
     def team_at(self, address: str) -> str | None:
         """The team of the account with this address; None if it has none."""
         by_address = {
-            self.names.account_email(account.formerly or key): account.team
+            self.names.account_email(key): account.team
             for key, account in self.service_accounts.items()
         }
         return by_address.get(address)

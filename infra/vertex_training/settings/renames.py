@@ -9,33 +9,10 @@ anew, whatever is renamed at once, and a revert needs no trace of the rename
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
-from vertex_training.settings.model import Settings
+from vertex_training.settings.model import SECTIONS, Settings
 from vertex_training.settings.section import NamedSection
-
-#: Sections with entries that can be renamed: path in the stack file -> fields of the model.
-SECTIONS: Final[Mapping[tuple[str, ...], tuple[str, ...]]] = {
-    ("buckets",): ("buckets",),
-    ("serviceAccounts",): ("service_accounts",),
-    ("secrets",): ("secrets",),
-    ("snapshots",): ("snapshots",),
-    ("jobs",): ("jobs",),
-    ("tuning",): ("tuning",),
-    ("reservations",): ("reservations",),
-    ("models",): ("models",),
-    ("endpoints",): ("endpoints",),
-    ("network", "ranges"): ("network", "ranges"),
-    ("network", "allow"): ("network", "allow"),
-}
-
-
-def entries(settings: Settings, section: tuple[str, ...]) -> Mapping[str, NamedSection]:
-    """The entries of a section by their keys in the stack file."""
-    found: Any = settings
-    for field in SECTIONS[section]:
-        found = getattr(found, field)
-    return found
 
 
 def first_key(key: str, entry: NamedSection) -> str:
@@ -45,7 +22,7 @@ def first_key(key: str, entry: NamedSection) -> str:
 
 def first_keys(settings: Settings, section: tuple[str, ...]) -> dict[str, str]:
     """Keys in the stack file -> keys that names keep."""
-    return {key: first_key(key, entry) for key, entry in entries(settings, section).items()}
+    return {key: first_key(key, entry) for key, entry in settings.entries(section).items()}
 
 
 def with_first_keys(settings: Settings) -> Settings:
@@ -59,13 +36,13 @@ def with_first_keys(settings: Settings) -> Settings:
         return settings
     network = settings.network.model_copy(
         update={
-            fields[-1]: _renamed(entries(settings, section), keys[section])
+            fields[-1]: _renamed(settings.entries(section), keys[section])
             for section, fields in SECTIONS.items()
             if fields[0] == "network"
         }
     )
     changes: dict[str, Any] = {
-        fields[0]: _renamed(entries(settings, section), keys[section])
+        fields[0]: _renamed(settings.entries(section), keys[section])
         for section, fields in SECTIONS.items()
         if len(fields) == 1
     }

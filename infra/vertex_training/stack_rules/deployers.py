@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from vertex_training import naming
 from vertex_training.errors import Path, Problem
 from vertex_training.plan import grants, stack_grants
-from vertex_training.settings import renames
 from vertex_training.settings.model import Settings
 
 HINT = "somebody with the right deploys it, once (docs/environments.md), or gives deploy that right"
@@ -46,12 +45,12 @@ def _names(settings: Settings) -> Iterator[Problem]:
     """Buckets and secrets that CI may neither change nor grant on, by their names."""
     end, names = f"-{settings.stack}", settings.names
     for key, bucket in settings.buckets.items():
-        name = names.bucket(renames.first_key(key, bucket))
+        name = names.bucket(key)
         ours = name.startswith(f"{settings.project}-") and name.endswith(end)
         if not ours and (bucket.project or settings.project) == settings.project:
             yield _name(("buckets", key), bool(bucket.existing), name)
     for key, secret in settings.secrets.items():
-        path = names.secret(renames.first_key(key, secret))
+        path = names.secret(key)
         if path.split("/")[1] == settings.project and not path.endswith(end):
             yield _name(("secrets", key), bool(secret.existing), path)
 

@@ -80,10 +80,9 @@ def _ranges(settings: Settings) -> Iterator[Problem]:
                 yield Problem(what, entry.name, "remove it", (*section, key, "name"))
             if entry.existing:
                 continue
-            first = renames.first_key(key, entry)
-            made = settings.names.reservation(first)
+            made = settings.names.reservation(key)
             if section != ("reservations",):
-                made = settings.names.ip_range(first)
+                made = settings.names.ip_range(key)
             name = entry.name or made
             if other := seen.get((place(entry), name)):
                 named, shown = (key, other) if entry.name else (other, key)
@@ -113,11 +112,11 @@ def _twice(
     first = {key: renames.first_key(key, entry) for key, entry in entries.items()}
     given = {first[key] for key, entry in entries.items() if entry.existing or entry.name}
     # Two with one first key are a mistake of their own: vertex_training.stack_rules.names.
-    by_default = {name_of(first[key]): key for key in entries if first[key] not in given}
+    by_default = {name_of(key): key for key in entries if first[key] not in given}
     for key, entry in entries.items():
         if not (entry.existing or entry.name):
             continue
-        name = name_of(first[key])
+        name = name_of(key)
         path: Path = (section, key, "existing" if entry.existing else "name")
         if other := seen.get(name) or by_default.get(name):
             yield Problem(f"is the name of {other}, too", name, "one of them", path)

@@ -11,7 +11,7 @@ from vertex_training.customjob.protocol.ports import JOB_LABELS
 from vertex_training.errors import Path, Problem, did_you_mean
 from vertex_training.plan import stack_grants
 from vertex_training.settings import renames
-from vertex_training.settings.model import Settings
+from vertex_training.settings.model import SECTIONS, Settings
 
 #: Section -> keys of what the stack makes there by itself.
 OWN: Final = {
@@ -24,8 +24,8 @@ OWN: Final = {
 def problems(settings: Settings) -> Iterator[Problem]:
     """Everything that does not hold."""
     yield from _buckets(settings)
-    for key, account in settings.service_accounts.items():
-        name = settings.names.account_id(renames.first_key(key, account))
+    for key in settings.service_accounts:
+        name = settings.names.account_id(key)
         if not naming.ACCOUNT_ID.match(name):
             what = "makes an account id that is not 6 to 30 characters long"
             yield Problem(what, name, "choose another name", ("serviceAccounts", key))
@@ -96,11 +96,11 @@ def _image_builds(settings: Settings) -> Iterator[Problem]:
 
 
 def _buckets(settings: Settings) -> Iterator[Problem]:
-    for key, bucket in settings.buckets.items():
+    for key in settings.buckets:
         path = ("buckets", key)
         if key in (naming.STAGING, naming.CONTROL):
             yield Problem("the stack makes this bucket itself", key, "rename it", path)
-        name = settings.names.bucket(renames.first_key(key, bucket))
+        name = settings.names.bucket(key)
         if not naming.BUCKET.match(name):
             yield Problem("makes a bucket name longer than 63", name, "shorten it", path)
         elif naming.BUCKET_GOOGLE.match(name):
@@ -129,10 +129,10 @@ def _unknown_keys(settings: Settings) -> Iterator[Problem]:
 
 def _former_names(settings: Settings) -> Iterator[Problem]:
     """``formerly``: every name that something was created under belongs to one entry."""
-    for section in renames.SECTIONS:
+    for section in SECTIONS:
         keys = renames.first_keys(settings, section)
         counted = Counter(keys.values())
-        for key, entry in renames.entries(settings, section).items():
+        for key, entry in settings.entries(section).items():
             former, path = entry.formerly, (*section, key, "formerly")
             if former is None:
                 continue

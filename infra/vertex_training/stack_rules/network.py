@@ -14,7 +14,6 @@ from pydantic.alias_generators import to_camel
 from vertex_training import catalog, naming
 from vertex_training.errors import Path, Problem, dotted
 from vertex_training.plan import network as network_plan
-from vertex_training.settings import renames
 from vertex_training.settings.model import Settings
 from vertex_training.settings.network import IpRange, Network
 
@@ -198,11 +197,9 @@ def _names(settings: Settings) -> Iterator[Problem]:
     network = settings.network
     made: dict[Path, str] = {("network",): names.network()}
     for key, wanted in network.ranges.items():
-        made[("network", "ranges", key)] = wanted.name or names.ip_range(
-            renames.first_key(key, wanted)
-        )
-    for key, allow in network.allow.items():
-        made[("network", "allow", key)] = names.firewall(renames.first_key(key, allow))
+        made[("network", "ranges", key)] = wanted.name or names.ip_range(key)
+    for key in network.allow:
+        made[("network", "allow", key)] = names.firewall(key)
     for path, name in made.items():
         if not naming.COMPUTE.match(name):
             yield Problem(

@@ -13,7 +13,6 @@ from vertex_training.customjob.request import references
 from vertex_training.customjob.rules.task.images import NAME
 from vertex_training.errors import Path, Problem, UnknownReferenceError, did_you_mean
 from vertex_training.plan import serving
-from vertex_training.settings import renames
 from vertex_training.settings.model import Settings
 from vertex_training.settings.serving import Endpoint, Model
 from vertex_training.stack_rules import serving_tpus
@@ -36,7 +35,7 @@ def problems(settings: Settings) -> Iterator[Problem]:
     ids: dict[str, str] = {}
     for key, endpoint in settings.endpoints.items():
         path = ("endpoints", key)
-        name = settings.names.endpoint_id(renames.first_key(key, endpoint))
+        name = settings.names.endpoint_id(key)
         if (other := ids.setdefault(name, key)) != key:
             what = f"has the same id as endpoint '{other}'"
             yield Problem(what, name, "choose another name", path)
@@ -66,7 +65,7 @@ def warnings(settings: Settings) -> Iterator[Problem]:
 
 def _model(settings: Settings, key: str, model: Model) -> Iterator[Problem]:
     path = ("models", key)
-    name = settings.names.model_id(renames.first_key(key, model))
+    name = settings.names.model_id(key)
     if not naming.MODEL_ID.match(name):
         what = "makes a model id that is not 1 to 63 lowercase letters, digits, '-' and '_'"
         yield Problem(what, name, "shorten the key or the stack's name", path)

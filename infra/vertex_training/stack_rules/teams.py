@@ -52,9 +52,8 @@ def warnings(settings: Settings, requests: Mapping[str, JobRequest]) -> Iterator
     asked = (*derived_grants(declared), *extra_grants(declared), *job_grants(declared, messages))
     here = [grant for grant in asked if grant.project == settings.project]
     submitters = {grant.member for grant in here if grant.role in SUBMITS}
-    first = renames.first_keys(settings, ("serviceAccounts",))
     for key, account in settings.service_accounts.items():
-        email = declared.names.account_email(first[key])
+        email = settings.names.account_email(key)
         if owners - {account.team} and f"serviceAccount:{email}" in submitters:
             what = (
                 "reads and writes the buckets of all teams: it may submit jobs, and one that names "

@@ -6,6 +6,7 @@ import pytest
 
 from tests.unit.infra.stacks import BASE, H100, PEERING, planned, unjudged
 from vertex_training.settings import renames
+from vertex_training.settings.model import SECTIONS
 from vertex_training.stack import Stack, from_raw
 
 JOB = """\
@@ -48,9 +49,7 @@ def request_of(found: Stack) -> tuple[str, str]:
 
 
 def keys(found: Stack) -> dict[tuple[str, ...], list[str]]:
-    return {
-        section: sorted(renames.entries(found.declared, section)) for section in renames.SECTIONS
-    }
+    return {section: sorted(found.declared.entries(section)) for section in SECTIONS}
 
 
 RENAMES = {
@@ -157,7 +156,7 @@ ALL = {
 
 def test_every_entry_is_under_its_first_key_and_so_is_what_names_it():
     found = renames.with_first_keys(unjudged(**ALL))
-    assert {section: list(renames.entries(found, section)) for section in renames.SECTIONS} == {
+    assert {section: list(found.entries(section)) for section in SECTIONS} == {
         ("buckets",): ["b-old", "kept"],
         ("serviceAccounts",): ["a-old", "kept"],
         ("secrets",): ["s-old", "kept"],
@@ -181,6 +180,37 @@ def test_every_entry_is_under_its_first_key_and_so_is_what_names_it():
     ]  # fmt: skip
 
 
+NAMED = {
+    "buckets": ("bucket",),
+    "serviceAccounts": ("account_id", "account_email", "account"),
+    "secrets": ("secret_id", "secret"),
+    "reservations": ("reservation",),
+    "models": ("model_id",),
+    "endpoints": ("endpoint_id",),
+    "network ranges": ("ip_range",),
+    "network allow": ("firewall",),
+}
+
+
+@pytest.mark.parametrize("section", NAMED)
+def test_names_are_the_same_by_a_new_key_and_by_the_first_one(section):
+    sections = unjudged(**ALL)
+    declared = renames.with_first_keys(sections)
+    keys = renames.first_keys(sections, tuple(section.split()))
+    assert any(key != first for key, first in keys.items())
+    for name in NAMED[section]:
+        by_new = {key: getattr(sections.names, name)(key) for key in keys}
+        assert by_new == {key: getattr(declared.names, name)(keys[key]) for key in keys}
+
+
+def test_entries_that_changed_places_have_each_its_own_name():
+    swapped = {"a": {"formerly": "b"}, "b": {"formerly": "a", "name": "acme-a"}}
+    found = unjudged(buckets=swapped)
+    for settings, keys in ((found, "ab"), (renames.with_first_keys(found), "ba")):
+        names = [settings.names.bucket(key) for key in keys]
+        assert names == ["acme-ml-prod-b-prod", "acme-a"]
+
+
 @pytest.mark.parametrize("section", [["buckets"], ["endpoints"], ["network", "allow"]])
 def test_one_rename_is_enough(section):
     given = ALL
@@ -189,7 +219,7 @@ def test_one_rename_is_enough(section):
     sections = {section[0]: {section[1]: given} if section[1:] else given}
     found = renames.with_first_keys(unjudged(**sections))
     first = next(iter(given.values()))["formerly"]
-    assert next(iter(renames.entries(found, tuple(section)))) == first
+    assert next(iter(found.entries(tuple(section)))) == first
 
 
 def test_references_go_by_the_new_keys_at_any_depth():

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from vertex_training.naming import Names
-from vertex_training.settings.model import Bucket
 from vertex_training_cli.importing.imported import ImportedJob
 from vertex_training_cli.importing.sources import SourceContents
 from vertex_training_cli.new import template
@@ -23,10 +22,10 @@ def settings(*, buckets: Any = ("data", "out"), writes: Any = ("out",)) -> Any:
     """A stack with these buckets, and an account that writes some."""
     accounts = {"reader": SimpleNamespace(writes=[]), "trainer": SimpleNamespace(writes=writes)}
     return SimpleNamespace(
-        buckets={key: Bucket(formerly="old" if key == "new" else None) for key in buckets},
+        buckets=dict.fromkeys(buckets),
         service_accounts=accounts,
         images={"own": object()},
-        names=Names("acme-ml", "7", "us-central1", "dev"),
+        names=Names("acme-ml", "7", "us-central1", "dev", {}, {("buckets", "new"): "old"}),
     )
 
 
