@@ -23,14 +23,30 @@ from vertex_training.settings.model import Settings
 IMAGE: Final = re.compile(r"([a-z0-9-]+)-docker\.pkg\.dev/([^/]+)/([^/:@]+)/.")
 
 
+class _AccountNames:
+    """Names of accounts in keys of grants: what stands before ``@``, as long as that is one's own.
+
+    Accounts of two projects may have one id. The first one met keeps it.
+    """
+
+    def __init__(self) -> None:
+        self._taken: dict[str, str] = {}
+
+    def of(self, account: str) -> str:
+        """The id of the account, or its address where another one has that id."""
+        name = account.partition("@")[0]
+        return name if self._taken.setdefault(name, account) == account else account
+
+
 def job_grants(settings: Settings, messages: Iterable[Mapping[str, Any]]) -> list[GrantRequest]:
     """What the service agents need for these requests, each grant once.
 
     ``messages`` are CustomJobs in REST's form with their references resolved.
     """
     found: dict[str, GrantRequest] = {}
+    names = _AccountNames()
     for message in messages:
-        derived = (_key_grants(settings, message), _tensorboard_grants(settings, message))
+        derived = (_key_grants(settings, message), _tensorboard_grants(settings, message, names))
         for grant in (*chain(*derived), *image_grants(settings, images(message))):
             found.setdefault(grant.key, grant)
     return list(found.values())
@@ -44,6 +60,7 @@ def batch_grants(settings: Settings, messages: Iterable[Mapping[str, Any]]) -> l
     """
     keys = {settings.names.account_email(key): key for key in settings.service_accounts}
     found: dict[str, GrantRequest] = {}
+    names = _AccountNames()
 
     def add(key: str, type_: str, role: str, member: str, *where: str, ours: bool = True) -> None:
         project, resource = where or (settings.project, "")
@@ -52,7 +69,7 @@ def batch_grants(settings: Settings, messages: Iterable[Mapping[str, Any]]) -> l
 
     for message in messages:
         account = str(message.get("jobSpec", {}).get("serviceAccount") or "")
-        name, member = account.partition("@")[0], f"serviceAccount:{account}"
+        name, member = names.of(account), f"serviceAccount:{account}"
         add(f"batch-reports-{name}", grants.ON_PROJECT, grants.REPORT_STATES, member)
         for submitter in settings.members_acting_as(keys[account]) if account in keys else ():
             key = f"batch-submits-{submitter}"
@@ -114,19 +131,21 @@ def images(message: Mapping[str, Any]) -> Iterator[str]:
                 yield name
 
 
-def _tensorboard_grants(settings: Settings, message: Mapping[str, Any]) -> Iterator[GrantRequest]:
+def _tensorboard_grants(
+    settings: Settings, message: Mapping[str, Any], names: _AccountNames
+) -> Iterator[GrantRequest]:
     """The grant to write to a TensorBoard, as the account of the job, unless it may anyway.
 
     experiments/tensorboard-setup asks for roles/aiplatform.user; for logs, the right to write to
     the job's output folder does.
     """
-    spec, names = message.get("jobSpec", {}), settings.names
+    spec = message.get("jobSpec", {})
     account = str(spec.get("serviceAccount") or "")
     accounts = settings.service_accounts.items()
-    may = {names.account_email(key) for key, given in accounts if given.calls_vertex}
+    may = {settings.names.account_email(key) for key, given in accounts if given.calls_vertex}
     if spec.get("tensorboard") and account and account not in may:
         yield GrantRequest(
-            f"tensorboard-{account.partition('@')[0]}",
+            f"tensorboard-{names.of(account)}",
             grants.ON_PROJECT,
             grants.CALL_VERTEX,
             f"serviceAccount:{account}",

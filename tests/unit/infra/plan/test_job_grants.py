@@ -172,3 +172,24 @@ def test_all_that_jobs_on_batch_need_is_granted_once() -> None:
         key = f"batch-pulls-acme-images-us-shared-{name}"
         expected.append((key, reader, member, "acme-images", theirs, False))
     assert whole(batch_grants(settings, [*messages, *messages])) == expected
+
+
+ONE, TWO = (f"serviceAccount:trainer@acme-{n}.iam.gserviceaccount.com" for n in ("one", "two"))
+
+
+def test_accounts_of_one_id_in_two_projects_are_granted_each_their_own() -> None:
+    jobs = [job("", "us-central1-docker.pkg.dev/acme-ml-prod/x/y:v1") for _ in range(4)]
+    for message, member in zip(jobs, (ONE, TWO, ONE, TWO), strict=True):
+        spec = tracked(member.partition(":")[2])["jobSpec"]
+        message["jobSpec"] |= spec
+    assert [(grant.key, grant.member) for grant in job_grants(stack(), jobs)] == [
+        ("tensorboard-trainer", ONE),
+        ("tensorboard-trainer@acme-two.iam.gserviceaccount.com", TWO),
+    ]
+    pulls = "batch-pulls-acme-ml-prod-us-central1-x-trainer"
+    assert [(grant.key, grant.member) for grant in batch_grants(stack(), jobs)] == [
+        ("batch-reports-trainer", ONE),
+        (pulls, ONE),
+        ("batch-reports-trainer@acme-two.iam.gserviceaccount.com", TWO),
+        (f"{pulls}@acme-two.iam.gserviceaccount.com", TWO),
+    ]
