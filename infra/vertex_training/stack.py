@@ -253,13 +253,19 @@ class Stack:
         return sorted({*others, *pinned.digests_of(self.settings)})
 
     def job_grants(self, requests: Mapping[str, JobRequest]) -> list[GrantRequest]:
-        """Grants that these jobs need for their keys and images, and models for theirs."""
+        """Grants that these jobs need for their keys and images, and models for theirs.
+
+        None that the stack file asks for: of two resources of one grant, the one that goes first
+        takes it from both.
+        """
         of_batch = [each.trial for each in requests.values() if each.kind is BATCH_JOB]
         others = [each.trial for each in requests.values() if each.kind is not BATCH_JOB]
         found = job_grants(self.declared, others) + batch_grants(self.declared, of_batch)
         served = [version.image for version in self.versions.values()]
         found += image_grants(self.declared, served, of_models=True)
-        return list({grant.key: grant for grant in found}.values())
+        asked = {(g.place, g.role, g.member) for g in stack_grants.extra_grants(self.declared)}
+        by_key = {grant.key: grant for grant in found}.values()
+        return [grant for grant in by_key if (grant.place, grant.role, grant.member) not in asked]
 
     def grants(self, requests: Mapping[str, JobRequest]) -> list[GrantRequest]:
         """Every grant that the stack and these jobs need, also those that others must make."""

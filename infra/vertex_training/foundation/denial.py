@@ -101,7 +101,7 @@ class Denial(pulumi.ComponentResource):
         child = pulumi.ResourceOptions(parent=self, depends_on=after)
         value = self._create_tag(child)
         own = {key: account.unique_id for key, account in accounts.items()}
-        others = {email.split("@")[0]: email for email in settings.protected_accounts}
+        others = _by_name(settings.protected_accounts)
         bindings = [self._bind_tag(key, account, value) for key, account in own.items()]
         bindings += [
             self._bind_tag(f"account-{n}", email, value) for n, email in sorted(others.items())
@@ -150,6 +150,18 @@ class Denial(pulumi.ComponentResource):
             tag_value=value.id,
             opts=pulumi.ResourceOptions(parent=self),
         )
+
+
+def _by_name(emails: Sequence[str]) -> dict[str, str]:
+    """Addresses by what stands before ``@``; a later one of the same name by the whole of it.
+
+    App Engine's account is called as its project is, and so may be another.
+    """
+    found: dict[str, str] = {}
+    for email in dict.fromkeys(emails):
+        name = email.partition("@")[0]
+        found[email if name in found else name] = email
+    return found
 
 
 def _rule(

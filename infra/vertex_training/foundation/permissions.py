@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from vertex_training.catalog import resource_types
+from vertex_training.catalog.metrics import READ_PERMISSION
 from vertex_training.catalog.resource_types import (
     JOB,
     TENSORBOARD,
@@ -35,10 +36,11 @@ def of_deploy(types: Iterable[str]) -> list[str]:
 
 
 def of_submitters() -> list[str]:
-    """Permissions to submit jobs and to follow them, and to find their TensorBoard."""
+    """Permissions to submit jobs, to follow them and their accelerators, and for TensorBoard."""
     of_jobs = _permissions((JOB, TUNING_JOB), "read", "write")
     found = {*of_jobs, *_permissions((TENSORBOARD,), "read")}
-    return sorted(p for p in found if p.startswith("aiplatform.") and not p.endswith(".delete"))
+    of_vertex = (p for p in found if p.startswith("aiplatform.") and not p.endswith(".delete"))
+    return sorted([*of_vertex, READ_PERMISSION])
 
 
 def of_grant(types: Iterable[str]) -> list[str]:

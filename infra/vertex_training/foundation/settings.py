@@ -9,7 +9,7 @@ from pydantic import Field
 
 from vertex_training import naming
 from vertex_training.naming import CONTROL, STAGING, Names
-from vertex_training.settings.section import ProjectId, ProjectNumber, Section, form
+from vertex_training.settings.section import Key, ProjectId, ProjectNumber, Section, form
 
 #: https://docs.github.com/en/rest/repos: numeric ids of owners and repositories never change hands.
 Id = Annotated[str, form(r"[0-9]{1,19}", "a number in quotes, like '9919'")]
@@ -79,8 +79,9 @@ class Settings(Section):
     schedules: bool = False
     """Whether tokens of the workflow ``advance.yml`` may read this environment's state and submit
     jobs in the project; as which accounts, the stack's ``submitters`` say."""
-    plan_reads: list[str] = []
-    """Keys of the training stack's buckets whose objects ``plan`` may read, for drift checks."""
+    plan_reads: list[Key] = Field(default=[], max_length=12)
+    """Keys of the training stack's buckets whose objects ``plan`` may read, for drift checks.
+    Twelve at most: a condition has no more parts."""
     datasets: list[DatasetName] = Field(default=[], max_length=10)
     """Datasets of the project on which ``deploy`` may grant roles, as ``datasets`` of accounts in
     the stack file ask. Ten at most: a condition has no more parts."""

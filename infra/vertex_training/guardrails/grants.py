@@ -47,7 +47,7 @@ def grants(resource: Resource) -> Iterator[tuple[str, str | Unknown]]:
     props = resource.props
     if kind == "Policy":
         data = text(props, "policyData")
-        bindings: list[Mapping[str, Any]] = json.loads(data).get("bindings", []) if data else []
+        bindings: list[Any] = items(json.loads(data), "bindings") if data else []
     elif kind == "Binding":
         bindings = [{"role": text(props, "role"), "members": items(props, "members")}]
     else:

@@ -27,9 +27,9 @@ from vertex_training.guardrails.policy import (
 )
 def registry_immutable_tags(resource: Resource, _settings: Mapping[str, Any]) -> Iterator[str]:
     """A tag, once pushed, cannot be moved."""
-    if resource.type == REPOSITORY and not is_or_unknown(
-        resource.props.get("dockerConfig"), "immutableTags", True
-    ):
+    if resource.type != REPOSITORY or resource.props.get("format", "DOCKER") != "DOCKER":
+        return  # packages of Python, say, have no tags
+    if not is_or_unknown(resource.props.get("dockerConfig"), "immutableTags", True):
         yield "tags can be moved. Hint: set registry.immutableTags: true in the stack file"
 
 

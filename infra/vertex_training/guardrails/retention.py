@@ -68,7 +68,8 @@ def old_versions_kept(resource: Resource, settings: Mapping[str, Any]) -> Iterat
     """Old versions of objects are kept for some days."""
     least = settings["minDays"]
     for condition in _deletions(resource, "ARCHIVED"):
-        days = condition.get("daysSinceNoncurrentTime") or condition.get("age") or 0
+        # Not `age`: it counts from the day on which a version was made, not overwritten.
+        days = condition.get("daysSinceNoncurrentTime") or 0
         if isinstance(days, int | float) and days < least:
             hint = f"Hint: keepNoncurrentDays: {least:g} in the stack file, or more"
             yield f"old versions are deleted after {days:g} days. {hint}"

@@ -53,8 +53,7 @@ def batch_grants(settings: Settings, messages: Iterable[Mapping[str, Any]]) -> l
 
     for message in messages:
         account = str(message.get("jobSpec", {}).get("serviceAccount") or "")
-        own, member = project_of_account(account) == settings.project, f"serviceAccount:{account}"
-        name = account.partition("@")[0] if own else account  # ids are a project's own
+        name, member = _name_in_keys(settings, account), f"serviceAccount:{account}"
         add(f"batch-reports-{name}", grants.ON_PROJECT, grants.REPORT_STATES, member)
         for submitter in settings.members_acting_as(keys[account]) if account in keys else ():
             key = f"batch-submits-{submitter}"
@@ -122,18 +121,24 @@ def _tensorboard_grants(settings: Settings, message: Mapping[str, Any]) -> Itera
     experiments/tensorboard-setup asks for roles/aiplatform.user; for logs, the right to write to
     the job's output folder does.
     """
-    spec, names = message.get("jobSpec", {}), settings.names
+    spec = message.get("jobSpec", {})
     account = str(spec.get("serviceAccount") or "")
     accounts = settings.service_accounts.items()
-    may = {names.account_email(key) for key, given in accounts if given.calls_vertex}
+    may = {settings.names.account_email(key) for key, given in accounts if given.calls_vertex}
     if spec.get("tensorboard") and account and account not in may:
         yield GrantRequest(
-            f"tensorboard-{account.partition('@')[0]}",
+            f"tensorboard-{_name_in_keys(settings, account)}",
             grants.ON_PROJECT,
             grants.CALL_VERTEX,
             f"serviceAccount:{account}",
             settings.project,
         )
+
+
+def _name_in_keys(settings: Settings, account: str) -> str:
+    """An account in keys of grants: by its id, or its address, since ids are a project's own."""
+    name, _, _ = account.partition("@")
+    return name if project_of_account(account) == settings.project else account
 
 
 def _key_grants(settings: Settings, message: Mapping[str, Any]) -> Iterator[GrantRequest]:

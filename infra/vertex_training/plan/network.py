@@ -100,18 +100,28 @@ def owner(settings: Settings) -> tuple[str, str]:
 
     An existing network may be named with its project's id or number.
     """
-    host = settings.shared_vpc
-    known = {settings.project: settings.project_number}
-    if host:
-        known[host.host_project] = host.host_project_number
+    host, known = settings.shared_vpc, _numbers(settings)
     if not settings.network.existing:
         project = host.host_project if host else settings.project
         return project, known[project]
     given = settings.network.existing.split("/")[1]
-    by_number = {number: project for project, number in known.items()}
     if given.isdecimal():
-        return by_number.get(given, given), given
+        return _project_of(settings, settings.network.existing), given
     return given, known.get(given, "")
+
+
+def _numbers(settings: Settings) -> dict[str, str]:
+    """Id of each project whose number is known -> that number."""
+    known = {settings.project: settings.project_number}
+    if host := settings.shared_vpc:
+        known[host.host_project] = host.host_project_number
+    return known
+
+
+def _project_of(settings: Settings, path: str) -> str:
+    """Id of the project in a resource name, which may have its number; the number if unknown."""
+    given = path.split("/")[1]
+    return next((id_ for id_, number in _numbers(settings).items() if number == given), given)
 
 
 def _attachment(network: Network, names: Names) -> str:
@@ -131,10 +141,10 @@ def network_grants(settings: Settings, network: NetworkPlan | None) -> list[Gran
 
 def _of_psc(settings: Settings, found: NetworkPlan) -> Iterator[GrantRequest]:
     agent = f"serviceAccount:{settings.names.vertex_agent()}"
-    project = found.attachment.split("/")[1]
+    project = _project_of(settings, found.attachment)
     yield GrantRequest("attaches", grants.ON_PROJECT, grants.NETWORK_ADMIN, agent, project)
     if found.host:
-        yield from _users(found, agent, settings.all_submitters)
+        yield from _users(settings, found, agent)
     targets = {config["targetProject"] for config in found.dns_peering}
     for target in sorted({settings.project, *targets} if targets else ()):
         key = f"looks-up-{target}"
@@ -144,14 +154,14 @@ def _of_psc(settings: Settings, found: NetworkPlan) -> Iterator[GrantRequest]:
 def _of_peering(settings: Settings, found: NetworkPlan) -> Iterator[GrantRequest]:
     if found.host:
         agent = f"serviceAccount:{settings.names.vertex_agent()}"
-        yield from _users(found, agent, settings.all_submitters)
+        yield from _users(settings, found, agent)
 
 
-def _users(found: NetworkPlan, agent: str, people: list[str]) -> Iterator[GrantRequest]:
+def _users(settings: Settings, found: NetworkPlan, agent: str) -> Iterator[GrantRequest]:
     """Users of the host's network: of the subnet, or of the project where there is none."""
     type_ = grants.ON_SUBNET if found.subnet else grants.ON_PROJECT
-    project = found.subnet.split("/")[1] if found.subnet else found.project
+    project = _project_of(settings, found.subnet) if found.subnet else found.project
     role, subnet = grants.NETWORK_USER, found.subnet
     yield GrantRequest("uses-agent", type_, role, agent, project, subnet)
-    for member in dict.fromkeys(people):
+    for member in dict.fromkeys(settings.all_submitters):
         yield GrantRequest(f"uses-{member}", type_, role, member, project, subnet)

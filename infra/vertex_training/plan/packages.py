@@ -112,6 +112,8 @@ def build(name: str, path: Path, where: str = "") -> Package:
     setup = SETUP.format(name=name, packages=folders, modules=modules, requires=requires)
     info = f"Metadata-Version: 2.1\nName: {name}\nVersion: 0.0.0\n"
     members = {**files, "setup.py": setup.encode(), "PKG-INFO": info.encode()}
+    if problems := list(_too_long(f"{name}-0.0.0", files, PurePath(where or path.name).parent)):
+        raise ConfigError(problems)
     archive = _archive(f"{name}-0.0.0", members)
     # Of the archive before compression: zlib's output differs between its versions.
     digest = hashlib.sha256(archive).hexdigest()[:16]
@@ -222,6 +224,16 @@ def _requirement_problems(line: str) -> Iterator[str]:
         Requirement(line)
     except InvalidRequirement as invalid:
         yield f"not a requirement: {str(invalid).splitlines()[0]}"
+
+
+def _too_long(root: str, files: Mapping[str, bytes], folder: PurePath) -> Iterator[Problem]:
+    """Files whose paths the header of a tar has no room for."""
+    for member in files:
+        try:
+            tarfile.TarInfo(f"{root}/{member}").tobuf(tarfile.USTAR_FORMAT)
+        except ValueError:
+            location = Location((folder / member).as_posix())
+            yield Problem("is too long a path for a package", hint="shorten it", location=location)
 
 
 def _archive(root: str, files: dict[str, bytes]) -> bytes:

@@ -44,7 +44,7 @@ def warnings(settings: Settings, root: Folder) -> Iterator[Problem]:
     """Channels that nothing uses; alerts of two stacks that are about the same jobs."""
     used = {key for _, keys in _named(settings) for key in keys}
     used |= {job.messages.channel for job in settings.jobs.values() if job.messages}
-    for key in settings.channels.keys() - used:
+    for key in (each for each in settings.channels if each not in used):
         what, hint = "nothing is told to it", "name it in alerts or budget, or remove it"
         yield Problem(what, key, hint, ("channels", key), level="warning")
     for section in ("alerts", "budget"):

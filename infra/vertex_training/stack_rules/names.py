@@ -63,15 +63,17 @@ def _labels(settings: Settings) -> Iterator[Problem]:
         path = ("labels", key)
         if naming.is_own_label(key):
             yield Problem("the stack sets this label itself", value, "remove it", path)
-        elif key.startswith("goog"):
-            # https://docs.cloud.google.com/resource-manager/docs/labels-overview: "goog" is theirs
-            yield Problem("labels that begin with goog are Google's", key, "rename it", path)
         elif problem := naming.label_problem(key, value):
             yield Problem(problem, value, path=path)
     most = naming.MOST_LABELS - len(JOB_LABELS)
+    hint = f"at most {most}: a resource has {naming.MOST_LABELS}, some are the stack's"
     if (count := len(settings.labels)) > most:
-        hint = f"at most {most}: a resource has {naming.MOST_LABELS}, some are the stack's"
         yield Problem("too many labels", str(count), hint, ("labels",))
+        return
+    for team in settings.teams:
+        if (count := len(settings.labels_of(team))) > most:
+            what = "too many labels, with those of the stack"
+            yield Problem(what, str(count), hint, ("teams", team, "labels"))
 
 
 def _own_labels(labels: Mapping[str, str], path: Path) -> Iterator[Problem]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
@@ -19,6 +19,9 @@ from vertex_training.located_yaml.loader import Loader
 from vertex_training.settings import project_files
 from vertex_training.settings.model import Settings
 from vertex_training.settings.partial import STAND_INS
+
+#: Of a file that has no number yet, or an encrypted one; and what then stands in for it.
+NOT_GIVEN: Final = ("", STAND_INS["projectNumber"])
 
 
 def problems(settings: Settings, root: Path) -> Iterator[Problem]:
@@ -31,7 +34,7 @@ def problems(settings: Settings, root: Path) -> Iterator[Problem]:
         given.append((path, host.host_project, host.host_project_number))
     others = list(_numbers(root, project_files.file_name(settings.stack)))
     for path, project, number in given:
-        if number == STAND_INS["projectNumber"]:
+        if number in NOT_GIVEN:
             continue  # nobody gave one: a component does without, and so does an unfinished file
         if naming.is_local(project):
             right = naming.local_project_number(project)
@@ -40,7 +43,7 @@ def problems(settings: Settings, root: Path) -> Iterator[Problem]:
                 yield Problem(what, number, f'write "{right}"', path)
             continue
         for file, other, its_number in others:
-            if other == project and its_number != number:
+            if other == project and its_number not in (number, *NOT_GIVEN):
                 what = f"{file} gives {project} the number {its_number}: one of them is wrong"
                 hint = f"gcloud projects describe {project} --format='value(projectNumber)'"
                 yield Problem(what, number, hint, path)

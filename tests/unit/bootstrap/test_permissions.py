@@ -87,6 +87,20 @@ def test_a_type_that_goes_takes_along_what_no_other_type_needs() -> None:
     assert "secretmanager.secrets.create" in gone
 
 
+def test_the_timer_of_schedules_submits_follows_and_cancels_and_deletes_nothing() -> None:
+    jobs = ("customJobs", "hyperparameterTuningJobs")
+    assert permissions.of_submitters() == [
+        *(
+            f"aiplatform.{kind}.{verb}"
+            for kind in jobs
+            for verb in ("cancel", "create", "get", "list")
+        ),
+        "aiplatform.tensorboards.get",
+        "aiplatform.tensorboards.list",
+        "monitoring.timeSeries.list",
+    ]
+
+
 def test_setting_policies_is_held_apart_from_everything_else() -> None:
     types = permissions.needs()
     others = [p for p in permissions.of_grant(types) if not p.endswith(".setIamPolicy")]

@@ -462,6 +462,18 @@ def test_the_tag_hangs_on_each_account_of_ci_and_on_those_that_are_listed(
     }
 
 
+def test_of_two_accounts_of_one_name_each_is_out_of_reach() -> None:
+    app, own = (
+        f"{PROJECT}@{domain}.gserviceaccount.com" for domain in ("appspot", f"{PROJECT}.iam")
+    )
+    found = of_type(registered("prod", protectedAccounts=[app, own, app]), ":TagBinding")
+    place = f"//iam.googleapis.com/projects/{PROJECT}/serviceAccounts"
+    assert {name: each["parent"] for name, each in found.items() if "of-account-" in name} == {
+        f"denial-of-account-{PROJECT}": f"{place}/{app}",
+        f"denial-of-account-{own}": f"{place}/{own}",
+    }
+
+
 def test_an_environment_has_names_of_its_own() -> None:
     assert (PROD.state_bucket, PROD.key_ring, PROD.environment, PROD.is_local) == (
         "acme-ml-prod-pulumi-state", "pulumi-prod", "prod", False
@@ -505,7 +517,7 @@ def raw(**changed: Any) -> dict[str, Any]:
         {"state": {"softDeleteDays": 90, "keepNoncurrentDays": 3650}, "rotationDays": 365},
         {"datasets": [f"d_{number}" for number in range(10)]},
         {"stack": "a" * 20},
-        {"planReads": ["data"]},
+        {"planReads": [f"data-{number}" for number in range(12)]},
     ],
 )
 def test_the_bounds_of_settings_are_allowed(changed: dict[str, Any]) -> None:
@@ -528,6 +540,9 @@ def test_the_bounds_of_settings_are_allowed(changed: dict[str, Any]) -> None:
         ({"region": "us-central1-a"}, "region"),
         ({"protectedAccounts": ["somebody@example.com"]}, "protectedAccounts[0]"),
         ({"planReads": ["control", "staging", "data"]}, "planReads"),
+        ({"planReads": [f"data-{number}" for number in range(13)]}, "planReads"),
+        ({"planReads": ["data", "x') || true || ('"]}, "planReads[1]"),
+        ({"planReads": ["gs://acme-data"]}, "planReads[0]"),
         ({"labels": {"Team": "x"}}, "labels.Team"),
     ],
 )

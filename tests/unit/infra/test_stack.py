@@ -94,6 +94,27 @@ def test_agents_pull_images_of_jobs_on_vertex_and_accounts_those_of_jobs_on_batc
     }
 
 
+def test_what_the_stack_file_grants_by_itself_is_not_granted_to_a_job_again(checkout):
+    image = "us-central1-docker.pkg.dev/acme-ml-dev/training-dev/x@sha256:" + "a" * 64
+    text = JOB.replace("OUT", "one").replace("${images.trainer}", image)
+    (checkout / "one.yaml").write_text(f"scheduling: {{timeout: 3600s}}\n{text}")
+    pulls, reports = "roles/artifactregistry.reader", "roles/batch.agentReporter"
+    trainer = "serviceAccount:trainer-dev@acme-ml-dev.iam.gserviceaccount.com"
+
+    def granted(roles, **sections):
+        accounts = {"trainer": {"reads": ["data"], "writes": ["artifacts"], "roles": roles}}
+        jobs = {"one": {"file": "one.yaml", "backend": "batch"}}
+        found = stack(checkout, jobs=jobs, serviceAccounts=accounts, **sections)
+        requests = {key: result.request for key, result in found.check_jobs().items()}
+        return [(grant.role, grant.member) for grant in found.job_grants(requests)]
+
+    assert granted({}) == [(reports, trainer), (pulls, trainer)]
+    assert granted({"acme-ml-test": [reports]}) == [(reports, trainer), (pulls, trainer)]
+    assert granted({"acme-ml-dev": [reports]}) == [(pulls, trainer)]
+    members = {pulls: [trainer], "roles/artifactregistry.writer": [trainer]}
+    assert granted({}, registry={"members": members}) == [(reports, trainer)]
+
+
 def test_a_default_of_jobs_that_names_what_is_not_there_is_told(checkout):
     with pytest.raises(ConfigError) as failed:
         stack(checkout, jobDefaults={"serviceAccount": "${serviceAccounts.trainr}"})

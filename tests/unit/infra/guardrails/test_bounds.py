@@ -58,6 +58,7 @@ def policy_data(*members: str, role: str) -> dict[str, str]:
     [
         ({"policyData": "(absent)"}, []),
         ({"policyData": "{}"}, []),
+        ({"policyData": '{"bindings": null}'}, []),
         (policy_data("user:a@b.example", "user:c@d.example", role="roles/owner"), [
             "user:a@b.example gets roles/owner.", "user:c@d.example gets roles/owner."]),
     ],
@@ -193,9 +194,10 @@ def test_members_are_of_the_domains_that_are_given(
          {"lifecycleRules.1.condition": {"daysSinceNoncurrentTime": 6}}, None,
          ["old versions are deleted after 6 days."]),
         ("bucket-old-versions-kept",
-         {"lifecycleRules.1.condition": {"age": 6, "withState": "ANY"}}, None,
-         ["old versions are deleted after 6 days."]),
-        ("bucket-old-versions-kept", {"lifecycleRules.1.condition": {"age": 7}}, None, []),
+         {"lifecycleRules.1.condition": {"age": 400, "withState": "ANY"}}, None,
+         ["old versions are deleted after 0 days."]),
+        ("bucket-old-versions-kept", {"lifecycleRules.1.condition": {"age": 400}}, None,
+         ["old versions are deleted after 0 days."]),
         ("bucket-old-versions-kept",
          {"lifecycleRules.1.condition": {"age": 1, "daysSinceNoncurrentTime": 7}}, None, []),
         ("bucket-old-versions-kept",
@@ -344,6 +346,26 @@ def test_a_repository_deletes_and_keeps(change: dict[str, Any], lines: list[str]
     assert said("registry-cleanup", "repository", change) == lines
 
 
+@pytest.mark.parametrize(
+    ("change", "is_right"),
+    [
+        ({}, False),
+        ({"format": "(absent)"}, False),
+        ({"format": "PYTHON"}, True),
+        ({"format": UNKNOWN}, True),
+        ({"dockerConfig": UNKNOWN}, True),
+        ({"dockerConfig": {"immutableTags": True}}, True),
+    ],
+)
+def test_tags_of_images_cannot_be_moved_and_other_packages_have_none(
+    change: dict[str, Any], is_right: bool
+) -> None:
+    lines = [] if is_right else ["tags can be moved."]
+    change = {"dockerConfig": {"immutableTags": False}, **change}
+    assert said("registry-immutable-tags", "repository", change) == lines
+    assert said("registry-immutable-tags", "account", {}) == []
+
+
 def test_a_repository_without_a_location_is_in_its_providers_region() -> None:
     assert said("registry-regional", "repository", {"location": "(absent)"}) == []
     assert said("registry-regional", "repository", {"location": "europe"}) == [
@@ -481,6 +503,13 @@ def replica(location: str, key: str | None) -> dict[str, Any]:
             replica("us-west2", None)]}}},
          [f"{KEYS}/us-east1/k is not in us-west1.", "no key of your own encrypts it."]),
         ("secret", {"replication": {"userManaged": {"replicas": UNKNOWN}}}, []),
+        ("secret", {"replication": {"userManaged": {"replicas": [
+            {"location": "us-east1", "customerManagedEncryption": UNKNOWN},
+            replica("us-west2", None)]}}}, ["no key of your own encrypts it."]),
+        # The region with a digit more is another one.
+        ("bucket", {"location": "EUROPE-WEST1",
+                    "encryption.defaultKmsKeyName": f"{KEYS}/europe-west12/k"},
+         [f"{KEYS}/europe-west12/k is not in europe-west1."]),
         ("job", {"request": UNKNOWN}, []),
         ("schedule", {"submission.region": "us-east1"},
          [f"{KEYS}/us-central1/keyRings/ml/cryptoKeys/training is not in us-east1."]),
@@ -531,6 +560,7 @@ def test_a_key_that_is_not_required_may_be_absent_but_not_elsewhere() -> None:
         # Google's provider refuses it, one of another version or language may not:
         ({"sourceRanges": "(absent)"}, ["0.0.0.0/0, ::/0 may reach it (tcp)."]),
         ({"disabled": False, "direction": "(absent)"}, ["0.0.0.0/0 may reach it (tcp)."]),
+        ({"allows": UNKNOWN}, ["0.0.0.0/0 may reach it (protocols known later)."]),
         ({"sourceRanges": ["0.0.0.0/0", "10.0.0.0/8", "::/0"],
           "allows": [{"protocol": "tcp"}, {"protocol": "icmp"}]},
          ["0.0.0.0/0, ::/0 may reach it (tcp, icmp)."]),
@@ -575,6 +605,12 @@ def test_a_serving_image_is_named_by_digest_or_by_a_tag_that_is_allowed(
     change = {"container": json.dumps({"imageUri": image})}
     lines = [] if is_right else [f"{image}."]
     assert said("model-image-by-digest", "model", change, settings) == lines
+
+
+@pytest.mark.parametrize("policy", ["model-image-by-digest", "endpoint-always-served"])
+def test_other_types_may_have_inputs_of_the_same_name(policy: str) -> None:
+    props = {"container": "no JSON", "deployed": {"run 1": {"min": 0}}}
+    assert POLICIES[policy].violations(Resource("gcp:x/y:Z", "x", props, "prod")) == []
 
 
 @pytest.mark.parametrize(("least", "lines"), [

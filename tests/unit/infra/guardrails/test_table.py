@@ -198,7 +198,49 @@ def test_an_account_is_of_the_stack_and_of_its_project(account: str, said: str |
          {"request.jobSpec.workerPoolSpecs.0.containerSpec.args": ["--db-pass=hunter2"]}, True,
          "pass ${secrets.NAME} and read the value in the code"),
         ("job-in-a-network", "job", {"request.jobSpec.pscInterfaceConfig": "(absent)"}, True,
-         "it is in no network. Hint: pscInterfaceConfig or network, from ${network...}"),
+         "pscInterfaceConfig or network, from ${network...}"),
+        ("bucket-deleted-objects-restorable", "bucket",
+         {"softDeletePolicy.retentionDurationSeconds": 0}, True,
+         "softDeleteDays: 7 in the stack file, or more"),
+        ("bucket-old-versions-kept", "bucket", {"lifecycleRules.1.condition": {}}, True,
+         "keepNoncurrentDays: 7 in the stack file, or more"),
+        ("bucket-objects-not-deleted-by-age", "bucket",
+         {"lifecycleRules.2.condition.age": 3}, True,
+         "deleteAfterDays: 30 in the stack file, or more"),
+        ("bucket-retention-not-locked", "bucket", {"retentionPolicy": {"isLocked": True}}, True,
+         "if it is meant, policyLevels: {bucket-retention-not-locked: advisory}"),
+        ("secret-protected", "secret", {}, False,
+         "set protect: true on the secret in the stack file"),
+        ("registry-immutable-tags", "repository", {"dockerConfig": "(absent)"}, True,
+         "set registry.immutableTags: true in the stack file"),
+        ("registry-cleanup", "repository", {"cleanupPolicies": "(absent)"}, True,
+         "add cleanupPolicies"),
+        ("registry-cleanup", "repository", {"cleanupPolicyDryRun": True}, True,
+         "set cleanupPolicyDryRun to false"),
+        ("registry-regional", "repository", {"location": "us"}, True,
+         "the region of the jobs, us-central1"),
+        ("registry-keeps-images-in-use", "repository",
+         {"cleanupPolicies.0.condition.tagState": "ANY"}, True, "tagState: UNTAGGED"),
+        ("registry-keeps-images-in-use", "repository",
+         {"cleanupPolicies.0.condition.olderThan": "1d"}, True,
+         "deleteUntaggedAfterDays: 7, or more"),
+        ("registry-keeps-images-in-use", "repository",
+         {"cleanupPolicies.1.mostRecentVersions.keepCount": 1}, True, "keepVersions: 5, or more"),
+        ("model-image-by-digest", "model", {"container": '{"imageUri": "x:1"}'}, True,
+         "name the image by its digest, as ${images.NAME} does"),
+        ("endpoint-not-public", "endpoint", {"labels": "(absent)"}, True,
+         "Private Service Connect as the stack's network mode, or public: true at this endpoint "
+         "in the stack file"),
+        ("endpoint-always-served", "traffic", {"deployed.run 4.min": 0}, True,
+         "replicas: {min: 1, …}"),
+        ("own-key-where-required", "bucket", {"location": "us-east1"}, True,
+         "use a key of that location"),
+        ("no-ingress-from-anywhere", "firewall", {"sourceRanges": ["0.0.0.0/0"]}, True,
+         "name the ranges that need it"),
+        ("no-basic-roles", "project-grant", {"role": "roles/editor"}, True,
+         "give a role of the one service it needs"),
+        ("no-public-members", "bucket-grant", {"member": "allUsers"}, True,
+         "name the group or account that needs it"),
     ],
 )  # fmt: skip
 def test_a_violation_ends_with_what_to_do(
@@ -207,4 +249,22 @@ def test_a_violation_ends_with_what_to_do(
     declared = cases.changed(resource, change, protect=protect)
     made = Resource(declared.type, "x", declared.props, "prod", declared.protect)
     [line] = POLICIES[policy].violations(made)
-    assert line.partition(" Hint: ")[2] == hint.rpartition(" Hint: ")[2].removeprefix("Hint: ")
+    assert line.partition(" Hint: ")[2] == hint
+
+
+@pytest.mark.parametrize(
+    ("type_", "props", "kind"),
+    [
+        ("gcp:serviceaccount/key:Key", {}, "a key"),
+        ("gcp:storage/hmacKey:HmacKey", {}, "an HMAC key"),
+        ("gcp:projects/apiKey:ApiKey", {"serviceAccountEmail": "a@b"}, "an API key"),
+        ("gcp:projects/apiKey:ApiKey", {"serviceAccountEmail": UNKNOWN}, "an API key"),
+        ("gcp:projects/apiKey:ApiKey", {}, ""),
+        ("gcp:serviceaccount/account:Account", {"serviceAccountEmail": "a@b"}, ""),
+    ],
+)
+def test_no_key_of_an_account_is_made(type_: str, props: dict[str, Any], kind: str) -> None:
+    hint = "Hint: jobs run as their account and need none; for CI use workload identity federation"
+    lines = [f"{kind} of a service account is made. {hint}"] if kind else []
+    made = Resource(type_, "x", props, "prod")
+    assert POLICIES["no-service-account-keys"].violations(made) == lines

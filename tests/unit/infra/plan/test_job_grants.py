@@ -173,3 +173,25 @@ def test_all_that_jobs_on_batch_need_is_granted_once() -> None:
         key = f"batch-pulls-acme-images-us-shared-{name}"
         expected.append((key, reader, member, "acme-images", theirs, False))
     assert whole(batch_grants(settings, [*messages, *messages])) == expected
+
+
+OWN = "serviceAccount:trainer@acme-ml-prod.iam.gserviceaccount.com"
+OTHER = "serviceAccount:trainer@acme-two.iam.gserviceaccount.com"
+
+
+def test_accounts_of_one_id_in_two_projects_are_granted_each_their_own_in_any_order() -> None:
+    jobs = [job("", "us-central1-docker.pkg.dev/acme-ml-prod/x/y:v1") for _ in range(4)]
+    for message, member in zip(jobs, (OTHER, OWN, OWN, OTHER), strict=True):
+        message["jobSpec"] |= tracked(member.partition(":")[2])["jobSpec"]
+    pulls, name = "batch-pulls-acme-ml-prod-us-central1-x-", OTHER.partition(":")[2]
+    for messages in (jobs, jobs[::-1], jobs[1:], jobs[2:]):
+        assert {grant.key: grant.member for grant in job_grants(stack(), messages)} == {
+            "tensorboard-trainer": OWN,
+            f"tensorboard-{name}": OTHER,
+        }
+        assert {grant.key: grant.member for grant in batch_grants(stack(), messages)} == {
+            "batch-reports-trainer": OWN,
+            f"{pulls}trainer": OWN,
+            f"batch-reports-{name}": OTHER,
+            f"{pulls}{name}": OTHER,
+        }

@@ -248,6 +248,28 @@ def test_a_network_of_a_host_whose_members_submit_twice_is_used_by_each_once():
 
 
 @pytest.mark.parametrize(
+    ("number", "manages", "project", "ours"),
+    [
+        ("109876543210", False, "acme-ml-prod", True),
+        ("345678901234", True, "acme-net-prod", True),
+        ("345678901234", False, "acme-net-prod", False),
+        ("456789012345", True, "456789012345", False),
+    ],
+)
+def test_a_number_in_a_name_stands_for_its_project(number, manages, project, ours):
+    here = f"projects/{number}/regions/us-central1"
+    network = {
+        "mode": "psc", "existing": HOST_NETWORK, "subnet": {"existing": f"{here}/subnetworks/s"},
+        "attachment": {"existing": f"{here}/networkAttachments/a"},
+    }  # fmt: skip
+    stack = unjudged(network=network, sharedVpc=HOST | {"manageHost": manages})
+    found = network_grants(stack, plan_network(stack))
+    assert [(grant.key, grant.project, grant.ours) for grant in found] == [
+        (key, project, ours) for key in ("attaches", "uses-agent", "uses-group:ml@example.com")
+    ]
+
+
+@pytest.mark.parametrize(
     ("subnet", "type_", "project"),
     [
         ("projects/acme-else/regions/us-central1/subnetworks/s", grants.ON_SUBNET, "acme-else"),

@@ -256,3 +256,18 @@ def test_every_path_without_code_is_told_at_once(folder, tmp_path):
         "    install_requires=['numpy'],\n"
         ")\n"
     )
+
+
+def test_a_path_that_an_archive_has_no_room_for_is_told_at_the_file(folder, tmp_path):
+    fits, too_long = "x" * 97 + ".py", "x" * 98 + ".py"
+    (folder / "nested" / fits).write_text("")
+    assert f"titanic-0.0.0/titanic/nested/{fits}" in members(packaging.build("titanic", folder))
+    (folder / "nested" / too_long).write_text("")
+    with pytest.raises(ConfigError) as failed:
+        packaging.build("titanic", folder, "jobs/titanic")
+    told = [(str(each.location), each.what, each.hint) for each in failed.value.problems]
+    what = "is too long a path for a package"
+    assert told == [(f"jobs/titanic/nested/{too_long}", what, "shorten it")]
+    (tmp_path / too_long).write_text("")
+    with pytest.raises(ConfigError, match=what):
+        packaging.build("x", tmp_path / too_long)

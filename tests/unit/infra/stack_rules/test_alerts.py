@@ -11,7 +11,7 @@ import yaml
 from google.cloud import batch_v1
 
 from tests.unit.infra.recorder import registered
-from tests.unit.infra.stacks import BASE, refused, stack
+from tests.unit.infra.stacks import BASE, refused, rows, stack
 from vertex_training.components.monitoring import log_publishers
 from vertex_training.plan import monitoring
 from vertex_training.settings.alerts import JobState, TaskState
@@ -109,8 +109,12 @@ def test_a_budget_has_five_channels_and_no_sixth():
 
 
 def test_what_is_declared_and_told_nothing_is_said():
-    found = [*alerts.warnings(stack(channels=ONCALL), NOWHERE)]
-    assert [(p.path, p.level) for p in found] == [(("channels", "oncall"), "warning")]
+    keys = [f"c-{number}" for number in range(8)]  # in the order of the file, each time
+    given = {"channels": dict.fromkeys(keys, MAIL) | ONCALL, "alerts": FAILED}
+    found = [*alerts.warnings(stack(**given), NOWHERE)]
+    hint = "name it in alerts or budget, or remove it"
+    assert rows(found) == [(f"channels.{key}", "nothing is told to it", key, hint) for key in keys]
+    assert {each.level for each in found} == {"warning"}
 
 
 def test_two_stacks_of_one_project_are_told_that_both_are_about_all_of_it(tmp_path):

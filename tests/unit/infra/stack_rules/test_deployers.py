@@ -1,6 +1,7 @@
 """What CI's account may not deploy is told before it fails half-way."""
 
 from tests.unit.infra.stacks import rows, stack
+from vertex_training.foundation import conditions
 from vertex_training.naming import local_project_number
 from vertex_training.settings.model import Job
 from vertex_training.stack_rules import deployers
@@ -79,6 +80,11 @@ def test_a_role_that_no_stack_grants_by_itself_is_told():
         "serviceAccounts.trainer.members.roles/iam.workloadIdentityUser",
         "serviceAccounts.trainer.roles.acme-ml-prod.0",
     ]
+
+
+def test_ci_grants_any_role_on_the_registry_where_no_condition_limits_them():
+    assert told(registry={"members": {"roles/artifactregistry.repoAdmin": GROUP}}) == []
+    assert "artifactregistry" not in conditions.LIMITED
 
 
 def test_a_renamed_entry_has_the_name_that_ci_knows_and_a_local_stack_has_no_ci():

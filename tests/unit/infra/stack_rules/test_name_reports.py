@@ -73,24 +73,25 @@ def test_labels_are_neither_the_stacks_nor_googles_and_have_their_form() -> None
         "stack": "x", "vt-run": "1", "managed-by": "y", "goog-x": "1", "googly": "", "Team": "ml",
         "fine": "yes", "long": "x" * 64, "longest": "x" * 63,
     }  # fmt: skip
-    theirs = "labels that begin with goog are Google's"
+    theirs = "label key '{}' begins with goog, as Google's own do: rename it"
     assert told(labels=labels) == [
         ("labels.stack", LABEL, "x", "remove it"),
         ("labels.vt-run", LABEL, "1", "remove it"),
         ("labels.managed-by", LABEL, "y", "remove it"),
-        ("labels.goog-x", theirs, "goog-x", "rename it"),
-        ("labels.googly", theirs, "googly", "rename it"),
+        ("labels.goog-x", theirs.format("goog-x"), "1", ""),
+        ("labels.googly", theirs.format("googly"), "", ""),
         ("labels.Team", f"label key 'Team' {KEY_RULE}", "ml", ""),
         ("labels.long", "value of label 'long' must be at most 63 lowercase letters, digits, '_' "
          "and '-'", "x" * 64, ""),
     ]  # fmt: skip
-    own = {"stack": "x", "Team": "y", "fine": "z"}
+    own = {"stack": "x", "Team": "y", "fine": "z", "goog-x": "1"}
     assert told(buckets={"d": {"labels": own}}, secrets={"k": {"labels": own}}) == [
         row
         for place in ("buckets.d", "secrets.k")
         for row in (
             (f"{place}.labels.stack", LABEL, "x", "remove it"),
             (f"{place}.labels.Team", f"label key 'Team' {KEY_RULE}", "y", ""),
+            (f"{place}.labels.goog-x", theirs.format("goog-x"), "1", ""),
         )
     ]
 
@@ -100,6 +101,11 @@ def test_a_stack_has_55_labels_beside_those_that_it_sets(count: int, too_many: b
     hint = "at most 55: a resource has 64, some are the stack's"
     found = [("labels", "too many labels", str(count), hint)] if too_many else []
     assert told(labels={f"l{number}": "x" for number in range(count)}) == found
+    # A team has one more by itself, and its own.
+    labels, own = {f"l{number}": "x" for number in range(count - 3)}, {"a": "x", "b": "x", "l1": ""}
+    what = "too many labels, with those of the stack"
+    found = [("teams.v.labels", what, str(count), hint)] if too_many else []
+    assert told(labels=labels, teams={"v": {"labels": own}}) == found
 
 
 def test_members_are_told_wherever_they_are() -> None:

@@ -162,6 +162,13 @@ def test_two_files_that_give_a_project_two_numbers_are_told(tmp_path: Path) -> N
     assert numbers(tmp_path, projectNumber="100000000000") == []  # nobody gave one
 
 
+@pytest.mark.parametrize("number", ["", "'100000000000'", "{secure: v1:x}"])
+def test_a_file_without_a_number_says_nothing_about_another(tmp_path: Path, number: str) -> None:
+    given = f"config: {{gcp:project: acme-ml-prod, vertex-training:projectNumber: {number}}}\n"
+    (tmp_path / "Pulumi.dev.yaml").write_text(given)
+    assert numbers(tmp_path) == []
+
+
 def test_numbers_of_hosts_are_compared_as_well(tmp_path: Path) -> None:
     host = {"hostProject": "acme-net-prod", "hostProjectNumber": "345678901234"}
     (tmp_path / "Pulumi.dev.yaml").write_text(
