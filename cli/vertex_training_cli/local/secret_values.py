@@ -12,7 +12,6 @@ from localgcp import secretmanager
 from localgcp.home import Home
 from vertex_training.errors import CommandError, did_you_mean
 from vertex_training.naming import is_local
-from vertex_training.settings.renames import first_key
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.local.commands import private_files, report
@@ -26,6 +25,8 @@ def add_value(name: str, stack: str) -> int:
 
     Raises CommandError: there is no such stack or secret, or the value is none.
     """
+    from vertex_training.settings.renames import first_key
+
     ref = stacks.find(stack)
     settings = stack_settings(ref)
     if name not in settings.secrets:
