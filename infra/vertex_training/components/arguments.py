@@ -28,6 +28,7 @@ from vertex_training.customjob.request.job_file import Submission
 from vertex_training.engine import HOSTED
 from vertex_training.errors import ConfigError, Location, Problem, did_you_mean, dotted
 from vertex_training.errors import Path as ProblemPath
+from vertex_training.located_yaml.values import MAX_DEPTH
 from vertex_training.pulumi_internals import UNKNOWN, Unknown, awaited, is_mocked, names_of_run
 from vertex_training.settings import reader
 from vertex_training.settings.model import Settings
@@ -69,6 +70,8 @@ class _Schema(Schema[AnySection]):
 
 T = TypeVar("T")
 
+#: Levels of mappings and lists that are read: twice as many as a job file may have.
+_LEVELS: Final = 2 * MAX_DEPTH
 #: Of an environment's name, which ends names and is a label.
 _ENVIRONMENT: Final = re.compile(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?")
 _ENVIRONMENT_RULE: Final = "1 to 40 lowercase letters, digits and hyphens, the first a letter"
@@ -104,6 +107,8 @@ class Arguments:
     """Where a value that may be unknown is, and something stands for it."""
     _given: dict[ProblemPath, ProblemPath] = field(default_factory=dict)
     """Path in the config -> path as it was given."""
+    _is_too_deep: bool = False
+    """Whether a value was: the rest is not read."""
     _name: str = "name"
     """The argument that says what it is called, as messages show it."""
 
@@ -184,6 +189,13 @@ class Arguments:
 
     def plain(self, value: Any, path: ProblemPath) -> Any:
         """``value`` without outputs; what cannot be plain is a problem at ``path``, and None."""
+        if self._is_too_deep:
+            return None
+        if len(path) > _LEVELS:
+            self._is_too_deep = True
+            what = f"is nested more than {_LEVELS} levels deep, or holds itself"
+            self._problem(what, "give fewer levels", path[:1])
+            return None
         if isinstance(value, pulumi.Output) or inspect.isawaitable(value):
             return self._awaited(pulumi.Output.from_input(value), path)
         if isinstance(value, Mapping):

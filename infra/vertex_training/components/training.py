@@ -254,6 +254,8 @@ SETTINGS: Final = ("project", "region", "labels", "limits")
 OTHERS: Final = ("environment", "base_name", "file", "spec", "control_bucket")
 #: https://docs.cloud.google.com/storage/docs/buckets#naming
 _BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]")
+#: Characters that are escaped in JSON for a reader of YAML.
+_ESCAPED: Final = re.compile("[\x7f-\uffff]")
 #: Output -> its name among the outputs of a stack.
 OUTPUTS: Final = {
     "job_name": "name",
@@ -478,10 +480,16 @@ def _document(given: Mapping[str, Any], arguments: Arguments) -> tuple[bytes, st
     if "spec" in given:
         arguments.inputs["spec"] = spec = arguments.plain(given["spec"], ("spec",))
         # An unknown value is reported as such, and not as missing by the rules of requests.
-        return None if len(arguments.problems) > before else (json.dumps(spec).encode(), "")
+        return None if len(arguments.problems) > before else (_as_yaml(spec), "")
     arguments.inputs["file"] = name = str(arguments.plain(given["file"], ("file",)))
     arguments.problems += files.file_problems(("file",), name, Path.cwd())
     return None if len(arguments.problems) > before else (Path(name).read_bytes(), name)
+
+
+def _as_yaml(spec: Any) -> bytes:
+    """``spec`` as JSON that is YAML: of a character beyond 16 bits, YAML has no pair of escapes."""
+    text = json.dumps(spec, ensure_ascii=False)
+    return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode()
 
 
 def _placed(problem: Problem, file: str) -> Problem:

@@ -220,6 +220,25 @@ def test_inputs_of_a_component_are_registered_as_the_schema_spells_them() -> Non
     assert made["all"]["registry"] == {"scanning": False}
 
 
+def test_any_text_of_a_spec_reaches_the_job_as_it_is() -> None:
+    text = '--name=\u00e9 \U0001f600\\ud83d\\ude00 \x7f \x85 \u2028 \ufeff "\\'
+    spec = copy.deepcopy(SPEC)
+    spec["workerPoolSpecs"][0]["containerSpec"]["args"] = [text]
+    made = inputs_of(lambda: TrainingJob("hello", {**JOB, "spec": spec}), "hello-hello")
+    [pool] = json.loads(made["request"])["jobSpec"]["workerPoolSpecs"]
+    assert pool["containerSpec"]["args"] == [text]
+
+
+def test_a_spec_that_holds_itself_is_one_mistake() -> None:
+    spec = copy.deepcopy(SPEC)
+    spec["labels"] = {"first": spec, "second": [spec]}
+    said = refused(TrainingJob, lambda: {**JOB, "spec": spec})
+    assert said == (
+        "TrainingJob 'it': 1 mistake; nothing of it was declared.\nspec: is nested more than 80 "
+        "levels deep, or holds itself. Hint: give fewer levels"
+    )
+
+
 def job_of_unknown_image(machine_type: str = "n1-standard-4") -> Any:
     """Arguments of a job whose image another resource of the program has yet to build."""
     spec = copy.deepcopy(SPEC)

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.unit.infra.stacks import planned
+from tests.unit.infra.stacks import planned, stack
 from vertex_training.errors import CommandError
-from vertex_training_cli.data import files, places
+from vertex_training_cli.data import files, places, upload
 from vertex_training_cli.data.comparison import (
     FolderComparison,
     Pair,
@@ -273,3 +273,45 @@ def test_a_place_is_a_bucket_of_the_stack_or_an_address(text: str, place: Any, s
 def test_what_is_no_place_is_refused(text: str, why: str) -> None:
     with pytest.raises(CommandError, match=why):
         find(text)
+
+
+RULE = "looks like a secret, and would leave this machine (key-file)"
+
+
+@pytest.mark.parametrize(
+    ("count", "end"),
+    [(1, ""), (10, ""), (11, "; and 1 more"), (12, "; and 2 more")],
+)
+def test_files_with_secrets_are_refused_and_ten_are_named(
+    tmp_path: Path, count: int, end: str
+) -> None:
+    names = [f"top/{number:02}/.netrc" for number in range(count)]
+    for name in names:
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text("x")
+    found = [Pair(each.name, "new", each) for each in files.scan(tmp_path / "top").files]
+    with pytest.raises(CommandError) as refused:
+        upload.refuse_secrets([*found, Pair("gone", "new")], stack(), tmp_path, print)
+    said = "; ".join(f"{name}: {RULE}" for name in names[:10])
+    assert (refused.value.message, refused.value.hint) == (
+        f"{said}{end}.",
+        "read it from Secret Manager, or --exclude it; if it is none, the stack file says so: "
+        'allowedSecrets: {"top/00/.netrc": reason}',
+    )
+    reason = {name: "made up for this test" for name in names}
+    upload.refuse_secrets(found, stack(allowedSecrets=reason), tmp_path, print)
+
+
+def test_what_is_not_looked_at_is_reported_and_what_cannot_be_read_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.gz").write_bytes(b"\x1f\x8b" + b"x" * 20)
+    found = [Pair(each.name, "new", each) for each in files.scan(tmp_path).files]
+    told = list[str]()
+    upload.refuse_secrets(found, stack(), tmp_path, told.append)
+    assert told == [
+        "vt: not scanned for secrets: compressed, larger than 1 MiB, or beyond 16 MiB in all: a.gz"
+    ]
+    (tmp_path / "a.gz").unlink()
+    with pytest.raises(CommandError) as refused:
+        upload.refuse_secrets(found, stack(), tmp_path, told.append)
+    text = "a.gz cannot be read: No such file or directory."
+    assert (refused.value.message, len(told)) == (text, 1)

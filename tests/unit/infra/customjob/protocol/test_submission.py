@@ -254,6 +254,39 @@ def test_of_two_jobs_for_one_request_the_earliest_stays():
     assert [j.name for j in world.live()] == ["late"]
 
 
+@pytest.mark.parametrize(
+    ("state", "created", "kept", "cancelled"),
+    [
+        ("RUNNING", 100, "other", ["job-1"]),
+        ("RUNNING", 101, "job-1", ["other"]),
+        ("RUNNING", 102, "job-1", ["other"]),
+        ("CANCELLING", 102, "job-1", ["other"]),
+        ("SUCCEEDED", 100, "other", ["job-1"]),
+        ("SUCCEEDED", 102, "job-1", []),
+        ("PARTIALLY_SUCCEEDED", 102, "job-1", []),
+        *((state, 100, "job-1", []) for state in ("FAILED", "CANCELLED", "EXPIRED")),
+    ],
+)
+def test_of_jobs_for_one_request_one_that_is_of_use_stays_and_what_ended_is_not_cancelled(
+    state, created, kept, cancelled
+):
+    world, ended = World(), []
+
+    class Other(Process):
+        def cancel(self, name):
+            ended.append(name)
+            super().cancel(name)
+
+    def arrive(name, when):
+        if (name, when) == ("create", "before"):
+            world.jobs["other"] = job("other", state, created=created)
+
+    found, adopted = submit(Other(world, arrive))
+    assert (found.name, adopted, ended) == (kept, False, cancelled)
+    record = world.stored.record
+    assert (record.state, record.job_name) == (IntentState.DONE, kept)
+
+
 def test_an_error_after_the_answer_does_not_lose_the_job():
     world = World()
 
