@@ -127,11 +127,12 @@ def _project(home: Home, options: argparse.Namespace) -> int:
     for api in _APIS:
         store.put(SERVICE, f"{options.id}/{api}.googleapis.com", options.id, {}, {})
     for name in options.buckets:
-        known = store.bucket(name)
-        if known is not None and known.get("project") != options.id:
-            raise LocalCloudError(f"bucket {name} is in project {known.get('project')}.")
+        owner = (store.bucket(name) or {}).get("project")
+        if owner not in (None, options.id):
+            raise LocalCloudError(f"bucket {name} is in project {owner}.")
         Emulator(f"http://127.0.0.1:{info.storage_port}").create_bucket(options.id, name, "US")
-        store.put(BUCKET, name, options.id, {}, {"name": name, "project": options.id})
+        if owner is None:  # else it may be a stack's, with all that the stack says of it
+            store.put(BUCKET, name, options.id, {}, {"name": name, "project": options.id})
     return 0
 
 

@@ -170,8 +170,11 @@ class _Batch:
 
     def create_job(self, request: batch.CreateJobRequest) -> Any:
         body = json_format.MessageToDict(batch_job.Job.pb(request.job))
-        self._recorded.requests.append(RecordedRequest("Job", request.parent, body, request.job_id))
         name, time = f"{request.parent}/jobs/{request.job_id or f'j-{new_id()}'}", now()
+        if name in self._recorded.answers:
+            text = f'Resource "{name}" already exists'
+            raise ApiError(grpc.StatusCode.ALREADY_EXISTS, text)
+        self._recorded.requests.append(RecordedRequest("Job", request.parent, body, request.job_id))
         answer = batch_job.Job()
         ended = {"status": {"state": "SUCCEEDED"}, "createTime": time, "updateTime": time}
         body = {**body, "name": name, "uid": f"j-{new_id()}", **ended}

@@ -144,9 +144,12 @@ def change(store: Store, call: RestCall) -> dict[str, Any]:
 
 
 def delete(store: Store, call: RestCall) -> dict[str, Any]:
-    """Delete a resource."""
+    """Delete a resource, with its IAM policy; what an account was granted goes with it."""
     found = _find(store, call.name)
     store.delete(found.type, found.id)
+    store.delete_policy(found.id)
+    if found.type == ACCOUNT:
+        store.delete_member(f"serviceAccount:{found.outputs.get('email')}")
     return _done(call)
 
 

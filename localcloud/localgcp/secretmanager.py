@@ -60,9 +60,7 @@ class SecretService:
             )
             raise ApiError(_CODE.PERMISSION_DENIED, f"{text} (or it may not exist).{who}")
         name = f"projects/{project_number(project)}/secrets/{secret}"
-        found = None
-        if self.store.get(_SECRET, f"projects/{project}/secrets/{secret}"):
-            found = read_version(self.home.secrets, project, secret, version)
+        found = find_version(self.store, self.home.secrets, project, secret, version)
         if found is None:
             text = f"Secret [{name}] not found or has no versions."
             if version != LATEST:
@@ -122,6 +120,18 @@ def read_version(folder: Path, project: str, secret: str, wanted: str) -> tuple[
     if not chosen:
         return None
     return chosen[0], (folder / project / secret / str(chosen[0])).read_bytes()
+
+
+def find_version(
+    store: Store, folder: Path, project: str, secret: str, wanted: str
+) -> tuple[int, bytes] | None:
+    """As ``read_version``, of a secret that is there: values outlive it, for the next of its name.
+
+    No name leads out of ``folder``: the names of what is there are checked.
+    """
+    if store.get(_SECRET, f"projects/{project}/secrets/{secret}") is None:
+        return None
+    return read_version(folder, project, secret, wanted)
 
 
 def _linked(source: str, target: Path) -> bool:

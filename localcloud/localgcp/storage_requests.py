@@ -199,6 +199,8 @@ def _name_of(metadata: Any) -> str:
     name = metadata.get("name") if isinstance(metadata, dict) else None
     if not isinstance(name, str) or not name:
         raise RefusedRequestError(400, "the upload names no object.")
+    if any("\ud800" <= character <= "\udfff" for character in name):
+        raise RefusedRequestError(400, "a name is no text of UTF-8.")
     return name
 
 
@@ -233,8 +235,11 @@ def _with_plain_json(request: StorageRequest) -> StorageRequest:
     data = _parsed(request.body)
     path = request.target.partition("?")[0]
     bucket = request.verb == "POST" and path.rstrip("/") == "/storage/v1/b"
-    _check_names(data, bucket=bucket)
-    return replace(request, body=json.dumps(data).encode())
+    try:
+        _check_names(data, bucket=bucket)
+        return replace(request, body=json.dumps(data).encode())
+    except RecursionError:
+        raise RefusedRequestError(400, "the metadata is nested too deeply.") from None
 
 
 def _check_names(data: Any, *, bucket: bool) -> None:
@@ -296,7 +301,10 @@ def _inner(payload: bytes) -> bytes:
     words = first.split(" ")
     fields = [line.partition(":") for line in lines]
     headers = {name.strip().lower(): value.strip() for name, _, value in fields}
-    address = urlsplit(words[1] if len(words) == 3 else "")
+    try:
+        address = urlsplit(words[1] if len(words) == 3 else "")
+    except ValueError:  # a host in brackets that is none
+        raise RefusedRequestError(400, "the target of a request in a batch is no path.") from None
     target = f"{address.path}?{address.query}" if address.query else address.path
     if not words[0].isalpha() or not target.startswith("/storage/v1/"):
         raise RefusedRequestError(400, "a batch has requests of /storage/v1/ only.")

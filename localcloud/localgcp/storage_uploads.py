@@ -218,7 +218,7 @@ def _pairs(request: StorageRequest) -> dict[str, str]:
 def _metadata(body: bytes, kind: str) -> dict[str, Any]:
     try:
         found = json.loads(body or b"{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
         raise RefusedRequestError(400, "the metadata is no JSON object.")

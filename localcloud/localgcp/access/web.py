@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import sys
 import time
@@ -19,6 +20,8 @@ from localgcp.threads import make_thread
 _DRAIN_BYTES: Final = 64 << 20
 _DRAIN_SECONDS: Final = 10.0
 _BLOCK: Final = 1 << 20
+#: Of a line between chunks; lines of the head have the same limit.
+_LONGEST_LINE: Final = 1 << 16
 #: Of one connection only (RFC 9110, 7.6.1), or written anew.
 _NOT_FORWARDED: Final = frozenset(
     {"connection", "keep-alive", "transfer-encoding", "content-length", "expect", "host"}
@@ -111,26 +114,31 @@ class LocalHandler(BaseHTTPRequestHandler):
     def body_blocks(self) -> Iterator[bytes]:
         """The request's body, as it comes. Raises ExchangeEndedError if the client is gone."""
         if "chunked" in self.headers.get("Transfer-Encoding", "").lower():
+            if "Content-Length" in self.headers:  # whoever comes next could believe the other one
+                raise ExchangeEndedError
             while size := self._chunk_size():
-                yield self.rfile.read(size)
-                self.rfile.readline()
-            while self.rfile.readline().strip():
+                yield from self._blocks(size)
+                self.rfile.readline(_LONGEST_LINE)
+            while self.rfile.readline(_LONGEST_LINE).strip():
                 pass  # trailers
         else:
             text = self.headers.get("Content-Length") or "0"
-            if not text.isdecimal():
+            if not re.fullmatch(r"[0-9]{1,18}", text):
                 raise ExchangeEndedError
-            left = int(text)
-            while left:
-                block = self.rfile.read(min(left, _BLOCK))
-                if not block:
-                    raise ExchangeEndedError
-                left -= len(block)
-                yield block
+            yield from self._blocks(int(text))
+
+    def _blocks(self, left: int) -> Iterator[bytes]:
+        """So many bytes: a client's word for their number reserves no memory."""
+        while left:
+            block = self.rfile.read(min(left, _BLOCK))
+            if not block:
+                raise ExchangeEndedError
+            left -= len(block)
+            yield block
 
     def _chunk_size(self) -> int:
-        """Of the next chunk; 0 for the last. Raises ExchangeEndedError if the client is gone."""
-        try:
-            return int(self.rfile.readline().split(b";")[0], 16)
-        except ValueError:
-            raise ExchangeEndedError from None
+        """Of the next chunk; 0 for the last. Raises ExchangeEndedError if it is no number."""
+        text = self.rfile.readline(_LONGEST_LINE).partition(b";")[0].strip()
+        if not re.fullmatch(rb"[0-9A-Fa-f]{1,15}", text):
+            raise ExchangeEndedError
+        return int(text, 16)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 import grpc
+from google.protobuf.json_format import SerializeToJsonError
 
 from localgcp.access import grpc_server
 from localgcp.apis.client import Implementation, Method
@@ -115,6 +116,8 @@ def _handler(
             return proceed(0)
         except ApiError as error:
             context.abort(error.code, error.message)
+        except SerializeToJsonError as error:  # a time, or a number, that JSON cannot have
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"Invalid value: {error}")
         except Exception as error:
             traceback.print_exc()  # to server.log; the caller gets one line
             text = f"Internal error encountered: {type(error).__name__}."

@@ -152,6 +152,8 @@ def _add(
         if field.message_type is None or is_repeated(field):
             raise _unknown(key)
         target, kind = target.setdefault(field.json_name, {}), field.message_type
+        if not isinstance(target, dict):
+            raise _refused(f'"{key}" is in a field that has a value of its own.', key)
     field = _field(kind, last, key)
     if "*" in taken or _field(descriptor, key.split(".")[0], key).name in taken:
         raise _refused(f'"{key}" is part of the path or the body.', key)

@@ -29,14 +29,15 @@ API: Final = "batch.googleapis.com"
 _COMPUTE: Final = "compute.googleapis.com"
 _PARENT: Final = re.compile(r"projects/(?P<project>[^/]+)/locations/(?P<region>[^/]+)")
 _REGION: Final = re.compile(r"[a-z]+-[a-z]+\d+")
-_JOB_ID: Final = re.compile(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?")
+#: Ids of jobs, and network tags.
+_RFC_1035: Final = re.compile(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SECRET: Final = re.compile(r"projects/[^/]+/secrets/[\w-]{1,255}/versions/(latest|[1-9]\d{0,8})")
 _LOCATION: Final = re.compile(r"(?:regions/(?P<region>[^/]+)|zones/(?P<zone>[^/]+)-[a-z])")
 _BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9._-]+(/[^\0\n]*)?")
 MAX_BYTES: Final = 1 << 20
 _MAX_TASKS: Final = 100_000
-_MAX_PARALLEL: Final = 5_000
+MAX_PARALLEL: Final = 5_000
 #: Tasks at once on this machine: each is a process with an interpreter, mostly with a framework.
 WIDTH: Final = 16
 _OWNERS: Final = frozenset({"roles/owner", "roles/editor", "roles/batch.admin"})
@@ -98,7 +99,7 @@ def default_account(project: str) -> str:
 
 def check_ids(job_id: str, request_id: str) -> None:
     """Raise ApiError for a bad ``job_id`` or ``request_id``; both may be left out."""
-    if job_id and not _JOB_ID.fullmatch(job_id):
+    if job_id and not _RFC_1035.fullmatch(job_id):
         raise invalid_argument(
             f"job_id {job_id[:80]!r} is invalid: at most 63 of a-z, 0-9 and '-', a letter first "
             "and no '-' last."
@@ -131,6 +132,10 @@ def _fields(job: dict[str, Any], region: str) -> FieldErrors:
         yield from _group("job.task_groups[0]", group)
     policy = job.get("allocationPolicy", {})
     yield from _labels("job.allocation_policy.labels", policy.get("labels", {}))
+    for tag in policy.get("tags", []):
+        if not _RFC_1035.fullmatch(tag):
+            text = f"{tag[:80]!r} must be 1 to 63 characters that comply with RFC 1035."
+            yield "job.allocation_policy.tags", text
     yield from _location(policy.get("location", {}).get("allowedLocations", []), region)
     instances = policy.get("instances", [])
     if len(instances) > 1:
@@ -161,8 +166,8 @@ def _group(at: str, group: dict[str, Any]) -> FieldErrors:
     parallelism = int(group.get("parallelism", 0))
     if not 0 < count <= _MAX_TASKS:
         yield f"{at}.task_count", f"Must be between 1 and {_MAX_TASKS}, got {count}."
-    if not 0 <= parallelism <= _MAX_PARALLEL:
-        yield f"{at}.parallelism", f"Must be at most {_MAX_PARALLEL}, got {parallelism}."
+    if not 0 <= parallelism <= MAX_PARALLEL:
+        yield f"{at}.parallelism", f"Must be at most {MAX_PARALLEL}, got {parallelism}."
     if group.get("schedulingPolicy") == "IN_ORDER" and parallelism > 1:
         yield f"{at}.parallelism", "Must be 1 where tasks run IN_ORDER."
     if int(group.get("taskCountPerNode", 0)) < 0:

@@ -35,12 +35,20 @@ from localgcp.runner.gang.hosts import Host
 from localgcp.runner.joblog import JobLog
 from localgcp.threads import make_thread
 
-#: The longest time in RUNNING (doc:batch/quotas#max-job-duration), and of FLEX_START.
-_LONGEST: Final = timedelta(days=14)
-_LONGEST_FLEX: Final = timedelta(days=7)
 _SPOT: Final = ("SPOT", "PREEMPTIBLE")
 _TICK_SECONDS: Final = 2.0
 _POLL_SECONDS: Final = 0.1
+
+
+def longest_run(policy: Mapping[str, Any]) -> timedelta:
+    """The longest time in RUNNING (doc:batch/quotas#max-job-duration), by the machines' policy."""
+    model = policy.get("provisioningModel", "STANDARD")
+    is_unreserved_a3 = (
+        model in ("STANDARD", "PROVISIONING_MODEL_UNSPECIFIED")
+        and policy.get("machineType", "").startswith("a3-")
+        and policy.get("reservation") == "NO_RESERVATION"
+    )
+    return timedelta(days=7 if model == "FLEX_START" or is_unreserved_a3 else 14)
 
 
 class BatchRun:
@@ -112,8 +120,7 @@ class BatchRun:
         return found
 
     def _watch(self, workers: Sequence[threading.Thread]) -> None:
-        flex = self.job.policy.get("provisioningModel") == "FLEX_START"
-        longest = _LONGEST_FLEX if flex else _LONGEST
+        longest = longest_run(self.job.policy)
         until, ticked = self.jobs.clock.now() + longest, time.monotonic()
         while running := [worker for worker in workers if worker.is_alive()]:
             running[0].join(_POLL_SECONDS)

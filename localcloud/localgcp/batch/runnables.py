@@ -23,7 +23,7 @@ from localgcp.runner.gang import hosts
 from localgcp.runner.gang.hosts import Host
 from localgcp.runner.programs import ContainerProgram, HostProgram, Launch, Program, Run
 from localgcp.secretmanager import API as SECRETS_API
-from localgcp.secretmanager import SECRET_READERS, read_version
+from localgcp.secretmanager import SECRET_READERS, find_version
 from localgcp.vertex.agents import has_role
 
 _PULLERS: Final = frozenset(
@@ -175,7 +175,7 @@ class Machine:
         if all(SECRET_READERS.isdisjoint(self.store.roles(place, member)) for place in places):
             text = f"Permission 'secretmanager.versions.access' denied for resource '{name}'"
             raise PreparationError(f"{text} (or it may not exist). It runs as {self.job.account}.")
-        found = read_version(self.home.secrets, project, secret, version)
+        found = find_version(self.store, self.home.secrets, project, secret, version)
         if found is None:
             hint = f"Give it a value: vt local secret set {secret}"
             raise PreparationError(f"Secret Version [{name}] not found. {hint}")

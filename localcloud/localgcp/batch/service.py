@@ -314,7 +314,8 @@ def _complete(body: dict[str, Any], name: str, project: str) -> None:
     group = body["taskGroups"][0]
     count = checks.task_count(group)
     group.update(name=f"{name}/taskGroups/{GROUP}", taskCount=str(count))
-    parallelism = 1 if group.get("schedulingPolicy") == "IN_ORDER" else count
+    at_once = min(count, checks.MAX_PARALLEL)
+    parallelism = 1 if group.get("schedulingPolicy") == "IN_ORDER" else at_once
     group["parallelism"] = str(int(group.get("parallelism", 0)) or parallelism)
     resource = group["taskSpec"].setdefault("computeResource", {})
     resource.setdefault("cpuMilli", "2000")

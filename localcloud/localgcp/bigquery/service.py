@@ -121,7 +121,9 @@ class BigQuery:
         return self._page(table, {key: values[0] for key, values in call.query.items()})
 
     def _page(self, table: Body, given: Mapping[str, Any]) -> Body:
-        start = int(given.get("pageToken") or given.get("startIndex") or 0)
+        if not re.fullmatch(r"[0-9]{0,18}", token := str(given.get("pageToken") or "")):
+            raise BigQueryError("invalid", f"Invalid page token {token[:80]!r}.")
+        start = int(token or given.get("startIndex") or 0)
         limit = int(PAGE if given.get("maxResults") is None else given["maxResults"])
         total = int(table["numRows"])
         form = given.get("formatOptions")

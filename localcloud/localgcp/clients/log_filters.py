@@ -30,6 +30,10 @@ _ORDERED: Final[dict[str, Any]] = {
     ">": operator.gt,
     "<": operator.lt,
 }
+#: From the least on (google/logging/type/log_severity.proto).
+_SEVERITIES: Final = (
+    *("DEFAULT", "DEBUG", "INFO", "NOTICE", "WARNING", "ERROR", "CRITICAL", "ALERT", "EMERGENCY"),
+)
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(Z|[+-]\d\d:?\d\d)?")
 _DEPTH: Final = 20
 
@@ -121,6 +125,8 @@ class _Reader:
             raise FilterError("Unparseable filter: the local cloud knows no regular expressions.")
         if name == "timestamp":
             return _compare_times(sign, value), {}
+        if name == "severity" and sign in _ORDERED:
+            return _compare_severities(sign, value), {}
         if sign == ":":
             return lambda entry: value.lower() in entry(name).lower(), {}
         if sign in _ORDERED:
@@ -147,6 +153,14 @@ def _compare_times(sign: str, value: str) -> Test:
     if compare is None:
         raise FilterError(f"Unparseable filter: timestamp{sign}.")
     return lambda entry: bool(compare(parse_time(entry("timestamp")), wanted))
+
+
+def _compare_severities(sign: str, value: str) -> Test:
+    """By their order, which is not that of the alphabet."""
+    if value not in _SEVERITIES:
+        raise FilterError(f"Unparseable filter: {value!r} is no severity.")
+    wanted = _SEVERITIES.index(value)
+    return lambda entry: bool(_ORDERED[sign](_SEVERITIES.index(entry("severity")), wanted))
 
 
 def parse_time(text: str) -> datetime:

@@ -56,7 +56,8 @@ class BuildAccess:
 
     def reads(self, bucket: str) -> bool:
         """May it read objects of the bucket?"""
-        return self._holds(READERS, f"b/{bucket}")
+        found = self.store.bucket(bucket) or {}
+        return self._holds(READERS, found.get("project"), f"b/{bucket}")
 
     def writes_logs(self) -> bool:
         """May it write log entries?"""
@@ -68,11 +69,13 @@ class BuildAccess:
         if match is None:
             return False
         place = f"projects/{match['project']}/locations/{match['region']}"
-        return self._holds(PUSHERS, f"{place}/repositories/{match['repository']}")
+        repository = f"{place}/repositories/{match['repository']}"
+        return self._holds(PUSHERS, match["project"], repository)
 
-    def _holds(self, roles: frozenset[str], place: str = "") -> bool:
+    def _holds(self, roles: frozenset[str], project: str | None = None, place: str = "") -> bool:
+        """On ``place`` or its project; without them, on the project of the build."""
         member = f"serviceAccount:{self.email}"
-        held = self.store.roles(f"projects/{self.project}", member)
+        held = self.store.roles(f"projects/{project or self.project}", member)
         if place:
             held |= self.store.roles(place, member)
         return not roles.isdisjoint(held)

@@ -7,6 +7,7 @@ QUEUED ─► WORKING ─► SUCCESS, FAILURE, TIMEOUT, INTERNAL_ERROR
 from __future__ import annotations
 
 import datetime
+import gzip
 import importlib.metadata
 import json
 import os
@@ -15,10 +16,12 @@ import sys
 import threading
 import time
 import traceback
+import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
+from google.api_core.exceptions import GoogleAPICallError
 from google.cloud.devtools import cloudbuild_v1
 
 from localgcp.cloudbuild import steps
@@ -135,8 +138,13 @@ class BuildRunner:
         work = self._builds.work(build_id)
         work.mkdir()
         archive = work / "source.tar"
-        self._fetch(build, work / "source.tar.gz", archive)
         types = _Failure.FailureType
+        try:
+            self._fetch(build, work / "source.tar.gz", archive)
+        except (GoogleAPICallError, gzip.BadGzipFile, EOFError, zlib.error) as error:
+            log.append(f"the source cannot be fetched: {error}")
+            self._fail(build_id, types.FETCH_SOURCE_FAILED, "failed to fetch the source")
+            return
         try:
             request = steps.engine_request(build, str(archive))
         except UnsupportedBuildError as error:
@@ -205,8 +213,6 @@ class BuildRunner:
 
     def _fetch(self, build: Build, packed: Path, archive: Path) -> None:
         """Download and unpack the source's generation."""
-        import gzip
-
         source = build.source_provenance.resolved_storage_source
         blob = storage_client(self.storage_url).bucket(source.bucket).blob(source.object_)
         blob.download_to_filename(str(packed), if_generation_match=int(source.generation))

@@ -76,6 +76,10 @@ class BuildService:
         parent = request.parent or f"projects/{request.project_id}/locations/global"
         project, region = checks.resolve_parent(self.store, parent)
         wanted = _clauses(request.filter)
+        if request.page_size < 0:
+            raise invalid_argument(f"page_size must not be negative, got {request.page_size}.")
+        if not re.fullmatch(r"[0-9]{0,9}", request.page_token):
+            raise invalid_argument(f"Invalid page token: {request.page_token[:80]!r}.")
         place = f"projects/{project_number(project)}/locations/{region}/"
         found = [
             build

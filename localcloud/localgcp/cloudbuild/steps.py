@@ -34,18 +34,19 @@ def engine_request(build: cloudbuild_v1.Build, archive: str) -> dict[str, Any]:
         raise UnsupportedBuildError("docker, other than buildx create and one buildx build")
     options = _options(builds[0])
     reference = options["--tag"]
-    image, _, tag = reference.rpartition(":")
+    folder, slash, named = reference.rpartition("/")  # a host may have a port
+    name, _, tag = named.partition(":")
     if list(build.images) != [reference]:
         raise UnsupportedBuildError(f"images {list(build.images)} beside --tag {reference}")
     return {
-        "name": image.rpartition("/")[2],
+        "name": name,
         "archive": archive,
         "context": ".",
         "dockerfile": options.get("--file", "Dockerfile"),
         "build_args": options["--build-arg"],
         "target": options.get("--target", ""),
-        "image": image,
-        "tag": tag,
+        "image": f"{folder}{slash}{name}",
+        "tag": tag or "latest",  # as docker has it
         "labels": options["--label"],
         "identity": build.substitutions.get("_IDENTITY", ""),
         "timeout": build.timeout.total_seconds(),  # pyright: ignore[reportAttributeAccessIssue]

@@ -68,7 +68,10 @@ class RegistryRequest:
 
 def parse(verb: str, target: str) -> RegistryRequest:
     """The request. Raises RefusedRequestError if the API has none of that form."""
-    parts = urlsplit(target)
+    try:
+        parts = urlsplit(target)
+    except ValueError:  # //[
+        raise RefusedRequestError(400, f"{target[:80]!r} is no path.") from None
     if verb not in _READING | _WRITING:
         raise RefusedRequestError(405, f"{verb} is no method of the registry.")
     if parts.path in ("/v2", "/v2/", "/v2/_catalog") and verb in _READING:

@@ -10,6 +10,7 @@ one.
 from __future__ import annotations
 
 import json
+import re
 import secrets
 import sqlite3
 import time
@@ -43,6 +44,8 @@ _AS_BEFORE: Final = {
     "roles/reader": "roles/viewer",
 }
 
+#: What the emulator may have made a folder for.
+_BUCKET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _SCHEMA_VERSION: Final = 1
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS resources (
@@ -163,8 +166,10 @@ class Store:
         """
         if found := self.get(BUCKET, name):
             return found.outputs
+        if not _BUCKET.fullmatch(name):  # a path: ``..`` is a folder, too
+            return None
         folder = self.path.with_name("storage") / name  # where the emulator keeps it
-        return {"name": name} if name and folder.is_dir() else None
+        return {"name": name} if folder.is_dir() else None
 
     def roles(self, resource: str, member: str) -> set[str]:
         """Roles that ``member`` (``serviceAccount:…``) holds on exactly this resource.
@@ -214,6 +219,23 @@ class Store:
         """Forget the policy of a resource that was deleted."""
         with self._connect() as db:
             db.execute("DELETE FROM policies WHERE resource = ?", (resource,))
+
+    def delete_member(self, member: str) -> None:
+        """Take a member that was deleted out of all policies.
+
+        The cloud keeps it as ``deleted:serviceAccount:…``, which grants nothing.
+        """
+        with self._connect() as db:
+            for row in db.execute("SELECT * FROM policies").fetchall():
+                before = json.loads(row["bindings"])
+                left = [{**b, "members": [m for m in b["members"] if m != member]} for b in before]
+                if left == before:
+                    continue
+                etag, kept = "Bw" + secrets.token_urlsafe(7), [b for b in left if b["members"]]
+                db.execute("DELETE FROM policies WHERE resource = ?", (row["resource"],))
+                if kept:
+                    values = (row["resource"], etag, json.dumps(kept))
+                    db.execute("INSERT INTO policies VALUES (?, ?, ?)", values)
 
     def _outputs_where(self, type_: str, json_path: str, value: str) -> dict[str, Any] | None:
         with self._connect() as db:

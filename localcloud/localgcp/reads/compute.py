@@ -84,7 +84,7 @@ def host(request: Request) -> dict[str, Any]:
 
 def connections(request: Request) -> dict[str, Any]:
     """Connections of a network with Google's services."""
-    [given] = request.query.get("network") or [""]
+    given = (request.query.get("network") or [""])[0]
     if not given.startswith("projects/"):
         raise RefusedRequestError(400, "network must be projects/NUMBER/global/networks/NAME.")
     path = resource_paths.canonical(request.store, given)

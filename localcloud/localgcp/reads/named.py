@@ -57,7 +57,7 @@ def secret_version(request: Request) -> dict[str, Any]:
         unquote(request.match[part]) for part in ("project", "secret", "version")
     )
     folder = request.store.path.parent / "secrets"
-    found = secretmanager.read_version(folder, project, secret, version)
+    found = secretmanager.find_version(request.store, folder, project, secret, version)
     if found is None:
         raise RefusedRequestError(404, f"Secret Version [{request.match[0]}] not found.")
     name = f"projects/{local_project_number(project)}/secrets/{secret}/versions/{found[0]}"

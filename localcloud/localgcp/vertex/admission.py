@@ -53,7 +53,7 @@ class Access:
             return found.get("project") in (self.project, None)
         member = f"serviceAccount:{self.account}"
         held = self.store.roles(f"b/{bucket}", member)
-        held |= self.store.roles(f"projects/{self.project}", member)
+        held |= self.store.roles(f"projects/{found.get('project') or self.project}", member)
         return not roles.isdisjoint(held)
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+from localgcp.clients.log_filters import parse_time
 from localgcp.errors import FilterError
 from localgcp.vertex.records import JobRecord
 
@@ -156,9 +157,18 @@ class _Parser:
             operator = ":"
         if operator in ("(", ")") or (operator in _ORDER and field not in _TIMES):
             raise self.error()
+        if field in _TIMES and operator != ":":
+            values = [self._time(value) for value in values]
         tests = [_comparison(self._fields.read, field, operator, value) for value in values]
         test = tests[0] if len(tests) == 1 else lambda item: any(each(item) for each in tests)
         return (lambda job: not test(job)) if negate else test
+
+    def _time(self, value: str) -> str:
+        try:
+            return _time(value)
+        except FilterError:
+            text = f"Invalid filter: {self._text!r}, {value[:_SHOWN]!r} is no time."
+            raise FilterError(text) from None
 
     def _accept(self, kind: str, text: str) -> bool:
         if self.peek() == (kind, text):
@@ -175,17 +185,13 @@ class _Parser:
 
 
 def _time(value: str) -> str:
-    """With microseconds, as records hold it: as text, "…05Z" sorts after "…05.9Z"."""
-    seconds, _, fraction = value.replace("+00:00", "Z").removesuffix("Z").partition(".")
-    return f"{seconds}.{fraction[:6]:0<6}Z"
+    """In UTC with microseconds, as records hold it: as text, "…05Z" sorts after "…05.9Z"."""
+    return parse_time(value).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def _comparison(
     read: Callable[[Any, str], Value], field: str, operator: str, value: str
 ) -> Predicate:
-    if field in _TIMES and operator != ":":
-        value = _time(value)
-
     def test(item: Any) -> bool:
         actual = read(item, field)
         if operator == "!=":

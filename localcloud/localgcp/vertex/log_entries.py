@@ -40,6 +40,7 @@ _KNOWN: Final = (
     *(_BATCH_JOB, "labels.task_id", "resource.labels.location"),
     *("resource.labels.build_id", "timestamp", "insertId", "severity", "textPayload", "logName"),
 )
+_PAGE: Final = 50
 _MAX_PAGE: Final = 1000
 
 
@@ -98,13 +99,17 @@ class LogService:
     ) -> types.ListLogEntriesResponse:
         """Entries of one job. Raises ApiError for what this stand-in cannot answer."""
         query = self._query(request)
+        if not 0 <= request.page_size <= _MAX_PAGE:
+            raise invalid_argument(f"page_size must be 0 to {_MAX_PAGE}, got {request.page_size}.")
+        if not re.fullmatch(r"[0-9]{0,9}", request.page_token):
+            raise invalid_argument(f"Invalid page token: {request.page_token[:80]!r}.")
         if request.order_by not in ("", "timestamp asc", "timestamp desc"):
             raise invalid_argument(f"order_by: {request.order_by!r} is not supported.")
         entries = sorted(self._entries(query), key=lambda e: (e.timestamp, e.insert_id))
         if request.order_by == "timestamp desc":
             entries.reverse()
         begin = int(request.page_token or 0)
-        end = begin + min(request.page_size or 50, _MAX_PAGE)
+        end = begin + (request.page_size or _PAGE)
         return types.ListLogEntriesResponse(
             entries=entries[begin:end], next_page_token=str(end) if end < len(entries) else ""
         )

@@ -233,8 +233,8 @@ def _read_token(token: str, query: str) -> tuple[str, str] | None:
         return None
     try:
         made_for, create_time, job_id = json.loads(base64.urlsafe_b64decode(token))
-    except ValueError as error:
-        raise invalid_argument(f"Invalid page token: {token!r}.") from error
+    except (ValueError, TypeError, RecursionError) as error:
+        raise invalid_argument(f"Invalid page token: {token[:80]!r}.") from error
     if made_for != query:
         raise invalid_argument(
             "The page token belongs to another request: parent and filter must be equal."

@@ -194,6 +194,21 @@ def test_a_project_has_every_api_and_its_buckets(
     assert len(made) == 8
 
 
+def test_a_bucket_that_is_there_stays_as_it_is_and_gets_a_project_if_it_has_none(
+    running: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(emulator.Emulator, "create_bucket", lambda *_: None)
+    store = Store(running.database)
+    of_stack = {"name": "stacks", "project": "local-p", "labels": {"team": "ml"}}
+    store.put(BUCKET, "stacks", "local-p", {"name": "stacks"}, of_stack)
+    (running.storage / "clients").mkdir(parents=True)
+    assert run(capsys, "project", "local-p", "stacks", "clients") == (0, "", "")
+    assert {each.id: (each.inputs, each.outputs) for each in store.list(BUCKET)} == {
+        "clients": ({}, {"name": "clients", "project": "local-p"}),
+        "stacks": ({"name": "stacks"}, of_stack),
+    }
+
+
 def test_a_project_of_google_is_not_made(running: Home, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, "project", "acme") == (
         1, "", "localgcp: acme does not begin with local-.\n",

@@ -156,7 +156,7 @@ def test_a_network_has_its_connections_and_the_zone_of_this_machine(cloud: RestC
     second = {"network": given, "reservedPeeringRanges": [], "service": service}
     assert cloud.get(f"{at}?network={given}") == {"connections": [first, second]}
     text = "network must be projects/NUMBER/global/networks/NAME."
-    for query in ("", "?network=n"):
+    for query in ("", "?network=n", f"?network=n&network={given}"):
         assert cloud.refusal("GET", f"{at}{query}") == (400, text)
     link = f"https://www.googleapis.com/compute/v1/{path}"
     visible = {"privateVisibilityConfig": {"networks": [{"networkUrl": link}]}}
@@ -183,9 +183,17 @@ def test_a_version_of_a_secret_is_enabled_or_not_there(cloud: RestCloud) -> None
     folder = cloud.store.path.parent / "secrets"
     for value in (b"one", b"two"):
         secretmanager.add_version(folder, PROJECT, "key", value)
+    assert cloud.refusal("GET", path) == missing  # values outlive their secret
+    cloud.put("gcp:secretmanager/secret:Secret", f"projects/{PROJECT}/secrets/key")
     name = f"projects/{NUMBER}/secrets/key/versions"
     assert cloud.get(path) == {"name": f"{name}/2", "state": "ENABLED"}
     assert cloud.get(path.replace("latest", "1")) == {"name": f"{name}/1", "state": "ENABLED"}
+    (folder.parent / "7").touch()
+    for outside in (
+        path.replace("key", "..%2F.."),
+        path.replace(PROJECT, "..").replace("key", ".."),
+    ):
+        assert cloud.refusal("GET", outside)[0] == 404
 
 
 @pytest.mark.parametrize(

@@ -79,6 +79,8 @@ def test_jobs_of_each_kind_are_taken_in_their_order_and_have_succeeded(sent: Sen
         parent=PARENT, training_pipeline={"display_name": "auto"}
     )
     named = sent.batch.create_job(parent=PARENT, job={"priority": 5}, job_id="mine")
+    with pytest.raises(exceptions.AlreadyExists, match=f'Resource "{PARENT}/jobs/mine" already'):
+        sent.batch.create_job(parent=PARENT, job={"priority": 7}, job_id="mine")
     other = sent.batch.create_job(parent=PARENT, job={"priority": 6})
     pools: dict[str, Any] = {"workerPoolSpecs": [{"replicaCount": "1"}]}
     assert sent.recorder.requests == [

@@ -8,7 +8,8 @@ import pytest
 
 from localgcp.inventory import vpc
 from localgcp.inventory.reservations import RESERVATION
-from localgcp.inventory.store import ACCOUNT, BUCKET
+from localgcp.inventory.store import ACCOUNT, BUCKET, EMPTY_POLICY, Binding
+from tests.unit.localcloud.conftest import set_grant
 from tests.unit.localcloud.rest_cloud import PROJECT, RestCloud, cloud
 
 __all__ = ["cloud"]
@@ -37,8 +38,16 @@ PLACES = {
 def test_a_resource_is_deleted_at_its_path(cloud: RestCloud, place: str) -> None:
     type_, api, id_ = PLACES[place]
     cloud.put(type_, id_, name="x", email="x@y.iam.gserviceaccount.com")
+    set_grant(cloud.store, id_, "roles/viewer", "a@b.iam.gserviceaccount.com")
+    held = (
+        Binding("roles/browser", ("serviceAccount:x@y.iam.gserviceaccount.com",)),
+        Binding("roles/viewer", ("user:a@b.c",)),
+    )
+    cloud.store.set_policy(HOME, held, expected_etag=EMPTY_POLICY.etag)
     answer = cloud.send("DELETE", api + id_)
-    assert cloud.store.list() == []
+    assert (cloud.store.list(), [*cloud.store.policies()]) == ([], [HOME])
+    held = cloud.store.roles(HOME, "serviceAccount:x@y.iam.gserviceaccount.com")
+    assert held == (set() if place == "accounts" else {"roles/browser"})
     if place in ("secrets", "accounts"):
         assert answer == {}
     elif place == "repositories":

@@ -181,6 +181,8 @@ def upload(body: Any, kind: str = "resumable", **headers: str) -> StorageRequest
         (upload({"name": "/x"}), 400, SLASH),
         (upload({"name": ""}), 400, "the upload names no object."),
         (upload({"name": 5}), 400, "the upload names no object."),
+        *((upload({"name": f"a{half}b"}), 400, "a name is no text of UTF-8.")
+          for half in ("\ud800", "\udbff", "\udc00", "\udfff")),
         (upload([]), 400, "the upload names no object."),
         (upload(None), 400, "the metadata is no JSON."),
         (upload(b"{"), 400, "the metadata is no JSON."),
@@ -243,6 +245,14 @@ def test_a_name_in_json_that_leads_elsewhere_is_refused(
     assert refused(request(verb, target, body)) == (400, said)
 
 
+def test_metadata_is_read_or_refused_however_deep_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    deep: Any = "x"
+    for _ in range(5000):  # deeper than this interpreter's own parser would go
+        deep = [deep]
+    monkeypatch.setattr(json, "loads", lambda _text: deep)
+    assert refused(request("PATCH", OBJECT, b"{}")) == (400, "the metadata is nested too deeply.")
+
+
 def test_a_compressed_body_is_read_and_goes_on_in_the_clear() -> None:
     packed = gzip.compress(b'{"a":1}')
     given = request("PATCH", OBJECT, packed, content_encoding="GZIP", x="y")
@@ -293,6 +303,8 @@ def test_each_request_of_a_batch_is_written_anew() -> None:
         (batch("G-T /storage/v1/b/b-1 HTTP/1.1\r\n\r\n"),
          "a batch has requests of /storage/v1/ only."),
         (batch("GET /storage/v1/b/b-1/o/%2e%2e HTTP/1.1\r\n\r\n"), DOTS),
+        (batch("GET http://[x/storage/v1/b/b-1 HTTP/1.1\r\n\r\n"),
+         "the target of a request in a batch is no path."),
     ],
 )  # fmt: skip
 def test_a_batch_has_requests_that_would_be_taken_alone(given: StorageRequest, said: str) -> None:

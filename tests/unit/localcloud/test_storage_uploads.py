@@ -93,6 +93,7 @@ def test_a_client_is_told_where_to_send_the_content(sessions: UploadSessions) ->
     [
         (b"[]", "the metadata is no JSON object."),
         (b"{", "the metadata is no JSON object."),
+        (b"[" * 100_000, "the metadata is no JSON object."),
         (b'{"contentType": "a\\nb"}',
          "the content type has characters that are not printable."),
     ],

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from localgcp.errors import CloudError, PolicyConflictError
+from localgcp.errors import CloudError
 from localgcp.gcp import rules
 from localgcp.gcp.cloud import Cloud, text
 from localgcp.gcp.codec import has_unknown, plain
 from localgcp.gcp.diff import UPDATE, Change
 from localgcp.gcp.services.base import ExistingResource, ResourceType
-from localgcp.inventory.store import Binding, project_number
+from localgcp.inventory.store import project_number
 from localgcp.projects import is_local
 
 IDENTITY: Final = "gcp:projects/serviceIdentity:ServiceIdentity"
@@ -106,30 +106,9 @@ class Account(ResourceType):
         return {**self.known(cloud, inputs), "name": id_, "uniqueId": unique, "project": project}
 
     def unmake(self, cloud: Cloud, id_: str, olds: dict[str, Any]) -> None:
-        """The account's grants go with it: an account made anew under its name has none.
-
-        The cloud keeps them as ``deleted:serviceAccount:…``, which grants nothing either.
-        """
+        """The account's grants go with it: an account made anew under its name has none."""
         cloud.store.delete_policy(id_)
-        member = f"serviceAccount:{text(olds, 'email')}"
-        for resource in cloud.store.policies():
-            _remove_member(cloud, resource, member)
-
-
-def _remove_member(cloud: Cloud, resource: str, member: str) -> None:
-    while True:
-        policy = cloud.store.policy(resource)
-        left = tuple(
-            Binding(b.role, tuple(m for m in b.members if m != member), b.condition)
-            for b in policy.bindings
-        )
-        if left == policy.bindings:
-            return
-        try:
-            cloud.store.set_policy(resource, left, expected_etag=policy.etag)
-        except PolicyConflictError:
-            continue  # another grant came in between; read again
-        return
+        cloud.store.delete_member(f"serviceAccount:{text(olds, 'email')}")
 
 
 def missing_account(cloud: Cloud, member: str) -> str | None:

@@ -102,6 +102,8 @@ def blocks(sent: bytes, **headers: str) -> list[bytes]:
         (b"3\r\nabc\r\nA;x=y\r\n0123456789\r\n0\r\n\r\nnext", {"Transfer_Encoding": "Chunked"},
          [b"abc", b"0123456789"]),
         (b"0\r\nX-Sum: 1\r\n\r\nnext", {"Transfer_Encoding": "gzip, chunked"}, []),
+        (b"00100001 ; x\r\n" + b"x" * ((1 << 20) + 1) + b"\r\n0\r\n\r\nnext",
+         {"Transfer_Encoding": "chunked"}, [b"x" * (1 << 20), b"x"]),
     ],
 )  # fmt: skip
 def test_a_body_comes_in_blocks(sent: bytes, headers: dict[str, str], wanted: list[bytes]) -> None:
@@ -116,8 +118,14 @@ def test_a_body_comes_in_blocks(sent: bytes, headers: dict[str, str], wanted: li
         (b"abc", {"Content_Length": "3, 3"}),
         (b"", {"Transfer_Encoding": "chunked"}),
         (b"xyz\r\n", {"Transfer_Encoding": "chunked"}),
+        *((size + b"\r\nabc\r\n0\r\n\r\n", {"Transfer_Encoding": "chunked"})
+          for size in (b"-1", b"-3", b"+3", b"0x3", b"0_3", b"", b"F" * 15, b"0" * 15 + b"3")),
+        (b"3\r\nabc\r\n0\r\n\r\n", {"Transfer_Encoding": "chunked", "Content_Length": "3"}),
+        (b"abc", {"Content_Length": "9" * 18}),
+        (b"abc", {"Content_Length": f"{3:019}"}),
+        (b"abc", {"Content_Length": "9" * 5000}),
     ],
-)
+)  # fmt: skip
 def test_a_body_that_ends_too_early_ends_the_exchange(sent: bytes, headers: dict[str, str]) -> None:
     with pytest.raises(ExchangeEndedError):
         blocks(sent, **headers)

@@ -69,6 +69,7 @@ def test_the_path_wins_over_a_body_that_names_the_same_field() -> None:
         ("GET", JOBS, "", [("pageSize", str(10**30))]),
         ("GET", JOBS, "", [("filter.a", "1")]),
         ("GET", JOBS, "", [("readMask.paths.x", "1")]),
+        ("GET", JOBS, "", [("readMask", "name"), ("readMask.paths", "state")]),
     ],
 )
 def test_what_does_not_fit_is_refused_as_invalid(

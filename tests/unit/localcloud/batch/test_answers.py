@@ -118,6 +118,8 @@ def test_a_job_is_completed_as_the_service_does(cloud: Cloud) -> None:
     [
         ({"taskCount": "4"}, "4", "4"),
         ({"taskCount": "4", "parallelism": "2"}, "4", "2"),
+        ({"taskCount": "5000"}, "5000", "5000"),
+        ({"taskCount": "5001"}, "5001", "5000"),
         ({"taskCount": "4", "schedulingPolicy": "IN_ORDER"}, "4", "1"),
         ({"taskCount": "1", "taskEnvironments": [{}, {}]}, "2", "2"),
     ],

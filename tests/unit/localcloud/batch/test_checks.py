@@ -106,6 +106,7 @@ SCRIPT = {"script": {"text": "true"}}
         machine(provisioningModel="RESERVATION_BOUND", reservation="r"),
         job("logsPolicy", {"destination": "PATH", "logsPath": "/mnt/a"}),
         job("logsPolicy", {"destination": "CLOUD_LOGGING"}),
+        job("policy.tags", ["a", "a-1", "a" * 63]),
         job("labels", {"team": "a", "googly": "x"}),
     ],
 )  # fmt: skip
@@ -125,6 +126,9 @@ def test_what_batch_takes_is_taken(given: dict[str, Any]) -> None:
         (job("policy.labels", {"Team": "y"}), "job.allocation_policy.labels",
          "Label Team=y is not valid: lowercase letters, digits, _ and -."),
         ({}, "job.task_groups", "Exactly one task group is supported, got 0."),
+        *((job("policy.tags", ["right", tag]), "job.allocation_policy.tags",
+           f"{tag[:80]!r} must be 1 to 63 characters that comply with RFC 1035.")
+          for tag in ("", "A", "1a", "a-", "a_b", "a\n", "a" * 64, "a" * 81)),
         (job("policy.instances", [{}, {}]), "job.allocation_policy.instances",
          "Only one is supported."),
         (job("logsPolicy", {"destination": "PATH"}), "job.logs_policy.logs_path",

@@ -297,16 +297,31 @@ class Slow:
         self._pass_time()
 
 
+A3, ALONE = {"machineType": "a3-highgpu-8g"}, {"reservation": "NO_RESERVATION"}
+
+
 @pytest.mark.parametrize(
-    ("model", "days"), [("STANDARD", 14), ("SPOT", 14), ("", 14), ("FLEX_START", 7)]
+    ("policy", "days"),
+    [
+        ({"provisioningModel": "STANDARD"}, 14),
+        ({"provisioningModel": "SPOT"}, 14),
+        ({}, 14),
+        ({"provisioningModel": "FLEX_START"}, 7),
+        (A3, 14),
+        (A3 | {"reservation": "projects/p/zones/z/reservations/r"}, 14),
+        (A3 | ALONE, 7),
+        (A3 | ALONE | {"provisioningModel": "STANDARD"}, 7),
+        (A3 | ALONE | {"provisioningModel": "SPOT"}, 14),
+        ({"machineType": "a2-highgpu-1g"} | ALONE, 14),
+    ],
 )
-def test_a_job_runs_for_fourteen_days_at_most_and_seven_where_it_waits_for_machines(
-    home: Home, monkeypatch: pytest.MonkeyPatch, model: str, days: int
+def test_a_job_runs_for_fourteen_days_at_most_and_seven_where_machines_are_scarce(
+    home: Home, monkeypatch: pytest.MonkeyPatch, policy: dict[str, str], days: int
 ) -> None:
     later = [timedelta(days=days), timedelta(days=days, microseconds=1)]
     now = [NOW]
     monkeypatch.setattr(Clock, "now", lambda _clock: now[0])
-    made = Ran(home, batch_row(policy={"provisioningModel": model} if model else {}))
+    made = Ran(home, batch_row(policy=policy))
 
     def pass_time() -> None:
         now[0] = NOW + later.pop(0)

@@ -81,6 +81,11 @@ def test_a_secret_is_read_when_its_runnable_starts(estate: Estate) -> None:
     set_grant(estate.store, f"projects/{PROJECT}", ACCESSOR, TRAINER)
     for value in (b"first", b"second"):
         secretmanager.add_version(estate.home.secrets, PROJECT, "key", value)
+    # Values are there, and no secret of that name: it was deleted, or is still to be made.
+    text = f"Secret Version [{SECRET}] not found."
+    assert refusal(machine, SCRIPT) == f"{text} Give it a value: vt local secret set key"
+    kind, id_ = "gcp:secretmanager/secret:Secret", f"projects/{PROJECT}/secrets/key"
+    estate.store.put(kind, id_, PROJECT, {}, {})
     assert prepared(machine, SCRIPT).env["KEY"] == "second"
     first = f"projects/{number}/secrets/key/versions/1"
     own = {"environment": {"secretVariables": {"KEY": first}}}

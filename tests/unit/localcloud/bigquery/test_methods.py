@@ -141,6 +141,12 @@ def test_rows_come_in_pages(
     assert [(each["offset"], each["limit"]) for each in engine.asked] == ([asked] if asked else [])
 
 
+@pytest.mark.parametrize("token", ["x", "-1", "1%0A", "9" * 19])
+def test_a_page_of_rows_begins_where_another_ended(web: Service, token: str) -> None:
+    said = f"Invalid page token {token.replace('%0A', chr(10))!r}."
+    assert web.refusal("GET", f"{DATA}?pageToken={token}") == (400, "invalid", said)
+
+
 @pytest.mark.parametrize(
     ("query", "exact"),
     [

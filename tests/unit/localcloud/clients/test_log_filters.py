@@ -114,3 +114,28 @@ def test_what_was_read_of_a_time_is_in_utc() -> None:
     read = parse_time("2026-11-22T08:30:00.1234567-0130")
     assert read.isoformat() == "2026-11-22T10:00:00.123456+00:00"
     assert parse_time("2026-11-22T10:00:00").isoformat() == "2026-11-22T10:00:00+00:00"
+
+
+SEVERITIES = (
+    *("DEFAULT", "DEBUG", "INFO", "NOTICE", "WARNING", "ERROR", "CRITICAL", "ALERT", "EMERGENCY"),
+)
+
+
+@pytest.mark.parametrize("severity", SEVERITIES)
+def test_severities_are_in_the_order_of_their_weight(severity: str) -> None:
+    def found(sign: str) -> tuple[str, ...]:
+        test = parse(f"severity{sign}{severity}", ["severity"]).test
+        return tuple(each for each in SEVERITIES if test({"severity": each}.__getitem__))
+
+    place = SEVERITIES.index(severity)
+    assert found("<") == SEVERITIES[:place]
+    assert found("<=") == SEVERITIES[: place + 1]
+    assert found(">") == SEVERITIES[place + 1 :]
+    assert found(">=") == SEVERITIES[place:]
+    assert found("=") == (severity,)
+
+
+def test_what_is_no_severity_has_no_place_among_them() -> None:
+    with pytest.raises(FilterError) as told:
+        parse("severity>=LOUD", ["severity"])
+    assert str(told.value) == "Unparseable filter: 'LOUD' is no severity."

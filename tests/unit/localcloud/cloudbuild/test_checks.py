@@ -175,6 +175,21 @@ def test_an_image_is_pushed_with_a_role_on_its_repository_or_on_the_project(
     assert not access.reads("source")
 
 
+def test_a_role_on_a_project_is_a_role_on_what_lies_in_it_alone(
+    store: Store, access: checks.BuildAccess
+) -> None:
+    store.put(BUCKET, "theirs", "local-b", {}, {"name": "theirs", "project": "local-b"})
+    image = IMAGE.replace(PROJECT, "local-b")
+    for role in ("storage.objectViewer", "artifactregistry.writer"):
+        set_grant(store, HOME, f"roles/{role}", EMAIL)
+        assert not access.reads("theirs")
+        assert not access.pushes(image)
+    set_grant(store, "projects/local-b", "roles/storage.objectViewer", EMAIL)
+    assert access.reads("theirs")
+    set_grant(store, "projects/local-b", "roles/artifactregistry.writer", EMAIL)
+    assert access.pushes(image)
+
+
 @pytest.mark.parametrize("role", ["roles/logging.logWriter", "roles/logging.admin"])
 def test_logs_are_written_with_a_role_on_the_project(
     store: Store, access: checks.BuildAccess, role: str

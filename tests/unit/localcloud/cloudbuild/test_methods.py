@@ -145,6 +145,13 @@ def test_builds_are_listed_by_place_and_filter(served: Served) -> None:
     assert served.list(page_size=3)[1] == ""
     for text in ("tags=a", 'tags="a" OR tags="b"', 'images="x"'):
         assert refused(served.list, text)[1].endswith("(the local cloud knows few)")
+    assert refused(served.list, page_size=-1) == (
+        "INVALID_ARGUMENT", "page_size must not be negative, got -1.",
+    )  # fmt: skip
+    for token in ("x", "-1", "1\n", "9" * 10):
+        assert refused(served.list, page_token=token) == (
+            "INVALID_ARGUMENT", f"Invalid page token: {token!r}.",
+        )  # fmt: skip
     whole = cloudbuild_v1.ListBuildsRequest(project_id=PROJECT)
     assert list(served.service.list_builds(whole).builds) == []
 

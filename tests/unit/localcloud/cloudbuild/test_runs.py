@@ -11,6 +11,8 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from google.api_core.exceptions import NotFound
+from google.cloud.devtools import cloudbuild_v1
 
 from localgcp.cloudbuild import runner
 from localgcp.cloudbuild.records import Build, BuildTable, Status
@@ -62,6 +64,7 @@ class Runner:
         self.root, self.access = root, Access()
         self.builds, self.made = BuildTable(root / "builds"), list[BuildRunner]()
         self.downloads: list[tuple[str, str, int]] = []
+        self.source: bytes | Exception = gzip.compress(b"archive")
         monkeypatch.setattr(runner, "storage_client", self.client)
         monkeypatch.setattr(runner, "server_environment", lambda: {"PATH": "/usr/bin:/bin"})
 
@@ -70,7 +73,9 @@ class Runner:
 
         def download(path: str, if_generation_match: int) -> None:
             self.downloads.append(("b", "o", if_generation_match))
-            Path(path).write_bytes(gzip.compress(b"archive"))
+            if isinstance(self.source, Exception):
+                raise self.source
+            Path(path).write_bytes(self.source)
 
         blob = SimpleNamespace(download_to_filename=download)
         return SimpleNamespace(bucket=lambda _b: SimpleNamespace(blob=lambda _o: blob))
@@ -130,6 +135,29 @@ def test_a_build_that_succeeds_has_its_digest_and_leaves_no_work(ran: Runner) ->
     assert not ran.builds.work("a1").exists()
     assert list((ran.root / "run").iterdir()) == []
     assert list(ended.warnings) == []
+
+
+@pytest.mark.parametrize(
+    ("sent", "said"),
+    [
+        (b"no archive", "Not a gzipped file (b'no')"),
+        (gzip.compress(b"archive")[:-9], "Compressed file ended before the end-of-stream marker"),
+        (gzip.compress(b"")[:10] + b"\xff" * 20, "Error -3 while decompressing data"),
+        (NotFound("gone"), "404 gone"),
+    ],
+)
+def test_a_source_that_cannot_be_fetched_fails_the_build(
+    ran: Runner, sent: bytes | Exception, said: str
+) -> None:
+    ran.source = sent
+    ended = ran.run(WELL)
+    failure = cloudbuild_v1.Build.FailureInfo
+    assert (Status(ended.status).name, ended.status_detail, ended.failure_info) == (
+        "FAILURE", "failed to fetch the source",
+        failure(type_=failure.FailureType.FETCH_SOURCE_FAILED, detail="failed to fetch the source"),
+    )  # fmt: skip
+    [line] = ran.log()
+    assert line.startswith(f"the source cannot be fetched: {said}")
 
 
 def test_the_builder_gets_the_unpacked_source_and_the_request(ran: Runner) -> None:

@@ -50,6 +50,11 @@ def test_all_options_of_a_build_reach_the_engine() -> None:
     }
 
 
+def test_an_image_without_a_tag_is_the_latest() -> None:
+    asked = engine_request(build("--tag", IMAGE, images=[IMAGE]), "a")
+    assert (asked["name"], asked["image"], asked["tag"]) == ("titanic", IMAGE, "latest")
+
+
 def test_the_least_build_has_defaults() -> None:
     assert engine_request(build("--tag", f"{IMAGE}:v1", create=False), "a") == {
         "name": "titanic",

@@ -72,6 +72,7 @@ def test_questions_about_the_registry_name_no_image(target: str):
         ("/v2/local-a/../../etc/manifests/v1", 400),
         ("/v2/local-a/%2e%2e/etc/manifests/v1", 400),
         ("/v2/local-a//x/manifests/v1", 400),
+        ("http://[x/v2/", 400),
         ("/v2/Local-a/training/x/manifests/v1", 400),
         (f"/v2/local-a/r/{'x' * 246}/manifests/v1", 400),
         (f"/v2/{IMAGE}/manifests/{'a' * 129}", 400),

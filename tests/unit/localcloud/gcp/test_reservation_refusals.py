@@ -37,3 +37,17 @@ def test_the_field_and_its_value_are_named(local, share, says):
     local.enable("compute")
     text = refused(lambda: local.create(RESERVATION, {**GIVEN, "shareSettings": share}))
     assert says in text
+
+
+@pytest.mark.parametrize(
+    ("at", "says"),
+    [
+        ("tomorrow", "Must be a time of RFC 3339."),
+        ("2099-01-01T00:00:00", "Must be a time of RFC 3339."),
+        ("2020-01-01T00:00:00Z", "Must be in the future."),
+    ],
+)
+def test_the_end_of_a_reservation_is_a_time_to_come(local, at, says):
+    local.enable("compute")
+    text = refused(lambda: local.create(RESERVATION, {**GIVEN, "deleteAtTime": at}))
+    assert f"Invalid value for field 'resource.deleteAtTime': '{at}'. {says}" in text

@@ -76,6 +76,13 @@ def buckets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Buckets:
     return Buckets(tmp_path, monkeypatch)
 
 
+def test_a_path_that_leads_out_of_all_buckets_names_none(buckets: Buckets) -> None:
+    assert buckets.prepare("/gcs/../x", "--in=/gcs/./y", "gs://../z", output="gs://../out") == []
+    assert buckets.said == [
+        "/gcs/.: there is no such bucket.", "/gcs/..: there is no such bucket.",
+    ]  # fmt: skip
+
+
 def test_what_may_be_written_is_copied_and_what_may_be_read_is_shown(buckets: Buckets) -> None:
     for name, role in (("data", "objectViewer"), ("far", ""), ("out", "objectUser"),
                        ("drop", "objectCreator"), ("named", "objectViewer")):  # fmt: skip

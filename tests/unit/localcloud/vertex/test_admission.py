@@ -60,6 +60,15 @@ def test_a_role_on_the_bucket_or_the_project_gives_these_rights(
     assert not any(may("data") for may in (other.may_read, other.may_create, other.may_change))
 
 
+def test_a_role_on_a_project_is_a_role_on_its_own_buckets_alone(store: Store) -> None:
+    access = Access(store, "local-p1", TRAINER)
+    for project, wanted in (("local-p1", ["data", "loose"]), ("local-p2", ["far"])):
+        store.delete_policy("projects/local-p1")
+        grant(store, f"projects/{project}", "roles/storage.objectUser")
+        for may in (access.may_read, access.may_create, access.may_change):
+            assert [name for name in ("data", "far", "loose", "none") if may(name)] == wanted
+
+
 def test_googles_own_account_has_all_buckets_of_its_project_and_those_of_none(store: Store) -> None:
     access = Access(store, "local-p1", None)
     assert [name for name in ("data", "out", "far", "loose", "none") if access.may_read(name)] == [

@@ -123,7 +123,21 @@ def test_a_page_has_as_many_as_asked_and_fifty_by_itself(logged: Logged) -> None
         "",
     )
     assert logged.ask(page_size=3, page_token="1096").next_page_token == "1099"
-    assert len(logged.ask(page_size=2000).entries) == 1000
+    assert len(logged.ask(page_size=1000).entries) == 1000
+
+
+@pytest.mark.parametrize("size", [-1, 1001])
+def test_a_page_is_of_a_thousand_entries_at_most(logged: Logged, size: int) -> None:
+    assert logged.refusal(page_size=size) == (
+        "INVALID_ARGUMENT", f"page_size must be 0 to 1000, got {size}.",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("token", ["x", "-5", "5\n", "\u0665", "9" * 10, "x" * 90])
+def test_a_page_begins_where_another_ended(logged: Logged, token: str) -> None:
+    assert logged.refusal(page_token=token) == (
+        "INVALID_ARGUMENT", f"Invalid page token: {token[:80]!r}.",
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -136,6 +150,8 @@ def test_a_page_has_as_many_as_asked_and_fifty_by_itself(logged: Logged) -> None
         (' textPayload="b"', ["b"]),
         (' severity="INFO"', ["a", "b", "c"]),
         (' severity="ERROR"', []),
+        (" severity>=ERROR", []),
+        (" severity>=DEBUG", ["a", "b", "c"]),
         (f' logName="projects/{PROJECT}/logs/workerpool1-0"', ["c"]),
         (' insertId="42-workerpool0-0-000000001"', ["b"]),
         (' timestamp>"2026-01-02T03:04:05Z"', ["b"]),

@@ -68,6 +68,10 @@ def job(**changes: object) -> JobRecord:
         ('update_time="2026-11-21T10:00:01+00:00"', True),
         ('update_time>="2026-11-21T10:00:01+00:00"', True),
         ('update_time!="2026-11-21T10:00:01Z"', False),
+        ('update_time="2026-11-21T12:00:01+02:00"', True),
+        ('create_time>"2026-11-21T11:59:59+02:00"', True),
+        ('create_time>"2026-11-21T08:30:00.6-01:30"', False),
+        ('create_time<"2026-11-21T09:00:00-01:30" AND end_time:*', False),
         ('end_time>"2020-01-01T00:00:00Z"', False), ('end_time<"2030-01-01T00:00:00Z"', False),
         ('start_time!="2030-01-01T00:00:00Z"', True),
         ("create_time:*", True), ("start_time:*", False), ("NOT end_time:*", True),
@@ -106,11 +110,15 @@ def test_a_filter_lets_what_it_asks_for_pass(text: str, passes: bool) -> None:
         ("labels.=A", "unknown field 'labels.'"),
         ("labelsxa=A", "unknown field 'labelsxa'"),
         ('state="open', "at position 6"),
+        ('create_time>"yesterday"', "'yesterday' is no time"),
+        ('end_time="2026-11-21"', "'2026-11-21' is no time"),
+        ('create_time>="2026-11-21T10:00:00Z","2026-13-01T00:00:00Z"',
+         "'2026-13-01T00:00:00Z' is no time"),
         ('state!="A" AND "', "at position 14"),
         ("(" * 20 + "state=A" + ")" * 20, "nested too deeply"),
         ("NOT " * 20 + "state=A", "nested too deeply"),
     ],
-)
+)  # fmt: skip
 def test_a_broken_filter_is_refused_with_its_text_and_place(text: str, what: str) -> None:
     with pytest.raises(FilterError) as refused:
         parse(text)

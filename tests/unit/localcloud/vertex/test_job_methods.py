@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import datetime
 from pathlib import Path
 from typing import Any
@@ -303,6 +304,11 @@ def test_a_page_that_cannot_be_is_refused(three: Jobs) -> None:
     assert refused(three.list, page_size=-1) == (
         "INVALID_ARGUMENT", "page_size must not be negative, got -1.",
     )  # fmt: skip
+    for text in (b"5", b"null", b"[1, 2]", b"[" * 100_000):
+        wrong = base64.urlsafe_b64encode(text).decode()
+        assert refused(three.list, page_token=wrong) == (
+            "INVALID_ARGUMENT", f"Invalid page token: {wrong[:80]!r}.",
+        )  # fmt: skip
     assert refused(three.list, page_token="x") == (
         "INVALID_ARGUMENT", "Invalid page token: 'x'.",
     )  # fmt: skip

@@ -99,6 +99,14 @@ def test_create_refuses_an_unknown_place(
         cloud.client.create_custom_job(parent=parent, custom_job=command_job("true"))
 
 
+def test_create_refuses_a_time_that_no_document_can_have(cloud: Cloud) -> None:
+    job = vertex.CustomJob(command_job("true"))
+    vertex.CustomJob.pb(job).job_spec.scheduling.timeout.seconds = 10**12
+    with pytest.raises(exceptions.InvalidArgument, match=r"Invalid value: .*[Dd]uration"):
+        cloud.client.create_custom_job(parent=PARENT, custom_job=job)
+    assert cloud.jobs.list() == []
+
+
 def test_create_needs_the_api_enabled(cloud: Cloud) -> None:
     parent = "projects/local-other/locations/us-central1"
     with pytest.raises(exceptions.PermissionDenied, match="has not been used in project"):

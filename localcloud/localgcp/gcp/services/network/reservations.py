@@ -40,7 +40,12 @@ class Reservation(Compute):
             reason = "A LOCAL reservation is shared with no project."
             raise invalid(doing, "shareSettings.projectMap", "", reason)
         at = _deleted_at(inputs)
-        if at and datetime.fromisoformat(at) <= datetime.now(UTC):
+        try:
+            is_past = bool(at) and datetime.fromisoformat(at) <= datetime.now(UTC)
+        except (TypeError, ValueError):  # no time, or one without a zone
+            reason = "Must be a time of RFC 3339."
+            raise invalid(doing, "deleteAtTime", at, reason) from None
+        if is_past:
             raise invalid(doing, "deleteAtTime", at, "Must be in the future.")
         id_ = self.id(cloud, inputs)
         former = cloud.store.get(cloud.type.token, id_)
