@@ -343,7 +343,12 @@ def stack_of_repository(repository: str) -> str:
 
 
 def label_problem(key: str, value: str) -> str | None:
-    """What is wrong with a label, or None."""
+    """What is wrong with a label, or None.
+
+    https://docs.cloud.google.com/resource-manager/docs/labels-overview: "goog" is theirs.
+    """
+    if key.startswith("goog"):
+        return f"label key '{key}' begins with goog: those are Google's"
     if not LABEL_KEY.match(key):
         return (
             f"label key '{key}' must be 1 to 63 characters: lowercase letters, digits, '_' and "

@@ -84,13 +84,19 @@ def test_labels_are_neither_the_stacks_nor_googles_and_have_their_form() -> None
         ("labels.long", "value of label 'long' must be at most 63 lowercase letters, digits, '_' "
          "and '-'", "x" * 64, ""),
     ]  # fmt: skip
-    own = {"stack": "x", "Team": "y", "fine": "z"}
+    own = {"stack": "x", "Team": "y", "goog-x": "1", "fine": "z", "my-goog": "z"}
     assert told(buckets={"d": {"labels": own}}, secrets={"k": {"labels": own}}) == [
         row
         for place in ("buckets.d", "secrets.k")
         for row in (
             (f"{place}.labels.stack", LABEL, "x", "remove it"),
             (f"{place}.labels.Team", f"label key 'Team' {KEY_RULE}", "y", ""),
+            (
+                f"{place}.labels.goog-x",
+                "label key 'goog-x' begins with goog: those are Google's",
+                "1",
+                "",
+            ),
         )
     ]
 
