@@ -8,8 +8,10 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from vertex_training.catalog import machines
+from vertex_training.customjob.protocol.ports import JOB_LABELS
 from vertex_training.customjob.request.job_file import JobRequest
 from vertex_training.errors import Path, Problem
+from vertex_training.naming import MOST_LABELS
 from vertex_training.plan.reservations import ReservationPlan
 from vertex_training.settings.model import Settings
 from vertex_training.stack_rules import extra_grants, retention, serving, teams
@@ -27,6 +29,7 @@ def warnings(
     found = [
         *_network(settings),
         *_reservations(plans, requests),
+        *_labels(settings, requests),
         *retention.warnings(settings),
         *extra_grants.warnings(settings),
         *teams.warnings(settings, requests),
@@ -87,3 +90,21 @@ def _reservations(
             yield Problem(
                 what, "", f"reservationAffinity: ${{reservations.{key}}} in a job file", path
             )
+
+
+def _labels(settings: Settings, requests: Mapping[str, JobRequest]) -> Iterator[Problem]:
+    """A job has the labels of its file, of the stack and of its team, and those of the program.
+
+    Each alone is judged by a rule of its own.
+    """
+    most = MOST_LABELS - len(JOB_LABELS)
+    given = max(map(len, settings.labels_by_team.values()))
+    for key, request in requests.items():
+        own = request.message.get("labels", {})
+        if len(own) + given <= most:
+            continue  # whoever it belongs to
+        count = len({*own, *settings.labels_of(settings.team_at(request.account))})
+        if len(own) <= most < count:
+            what = "its labels with those of the stack and of its team are too many"
+            hint = f"at most {most}: a job has {MOST_LABELS}, some are the program's"
+            yield Problem(what, str(count), hint, (request.kind.section, key))

@@ -71,7 +71,11 @@ def _ranges(settings: Settings) -> Iterator[Problem]:
     """Names of ranges of addresses, and of reservations of one zone."""
     for section, entries, place in (
         (("network", "ranges"), settings.network.ranges, lambda _: ""),
-        (("reservations",), settings.reservations, lambda each: f"{each.project} {each.zone}"),
+        (
+            ("reservations",),
+            settings.reservations,
+            lambda each: f"{each.project or settings.project} {each.zone}",
+        ),
     ):
         seen: dict[tuple[str, str], str] = {}
         for key, entry in entries.items():

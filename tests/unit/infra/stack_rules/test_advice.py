@@ -19,6 +19,7 @@ from tests.unit.infra.stacks import (
     stack,
     unjudged,
 )
+from vertex_training.customjob.kinds import TUNING_JOB
 from vertex_training.plan.reservations import plan_reservations
 from vertex_training.stack import Stack
 from vertex_training.stack_rules import advice
@@ -97,7 +98,7 @@ def test_roles_retentions_and_models_are_looked_at_as_well() -> None:
 
 def request(*used: str, bodies: tuple[str, ...] = ("{}",)) -> SimpleNamespace:
     rungs = [SimpleNamespace(body=each) for each in bodies]
-    return SimpleNamespace(used=set(used), rungs=rungs, trial={})
+    return SimpleNamespace(used=set(used), rungs=rungs, trial={}, message={})
 
 
 @pytest.mark.parametrize(
@@ -171,3 +172,28 @@ def test_who_submits_jobs_reaches_what_other_teams_own(
     requests = {each: logs_to_tensorboard(each) for each in jobs}
     found = told(requests, **sections, serviceAccounts={"own": account})
     assert found == ([("serviceAccounts.own", what, "", hint)] if is_told else [])
+
+
+@pytest.mark.parametrize(
+    ("own", "account", "count"),
+    [
+        (15, "theirs", 0), (16, "theirs", 56), (55, "theirs", 95), (56, "theirs", 0),
+        (18, "plain", 0), (25, "plain", 0), (26, "plain", 56), (26, "", 56), (14, "theirs", 0),
+    ],
+)  # fmt: skip
+def test_labels_of_a_job_its_stack_and_its_team_are_64_with_those_of_the_program(
+    own: int, account: str, count: int
+) -> None:
+    """30 of the stack, and of the team nine of its own, one of the stack's again and its name."""
+    stacks = {f"s{number}": "x" for number in range(30)}
+    teams = {"vision": {"labels": {f"t{number}": "x" for number in range(9)} | {"s1": "y"}}}
+    accounts = {"theirs": {"team": "vision"}, "plain": {}}
+    email = account and f"{account}-prod@acme-ml-prod.iam.gserviceaccount.com"
+    labels = {f"o{number}": "x" for number in range(own)}
+    job = SimpleNamespace(
+        used=set(), rungs=[], trial={}, message={"labels": labels}, account=email, kind=TUNING_JOB
+    )
+    what = "its labels with those of the stack and of its team are too many"
+    hint = "at most 55: a job has 64, some are the program's"
+    found = told({"fit": job}, labels=stacks, teams=teams, serviceAccounts=accounts)
+    assert found == ([("tuning.fit", what, str(count), hint)] if count else [])

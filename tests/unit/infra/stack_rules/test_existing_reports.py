@@ -107,6 +107,9 @@ def ranges(**given: Any) -> dict[str, Any]:
                            "b": H100 | {"name": "pool", "zone": "us-central1-b"}}}, []),
         ({"reservations": {"a": H100 | {"name": "pool"},
                            "b": H100 | {"name": "pool", "project": "acme-x-1"}}}, []),
+        ({"reservations": {"a": H100 | {"name": "pool"},
+                           "b": H100 | {"name": "pool", "project": "acme-ml-prod"}}}, [
+            ("reservations.b.name", "is the name of a, too", "pool", "one of them")]),
         ({"reservations": {"a": H100 | {"name": "b-prod"}, "b": H100}}, [
             ("reservations.a.name", "is the name of b, too", "b-prod", "one of them")]),
         ({"reservations": {"a": H100 | {"existing": PLACE, "name": "y"}}}, [

@@ -84,7 +84,7 @@ def test_labels_are_neither_the_stacks_nor_googles_and_have_their_form() -> None
         ("labels.long", "value of label 'long' must be at most 63 lowercase letters, digits, '_' "
          "and '-'", "x" * 64, ""),
     ]  # fmt: skip
-    own = {"stack": "x", "Team": "y", "fine": "z", "goog-x": "1"}
+    own = {"stack": "x", "Team": "y", "fine": "z", "goog-x": "1", "my-goog": "z"}
     assert told(buckets={"d": {"labels": own}}, secrets={"k": {"labels": own}}) == [
         row
         for place in ("buckets.d", "secrets.k")

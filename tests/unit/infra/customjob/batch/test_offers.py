@@ -149,6 +149,31 @@ def test_an_attachment_with_a_known_subnet_is_taken_and_a_ladder_is_not() -> Non
     assert here.cost == costs.of_job(rungs[1], "us-central1")  # the dearest
 
 
+def test_what_is_asked_beside_the_request_is_said_before_its_own_reasons() -> None:
+    message = job(pool("n1-standard-4"), tensorboard="t", scheduling={"timeout": "7200s"})
+    here, other = offers([message], "us-central1", "vertex", lacks="idleStop")
+    assert (other.cost, str(other)) == (None, "not Batch: it has no idleStop")
+    assert here.text(", twice a day") == "Vertex $0.44 (2 h, twice a day)"
+    assert other.text(", twice a day") == "not Batch: it has no idleStop"
+    _, vertex = offers([job(pool("n1-standard-4"))], "us-central1", "batch", lacks="messages")
+    assert str(vertex) == "not Vertex: it has no messages"
+
+
+def test_only_the_attachment_of_the_job_itself_needs_a_subnet() -> None:
+    taken = job(pool("n1-standard-4"), pscInterfaceConfig={"networkAttachment": ""})
+    for subnet in (False, True):
+        assert not offers([taken], "us-central1", "vertex", subnet=subnet)[1].refusal
+    both = job(
+        pool("n1-standard-4"), tensorboard="t", pscInterfaceConfig={"networkAttachment": "n"}
+    )
+    assert [
+        offers([both], "us-central1", "vertex", subnet=s)[1].refusal for s in (False, True)
+    ] == [
+        "only Vertex AI has tensorboard, and 1 more",
+        "only Vertex AI has tensorboard",
+    ]
+
+
 def test_what_is_not_known_is_neither_priced_nor_refused() -> None:
     assert [str(each) for each in offers([{}], "us-central1", "vertex")] == [
         "Vertex no price (168 h)",
