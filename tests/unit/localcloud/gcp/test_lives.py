@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -10,9 +11,9 @@ from localgcp.errors import CloudError
 from localgcp.gcp.codec import UNKNOWN, Secret
 from localgcp.gcp.services.accounts import missing_account
 from localgcp.gcp.services.base import ResourceType
-from localgcp.gcp.services.grants import rewrite
+from localgcp.gcp.services.grants import add_member, rewrite
 from localgcp.inventory import vpc
-from localgcp.inventory.store import ACCOUNT, SERVICE, Binding, Store
+from localgcp.inventory.store import ACCOUNT, SERVICE, Binding
 from localgcp.vertex.records import JobState, JobTable
 from tests.unit.localcloud.gcp.estate import (
     HOST,
@@ -277,24 +278,20 @@ def test_an_account_that_goes_while_it_is_taken_over_is_refused(
     assert refused.value.code == 409
 
 
-def test_a_grant_that_comes_while_an_account_goes_is_kept(
-    estate: Estate, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    member, others = f"serviceAccount:{EMAIL}", Binding("roles/editor", (MEMBER,))
-    write_policy(estate, "b/data", Binding(VIEWER, (member, MEMBER)))
-    set_policy, came = Store.set_policy, []
-
-    def late(self: Store, path: str, bindings: Any, *, expected_etag: str) -> Any:
-        if not came:
-            came.append(path)
-            now = self.policy(path)
-            set_policy(self, path, (*now.bindings, others), expected_etag=now.etag)
-        return set_policy(self, path, bindings, expected_etag=expected_etag)
-
-    monkeypatch.setattr(Store, "set_policy", late)
+def test_a_grant_that_comes_while_an_account_goes_is_kept(estate: Estate) -> None:
     cloud, kind = estate.kind(ACCOUNT)
-    kind.unmake(cloud, ACCOUNT_PATH, {"email": EMAIL})
-    assert estate.store.policy("b/data").bindings == (Binding(VIEWER, (MEMBER,)), others)
+    member, path = f"serviceAccount:{EMAIL}", "b/data"
+    write_policy(estate, path, Binding(VIEWER, (member, MEMBER)))
+    roles = [f"roles/r{number}" for number in range(20)]
+
+    def grant(role: str) -> None:
+        rewrite(cloud, path, "", lambda held: add_member(held, role, MEMBER, None))
+        kind.unmake(cloud, ACCOUNT_PATH, {"email": EMAIL})
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(grant, roles))
+    found = estate.store.policy(path).bindings
+    assert {each.role: each.members for each in found} == dict.fromkeys([VIEWER, *roles], (MEMBER,))
 
 
 @pytest.mark.parametrize(
