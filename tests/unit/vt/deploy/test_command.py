@@ -260,8 +260,10 @@ def test_the_approved_plan_becomes_vt_up(vt, repo, monkeypatch):
     became = []
     monkeypatch.setattr(sources, "review", lambda *_: DIGEST)
     monkeypatch.setattr(command.os, "execve", lambda *words: became.append(words))
+    monkeypatch.chdir(repo / "jobs")
     done = vt(
-        "deploy", "-s", "dev", "--approval", approved(vt, repo), "--refresh", "--policy-pack", "p"
+        *("deploy", "-s", "dev", "--approval", approved(vt, repo), "--refresh"),
+        *("--policy-pack", "p", "--policy-levels", "levels.json"),
     )
     assert done.exit_code == 0
     assert done.stderr == "vt deploy: the plan of dev is the approved one\n"
@@ -269,7 +271,8 @@ def test_the_approved_plan_becomes_vt_up(vt, repo, monkeypatch):
     [(program, words, env)] = became
     assert [program, *words[1:]] == [
         sys.executable, "-m", "vertex_training_cli.cli", "up", "--stack", "dev", "--yes",
-        "--skip-preview", "--non-interactive", "--policy-pack", "p", "--refresh",
+        "--skip-preview", "--non-interactive", "--policy-pack", "p",
+        "--policy-levels", str(repo / "jobs" / "levels.json"), "--refresh",
         "--plan", str(sources.engine_plan(repo, "dev")),
     ]  # fmt: skip
     assert env["PULUMI_BACKEND_URL"] == "gs://nowhere"

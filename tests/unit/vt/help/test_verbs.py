@@ -67,3 +67,13 @@ def test_a_verb_like_no_other_gets_no_hint():
 def test_every_verb_stands_in_a_group_that_has_a_help():
     above = {path.rpartition(" ")[0] for path in (*VERBS, *GROUPS)}
     assert above == set(GROUPS)
+
+
+@pytest.mark.parametrize("group", [path for path in GROUPS if path])
+def test_a_group_alone_shows_its_verbs(group):
+    done = CliRunner().invoke(app, group.split(), env={"COLUMNS": "200"})
+    below = [path for path in VERBS if path.rpartition(" ")[0] == group]
+    assert done.exit_code == 2
+    assert f"Usage: vt {group}" in done.output
+    assert all(path.rpartition(" ")[2] in done.output for path in below)
+    assert "Missing command" not in done.output
