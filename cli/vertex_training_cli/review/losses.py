@@ -168,7 +168,7 @@ def _old_versions(inputs: Inputs) -> float:
     if not _versioning(inputs):
         return math.nan
     days = (
-        _number(rule.get("daysSinceNoncurrentTime") or rule.get("age"))
+        _number(rule.get("daysSinceNoncurrentTime"))  # `age` counts from when it was written
         for rule in _deletions(inputs, ("ARCHIVED", "ANY"))
     )
     return min(days, default=UNLIMITED)

@@ -66,8 +66,10 @@ def deleted_objects_restorable(resource: Resource, settings: Mapping[str, Any]) 
 )
 def old_versions_kept(resource: Resource, settings: Mapping[str, Any]) -> Iterator[str]:
     """Old versions of objects are kept for some days."""
-    least = settings["minDays"]
+    least, versions = settings["minDays"], nested(resource.props, "versioning", "enabled")
     for condition in _deletions(resource, "ARCHIVED"):
+        if versions in (None, False) and condition.get("withState") != "ARCHIVED":
+            continue  # a rule about any object, in a bucket that keeps no old versions
         # Not `age`: it counts from the day on which a version was made, not overwritten.
         days = condition.get("daysSinceNoncurrentTime") or 0
         if isinstance(days, int | float) and days < least:

@@ -167,6 +167,9 @@ def test_members_are_of_the_domains_that_are_given(
     assert POLICIES["members-of-own-domains"].violations(made, given) == lines
 
 
+OLD = ["old versions are deleted after 0 days."]
+
+
 @pytest.mark.parametrize(
     ("policy", "change", "settings", "lines"),
     [
@@ -211,6 +214,14 @@ def test_members_are_of_the_domains_that_are_given(
         ("bucket-old-versions-kept",
          {"lifecycleRules.1.condition": {"age": 1, "withState": UNKNOWN}}, None, []),
         ("bucket-old-versions-kept", {"lifecycleRules.1.condition": "(absent)"}, None, []),
+        *(("bucket-old-versions-kept",
+           {"lifecycleRules.1.condition": {"age": 1} | state, "versioning": versioning}, None, told)
+          for versioning, state, told in (
+              ("(absent)", {}, []),
+              ({"enabled": False}, {"withState": "ANY"}, []),
+              ({"enabled": False}, {"withState": "ARCHIVED"}, OLD),
+              ({"enabled": UNKNOWN}, {}, OLD),
+          )),
         ("bucket-objects-not-deleted-by-age",
          {"lifecycleRules.2.condition": {"age": 30}}, None, []),
         ("bucket-objects-not-deleted-by-age",

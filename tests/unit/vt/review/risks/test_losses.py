@@ -262,11 +262,11 @@ def test_a_lifecycle_rule_deletes_what_its_conditions_name(new, told):
     ("condition", "days"),
     [
         ({"daysSinceNoncurrentTime": 30, "age": 2, "withState": "ARCHIVED"}, "30 days"),
-        ({"age": 5, "withState": "ARCHIVED"}, "5 days"),
+        ({"age": 5, "withState": "ARCHIVED"}, "0 days"),
         ({"daysSinceNoncurrentTime": 4}, "4 days"),
     ],
 )
-def test_an_old_version_is_deleted_by_its_time_or_by_its_age(condition, days):
+def test_an_old_version_is_kept_by_its_time_as_one_and_by_no_age(condition, days):
     plan = plans.plan(
         plans.step("update", plans.BUCKET, "b", VERSIONED, VERSIONED | rules(condition))
     )
