@@ -185,6 +185,8 @@ def _choose(found: SourceContents, job: str) -> None:
     if job not in names:
         raise CommandError(f"no job is named {job!r}.", f"there are: {', '.join(names)}")
     found.jobs = [each for each in found.jobs if each.name == job][:1]
+    if (more := names.count(job) - 1) > 0:
+        found.remarks.append(f"the first of the jobs named {job} is taken, left out: {more} more")
     if left := [each for each in names if each != job]:
         found.remarks.append(f"left out: {', '.join(left)}")
 

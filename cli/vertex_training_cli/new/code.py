@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import configparser
 import os
 import re
 import tomllib
@@ -15,6 +16,7 @@ from localgcp.root_directory import RootDirectory
 from vertex_training.errors import CommandError, did_you_mean
 from vertex_training.plan import packages
 from vertex_training.plan.packages import REQUIREMENTS
+from vertex_training_cli.engine.values import as_mapping
 
 #: Files by which a folder is a project, whose package is below it.
 PROJECT_FILES: Final = ("pyproject.toml", "setup.py", "setup.cfg")
@@ -147,10 +149,13 @@ class _Finder:
             return {}
         text = self._read(project / REQUIREMENTS)
         if text is None:
-            lines = [
-                *_of_pyproject(self._read(project / "pyproject.toml"), self._shown(project)),
-                *_of_setup(self._read(project / "setup.py"), self._shown(project)),
-            ]
+            shown = self._shown(project)
+            lines, elsewhere = _of_pyproject(self._read(project / "pyproject.toml"), shown)
+            lines += _of_setup(self._read(project / "setup.py"), shown)
+            lines += _of_cfg(self._read(project / "setup.cfg"), shown)
+            if elsewhere and not lines:
+                hint = f"write them into {shown}/{REQUIREMENTS}"
+                raise CommandError(f"{shown}/pyproject.toml: {elsewhere} is not read.", hint)
             text = "".join(f"{line}\n" for line in lines)
         return {self._shown(folder / REQUIREMENTS): text} if text else {}
 
@@ -205,7 +210,7 @@ class _Finder:
 
 def _ensure_importable(name: str) -> None:
     if not name.isidentifier():
-        better = re.sub(r"\W", "_", name)
+        better = re.sub(r"\W|^(?=\d)", "_", name)
         hint = f"rename it, such as {better}"
         raise CommandError(f"{name} is no name that Python imports.", hint)
 
@@ -242,13 +247,20 @@ def _imports(text: str, shown: str) -> set[str]:
     return found
 
 
-def _of_pyproject(text: str | None, shown: str) -> list[str]:
+def _of_pyproject(text: str | None, shown: str) -> tuple[list[str], str]:
+    """Those that are written out there, and where it says that there are others; empty if not."""
     try:
         read: Any = tomllib.loads(text or "")
     except tomllib.TOMLDecodeError as failed:
         raise CommandError(f"{shown}/pyproject.toml cannot be read: {failed}.") from None
-    listed: Any = read.get("project", {}).get("dependencies", [])
-    return [str(each) for each in listed]
+    project = as_mapping(read.get("project"))
+    listed: Any = project.get("dependencies", [])
+    if not isinstance(listed, list) or not all(isinstance(each, str) for each in listed):
+        raise CommandError(f"{shown}/pyproject.toml: project.dependencies is no list of texts.")
+    if "dependencies" in str(project.get("dynamic") or ""):
+        return listed, "what makes project.dependencies (dynamic)"
+    poetry = as_mapping(as_mapping(as_mapping(read.get("tool")).get("poetry")).get("dependencies"))
+    return listed, "tool.poetry.dependencies" if poetry.keys() - {"python"} else ""
 
 
 def _of_setup(text: str | None, shown: str) -> list[str]:
@@ -262,3 +274,22 @@ def _of_setup(text: str | None, shown: str) -> list[str]:
                 what = f"{shown}/setup.py:{node.lineno}: install_requires is not written out"
                 raise CommandError(f"{what}.", hint) from None
     return []
+
+
+def _of_cfg(text: str | None, shown: str) -> list[str]:
+    """Those of ``install_requires``: one a line, or all on one, between semicolons.
+
+    https://setuptools.pypa.io/en/latest/userguide/declarative_config.html
+    """
+    read = configparser.RawConfigParser()
+    try:
+        read.read_string(text or "")
+    except configparser.Error as failed:
+        first = str(failed).splitlines()[0]
+        raise CommandError(f"{shown}/setup.cfg cannot be read: {first}.") from None
+    listed = read.get("options", "install_requires", fallback="").strip()
+    if listed.startswith("file:"):
+        hint = f"write them into {shown}/{REQUIREMENTS}"
+        raise CommandError(f"{shown}/setup.cfg: install_requires is not written out.", hint)
+    lines = listed.splitlines() if "\n" in listed else listed.split(";")
+    return [each.strip() for each in lines if each.strip()]

@@ -172,14 +172,16 @@ def _keys(context: PreflightContext) -> Iterator[Answer]:
         if isinstance(found, Answer):
             yield found
             continue
-        state = str(((found or {}).get("primary") or {}).get("state", ""))
+        state = "it is not there"
+        if found is not None:
+            state = str((found.get("primary") or {}).get("state", "it has no primary version"))
         if state == "ENABLED":
             yield of.ok(state)
             continue
         meets = "what is encrypted with it cannot be made, and what exists cannot be read"
         ring, _, name = key.rpartition("/cryptoKeys/")
         yield of.refused(
-            state or "it is not there",
+            state,
             meets,
             f"gcloud kms keys versions list --key={name} --keyring={ring} shows its versions; "
             "enable one and make it primary",

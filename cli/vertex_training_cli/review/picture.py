@@ -82,6 +82,14 @@ class Graph:
     edges: list[Edge] = field(default_factory=list)
     left: int = 0
     """Rights that are not drawn."""
+    endpoints_left: int = 0
+    """Endpoints that are not drawn."""
+
+    @property
+    def undrawn(self) -> str:
+        """What is not drawn, in words; empty if all is."""
+        counted = ((self.left, "rights"), (self.endpoints_left, "endpoints"))
+        return " and ".join(f"{count} more {what}" for count, what in counted if count)
 
     def add(self, one: Node, other: Node, verb: str, *, new: bool) -> None:
         """Add an edge, and its ends."""
@@ -116,6 +124,7 @@ def graph(report: ReviewReport) -> Graph:
 def _add_endpoints(drawn: Graph, report: ReviewReport) -> None:
     """Endpoints with the shares of their versions, those that change first."""
     there = [each for each in report.endpoints if each.action != "delete"]
+    drawn.endpoints_left = max(0, len(there) - MAX_JOBS)
     for each in sorted(there, key=lambda each: each.action == "keep")[:MAX_JOBS]:
         endpoint = Node("endpoint", each.name)
         for run, share in each.after.items():
@@ -139,8 +148,8 @@ def _mermaid(drawn: Graph) -> Iterator[str]:
         yield f"  {id_}{before}{label(node.text)}{after}"
     for edge in drawn.edges:
         yield f'  {ids[edge.one]} -- "{label(edge.verb)}" --> {ids[edge.other]}'
-    if drawn.left:
-        yield f'  more["and {drawn.left} more rights"]'
+    if drawn.undrawn:
+        yield f'  more["and {drawn.undrawn}"]'
     if new := [str(number) for number, edge in enumerate(drawn.edges) if edge.new]:
         yield f"  linkStyle {','.join(new)} stroke:#8a5a00,stroke-width:3px"
 
@@ -201,7 +210,7 @@ class Picture:
     height: int
     boxes: tuple[Box, ...]
     lines: tuple[EdgeLine, ...]
-    left: int
+    undrawn: str
     box_width: int = WIDTH
 
 
@@ -241,7 +250,7 @@ class _Layout:
             height=max((box.y + box.height for box in self.boxes.values()), default=0) + GAP,
             boxes=tuple(self.boxes.values()),
             lines=tuple(self._line(edge) for edge in self.drawn.edges),
-            left=self.drawn.left,
+            undrawn=self.drawn.undrawn,
         )
 
     def _loops(self, edge: Edge) -> bool:

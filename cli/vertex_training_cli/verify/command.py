@@ -159,7 +159,8 @@ def _run(run: Run, *, keep: bool) -> str:
         steps.destroy(run, last)
     except (Exception, KeyboardInterrupt) as error:
         _log(f"not all is destroyed. To remove it: {refusals.clean_command(run.ref)}")
-        return ended or _failure(run, error)
+        failed = _failure(run, error)
+        return ended or failed
     return ended
 
 

@@ -86,7 +86,7 @@ def price_refusals(subject: Subject, max_usd: float) -> list[Problem]:
     most = subject.most_usd
     if most is None:
         return [Problem(f"job {subject.job} has no price", hint="vt catalogue has those with one")]
-    if most > max_usd:
+    if not most <= max_usd:  # a limit that is no number is none
         hint = "shorten scheduling.timeout of the job file, or raise --max-usd"
         return [Problem(f"{subject.price}; --max-usd is {costs.usd(max_usd)}", hint=hint)]
     return []

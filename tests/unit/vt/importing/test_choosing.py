@@ -85,7 +85,8 @@ def test_of_jobs_with_one_name_the_first_is_taken() -> None:
     first, second = ImportedJob("a", {"x": 1}), ImportedJob("a", {"x": 2})
     found = SourceContents([first, second])
     command._choose(found, "a")
-    assert (found.jobs, found.remarks) == ([first], [])
+    told = "the first of the jobs named a is taken, left out: 1 more"
+    assert (found.jobs, found.remarks) == ([first], [told])
 
 
 @pytest.mark.parametrize(("format_", "as_json"), [("text", False), ("json", True)])

@@ -80,6 +80,16 @@ def test_a_module_of_a_package_is_taken_with_its_package(project):
         {"pyproject.toml": '[project]\nname = "x"\ndependencies = ["numpy==1.26.4"]\n'},
         {"setup.py": "from setuptools import setup\nsetup(install_requires=['numpy==1.26.4'])\n"},
         {"setup.py": "raise SystemExit('run')\n", "requirements.txt": "numpy==1.26.4\n"},
+        {"setup.cfg": "[options]\ninstall_requires =\n    numpy==1.26.4\n"},
+        {"setup.cfg": "[options]\ninstall_requires = numpy==1.26.4;\n"},
+        {
+            "pyproject.toml": "project = {dynamic = ['dependencies']}\n",
+            "setup.py": "from setuptools import setup\nsetup(install_requires=['numpy==1.26.4'])\n",
+        },
+        {
+            "pyproject.toml": "[tool.poetry.dependencies]\npython = '^3.11'\n",
+            "setup.cfg": "[options]\ninstall_requires = numpy==1.26.4\n",
+        },
     ],
 )
 @pytest.mark.parametrize("layout", ["", "src/"])
@@ -135,6 +145,22 @@ def test_a_package_that_the_stack_has_is_used_and_none_is_made_twice(project):
          "m.a, m.b"),
         ({"p/pyproject.toml": "[", "p/a/__init__.py": "", "p/a/b.py": MAIN}, "p",
          "p/pyproject.toml cannot be read"),
+        *(({"p/a/__init__.py": "", "p/a/b.py": MAIN, f"p/{name}": text}, "p", f"p/{name}{told}")
+          for name, text, told in (
+              ("pyproject.toml", "project = {dynamic = ['dependencies']}",
+               ": what makes project.dependencies (dynamic) is not read. Hint: write them into "
+               "p/requirements.txt"),
+              ("pyproject.toml", "[tool.poetry.dependencies]\npython = '*'\ntorch = '2.4'",
+               ": tool.poetry.dependencies is not read. Hint: write them into p/requirements.txt"),
+              ("pyproject.toml", "project = {dependencies = 'torch'}",
+               ": project.dependencies is no list of texts"),
+              ("pyproject.toml", "project = {dependencies = [3]}",
+               ": project.dependencies is no list of texts"),
+              ("setup.cfg", "[options]\ninstall_requires = file: x.txt",
+               ": install_requires is not written out. Hint: write them into p/requirements.txt"),
+              ("setup.cfg", "numpy", " cannot be read: File contains no section headers"),
+          )),
+        ({"jobs/3d-fit.py": ""}, "jobs/3d-fit.py", "rename it, such as _3d_fit"),
         ({"jobs/fit.py": "import model", "jobs/model.py": ""}, "jobs/fit.py",
          "imports model, which lies beside it"),
         ({"jobs/m/fit.py": "import a", "jobs/m/a.py": "", "jobs/m/__main__.py": ""},

@@ -252,7 +252,11 @@ def test_a_key_must_have_an_enabled_version(found: Any) -> None:
         expected = of.ok("ENABLED")
     else:
         expected = of.refused(
-            "DESTROYED" if found else "it is not there",
+            "it is not there"
+            if found is None
+            else "DESTROYED"
+            if found
+            else "it has no primary version",
             "what is encrypted with it cannot be made, and what exists cannot be read",
             f"gcloud kms keys versions list --key=one --keyring={RING} shows its versions; enable "
             "one and make it primary",

@@ -313,4 +313,10 @@ def test_no_picture_is_filled_by_endpoints() -> None:
         })
         for n in range(50)
     ))  # fmt: skip
-    assert len(picture.graph(many).edges) == picture.MAX_JOBS
+    drawn = picture.graph(many)
+    assert len(drawn.edges) == picture.MAX_JOBS
+    assert drawn.undrawn == f"{50 - picture.MAX_JOBS} more endpoints"
+    drawn.left = 3
+    told = f"3 more rights and {50 - picture.MAX_JOBS} more endpoints"
+    assert f'  more["and {told}"]\n' in picture.mermaid(drawn)
+    assert picture.layout(drawn).undrawn == told

@@ -84,6 +84,8 @@ def test_three_submissions_are_priced_and_more_than_the_limit_is_refused(root: P
     assert refusals.price_refusals(subject, subject.most_usd) == []
     [problem] = refusals.price_refusals(subject, subject.most_usd - 0.01)
     assert "$0.33 at most: 3 times titanic" in problem.what
+    [problem] = refusals.price_refusals(subject, float("nan"))
+    assert problem.what.endswith("--max-usd is $nan")
 
 
 def test_a_job_without_a_price_is_refused(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
