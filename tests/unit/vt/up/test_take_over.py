@@ -173,7 +173,7 @@ def test_an_input_that_is_not_known_yet_gives_no_id() -> None:
 
 
 def test_a_lost_state_is_refused_with_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    loaded = SimpleNamespace(declared="declared")
+    loaded = SimpleNamespace(settings="settings")
     monkeypatch.setattr(lost_state.stacks, "load", lambda *_: loaded)
     monkeypatch.setattr(StackRef, "connect_clients", lambda _: None)
     monkeypatch.setattr(lost_state, "_traces", lambda *_: iter(()))
