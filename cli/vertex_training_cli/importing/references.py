@@ -104,7 +104,8 @@ class Adoption:
 
     def _value_of(self, name: str, resource: str, version: str) -> str:
         """What Batch fills a variable with: a secret of the stack, or one that it gets."""
-        own = {self.settings.names.secret(key): key for key in self.settings.secrets}
+        names = self.settings.names
+        own = {names.secret(key): key for key in self.settings.secrets}
         known = own | self.entries.secrets
         if not (key := known.get(resource, "")):
             taken = {*self.settings.secrets, *self.entries.keys("secrets")}
@@ -255,7 +256,8 @@ class Adoption:
         return f"${{packages.{key}}}" if own else uri
 
     def _bucket_key(self, name: str, *, written: bool = False) -> str:
-        own = {self.settings.names.bucket(key): key for key in self.settings.buckets}
+        names = self.settings.names
+        own = {names.bucket(key): key for key in self.settings.buckets}
         if name in own:
             return own[name]
         key = key_of(name.strip("<>").removeprefix("YOUR_"), "bucket")
@@ -277,7 +279,8 @@ class Adoption:
         if self._stack is None:
             return
         email = str(self.job.spec.get("serviceAccount") or "")
-        own = {self.settings.names.account_email(k): k for k in self.settings.service_accounts}
+        names = self.settings.names
+        own = {names.account_email(k): k for k in self.settings.service_accounts}
         wanted = own.get(email) or (key_of(email.partition("@")[0], "") if "@" in email else "")
         right = [key for key in self.settings.service_accounts if self._may(key)]
         key = next((each for each in right if each == wanted), right[0] if right else "")

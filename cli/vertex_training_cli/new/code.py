@@ -154,8 +154,7 @@ class _Finder:
             lines += _of_setup(self._read(project / "setup.py"), shown)
             lines += _of_cfg(self._read(project / "setup.cfg"), shown)
             if elsewhere and not lines:
-                hint = f"write them into {shown}/{REQUIREMENTS}"
-                raise CommandError(f"{shown}/pyproject.toml: {elsewhere} is not read.", hint)
+                raise _not_read(shown, f"pyproject.toml: {elsewhere} is not read")
             text = "".join(f"{line}\n" for line in lines)
         return {self._shown(folder / REQUIREMENTS): text} if text else {}
 
@@ -247,6 +246,11 @@ def _imports(text: str, shown: str) -> set[str]:
     return found
 
 
+def _not_read(shown: str, what: str) -> CommandError:
+    """Requirements of the project ``shown`` that only a run of its tools would tell."""
+    return CommandError(f"{shown}/{what}.", f"write them into {shown}/{REQUIREMENTS}")
+
+
 def _of_pyproject(text: str | None, shown: str) -> tuple[list[str], str]:
     """Those that are written out there, and where it says that there are others; empty if not."""
     try:
@@ -270,9 +274,8 @@ def _of_setup(text: str | None, shown: str) -> list[str]:
             try:
                 return [str(each) for each in ast.literal_eval(node.value)]
             except (ValueError, TypeError):
-                hint = f"write them into {shown}/{REQUIREMENTS}"
-                what = f"{shown}/setup.py:{node.lineno}: install_requires is not written out"
-                raise CommandError(f"{what}.", hint) from None
+                what = f"setup.py:{node.lineno}: install_requires is not written out"
+                raise _not_read(shown, what) from None
     return []
 
 
@@ -289,7 +292,6 @@ def _of_cfg(text: str | None, shown: str) -> list[str]:
         raise CommandError(f"{shown}/setup.cfg cannot be read: {first}.") from None
     listed = read.get("options", "install_requires", fallback="").strip()
     if listed.startswith("file:"):
-        hint = f"write them into {shown}/{REQUIREMENTS}"
-        raise CommandError(f"{shown}/setup.cfg: install_requires is not written out.", hint)
+        raise _not_read(shown, "setup.cfg: install_requires is not written out")
     lines = listed.splitlines() if "\n" in listed else listed.split(";")
     return [each.strip() for each in lines if each.strip()]

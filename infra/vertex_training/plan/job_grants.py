@@ -43,7 +43,8 @@ def batch_grants(settings: Settings, messages: Iterable[Mapping[str, Any]]) -> l
     https://docs.cloud.google.com/batch/docs/get-started#project-prerequisites; what an account
     writes to Cloud Logging, every account of the stack may.
     """
-    keys = {settings.names.account_email(key): key for key in settings.service_accounts}
+    names = settings.names
+    keys = {names.account_email(key): key for key in settings.service_accounts}
     found: dict[str, GrantRequest] = {}
 
     def add(key: str, type_: str, role: str, member: str, *where: str, ours: bool = True) -> None:
@@ -121,10 +122,10 @@ def _tensorboard_grants(settings: Settings, message: Mapping[str, Any]) -> Itera
     experiments/tensorboard-setup asks for roles/aiplatform.user; for logs, the right to write to
     the job's output folder does.
     """
-    spec = message.get("jobSpec", {})
+    spec, names = message.get("jobSpec", {}), settings.names
     account = str(spec.get("serviceAccount") or "")
     accounts = settings.service_accounts.items()
-    may = {settings.names.account_email(key) for key, given in accounts if given.calls_vertex}
+    may = {names.account_email(key) for key, given in accounts if given.calls_vertex}
     if spec.get("tensorboard") and account and account not in may:
         yield GrantRequest(
             f"tensorboard-{_name_in_keys(settings, account)}",

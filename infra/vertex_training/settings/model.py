@@ -640,9 +640,9 @@ class Settings(Section):
 
     def team_at(self, address: str) -> str | None:
         """The team of the account with this address; None if it has none."""
+        names = self.names  # derived anew at each call
         by_address = {
-            self.names.account_email(key): account.team
-            for key, account in self.service_accounts.items()
+            names.account_email(key): account.team for key, account in self.service_accounts.items()
         }
         return by_address.get(address)
 

@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from vertex_training.catalog import machines
-from vertex_training.customjob.protocol.ports import JOB_LABELS
 from vertex_training.customjob.request.job_file import JobRequest
 from vertex_training.errors import Path, Problem
 from vertex_training.naming import MOST_LABELS
 from vertex_training.plan.reservations import ReservationPlan
 from vertex_training.settings.model import Settings
 from vertex_training.stack_rules import extra_grants, retention, serving, teams
+from vertex_training.stack_rules.names import MOST_OWN_LABELS
 
 #: The shortest prefix in Google's table of jobs by range: training/using-private-ip.
 SMALLEST_IN_TABLE: Final = 18
@@ -97,14 +97,13 @@ def _labels(settings: Settings, requests: Mapping[str, JobRequest]) -> Iterator[
 
     Each alone is judged by a rule of its own.
     """
-    most = MOST_LABELS - len(JOB_LABELS)
     given = max(map(len, settings.labels_by_team.values()))
     for key, request in requests.items():
         own = request.message.get("labels", {})
-        if len(own) + given <= most:
+        if len(own) + given <= MOST_OWN_LABELS:
             continue  # whoever it belongs to
         count = len({*own, *settings.labels_of(settings.team_at(request.account))})
-        if len(own) <= most < count:
+        if len(own) <= MOST_OWN_LABELS < count:
             what = "its labels with those of the stack and of its team are too many"
-            hint = f"at most {most}: a job has {MOST_LABELS}, some are the program's"
+            hint = f"at most {MOST_OWN_LABELS}: a job has {MOST_LABELS}, some are the program's"
             yield Problem(what, str(count), hint, (request.kind.section, key))

@@ -13,6 +13,8 @@ from vertex_training.plan import stack_grants
 from vertex_training.settings import renames
 from vertex_training.settings.model import SECTIONS, Settings
 
+#: Labels that a stack file and a job file may give; the program's own come to them.
+MOST_OWN_LABELS: Final = naming.MOST_LABELS - len(JOB_LABELS)
 #: Section -> keys of what the stack makes there by itself.
 OWN: Final = {
     ("buckets",): (naming.STAGING, naming.CONTROL),
@@ -24,8 +26,9 @@ OWN: Final = {
 def problems(settings: Settings) -> Iterator[Problem]:
     """Everything that does not hold."""
     yield from _buckets(settings)
+    names = settings.names
     for key in settings.service_accounts:
-        name = settings.names.account_id(key)
+        name = names.account_id(key)
         if not naming.ACCOUNT_ID.match(name):
             what = "makes an account id that is not 6 to 30 characters long"
             yield Problem(what, name, "choose another name", ("serviceAccounts", key))
@@ -65,13 +68,12 @@ def _labels(settings: Settings) -> Iterator[Problem]:
             yield Problem("the stack sets this label itself", value, "remove it", path)
         elif problem := naming.label_problem(key, value):
             yield Problem(problem, value, path=path)
-    most = naming.MOST_LABELS - len(JOB_LABELS)
-    hint = f"at most {most}: a resource has {naming.MOST_LABELS}, some are the stack's"
-    if (count := len(settings.labels)) > most:
+    hint = f"at most {MOST_OWN_LABELS}: a resource has {naming.MOST_LABELS}, some are the stack's"
+    if (count := len(settings.labels)) > MOST_OWN_LABELS:
         yield Problem("too many labels", str(count), hint, ("labels",))
         return
     for team in settings.teams:
-        if (count := len(settings.labels_of(team))) > most:
+        if (count := len(settings.labels_of(team))) > MOST_OWN_LABELS:
             what = "too many labels, with those of the stack"
             yield Problem(what, str(count), hint, ("teams", team, "labels"))
 
@@ -98,11 +100,12 @@ def _image_builds(settings: Settings) -> Iterator[Problem]:
 
 
 def _buckets(settings: Settings) -> Iterator[Problem]:
+    names = settings.names
     for key in settings.buckets:
         path = ("buckets", key)
         if key in (naming.STAGING, naming.CONTROL):
             yield Problem("the stack makes this bucket itself", key, "rename it", path)
-        name = settings.names.bucket(key)
+        name = names.bucket(key)
         if not naming.BUCKET.match(name):
             yield Problem("makes a bucket name longer than 63", name, "shorten it", path)
         elif naming.BUCKET_GOOGLE.match(name):

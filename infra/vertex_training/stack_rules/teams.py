@@ -52,8 +52,9 @@ def warnings(settings: Settings, requests: Mapping[str, JobRequest]) -> Iterator
     asked = (*derived_grants(declared), *extra_grants(declared), *job_grants(declared, messages))
     here = [grant for grant in asked if grant.project == settings.project]
     submitters = {grant.member for grant in here if grant.role in SUBMITS}
+    names = settings.names
     for key, account in settings.service_accounts.items():
-        email = settings.names.account_email(key)
+        email = names.account_email(key)
         if owners - {account.team} and f"serviceAccount:{email}" in submitters:
             what = (
                 "reads and writes the buckets of all teams: it may submit jobs, and one that names "

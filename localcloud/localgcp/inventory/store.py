@@ -16,7 +16,7 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -200,20 +200,11 @@ class Store:
         Raises PolicyConflictError if another writer came first: read again and retry.
         A policy left without bindings is removed.
         """
-        kept = tuple(b for b in bindings if b.members)
-        etag = "Bw" + secrets.token_urlsafe(7)
         with self._connect() as db:
             row = db.execute("SELECT etag FROM policies WHERE resource = ?", (resource,)).fetchone()
             if expected_etag != (row["etag"] if row else EMPTY_POLICY.etag):
                 raise PolicyConflictError(resource)
-            if not kept:
-                db.execute("DELETE FROM policies WHERE resource = ?", (resource,))
-                return EMPTY_POLICY
-            db.execute(
-                "INSERT OR REPLACE INTO policies VALUES (?, ?, ?)",
-                (resource, etag, json.dumps([vars(b) for b in kept])),
-            )
-        return Policy(etag, kept)
+            return _replace_policy(db, resource, bindings)
 
     def delete_policy(self, resource: str) -> None:
         """Forget the policy of a resource that was deleted."""
@@ -227,15 +218,12 @@ class Store:
         """
         with self._connect() as db:
             for row in db.execute("SELECT * FROM policies").fetchall():
-                before = json.loads(row["bindings"])
-                left = [{**b, "members": [m for m in b["members"] if m != member]} for b in before]
-                if left == before:
-                    continue
-                etag, kept = "Bw" + secrets.token_urlsafe(7), [b for b in left if b["members"]]
-                db.execute("DELETE FROM policies WHERE resource = ?", (row["resource"],))
-                if kept:
-                    values = (row["resource"], etag, json.dumps(kept))
-                    db.execute("INSERT INTO policies VALUES (?, ?, ?)", values)
+                before = _policy(row).bindings
+                left = tuple(
+                    replace(b, members=tuple(m for m in b.members if m != member)) for b in before
+                )
+                if left != before:
+                    _replace_policy(db, row["resource"], left)
 
     def _outputs_where(self, type_: str, json_path: str, value: str) -> dict[str, Any] | None:
         with self._connect() as db:
@@ -311,6 +299,18 @@ def _policy(row: sqlite3.Row) -> Policy:
         Binding(b["role"], tuple(b["members"]), b["condition"]) for b in json.loads(row["bindings"])
     )
     return Policy(row["etag"], tuple(bindings))
+
+
+def _replace_policy(db: sqlite3.Connection, resource: str, bindings: tuple[Binding, ...]) -> Policy:
+    """Write a new version; one without members is removed."""
+    kept = tuple(b for b in bindings if b.members)
+    if not kept:
+        db.execute("DELETE FROM policies WHERE resource = ?", (resource,))
+        return EMPTY_POLICY
+    policy = Policy("Bw" + secrets.token_urlsafe(7), kept)
+    values = (resource, policy.etag, json.dumps([vars(b) for b in kept]))
+    db.execute("INSERT OR REPLACE INTO policies VALUES (?, ?, ?)", values)
+    return policy
 
 
 def project_number(project_id: str) -> str:
