@@ -15,19 +15,6 @@ EVERYTHING: Final = {
     "pullRequests": True,
     "protectedAccounts": [f"{COMPUTE}@developer.gserviceaccount.com"],
 }
-APIS: Final = [
-    "api-serviceusage", "api-cloudresourcemanager", "api-iam", "api-iamcredentials", "api-sts",
-    "api-storage", "api-cloudkms",
-]  # fmt: skip
-COMPONENTS: Final = {
-    "state": "State", "github": "Federation", "plan": "Identity", "deploy": "Identity",
-    "preview": "Identity", "advance": "Advance", "denial": "Denial",
-}  # fmt: skip
-TAGGED: Final = [
-    "denial-of-plan", "denial-of-deploy", "denial-of-preview", f"denial-of-account-{COMPUTE}",
-]  # fmt: skip
-#: What takes an id or a name of a resource waits for that by itself.
-BY_INPUTS: Final = ("github-provider", "denial-tag-value", *TAGGED)
 
 
 @pytest.fixture
@@ -39,56 +26,6 @@ def exported(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
     monkeypatch.setattr(pulumi, "export", export)
     return found
-
-
-def test_all_of_a_component_waits_for_the_apis_and_for_what_it_needs(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    places: dict[str, tuple[str, list[str]]] = {}
-    begin = pulumi.Resource.__init__
-
-    def remember(
-        self: Any, type_: str, name: str, custom: bool, props: Any = None, opts: Any = None,
-        *more: Any, **given: Any,
-    ) -> None:  # fmt: skip
-        opts = opts or pulumi.ResourceOptions()
-        waits_for = [each._name for each in opts.depends_on or ()]
-        places[name] = (opts.parent._name if opts.parent else "", waits_for)
-        begin(self, type_, name, custom, props, opts, *more, **given)
-
-    monkeypatch.setattr(pulumi.Resource, "__init__", remember)
-    made = registered("prod", **EVERYTHING)
-    components = {
-        name: each["type"].removeprefix("vertextraining:bootstrap:")
-        for name, each in made.items()
-        if not each["type"].startswith("gcp:")
-    }
-    assert components == COMPONENTS
-    for name in (*COMPONENTS, *APIS):
-        assert places[name] == ("", []), name
-    for name in made.keys() - {*COMPONENTS, *APIS}:
-        waits_for = APIS
-        if name.endswith("-from-workflows"):
-            waits_for = ["github"]
-        elif name in BY_INPUTS:
-            waits_for = []
-        elif name == "denial-policy":  # before that, it would keep nobody from those accounts
-            waits_for = TAGGED
-        assert places[name] == (name.partition("-")[0], waits_for), name
-
-
-def test_components_end_with_their_outputs(monkeypatch: pytest.MonkeyPatch) -> None:
-    ended: dict[str, set[str]] = {}
-
-    def end(self: Any, outputs: Any) -> None:
-        ended[self._name] = set(outputs)
-
-    monkeypatch.setattr(pulumi.ComponentResource, "register_outputs", end)
-    registered("prod", **EVERYTHING)
-    assert ended == {
-        "state": {"bucket", "key"}, "github": {"pool"}, "plan": {"email"}, "deploy": {"email"},
-        "preview": {"email"}, "advance": set(), "denial": set(),
-    }  # fmt: skip
 
 
 OUTPUTS: Final = {

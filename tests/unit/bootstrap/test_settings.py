@@ -9,8 +9,7 @@ import pulumi
 import pytest
 
 from vertex_training.errors import ConfigError, Problem
-from vertex_training.foundation import config, federation, program
-from vertex_training.foundation.federation import Role
+from vertex_training.foundation import config, program
 from vertex_training.foundation.settings import Settings
 
 GITHUB = {"owner": "octo-org", "ownerId": "65", "repository": "octo-repo", "repositoryId": "74"}
@@ -27,14 +26,6 @@ def problems(**changes: Any) -> list[Problem]:
     with pytest.raises(ConfigError) as caught:
         config.parse(GOOD | changes)
     return list(caught.value.problems)
-
-
-def test_the_least_is_the_project_and_the_repository() -> None:
-    settings = config.parse(GOOD)
-    assert settings.state_bucket == "acme-ml-prod-pulumi-state"
-    assert settings.environment == "prod"
-    assert settings.rotation_days == 90
-    assert not settings.is_local
 
 
 @pytest.mark.parametrize(
@@ -68,33 +59,6 @@ def test_all_mistakes_are_reported_at_once() -> None:
 
 def settings(**github: str) -> Settings:
     return config.parse(GOOD | {"github": GITHUB | github})
-
-
-def test_tokens_are_accepted_by_numbers_with_a_role_and_not_from_dependabot() -> None:
-    assert federation.attribute_condition(settings()) == (
-        "assertion.repository_owner_id == '65' && assertion.repository_id == '74' && "
-        "assertion.actor_id != '49699333' && attribute.ci_role != 'none'"
-    )
-
-
-def test_the_branch_plans_and_the_environment_deploys() -> None:
-    conditions = federation.role_conditions(settings(environment="production", branch="release"))
-    assert set(conditions) == {Role.PLAN, Role.DEPLOY}
-    assert all("assertion.ref == 'refs/heads/release'" in text for text in conditions.values())
-    assert "assertion.environment == 'production'" in conditions[Role.DEPLOY]
-
-
-def test_pull_requests_have_a_role_only_where_the_file_allows_them() -> None:
-    assert not config.parse(GOOD).pull_requests
-    allowed = config.parse(GOOD | {"pullRequests": True})
-    assert Role.PREVIEW in federation.role_conditions(allowed)
-
-
-@pytest.mark.parametrize("text", ["a' || true || '", "o'r", 'o"r', "a b", "a)"])
-def test_nothing_in_the_file_can_end_a_condition_early(text: str) -> None:
-    for key in ("owner", "repository", "branch", "environment", "ownerId", "repositoryId"):
-        with pytest.raises(ConfigError):
-            settings(**{key: text})
 
 
 def test_an_encrypted_value_is_refused_and_never_shown(

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pulumi
-import pulumi_gcp as gcp
 import pytest
 
 from tests.unit.components.recorder import NUMBERED, registered
@@ -90,31 +89,6 @@ def test_mistakes_in_a_file_of_a_job_are_told_as_the_file_spells_its_fields() ->
         "wrong.json:1:160: serviceAcount: is no field of CustomJobSpec. Hint: did you mean "
         "'serviceAccount'?",
     ]
-
-
-TOKEN = (
-    "the gcp provider has access_token, which would not submit the job. Hint: for both, "
-    "impersonate_service_account, or application default credentials"
-)
-
-
-@pytest.mark.parametrize(("jobs", "lines"), [({}, []), (ARGS["jobs"], [TOKEN])])
-def test_a_provider_with_a_token_is_refused_where_there_are_jobs(
-    jobs: dict[str, Any], lines: list[str]
-) -> None:
-    found: list[str] = []
-
-    def declare() -> None:
-        token = gcp.Provider("other", access_token="ya29.x", project="local-training")
-        try:
-            TrainingEnvironment(
-                "it", {**ARGS, "jobs": jobs}, pulumi.ResourceOptions(providers=[token])
-            )
-        except ArgumentsError as refused:
-            found.extend(str(refused).splitlines()[1:])
-
-    registered(declare)
-    assert found == lines
 
 
 def test_two_environments_cannot_have_one_job_or_one_bucket(

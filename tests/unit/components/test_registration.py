@@ -12,7 +12,7 @@ import pytest
 
 from tests.unit.components.recorder import NUMBERED, PROJECT, components_with_types, registered
 from tests.unit.components.test_components import SPEC, refused
-from tests.unit.components.test_outputs_of_components import H100, JOB, made_by
+from tests.unit.components.test_outputs_of_components import H100, JOB
 from vertex_training import (
     GpuReservation,
     TrainingAccount,
@@ -21,8 +21,6 @@ from vertex_training import (
     TrainingJob,
     TrainingNetwork,
 )
-from vertex_training.components.arguments import Arguments
-from vertex_training.customjob.request.job_file import Submission
 
 #: The same as a stack file spells it.
 PLACE = {**PROJECT, "projectNumber": "971240389164"}
@@ -72,56 +70,6 @@ def test_a_state_has_a_component_by_its_type_with_its_arguments(
 ) -> None:
     found = components_with_types(lambda: component("it", args))
     assert found == {"it": (f"vertex-training:index:{component.__name__}", inputs)}
-
-
-DATA = {"data": {}, "theirs": {"existing": "acme-theirs"}}
-
-
-@pytest.mark.parametrize(
-    ("component", "args", "claimed"),
-    [
-        (
-            TrainingBuckets,
-            {**PROJECT, "buckets": DATA},
-            {"buckets": [f"local-training-{key}-dev" for key in ("data", "staging", "control")]},
-        ),
-        (
-            TrainingBuckets,
-            {**PROJECT, "buckets": DATA, "own_buckets": False},
-            {"buckets": ["local-training-data-dev"]},
-        ),
-        (
-            TrainingJob,
-            {**JOB, "run": 2},
-            {"jobs": [Submission("local-training", "us-central1", "dev", "it", 2)]},
-        ),
-        (
-            TrainingEnvironment,
-            {**NUMBERED, "environment": "prod"},
-            {"jobs": [], "buckets": ["local-training-staging-prod", "local-training-control-prod"]},
-        ),
-    ],
-)
-def test_a_component_takes_the_names_of_what_it_makes(
-    component: Callable[..., Any],
-    args: dict[str, Any],
-    claimed: dict[str, Any],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    found: list[dict[str, Any]] = []
-    monkeypatch.setattr(Arguments, "claim", lambda _, **given: found.append(given))
-    registered(lambda: component("it", args), preview=True)
-    assert found == [claimed]
-
-
-def test_a_request_is_the_same_from_a_file_of_the_program(folder: Path) -> None:
-    (folder / "train.yaml").write_text(json.dumps(SPEC))
-    args = {key: JOB[key] for key in JOB if key != "spec"} | {"file": "train.yaml"}
-    ids = [made_by(TrainingJob, each, "request_id")[0]["request_id"] for each in (args, JOB)]
-    assert ids[0] == ids[1] != ""
-    assert components_with_types(lambda: TrainingJob("it", args))["it"][1] == {
-        **PROJECT, "controlBucket": "control", "file": "train.yaml",
-    }  # fmt: skip
 
 
 def test_a_mistake_in_a_file_is_told_at_its_line(folder: Path) -> None:

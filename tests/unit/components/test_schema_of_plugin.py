@@ -9,18 +9,12 @@ from typing import Any, Literal, TypedDict
 import pytest
 from pulumi.errors import InputPropertiesError
 
-from tests.conftest import ROOT
 from vertex_training import host
 
 
 @pytest.fixture(scope="module")
 def schema() -> dict[str, Any]:
     return json.loads(host.Host().schema or "")
-
-
-def test_it_is_the_one_that_programs_in_other_languages_are_held_to(schema: dict[str, Any]) -> None:
-    recorded = ROOT / "tests" / "languages" / "schema.json"
-    assert schema == json.loads(recorded.read_text())
 
 
 def test_the_package_says_what_it_is(schema: dict[str, Any]) -> None:
@@ -81,19 +75,6 @@ def test_two_fields_of_one_name_have_the_same_words() -> None:
     assert (again.ref, again.optional) == ("#/types/acme:index:Color", False)
     with pytest.raises(ValueError, match=r"^Words\.color: another field of this name has other va"):
         analyzer.analyze_property(Literal["blue"], Words, "color")
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("A :class:`Thing` and ``code``.", "A `Thing` and `code`."),
-        ("First.\n\n    Second.\n\n    Example::\n\n        x = 1", "First.\n\nSecond."),
-        ("`one`", "`one`"),
-    ],
-)
-def test_descriptions_are_markdown_without_examples_in_python(text: str, shown: str) -> None:
-    found = host._for_all_languages({"a": [{"description": text, "b": 1}], "description": None})
-    assert found == {"a": [{"description": shown, "b": 1}], "description": None}
 
 
 def test_the_engine_waits_for_the_urn_of_a_component_until_its_jobs_are_there() -> None:

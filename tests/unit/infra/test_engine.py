@@ -83,15 +83,6 @@ def exits(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     return found
 
 
-def test_an_abandoned_program_writes_all_that_it_said_and_ends_at_once(
-    logged: list[str], exits: list[object]
-) -> None:
-    with pytest.raises(Ended):
-        engine.abandon_with_message(MISTAKE)
-    assert exits == ["stdout written", "stderr written", 32]
-    assert logged == [TOLD]
-
-
 def test_a_program_with_mistakes_in_its_files_is_abandoned_with_all_of_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, logged: list[str], exits: list[object]
 ) -> None:

@@ -106,19 +106,3 @@ def test_a_job_is_among_those_of_its_section_or_the_schedules(found: dict[str, A
     assert found["schedules"]["weekly"]["artifacts"] == "gs://out/x/${job.requestId}"
     assert found["jobs"]["once"]["costsAtMost"] == "$0.22 in 1 h"
     assert found["tuning"]["tune"]["costsAtMost"] == "$13.11 in 60 trials of 1 h"
-
-
-def test_an_empty_stack_exports_what_every_stack_has(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert exports(tmp_path, monkeypatch) == {
-        "buckets": {key: f"gs://acme-ml-prod-{key}-prod" for key in ("control", "staging")},
-        "secrets": {},
-        "registry": "us-central1-docker.pkg.dev/acme-ml-prod/training-prod",
-        "serviceAccounts": {},
-        "limits": {},
-        "policyLevels": {},
-        "rules": {},
-        "drift": {},
-        "jobs": {},
-    }

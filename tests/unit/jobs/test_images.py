@@ -1,15 +1,11 @@
 """The Dockerfiles of this repository: bases by digest, packages by hash, no root."""
 
 import re
-import shutil
 
 import pytest
 
 from tests.fixture_project import SAMPLES as JOBS
 from tests.fixture_project import sample
-from vertex_training.errors import ConfigError
-from vertex_training.images import pins
-from vertex_training.stack import read_settings
 
 #: Those of samples: what a company builds itself is its own.
 FILES = (
@@ -77,32 +73,6 @@ def test_an_image_without_a_gpu_has_nothing_of_cuda_and_the_same_versions():
     versions = set(re.findall(r"^\S+==\S+", cpu, re.MULTILINE)) - {"torch==2.4.1+cpu"}
     assert versions < set(re.findall(r"^\S+==\S+", cuda, re.MULTILINE))
     assert "torch==2.4.1 " in cuda
-
-
-@pytest.mark.parametrize("job", ["arr_coc", "flash_attention"])
-def test_one_line_of_the_stack_file_puts_the_library_into_an_image(job, tmp_path):
-    """``include: [jobs/lib/vertex_job]``; the Dockerfile copies it."""
-    text = sample(f"{job}/Dockerfile").read_text()
-    for name in (job, "lib/vertex_job"):
-        shutil.copytree(JOBS / name, tmp_path / "jobs" / name,
-                        ignore=shutil.ignore_patterns("__pycache__"))  # fmt: skip
-    raw = {
-        "stack": "images",
-        "project": "acme-ml-dev",
-        "region": "us-central1",
-        "projectNumber": "210987654321",
-        "images": {"it": {"context": f"jobs/{job}", "include": ["jobs/lib/vertex_job"]}},
-    }
-    source = pins.source_of(read_settings(raw, tmp_path).images["it"])
-    assert source is not None
-    names = {entry.name for entry in source.read(tmp_path).entries}
-    assert "vertex_job/launch.py" in names
-    assert not any("__pycache__" in name for name in names)
-    assert "COPY vertex_job /app/vertex_job\n" in text
-    assert "PYTHONPATH=/app " in text
-    del raw["images"]["it"]["include"]
-    with pytest.raises(ConfigError, match="copies vertex_job, which is not there"):
-        read_settings(raw, tmp_path)
 
 
 def test_both_files_of_titanic_train_the_same():

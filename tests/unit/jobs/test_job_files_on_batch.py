@@ -6,17 +6,9 @@ import dataclasses
 import re
 from typing import Any
 
-import pytest
-from google.cloud import batch_v1
-from google.protobuf.json_format import ParseDict
-
-from tests.fixture_project import SAMPLE_JOBS, sample
 from tests.unit.infra.customjob.batch.test_message import DIGEST, PSC, REFERENCES, SUBNET
-from tests.unit.infra.customjob.test_corpus import PROJECT, REGION, STACK, TRAINER
-from vertex_training.customjob.kinds import BATCH_JOB
-from vertex_training.customjob.request import job_file
-from vertex_training.customjob.request.job_file import Submission
-from vertex_training.customjob.rules import Context, StackFacts
+from tests.unit.infra.customjob.test_corpus import PROJECT, STACK, TRAINER
+from vertex_training.customjob.rules import StackFacts
 
 #: Files of jobs/ that do not become a job of Batch -> words of the reason.
 WHY_NOT = {
@@ -45,21 +37,3 @@ def whole_stack(text: str) -> tuple[StackFacts, dict[str, Any]]:
     secrets = {name: frozenset({TRAINER}) for name in STACK.secrets}
     network = dataclasses.replace(PSC, subnet=SUBNET)
     return dataclasses.replace(STACK, network=network, secrets=secrets, reservations={}), found
-
-
-@pytest.mark.parametrize("name", SAMPLE_JOBS)
-def test_every_job_file_renders_or_says_why_not(name: str) -> None:
-    file = sample(f"{name}.yaml")
-    text = file.read_text("utf-8")
-    stack, table = whole_stack(text)
-    who = Submission(PROJECT, REGION, "dev", file.stem, 1)
-    around = Context(region=REGION, stack=stack)
-    data = text.encode()
-    result = job_file.check_job_file(data, file.name, who, table, around, BATCH_JOB)
-    told = "\n".join(str(each) for each in result.errors)
-    if file.name in WHY_NOT:
-        assert result.request is None
-        assert WHY_NOT[file.name] in told
-    else:
-        assert result.request is not None, told
-        ParseDict(result.request.sent({}), batch_v1.Job.pb(batch_v1.Job()))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterator
 
@@ -24,11 +23,6 @@ def _logging_restored() -> Iterator[None]:
 
 def test_the_first_epoch_with_the_lowest_validation_loss_is_the_best() -> None:
     assert best_epoch(HISTORY).number == 2
-
-
-def test_metrics_stand_at_the_top_and_the_run_apart() -> None:
-    document = json.loads(metrics_json({"validation_accuracy": 0.8}, {"device": "cpu"}))
-    assert document == {"validation_accuracy": 0.8, "run": {"device": "cpu"}}
 
 
 def test_a_metric_that_is_no_number_is_not_written() -> None:

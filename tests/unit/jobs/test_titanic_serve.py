@@ -109,17 +109,6 @@ def server(model: Path) -> Iterator[Server]:
         running.process.communicate()
 
 
-def test_100_passengers_get_the_predictions_of_the_script_itself(
-    server: Server, model: Path
-) -> None:
-    lines = (model / "predictions.jsonl").read_text().splitlines()[:100]
-    own = [json.loads(line) for line in lines]
-    status, told = server.ask("/ask", {"instances": [each["instance"] for each in own]})
-    assert status == 200
-    assert len(told["predictions"]) == 100
-    assert told["predictions"] == pytest.approx([each["prediction"] for each in own], abs=1e-6)
-
-
 def test_bad_rows_are_refused_by_their_numbers_and_the_server_goes_on(server: Server) -> None:
     good = {"passenger_class": 1, "sex": "female", "title": "Mrs", "party_size": 1}
     rows = [good, good | {"age": "old"}, *[7] * 12]

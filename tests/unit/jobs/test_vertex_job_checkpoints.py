@@ -5,8 +5,6 @@ from __future__ import annotations
 import http.client
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,13 +12,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from vertex_job import stores
 from vertex_job.checkpoints import Checkpoints
 from vertex_job.errors import CheckpointError, StoreError
 from vertex_job.stop import StopRequest
 from vertex_job.stores import BucketStore, DiskStore, Store, pieces_of, store_at
 
-from localgcp.runner.gcsfuse import storage_client
 from tests.unit.localcloud.conftest import Cloud, cloud_with_storage, home, make_cloud
 
 __all__ = ["cloud_with_storage", "home", "make_cloud"]  # fixtures
@@ -92,73 +88,6 @@ def test_the_newest_whole_checkpoint_is_found_by_listing(store: Store) -> None:
         found.read("rng/0.bin")
 
 
-#: Saves a file of some megabytes and restores it; prints by how many its memory grew at most. The
-#: peak is that of this program: ``getrusage`` counts the process that started it too.
-STREAMED = """
-import sys
-from pathlib import Path
-from vertex_job.checkpoints import Checkpoints
-
-def peak():
-    return int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) // 1024
-
-place, folder, size = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
-with (folder / "model.pt").open("wb") as file:
-    for number in range(size):
-        file.write(bytes([number % 256]) * (1 << 20))
-before = peak()
-Checkpoints(place).save(1, {"model.pt": folder / "model.pt"})
-Checkpoints(place).newest().fetch("model.pt", folder / "restored.pt")
-print(peak() - before)
-"""
-
-
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads the peak from /proc")
-@pytest.mark.parametrize("kind", ["disk", "bucket"])
-def test_a_large_checkpoint_is_saved_and_restored_with_little_memory(
-    kind: str, request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
-    size, place = 200, str(tmp_path / "checkpoints")
-    if kind == "bucket":
-        request.getfixturevalue("bucket")
-        place = "gs://out/large"
-    library = str(Path(stores.__file__).parents[1])
-    grown = subprocess.run(
-        [sys.executable, "-c", STREAMED, place, str(tmp_path), str(size)],
-        env={**os.environ, "PYTHONPATH": library},
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout
-    assert int(grown) < 40
-    sent, restored = tmp_path / "model.pt", tmp_path / "restored.pt"
-    assert restored.stat().st_size == size << 20
-    assert all(a == b for a, b in zip(pieces_of(sent), pieces_of(restored), strict=True))
-
-
-def test_a_download_that_breaks_goes_on_where_it_stopped(
-    bucket: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    content = os.urandom(5 << 20)
-    Checkpoints(bucket).save(1, {"w": content})
-    real, asked, breaks = http.client.HTTPResponse.read, list[int](), [3, 5]
-
-    def breaking(self: http.client.HTTPResponse, amt: int | None = None) -> bytes:
-        asked.append(amt or -1)
-        if breaks and len(asked) == breaks[0]:
-            breaks.pop(0)
-            raise ConnectionResetError("reset by peer")
-        return real(self, amt)
-
-    found = Checkpoints(bucket).at(1)
-    monkeypatch.setattr(http.client.HTTPResponse, "read", breaking)
-    monkeypatch.setattr("vertex_job.stores.time.sleep", lambda _seconds: None)
-    found.fetch("w", tmp_path / "w")
-    assert (tmp_path / "w").read_bytes() == content
-    assert not breaks
-    assert len(asked) == 5 + 2 + 1  # each piece once, two breaks, the end
-
-
 def test_an_answer_that_ends_early_is_no_whole_file(
     bucket: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -213,36 +142,6 @@ def test_a_file_that_cannot_be_read_is_named(store: Store, tmp_path: Path) -> No
     assert store.sizes() == {}
 
 
-def test_only_the_newest_few_are_kept(store: Store) -> None:
-    made = Checkpoints(store, keep=2)
-    for step in (1, 2, 3, 4):
-        made.save(step, {"w": bytes([step])})
-    assert {name.partition("/")[0] for name in store.sizes()} == {
-        "step-000000003",
-        "step-000000004",
-    }
-
-
-def test_a_checkpoint_saved_again_has_the_new_content(store: Store) -> None:
-    made = Checkpoints(store)
-    made.save(1, {"w": b"old", "more": b"x"})
-    made.save(1, {"w": b"new"})
-    found = made.newest()
-    assert found is not None
-    assert (found.read("w"), list(found.files)) == (b"new", ["w"])
-
-
-def test_several_processes_save_together_and_another_number_loads(store: Store) -> None:
-    parts = {f"shard-{rank}": bytes([rank]) for rank in range(3)}
-    for name, data in parts.items():  # each by a process of its own
-        Checkpoints(store).write_part(5, name, data)
-    assert Checkpoints(store).newest() is None
-    Checkpoints(store).commit(5, parts)
-    found = Checkpoints(store).newest()
-    assert found is not None
-    assert {name: found.read(name) for name in found.files} == parts
-
-
 def test_a_part_that_is_missing_is_never_committed(store: Store) -> None:
     made = Checkpoints(store)
     made.write_part(5, "shard-0", b"0")
@@ -269,19 +168,6 @@ def test_damaged_content_is_passed_over_for_the_one_before(
     assert "step-000000004 is not whole: step-000000004/w is not what was saved" in (
         capsys.readouterr().out
     )
-
-
-def test_what_an_interrupted_save_left_is_no_part_of_the_next_attempt(store: Store) -> None:
-    made = Checkpoints(store)
-    made.save(1, {"w": b"1"})
-    made.write_part(2, "shard-1", b"of an attempt with other ranks")
-    made.clear_partial()
-    made.write_part(2, "shard-0", b"0")
-    with pytest.raises(CheckpointError, match="shard-1 was not written"):
-        made.commit(2, ["shard-0", "shard-1"])
-    newest = made.newest()
-    assert newest is not None
-    assert newest.step == 1
 
 
 @given(st.integers(min_value=0, max_value=40), st.integers(min_value=1, max_value=3))
@@ -317,18 +203,6 @@ def test_names_that_the_checkpoint_itself_uses_are_refused(name: str, tmp_path: 
         Checkpoints(str(tmp_path)).write_part(1, name, b"")
 
 
-def test_nothing_is_renamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A mounted bucket has no atomic rename."""
-
-    def refuse(*_args: object, **_kwargs: object) -> None:
-        raise AssertionError("renamed")
-
-    for name in ("rename", "replace"):
-        monkeypatch.setattr(os, name, refuse)
-        monkeypatch.setattr(Path, name, refuse)
-    Checkpoints(str(tmp_path)).save(1, {"w": b"x"})
-
-
 def test_a_place_is_a_bucket_or_a_path() -> None:
     assert isinstance(store_at("gs://b/p"), BucketStore)
     assert isinstance(store_at("/gcs/b/p"), DiskStore)
@@ -337,25 +211,6 @@ def test_a_place_is_a_bucket_or_a_path() -> None:
             store_at(wrong)
     with pytest.raises(CheckpointError, match="keep is 1 or more"):
         Checkpoints("x", keep=0)
-
-
-def test_lists_of_several_pages_are_whole(bucket: Store, cloud_with_storage: Cloud) -> None:
-    """The emulator gives 1000 names a page, as Cloud Storage does."""
-    assert cloud_with_storage.storage is not None
-    blobs = storage_client(cloud_with_storage.storage.url).bucket("out")
-    for number in range(3):
-        blobs.blob(f"run 1/checkpoints/f/{number}").upload_from_string(b"x" * number)
-    blobs.blob("run 1/checkpoints-of-another/x").upload_from_string(b"x")
-    assert bucket.sizes() == {"f/0": 0, "f/1": 1, "f/2": 2}
-
-
-def test_a_store_that_refuses_says_what_and_where(
-    cloud_with_storage: Cloud, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert cloud_with_storage.storage is not None
-    monkeypatch.setenv("STORAGE_EMULATOR_HOST", cloud_with_storage.storage.url)
-    with pytest.raises(StoreError, match="cannot read x at gs://none/p/: HTTP 404"):
-        store_at("gs://none/p").read("x")
 
 
 def test_an_answer_that_fails_for_a_moment_is_asked_for_again(

@@ -9,10 +9,6 @@ import pytest
 from vertex_job.errors import MetricError
 from vertex_job.metrics import is_trial, report_metric
 
-from localgcp.tuning.measurements import read_report
-
-METRICS = [{"metricId": "accuracy", "goal": "MAXIMIZE"}]
-
 
 @pytest.fixture
 def environ(tmp_path: Path) -> dict[str, str]:
@@ -29,19 +25,6 @@ def test_a_report_has_the_keys_of_googles_package(environ: dict[str, str]) -> No
     line = json.loads(Path(environ["CLOUD_ML_HP_METRIC_FILE"]).read_text())
     assert line.pop("timestamp") > 0
     assert line == {"trial": "7", "accuracy": "0.5", "global_step": "3", "checkpoint_path": ""}
-
-
-def test_the_last_hundred_reports_are_kept_and_read(environ: dict[str, str]) -> None:
-    for step in range(250):
-        report_metric("accuracy", -((step - 200) ** 2), step, environ)
-    file = Path(environ["CLOUD_ML_HP_METRIC_FILE"])
-    assert len(file.read_text().splitlines()) == 100
-    reports = [read_report(file, METRICS, best=best, began=0) for best in (False, True)]
-    last, best = (report.measurement for report in reports)
-    assert last
-    assert best
-    assert (last.step, last.metrics) == (249, {"accuracy": -(49**2)})
-    assert (best.step, best.metrics) == (200, {"accuracy": 0})
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])

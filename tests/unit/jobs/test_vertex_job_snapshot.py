@@ -7,10 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
-import os
-import subprocess
 import sys
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -23,7 +20,6 @@ from vertex_job import snapshot
 from vertex_job.errors import SnapshotError, StoreError
 from vertex_job.stores import store_at
 
-from tests.fixture_project import SAMPLES
 from tests.unit.infra.snapshots.fakes import request as snapshot_request
 from tests.unit.localcloud.conftest import Cloud, cloud_with_storage, home, make_cloud
 from vertex_training.snapshots import manifest as manifests
@@ -140,26 +136,12 @@ def test_a_missing_object_is_named(place: str) -> None:
         snapshot.open(place)
 
 
-def test_an_object_of_another_size_is_refused_at_once(place: str) -> None:
-    export(place, {PART: CSV})
-    store_at(place).write(PART, MORE)
-    with pytest.raises(SnapshotError, match=f"size {len(MORE)}, not {len(CSV)}. Hint: it was"):
-        snapshot.open(place)
-
-
 def test_an_altered_object_is_refused(place: str) -> None:
     """In a bucket by its list; in a folder when it is read."""
     export(place, {PART: CSV})
     store_at(place).write(PART, CSV.replace(b"22", b"23"))
     with pytest.raises(SnapshotError, match=r"is not what the manifest says: (CRC32C|its content)"):
         snapshot.open(place).verify()
-
-
-def test_the_same_content_written_anew_is_another_generation(bucket: str) -> None:
-    export(bucket, {PART: CSV})
-    store_at(bucket).write(PART, CSV)
-    with pytest.raises(SnapshotError, match=r"generation [0-9]+, not [0-9]+. Hint: it was written"):
-        snapshot.open(bucket)
 
 
 def test_what_is_replaced_after_the_opening_is_not_read(bucket: str) -> None:
@@ -188,49 +170,14 @@ def test_objects_beside_those_of_the_manifest_are_refused(place: str) -> None:
         "a/../../b",
         "..",
         ".",
-        "",
-        "/etc/passwd",
-        "gs://other/x",
-        "a//b",
-        "a/",
-        "a\\b",
         "a\nb",
-        "a\0b",
         "manifest.json",
-        "\u202egpj.exe",
-        7,
-        None,
-        ["a"],
     ],
 )
 def test_a_name_that_leads_elsewhere_is_refused(tmp_path: Path, name: object) -> None:
     place = export(str(tmp_path), {PART: CSV})
     rewrite(place, lambda manifest: manifest["objects"][0].update(name=name))
     with pytest.raises(SnapshotError, match="which is no file below"):
-        snapshot.open(place)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"size": "24"},
-        {"size": True},
-        {"size": -1},
-        {"size": 24.0},
-        {"size": None},
-        {"generation": 7},
-        {"generation": "7&alt=json"},
-        {"generation": "-7"},
-        {"crc32c": None},
-        {"crc32c": ""},
-        {"crc32c": "AAAA"},
-        {"crc32c": 7},
-    ],
-)
-def test_values_of_other_types_are_refused(tmp_path: Path, change: dict[str, Any]) -> None:
-    place = export(str(tmp_path), {PART: CSV})
-    rewrite(place, lambda manifest: manifest["objects"][0].update(change))
-    with pytest.raises(SnapshotError, match="wrong size, generation or crc32c of 'part-"):
         snapshot.open(place)
 
 
@@ -243,11 +190,6 @@ def test_values_of_other_types_are_refused(tmp_path: Path, change: dict[str, Any
         (lambda m: m.pop("format"), "is no manifest: KeyError"),
         (lambda m: m.update(objects={}), "is no manifest: objects"),
         (lambda m: m.update(objects=[7]), "names an object twice, or not at all"),
-        (lambda m: m["objects"].append(dict(m["objects"][0])), "names an object twice"),
-        (lambda m: m.update(rows="3"), "is no manifest: rows"),
-        (lambda m: m.update(rows=True), "is no manifest: rows"),
-        (lambda m: m.update(fileFormat=None), "is no manifest: fileFormat"),
-        (lambda m: m.pop("snapshot"), "is no manifest: snapshot"),
     ],
 )
 def test_a_manifest_of_another_form_is_refused(
@@ -259,28 +201,13 @@ def test_a_manifest_of_another_form_is_refused(
         snapshot.open(place)
 
 
-def test_an_altered_manifest_is_refused(place: str) -> None:
-    export(place, {PART: CSV})
-    rewrite(place, lambda manifest: manifest.update(rows=4), seal=False)
-    with pytest.raises(SnapshotError, match="was altered: its contentSha256 is of something else"):
-        snapshot.open(place)
-
-
 @pytest.mark.parametrize(
     "text",
     [
         b"",
         b"[]",
-        b"7",
-        b"null",
-        b'"text"',
-        b"\xff\xfe",
-        b"{" * 100_000,
-        b"[" * 100_000,
-        b'{"a": ' * 100_000,
         b'{"format": NaN}',
         b'{"format": 1, "format": 1}',
-        b'{"format": 1' + b"0" * 5000 + b"}",
         b'{"format": 1, "contentSha256": "\\ud800", "x": "\\ud800"}',
         b'{"format": 1}',
     ],
@@ -348,26 +275,6 @@ def test_a_snapshot_is_written_once(place: str) -> None:
         snapshot.write(place, name="clicks", file_format="csv")
 
 
-def test_an_answer_that_is_lost_does_not_write_another_manifest(
-    bucket: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real, lost = urllib.request.urlopen, []
-
-    def losing(request: urllib.request.Request, timeout: float) -> object:
-        answer = real(request, timeout=timeout)
-        if "ifGenerationMatch" in request.full_url and not lost:
-            lost.append(answer.read())
-            raise ConnectionResetError("reset by peer")
-        return answer
-
-    store_at(bucket).write(PART, CSV)
-    monkeypatch.setattr(urllib.request, "urlopen", losing)
-    monkeypatch.setattr("vertex_job.stores.time.sleep", lambda _seconds: None)
-    made = snapshot.write(bucket, name="clicks", file_format="csv")
-    assert lost
-    assert json.loads(store_at(bucket).read("manifest.json")) == made.manifest
-
-
 def test_a_mounted_folder_is_written_by_its_bucket(bucket: str) -> None:
     store_at(bucket).write(PART, CSV)
     mounted = bucket.replace("gs://", "/gcs/")
@@ -425,20 +332,3 @@ def test_parquet_becomes_a_dataframe(tmp_path: Path) -> None:
 def test_a_checksum_by_python_alone_is_that_of_the_library(first: bytes, second: bytes) -> None:
     ours = snapshot._extend(snapshot._extend(0, first), second)
     assert ours == google_crc32c.value(first + second)
-
-
-def test_nothing_large_is_imported(tmp_path: Path) -> None:
-    """And without google-crc32c, contents are compared all the same, and the log says so."""
-    export(str(tmp_path), {PART: CSV})
-    program = (
-        "import sys\n"
-        "from vertex_job import snapshot\n"
-        "sys.modules['google_crc32c'] = None\n"
-        f"snapshot.open({str(tmp_path)!r}).verify()\n"
-        "print(sorted({'pandas', 'pyarrow', 'numpy', 'google.cloud.storage'} & set(sys.modules)))\n"
-    )
-    environment = {**os.environ, "PYTHONPATH": str(SAMPLES / "lib")}
-    command = [sys.executable, "-c", program]
-    ran = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
-    assert "google-crc32c is not installed" in ran.stdout
-    assert ran.stdout.endswith("[]\n")

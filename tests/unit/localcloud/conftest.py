@@ -24,7 +24,7 @@ from localgcp.apis.server import Hook, serve
 from localgcp.containers.host import ContainerHost
 from localgcp.faults.jobs import JobFaults
 from localgcp.faults.table import FaultTable
-from localgcp.home import PRIVATE_UMASK, Home
+from localgcp.home import Home
 from localgcp.inventory.store import ACCOUNT as ACCOUNT_TYPE
 from localgcp.inventory.store import BUCKET, SERVICE, Binding, Store
 from localgcp.runner.gcsfuse import storage_client
@@ -159,14 +159,6 @@ def typed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     yield
     os.dup2(own, 0)
     os.close(own)
-
-
-@pytest.fixture
-def server_umask() -> Iterator[None]:
-    """The process makes files as the server does, for its user alone."""
-    own = os.umask(PRIVATE_UMASK)
-    yield
-    os.umask(own)
 
 
 @pytest.fixture

@@ -2,27 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
-from localgcp import projects
 from localgcp.bigquery import catalog, jobs
 from localgcp.inventory import machines as built_in
-from vertex_training import naming
 from vertex_training.catalog import machines
 from vertex_training.snapshots import estimate
-
-PROJECTS = ("local-training", "local-", "my-project", "local", "local-hub-training-12345678901")
-
-
-def test_both_sides_take_the_same_projects_for_local() -> None:
-    assert projects.LOCAL_PREFIX == naming.LOCAL_PREFIX
-    for project in PROJECTS:
-        assert projects.is_local(project) == naming.is_local(project)
-
-
-@pytest.mark.parametrize("project", PROJECTS)
-def test_both_sides_give_a_project_the_same_number(project: str) -> None:
-    assert projects.local_project_number(project) == naming.local_project_number(project)
 
 
 def test_the_gpus_of_machine_types_are_those_of_the_catalogue() -> None:

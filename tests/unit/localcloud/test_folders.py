@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from localgcp.folders import delete_folder, make_folder
+from localgcp.folders import make_folder
 
 
 @pytest.fixture
@@ -30,16 +30,3 @@ def test_a_folder_is_made_once_with_those_above_it(
         (folder / "kept").touch()
     assert stat.S_IMODE(folder.stat().st_mode) == mode
     assert stat.S_IMODE(folder.parent.stat().st_mode) == 0o755
-
-
-def test_a_file_is_no_folder(tmp_path: Path) -> None:
-    (tmp_path / "a").touch()
-    with pytest.raises(FileExistsError):
-        make_folder(tmp_path / "a")
-
-
-def test_a_folder_is_deleted_with_all_in_it_and_may_be_gone(tmp_path: Path) -> None:
-    make_folder(tmp_path / "a" / "b")
-    for _ in range(2):
-        delete_folder(tmp_path / "a")
-        assert list(tmp_path.iterdir()) == []

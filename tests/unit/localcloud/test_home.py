@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from localgcp import home
-from localgcp.errors import LocalCloudError
 from localgcp.home import Home
 
 
@@ -51,27 +50,6 @@ def test_the_files_of_a_home_keep_their_places_from_version_to_version() -> None
     }
 
 
-@pytest.mark.parametrize(
-    ("named", "root"),
-    [
-        (None, "checkout/.vt-local"),
-        ("", "checkout/.vt-local"),
-        ("{tmp}/other/../mine", "mine"),
-    ],
-)
-def test_a_home_is_the_folder_of_the_variable_else_one_in_the_checkout(
-    tmp_path: Path, named: str | None, root: str
-) -> None:
-    below = tmp_path / "checkout" / "jobs"
-    below.mkdir(parents=True)
-    (tmp_path / "checkout" / "Pulumi.yaml").write_text("name: demo\n")
-    env = {} if named is None else {"VT_LOCAL_HOME": named.format(tmp=tmp_path)}
-
-    home = Home.find(env, below)
-
-    assert home == Home(tmp_path / root, tmp_path / "checkout")
-
-
 def test_elsewhere_it_serves_the_checkout_of_this_program_else_where_one_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -81,27 +59,3 @@ def test_elsewhere_it_serves_the_checkout_of_this_program_else_where_one_is(
     assert Home.find({"VT_LOCAL_HOME": str(root)}, tmp_path) == Home(root, checkout)
     monkeypatch.setattr(home, "__file__", str(tmp_path / "installed" / "localgcp" / "home.py"))
     assert Home.find({"VT_LOCAL_HOME": str(root)}, tmp_path) == Home(root, tmp_path)
-
-
-def test_a_folder_of_others_is_neither_taken_nor_marked(tmp_path: Path) -> None:
-    (tmp_path / "notes.txt").write_text("mine")
-    home = Home(tmp_path, tmp_path)
-
-    with pytest.raises(LocalCloudError, match="is not empty and was not made by"):
-        home.create()
-
-    assert not home.is_ours()
-    assert [file.name for file in tmp_path.iterdir()] == ["notes.txt"]
-
-
-def test_a_home_that_exists_is_completed(tmp_path: Path) -> None:
-    home = Home(tmp_path / "above" / "home", tmp_path)
-    home.create()
-    (home.jobs / "1").mkdir()
-    home.stacks.rmdir()
-
-    home.create()
-
-    assert home.is_ours()
-    assert home.stacks.is_dir()
-    assert (home.jobs / "1").is_dir()

@@ -58,16 +58,6 @@ def test_start_reports_what_it_does_and_the_process(
     assert run(capsys, "start") == (0, "", said)
 
 
-@pytest.mark.parametrize(("ran", "said"), [(True, "stopped"), (False, "nothing was running")])
-def test_stop_says_whether_anything_ran(
-    here: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
-    ran: bool, said: str,
-) -> None:  # fmt: skip
-    monkeypatch.setattr(lifecycle, "stop", lambda home: ran and home == here)
-    assert run(capsys, "stop") == (0, "", f"localgcp: {said}\n")
-    assert here.root.exists()
-
-
 def test_remove_stops_it_and_removes_its_files(
     here: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -105,13 +95,6 @@ def test_what_asks_a_server_that_does_not_run_fails(
     here: Home, capsys: pytest.CaptureFixture[str], words: list[str]
 ) -> None:
     assert run(capsys, *words) == (1, "", NOT_RUNNING)
-
-
-def test_a_server_that_does_not_answer_does_not_run(
-    running: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(lifecycle, "healthy", lambda _info: False)
-    assert run(capsys, "status") == (1, "", NOT_RUNNING)
 
 
 def test_env_prints_variables_as_a_shell_reads_them(

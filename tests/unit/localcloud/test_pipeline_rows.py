@@ -90,68 +90,6 @@ def row(id_: str = "1", time: str = TIME, **changes: Any) -> PipelineRecord:
     )
 
 
-def test_a_pipeline_is_kept_as_it_was_sent(pipelines: Pipelines) -> None:
-    rows = [row("1"), row("2"), row("3", "2026-01-01T00:00:00Z"), row("4", region="us-east1"),
-            row("5", number="5")]  # fmt: skip
-    for each in rows:
-        pipelines.table.insert(each)
-    assert pipelines.table.get("2") == rows[1]
-    assert pipelines.table.get("9") is None
-    assert pipelines.table.list(NUMBER, "us-central1") == [rows[1], rows[0], rows[2]]
-    assert rows[0].name == f"{PLACE}/trainingPipelines/1"
-
-
-def test_a_new_pipeline_makes_a_job_of_its_inputs(pipelines: Pipelines) -> None:
-    made = pipelines.create()
-    [(what, job_id)] = pipelines.asked
-    assert what == "submit"
-    job = pipelines.jobs.get(job_id)
-    assert job is not None
-    assert job.request == {
-        "displayName": "p-custom-job",
-        "labels": {"a": "b"},
-        "encryptionSpec": {"kmsKeyName": "k"},
-        "jobSpec": {"workerPoolSpecs": [POOL]},
-    }
-    assert made == {
-        **SENT,
-        "name": made["name"],
-        "state": "PIPELINE_STATE_PENDING",
-        "createTime": made["createTime"],
-        "updateTime": made["updateTime"],
-        "trainingTaskMetadata": {"backingCustomJob": job.name},
-    }
-    id_ = made["name"].removeprefix(f"{PLACE}/trainingPipelines/")
-    assert len(id_) == 19
-    assert pipelines.get(id_) == made
-
-
-@pytest.mark.parametrize(
-    ("state", "shown"),
-    [
-        (JobState.QUEUED, "PENDING"),
-        (JobState.PENDING, "PENDING"),
-        (JobState.RUNNING, "RUNNING"),
-        (JobState.CANCELLING, "CANCELLING"),
-        (JobState.SUCCEEDED, "SUCCEEDED"),
-        (JobState.FAILED, "FAILED"),
-        (JobState.CANCELLED, "CANCELLED"),
-    ],
-)
-def test_the_state_is_the_jobs(pipelines: Pipelines, state: JobState, shown: str) -> None:
-    pipelines.table.insert(row())
-    job = replace(job_row("42", {}, state=state), update_time=TIME)
-    pipelines.jobs.insert(job)
-    assert pipelines.get("1") == {
-        "name": f"{PLACE}/trainingPipelines/1",
-        "displayName": "p",
-        "createTime": TIME,
-        "updateTime": TIME,
-        "state": f"PIPELINE_STATE_{shown}",
-        "trainingTaskMetadata": {"backingCustomJob": job.name},
-    }
-
-
 def test_times_and_the_error_are_the_jobs(pipelines: Pipelines) -> None:
     pipelines.table.insert(row())
     job = replace(
@@ -178,29 +116,6 @@ def test_a_pipeline_without_its_job_has_failed(pipelines: Pipelines) -> None:
     pipelines.jobs.insert(job_row("42", {}))
     pipelines.service.cancel_training_pipeline(request)
     assert pipelines.asked == [("cancel", "42")]
-
-
-@pytest.mark.parametrize(
-    ("changes", "code", "text"),
-    [
-        ({"trainingTaskDefinition": "gs://x"}, "UNIMPLEMENTED",
-         "training_task_definition: the local cloud runs custom tasks, not 'gs://x'."),
-        ({"trainingTaskDefinition": None}, "UNIMPLEMENTED",
-         "training_task_definition: the local cloud runs custom tasks, not ''."),
-        ({"modelToUpload": {"displayName": "m"}}, "UNIMPLEMENTED",
-         "modelToUpload: the local cloud has no pipeline that uploads a model: leave out what "
-         "serves it, and upload it then."),
-        ({"inputDataConfig": {"datasetId": "1"}}, "UNIMPLEMENTED",
-         "inputDataConfig: the local cloud has no managed data sets: pass the data's address as "
-         "an argument."),
-        ({"displayName": None}, "INVALID_ARGUMENT", "display_name is required."),
-    ],
-)  # fmt: skip
-def test_what_does_not_run_here_is_refused_with_the_reason(
-    pipelines: Pipelines, changes: dict[str, Any], code: str, text: str
-) -> None:
-    assert refused(pipelines.create, **changes) == (code, text)
-    assert pipelines.asked == []
 
 
 def test_inputs_that_are_no_job_are_told(pipelines: Pipelines) -> None:
@@ -231,16 +146,3 @@ def test_pipelines_are_listed_page_by_page(pipelines: Pipelines) -> None:
         assert refused(pipelines.list, page_token=token) == (
             "INVALID_ARGUMENT", f"Invalid page token: {token!r}.",
         )  # fmt: skip
-
-
-def test_a_pipeline_of_another_place_is_not_found(pipelines: Pipelines) -> None:
-    pipelines.table.insert(row(region="us-east1"))
-    name = f"{PARENT}/trainingPipelines/1"
-    assert refused(pipelines.get, "1") == (
-        "NOT_FOUND", f"The TrainingPipeline does not exist: {name}",
-    )  # fmt: skip
-    request = vertex.GetTrainingPipelineRequest(name="trainingPipelines/1")
-    assert refused(pipelines.service.get_training_pipeline, request) == (
-        "INVALID_ARGUMENT",
-        "Invalid resource name: 'trainingPipelines/1'; expected a TrainingPipeline.",
-    )

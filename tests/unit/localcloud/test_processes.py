@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -42,15 +41,6 @@ def child(process: subprocess.Popen[bytes]) -> ChildProcess:
     return ChildProcess(process.pid, processes.start_time(process.pid) or "", "job")
 
 
-@pytest.mark.parametrize(
-    ("value", "is_id"),
-    [(2, True), (1 << 22, True), ((1 << 22) + 1, False), (1, False), (0, False), (-1, False),
-     (True, False), ("2", False), (2.0, False), (None, False)],
-)  # fmt: skip
-def test_some_numbers_stand_for_many_processes(value: object, is_id: bool) -> None:
-    assert processes.is_process_id(value) is is_id
-
-
 def test_a_process_is_known_by_its_start(start: Start) -> None:
     process = start("exec sleep 600")
     found = processes.start_time(process.pid)
@@ -83,40 +73,10 @@ def test_a_process_is_known_by_its_start(start: Start) -> None:
         ('{"pid": 7, "started": 1.0, "role": "job"}', None),
         ('{"pid": 7, "started": "1.00", "role": null}', None),
         ('{"pid": 7, "started": "1.00"}', None),
-        ('{"pid": 7, "started": "1.00", "role": "job", "more": 1}', None),
-        ("[]", None),
-        ("", None),
-        ("[" * 100_000, None),
     ],
 )
 def test_a_record_that_is_none_names_no_process(text: str, found: ChildProcess | None) -> None:
     assert ChildProcess.parse(text) == found
-
-
-def test_a_group_ends_with_its_leader_and_what_outlived_it(start: Start) -> None:
-    process = start("sleep 600 & echo $!; exec sleep 600", stdout=subprocess.PIPE)
-    assert process.stdout is not None
-    below = int(process.stdout.readline())
-    assert child(process).leads_session()
-    assert not ChildProcess(below, "", "job").leads_session()
-    began = time.monotonic()
-    child(process).end(20)
-    assert time.monotonic() - began < 10
-    wait_until(lambda: processes.start_time(below) is None)
-    assert process.wait() == -signal.SIGTERM
-    assert ChildProcess(process.pid, "", "job").leads_session()
-    process.stdout.close()
-
-
-def test_a_process_that_does_not_end_is_killed_after_the_grace_period(start: Start) -> None:
-    process = start("trap '' TERM; echo; while :; do sleep 0.05; done", stdout=subprocess.PIPE)
-    assert process.stdout is not None
-    process.stdout.readline()
-    began = time.monotonic()
-    child(process).end(0.3)
-    assert time.monotonic() - began >= 0.3
-    assert process.wait() == -signal.SIGKILL
-    process.stdout.close()
 
 
 def test_a_process_may_be_asked_to_end_in_another_way(start: Start) -> None:
@@ -148,21 +108,6 @@ def test_a_process_of_anothers_group_is_not_signalled() -> None:
 )
 def test_a_command_succeeds_within_its_time(command: list[str], well: bool) -> None:
     assert processes.succeeds(command, 0.5 if "sleep" in command else 20) is well
-
-
-def test_children_are_recorded_for_the_next_server(start: Start, tmp_path: Path) -> None:
-    folder, process = tmp_path / "run", start("exec sleep 600")
-    made = processes.register_child(folder, process.pid, "job")
-    assert made == child(process)
-    assert json.loads((folder / f"{process.pid}.json").read_text()) == {
-        "pid": process.pid, "started": made.started, "role": "job",
-    }  # fmt: skip
-    assert [path.name for path in folder.iterdir()] == [f"{process.pid}.json"]
-    assert processes.live_children(folder) == [made]
-    processes.unregister_child(folder, made)
-    processes.unregister_child(folder, made)
-    assert list(folder.iterdir()) == []
-    assert processes.register_child(folder, (1 << 22) + 5, "job").started == "gone"
 
 
 def test_records_of_the_dead_and_of_nothing_are_removed(start: Start, tmp_path: Path) -> None:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.metadata
-import json
 import os
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
@@ -14,33 +11,10 @@ import pytest
 
 from localgcp import pulumi_shim as shim
 from localgcp.access import engine_network
-from localgcp.gcp.version import MEASURED
 from localgcp.home import Home
-from localgcp.tools import install_tools
 
 CLOUD_KEY = "gcpkms://projects/p/locations/l/keyRings/r/cryptoKeys/k"
 COMMITTED = f"secretsprovider: {CLOUD_KEY}\nencryptedkey: abc\nconfig:\n  gcp:project: acme\n"
-
-
-@pytest.mark.parametrize(
-    ("line", "command", "stack", "cwd"),
-    [
-        ("preview -s dev", "preview", "dev", None),
-        ("up --stack=dev --yes", "up", "dev", None),
-        ("-C /x --color never up -sdev", "up", "dev", "/x"),
-        ("--cwd=/x refresh --preview-only --stack org/p/dev", "refresh", "org/p/dev", "/x"),
-        ("stack output -s local", "stack", "local", None),
-        ("-s dev preview", "preview", "dev", None),
-        ("preview -- -s other", "preview", None, None),
-        ("version", "version", None, None),
-        ("", None, None, None),
-    ],
-)
-def test_arguments_are_read_as_the_engine_reads_them(
-    line: str, command: str | None, stack: str | None, cwd: str | None
-) -> None:
-    request = shim.Request(line.split())
-    assert (request.command, request.stack, request.cwd) == (command, stack, cwd)
 
 
 def test_encryption_settings_are_dropped_and_nothing_else() -> None:
@@ -91,126 +65,6 @@ def engine(tmp_path: Path) -> Path:
     return program
 
 
-def call(home: Home, engine: Path, cwd: Path, *args: str) -> list[str]:
-    install_tools(home)
-    path = os.pathsep.join([str(home.bin), str(engine.parent), os.environ["PATH"]])
-    env = {"VT_LOCAL_HOME": str(home.root), "PATH": path}
-    command = [str(home.bin / "pulumi"), *args]
-    done = subprocess.run(command, env=env, cwd=cwd, capture_output=True, text=True, check=False)
-    assert done.returncode == 7, done.stderr
-    return json.loads(done.stdout)
-
-
-@pytest.mark.parametrize("args", [("preview", "-s", "dev"), ("preview",)])
-def test_a_command_that_loads_config_gets_a_file_of_its_own(
-    home: Home, engine: Path, project: Path, args: tuple[str, ...]
-) -> None:
-    found = call(home, engine, project, *args)
-    file = home.stacks / "demo" / "Pulumi.dev.yaml"
-    assert found == ["preview", "--config-file", str(file), *args[1:]]
-    assert file.read_text() == "encryptionsalt: v1:salt\nconfig:\n  gcp:project: acme\n"
-    assert (project / "Pulumi.dev.yaml").read_text() == COMMITTED
-    assert sorted(path.name for path in project.iterdir()) == ["Pulumi.dev.yaml", "Pulumi.yaml"]
-
-
-@pytest.mark.parametrize(
-    ("gcp_project", "salt"),
-    [("local-demo", "v1:c2E=:v1:bm8=:Y/+=="), ('"local-demo"', "v1:c2E=:v1:bm8=:Y/+=="),
-     ("acme", "v1:salt")],
-)  # fmt: skip
-def test_what_was_encrypted_in_the_file_of_a_local_project_keeps_its_salt(
-    home: Home, engine: Path, project: Path, gcp_project: str, salt: str
-) -> None:
-    config = f"config:\n  gcp:project: {gcp_project}\n  demo:token:\n    secure: v1:x\n"
-    committed = project / "Pulumi.dev.yaml"
-    committed.write_text(f"{config}encryptionsalt: v1:c2E=:v1:bm8=:Y/+==\n")
-    call(home, engine, project, "preview", "-s", "dev")
-    file = home.stacks / "demo" / "Pulumi.dev.yaml"
-    assert file.read_text() == f"encryptionsalt: {salt}\n{config}"
-
-
-@pytest.mark.parametrize(
-    "command",
-    ["preview", "pre", "up", "update", "refresh", "destroy", "down", "dn", "import", "watch"],
-)
-def test_every_name_of_a_command_that_loads_config_is_known(
-    home: Home, engine: Path, project: Path, command: str
-) -> None:
-    assert call(home, engine, project, command, "-s", "dev")[:2] == [command, "--config-file"]
-
-
-def test_the_project_is_found_from_a_folder_below_it(
-    home: Home, engine: Path, project: Path
-) -> None:
-    (project / "jobs").mkdir()
-    assert "--config-file" in call(home, engine, project / "jobs", "up", "-s", "dev")
-
-
-@pytest.mark.parametrize("flag", ["--yes", "--skip-preview", "-r", "--diff"])
-def test_other_flags_do_not_keep_the_stack_file_away(
-    home: Home, engine: Path, project: Path, flag: str
-) -> None:
-    assert "--config-file" in call(home, engine, project, "up", "-s", "dev", flag)
-
-
-@pytest.mark.parametrize(
-    "args",
-    [
-        ("stack", "output", "-s", "dev"),
-        ("preview", "--help"),
-        ("up", "-s", "dev", "--config-file", "mine.yaml"),
-        ("preview", "-s", "unknown"),
-        ("login",),
-    ],
-)
-def test_anything_else_passes_through(
-    home: Home, engine: Path, project: Path, args: tuple[str, ...]
-) -> None:
-    assert call(home, engine, project, *args) == list(args)
-
-
-def test_outside_of_a_project_everything_passes_through(
-    home: Home, engine: Path, tmp_path: Path
-) -> None:
-    assert call(home, engine, tmp_path, "preview", "-s", "dev") == ["preview", "-s", "dev"]
-
-
-def test_programs_of_the_pinned_sdk_and_of_the_installed_one_find_the_plugin(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(importlib.metadata, "version", lambda _: "10.2.0")
-    install_tools(home)
-    found = {each.name for each in (home.pulumi_home / "plugins").iterdir()}
-    assert found == {"resource-gcp-v10.2.0", f"resource-gcp-v{MEASURED}"}
-
-
-def test_without_a_pulumi_it_says_what_to_do(home: Home, tmp_path: Path) -> None:
-    install_tools(home)
-    env = {"VT_LOCAL_HOME": str(home.root), "PATH": f"{home.bin}:/usr/bin:/bin"}
-    done = subprocess.run(
-        [str(home.bin / "pulumi"), "up"], env=env, cwd=tmp_path, capture_output=True, text=True,
-        check=False,
-    )  # fmt: skip
-    assert done.returncode == 127
-    assert done.stderr == "vt: there is no pulumi on PATH. Hint: run `vt setup`.\n"
-
-
-def test_a_stack_that_cannot_be_made_is_told_with_the_reason(
-    home: Home, engine: Path, project: Path
-) -> None:
-    reason = "error: could not create stack: no room"
-    engine.write_text(
-        f'#!/bin/sh\ncase "$*" in *init*) echo \'{reason}\' >&2; exit 1 ;; *) echo "$*" ;; esac\n'
-    )
-    install_tools(home)
-    path = os.pathsep.join([str(home.bin), str(engine.parent), os.environ["PATH"]])
-    done = subprocess.run(
-        [str(home.bin / "pulumi"), "preview", "-s", "dev"], cwd=project, text=True,
-        env={"VT_LOCAL_HOME": str(home.root), "PATH": path}, capture_output=True, check=False,
-    )  # fmt: skip
-    assert (done.stdout, done.stderr) == ("preview -s dev\n", f"{reason}\n")
-
-
 def test_a_second_stack_of_a_project_is_made_beside_the_first(home: Home, engine: Path) -> None:
     env = {**os.environ, "VT_LOCAL_HOME": str(home.root)}
     for stack in ("one", "two"):
@@ -224,17 +78,10 @@ def test_a_second_stack_of_a_project_is_made_beside_the_first(home: Home, engine
     [
         (["up", "--exec-agent=127.0.0.1:4000"], None, {4000, 4711}),
         (["-C", "x", "destroy", "localhost:1", "grpc://localhost:65535/x"], None, {1, 65535, 4711}),
-        (
-            ["pre", "127.0.0.1:65536", "127.0.0.1:123456", "x127.0.0.1:5", "127.0.0.1:"],
-            "own",
-            {4711},
-        ),
         (["preview", "-h"], None, None),
         ([], None, None),
         (["up", "--client=127.0.0.1:4000"], None, None),
         (["up", "--help"], None, None),
-        (["stack", "output"], None, None),
-        (["preview"], "host", None),
     ],
 )
 def test_what_loads_a_program_gets_a_network_with_the_ports_that_it_names(
@@ -265,9 +112,6 @@ def test_what_loads_a_program_gets_a_network_with_the_ports_that_it_names(
         ("up -h", 0, {"asks_help"}),
         ("up --help -s dev", 0, {"asks_help"}),
         ("up --client=x", 0, {"has_client"}),
-        ("-v 9 --tracing x --profiling y --memprofilerate 1 --otel-traces z up", 10, set()),
-        ("-v=9 up dev", 1, set()),
-        ("up -- --help --client", 0, set()),
         ("-C", -1, set()),
     ],
 )
@@ -349,20 +193,6 @@ def test_the_stack_that_a_variable_names_is_selected_and_else_the_one_of_the_eng
     assert says("echo") is None
     monkeypatch.setenv("PULUMI_STACK", "named")
     assert says("echo dev") == "named"
-
-
-@pytest.mark.parametrize(
-    ("text", "kept"),
-    [
-        ("config: {}", "config: {}\n"),
-        ("encryptedkey: a\n\tb\n\n  c\nx: 1\n", "x: 1\n"),
-        ("encryptionsalt : v1\nsecretsprovider: k\n", "\n"),
-        ("a: 1\n\n  b: 2\n", "a: 1\n\n  b: 2\n"),
-        ("encryptionsalts: 1\n", "encryptionsalts: 1\n"),
-    ],
-)
-def test_of_encryption_settings_the_lines_below_them_are_dropped_too(text: str, kept: str) -> None:
-    assert shim.without_encryption(text) == kept
 
 
 @pytest.mark.parametrize("in_shell", [True, False])

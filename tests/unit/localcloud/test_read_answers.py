@@ -13,7 +13,6 @@ from localgcp.inventory.reservations import RESERVATION
 from localgcp.inventory.store import ACCOUNT, BUCKET, SERVICE
 from localgcp.projects import local_project_number
 from localgcp.reads import serving
-from localgcp.reads.serving import merged
 from tests.unit.localcloud.rest_cloud import PROJECT, RestCloud, cloud
 
 __all__ = ["cloud"]
@@ -69,29 +68,12 @@ def test_two_apis_are_on_in_every_project(cloud: RestCloud) -> None:
         ("storage.publicAccessPrevention", {"enforce": False}),
         ("iam.allowedPolicyMemberDomains", {"allowAll": True}),
         ("gcp.resourceLocations", {"allowAll": True}),
-        ("storage.publicAccessPreventionX", {"allowAll": True}),
     ],
 )
 def test_no_constraint_restricts_anything(cloud: RestCloud, constraint: str, rule: Any) -> None:
     assert cloud.get(RULES.format(PROJECT, constraint)) == {
         "name": f"projects/{NUMBER}/policies/{constraint}", "spec": {"rules": [rule]},
     }  # fmt: skip
-
-
-def test_no_quota_ends_until_a_fault_says_so(cloud: RestCloud) -> None:
-    metric = "aiplatform.googleapis.com%2Fcustom_model_training_cpus"
-    name = f"projects/{PROJECT}/services/aiplatform.googleapis.com/consumerQuotaMetrics/{metric}"
-    plain = metric.replace("%2F", "/")
-    wanted: dict[str, Any] = {"name": name.replace("%2F", "/"), "metric": plain}
-    unit = "1/{project}/{region}"
-    bucket = {"effectiveLimit": "-1"}
-    assert cloud.get(f"/v1beta1/{name}") == wanted | {
-        "consumerQuotaLimits": [{"unit": unit, "quotaBuckets": [bucket]}]
-    }
-    cloud.fault("serviceusage", "deny")
-    assert cloud.get(f"/v1beta1/{name}") == wanted | {
-        "consumerQuotaLimits": [{"unit": unit, "quotaBuckets": [{}]}]
-    }
 
 
 def quotas(**used: float) -> list[dict[str, Any]]:
@@ -199,16 +181,9 @@ def test_a_version_of_a_secret_is_enabled_or_not_there(cloud: RestCloud) -> None
 @pytest.mark.parametrize(
     ("type_", "api", "path", "stored", "wanted"),
     [
-        ("secretmanager/secret:Secret", "v1", "secrets/s", {"labels": {"a": "b"}},
-         {"labels": {"a": "b"}}),
-        ("artifactregistry/repository:Repository", "v1", "locations/l/repositories/r",
-         {"format": "DOCKER", "cleanupPolicyDryRun": True},
-         {"format": "DOCKER", "cleanupPolicyDryRun": True}),
         ("monitoring/notificationChannel:NotificationChannel", "v3", "notificationChannels/7",
          {"type": "email", "labels": {"email_address": "a@b.c"}, "enabled": True},
          {"type": "email", "labels": {"email_address": "a@b.c"}, "enabled": True}),
-        ("kms/cryptoKey:CryptoKey", "v1", "locations/l/keyRings/r/cryptoKeys/k",
-         {"rotationPeriod": "7776000s"}, {"purpose": "ENCRYPT_DECRYPT"}),
         ("kms/cryptoKey:CryptoKey", "v1", "locations/l/keyRings/r/cryptoKeys/k",
          {"purpose": "ASYMMETRIC_SIGN", "primaries": [{"name": "v1", "state": "ENABLED"}]},
          {"purpose": "ASYMMETRIC_SIGN", "primary": {"name": "v1", "state": "ENABLED"}}),
@@ -222,35 +197,6 @@ def test_what_has_a_name_is_read_by_its_path(
     assert cloud.refusal("GET", f"/{api}/{name}") == missing
     cloud.put(f"gcp:{type_}", name, **stored)
     assert cloud.get(f"/{api}/{name}") == {"name": name, **wanted}
-
-
-@pytest.mark.parametrize(
-    ("service", "target", "permission"),
-    [
-        ("iam", f"/v1/projects/{PROJECT}/serviceAccounts/a@b.c", "iam.serviceAccounts.get"),
-        ("artifactregistry", f"/v1/projects/{PROJECT}/locations/l/repositories/r",
-         "artifactregistry.repositories.get"),
-        ("secretmanager", f"/v1/projects/{PROJECT}/secrets/s", "secretmanager.secrets.get"),
-        ("secretmanager", f"/v1/projects/{PROJECT}/secrets/s/versions/1",
-         "secretmanager.versions.get"),
-        ("cloudkms", f"/v1/projects/{PROJECT}/locations/l/keyRings/r/cryptoKeys/k",
-         "cloudkms.cryptoKeys.get"),
-        ("monitoring", f"/v3/projects/{PROJECT}/notificationChannels/7",
-         "monitoring.notificationChannels.get"),
-        ("orgpolicy", RULES.format(PROJECT, "gcp.resourceLocations"), "orgpolicy.policy.get"),
-        ("cloudbilling", f"/v1/projects/{PROJECT}/billingInfo", "resourcemanager.projects.get"),
-        ("serviceusage", f"/v1/projects/{PROJECT}/services", "serviceusage.services.list"),
-        ("servicenetworking", "/v1/services/servicenetworking.googleapis.com/connections",
-         "servicenetworking.services.get"),
-        ("dns", f"/dns/v1/projects/{PROJECT}/managedZones", "dns.managedZones.list"),
-        ("bigquery", f"/bigquery/v2/projects/{PROJECT}/jobs", "bigquery.jobs.list"),
-    ],
-)  # fmt: skip
-def test_a_fault_denies_a_read_by_its_permission(
-    cloud: RestCloud, service: str, target: str, permission: str
-) -> None:
-    cloud.fault(service, "deny")
-    assert cloud.refusal("GET", target) == no(permission, target)
 
 
 BUCKET_ASKS = "/storage/v1/b/data/iam/testPermissions?permissions="
@@ -346,12 +292,6 @@ def test_faults_keep_an_answer_waiting(cloud: RestCloud, monkeypatch: pytest.Mon
     assert (waited, held) == ([2.5, 0.5], [(4, channel, cloud.stopping)])
 
 
-def test_a_patch_makes_nothing_of_a_refusal_but_of_what_is_not_there(cloud: RestCloud) -> None:
-    cloud.fault("cloudresourcemanager", "patch", patch={"state": "GONE"})
-    refused = no("resourcemanager.projects.get", "projects/acme")
-    assert cloud.refusal("GET", "/v3/projects/acme") == refused
-
-
 def test_a_request_is_a_json_object_of_a_method_that_is_there(cloud: RestCloud) -> None:
     assert cloud.get("/v9/anything") is None
     at = f"/v1/projects/{PROJECT}:testIamPermissions"
@@ -359,19 +299,3 @@ def test_a_request_is_a_json_object_of_a_method_that_is_there(cloud: RestCloud) 
         assert cloud.refusal("POST", at, body) == (400, "the body is no JSON object.")
     # A field that is null is one that is not set.
     assert cloud.post(at, permissions=None) == {}
-
-
-@pytest.mark.parametrize(
-    ("value", "patch", "wanted"),
-    [
-        ({"a": 1}, {}, {"a": 1}),
-        ({"a": 1}, {"a": None, "b": None}, {}),
-        ({"a": {"b": 1, "c": 2}}, {"a": {"b": None, "d": 3}}, {"a": {"c": 2, "d": 3}}),
-        ({"a": [1, 2]}, {"a": [3]}, {"a": [3]}),
-        ({"a": "x"}, {"a": {"b": 1, "c": None}}, {"a": {"b": 1}}),
-        (["x"], {"a": 1}, {"a": 1}),
-    ],
-)
-def test_a_merge_patch_changes_what_it_names(value: Any, patch: Any, wanted: Any) -> None:
-    """https://www.rfc-editor.org/rfc/rfc7396"""
-    assert merged(value, patch) == wanted

@@ -80,24 +80,6 @@ def test_who_asks_holds_everything_on_what_exists_and_nothing_is_limited(estate:
     assert not estate.client.has_reservation(NAME.replace("t4", "l4"))
 
 
-def test_a_fault_makes_each_answer_a_no(estate: Estate) -> None:
-    for service in ("iam", "compute", "serviceusage"):
-        estate.faults.add(Fault.parse(service=service, kind="deny", times=0))
-    assert estate.asked() == [False, False, False, 0]
-
-
-def test_a_fault_is_on_the_path_it_is_asked_for(estate: Estate) -> None:
-    estate.faults.add(Fault.parse(service="iam", kind="deny", match=EMAIL, times=0))
-    estate.faults.add(Fault.parse(service="serviceusage", kind="deny", match="_l4_", times=0))
-    assert estate.asked() == [False, True, True, None]
-
-
-def test_an_error_is_no_answer(estate: Estate) -> None:
-    for service in ("iam", "compute", "serviceusage"):
-        estate.faults.add(Fault.parse(service=service, kind="error", code="403", times=0))
-    assert estate.asked() == ["403"] * 4
-
-
 def test_a_late_answer_is_the_same(estate: Estate) -> None:
     estate.faults.add(Fault.parse(service="compute", kind="delay", seconds=0.1))
     assert estate.asked() == [True, True, True, None]

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import socket
-import stat
-import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -22,12 +19,9 @@ from google.cloud.aiplatform_v1.services.pipeline_service.transports.grpc import
 )
 from google.cloud.batch_v1.services.batch_service.transports import BatchServiceGrpcTransport
 
-from localgcp import recorder
-from localgcp.access.grpc_server import LocalServer
-from localgcp.clients import cloud_sdk, python_clients
+from localgcp.clients import python_clients
 from localgcp.recorder import RecordedRequest, Recorder
 from localgcp.runner.gcsfuse import storage_client
-from localgcp.storage_requests import StorageRequest
 
 PARENT = "projects/p/locations/us-central1"
 TRIALS = {"display_name": "study", "max_trial_count": 2}
@@ -148,74 +142,3 @@ def test_what_else_is_called_is_refused_and_noted(sent: Sent) -> None:
     assert "DeleteCustomJob" in by_grpc
     assert by_rest == ["GET /v1/projects/p/topics", f"GET /{'x' * 299}"]
     assert sent.recorder.requests == []
-
-
-@pytest.mark.parametrize(
-    ("target", "name"),
-    [
-        ("/storage/v1/b/data", "data"),
-        ("/storage/v1/b/data?alt=json", "data"),
-        ("/storage/v1/b/da%2Dta/o/x", "da-ta"),
-        ("/upload/storage/v1/b/data/o?uploadType=media", "data"),
-        ("/download/storage/v1/b/data/o/x", "data"),
-        ("/resumable/upload/storage/v1/b/data/o", "data"),
-        ("/storage/v1/b/a.c", "a.c"),
-        (f"/storage/v1/b/{'a' * 222}", "a" * 222),
-        (f"/storage/v1/b/{'a' * 223}", None),
-        ("/storage/v1/b/ab", None),
-        ("/storage/v1/b/Data", None),
-        ("/storage/v1/b/-data", None),
-        ("/storage/v1/b/data-", None),
-        ("/storage/v1/b?project=p", None),
-        ("/x/storage/v1/b/data", None),
-        ("/data/x", None),
-    ],
-)
-def test_a_bucket_is_made_once_by_the_name_in_a_request(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str, name: str | None
-) -> None:
-    storage, made = recorder._Storage(tmp_path), list[str]()
-    monkeypatch.setattr(storage, "_send", made.append)
-    for _ in range(2):
-        storage._make_bucket(StorageRequest("GET", target, {}))
-    assert made == ([] if name is None else [name])
-
-
-def test_a_program_comes_here_and_to_no_cloud(sent: Sent, tmp_path: Path) -> None:
-    folder = tmp_path / "recorded" / "cloud-sdk"
-    storage, port = (int(each.rpartition(":")[2]) for each in (sent.storage, sent.address))
-    assert sent.storage == f"http://127.0.0.1:{storage}"
-    assert sent.env == {
-        "PATH": "/bin",
-        "PYTHONPATH": f"{folder / 'python'}:/own",
-        "GOOGLE_APPLICATION_CREDENTIALS": str(folder / "no-credentials.json"),
-        "VERTEX_EMULATOR_HOST": f"127.0.0.1:{port}",
-        "STORAGE_EMULATOR_HOST": sent.storage,
-        **cloud_sdk.environment(folder, storage, port),
-    }
-    assert stat.S_IMODE((tmp_path / "recorded" / "run").stat().st_mode) == 0o700
-    assert not (folder / "no-credentials.json").exists()
-    assert Path(sent.env["BOTO_CONFIG"]).is_file()
-    assert (folder / "python" / "sitecustomize.py").is_file()
-
-
-def test_the_end_waits_for_no_word_of_the_servers_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """gRPC rarely never gives it, and ``stop(None)`` waits for it by itself."""
-    stopped: list[float | None] = []
-
-    def stop(server: LocalServer, grace: float | None) -> threading.Event:
-        stopped.append(grace)
-        real(server, 0)
-        return threading.Event()
-
-    real = LocalServer.stop
-    monkeypatch.setattr(LocalServer, "stop", stop)
-    with Recorder(tmp_path / "recorded") as started:
-        sent = Sent(started)
-        sent.channel.close()
-    assert stopped == [0]
-    host, _, port = sent.address.rpartition(":")
-    with socket.socket() as probe:
-        assert probe.connect_ex((host, int(port))) != 0

@@ -14,7 +14,6 @@ from localgcp import resources
 from localgcp.apis.discovery import DescribedMethod
 from localgcp.apis.server import serve
 from localgcp.errors import RefusedRequestError
-from localgcp.faults.model import Fault
 from localgcp.faults.table import FaultTable
 from localgcp.inventory import vpc
 from localgcp.inventory.store import ACCOUNT, BUCKET, SERVICE, Binding, Store, project_number
@@ -85,14 +84,6 @@ def test_a_policy_is_read_and_written_where_its_service_has_it(client: Client, n
     client.call(write, to, policy if write == "PUT" else {"policy": policy}, expect=409)
 
 
-def test_a_policy_that_a_fault_denies_is_neither_read_nor_written(client: Client) -> None:
-    client.faults.add(Fault.parse(service="iam", kind="deny", times=0))
-    path = f"/v3/projects/{PROJECT}"
-    told = client.call("POST", f"{path}:getIamPolicy", {}, expect=403)["error"]["message"]
-    assert "Permission 'resourcemanager.projects.getIamPolicy' denied" in told
-    client.call("POST", f"{path}:setIamPolicy", {"policy": {"bindings": []}}, expect=403)
-
-
 def test_a_firewall_rule_is_made_read_changed_and_deleted_with_the_apis_fields(
     client: Client,
 ) -> None:
@@ -123,19 +114,6 @@ def test_settings_of_a_bucket_are_changed_by_the_names_of_the_api(client: Client
     assert outputs["publicAccessPrevention"] == "inherited"
     assert outputs["uniformBucketLevelAccess"] is False
     assert outputs["labels"] == outputs["effectiveLabels"] == {"a": "b"}
-
-
-def test_an_api_is_switched_off_and_an_account_disabled(client: Client) -> None:
-    service = f"{PROJECT}/run.googleapis.com"
-    client.store.put(SERVICE, service, PROJECT, {}, {})
-    client.call("POST", f"/v1/projects/{PROJECT}/services/run.googleapis.com:disable")
-    assert client.store.get(SERVICE, service) is None
-    accounts = f"/v1/projects/{PROJECT}/serviceAccounts"
-    email = client.call("POST", accounts, {"accountId": "ci"})["email"]
-    client.call("POST", f"{accounts}/{email}:disable")
-    account = client.store.account(email)
-    assert account is not None
-    assert account["disabled"] is True
 
 
 @pytest.mark.parametrize("path", ["/v1/nothing", f"/compute/v1/{RULE}", "/storage/v1/b/gone"])
@@ -223,19 +201,6 @@ def told(store: Store, id_: str, at: str, rest: str = "", **body: Any) -> tuple[
     return error.value.status, error.value.name, str(error.value)
 
 
-def test_what_is_there_is_not_made_again_and_what_is_not_is_not_deleted(store: Store) -> None:
-    call(store, "compute.v1.firewalls.insert", HOME, "/global/firewalls", name="open")
-    again = told(store, "compute.v1.firewalls.insert", HOME, "/global/firewalls", name="open")
-    assert again == (409, "ALREADY_EXISTS", f"The resource '{RULE}' already exists")
-    call(store, "compute.v1.firewalls.delete", RULE)
-    missing = (404, "", f"The resource '{RULE}' was not found")
-    for verb in ("get", "patch", "delete"):
-        assert told(store, f"compute.v1.firewalls.{verb}", RULE) == missing
-    assert told(store, "storage.v1.buckets.patch", "b/gone") == (
-        404, "", "The specified bucket does not exist.",
-    )  # fmt: skip
-
-
 def test_a_network_has_its_peerings_and_those_of_services(store: Store) -> None:
     with pytest.raises(RefusedRequestError, match=f"^The resource '{NETWORK}' was not found$"):
         resources.read_network(store, NETWORK)
@@ -288,42 +253,6 @@ def test_routes_are_those_that_were_made_and_those_of_networks(store: Store) -> 
     }  # fmt: skip
     assert resources.list_in_project(store, "local-q", "routes") == []
     assert resources.list_in_project(store, PROJECT, "firewalls") == []
-
-
-@pytest.mark.parametrize(
-    ("type_", "id_", "place"),
-    [
-        (vpc.SUBNETWORK, SUBNET, {"region": f"{LINK}{HOME}/regions/r"}),
-        ("gcp:compute/reservation:Reservation", f"{HOME}/zones/z/reservations/x",
-         {"zone": f"{LINK}{HOME}/zones/z"}),
-        (FIREWALL, RULE, {}),
-    ],
-)  # fmt: skip
-def test_what_lies_in_a_place_of_compute_engine_says_where(
-    store: Store, type_: str, id_: str, place: dict[str, str]
-) -> None:
-    store.put(type_, id_, PROJECT, {}, {"selfLink": "link"})
-    found = resources.read_resource(store, id_)
-    word = type_.rpartition(":")[2].lower()
-    assert found.pop("id").isdecimal()
-    assert found == {"selfLink": "link", "kind": f"compute#{word}", **place}
-
-
-def test_a_bucket_has_the_apis_fields(store: Store) -> None:
-    store.put(BUCKET, "data", PROJECT, {}, {"location": "US", "effectiveLabels": {"a": "b"}})
-    base = {
-        "location": "US", "effectiveLabels": {"a": "b"}, "labels": {"a": "b"}, "id": "data",
-        "kind": "storage#bucket", "name": "data", "projectNumber": project_number(PROJECT),
-    }  # fmt: skip
-    access = {"publicAccessPrevention": "inherited", "uniformBucketLevelAccess": {"enabled": False}}
-    assert resources.read_resource(store, "b/data") == base | {"iamConfiguration": access}
-    access = {"publicAccessPrevention": "enforced", "uniformBucketLevelAccess": {"enabled": True}}
-    changed = call(store, "storage.v1.buckets.patch", "b/data", response="storage.Bucket",
-                   iamConfiguration=access, labels={"c": "d"})  # fmt: skip
-    assert (changed["iamConfiguration"], changed["labels"]) == (access, {"c": "d"})
-    found = store.get(BUCKET, "data")
-    assert found is not None
-    assert (found.inputs, found.project) == ({}, PROJECT)
 
 
 @pytest.mark.parametrize(
@@ -386,23 +315,6 @@ def test_accounts_are_made_listed_found_without_their_project_and_deleted(store:
     name = f"{HOME}/serviceAccounts/{email}"
     assert call(store, f"{ACCOUNTS}.delete", name, response="protobuf.Empty") == {}
     assert [each.outputs["accountId"] for each in store.list(ACCOUNT)] == ["a"]
-
-
-def test_apis_are_switched_on_one_at_a_time_or_together(store: Store) -> None:
-    services = "serviceusage.v1.services"
-    response = "serviceusage.Operation"
-    done = {"name": "operations/noop.DONE_OPERATION", "done": True}
-    one = call(store, f"{services}.enable", f"{HOME}/services/a.x", ":enable", response,
-               serviceIds=["not.this"])  # fmt: skip
-    assert one == done
-    two = call(store, f"{services}.batchEnable", HOME, "/services:batchEnable", response,
-               serviceIds=["b.x", "c.x"])  # fmt: skip
-    assert two == done
-    assert [each.id for each in store.list(SERVICE, PROJECT)] == [
-        f"{PROJECT}/{name}" for name in ("a.x", "b.x", "c.x")
-    ]
-    assert call(store, f"{services}.disable", f"{HOME}/services/b.x", ":disable", response) == done
-    assert [each.id for each in store.list(SERVICE)] == [f"{PROJECT}/a.x", f"{PROJECT}/c.x"]
 
 
 def test_a_policy_that_was_not_read_is_written_over_what_is_there(store: Store) -> None:

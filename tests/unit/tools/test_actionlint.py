@@ -31,10 +31,6 @@ def program(file: Path, text: str) -> Path:
     return file
 
 
-def test_the_version_is_the_one_of_the_module_file(checkout: Layout) -> None:
-    assert actionlint.pinned_version(checkout) == "1.7.12"
-
-
 def test_a_module_file_without_it_is_an_error(checkout: Layout) -> None:
     (checkout.tools / "actionlint" / "go.mod").write_text("module actionlint\n")
     with pytest.raises(SetupError, match="does not require"):

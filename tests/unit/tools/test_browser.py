@@ -9,34 +9,11 @@ import pytest
 import browser
 
 
-def program(folder: Path, name: str) -> Path:
-    file = folder / name
-    file.write_text("#!/bin/sh\n")
-    file.chmod(0o755)
-    return file
-
-
 @pytest.fixture
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv(browser.VARIABLE, raising=False)
     return tmp_path
-
-
-def test_the_first_known_name_on_the_path_is_taken(path: Path) -> None:
-    program(path, "google-chrome")
-    chromium = program(path, "chromium")
-    assert browser.find() == str(chromium)
-
-
-def test_the_one_that_is_named_is_taken_and_no_other(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    program(path, "chromium")
-    monkeypatch.setenv(browser.VARIABLE, str(program(path, "mine")))
-    assert browser.find() == str(path / "mine")
-    monkeypatch.setenv(browser.VARIABLE, str(path / "gone"))
-    assert browser.find() is None
 
 
 def test_without_a_browser_and_without_apt_a_hint_says_what_to_install(

@@ -33,11 +33,6 @@ def test_any_builder_and_registry_will_do(
     assert f"containers: builder {path}/{builder}" in capsys.readouterr().out
 
 
-def test_a_client_of_docker_without_its_daemon_builds_nothing(path: Path) -> None:
-    program(path, "docker", code=1)
-    assert containers.find("builder") is None
-
-
 def test_without_programs_and_without_apt_a_hint_says_what_to_install(
     path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

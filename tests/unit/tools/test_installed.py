@@ -12,7 +12,7 @@ import pytest
 
 from vertex_training_cli import setup
 from vertex_training_cli.setup import install_pulumi, installed_pulumi
-from vertex_training_cli.toolchain import build, layout, policy_env, pulumi_cli, releases
+from vertex_training_cli.toolchain import layout, policy_env, releases
 from vertex_training_cli.toolchain.console import SetupError
 from vertex_training_cli.toolchain.layout import PLUGINS, Layout
 from vertex_training_cli.toolchain.pulumi_cli import Pulumi
@@ -44,14 +44,6 @@ def put_commands(place: Layout) -> None:
     for name in ("pulumi", *PLUGINS):
         (place.bin / name).write_text("#!/bin/sh\n")
         (place.bin / name).chmod(0o755)
-
-
-def test_what_was_installed_is_not_installed_again(environment: Layout) -> None:
-    assert installed_pulumi(environment, "auto") is None
-    put_commands(environment)
-    assert install_pulumi(environment, "auto") == FOUND
-    assert installed_pulumi(environment, "auto") == FOUND
-    assert environment.stamp.parent == environment.environment
 
 
 @pytest.mark.parametrize(
@@ -89,26 +81,6 @@ def link_of(place: Layout) -> Path:
     """What policies import this package by."""
     [folder] = place.policy_venv.glob("lib/python*/site-packages")
     return folder / "vertex_training"
-
-
-@pytest.mark.parametrize("installer", ["uv", "pip"])
-def test_policies_see_this_package_and_no_other_of_the_environment(
-    environment: Layout, installer: str
-) -> None:
-    package = environment.root / "vertex_training"
-    (package / "__init__.py").write_text("")
-    [folder] = environment.venv.glob("lib/python*/site-packages")
-    (folder / "newer_protobuf.py").write_text("")
-    uv = policy_env.find_uv(environment) if installer == "uv" else None
-    policy_env.install_policy_packages(environment, uv)
-    assert policy_env.is_whole(environment)
-    assert link_of(environment).resolve() == package.resolve()
-    python = environment.policy_venv / "bin" / "python"
-    for name, code in (("vertex_training", 0), ("newer_protobuf", 1)):
-        done = subprocess.run(
-            [python, "-c", f"import {name}"], cwd="/", capture_output=True, check=False
-        )
-        assert done.returncode == code, done.stderr
 
 
 def test_a_pin_that_cannot_be_had_is_named_and_nothing_counts_as_installed(
@@ -162,19 +134,6 @@ def test_an_environment_of_others_is_refused(
 def test_an_unknown_source_is_refused(environment: Layout) -> None:
     with pytest.raises(SetupError, match="VT_PULUMI_SOURCE is 'somewhere'"):
         install_pulumi(environment, "somewhere")
-
-
-def test_the_language_host_is_started_from_where_the_package_is(environment: Layout) -> None:
-    official = environment.toolchain / build.cache_name(environment) / "bin"
-    official.mkdir(parents=True)
-    for name in build.FILES:
-        (official / name).touch(0o755)
-    launcher = environment.offline_engine / "pulumi-language-python"
-    launcher.write_text('exec "$bin/python" -u @LANGUAGE_HOST@ "$@"\n')
-    pulumi_cli.install_build(environment)
-    host = environment.bin / "pulumi-language-python"
-    assert str(environment.offline_engine / "language_host.py") in host.read_text()
-    assert host.stat().st_mode & 0o111
 
 
 def test_a_repository_pins_archives_of_its_own(environment: Layout, tmp_path: Path) -> None:

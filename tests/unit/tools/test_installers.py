@@ -11,7 +11,7 @@ import pytest
 from vertex_training_cli.toolchain import build, policy_env, pulumi_cli, python_env
 from vertex_training_cli.toolchain.console import SetupError, SubprocessError
 from vertex_training_cli.toolchain.layout import Layout
-from vertex_training_cli.toolchain.pulumi_cli import Pulumi, SourceUnavailableError
+from vertex_training_cli.toolchain.pulumi_cli import SourceUnavailableError
 
 UV = Path("/opt/uv")
 
@@ -169,27 +169,6 @@ def test_packages_are_synced_by_hash_and_sources_are_editable(
         assert own.items() <= environment.items()
 
 
-def test_an_installer_that_fails_is_told_with_its_command(
-    programs: Programs, checkout: Layout
-) -> None:
-    programs.fails = SubprocessError("exit code 2: no route")
-    with pytest.raises(SetupError) as failed:
-        python_env.run_installer("installing x", [UV, "pip"], checkout)
-    assert str(failed.value) == (
-        "setup: installing x failed\n  tried: /opt/uv pip: exit code 2: no route\n"
-        f"  Hint: {python_env.OFFLINE_HINT}"
-    )
-
-
-@pytest.mark.parametrize(
-    ("text", "version"),
-    [("v3.259.0", (3, 259, 0)), ("uv 0.5.10 (x 1.2.3)", (0, 5, 10)), ("3.11", (0, 0, 0)),
-     ("", (0, 0, 0))],
-)  # fmt: skip
-def test_the_first_version_of_a_text(text: str, version: tuple[int, int, int]) -> None:
-    assert python_env.parse_version(text) == version
-
-
 ONLY = ["--require-hashes", "--only-binary", ":all:"]
 
 
@@ -214,29 +193,6 @@ def test_the_environment_of_the_policy_pack_is_made_anew(
     assert [given["what"] for _, given in programs.ran] == [
         "creating the environment of the policy pack", "installing the policy pack's packages",
     ]  # fmt: skip
-
-
-def test_a_tool_is_installed_once(
-    programs: Programs, checkout: Layout, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    layouts = {False: checkout}
-    monkeypatch.setattr(policy_env.Layout, "of_this_environment", lambda deploy: layouts[deploy])
-    checkout.toolchain.rmdir()
-    checkout.cache.rmdir()
-    monkeypatch.setattr(policy_env, "find_uv", lambda _: UV)
-    folder, pins = tmp_path / "tool", tmp_path / "pins"
-    for name in ("marker", "marker", "other marker"):  # the cache is there for the other one
-        policy_env.install_once(folder, tmp_path / name, pins, "a tool")
-        assert (tmp_path / name).is_file()
-    assert programs.commands == 2 * [
-        [str(UV), "venv", "--quiet", "--clear", "--python", str(checkout.python), str(folder)],
-        [str(UV), "pip", "sync", "--quiet", "--python", f"{folder}/bin/python",
-         "--require-hashes", "--only-binary", ":all:", str(pins)],
-    ]  # fmt: skip
-    assert [options["what"] for _, options in programs.ran] == 2 * [
-        "creating the environment of a tool", "installing a tool's packages",
-    ]  # fmt: skip
-    assert checkout.toolchain.is_dir()
 
 
 def test_a_build_links_the_version_and_takes_scripts_of_the_sdk(
@@ -270,30 +226,6 @@ def test_a_build_links_the_version_and_takes_scripts_of_the_sdk(
         "pulumi-language-python-exec": 0o755, "pulumi-resource-pulumi-python": 0o755,
     }  # fmt: skip
     assert [each.name for each in folder.iterdir()] == ["bin"]
-
-
-def test_what_is_installed_is_a_record() -> None:
-    assert Pulumi("path", "3.1.0", "/x, official", "official").as_record() == {
-        "source": "path", "version": "3.1.0", "engine": "/x, official", "language_host": "official",
-    }  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("content", "mode", "name", "official"),
-    [
-        (b"\x7fELF", 0o755, "pulumi-language-python", True),
-        (b"#!/bin/sh\n", 0o755, "pulumi-language-python", False),
-        (b"#!/bin/sh\n", 0o755, "pulumi-language-python-exec", True),
-        (b"\x7fELF", 0o644, "pulumi-language-python", False),
-        (b"\x7fELF", 0o644, "pulumi-language-python-exec", False),
-    ],
-)
-def test_a_plugin_that_is_a_script_is_the_stand_in(
-    tmp_path: Path, content: bytes, mode: int, name: str, official: bool
-) -> None:
-    (tmp_path / name).write_bytes(content)
-    (tmp_path / name).chmod(mode)
-    assert pulumi_cli.is_official_plugin(tmp_path / name) is official
 
 
 def test_a_deployment_takes_only_a_release_that_is_pinned(

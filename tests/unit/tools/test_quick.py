@@ -37,17 +37,6 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_tests_that_import_a_change_are_chosen_nearest_first_and_what_the_engine_runs_last(
-    tree: Path,
-) -> None:
-    assert quick.select(tree, FILES, ["infra/product/price.py"]) == [
-        "tests/unit/test_price.py",
-        "tests/unit/test_bill.py",
-        "tests/unit/test_lazy.py",
-        "tests/golden/test_inventories.py",
-    ]
-
-
 def test_data_counts_as_the_modules_that_name_it(tree: Path) -> None:
     chosen = quick.select(tree, FILES, ["infra/product/rates.yaml"])
     assert chosen == ["tests/unit/rated/test_rated.py", "tests/golden/test_inventories.py"]

@@ -12,39 +12,6 @@ import pytest
 
 from vertex_training_cli.toolchain import releases
 from vertex_training_cli.toolchain.console import SubprocessError
-from vertex_training_cli.toolchain.layout import Layout
-
-
-@pytest.mark.parametrize(
-    ("system", "machine", "engine", "plugin"),
-    [
-        ("Linux", "x86_64", "linux-x64", "linux-amd64"),
-        ("Linux", "AMD64", "linux-x64", "linux-amd64"),
-        ("Linux", "aarch64", "linux-arm64", "linux-arm64"),
-        ("Darwin", "arm64", "darwin-arm64", "darwin-arm64"),
-        ("Linux", "riscv64", "linux-riscv64", "linux-riscv64"),
-    ],
-)
-def test_an_archive_is_named_after_system_and_processor(
-    monkeypatch: pytest.MonkeyPatch, system: str, machine: str, engine: str, plugin: str
-) -> None:
-    monkeypatch.setattr(releases.platform, "system", lambda: system)
-    monkeypatch.setattr(releases.platform, "machine", lambda: machine)
-    assert releases.engine_archive("3.1.0") == f"pulumi-v3.1.0-{engine}.tar.gz"
-    assert releases.plugin_archive("9.0.0") == f"pulumi-resource-gcp-v9.0.0-{plugin}.tar.gz"
-
-
-def test_a_digest_is_of_the_package_or_of_the_repositorys_own_file(tmp_path: Path) -> None:
-    made = Layout(tmp_path, tmp_path / "cache", own_releases=tmp_path / "own")
-    made.package.mkdir(parents=True)
-    made.releases.write_text("# pinned\nAA  one.tar.gz\nbb  two.tar.gz\n")
-    (tmp_path / "own").write_text("cc  two.tar.gz\ndd  three.tar.gz\nee three.tar.gz\n")
-    found = [
-        releases.pinned_sha256(made, f"{name}.tar.gz") for name in ("one", "two", "three", "x")
-    ]
-    assert found == ["aa", "bb", "dd", None]
-    alone = Layout(tmp_path, tmp_path / "cache")
-    assert releases.pinned_sha256(alone, "three.tar.gz") is None
 
 
 def archive(**files: str) -> bytes:

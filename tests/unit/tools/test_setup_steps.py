@@ -203,41 +203,6 @@ def test_a_cache_that_cannot_be_written_is_told_with_what_to_set(tmp_path: Path)
     )
 
 
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """A clock that goes on by what is slept; the times at which somebody woke up."""
-    woke: list[float] = []
-
-    def sleep(seconds: float) -> None:
-        woke.append(seconds)
-        assert len(woke) < 1000, "it waits for ever"
-
-    clock = SimpleNamespace(monotonic=lambda: 1000 + round(sum(woke), 3), sleep=sleep)
-    monkeypatch.setattr(cache, "time", clock)
-    return woke
-
-
-def test_who_waits_for_another_setup_says_so_now_and_then_and_gives_up(
-    tmp_path: Path, clock: list[float], capsys: pytest.CaptureFixture[str]
-) -> None:
-    with (
-        cache.lock(tmp_path / "a" / "toolchain"),
-        pytest.raises(SetupError) as refused,
-        cache.lock(tmp_path / "a" / "toolchain", limit=40.0),
-    ):
-        pass
-    assert str(refused.value) == (
-        "setup: another setup has held the cache for 40 s\n  Hint: end it, then run this again"
-    )
-    assert clock == [0.2] * 201  # and no sooner
-    assert capsys.readouterr().out == (
-        "  waiting for another setup on this machine ... 15 s\n"
-        "  waiting for another setup on this machine ... 30 s\n"
-    )
-    with cache.lock(tmp_path / "a" / "toolchain"):  # nobody holds it any more
-        assert (tmp_path / "a" / "toolchain" / "setup.lock").is_file()
-
-
 def test_a_file_is_linked_into_place_or_copied_from_another_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

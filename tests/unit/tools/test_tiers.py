@@ -49,30 +49,6 @@ def test_each_commit_runs_a_share_of_the_stories_and_some_commits_run_all() -> N
     assert chosen(every, "a") == chosen(reversed(every), "a")
 
 
-def test_stories_of_other_commits_are_left_out_and_named_unless_all_are_wanted(
-    tree: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(ALL_STORIES, "")
-    new = {f"tests/teams/test_{number}.py" for number in range(2 * SHARE)}
-    for file in (*new, ALWAYS[0]):
-        (tree / file).parent.mkdir(parents=True, exist_ok=True)
-        (tree / file).write_text(TEST.format(name=f"story:{file}", second="pass"))
-
-    def ran() -> set[str]:
-        told = set((tree / "order").read_text().split())
-        return {name.removeprefix("story:") for name in told if name.startswith("story:")}
-
-    told = run(tree, "-q", "--continue-on-collection-errors")
-    share = {*chosen(stories(tree), "")}
-    assert ran() == (share & new) | {ALWAYS[0]}
-    assert f"{len(share)} of {len(stories(tree))} long stories ran, by the commit" in told
-    left = " ".join(sorted(file[6:-3] for file in {*stories(tree)} - share))
-    assert f"all: make test STORIES=all. Left out: {left}\n" in told
-    monkeypatch.setenv(ALL_STORIES, "all")
-    assert "long stories" not in run(tree, "-q", "--continue-on-collection-errors")
-    assert ran() == {*new, ALWAYS[0]}
-
-
 def test_short_files_go_between_long_ones_and_end_the_run() -> None:
     long = {f"long{number}": LONG + number for number in range(10)}
     short = {f"short{number:02}": 1.0 + number % 5 for number in range(60)}

@@ -4,34 +4,7 @@ import json
 
 import pytest
 
-from vertex_training.catalog import machines
 from vertex_training_cli import catalogue
-
-
-def test_every_machine_type_is_shown():
-    assert {row.machine.name for row in catalogue.select()} == set(machines.machine_types())
-
-
-def test_a_part_of_an_accelerators_name_is_enough():
-    assert {row.accelerator for row in catalogue.select("l4")} == {"NVIDIA_L4"}
-    h100 = {row.accelerator for row in catalogue.select("H100")}
-    assert h100 == {"NVIDIA_H100_80GB", "NVIDIA_H100_MEGA_80GB"}
-    assert {row.accelerator for row in catalogue.select("A100_80GB")} == {"NVIDIA_A100_80GB"}
-
-
-def test_a_region_shows_only_what_it_has():
-    for row in catalogue.select(region="us-west3"):
-        assert "us-west3" in row.machine.regions
-        assert not row.accelerator or "us-west3" in machines.accelerators()[row.accelerator].regions
-
-
-def test_the_table_says_where_and_when_a_price_was_listed(vt):
-    done = vt("catalogue", "-a", "H100", "-r", "us-central1")
-    assert done.exit_code == 0
-    price = machines.machine_type("a3-highgpu-2g").price
-    line = next(line for line in done.stdout.splitlines() if "a3-highgpu-2g" in line)
-    assert f"{price.on_demand:.2f}" in line
-    assert f"{price.region}, {price.date}" in line
 
 
 def test_a_machine_without_a_listed_price_says_so(vt):

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from vertex_training.catalog.resource_types import CUSTOM_ROLE, DENY_POLICY
 from vertex_training_cli import iam
-from vertex_training_cli.iam import DenyRule, EnvironmentIam
-from vertex_training_cli.review.grants import IamBinding
+from vertex_training_cli.iam import EnvironmentIam
 
 
 @pytest.fixture
@@ -28,17 +25,6 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_environments_are_those_in_both_places_and_in_google_cloud(root: Path) -> None:
-    assert iam.environments(root) == ["dev"]
-
-
-def test_without_names_every_environment_is_shown(root: Path, vt) -> None:
-    done = vt("iam")
-    assert (done.exit_code, done.stdout, done.stderr) == (
-        0, "dev:\nMEMBER  ROLE  ON  CONDITION\n", "",
-    )  # fmt: skip
-
-
 def test_a_stack_that_bootstrap_does_not_have_is_told(root: Path, vt) -> None:
     done = vt("iam", "own", "dev", "--format", "json")
     assert done.stderr == (
@@ -54,16 +40,6 @@ def test_it_works_from_a_folder_below(root: Path, vt, monkeypatch: pytest.Monkey
     assert vt("iam").stdout.startswith("dev:")
 
 
-def test_a_folder_with_stack_files_of_its_own_is_taken_for_a_checkout(
-    root: Path, vt, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (root / "sample" / "bootstrap").mkdir(parents=True)
-    for folder in ("sample", "sample/bootstrap"):
-        (root / folder / "Pulumi.own.yaml").write_text("config: {gcp:project: acme-own}\n")
-    monkeypatch.chdir(root / "sample")
-    assert vt("iam").stdout.startswith("own:")
-
-
 def test_without_an_environment_it_is_wrong_usage(
     tmp_path: Path, vt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -71,34 +47,6 @@ def test_without_an_environment_it_is_wrong_usage(
     done = vt("iam")
     assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr == "vt iam: bootstrap/ has no environment here. Hint: vt iam STACK\n"
-
-
-def test_what_both_programs_declare_is_one_record(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def resource(type_: str, **inputs: object) -> SimpleNamespace:
-        return SimpleNamespace(type=type_, inputs=inputs)
-
-    member = "gcp:storage/bucketIAMMember:BucketIAMMember"
-    stack = [
-        resource(member, bucket="b", role="roles/r", member="user:b"),
-        resource(member, bucket="b", role="roles/r", member="user:a"),
-        resource("gcp:storage/bucket:Bucket", name="b"),
-    ]
-    rule = {"description": "No keys", "denyRule": {"deniedPermissions": ["x"]}}
-    other = [
-        resource(CUSTOM_ROLE, roleId="own", permissions=["a.b", "c.d"]),
-        resource(DENY_POLICY, rules=[rule]),
-        resource(member, bucket="b", role="roles/r", member="user:a"),
-    ]
-    monkeypatch.setattr(iam, "declare_stack", lambda *_: SimpleNamespace(resources=stack))
-    monkeypatch.setattr(iam, "_bootstrap", lambda *_: other)
-    assert iam.record(tmp_path, "dev") == EnvironmentIam(
-        "dev",
-        (IamBinding("user:a", "r", "bucket", "b"), IamBinding("user:b", "r", "bucket", "b")),
-        {"own": ("a.b", "c.d")},
-        (DenyRule("No keys", ("x",)),),
-    )
 
 
 def test_an_environment_without_a_file_of_bootstrap_has_none_of_its_resources(root: Path) -> None:

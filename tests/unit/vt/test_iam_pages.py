@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import Any
-
-import pytest
 
 from vertex_training_cli import iam
-from vertex_training_cli.iam import UNKNOWN, DenyRule, EnvironmentIam
+from vertex_training_cli.iam import DenyRule, EnvironmentIam
 from vertex_training_cli.review.grants import IamBinding
 
 DEV = EnvironmentIam(
@@ -92,64 +89,4 @@ def test_a_page_has_three_tables_an_environment() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("text", "cell"),
-    [("", ""), ("a", "`a`"), ("a|b", "`a\\|b`"), ("a\n\u202eb", "`a \\u202eb`")],
-)
-def test_a_cell_is_code(text: str, cell: str) -> None:
-    assert iam._code(text) == cell
-
-
-ONE = {"bucket": "b/x", "role": "roles/storage.admin", "member": "user:a@x.org"}
 MEMBER = IamBinding("user:a@x.org", "storage.admin", "bucket", "x")
-
-
-@pytest.mark.parametrize(
-    ("token", "inputs", "grants"),
-    [
-        ("gcp:storage/bucketIAMMember:BucketIAMMember", ONE, [MEMBER]),
-        ("gcp:storage/bucketIAMMember:BucketIAMMember",
-         {**ONE, "condition": {"title": "t", "expression": "e"}},
-         [IamBinding("user:a@x.org", "storage.admin", "bucket", "x", "e")]),
-        ("gcp:storage/bucketIAMBinding:BucketIAMBinding",
-         {"bucket": "x", "role": "roles/r", "members": ["user:a", "user:b"]},
-         [IamBinding("user:a", "r", "bucket", "x"), IamBinding("user:b", "r", "bucket", "x")]),
-        ("gcp:storage/bucketIAMMember:BucketIAMMember", {"bucket": "x"},
-         [IamBinding(UNKNOWN, UNKNOWN, "bucket", "x")]),
-        ("gcp:storage/bucketIAMPolicy:BucketIAMPolicy",
-         {"bucket": "x", "policyData": json.dumps({"bindings": [
-             {"role": "roles/r", "members": ["user:a"], "condition": {"expression": "e"}},
-             {"role": "projects/p/roles/own", "members": ["user:b"]}]})},
-         [IamBinding("user:a", "r", "bucket", "x", "e"),
-          IamBinding("user:b", "own", "bucket", "x")]),
-        ("gcp:storage/bucketIAMPolicy:BucketIAMPolicy", {"bucket": "x", "policyData": "{}"}, []),
-        ("gcp:storage/bucketIAMPolicy:BucketIAMPolicy", {"bucket": "x", "policyData": "[]"},
-         [IamBinding(UNKNOWN, UNKNOWN, "bucket", "x")]),
-        ("gcp:storage/bucketIAMPolicy:BucketIAMPolicy", {"bucket": "x", "policyData": UNKNOWN},
-         [IamBinding(UNKNOWN, UNKNOWN, "bucket", "x")]),
-        # a project is the place of its own grants alone
-        ("gcp:projects/iAMMember:IAMMember", {"project": "acme", "role": "r", "member": "user:a"},
-         [IamBinding("user:a", "r", "project", "acme")]),
-        ("gcp:x/thingIamMember:ThingIamMember",
-         {"project": "acme", "location": "l", "region": "r", "role": "r", "member": "user:a",
-          "thing": "things/t"},
-         [IamBinding("user:a", "r", "thing", "t")]),
-        ("gcp:x/thingIamMember:ThingIamMember",
-         {"project": "acme", "role": "r", "member": "user:a", "condition": {}},
-         [IamBinding("user:a", "r", "project", "acme")]),
-        ("gcp:x/thingIamMember:ThingIamMember", {"role": "r", "member": "user:a"},
-         [IamBinding("user:a", "r", "project", UNKNOWN)]),
-        ("gcp:storage/bucket:Bucket", ONE, []),
-    ],
-)  # fmt: skip
-def test_the_grants_of_a_resource(
-    token: str, inputs: dict[str, Any], grants: list[IamBinding]
-) -> None:
-    assert list(iam._grants(token, inputs)) == grants
-
-
-def test_a_denial_has_its_permissions_and_its_condition() -> None:
-    rule = {"description": "d", "denyRule": {"deniedPermissions": ["a", "b"]}}
-    assert iam._denial(rule) == DenyRule("d", ("a", "b"))
-    rule["denyRule"]["denialCondition"] = {"expression": "e"}  # type: ignore[index]
-    assert iam._denial(rule) == DenyRule("d", ("a", "b"), "e")

@@ -9,7 +9,6 @@ import pytest
 
 from vertex_training.catalog import machines
 from vertex_training.catalog.machines import MachineType, Price
-from vertex_training.errors import UnknownNameError
 from vertex_training_cli import catalogue
 from vertex_training_cli.catalogue import MachineOption
 
@@ -44,91 +43,6 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         machines, "accelerator_prices", lambda name, _: (GPU,) if name == "GPU_A" else ()
     )
-
-
-def test_machines_are_listed_alone_and_with_each_accelerator() -> None:
-    assert catalogue.select() == [OF_TPU, BARE, WITH_GPU]
-    assert catalogue.select("gpu-a") == [WITH_GPU]
-    assert catalogue.select("a") == [WITH_GPU]
-    assert catalogue.select("_gpu_") == [WITH_GPU]
-    assert catalogue.select(region="r3") == [OF_TPU, BARE]
-    assert catalogue.select("GPU_A", "r1") == [WITH_GPU]
-    assert catalogue.select("GPU_A", "r3") == []
-
-
-def test_rows_are_ordered_by_family_and_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    def machine(name: str, family: str, vcpus: int | None) -> MachineType:
-        return replace(MACHINE, name=name, family=family, vcpus=vcpus, accelerators={})
-
-    types = [
-        machine("b-standard-2", "b", 2), machine("a-standard-4", "a", 4),
-        machine("a-standard-16", "a", 16), machine("a-highmem-4", "a", 4), machine("a", "a", None),
-    ]  # fmt: skip
-    monkeypatch.setattr(machines, "machine_types", lambda: {each.name: each for each in types})
-    assert [row.machine.name for row in catalogue.select()] == [
-        "a", "a-highmem-4", "a-standard-4", "a-standard-16", "b-standard-2",
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("accelerator", "region", "text"),
-    [
-        ("GPU_AA", "", "no accelerator 'GPU_AA'; did you mean 'GPU_A'?"),
-        ("GP", "", "no accelerator 'GP'; "),
-        ("", "r4", "no training region 'r4'; did you mean 'r"),
-        ("", "mars", "no training region 'mars'; "),
-    ],
-)
-def test_what_the_catalogue_does_not_have_is_refused(
-    accelerator: str, region: str, text: str
-) -> None:
-    with pytest.raises(UnknownNameError) as refused:
-        catalogue.select(accelerator, region)
-    assert str(refused.value).startswith(text)
-
-
-def test_a_machine_that_needs_its_accelerator_is_not_listed_alone(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    needs = replace(MACHINE, accelerator_required=True)
-    pods = replace(TPU, accelerators={"TPU_X": (4,)})
-    monkeypatch.setattr(machines, "machine_types", lambda: {"a": needs, "b": pods})
-    assert list(catalogue._all()) == [
-        MachineOption(needs, "GPU_A", (1, 2)), MachineOption(pods, "TPU_X", (4,)),
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("row", "regions"),
-    [(BARE, {"r1", "r2", "r3"}), (WITH_GPU, {"r1", "r2"}), (OF_TPU, {"r1", "r2", "r3"})],
-)
-def test_a_row_has_the_regions_of_machine_and_accelerator(
-    row: MachineOption, regions: set[str]
-) -> None:
-    assert row.regions == regions
-
-
-@pytest.mark.parametrize(
-    ("row", "region", "cells"),
-    [
-        (BARE, "", ["x1-standard-4", "-", "-", "4", "16.5", "1.23", "0.50", "-",
-                    "us-central1, 2026-11-01", "r1, r2, r3"]),
-        (WITH_GPU, "r1", ["x1-standard-4", "GPU_A", "1, 2", "4", "16.5", "1.23", "0.50", "0.35",
-                          "us-central1, 2026-11-01", "r2"]),
-        (OF_TPU, "", ["t1-hightpu-4t", "-", "2x2, 2x4", "-", "-", "no price", "-", "-", "-",
-                      "r1, r2, r3"]),
-    ],
-)  # fmt: skip
-def test_the_cells_of_a_row(row: MachineOption, region: str, cells: list[str]) -> None:
-    assert catalogue._cells(row, region) == cells
-
-
-def test_a_price_without_spot_and_many_regions_are_short() -> None:
-    many = frozenset(f"r{number}" for number in range(5))
-    machine = replace(MACHINE, price=replace(PRICE, spot=None), regions=many)
-    assert catalogue._cells(MachineOption(machine, "", ()), "")[6:] == [
-        "-", "-", "us-central1, 2026-11-01", "4 regions",
-    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -173,33 +87,3 @@ def test_a_row_for_programs() -> None:
     tpu = catalogue.as_dict(OF_TPU)
     assert (tpu["acceleratorType"], tpu["tpuTopologies"]) == (None, ["2x2", "2x4"])
     assert (tpu["price"], tpu["pricePerGpu"], tpu["vcpus"]) == (None, None, None)
-
-
-def test_a_file_gets_a_table_that_is_never_cut(capsys: pytest.CaptureFixture[str]) -> None:
-    catalogue._table([OF_TPU, WITH_GPU], "")
-    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
-    assert lines == [
-        "",
-        "machine type accelerator count or topology vCPU GB USD/h spot per GPU price of regions",
-        lines[2],
-        "t1-hightpu-4t - 2x2, 2x4 - - no price - - - r1, r2, r3",
-        "x1-standard-4 GPU_A 1, 2 4 16.5 1.23 0.50 0.35 us-central1, 2026-11-01 r1, r2",
-        "",
-        "List prices in USD an hour without Vertex AI's fee, boot disk and network; 'per GPU' is "
-        "added to the machine's price, where it stands.",
-    ]
-    assert set(lines[2]) == {"─"}
-    catalogue._table([], "r1")
-    assert "price of also in" in " ".join(capsys.readouterr().out.split())
-
-
-@pytest.mark.parametrize(("width", "is_table"), [(109, False), (110, True)])
-def test_a_terminal_of_110_columns_gets_a_table(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], width: int, is_table: bool
-) -> None:
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    monkeypatch.setenv("COLUMNS", str(width))
-    catalogue._table([OF_TPU], "")
-    text = capsys.readouterr().out
-    assert ("machine type" in text) is is_table
-    assert ("t1-hightpu-4t: 2x2, 2x4\n  no price\n" in text) is not is_table

@@ -24,11 +24,6 @@ JOB = (
     ("error", "meaning"),
     [
         (
-            OBJECT,
-            "may not look: storage.objects.get is missing, which roles/storage.objectViewer "
-            "(`planReads` in the bootstrap) on the bucket has. It may be there or not.",
-        ),
-        (
             JOB,
             "may not look at projects/1/locations/us-central1/customJobs/2: "
             "aiplatform.customJobs.get is missing, which roles/aiplatform.viewer on the project "
@@ -51,59 +46,10 @@ JOB = (
             "googleapi: Error 404: No such object: data/a/b.npz, notFound",
             "not there: data/a/b.npz. The account may look, and the cloud has no such object.",
         ),
-        (
-            "Vertex AI: NOT_FOUND: projects/1/locations/x.",
-            "not there: projects/1/locations/x. The account may look, and the cloud has no such "
-            "object.",
-        ),
-        (
-            "404 not found",
-            "not there: the error names no object. The account may look, and the cloud has no "
-            "such object.",
-        ),
-        (
-            "403 Forbidden on resource: 'acme/x:', and 404 Not Found",
-            "may not look at acme/x: the account lacks a permission that the error does not name. "
-            "It may be there or not.",
-        ),
-        (
-            "Error 403: SERVICE_DISABLED",
-            "an API is off, so nothing of it can be read: the error names it.",
-        ),
     ],
 )
 def test_a_refused_read_is_followed_by_what_it_means(error, meaning):
     assert read_errors.explained(["before", error]) == ("before", error, meaning)
-
-
-@pytest.mark.parametrize(
-    ("permission", "role"),
-    [
-        ("aiplatform.customJobs.get", "aiplatform.viewer"),
-        ("iam.serviceAccounts.get", "iam.securityReviewer"),
-        ("secretmanager.secrets.get", "secretmanager.viewer"),
-        ("compute.networks.get", "compute.viewer"),
-    ],
-)
-def test_a_missing_permission_is_told_with_the_viewing_role_that_has_it(permission, role):
-    for text in (f"Permission '{permission}' denied", f"the permission {permission}"):
-        assert read_errors.explained([f"Error 403: {text}"])[1] == (
-            f"may not look: {permission} is missing, which roles/{role} on the project has. It may "
-            "be there or not."
-        )
-
-
-@pytest.mark.parametrize(
-    ("error", "is_off"),
-    [
-        ("SERVICE_DISABLED", True),
-        ("it has not been used in project 1 before", True),
-        ("SERVICE_DISABLED_X", False),
-        ("it has been used in project 1", False),
-    ],
-)
-def test_an_api_that_is_off_is_told_from_a_right_that_is_missing(error, is_off):
-    assert read_errors.is_api_off(error) is is_off
 
 
 @pytest.mark.parametrize("error", ["", "the program has 404 lines", "quota exceeded: Error 429"])

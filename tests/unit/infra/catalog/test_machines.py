@@ -56,22 +56,6 @@ def test_families_give_what_their_types_do_not_say():
     assert machines.machine_types()["ct5lp-hightpu-4t"].topologies[0] == "2x2"
 
 
-def test_a_machine_type_that_is_refused_says_why():
-    assert machines.machine_type("n1-standard-2") is None
-    assert "not in the training list" in machines.unavailable_reason("n1-standard-2")
-    assert "prediction" in machines.unavailable_reason("c3-standard-4")
-    assert machines.unavailable_reason("nonsense") == ""
-
-
-def test_fields_that_do_not_exist_are_indeed_no_fields():
-    from vertex_training.customjob.request.hints import PLACES, messages
-
-    everywhere = {field for message in PLACES for field in messages()[message]}
-    assert set(catalog.load("wrong_fields.yaml")) - {"kmsKeyName"} <= {
-        name for name in catalog.load("wrong_fields.yaml") if name not in everywhere
-    }
-
-
 def test_the_refresh_script_writes_what_it_was_given():
     from tools.generate.catalogue import Facts
 

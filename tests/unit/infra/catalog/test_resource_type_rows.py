@@ -41,20 +41,6 @@ def table(monkeypatch: pytest.MonkeyPatch) -> dict[str, ResourceType]:
     return dict(resource_types.by_token())
 
 
-def test_a_row_is_found_by_its_token_and_has_empty_columns_where_it_has_none(
-    table: dict[str, ResourceType],
-) -> None:
-    assert list(table) == [BOX, ON_BOX, SHELF, ON_SHELF]
-    assert table[SHELF] == ResourceType(
-        SHELF, word="shelf", name="name", holds="boxes", copy=False, goes="what is on it falls",
-        stays=None, restore="", unread="", policy="", import_id="", output="", grants_on="",
-        named_by="", api="", where="project", read={}, content={}, write={}, grant={}, plugin="",
-        source="",
-    )  # fmt: skip
-    assert resource_types.find(BOX) is table[BOX]
-    assert resource_types.find("gcp:a/b:C") == ResourceType("gcp:a/b:C")
-
-
 @pytest.mark.parametrize(
     ("columns", "loss"),
     [
@@ -118,26 +104,6 @@ def test_a_policy_that_is_named_in_full_has_that_name(
     table: dict[str, ResourceType], inputs: dict[str, str], name: str
 ) -> None:
     assert table[ON_SHELF].policy_name(inputs) == name
-
-
-@pytest.mark.parametrize(
-    ("token", "kind", "row"),
-    [
-        (ON_BOX, "Member", ON_BOX),
-        ("gcp:boxes/boxIAMBinding:BoxIAMBinding", "Binding", ON_BOX),
-        ("gcp:boxes/boxIamPolicy:BoxIamPolicy", "Policy", ON_BOX),
-        ("gcp:shelves/shelfIamPolicy:ShelfIamPolicy", "Policy", ON_SHELF),
-        # Of what begins alike, and of what nothing is known.
-        ("gcp:boxes/boxIAMMemberX:BoxIAMMemberX", None, None),
-        ("gcp:topics/topicIAMMember:TopicIAMMember", "Member", None),
-    ],
-)
-def test_a_member_a_binding_and_a_policy_have_one_row(
-    table: dict[str, ResourceType], token: str, kind: str | None, row: str | None
-) -> None:
-    assert resource_types.iam_kind(token) == kind
-    assert resource_types.granting(token) == (table[row] if row else ResourceType(token))
-    assert resource_types.iam_kind(BOX) is None
 
 
 def test_what_grants_is_told_by_its_policy_its_word_and_its_input(

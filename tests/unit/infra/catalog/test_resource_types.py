@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
-import pulumi_gcp as gcp
 import pytest
 import yaml
-from pulumi._types import input_type_py_to_pulumi_names
 
-from localgcp.gcp import schema
 from vertex_training.catalog import resource_types
 from vertex_training.catalog.resource_types import ResourceType, by_token, find, granting
 
@@ -39,36 +35,9 @@ def test_every_token_that_code_knows_has_a_row() -> None:
     assert set(TOKENS.values()) <= set(by_token())
 
 
-def test_every_row_is_a_type_of_the_provider_and_names_its_inputs() -> None:
-    known = set(schema.tokens())
-    for row in by_token().values():
-        if row.type.startswith("pulumi-python:"):
-            continue
-        if row.type == "gcp:bigquery/dataset:Dataset":  # the local cloud has none of a program
-            assert row.name in input_type_py_to_pulumi_names(gcp.bigquery.DatasetArgs).values()
-            continue
-        assert row.type in known, row.type
-        found = schema.find(row.type)
-        assert found is not None
-        inputs = {name for name, each in found.properties.items() if each.input}
-        named = {row.named_by} if row.grants_on else {row.name} if row.word else set[str]()
-        assert named <= inputs, row.type
-        if not row.grants_on:
-            assert set(re.findall(r"{(\w+)}", row.policy)) <= inputs, row.type
-
-
 def test_a_word_stands_for_one_thing() -> None:
     words = [row.word for row in by_token().values() if row.word]
     assert len(words) == len(set(words))
-
-
-def test_what_grants_names_what_has_a_policy() -> None:
-    with_policy = {row.word for row in by_token().values() if row.policy and row.word}
-    # Nobody here makes a project, and the policies of datasets are not compared.
-    assert {row.grants_on for row in GRANTING} - {"project", "dataset"} == with_policy
-    for row in by_token().values():
-        assert bool(row.grants_on) == (resource_types.iam_kind(row.type) == "Member"), row.type
-        assert bool(row.api) == bool(row.grants_on and row.policy), row.type
 
 
 @pytest.mark.parametrize("kind", ["Member", "Binding", "Policy"])
@@ -77,32 +46,6 @@ def test_a_binding_and_a_policy_are_on_what_the_member_is_on(row: ResourceType, 
     token = row.type.replace("Member", kind)
     assert granting(token) is row
     assert resource_types.iam_kind(token) == kind
-
-
-@pytest.mark.parametrize(
-    ("token", "inputs", "name"),
-    [
-        (resource_types.ON_BUCKET, {"bucket": "d"}, "b/d"),
-        (resource_types.ON_BUCKET, {"bucket": "b/d"}, "b/d"),
-        (resource_types.ON_PROJECT, {"project": "p"}, "projects/p"),
-        (resource_types.ON_PROJECT, {"project": "projects/p"}, "projects/p"),
-        (resource_types.SECRET, {"project": "p", "secretId": "s"}, "projects/p/secrets/s"),
-        (
-            "gcp:kms/cryptoKey:CryptoKey",
-            {"keyRing": "projects/p/locations/l/keyRings/r", "name": "k"},
-            "projects/p/locations/l/keyRings/r/cryptoKeys/k",
-        ),
-        (
-            resource_types.ACCOUNT,
-            {"project": "p", "accountId": "a"},
-            "projects/p/serviceAccounts/a@p.iam.gserviceaccount.com",
-        ),
-    ],
-)
-def test_a_policy_has_the_name_that_the_api_gives_it(
-    token: str, inputs: dict[str, str], name: str
-) -> None:
-    assert find(token).policy_name(inputs) == name
 
 
 def test_of_an_unknown_type_nothing_is_known() -> None:

@@ -2,8 +2,7 @@
 
 import pytest
 
-from tests.unit.infra.recorder import registered
-from tests.unit.infra.stacks import PEERING, PSC, stack, unjudged
+from tests.unit.infra.stacks import stack, unjudged
 from vertex_training.components.apis import needed
 
 ALWAYS = {
@@ -13,8 +12,6 @@ ALWAYS = {
 READER = {"trainer": {"datasets": {"acme-ml-prod.clicks": ["roles/bigquery.dataViewer"]}}}
 IMAGE = {"context": "jobs/titanic", "digest": "sha256:" + "0" * 64}
 KEY = "projects/acme-ml-prod/locations/us-central1/keyRings/ml/cryptoKeys/training"
-MAIL = {"oncall": {"email": "ml@example.com"}}
-BUDGET = {"billingAccount": "012345-6789AB-CDEF01", "usdPerMonth": 2000}
 
 
 @pytest.mark.parametrize(
@@ -25,12 +22,6 @@ BUDGET = {"billingAccount": "012345-6789AB-CDEF01", "usdPerMonth": 2000}
         ({"serviceAccounts": READER}, {"bigquery", "bigquerystorage"}),
         ({"serviceAccounts": {"trainer": {}}}, set()),
         ({"registry": {"scanning": True}}, {"containerscanning"}),
-        ({"registry": {"scanning": False}}, set()),
-        ({"network": PEERING}, {"servicenetworking"}),
-        ({"network": PSC}, set()),
-        ({"network": PSC | {"dnsPeering": {"a": {"domain": "acme.internal."}}}}, {"dns"}),
-        ({"channels": MAIL, "alerts": {"channels": ["oncall"], "failed": True}}, {"monitoring"}),
-        ({"budget": BUDGET}, {"monitoring", "billingbudgets"}),
         ({"encryption": {"key": KEY}}, {"cloudkms"}),
     ],
 )
@@ -53,23 +44,3 @@ def test_a_part_of_a_stack_file_asks_for_its_apis_and_for_no_other(given, more):
 )
 def test_files_that_a_stack_names_ask_for_their_apis(given, more):
     assert set(needed(unjudged(**given))) == ALWAYS | more
-
-
-def test_an_api_is_turned_on_in_the_project_and_stays_on():
-    found = registered("dev", jobs={}, images={}, secrets={}, serviceAccounts={})
-    apis = {name: row for name, row in found.items() if row[0] == "gcp:projects/service:Service"}
-    assert apis == {
-        f"apis-{api}": (
-            "gcp:projects/service:Service",
-            {
-                "project": "acme-ml-dev",
-                "service": f"{api}.googleapis.com",
-                "disableOnDestroy": False,
-            },
-        )
-        for api in ALWAYS
-    }
-    assert found["apis-vertex-agent"] == (
-        "gcp:projects/serviceIdentity:ServiceIdentity",
-        {"project": "acme-ml-dev", "service": "aiplatform.googleapis.com"},
-    )

@@ -15,42 +15,6 @@ def reservation(**given):
     return inputs
 
 
-def test_a_reservation_is_specific_and_shared_with_vertex_ai():
-    made = reservation()
-    assert made["reservationSharingPolicy"] == {"serviceShareType": "ALLOW_ALL"}
-    assert made["specificReservationRequired"] is True
-    assert made["shareSettings"] == {"shareType": "LOCAL"}
-    assert made["specificReservation"] == {
-        "count": 5,
-        "instanceProperties": {"machineType": "a3-megagpu-8g"},
-    }
-    assert made["name"] == "h100-dev"
-
-
-def test_a_reservation_says_nothing_more():
-    assert reservation(specificReservationRequired=False) == {
-        "project": "acme-ml-dev",
-        "zone": "us-central1-a",
-        "name": "h100-dev",
-        "specificReservationRequired": False,
-        "specificReservation": {
-            "count": 5,
-            "instanceProperties": {"machineType": "a3-megagpu-8g"},
-        },
-        "shareSettings": {"shareType": "LOCAL"},
-        "reservationSharingPolicy": {"serviceShareType": "ALLOW_ALL"},
-    }
-
-
-def test_it_is_shared_with_the_named_projects():
-    shared = reservation(shareWith=["acme-ml-prod", "acme-ml-test"])["shareSettings"]
-    assert shared["shareType"] == "SPECIFIC_PROJECTS"
-    assert shared["projectMaps"] == [
-        {"id": "acme-ml-prod", "projectId": "acme-ml-prod"},
-        {"id": "acme-ml-test", "projectId": "acme-ml-test"},
-    ]
-
-
 def test_gpus_and_disks_of_n1_machines_are_named_as_compute_engine_does():
     made = reservation(
         machineType="n1-standard-8",
@@ -83,18 +47,3 @@ def test_compute_engine_is_enabled_in_another_project_that_a_reservation_is_made
         if type_ == "gcp:projects/service:Service" and inputs["project"] == "acme-capacity"
     ]
     assert enabled == [("acme-capacity", "compute.googleapis.com")]
-
-
-def test_a_reservation_of_others_is_not_made():
-    path = "projects/acme-capacity/zones/us-central1-a/reservations/h100"
-    found = registered("dev", limits=LIMITS, reservations={"h100": H100 | {"existing": path}})
-    assert TYPE not in {type_ for type_, _ in found.values()}
-
-
-def test_an_open_reservation_needs_no_right():
-    found = registered(
-        "dev", limits=LIMITS, reservations={"h100": H100 | {"specificReservationRequired": False}}
-    )
-    assert not [name for name in found if name.startswith("capacity-finds")]
-    named = registered("dev", limits=LIMITS, reservations={"h100": H100})
-    assert named["capacity-finds-acme-ml-dev"][1]["role"] == "roles/compute.viewer"

@@ -57,17 +57,6 @@ def deployed(root: Path, read: Any, **sections: Any) -> Any:
     return found
 
 
-def values(environment: Environment) -> dict[str, Any]:
-    names = (
-        *("buckets", "service_accounts", "secrets", "registry", "network", "reservations"),
-        *("stack", "project", "project_number", "region", "labels"),
-    )
-    found = {name: getattr(environment, name) for name in names}
-    for name in ("snapshots", "jobs", "schedules"):
-        found[name] = {key: each._name for key, each in getattr(environment, name).items()}
-    return {**found, "serving": len(environment.serving)}
-
-
 def waits(environment: Environment) -> dict[str, Any]:
     """Names of the resources that outputs come from."""
 
@@ -80,39 +69,6 @@ def waits(environment: Environment) -> dict[str, Any]:
         found[name] = {key: names(pulumi.Output.from_input(each)) for key, each in of.items()}
     assert environment.network is not None
     return {**found, "network": names(environment.network)}
-
-
-def test_an_environment_has_all_there_is_by_the_keys_of_the_file(tmp_path: Path) -> None:
-    """Keys that were renamed are the new ones; names in the cloud and the state are the first."""
-    account = "acme-ml-prod.iam.gserviceaccount.com"
-    assert deployed(tmp_path, values, **STACK) == {
-        "buckets": {
-            "control": "acme-ml-prod-control-prod",
-            "data": "acme-ml-prod-old-prod",
-            "staging": "acme-ml-prod-staging-prod",
-            "theirs": "acme-theirs",
-        },
-        "service_accounts": {"trainer": f"runner-prod@{account}", "given": f"given-1@{account}"},
-        "secrets": {
-            "token": "projects/acme-ml-prod/secrets/token-prod",
-            "there": "projects/acme-ml-prod/secrets/x",
-        },
-        "registry": "us-central1-docker.pkg.dev/acme-ml-prod/training-prod",
-        "network": "projects/acme-ml-prod/global/networks/training-prod",
-        "reservations": {
-            "h100": "projects/acme-ml-prod/zones/us-central1-a/reservations/h100-prod",
-            "theirs": PATH,
-        },
-        "stack": "prod",
-        "project": "acme-ml-prod",
-        "project_number": "109876543210",
-        "region": "us-central1",
-        "labels": {"managed-by": "pulumi", "stack": "prod", "org": "ml"},
-        "snapshots": {"clicks": "snapshots-visits"},
-        "jobs": {"once": "training-first", "tune": "training-tune"},
-        "schedules": {"weekly": "training-weekly-schedule"},
-        "serving": 0,
-    }
 
 
 def test_who_takes_a_value_waits_for_what_it_names_if_the_stack_makes_that(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """Every setting of channels, alerts and the budget, and what watches them."""
 
 import pytest
-from pulumi.runtime.mocks import MockMonitor
 
 from tests.unit.infra.recorder import registered
 
@@ -11,7 +10,6 @@ CHANNELS = {
     "bus": {"pubsub": "projects/acme-bus-1/topics/alerts"},
     "slack": {"existing": "projects/acme-ml-dev/notificationChannels/123"},
 }
-EXISTING = "projects/acme-ml-dev/notificationChannels/123"
 BUDGET = {"billingAccount": "012345-6789AB-CDEF01", "usdPerMonth": 2000, "channels": ["oncall"]}
 
 
@@ -33,33 +31,6 @@ def found():
             dashboards={"gpus": {"title": "GPUs"}},
         )
     return {name: row for name, row in made.items() if name.startswith("monitoring-")}, said
-
-
-def test_all_of_it_is_in_the_component_and_waits_for_the_apis(monkeypatch):
-    register, waits = MockMonitor.RegisterResource, {}
-
-    def record(monitor, request):
-        if request.parent.rpartition("::")[2] == "monitoring":
-            waits[request.name] = {urn.rpartition("::")[2] for urn in request.dependencies}
-        return register(monitor, request)
-
-    monkeypatch.setattr(MockMonitor, "RegisterResource", record)
-    made = registered(
-        "dev",
-        jobs={},
-        channels={"oncall": CHANNELS["oncall"]},
-        alerts={"channels": ["oncall"], "failed": True},
-        budget={key: BUDGET[key] for key in ("billingAccount", "usdPerMonth")},
-        dashboards={"gpus": {}},
-    )
-    apis = {"apis-monitoring", "apis-logging", "apis-billingbudgets"}
-    assert waits == {
-        "monitoring-channel-oncall": apis,
-        "monitoring-failed": apis | {"monitoring-channel-oncall"},
-        "monitoring-budget": apis,
-        "monitoring-dashboard-gpus": apis,
-    }
-    assert "allUpdatesRule" not in made["monitoring-budget"][1]  # mail to who pays alone
 
 
 def test_channels_are_made_but_for_those_that_are_there(found):

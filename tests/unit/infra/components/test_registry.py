@@ -2,12 +2,11 @@
 
 import pytest
 
-from tests.unit.infra.recorder import grants, registered
+from tests.unit.infra.recorder import registered
 
 DAY = 24 * 60 * 60
 LABELS = {"managed-by": "pulumi", "stack": "dev", "team": "ml-platform"}
 KEY = "projects/acme-ml-dev/locations/us-central1/keyRings/ml/cryptoKeys/training"
-DIGEST = "sha256:" + "1234abcd" * 8
 
 #: A repository that a stack file says nothing of.
 PLAIN = {
@@ -34,18 +33,6 @@ def repository(**changes):
     type_, inputs = found["registry-docker"]
     assert type_ == "gcp:artifactregistry/repository:Repository"
     return inputs
-
-
-def test_a_repository_deletes_untagged_images_and_keeps_the_newest():
-    assert repository(images={}) == PLAIN
-
-
-def test_images_that_the_stack_pins_are_kept():
-    kept = {"id": "keep-pinned", "action": "KEEP", "condition": {"versionNamePrefixes": [DIGEST]}}
-    images = {"titanic": {"context": "jobs/titanic", "digest": DIGEST}}
-    assert repository(images=images) == PLAIN | {
-        "cleanupPolicies": [*PLAIN["cleanupPolicies"], kept]
-    }
 
 
 @pytest.mark.parametrize(("given", "said"), [(True, "INHERITED"), (False, "DISABLED")])
@@ -75,51 +62,6 @@ def test_every_setting_of_a_repository_is_passed_on(given, said):
     }
 
 
-def test_of_a_repository_that_exists_nothing_is_made():
-    path = "projects/acme-images/locations/us-central1/repositories/training"
-    found = registered("dev", jobs={}, images={}, registry={"existing": path})
-    assert "registry-docker" not in found
-
-
-def test_the_account_that_builds_may_read_sources_push_and_log_and_nothing_else():
-    found = registered("dev", jobs={})
-    type_, account = found["images-account"]
-    assert type_ == "gcp:serviceaccount/account:Account"
-    assert account == {
-        "project": "acme-ml-dev",
-        "accountId": "image-build-dev",
-        "displayName": "Builds of images (dev)",
-    }
-    email = "image-build-dev@acme-ml-dev.iam.gserviceaccount.com"
-    assert {row[1:] for row in grants(found) if row[0] == f"serviceAccount:{email}"} == {
-        ("roles/storage.objectViewer", "acme-ml-dev-staging-dev"),
-        ("roles/artifactregistry.writer", "training-dev"),
-        ("roles/logging.logWriter", "acme-ml-dev"),
-    }
-
-
-def test_a_secret_is_kept_in_the_region_and_has_no_value():
-    secrets = {
-        "wandb-api-key": {"description": "API key"},
-        "other": {"labels": {"team": "vision"}},
-    }
-    found = registered("dev", jobs={}, secrets=secrets)
-    plain = {
-        "project": "acme-ml-dev",
-        "replication": {"userManaged": {"replicas": [{"location": "us-central1"}]}},
-        "labels": LABELS,
-    }
-    assert found["secrets-wandb-api-key"] == (
-        "gcp:secretmanager/secret:Secret",
-        plain | {"secretId": "wandb-api-key-dev", "annotations": {"description": "API key"}},
-    )
-    assert found["secrets-other"][1] == plain | {
-        "secretId": "other-dev",
-        "labels": LABELS | {"team": "vision"},
-    }
-    assert not [name for name, (type_, _) in found.items() if "ersion:SecretVersion" in type_]
-
-
 @pytest.mark.parametrize("key", [KEY, ""])
 def test_a_tensorboard_instance_has_its_name_and_the_key_of_jobs(key):
     encryption = {"encryption": {"key": key}} if key else {}
@@ -135,9 +77,3 @@ def test_a_tensorboard_instance_has_its_name_and_the_key_of_jobs(key):
             **({"encryptionSpec": {"kmsKeyName": key}} if key else {}),
         },
     )
-
-
-def test_a_tensorboard_instance_that_is_there_is_not_made():
-    path = "projects/210987654321/locations/us-central1/tensorboards/1234567890"
-    found = registered("dev", jobs={}, tensorboard=path)
-    assert not [name for name in found if name.startswith("tensorboard")]

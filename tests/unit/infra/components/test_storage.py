@@ -119,31 +119,3 @@ def test_a_kept_file_is_an_object_of_its_bucket(found):
     assert name == "storage-data/titanic/val.npz"
     assert inputs.pop("source").path.endswith("jobs/data/titanic/val.npz")
     assert inputs == {"bucket": "acme-ml-dev-data-dev", "name": "titanic/val.npz"}
-
-
-def test_in_a_local_stack_only_its_own_buckets_go_with_their_objects_unasked():
-    found = registered("local", buckets={"data": {}, "artifacts": {}})
-    goes = {
-        name: inputs["forceDestroy"]
-        for name, (type_, inputs) in found.items()
-        if type_ == "gcp:storage/bucket:Bucket"
-    }
-    assert goes == {
-        "storage-data": False,
-        "storage-artifacts": False,
-        "storage-staging": True,
-        "storage-control": True,
-    }
-    # The code of its job is an object named by its content, built on this machine.
-    [(name, inputs)] = [row for row in found.items() if row[0].startswith("packages-")]
-    inputs = dict(inputs[1])
-    assert name == "packages-titanic"
-    file = inputs["name"].rpartition("/")[2]
-    assert file.startswith("titanic-")
-    assert file.endswith(".tar.gz")
-    assert inputs.pop("source").path == f".build/packages/{file}"
-    assert inputs == {
-        "bucket": "local-training-staging-local",
-        "name": f"packages/{file}",
-        "contentType": "application/gzip",
-    }

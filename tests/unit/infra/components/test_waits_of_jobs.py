@@ -13,7 +13,7 @@ import pytest
 
 from tests.unit.infra.recorder import Recorder
 from tests.unit.infra.stacks import BASE
-from tests.unit.infra.test_tuning import FILE, JOB, RATE
+from tests.unit.infra.test_tuning import FILE, JOB
 from vertex_training import program
 from vertex_training.components import training
 from vertex_training.customjob.google import backends, logs
@@ -131,23 +131,3 @@ def test_a_wait_takes_the_next_rung_and_stops_what_is_idle_where_the_job_asks_fo
         key: (word, request_id) if key == port else None for key, word in what.items()
     }
     assert bool(request_id) is bool(port)
-
-
-@pytest.mark.parametrize(
-    ("preview", "job"), [(True, WAITING), (False, {"file": "job.yaml"})], ids=["preview", "none"]
-)
-def test_no_job_is_asked_for(
-    preview: bool, job: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = Run(monkeypatch, tmp_path, "JOB_STATE_FAILED")
-    run(preview=preview, jobs={"train": job})
-    assert (run.asked, run.errors, run.ended) == ([], [], [])
-
-
-def test_what_a_tuning_job_costs_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = Run(monkeypatch, tmp_path, "JOB_STATE_FAILED")
-    run(jobs={"train": {"file": "job.yaml"}}, tuning={"tune": {"file": "tune.yaml"}})
-    assert [text for text in run.said if "job" in text] == [
-        f"tuning job tune: at most ${60 * RATE:,.2f} in 60 trials of 1 h; ${3 * RATE:.2f} an hour "
-        "while 3 trials run, which takes quota for 3 times its machines"
-    ]

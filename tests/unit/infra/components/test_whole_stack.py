@@ -141,35 +141,6 @@ def _registered(root: Path, raw: dict[str, Any], patch: pytest.MonkeyPatch) -> M
     return found
 
 
-def test_components_end_with_their_outputs(made: Made) -> None:
-    """Without them the engine keeps a component open, and a console shows nothing of it."""
-    unknown = pulumi.runtime.rpc.UNKNOWN
-    secret = "projects/acme-ml-prod/secrets"
-    found = {name: made.outputs[name] for name in made.outputs if name in made.types}
-    assert found == {
-        "apis": {"vertex_agent": unknown},
-        "encryption": {},
-        "storage": {"buckets": dict.fromkeys(("control", "data", "staging"), unknown)},
-        "registry": {"url": "us-central1-docker.pkg.dev/acme-ml-prod/training-prod"},
-        "secrets": {
-            "secrets": {
-                "token": f"{secret}/token-prod", "plain": f"{secret}/plain-prod",
-                "there": f"{secret}/x",
-            }
-        },
-        "trainer": {"email": TRAINER},
-        "given": {"email": "given-1@acme-ml-prod.iam.gserviceaccount.com"},
-        "network": {"network": "network-vpc-id"},
-        "network-psc": {},
-        "packages": {"objects": {}},
-        "protection": {},
-        "tensorboard": {"name": unknown},
-        "snapshots": {},
-        "training": {},
-        "serving": {},
-    }  # fmt: skip
-
-
 def test_components_have_the_types_and_names_that_states_have(made: Made) -> None:
     found = {n: t for n, t in made.types.items() if t.startswith("vertextraining:")}
     assert found == {

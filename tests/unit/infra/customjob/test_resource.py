@@ -1,7 +1,6 @@
 """What a declared job says of itself, under Pulumi's mocks."""
 
 import asyncio
-import sys
 
 import pulumi
 import pytest
@@ -49,27 +48,6 @@ def declared(project, **changes):
     return found
 
 
-def test_a_job_leads_a_person_to_its_page_and_its_log():
-    job = declared("acme-ml-dev")
-    assert (job["name"], job["state"]) == (NAME, "JOB_STATE_PENDING")
-    assert job["console"].endswith("/locations/us-central1/training/42?project=acme-ml-dev")
-    assert "job_id%3D%2242%22" in job["logs"]
-
-
-def test_a_local_job_names_the_commands_that_show_it():
-    job = declared("local-training")
-    assert (job["console"], job["logs"]) == ("vt local status", "vt local logs 42")
-
-
 def test_a_job_refuses_arguments_it_does_not_have():
     with pytest.raises(TypeError, match="nonsense"):
         declared("local-training", nonsense=1)
-
-
-def test_declaring_a_job_leaves_stack_traces_of_the_process_alone(monkeypatch):
-    monkeypatch.setattr(sys, "tracebacklimit", 3, raising=False)
-    declared("local-training")
-    assert sys.tracebacklimit == 3
-    monkeypatch.delattr(sys, "tracebacklimit")
-    declared("local-training")
-    assert not hasattr(sys, "tracebacklimit")

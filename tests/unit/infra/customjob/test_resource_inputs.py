@@ -12,10 +12,9 @@ from pulumi.runtime.mocks import MockMonitor
 
 from vertex_training.customjob.kinds import BATCH_JOB, TUNING_JOB
 from vertex_training.customjob.request.job_file import JobRequest, Submission
-from vertex_training.customjob.resource import CustomJob, HyperparameterTuningJob
+from vertex_training.customjob.resource import CustomJob
 
 PLACE = Submission("acme-ml-dev", "us-central1", "dev", "titanic", 2)
-BUCKET = {"controlBucket": "control", "onDelete": "keep"}
 SUBMISSION = {
     "project": "acme-ml-dev",
     "region": "us-central1",
@@ -79,47 +78,7 @@ def inputs_of(registered: list[Any]) -> dict[str, Any]:
     return found
 
 
-def test_a_plain_job_has_its_submission_its_request_and_what_its_end_needs(
-    registered: list[Any],
-) -> None:
-    declare(request_of())
-    assert inputs_of(registered) == {
-        "submission": SUBMISSION,
-        "requestId": "id1",
-        "request": "{}",
-        "options": {"labels": {"team": "ml"}, **BUCKET},
-    }
-    last = registered[-1]
-    assert (last.type, last.name) == ("pulumi-python:dynamic/vertex:CustomJob", "titanic")
-    assert last.deleteBeforeReplace  # `--replace` skips the provider's diff
-
-
 RUNG = JobRequest(PLACE, "id2", '{"a":1}', frozenset(), (), words="strategy SPOT")
-TOLD = {"pubsubTopic": "projects/p/topics/t"}
-
-
-@pytest.mark.parametrize(
-    ("request_", "changes", "options"),
-    [
-        (request_of(), {"on_delete": "delete"}, {"onDelete": "delete"}),
-        (request_of(), {"finishes": True}, {"onChange": "finish"}),
-        (request_of(), {"impersonate": "a@b.c"}, {"impersonate": "a@b.c"}),
-        (request_of(), {"records": "environments/dev/"}, {"records": "environments/dev/"}),
-        (request_of(), {"idle_stop": "5% for 30m"}, {"idleStop": "5% for 30m"}),
-        (request_of(filled_in={"timeout": "60s"}), {}, {"filledIn": {"timeout": "60s"}}),
-        (request_of(notifications=(TOLD,)), {}, {"notifications": [TOLD]}),
-        (
-            request_of(ladder=(RUNG,)),
-            {},
-            {"ladder": [{"requestId": "id2", "request": '{"a":1}', "words": "strategy SPOT"}]},
-        ),
-    ],
-)
-def test_options_stand_in_the_inputs_where_they_are_given(
-    registered: list[Any], request_: JobRequest, changes: dict[str, Any], options: dict[str, Any]
-) -> None:
-    declare(request_, **changes)
-    assert inputs_of(registered)["options"] == {"labels": {"team": "ml"}, **BUCKET, **options}
 
 
 @pytest.mark.parametrize(
@@ -146,8 +105,3 @@ def test_what_a_preview_cannot_know_is_unknown_and_the_request_is_shown(
     assert (found["requestId"], found["request"]) == (UNKNOWN, "{}")
     [rung] = found["options"]["ladder"]
     assert rung == {"requestId": UNKNOWN, "request": '{"a":1}', "words": "strategy SPOT"}
-
-
-def test_a_tuning_job_is_a_resource_of_its_own_type(registered: list[Any]) -> None:
-    declare(request_of(kind=TUNING_JOB), HyperparameterTuningJob)
-    assert registered[-1].type == "pulumi-python:dynamic/vertex:HyperparameterTuningJob"

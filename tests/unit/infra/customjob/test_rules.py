@@ -70,7 +70,6 @@ def test_the_page_of_rules_is_generated_from_the_code():
             "NVIDIA_TESLA_A100 with count 1",
         ),
         (job({"machineType": "n1-standart-4"}), "machine-type", "did you mean 'n1-standard-4'?"),
-        (job({"machineType": "c3-standard-8"}), "machine-type", "in the prediction list only"),
         (job(network="projects/my-vpc/global/networks/x"), "network-number", "describe my-vpc"),
         (job(baseOutputDirectory={"outputUriPrefix": "x"}), "output-directory", "begin with gs://"),
         (job(serviceAccount=None) | {"serviceAccount": ""}, "service-account", "${serviceAccounts"),
@@ -180,15 +179,12 @@ def test_what_only_names_a_secret_is_none(value):
     ("line", "rule", "words"),
     [
         ("serviceAccount: no", "not-text-value", 'YAML reads it as false; quote it: "no"'),
-        ("serviceAccount: 22:22", "not-text-value", 'YAML reads it as 1342; quote it: "22:22"'),
         ("serviceAccount: 0o17", "service-account-email", "got 0o17"),
-        ("serviceAccount: a\nserviceAccount: b", "duplicate-key", "the other stands in line 1"),
         ("scheduling: {timeout: 1e3}", "duration-format", "seconds with an s"),
         ("scheduling: {timeout: 2d}", "duration-format", 'write "172800s"'),
         ("scheduling: {strategy: preemptible}", "enum-value", "write SPOT"),
         ("scheduling: {disableRetries: yes please}", "wrong-type", "must be true or false"),
         ("workerPoolSpecs: [{replicaCount: 1e3}]", "wrong-type", "write 1000"),
-        ("workerPoolSpecs: [{replicaCount: 4.0}]", "wrong-type", "write 4"),
         ("workerPoolSpecs: [{replicaCount: 1:30}]", "yaml-number", "is read by YAML as 90"),
     ],
 )

@@ -38,15 +38,3 @@ def test_each_kind_and_account_has_a_service_and_records_of_its_own(connected: l
         ("local-x", "us-central1", TUNING_JOB, ROBOT, "", ()),
         ("local-x", "control", "tuning/", ROBOT),
     ]
-
-
-def test_empty_inputs_of_a_tuning_job_are_refused_by_its_name() -> None:
-    [failure] = module._input_problems({"submission": {"section": "tuning"}})
-    assert failure.startswith("HyperparameterTuningJob: submission.project")
-
-
-def test_the_state_keeps_the_section_of_a_tuning_job() -> None:
-    props = TUNING | {"requestId": "x"}
-    props["options"] = {"controlBucket": "control", "onDelete": "keep", "labels": {}}
-    kept = module._outputs(props, module.JobSnapshot("n", "JOB_STATE_PENDING", 1, "d"))
-    assert module._kind(kept) is TUNING_JOB

@@ -108,26 +108,6 @@ def test_all_policies_are_served_and_mandatory(pack: Any, monkeypatch: pytest.Mo
     assert [policy.name for policy in given["policies"]] == [policy.id for policy in load()]
 
 
-def test_a_policy_is_told_with_its_settings_as_configuration(pack: Any) -> None:
-    policy = next(each for each in load() if each.id == "job-image-by-digest")
-    made = pack.to_sdk_policy(policy)
-    texts = {"type": "array", "items": {"type": "string"}}
-    assert (made.name, made.description, made.severity) == (policy.id, policy.what, Severity.HIGH)
-    assert (made.tags, made.remediation_steps, made.url) == ([], policy.why, policy.url)
-    assert made.config_schema.properties == {"byTag": texts, "notInStacks": texts}
-    grants = pack.to_sdk_policy(POLICIES["no-broad-project-roles"])
-    assert grants.tags == [
-        "CIS GCP 1.5", "CIS GCP 1.6", "CKV_GCP_41", "CKV_GCP_42", "CKV_GCP_49"
-    ]  # fmt: skip
-    assert grants.config_schema.properties["allowed"] == {
-        "type": "object", "additionalProperties": {"type": "string"}
-    }  # fmt: skip
-    kept = pack.to_sdk_policy(POLICIES["registry-keeps-images-in-use"])
-    assert kept.config_schema.properties["minVersions"] == {"type": "number"}
-    required = pack.to_sdk_policy(POLICIES["own-key-where-required"])
-    assert required.config_schema.properties["required"] == {"type": "boolean"}
-
-
 def test_each_violation_is_reported_under_the_configuration_of_the_engine(pack: Any) -> None:
     validate = pack.to_sdk_policy(POLICIES["bucket-versioned"]).validate
     said: list[str] = []

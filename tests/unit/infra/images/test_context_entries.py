@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import os
 import tarfile
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from vertex_training.errors import ConfigError, Location, Problem
 from vertex_training.images import context as contexts
-from vertex_training.images.context import BuildContext, ContextEntry, read_context
+from vertex_training.images.context import BuildContext, read_context
 from vertex_training.images.identity import Source, identity
 
 UNUSED = "list what the image does not need in .dockerignore; data belongs into a bucket"
@@ -61,105 +59,6 @@ def problem(place: str, what: str, hint: str = "") -> Problem:
     return Problem(what, hint=hint, location=Location(place))
 
 
-def test_an_entry_is_a_file_a_folder_or_a_link_with_one_of_few_modes(folder: Path) -> None:
-    fill(folder, **{"a__run.sh": "ab", "a__b__all.txt": ""})
-    (folder / "a" / "run.sh").chmod(0o744)
-    (folder / "a" / "b" / "all.txt").chmod(0o677)
-    (folder / "a" / "link").symlink_to("../Dockerfile")
-    context = read(folder)
-    assert context.entries == (
-        ContextEntry("Dockerfile", f"{folder}/Dockerfile", tarfile.REGTYPE, 0o644, 7),
-        ContextEntry("a", "", tarfile.DIRTYPE, 0o755),
-        ContextEntry("a/b", "", tarfile.DIRTYPE, 0o755),
-        ContextEntry("a/b/all.txt", f"{folder}/a/b/all.txt", tarfile.REGTYPE, 0o644, 0),
-        ContextEntry("a/link", f"{folder}/a/link", tarfile.SYMTYPE, 0o777, 0, "../Dockerfile"),
-        ContextEntry("a/run.sh", f"{folder}/a/run.sh", tarfile.REGTYPE, 0o755, 2),
-    )
-    assert [each.name for each in context.entries if each.is_file] == [
-        "Dockerfile", "a/b/all.txt", "a/run.sh",
-    ]  # fmt: skip
-    stream = io.BytesIO()
-    context.write(stream)
-    stream.seek(0)
-    with tarfile.open(fileobj=stream) as tar:
-        found = [
-            (each.name, each.mode, each.mtime, each.uid, each.linkname,
-             tar.extractfile(each).read() if each.isreg() else each.type)  # pyright: ignore
-            for each in tar
-        ]  # fmt: skip
-    noon = 315_532_800
-    assert found == [
-        ("Dockerfile", 0o644, noon, 0, "", b"FROM x\n"),
-        ("a", 0o755, noon, 0, "", tarfile.DIRTYPE),
-        ("a/b", 0o755, noon, 0, "", tarfile.DIRTYPE),
-        ("a/b/all.txt", 0o644, noon, 0, "", b""),
-        ("a/link", 0o777, noon, 0, "../Dockerfile", tarfile.SYMTYPE),
-        ("a/run.sh", 0o755, noon, 0, "", b"ab"),
-    ]
-
-
-def test_what_tools_leave_in_a_checkout_is_no_part_of_it_wherever_it_is(folder: Path) -> None:
-    put(folder, ".git/HEAD", "a/.git", ".vt-local/x", "a/__pycache__/x", "gha-creds-1.json",
-        "a/gha-creds-2b.json")  # fmt: skip
-    kept = (
-        ".gitignore", "a/gha-creds-1.json.md", "git", "my-gha-creds-1.json", "gha-creds.json",
-        "__pycache__.txt",
-    )  # fmt: skip
-    put(folder, *kept)
-    assert files(folder) == sorted(("Dockerfile", *kept))
-
-
-@pytest.mark.parametrize(
-    ("dockerfile", "ignores", "found"),
-    [
-        # Those of the context and of its Dockerfile are no part of it; others are files.
-        ("Dockerfile", {".dockerignore": "", "Dockerfile.dockerignore": "",
-                        "a/.dockerignore": "", "Other.dockerignore": ""},
-         ["Dockerfile", "Other.dockerignore", "a/.dockerignore", "a/b", "c"]),
-        ("Dockerfile", {".dockerignore": "a"}, ["Dockerfile", "c"]),
-        ("Dockerfile", {".dockerignore": "  a/b  \n\n#c\n"}, ["Dockerfile", "c"]),
-        ("Dockerfile", {".dockerignore": "*\n!a/b\n"}, ["Dockerfile", "a/b"]),
-        ("Dockerfile", {".dockerignore": "c", "Dockerfile.dockerignore": "a"},
-         ["Dockerfile", "c"]),
-        ("a/b", {".dockerignore": "a\nc"}, ["Dockerfile", "a/b"]),
-        ("a/b", {"a/b.dockerignore": "c", ".dockerignore": "Dockerfile"}, ["Dockerfile", "a/b"]),
-    ],
-)  # fmt: skip
-def test_an_ignore_file_leaves_out_what_it_lists(
-    folder: Path, dockerfile: str, ignores: dict[str, str], found: list[str]
-) -> None:
-    put(folder, "a/b", "c", *ignores)
-    for name, text in ignores.items():
-        (folder / name).write_text(text)
-    assert files(folder, dockerfile) == found
-
-
-def test_included_folders_have_ignore_files_of_their_own_and_no_dockerfile(
-    folder: Path, tmp_path: Path
-) -> None:
-    (folder / ".dockerignore").write_text("x\ny\n")
-    one, two = tmp_path / "one", tmp_path / "two"
-    put(one, "x", "y", "Dockerfile", ".dockerignore")
-    (one / ".dockerignore").write_text("y\nDockerfile\n")
-    put(two, "a/z")
-    assert files(folder, jobs__one=one, two=two) == ["Dockerfile", "one/x", "two/a/z"]
-
-
-def test_names_of_included_folders_are_free_in_the_context(folder: Path, tmp_path: Path) -> None:
-    put(folder, "lib/x")
-    put(tmp_path / "lib", "y")
-    put(tmp_path / "new", "z")
-    included: Any = {
-        "jobs__lib": tmp_path / "lib",
-        "other__new": tmp_path / "new",
-        "more__new": tmp_path / "lib",
-    }
-    assert refused(folder, **included) == [
-        problem("jobs/lib", "is included as lib, which is there already", "rename one of the two"),
-        problem("more/new", "is included as new, which is there already", "rename one of the two"),
-    ]
-
-
 def test_all_that_cannot_be_sent_is_told_at_once(folder: Path, tmp_path: Path) -> None:
     lib = tmp_path / "lib"
     put(lib, "y")
@@ -181,33 +80,6 @@ def test_all_that_cannot_be_sent_is_told_at_once(folder: Path, tmp_path: Path) -
         problem("jobs/x/odd", "is a link to a name that is not UTF-8", "rename what it leads to"),
         problem("jobs/x/root", out, copy),
     ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("link", "target", "is_inside"),
-    [
-        ("link", "Dockerfile", True),
-        ("link", "missing", True),
-        ("link", ".", True),
-        ("link", "a/", True),
-        ("link", "..missing", True),
-        ("a/link", "../Dockerfile", True),
-        ("a/link", "../../job/Dockerfile", False),
-        ("link", "..", False),
-        ("link", "../job", False),
-        ("link", "a/../../job/Dockerfile", False),
-    ],
-)
-def test_a_link_leads_to_what_is_in_the_context(
-    folder: Path, link: str, target: str, is_inside: bool
-) -> None:
-    put(folder, "a/b")
-    (folder / link).symlink_to(target)
-    if is_inside:
-        assert link in files(folder)
-        return
-    what, hint = "is a link out of the context", "copy what it leads to"
-    assert refused(folder) == [problem(f"jobs/x/{link}", what, hint)]
 
 
 def test_what_cannot_be_read_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,11 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.infra.stacks import BASE as STACK
 from vertex_training.images import pinned
 from vertex_training.images.cleanup import ImageVersion
 from vertex_training.images.pinned import PinRecord
-from vertex_training.settings.model import Settings
 
 ONE, TWO, ZERO = (f"sha256:{digit * 64}" for digit in "120")
 DEV = f"""\
@@ -43,20 +41,6 @@ def root(tmp_path: Path) -> Path:
 
 def test_a_repository_keeps_what_another_environment_pins_in_it(root: Path) -> None:
     assert pinned.digests_in(REPOSITORY, pinned.records(root)) == (ONE, TWO)
-
-
-def test_a_repository_whose_name_begins_alike_is_another_one(root: Path) -> None:
-    assert pinned.digests_in(REPOSITORY[:-1], pinned.records(root)) == ()
-
-
-def test_a_record_says_where_a_digest_came_from_as_far_as_the_file_does(root: Path) -> None:
-    [dev, tool, train] = pinned.records(root)
-    built, prod = f"context-{'a' * 32}", "us-central1-docker.pkg.dev/acme-ml-prod/training-prod"
-    assert dev == PinRecord("dev", "train", f"{REPOSITORY}/train", ONE, "jobs/train", built)
-    assert dev.version == ImageVersion("train", ONE, (built,))
-    assert tool == PinRecord("prod", "tool", f"{REPOSITORY}/tool", TWO, "", "")
-    assert train == PinRecord("prod", "train", f"{prod}/train", ONE, "", "")
-    assert train.version == ImageVersion("train", ONE, None)
 
 
 def test_the_package_of_an_image_is_all_behind_the_name_of_its_repository() -> None:
@@ -94,16 +78,6 @@ def test_a_pin_is_in_the_repository_of_its_stack(
     ]
 
 
-def test_a_stack_keeps_what_its_settings_pin_but_for_the_digest_of_an_example() -> None:
-    images = {
-        "train": {"digest": ONE},
-        "next": {"context": "jobs/next", "digest": ZERO},
-        "new": {"context": "jobs/new"},
-        "tool": {"uri": f"{REPOSITORY}/tool@{TWO}"},
-    }
-    assert pinned.digests_of(Settings.model_validate(STACK | {"images": images})) == {ONE}
-
-
 @pytest.mark.parametrize(
     "content",
     [
@@ -114,7 +88,6 @@ def test_a_stack_keeps_what_its_settings_pin_but_for_the_digest_of_an_example() 
         b"config: {vertex-training:images: {x: 5, y: {digest: no}, z: {digest: '%s'}}}"
         % ONE.encode(),
         b"config: " + b"[" * 10_000,
-        b"",
     ],
 )
 def test_a_stack_file_that_cannot_be_read_keeps_nobody_from_working(

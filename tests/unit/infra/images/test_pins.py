@@ -15,8 +15,6 @@ from vertex_training.images.identity import Source
 from vertex_training.settings.model import Settings
 
 DIGEST = f"sha256:{'1a' * 32}"
-ZEROS = f"sha256:{'0' * 64}"
-OUTSIDE = "us-docker.pkg.dev/acme/images/tool"
 OWN = "us-central1-docker.pkg.dev/acme-ml-prod/training-prod/x"
 
 
@@ -49,55 +47,6 @@ def test_a_pin_is_current_as_long_as_the_folder_is_what_it_was_built_from(root: 
     where = ("code", "vt images build x --stack prod", ("images", "x", "context"))
     what = "the image is not what this folder holds now: jobs run the older one"
     assert told(image, root) == [(what, *where)]
-
-
-@pytest.mark.parametrize(
-    ("image", "state", "uri", "digest", "what"),
-    [
-        ({"context": "code"}, "missing", OWN, "", "no image was built of it yet"),
-        ({"context": "code", "digest": ZEROS}, "missing", OWN, ZEROS,
-         "no image was built of it yet"),
-        ({"context": "code", "digest": DIGEST}, "unknown", OWN, DIGEST,
-         "the stack file does not say what the digest was built from"),
-        ({"digest": DIGEST}, "fixed", OWN, DIGEST, ""),
-        ({"uri": f"{OUTSIDE}@{DIGEST}"}, "fixed", OUTSIDE, DIGEST, ""),
-    ],
-)  # fmt: skip
-def test_a_pin_without_a_known_origin(
-    image: dict[str, Any], state: str, uri: str, digest: str, what: str, root: Path
-) -> None:
-    pin = pins.pin_of(settings(image), "x", root)
-    assert (pin.state, pin.uri, pin.digest) == (state, uri, digest)
-    assert [row[0] for row in told(image, root)] == ([what] if what else [])
-
-
-def test_a_folder_that_cannot_be_read_is_told_and_stops_no_preview(root: Path) -> None:
-    what = "gone/: cannot be read: No such file or directory"
-    assert told({"context": "gone", "digest": DIGEST}, root) == [
-        (what, "", "make it readable, or ignore it", ("images", "x", "context"))
-    ]
-
-
-def test_all_that_goes_into_a_build_is_part_of_its_identity(root: Path) -> None:
-    (root / "code" / "Other").write_text("FROM scratch\n")
-    given: list[dict[str, Any]] = [
-        {"context": "code"},
-        {"context": "code", "dockerfile": "Other"},
-        {"context": "code", "buildArgs": {"A": "1"}},
-        {"context": "code", "buildArgs": {"A": "2"}},
-        {"context": "code", "buildArgs": {"B": "1"}},
-        {"context": "code", "target": "train"},
-        {"context": "code", "include": ["lib"]},
-    ]
-    tags = [pins.pin_of(settings(each), "x", root).tag for each in given]
-    assert len(set(tags)) == len(tags)
-    for tag in tags:
-        head, _, digits = tag.partition("-")
-        assert (head, len(digits)) == ("context", 32)
-    one, other = ({"context": "code", "buildArgs": args} for args in (
-        {"A": "1", "B": "2"}, {"B": "2", "A": "1"}))  # fmt: skip
-    assert pins.source_of(settings(one).images["x"]) == pins.source_of(settings(other).images["x"])
-    assert pins.source_of(settings({"digest": DIGEST}).images["x"]) is None
 
 
 def test_what_is_written_has_the_identity_that_was_told(root: Path, tmp_path: Path) -> None:

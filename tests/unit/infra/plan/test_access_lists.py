@@ -22,29 +22,15 @@ def listed(token: str, **inputs: Any) -> list[tuple[Any, ...]]:
 @pytest.mark.parametrize(
     ("entry", "role", "member"),
     [
-        ({"role": "READER", "userByEmail": "kim@example.com"},
-         "roles/bigquery.dataViewer", "user:kim@example.com"),
         ({"role": "WRITER", "userByEmail": "t@acme.iam.gserviceaccount.com"},
          "roles/bigquery.dataEditor", "serviceAccount:t@acme.iam.gserviceaccount.com"),
-        ({"role": "OWNER", "groupByEmail": "ml@example.com"},
-         "roles/bigquery.dataOwner", "group:ml@example.com"),
-        ({"role": "roles/bigquery.dataViewer", "domain": "example.com"},
-         "roles/bigquery.dataViewer", "domain:example.com"),
-        ({"role": "READER", "specialGroup": "allAuthenticatedUsers"},
-         "roles/bigquery.dataViewer", "allAuthenticatedUsers"),
         ({"role": "READER", "specialGroup": "projectReaders"},
          "roles/bigquery.dataViewer", "projectViewer:of the dataset's project"),
         ({"role": "READER", "iamMember": "principal://iam.googleapis.com/x"},
          "roles/bigquery.dataViewer", "principal://iam.googleapis.com/x"),
         ({"view": VIEW}, "access", "view:acme.reports.daily"),
         ({"routine": VIEW | {"routineId": "f"}}, "access", "routine:acme.reports.daily.f"),
-        ({"dataset": {"dataset": {"projectId": "acme", "datasetId": "reports"}}},
-         "access", "dataset:acme.reports"),
-        ({"authorizedDataset": {"dataset": {"projectId": "acme", "datasetId": "reports"}}},
-         "access", "dataset:acme.reports"),
         ({"role": LATER, "userByEmail": LATER}, LATER, LATER),
-        ({"role": "READER", "groupByEmail": "[known later]"},
-         "roles/bigquery.dataViewer", "[known later]"),
     ],
 )  # fmt: skip
 def test_an_entry_of_a_dataset_is_a_grant_on_it(entry: Any, role: Any, member: Any) -> None:
@@ -66,35 +52,6 @@ def test_a_dataset_has_as_many_grants_as_entries_and_their_conditions() -> None:
     ]
     assert listed(DATASET, datasetId="d") == []
     assert listed(DATASET, datasetId="d", accesses=LATER) == [("access", LATER, "dataset", "d")]
-
-
-@pytest.mark.parametrize(
-    ("entity", "member"),
-    [
-        ("user-kim@example.com", "user:kim@example.com"),
-        ("user-t@acme.iam.gserviceaccount.com", "serviceAccount:t@acme.iam.gserviceaccount.com"),
-        ("group-ml-team@example.com", "group:ml-team@example.com"),
-        ("domain-example.com", "domain:example.com"),
-        ("allUsers", "allUsers"),
-        ("allAuthenticatedUsers", "allAuthenticatedUsers"),
-        ("project-owners-123", "projectOwner:123"),
-        ("project-editors-123", "projectEditor:123"),
-        ("project-viewers-acme-ml-prod", "projectViewer:acme-ml-prod"),
-        (LATER, LATER),
-        ("[known later]", "[known later]"),
-    ],
-)
-def test_an_entity_of_an_acl_is_a_member(entity: Any, member: Any) -> None:
-    on_bucket = ("roles/storage.legacyBucketWriter", member, "bucket", "b")
-    on_object = ("roles/storage.legacyObjectReader", member, "object", "b/o")
-    on_new = ("roles/storage.legacyObjectOwner", member, "object", "b/*")
-    bucket = {"bucket": "b", "entity": entity}
-    kind = "gcp:storage/bucketAccessControl:BucketAccessControl"
-    assert listed(kind, role="WRITER", **bucket) == [on_bucket]
-    kind = "gcp:storage/objectAccessControl:ObjectAccessControl"
-    assert listed(kind, role="READER", object="o", **bucket) == [on_object]
-    kind = "gcp:storage/defaultObjectAccessControl:DefaultObjectAccessControl"
-    assert listed(kind, role="OWNER", **bucket) == [on_new]
 
 
 def test_a_whole_acl_is_its_entries_and_what_a_predefined_one_adds() -> None:

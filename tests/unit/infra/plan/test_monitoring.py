@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from tests.unit.infra.stacks import unjudged
-from vertex_training.catalog.metrics import ACCELERATOR, metric_filter
 from vertex_training.plan.monitoring import dashboard_json, runbook
 from vertex_training.settings.alerts import Dashboard
 
@@ -101,13 +100,6 @@ def test_a_dashboard_has_its_panels_in_order_and_says_what_it_lacks(
     wanted = {"displayName": title, "mosaicLayout": layout}
     assert json.loads(text) == wanted
     assert text == json.dumps(wanted, sort_keys=True)
-
-
-def test_the_metric_of_accelerators_is_that_of_training() -> None:
-    assert metric_filter(ACCELERATOR) == (
-        'metric.type="ml.googleapis.com/training/accelerator/utilization" AND '
-        'resource.type="cloudml_job"'
-    )
 
 
 @pytest.mark.parametrize(

@@ -25,27 +25,6 @@ def problems(root: Path, **kept: str) -> list[tuple[str, str]]:
     return [(found.what, found.hint) for found in files.problems(settings, root)]
 
 
-def test_a_folder_stands_for_its_files_in_a_fixed_order(tmp_path: Path) -> None:
-    write(tmp_path, "jobs/configs/b.yaml", "jobs/configs/a/deep.yaml", "jobs/one.csv")
-    kept = objects.kept_objects({"configs": "jobs/configs", "one.csv": "jobs/one.csv"}, tmp_path)
-    assert list(kept.items()) == [
-        ("configs/a/deep.yaml", "jobs/configs/a/deep.yaml"),
-        ("configs/b.yaml", "jobs/configs/b.yaml"),
-        ("one.csv", "jobs/one.csv"),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("key", "folder", "name"),
-    [("a/", "f/", "a/x.txt"), ("a/b", "f", "a/b/x.txt"), (".", "f", "x.txt"), ("/", "f", "x.txt")],
-)
-def test_slashes_at_the_end_and_the_bucket_itself_make_plain_names(
-    tmp_path: Path, key: str, folder: str, name: str
-) -> None:
-    write(tmp_path, "f/x.txt")
-    assert objects.kept_objects({key: folder}, tmp_path) == {name: "f/x.txt"}
-
-
 def test_hidden_files_caches_and_credentials_are_left_out(tmp_path: Path) -> None:
     hidden = (".env", ".git/config", "__pycache__/a.pyc", "gha-creds-1.json", "sub/.secret")
     write(tmp_path, "f/kept.yaml", *(f"f/{name}" for name in hidden))
@@ -57,27 +36,11 @@ def test_a_folder_within_bounds_is_no_mistake(tmp_path: Path) -> None:
     assert problems(tmp_path, f="f") == []
 
 
-def test_of_a_large_folder_one_file_too_many_is_looked_at_and_no_more(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write(tmp_path, *(f"f/{number}.txt" for number in range(5)), "f/deep/9.txt")
-    monkeypatch.setattr(objects, "MOST_FILES", 2)
-    assert list(objects.files_below(tmp_path / "f")) == ["0.txt", "1.txt", "2.txt"]
-
-
 def test_too_many_files_are_told_with_the_way_on(tmp_path: Path) -> None:
     write(tmp_path, *(f"f/{number}.txt" for number in range(objects.MOST_FILES + 1)))
     assert problems(tmp_path, configs="f") == [
         ("has more than 200 files", "vt data push data/configs f")
     ]
-
-
-def test_folders_that_are_small_alone_may_be_too_many_together(tmp_path: Path) -> None:
-    half = range(objects.MOST_FILES // 2 + 1)
-    write(tmp_path, *(f"{folder}/{number}.txt" for folder in "fg" for number in half))
-    [(what, hint)] = problems(tmp_path, f="f", g="g")
-    assert what == "has 202 files, more than 200"
-    assert hint.startswith("vt data push data")
 
 
 def test_too_many_bytes_are_told_with_the_way_on(tmp_path: Path) -> None:
@@ -103,12 +66,6 @@ def test_a_folder_without_files_and_one_that_is_not_there_are_refused(tmp_path: 
     assert [what for what, _ in problems(tmp_path, f="f", g="g")] == [
         "has no files that are kept", "no such file",
     ]  # fmt: skip
-
-
-def test_an_object_that_two_entries_keep_is_told_once(tmp_path: Path) -> None:
-    write(tmp_path, "f/a.txt", "b.txt")
-    raw = {"f": "f", "f/a.txt": "b.txt"}
-    assert problems(tmp_path, **raw) == [("keeps f/a.txt, as f does", "one of them")]
 
 
 def test_a_name_that_cannot_be_an_objects_is_refused(tmp_path: Path) -> None:

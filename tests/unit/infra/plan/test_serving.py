@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 
-from tests.unit.infra.stacks import PSC, unjudged
+from tests.unit.infra.stacks import unjudged
 from vertex_training.errors import UnknownReferenceError
 from vertex_training.plan.serving import image_of, plan_endpoints, plan_versions
 from vertex_training.serving.declared import (
     DeclaredDeployment,
     DeclaredEndpoint,
-    DeclaredVersion,
-    ModelSource,
 )
 
 KEY = "projects/acme-keys/locations/us-central1/keyRings/r/cryptoKeys/k"
 IMAGE = f"us-docker.pkg.dev/acme/images/x@sha256:{'1' * 64}"
-OWN = f"us-central1-docker.pkg.dev/acme-ml-prod/training-prod/own@sha256:{'2' * 64}"
 CONTAINER = {
     "image": "${images.own}", "predictRoute": "/p", "healthRoute": "/h", "port": 9000,
     "env": {"B": "2", "A": "1"}, "command": ["serve"], "args": ["--x"], "deploymentTimeout": "600s",
@@ -47,48 +43,6 @@ STACK: dict[str, Any] = {
         },
     },
 }  # fmt: skip
-
-
-def source(model: str, job: str, run: int) -> ModelSource:
-    return ModelSource("acme-ml-prod", "us-central1", "prod", model, job, run)
-
-
-def test_a_model_has_a_version_for_each_run() -> None:
-    found = plan_versions(unjudged(**STACK, encryption={"key": KEY}))
-    plain = json.dumps(
-        {
-            "healthRoute": "/health",
-            "imageUri": IMAGE,
-            "ports": [{"containerPort": 8080}],
-            "predictRoute": "/predict",
-        },
-        separators=(",", ":"),
-    )
-    custom = json.dumps(
-        {
-            "args": ["--x"],
-            "command": ["serve"],
-            "deploymentTimeout": "600s",
-            "env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}],
-            "healthRoute": "/h",
-            "imageUri": OWN,
-            "ports": [{"containerPort": 9000}],
-            "predictRoute": "/p",
-        },
-        separators=(",", ":"),
-    )
-    assert found == {
-        **{
-            ("titanic", run): DeclaredVersion(
-                source("titanic", "titanic", run), "titanic-prod", plain, "model", (), KEY
-            )
-            for run in (1, 2)
-        },
-        ("iris", 3): DeclaredVersion(
-            source("iris", "train", 3), "iris-prod", custom, "out/model", ("model.json",), KEY
-        ),
-    }
-    assert {each.key for each in plan_versions(unjudged(**STACK)).values()} == {""}
 
 
 def test_an_endpoint_has_a_deployment_for_each_share() -> None:
@@ -135,27 +89,6 @@ def test_an_endpoint_has_a_deployment_for_each_share() -> None:
             account=server,
         ),
     }
-
-
-@pytest.mark.parametrize(
-    ("network", "public", "private"),
-    [
-        ({}, None, False),
-        ({}, False, True),
-        ({}, True, False),
-        (PSC, None, True),
-        (PSC, False, True),
-        (PSC, True, False),
-        ({"mode": "peering"}, None, False),
-    ],
-)
-def test_an_endpoint_is_private_where_the_network_is_or_where_it_says_so(
-    network: dict[str, Any], public: bool | None, private: bool
-) -> None:
-    endpoint = {**STACK["endpoints"]["titanic"], "public": public}
-    settings = unjudged(**STACK | {"endpoints": {"titanic": endpoint}, "network": network})
-    found = plan_endpoints(settings, plan_versions(settings))["titanic"]
-    assert (found.is_private, found.is_named_public) == (private, public is True)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """A schedule from the stack file to the state: what is declared, refused, priced and kept."""
 
 import asyncio
-import json
 
 import pulumi
 import pytest
@@ -31,7 +30,6 @@ workerPoolSpecs:
 """ % ("0" * 64)
 RATE = costs.hourly("n1-standard-4", None, 0, "us-central1")
 assert RATE is not None
-MONTH = 5 * 10 * RATE.usd
 WEEKLY = {"cron": "0 6 * * 1", "timeZone": "Europe/Berlin"}
 
 
@@ -64,64 +62,12 @@ def declared(root, **changes):
     return recorder.registered
 
 
-def test_a_job_with_a_schedule_is_declared_as_one_and_the_other_as_a_job(tmp_path):
-    found = declared(tmp_path)
-    [inputs] = [inputs for type_, inputs in found.values() if type_ == TYPE]
-    assert [name for name, (type_, _) in found.items() if type_ == JOB] == ["training-once"]
-    assert inputs["schedule"] == {**WEEKLY, "paused": False, "missed": "latest"}
-    directory = json.loads(inputs["request"])["jobSpec"]["baseOutputDirectory"]
-    assert directory == {"outputUriPrefix": "gs://out/weekly/${job.slot}"}
-
-
-@pytest.mark.parametrize("name", ["job.slot", "job.requestId"])
-def test_a_file_may_place_the_slot_itself(tmp_path, name):
-    file = FILE.replace("${job.name}", f"${{{name}}}/x")
-    once = file.replace("${job.slot}", "${job.name}")
-    (tmp_path / "once.yaml").write_text(once)
-    jobs = {"weekly": {"file": "job.yaml", "schedule": WEEKLY}}
-    found = stack(tmp_path, file, jobs=jobs).check_jobs()["weekly"].request
-    assert found.output_directory == f"gs://out/${{{name}}}/x"
-
-
-def test_a_job_without_a_schedule_has_no_slot(tmp_path):
-    jobs = {"once": {"file": "job.yaml"}}
-    [problem] = problems(tmp_path, file=FILE.replace("${job.name}", "${job.slot}"), jobs=jobs)
-    assert "job.slot" in problem
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"schedule": {"cron": "* * * * *"}}, "every 15 minutes"),
-        ({"schedule": {**WEEKLY, "timeZone": "Europe/Berln"}}, "did you mean 'Europe/Berlin'?"),
-        ({"schedule": {**WEEKLY, "misssed": "all"}}, "did you mean 'missed'?"),
-        ({"schedule": {"timeZone": "Europe/Berlin"}}, "cron"),
-        ({"limits": {"maxUsdPerMonth": MONTH - 0.01}}, "a month (5 slots)"),
-        ({"limits": {"maxUsdPerMonthInTotal": MONTH - 0.01}}, "all endpoints and schedules"),
-        ({"limits": {"maxUsdPerEnvironment": MONTH}}, "of schedules a month"),
-    ],
-)
-def test_what_is_wrong_is_said_at_its_place(tmp_path, changes, said):
-    [problem] = problems(tmp_path, **changes)
-    assert said in problem
-
-
 @pytest.mark.parametrize("option", ["wait: running", "onChange: finish"])
 def test_what_is_about_one_job_is_refused(tmp_path, option):
     key, _, value = option.partition(": ")
     jobs = {"weekly": {"file": "job.yaml", "schedule": WEEKLY, key: value}}
     [problem] = problems(tmp_path, jobs=jobs)
     assert f"{key} is about one job" in problem
-
-
-def test_a_month_within_the_limits_is_accepted(tmp_path):
-    limits = {"maxUsdPerMonth": MONTH + 0.01, "maxUsdPerMonthInTotal": MONTH + 0.01}
-    assert problems(tmp_path, limits=limits) == []
-    paused = {**WEEKLY, "paused": True}
-    assert problems(tmp_path, limits={"maxUsdPerMonth": 1}, schedule=paused) == []
-    machine = "a4-highgpu-8g, acceleratorType: NVIDIA_B200, acceleratorCount: 8"
-    file = FILE.replace("n1-standard-4", machine)
-    assert any("no price" in each for each in problems(tmp_path, file=file, limits=limits))
 
 
 PROPS = {
@@ -155,24 +101,6 @@ def test_what_the_state_keeps_is_what_is_submitted(provider):
     assert time_of(outs["since"]).timestamp() == provider.world.time
     assert not provider.check({}, PROPS).failures
     assert not provider.diff("", outs, PROPS).changes
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "begins"),
-    [
-        ({}, {"missed": "all"}, False),
-        ({}, {"paused": True}, False),
-        ({"paused": True}, {}, True),
-        ({}, {"cron": "0 7 * * 1"}, True),
-        ({}, {"timeZone": "Etc/UTC"}, True),
-    ],
-)
-def test_slots_begin_anew_with_another_calendar_and_after_a_pause(provider, old, new, begins):
-    before = provider.create(changed(**old)).outs
-    provider.world.time += 1000
-    assert provider.diff("", before, changed(**new)).changes
-    after = provider.update("", before, changed(**new)).outs
-    assert (after["since"] != before["since"]) is begins
 
 
 def test_inputs_of_another_program_are_refused(provider):

@@ -23,7 +23,7 @@ from tests.unit.infra.schedules.fakes import (
 from vertex_training.customjob.kinds import TUNING_JOB
 from vertex_training.customjob.protocol.ports import IntentRecord, IntentState, TurnRecord
 from vertex_training.customjob.request.job_file import JobRequest, Submission
-from vertex_training.errors import NotSubmittedError, OperatorError, PreconditionFailedError
+from vertex_training.errors import OperatorError, PreconditionFailedError
 from vertex_training.schedules import provider, slots
 from vertex_training.schedules.provider import JobScheduleProvider
 from vertex_training.schedules.resource import JobSchedule
@@ -51,92 +51,6 @@ def test_a_paused_schedule_says_so() -> None:
     assert found == [Outcome("paused", "", "paused: no slots", job="")]
 
 
-def test_a_slot_is_submitted_when_it_is_due_and_the_next_waits_for_its_job() -> None:
-    world = SlotWorld()
-    assert tick(world, MONDAY - MINUTE) == [idle(FIRST)]
-    assert tick(world, MONDAY, dry_run=True) == [Outcome("due", FIRST, "would be submitted")]
-    assert tick(world, MONDAY) == [Outcome("submitted", FIRST, "submitted", newest(world))]
-    assert tick(world, MONDAY + MINUTE) == [idle(SECOND)]
-    waits = f"waits: slot {FIRST} is PENDING"
-    assert tick(world, MONDAY + WEEK) == [Outcome("waits", SECOND, waits, newest(world))]
-    world.end()
-    dry = tick(world, MONDAY + WEEK, dry_run=True)
-    assert dry == [Outcome("due", SECOND, "would be submitted")]
-
-
-def test_a_slot_waits_for_a_job_without_a_schedule() -> None:
-    world = SlotWorld()
-    tick(world, MONDAY)
-    process = SlotProcess(world)
-    process.write(IntentRecord(PLAIN, IntentState.DONE, "x", newest(world)), 0)
-    world.turns["r/titanic"] = TurnRecord(PLAIN, 9, 2)
-    [*_, last] = tick(world, MONDAY + WEEK)
-    assert last == Outcome("waits", SECOND, "waits", newest(world))
-
-
-@pytest.mark.parametrize(
-    ("missed", "late", "left", "asked"),
-    [
-        ("latest", MINUTE, (3, THIRD), FOURTH),
-        ("skip", HOUR, (3, THIRD), FOURTH),
-        ("skip", HOUR + timedelta(seconds=1), (4, FOURTH), ""),
-        ("all", MINUTE, (0, ""), FIRST),
-    ],
-)
-def test_what_is_left_out_is_told_with_the_first_and_the_last(
-    missed: str, late: timedelta, left: tuple[int, str], asked: str
-) -> None:
-    world = SlotWorld()
-    schedule = replace(SCHEDULE, missed=missed)
-    found = tick(world, MONDAY + 3 * WEEK + late, schedule, dry_run=True)
-    count, last = left
-    text = f"missed of {count} since {FIRST}, and left out ({missed})"
-    due = [Outcome("due", asked, "would be submitted")]
-    after = [idle(name_of(MONDAY + 4 * WEEK))]
-    assert found == [Outcome("missed", last, text)] * bool(count) + (due if asked else after)
-
-
-def test_a_single_slot_that_is_left_out_is_told_by_itself() -> None:
-    found = tick(SlotWorld(), MONDAY + WEEK, dry_run=True)
-    assert found == [
-        Outcome("missed", FIRST, "missed, and left out (latest)"),
-        Outcome("due", SECOND, "would be submitted"),
-    ]
-
-
-def test_all_slots_are_submitted_until_one_has_a_job_that_runs() -> None:
-    world, schedule = SlotWorld(), replace(SCHEDULE, missed="all")
-    assert tick(world, MONDAY + WEEK, schedule) == [
-        Outcome("submitted", FIRST, "submitted", newest(world)),
-        Outcome("waits", SECOND, f"waits: slot {FIRST} is PENDING", newest(world)),
-    ]
-
-
-def test_no_slot_is_submitted_after_one_that_was_refused() -> None:
-    world, schedule = SlotWorld(), replace(SCHEDULE, missed="all")
-    refused = NotSubmittedError("quota")
-    found = tick(world, MONDAY + WEEK, schedule, answer=refused, lands=False)
-    assert found == [Outcome("failed", FIRST, "quota")]
-
-
-def test_no_job_is_asked_for_while_the_record_of_the_turn_names_none() -> None:
-    asked: list[str] = []
-
-    class Asked(SlotProcess):
-        def get(self, name: str) -> Any:
-            asked.append(name)
-            return super().get(name)
-
-    world = SlotWorld()
-    process = Asked(world)
-    id_ = SCHEDULE.request_id(FIRST)
-    process.write(IntentRecord(id_, IntentState.INTENT, "x", ""), 0)
-    process.write_turn("r/titanic", id_, 1, 0)
-    world.time = MONDAY.timestamp()
-    found = list(slots.advance(SCHEDULE, ports_of(process), world.time, dry_run=True))
-    assert (found, asked) == ([Outcome("due", FIRST, "would be submitted")], [])
-
-
 def test_a_slot_whose_record_has_a_job_is_adopted_though_its_turn_is_gone() -> None:
     world = SlotWorld()
     tick(world, MONDAY)
@@ -156,14 +70,6 @@ def test_a_record_that_names_no_job_of_its_slot_is_told_with_its_place(theirs: s
     place = f"gs://control/one/submissions/{id_}.json"
     text = f"not submitted: its record names no job of it. Somebody wrote {place}?"
     assert tick(world, MONDAY, schedule) == [Outcome("failed", FIRST, text), idle(SECOND)]
-
-
-def test_a_turn_of_the_future_is_told_with_its_place() -> None:
-    world, schedule = SlotWorld(), replace(SCHEDULE, records="one/")
-    SlotProcess(world).write_turn("r/titanic", f"{SECOND}-x", 1, 0)
-    place = "gs://control/one/turns/r/titanic.json"
-    text = f"its turn is still to come: nothing is submitted before. Somebody wrote {place}?"
-    assert tick(world, MONDAY, schedule) == [Outcome("failed", SECOND, text)]
 
 
 def test_the_end_of_a_schedule_leaves_the_turn_of_a_job_without_one() -> None:
@@ -198,28 +104,6 @@ def test_a_schedule_that_is_always_written_meanwhile_is_left_after_a_while() -> 
         slots.remove(SCHEDULE, ports_of(Late(SlotWorld())))
     assert str(failed.value) == "the schedule of job 'titanic' is written by others as well."
     assert len(tries) == 20
-
-
-@pytest.mark.parametrize(("on_delete", "deletes"), [("keep", False), ("delete", True)])
-def test_the_end_of_a_schedule_deletes_what_its_file_says(
-    monkeypatch: pytest.MonkeyPatch, on_delete: str, deletes: bool
-) -> None:
-    world, asked = SlotWorld(), []
-    tick(world, MONDAY)
-    process = SlotProcess(world)
-
-    def withdraw(jobs: Any, name: str, **given: Any) -> str:
-        asked.append((jobs, name, given))
-        return "cancelled"
-
-    def sleep(_seconds: float) -> None: ...
-
-    monkeypatch.setattr(slots, "withdraw", withdraw)
-    schedule = replace(SCHEDULE, on_delete=on_delete)
-    assert slots.remove(schedule, ports_of(process), sleep) == "cancelled"
-    assert asked == [(process, newest(world), {"delete_record": deletes, "sleep": sleep})]
-    found = world.turns["r/titanic"]
-    assert (found.request_id, found.number) == (f"{FIRST}-removed", 2)
 
 
 REQUEST = JobRequest(

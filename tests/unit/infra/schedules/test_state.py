@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -13,15 +11,12 @@ from pulumi.output import Unknown
 from tests.unit.infra.customjob.fakes import job
 from tests.unit.infra.schedules.fakes import SCHEDULE
 from vertex_training.customjob.google import intent_store, job_service, tensorboards
-from vertex_training.customjob.kinds import TUNING_JOB
-from vertex_training.customjob.protocol.ports import SubmissionRequest
 from vertex_training.customjob.protocol.timing import Timing
 from vertex_training.errors import CommandError
 from vertex_training.schedules import provider
 from vertex_training.schedules.deployed import DeployedSchedule, deployed_schedules
 from vertex_training.schedules.provider import JobScheduleProvider
 from vertex_training.schedules.slots import SchedulePorts
-from vertex_training.settings.cron import Calendar
 
 PROPS: dict[str, Any] = {
     "submission": {
@@ -38,77 +33,11 @@ PROPS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def test_a_state_is_read_field_by_field() -> None:
-    assert DeployedSchedule.of(PROPS) == SCHEDULE
-    options = {**PROPS["options"], "impersonate": "me@x", "records": "one/", "onDelete": "delete"}
-    tuning = {
-        **PROPS,
-        "submission": {**PROPS["submission"], "section": "tuning", "run": 2},
-        "schedule": {**PROPS["schedule"], "paused": True, "missed": "all", "timeZone": "Etc/UTC"},
-        "options": options,
-        "since": None,
-    }
-    assert DeployedSchedule.of(tuning) == replace(
-        SCHEDULE,
-        run=2,
-        kind=TUNING_JOB,
-        records="one/tuning/",
-        account="me@x",
-        on_delete="delete",
-        calendar=Calendar("0 6 * * 1", "Etc/UTC"),
-        missed="all",
-        paused=True,
-        since="",
-    )
-    assert (SCHEDULE.parent, SCHEDULE.id, SCHEDULE.turn_key) == (
-        "projects/local-p/locations/r",
-        "projects/local-p/locations/r/schedules/jobs/titanic",
-        "r/titanic",
-    )
-
-
-SLOT = "20261130t050000z"
-
-
-def test_a_slot_is_one_request_whatever_the_file_says() -> None:
-    text = "local-p\0r\0local\0jobs\0titanic\0" + SLOT
-    id_ = f"{SLOT}-{hashlib.sha256(text.encode()).hexdigest()[:20]}"
-    assert SCHEDULE.request_id(SLOT) == id_
-    named = replace(
-        SCHEDULE,
-        request='{"a": "${job.slot}/${job.requestId}"}',
-        labels={"team": "ml", "vt-run": "9"},
-    )
-    body = f'{{"a": "{SLOT}/{id_}"}}'
-    digest = hashlib.sha256(body.encode()).hexdigest()
-    labels = {
-        "team": "ml", "vt-run": "1", "vt-stack": "local", "vt-request-id": id_,
-        "vt-request-digest": digest[:20], "vt-job": "titanic", "vt-slot": SLOT,
-    }  # fmt: skip
-    assert named.submission(SLOT) == SubmissionRequest(
-        SCHEDULE.parent, "local", "titanic", 1, id_, body, digest, labels
-    )
-
-
-def test_slots_come_after_the_beginning_and_none_in_a_pause() -> None:
-    monday = datetime(2026, 11, 30, 5, tzinfo=UTC)
-    early = datetime(2026, 1, 1, tzinfo=UTC)
-    assert SCHEDULE.next(early, 1) == [monday]
-    assert SCHEDULE.next(monday, 1) == [datetime(2026, 12, 7, 5, tzinfo=UTC)]
-    assert replace(SCHEDULE, since="").next(early, 2) == [
-        *(datetime(2026, 1, day, 5, tzinfo=UTC) for day in (5, 12)),
-    ]
-    assert replace(SCHEDULE, paused=True).next(early, 1) == []
-
-
 @pytest.mark.parametrize(
     "changes",
     [
         {"submission": {**PROPS["submission"], "section": "others"}},
-        {"submission": {"project": "p"}},
-        {"submission": None},
         {"schedule": {**PROPS["schedule"], "cron": "* * * * *"}},
-        {"schedule": {**PROPS["schedule"], "timeZone": "Mars"}},
         {"schedule": {"cron": "0 6 * * 1"}},
         {"request": "{"},
         {"options": {"labels": {}}},
@@ -141,19 +70,6 @@ def test_what_is_not_known_yet_is_accepted() -> None:
     assert (found.inputs, found.failures) == (unknown, [])
     known = JobScheduleProvider().check({}, PROPS)
     assert (known.inputs, known.failures) == (PROPS, [])
-
-
-@pytest.mark.parametrize(
-    ("key", "changes"),
-    [
-        *((key, True) for key in ("submission", "schedule", "requestId", "request", "options")),
-        ("since", False),
-        ("__provider", False),
-    ],
-)
-def test_any_input_is_an_update_and_none_a_replacement(key: str, changes: bool) -> None:
-    found = JobScheduleProvider().diff("", PROPS, {**PROPS, key: "other"})
-    assert (found.changes, found.replaces) == (changes, [])
 
 
 @pytest.fixture

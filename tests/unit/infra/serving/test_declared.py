@@ -28,31 +28,6 @@ def sha256(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
-def test_a_version_is_known_by_all_that_it_is_made_of() -> None:
-    source = ("model", "acme-ml-dev", "us-central1", "dev", "titanic", "train", "3")
-    what = ("titanic-dev", CONTAINER, "model", "")
-    assert VERSION.request_id == sha256(*source, *what)[:20]
-    assert VERSION.image == "us-docker.pkg.dev/p/r/x@sha256:0"
-    fields: list[dict[str, Any]] = [
-        {name: "other"} for name in ("project", "region", "stack", "model", "job")
-    ]
-    others = [
-        *(
-            dataclasses.replace(VERSION, source=dataclasses.replace(SOURCE, **each))
-            for each in (*fields, {"run": 4})
-        ),
-        dataclasses.replace(VERSION, model_id="other"),
-        dataclasses.replace(VERSION, container="{}"),
-        dataclasses.replace(VERSION, artifacts="other"),
-        dataclasses.replace(VERSION, key="key"),
-    ]
-    ids = {each.request_id for each in others}
-    assert len(ids) == len(others) == 10
-    assert VERSION.request_id not in ids
-    # What has to be in the folder is asked of the run, and makes no other version.
-    assert dataclasses.replace(VERSION, files=("x",)).request_id == VERSION.request_id
-
-
 def test_a_deployed_model_has_ten_digits_of_what_cannot_be_changed_in_place() -> None:
     machine = '{"acceleratorCount": 1, "machineType": "n1-standard-2"}'
     digest = int(sha256(VERSION.request_id, machine, ""), 16)

@@ -12,7 +12,6 @@ from google.longrunning import operations_pb2
 from google.protobuf.json_format import MessageToDict, ParseDict
 from google.rpc import status_pb2
 
-from vertex_training.customjob.protocol.ports import SubmissionRequest
 from vertex_training.errors import (
     InDoubtError,
     NotSubmittedError,
@@ -79,27 +78,6 @@ DEPLOYMENT = Deployment(
 )
 
 
-@pytest.mark.parametrize("account", ["a@b.c", ""])
-def test_a_version_is_deployed_with_its_machines_and_account(account: str) -> None:
-    client: Any = Client(deploy_model=Begun())
-    wanted = Deployment(**asdict(DEPLOYMENT) | {"account": account})
-    assert GoogleEndpoints(client).deploy(NAME, wanted) == "operations/1"
-    [(_, asked)] = client.asked
-    assert set(asked["request"]) == {"endpoint", "deployed_model"}
-    assert asked["request"]["endpoint"] == NAME
-    assert MessageToDict(DeployedModel.pb(asked["request"]["deployed_model"])) == {
-        "id": "11",
-        "model": f"{MODEL}@3",
-        "displayName": "titanic run 3",
-        "dedicatedResources": {
-            "machineSpec": {"machineType": "n1-standard-4"},
-            "minReplicaCount": 1,
-            "maxReplicaCount": 2,
-        },
-        **({"serviceAccount": account} if account else {}),
-    }
-
-
 def test_replicas_are_changed_and_nothing_else() -> None:
     client: Any = Client(mutate_deployed_model=Begun())
     assert GoogleEndpoints(client).resize(NAME, DEPLOYMENT) == "operations/1"
@@ -112,13 +90,6 @@ def test_replicas_are_changed_and_nothing_else() -> None:
     assert asked["request"]["update_mask"] == {
         "paths": ["dedicated_resources.min_replica_count", "dedicated_resources.max_replica_count"]
     }
-
-
-def test_a_version_is_taken_away_by_its_id() -> None:
-    client: Any = Client(undeploy_model=Begun())
-    assert GoogleEndpoints(client).undeploy(NAME, "11") == "operations/1"
-    request = {"endpoint": NAME, "deployed_model_id": "11"}
-    assert client.asked == [("undeploy_model", {"request": request})]
 
 
 def test_an_answer_without_an_operation_leaves_doubt() -> None:
@@ -221,14 +192,6 @@ def test_an_endpoint_is_read_with_what_is_deployed() -> None:
     assert str(refused.value) == f"Vertex AI did not read {NAME}: off"
 
 
-PERMISSION = (
-    "the Vertex AI service agent (service-NUMBER@gcp-sa-aiplatform) reads the image and the "
-    "artifacts: grant it roles/artifactregistry.reader on the repository and "
-    "roles/storage.objectViewer on the bucket; a new grant can take some minutes to have effect"
-)
-QUOTA = "ask for more quota of custom_model_serving_…, or choose another machine"
-
-
 @pytest.mark.parametrize(
     ("done", "code", "text", "read"),
     [
@@ -238,8 +201,6 @@ QUOTA = "ask for more quota of custom_model_serving_…, or choose another machi
         (True, 0, "a word", OperationSnapshot("o", True)),
         (True, 3, "bad.", OperationSnapshot("o", True, "bad.")),
         (True, 3, "", OperationSnapshot("o", True, "it failed with code 3.")),
-        (True, 7, "no", OperationSnapshot("o", True, f"no. Hint: {PERMISSION}.", True)),
-        (True, 8, "full", OperationSnapshot("o", True, f"full. Hint: {QUOTA}.")),
     ],
 )
 def test_an_operation_is_read_with_what_mends_it(
@@ -405,13 +366,3 @@ def test_the_newest_other_version_becomes_the_default() -> None:
 )
 def test_why_a_version_was_not_deleted_is_told(answer: Any, said: str) -> None:
     assert deleted(ONE, version(1), delete_model=answer)[0] == said
-
-
-def test_a_version_has_a_turn_of_its_own_and_is_made_anew() -> None:
-    assert isinstance(REQUEST, SubmissionRequest)
-    assert (REQUEST.model, REQUEST.turn_key, REQUEST.title, REQUEST.is_repeatable) == (
-        *(MODEL, "us-central1/titanic.run-3", "run 3 of model 'titanic'", True),
-    )
-    assert REQUEST.renewal == (
-        "Remove its alias run-3 if it is nobody's version, or rename the model."
-    )

@@ -52,51 +52,9 @@ def has_changes() -> bool:
     return DeployedModelsProvider().diff("", BEFORE, INPUTS).changes
 
 
-@pytest.mark.parametrize(
-    ("changed", "changes", "replaces"),
-    [
-        ({}, False, False),
-        ({"split": {"run 3": 90, "run 4": 10}}, True, False),
-        ({"deployed": {"run 3": {**ENTRY, "max": 2}}}, True, False),
-        ({"endpoint": {**ENDPOINT, "private": True}}, True, False),
-        ({"options": {"impersonate": "x"}}, True, False),
-        ({PROVIDER_KEY: "other"}, True, False),
-        ({"split": Unknown()}, True, False),
-        ({"endpoint": {**ENDPOINT, "id": "234567891"}}, True, True),
-        # the endpoint is made anew: what it serves has to leave before, or it cannot be deleted
-        ({"shell": Unknown()}, True, True),
-    ],
-)
-def test_traffic_is_made_anew_with_its_endpoint_alone(
-    changed: dict[str, object], changes: bool, replaces: bool
-) -> None:
-    found = DeployedModelsProvider().diff("", BEFORE, {**INPUTS, **changed})
-    assert (found.changes, found.replaces) == (changes, ["endpoint"] if replaces else [])
-    assert found.delete_before_replace
-
-
-def test_a_state_that_knows_no_shell_yet_is_no_change() -> None:
-    before = {key: value for key, value in BEFORE.items() if key != "shell"}
-    assert not DeployedModelsProvider().diff("", before, INPUTS).changes
-
-
-def test_a_revert_of_a_promotion_that_was_killed_is_an_update(
-    world: World, capsys: pytest.CaptureFixture[str]
-) -> None:
-    world.deployed[deployment(4).id] = deployment(4)
-    world.split = {deployment(4).id: 100}
-    assert has_changes()
-    assert "endpoint 'titanic' is not as the state says" in capsys.readouterr().err
-
-
 def test_a_canary_that_came_up_after_a_kill_is_taken_away_by_the_revert(world: World) -> None:
     world.deployed[deployment(4).id] = deployment(4)
     assert has_changes()
-
-
-def test_what_others_deployed_is_no_update(world: World) -> None:
-    with_others(world, "5")
-    assert not has_changes()
 
 
 def test_an_endpoint_that_is_gone_or_does_not_answer_fails_no_preview(
@@ -109,15 +67,6 @@ def test_an_endpoint_that_is_gone_or_does_not_answer_fails_no_preview(
         raise OperatorError("no credentials")
 
     monkeypatch.setattr(provider, "_endpoints", refused)
-    assert not has_changes()
-
-
-def test_a_preview_that_asks_no_cloud_does_not_look(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    world.deployed[deployment(3).id] = replace(deployment(3), maximum=7)
-    assert has_changes()
-    monkeypatch.setattr(provider, "is_offline", lambda _: True)
     assert not has_changes()
 
 

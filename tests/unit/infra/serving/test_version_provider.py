@@ -206,8 +206,6 @@ def test_without_a_key_nothing_is_said_of_encryption(sent: list[VersionRequest])
         ({"requestId": "id2"}, True, True),
         ({"options": {**KEPT, "onDelete": "keep"}}, True, False),
         ({"options": {**KEPT, "controlBucket": "others"}}, True, False),
-        ({"options": {**KEPT, IMPERSONATE: "other"}}, True, False),
-        ({PROVIDER_KEY: "other"}, True, False),
     ],
 )
 def test_a_version_is_replaced_by_another_request_alone(

@@ -1,12 +1,10 @@
 """A stack read from its files means what the engine would hand to the program."""
 
-import re
-
 import pytest
 
 from vertex_training import stack
 from vertex_training.errors import ConfigError, Location, Problem, UnknownStackError
-from vertex_training.settings import project_files, stack_files
+from vertex_training.settings import stack_files
 
 PROJECT = """\
 name: vertex-training
@@ -47,13 +45,6 @@ def test_mistakes_are_told_at_their_line_and_column(checkout):
     )
 
 
-def test_what_is_missing_has_no_line(checkout):
-    [missing] = problems(
-        checkout, STACK.replace("  vertex-training:projectNumber: 210987654321\n", "")
-    )
-    assert missing.startswith("Pulumi.dev.yaml: vertex-training:projectNumber: missing")
-
-
 @pytest.mark.parametrize("text", ["config: [\n", "config: {a: \x01}\n", "config: 3\n"])
 def test_what_is_no_config_is_one_plain_mistake(checkout, text):
     [told] = problems(checkout, text)
@@ -64,16 +55,6 @@ def test_what_is_no_config_is_one_plain_mistake(checkout, text):
 def test_a_stack_without_a_file_is_not_guessed(checkout, name):
     with pytest.raises(UnknownStackError, match="stacks here: dev"):
         stack.load(checkout, name)
-
-
-def test_a_project_of_any_name_has_the_same_keys_and_may_have_its_own(checkout):
-    """A company's repository has the company's name; its own program may have config, too."""
-    project = "name: acme-training\nruntime: python\n"
-    (checkout / "Pulumi.yaml").write_text(project)
-    text = STACK.replace("gcp:project", "gcp:region: us-central1\n  gcp:project")
-    (checkout / "Pulumi.dev.yaml").write_text(text + "  acme-training:topic: events\n  own: 1\n")
-    settings = stack.load(checkout, "dev").settings
-    assert (settings.stack, list(settings.buckets)) == ("dev", ["data"])
 
 
 def test_a_key_of_ours_in_the_projects_namespace_is_a_mistake_with_a_hint(checkout):
@@ -101,28 +82,6 @@ def test_stack_files_that_the_engine_reads_elsewhere_are_refused(checkout, line)
     given = (stack.SCHEMA, checkout, "dev", "vertex-training", {}, (), ())
     with pytest.raises(ConfigError, match="stackConfigDir"):  # the program, under the engine
         stack_files.complete(*given)
-
-
-@pytest.mark.parametrize("line", ["description: !tag x", "description: ["])
-def test_a_project_that_may_name_another_folder_and_is_not_read_is_refused(checkout, line):
-    (checkout / "Pulumi.yaml").write_text(f"{PROJECT.partition('config:')[0]}{line}\n")
-    assert project_files.file_of(checkout, "dev") == checkout / "Pulumi.dev.yaml"
-    (checkout / "Pulumi.yaml").write_text(f"name: p\nstackConfigDir: config\n{line}\n")
-    with pytest.raises(UnknownStackError) as refused:
-        project_files.file_of(checkout, "dev")
-    assert re.match(
-        r"Pulumi\.yaml: cannot be read here, so that it is not known where the engine reads stack "
-        r"files \(got .+\)\. Hint: write it in plain YAML, without tags",
-        str(refused.value),
-    )
-
-
-@pytest.mark.parametrize(
-    "line", ["stackConfigDir: .", "stackConfigDir: './'", "stackConfigDir: .//", "stackConfigDir:"]
-)
-def test_stack_files_beside_the_project_are_as_without_the_key(checkout, line):
-    (checkout / "Pulumi.yaml").write_text(f"{line}\n{PROJECT}")
-    assert stack.load(checkout, "dev").settings.project == "acme-ml-dev"
 
 
 def test_a_project_in_json_which_the_engine_reads_in_place_of_ours_is_refused(checkout):

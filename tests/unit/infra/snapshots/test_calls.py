@@ -117,50 +117,13 @@ def test_a_local_bigquery_is_asked_for_a_local_project_alone(
 
 
 @pytest.mark.parametrize(
-    ("call", "status", "reason", "is_none"),
-    [
-        ("job", 404, "", True),
-        ("job", 403, "accessDenied", False),
-        ("job", 409, "", False),
-        ("insert", 409, "", True),
-        ("insert", 404, "", False),
-        ("dry_run", 404, "", False),
-        ("dry_run", 409, "", False),
-        ("table", 404, "", True),
-        ("table", 403, "accessDenied", True),
-        ("table", 403, "", False),
-        ("table", 403, "quotaExceeded", False),
-        ("table", 409, "", False),
-    ],
-)
-def test_what_is_not_there_is_none_where_that_can_be(
-    session: Session, call: str, status: int, reason: str, is_none: bool
-) -> None:
-    session.answers = [refusal(status, reason)]
-    asked = bigquery()
-    arguments: Any = {
-        "job": ("j",),
-        "insert": ("j", {}),
-        "dry_run": ({},),
-        "table": ({"projectId": "p", "datasetId": "d", "tableId": "t"},),
-    }[call]
-    if is_none:
-        assert getattr(asked, call)(*arguments) is None
-    else:
-        with pytest.raises(OperatorError, match="BigQuery: no"):
-            getattr(asked, call)(*arguments)
-
-
-@pytest.mark.parametrize(
     ("answer", "kind", "text"),
     [
         (refusal(400, "invalidQuery", "bad"), NotSubmittedError, "BigQuery: bad"),
         (refusal(403, "", "no right"), PermissionDeniedError, "BigQuery: no right"),
         (refusal(403, "quotaExceeded", "full"), OperatorError, "BigQuery: full"),
-        (refusal(401, "", "who"), OperatorError, "BigQuery: who"),
         (Answer(404, None), OperatorError, "BigQuery: 404 as told"),
         (Answer(404, {"error": "x"}), OperatorError, "BigQuery: 404 as told"),
-        (Answer(200, None), OperatorError, "BigQuery: 200 as told"),
         (requests.ConnectionError("secret"), OperatorError,
          "no answer of BigQuery: ConnectionError"),
     ],

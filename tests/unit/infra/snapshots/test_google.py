@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from vertex_training.errors import OperatorError, PermissionDeniedError
+from vertex_training.errors import PermissionDeniedError
 from vertex_training.snapshots import google
 
 RESULT = {"projectId": "local-training", "datasetId": "_a", "tableId": "t"}
@@ -51,19 +51,3 @@ def test_a_table_is_absent_only_if_bigquery_has_none_or_denies_it(answered):
     assert answered((403, "accessDenied")) is None
     with pytest.raises(PermissionDeniedError, match="billingNotEnabled"):
         answered((403, "billingNotEnabled"))
-
-
-@pytest.mark.parametrize("reason", ["rateLimitExceeded", "jobRateLimitExceeded"])
-def test_a_rate_that_is_exceeded_is_asked_again_and_is_no_missing_right(answered, reason):
-    assert answered((403, reason), (200, "")) == {}
-    with pytest.raises(OperatorError, match=reason) as failed:
-        answered((403, reason))
-    assert not isinstance(failed.value, PermissionDeniedError)
-    assert len(answered.asked) == 3
-
-
-def test_a_quota_that_is_exceeded_is_an_error_and_is_not_asked_again(answered):
-    with pytest.raises(OperatorError, match="quotaExceeded") as failed:
-        answered((403, "quotaExceeded"))
-    assert not isinstance(failed.value, PermissionDeniedError)
-    assert len(answered.asked) == 1

@@ -10,20 +10,9 @@ import pytest
 
 from tests.unit.infra.snapshots.fakes import CLICKS, request
 from vertex_training.snapshots import manifest as manifests
-from vertex_training.snapshots.manifest import StoredObject
 
 WANTED: Any = request()
-QUERY = {
-    "jobReference": {"jobId": "query-1"},
-    "statistics": {
-        "startTime": "1700000000000",
-        "totalBytesProcessed": "7",
-        "query": {"totalBytesBilled": "10485760"},
-    },
-}
 FIELDS = [{"name": "age", "type": "FLOAT"}]
-RESULT = {"numRows": "891", "schema": {"fields": FIELDS}}
-OBJECTS = [StoredObject("b", 36, 102, "BBBBBB=="), StoredObject("a", 30, 101, "AAAAAA==")]
 WHOLE: dict[str, Any] = {
     "format": 1,
     "snapshot": {
@@ -60,37 +49,6 @@ def digest(content: dict[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def test_a_manifest_has_the_query_its_sources_and_every_object() -> None:
-    made = manifests.build(WANTED, QUERY, RESULT, WHOLE["sources"], OBJECTS)
-    assert made == {**WHOLE, "contentSha256": digest(WHOLE)}
-    assert manifests.parse(manifests.canonical(made).encode()) == made
-
-
-def test_what_bigquery_leaves_out_is_nothing() -> None:
-    query = {"jobReference": {"jobId": "q"}, "statistics": {}}
-    made = manifests.build(WANTED, query, {}, [], [])
-    assert (made["rows"], made["bytes"], made["schema"], made["objects"]) == (0, 0, [], [])
-    figures = ("queriedAt", "bytesProcessed", "bytesBilled")
-    assert [made["query"][key] for key in figures] == [None, 0, 0]
-
-
-@pytest.mark.parametrize(
-    "found",
-    [
-        {**WHOLE, "contentSha256": digest({**WHOLE, "rows": 1})},
-        WHOLE,
-        {**WHOLE, "format": 2, "contentSha256": digest({**WHOLE, "format": 2})},
-        {**WHOLE, "objects": ["a"], "contentSha256": digest({**WHOLE, "objects": ["a"]})},
-        {**WHOLE, "query": 5, "contentSha256": digest({**WHOLE, "query": 5})},
-        [],
-        None,
-    ],
-)
-def test_another_text_is_no_manifest(found: Any) -> None:
-    with pytest.raises(ValueError, match=r"."):
-        manifests.parse(json.dumps(found).encode())
-
-
 def nested(levels: int) -> bytes:
     """A manifest whose schema has so many lists in one another."""
     schema: list[Any] = ["a"]
@@ -105,16 +63,6 @@ def test_a_manifest_that_nobody_could_print_is_none() -> None:
     for levels in (100, 600):
         with pytest.raises(ValueError, match="too deeply"):
             manifests.parse(nested(levels))
-
-
-def test_what_a_source_was_like_when_somebody_looked_makes_no_other_export() -> None:
-    one = manifests.build(WANTED, QUERY, RESULT, WHOLE["sources"], OBJECTS)
-    later = [{"table": "acme.web.clicks", "lastChanged": "later", "rows": 6}]
-    again = manifests.build(WANTED, QUERY, RESULT, later, OBJECTS)
-    assert one["contentSha256"] != again["contentSha256"]
-    assert manifests.export_digest(one) == manifests.export_digest(again)
-    other = manifests.build(WANTED, QUERY, RESULT, [{"table": "acme.web.other"}], OBJECTS)
-    assert manifests.export_digest(one) != manifests.export_digest(other)
 
 
 def test_a_record_names_the_manifest_by_its_generation() -> None:

@@ -27,49 +27,6 @@ def take(cloud, wanted=None, **more):
     return made, process
 
 
-def test_a_snapshot_is_one_query_one_export_and_a_manifest_of_both():
-    cloud = Cloud()
-    made, _ = take(cloud)
-    assert cloud.stages() == ["query-1", "export-1-1"]
-    found = json.loads(cloud.objects[f"{request().prefix}/{MANIFEST}"][0])
-    assert found == made.manifest == manifests.parse(json.dumps(found).encode())
-    assert found["rows"] == ROWS
-    assert found["bytes"] == sum(each["size"] for each in found["objects"]) == 72
-    assert [each["name"] for each in found["objects"]] == [
-        f"export-1-1/part-00000000000{n}.parquet" for n in (0, 1)
-    ]
-    assert found["query"]["bytesBilled"] == 10485760
-    assert found["sources"] == [
-        {"table": "acme.web.clicks", "lastChanged": "1970-01-01T00:08:20.000Z", "rows": 5000}
-    ]
-
-
-def test_values_of_parameters_go_with_their_types():
-    cloud = Cloud()
-    take(cloud, request(as_of="2026-11-20T00:00:00Z"))
-    given = cloud.sent[0][1]["query"]["queryParameters"]
-    assert {
-        p["name"]: (p["parameterType"]["type"], p["parameterValue"]["value"]) for p in given
-    } == {
-        "as_of": ("TIMESTAMP", "2026-11-20T00:00:00Z"),
-        "b": ("BOOL", "true"),
-        "day": ("STRING", "2026-11-20"),
-        "n": ("INT64", "3"),
-        "x": ("FLOAT64", "0.5"),
-    }
-
-
-def test_a_snapshot_that_is_recorded_asks_bigquery_nothing():
-    cloud = Cloud()
-    take(cloud)
-    cloud.changed_at = cloud.now
-    before = dict(cloud.objects)
-    _, process = take(cloud)
-    assert process.calls == 2  # the record and the manifest
-    assert len(cloud.sent) == 2
-    assert cloud.objects == before
-
-
 def test_a_process_that_dies_at_any_call_leaves_a_snapshot_that_the_next_one_finishes():
     whole = take(Cloud())[1].calls
     kills = list(itertools.product(range(1, whole + 1), ("before", "after")))
@@ -176,16 +133,6 @@ def test_an_export_that_failed_leaves_files_that_no_manifest_names():
     assert {each["name"].split("/")[0] for each in made.manifest["objects"]} == {"export-1-2"}
 
 
-def test_a_result_that_expired_before_it_was_exported_is_asked_for_once_more():
-    cloud = Cloud()
-    with pytest.raises(Killed):
-        take(cloud, dies_at=(4, "before"))
-    cloud.tick(10)
-    cloud.tick(100_000)
-    take(cloud)
-    assert cloud.stages() == ["query-1", "query-2", "export-2-1"]
-
-
 def test_a_result_that_cannot_be_read_right_after_its_query_is_no_reason_to_ask_again():
     class Unreadable(Cloud):
         def end(self, job):
@@ -245,31 +192,15 @@ def test_a_manifest_that_was_replaced_after_it_was_recorded_is_refused():
         take(cloud)
 
 
-def test_a_manifest_that_was_deleted_is_not_made_anew_of_other_data():
-    cloud = Cloud()
-    take(cloud)
-    del cloud.objects[f"{request().prefix}/{MANIFEST}"]
-    with pytest.raises(JobRefusedError, match=r"was deleted. Hint: run: 2"):
-        take(cloud)
-    assert len(cloud.sent) == 2
-
-
 @pytest.mark.parametrize(
     "theirs",
     [
         {"query": "SELECT 'poison'"},
         {"destinationTable": {"projectId": "p", "datasetId": "theirs", "tableId": "t"}},
         {"queryParameters": []},
-        {
-            "queryParameters": [
-                each | {"parameterType": {"type": "STRING"}}
-                for each in query_configuration(request())["query"]["queryParameters"]
-            ]
-        },
         {"defaultDataset": {"projectId": "p", "datasetId": "theirs"}},
         {"tableDefinitions": {"t": {"sourceUris": ["gs://theirs/t.csv"]}}},
         {"userDefinedFunctionResources": [{"inlineCode": "theirs"}]},
-        {"useLegacySql": True},
     ],
 )
 def test_a_job_of_our_id_that_somebody_else_sent_is_not_adopted(theirs):
@@ -281,17 +212,6 @@ def test_a_job_of_our_id_that_somebody_else_sent_is_not_adopted(theirs):
     with pytest.raises(JobRefusedError, match="is somebody else's"):
         take(cloud)
     assert len(cloud.sent) == 1
-
-
-def test_a_query_whose_comments_were_edited_after_it_was_sent_is_still_ours():
-    cloud = Cloud()
-    with pytest.raises(Killed):
-        take(cloud, dies_at=(4, "before"))
-    cloud.tick(10)
-    edited = request(sql=request().sql.replace(" FROM", "  \n FROM"))
-    assert edited.request_id == request().request_id
-    take(cloud, edited)
-    assert cloud.stages() == ["query-1", "export-1-1"]
 
 
 @pytest.mark.parametrize("changes", [{"sources": None}, {"sources": [1]}, {"query": []}])
@@ -335,13 +255,3 @@ def test_another_stacks_manifest_is_refused():
     with pytest.raises(JobRefusedError, match="somebody else wrote"):
         take(cloud)
     assert request(stack="other").prefix != request().prefix
-
-
-def test_a_snapshot_that_is_asked_for_again_is_the_old_one_without_a_query():
-    cloud = Cloud()
-    first, _ = take(cloud)
-    take(cloud, request(run=2))
-    cloud.changed_at = cloud.now
-    again, _ = take(cloud)
-    assert again.manifest == first.manifest
-    assert cloud.stages() == ["query-1", "export-1-1"] * 2

@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 import pytest
-from pulumi.output import Unknown
 
 from tests.unit.infra.snapshots.fakes import Cloud, Process, request
 from vertex_training.customjob.refusal_lookup import COMPARES
@@ -49,10 +48,6 @@ def checked(monkeypatch: pytest.MonkeyPatch, **changes: Any) -> tuple[Any, list[
     found = SnapshotProvider().check({}, {**INPUTS, **changes})
     assert all(each.property == "" for each in found.failures)
     return found.inputs, said, [each.reason for each in found.failures]
-
-
-def test_a_request_is_read_back_from_its_inputs() -> None:
-    assert provider.request_of(INPUTS) == REQUEST
 
 
 SAID = (
@@ -111,12 +106,6 @@ def test_an_identity_of_another_request_is_refused(monkeypatch: pytest.MonkeyPat
     inputs, said, failures = checked(monkeypatch, requestId="0" * 20)
     assert (inputs["requestId"], said) == ("0" * 20, [])
     assert failures == ["Snapshot: requestId is not that of the request"]
-
-
-def test_what_is_not_known_yet_is_not_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    options = {**INPUTS["options"], "controlBucket": Unknown()}
-    _, said, failures = checked(monkeypatch, options=options, requestId="0" * 20)
-    assert (said, failures) == ([], [])
 
 
 def test_a_query_over_its_bound_fails_the_preview(

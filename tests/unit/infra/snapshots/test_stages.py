@@ -10,15 +10,12 @@ import pytest
 from tests.unit.infra.snapshots.fakes import Cloud, Process, request
 from vertex_training.customjob.protocol.ports import IntentRecord, IntentState, StoredIntent
 from vertex_training.errors import (
-    NotSubmittedError,
     OperatorError,
     PermissionDeniedError,
     PreconditionFailedError,
 )
 from vertex_training.snapshots import protocol
-from vertex_training.snapshots.manifest import record_of
-from vertex_training.snapshots.protocol import has_run, query_configuration, take_snapshot
-from vertex_training.snapshots.request import MANIFEST
+from vertex_training.snapshots.protocol import query_configuration, take_snapshot
 
 WANTED: Any = request()
 QUERY = f"vt-snapshot-{WANTED.request_id}-query-"
@@ -80,28 +77,6 @@ def test_a_job_that_bigquery_has_and_does_not_return_ends_it() -> None:
     assert str(raised.value) == f"BigQuery has a job {QUERY}1, and does not return it."
 
 
-@pytest.mark.parametrize(
-    ("stage", "reason", "hint"),
-    [
-        ("query", "invalidQuery", ""),
-        (
-            "query",
-            "bytesBilledLimitExceeded",
-            " Hint: nothing was charged; raise maxBytesBilled, or read less.",
-        ),
-        ("export", "accessDenied", ""),
-    ],
-)
-def test_a_job_that_fails_says_why(stage: str, reason: str, hint: str) -> None:
-    cloud = Cloud()
-    cloud.fails = {stage: {"reason": reason, "message": "as told."}}
-    with pytest.raises(NotSubmittedError) as refused:
-        take(Process(cloud, WANTED))
-    assert str(refused.value) == (
-        f"snapshot '{WANTED.name}': BigQuery refused the {stage} ({reason}): as told.{hint}"
-    )
-
-
 def ended(cloud: Cloud, number: int = 1, **error: str) -> Any:
     """A query that has ended, with or without an error."""
     job = Process(cloud, WANTED)._insert(f"{QUERY}{number}", query_configuration(WANTED))
@@ -121,31 +96,6 @@ def test_attempts_end_somewhere_and_a_higher_run_begins_anew() -> None:
         f"snapshot '{WANTED.name}': 50 queries failed. Hint: run: {WANTED.run + 1} begins anew."
     )
     assert len(cloud.sent) == sent
-
-
-def test_a_query_has_run_if_its_result_is_there() -> None:
-    cloud = Cloud()
-    process = Process(cloud, WANTED)
-    assert has_run(WANTED, process.ports) is False
-    job = ended(cloud)
-    assert has_run(WANTED, process.ports) is True
-    cloud.now += 86_401
-    assert has_run(WANTED, process.ports) is False  # the result has expired
-    cloud.now -= 86_401
-    query = job["configuration"]["query"]
-    job["configuration"]["query"] = {**query, "query": "SELECT 2"}
-    assert has_run(WANTED, process.ports) is False  # somebody else's
-    job["configuration"]["query"] = query
-    job["status"] = {"state": "RUNNING"}
-    assert has_run(WANTED, process.ports) is False
-    job["status"] = {"state": "DONE", "errorResult": {}}
-    assert has_run(WANTED, process.ports) is False
-
-    def refuse(_: str) -> None:
-        raise PermissionDeniedError("bigquery.jobs.get")
-
-    process.job = refuse
-    assert has_run(WANTED, process.ports) is False
 
 
 class Taken:
@@ -186,27 +136,6 @@ def test_a_record_that_another_process_wrote_is_ours_if_it_is_the_same(
         protocol._write(WANTED, ports, IntentState.SENDING, "digest", 3)
     assert str(raised.value) == (
         f"snapshot '{WANTED.name}': another process makes it. Begin again when it has ended."
-    )
-
-
-def test_who_wrote_the_same_manifest_first_made_the_same_snapshot() -> None:
-    cloud = Cloud()
-    process = Process(cloud, WANTED)
-    create = process.create
-
-    def late(name: str, content: bytes) -> None:
-        create(name, content)
-
-    process.create = late
-    made = take_snapshot(WANTED, process.ports, environment=process.environment)
-    [(name, (_, generation))] = [
-        each for each in cloud.objects.items() if each[0].endswith(MANIFEST)
-    ]
-    assert (name, made.generation) == (f"{WANTED.prefix}/{MANIFEST}", generation)
-    [kept] = cloud.records.values()
-    assert (kept.record.state, kept.record.job_name) == (
-        IntentState.DONE,
-        record_of(WANTED, generation),
     )
 
 

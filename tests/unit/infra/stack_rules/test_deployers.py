@@ -1,7 +1,6 @@
 """What CI's account may not deploy is told before it fails half-way."""
 
 from tests.unit.infra.stacks import rows, stack
-from vertex_training.foundation import conditions
 from vertex_training.naming import local_project_number
 from vertex_training.settings.model import Job
 from vertex_training.stack_rules import deployers
@@ -82,11 +81,6 @@ def test_a_role_that_no_stack_grants_by_itself_is_told():
     ]
 
 
-def test_ci_grants_any_role_on_the_registry_where_no_condition_limits_them():
-    assert told(registry={"members": {"roles/artifactregistry.repoAdmin": GROUP}}) == []
-    assert "artifactregistry" not in conditions.LIMITED
-
-
 def test_a_renamed_entry_has_the_name_that_ci_knows_and_a_local_stack_has_no_ci():
     assert told(buckets={"corpus": {"formerly": "data"}}) == []
     local = {"project": "local-x", "projectNumber": local_project_number("local-x")}
@@ -133,19 +127,3 @@ def test_what_ci_may_not_deploy_is_told_with_value_and_hint():
         ),
     ]
     assert {each.level for each in found} == {"warning"}
-
-
-def test_who_deploys_is_asked_for_where_a_job_runs_as_an_account():
-    job = {"titanic": Job(file="jobs/titanic.yaml")}
-    without = stack().model_copy(update={"jobs": job})
-    assert deployers.warnings(without) == []
-    tuning = stack(serviceAccounts={"trainer": {}}).model_copy(update={"tuning": job})
-    member = "serviceAccount:ci-deploy-prod@acme-ml-prod.iam.gserviceaccount.com"
-    assert rows(deployers.warnings(tuning)) == [
-        (
-            "deployers",
-            "nobody is named who deploys; submitting a job as one of trainer may be refused",
-            "",
-            f"deployers: [{member}], as bootstrap makes it",
-        )
-    ]

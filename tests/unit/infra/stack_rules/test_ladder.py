@@ -22,12 +22,6 @@ class Sections:
         self.reservations = {"h100": object()}
 
 
-@pytest.mark.parametrize("name", ["h100", NAME])
-def test_a_reservation_is_a_key_or_a_full_name(name: str):
-    given: Any = Sections(ladder=[{"reservation": name}])
-    assert list(ladder.problems(given)) == []
-
-
 @pytest.mark.parametrize("name", ["h10", "big", "projects/p/reservations/x", ""])
 def test_another_reservation_is_told_at_its_rung(name: str):
     given: Any = Sections(ladder=[{"strategy": "SPOT"}, {"reservation": name}])

@@ -40,33 +40,6 @@ def secret(file: str, line: int, **more: Any) -> Problem:
     return Problem(what, hint=hint, location=Location(file, line), **more)
 
 
-SENT: dict[str, Any] = {
-    "packages": {"code": {"path": "code"}},
-    "buckets": {
-        "d": {"objects": {"all": "data", "again": "code/train.py", "gone": "none"}},
-        "e": {"objects": {"one.csv": "data/one.csv"}},
-    },
-}
-
-
-def test_packages_and_objects_are_looked_at_and_each_file_once(root: Path) -> None:
-    found = leaving_files.scan(unjudged(**SENT), root)
-    assert found.problems == (secret("code/train.py", 2), secret("data/deep/x.txt", 1))
-    assert found.unscanned == ()
-    assert leaving_files.scan(unjudged(), root).problems == ()
-
-
-@pytest.mark.parametrize("place", ["code/train.py:2", "code/train.py"])
-def test_what_the_stack_file_allows_may_leave(root: Path, place: str) -> None:
-    allowed = unjudged(**SENT, allowedSecrets={place: "a token of an example"})
-    assert leaving_files.scan(allowed, root).problems == (secret("data/deep/x.txt", 1),)
-
-
-def test_what_is_too_large_to_look_at_is_named(root: Path) -> None:
-    (root / "data" / "large.txt").write_text("x" * (2**20 + 1))
-    assert leaving_files.scan(unjudged(**SENT), root).unscanned == ("data/large.txt",)
-
-
 ARGUMENT = Problem(
     "looks like a secret",
     hint="a layer of the image keeps it: mount it as a secret of the build, or read it in the job",

@@ -27,14 +27,6 @@ LESS = "as much, or less"
             ("limits.maxUsdPerJob", "is more than all jobs together may cost: $1.00", "$2.00",
              LESS)]),
         ({"maxUsdPerJob": 2}, {}, []),
-        ({"maxUsdPerMonth": 1, "maxUsdPerMonthInTotal": 1}, {}, []),
-        ({"maxUsdPerMonth": 2, "maxUsdPerMonthInTotal": 1.5}, {}, [
-            ("limits.maxUsdPerMonth", "is more than all endpoints together may cost: $1.50",
-             "$2.00", LESS)]),
-        ({}, {"maxUsdPerJob": 3, "maxUsdPerTeam": 3}, []),
-        ({}, {"maxUsdPerJob": 3, "maxUsdPerTeam": 2}, [
-            ("teams.vision.limits.maxUsdPerJob", "is more than all jobs together may cost: $2.00",
-             "$3.00", LESS)]),
         ({"regions": ["us-central1", "us-centrl1"]}, {}, [
             ("limits.regions.1", "no region for training", "us-centrl1",
              "did you mean 'us-central1'?")]),
@@ -72,7 +64,6 @@ def test_members_and_accounts_of_other_domains_are_told_at_their_places() -> Non
 
 
 FEWER = "fewer replicas or versions, a smaller machine, or raise the limit"
-SHORTER = "shorten timeouts, use fewer machines, or raise the limit"
 COUNT = "limits.allowUnpriced: true lets it count as 0"
 UNPRICED = ("has no price, and cannot be held to limits.maxUsdPerMonth", "x9-none-4", COUNT)
 SMALL, LARGE, NONE = "n1-standard-4", "n1-standard-16", "x9-none-4"
@@ -117,14 +108,8 @@ def in_total(dearest: str) -> tuple[str, ...]:
         (MONTH, {}, {"a": SMALL}, [dear("a")]),
         ({"maxUsdPerMonth": 1_000_000}, {}, {"a": SMALL}, []),
         # that of a team is for its own alone
-        ({}, MONTH, {"a": SMALL, "b-v": LARGE}, [
-            dear("b-v", "teams.vision.limits", LARGE)]),
         (MONTH, MONTH, {"b-v": SMALL}, [dear("b-v"), dear("b-v", "teams.vision.limits")]),
-        (MONTH, {}, {"a": NONE, "b-v": NONE}, [unpriced("a"), unpriced("b-v")]),
         ({}, MONTH, {"a": NONE, "b-v": NONE}, [unpriced("b-v")]),
-        ({"maxUsdPerMonthInTotal": 1}, {}, {"a": NONE}, [unpriced("a")]),
-        ({**MONTH, "allowUnpriced": True}, MONTH, {"a": NONE, "b-v": NONE}, []),
-        ({"maxUsdPerMonthInTotal": 1_000_000}, {}, {"a": SMALL, "b": LARGE}, []),
         ({"maxUsdPerMonthInTotal": 1}, {},
          {"a": SMALL, "b": "n1-standard-8", "c": "n1-standard-2", "d": LARGE},
          [in_total("d $N, b $N, a $N")]),
@@ -137,51 +122,7 @@ def test_an_endpoint_is_held_to_the_limits_of_the_stack_and_of_its_team(
     assert over(limits=given, teams=teams, endpoints=endpoints(**machines)) == found
 
 
-def test_machines_of_endpoints_and_the_region_are_those_that_are_allowed() -> None:
-    what = "the limits do not allow this machine type"
-    found = over(
-        limits={"machineTypes": ["n1-standard-4", "n2-*"], "regions": ["us-east1", "us-east4"]},
-        teams={"vision": {"limits": {"machineTypes": ["n1-*", "c2-*"]}}},
-        endpoints=endpoints(a=SMALL, b=LARGE, **{"c-v": SMALL, "d-v": "n2-standard-8"}),
-    )
-    hint = "limits.machineTypes allows n1-standard-4, n2-*"
-    of_team = "teams.vision.limits.machineTypes allows n1-*, c2-*"
-    assert found == [
-        ("region", "the limits do not allow this region", "us-central1",
-         "limits.regions allows us-east1, us-east4", "limit-region"),
-        ("endpoints.b.machine", what, LARGE, hint, "limit-machine-type"),
-        ("endpoints.d-v.machine", what, "n2-standard-8", of_team, "limit-machine-type"),
-    ]  # fmt: skip
-    assert over(limits={"regions": ["us-east1", "us-central1"]}) == []
-
-
 ALL = {"limits": {"maxUsdPerEnvironment": 1}}
-ELSEWHERE = "; prices of the region of {} are unknown, another's were taken"
-
-
-@pytest.mark.parametrize(
-    ("sections", "whose", "elsewhere", "dearest"),
-    [
-        ({"snapshots": {"a": {"query": "q", "maxBytesBilled": 2**41, "location": "US"}}},
-         "all jobs and queries of snapshots", "", "snapshot a $N"),
-        ({"snapshots": {"a": {"query": "q", "maxBytesBilled": 2**42, "location": "mars-north1"},
-                        "b": {"query": "q", "maxBytesBilled": 2**40}}},
-         "all jobs and queries of snapshots", ELSEWHERE.format("snapshot a"),
-         "snapshot a $N, snapshot b $N"),
-        ({"reservations": {"big": H100 | {"zone": "us-east4-a"}}, "region": "us-east4"},
-         "all jobs and reservations", "", "reservation big (a month) $N"),
-    ],
-)  # fmt: skip
-def test_all_that_is_paid_for_counts_towards_the_limit_of_a_stack(
-    sections: dict[str, Any], whose: str, elsewhere: str, dearest: str
-) -> None:
-    [(path, what, _, hint, rule)] = over(**ALL, **sections)
-    assert (path, rule) == ("limits.maxUsdPerEnvironment", "limit-environment-cost")
-    known = f"{whose} together may cost $N, the limit is $N"
-    assert what.partition(";")[0] == known
-    if "snapshots" in sections:
-        assert what == known + elsewhere
-    assert hint == f"{SHORTER}; the dearest: {dearest}"
 
 
 def test_a_reservation_without_a_price_is_told_unless_it_counts_as_nothing() -> None:

@@ -13,12 +13,7 @@ Rows = list[tuple[str, str, str, str]]
 FILE = {"file": "x"}
 LONG = "makes a bucket name longer than 63"
 GOOGLE = "makes a bucket name that begins with goog or contains google: it is refused"
-ID = "makes an account id that is not 6 to 30 characters long"
 LABEL = "the stack sets this label itself"
-MEMBER = (
-    "not an IAM member",
-    "write user:, group:, serviceAccount: or a principal of workload identity",
-)
 OWN_BUCKET = (
     "is a bucket of the stack's own",
     "jobs get read access to packages by themselves, and none to records",
@@ -51,20 +46,6 @@ def test_the_name_of_a_bucket_has_63_characters_and_no_google() -> None:
         ("buckets.google", GOOGLE, "acme-ml-prod-google-prod", "choose another name"),
         ("buckets.a", GOOGLE, "goog-x", "choose another name"),
         ("buckets.b", GOOGLE, "my-g00gle-x", "choose another name"),
-    ]
-
-
-def test_the_id_of_an_account_has_6_to_30_characters() -> None:
-    email = "somebody@acme-ml-prod.iam.gserviceaccount.com"
-    accounts: dict[str, Any] = {
-        "a": {}, "k" * 25: {}, "k" * 26: {}, "b": {"formerly": "f" * 26},
-    }  # fmt: skip
-    assert told(serviceAccounts=accounts | {"e": {"existing": email}}) == [
-        (f"serviceAccounts.{'k' * 26}", ID, f"{'k' * 26}-prod", "choose another name"),
-        ("serviceAccounts.b", ID, f"{'f' * 26}-prod", "choose another name"),
-    ]
-    assert told(stack="p", serviceAccounts={"abc": {}, "abcd": {}}) == [
-        ("serviceAccounts.abc", ID, "abc-p", "choose another name")
     ]
 
 
@@ -108,25 +89,6 @@ def test_a_stack_has_55_labels_beside_those_that_it_sets(count: int, too_many: b
     assert told(labels=labels, teams={"v": {"labels": own}}) == found
 
 
-def test_members_are_told_wherever_they_are() -> None:
-    fine, role = "user:a@example.com", "roles/storage.objectViewer"
-    found = told(
-        submitters=["ada@example.com", fine],
-        deployers=[fine, "domain:example.com"],
-        builders=["allUsers"],
-        teams={"vision": {"submitters": ["y"]}},
-        buckets={"data": {"members": {role: [fine, "x"]}}},
-    )
-    what, hint = MEMBER
-    assert found == [
-        ("submitters.0", what, "ada@example.com", hint),
-        ("deployers.1", what, "domain:example.com", hint),
-        ("builders.0", what, "allUsers", hint),
-        ("teams.vision.submitters.0", what, "y", hint),
-        (f"buckets.data.members.{role}.1", what, "x", hint),
-    ]
-
-
 def test_a_stack_that_builds_images_makes_an_account_for_that() -> None:
     built = {"a": {"context": "jobs/x"}}
     own = "the stack makes this account itself"
@@ -157,19 +119,6 @@ def test_what_an_account_uses_is_there_and_not_the_stacks_own() -> None:
         ("serviceAccounts.trainer.writes.1", bucket, "dta", "did you mean 'data'?"),
         ("serviceAccounts.trainer.secrets.1", secret, "kei", "did you mean 'key'?"),
         ("serviceAccounts.trainer.secrets.2", secret, "staging", "known here: key"),
-    ]
-
-
-def test_a_job_and_a_tuning_job_have_no_name_in_common() -> None:
-    found = told(
-        jobs={"a": FILE, "b": {**FILE, "formerly": "c"}, "z": FILE},
-        tuning={"a": FILE, "c": FILE, "d": {**FILE, "formerly": "b"}, "f": FILE},
-    )
-    hint = "names of jobs and tuning jobs differ"
-    assert found == [
-        ("tuning.a", "job 'a' has this name", "a", hint),
-        ("tuning.c", "job 'b' has this name", "c", hint),
-        ("tuning.d", "job 'b' has this name", "d", hint),
     ]
 
 

@@ -15,7 +15,6 @@ NOW = datetime.datetime(2026, 11, 21, tzinfo=datetime.UTC)
 THEIRS = "projects/acme-capacity/zones/us-central1-a/reservations/h100"
 MEGA = "NVIDIA_H100_MEGA_80GB"
 CARRIES = f"it carries: {MEGA} x 8"
-N1 = {"machineType": "n1-standard-8"}
 OWNERS = "is its owner's to say: this reservation exists"
 
 
@@ -29,26 +28,14 @@ def told(stack: str = "prod", **given: Any) -> list[tuple[str, str, str, str]]:
 @pytest.mark.parametrize(
     ("given", "found"),
     [
-        ({}, []),
         # Machines and their GPUs.
         ({"machineType": "a3-megagpu-9g"}, [
             ("machineType", "no machine type of training jobs", "a3-megagpu-9g",
              "did you mean 'a3-megagpu-8g'?")]),
-        ({"machineType": "c3-standard-4"}, [
-            ("machineType", "no machine type of training jobs", "c3-standard-4",
-             "not in the training list (in the prediction list only)")]),
         ({"acceleratorType": "NVIDIA_L4"}, [
             ("acceleratorType", "a3-megagpu-8g does not carry it", "NVIDIA_L4", CARRIES)]),
-        ({"machineType": "n2-standard-8", "acceleratorType": "NVIDIA_L4"}, [
-            ("acceleratorType", "n2-standard-8 does not carry it", "NVIDIA_L4",
-             "it carries: none")]),
-        ({"acceleratorType": MEGA, "acceleratorCount": 8}, []),
         ({"acceleratorType": MEGA, "acceleratorCount": 4}, [
             ("acceleratorCount", f"a3-megagpu-8g carries another number of {MEGA}", "4", CARRIES)]),
-        ({"acceleratorType": MEGA}, [
-            ("acceleratorCount", f"a3-megagpu-8g carries another number of {MEGA}", "1", CARRIES)]),
-        (N1 | {"acceleratorType": "NVIDIA_TESLA_T4"}, []),
-        (N1, []),
         ({"acceleratorCount": 8}, [
             ("acceleratorCount", "says nothing without acceleratorType", "8",
              "add it, or remove this")]),
@@ -56,7 +43,6 @@ def told(stack: str = "prod", **given: Any) -> list[tuple[str, str, str, str]]:
             ("", "cloud-tpu comes with one of several sets of GPUs", "",
              "say which by acceleratorType and acceleratorCount: TPU_V2 x 8, TPU_V3 x 8")]),
         # Zones.
-        ({"zone": "us-central1-f"}, []),
         ({"zone": "europe-west4-a"}, [
             ("zone", "is not in us-central1, where the stack's jobs run: none could use it",
              "europe-west4-a", "a zone of us-central1")]),
@@ -64,7 +50,6 @@ def told(stack: str = "prod", **given: Any) -> list[tuple[str, str, str, str]]:
             ("zone", "is no zone of us-central1", "us-central1-z",
              "one of us-central1-a, us-central1-b, us-central1-c, us-central1-f")]),
         # One that exists.
-        ({"existing": THEIRS}, []),
         ({"existing": THEIRS, "zone": "us-central1-b"}, [
             ("zone", "existing is in zone us-central1-a", "us-central1-b",
              "zone: us-central1-a")]),
@@ -79,16 +64,11 @@ def told(stack: str = "prod", **given: Any) -> list[tuple[str, str, str, str]]:
             ("deleteAtTime",
              "has passed: Google has deleted the reservation, and refuses to make it anew",
              "2026-11-21T00:00:00+00:00", "a later time, or remove the reservation")]),
-        ({"deleteAtTime": "2026-11-21T00:00:01Z"}, []),
         # Whose it is.
         ({"project": "acme-capacity"}, [
             ("shareWith", "the project where jobs run may not use it", "", "add acme-ml-prod")]),
-        ({"project": "acme-capacity", "shareWith": ["acme-ml-prod"]}, []),
-        ({"project": "acme-ml-prod"}, []),
         ({"project": "acme-capacity", "shareWith": ["acme-ml-prod", "acme-capacity"]}, [
             ("shareWith", "names the project that owns it", "acme-capacity", "remove it")]),
-        ({"shareWith": ["acme-ml-prod"]}, [
-            ("shareWith", "names the project that owns it", "acme-ml-prod", "remove it")]),
     ],
 )  # fmt: skip
 def test_what_a_reservation_cannot_be(given: dict[str, Any], found: Any) -> None:

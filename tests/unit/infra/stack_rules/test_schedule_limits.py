@@ -20,7 +20,6 @@ UNPRICED = (
     *("jobs.weekly.schedule.cron", "has no price, and cannot be held to limits.maxUsdPerMonth"),
     *("", COUNT, "limit-price-unknown"),
 )
-FEWER = "fewer replicas or versions, a smaller machine, or raise the limit"
 SHORTER = "shorten timeouts, use fewer machines, or raise the limit"
 
 
@@ -60,14 +59,7 @@ def total(path: str, whose: str, most: str, hint: str) -> tuple[str, ...]:
         ({}, {}, []),
         ({MONTH: 50, TOTAL: 50}, {MONTH: 50, "maxUsdPerTeam": 60}, []),
         ({MONTH: 49}, {}, [month("49.00")]),
-        ({MONTH: 49}, {MONTH: 9.5}, [
-            month("49.00"), month("9.50", "teams.vision.limits")]),
         ({}, {MONTH: 49}, [month("49.00", "teams.vision.limits")]),
-        ({TOTAL: 49}, {}, [
-            total("limits.maxUsdPerMonthInTotal", "all endpoints and schedules in a month",
-                  "$50.00, the limit is $49.00",
-                  f"{FEWER}; the dearest: schedule of weekly $50.00"),
-        ]),
         ({"maxUsdPerEnvironment": 60}, {}, []),
         ({"maxUsdPerEnvironment": 59}, {"maxUsdPerTeam": 58}, [
             total("limits.maxUsdPerEnvironment", "all jobs, of schedules a month,",
@@ -87,17 +79,6 @@ def test_a_month_of_slots_is_held_to_each_limit(
     assert over(tmp_path, stack, team) == found
 
 
-def test_a_paused_schedule_costs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rate = costs.Rate(1.0, "source", "2026-01-01", "us-central1", exact=True)
-    monkeypatch.setattr(costs, "hourly", lambda *_, **__: rate)
-    limited = {MONTH: 1, TOTAL: 1, "maxUsdPerEnvironment": 9}
-    whose = "all jobs, of schedules a month,"
-    hint = f"{SHORTER}; the dearest: once $10.00, weekly $0.00"
-    assert over(tmp_path, limited, weekly={**WEEKLY, "paused": True}) == [
-        total("limits.maxUsdPerEnvironment", whose, "$10.00, the limit is $9.00", hint)
-    ]
-
-
 @pytest.mark.parametrize(
     ("stack", "team", "found"),
     [
@@ -114,21 +95,3 @@ def test_a_schedule_without_a_price_is_told_once_unless_it_counts_as_nothing(
 ) -> None:
     monkeypatch.setattr(costs, "hourly", lambda *_, **__: None)
     assert over(tmp_path, stack, team) == found
-
-
-def test_a_reservation_that_counts_as_nothing_is_zero_among_the_dearest(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rate = costs.Rate(1.0, "source", "2026-01-01", "us-central1", exact=True)
-
-    def hourly(machine: str, *_: Any, **__: Any) -> costs.Rate | None:
-        return rate if machine == "n1-standard-4" else None
-
-    monkeypatch.setattr(costs, "hourly", hourly)
-    spare = {"zone": "us-central1-a", "machineType": "n1-standard-8", "count": 2}
-    limited = {"maxUsdPerEnvironment": 1, "allowUnpriced": True}
-    whose = "all jobs and reservations, of schedules a month,"
-    hint = f"{SHORTER}; the dearest: weekly $50.00, once $10.00, reservation spare (a month) $0.00"
-    assert over(tmp_path, limited, reservations={"spare": spare}) == [
-        total("limits.maxUsdPerEnvironment", whose, "$60.00, the limit is $1.00", hint)
-    ]

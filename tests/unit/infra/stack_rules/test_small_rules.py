@@ -10,7 +10,7 @@ import pytest
 from tests.unit.infra.stacks import rows as told
 from tests.unit.infra.stacks import unjudged as settings
 from vertex_training.settings.serving import Endpoint
-from vertex_training.stack_rules import job_rules, ladder, project_numbers, serving_tpus, teams
+from vertex_training.stack_rules import job_rules, project_numbers, serving_tpus, teams
 
 OWNED = {
     "buckets": {"theirs": {"team": "vision"}, "all": {}},
@@ -130,7 +130,6 @@ def test_endpoints_do_not_run_on_tpus_of_other_generations(machine: str) -> None
             ("endpoints.x.replicas.max",
              "is ignored: endpoints on TPUs always have the least replicas", "3",
              "set min to what you need, or remove max: there will be 2")]),
-        (V6E, "us-central1", {"replicas": {"min": 2, "max": 2}}, []),
     ],
 )  # fmt: skip
 def test_what_is_ignored_or_unknown_of_endpoints_on_tpus_is_told(
@@ -160,26 +159,6 @@ def test_two_files_that_give_a_project_two_numbers_are_told(tmp_path: Path) -> N
     assert numbers(tmp_path, project="acme-ml-other") == []
     assert numbers(tmp_path, projectNumber="1000001") == []
     assert numbers(tmp_path, projectNumber="100000000000") == []  # nobody gave one
-
-
-@pytest.mark.parametrize("number", ["", "'100000000000'", "{secure: v1:x}"])
-def test_a_file_without_a_number_says_nothing_about_another(tmp_path: Path, number: str) -> None:
-    given = f"config: {{gcp:project: acme-ml-prod, vertex-training:projectNumber: {number}}}\n"
-    (tmp_path / "Pulumi.dev.yaml").write_text(given)
-    assert numbers(tmp_path) == []
-
-
-def test_numbers_of_hosts_are_compared_as_well(tmp_path: Path) -> None:
-    host = {"hostProject": "acme-net-prod", "hostProjectNumber": "345678901234"}
-    (tmp_path / "Pulumi.dev.yaml").write_text(
-        "config: {vertex-training:sharedVpc: {hostProject: acme-net-prod, hostProjectNumber: 77}}\n"
-    )
-    [row] = numbers(tmp_path, sharedVpc=host)
-    assert row[:3] == (
-        "sharedVpc.hostProjectNumber",
-        "Pulumi.dev.yaml gives acme-net-prod the number 77: one of them is wrong",
-        "345678901234",
-    )
 
 
 def test_the_number_of_a_local_project_is_known(tmp_path: Path) -> None:
@@ -214,52 +193,4 @@ def test_a_tuning_job_runs_on_vertex_ai() -> None:
             "batch",
             "leave it out: only Vertex AI has trials",
         )
-    ]
-
-
-def test_defaults_name_what_the_stack_or_a_job_has() -> None:
-    table = {"buckets.out": "gs://out", "serviceAccounts.trainer": "a"}
-    fine = "${buckets.out}/${job.name}/${job.run}/${job.requestId}"
-    given = settings(jobDefaults={"outputDirectory": fine, "serviceAccount": "${buckets.x}"})
-    what = "names what this stack does not have"
-    [row] = told(job_rules.unknown_references(given, table))
-    assert row[:3] == ("jobDefaults.serviceAccount", what, "${buckets.x}")
-    assert told(job_rules.unknown_references(settings(), table)) == []
-
-
-NAME = "projects/acme-capacity/zones/us-central1-a/reservations/big"
-H100 = {"zone": "us-central1-a", "machineType": "a3-megagpu-8g", "count": 5}
-
-
-def test_a_rung_names_a_reservation_of_the_stack_or_one_in_full() -> None:
-    given = settings(
-        reservations={"h100": H100},
-        jobs={
-            "a": {"file": "x", "ladder": [
-                {"strategy": "SPOT"}, {"reservation": "h100"}, {"reservation": NAME},
-                {"reservation": "h10"},
-            ]}
-        },
-        tuning={"b": {"file": "x", "ladder": [{"strategy": "SPOT"}]}, "c": {"file": "x"}},
-    )  # fmt: skip
-    assert told(ladder.problems(given)) == [
-        ("jobs.a.ladder.3.reservation", "no such reservation", "h10", "did you mean 'h100'?"),
-        (
-            "tuning.b.ladder",
-            "a tuning job has no ladder: it goes on where a trial gets no machines",
-            "",
-            "remove it",
-        ),
-    ]
-    affinity = {"reservationAffinityType": "SPECIFIC_RESERVATION"}
-    rungs = ladder.rungs(
-        given.jobs["a"].ladder[:3], given.reservations, {"reservations.h100": affinity}
-    )
-    assert [dict(rung.fields) for rung in rungs] == [
-        {"strategy": "SPOT"}, {"reservation": "h100"}, {"reservation": NAME}
-    ]  # fmt: skip
-    assert [rung.affinity for rung in rungs] == [
-        None,
-        affinity,
-        affinity | {"key": "compute.googleapis.com/reservation-name", "values": [NAME]},
     ]

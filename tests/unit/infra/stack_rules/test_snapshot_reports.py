@@ -28,8 +28,6 @@ def settings(root: Path, sql: bytes, given: dict[str, Any], **more: Any) -> Any:
 @pytest.mark.parametrize(
     ("sql", "given", "found"),
     [
-        (SQL, {}, []),
-        (AS_OF, {"asOf": TIME}, []),
         (SQL, {"bucket": "dta"}, [("bucket", BUCKET, "dta", "did you mean 'data'?")]),
         (AS_OF, {"asOf": "2999-01-01T00:00:00Z"}, [
             ("asOf", "is in the future", "2999-01-01T00:00:00Z", "a time that was")]),
@@ -38,8 +36,6 @@ def settings(root: Path, sql: bytes, given: dict[str, Any], **more: Any) -> Any:
         (SQL, {"parameters": {"dya": "x"}}, [
             ("query", "uses @day, which parameters do not give", "c.sql", "parameters: {day: …}"),
             ("parameters.dya", "the query has no @dya", "", "did you mean 'day'?")]),
-        (b"SELECT 1", {}, [("parameters.day", "the query has no @day", "", "remove it")]),
-        (SQL, {"parameters": {"DAY": "x"}}, []),
         (SQL, {"parameters": {"day": "x", "api_token": TOKEN}}, [
             ("parameters.api_token", "looks like a secret", "",
              "everybody who reads the stack's state can read it: join a table that has it"),
@@ -63,22 +59,6 @@ def test_a_snapshot_is_one_query_with_its_parameters_in_a_bucket_of_the_stack(
 ) -> None:
     expected = [(f"snapshots.c.{path}", *row) for path, *row in found]
     assert rows(snapshots.problems(settings(tmp_path, sql, given), tmp_path)) == expected
-
-
-def test_a_query_may_have_as_many_bytes_as_bigquery_takes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert snapshots.MOST_BYTES == 1_000_000
-    monkeypatch.setattr(snapshots, "MOST_BYTES", len(SQL))
-    assert rows(snapshots.problems(settings(tmp_path, SQL, {}), tmp_path)) == []
-    assert len(rows(snapshots.problems(settings(tmp_path, SQL + b" ", {}), tmp_path))) == 1
-
-
-def test_a_stack_without_buckets_is_told_to_have_one(tmp_path: Path) -> None:
-    alone = settings(tmp_path, SQL, {}, buckets={})
-    assert rows(snapshots.problems(alone, tmp_path)) == [
-        ("snapshots.c.bucket", BUCKET, "data", "add it to buckets")
-    ]
 
 
 LEAST = "BigQuery bills 10 MiB or more for a table, and will refuse the query"

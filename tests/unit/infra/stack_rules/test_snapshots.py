@@ -35,63 +35,14 @@ def refused(planned):
     return find
 
 
-def test_a_job_file_names_the_folder_before_anything_exists(planned):
-    stack = planned()
-    [request] = stack.snapshots.values()
-    folder = f"acme-ml-prod-data-prod/snapshots/prod/clicks/{request.request_id}"
-    assert stack.references["snapshots.clicks"] == f"gs://{folder}"
-    assert stack.references["snapshots.clicks.mount"] == f"/gcs/{folder}"
-
-
-def test_the_folder_changes_with_all_that_decides_what_it_holds(planned):
-    def folder(*given, **changes):
-        return planned(*given, **changes).references["snapshots.clicks"]
-
-    as_of = SQL.replace("clicks`", "clicks` FOR SYSTEM_TIME AS OF @as_of")
-    others = [
-        folder(),
-        folder(SQL + " AND true"),
-        folder(parameters={"day": "2026-11-21"}),
-        folder(parameters={"day": 1}),
-        folder(parameters={"day": True}),
-        folder(format="csv"),
-        folder(location="EU"),
-        folder(run=2),
-        folder(as_of, asOf="2026-11-20T00:00:00Z"),
-        folder(as_of, asOf="2026-11-20T00:00:01Z"),
-    ]
-    assert len(set(others)) == len(others)
-
-
-def test_a_comment_a_higher_bound_and_another_spelling_of_a_time_are_no_other_snapshot(planned):
-    sql = SQL.replace("clicks`", "clicks` FOR SYSTEM_TIME AS OF @as_of")
-    first = planned(sql, asOf="2026-11-20T01:00:00+01:00")
-    second = planned(f"-- edited\n{sql};", asOf="2026-11-20T00:00:00Z", maxBytesBilled=1)
-    assert first.references["snapshots.clicks"] == second.references["snapshots.clicks"]
-
-
-def test_a_renamed_snapshot_keeps_its_folder(planned, tmp_path):
-    before = planned().references["snapshots.clicks"]
-    snapshots = {"visits": CLICKS | {"formerly": "clicks"}}
-    raw = BASE | {"buckets": {"data": {}}, "snapshots": snapshots}
-    after = Stack(read_settings(raw, tmp_path), tmp_path, {})
-    assert after.references["snapshots.visits"] == before
-
-
 @pytest.mark.parametrize(
     ("changes", "path"),
     [
         ({"maxBytesBilled": 0}, "clicks.maxBytesBilled"),
         ({"asOf": "yesterday"}, "clicks.asOf"),
         ({"asOf": "2999-01-01T00:00:00Z"}, "clicks.asOf"),
-        ({"parameters": {"day": "a", "Day": "b"}}, "clicks.parameters"),
         ({"parameters": {"day": float("nan")}}, "clicks.parameters"),
         ({"parameters": {"day": None}}, "clicks.parameters"),
-        ({"asOf": "2026-11-20T00:00:00"}, "clicks.asOf"),
-        ({"parameters": {"day": ["a"]}}, "clicks.parameters"),
-        ({"parameters": {"day": 2**63}}, "clicks.parameters"),
-        ({"parameters": {"AS_OF": "x", "day": "y"}}, "clicks.parameters"),
-        ({"format": "xlsx"}, "clicks.format"),
         ({"query": "none.sql"}, "clicks.query"),
     ],
 )
@@ -102,16 +53,6 @@ def test_values_that_bigquery_would_not_take_are_refused(refused, changes, path)
 def test_a_query_outside_of_the_checkout_is_not_read_through_a_link(refused, tmp_path):
     (tmp_path / "link.sql").symlink_to("/etc/passwd")
     assert refused(query="link.sql") == [("clicks.query", "lies outside of the checkout")]
-
-
-def test_a_secret_in_a_query_or_a_parameter_is_refused_without_being_shown(planned):
-    token = "ghp_" + "a1B2" * 9
-    with pytest.raises(ConfigError) as failed:
-        planned(f"SELECT '{token}' AS x, @day", parameters={"day": "x", "api_token": token})
-    text = str(failed.value)
-    assert "clicks.query: line 1 looks like a secret" in text
-    assert "clicks.parameters.api_token: looks like a secret" in text
-    assert token not in text
 
 
 @pytest.mark.parametrize(
@@ -128,15 +69,6 @@ def test_a_line_that_the_stack_file_calls_no_secret_is_none(tmp_path, allowed, i
         return
     with pytest.raises(ConfigError, match="line 1 looks like a secret"):
         read_settings(raw, tmp_path)
-
-
-@pytest.mark.parametrize("name", ["/dev/zero", "big.sql"])
-def test_a_query_of_any_size_is_refused_at_once(refused, tmp_path, name):
-    (tmp_path / "big.sql").write_text("SELECT " + "1 + " * 600_000 + "1")
-    (tmp_path / "link.sql").symlink_to(name)
-    [(path, what)] = refused(query="link.sql")
-    assert path == "clicks.query"
-    assert what in ("has more than 1 MB", "lies outside of the checkout")
 
 
 def test_a_bound_of_a_snapshot_counts_for_the_environment_on_demand(planned):

@@ -80,18 +80,6 @@ def test_calls_of_any_size_pass_both_ways(server: grpc_server.LocalServer, size:
     assert call(server.port, data) == data
 
 
-def test_each_connection_has_a_peer_of_its_own_and_none_is_left(
-    server: grpc_server.LocalServer, service: Service
-) -> None:
-    for _ in range(3):
-        call(server.port)
-    assert len(set(service.peers)) == 3
-    wait_until(lambda: not any(gate.connection_of(peer) for peer in service.peers))
-    sockets = [Path(peer.removeprefix("unix:")) for peer in service.peers]
-    wait_until(lambda: not any(path.exists() for path in sockets))
-    assert sorted(path.name for path in sockets[0].parent.iterdir()) == ["refusal", "server"]
-
-
 def test_the_connection_of_a_peer_is_reset(
     server: grpc_server.LocalServer, service: Service
 ) -> None:
@@ -154,15 +142,6 @@ def test_a_beginning_that_is_no_preface_is_answered_though_nothing_follows(
     with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
         connection.sendall(b"PRO")
         assert connection.recv(65536).startswith(b"HTTP/1.1 403 Forbidden\r\n")
-
-
-def test_a_server_that_was_stopped_takes_no_more_connections() -> None:
-    made = grpc.server(futures.ThreadPoolExecutor(1), handlers=[Service()])
-    started = grpc_server.start(made, 0, "test")
-    call(started.port)
-    started.stop(None).wait()
-    with pytest.raises(ConnectionRefusedError):
-        socket.create_connection(("127.0.0.1", started.port), timeout=20)
 
 
 def test_a_call_whose_connection_is_over_has_nobody_behind_it() -> None:

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 import socket
-import tempfile
-from collections.abc import Iterator
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
@@ -54,42 +50,6 @@ def test_calls_of_web_pages_are_refused_and_others_go_on(metadata: Any, of_a_pag
         assert (refusal(handler), passed) == (("PERMISSION_DENIED", text), [])
     else:
         assert (handler, passed) == (None, [details])
-
-
-@pytest.fixture
-def short() -> Iterator[Path]:
-    """A folder whose path is short."""
-    made = Path(tempfile.mkdtemp(prefix="vt-", dir="/tmp"))
-    yield made
-    shutil.rmtree(made)
-
-
-@pytest.mark.parametrize(
-    ("length", "is_inside"),
-    [(40, True), (74, True), (75, False), (90, False)],
-)
-def test_sockets_lie_in_the_folder_if_their_paths_fit_every_system(
-    short: Path, monkeypatch: pytest.MonkeyPatch, length: int, is_inside: bool
-) -> None:
-    """A path has less than 100 bytes, of which 25 are the socket's own, as in
-    ``/plugin-12345678/c1234567``."""
-    other = short / "t"
-    wanted = short / ("f" * (length - len(str(short)) - 1))
-    for each in (other, wanted):
-        each.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(other))
-    made = grpc_server._private_folder(wanted, "plugin")
-    assert made.stat().st_mode & 0o777 == 0o700
-    assert made.parent == (wanted if is_inside else other)
-    assert made.name.startswith("plugin-" if is_inside else "vt-grpc-")
-
-
-def test_without_a_folder_sockets_lie_among_temporary_files(
-    short: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(short))
-    for wanted in (None, short / "absent"):
-        assert grpc_server._private_folder(wanted, "plugin").parent == short
 
 
 def test_a_connection_has_its_name_for_a_while_and_each_time_another() -> None:

@@ -12,25 +12,8 @@ from typing import Any
 import pytest
 
 from localgcp.access import web
-from localgcp.access.web import LocalHandler, LocalServer, check_page, is_forwarded
+from localgcp.access.web import LocalHandler, LocalServer, check_page
 from localgcp.errors import ExchangeEndedError, RefusedRequestError
-
-
-@pytest.mark.parametrize(
-    ("name", "forwarded"),
-    [
-        ("Authorization", True), ("Content-Type", True), ("X-Goog-Hash", True), ("X-Forward", True),
-        *((name, False) for name in (
-            "Connection", "Keep-Alive", "Transfer-Encoding", "Content-Length", "Expect", "Host",
-            "Access-Control-Request-Method", "X-Forwarded-For", "X-FORWARDED-HOST", "host",
-        )),
-    ],
-)  # fmt: skip
-def test_headers_of_one_connection_and_of_proxies_are_not_forwarded(
-    name: str, forwarded: bool
-) -> None:
-    assert is_forwarded(name) is forwarded
-
 
 PAGE = "requests of web pages are refused."
 HOST = "the Host of a request is one of 127.0.0.1:80, localhost:80, [::1]:80."

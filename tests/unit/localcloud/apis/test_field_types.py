@@ -84,33 +84,6 @@ def sent(
 
 
 @pytest.mark.parametrize(
-    ("name", "good", "wrong", "kind"),
-    [
-        ("string", "é", 1, "STRING"),
-        ("bool", True, 1, "BOOL"),
-        ("bytes", "YQ==", "a", "BYTES"),
-        ("double", 1.5, "x", "DOUBLE"),
-        ("float", 1.5, "x", "DOUBLE"),
-        ("int32", -7, 2**31, "INT32"),
-        ("sint32", -7, 2**31, "INT32"),
-        ("sfixed32", -7, 2**31, "INT32"),
-        ("uint32", 2**31, -1, "UINT32"),
-        ("fixed32", 2**31, -1, "UINT32"),
-        ("int64", str(-(2**40)), 2**63, "INT64"),
-        ("sint64", str(-(2**40)), 2**63, "INT64"),
-        ("sfixed64", str(-(2**40)), 2**63, "INT64"),
-        ("uint64", str(2**63), -1, "UINT64"),
-        ("fixed64", str(2**63), -1, "UINT64"),
-    ],
-)
-def test_a_scalar_is_one_of_its_type(name: str, good: Any, wrong: Any, kind: str) -> None:
-    json_name = f"a{name.capitalize()}"
-    assert sent({json_name: good}) == sent({f"a_{name}": good}) == {json_name: good}
-    text = f"Invalid value at 'a_{name}' (TYPE_{kind}), {json.dumps(wrong)}"
-    assert sent({json_name: wrong}) == [(f"a_{name}", text)]
-
-
-@pytest.mark.parametrize(
     ("name", "good", "wrong"),
     [
         ("Any", {"@type": "type.googleapis.com/google.protobuf.Int32Value", "value": 5}, 5),
@@ -119,16 +92,6 @@ def test_a_scalar_is_one_of_its_type(name: str, good: Any, wrong: Any, kind: str
         ("ListValue", [1.0, "a"], 5),
         ("Struct", {"a": [True, None]}, 5),
         ("Timestamp", "2020-01-02T03:04:05Z", "yesterday"),
-        ("Value", [{"a": "b"}], None),
-        ("BoolValue", False, "x"),
-        ("BytesValue", "YQ==", 5),
-        ("DoubleValue", 1.5, "x"),
-        ("FloatValue", 1.5, "x"),
-        ("Int32Value", 5, "x"),
-        ("Int64Value", "5", "x"),
-        ("StringValue", "a", 5),
-        ("UInt32Value", 5, -1),
-        ("UInt64Value", "5", -1),
     ],
 )
 def test_some_messages_have_a_form_of_their_own(name: str, good: Any, wrong: Any) -> None:
@@ -145,45 +108,26 @@ def test_some_messages_have_a_form_of_their_own(name: str, good: Any, wrong: Any
     ("body", "wanted"),
     [
         ({"colour": "BLUE"}, {"colour": "BLUE"}),
-        ({"colour": 1}, {"colour": "BLUE"}),
-        ({"colour": "GREEN"},
-         [("colour", "Invalid value at 'colour' (type.googleapis.com/t.Colour), \"GREEN\"")]),
         ({"inner": {"inner": {"aBool": True}}}, {"inner": {"inner": {"aBool": True}}}),
-        ({"inner": {"x": 1}}, [("inner", "Unknown name \"x\" at 'inner': Cannot find field.")]),
         ({"inner": 5},
          [("inner", "Invalid value at 'inner' (type.googleapis.com/t.Message), 5")]),
-        ({"texts": ["a", "b"]}, {"texts": ["a", "b"]}),
         ({"texts": "a"}, [("texts", "Invalid value at 'texts' (TYPE_STRING), \"a\"")]),
         ({"inners": [{}, {"aInt32": 5}]}, {"inners": [{}, {"aInt32": 5}]}),
         ({"inners": [{"aInt32": []}]},
          [("inners[0]", "Unknown name \"a_int32\" at 'inners[0]': Proto field is not repeating, "
            "cannot start list.")]),
         ({"labels": {"a": "b"}}, {"labels": {"a": "b"}}),
-        ({"labels": {"a": 1}},
-         [("labels.[a]", "Invalid value at 'labels.[a]' (TYPE_STRING), 1")]),
         ({"aInt32": "x", "y": 1},
          [("a_int32", "Invalid value at 'a_int32' (TYPE_INT32), \"x\""),
           ("", 'Unknown name "y": Cannot find field.')]),
         (None, {}),
-        (b" \n", {}),
-        (b"{}", {}),
         (b"[]", [("", "Root element must be a message.")]),
-        (b"5", [("", "Root element must be a message.")]),
         (b"{", [("", "Expecting property name enclosed in double quotes: line 1 column 2 "
                  "(char 1)")]),
     ],
 )  # fmt: skip
 def test_a_body_is_a_message(body: Any, wanted: Any) -> None:
     assert sent(body) == wanted
-
-
-def test_a_body_may_be_one_field_and_is_none_where_the_rule_has_none() -> None:
-    assert sent({"aBool": True}, rule="inner") == {"inner": {"aBool": True}}
-    assert sent({"aBool": 1}, rule="inner") == [
-        ("inner.a_bool", "Invalid value at 'inner.a_bool' (TYPE_BOOL), 1")
-    ]
-    assert sent(None, rule="inner") == {}
-    assert sent(b"{", rule="") == {}
 
 
 SYSTEM = (

@@ -7,11 +7,8 @@ import json
 import socket
 from typing import Any
 
-import grpc
 import pytest
 
-from localgcp.apis.server import Call
-from localgcp.errors import ApiError
 from tests.unit.localcloud.conftest import PARENT, Cloud
 
 JOBS = f"/v1/{PARENT}/customJobs"
@@ -41,21 +38,6 @@ def ask(
     return answer.status, json.loads(text)
 
 
-def test_a_job_is_created_read_listed_cancelled_over_rest_and_seen_over_grpc(cloud: Cloud) -> None:
-    status, made = ask(cloud, "POST", JOBS, BODY)
-    assert (status, made["displayName"]) == (200, "rest")
-    name = made["name"]
-    assert cloud.client.get_custom_job(name=name).display_name == "rest"
-    assert ask(cloud, "GET", f"/v1/{name}")[1]["createTime"] == made["createTime"]
-    listed = ask(cloud, "GET", f"{JOBS}?filter=display_name%3D%22rest%22&pageSize=1")[1]
-    assert [each["name"] for each in listed["customJobs"]] == [name]
-    assert ask(cloud, "GET", f"{JOBS}?filter=display_name%3D%22other%22")[1] == {}
-    assert ask(cloud, "POST", f"/v1/{name}:cancel", {}) == (200, {})
-    assert ask(cloud, "GET", f"/v1/{name}")[1]["state"] in (
-        "JOB_STATE_CANCELLING", "JOB_STATE_CANCELLED",
-    )  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("verb", "target", "body", "status", "name"),
     [
@@ -64,7 +46,6 @@ def test_a_job_is_created_read_listed_cancelled_over_rest_and_seen_over_grpc(clo
         ("POST", JOBS, {"invented": "x"}, 400, "INVALID_ARGUMENT"),
         ("POST", JOBS, "{", 400, "INVALID_ARGUMENT"),
         ("GET", "/", None, 404, "NOT_FOUND"),
-        ("GET", "/v1/projects/local-training/locations/us-central1/models", None, 404, "NOT_FOUND"),
         ("GET", JOBS.replace("local-training", "other"), None, 403, "PERMISSION_DENIED"),
     ],
 )
@@ -74,15 +55,6 @@ def test_errors_have_the_status_and_the_form_of_googles(
     found, answer = ask(cloud, verb, target, body)
     assert (found, answer["error"]["code"], answer["error"]["status"]) == (status, status, name)
     assert answer["error"]["message"]
-
-
-def test_faults_of_the_job_service_meet_rest_too(make_cloud: Any) -> None:
-    def refuse(_call: Call, _proceed: Any) -> Any:
-        raise ApiError(grpc.StatusCode.RESOURCE_EXHAUSTED, "too many")
-
-    found = ask(make_cloud(hooks=(refuse,)), "POST", JOBS, BODY)
-    assert found[0] == 429
-    assert found[1]["error"]["status"] == "RESOURCE_EXHAUSTED"
 
 
 PAGES = {
@@ -100,29 +72,6 @@ def test_a_web_page_submits_no_job(cloud: Cloud, headers: dict[str, str]) -> Non
     assert status == 403
     assert "local cloud: " in answer["error"]["message"]
     assert ask(cloud, "GET", JOBS) == (200, {})
-
-
-def test_a_connection_is_kept_and_chunks_are_read(cloud: Cloud) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", cloud.port, timeout=60)
-    text = json.dumps(BODY).encode()
-    for _ in range(2):
-        connection.request("POST", JOBS, iter([text[:9], text[9:]]), encode_chunked=True,
-                           headers={"Transfer-Encoding": "chunked"})  # fmt: skip
-        answer = connection.getresponse()
-        assert answer.status == 200, answer.read()
-        answer.read()
-    assert len(ask(cloud, "GET", JOBS)[1]["customJobs"]) == 2
-
-
-def test_a_request_that_comes_byte_by_byte_is_answered(cloud: Cloud) -> None:
-    head = f"POST {JOBS}/1:cancel HTTP/1.1\r\nHost: 127.0.0.1:{cloud.port}\r\n"
-    with socket.create_connection(("127.0.0.1", cloud.port)) as connection:
-        connection.settimeout(120)
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        for byte in f"{head}Connection: close\r\n\r\n".encode():
-            connection.sendall(bytes([byte]))
-        answer = b"".join(iter(lambda: connection.recv(65536), b""))
-    assert answer.startswith(b"HTTP/1.1 404 ")
 
 
 def test_nonsense_and_a_client_that_goes_away_harm_nobody(cloud: Cloud) -> None:

@@ -56,29 +56,6 @@ def test_the_code_of_a_package_runs_once_a_name_of_it_is_read() -> None:
     assert ran() == ["lazyouter.inner"]
 
 
-@pytest.mark.usefixtures("package")
-def test_a_module_that_nobody_imported_is_read_as_a_name() -> None:
-    load_lazily("lazyouter.inner")
-    assert importlib.import_module("lazyouter.inner").module.VALUE == 7
-    assert ran() == []
-
-
-def test_a_package_that_was_imported_before_stays_as_it_is(package: Path) -> None:
-    (package / "__init__.py").write_text(CODE.partition("from")[0])
-    before = importlib.import_module("lazyouter.inner")
-    load_lazily("lazyouter.inner")
-    assert sys.modules["lazyouter.inner"] is before
-    assert ran() == ["lazyouter.inner"]
-
-
-@pytest.mark.usefixtures("package")
-def test_a_package_that_is_not_there_is_left_out() -> None:
-    load_lazily("lazyouter.other")
-    assert "lazyouter.other" not in sys.modules
-    with pytest.raises(ModuleNotFoundError):
-        load_lazily("lazynothing.other")
-
-
 def test_code_that_fails_is_run_again_by_who_reads_a_name_next(package: Path) -> None:
     (package / "__init__.py").write_text(f"{CODE}\nif len(sys.ran) < 2:\n    raise OSError('no')\n")
     load_lazily("lazyouter.inner")
@@ -88,12 +65,3 @@ def test_code_that_fails_is_run_again_by_who_reads_a_name_next(package: Path) ->
     with pytest.raises(AttributeError):
         _ = found.OTHER
     assert ran() == ["lazyouter.inner"] * 2
-
-
-def test_a_package_is_a_name_of_the_one_that_it_lies_in(package: Path) -> None:
-    deep = package.parent / "middle" / "deep"
-    deep.mkdir(parents=True)
-    for folder in (deep, deep.parent):
-        (folder / "__init__.py").touch()
-    load_lazily("lazyouter.middle.deep")
-    assert sys.modules["lazyouter.middle"].deep is sys.modules["lazyouter.middle.deep"]

@@ -28,7 +28,6 @@ from localgcp.serving.service import PredictionService
 from localgcp.vertex.service import JobService
 from tests.unit.localcloud.apis.served import METHODS
 
-JOB = "projects/p/locations/l/customJobs/1"
 JSON = "application/json; charset=UTF-8"
 
 
@@ -68,43 +67,6 @@ def front(path: Path, also: Any = lambda *_: None, *, takes_beta: bool = False) 
     return made
 
 
-def test_a_request_is_a_call_whose_answer_is_json(server: tuple[Server, Path]) -> None:
-    handler, place = server
-    handler.answer = vertex.CustomJob.serialize(vertex.CustomJob(name=JOB, display_name="ä"))
-    body, kind = front(place).answer("GET", f"/v1/{JOB}", b"", "connection-7")
-    assert (json.loads(body), kind) == ({"name": JOB, "displayName": "ä"}, JSON)
-    assert "ä".encode() in body
-    [(path, request, sent)] = handler.calls
-    assert path == "/google.cloud.aiplatform.v1.JobService/GetCustomJob"
-    assert vertex.GetCustomJobRequest.deserialize(request).name == JOB
-    assert sent == "connection-7"
-
-
-@pytest.mark.parametrize(
-    ("verb", "target", "body", "method", "request_"),
-    [
-        ("GET", "/v1/projects/p/locations/l/customJobs?pageSize=7&filter=", b"", "ListCustomJobs",
-         vertex.ListCustomJobsRequest(parent="projects/p/locations/l", page_size=7)),
-        ("POST", "/v1/projects/p/locations/l/customJobs", b'{"displayName": "x"}',
-         "CreateCustomJob",
-         vertex.CreateCustomJobRequest(
-             parent="projects/p/locations/l", custom_job=vertex.CustomJob(display_name="x")
-         )),
-        ("POST", f"/v1/{JOB}:cancel", b"{}", "CancelCustomJob",
-         vertex.CancelCustomJobRequest(name=JOB)),
-    ],
-)  # fmt: skip
-def test_path_query_and_body_are_the_fields_of_a_call(
-    server: tuple[Server, Path], verb: str, target: str, body: bytes, method: str, request_: Any
-) -> None:
-    handler, place = server
-    front(place).answer(verb, target, body)
-    [(path, request, sent)] = handler.calls
-    assert path == f"/google.cloud.aiplatform.v1.JobService/{method}"
-    assert type(request_).deserialize(request) == request_
-    assert sent is None
-
-
 def test_content_that_is_no_json_goes_through_as_it_is(server: tuple[Server, Path]) -> None:
     handler, place = server
     answered = httpbody_pb2.HttpBody(content_type="text/csv", data=b"1,2\n")
@@ -116,43 +78,6 @@ def test_content_that_is_no_json_goes_through_as_it_is(server: tuple[Server, Pat
     body = httpbody_pb2.HttpBody(content_type="image/png", data=b"\xff{")
     wanted = vertex.RawPredictRequest(endpoint=endpoint, http_body=body)
     assert vertex.RawPredictRequest.deserialize(request) == wanted
-
-
-BETA = "/v1beta1/projects/v1beta1/locations/v1beta1/customJobs/1"
-
-
-def test_a_beta_is_the_first_version_where_it_is_taken(server: tuple[Server, Path]) -> None:
-    handler, place = server
-    front(place, takes_beta=True).answer("GET", BETA, b"")
-    front(place, takes_beta=True).answer("GET", f"/v1/{JOB}", b"")
-    names = [
-        vertex.GetCustomJobRequest.deserialize(request).name for _, request, _ in handler.calls
-    ]
-    assert names == [BETA.removeprefix("/v1beta1/"), JOB]
-    for takes_beta, path in ((False, BETA), (True, f"/x{BETA}"), (True, BETA.replace("1", "2", 1))):
-        with pytest.raises(RefusedRequestError) as told:
-            front(place, takes_beta=takes_beta).answer("GET", path, b"")
-        assert told.value.status == 404
-
-
-def test_what_is_no_method_of_the_server_is_asked_elsewhere_or_not_found() -> None:
-    asked: list[Any] = []
-
-    def also(*given: Any) -> bytes | None:
-        asked.append(given)
-        return b"[]" if given[1] == "/x?y=z" else None
-
-    made = front(Path("nowhere"), also)
-    assert made.answer("PUT", "/x?y=z", b"body", "connection-7", "text/plain") == (b"[]", JSON)
-    assert asked == [("PUT", "/x?y=z", b"body", "connection-7")]
-    long = f"/{'a' * 298}"
-    for path, shown in (("/z?y=z", "/z"), (long, long), (f"{long}bc", f"{long}b")):
-        with pytest.raises(RefusedRequestError) as told:
-            made.answer("GET", path, b"")
-        text = f"there is no method of the local cloud at GET {shown}."
-        assert (told.value.status, str(told.value)) == (
-            404, f"{text} docs/local-stack.md lists what there is.",
-        )  # fmt: skip
 
 
 class Jobs:
@@ -201,23 +126,6 @@ def ask(port: int, verb: str, target: str, body: bytes = b"") -> http.client.HTT
 
 
 @pytest.mark.parametrize(
-    ("code", "status"),
-    [
-        ("CANCELLED", 499), ("UNKNOWN", 500), ("INVALID_ARGUMENT", 400),
-        ("DEADLINE_EXCEEDED", 504), ("NOT_FOUND", 404), ("ALREADY_EXISTS", 409),
-        ("PERMISSION_DENIED", 403), ("UNAUTHENTICATED", 401), ("RESOURCE_EXHAUSTED", 429),
-        ("FAILED_PRECONDITION", 400), ("ABORTED", 409), ("OUT_OF_RANGE", 400),
-        ("UNIMPLEMENTED", 501), ("INTERNAL", 500), ("UNAVAILABLE", 503), ("DATA_LOSS", 500),
-    ],
-)  # fmt: skip
-def test_a_code_of_grpc_is_a_status_of_http(port: int, code: str, status: int) -> None:
-    """https://github.com/googleapis/googleapis/blob/master/google/rpc/code.proto"""
-    answer = ask(port, "GET", f"/v1/projects/p/locations/l/customJobs/{code}")
-    error = {"code": status, "message": "told so", "status": code}
-    assert (answer.status, json.loads(answer.msg["content"])) == (status, {"error": error})
-
-
-@pytest.mark.parametrize(
     ("target", "status", "error"),
     [
         *(
@@ -248,17 +156,6 @@ def test_a_refusal_has_the_form_of_googles(
     assert (answer.status, json.loads(answer.msg["content"])) == (
         status, {"error": {"code": status, **error}},
     )  # fmt: skip
-
-
-def test_every_field_that_is_wrong_is_listed(port: int) -> None:
-    error = json.loads(ask(port, "POST", "/fields").msg["content"])["error"]
-    [detail] = error.pop("details")
-    assert (error["code"], error["status"]) == (400, "INVALID_ARGUMENT")
-    begin = "Invalid JSON payload received. "
-    assert [each["description"].removeprefix(begin) for each in detail["fieldViolations"]] == [
-        "is wrong", "is missing",
-    ]  # fmt: skip
-    assert detail["@type"] == "type.googleapis.com/google.rpc.BadRequest"
 
 
 def test_an_answer_has_the_headers_of_googles(port: int) -> None:

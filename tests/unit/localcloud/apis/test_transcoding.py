@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 from localgcp.apis.client import find_rule
-from localgcp.apis.transcoding import request_message, response_body
+from localgcp.apis.transcoding import request_message
 from localgcp.errors import RefusedRequestError
-from tests.unit.localcloud.apis.served import METHODS, RULES
+from tests.unit.localcloud.apis.served import RULES
 
-JOB = "google.cloud.aiplatform.v1.JobService/GetCustomJob"
 PARENT = "projects/p/locations/r"
 JOBS = f"/v1/{PARENT}/customJobs"
 
@@ -30,44 +29,19 @@ def test_a_body_has_the_names_of_json_or_of_the_message(name: str) -> None:
     assert message.custom_job.display_name == "a"
 
 
-def test_parameters_of_the_query_are_fields() -> None:
-    query = [
-        ("pageSize", "7"),
-        ("page_token", "t"),
-        ("filter", 'a="b"'),
-        ("readMask", "name,state"),
-    ]
-    message = sent("GET", JOBS, "", *query, ("$alt", "json;enum-encoding=int"), ("alt", "json"))
-    assert (message.page_size, message.page_token, message.filter) == (7, "t", 'a="b"')
-    assert list(message.read_mask.paths) == ["name", "state"]
-
-
-def test_the_path_wins_over_a_body_that_names_the_same_field() -> None:
-    message = sent("POST", f"{JOBS}/1:cancel", '{"name": "projects/other/x"}')
-    assert message.name == f"{PARENT}/customJobs/1"
-
-
 @pytest.mark.parametrize(
     ("verb", "path", "body", "query"),
     [
         ("POST", JOBS, "{", ()),
         ("POST", JOBS, "[]", ()),
-        ("POST", JOBS, '"text"', ()),
-        ("POST", JOBS, "[" * 100_000, ()),
         ("POST", JOBS, '{"invented": 1}', ()),
         ("POST", JOBS, '{"displayName": 3}', ()),
         ("POST", JOBS, '{"jobSpec": {"workerPoolSpecs": {"replicaCount": 1}}}', ()),
         ("POST", JOBS, '{"createTime": "yesterday"}', ()),
         ("POST", JOBS, '{"state": "JOB_STATE_INVENTED"}', ()),
-        ("POST", JOBS, "\udcff", ()),
-        ("POST", JOBS, "{}", [("parent", "projects/other/locations/r")]),
-        ("POST", JOBS, "{}", [("customJob.displayName", "a")]),
-        ("POST", f"{JOBS}/1:cancel", "[]", ()),
         ("POST", f"{JOBS}/1:cancel", "{}", [("name", "x")]),
         ("GET", JOBS, "", [("invented", "1")]),
         ("GET", JOBS, "", [("pageSize", "many")]),
-        ("GET", JOBS, "", [("pageSize", str(10**30))]),
-        ("GET", JOBS, "", [("filter.a", "1")]),
         ("GET", JOBS, "", [("readMask.paths.x", "1")]),
         ("GET", JOBS, "", [("readMask", "name"), ("readMask.paths", "state")]),
     ],
@@ -82,9 +56,3 @@ def test_what_does_not_fit_is_refused_as_invalid(
     with pytest.raises(RefusedRequestError) as error:
         request_message(*found, query, data, message)
     assert error.value.status == 400
-
-
-def test_the_answer_is_json_with_the_apis_names() -> None:
-    message = METHODS[JOB].plain_response()
-    message.display_name = "ä"  # pyright: ignore[reportAttributeAccessIssue]
-    assert response_body(message).decode() == '{\n  "displayName": "ä"\n}\n'

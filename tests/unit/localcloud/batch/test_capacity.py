@@ -6,7 +6,6 @@ import json
 import urllib.request
 
 import pytest
-from google.api_core import exceptions
 
 from localgcp.access.guests import Guest
 from localgcp.batch import checks
@@ -28,21 +27,6 @@ def said(jobs: Jobs, name: str) -> str:
     found = jobs.client.get_job(name=name)
     assert found.status.state is State.QUEUED
     return found.status.status_events[-1].description
-
-
-def test_a_job_waits_while_the_quota_is_taken_and_says_which(jobs: Jobs):
-    quotas = [{"metric": "NVIDIA_T4_GPUS", "limit": 1.0, "usage": 1.0}]
-    taken = {"service": "compute", "kind": "patch", "method": "regions.get"}
-    fault = inject(jobs.cloud.home, Fault.parse(**taken, patch={"quotas": quotas}))
-    gpu = {"accelerators": [{"type_": "nvidia-tesla-t4", "count": 1}]}
-    made = jobs.create(job(python("print(1)"), policy=gpu))
-    text = said(jobs, made.name)
-    assert f"delay scheduling for the job {made.uid} due to inadequate quotas" in text
-    assert "[Quota: NVIDIA_T4_GPUS, limit: 1, usage: 1, wanted: 1.]" in text
-    assert jobs.run(QUICK).status.state is State.SUCCEEDED
-    assert len(jobs.client.get_job(name=made.name).status.status_events) == 1
-    clear(jobs.cloud.home, fault)
-    assert jobs.ended(made.name).status.state is State.SUCCEEDED
 
 
 @pytest.mark.parametrize("seconds", [None, 1.0])
@@ -73,21 +57,6 @@ def test_a_job_waits_for_the_machines_of_the_reservation_it_names(jobs: Jobs):
     assert jobs.ended(waits.name).status.state is State.SUCCEEDED
 
 
-def test_faults_on_calls_reach_batch(jobs: Jobs):
-    inject(jobs.cloud.home, Fault.parse(
-        service="jobs", kind="error", method="CreateJob", match="named", code="UNAVAILABLE",
-        when="after"))  # fmt: skip
-    with pytest.raises(exceptions.ServiceUnavailable):
-        jobs.create(QUICK, "named")
-    with pytest.raises(exceptions.AlreadyExists):
-        jobs.create(QUICK, "named")
-    inject(jobs.cloud.home, Fault.parse(service="jobs", kind="stale", seconds=3600))
-    assert [*jobs.client.list_jobs(parent=PARENT)] == []
-    inject(jobs.cloud.home, Fault.parse(service="jobs", kind="lost-record", match="named"))
-    with pytest.raises(exceptions.NotFound):
-        jobs.client.get_job(name=f"{PARENT}/jobs/named")
-
-
 def test_a_job_may_call_what_its_account_may(make_jobs):
     """A program of the owner may all; what descends from a job is asked for its roles."""
     jobs = make_jobs(start=False)
@@ -110,21 +79,6 @@ def test_a_job_may_call_what_its_account_may(make_jobs):
         checks.check_account(store, guest, PROJECT, other)
     jobs.cloud.grant(f"projects/{PROJECT}/serviceAccounts/{other}", "roles/iam.serviceAccountUser")
     checks.check_account(store, guest, PROJECT, other)
-
-
-def test_a_task_that_creates_a_job_is_asked_for_its_roles(jobs: Jobs):
-    code = f"""
-import json, urllib.error, urllib.request
-spec = {{"runnables": [{{"script": {{"text": "true"}}}}]}}
-body = json.dumps({{"taskGroups": [{{"taskSpec": spec}}]}})
-url = "http://{jobs.address}/v1/{PARENT}/jobs?job_id=child"
-try:
-    urllib.request.urlopen(urllib.request.Request(url, body.encode(), method="POST"))
-except urllib.error.HTTPError as error:
-    print(error.code, "batch.jobs.create" in error.read().decode())
-"""
-    ended = jobs.run(job(python(code)))
-    assert "403 True" in jobs.log(ended).splitlines()
 
 
 def test_rest_takes_paths_and_bodies_as_google_does(make_jobs):

@@ -8,12 +8,10 @@ from typing import Any
 
 import pytest
 
-from localgcp.access.guests import Guest
 from localgcp.batch import checks
 from localgcp.errors import ApiError
-from localgcp.inventory.store import ACCOUNT, SERVICE, Store
-from localgcp.projects import local_project_number
-from tests.unit.localcloud.conftest import set_grant, wrong_fields
+from localgcp.inventory.store import SERVICE, Store
+from tests.unit.localcloud.conftest import wrong_fields
 
 PROJECT = "local-training"
 REGION = "us-central1"
@@ -21,7 +19,6 @@ GROUP = "job.task_groups[0]"
 TASK = f"{GROUP}.task_spec"
 FIRST = f"{TASK}.runnables[0]"
 MACHINE = "job.allocation_policy.instances[0].policy"
-TRAINER = f"trainer@{PROJECT}.iam.gserviceaccount.com"
 RIGHT: dict[str, Any] = {
     "taskGroups": [{"taskSpec": {"runnables": [{"script": {"text": "true"}}]}}],
 }
@@ -73,39 +70,17 @@ SCRIPT = {"script": {"text": "true"}}
 @pytest.mark.parametrize(
     "given",
     [
-        job(),
-        job("priority", 99),
-        job("group.taskCount", "100000"),
-        job("group.parallelism", "5000"),
         job("group.taskEnvironments", [{}, {"variables": {"A_1": "x"}}]),
-        {**job("group.schedulingPolicy", "IN_ORDER")},
-        job("task.maxRetryCount", 10),
-        job("task.maxRunDuration", "0.5s"),
-        job("task.computeResource", {"cpuMilli": "1", "memoryMib": "1"}),
         job(
             "task.lifecyclePolicies",
             [{"action": "RETRY_TASK", "actionCondition": {"exitCodes": [50001]}}],
         ),
-        job(
-            "task.lifecyclePolicies",
-            [{"action": "FAIL_TASK", "actionCondition": {"exitCodes": [1]}}],
-        ),
         job("task.environment", {"secretVariables": {"A": "projects/1/secrets/s/versions/latest"}}),
-        job("task.environment", {"secretVariables": {"_": "projects/p/secrets/s/versions/12"}}),
-        runnables({"script": {"path": "/gcs/b/run.sh"}}),
         runnables({"container": {"imageUri": "python:3.11"}}),
         runnables({"barrier": {}}, SCRIPT),
-        runnables({**SCRIPT, "background": True}, {**SCRIPT, "alwaysRun": True}),
-        runnables({**SCRIPT, "ignoreExitStatus": True, "timeout": "1s"}),
         volume("/mnt/a", "b-1/folder"),
-        volume("/mnt/a", "b_1.x/"),
         location("regions/us-central1", "zones/us-central1-f"),
         machine(accelerators=[{"type": "nvidia-l4", "count": "1"}]),
-        machine(provisioningModel="SPOT", reservation="NO_RESERVATION"),
-        machine(provisioningModel="STANDARD", reservation="r"),
-        machine(provisioningModel="RESERVATION_BOUND", reservation="r"),
-        job("logsPolicy", {"destination": "PATH", "logsPath": "/mnt/a"}),
-        job("logsPolicy", {"destination": "CLOUD_LOGGING"}),
         job("policy.tags", ["a", "a-1", "a" * 63]),
         job("labels", {"team": "a", "googly": "x"}),
     ],
@@ -297,129 +272,4 @@ def store(tmp_path: Path) -> Store:
     return made
 
 
-@pytest.mark.parametrize(
-    ("parent", "any_region", "wanted"),
-    [
-        (f"projects/{PROJECT}/locations/us-central1", False, (PROJECT, "us-central1")),
-        (f"projects/{PROJECT}/locations/-", True, (PROJECT, "-")),
-        (f"projects/{PROJECT}/locations/-", False,
-         ("INVALID_ARGUMENT", "Location '-' is no region of Batch.")),
-        (f"projects/{PROJECT}/locations/moon", True,
-         ("INVALID_ARGUMENT", "Location 'moon' is no region of Batch.")),
-        (f"projects/{PROJECT}", False,
-         ("INVALID_ARGUMENT", f"Invalid resource name: 'projects/{PROJECT}'.")),
-        ("projects/ours/locations/us-central1", False,
-         ("PERMISSION_DENIED", "Permission denied on resource project ours. (The local cloud has "
-          "only projects whose id begins with 'local-'.)")),
-    ],
-)  # fmt: skip
-def test_a_parent_is_a_project_of_this_cloud_and_a_region(
-    store: Store, parent: str, any_region: bool, wanted: tuple[str, str]
-) -> None:
-    try:
-        found = checks.resolve_parent(store, parent, any_region=any_region)
-    except ApiError as error:
-        found = error.code.name, error.message
-    assert found == wanted
-
-
-@pytest.mark.parametrize(
-    ("api", "title"), [("batch", "Batch API"), ("compute", "Compute Engine API")]
-)
-def test_both_apis_must_be_on(store: Store, api: str, title: str) -> None:
-    store.delete(SERVICE, f"{PROJECT}/{api}.googleapis.com")
-    with pytest.raises(ApiError) as told:
-        checks.resolve_parent(store, f"projects/{PROJECT}/locations/us-central1")
-    assert (told.value.code.name, told.value.message) == (
-        "PERMISSION_DENIED",
-        f"{title} has not been used in project {local_project_number(PROJECT)} before or it is "
-        f"disabled. Enable it ({api}.googleapis.com) then retry.",
-    )
-
-
 READ, WRITE = "batch.jobs.get", "batch.jobs.create"
-OWNING = ("roles/owner", "roles/editor", "roles/batch.admin")
-
-
-@pytest.mark.parametrize(
-    ("role", "allowed"),
-    [
-        *((role, {READ, "batch.jobs.list", WRITE}) for role in OWNING),
-        *((role, {READ, "batch.jobs.list", WRITE})
-          for role in ("roles/batch.jobsEditor", "roles/batch.jobsAdmin")),
-        *((role, {READ, "batch.jobs.list"}) for role in ("roles/batch.jobsViewer", "roles/viewer")),
-        ("roles/batch.agentReporter", set()),
-    ],
-)  # fmt: skip
-def test_code_of_a_job_may_what_its_roles_have(store: Store, role: str, allowed: set[str]) -> None:
-    set_grant(store, f"projects/{PROJECT}", role, TRAINER)
-    asked = {READ, "batch.jobs.list", WRITE}
-    for permission in asked:
-        checks.check_caller(store, None, PROJECT, permission, "x")
-    for permission in allowed:
-        checks.check_caller(store, Guest(TRAINER), PROJECT, permission, "x")
-    for permission in asked - allowed:
-        with pytest.raises(ApiError) as told:
-            checks.check_caller(store, Guest(TRAINER), PROJECT, permission, "x")
-        text = f"Permission '{permission}' denied on resource 'x' (or it may not exist)."
-        assert (told.value.code.name, told.value.message) == ("PERMISSION_DENIED", text)
-
-
-OTHER = f"other@{PROJECT}.iam.gserviceaccount.com"
-
-
-@pytest.mark.parametrize(
-    ("place", "role", "may"),
-    [
-        (f"projects/{PROJECT}/serviceAccounts/{OTHER}", "roles/iam.serviceAccountUser", True),
-        (f"projects/{PROJECT}", "roles/iam.serviceAccountUser", True),
-        (f"projects/{PROJECT}", "roles/owner", True),
-        (f"projects/{PROJECT}", "roles/editor", False),
-        (f"projects/{PROJECT}/serviceAccounts/{TRAINER}", "roles/iam.serviceAccountUser", False),
-    ],
-)
-def test_code_of_a_job_gives_another_account_only_if_it_may_act_as_it(
-    store: Store, place: str, role: str, may: bool
-) -> None:
-    with pytest.raises(ApiError, match="act as service_account: other@"):
-        checks.check_account(store, None, PROJECT, OTHER)  # there is none
-    store.put(ACCOUNT, OTHER, PROJECT, {}, {"email": OTHER})
-    checks.check_account(store, None, PROJECT, OTHER)
-    set_grant(store, place, role, TRAINER)
-    if may:
-        checks.check_account(store, Guest(TRAINER), PROJECT, OTHER)
-    else:
-        with pytest.raises(ApiError, match="act as service_account: other@"):
-            checks.check_account(store, Guest(TRAINER), PROJECT, OTHER)
-
-
-def test_the_account_of_compute_engine_is_always_there(store: Store) -> None:
-    number = local_project_number(PROJECT)
-    email = f"{number}-compute@developer.gserviceaccount.com"
-    assert checks.default_account(PROJECT) == email
-    checks.check_account(store, Guest(TRAINER), PROJECT, email)
-
-
-def test_ids_may_be_left_out_and_have_a_form() -> None:
-    checks.check_ids("", "")
-    for name in ("a", "a-1", "a" * 63):
-        checks.check_ids(name, "0b6a4c4e-5f0e-4c8e-9d5e-1c5a3f3b2a10")
-    for call, said in (
-        (("a-", ""), "job_id 'a-' is invalid: at most 63 of a-z, 0-9 and '-', a letter first and "
-                     "no '-' last."),
-        (("", "1"), "request_id '1' is no UUID, or the zero UUID."),
-        (("", "0" * 32), f"request_id '{'0' * 32}' is no UUID, or the zero UUID."),
-        (("", "0b6a4c4e5f0e4c8e9d5e1c5a3f3b2a10"),
-         "request_id '0b6a4c4e5f0e4c8e9d5e1c5a3f3b2a10' is no UUID, or the zero UUID."),
-    ):  # fmt: skip
-        with pytest.raises(ApiError) as told:
-            checks.check_ids(*call)
-        assert told.value.message == said
-
-
-def test_images_are_named_where_a_custom_job_names_them() -> None:
-    given = runnables({"container": {"imageUri": "a"}}, SCRIPT)
-    assert checks.as_job_spec(given) == {
-        "workerPoolSpecs": [{"containerSpec": {"imageUri": "a"}}, {"containerSpec": {}}]
-    }
-    assert (checks.seconds("90s"), checks.seconds("1.5s")) == (90.0, 1.5)

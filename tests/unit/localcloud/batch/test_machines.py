@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from dataclasses import replace
@@ -19,9 +18,8 @@ from localgcp.errors import ImageError, PreparationError
 from localgcp.inventory.store import SERVICE
 from localgcp.projects import local_project_number
 from localgcp.runner import executors
-from localgcp.runner.gang import hosts
 from localgcp.runner.programs import ContainerProgram, HostProgram, Launch
-from tests.unit.localcloud.batch.machines import DISK, GCS, Estate
+from tests.unit.localcloud.batch.machines import DISK, Estate
 from tests.unit.localcloud.conftest import PROJECT, TRAINER, set_grant
 
 SECRET = f"projects/{PROJECT}/secrets/key/versions/latest"
@@ -41,23 +39,6 @@ def refusal(machine: Machine, runnable: Any) -> str:
 
 
 SCRIPT = {"script": {"text": "echo"}}
-NO_COMMAND = (
-    "the image python:3.11 cannot run here: the local cloud runs images of local projects alone, "
-    "and what its ENTRYPOINT does is unknown. Give container.commands to run it on the host."
-)
-
-
-def test_variables_of_the_runnable_win_over_those_of_task_and_job(estate: Estate) -> None:
-    machine = estate.machine(
-        environments={"A": "old", "B": "old"},
-        environment={"variables": {"B": "job", "C": "job", "D": "job"}},
-        of_task={"variables": {"C": "task", "D": "task"}},
-    )
-    own = {"environment": {"variables": {"D": "own"}}}
-    env = prepared(machine, SCRIPT | own).env
-    assert {name: env[name] for name in "ABCD"} == {"A": "old", "B": "job", "C": "task", "D": "own"}
-    assert env["BATCH_TASK_INDEX"] == "0"
-    assert "BATCH_HOSTS_FILE" not in env
 
 
 def test_a_secret_is_read_when_its_runnable_starts(estate: Estate) -> None:
@@ -94,18 +75,6 @@ def test_a_secret_is_read_when_its_runnable_starts(estate: Estate) -> None:
     assert refusal(machine, SCRIPT) == f"{SECRET} is no text: no variable can have it."
 
 
-@pytest.mark.parametrize(
-    ("text", "written"),
-    [("echo $(A)", "#!/bin/sh\necho $(A)"), ("#!/bin/bash\necho", "#!/bin/bash\necho")],
-)
-def test_a_script_is_a_file_of_this_user_that_runs(estate: Estate, text: str, written: str) -> None:
-    machine = estate.machine()
-    [path] = prepared(machine, {"script": {"text": text}}, 3).argv
-    file = machine.folders.work.with_name("script-3")
-    assert (path, file.read_text()) == (str(file), written)
-    assert file.stat().st_mode & 0o777 == 0o700
-
-
 def test_a_script_of_a_file_runs_by_its_first_line(estate: Estate, tmp_path: Path) -> None:
     file = tmp_path / "run"
     for text, shell in (("echo", ["/bin/sh"]), ("#!/bin/bash -e\necho", ["/bin/bash", "-e"])):
@@ -137,22 +106,6 @@ def test_a_container_has_the_variables_of_a_file_that_a_script_wrote(estate: Est
     assert "A" not in env
 
 
-def test_what_has_no_effect_here_is_said(estate: Estate) -> None:
-    container = {
-        "imageUri": "python:3.11", "entrypoint": sys.executable, "commands": ["-c", "$(HOME)"],
-        "options": "--x", "username": "u", "blockExternalNetwork": True,
-        "enableImageStreaming": False,
-    }  # fmt: skip
-    launch = prepared(estate.machine(), {"container": container})
-    assert launch.argv == [sys.executable, "-c", "$(HOME)"]
-    assert [each for each in estate.said if each.startswith(("container.", "no container"))] == [
-        "container.options has no effect here: python:3.11",
-        "container.username has no effect here: python:3.11",
-        "container.blockExternalNetwork has no effect here: python:3.11",
-        "no container: the command runs on this host in place of python:3.11",
-    ]
-
-
 def test_googles_own_image_has_the_programs_of_its_stand_in(
     estate: Estate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -177,37 +130,6 @@ def test_googles_own_image_has_the_programs_of_its_stand_in(
     assert prepared(estate.machine(), {"container": own}).env["PATH"] == os.environ["PATH"]
     monkeypatch.delenv("PATH")
     assert prepared(estate.machine(), SCRIPT).env["PATH"] == os.defpath
-
-
-def test_a_container_of_this_machine_runs_its_own_words(estate: Estate) -> None:
-    words = [sys.executable, "-V"]
-    for container in (
-        {"commands": words},
-        {"entrypoint": words[0], "commands": words[1:]},
-        {"entrypoint": "", "commands": words},
-    ):
-        runnable = {"container": {"imageUri": "python:3.11", **container}}
-        assert prepared(estate.machine(), runnable).argv == words
-    for container in ({}, {"entrypoint": "", "commands": []}):
-        text = refusal(estate.machine(), {"container": {"imageUri": "python:3.11", **container}})
-        assert text == NO_COMMAND
-
-
-def test_a_program_has_its_buckets_at_gcs_where_the_system_allows_it(
-    estate: Estate, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(hosts, "has_mounts", lambda: True)
-    estate.bucket()
-    volumes = estate.volumes(GCS)
-    volumes.prepare()
-    machine = estate.machine(volumes=volumes)
-    words = [sys.executable, "/gcs/data/x"]
-    runnable = {"container": {"imageUri": "python:3.11", "commands": words}}
-    argv = prepared(machine, runnable).argv
-    view = {"root": str(machine.folders.work.with_name("root")), "folder": str(volumes.root),
-            "read_only": ["data"], "objects": {}}  # fmt: skip
-    assert json.loads(argv[-3]) == {"gcs": view}
-    assert argv[-2:] == words
 
 
 def test_an_image_of_the_local_registry_needs_the_right_to_pull_it(

@@ -12,13 +12,12 @@ from typing import Any
 import pytest
 
 from localgcp.batch import tasks
-from localgcp.batch.tasks import Attempt, Barriers, is_retried
-from localgcp.errors import CommandNotFoundError, ImageError, PreparationError
+from localgcp.batch.tasks import Attempt, Barriers
+from localgcp.errors import CommandNotFoundError, PreparationError
 from localgcp.home import Home
 from localgcp.runner.joblog import JobLog
 from localgcp.runner.replica import Ending, Outcome
 from tests.unit.localcloud.batch.rows import batch_row
-from tests.unit.localcloud.conftest import TRAINER
 
 
 class Tries:
@@ -83,21 +82,11 @@ def tries(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tries:
 @pytest.mark.parametrize(
     ("runnables", "code", "began"),
     [
-        ([{}, {}], 0, [0, 1]),
-        ([{"exits": 3}, {}], 3, [0]),
-        ([{"exits": 3, "ignoreExitStatus": True}, {}], 0, [0, 1]),
-        ([{"exits": 3}, {}, {"alwaysRun": True}, {}], 3, [0, 2]),
-        ([{"exits": 3}, {"alwaysRun": True, "exits": 4}], 3, [0, 1]),
-        ([{}, {"alwaysRun": True, "exits": 4}], 4, [0, 1]),
-        ([{"alwaysRun": True}], 0, [0]),
         ([{"late": True, "exits": 143}, {}], 50005, [0]),
-        ([{"late": True}, {}], 50005, [0]),
         ([{"barrier": {}}, {}], 0, [1]),
         ([{"unready": PreparationError("x")}, {}], 50000, []),
-        ([{"unready": ImageError("x")}, {}], 125, []),
         ([{"unready": CommandNotFoundError("x")}, {}], 127, []),
         ([{"missing": CommandNotFoundError("x")}, {}], 127, [0]),
-        ([{"background": True, "exits": 3}, {}], 0, [0, 1]),
         ([{"background": True, "lasts": True}, {"exits": 2}], 2, [0, 1]),
     ],
 )
@@ -107,121 +96,3 @@ def test_the_first_failure_is_the_tasks_and_what_follows_depends_on_the_runnable
     assert tries.code(*runnables) == code
     assert sorted(tries.began) == began
     assert sorted(tries.closed) == [f"vt-u-j-3-{index}" for index in began]
-
-
-def test_what_goes_wrong_is_in_the_agents_log(tries: Tries) -> None:
-    tries.code(
-        {"exits": 3, "displayName": "train", "ignoreExitStatus": True},
-        {"unready": PreparationError("no secret"), "ignoreExitStatus": True},
-        {"missing": CommandNotFoundError("no program"), "ignoreExitStatus": True},
-        {"late": True, "exits": 143, "ignoreExitStatus": True},
-        {},
-    )
-    assert tries.said == [
-        "task 3, train exited with status 3",
-        "task 3, runnable 1: no secret",
-        "task 3, runnable 2: no program",
-    ]
-
-
-def test_a_program_gets_its_place_its_time_and_its_account(tries: Tries) -> None:
-    attempt = tries.attempt({"timeout": "90s"}, {"background": True})
-    work = tries.folder / "work"
-    (root := tries.folder / "root").mkdir()
-    attempt.run()
-    del tries.options[:]
-    assert attempt.run() == 0  # once more on the same disk
-    common = {
-        "umask": 0o22, "cwd": work, "log": attempt.log, "notes": tries.home.children,
-        "killed": attempt.killed, "account": TRAINER,
-    }  # fmt: skip
-    first, second = tries.options
-    stops = [each.pop("cancelled") for each in (first, second)]
-    assert first == {
-        "argv": ["program", "0"], "env": {"HOME": "h"}, "terminate": {"timeout": "90s"},
-        "timeout_seconds": 90.0, **common,
-    }  # fmt: skip
-    # A home of its own: else the end of one before it would end it, too.
-    home = tries.folder / "background-1"
-    assert second == {
-        "argv": ["program", "1"], "env": {"HOME": str(home)}, "terminate": {"background": True},
-        "timeout_seconds": None, **common,
-    }  # fmt: skip
-    assert home.is_dir()
-    assert stops[0] is not stops[1]
-    assert not root.exists()
-
-
-@pytest.mark.parametrize(
-    ("why", "code"), [("preempted", 50001), ("late", 50005), ("ending", None), ("failed", 2)]
-)
-def test_a_task_is_cut_short_and_nothing_else_begins(
-    tries: Tries, monkeypatch: pytest.MonkeyPatch, why: str, code: int | None
-) -> None:
-    monkeypatch.setattr(tasks, "_LOOK_SECONDS", 0.01)
-    first = {"exits": 2} if why == "failed" else {"lasts": True}
-    after = [{"alwaysRun": True, "lasts": True}, {"alwaysRun": True}]
-    attempt = tries.attempt(first, *after, maxRunDuration="1000s")
-
-    def preempted(ran: float) -> bool:
-        if len(tries.began) == (2 if why == "failed" else 1):  # the one that lasts
-            if why == "ending":
-                tries.ending.set()
-            elif why != "preempted":
-                attempt._began -= 1001
-            return why == "preempted" and ran >= 0
-        return False
-
-    tries.preempted = preempted
-    assert attempt.run() == code  # of a failure and of what came later, the first one's
-    assert tries.began == ([0, 1] if why == "failed" else [0])
-    assert tries.said == (["task 3, runnable 0 exited with status 2"] if why == "failed" else [])
-
-
-def test_a_task_waits_at_a_barrier_for_all_others(tries: Tries) -> None:
-    barriers = Barriers(3)
-    attempt = tries.attempt({}, {"barrier": {}}, {}, barriers=barriers)
-    thread = threading.Thread(target=attempt.run)
-    thread.start()
-    barriers.reach(1, 0)
-    barriers.reach(1, 0)  # tried again
-    barriers.reach(0, 1)  # another barrier
-    time.sleep(0.1)
-    assert (tries.began, barriers.is_open(1)) == ([0], False)
-    barriers.reach(1, 1)
-    thread.join(20)
-    assert tries.began == [0, 2]
-    assert (barriers.is_open(1), barriers.is_open(0), barriers.is_open(7)) == (True, False, False)
-
-
-def test_a_task_at_a_barrier_ends_with_its_job(
-    tries: Tries, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tasks, "_LOOK_SECONDS", 0.01)
-    tries.ending.set()
-    assert tries.code({"barrier": {}}, {}, barriers=Barriers(2)) is None
-    assert tries.began == []
-
-
-@pytest.mark.parametrize(
-    ("spec", "code", "retries", "again"),
-    [
-        ({}, 1, 0, False),
-        ({"maxRetryCount": 1}, 1, 0, True),
-        ({"maxRetryCount": 1}, 1, 1, False),
-        ({"maxRetryCount": "2"}, 1, 1, True),
-    ],
-)
-def test_a_task_has_as_many_retries_as_it_says(
-    spec: dict[str, Any], code: int, retries: int, again: bool
-) -> None:
-    assert is_retried(spec, code, retries) is again
-
-
-def test_the_first_policy_decides_on_a_retry() -> None:
-    codes = [{"action": action, "actionCondition": {"exitCodes": [code]}}
-             for action, code in (("RETRY_TASK", 7), ("FAIL_TASK", 8))]  # fmt: skip
-    spec = {"maxRetryCount": 3, "lifecyclePolicies": codes}
-    assert [is_retried(spec, code, 0) for code in (7, 8, 9)] == [True, False, False]
-    spec["lifecyclePolicies"] = [*reversed(codes)]
-    assert [is_retried(spec, code, 0) for code in (7, 8, 9)] == [True, False, True]

@@ -2,74 +2,18 @@
 
 from __future__ import annotations
 
-import psutil
 import pytest
 from google.cloud import batch_v1
 
-from localgcp.batch.tasks import is_retried
 from localgcp.batch.volumes import HOSTS_FILE
 from localgcp.faults.model import Fault
 from localgcp.faults.table import inject
 from localgcp.secretmanager import add_version
 from tests.unit.localcloud.batch.conftest import Jobs, State, job, python
-from tests.unit.localcloud.conftest import OFTEN, PROJECT, wait_until
+from tests.unit.localcloud.conftest import PROJECT
 
 TaskState = batch_v1.TaskStatus.State
 RETRY_PREEMPTED = [{"action": "RETRY_TASK", "action_condition": {"exit_codes": [50001]}}]
-
-
-def script(text: str, **more: object) -> dict[str, object]:
-    return {"script": {"text": text}, **more}
-
-
-def test_runnables_run_in_order_and_after_a_failure_only_those_that_always_do(jobs: Jobs):
-    ended = jobs.run(
-        job(
-            script("echo one; exit 3", ignore_exit_status=True),
-            python("print('two'); raise SystemExit(4)"),
-            script("echo never"),
-            script("echo always", always_run=True),
-            script("echo failed too; exit 5", always_run=True),
-        )
-    )
-    assert ended.status.state is State.FAILED
-    assert [line for line in jobs.log(ended).splitlines() if "[local" not in line] == [
-        "one", "two", "always", "failed too"]  # fmt: skip
-    assert jobs.codes(ended.name) == [4]
-    last = ended.status.status_events[-1].description
-    assert "Job failed due to task failure. Specifically, task with index 0 failed" in last
-    assert "with exit code 4." in last
-
-
-def test_a_runnable_in_the_background_is_ended_after_the_last_and_is_no_failure(jobs: Jobs):
-    ended = jobs.run(
-        job(
-            script("echo up > up; exec sleep 60", background=True),
-            script("until [ -s up ]; do sleep 0.05; done; echo done"),
-        )
-    )
-    assert ended.status.state is State.SUCCEEDED
-    assert "done" in jobs.log(ended)
-
-
-@pytest.mark.parametrize(
-    ("policies", "code", "retries", "again"),
-    [
-        ([], 1, 0, True),
-        ([], 1, 2, False),
-        (RETRY_PREEMPTED, 50001, 1, True),
-        (RETRY_PREEMPTED, 1, 0, False),
-        ([{"action": "FAIL_TASK", "action_condition": {"exit_codes": [7]}}], 7, 0, False),
-        ([{"action": "FAIL_TASK", "action_condition": {"exit_codes": [7]}}], 8, 0, True),
-    ],
-)
-def test_lifecycle_policies(policies: list, code: int, retries: int, again: bool):
-    in_json = [
-        {"action": each["action"], "actionCondition": {"exitCodes": codes["exit_codes"]}}
-        for each in policies
-        for codes in [each["action_condition"]]
-    ]
-    assert is_retried({"maxRetryCount": 2, "lifecyclePolicies": in_json}, code, retries) is again
 
 
 def test_a_task_is_tried_again_on_the_same_disk_and_both_ends_are_told(jobs: Jobs):
@@ -164,63 +108,6 @@ def test_a_container_that_does_not_mount_the_hosts_file_has_none(jobs: Jobs):
     assert "None" in jobs.log(jobs.run(made)).splitlines()
 
 
-def test_a_failed_task_ends_the_others_and_what_has_not_begun_never_does(jobs: Jobs):
-    code = "import os, sys, time; i = os.environ['BATCH_TASK_INDEX']\n"
-    code += "sys.exit(7) if i == '1' else time.sleep(60)"
-    ended = jobs.run(job(python(code), group={"task_count": 4, "parallelism": 2}))
-    states = [task.status.state for task in jobs.tasks(ended.name)]
-    assert ended.status.state is State.FAILED
-    assert states == [TaskState.FAILED] * 2 + [TaskState.UNEXECUTED] * 2
-    assert (jobs.codes(ended.name, 0), jobs.codes(ended.name, 1)) == ([50000], [7])
-
-
-def test_variables_of_runnables_win_over_those_of_tasks_and_nothing_is_expanded(jobs: Jobs):
-    names = "ALL", "TASK", "OWN", "BATCH_TASK_INDEX"
-    code = f"import os, sys; print([os.environ.get(n) for n in {names}], sys.argv[1:])"
-    runnable = python(code, environment={"variables": {"OWN": "own"}})
-    runnable["container"]["commands"] += ["$(OWN)", "$$(OWN)", "$(date)"]
-    of_tasks = [{"variables": {"TASK": n, "OWN": n}} for n in ("a", "b")]
-    ended = jobs.run(
-        job(
-            runnable,
-            environment={"variables": {"ALL": "all", "OWN": "all", "TASK": "all"}},
-            group={"task_environments": of_tasks},
-        )
-    )
-    words = ["$(OWN)", "$$(OWN)", "$(date)"]
-    for number, name in enumerate("ab"):
-        text = f"{['all', name, 'own', str(number)]} {words}"
-        assert text in jobs.log(ended, f"task-{number}").splitlines()
-
-
-def test_buckets_are_where_the_job_mounts_them_and_nowhere_else(jobs: Jobs):
-    bucket = jobs.cloud.bucket("local-data")
-    jobs.cloud.bucket("local-other").blob("secret").upload_from_string("x")
-    bucket.blob("in/a").upload_from_string("A")
-    jobs.cloud.grant("b/local-data", "roles/storage.objectUser")
-    code = "import pathlib as p, sys; at = p.Path(sys.argv[1])\n"
-    code += (
-        "print(sorted(x.name for x in p.Path('/gcs').iterdir()) if sys.argv[1][1] == 'g' else 0)\n"
-    )
-    code += "(at / sys.argv[2]).write_text((at / 'a').read_text())"
-    through = python(code)
-    through["container"] |= {"volumes": ["/mnt/disks/data:/gcs/local-data:rw"]}
-    through["container"]["commands"] += ["/gcs/local-data/in", "mapped"]
-    direct = python(code)
-    direct["container"]["commands"] += ["/mnt/disks/data/in", "direct"]
-    ended = jobs.run(
-        job(
-            through, direct, script("cat /mnt/disks/data/in/a > /mnt/disks/data/by-script"),
-            volumes=[{"gcs": {"remote_path": "local-data"}, "mount_path": "/mnt/disks/data"}],
-        )
-    )  # fmt: skip
-    assert ended.status.state is State.SUCCEEDED, jobs.log(ended) + jobs.log(ended, "agent")
-    assert sorted(blob.name for blob in bucket.list_blobs()) == [
-        "by-script", "in/a", "in/direct", "in/mapped"]  # fmt: skip
-    assert bucket.blob("by-script").download_as_text() == "A"
-    assert "['local-data']" in jobs.log(ended)
-
-
 def test_a_bucket_that_is_not_there_or_not_granted_fails_the_job_with_its_reason(jobs: Jobs):
     jobs.cloud.bucket("local-closed")
     for name, said in (("local-closed", "objectUser"), ("local-none", "does not exist")):
@@ -275,59 +162,6 @@ def test_commands_and_images_that_are_not_there_say_so_in_the_agents_log(jobs: J
     assert "debian:12" in jobs.log(ended, "agent")
 
 
-def test_a_server_that_stops_fails_what_runs_and_the_next_one_runs_what_waits(make_jobs):
-    jobs = make_jobs()
-    slow = job(python("import time; time.sleep(60)"), group={"task_count": 2, "parallelism": 1})
-    running = [jobs.create(slow, f"slow-{n}") for n in range(2)]
-    for each in running:
-        jobs.reaches(each.name, State.RUNNING)
-    waiting = jobs.create(job(python("print('later')")), "waits")
-    jobs.batch.scheduler.stop()
-    assert jobs.client.get_job(name=waiting.name).status.state is State.QUEUED
-    for each in running:
-        ended = jobs.client.get_job(name=each.name)
-        assert ended.status.state is State.FAILED
-        assert "The local cloud was stopped" in ended.status.status_events[-1].description
-        states = [task.status.state for task in jobs.tasks(each.name)]
-        assert states == [TaskState.FAILED, TaskState.UNEXECUTED]
-        assert jobs.codes(each.name) == [50002]
-    after = make_jobs()
-    assert after.ended(waiting.name).status.state is State.SUCCEEDED
-
-
-def test_a_server_that_was_killed_leaves_nothing_half_done(make_jobs):
-    dead = make_jobs(start=False)
-    table = dead.batch.service.jobs
-    made = {
-        n: dead.create(job(python("print(1)")), n) for n in ("ran", "cancelled", "deleted", "new")
-    }
-    for name in ("ran", "cancelled", "deleted"):
-        table.move(made[name].name, "SCHEDULED", ("QUEUED",))
-        table.move(made[name].name, "RUNNING", ("SCHEDULED",))
-        table.move_task(made[name].uid, 0, "RUNNING", "zones/x")
-    dead.batch.scheduler._runs.update({made[n].uid: (_Nothing(), None) for n in made})
-    cancel = dead.client.cancel_job(name=made["cancelled"].name)
-    delete = dead.client.delete_job(name=made["deleted"].name)
-    assert not cancel.done()
-    assert not delete.done()
-    jobs = make_jobs()
-    assert jobs.client.get_job(name=made["ran"].name).status.state is State.FAILED
-    assert jobs.codes(made["ran"].name) == [50002]
-    assert jobs.client.get_job(name=made["cancelled"].name).status.state is State.CANCELLED
-    assert cancel.done()
-    assert delete.done()
-    assert jobs.ended(made["new"].name).status.state is State.SUCCEEDED
-
-
-class _Nothing:
-    """A run that a killed server had."""
-
-    def __init__(self) -> None:
-        import threading
-
-        self.ending = threading.Event()
-
-
 def test_two_days_in_the_queue_end_a_job(make_jobs):
     jobs = make_jobs(start=False)
     made = jobs.create(job(python("1")))
@@ -336,14 +170,3 @@ def test_two_days_in_the_queue_end_a_job(make_jobs):
     ended = jobs.client.get_job(name=made.name)
     assert ended.status.state is State.FAILED
     assert "2 days" in ended.status.status_events[-1].description
-
-
-def test_cancelling_reaches_what_the_task_started(jobs: Jobs):
-    code = "import subprocess, sys, time; p = subprocess.Popen(['sleep', '6060'],"
-    code += " start_new_session=True); print(p.pid, flush=True); time.sleep(60)"
-    made = jobs.create(job(python(code)))
-    jobs.reaches(made.name, State.RUNNING)
-    log = jobs.cloud.home.batch / made.uid / "logs" / "task-0.log"
-    pid = int(wait_until(lambda: log.is_file() and log.read_text().strip().split("\n")[-1]))
-    jobs.client.cancel_job(name=made.name).result(timeout=20, polling=OFTEN)
-    wait_until(lambda: not psutil.pid_exists(pid), 5)

@@ -5,39 +5,15 @@ from __future__ import annotations
 import grpc
 import pytest
 from google.api_core import exceptions
-from google.cloud import batch_v1
 
 from localgcp.inventory.store import SERVICE
 from localgcp.projects import local_project_number
 from tests.unit.localcloud.batch.conftest import Jobs, State, a_uuid, job, python
-from tests.unit.localcloud.conftest import OFTEN, PARENT, PROJECT, TRAINER
+from tests.unit.localcloud.conftest import OFTEN, PARENT, PROJECT
 
 QUICK = job(python("print('hello')"))
 SLOW = job(python("import time; time.sleep(60)"))
 PLACE = f"projects/{local_project_number(PROJECT)}/locations/us-central1"
-
-
-@pytest.mark.parametrize("over", ["grpc", "rest"])
-def test_a_job_runs_to_its_end_and_says_how(jobs: Jobs, over: str):
-    client = jobs.client if over == "grpc" else jobs.rest()
-    made = client.create_job({"parent": PARENT, "job": QUICK, "job_id": "first"})
-    assert made.name == f"{PLACE}/jobs/first"
-    assert made.status.state is State.QUEUED
-    ended = jobs.ended(made.name)
-    assert ended.status.state is State.SUCCEEDED
-    texts = [event.description for event in ended.status.status_events]
-    assert texts == [
-        f"Job state is set from {a} to {b} for job {made.name}."
-        for a, b in (("QUEUED", "SCHEDULED"), ("SCHEDULED", "RUNNING"), ("RUNNING", "SUCCEEDED"))
-    ]
-    [task] = client.list_tasks(parent=f"{made.name}/taskGroups/group0")
-    assert task.status.state is batch_v1.TaskStatus.State.SUCCEEDED
-    assert client.get_task(name=task.name) == task
-    assert "hello" in jobs.log(ended)
-    assert [each.name for each in client.list_jobs(parent=PARENT)] == [made.name]
-    assert client.delete_job(name=made.name).result(timeout=10, polling=OFTEN) is not None
-    with pytest.raises(exceptions.NotFound):
-        client.get_job(name=made.name)
 
 
 def test_a_name_is_used_once_also_after_the_end_until_google_deletes_the_job(jobs: Jobs):
@@ -53,17 +29,6 @@ def test_a_name_is_used_once_also_after_the_end_until_google_deletes_the_job(job
         jobs.client.get_job(name=made.name)
     assert not (jobs.cloud.home.batch / made.uid).exists()
     assert jobs.create(QUICK, "once").uid != made.uid
-
-
-def test_what_the_service_sets_is_not_taken_from_a_request(jobs: Jobs):
-    status = {"state": State.FAILED}
-    times = {"create_time": {"seconds": 1}, "update_time": {"seconds": 1}}
-    theirs = {"name": f"{PLACE}/jobs/theirs", "uid": "theirs", "status": status, **times}
-    made = jobs.create({**QUICK, **theirs}, "mine")
-    assert (made.name, made.status.state) == (f"{PLACE}/jobs/mine", State.QUEUED)
-    assert made.uid != "theirs"
-    assert made.create_time == made.update_time
-    assert made.create_time.year > 2000
 
 
 def test_a_request_is_carried_out_once_within_the_hour(jobs: Jobs):
@@ -95,22 +60,6 @@ def test_cancelling_ends_the_processes_and_a_second_time_changes_nothing(jobs: J
         jobs.client.cancel_job(name=made.name)
     with pytest.raises(exceptions.AlreadyExists):
         jobs.create(QUICK, "slow")
-
-
-def test_a_job_that_waits_is_cancelled_and_deleted_at_once(make_jobs):
-    jobs = make_jobs(start=False)
-    made = jobs.create(SLOW)
-    jobs.client.cancel_job(name=made.name).result(timeout=5, polling=OFTEN)
-    cancelled = jobs.client.get_job(name=made.name)
-    assert cancelled.status.state is State.CANCELLED
-    assert dict(cancelled.status.task_groups["group0"].counts) == {"UNEXECUTED": 1}
-    id_, both = a_uuid(), [jobs.create(SLOW).name for _ in range(2)]
-    for name in both:  # an id is of one call, not of all jobs that are cancelled
-        jobs.client.cancel_job({"name": name, "request_id": id_})
-    assert [jobs.client.get_job(name=each).status.state for each in both] == [State.CANCELLED] * 2
-    jobs.client.delete_job(name=jobs.create(SLOW, "gone").name).result(timeout=5, polling=OFTEN)
-    with pytest.raises(exceptions.NotFound):
-        jobs.client.delete_job(name=f"{PARENT}/jobs/gone")
 
 
 def test_deleting_a_job_that_runs_ends_it_and_frees_its_name(jobs: Jobs):
@@ -243,17 +192,6 @@ def test_projects_accounts_apis_and_sizes_are_checked_before_anything_else(make_
     jobs.cloud.store.delete(SERVICE, f"{PROJECT}/batch.googleapis.com")
     with pytest.raises(exceptions.PermissionDenied, match="Batch API has not been used"):
         jobs.create(QUICK)
-
-
-def test_what_the_service_fills_in_is_said(make_jobs):
-    jobs = make_jobs(start=False)
-    made = jobs.create({"task_groups": [{"task_spec": {"runnables": [python("1")]}}]})
-    [group] = made.task_groups
-    assert (group.task_count, group.parallelism) == (1, 1)
-    assert group.task_spec.compute_resource.cpu_milli == 2000
-    assert made.allocation_policy.service_account.email.endswith("@developer.gserviceaccount.com")
-    assert list(made.allocation_policy.location.allowed_locations) == ["regions/us-central1"]
-    assert TRAINER not in str(made)
 
 
 def test_logs_are_in_cloud_logging_if_the_job_asks_and_its_account_may(jobs: Jobs):

@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from google.cloud import batch_v1
 from google.protobuf import empty_pb2
 
 from localgcp.batch.records import BatchJob, BatchTable, Clock, State, TaskState
@@ -101,23 +100,6 @@ def moved(origin: str, to: str, why: str = "", job_id: str = "j") -> str:
     return f"Job state is set from {origin} to {to} for job {PLACE}/{job_id}.{why and f' {why}'}"
 
 
-def test_a_job_that_has_all_it_wants_is_scheduled_and_runs_to_its_end(turns: Turns) -> None:
-    turns.add()
-    assert turns.admit() in (State.SCHEDULED, State.RUNNING)
-    turns.end()
-    assert turns.ran == ["j"]
-    assert turns.events() == [
-        moved("QUEUED", "SCHEDULED"), moved("SCHEDULED", "RUNNING"), moved("RUNNING", "SUCCEEDED"),
-    ]  # fmt: skip
-
-
-def test_what_a_job_lacks_is_said_once_and_it_stays_queued(turns: Turns) -> None:
-    turns.wanting = "No machines."
-    turns.add()
-    assert [turns.admit(), turns.admit()] == [State.QUEUED, State.QUEUED]
-    assert (turns.events(), turns.ran) == (["No machines."], [])
-
-
 def test_the_trouble_of_one_job_keeps_no_other_from_its_turn(
     turns: Turns, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -151,114 +133,6 @@ def test_of_three_jobs_two_run_and_the_third_stays_queued(turns: Turns) -> None:
     assert turns.job("c").state is State.SUCCEEDED
 
 
-@pytest.mark.parametrize(
-    ("later", "state"),
-    [
-        (timedelta(days=2), State.QUEUED),
-        (timedelta(days=2, microseconds=1), State.FAILED),
-    ],
-)
-def test_a_job_is_queued_for_two_days_at_most(
-    turns: Turns, monkeypatch: pytest.MonkeyPatch, later: timedelta, state: State
-) -> None:
-    turns.wanting = "No machines."
-    turns.add()
-    at(monkeypatch, later)
-    assert turns.admit() is state
-    if state is State.FAILED:
-        why = "The job was in the state QUEUED for more than 2 days."
-        assert turns.events() == [moved("QUEUED", "FAILED", why)]
-        assert turns.tasks() == ["UNEXECUTED"]
-
-
-@pytest.mark.parametrize(
-    ("later", "state"),
-    [
-        (timedelta(seconds=1080), State.SCHEDULED),
-        (timedelta(seconds=1080, microseconds=1), State.FAILED),
-    ],
-)
-def test_machines_whose_account_may_not_report_are_waited_for_for_eighteen_minutes(
-    turns: Turns, monkeypatch: pytest.MonkeyPatch, later: timedelta, state: State
-) -> None:
-    set_grant(turns.store, f"projects/{PROJECT}", "roles/batch.jobsEditor", TRAINER)
-    turns.add()
-    assert [turns.admit(), turns.admit()] == [State.SCHEDULED, State.SCHEDULED]
-    at(monkeypatch, later)
-    assert turns.admit() is state
-    assert turns.ran == []
-    if state is State.FAILED:
-        why = (
-            "Job failed due to no VM has agent reporting correctly within the time window 1080 "
-            "seconds."
-        )
-        assert turns.events() == [moved("QUEUED", "SCHEDULED"), moved("SCHEDULED", "FAILED", why)]
-        assert turns.tasks() == ["UNEXECUTED"]
-
-
-def test_the_eighteen_minutes_begin_when_a_job_has_its_machines(
-    turns: Turns, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    set_grant(turns.store, f"projects/{PROJECT}", "roles/batch.jobsEditor", TRAINER)
-    turns.add()
-    turns.wanting = "No machines."
-    assert turns.admit() is State.QUEUED
-    turns.wanting = ""
-    at(monkeypatch, timedelta(hours=1))
-    assert [turns.admit(), turns.admit()] == [State.SCHEDULED, State.SCHEDULED]
-
-
-def test_the_highest_priority_comes_first_and_then_the_oldest(turns: Turns) -> None:
-    given = (("new", 0, "9"), ("old", 0, "1"), ("low", 1, "2"), ("high", 99, "5"))
-    for name, priority, second in given:
-        body = {"priority": str(priority)} if priority else {}
-        turns.add(name, body=body, time=TIME.replace("05.", f"0{second}."))
-    asked: list[str] = []
-
-    def wanting(job: BatchJob) -> str:
-        asked.append(job.job_id)
-        return "No machines."
-
-    turns.scheduler._wanting = wanting
-    turns.scheduler.start()
-    wait_until(lambda: len(asked) >= 4)
-    turns.scheduler.stop()
-    assert asked[:4] == ["high", "low", "old", "new"]
-
-
-@pytest.mark.parametrize("is_deleted", [False, True])
-def test_a_job_that_waits_is_cancelled_or_deleted_at_once(turns: Turns, is_deleted: bool) -> None:
-    state = State.DELETING if is_deleted else State.CANCELLING
-    job = turns.add(state=state)
-    begun = turns.operations.begin(PLACE, "", {}, empty_pb2.Empty())
-    turns.jobs.set_operation(job.name, begun.name)
-    (files := turns.home.batch / job.uid).mkdir(parents=True)
-    turns.scheduler.end(job)
-    done = turns.operations.wait(begun.name, 0)
-    assert done is not None
-    assert done.done
-    if is_deleted:
-        assert (turns.jobs.get(job.name), turns.tasks(), files.exists()) == (None, [], False)
-        assert done.response.Is(empty_pb2.Empty.DESCRIPTOR)
-    else:
-        assert turns.events() == [moved("CANCELLATION_IN_PROGRESS", "CANCELLED")]
-        assert (turns.tasks(), files.exists()) == (["UNEXECUTED"], True)
-        kind = batch_v1.CancelJobResponse.pb(batch_v1.CancelJobResponse()).DESCRIPTOR
-        assert done.response.Is(kind)
-
-
-def test_a_job_that_runs_is_told_to_end_and_then_settled(turns: Turns) -> None:
-    job = turns.add()
-    turns.admit()
-    wait_until(lambda: turns.job().state is State.RUNNING)
-    turns.jobs.move(job.name, State.CANCELLING, (State.RUNNING,))
-    turns.jobs.set_operation(
-        job.name, turns.operations.begin(PLACE, "", {}, empty_pb2.Empty()).name
-    )
-    turns.scheduler.end(job)
-    wait_until(lambda: turns.job().state is State.CANCELLED)
-
-
 def test_a_job_that_was_cancelled_before_its_turn_does_not_run(turns: Turns) -> None:
     job = turns.add(state=State.SCHEDULED)
     turns.jobs.set_operation(
@@ -268,22 +142,6 @@ def test_a_job_that_was_cancelled_before_its_turn_does_not_run(turns: Turns) -> 
     turns.scheduler._admit(job)
     wait_until(lambda: turns.job().state is State.CANCELLED)
     assert turns.ran == []
-
-
-def test_a_server_that_stops_fails_what_runs_and_leaves_what_waits(turns: Turns) -> None:
-    turns.scheduler.start()
-    for name in "abc":
-        turns.add(name)
-        turns.scheduler.wake()
-    wait_until(lambda: len(turns.ran) == 2)
-    [waits] = {*"abc"} - {*turns.ran}
-    wait_until(lambda: [turns.job(each).state for each in turns.ran] == [State.RUNNING] * 2)
-    turns.scheduler.stop()
-    assert not turns.scheduler._thread.is_alive()
-    assert turns.job(waits).state is State.QUEUED
-    for each in turns.ran:
-        assert turns.events(each)[-1] == moved("RUNNING", "FAILED", STOPPED, each)
-        assert turns.tasks(each) == ["UNEXECUTED"]
 
 
 def test_what_an_earlier_server_left_is_settled(turns: Turns) -> None:

@@ -7,32 +7,8 @@ from pathlib import Path
 import pytest
 
 from localgcp.batch.volumes import HOSTS_FILE
-from localgcp.errors import PreparationError
-from localgcp.runner.gang import hosts
-from localgcp.runner.gang.hosts import BucketView
 from localgcp.runner.gcsfuse import Mount
 from tests.unit.localcloud.batch.machines import DISK, GCS, Estate
-from tests.unit.localcloud.conftest import TRAINER, set_grant
-
-
-def test_a_bucket_is_mounted_if_it_is_there_and_may_be_read(estate: Estate) -> None:
-    def told() -> str:
-        with pytest.raises(PreparationError) as error:
-            estate.volumes(GCS).prepare()
-        return str(error.value)
-
-    assert told() == "gs://data cannot be mounted: it does not exist."
-    estate.bucket(role=None)
-    assert told() == (
-        f"gs://data cannot be mounted: {TRAINER} does not have storage.objects.list access. Grant "
-        "roles/storage.objectUser on it."
-    )
-    estate.bucket()
-    (estate.home.storage / "data" / "x").write_text("x")
-    volumes = estate.volumes(GCS, DISK)
-    volumes.prepare()
-    assert (volumes.root / "data" / "x").read_text() == "x"
-    assert (volumes.root / "data" / "sub").is_dir()
 
 
 def test_files_that_reach_no_bucket_are_told_at_the_end(
@@ -99,29 +75,6 @@ def test_a_link_out_of_a_volume_is_left_out(estate: Estate, tmp_path: Path) -> N
     outside.symlink_to(tmp_path)
     named = volumes.of({"volumes": ["/mnt/disk/in:/in", "/mnt/disk/out:/out"]})
     assert named == {"/in": inside}
-
-
-def test_paths_that_a_program_does_not_have_are_replaced(
-    estate: Estate, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    estate.bucket()
-    volumes = estate.volumes(GCS, DISK)
-    volumes.prepare()
-    root, at = volumes.root, volumes.of(None)
-    text = "/mnt/disk /mnt/disk/x /mnt/disks a/mnt/disk --d=/mnt/disk /gcs/data/y"
-    replaced = text.replace("/mnt/disk /", f"{root}/data/sub /", 1)
-    replaced = replaced.replace(" /mnt/disk/x", f" {root}/data/sub/x")
-    replaced = replaced.replace("--d=/mnt/disk", f"--d={root}/data/sub")
-    monkeypatch.setattr(hosts, "has_mounts", lambda: True)
-    view = volumes.view(at)
-    assert view == BucketView(root, ["data"])
-    assert volumes.placed(text, at, view) == replaced
-    assert volumes.view({"/mnt/disk": root / "data/sub"}) is None
-    set_grant(estate.store, "b/data", "roles/storage.objectUser", TRAINER)
-    assert volumes.view(at) == BucketView(root, [])
-    monkeypatch.setattr(hosts, "has_mounts", lambda: False)
-    assert volumes.view(at) is None
-    assert volumes.placed(text, at, None) == replaced.replace("/gcs/data/y", f"{root}/data/y")
 
 
 def test_a_container_has_an_empty_folder_at_gcs_if_it_mounts_nothing_there(

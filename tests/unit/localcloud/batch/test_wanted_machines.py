@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from localgcp.batch.capacity import Capacity
 from localgcp.batch.records import BatchJob, BatchTable, State
-from localgcp.faults.model import Fault
-from localgcp.faults.table import FaultTable, clear, inject
+from localgcp.faults.table import FaultTable
 from localgcp.home import Home
 from localgcp.inventory.store import Store
 from tests.unit.localcloud.batch.rows import batch_row
@@ -21,7 +18,6 @@ from tests.unit.localcloud.vertex.estate import Estate
 
 RESERVATION = f"projects/{PROJECT}/zones/us-central1-a/reservations/cpu"
 T4 = [{"type": "nvidia-tesla-t4", "count": "2"}]
-H100 = [{"type": "nvidia-h100-80gb", "count": "8"}]
 
 
 class Asked:
@@ -55,30 +51,7 @@ def asked(home: Home) -> Asked:
         ({"group": {"taskCount": "2", "parallelism": "3"}}, "CPUS", 4),
         ({"computeResource": {"cpuMilli": "500"}}, "CPUS", 0.5),
         ({"policy": {"accelerators": T4}}, "NVIDIA_T4_GPUS", 2),
-        ({"policy": {"accelerators": H100}}, "NVIDIA_H100_80GB_GPUS", 8),
-        (
-            {"policy": {"accelerators": T4}, "group": {"taskCount": "3", "parallelism": "3"}},
-            "NVIDIA_T4_GPUS",
-            6,
-        ),
-        (
-            {"policy": {"accelerators": T4, "provisioningModel": "SPOT"}},
-            "PREEMPTIBLE_NVIDIA_T4_GPUS",
-            2,
-        ),
-        (
-            {"policy": {"accelerators": T4, "provisioningModel": "PREEMPTIBLE"}},
-            "PREEMPTIBLE_NVIDIA_T4_GPUS",
-            2,
-        ),
-        (
-            {"policy": {"accelerators": T4, "provisioningModel": "FLEX_START"}},
-            "NVIDIA_T4_GPUS",
-            2,
-        ),
         ({"policy": {"machineType": "a2-highgpu-4g"}}, "NVIDIA_A100_GPUS", 4),
-        ({"policy": {"machineType": "a3-megagpu-8g"}}, "NVIDIA_H100_MEGA_80GB_GPUS", 8),
-        ({"policy": {"machineType": "g2-standard-24"}}, "NVIDIA_L4_GPUS", 2),
     ],
 )
 def test_a_job_takes_processors_and_accelerators_of_all_its_machines(
@@ -141,44 +114,3 @@ def test_a_reservation_is_there_is_of_the_machine_and_has_machines_left(
     assert asked.wants(job(count="2")) == (
         f"The reservation {RESERVATION} is used up: 2 of 3 machines."
     )
-
-
-@pytest.fixture
-def pass_time(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
-    now = [1000.0]
-    monkeypatch.setattr(time, "monotonic", lambda: now[0])
-
-    def add(seconds: float) -> None:
-        now[0] += seconds
-
-    return add
-
-
-STOCKOUT = (
-    "VM in Managed Instance Group meets error: STOCKOUT: Resources are insufficient in region: "
-    "us-central1."
-)
-
-
-def test_a_stock_out_lasts_as_long_as_it_says(
-    asked: Asked, home: Home, pass_time: Callable[[float], None]
-) -> None:
-    inject(home, Fault.parse(service="jobs", kind="stockout", match="j", seconds=30))
-    assert asked.wants(batch_row()) == STOCKOUT
-    pass_time(29.5)
-    assert asked.wants(batch_row()) == STOCKOUT
-    pass_time(0.5)
-    assert asked.wants(batch_row()) == ""
-    assert asked.wants(batch_row()) == ""
-
-
-def test_a_stock_out_without_an_end_lasts_until_it_is_cleared(
-    asked: Asked, home: Home, pass_time: Callable[[float], None]
-) -> None:
-    fault = inject(home, Fault.parse(service="jobs", kind="stockout", match="u-j"))
-    other = batch_row("other")
-    assert (asked.wants(batch_row()), asked.wants(other)) == (STOCKOUT, "")
-    pass_time(1e9)
-    assert asked.wants(batch_row()) == STOCKOUT
-    clear(home, fault)
-    assert asked.wants(batch_row()) == ""

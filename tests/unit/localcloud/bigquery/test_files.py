@@ -32,7 +32,6 @@ def load(work: Work, config: Any, schema: Any, *files: str) -> Any:
         ("1;a\n", {"fieldDelimiter": ";"}, [["1", "a"]]),
         ("1,\n2,-\n", {}, [["1", None], ["2", "-"]]),
         ("1,-\n", {"nullMarker": "-"}, [["1", None]]),
-        ('1,"a ""b"", c"\n', {"sourceFormat": "CSV"}, [["1", 'a "b", c']]),
         ('{"id": 1, "name": "a"}\n{"id": 2}\n', {"sourceFormat": JSON}, [["1", "a"], ["2", None]]),
     ],
 )
@@ -62,37 +61,12 @@ def test_columns_that_are_not_given_are_found(
     assert (done["schema"], work.rows(done["schema"])) == ([ID, NAME], rows)
 
 
-def test_several_files_make_one_table(work: Work) -> None:
-    files = [work.write("a.csv", "1,a\n"), work.write("b.csv", "2,b\n3,c\n")]
-    done = load(work, {}, [ID, NAME], *files)["done"]
-    assert done == {"schema": [ID, NAME], "rows": 3, "bytes": {"id": 24, "name": 9}}
-
-
 def test_columns_of_parquet_are_joined_by_name(work: Work) -> None:
     work.query("SELECT 1 AS id, 'a' AS name", output=work.path("a.parquet"))
     work.query("SELECT 'b' AS name", output=work.path("b.parquet"))
     config = {"sourceFormat": "PARQUET"}
     done = load(work, config, [], work.path("a.parquet"), work.path("b.parquet"))["done"]
     assert (done["schema"], work.rows(done["schema"])) == ([ID, NAME], [["1", "a"], [None, "b"]])
-
-
-VALUES = {
-    "BIGNUMERIC": ("1.5000000000000000001", 32), "NUMERIC": ("-2.5", 16), "JSON": ('{"a":1}', 9),
-    "FLOAT64": ("0.5", 8), "BOOL": ("true", 1), "TIME": ("01:02:03", 8),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("kind", VALUES)
-def test_a_column_has_the_type_that_is_given(work: Work, kind: str) -> None:
-    value, size = VALUES[kind]
-    text = '"' + value.replace('"', '""') + '"'
-    done = load(work, {}, [{"name": "x", "type": kind}], work.write("f", f"{text}\n"))["done"]
-    [found] = done["schema"]
-    names = {"FLOAT64": "FLOAT", "BOOL": "BOOLEAN"}
-    assert found == {"name": "x", "mode": "NULLABLE", "type": names.get(kind, kind)}
-    assert (done["bytes"], done["rows"]) == ({"x": size}, 1)
-    [[stored]] = work.rows(done["schema"])
-    assert stored.rstrip("0") == value.rstrip("0")
 
 
 def test_records_and_lists_are_loaded_from_json(work: Work) -> None:
@@ -132,21 +106,6 @@ def export(work: Work, **config: Any) -> tuple[list[Any], Path]:
     return said, work.folder / "exported"
 
 
-@pytest.mark.parametrize(
-    ("config", "text"),
-    [
-        ({}, 'id,name\n1,"a,b"\n'),
-        ({"destinationFormat": "CSV", "printHeader": True}, 'id,name\n1,"a,b"\n'),
-        ({"printHeader": False}, '1,"a,b"\n'),
-        ({"fieldDelimiter": "|"}, "id|name\n1|a,b\n"),
-        ({"compression": "NONE"}, 'id,name\n1,"a,b"\n'),
-    ],
-)
-def test_rows_are_exported_as_csv(work: Work, config: Any, text: str) -> None:
-    said, file = export(work, **config)
-    assert (said, file.read_text()) == ([{"done": {}}], text)
-
-
 def test_exports_are_compressed(work: Work) -> None:
     said, file = export(work, compression="GZIP")
     assert (said, gzip.decompress(file.read_bytes())) == ([{"done": {}}], b'id,name\n1,"a,b"\n')
@@ -169,10 +128,3 @@ def test_no_other_form_is_exported(work: Work) -> None:
     said, file = export(work, destinationFormat="AVRO")
     text = "the local cloud exports no AVRO"
     assert (said, file.exists()) == ([{"error": {"reason": "invalid", "message": text}}], False)
-
-
-def test_names_of_columns_may_have_quotes(work: Work) -> None:
-    schema = [ID | {"name": 'a"b'}, NAME | {"name": "c'd"}]
-    done = load(work, {}, schema, work.write("f", "1,x\n"))["done"]
-    assert done == {"schema": schema, "rows": 1, "bytes": {'a"b': 8, "c'd": 3}}
-    assert work.rows(schema) == [["1", "x"]]

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from localgcp import bigquery
 from localgcp.access.guests import Guest
-from localgcp.bigquery import jobs
 from localgcp.bigquery.catalog import DATASET, JOB, TABLE
 from localgcp.errors import BigQueryError
 from localgcp.faults.model import Fault, Kind
@@ -44,111 +40,6 @@ def clicks(warehouse: Service) -> Service:
     return warehouse
 
 
-def test_a_query_is_a_job_with_a_table_of_its_own_for_its_result(
-    clicks: Service, engine: Engine
-) -> None:
-    engine.says("query", ask_for(), {"read": [["id"]]}, MADE)
-    ended = clicks.run("q1", query=SQL | {"defaultDataset": {"datasetId": "web"}})
-    place = ended["configuration"]["query"]["destinationTable"]
-    assert re.fullmatch("_[0-9a-f]{32}", place["datasetId"])
-    assert re.fullmatch("anon[0-9a-f]{32}", place["tableId"])
-    query = {"defaultDataset": {"datasetId": "web"}, "destinationTable": place,
-             "writeDisposition": "WRITE_TRUNCATE"}  # fmt: skip
-    assert ended == {
-        "kind": "bigquery#job",
-        "id": f"{PROJECT}:us-central1.q1",
-        "jobReference": {"projectId": PROJECT, "jobId": "q1", "location": "us-central1"},
-        "configuration": {"query": SQL | query, "jobType": "QUERY"},
-        "status": {"state": "DONE"},
-        "statistics": {
-            "creationTime": str(NOW), "startTime": str(NOW), "endTime": str(NOW),
-            "totalBytesProcessed": "24",
-            "query": {
-                "statementType": "SELECT", "cacheHit": False, "totalBytesProcessed": "24",
-                "totalBytesBilled": str(10 * 1024 * 1024), "referencedTables": [PLACE],
-                "schema": {"fields": FIELDS},
-            },
-        },
-        "user_email": "owner@localhost",
-        "_account": None,
-        "_located": True,
-    }  # fmt: skip
-    output = engine.asked[0]["output"]
-    assert Path(output).parent == clicks.data
-    assert re.fullmatch(r"[0-9a-f]{32}\.parquet", Path(output).name)
-    data = clicks.data
-    assert engine.asked == [
-        {"operation": "query", "sql": "SELECT id FROM web.clicks", "parameters": [],
-         "project": PROJECT, "dataset": "web", "dryRun": False, "output": output,
-         "folder": str(data)},
-        [{"files": [str(data / "a.parquet"), str(data / "b.parquet")], "schema": FIELDS}],
-        True,
-    ]  # fmt: skip
-    name = f"{place['datasetId']}.{place['tableId']}"
-    assert clicks.get(TABLE, name) == table(
-        place,
-        [NOW, [Path(output).name], 2, {"id": 16}, FIELDS],
-        creationTime=str(NOW),
-        lastModifiedTime=str(NOW),
-        schema={"fields": FIELDS},
-        expirationTime=str(NOW + DAY),
-        _account=None,
-    )
-
-
-def test_the_engine_is_a_process_with_nothing_of_the_users(
-    clicks: Service, engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PYTHONPATH", "/somewhere")
-    engine.says("query", MADE)
-    clicks.run("q1", query=SQL)
-    program = Path(bigquery.__file__).with_name("engine.py")
-    assert engine.called == [
-        "-I", str(program), f"HOME={clicks.data}", f"PWD={clicks.data}", "PYTHONPATH=none",
-    ]  # fmt: skip
-
-
-def test_a_job_without_an_id_and_a_location_gets_both(clicks: Service, engine: Engine) -> None:
-    engine.says("query", MADE)
-    begun = clicks.ask("POST", "jobs", {"configuration": {"query": SQL}})
-    name = begun["jobReference"]["jobId"]
-    assert re.fullmatch("[0-9a-f]{32}", name)
-    assert begun["jobReference"] == {"projectId": PROJECT, "jobId": name, "location": "US"}
-    assert (begun["id"], begun["_located"]) == (f"{PROJECT}:US.{name}", False)
-    assert begun["status"] == {"state": "RUNNING"}
-    assert failure(clicks.bigquery.jobs.wait(PROJECT, name, 30)) is None
-
-
-def test_a_dry_run_weighs_a_query_and_leaves_nothing(clicks: Service, engine: Engine) -> None:
-    engine.says("query", ask_for(), {"read": [["id", "name"]]}, {"done": {"schema": FIELDS}})
-    found = clicks.ask(
-        "POST", "jobs",
-        {"configuration": {"query": SQL | {"maximumBytesBilled": "1"}, "dryRun": True}},
-    )  # fmt: skip
-    assert found == {
-        "kind": "bigquery#job",
-        "id": found["id"],
-        "jobReference": {"projectId": PROJECT, "location": "US"},
-        "configuration": {
-            "query": SQL | {"maximumBytesBilled": "1"}, "dryRun": True, "jobType": "QUERY",
-        },
-        "status": {"state": "DONE"},
-        "statistics": {
-            "creationTime": str(NOW), "startTime": str(NOW), "totalBytesProcessed": "54",
-            "query": {
-                "statementType": "SELECT", "cacheHit": False, "totalBytesProcessed": "54",
-                "totalBytesBilled": "0", "referencedTables": [PLACE],
-                "schema": {"fields": FIELDS},
-            },
-        },
-        "user_email": "owner@localhost",
-        "_account": None,
-        "_located": False,
-    }  # fmt: skip
-    assert (engine.asked[0]["dryRun"], engine.asked[0]["output"]) == (True, "")
-    assert clicks.ask("GET", "jobs") == {"kind": "bigquery#jobList", "jobs": []}
-
-
 ONE = {"query": "SELECT 1"}
 LOAD = {"sourceUris": ["gs://b/o"], "destinationTable": PLACE}
 
@@ -160,8 +51,6 @@ LOAD = {"sourceUris": ["gs://b/o"], "destinationTable": PLACE}
         ({"query": {}}, (400, "required", "Required parameter is missing: query")),
         ({"load": LOAD, "dryRun": True}, (400, "invalid", "a dry run is of a query.")),
         ({"query": ONE | {"useLegacySql": True}, "dryRun": True},
-         (400, "invalid", "the local cloud has no legacy SQL: useLegacySql: false")),
-        ({"query": ONE, "dryRun": True},
          (400, "invalid", "the local cloud has no legacy SQL: useLegacySql: false")),
     ],
 )  # fmt: skip
@@ -247,15 +136,6 @@ def test_a_query_that_would_cost_too_much_does_not_run(
 
 
 @pytest.mark.parametrize(
-    ("read", "billed"),
-    [([], 0), ([0], 0), ([1], 10 << 20), ([10 << 20], 10 << 20), ([(10 << 20) + 1], 11 << 20),
-     ([11 << 20], 11 << 20), ([1, 0, 1], 20 << 20)],
-)  # fmt: skip
-def test_bytes_are_billed_by_the_mebibyte_and_ten_at_least(read: list[int], billed: int) -> None:
-    assert jobs.billed(read) == billed
-
-
-@pytest.mark.parametrize(
     ("as_of", "files"),
     [(NOW, ["a.parquet", "b.parquet"]), (NOW - 11, ["a.parquet"]), (NOW - DAY, ["a.parquet"])],
 )
@@ -296,22 +176,6 @@ def test_a_table_without_rows_has_its_columns(clicks: Service, engine: Engine) -
     ended = clicks.run("q1", query=SQL)
     assert engine.asked[1] == [{"files": [], "schema": FIELDS}, {"files": [], "schema": []}]
     assert ended["statistics"]["totalBytesProcessed"] == "0"
-
-
-def test_a_table_is_found_in_the_location_of_its_job(clicks: Service, engine: Engine) -> None:
-    text = f"Not found: Table {PROJECT}:web.%s was not found in location %s"
-    engine.says("query", ask_for("nothing"), MADE)
-    found = failure(clicks.run("q1", query=SQL))
-    assert found == ("notFound", text % ("nothing", "us-central1"))
-    engine.says("query", ask_for(), {"read": [["id"]]}, MADE)
-    for name, location, error in (
-        ("q2", "EU", ("notFound", text % ("clicks", "EU"))),
-        ("q3", "US-CENTRAL1", None),
-        ("q4", None, None),  # a job that names none is where its tables are
-    ):
-        reference = {"jobId": name} | ({"location": location} if location else {})
-        clicks.ask("POST", "jobs", {"jobReference": reference, "configuration": {"query": SQL}})
-        assert failure(clicks.bigquery.jobs.wait(PROJECT, name, 30)) == error
 
 
 def test_what_the_engine_refuses_or_leaves_unsaid_ends_the_job(

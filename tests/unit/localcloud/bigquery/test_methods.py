@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-import threading
 from typing import Any
 
 import pytest
@@ -12,10 +10,6 @@ import pytest
 from localgcp.access.guests import Guest
 from localgcp.bigquery import service
 from localgcp.bigquery.catalog import DATASET, JOB, TABLE
-from localgcp.errors import RefusedRequestError
-from localgcp.faults.model import Fault, Kind
-from localgcp.faults.model import Service as FaultyService
-from localgcp.reads.serving import Reads
 from tests.unit.localcloud.bigquery.conftest import (
     FIELDS,
     MADE,
@@ -120,48 +114,10 @@ def test_there_are_no_views(web: Service, kind: str) -> None:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("query", "asked", "answer"),
-    [
-        ("", (0, 10_000), {"rows": ROWS}),
-        ("?maxResults=3", (0, 3), {"rows": ROWS}),
-        ("?maxResults=2", (0, 2), {"rows": ROWS, "pageToken": "2"}),
-        ("?maxResults=2&startIndex=1", (1, 2), {"rows": ROWS}),
-        ("?maxResults=1&pageToken=1&startIndex=0", (1, 1), {"rows": ROWS, "pageToken": "2"}),
-        ("?maxResults=0", None, {}),
-        ("?startIndex=2", (2, 10_000), {"rows": ROWS}),
-        ("?startIndex=3", None, {}),
-    ],
-)
-def test_rows_come_in_pages(
-    web: Service, engine: Engine, query: str, asked: tuple[int, int] | None, answer: Any
-) -> None:
-    engine.says("read", {"done": {"rows": ROWS}})
-    assert web.ask("GET", f"{DATA}{query}") == {"totalRows": "3", **answer}
-    assert [(each["offset"], each["limit"]) for each in engine.asked] == ([asked] if asked else [])
-
-
 @pytest.mark.parametrize("token", ["x", "-1", "1%0A", "9" * 19])
 def test_a_page_of_rows_begins_where_another_ended(web: Service, token: str) -> None:
     said = f"Invalid page token {token.replace('%0A', chr(10))!r}."
     assert web.refusal("GET", f"{DATA}?pageToken={token}") == (400, "invalid", said)
-
-
-@pytest.mark.parametrize(
-    ("query", "exact"),
-    [
-        ("", False),
-        ("?formatOptions.useInt64Timestamp=true", True),
-        ("?formatOptions.useInt64Timestamp=True", True),
-        ("?formatOptions.useInt64Timestamp=false", False),
-    ],
-)
-def test_times_are_exact_where_that_is_asked_for(
-    web: Service, engine: Engine, query: str, exact: bool
-) -> None:
-    engine.says("read", {"done": {"rows": ROWS}})
-    web.ask("GET", f"{DATA}{query}")
-    assert engine.asked[0]["exactTimes"] is exact
 
 
 def test_a_job_is_found_in_its_location_alone(web: Service) -> None:
@@ -282,9 +238,7 @@ NEW_DATASET = {"datasetReference": {"datasetId": "new"}}
         ("POST", "jobs", {"configuration": {"query": SQL}}, "bigquery.jobs.create", ""),
         ("POST", "queries", SQL, "bigquery.jobs.create", ""),
         ("POST", "datasets", NEW_DATASET, "bigquery.datasets.create", ""),
-        ("GET", "datasets/web", None, "bigquery.datasets.get", ".web"),
         ("GET", "datasets/web/tables", None, "bigquery.datasets.get", ".web"),
-        ("GET", "datasets/web/tables/clicks", None, "bigquery.tables.getData", ".web.clicks"),
         ("GET", DATA, None, "bigquery.tables.getData", ".web.clicks"),
         ("DELETE", "datasets/web/tables/clicks", None, "bigquery.tables.delete", ".web.clicks"),
     ],
@@ -333,28 +287,3 @@ def test_a_result_is_read_by_the_account_whose_job_made_it(web: Service) -> None
 )
 def test_values_of_parameters_are_texts(given: Any, wanted: Any) -> None:
     assert service.with_texts(given) == wanted
-
-
-def test_a_fault_is_on_a_method_by_its_name_and_on_a_job_by_its_id(web: Service) -> None:
-    reads = Reads(web.store, web.faults, threading.Event(), web.bigquery)
-    base = f"/bigquery/v2/projects/{PROJECT}"
-
-    def answer(verb: str, path: str, body: Any = None) -> Any:
-        return json.loads(reads.answer(verb, f"{base}/{path}", json.dumps(body or {}).encode())
-                          or b"")  # fmt: skip
-
-    patch = Fault(service=FaultyService.BIGQUERY, kind=Kind.PATCH, method="datasets.get",
-                  patch={"location": "EU"})  # fmt: skip
-    web.faults.add(patch)
-    assert answer("GET", "datasets/web") == WEB | {"location": "EU"}
-    web.put(JOB, "j1", job("j1"))
-    found = answer("GET", "jobs/j1?projection=full")
-    assert found == {key: value for key, value in job("j1").items() if key != "_account"}
-    by_id = Fault(service=FaultyService.BIGQUERY, kind=Kind.ERROR, method="jobs.insert",
-                  match="j9", code="503", times=0)  # fmt: skip
-    web.faults.add(by_id)
-    for name, status in (("j8", 501), ("j9", 503), ("j10", 501)):
-        with pytest.raises(RefusedRequestError) as told:
-            answer("POST", "jobs", {"jobReference": {"jobId": name},
-                                    "configuration": {"query": SQL}})  # fmt: skip
-        assert told.value.status == status

@@ -156,8 +156,6 @@ def test_a_table_is_qualified_unless_there_is_a_default_dataset(tables: Work) ->
         ({"parameterType": {"type": "FLOAT64"}}, "FLOAT", None),
         ({"parameterType": {"type": "BOOL"}, "parameterValue": {"value": "true"}}, "BOOLEAN",
          "true"),
-        ({"parameterType": {"type": "DATE"}, "parameterValue": {"value": "2024-02-29"}}, "DATE",
-         "2024-02-29"),
         ({"parameterType": {"type": "TIMESTAMP"},
           "parameterValue": {"value": "2024-01-01T00:00:00Z"}}, "TIMESTAMP", "1704067200.0"),
     ],
@@ -222,27 +220,3 @@ def test_a_value_has_a_type_a_size_and_a_form_in_rest(
     assert done == {"schema": [column], "rows": 1, "bytes": {"x": size}}
     assert work.rows(done["schema"]) == [[value]]
     assert work.rows(done["schema"], exact=True) == [[exact]]
-
-
-def test_rows_are_read_from_an_offset_to_a_limit(work: Work) -> None:
-    schema = work.query("SELECT x FROM UNNEST([1, 2, 3, 4]) AS x")[-1]["done"]["schema"]
-    table = {"files": [work.path("out.parquet")], "schema": schema}
-    [said] = work.do("read", table=table, offset="1", limit="2", exactTimes=False)
-    assert said == {"done": {"rows": [{"f": [{"v": "2"}]}, {"f": [{"v": "3"}]}]}}
-
-
-def test_a_database_of_a_query_reaches_its_files_alone(work: Work, engine_module: Any) -> None:
-    work.query("SELECT 1 AS x", output=work.path("a.parquet"))
-    work.query("SELECT 2 AS x", output=work.path("b.parquet"))
-    database = engine_module._database(engine_module._paths([work.path("a.parquet")]))
-
-    def told(sql: str) -> Any:
-        try:
-            return database.execute(sql).fetchall()
-        except engine_module.duckdb.Error as error:
-            return type(error).__name__
-
-    assert told(f"FROM read_parquet('{work.path('a.parquet')}')") == [(1,)]
-    assert told(f"FROM read_parquet('{work.path('b.parquet')}')") == "PermissionException"
-    assert told("SET enable_external_access = true") == "InvalidInputException"
-    assert told("SELECT current_setting('TimeZone')") == [("UTC",)]

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from localgcp.apis import rest
 from localgcp.bigquery.service import BigQuery
-from localgcp.errors import BigQueryError, RefusedRequestError
+from localgcp.errors import RefusedRequestError
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home
 from localgcp.inventory.store import Store
@@ -48,17 +47,10 @@ def refused(reads: Reads, path: str, body: Any) -> str:
         ("datasets", {}, "datasetReference.datasetId"),
         ("datasets", {"datasetReference": None}, "datasetReference.datasetId"),
         ("jobs", {}, "configuration"),
-        ("jobs", {"configuration": {"query": {}}}, "query"),
-        ("jobs", {"configuration": {"load": {"destinationTable": TABLE}}}, "sourceUris"),
         (
             "jobs",
             {"configuration": {"load": {"sourceUris": ["gs://b/o"]}}},
             "destinationTable.projectId",
-        ),
-        (
-            "jobs",
-            {"configuration": {"extract": {"destinationUris": ["gs://b/o"]}}},
-            "sourceTable.projectId",
         ),
         (
             "jobs",
@@ -105,14 +97,3 @@ def test_a_table_is_made_where_the_path_says_and_nowhere_else(reads: Reads) -> N
 )
 def test_a_wrong_name_is_refused(reads: Reads, path: str, body: dict[str, Any], told: str) -> None:
     assert told in refused(reads, path, body)
-
-
-@pytest.mark.parametrize(
-    ("reason", "status"), [("invalid", 400), ("internalError", 500), ("backendError", 503)]
-)
-def test_the_reason_stands_where_googles_client_looks_for_it(reason: str, status: int) -> None:
-    error = json.loads(rest._refusal(BigQueryError(reason, "no")))["error"]
-    assert error["code"] == status
-    [found] = error["errors"]
-    assert (found["reason"], found["message"]) == (reason, error["message"])
-    assert "errors" not in json.loads(rest._refusal(RefusedRequestError(404, "no")))["error"]

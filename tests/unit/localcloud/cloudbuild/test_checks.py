@@ -42,21 +42,6 @@ def told(call: Callable[[], object]) -> tuple[str, str]:
     return error.value.code.name, error.value.message
 
 
-@pytest.mark.parametrize(
-    ("parent", "region"),
-    [(f"{HOME}/locations/us-central1", "us-central1"), (HOME, "global")],
-)
-def test_a_parent_is_a_project_and_a_region_if_one_is_given(
-    store: Store, parent: str, region: str
-) -> None:
-    assert checks.resolve_parent(store, parent) == (PROJECT, region)
-
-
-def test_a_parent_by_number_is_the_project(store: Store) -> None:
-    parent = f"projects/{project_number(PROJECT)}"
-    assert checks.resolve_parent(store, parent) == (PROJECT, "global")
-
-
 def test_another_parent_is_refused(store: Store) -> None:
     for parent in ("", HOME + "/", f"{HOME}/locations/", f"{HOME}/locations/a/b"):
         assert told(lambda parent=parent: checks.resolve_parent(store, parent)) == (
@@ -144,23 +129,6 @@ def test_a_build_runs_as_an_account_that_there_is(store: Store) -> None:
     assert found == ("PERMISSION_DENIED", f"{text} (or it may not exist)")
 
 
-STORAGE = ("objectViewer", "objectUser", "objectAdmin", "admin")
-
-
-@pytest.mark.parametrize("place", [HOME, "b/source"])
-@pytest.mark.parametrize("role", STORAGE)
-def test_a_bucket_is_read_with_a_role_on_it_or_on_the_project(
-    store: Store, access: checks.BuildAccess, place: str, role: str
-) -> None:
-    set_grant(store, place, "roles/storage.objectCreator", EMAIL)
-    assert not access.reads("source")
-    set_grant(store, place, f"roles/storage.{role}", EMAIL)
-    assert access.reads("source")
-    assert access.reads("other") is (place == HOME)
-    assert not access.writes_logs()
-    assert not access.pushes(IMAGE)
-
-
 @pytest.mark.parametrize("place", [HOME, REPOSITORY])
 @pytest.mark.parametrize("role", ["writer", "repoAdmin", "admin"])
 def test_an_image_is_pushed_with_a_role_on_its_repository_or_on_the_project(
@@ -173,31 +141,6 @@ def test_an_image_is_pushed_with_a_role_on_its_repository_or_on_the_project(
     assert access.pushes(IMAGE.replace("docker/", "others/")) is (place == HOME)
     assert not access.pushes("python:3.11")
     assert not access.reads("source")
-
-
-def test_a_role_on_a_project_is_a_role_on_what_lies_in_it_alone(
-    store: Store, access: checks.BuildAccess
-) -> None:
-    store.put(BUCKET, "theirs", "local-b", {}, {"name": "theirs", "project": "local-b"})
-    image = IMAGE.replace(PROJECT, "local-b")
-    for role in ("storage.objectViewer", "artifactregistry.writer"):
-        set_grant(store, HOME, f"roles/{role}", EMAIL)
-        assert not access.reads("theirs")
-        assert not access.pushes(image)
-    set_grant(store, "projects/local-b", "roles/storage.objectViewer", EMAIL)
-    assert access.reads("theirs")
-    set_grant(store, "projects/local-b", "roles/artifactregistry.writer", EMAIL)
-    assert access.pushes(image)
-
-
-@pytest.mark.parametrize("role", ["roles/logging.logWriter", "roles/logging.admin"])
-def test_logs_are_written_with_a_role_on_the_project(
-    store: Store, access: checks.BuildAccess, role: str
-) -> None:
-    set_grant(store, "b/source", role, EMAIL)
-    assert not access.writes_logs()
-    set_grant(store, HOME, role, EMAIL)
-    assert access.writes_logs()
 
 
 NOWHERE = "http://127.0.0.1:9"
@@ -259,7 +202,6 @@ class Blob:
         (Blob(), 7, 7),
         (Blob(None), 0, 0),
         (Blob(), 8, ("INVALID_ARGUMENT", "404: No such object: b-1/x.tgz#8, notFound")),
-        (Blob(None), 8, ("INVALID_ARGUMENT", "404: No such object: b-1/x.tgz#8, notFound")),
         (Blob(error=NotFound("x")), 0,
          ("INVALID_ARGUMENT", "404: No such object: b-1/x.tgz, notFound")),
         (Blob(error=ServiceUnavailable("late")), 0, ("UNAVAILABLE", "Cloud Storage: late")),

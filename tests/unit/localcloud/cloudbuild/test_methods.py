@@ -17,8 +17,6 @@ from localgcp.inventory.store import project_number
 
 PROJECT = "local-training"
 PLACE = f"projects/{project_number(PROJECT)}/locations/us-central1"
-IMAGE = "us-docker.pkg.dev/local-training/r/titanic"
-DOCKER = "gcr.io/cloud-builders/docker"
 
 
 class Served:
@@ -66,62 +64,6 @@ def refused(call: Any, *args: Any, **more: Any) -> tuple[str, str]:
     with pytest.raises(ApiError) as error:
         call(*args, **more)
     return error.value.code.name, error.value.message
-
-
-def test_a_build_that_is_accepted_waits_with_all_that_the_service_sets(served: Served) -> None:
-    operation, made = served.create()
-    number = project_number(PROJECT)
-    assert operation.name == f"operations/build/{PROJECT}/{made.id.replace('-', '')}"
-    expected = Build(
-        id=made.id,
-        project_id=PROJECT,
-        name=f"{PLACE}/builds/{made.id}",
-        status=Status.QUEUED,
-        create_time=made.create_time,
-        timeout=datetime.timedelta(hours=1),
-        queue_ttl=datetime.timedelta(hours=1),
-        tags=["t"],
-        source={"storage_source": {"bucket": "b", "object_": "o"}},
-        source_provenance={
-            "resolved_storage_source": {"bucket": "b", "object_": "o", "generation": 5}
-        },
-        log_url="https://console.cloud.google.com/cloud-build/builds;region=us-central1/"
-        f"{made.id}?project={number}",
-    )
-    assert made == expected
-    assert served.builds.get(made.id) == expected
-    assert served.calls == [("start", made.id)]
-
-
-def test_a_project_alone_is_a_place_too(served: Served) -> None:
-    request = cloudbuild_v1.CreateBuildRequest(project_id="other", build={"tags": ["t"]})
-    served.service.create_build(request)
-    [made] = served.builds.all()
-    assert made.project_id == "other"
-    assert made.name == f"projects/{project_number('other')}/locations/global/builds/{made.id}"
-    listed = cloudbuild_v1.ListBuildsRequest(project_id="other")
-    assert [each.id for each in served.service.list_builds(listed).builds] == [made.id]
-
-
-@pytest.mark.parametrize(("hours", "well"), [(24, True), (24.001, False)])
-def test_a_build_takes_a_day_at_most(served: Served, hours: float, well: bool) -> None:
-    given = datetime.timedelta(hours=hours)
-    if well:
-        _, made = served.create(timeout=given, queue_ttl=given)
-        assert made.timeout == made.queue_ttl == given
-    else:
-        text = "invalid build: timeout exceeds 24h"
-        assert refused(served.create, timeout=given) == ("INVALID_ARGUMENT", text)
-        assert served.calls == []
-
-
-def test_builds_are_found_by_name_or_by_id(served: Served) -> None:
-    _, made = served.create()
-    get, request = served.service.get_build, cloudbuild_v1.GetBuildRequest
-    assert get(request(name=made.name)) == made
-    assert get(request(project_id=PROJECT, id=made.id)) == made
-    for asked in (request(name=f"{PLACE}/builds/none"), request(project_id="other", id=made.id)):
-        assert refused(get, asked) == ("NOT_FOUND", "Requested entity was not found.")
 
 
 def test_builds_are_listed_by_place_and_filter(served: Served) -> None:

@@ -35,51 +35,6 @@ def test_a_build_is_kept_as_it_is(table: BuildTable) -> None:
         table.add(made)
 
 
-@pytest.mark.parametrize("id_", ["../a1", "A1", "", "a1\n", "a/b", "a" * 65])
-def test_an_id_that_is_none_names_no_file(table: BuildTable, id_: str) -> None:
-    table.add(build())
-    at = table.folder / id_ / "build.json"  # where somebody else may have a file
-    at.parent.mkdir(parents=True, exist_ok=True)
-    at.write_bytes((table.folder / "a1" / "build.json").read_bytes())
-    assert table.get(id_) is None
-
-
-def test_builds_are_listed_newest_first(table: BuildTable) -> None:
-    for id_, minutes in (("a", 0), ("b", 2), ("c", 1), ("d", 1)):
-        made = build(id_)
-        made.create_time = BEGAN + timedelta(minutes=minutes)
-        table.add(made)
-    (table.folder / "empty").mkdir()
-    assert [each.id for each in table.all()] == ["b", "d", "c", "a"]
-
-
-@pytest.mark.parametrize(
-    ("status", "changes"),
-    [
-        (Status.PENDING, True),
-        (Status.QUEUED, True),
-        (Status.WORKING, True),
-        (Status.SUCCESS, False),
-        (Status.FAILURE, False),
-        (Status.CANCELLED, False),
-        (Status.TIMEOUT, False),
-        (Status.EXPIRED, False),
-        (Status.INTERNAL_ERROR, False),
-    ],
-)
-def test_only_a_live_build_changes(table: BuildTable, status: Status, changes: bool) -> None:
-    table.add(build(status=status))
-
-    def end(changed: Build) -> None:
-        changed.status_detail = "changed"
-
-    assert table.change("a1", end) is changes
-    found = table.get("a1")
-    assert found is not None
-    assert found.status_detail == ("changed" if changes else "")
-    assert table.change("none", end) is False
-
-
 def read(table: BuildTable, project: str = "local-a", id_: str = "a1") -> list[types.LogEntry]:
     return list(entries_of(table)(project, {"resource.labels.build_id": id_}))
 

@@ -15,7 +15,6 @@ from localgcp.cloudbuild import runner
 from tests.unit.localcloud.cloudbuild.conftest import (
     BUILDER,
     IMAGE,
-    NAMES,
     REPOSITORY,
     STAGING,
     Builds,
@@ -63,16 +62,6 @@ def refused(builds: Builds, **changes: Any) -> str:
         start(builds, **changes)
     assert not builds.all()
     return f"{failed.value.grpc_status_code.name}: {failed.value.message}"  # pyright: ignore
-
-
-def test_a_build_ends_with_the_digest_of_its_image_and_a_log(builds: Builds) -> None:
-    build = ended(builds, start(builds, "FROM x\nRUN y\n"))
-    assert build.status.name == "SUCCESS"
-    [image] = build.results.images
-    assert image.name == f"{IMAGE}:1"
-    assert image.digest.startswith("sha256:")
-    assert log(builds, build) == "FROM x\nRUN y\n"
-    assert not builds.cloud_build.builds.work(build.id).exists()
 
 
 def test_a_source_is_read_at_its_generation(builds: Builds) -> None:
@@ -136,25 +125,6 @@ def test_the_api_must_be_enabled(builds: Builds) -> None:
         start(builds)
 
 
-@pytest.mark.parametrize(
-    "step",
-    [
-        {"name": "ubuntu", "args": ["true"]},
-        {"name": DOCKER, "args": ["push", "x"]},
-        {"name": DOCKER, "entrypoint": "bash", "args": ["-c", "true"]},
-        {"name": DOCKER, "args": ["buildx", "build", "--squash", "--tag", f"{IMAGE}:1", "."]},
-        {"name": DOCKER, "args": ["buildx", "build", "."]},
-        {"name": DOCKER, "args": ["buildx", "build", "--tag", f"{IMAGE}:2", "."]},
-    ],
-)
-def test_a_build_that_cannot_be_run_here_fails_with_a_plain_line(
-    builds: Builds, step: dict[str, Any]
-) -> None:
-    build = ended(builds, start(builds, steps=[step]))
-    assert build.status.name == "FAILURE"
-    assert "the local cloud builds images by docker buildx alone, not: " in log(builds, build)
-
-
 def test_where_no_engine_is_a_build_fails_with_a_plain_line(
     make_builds: Callable[..., Builds], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -191,29 +161,6 @@ def test_a_build_that_waits_too_long_expires(make_builds: Callable[..., Builds])
     assert ended(builds, second).status.name == "EXPIRED"
     builds.client.cancel_build({"name": first.name, "project_id": PROJECT, "id": first.id})
     assert builds.states() == ["CANCELLED", "EXPIRED"]
-
-
-def test_a_cancelled_build_leaves_no_process(builds: Builds) -> None:
-    build = start(builds, "SLEEP 60\n")
-    children = builds.cloud.home.children
-    wait_until(lambda: list(children.glob("*.json")) and "WORKING" in builds.states())
-    name = {"name": build.name, "project_id": PROJECT, "id": build.id}
-    assert builds.client.cancel_build(name).status.name == "CANCELLED"
-    wait_until(lambda: not [f for f in children.glob("*.json") if '"job"' in f.read_text()])
-    assert builds.states() == ["CANCELLED"]
-    with pytest.raises(GoogleAPICallError, match="cannot cancel a build that has completed"):
-        builds.client.cancel_build(name)
-
-
-def test_a_build_of_a_killed_server_ends_with_an_internal_error(builds: Builds) -> None:
-    from localgcp.cloudbuild.service import CloudBuild
-
-    build = start(builds, "SLEEP 60\n")
-    wait_until(lambda: "WORKING" in builds.states())  # its thread, which lives on, writes no more
-    cloud = builds.cloud
-    assert cloud.storage is not None
-    CloudBuild(cloud.home, cloud.store, cloud.storage.url, dict)  # the next server
-    assert ended(builds, build).status.name == "INTERNAL_ERROR"
 
 
 def test_builds_are_listed_by_tag_and_state_newest_first(builds: Builds) -> None:
@@ -255,7 +202,3 @@ def test_dollars_reach_the_engine_as_they_were_written(
     step = {"name": DOCKER, "args": ["buildx", "build", *args]}
     ended(builds, start(builds, steps=[step], substitutions={"_X": "x"}))
     assert '"A": "$HOMExx"' in seen.read_text()
-
-
-def test_names_of_the_stack_are_those_that_the_stand_in_is_tried_with() -> None:
-    assert NAMES.repository_id() == "training-local"

@@ -50,46 +50,6 @@ def test_all_options_of_a_build_reach_the_engine() -> None:
     }
 
 
-def test_an_image_without_a_tag_is_the_latest() -> None:
-    asked = engine_request(build("--tag", IMAGE, images=[IMAGE]), "a")
-    assert (asked["name"], asked["image"], asked["tag"]) == ("titanic", IMAGE, "latest")
-
-
-def test_the_least_build_has_defaults() -> None:
-    assert engine_request(build("--tag", f"{IMAGE}:v1", create=False), "a") == {
-        "name": "titanic",
-        "archive": "a",
-        "context": ".",
-        "dockerfile": "Dockerfile",
-        "build_args": {},
-        "target": "",
-        "image": IMAGE,
-        "tag": "v1",
-        "labels": {},
-        "identity": "",
-        "timeout": 90.0,
-    }
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("$_NAME", "x"),
-        ("${_NAME}y", "xy"),
-        ("$$_NAME", "$_NAME"),
-        ("$$$_NAME", "$x"),
-        ("${_NONE}", ""),
-        ("$PROJECT_ID", "p"),
-        ("$lower", "$lower"),
-        ("${1}", "${1}"),
-    ],
-)
-def test_substitutions_are_made_as_the_service_makes_them(text: str, expected: str) -> None:
-    values = {"_NAME": "x", "PROJECT_ID": "p"}
-    given = build("--tag", f"{IMAGE}:v1", "--label", f"k={text}", substitutions=values)
-    assert engine_request(given, "")["labels"] == {"k": expected}
-
-
 TAG = ("--tag", f"{IMAGE}:v1")
 
 
@@ -100,15 +60,9 @@ TAG = ("--tag", f"{IMAGE}:v1")
         (build(*TAG, steps=[{"name": DOCKER, "entrypoint": "sh"}]), f"step {DOCKER}"),
         (build(*TAG, steps=[{"name": DOCKER, "args": ["buildx", "create"]}]),
          "docker, other than buildx create and one buildx build"),
-        (build(*TAG, steps=[{"name": DOCKER, "args": ["buildx", "build", *TAG]}] * 2),
-         "docker, other than buildx create and one buildx build"),
-        (build(*TAG, steps=[{"name": DOCKER, "args": ["buildx", "build", *TAG]},
-                            {"name": DOCKER, "args": ["push", "x"]}]),
-         "docker, other than buildx create and one buildx build"),
         (build(*TAG, "--secret", "x"), "docker buildx build --secret"),
         (build("--load", "."), "docker buildx build without --tag"),
         (build(*TAG, images=["other:v1"]), f"images ['other:v1'] beside --tag {IMAGE}:v1"),
-        (build(*TAG, images=[]), f"images [] beside --tag {IMAGE}:v1"),
     ],
 )  # fmt: skip
 def test_what_the_engine_cannot_do_is_refused_by_its_name(
@@ -117,10 +71,3 @@ def test_what_the_engine_cannot_do_is_refused_by_its_name(
     with pytest.raises(UnsupportedBuildError) as refused:
         engine_request(given, "")
     assert str(refused.value) == text
-
-
-def test_a_registry_may_have_a_port_and_an_option_no_value() -> None:
-    image = "127.0.0.1:5000/local-a/training/titanic"
-    given = build("--tag", f"{image}:v1", "--target", images=[f"{image}:v1"])
-    found = engine_request(given, "a")
-    assert (found["image"], found["tag"], found["target"]) == (image, "v1", "")

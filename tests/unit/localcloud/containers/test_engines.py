@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,7 +13,7 @@ from localgcp.containers import host as hosts
 from localgcp.containers import mirror
 from localgcp.containers.engines import Buildah, Docker
 from localgcp.containers.host import ContainerHost, find_engine
-from localgcp.containers.images import ImageConfig, local_images, registry_path
+from localgcp.containers.images import ImageConfig, local_images
 from localgcp.home import Home
 
 BUILDAH = Buildah("/bin/buildah", Path("/h"), ("unshare", "--mount"))
@@ -68,12 +67,6 @@ def test_docker_and_podman_mark_the_containers_of_a_home(name: str) -> None:
     assert engine.parse("null") == ImageConfig()
 
 
-def test_a_configuration_is_words() -> None:
-    found = ImageConfig.parse({"Entrypoint": ["a", 1], "Cmd": [2.5]})
-    assert found == ImageConfig(("a", "1"), ("2.5",))
-    assert ImageConfig.parse({"Cmd": None}) == ImageConfig((), ())
-
-
 def test_images_of_local_projects_are_those_that_containers_run() -> None:
     local = "us-docker.pkg.dev/local-a/r/x:1"
     spec = {
@@ -86,21 +79,6 @@ def test_images_of_local_projects_are_those_that_containers_run() -> None:
     }
     assert list(local_images(spec)) == [local]
     assert list(local_images({})) == []
-
-
-@pytest.mark.parametrize(
-    ("image", "path"),
-    [
-        ("us-docker.pkg.dev/local-a/r/deep/x:V_1.0-a", "local-a/r/deep/x:V_1.0-a"),
-        ("us-docker.pkg.dev/local-a/r/x:" + "a" * 128, "local-a/r/x:" + "a" * 128),
-        ("us-docker.pkg.dev/local-a/r/x:" + "a" * 129, None),
-        ("us-docker.pkg.dev/local-a/r/x@sha256:" + "a" * 63, None),
-        ("us-docker.pkg.dev/local-a", None),
-        ("us.gcr.io/local-a/r/x", None),
-    ],
-)
-def test_an_image_lies_in_the_registry_by_its_path(image: str, path: str | None) -> None:
-    assert registry_path(image) == path
 
 
 LOCAL = "us-docker.pkg.dev/local-a/r/x:1"
@@ -166,14 +144,6 @@ def test_buildah_is_first_for_root_and_last_for_others(machine: Machine, home: H
     assert find_engine(home) == Buildah("/bin/buildah", home.containers, ())
 
 
-def test_another_system_than_linux_has_no_buildah(
-    machine: Machine, home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "platform", "darwin")
-    machine.programs, machine.user = {"buildah"}, 0
-    assert find_engine(home) is None
-
-
 def test_homes_have_containers_of_their_own(machine: Machine, tmp_path: Path) -> None:
     machine.programs = {"docker"}
     found = [find_engine(Home(tmp_path / name, tmp_path)) for name in "aab"]
@@ -207,20 +177,6 @@ def test_an_image_is_pulled_from_the_local_registry(home: Home) -> None:
     assert host.reference(LOCAL) == "127.0.0.1:5000/local-a/r/x:1"
     assert host.reference("python:3") is None
     assert ContainerHost(home, 0).reference(LOCAL) is None
-
-
-def test_an_engine_gets_little_of_the_servers_environment(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in list(os.environ):
-        monkeypatch.delenv(name)
-    host = ContainerHost(home, 5000)
-    assert host.environment() == {"PATH": os.defpath, "TMPDIR": str(home.root)}
-    for name in ("HOME", "XDG_RUNTIME_DIR", "PATH", "SECRET"):
-        monkeypatch.setenv(name, f"/{name}")
-    assert host.environment(Path("/tmp/x")) == {
-        "HOME": "/HOME", "XDG_RUNTIME_DIR": "/XDG_RUNTIME_DIR", "PATH": "/PATH", "TMPDIR": "/tmp/x",
-    }  # fmt: skip
 
 
 class Script(Docker):

@@ -242,28 +242,6 @@ def test_what_is_no_image_here_is_refused(
 
 
 FIXED = "/v2/local-a/fixed/titanic/manifests"
-TAKEN = "cannot update tag v1. The repository has enabled tag immutability."
-
-
-@pytest.mark.parametrize(
-    ("path", "content", "status"),
-    [
-        (f"{IMAGE}/manifests/v1", b"other", 200),
-        (f"{FIXED}/v1", b"tagged", 200),
-        (f"{FIXED}/v1", b"other", 400),
-        (f"{FIXED}/new", b"other", 404),
-        (f"{FIXED}/{TAGGED}", b"other", 200),
-    ],
-)
-def test_an_immutable_tag_keeps_its_image(
-    served: Served, path: str, content: bytes, status: int
-) -> None:
-    got, body, _ = served.send("PUT", path, content)
-    assert got == status
-    if status == 400:
-        assert refusal(body) == ("MANIFEST_INVALID", TAKEN)
-    else:  # the registry's own answer
-        assert json.loads(body)[2] == content.decode()
 
 
 def test_the_digest_of_a_tag_is_asked_for_in_all_forms(served: Served) -> None:

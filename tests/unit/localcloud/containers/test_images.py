@@ -2,35 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
-from localgcp.containers import builders, images
-from localgcp.containers.engines import Buildah, Docker
+from localgcp.containers import builders
+from localgcp.containers.engines import Docker
 from localgcp.containers.host import ContainerHost
 from localgcp.containers.images import ImageConfig
 from localgcp.home import Home
-from localgcp.runner import environment
 
 DIGEST = "@sha256:" + "a" * 64
 LOCAL = "us-central1-docker.pkg.dev/local-training/training/titanic"
-
-
-@pytest.mark.parametrize(
-    ("image", "path"),
-    [
-        (LOCAL + DIGEST, "local-training/training/titanic" + DIGEST),
-        (LOCAL + ":v1", "local-training/training/titanic:v1"),
-        (LOCAL, "local-training/training/titanic:latest"),
-        ("us-central1-docker.pkg.dev/acme/training/titanic" + DIGEST, None),
-        ("us-docker.pkg.dev/vertex-ai/training/pytorch-gpu.2-4.py310:latest", None),
-        ("python:3.11", None),
-    ],
-)
-def test_images_of_local_projects_are_in_the_local_registry(image: str, path: str | None):
-    assert images.registry_path(image) == path
 
 
 @pytest.mark.parametrize(
@@ -51,18 +34,6 @@ def test_an_image_that_says_nothing_runs_nothing():
     assert ImageConfig.parse({"Entrypoint": None}).command_line([], []) == []
 
 
-def test_buildah_runs_with_the_network_of_the_host_and_buckets_as_a_mount():
-    line = Buildah("buildah", Path("/h"), ("unshare",)).run(
-        "c", "ref", ["python"], {"A": "b c"}, {"/gcs": Path("/j/gcs")}
-    )
-    assert line[:2] == ["unshare", "buildah"]
-    assert line[line.index("--isolation") + 1] == "chroot"
-    assert line[line.index("--network") + 1] == "host"
-    assert line[line.index("--volume") + 1] == "/j/gcs:/gcs"
-    assert line[line.index("--env") + 1] == "A=b c"
-    assert line[-3:] == ["c", "--", "python"]
-
-
 @pytest.mark.parametrize("name", ["docker", "podman"])
 def test_docker_and_podman_run_as_the_user_and_keep_no_container(name: str):
     engine = Docker(name, "home", "1000:1000", name)
@@ -71,11 +42,6 @@ def test_docker_and_podman_run_as_the_user_and_keep_no_container(name: str):
     assert line[line.index("--user") + 1] == "1000:1000"
     assert line[line.index("--entrypoint") + 1 :] == ["python", "ref", "-m", "x"]
     assert engine.parse('{"Cmd": ["a"]}').command == ("a",)
-
-
-def test_the_configuration_of_buildah_is_found_in_what_it_prints():
-    printed = json.dumps({"OCIv1": {"config": {"Entrypoint": ["a"]}}, "Docker": {}})
-    assert Buildah("buildah", Path("/h")).parse(printed).entrypoint == ("a",)
 
 
 def spec(image: str) -> dict[str, object]:
@@ -94,11 +60,6 @@ def test_without_a_registry_or_an_engine_an_image_job_is_refused(tmp_path: Path,
 
 def test_other_images_are_not_asked_about(tmp_path: Path):
     assert ContainerHost(Home(tmp_path, tmp_path), 0).refusal(spec("python:3.11")) is None
-
-
-def test_buckets_that_a_task_names_in_any_form_are_mounted():
-    task = {"args": ["--a=gs://one/x", "/gcs/two/y"], "env": [{"name": "A", "value": "gs://three"}]}
-    assert environment.named_buckets(task, "gs://four/out") == ["four", "one", "three", "two"]
 
 
 def test_the_mirror_comes_before_docker_hub():

@@ -11,10 +11,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import yaml
 
 from localgcp.containers import registry
-from localgcp.containers.registry import Registry, find_program
+from localgcp.containers.registry import Registry
 from localgcp.errors import LocalCloudError
 
 #: Answers 200 at the socket, to whoever opens it, and notes that in the log.
@@ -61,51 +60,6 @@ def test_a_registry_answers_when_it_has_started_and_leaves_nothing_at_its_end(
     assert [*made.notes.iterdir()] == []
     assert [each.name for each in made.folder.iterdir()] == ["config.yml"]
     assert made.log.read_text().splitlines()[-1] == "GET /v2/ HTTP/1.1"
-    made.stop()
-
-
-def test_a_registry_that_answers_otherwise_has_not_started(
-    made: Registry, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    Path(made.program).write_text(PROGRAM.replace("STATUS", "503"))
-    monkeypatch.setattr(registry, "_START_SECONDS", 0.2)
-    with pytest.raises(LocalCloudError) as failed:
-        made.start()
-    assert str(failed.value) == f"the container registry did not start. Hint: see {made.log}."
-    assert (made.alive(), [*made.notes.iterdir()]) == (False, [])
-
-
-def test_the_registry_is_debians_or_distributions_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    there = {"registry": "/bin/registry", "docker-registry": "/bin/docker-registry"}
-    monkeypatch.setattr(registry.shutil, "which", there.get)
-    assert find_program() == "/bin/docker-registry"
-    del there["docker-registry"]
-    assert find_program() == "/bin/registry"
-    there.clear()
-    assert find_program() is None
-
-
-def test_the_registry_listens_where_no_other_user_can_open(tmp_path: Path) -> None:
-    folder = tmp_path / "registry"
-    folder.mkdir()
-    made = Registry("/none", folder, tmp_path / "log", tmp_path / "notes")
-    made._write_settings()
-    file = folder / "config.yml"
-    settings = yaml.safe_load(file.read_text())
-    secret = settings["http"].pop("secret")
-    assert len(secret) == 32
-    assert settings == {
-        "version": 0.1,
-        "log": {"level": "warn", "accesslog": {"disabled": True}},
-        "storage": {
-            "filesystem": {"rootdirectory": str(folder / "data")},
-            "delete": {"enabled": True},
-            "maintenance": {"uploadpurging": {"enabled": False}},
-        },
-        "http": {"net": "unix", "addr": "registry.sock", "relativeurls": True},
-    }
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert (made.alive(), made.answers()) == (False, False)
     made.stop()
 
 

@@ -12,52 +12,6 @@ import pytest
 
 from localgcp.containers import builders, mirror
 from localgcp.errors import LocalCloudError
-from localgcp.home import Home
-
-
-def test_base_images_come_from_the_mirror_and_then_from_docker_hub() -> None:
-    assert builders.registries(5000) == (
-        'unqualified-search-registries = ["docker.io"]\n'
-        '[[registry]]\nprefix = "docker.io"\nlocation = "docker.io"\n'
-        '[[registry.mirror]]\nlocation = "127.0.0.1:5000/mirror"\ninsecure = true\n'
-    )
-
-
-def test_a_build_reads_files_of_this_machine_at_their_places() -> None:
-    assert builders.settings([Path("/etc/a"), Path("/etc/b")]) == (
-        '[containers]\nvolumes = ["/etc/a:/etc/a:ro", "/etc/b:/etc/b:ro"]\n'
-    )
-    assert builders.settings([]) == ""
-
-
-@pytest.mark.parametrize(
-    ("port", "stand_in", "files", "there"),
-    [
-        (5000, True, ["/etc/a"], (True, True)),
-        (5000, False, ["/etc/a"], (False, True)),
-        (5000, True, [], (True, False)),
-        (0, True, ["/etc/a"], (False, False)),
-    ],
-)
-def test_settings_are_there_where_there_is_something_to_say(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    port: int,
-    stand_in: bool,
-    files: list[str],
-    there: tuple[bool, bool],
-) -> None:
-    home = Home(tmp_path, tmp_path)
-    monkeypatch.setattr(mirror, "has_stand_in", lambda: stand_in)
-    monkeypatch.setattr(builders, "readable_files", lambda: [Path(file) for file in files])
-    home.registries.write_text("old")
-    home.builders.write_text("old")
-    builders.write_settings(home, port)
-    assert (home.registries.exists(), home.builders.exists()) == there
-    if there[0]:
-        assert home.registries.read_text() == builders.registries(port)
-    if there[1]:
-        assert home.builders.read_text() == '[containers]\nvolumes = ["/etc/a:/etc/a:ro"]\n'
 
 
 def test_certificates_that_pip_or_a_variable_names_are_read(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,9 @@ from localgcp.access.guests import Guest
 from localgcp.errors import ApiError
 from localgcp.experiments import collections
 from localgcp.experiments.metadata import ARTIFACTS, CONTEXTS, EXECUTIONS, STORES, MetadataService
-from localgcp.experiments.records import ExperimentTable, InstanceTable
+from localgcp.experiments.records import ExperimentTable
 from localgcp.experiments.tensorboards import RUNS, SERIES, TensorboardService
-from localgcp.inventory.store import SERVICE, TENSORBOARD, Binding, Store, project_number
+from localgcp.inventory.store import SERVICE, Binding, Store, project_number
 from localgcp.vertex.records import JobTable
 from localgcp.vertex.service import JobService
 
@@ -25,7 +24,6 @@ NUMBER = project_number(PROJECT)
 GIVEN = f"projects/{PROJECT}/locations/us-central1"
 PLACE = f"projects/{NUMBER}/locations/us-central1"
 BOX = f"{PLACE}/metadataStores/default"
-UUID = r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
 
 class _NoScheduler:
@@ -71,32 +69,6 @@ def refused(call: Any, *args: Any) -> tuple[str, str]:
     with pytest.raises(ApiError) as error:
         call(*args)
     return error.value.code.name, error.value.message
-
-
-def test_a_new_resource_has_a_name_times_and_an_etag(served: Served) -> None:
-    made = served.artifact("a-1", display_name="d", name="of the client", etag="x")
-    assert made == {
-        "displayName": "d",
-        "name": f"{BOX}/artifacts/a-1",
-        "createTime": "2026-01-02T03:04:02.000000Z",
-        "updateTime": "2026-01-02T03:04:02.000000Z",
-        "etag": "20260102030402000000",
-    }
-    assert served.table.get(f"{BOX}/artifacts/a-1") == made
-    assert served.metadata.find(ARTIFACTS, f"{GIVEN}/metadataStores/default/artifacts/a-1", None
-                                ) == made  # fmt: skip
-    own = served.artifact()["name"]
-    assert re.fullmatch(re.escape(f"{BOX}/artifacts/") + UUID, own)
-
-
-def test_an_instance_gets_a_number_and_a_folder_of_its_own(served: Served) -> None:
-    request = vertex.CreateTensorboardRequest(parent=GIVEN, tensorboard={"display_name": "d"})
-    operation: Any = served.boards.create_tensorboard(request, None)  # pyright: ignore[reportAttributeAccessIssue]
-    assert operation.done
-    made = vertex.Tensorboard.deserialize(operation.response.value)
-    assert re.fullmatch(re.escape(f"{PLACE}/tensorboards/") + r"\d{19}", made.name)
-    assert re.fullmatch(r"cloud-ai-platform-[0-9a-f]{8}", made.blob_storage_path_prefix)
-    assert operation.name.startswith(f"{PLACE}/operations/")
 
 
 @pytest.mark.parametrize(
@@ -151,22 +123,6 @@ def test_the_fields_of_a_mask_change_and_no_other(served: Served) -> None:
     assert served.table.get(made["name"]) == changed
 
 
-@pytest.mark.parametrize("mask", [[], ["*"]])
-def test_without_a_mask_all_that_is_sent_takes_the_place_of_what_was(
-    served: Served, mask: list[str]
-) -> None:
-    made = served.artifact("a", display_name="d", uri="gs://a")
-    changed = update(served, mask, description="t", uri="gs://b", etag=made["etag"])
-    assert changed == {
-        "name": made["name"],
-        "uri": "gs://b",
-        "description": "t",
-        "createTime": made["createTime"],
-        "updateTime": "2026-01-02T03:04:03.000000Z",
-        "etag": "20260102030403000000",
-    }
-
-
 def test_a_change_of_what_was_changed_meanwhile_is_refused(served: Served) -> None:
     served.artifact("a")
     with pytest.raises(ApiError) as error:
@@ -177,50 +133,10 @@ def test_a_change_of_what_was_changed_meanwhile_is_refused(served: Served) -> No
     )  # fmt: skip
 
 
-def test_a_resource_goes_with_what_is_below_it(served: Served) -> None:
-    served.artifact("a")
-    operation = served.metadata.delete(STORES, f"{GIVEN}/metadataStores/default", None)
-    assert operation.done
-    assert operation.name.startswith(f"{PLACE}/operations/")
-    assert served.table.list(f"{BOX}/artifacts") == []
-    assert refused(served.metadata.find, STORES, BOX, None)[0] == "NOT_FOUND"
-
-
 def names(served: Served, **request: Any) -> tuple[list[str], str]:
     asked = vertex.ListArtifactsRequest(parent=BOX, **request)
     found, token = served.metadata.page(ARTIFACTS, asked, None)
     return [each["displayName"] for each in found], token
-
-
-@pytest.mark.parametrize(
-    ("request_", "found"),
-    [
-        ({}, (["c", "b", "a"], "")),
-        ({"order_by": "display_name"}, (["a", "b", "c"], "")),
-        ({"order_by": "display_name desc"}, (["c", "b", "a"], "")),
-        ({"order_by": "uri, display_name asc"}, (["b", "a", "c"], "")),
-        ({"order_by": "uri desc,display_name desc"}, (["c", "a", "b"], "")),
-        ({"page_size": 2}, (["c", "b"], "2")),
-        ({"page_size": 2, "page_token": "2"}, (["a"], "")),
-        ({"page_size": 3}, (["c", "b", "a"], "")),
-        ({"page_size": -1}, (["c", "b", "a"], "")),
-        ({"filter": 'display_name="b"'}, (["b"], "")),
-    ],
-)
-def test_a_page_is_newest_first_or_as_asked(
-    served: Served, request_: dict[str, Any], found: tuple[list[str], str]
-) -> None:
-    for name, uri in (("a", "2"), ("b", "1"), ("c", "2")):
-        served.artifact(name, display_name=name, uri=uri)
-    assert names(served, **request_) == found
-
-
-def test_a_page_has_a_hundred_by_itself_and_a_thousand_at_most(served: Served) -> None:
-    found = [{"name": str(n), "createTime": str(n)} for n in range(1001)]
-    for size, count, token in ((0, 100, "100"), (1000, 1000, "1000"), (5000, 1000, "1000")):
-        request = vertex.ListArtifactsRequest(page_size=size)
-        page, next_token = served.metadata.paged([*found], request)
-        assert (len(page), next_token) == (count, token)
 
 
 @pytest.mark.parametrize(
@@ -329,20 +245,6 @@ def run_of(served: Served) -> str:
     experiment = served.boards.create(experiments, board(served), sent, "exp", None)["name"]
     sent = vertex.TensorboardRun(display_name="one")
     return served.boards.create(RUNS, experiment, sent, "one", None)["name"]
-
-
-def test_one_instance_is_the_default(served: Served) -> None:
-    instances = collections_of(served)[0]
-    first, second = (
-        served.boards.create(instances, GIVEN, vertex.Tensorboard(is_default=True), "", None)
-        for _ in range(2)
-    )
-    found = InstanceTable(served.store)
-    assert (found.get(first["name"]) or {})["isDefault"] is False
-    assert (found.get(second["name"]) or {})["isDefault"] is True
-    row = served.store.get(TENSORBOARD, second["name"])
-    assert row is not None
-    assert row.project == PROJECT
 
 
 def test_runs_and_time_series_have_names_that_no_other_has(served: Served) -> None:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import pytest
 from google.cloud import aiplatform_v1 as vertex
 
-from localgcp.experiments.tensorboards import EXPERIMENTS, INSTANCES, RUNS, SERIES
+from localgcp.experiments.tensorboards import INSTANCES, SERIES
 from tests.unit.localcloud.experiments.test_resources import (
     GIVEN,
-    PLACE,
     PROJECT,
     Served,
     clock,
@@ -97,61 +95,6 @@ def test_points_of_one_series_that_is_not_there_keep_out_the_others(served: Serv
         "NOT_FOUND", f"The TensorboardTimeSeries does not exist: {run}/timeSeries/8",
     )  # fmt: skip
     assert read(served, series) == []
-
-
-def test_the_default_instance_stays_until_the_region_has_another(served: Served) -> None:
-    def make(region: str) -> str:
-        parent = GIVEN.replace("us-central1", region)
-        sent = vertex.Tensorboard(is_default=True)
-        return served.boards.create(INSTANCES, parent, sent, "", None)["name"]
-
-    names = [make(region) for region in ("us-central1", "europe-west4", "us-central1")]
-    served.boards.create(INSTANCES, GIVEN, vertex.Tensorboard(), "", None)
-    found = [served.boards.find(INSTANCES, name, None)["isDefault"] for name in names]
-    assert found == [False, True, True]
-
-
-def test_names_are_only_taken_beside_one_another(served: Served) -> None:
-    run = run_of(served)
-    experiment = run.rpartition("/runs/")[0]
-    other = served.boards.create(
-        RUNS, experiment, vertex.TensorboardRun(display_name="two"), "two", None
-    )["name"]
-    assert series_of(served, run).endswith("/one/timeSeries/7")
-    assert series_of(served, other).endswith("/two/timeSeries/7")
-    board = experiment.rpartition("/experiments/")[0]
-    sent = vertex.TensorboardExperiment(display_name="same")
-    for id_ in ("a", "b"):  # experiments and instances may have one title
-        served.boards.create(EXPERIMENTS, board, sent, id_, None)
-
-
-@pytest.mark.parametrize("verb", ["create", "update"])
-def test_an_instance_is_made_and_changed_by_an_operation(served: Served, verb: str) -> None:
-    made = served.boards.create(INSTANCES, GIVEN, vertex.Tensorboard(), "", None)
-    operation = served.boards.answer(INSTANCES, verb, made)
-    kind: Any = getattr(vertex, f"{verb.title()}TensorboardOperationMetadata")
-    assert operation.done
-    assert operation.name.startswith(f"{PLACE}/operations/")
-    assert operation.metadata.Is(kind.pb(kind()).DESCRIPTOR)
-    assert vertex.Tensorboard.deserialize(operation.response.value).name == made["name"]
-    experiment = served.boards.create(
-        EXPERIMENTS, made["name"], vertex.TensorboardExperiment(), "e", None
-    )
-    message = served.boards.answer(EXPERIMENTS, verb, experiment)
-    assert message.name == f"{made['name']}/experiments/e"
-
-
-@pytest.mark.parametrize("id_", ["a" * 128, "0-z", "-"])
-def test_ids_are_of_lower_case_letters_digits_and_hyphens(served: Served, id_: str) -> None:
-    board = served.boards.create(INSTANCES, GIVEN, vertex.Tensorboard(), "", None)["name"]
-    sent = vertex.TensorboardExperiment()
-    made = served.boards.create(EXPERIMENTS, board, sent, id_, None)
-    assert made["name"] == f"{board}/experiments/{id_}"
-    for wrong in (f"{id_}A", f"{id_}_", id_ + "a" * 128):
-        assert refused(served.boards.create, EXPERIMENTS, board, sent, wrong, None) == (
-            "INVALID_ARGUMENT",
-            f"Invalid tensorboard_experiment_id: {wrong!r}; valid ids are [a-z0-9-]{{1,128}}.",
-        )
 
 
 def test_of_a_project_that_is_not_here_nothing_is_made(served: Served) -> None:

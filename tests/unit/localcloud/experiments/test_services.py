@@ -69,20 +69,6 @@ def box(metadata: vertex.MetadataServiceClient) -> str:
     return made.result(polling=OFTEN).name
 
 
-@pytest.fixture
-def run(boards: vertex.TensorboardServiceClient) -> str:
-    """A run of an experiment of a TensorBoard."""
-    made: Any = boards.create_tensorboard(
-        {"parent": PLACE, "tensorboard": {"display_name": "curves"}}
-    )
-    experiment = boards.create_tensorboard_experiment(
-        {"parent": made.result(polling=OFTEN).name, "tensorboard_experiment_id": "exp"}
-    )
-    request = {"parent": experiment.name, "tensorboard_run_id": "one"}
-    request["tensorboard_run"] = {"display_name": "one"}  # pyright: ignore[reportArgumentType]
-    return boards.create_tensorboard_run(request).name
-
-
 def test_names_have_the_projects_number_and_a_missing_store_is_not_found(
     metadata: vertex.MetadataServiceClient,
 ) -> None:
@@ -97,55 +83,11 @@ def test_names_have_the_projects_number_and_a_missing_store_is_not_found(
         metadata.create_context({"parent": store, "context": {}, "context_id": "a/b"})
 
 
-@pytest.mark.parametrize(
-    ("filter_", "found"),
-    [
-        ('schema_title="system.Model"', ["b", "a"]),
-        ('display_name="b" OR display_name="c"', ["c", "b"]),
-        ('NOT schema_title="system.Model"', ["c"]),
-        ('in_context("{context}")', ["c", "a"]),
-        ('in_context("{context}") AND schema_title="system.Model"', ["a"]),
-        ("labels.team=vision", ["a"]),
-        ("", ["c", "b", "a"]),
-    ],
-)
-def test_artifacts_are_listed_by_filter_newest_first(
-    metadata: vertex.MetadataServiceClient, box: str, filter_: str, found: list[str]
-) -> None:
-    context = metadata.create_context({"parent": box, "context": {"display_name": "x"}}).name
-    names = {}
-    for name, title in (("a", "system.Model"), ("b", "system.Model"), ("c", "system.Dataset")):
-        labels = {"team": "vision"} if name == "a" else {}
-        body = {"display_name": name, "schema_title": title, "labels": labels}
-        names[name] = metadata.create_artifact({"parent": box, "artifact": body}).name
-    metadata.add_context_artifacts_and_executions(
-        context=context, artifacts=[names["a"], names["c"]]
-    )
-    request = {"parent": box, "filter": filter_.format(context=context), "page_size": 1}
-    assert [each.display_name for each in metadata.list_artifacts(request)] == found
-
-
 def test_a_bad_filter_says_where(metadata: vertex.MetadataServiceClient, box: str) -> None:
     with pytest.raises(exceptions.InvalidArgument, match="unknown field 'colour'"):
         metadata.list_contexts({"parent": box, "filter": 'colour="red"'})
     with pytest.raises(exceptions.InvalidArgument, match="Invalid filter"):
         metadata.list_contexts({"parent": box, "filter": 'in_context("a"'})
-
-
-def test_an_update_by_an_old_etag_is_refused(
-    metadata: vertex.MetadataServiceClient, box: str
-) -> None:
-    made = metadata.create_context(
-        {"parent": box, "context": {"display_name": "x"}, "context_id": "ctx1"}
-    )
-    both = [metadata.get_context(name=made.name) for _ in range(2)]
-    both[0].metadata = {"a": 1}  # pyright: ignore[reportAttributeAccessIssue]
-    kept = metadata.update_context({"context": both[0]})
-    assert dict(kept.metadata) == {"a": 1}
-    assert kept.create_time == made.create_time
-    both[1].metadata = {"b": 2}  # pyright: ignore[reportAttributeAccessIssue]
-    with pytest.raises(exceptions.Aborted, match="etag"):
-        metadata.update_context({"context": both[1]})
 
 
 def test_a_deleted_context_takes_its_links_along(
@@ -161,36 +103,6 @@ def test_a_deleted_context_takes_its_links_along(
     metadata.delete_context(name=parent).result(polling=OFTEN)
     assert list(metadata.list_contexts(below)) == []
     assert metadata.get_context(name=child).name == child
-
-
-def test_points_are_written_all_or_none_and_read_thinned_with_the_newest(
-    boards: vertex.TensorboardServiceClient, run: str
-) -> None:
-    series = boards.create_tensorboard_time_series(
-        {"parent": run, "tensorboard_time_series": {"display_name": "loss", "value_type": "SCALAR"}}
-    )
-    with pytest.raises(exceptions.AlreadyExists):
-        boards.create_tensorboard_time_series(
-            {
-                "parent": run,
-                "tensorboard_time_series": {"display_name": "loss", "value_type": "SCALAR"},
-            }
-        )
-    points = [{"step": step, "scalar": {"value": step / 2}} for step in range(10)]
-    good = {"tensorboard_time_series_id": series.name.rpartition("/")[2], "values": points}
-    bad = {**good, "tensorboard_time_series_id": "404"}
-    with pytest.raises(exceptions.NotFound):
-        boards.write_tensorboard_run_data({"tensorboard_run": run, "time_series_data": [good, bad]})
-    read = {"tensorboard_time_series": series.name}
-    assert not boards.read_tensorboard_time_series_data(read).time_series_data.values
-    boards.write_tensorboard_run_data({"tensorboard_run": run, "time_series_data": [good]})
-    for most, steps in ((0, [*range(10)]), (-1, [*range(10)]), (3, [2, 5, 9])):
-        data = boards.read_tensorboard_time_series_data({**read, "max_data_points": most})
-        assert [each.step for each in data.time_series_data.values] == steps
-    tensorboard = "/".join(run.split("/")[:6])
-    boards.delete_tensorboard(name=tensorboard).result(polling=OFTEN)
-    with pytest.raises(exceptions.NotFound):
-        boards.get_tensorboard_time_series(name=series.name)
 
 
 def test_an_instance_of_a_stack_and_one_of_a_client_are_in_one_list(

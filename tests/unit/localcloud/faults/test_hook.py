@@ -13,15 +13,14 @@ import pytest
 from google.cloud import aiplatform_v1 as vertex
 from google.cloud import batch_v1
 
-from localgcp.apis.server import Call, TruncatedResponse
+from localgcp.apis.server import Call
 from localgcp.errors import ApiError, ServerStoppingError
 from localgcp.faults.calls import CallFaults, OperationFaults, rewrite
 from localgcp.faults.model import Fault
 from localgcp.faults.table import FaultTable
-from localgcp.tuning.records import TuningRecord, TuningTable
-from localgcp.vertex.records import JobState, JobTable
+from localgcp.tuning.records import TuningTable
+from localgcp.vertex.records import JobTable
 from tests.unit.localcloud.conftest import wait_until
-from tests.unit.localcloud.vertex.rows import job_row
 
 PARENT = "projects/local-training/locations/us-central1"
 
@@ -87,35 +86,11 @@ def test_methods_that_no_fault_is_on_pass(way: Way) -> None:
     assert [entry.seen for entry in way.table.entries()] == [1, 0, 0]
 
 
-@pytest.mark.parametrize(("when", "made"), [("before", 0), ("after", 1)])
-def test_an_error_comes_before_or_after_the_call(way: Way, when: str, made: int) -> None:
-    way.add("error", code="NOT_FOUND", when=when)
-    assert way.refusal("GetCustomJob", get()) == ("NOT_FOUND", "fault 1 of the local cloud")
-    assert way.made == made
-    assert way.call("GetCustomJob", get()) == "answer"
-
-
 def test_a_caller_that_is_never_answered_gives_up(way: Way) -> None:
     way.add("drop")
     expected = ("DEADLINE_EXCEEDED", "nobody listens any more")
     assert way.refusal("GetCustomJob", get()) == expected
     assert way.made == 0
-
-
-def test_a_connection_that_is_closed_ends_the_call(
-    way: Way, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    closed: list[str] = []
-    monkeypatch.setattr("localgcp.faults.calls.reset_peer", closed.append)
-    way.add("reset")
-    assert way.refusal("GetCustomJob", get()) == ("UNAVAILABLE", "the connection is closed")
-    assert closed == ["unix:"]
-
-
-def test_an_answer_that_is_cut_is_the_true_one(way: Way) -> None:
-    way.add("truncate")
-    assert way.call("GetCustomJob", get()) == TruncatedResponse("answer")
-    assert way.made == 1
 
 
 def test_a_delay_lasts_its_seconds_unless_the_server_stops(way: Way) -> None:
@@ -149,15 +124,9 @@ JOB = {"display_name": "train", "labels": {"a": "b"}}
         ("GetCustomJob", get("n"), "jobs", "GetCustomJob n"),
         ("CreateCustomJob", vertex.CreateCustomJobRequest(parent="p", custom_job=JOB), "jobs",
          "CreateCustomJob train"),
-        ("CreateJob", batch_v1.CreateJobRequest(parent="p", job_id="mine", job={}), "jobs",
-         "CreateJob mine"),
-        ("ListCustomJobs", vertex.ListCustomJobsRequest(parent="p", filter="f"), "jobs",
-         "ListCustomJobs f"),
         ("ListCustomJobs", vertex.ListCustomJobsRequest(parent="p"), "jobs", "ListCustomJobs p"),
         ("UploadModel", vertex.UploadModelRequest(parent="p", model_id="m"), "models",
          "UploadModel m"),
-        ("UploadModel", vertex.UploadModelRequest(parent="p", parent_model="old", model_id="m"),
-         "models", "UploadModel old"),
         ("DeployModel", vertex.DeployModelRequest(endpoint="e"), "models", "DeployModel e"),
         ("ListModels", vertex.ListModelsRequest(), "models", "ListModels"),
     ],
@@ -166,38 +135,6 @@ def test_a_held_call_is_shown_by_what_it_names(
     way: Way, method: str, request_: Any, service: str, shown: str
 ) -> None:
     assert held_by(way, method, request_, service) == shown
-
-
-def test_a_held_call_goes_on_when_it_is_released(way: Way) -> None:
-    fault = way.add("hold")
-    answers: list[Any] = []
-    thread = threading.Thread(target=lambda: answers.append(way.call("GetCustomJob", get())))
-    thread.start()
-    way.table.wait_held(fault, 20)
-    assert way.made == 0
-    way.table.release(fault)
-    thread.join(20)
-    assert answers == ["answer"]
-
-
-@pytest.mark.parametrize(
-    ("method", "request_", "kind"),
-    [
-        ("GetCustomJob", get(f"{PARENT}/customJobs/1"), "CustomJob"),
-        ("CancelCustomJob", vertex.CancelCustomJobRequest(name="p/customJobs/1"), "CustomJob"),
-        ("DeleteHyperparameterTuningJob",
-         vertex.DeleteHyperparameterTuningJobRequest(name=f"{PARENT}/hyperparameterTuningJobs/1"),
-         "HyperparameterTuningJob"),
-        ("GetJob", batch_v1.GetJobRequest(name=f"{PARENT}/jobs/1"), "Job"),
-    ],
-)  # fmt: skip
-def test_a_record_that_is_lost_is_not_there(
-    way: Way, method: str, request_: Any, kind: str
-) -> None:
-    way.add("lost-record")
-    expected = ("NOT_FOUND", f"The {kind} does not exist: {request_.name}")
-    assert way.refusal(method, request_) == expected
-    assert way.made == 0
 
 
 def test_a_lost_record_leaves_lists_and_operations_and_others_stay(way: Way) -> None:
@@ -214,45 +151,6 @@ def test_a_lost_record_leaves_lists_and_operations_and_others_stay(way: Way) -> 
     request = vertex.CreateCustomJobRequest(custom_job={"display_name": "b"})
     assert way.call("CreateCustomJob", request) == "answer"
     assert way.call("GetOperation", get("b/operations/1")) == "answer"
-
-
-@pytest.mark.parametrize(
-    ("method", "request_", "empty"),
-    [
-        ("ListCustomJobs", vertex.ListCustomJobsRequest(), vertex.ListCustomJobsResponse()),
-        ("ListHyperparameterTuningJobs", vertex.ListHyperparameterTuningJobsRequest(),
-         vertex.ListHyperparameterTuningJobsResponse()),
-        ("ListJobs", batch_v1.ListJobsRequest(), batch_v1.ListJobsResponse()),
-    ],
-)  # fmt: skip
-def test_each_list_of_jobs_may_begin_with_an_empty_page(
-    way: Way, method: str, request_: Any, empty: Any
-) -> None:
-    way.add("short-pages")
-    empty.next_page_token = "beginning"
-    assert way.call(method, request_) == empty
-    assert way.made == 0
-
-
-@pytest.mark.parametrize("match", ["train", "vision", "customJobs/7"])
-def test_a_named_job_is_found_by_its_row(way: Way, match: str) -> None:
-    row = job_row("7", {})
-    for field, value in (("display_name", "train"), ("labels", {"team": "vision"})):
-        object.__setattr__(row, field, value)
-    way.jobs.insert(row)
-    way.add("error", code="INTERNAL", match=match, times=0)
-    assert way.refusal("GetCustomJob", get("p/customJobs/7"))[0] == "INTERNAL"
-    assert way.call("GetCustomJob", get("p/customJobs/8")) == "answer"
-
-
-def test_a_tuning_job_is_found_by_its_row(way: Way) -> None:
-    request = {"displayName": "study"}
-    row = TuningRecord.new("local-training", "us-central1", request, JobState.PENDING)
-    way.studies.insert(row)
-    way.add("error", code="INTERNAL", match="study")
-    name = f"p/hyperparameterTuningJobs/{row.job_id}"
-    asked = vertex.GetHyperparameterTuningJobRequest(name=name)
-    assert way.refusal("GetHyperparameterTuningJob", asked)[0] == "INTERNAL"
 
 
 @pytest.mark.parametrize(
@@ -300,19 +198,6 @@ def answers(kind: str, requests: list[Any], **given: Any) -> list[Any]:
 
         found.append(rewrite(fault, request, true, vertex.ListCustomJobsResponse))
     return found
-
-
-def test_short_pages_begin_with_an_empty_one_and_have_one_job_each() -> None:
-    pages = [vertex.ListCustomJobsRequest(page_size=9, page_token=t)
-             for t in ("", "beginning", "next")]  # fmt: skip
-    assert answers("short-pages", pages) == [
-        vertex.ListCustomJobsResponse(next_page_token="beginning"), ("", 1), ("next", 1),
-    ]  # fmt: skip
-
-
-def test_a_lost_page_is_empty_and_the_first_has_one_job() -> None:
-    pages = [vertex.ListCustomJobsRequest(page_size=9, page_token=t) for t in ("", "next")]
-    assert answers("lost-page", pages) == [("", 1), vertex.ListCustomJobsResponse()]
 
 
 class Operations:

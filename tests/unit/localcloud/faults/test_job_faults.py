@@ -45,20 +45,6 @@ def job(strategy: str = "", machine: str = "n1-standard-4", accelerator: str = "
     return made
 
 
-@pytest.mark.parametrize(
-    "match",
-    ["42", "test", "vision", "SPOT", "n1-standard-4", "NVIDIA_L4"],
-)
-def test_a_stock_out_is_of_a_job_or_of_what_it_asks_for(add: Add, match: str) -> None:
-    faults = add("stockout", match=match, seconds=5)
-    other = job_row("7", {"workerPoolSpecs": [{"machineSpec": {"machineType": "a2-highgpu-1g"}}]})
-    object.__setattr__(other, "display_name", "other")
-    assert faults.stockout(other) is None
-    fault = faults.stockout(job("SPOT", accelerator="NVIDIA_L4"))
-    assert fault is not None
-    assert (fault.kind, fault.seconds) == ("stockout", 5)
-
-
 def test_a_job_that_says_no_strategy_is_a_standard_one(add: Add) -> None:
     assert add("stockout", match="STANDARD").stockout(job()) is not None
     assert stockout_message("europe-west4") == (
@@ -85,13 +71,6 @@ def test_a_spot_job_loses_its_machines_when_it_has_run_so_long(
     assert list(faults.preempted(job("SPOT"), NAMES, ran)) == []
 
 
-@pytest.mark.parametrize("strategy", ["", "STANDARD", "FLEX_START"])
-def test_only_a_spot_job_loses_its_machines(add: Add, strategy: str) -> None:
-    faults = add("preempt")
-    assert list(faults.preempted(job(strategy), NAMES, 100)) == []
-    assert list(faults.preempted(job("SPOT"), NAMES, 100)) == NAMES
-
-
 @pytest.mark.parametrize(
     ("given", "name", "ran", "dies"),
     [
@@ -109,10 +88,3 @@ def test_a_replica_is_killed_when_it_has_run_so_long(
     faults = add("kill", **given)
     assert faults.killed(job(), name, ran) is dies
     assert faults.killed(job(), name, ran) is False
-
-
-def test_each_kind_is_met_where_it_belongs(add: Add) -> None:
-    faults = add("kill")
-    assert faults.stockout(job()) is None
-    assert list(faults.preempted(job("SPOT"), NAMES, 1)) == []
-    assert add("preempt").killed(job(), NAMES[1], 1) is False

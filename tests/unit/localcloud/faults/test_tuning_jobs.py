@@ -9,11 +9,8 @@ from google.cloud import aiplatform_v1 as vertex
 from tests.unit.localcloud.conftest import PARENT
 from tests.unit.localcloud.faults.conftest import ARRIVES, Faulty
 from tests.unit.localcloud.tuning.studies import (
-    JobState,
-    TrialState,
     get,
     python,
-    run,
     submit,
     tuning,
     wait,
@@ -23,16 +20,6 @@ from tests.unit.localcloud.tuning.studies import (
 def listed(faulty: Faulty) -> list[str]:
     found = faulty.cloud.client.list_hyperparameter_tuning_jobs(parent=PARENT)
     return [job.name for job in found]
-
-
-@pytest.mark.parametrize(("when", "made"), [("before", 0), ("after", 1)])
-def test_a_lost_answer_to_create_leaves_none_or_one(faulty: Faulty, when: str, made: int) -> None:
-    method = "CreateHyperparameterTuningJob"
-    fault = faulty.add("error", code="INTERNAL", method=method, match="tuned", when=when)
-    with pytest.raises(exceptions.InternalServerError):
-        submit(faulty.cloud, tuning(trials=1))
-    assert faulty.fired(fault) == 1
-    assert len(listed(faulty)) == made
 
 
 def test_lists_lag_come_in_short_pages_and_lose_records(faulty: Faulty) -> None:
@@ -51,18 +38,6 @@ def test_lists_lag_come_in_short_pages_and_lose_records(faulty: Faulty) -> None:
     with pytest.raises(exceptions.NotFound, match="HyperparameterTuningJob does not exist"):
         get(faulty.cloud, names[1])
     assert get(faulty.cloud, names[0]).name == names[0]
-
-
-def test_a_fault_finds_one_trial_by_its_name_and_the_others_go_on(faulty: Faulty) -> None:
-    killed = faulty.add("kill", match="tuned-trial-2")
-    stockout = faulty.add("stockout", match="tuned-trial-3")
-    done = run(faulty.cloud, tuning(trials=4, max_failed_trial_count=2))
-    assert done.state == JobState.JOB_STATE_SUCCEEDED
-    assert (faulty.fired(killed), faulty.fired(stockout)) == (1, 1)
-    states = [trial.state for trial in done.trials]
-    expected = [TrialState.SUCCEEDED] * 2 + [TrialState.INFEASIBLE, TrialState.SUCCEEDED]
-    assert states == expected
-    assert "STOCKOUT" in done.trials[2].infeasible_reason
 
 
 def test_a_held_cancel_arrives_late_and_ends_all(faulty: Faulty) -> None:

@@ -3,25 +3,10 @@
 from __future__ import annotations
 
 from localgcp.gcp.codec import plain
-from localgcp.storage import StorageEmulator
 from tests.unit.localcloud.gcp.harness import Plugin, refused
 from tests.unit.localcloud.gcp.test_storage import BUCKET, cloud, emulator, home
 
 __all__ = ["cloud", "emulator", "home"]
-
-
-def test_its_folder_and_the_notes_of_the_emulator_go_with_it(
-    cloud: Plugin, emulator: StorageEmulator
-) -> None:
-    before = {file.name for file in emulator.root.iterdir()}
-    inputs = {"location": "us-central1", "name": "gone-p1", "forceDestroy": True}
-    id_, outputs = cloud.create(BUCKET, inputs)
-    note = emulator.root / "gone-p1.bucketMetadata"
-    note.write_text("{}")  # written by the emulator when a bucket is updated
-
-    cloud.delete(BUCKET, id_, plain(outputs))
-
-    assert {file.name for file in emulator.root.iterdir()} == before
 
 
 def test_a_bucket_is_imported_by_its_name_with_or_without_its_project(cloud: Plugin) -> None:

@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from localgcp.errors import NameTooLongError
 from localgcp.gcp import check
 from localgcp.gcp.check import CheckedInputs
 from localgcp.gcp.codec import UNKNOWN, Secret
-from localgcp.gcp.names import Naming, auto_name, kept_name
+from localgcp.gcp.names import Naming, auto_name
 from localgcp.gcp.schema import Property, Traits, TypeSchema
 
 SEED = Naming(b"seed")
@@ -43,23 +42,6 @@ def problems(type_: TypeSchema, news: Any) -> list[tuple[str, str]]:
 NAMED = schema(prop("name", auto_name=True), prop("size", "int", default=10))
 
 
-@pytest.mark.parametrize(
-    ("news", "olds", "inputs"),
-    [
-        ({}, {}, {"name": f"res-{RANDOM}", "size": 10, "__defaults": ["name", "size"]}),
-        ({"name": "mine"}, {}, {"name": "mine", "size": 10, "__defaults": ["size"]}),
-        ({"name": "mine", "size": 0}, {}, {"name": "mine", "size": 0, "__defaults": []}),
-        ({"__defaults": ["other"]}, {"name": "res-abc", "__defaults": ["name"]},
-         {"name": "res-abc", "size": 10, "__defaults": ["name", "size"]}),
-        ({}, {"name": "mine", "__defaults": []},
-         {"name": f"res-{RANDOM}", "size": 10, "__defaults": ["name", "size"]}),
-        ({"name": UNKNOWN}, {}, {"name": UNKNOWN, "size": 10, "__defaults": ["size"]}),
-    ],
-)  # fmt: skip
-def test_names_and_defaults_are_filled_in_and_noted(news: Any, olds: Any, inputs: Any) -> None:
-    assert checked(NAMED, news, olds) == CheckedInputs(inputs, [])
-
-
 def test_a_stack_may_forbid_names_that_nobody_gave() -> None:
     found = checked(NAMED, {}, naming=Naming(mode="disabled"))
     assert found == CheckedInputs({"size": 10, "__defaults": ["size"]}, [])
@@ -67,10 +49,6 @@ def test_a_stack_may_forbid_names_that_nobody_gave() -> None:
 
 class AsGiven(Traits):
     name_as_given = True
-
-
-class Short(Traits):
-    longest_name = 12
 
 
 @pytest.mark.parametrize(
@@ -82,8 +60,6 @@ class Short(Traits):
         (AsGiven(), "Res", Naming(b"seed", "Prod-Res", "propose"), "Prod-Res"),
         (Traits(), "Res", Naming(b"seed", "Prod-Res", "enforce"), "Prod-Res"),
         (Traits(), "Res", Naming(b"seed", "Prod-Res", "disabled"), None),
-        (Traits(), "a" * 55, SEED, f"{'a' * 55}-{RANDOM}"),
-        (Short(), "abcd", SEED, f"abcd-{RANDOM}"),
     ],
 )
 def test_a_name_is_made_as_type_and_stack_have_it(
@@ -92,53 +68,10 @@ def test_a_name_is_made_as_type_and_stack_have_it(
     assert auto_name(schema(traits=traits), name, naming) == made
 
 
-@pytest.mark.parametrize(("traits", "name"), [(Traits(), "a" * 56), (Short(), "abcde")])
-def test_a_name_that_gets_too_long_is_refused(traits: Traits, name: str) -> None:
-    with pytest.raises(NameTooLongError) as told:
-        auto_name(schema(traits=traits), name, SEED)
-    assert str(told.value) == (
-        f"could not make instance of 'gcp:x:X': name '{name}-' plus 7 random chars is longer "
-        f"than maximum length {traits.longest_name}"
-    )
-
-
 def test_without_a_seed_each_name_is_another() -> None:
     names = {auto_name(schema(), "a", Naming()) or "" for _ in range(3)}
     assert len(names) == 3
     assert {len(each) for each in names} == {9}
-
-
-def test_a_name_is_kept_only_if_it_was_made() -> None:
-    assert kept_name({"name": "a", "__defaults": ["name"]}, "name") == "a"
-    assert kept_name({"name": "a", "__defaults": ["size"]}, "name") is None
-    assert kept_name({"name": "a", "__defaults": None}, "name") is None
-
-
-INNER = [prop("mode", default="AUTO"), prop("keep", "bool", default=True, computed=True),
-         prop("n", "int", required=True)]  # fmt: skip
-
-
-def test_blocks_get_defaults_and_notes_of_their_own() -> None:
-    type_ = schema(
-        prop("block", "object", children=INNER),
-        prop("rows", "list<object>", children=INNER),
-        prop("set", "set<object>", children=INNER),
-        prop("texts", "list<string>"),
-        prop("self", computed=True, default="x"),
-    )
-    block = {"mode": "AUTO", "n": 1, "__defaults": ["mode"]}
-    news = {
-        "block": {"n": 1},
-        "rows": [{"n": 1}, {"n": 1, "mode": "X"}, UNKNOWN],
-        "set": Secret([{"n": 1}]),
-        "texts": ["a"],
-    }
-    assert checked(type_, news) == CheckedInputs(
-        {
-            "block": block, "rows": [block, {"mode": "X", "n": 1, "__defaults": []}, UNKNOWN],
-            "set": Secret([block]), "texts": ["a"], "__defaults": [],
-        }
-    )  # fmt: skip
 
 
 MISSING = 'Missing required argument. The argument "%s" is required, but no definition was found.'
@@ -180,24 +113,6 @@ def test_a_mistake_is_told_with_its_place(given: Property, news: Any, wanted: An
     assert problems(schema(given), news) == wanted
 
 
-@pytest.mark.parametrize(
-    ("required", "value", "wanted"),
-    [
-        (False, "A", None),
-        (False, "", None),
-        (True, "", None),
-        (False, UNKNOWN, None),
-        (False, "C", 'expected the_mode to be one of ["A" "B" ""], got C'),
-        (True, "C", 'expected the_mode to be one of ["A" "B"], got C'),
-    ],
-)
-def test_a_value_is_one_of_those_that_the_schema_lists(
-    required: bool, value: Any, wanted: str | None
-) -> None:
-    given = prop("mode", tf="the_mode", required=required, values=("A", "B"))
-    assert problems(schema(given), {"mode": value}) == ([("mode", wanted)] if wanted else [])
-
-
 def no_x(value: Any) -> str | None:
     return f"bad {value}" if value in ("x", {"x": "1"}, 7) else None
 
@@ -210,15 +125,10 @@ class Ruled(Traits):
     ("given", "value", "wanted"),
     [
         (prop("a"), "x", [("a", "bad x")]),
-        (prop("a"), "y", []),
-        (prop("a"), 7, []),
         (prop("n", "int"), 7, [("n", "bad 7")]),
-        (prop("n", "int"), "x", []),
         (prop("n", "int"), UNKNOWN, []),
         (prop("map", "map<string>"), {"x": "1"}, [("map", "bad {'x': '1'}")]),
         (prop("map", "map<string>"), {"x": UNKNOWN}, []),
-        (prop("map", "map<string>"), "x", []),
-        (prop("b"), "x", []),
         (prop("rows", "list<object>", children=[prop("a")]), [{"a": "y"}, {"a": "x"}],
          [("rows[1].a", "bad x")]),
     ],
@@ -252,18 +162,6 @@ def test_exactly_one_is_given_where_the_schema_says_so(given: Any, wanted: Any) 
     found = problems(schema(prop("block", "object", children=ONE_OF)), {"block": given})
     # The plugin ends the text of two with a full stop of its own.
     assert [(where, text.removesuffix(".")) for where, text in found] == wanted
-
-
-def test_arguments_that_exclude_each_other_are_told_beside_each_other_alone() -> None:
-    type_ = schema(
-        prop("a", tf="a", conflicts_with=("b", "block.0.c")),
-        prop("b", tf="b"),
-        prop("block", "object", tf="block", children=[prop("c", tf="c")]),
-    )
-    text = 'Conflicting configuration arguments. "a": conflicts with b'
-    assert problems(type_, {"a": "x", "b": "y", "block": {"c": "z"}}) == [("a", text)]
-    assert problems(type_, {"b": "y"}) == []
-    assert problems(type_, {"a": "x", "block": {"c": "z"}}) == []
 
 
 def test_arguments_of_one_block_exclude_each_other() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -45,51 +44,6 @@ def test_an_endpoint_has_its_name_and_a_host_of_its_own_if_it_asks_for_one(ready
     assert (made["trafficSplit"], made["deployedModels"]) == ("{}", [])
 
 
-@pytest.mark.parametrize("name", ["0", "07", "12345678901", "titanic"])
-def test_a_name_that_is_no_number_is_refused(ready: Plugin, name: str) -> None:
-    text = refused(lambda: ready.create(ENDPOINT, {**GIVEN, "name": name}))
-    assert "Invalid endpoint_id" in text
-
-
-@pytest.mark.parametrize(
-    ("more", "text"),
-    [
-        ({"trafficSplit": "no json"}, "invalid JSON"),
-        (
-            {
-                "dedicatedEndpointEnabled": True,
-                "privateServiceConnectConfig": {"enablePrivateServiceConnect": True},
-            },
-            "conflicts with",
-        ),
-    ],
-)
-def test_what_the_plugin_refuses_before_anything_is_made(
-    ready: Plugin, more: dict[str, Any], text: str
-) -> None:
-    failures = ready.check(ENDPOINT, "x", {**GIVEN, **more}).failures
-    assert any(text in each.reason for each in failures)
-
-
-def test_what_was_deployed_is_read_kept_by_an_update_and_keeps_the_endpoint(
-    ready: Plugin, table: EndpointTable
-) -> None:
-    id_, made = ready.create(ENDPOINT, {**GIVEN, "labels": {"team": "ml"}})
-    table.add_deployed(NAME, DEPLOYED, {"1": 100})
-
-    changed = ready.update(ENDPOINT, id_, {**GIVEN, "description": "d"}, made)  # olds are old
-
-    assert (changed["description"], changed["trafficSplit"]) == ("d", '{"1": 100}')
-    assert [each["id"] for each in changed["deployedModels"]] == ["1"]
-    found = table.get(NAME)
-    assert found is not None
-    assert (found["trafficSplit"], found["description"]) == ({"1": 100}, "d")
-    assert "has deployed models: 1" in refused(lambda: ready.delete(ENDPOINT, id_, changed))
-    table.remove_deployed(NAME, "1", {})
-    ready.delete(ENDPOINT, id_, changed)
-    assert table.get(NAME) is None
-
-
 def test_a_split_of_the_program_must_name_what_is_deployed_and_sum_to_100(
     ready: Plugin, table: EndpointTable
 ) -> None:
@@ -98,13 +52,3 @@ def test_a_split_of_the_program_must_name_what_is_deployed_and_sum_to_100(
     for split, text in (({"2": 100}, "names 2"), ({"1": 90}, "sum to 100")):
         given = {**GIVEN, "trafficSplit": json.dumps(split)}
         assert text in refused(lambda given=given: ready.update(ENDPOINT, id_, given, made))
-
-
-def test_an_address_in_the_stacks_network_is_what_the_api_has(
-    ready: Plugin, table: EndpointTable
-) -> None:
-    config = {"enablePrivateServiceConnect": True, "projectAllowlists": ["local-p1"]}
-    ready.create(ENDPOINT, {**GIVEN, "privateServiceConnectConfig": config})
-    found = table.get(NAME)
-    assert found is not None
-    assert found["privateServiceConnectConfig"]["projectAllowlist"] == ["local-p1"]

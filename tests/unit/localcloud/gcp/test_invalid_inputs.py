@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import grpc
 import pytest
-from pulumi.runtime.proto import provider_pb2
 
-from localgcp.gcp.codec import encode
 from tests.unit.localcloud.gcp.harness import FIXTURES, Plugin
 
 BUCKET = "gcp:storage/bucket:Bucket"
@@ -218,25 +215,6 @@ def test_check_says_what_the_official_plugin_says(abroad: Plugin, case: str) -> 
     assert {f.property for f in answer.failures} <= {""}
 
 
-@pytest.mark.parametrize(
-    ("token", "name", "inputs", "made"),
-    [
-        (BUCKET, "a" * 70, {"location": "US"}, "a" * 70),
-        (BUCKET, "My Bucket", {"location": "US"}, "My Bucket"),
-        (NETWORK, "BadName", {}, "badname"),
-    ],
-)
-def test_an_automatic_name_is_the_resource_name_and_seven_characters(
-    abroad: Plugin, token: str, name: str, inputs: dict[str, Any], made: str
-) -> None:
-    checked = abroad.checked(token, name, inputs)
-
-    assert re.fullmatch(re.escape(made) + "-[0-9a-f]{7}", checked["name"])
-    assert "name" in checked["__defaults"]
-    again = abroad.check(token, name, inputs, checked)
-    assert again.inputs.fields["name"].string_value == checked["name"]
-
-
 def test_a_name_that_cannot_be_made_short_enough_fails_in_the_plugins_words(
     abroad: Plugin,
 ) -> None:
@@ -247,61 +225,3 @@ def test_a_name_that_cannot_be_made_short_enough_fails_in_the_plugins_words(
         f"could not make instance of '{NETWORK}': name '{'n' * 63}-' plus 7 random chars is "
         "longer than maximum length 63"
     )
-
-
-def test_a_firewall_without_a_source_is_refused_while_planning(abroad: Plugin) -> None:
-    inputs = abroad.checked(FIREWALL, "x", {k: v for k, v in RANGE.items() if k != "sourceRanges"})
-    request = provider_pb2.CreateRequest(
-        urn=abroad.urn(FIREWALL, "x"), properties=encode(inputs), preview=True
-    )
-
-    with pytest.raises(grpc.RpcError) as caught:
-        abroad.stub.Create(request)
-
-    assert caught.value.details() == (
-        f"diffing {abroad.urn(FIREWALL, 'x')}: "
-        "one of source_tags, source_ranges, or source_service_accounts must be defined"
-    )
-
-
-@pytest.mark.parametrize(
-    ("inputs", "reason"),
-    [
-        (
-            {"name": "x"},
-            'Missing required argument. The argument "location" is required, but no definition '
-            "was found.. Examine values at 'x.location'.",
-        ),
-        (
-            {"location": "US", "versionning": True},
-            "Invalid or unknown key. Examine values at 'x.versionning'.",
-        ),
-        (
-            {"location": "US", "versioning": {"enable": True, "enabled": True}},
-            "Invalid or unknown key. Examine values at 'x.versioning.enable'.",
-        ),
-    ],
-)
-def test_missing_and_unknown_properties_are_named(
-    abroad: Plugin, inputs: dict[str, Any], reason: str
-) -> None:
-    assert [f.reason for f in abroad.check(BUCKET, "x", inputs).failures] == [reason]
-
-
-@pytest.mark.parametrize(
-    ("length", "reasons"),
-    [
-        (3, ["cannot be smaller than 4 characters"]),
-        (4, []),
-        (32, []),
-        (33, ["cannot be greater than 32 characters"]),
-    ],
-)
-def test_the_id_of_an_identity_pool_has_4_to_32_characters(
-    abroad: Plugin, length: int, reasons: list[str]
-) -> None:
-    answer = abroad.check(POOL, "x", {"workloadIdentityPoolId": "p" * length})
-
-    found = [failure.reason for failure in answer.failures]
-    assert len(found) == len(reasons)
-    assert all(reason in text for reason, text in zip(reasons, found, strict=True))

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 from localgcp.errors import CloudError
 from localgcp.gcp.codec import UNKNOWN, Secret
-from localgcp.gcp.services.accounts import missing_account
 from localgcp.gcp.services.base import ResourceType
-from localgcp.gcp.services.grants import add_member, rewrite
+from localgcp.gcp.services.grants import rewrite
 from localgcp.inventory import vpc
-from localgcp.inventory.store import ACCOUNT, SERVICE, Binding
+from localgcp.inventory.store import ACCOUNT, Binding
 from localgcp.vertex.records import JobState, JobTable
 from tests.unit.localcloud.gcp.estate import (
-    HOST,
     LINK,
     PROJECT,
     REGION,
@@ -67,51 +64,6 @@ def test_a_grant_is_there_while_the_policy_has_its_member_role_and_condition(
     assert (found.id, found.inputs, found.outputs) == (id_, inputs, {"etag": etag, "kept": 1})
     deleted_buckets.add("data")  # by a client of Cloud Storage: its policy went with it
     assert kind.read(cloud, id_) is None
-
-
-@pytest.mark.parametrize(
-    "role",
-    [
-        "roles/viewer", "organizations/1/roles/x", "projects/acme/roles/x",
-        f"projects/{PROJECT}/roles/x",
-    ],
-)  # fmt: skip
-def test_a_role_that_is_there_or_is_another_clouds_is_granted(estate: Estate, role: str) -> None:
-    estate.enable("cloudresourcemanager")
-    path = f"projects/{PROJECT}/roles/x"
-    estate.store.put("gcp:projects/iAMCustomRole:IAMCustomRole", path, PROJECT, {}, {})
-    cloud, kind = estate.kind("gcp:projects/iAMMember:IAMMember")
-    kind.create(cloud, {"project": PROJECT, "role": role, "member": MEMBER})
-    assert estate.store.policy(f"projects/{PROJECT}").bindings == (Binding(role, (MEMBER,)),)
-
-
-OTHERS = f"projects/{HOST}"
-
-
-@pytest.mark.parametrize(
-    ("token", "resource", "api", "on", "made"),
-    [
-        ("gcp:compute/subnetworkIAMMember:SubnetworkIAMMember", vpc.SUBNETWORK, "compute",
-         ("subnetwork", f"{OTHERS}/regions/eu/subnetworks/s"), {"region": "eu"}),
-        ("gcp:artifactregistry/repositoryIamMember:RepositoryIamMember",
-         "gcp:artifactregistry/repository:Repository", "artifactregistry",
-         ("repository", f"{OTHERS}/locations/eu/repositories/r"), {"location": "eu"}),
-        ("gcp:secretmanager/secretIamMember:SecretIamMember",
-         "gcp:secretmanager/secret:Secret", "secretmanager",
-         ("secretId", f"{OTHERS}/secrets/s"), {}),
-    ],
-)  # fmt: skip
-def test_a_grant_returns_the_project_and_the_place_of_its_resource(
-    estate: Estate, token: str, resource: str, api: str, on: tuple[str, str], made: Any
-) -> None:
-    name, path = on
-    estate.store.put(resource, path, HOST, {}, {})
-    estate.store.put(SERVICE, f"{HOST}/{api}.googleapis.com", HOST, {}, {})
-    cloud, kind = estate.kind(token)
-    found = kind.create(cloud, {name: path, "role": VIEWER, "member": MEMBER})
-    etag = estate.store.policy(path).etag
-    wanted = {name: path, "role": VIEWER, "member": MEMBER, "project": HOST, "etag": etag, **made}
-    assert {key: found.outputs[key] for key in wanted} == wanted
 
 
 def test_a_policy_that_a_change_leaves_as_it_is_is_not_written(estate: Estate) -> None:
@@ -173,7 +125,6 @@ def jobs(estate: Estate) -> JobTable:
 
 
 ALONE = {"projectMaps": [], "projects": [], "shareType": "LOCAL"}
-SSD = {"interface": "NVME", "diskSizeGb": 375}
 
 
 @pytest.mark.parametrize(
@@ -198,52 +149,6 @@ def test_a_reservation_is_updated_with_what_jobs_use_of_it(
     zone = LINK + ZONE
     found = kind.remake(cloud, PROJECT, RESERVED, given, {"zone": zone, **olds})
     assert found == {"zone": zone, **made}
-
-
-def test_the_machine_of_a_reservation_is_returned_with_all_its_fields(estate: Estate) -> None:
-    given = reservation("1")
-    own = {"localSsds": [SSD | {"__defaults": ["interface"]}], "minCpuPlatform": "Intel Skylake"}
-    given["specificReservation"]["instanceProperties"] |= own
-    given["specificReservation"]["sourceInstanceTemplate"] = "t"
-    cloud, kind = estate.kind(RESERVATION)
-    assert kind.make(cloud, PROJECT, RESERVED, given)["specificReservation"] == specific(
-        1, 0, localSsds=[SSD], minCpuPlatform="Intel Skylake"
-    ) | {"sourceInstanceTemplate": "t"}
-
-
-def test_a_reservation_is_held_by_the_jobs_that_use_it(estate: Estate, jobs: JobTable) -> None:
-    outputs = {"specificReservation": specific(3, 0), "name": "x", "project": PROJECT}
-    estate.store.put(RESERVATION, RESERVED, PROJECT, {"a": 1}, outputs)
-    cloud, kind = estate.kind(RESERVATION)
-    found = kind.read(cloud, RESERVED)
-    assert found is not None
-    assert (found.id, found.inputs, found.outputs) == (
-        RESERVED, {"a": 1}, outputs | {"specificReservation": specific(3, 2)},
-    )  # fmt: skip
-    assert told(lambda: kind.remake(cloud, PROJECT, RESERVED, reservation("1"), {})) == (
-        f"Error updating Reservation '{RESERVED}': googleapi: Error 400: Invalid value for field "
-        "'resource.specificReservation.count': '1'. The reservation has 2 instances in use and "
-        "cannot shrink below that., invalid"
-    )
-    named = outputs | {"specificReservationRequired": True}
-    job = f"projects/{jobs.list()[0].number}/locations/us-central1/customJobs/1"
-    assert told(lambda: kind.unmake(cloud, RESERVED, named)) == (
-        f"Error deleting Reservation: googleapi: Error 400: The reservation resource '{RESERVED}' "
-        f"is already being used by '{job}', resourceInUseByAnotherResource"
-    )
-    assert told(lambda: kind.unmake(cloud, RESERVED, outputs)) is None
-    jobs.move("1", JobState.SUCCEEDED)
-    assert told(lambda: kind.unmake(cloud, RESERVED, named)) is None
-
-
-def test_a_reservation_that_deleted_itself_is_gone_and_its_name_is_free(estate: Estate) -> None:
-    cloud, kind = estate.kind(RESERVATION)
-    for at, is_there in (("2999-01-01T00:00:00Z", True), ("2020-01-01T00:00:00Z", False)):
-        outputs = {"deleteAtTime": at, "specificReservation": specific(1, 0)}
-        estate.store.put(RESERVATION, RESERVED, PROJECT, {}, outputs)
-        assert (kind.read(cloud, RESERVED) is not None) is is_there
-        kind.verify(cloud, PROJECT, reservation("1"), "Making")
-        assert (estate.store.get(RESERVATION, RESERVED) is not None) is is_there
 
 
 @pytest.mark.parametrize(
@@ -276,40 +181,6 @@ def test_an_account_that_goes_while_it_is_taken_over_is_refused(
     with pytest.raises(CloudError) as refused:
         kind.create(cloud, inputs)
     assert refused.value.code == 409
-
-
-def test_a_grant_that_comes_while_an_account_goes_is_kept(estate: Estate) -> None:
-    cloud, kind = estate.kind(ACCOUNT)
-    member, path = f"serviceAccount:{EMAIL}", "b/data"
-    write_policy(estate, path, Binding(VIEWER, (member, MEMBER)))
-    roles = [f"roles/r{number}" for number in range(20)]
-
-    def grant(role: str) -> None:
-        rewrite(cloud, path, "", lambda held: add_member(held, role, MEMBER, None))
-        kind.unmake(cloud, ACCOUNT_PATH, {"email": EMAIL})
-
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(grant, roles))
-    found = estate.store.policy(path).bindings
-    assert {each.role: each.members for each in found} == dict.fromkeys([VIEWER, *roles], (MEMBER,))
-
-
-@pytest.mark.parametrize(
-    ("member", "missing"),
-    [
-        (f"serviceAccount:nobody@{PROJECT}.iam.gserviceaccount.com", True),
-        (f"user:nobody@{PROJECT}.iam.gserviceaccount.com", False),
-        (f"serviceAccount:nobody@{PROJECT}.example.com", False),
-        ("serviceAccount:nobody@acme.iam.gserviceaccount.com", False),
-        (f"deleted:serviceAccount:nobody@{PROJECT}.iam.gserviceaccount.com", False),
-        ("allUsers", False),
-    ],
-)
-def test_only_accounts_of_local_projects_are_looked_for(
-    estate: Estate, member: str, missing: bool
-) -> None:
-    cloud, _ = estate.kind(ACCOUNT)
-    assert missing_account(cloud, member) == (member.partition(":")[2] if missing else None)
 
 
 def test_a_resource_that_nobody_verifies_is_updated_by_its_inputs(estate: Estate) -> None:
@@ -349,49 +220,3 @@ def test_an_attachment_that_changes_is_verified_and_keeps_its_region(estate: Est
 
 
 SECRET, SECRET_PATH = "gcp:secretmanager/secret:Secret", f"projects/{PROJECT}/secrets/s"
-
-
-def test_a_secret_that_is_protected_is_not_deleted(estate: Estate) -> None:
-    outputs = {"project": PROJECT, "deletionProtection": True}
-    estate.store.put(SECRET, SECRET_PATH, PROJECT, {}, outputs)
-    cloud, kind = estate.kind(SECRET)
-    assert told(lambda: kind.delete(cloud, SECRET_PATH, outputs)) == (
-        f"cannot destroy secret {SECRET_PATH} without setting deletion_protection=false and "
-        "running `pulumi up`"
-    )
-    assert estate.store.get(SECRET, SECRET_PATH) is not None
-    for path in (SECRET_PATH, f"{SECRET_PATH}2"):
-        write_policy(estate, path, Binding(VIEWER, (MEMBER,)))
-    kind.delete(cloud, SECRET_PATH, outputs | {"deletionProtection": False})
-    assert estate.store.get(SECRET, SECRET_PATH) is None
-    assert list(estate.store.policies()) == [f"{SECRET_PATH}2"]  # its own goes with it
-
-
-@pytest.mark.parametrize(
-    ("ring", "project"),
-    [("projects/local-a/locations/l/keyRings/k", "local-a"), ("k", PROJECT), ("", PROJECT)],
-)
-def test_a_key_is_in_the_project_of_its_ring(estate: Estate, ring: str, project: str) -> None:
-    cloud, kind = estate.kind("gcp:kms/cryptoKey:CryptoKey")
-    assert kind.project(cloud, {"keyRing": ring}) == project
-
-
-@pytest.mark.parametrize(
-    ("token", "inputs"),
-    [
-        ("gcp:artifactregistry/repository:Repository",
-         {"repositoryId": "r", "format": "DOCKER", "cleanupPolicies": [
-             {"id": "p", "action": "KEEP", "mostRecentVersions": {"keepCount": 1}},
-             {"id": "q", "action": "DELETE", "condition": {"tagState": "ANY"}}]}),
-        ("gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider",
-         {"workloadIdentityPoolId": "p", "oidc": {"issuerUri": "x"},
-          "attributeMapping": {"google.subject": "assertion.sub"}}),
-        ("gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider",
-         {"workloadIdentityPoolId": "p", "aws": {"accountId": "1"}}),
-    ],
-)  # fmt: skip
-def test_what_a_service_takes_is_not_refused(estate: Estate, token: str, inputs: Any) -> None:
-    pool = f"projects/{PROJECT}/locations/global/workloadIdentityPools/p"
-    estate.store.put("gcp:iam/workloadIdentityPool:WorkloadIdentityPool", pool, PROJECT, {}, {})
-    cloud, kind = estate.kind(token)
-    assert told(lambda: kind.verify(cloud, PROJECT, inputs, "Making")) is None

@@ -12,7 +12,7 @@ import pytest
 from pulumi.runtime.proto import provider_pb2
 
 from localgcp.gcp import schema
-from localgcp.gcp.codec import UNKNOWN, decode
+from localgcp.gcp.codec import decode
 from localgcp.gcp.schema import Property
 from tests.unit.localcloud.gcp.harness import FIXTURES, Plugin, row_named
 
@@ -85,12 +85,6 @@ def _change(text: str) -> dict[str, Any]:
 
 MUTATIONS = mutations()
 IDS = [f"{m.name}-{'-'.join(m.change)}-{i}" for i, m in enumerate(MUTATIONS)]
-FOLLOWERS = [
-    pytest.param(e, id=f"{m.name}-{'-'.join(m.change)}-then-{e.name}")
-    for m in MUTATIONS
-    for e in m.expected
-    if e.name != m.name and e.diff
-]
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=IDS)
@@ -104,38 +98,6 @@ def test_a_change_updates_or_replaces_as_measured(abroad: Plugin, mutation: Muta
     assert _kinds(answer) == (own.diff if own else {})
     assert list(answer.replaces) == (own.reasons if own else [])
     assert (answer.changes == answer.DIFF_SOME) == bool(own)
-
-
-@pytest.mark.parametrize("mutation", MUTATIONS, ids=IDS)
-def test_a_replacement_deletes_first_where_the_official_plugin_does(
-    abroad: Plugin, mutation: Mutation
-) -> None:
-    row = row_named(mutation.name)
-    news = _changed(abroad, row, mutation.change)
-    followers = [e for e in mutation.expected if e.name != mutation.name]
-
-    answer = abroad.diff(row["type"], row["id"], news, row["outputs"])
-
-    # The engine replaces, for no reason of its own, what depends on a resource deleted first.
-    deleted_first = any(e.op == "replace" and not e.diff for e in followers)
-    if followers and answer.replaces:
-        assert answer.deleteBeforeReplace == deleted_first
-    assert answer.deleteBeforeReplace <= bool(answer.replaces)
-
-
-@pytest.mark.parametrize("expected", FOLLOWERS)
-def test_a_reference_that_becomes_unknown_has_the_measured_effect(
-    abroad: Plugin, expected: Expected
-) -> None:
-    row = row_named(expected.name)
-    news = dict(row["inputs"])
-    for path in expected.diff:
-        _set(news, path, UNKNOWN)
-
-    answer = abroad.diff(row["type"], row["id"], news, row["outputs"])
-
-    assert _kinds(answer) == expected.diff
-    assert list(answer.replaces) == expected.reasons
 
 
 def _changed(plugin: Plugin, row: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
@@ -166,15 +128,6 @@ def _camel_inside(prop: Property, value: Any) -> Any:
         _camel(k): _camel_inside(prop.children[_camel(k)], v) if _camel(k) in prop.children else v
         for k, v in ((_camel(k), v) for k, v in value.items())
     }
-
-
-def _set(values: dict[str, Any], path: str, new: Any) -> None:
-    steps = [int(s) if s.isdigit() else s for s in re.findall(r"[^.\[\]]+", path)]
-    here: Any = values
-    for step in steps[:-1]:
-        here[step] = here[step].copy()
-        here = here[step]
-    here[steps[-1]] = new
 
 
 def _kinds(answer: provider_pb2.DiffResponse) -> dict[str, str]:

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import pytest
 
 from localgcp.errors import CloudError, PluginError
-from localgcp.gcp.cloud import Cloud
-from localgcp.gcp.services.base import ResourceType
 from localgcp.inventory import vpc
-from localgcp.inventory.store import Binding
-from tests.unit.localcloud.conftest import wait_until
 from tests.unit.localcloud.gcp.estate import (
     HOST,
     LINK,
@@ -23,7 +18,6 @@ from tests.unit.localcloud.gcp.estate import (
     VPC,
     Estate,
     told,
-    write_policy,
 )
 
 GOOGLE = "servicenetworking.googleapis.com"
@@ -100,34 +94,6 @@ def test_a_connection_that_cannot_be_is_refused(
         assert str(refused.value) == f"Error waiting to update {title}: {said}"
 
 
-def test_a_second_connection_is_refused_with_the_ranges_of_the_first(peered: Estate) -> None:
-    cloud, kind = peered.kind(vpc.CONNECTION)
-    with pytest.raises(PluginError) as refused:
-        kind.verify(cloud, PROJECT, CONNECTION, "")
-    assert str(refused.value) == (
-        "Error waiting to create Service Networking Connection: Error code 9, message: Cannot "
-        "modify allocated ranges in CreateConnection. Please use UpdateConnection. Existing "
-        "allocated IP ranges: [range]."
-    )
-    peered.enable("servicenetworking")
-    assert kind.create(cloud, {**CONNECTION, "updateOnCreationFail": True}).id == CONNECTION_ID
-    assert kind.remake(cloud, PROJECT, CONNECTION_ID, CONNECTION, {}) == {}
-
-
-def test_the_range_of_a_connection_stays_unless_the_connection_is_abandoned(
-    peered: Estate,
-) -> None:
-    assert refusal(peered, vpc.ADDRESS, RANGE, {}) == (
-        f"Error deleting GlobalAddress: googleapi: Error 400: The address resource '{RANGE}' is "
-        f"already being used by '{VPC}:{GOOGLE}', resourceInUseByAnotherResource"
-    )
-    kept = {**CONNECTION, "deletionPolicy": "ABANDON"}
-    peered.store.put(vpc.CONNECTION, CONNECTION_ID, PROJECT, kept, kept)
-    cloud, kind = peered.kind(vpc.ADDRESS)
-    kind.delete(cloud, RANGE, {"project": PROJECT})
-    assert peered.store.get(vpc.ADDRESS, RANGE) is None
-
-
 @pytest.mark.parametrize(
     ("given", "made"),
     [
@@ -144,42 +110,6 @@ def test_routes_are_those_of_a_peering_that_exists(peered: Estate, given: Any, m
         "Making: googleapi: Error 400: Invalid value for field 'resource.networkPeering.name': "
         f"'no'. There is no peering 'no' in network '{VPC}'., invalid"
     )
-
-
-@pytest.mark.parametrize(
-    ("token", "path", "outputs", "used"),
-    [
-        (FIREWALL, f"projects/{PROJECT}/global/firewalls/f", {"network": LINK + VPC}, VPC),
-        (vpc.ADDRESS, RANGE, {"network": "vpc"}, VPC),
-        ("gcp:compute/instance:Instance", f"projects/{PROJECT}/zones/a/instances/i",
-         {"networkInterfaces": [{"subnetwork": SUBNET}, {"network": VPC}]}, VPC),
-        ("gcp:compute/instance:Instance", f"projects/{PROJECT}/zones/a/instances/i",
-         {"networkInterfaces": [{"network": VPC}, {"subnetwork": LINK + SUBNET}]}, SUBNET),
-        (vpc.ATTACHMENT, f"{REGION}/networkAttachments/a",
-         {"subnetworks": [SUBNET], "network": VPC}, SUBNET),
-        (NAT, f"{PROJECT}/us-west1/r/n", {"region": "us-west1", "subnetworks": [{"name": "s"}]},
-         SUBNET),
-        (vpc.SUBNETWORK, f"{REGION}/subnetworks/t", {"network": VPC}, VPC),
-    ],
-)  # fmt: skip
-def test_what_uses_a_network_keeps_it(
-    estate: Estate, token: str, path: str, outputs: dict[str, Any], used: str
-) -> None:
-    estate.store.delete(ROUTER, f"{REGION}/routers/r")
-    if token != vpc.ATTACHMENT and used == VPC:
-        estate.store.delete(vpc.SUBNETWORK, SUBNET)
-    estate.store.put(token, path, PROJECT, {}, outputs)
-    kind, title, noun = (vpc.NETWORK, "Network", "network") if used == VPC else (
-        vpc.SUBNETWORK, "Subnetwork", "subnetwork")  # fmt: skip
-    user = f"{REGION}/routers/r" if token == NAT else path
-    assert refusal(estate, kind, used, {}) == (
-        f"Error deleting {title}: googleapi: Error 400: The {noun} resource '{used}' is already "
-        f"being used by '{user}', resourceInUseByAnotherResource"
-    )
-    estate.store.delete(token, path)
-    cloud, type_ = estate.kind(kind)
-    type_.delete(cloud, used, {"project": PROJECT})
-    assert estate.store.get(kind, used) is None
 
 
 def test_a_network_takes_its_connections_with_it_and_a_router_its_nats(peered: Estate) -> None:
@@ -213,7 +143,6 @@ def attach(estate: Estate, host: str, service: str) -> None:
         (vpc.SERVICE_PROJECT, "local-other", {"serviceProject": "local-s"}, "400: The project "
          f"'local-s' is attached to the host '{HOST}' already., invalidResourceUsage"),
         (vpc.SERVICE_PROJECT, HOST, {"serviceProject": "local-s"}, None),
-        (vpc.SERVICE_PROJECT, HOST, {"serviceProject": "local-t"}, None),
         (vpc.HOST_PROJECT, "local-t", {}, None),
     ],
 )  # fmt: skip
@@ -257,21 +186,6 @@ def test_a_host_keeps_what_is_attached_to_it(estate: Estate) -> None:
     assert estate.store.get(vpc.HOST_PROJECT, HOST) is None
 
 
-def test_settings_of_a_peering_may_be_declared_where_they_are_declared_already(
-    peered: Estate,
-) -> None:
-    peered.enable("compute")
-    cloud, kind = peered.kind(ROUTES)
-    inputs = {"network": "vpc", "peering": "servicenetworking-googleapis-com"}
-    flags = {"exportCustomRoutes": True, "importCustomRoutes": False}
-    first = kind.create(cloud, inputs | flags)
-    again = kind.create(cloud, inputs | flags | {"exportCustomRoutes": False})
-    assert again.id == first.id
-    stored = peered.store.get(ROUTES, first.id)
-    assert stored is not None
-    assert stored.inputs["exportCustomRoutes"] is False
-
-
 @pytest.mark.parametrize(
     ("token", "right", "wrong", "said"),
     [
@@ -290,93 +204,3 @@ def test_what_a_service_would_not_make_is_not_changed_to_it(
     cloud, kind = estate.kind(token)
     assert kind.remake(cloud, PROJECT, "x", right, {}) == {}
     assert told(lambda: kind.remake(cloud, PROJECT, "x", right | wrong, {})) == said
-
-
-RESERVED = f"projects/{PROJECT}/zones/us-west1-a/reservations/x"
-
-
-@pytest.mark.parametrize(
-    ("token", "id_", "olds"),
-    [
-        (vpc.SUBNETWORK, SUBNET, {}),
-        (vpc.ADDRESS, RANGE, {}),
-        (vpc.CONNECTION, CONNECTION_ID, CONNECTION),
-        ("gcp:compute/reservation:Reservation", RESERVED, {}),
-    ],
-)
-def test_the_policy_of_a_resource_goes_with_it(
-    estate: Estate, token: str, id_: str, olds: dict[str, Any]
-) -> None:
-    outputs = {"project": PROJECT, **olds}
-    estate.store.put(token, id_, PROJECT, olds, outputs)
-    for path in (id_, f"{id_}2"):
-        write_policy(estate, path, Binding("roles/viewer", ("group:g@example.com",)))
-    cloud, kind = estate.kind(token)
-    kind.delete(cloud, id_, outputs)
-    assert (estate.store.get(token, id_), [*estate.store.policies()]) == (None, [f"{id_}2"])
-
-
-SECOND = "projects/local-p1/regions/us-west1/subnetworks/t"
-ONE = "All subnetworks must belong to one network."
-
-
-@pytest.mark.parametrize(
-    ("subnetworks", "field", "value", "reason"),
-    [
-        ({"subnetworks": ["s", SECOND]}, "subnetworks", f"s, {SECOND}", ONE),
-        ({"subnetworks": []}, "subnetworks", "", ONE),
-        ({}, "subnetworks", "", ONE),
-        ({"subnetworks": ["s", "no"]}, "subnetworks[1]", "no",
-         "The referenced subnetwork resource cannot be found."),
-        ({"subnetworks": [f"projects/{HOST}/regions/us-west1/subnetworks/s"]}, "subnetworks[0]",
-         f"projects/{HOST}/regions/us-west1/subnetworks/s",
-         "Cross project referencing is not allowed for this resource."),
-        ({"subnetworks": ["s"], "region": "us-east1"}, "subnetworks[0]", "s",
-         "The referenced subnetwork resource cannot be found."),
-        ({"subnetworks": [SUBNET], "region": "us-east1"}, "subnetworks[0]", SUBNET,
-         "The subnetwork must be in region us-east1."),
-    ],
-)  # fmt: skip
-def test_an_attachment_is_on_subnetworks_of_one_network_and_its_region(
-    estate: Estate, subnetworks: dict[str, Any], field: str, value: str, reason: str
-) -> None:
-    other = {"name": "t", "network": f"projects/{PROJECT}/global/networks/w", "region": "us-west1"}
-    estate.store.put(vpc.SUBNETWORK, SECOND, PROJECT, other, other)
-    said = f"Invalid value for field 'resource.{field}': '{value}'. {reason}, invalid"
-    assert estate.refusal(vpc.ATTACHMENT, name="a", **subnetworks) == (
-        f"Making: googleapi: Error 400: {said}"
-    )
-    cloud, kind = estate.kind(vpc.ATTACHMENT)
-    id_ = f"{REGION}/networkAttachments/a"
-    olds = {"region": "us-west1"}
-    assert kind.remake(cloud, PROJECT, id_, {"subnetworks": ["s"]}, olds) == olds
-    assert told(lambda: kind.remake(cloud, PROJECT, id_, subnetworks, olds)) == (
-        f"Error updating NetworkAttachment '{id_}': googleapi: Error 400: {said}"
-    )
-
-
-def test_one_resource_of_compute_engine_is_made_at_a_time(
-    estate: Estate, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    entered, go = list[str](), threading.Event()
-
-    def create(_kind: ResourceType, _cloud: Cloud, inputs: dict[str, Any]) -> None:
-        entered.append(inputs["name"])
-        go.wait(5)
-        entered.append(inputs["name"])
-
-    monkeypatch.setattr(ResourceType, "create", create)
-    cloud, kind = estate.kind(vpc.ADDRESS)
-    makers = [
-        threading.Thread(target=kind.create, args=(cloud, {"name": name}), daemon=True)
-        for name in "ab"
-    ]
-    makers[0].start()
-    wait_until(lambda: entered)
-    makers[1].start()
-    makers[1].join(0.05)
-    assert entered == ["a"]
-    go.set()
-    for each in makers:
-        each.join(5)
-    assert entered == ["a", "a", "b", "b"]

@@ -9,7 +9,6 @@ import pytest
 
 from localgcp.errors import CloudError, PluginError, RefusedError
 from localgcp.gcp.codec import Asset
-from localgcp.gcp.diff import Change
 from localgcp.gcp.emulator import Emulator
 from localgcp.inventory.store import BUCKET
 from tests.unit.localcloud.gcp.estate import PROJECT, Estate
@@ -49,58 +48,6 @@ def sent(estate: Estate, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 def made(estate: Estate, **inputs: Any) -> dict[str, Any]:
     cloud, kind = estate.kind(OBJECT)
     return kind.make(cloud, PROJECT, "x", inputs)
-
-
-@pytest.mark.parametrize(
-    ("inputs", "metadata", "storage_class"),
-    [
-        ({}, {"contentType": "application/json"}, "STANDARD"),
-        ({"contentType": "text/x", "storageClass": "NEARLINE", "cacheControl": "no-store",
-          "contentDisposition": "inline", "contentEncoding": "gzip", "contentLanguage": "en",
-          "metadata": {"k": "v"}},
-         {"contentType": "text/x", "cacheControl": "no-store", "contentDisposition": "inline",
-          "contentEncoding": "gzip", "contentLanguage": "en", "metadata": {"k": "v"}}, "NEARLINE"),
-    ],
-)  # fmt: skip
-def test_an_object_is_uploaded_with_its_metadata(
-    estate: Estate, sent: list[Any], inputs: Any, metadata: Any, storage_class: str
-) -> None:
-    given = {"bucket": "data", "name": "a/b c.json", "content": "hi", **inputs}
-    assert made(estate, **given) == {
-        **RECORDED, "contentType": metadata["contentType"], "storageClass": storage_class,
-        "outputName": "a/b c.json", "content": "hi",
-    }  # fmt: skip
-    assert sent == [("data", {**metadata, "name": "a/b c.json"}, b"hi")]
-
-
-@pytest.mark.parametrize(
-    ("name", "by", "content_type"),
-    [
-        ("a.txt", "content", "text/plain"), ("a", "content", "text/plain; charset=utf-8"),
-        ("a.html", "source", "text/html"), ("a", "source", "application/octet-stream"),
-    ],
-)  # fmt: skip
-def test_the_type_is_guessed_from_the_name_then_from_the_kind_of_source(
-    estate: Estate, sent: list[Any], tmp_path: Path, name: str, by: str, content_type: str
-) -> None:
-    (tmp_path / "file").write_bytes(b"hi")
-    given = "hi" if by == "content" else Asset("", (("path", str(tmp_path / "file")),))
-    made(estate, bucket="data", name=name, **{by: given})
-    assert sent == [("data", {"contentType": content_type, "name": name}, b"hi")]
-
-
-def test_a_change_uploads_an_object_again_and_its_end_deletes_it(
-    estate: Estate, sent: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cloud, kind = estate.kind(OBJECT)
-    inputs = {"bucket": "data", "name": "a/b c.json", "content": "hi"}
-    made = kind.remake(cloud, PROJECT, "x", inputs, {"content": "ho"})
-    assert made == kind.make(cloud, PROJECT, "x", inputs)
-    assert sent == [("data", {"contentType": "application/json", "name": "a/b c.json"}, b"hi")] * 2
-    deleted: list[Any] = []
-    monkeypatch.setattr(Emulator, "delete_object", lambda _self, *where: deleted.append(where))
-    kind.unmake(cloud, "data-a/b c.json", {"bucket": "data", "name": "a/b c.json"})
-    assert deleted == [("data", "a/b c.json")]
 
 
 def test_uploading_to_a_bucket_that_is_gone_is_refused(estate: Estate, sent: list[Any]) -> None:
@@ -149,25 +96,7 @@ def test_the_name_of_an_object_is_one_that_storage_holds(
     assert found == said
 
 
-HASHES = [Change(name, "update") for name in ("crc32c", "detectMd5hash", "generation", "md5hash")]
 FILE, OTHER = Asset("1", (("path", "a"),)), Asset("2", (("path", "a"),))
-
-
-@pytest.mark.parametrize(
-    ("news", "olds", "changes"),
-    [
-        ({"content": "hi"}, {"detectMd5hash": MD5}, []),
-        ({"content": "ho"}, {"detectMd5hash": MD5}, HASHES),
-        ({"source": FILE}, {"source": FILE}, []),
-        ({"source": FILE}, {"source": OTHER, "detectMd5hash": MD5}, HASHES),
-        ({}, {"detectMd5hash": MD5}, HASHES),
-    ],
-)  # fmt: skip
-def test_hashes_change_with_the_content(
-    estate: Estate, news: Any, olds: Any, changes: list[Change]
-) -> None:
-    _, kind = estate.kind(OBJECT)
-    assert kind.changed(news, olds) == changes
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from localgcp.gcp.plan import Settings
 from localgcp.gcp.schema import Property, Traits, TypeSchema
 
 SETTINGS = Settings("p1", "us-west1", "us-west1-b")
-NOTE = {"goog-pulumi-provisioned": "true"}
 
 
 def prop(name: str, type_: str = "string", **flags: Any) -> Property:
@@ -28,25 +27,6 @@ def schema(*props: Property, traits: Traits | None = None) -> TypeSchema:
 OUTPUT = {"optional": False, "computed": True}
 INNER = [prop("given"), prop("filled", computed=True), prop("usual", default=7),
          prop("number", "int")]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("settings", "own", "labels"),
-    [
-        (Settings(), None, NOTE),
-        (Settings(), {"a": "1"}, NOTE | {"a": "1"}),
-        (Settings(attribution=False), {"a": Secret("1")}, {"a": "1"}),
-        (Settings(default_labels={"a": "0", "b": "2"}), {"a": "1"}, NOTE | {"a": "1", "b": "2"}),
-        (Settings(default_labels={"goog-pulumi-provisioned": "x"}), {},
-         {"goog-pulumi-provisioned": "x"}),
-        (Settings(), {"a": UNKNOWN}, UNKNOWN),
-        (Settings(), UNKNOWN, UNKNOWN),
-    ],
-)  # fmt: skip
-def test_labels_are_the_plugins_the_providers_and_the_resources(
-    settings: Settings, own: Any, labels: Any
-) -> None:
-    assert settings.labels(own) == labels
 
 
 ALL = schema(
@@ -68,35 +48,6 @@ ALL = schema(
 )
 
 
-def test_a_preview_has_what_is_given_foretold_or_unknown() -> None:
-    assert plan.preview(ALL, {"given": "a", "labels": {"k": "v"}}, SETTINGS, {}) == {
-        "given": "a", "usual": "x", "rows": [], "set": [],
-        "effectiveLabels": NOTE | {"k": "v"}, "pulumiLabels": Secret(NOTE | {"k": "v"}),
-        "link": UNKNOWN, "project": "p1", "deletionPolicy": "DELETE",
-    }  # fmt: skip
-
-
-def test_a_service_may_foretell_more() -> None:
-    found = plan.preview(ALL, {}, Settings(), {"link": "l", "usual": None, "given": "g"})
-    assert found == {
-        "given": "g", "link": "l", "rows": [], "set": [], "effectiveLabels": NOTE,
-        "pulumiLabels": Secret(NOTE), "project": UNKNOWN, "deletionPolicy": "DELETE",
-    }  # fmt: skip
-
-
-class Later(Traits):
-    project_later = True
-    deletion_policy_later = True
-
-
-def test_some_types_say_their_project_and_policy_when_they_exist() -> None:
-    given = (prop("project", computed=True), prop("deletionPolicy", computed=True))
-    found = plan.preview(schema(*given, traits=Later()), {}, SETTINGS, {})
-    assert found == {"project": UNKNOWN, "deletionPolicy": UNKNOWN}
-    only_output = schema(prop("project", **OUTPUT))
-    assert plan.preview(only_output, {}, SETTINGS, {}) == {"project": UNKNOWN}
-
-
 def test_nested_values_are_filled_in_while_planning() -> None:
     inputs = {
         "block": {"given": "a", "__defaults": [], "more": 1},
@@ -108,17 +59,6 @@ def test_nested_values_are_filled_in_while_planning() -> None:
         "block": {"given": "a", "filled": UNKNOWN, "usual": 7, "more": 1},
         "rows": [{"given": "b", "filled": UNKNOWN, "usual": 7}, UNKNOWN],
     }
-
-
-def test_what_is_made_has_every_property() -> None:
-    inputs = {"given": "a", "block": {"given": "b"}, "set": [{"given": "c"}]}
-    inner = {"filled": "", "usual": 7, "number": 0}
-    assert plan.created(ALL, inputs, SETTINGS, {"link": "l"}) == {
-        "given": "a", "usual": "x", "none": "", "list": [], "rows": [], "map": {},
-        "set": [{"given": "c", **inner}], "block": {"given": "b", **inner}, "flag": False,
-        "count": 3, "effectiveLabels": NOTE, "pulumiLabels": Secret(NOTE), "link": "l",
-        "project": "p1", "deletionPolicy": "",
-    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -133,47 +73,6 @@ def test_what_is_made_has_every_property() -> None:
 )
 def test_a_project_that_is_not_given_is_the_providers(given: Property, value: Any) -> None:
     assert plan.created(schema(given), {}, SETTINGS, {}) == {given.name: value}
-
-
-def test_an_update_keeps_what_the_service_decided() -> None:
-    inputs = {"given": "new", "block": {"given": "b", "filled": None}, "rows": [{}, {}]}
-    olds = {
-        "given": "old", "link": Secret("kept"), "project": "p9", "none": "gone", "usual": "y",
-        "block": {"given": "a", "filled": "kept", "usual": 9}, "rows": [{"filled": "first"}],
-        "deletionPolicy": "ABANDON", "count": 9,
-    }  # fmt: skip
-    known = ("given", "none", "usual", "block", "rows", "link", "project", "deletionPolicy",
-             "count")  # fmt: skip
-    type_ = schema(*(ALL.properties[name] for name in known))
-    done = plan.updated(type_, inputs, olds, SETTINGS, {}, planning=False)
-    row = {"given": "", "usual": 7, "number": 0}
-    assert done == {
-        "given": "new", "none": "", "usual": "x", "link": "kept", "project": "p9",
-        "block": {"given": "b", "filled": "kept", "usual": 7, "number": 0},
-        "rows": [{**row, "filled": "first"}, {**row, "filled": ""}],
-        "deletionPolicy": "ABANDON", "count": 3,
-    }  # fmt: skip
-    planned = plan.updated(type_, inputs, olds, SETTINGS, {"link": UNKNOWN}, planning=True)
-    assert planned == done | {
-        "link": UNKNOWN,
-        "block": {"given": "b", "filled": "kept", "usual": 7},
-        "rows": [{"filled": "first", "usual": 7}, {"filled": UNKNOWN, "usual": 7}],
-    }
-
-
-def test_a_set_that_has_ids_comes_back_sorted_by_them() -> None:
-    rows = [{"id": "b"}, {"id": "a"}]
-    for type_, planning, wanted in (
-        ("set<object>", False, rows[::-1]),
-        ("set<object>", True, rows),
-        ("list<object>", False, rows),
-    ):
-        given = schema(prop("rows", type_, children=[prop("id")]))
-        found = plan.updated(given, {"rows": rows}, {}, SETTINGS, {}, planning=planning)
-        assert found == {"rows": wanted}
-    unnamed = schema(prop("rows", "set<object>", children=[prop("n")]))
-    for mixed in ([{"n": "b"}, {"n": "a"}], [{"id": "b", "n": "b"}, {"n": "a"}]):
-        assert plan.created(unnamed, {"rows": mixed}, SETTINGS, {}) == {"rows": mixed}
 
 
 def test_what_comes_of_a_secret_is_one() -> None:

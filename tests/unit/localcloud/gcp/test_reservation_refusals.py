@@ -16,30 +16,6 @@ GIVEN = {
 
 
 @pytest.mark.parametrize(
-    ("share", "says"),
-    [
-        (
-            {"shareType": "SPECIFIC_PROJECTS"},
-            "Invalid value for field 'resource.shareSettings.projectMap': ''. "
-            "SPECIFIC_PROJECTS needs at least one project.",
-        ),
-        (
-            {
-                "shareType": "LOCAL",
-                "projectMaps": [{"id": "local-b", "projectId": "local-b"}],
-            },
-            "Invalid value for field 'resource.shareSettings.projectMap': ''. "
-            "A LOCAL reservation is shared with no project.",
-        ),
-    ],
-)
-def test_the_field_and_its_value_are_named(local, share, says):
-    local.enable("compute")
-    text = refused(lambda: local.create(RESERVATION, {**GIVEN, "shareSettings": share}))
-    assert says in text
-
-
-@pytest.mark.parametrize(
     ("at", "says"),
     [
         ("tomorrow", "Must be a time of RFC 3339."),

@@ -6,17 +6,14 @@ from typing import Any
 
 import pytest
 
-from localgcp.inventory.store import project_number
 from tests.unit.localcloud.gcp.harness import Plugin, refused
 
 SERVICE = "gcp:projects/service:Service"
-IDENTITY = "gcp:projects/serviceIdentity:ServiceIdentity"
 HOST = "gcp:compute/sharedVPCHostProject:SharedVPCHostProject"
 ATTACHED = "gcp:compute/sharedVPCServiceProject:SharedVPCServiceProject"
 NETWORK = "gcp:compute/network:Network"
 SUBNET = "gcp:compute/subnetwork:Subnetwork"
 ATTACHMENT = "gcp:compute/networkAttachment:NetworkAttachment"
-SUBNET_GRANT = "gcp:compute/subnetworkIAMMember:SubnetworkIAMMember"
 
 HERE = {"hostProject": "local-host", "serviceProject": "local-p1"}
 SHARED = "projects/local-host/regions/us-central1/subnetworks/shared"
@@ -33,20 +30,6 @@ def host(local: Plugin) -> Plugin:
     subnet = {"name": "shared", "ipCidrRange": "10.0.0.0/24", "network": "vpc"}
     local.create(SUBNET, {**subnet, "project": "local-host"})
     return local
-
-
-def test_a_host_needs_the_api_in_its_own_project(local: Plugin) -> None:
-    local.enable("compute")
-
-    text = refused(lambda: local.create(HOST, {"project": "local-host"}))
-
-    assert "has not been used in project local-host" in text
-
-
-def test_a_project_attaches_to_a_host_only(host: Plugin) -> None:
-    text = refused(lambda: host.create(ATTACHED, {**HERE, "hostProject": "local-p1"}))
-
-    assert "The project 'local-p1' is not a Shared VPC host project." in text
 
 
 def test_a_project_has_one_host_and_is_none_itself(host: Plugin) -> None:
@@ -105,25 +88,3 @@ def test_a_host_with_service_projects_stays_one(host: Plugin) -> None:
     host.delete(HOST, "local-host", {"project": "local-host"})
 
     assert host.read(HOST, "local-host").id == ""
-
-
-def test_a_grant_on_a_shared_subnetwork_needs_the_agent_to_exist(host: Plugin) -> None:
-    number = project_number("local-p1")
-    agent = f"serviceAccount:service-{number}@gcp-sa-aiplatform.iam.gserviceaccount.com"
-    grant = {"subnetwork": SHARED, "role": "roles/compute.networkUser", "member": agent}
-
-    assert "does not exist" in refused(lambda: host.create(SUBNET_GRANT, grant))
-    host.create(IDENTITY, {"service": "aiplatform.googleapis.com"})
-    id_, outputs = host.create(SUBNET_GRANT, grant)
-
-    assert id_ == f"{SHARED}/roles/compute.networkUser/{agent}"
-    assert (outputs["project"], outputs["region"]) == ("local-host", "us-central1")
-
-
-def test_a_grant_on_the_host_project_needs_the_api_of_who_asks_only(host: Plugin) -> None:
-    token = "gcp:projects/iAMMember:IAMMember"
-    grant = {"project": "local-host", "role": "roles/dns.peer", "member": "group:ml@example.com"}
-
-    id_, _ = host.create(token, grant)
-
-    assert id_ == "local-host/roles/dns.peer/group:ml@example.com"

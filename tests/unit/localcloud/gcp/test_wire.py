@@ -9,7 +9,6 @@ from pulumi.runtime.proto import provider_pb2
 
 from localgcp.gcp import wire
 from localgcp.gcp.codec import Secret
-from localgcp.gcp.diff import Change
 from localgcp.gcp.names import Naming
 from localgcp.gcp.plan import Settings
 from localgcp.gcp.schema import Property, TypeSchema
@@ -45,12 +44,6 @@ def test_settings_are_the_providers_then_the_environments(
     assert wire.settings(given, environment) == settings
 
 
-def test_a_resource_has_its_name_or_that_of_its_urn() -> None:
-    urn = "urn:pulumi:dev::project::gcp:x:X::mine"
-    assert wire.resource_name(provider_pb2.CheckRequest(urn=urn, name="given")) == "given"
-    assert wire.resource_name(provider_pb2.CheckRequest(urn=urn)) == "mine"
-
-
 @pytest.mark.parametrize(
     ("mode", "name"), [(0, "propose"), (1, "enforce"), (2, "disabled"), (3, "")]
 )
@@ -67,26 +60,6 @@ def test_changes_that_are_ignored_are_taken_back() -> None:
     assert news == {"a": 9, "b": {"c": 8}, "e": 4, "f": 7}
 
 
-def test_terraforms_note_stands_in_the_outputs_of_types_that_have_one() -> None:
-    assert wire.with_meta(type_(meta="{}"), {"a": 1}) == {"a": 1, "__meta": "{}"}
-    assert wire.with_meta(type_(), {"a": 1}) == {"a": 1}
-
-
-def test_what_is_secret_by_nature_is_marked_once() -> None:
-    found = wire.mark_secrets(
-        type_(prop("a", sensitive=True), prop("b")), {"a": Secret("x"), "b": "y", "id": "z"}
-    )
-    assert found == {"a": Secret("x"), "b": "y", "id": "z"}
-
-
-@pytest.mark.parametrize(
-    ("value", "known"),
-    [({"asset": "hash"}, "before"), ({"a": 1}, {"a": 1}), ("asset", "asset"), (None, None)],
-)
-def test_of_an_asset_the_engine_has_what_the_store_has_not(value: Any, known: Any) -> None:
-    assert wire.known_asset(value, "before") == known
-
-
 def test_a_refresh_brings_in_what_was_changed_elsewhere() -> None:
     given = type_(
         *(prop(name) for name in ("a", "b", "source", "unset")),
@@ -98,47 +71,3 @@ def test_a_refresh_brings_in_what_was_changed_elsewhere() -> None:
     assert wire.drifted(given, inputs, outputs, Settings()) == inputs | {
         "a": "9", "block": {"c": "8"},
     }  # fmt: skip
-
-
-def test_no_change_is_an_answer_without_a_detail() -> None:
-    assert wire.diff_response(type_(), {}, []) == provider_pb2.DiffResponse(
-        changes=provider_pb2.DiffResponse.DIFF_NONE
-    )
-
-
-KINDS = {
-    ("add", False): "ADD", ("add", True): "ADD_REPLACE",
-    ("delete", False): "DELETE", ("delete", True): "DELETE_REPLACE",
-    ("update", False): "UPDATE", ("update", True): "UPDATE_REPLACE",
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("kind", "replace"), KINDS)
-def test_each_change_is_told_with_its_kind(kind: str, replace: bool) -> None:
-    found = wire.diff_response(type_(), {}, [Change("a[0].b", kind, replace), Change("c", "add")])
-    name = KINDS[kind, replace]
-    assert found == provider_pb2.DiffResponse(
-        changes=provider_pb2.DiffResponse.DIFF_SOME,
-        replaces=["a"] if replace else [],
-        diffs=["a", "c"],
-        detailedDiff={
-            "a[0].b": provider_pb2.PropertyDiff(kind=provider_pb2.PropertyDiff.Kind.Value(name)),
-            "c": provider_pb2.PropertyDiff(kind=provider_pb2.PropertyDiff.ADD),
-        },
-        hasDetailedDiff=True,
-    )
-
-
-@pytest.mark.parametrize(
-    ("before", "replace", "first"),
-    [(True, True, True), (True, False, False), (False, True, False)],
-)
-def test_only_a_replacement_deletes_first(before: bool, replace: bool, first: bool) -> None:
-    found = wire.diff_response(type_(before=before), {}, [Change("a", "update", replace)])
-    assert found.deleteBeforeReplace is first
-
-
-def test_properties_are_told_in_their_order() -> None:
-    names = ["f", "b", "e", "a", "d", "c"]
-    found = wire.diff_response(type_(), {}, [Change(f"{name}.x", "add", True) for name in names])
-    assert list(found.diffs) == list(found.replaces) == sorted(names)

@@ -54,7 +54,6 @@ def test_a_link_has_one_form_to_compare(store: Store, given: str, path: str) -> 
         ("s", "subnetworks", "us-west1", SUBNET),
         ("s", "subnetworks", f"{LINK}projects/q/regions/us-west1", SUBNET),
         ("global/networks/n", "networks", "", f"projects/{PROJECT}/global/networks/n"),
-        ("regions/us-west1/subnetworks/s", "subnetworks", "eu", SUBNET),
         (f"{LINK}{SUBNET.replace(PROJECT, NUMBER)}", "subnetworks", "eu", SUBNET),
     ],
 )
@@ -63,13 +62,6 @@ def test_a_reference_is_resolved_where_it_stands(
 ) -> None:
     found = resource_paths.resolve(store, given, collection, project=PROJECT, region=region)
     assert found == path
-
-
-def test_parts_of_a_path() -> None:
-    assert resource_paths.short_name(f"{LINK}{SUBNET}") == "s"
-    assert resource_paths.short_name("s") == "s"
-    assert resource_paths.project_of(SUBNET) == PROJECT
-    assert resource_paths.SELF_LINK == LINK
 
 
 def test_an_attachment_has_subnetworks_of_its_region_or_of_a_host(store: Store) -> None:
@@ -88,13 +80,3 @@ def test_a_project_uses_networks_of_the_host_that_it_is_attached_to(store: Store
     store.put(vpc.SERVICE_PROJECT, f"local-host/{PROJECT}", "local-host", {}, {})
     assert vpc.attached(store, "local-host", PROJECT)
     assert not vpc.attached(store, PROJECT, "local-host")
-
-
-def test_resources_are_in_a_network_by_its_path_and_none_without_one(store: Store) -> None:
-    network = f"projects/{PROJECT}/global/networks/n"
-    for name, outputs in (("a", {"network": "n"}), ("b", {"network": "m"}), ("c", {})):
-        store.put(vpc.SUBNETWORK, name, PROJECT, {}, outputs)
-    store.put(vpc.SUBNETWORK, "d", "local-other", {}, {"network": network})
-    assert [each.id for each in vpc.in_network(store, vpc.SUBNETWORK, network)] == ["a"]
-    [_, _, bare, _] = sorted(store.list(vpc.SUBNETWORK), key=lambda each: each.id)
-    assert vpc.network_of(store, bare) is None

@@ -13,7 +13,6 @@ from localgcp.runner import buckets as module
 from localgcp.runner.buckets import JobBuckets
 from localgcp.runner.gang import hosts
 from localgcp.runner.gang.cluster import Replica
-from localgcp.runner.gang.hosts import BucketView
 from localgcp.vertex.admission import Access
 
 PROJECT, ACCOUNT = "local-training", "trainer@x"
@@ -76,29 +75,6 @@ def buckets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Buckets:
     return Buckets(tmp_path, monkeypatch)
 
 
-def test_a_path_that_leads_out_of_all_buckets_names_none(buckets: Buckets) -> None:
-    assert buckets.prepare("/gcs/../x", "--in=/gcs/./y", "gs://../z", output="gs://../out") == []
-    assert buckets.said == [
-        "/gcs/.: there is no such bucket.", "/gcs/..: there is no such bucket.",
-    ]  # fmt: skip
-
-
-def test_what_may_be_written_is_copied_and_what_may_be_read_is_shown(buckets: Buckets) -> None:
-    for name, role in (("data", "objectViewer"), ("far", ""), ("out", "objectUser"),
-                       ("drop", "objectCreator"), ("named", "objectViewer")):  # fmt: skip
-        buckets.add(name, role)
-    (buckets.storage / "file").touch()
-    assert buckets.prepare("/gcs/named/x") == ["named", "drop", "out"]
-    assert buckets.job.view == BucketView(
-        buckets.gcs, ["named"], {"data": buckets.storage / "data"}
-    )
-    assert sorted(path.name for path in buckets.gcs.iterdir()) == ["data", "drop", "named", "out"]
-    assert [(each.folder, each.url, each.calls) for each in Mount.made] == [
-        (buckets.gcs / name, "http://s", ["fill"]) for name in ("named", "drop", "out")
-    ]
-    assert buckets.said == []
-
-
 def test_a_bucket_that_is_named_and_not_there_is_told(buckets: Buckets) -> None:
     buckets.add("b", "objectUser")
     assert buckets.prepare("/gcs/none/x", "/gcs/b/y") == ["b"]
@@ -126,31 +102,8 @@ def test_a_large_bucket_is_copied_only_if_its_path_is_named(
     assert buckets.prepare("/gcs/big/x") == ["big", "fits"]
 
 
-def test_all_that_is_not_named_is_measured_together_and_what_is_mentioned_goes_first(
-    buckets: Buckets, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "_MOST_BYTES", 24)
-    for name in ("a", "b", "c"):
-        buckets.add(name, "objectUser", files=2)
-    assert buckets.prepare("gs://c/x") == ["c"]
-    assert buckets.said == [LARGE.format("a"), LARGE.format("b")]
-    Mount.made = []
-    monkeypatch.setattr(module, "_MOST_BYTES", 32)
-    assert buckets.prepare(output="gs://b/out") == ["b", "a"]
-
-
 def test_the_limits_are_five_thousand_files_and_a_quarter_of_a_gibibyte() -> None:
     assert (module._MOST_FILES, module._MOST_BYTES) == (5_000, 268_435_456)
-
-
-def test_where_there_are_no_mounts_what_is_named_alone_is_copied(
-    buckets: Buckets, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(hosts, "has_mounts", lambda: False)
-    buckets.add("a", "objectUser")
-    buckets.add("b", "objectUser")
-    assert buckets.prepare("/gcs/a/x", "gs://b/y") == ["a"]
-    assert buckets.job.view is None
 
 
 def test_a_container_has_all_that_its_task_names(
@@ -182,33 +135,6 @@ def test_what_was_written_beside_the_buckets_is_lost(buckets: Buckets) -> None:
     assert buckets.job.lost() == ""
     (buckets.gcs / "beside").touch()
     assert buckets.job.lost().startswith("The job wrote /gcs/beside, which reached no bucket: ")
-
-
-def test_what_was_written_to_this_machines_own_folder_is_lost(
-    buckets: Buckets, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(hosts, "has_mounts", lambda: False)
-    own = tmp_path / "own"
-    own.mkdir()
-    monkeypatch.setattr("localgcp.runner.stray_writes.ROOT", own)
-    buckets.prepare()
-    assert buckets.job.lost() == ""
-    (own / "x").touch()
-    text = f"The job wrote {own / 'x'} on this machine, not into a bucket: "
-    assert buckets.job.lost().startswith(text)
-
-
-@pytest.mark.parametrize(
-    ("files", "size", "measured"),
-    [(3, 24, (3, 24)), (2, 24, None), (3, 23, None), (9, 99, (3, 24))],
-)
-def test_a_folder_is_measured_to_its_limit(
-    tmp_path: Path, files: int, size: int, measured: tuple[int, int] | None
-) -> None:
-    (tmp_path / "deep").mkdir()
-    for name in ("a", "deep/b", "deep/c"):
-        (tmp_path / name).write_bytes(b"12345678")
-    assert module._measure(tmp_path, files, size) == measured
 
 
 def test_a_file_that_goes_while_a_folder_is_measured_has_no_size(

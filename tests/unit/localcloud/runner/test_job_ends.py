@@ -83,14 +83,6 @@ def ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ended:
     return Ended(tmp_path, monkeypatch)
 
 
-def test_a_job_that_succeeds_says_so(ended: Ended) -> None:
-    assert ended.run() is True
-    assert ended.end() == ("SUCCEEDED", None, None)
-    assert ended.log() == ["job 42 SUCCEEDED"]
-    assert ended.did == [CHIEF, "close"]
-    assert (ended.home.jobs / "42").stat().st_mode & 0o077 == 0
-
-
 LOGS = "To find out more about why your job exited please check the logs: vt local logs 42"
 
 
@@ -100,15 +92,10 @@ LOGS = "To find out more about why your job exited please check the logs: vt loc
         (Decision(Action.FAIL, (End(CHIEF, 3),)), {}, "FAILED", 3,
          f"The replica {CHIEF} exited with a non-zero status of 3. Termination reason: Error. "
          f"{LOGS}"),
-        (Decision(Action.FAIL, (End(WORKER, 137), End(CHIEF, 1))), {}, "FAILED", 3,
-         f"The replica {WORKER} exited with a non-zero status of 137. Termination reason: "
-         f"SIGKILL. {LOGS} --replica {WORKER}"),
         (Decision(Action.FAIL, (End(CHIEF, 143),), stockout=True), {}, "FAILED", 8,
          "STOCKOUT: Resources are insufficient in region: us-central1."),
         (Decision(Action.FAIL), {"scheduling": {"timeout": "90.5s"}}, "CANCELLED", 1,
          "The job was cancelled: it ran longer than scheduling.timeout (90.5s)."),
-        (Decision(Action.FAIL), {}, "CANCELLED", 1,
-         "The job was cancelled: it ran longer than scheduling.timeout (604800s)."),
     ],
 )  # fmt: skip
 def test_what_ends_the_replicas_ends_the_job(
@@ -119,18 +106,6 @@ def test_what_ends_the_replicas_ends_the_job(
     assert ended.end() == (state, code, text)
     assert ended.log() == [f"job 42 {state}: {text}"]
     assert ended.did[-1] == "close"
-
-
-def test_output_that_is_lost_fails_a_job_that_succeeded_and_changes_no_other_end(
-    ended: Ended,
-) -> None:
-    ended.lost = "The job wrote /gcs/x."
-    ended.run()
-    assert ended.end() == ("FAILED", 9, "The job wrote /gcs/x.")
-    ended.jobs.delete("42")
-    ended.decision = Decision(Action.FAIL, (End(CHIEF, 1),))
-    ended.run()
-    assert ended.end()[1] == 3
 
 
 @pytest.mark.parametrize(
@@ -168,11 +143,6 @@ def test_replicas_that_do_not_fit_into_the_memory_fail_the_job(
     ended.run(workerPoolSpecs=[{**POOLS[0], "replicaCount": "2"}])
     assert ended.end()[:2] == ("FAILED", 9)
     assert "2 replicas take 512 MiB" in str(ended.end()[2])
-
-
-def test_an_account_that_is_not_there_fails_the_job(ended: Ended) -> None:
-    ended.run(serviceAccount="nobody@x")
-    assert ended.end()[:2] == ("FAILED", 7)
 
 
 def test_a_stock_out_fails_the_job_and_a_reservation_lets_it_wait(
@@ -230,40 +200,3 @@ def test_a_cancel_ends_a_job_and_a_stop_leaves_what_had_not_begun(
     monkeypatch.setattr(ended, "replicas", cancel)
     assert ended.run(trial=trial) is True
     assert ended.end() == end
-
-
-def test_a_job_says_what_happens_to_its_replicas(ended: Ended) -> None:
-    ended.run()
-    row = job_row("7", {"scheduling": {"strategy": "SPOT"}, "workerPoolSpecs": POOLS})
-    ended.jobs.insert(row)
-    run = JobRun(
-        row, home=ended.home, store=ended.store, jobs=ended.jobs, storage_url="http://s",
-        api_url="", faults=JobFaults(ended.table), containers=ContainerHost(ended.home, 0),
-        cancelled=ended.cancelled, stopping=ended.stopping,
-    )  # fmt: skip
-    ports = runner._JobPorts(run, [CHIEF, WORKER])
-
-    def state() -> str:
-        found = ended.jobs.get("7")
-        assert found is not None
-        return found.state.word
-
-    assert ports.began() is False  # it is QUEUED
-    ended.jobs.move("7", JobState.PENDING)
-    assert (ports.began(), state()) == (True, "RUNNING")
-    assert (ports.began(), state()) == (True, "RUNNING")
-    ports.paused()
-    assert state() == "PENDING"
-    ended.jobs.move("7", JobState.CANCELLING)
-    ports.paused()
-    assert (ports.began(), state()) == (False, "CANCELLING")
-    assert ports.preempted(1.0) == ()
-    assert ports.killed(CHIEF, 1.0) is False
-    ended.table.add(Fault.parse(service="jobs", kind="preempt"))
-    ended.table.add(Fault.parse(service="jobs", kind="kill", replica=WORKER))
-    assert ports.preempted(1.0) == [CHIEF, WORKER]
-    assert ports.killed(WORKER, 1.0) is True
-    synced: list[str] = []
-    ended.monkeypatch.setattr(run.buckets, "sync", lambda: synced.append("sync"))
-    ports.tick()
-    assert synced == ["sync"]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,19 +13,18 @@ from localgcp.errors import CommandNotFoundError
 from localgcp.faults.jobs import JobFaults
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home
-from localgcp.inventory.store import ACCOUNT, Store, project_number
+from localgcp.inventory.store import Store
 from localgcp.runner import job as runner
 from localgcp.runner.environment import Folders
 from localgcp.runner.gang.hosts import BucketView, Host
-from localgcp.runner.gang.life_cycle import Action, Decision, LifeCycle
+from localgcp.runner.gang.life_cycle import Action, Decision
 from localgcp.runner.gang.running import Member
 from localgcp.runner.job import JobRun
 from localgcp.runner.programs import ContainerProgram, HostProgram
 from localgcp.vertex.records import JobTable
-from tests.unit.localcloud.vertex.rows import PROJECT, job_row
+from tests.unit.localcloud.vertex.rows import job_row
 
 CHIEF, WORKER = "workerpool0-0", "workerpool1-0"
-NUMBER = project_number(PROJECT)
 
 
 class Job:
@@ -126,111 +123,6 @@ def member(job: Job, index: int = 0) -> Member:
     return job.given["members"][index]
 
 
-def test_a_single_replica_has_the_folders_of_the_job(job: Job) -> None:
-    scheduling = {"timeout": "90s", "disableRetries": True}
-    assert job.execute(scheduling=scheduling) == "SUCCEEDED"
-    folders = Folders(job.folder / "work", job.folder / "tmp", job.folder / "gcs")
-    log = job.prepared.pop("log")
-    assert log.path == job.folder / "logs" / f"{CHIEF}.log"
-    record = job.prepared.pop("record")
-    assert record.job_id == "42"
-    assert job.prepared == {
-        "folder": job.folder,
-        "tmp": folders.tmp,
-        "storage_url": "http://s",
-        "own_mount": True,
-        "containers": job.containers,
-        "home": job.home,
-        "cancelled": job.cancelled,
-    }
-    assert job.programs == [(CHIEF, folders, True)]
-    assert folders.work.is_dir()
-    assert folders.tmp.is_dir()
-    assert job.chosen == [("42", [CHIEF], True)]
-    assert job.given["life"] == LifeCycle(CHIEF, disable_retries=True)
-    assert {key: job.given[key] for key in ("notes", "cancelled", "timeout_seconds")} == {
-        "notes": job.home.children, "cancelled": job.cancelled, "timeout_seconds": 90.0,
-    }  # fmt: skip
-    only = member(job)
-    assert (only.name, only.folders, only.account) == (CHIEF, folders, "")
-    assert only.log is log
-    assert job.given["ports"]._names == [CHIEF]
-    assert job.closed == [CHIEF]
-
-
-def test_a_replica_gets_the_services_variables_and_its_own(job: Job) -> None:
-    job.execute()
-    [launch] = job.launches
-    assert launch.argv == ["at", "127.64.0.1:2222", "train", "42"]
-    assert json.loads(launch.env["CLUSTER_SPEC"])["cluster"] == {"workerpool0": ["127.64.0.1:2222"]}
-    rest = {key: text for key, text in launch.env.items() if key != "CLUSTER_SPEC"}
-    assert rest == {
-        "PATH": "/none",
-        "HOME": str(job.folder / "work"),
-        "TMPDIR": str(job.folder / "tmp"),
-        "LANG": "C.UTF-8",
-        "PYTHONUNBUFFERED": "1",
-        "STORAGE_EMULATOR_HOST": "http://s",
-        "MINE": "42",
-        "PYTHONPATH": str(job.folder / "tmp" / "python"),
-        "CLOUD_ML_PROJECT_ID": NUMBER,
-        "CLOUD_ML_JOB_ID": "42",
-        "CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER": "http://127.0.0.1:9/",
-        "BIGQUERY_EMULATOR_HOST": "http://127.0.0.1:9",
-        "VERTEX_EMULATOR_HOST": "127.0.0.1:9",
-    }
-    hosts = {CHIEF: Host("127.64.0.1", 2222)}
-    assert job.on[1:] == [
-        (job.folder / "hosts", hosts),
-        ("127.64.0.1:2222", job.folder / "hosts", str(job.folder / "work"), job.folder / "work",
-         job.view),
-    ]  # fmt: skip
-
-
-def test_replicas_have_folders_and_logs_of_their_own_and_one_of_buckets(job: Job) -> None:
-    job.store.put(ACCOUNT, "a@b", PROJECT, {}, {"email": "a@b"})
-    assert job.execute(pools=2, serviceAccount="a@b") == "SUCCEEDED"
-    expected = {
-        name: Folders(
-            job.folder / "replicas" / name / "work",
-            job.folder / "replicas" / name / "tmp",
-            job.folder / "gcs",
-        )
-        for name in (CHIEF, WORKER)
-    }
-    assert job.programs == [(name, folders, False) for name, folders in expected.items()]
-    assert job.prepared["tmp"] == expected[CHIEF].tmp
-    for index, (name, folders) in enumerate(expected.items()):
-        found = member(job, index)
-        assert (found.name, found.folders, found.account) == (name, folders, "a@b")
-        assert found.log.path == job.folder / "logs" / f"{name}.log"
-    assert member(job).log is job.prepared["log"]
-    assert job.chosen == [("42", [CHIEF, WORKER], True)]
-    assert job.given["ports"]._names == [CHIEF, WORKER]
-    spec = json.loads(job.launches[1].env["CLUSTER_SPEC"])
-    assert spec["cluster"] == {
-        "workerpool0": ["127.64.0.1:2222"], "workerpool1": ["127.64.0.2:2222"],
-    }  # fmt: skip
-    assert spec["task"] == {"type": "workerpool1", "index": 0}
-    assert job.given["timeout_seconds"] == 604_800.0
-
-
-def test_with_a_container_among_them_replicas_have_no_host_names(job: Job) -> None:
-    job.container = {WORKER}
-    assert job.execute(pools=2) == "SUCCEEDED"
-    assert job.chosen == [("42", [CHIEF, WORKER], False)]
-    # A container has its buckets by the engine.
-    assert [each[4] for each in job.on[2:]] == [job.view, None]
-    assert job.closed == [WORKER, CHIEF]
-
-
-def test_without_mounts_a_path_stands_for_the_buckets(job: Job) -> None:
-    job.view = None
-    job.execute()
-    assert job.prepared["own_mount"] is False
-    assert job.on[-1][4] is None
-
-
 def test_a_trial_reports_its_metrics_into_the_folder_of_its_job(job: Job) -> None:
     job.execute(trial="3")
     env = job.launches[0].env
@@ -238,14 +130,3 @@ def test_a_trial_reports_its_metrics_into_the_folder_of_its_job(job: Job) -> Non
     assert (env["CLOUD_ML_TRIAL_ID"], env["CLOUD_ML_HP_METRIC_FILE"]) == ("3", str(file))
     assert file.parent.is_dir()
     member(job).launch()  # again, after a restart
-
-
-def test_a_program_that_is_not_there_is_named_with_its_replica(job: Job) -> None:
-    choose: Callable[..., dict[str, Host]] = job.choose
-
-    def far(job_id: str, members: Any, *, named: bool) -> dict[str, Host]:
-        return {**choose(job_id, members, named=named), WORKER: Host("127.64.0.9", 2222)}
-
-    job.monkeypatch.setattr(runner.hosts, "choose", far)
-    assert job.execute(pools=2) == (f"FAILED The replica {WORKER} could not be started: none.")
-    assert job.closed == [WORKER, CHIEF]

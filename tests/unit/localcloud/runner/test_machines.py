@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -55,10 +54,6 @@ def ask(
     return told, ""
 
 
-def test_there_are_machines_where_no_fault_says_otherwise(table: FaultTable) -> None:
-    assert ask(table, {}, Waiting(comes=True)) == ([], "")
-
-
 def test_a_stock_out_refuses_a_job_at_once(table: FaultTable) -> None:
     table.add(Fault(service=Service.JOBS, kind=Kind.STOCKOUT))
     waiting = Waiting()
@@ -73,46 +68,10 @@ def test_a_stock_out_with_seconds_is_over_after_them(table: FaultTable) -> None:
     assert waiting.waited == [7]
 
 
-@pytest.mark.parametrize(
-    ("wait", "seconds", "waited", "end"),
-    [
-        ("30s", None, 30, f"8 {NONE} None came within scheduling.maxWaitDuration (30s)."),
-        ("30s", 31.0, 30, f"8 {NONE} None came within scheduling.maxWaitDuration (30s)."),
-        ("30s", 30.0, 30, ""),
-        ("30s", 29.0, 29, ""),
-        ("0s", 29.0, 29, ""),
-        ("0s", None, None, ""),
-        ("", None, 86400, f"8 {NONE} None came within scheduling.maxWaitDuration (86400s)."),
-    ],
-)
-def test_a_flex_start_job_waits_as_long_as_it_says(
-    table: FaultTable, wait: str, seconds: float | None, waited: float | None, end: str
-) -> None:
-    table.add(Fault(service=Service.JOBS, kind=Kind.STOCKOUT, seconds=seconds))
-    waiting = Waiting()
-    assert ask(table, {**FLEX, "maxWaitDuration": wait}, waiting) == ([f"{NONE} Waiting."], end)
-    assert waiting.waited == [waited]
-
-
 def test_a_job_that_is_cancelled_while_it_waits_ends(table: FaultTable) -> None:
     table.add(Fault(service=Service.JOBS, kind=Kind.STOCKOUT, seconds=7))
     with pytest.raises(JobCancelledError):
         ask(table, FLEX, Waiting(comes=True))
-
-
-@pytest.mark.parametrize(
-    ("scheduling", "seconds"),
-    [
-        ({}, 86_400.0),
-        ({"maxWaitDuration": "0s"}, math.inf),
-        ({"maxWaitDuration": "1.5s"}, 1.5),
-        ({"maxWaitDuration": "3600s"}, 3600.0),
-    ],
-)
-def test_the_longest_wait_is_a_day_unless_the_job_says_otherwise(
-    scheduling: dict[str, str], seconds: float
-) -> None:
-    assert machines.max_wait(scheduling) == seconds
 
 
 @pytest.fixture

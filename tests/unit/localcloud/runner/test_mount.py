@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
 import pytest
 from google.api_core.exceptions import NotFound
@@ -110,45 +110,6 @@ def later(path: Path) -> None:
     os.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns + 10**9))
 
 
-def test_the_folder_begins_as_the_bucket_is(make: Callable[..., Mounted]) -> None:
-    made = make()
-    made.bucket.put("a/b.txt", b"old")
-    made.folder.mkdir()
-    (made.folder / "stale").touch()
-    made.mount.fill()
-    assert made.files() == {"a/b.txt": b"old"}
-    assert (made.mount.bucket, made.said, made.calls) == ("out", [], [])
-    for final in (False, False, True):
-        made.mount.sync(final=final)
-    assert made.calls == []
-
-
-def test_a_file_is_uploaded_when_it_has_stayed_equal_for_a_round(
-    make: Callable[..., Mounted],
-) -> None:
-    made = make()
-    made.mount.fill()
-    (made.folder / "m.json").write_bytes(b"{}")
-    made.mount.sync(final=False)
-    assert made.calls == []
-    later(made.folder / "m.json")
-    made.mount.sync(final=False)
-    assert made.calls == []
-    made.mount.sync(final=False)
-    assert made.calls == [("upload", "m.json", "application/json")]
-    made.mount.sync(final=False)
-    made.mount.sync(final=True)
-    assert made.calls == []
-    (made.folder / "m.json").write_bytes(b"{1}")
-    (made.folder / "new").write_bytes(b"x")
-    made.mount.sync(final=True)
-    assert sorted(made.calls) == [
-        ("upload", "m.json", "application/json"),
-        ("upload", "new", "None"),
-    ]
-    assert made.bucket.contents() == {"m.json": b"{1}", "new": b"x"}
-
-
 def test_a_file_that_the_job_removes_goes_from_the_bucket(make: Callable[..., Mounted]) -> None:
     made = make()
     made.bucket.put("a", b"1")
@@ -232,17 +193,6 @@ def test_an_account_that_may_only_read_uploads_and_deletes_nothing(
     assert made.mount.refused == {"a", "new"}
 
 
-def test_an_account_that_may_only_create_replaces_nothing(make: Callable[..., Mounted]) -> None:
-    made = make(change=False)
-    made.bucket.put("a", b"1")
-    made.mount.fill()
-    (made.folder / "a").write_bytes(b"mine")
-    (made.folder / "new").write_bytes(b"2")
-    made.mount.sync(final=True)
-    assert made.calls == [("upload", "new", "None")]
-    assert made.said == ["/gcs/out/a: not uploaded, storage.objects.create denied."]
-
-
 def test_a_job_sees_no_half_of_an_object(make: Callable[..., Mounted], tmp_path: Path) -> None:
     made = make()
     made.bucket.put("a", b"1")
@@ -253,18 +203,6 @@ def test_a_job_sees_no_half_of_an_object(make: Callable[..., Mounted], tmp_path:
     (made.folder / "d").mkdir()
     made.mount.sync(final=False)
     assert (made.folder / "d").is_dir()
-
-
-def test_a_file_that_was_uploaded_stays_the_jobs_own(make: Callable[..., Mounted]) -> None:
-    made = make()
-    made.mount.fill()
-    file = made.folder / "a"
-    file.write_bytes(b"1")
-    inode = file.stat().st_ino
-    for _ in range(3):
-        made.mount.sync(final=False)
-    assert made.bucket.contents() == {"a": b"1"}
-    assert file.stat().st_ino == inode
 
 
 def test_what_is_no_file_is_not_uploaded_and_a_link_is_told_once(
@@ -282,16 +220,3 @@ def test_what_is_no_file_is_not_uploaded_and_a_link_is_told_once(
         "/gcs/out/link is a link: not uploaded. On the service it becomes an object without "
         "content."
     ]
-
-
-def test_the_client_asks_the_emulator_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("STORAGE_EMULATOR_HOST", "http://127.0.0.1:2")
-    mount = Mount(
-        tmp_path / "out", tmp_path / "o" / "out", cast(Access, Rights()), "http://a:1", print
-    )
-    client: Any = mount._client()
-    assert client._connection.API_BASE_URL == "http://a:1"
-    assert client.project == "local"
-    assert type(client._credentials).__name__ == "AnonymousCredentials"

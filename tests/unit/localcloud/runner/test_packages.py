@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import threading
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from localgcp.errors import JobCancelledError, PackageError
-from localgcp.runner.packages import WheelStore, build, fetch, install
+from localgcp.runner.packages import WheelStore, fetch
 from tests.unit.localcloud.conftest import Cloud, wait_until
 
 
@@ -34,67 +32,7 @@ def test_a_package_that_is_not_there_is_named(cloud_with_storage: Cloud, tmp_pat
         fetch(["gs://code/a.whl"], tmp_path, cloud_with_storage.storage.url)
 
 
-class Pip:
-    """Notes what it is called with, and ends with a status."""
-
-    def __init__(self, code: int = 0) -> None:
-        self.code = code
-        self.calls: list[tuple[list[str], dict[str, str]]] = []
-
-    def __call__(self, command: list[str], env: Mapping[str, str]) -> int:
-        self.calls.append((command, dict(env)))
-        return self.code
-
-
-PIP = ["-m", "pip", "--disable-pip-version-check", "--no-input", "--no-cache-dir"]
 PYTHON, TMP = Path("/venv/bin/python"), Path("/j/tmp")
-
-
-def test_a_package_is_built_without_network_and_without_the_users_variables(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("PIP_INDEX_URL", "https://user:word@example.com/simple")
-    pip = Pip()
-    build(PYTHON, [Path("/p/a.tar.gz"), Path("/p/b.whl")], Path("/wheels"), TMP, pip)
-    assert pip.calls == [
-        (
-            [str(PYTHON), *PIP, "wheel", "--no-index", "--no-deps", "--no-build-isolation",
-             "--wheel-dir", "/wheels", "/p/a.tar.gz", "/p/b.whl"],
-            {
-                "PATH": f"/venv/bin:{os.defpath}",
-                "HOME": "/j/tmp",
-                "TMPDIR": "/j/tmp",
-                "LANG": "C.UTF-8",
-                "PIP_CONFIG_FILE": "/dev/null",
-            },
-        )
-    ]  # fmt: skip
-
-
-def test_wheels_are_installed_from_the_users_index(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in list(os.environ):
-        monkeypatch.delenv(name)
-    for name in ("PIP_INDEX_URL", "TMPDIR", "SECRET"):
-        monkeypatch.setenv(name, "of the user")
-    pip = Pip()
-    install(PYTHON, [Path("/w/a.whl"), Path("/w/b.whl")], TMP, pip)
-    assert pip.calls == [
-        (
-            [str(PYTHON), *PIP, "install", "--no-build-isolation", "--no-warn-script-location",
-             "/w/a.whl", "/w/b.whl"],
-            {"PIP_INDEX_URL": "of the user", "TMPDIR": "/j/tmp"},
-        )
-    ]  # fmt: skip
-
-
-def test_what_pip_refuses_is_told_with_its_status() -> None:
-    files = [Path("/p/a.tar.gz"), Path("/p/b.whl")]
-    with pytest.raises(PackageError) as building:
-        build(PYTHON, files, Path("/wheels"), TMP, Pip(1))
-    assert str(building.value) == "Building a.tar.gz, b.whl failed: pip exited with status 1."
-    with pytest.raises(PackageError) as installing:
-        install(PYTHON, files, TMP, Pip(2))
-    assert str(installing.value) == "Installing a.tar.gz, b.whl failed: pip exited with status 2."
 
 
 class Builds:
@@ -124,38 +62,6 @@ def packages(tmp_path: Path) -> list[Path]:
 
 def names(files: list[Path]) -> list[str]:
     return [file.name for file in files]
-
-
-def test_the_same_packages_are_built_once_and_others_anew(
-    tmp_path: Path, packages: list[Path]
-) -> None:
-    store, build, never = WheelStore(tmp_path / "wheels"), Builds(), threading.Event()
-    for _ in range(2):
-        found = store.built("torch", packages, build, never)
-        assert names(found) == ["half.whl", "whole.whl"]
-    assert build.count == 1
-    store.built("sklearn", packages, build, never)
-    store.built("torch", packages[:1], build, never)
-    packages[0].write_text("edited")
-    store.built("torch", packages, build, never)
-    renamed = packages[0].rename(tmp_path / "a-2.tar.gz")
-    store.built("torch", [renamed, packages[1]], build, never)
-    assert build.count == 5
-
-
-def test_a_build_that_failed_or_was_killed_leaves_nothing_to_install(
-    tmp_path: Path, packages: list[Path]
-) -> None:
-    store, build, never = WheelStore(tmp_path / "wheels"), Builds(), threading.Event()
-    build.failing = True
-    for _ in range(2):
-        with pytest.raises(OSError, match="no"):
-            store.built("torch", packages, build, never)
-    [left] = (tmp_path / "wheels").iterdir()
-    (left / "stray.whl").touch()
-    build.failing = False
-    assert names(store.built("torch", packages, build, never)) == ["half.whl", "whole.whl"]
-    assert build.count == 3
 
 
 def test_jobs_that_begin_at_once_share_one_build_and_one_that_waits_can_be_cancelled(

@@ -156,23 +156,6 @@ def test_an_executor_image_without_a_stand_in_is_refused(prepared: Prepared) -> 
     ]
 
 
-def test_a_command_runs_on_this_host_in_place_of_its_image(
-    prepared: Prepared, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", "/own/bin")
-    task = {"imageUri": "docker.io/x:1", "command": ["train"], "args": ["--x"]}
-    program = prepared.program({"containerSpec": task})
-    assert isinstance(program, HostProgram)
-    assert (program.argv, program.path) == (["train", "--x"], "/own/bin")
-    assert (program.folders, program.storage_url) == (prepared.folders, URL)
-    assert program.gcs == Path("/gcs")
-    prepared.program({"containerSpec": task}, index=1)
-    said = ["no container: the command runs on this host in place of docker.io/x:1"]
-    assert prepared.lines() == said
-    assert substitutes.read(prepared.home, "42") == ["on this host, not in docker.io/x:1"]
-    assert prepared.steps == []
-
-
 def test_a_command_in_a_prebuilt_image_finds_its_framework(
     prepared: Prepared, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -184,17 +167,6 @@ def test_a_command_in_a_prebuilt_image_finds_its_framework(
         "on Python 3.11, not the image's 3.10",
         f"on this host, not in {SKLEARN}",
     ]
-
-
-def test_an_image_that_says_nothing_of_its_command_is_refused(prepared: Prepared) -> None:
-    with pytest.raises(StartRefusedError) as refused:
-        prepared.program({"containerSpec": {"imageUri": "docker.io/x:1"}})
-    assert (refused.value.code, refused.value.message) == (
-        9,
-        "the image docker.io/x:1 cannot run here: the local cloud runs images of local projects "
-        "alone, and what its ENTRYPOINT does is unknown. Give containerSpec.command to run it on "
-        "the host.",
-    )
 
 
 @pytest.mark.parametrize(("alone", "name"), [(True, "vt-42"), (False, "vt-42-workerpool0-1")])

@@ -18,7 +18,7 @@ from localgcp.containers.host import ContainerHost
 from localgcp.errors import ImageError
 from localgcp.processes import ChildProcess
 from localgcp.runner.environment import Folders
-from localgcp.runner.programs import ContainerProgram, HostProgram, Launch, open_to_container
+from localgcp.runner.programs import ContainerProgram
 from tests.unit.localcloud.conftest import wait_until
 
 IMAGE = "us-central1-docker.pkg.dev/local-training/training/x:1"
@@ -42,65 +42,6 @@ def machine(folders: Folders, path: str) -> dict[str, str]:
         "PYTHONUNBUFFERED": "1",
         "STORAGE_EMULATOR_HOST": URL,
     }
-
-
-@pytest.mark.parametrize("own", [True, False])
-def test_a_command_has_its_references_replaced_and_its_buckets(folders: Folders, own: bool) -> None:
-    argv = ["train", "--id=$(ID)", "--of=$(MINE)", "$(NO)", "/gcs/data/x"]
-    program = HostProgram(argv, "/none", folders, URL, own_mount=own)
-    gcs = "/gcs" if own else str(folders.gcs)
-    assert program.gcs == Path(gcs)
-    launch = program.launch({"ID": "7"}, {"MINE": "m"})
-    expected = ["train", "--id=7", "--of=m", "$(NO)", f"{gcs}/data/x"]
-    assert launch == Launch(
-        expected, {**machine(folders, "/none"), "MINE": "m", "ID": "7"}, 0o077, launch.terminate
-    )
-    assert launch.terminate(None) is False  # type: ignore[arg-type]  # its whole group is asked
-    program.close()
-    assert folders.tmp.is_dir()
-
-
-def test_a_users_variable_wins_over_the_machines_and_not_over_the_services(
-    folders: Folders,
-) -> None:
-    program = HostProgram(["train", "$(ID)"], "/none", folders, URL)
-    assert program.gcs == folders.gcs
-    launch = program.launch({"ID": "7"}, {"PATH": "/own", "ID": "mine"})
-    assert launch.argv == ["train", "mine"]
-    assert launch.env == {**machine(folders, "/own"), "ID": "7"}
-
-
-def test_pythons_of_a_job_find_the_local_cloud_where_it_is_served(folders: Folders) -> None:
-    program = HostProgram(["train"], "/none", folders, URL)
-    service = {"VERTEX_EMULATOR_HOST": "127.0.0.1:9"}
-    launch = program.launch(service, {"PYTHONPATH": "/own"})
-    start = folders.tmp / "python"
-    assert launch.env == {
-        **machine(folders, "/none"), **service, "PYTHONPATH": f"{start}:/own",
-    }  # fmt: skip
-    assert (start / "sitecustomize.py").is_file()
-
-
-@pytest.mark.parametrize("name", ["gcloud", "gsutil"])
-def test_either_of_googles_programs_gets_its_settings(
-    folders: Folders, tmp_path: Path, name: str
-) -> None:
-    (tmp_path / "bin").mkdir()
-    tool = tmp_path / "bin" / name
-    tool.touch(0o755)
-    launch = HostProgram(["x"], str(tool.parent), folders, URL).launch({}, {})
-    sdk = folders.tmp / "cloud-sdk"
-    assert launch.env == {
-        **machine(folders, str(tool.parent)),
-        "CLOUDSDK_CONFIG": str(sdk),
-        "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE": f"{URL}/storage/v1/",
-        "CLOUDSDK_AUTH_DISABLE_CREDENTIALS": "true",
-        "CLOUDSDK_CORE_DISABLE_USAGE_REPORTING": "true",
-        "CLOUDSDK_COMPONENT_MANAGER_DISABLE_UPDATE_CHECK": "true",
-        "CLOUDSDK_CORE_PASS_CREDENTIALS_TO_GSUTIL": "1",
-        "BOTO_CONFIG": str(sdk / "boto.cfg"),
-    }
-    assert (sdk / "boto.cfg").is_file()
 
 
 class Host(ContainerHost):
@@ -243,11 +184,3 @@ def test_a_containers_first_process_alone_is_asked_to_end(
             os.killpg(engine.pid, signal.SIGKILL)
         engine.wait()
     assert launch.terminate(ChildProcess(engine.pid, "", "job")) is False
-
-
-def test_what_a_container_gets_can_be_written_by_any_user(tmp_path: Path) -> None:
-    (tmp_path / "bucket").mkdir(0o700)
-    (tmp_path / "bucket" / "file").touch(0o600)
-    open_to_container(tmp_path)
-    modes = [path.stat().st_mode & 0o777 for path in (tmp_path, *sorted(tmp_path.rglob("*")))]
-    assert modes == [0o777, 0o777, 0o666]

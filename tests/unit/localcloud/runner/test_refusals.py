@@ -14,7 +14,6 @@ PREBUILT = "us-docker.pkg.dev/vertex-ai/training"
 LOCAL = f"us-central1-docker.pkg.dev/local-training/training/x@sha256:{'0' * 64}"
 SKLEARN = f"{PREBUILT}/sklearn-cpu.1-6.py310:latest"
 FREE = 8 << 30
-POOL = ("jobSpec", "workerPoolSpecs", 0)
 
 
 @pytest.fixture(autouse=True)
@@ -154,115 +153,6 @@ def test_a_python_that_is_missing_here_is_told(monkeypatch: pytest.MonkeyPatch) 
     assert (only.level, only.what) == ("error", "this machine has none")
 
 
-@pytest.mark.parametrize(
-    ("pool", "refusal"),
-    [
-        (
-            package(f"{PREBUILT}/tf-cpu.2-9.py310:latest"),
-            Refusal(
-                (*POOL, "pythonPackageSpec", "executorImageUri"),
-                f"the executor image {PREBUILT}/tf-cpu.2-9.py310:latest has no stand-in here (the "
-                "nearest is tf-cpu.2-16.py310).",
-                "`vt local start --prebuilt nearest` takes it",
-            ),
-        ),
-        (
-            package("docker.io/acme/own:1"),
-            Refusal(
-                (*POOL, "pythonPackageSpec", "executorImageUri"),
-                "the executor image docker.io/acme/own:1 has no stand-in here (there are: "
-                f"{', '.join(executors.names())}).",
-            ),
-        ),
-        (
-            container("docker.io/acme/own:1"),
-            Refusal(
-                (*POOL, "containerSpec", "imageUri"),
-                "the image docker.io/acme/own:1 cannot run here: the local cloud runs images of "
-                "local projects alone, and what its ENTRYPOINT does is unknown. Give "
-                "containerSpec.command to run it on the host.",
-            ),
-        ),
-        (
-            container("docker.io/acme/own:1", command=["train"], args=["x"]),
-            Refusal(
-                (*POOL, "containerSpec", "command"),
-                "its command runs on this machine, with the programs that are here, not in the "
-                "image",
-                level="warning",
-            ),
-        ),
-        (
-            container(LOCAL),
-            Refusal((*POOL, "containerSpec", "imageUri"), "cannot run here: none", level="warning"),
-        ),
-    ],
-)
-def test_a_refusal_has_its_place_its_text_and_a_hint(
-    pool: dict[str, Any], refusal: Refusal
-) -> None:
-    assert found(pool, engine="none") == [refusal]
-
-
-TPU = Refusal(
-    (*POOL, "machineSpec"),
-    "the local cloud has no TPU: code that needs one fails here",
-    "rehearse the job on a machine type without one",
-    "warning",
-)
-GPU = Refusal(
-    (*POOL, "machineSpec"),
-    "the local cloud has no GPU: the job runs on processors here",
-    level="note",
-)
-
-
-@pytest.mark.parametrize(
-    ("machine", "refusal"),
-    [
-        ({"machineType": "ct5lp-hightpu-4t"}, [TPU]),
-        ({"machineType": "tpu7x-standard-4t"}, [TPU]),
-        ({"machineType": "cloud-tpu"}, [TPU]),
-        ({"machineType": "n1-standard-4", "acceleratorType": "TPU_V3", "acceleratorCount": 8},
-         [TPU]),
-        ({"machineType": "n1-standard-4", "acceleratorType": "NVIDIA_L4", "acceleratorCount": 1},
-         [GPU]),
-        ({"machineType": "n1-standard-4", "acceleratorCount": 0}, []),
-        ({"machineType": "n1-standard-4"}, []),
-        ({}, []),
-    ],
-)  # fmt: skip
-def test_what_the_machine_lacks_is_told(machine: dict[str, Any], refusal: list[Refusal]) -> None:
-    assert found({**package(SKLEARN), "machineSpec": machine}) == refusal
-
-
-def test_each_field_without_effect_is_told_once() -> None:
-    spec = {
-        "workerPoolSpecs": [package(SKLEARN)],
-        "persistentResourceId": "pool",
-        "enableWebAccess": True,
-        "enableDashboardAccess": True,
-    }
-    assert list(refusals({"jobSpec": spec}, lambda: "", FREE)) == [
-        Refusal(
-            ("jobSpec", "persistentResourceId"),
-            "the local cloud has no persistent resources: the job runs on this machine like any "
-            "other",
-            level="note",
-        ),
-        Refusal(
-            ("jobSpec", "enableWebAccess"),
-            "the local cloud gives no shell in a job: its files are on this machine",
-            level="note",
-        ),
-        Refusal(
-            ("jobSpec", "enableDashboardAccess"),
-            "the local cloud has no dashboard of a job",
-            level="note",
-        ),
-    ]
-
-
 def test_each_pool_is_judged_at_its_place_and_an_empty_one_is_not() -> None:
     image = container("docker.io/x:1", command=["train"])
     paths = [each.path for each in found(image, {}, package("docker.io/acme/own:1"))]
@@ -270,61 +160,6 @@ def test_each_pool_is_judged_at_its_place_and_an_empty_one_is_not() -> None:
     assert paths == [
         (*pools, 0, "containerSpec", "command"),
         (*pools, 2, "pythonPackageSpec", "executorImageUri"),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("words", "named"),
-    [
-        (["python3.99", "t.py"], ["python3.99"]),
-        (["bash", "-c", "cd /x; python3.98 -m t && python3.99 t"], ["python3.98", "python3.99"]),
-        (["/usr/bin/python3.99", "t.py"], []),
-        (["./python3.99"], []),
-        (["my-python3.99"], []),
-        (["python3.99-config"], []),
-        (["train", "--with=python3.99"], ["python3.99"]),
-    ],
-)
-def test_pythons_that_a_command_starts_and_this_machine_lacks_are_named(
-    words: list[str], named: list[str]
-) -> None:
-    host = "its command runs on this machine, with the programs that are here, not in the image"
-    command = (*POOL, "containerSpec", "command")
-    [*missing, last] = found(container("docker.io/x:1", command=words[:1], args=words[1:]))
-    assert last == Refusal(command, host, level="warning")
-    assert missing == [
-        Refusal(
-            command,
-            f"its command starts {name}, and this machine has none",
-            f"install {name}",
-            "warning",
-        )
-        for name in named
-    ]
-
-
-def test_an_environment_has_its_own_python_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shutil.which", lambda _name: None)
-    words = ["sh", "-c", "python a; python3 b; python3.10 c; python3.9 d"]
-    command = (*POOL, "containerSpec", "command")
-    assert found(container(SKLEARN, command=words)) == [
-        Refusal(
-            command,
-            "its command starts python3.9, and this machine has none",
-            "install python3.9",
-            "warning",
-        ),
-    ]
-    # On another Python than the image's: of its own version there is none here.
-    monkeypatch.setattr(executors, "python_version", lambda _executor: "3.9")
-    assert found(container(SKLEARN, command=words)) == [
-        Refusal(
-            command,
-            "its command starts python3.10, and this machine has none",
-            "install python3.10",
-            "warning",
-        ),
-        Refusal(command, "its command runs on Python 3.9, not the image's 3.10", level="warning"),
     ]
 
 
@@ -344,32 +179,3 @@ def test_where_the_environments_python_is_unknown_nothing_is_said_of_it(
 
     monkeypatch.setattr(executors, "python_version", none)
     assert found(container(SKLEARN, command=["python3"])) == []
-
-
-def test_the_first_python_by_name_says_which_version_a_command_runs_on(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("shutil.which", lambda name: f"/bin/{name}")
-    versions = {"/bin/python3": "3.12", "/bin/python3.9": None}
-    monkeypatch.setattr(executors, "version_of", versions.__getitem__)
-    host = "its command runs on this machine, with the programs that are here, not in the image"
-    image = "docker.io/library/python:3.11"
-    both = found(container(image, command=["sh", "-c", "python3 a; python3.9 b"]))
-    assert [each.what for each in both] == [f"{host}, on Python 3.12, not the image's 3.11"]
-    assert [each.what for each in found(container(image, command=["python3.9"]))] == [host]
-
-
-def test_a_job_without_a_spec_has_no_pool_to_judge() -> None:
-    assert list(refusals({"jobSpec": {"workerPoolSpecs": []}}, lambda: "", FREE)) == []
-
-
-def test_memory_is_judged_before_the_pools() -> None:
-    many = {**container("docker.io/x:1", command=["a"]), "replicaCount": 2}
-    first, second = found(many, free=(512 << 20) - 1)
-    assert first == Refusal(
-        ("jobSpec", "workerPoolSpecs"),
-        "2 replicas take 512 MiB before they hold any data, and this machine has 511 MiB free. "
-        "Rehearse the job with a lower replicaCount, or end other programs.",
-    )
-    assert second.path == (*POOL, "containerSpec", "command")
-    assert len(found(many, free=512 << 20)) == 1

@@ -39,20 +39,3 @@ def run(folder: Path, command: str, cancelled: threading.Event | None = None) ->
 def test_a_process_that_ends_by_itself_has_its_code(tmp_path: Path) -> None:
     assert run(tmp_path, "exit 3") == replica.Outcome(Ending.EXITED, 3)
     assert run(tmp_path, "sleep 0.6; kill -9 $$") == replica.Outcome(Ending.EXITED, 137)
-
-
-@pytest.mark.usefixtures("way")
-def test_a_cancel_ends_a_process_that_would_go_on(tmp_path: Path) -> None:
-    cancelled = threading.Event()
-    threading.Timer(0.1, cancelled.set).start()
-    outcome = run(tmp_path, "exec sleep 600", cancelled)
-    assert outcome.ending is Ending.CANCELLED
-    assert list((tmp_path / "notes").glob("*")) == []
-
-
-def test_no_descriptor_is_left(tmp_path: Path) -> None:
-    run(tmp_path, "true")
-    before = set(os.listdir("/proc/self/fd"))
-    for _ in range(3):
-        run(tmp_path, "true")
-    assert set(os.listdir("/proc/self/fd")) <= before

@@ -51,28 +51,6 @@ def storage(monkeypatch: pytest.MonkeyPatch) -> Storage:
     return made
 
 
-@pytest.mark.parametrize(
-    ("uri", "copied"),
-    [
-        ("gs://b/run", {"model.json": "1", "deep/x": "2"}),
-        ("gs://b/run/", {"model.json": "1", "deep/x": "2"}),
-        ("gs://b/run/deep", {"x": "2"}),
-        ("gs://b", {"run/": "", "run/model.json": "1", "run/deep/x": "2", "running": "3"}),
-        ("gs://b/", {"run/": "", "run/model.json": "1", "run/deep/x": "2", "running": "3"}),
-    ],
-)
-def test_what_lies_below_a_folder_is_copied(
-    storage: Storage, uri: str, copied: dict[str, str]
-) -> None:
-    storage.buckets["b"] = {"run/": "", "run/model.json": "1", "run/deep/x": "2", "running": "3"}
-    for _ in range(2):
-        found = artifacts.copy("u", uri, NAME, threading.Event())
-        assert found == f"gs://{COPIES}/m/7/artifacts"
-    assert storage.buckets[COPIES] == {
-        f"m/7/artifacts/{name}": text for name, text in copied.items()
-    }
-
-
 def refusal(uri: str) -> tuple[str, str]:
     with pytest.raises(ApiError) as refused:
         artifacts.copy("u", uri, NAME, threading.Event())

@@ -11,8 +11,7 @@ import pytest
 from localgcp.errors import ApiError
 from localgcp.inventory.store import BUCKET, Store
 from localgcp.serving import checks
-from localgcp.vertex.agents import service_agent
-from tests.unit.localcloud.conftest import set_grant, wrong_fields
+from tests.unit.localcloud.conftest import wrong_fields
 
 PROJECT = "local-training"
 REGION = "us-central1"
@@ -54,9 +53,7 @@ def fields(call: Callable[[], object]) -> list[tuple[str, str]]:
         model(displayName="m" * 128),
         model(versionAliases=["v1", "default", "a-b"]),
         container(imageUri="us-central1-docker.pkg.dev/p/r/i"),
-        container(predictRoute="/v1/predict", healthRoute="/"),
         container(ports=[{"containerPort": 1}, {"containerPort": 65535}]),
-        container(deploymentTimeout="7200s"),
         container(env=[{"name": "A_AIP_", "value": "x"}]),
     ],
 )
@@ -111,91 +108,9 @@ def test_a_wrong_model_is_refused_with_its_field(
     assert found == [(field, said)]
 
 
-FOREIGN = "us-docker.pkg.dev/local-images/docker/m:1"
-REPOSITORY = "projects/local-images/locations/us/repositories/docker"
-
-
-@pytest.mark.parametrize(
-    ("place", "role"),
-    [
-        *((REPOSITORY, f"roles/artifactregistry.{role}")
-          for role in ("reader", "writer", "repoAdmin", "admin")),
-        (REPOSITORY, "roles/viewer"),
-        ("projects/local-images", "roles/artifactregistry.reader"),
-        ("projects/local-images", "roles/aiplatform.serviceAgent"),
-    ],
-)  # fmt: skip
-def test_an_image_of_another_project_needs_a_grant_to_the_service_agent(
-    store: Store, place: str, role: str
-) -> None:
-    def check() -> None:
-        checks.check_model(store, PROJECT, REGION, container(imageUri=FOREIGN))
-
-    agent = service_agent(PROJECT)
-    assert told(check) == (
-        "PERMISSION_DENIED",
-        f"{agent} does not have permission to pull {FOREIGN}. "
-        f"Grant roles/artifactregistry.reader on {REPOSITORY}.",
-    )
-    set_grant(store, place, "roles/storage.objectViewer", service_agent(PROJECT))
-    assert told(check)[0] == "PERMISSION_DENIED"
-    set_grant(store, place, role, service_agent(PROJECT))
-    check()
-
-
 def bucket(store: Store, project: str = PROJECT, location: str = "US-CENTRAL1") -> None:
     found = {"name": "b-1", "project": project, "location": location}
     store.put(BUCKET, "b-1", project, {}, found)
-
-
-def test_the_files_of_a_model_are_in_a_bucket_of_its_region_that_the_agent_reads(
-    store: Store,
-) -> None:
-    uri = "gs://b-1/m"
-
-    def check() -> None:
-        checks.check_model(store, PROJECT, REGION, model(artifactUri=uri))
-
-    assert told(check) == (
-        "INVALID_ARGUMENT",
-        "The specified bucket does not exist: gs://b-1 (in gs://b-1/m).",
-    )
-    bucket(store)
-    check()
-    bucket(store, location="EUROPE-WEST4")
-    assert told(check) == (
-        "INVALID_ARGUMENT",
-        "The artifact_uri gs://b-1/m is in a bucket of location europe-west4; it must be in the "
-        "region of the model, us-central1.",
-    )
-    bucket(store, "local-data")
-    assert told(check) == (
-        "PERMISSION_DENIED",
-        f"{service_agent(PROJECT)} does not have storage.objects.list access to the bucket "
-        "gs://b-1. Grant roles/storage.objectViewer on it.",
-    )
-    readers = [f"storage.object{kind}" for kind in ("Viewer", "User", "Admin")]
-    for place in ("b/b-1", "projects/local-data"):
-        for role in (*readers, "storage.admin", "aiplatform.serviceAgent"):
-            set_grant(store, place, f"roles/{role}", service_agent(PROJECT))
-            check()
-        set_grant(store, place, "roles/storage.objectCreator", service_agent(PROJECT))
-        assert told(check)[0] == "PERMISSION_DENIED"
-
-
-@pytest.mark.parametrize(
-    ("held", "changes", "wanted"),
-    [
-        (["default"], ["v1", "best"], ["best", "default", "v1"]),
-        (["v1", "best"], ["-best"], ["v1"]),
-        (["v1"], ["-gone", "v1"], ["v1"]),
-        ([], ["-default"], []),
-    ],
-)
-def test_aliases_are_added_and_taken_away(
-    held: list[str], changes: list[str], wanted: list[str]
-) -> None:
-    assert checks.merged_aliases(held, changes) == wanted
 
 
 @pytest.mark.parametrize(
@@ -264,36 +179,4 @@ def test_a_model_is_deployed_with_an_account_that_there_is(store: Store) -> None
     assert told(lambda: checks.check_deployed_model(store, given)) == (
         "PERMISSION_DENIED",
         "You do not have permission to act as service_account: who@x. (or it may not exist).",
-    )
-
-
-@pytest.mark.parametrize("split", [{}, {"1": 100}, {"1": 40, "2": 60}, {"1": 0, "2": 100}])
-def test_traffic_is_split_into_hundred_percent(split: dict[str, int]) -> None:
-    checks.check_split(split, ["1", "2"])
-
-
-@pytest.mark.parametrize(
-    ("split", "ids", "said"),
-    [
-        ({"3": 100}, ["2", "1"],
-         "traffic_split names 3, which the endpoint does not have (deployed: 1, 2)."),
-        ({"4": 50, "3": 50}, [],
-         "traffic_split names 3, 4, which the endpoint does not have (deployed: nothing)."),
-        ({"2": 50, "1": 49}, ["1", "2"], "traffic_split must sum to 100, got {'1': 49, '2': 50}."),
-        ({"1": 101, "2": -1}, ["1", "2"],
-         "traffic_split must sum to 100, got {'1': 101, '2': -1}."),
-    ],
-)  # fmt: skip
-def test_another_split_is_refused(split: dict[str, int], ids: list[str], said: str) -> None:
-    assert told(lambda: checks.check_split(split, ids)) == ("INVALID_ARGUMENT", said)
-
-
-def test_what_still_gets_traffic_is_not_taken_away_unless_it_is_the_last() -> None:
-    checks.check_idle("1", {"1": 30, "2": 70}, others=0)
-    checks.check_idle("1", {"1": 0, "2": 100}, others=1)
-    checks.check_idle("1", {"2": 100}, others=1)
-    assert told(lambda: checks.check_idle("1", {"1": 30, "2": 70}, others=1)) == (
-        "FAILED_PRECONDITION",
-        "DeployedModel 1 has 30 percent of the traffic. Set its share to 0 first, or give a "
-        "traffic_split.",
     )

@@ -5,16 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import grpc
 import pytest
 from google.cloud import aiplatform_v1 as vertex
 
-from localgcp.errors import ApiError, ServerStoppingError
-from localgcp.serving.endpoints import dedicated_dns
+from localgcp.errors import ServerStoppingError
 from tests.unit.localcloud.serving.services import (
     MODEL,
     NAME,
-    NUMBER,
     PLACE,
     Served,
     refused,
@@ -24,67 +21,6 @@ from tests.unit.localcloud.serving.services import (
 @pytest.fixture
 def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Served:
     return Served(tmp_path / "cloud.sqlite", monkeypatch)
-
-
-def test_an_endpoint_has_what_the_service_alone_sets(served: Served) -> None:
-    assert dedicated_dns(NAME) == f"77.us-central1-{NUMBER}.prediction.vertexai.goog"
-    made = served.endpoint(dedicated_endpoint_enabled=True, traffic_split={"9": 100})
-    endpoint = vertex.Endpoint.deserialize(made.response.value)
-    assert (endpoint.name, endpoint.dedicated_endpoint_dns) == (NAME, dedicated_dns(NAME))
-    assert dict(endpoint.traffic_split) == {}
-    assert (served.kept.get(NAME) or {})["dedicatedEndpointDns"] == dedicated_dns(NAME)
-    plain = vertex.Endpoint.deserialize(served.endpoint("78").response.value)
-    assert plain.dedicated_endpoint_dns == ""
-
-
-def test_a_model_is_deployed_when_its_containers_are_healthy(served: Served) -> None:
-    served.upload()
-    served.endpoint()
-    made = served.deploy("1", split={"0": 100}, min_replica_count=2, required_replica_count=1)
-    assert made.deployed_model.id == "1"
-    assert served.containers.calls == [("start", NAME, "1", "1"), ("wait", 1)]
-    assert (served.split(), served.ids()) == ({"1": 100}, ["1"])
-    [kept] = served.kept.deployed(NAME)
-    assert kept == {
-        "id": "1",
-        "name": f"{NAME}/deployedModels/1",
-        "model": MODEL,
-        "modelVersionId": "1",
-        "displayName": "d",
-        "createTime": kept["createTime"],
-        "dedicatedResources": {
-            "machineSpec": {"machineType": "n1-standard-2"},
-            "minReplicaCount": 2,
-            "maxReplicaCount": 2,
-            "requiredReplicaCount": 1,
-        },
-    }
-    served.containers.calls.clear()
-    served.deploy("2", split={"1": 40, "0": 60}, max_replica_count=3)
-    assert served.split() == {"1": 40, "2": 60}
-    assert served.containers.calls[1] == ("wait", 1)
-    assert served.kept.deployed(NAME)[1]["dedicatedResources"]["maxReplicaCount"] == 3
-    served.deploy("3")
-    assert served.split() == {"1": 40, "2": 60}
-
-
-def test_a_deployment_without_an_id_gets_one(served: Served) -> None:
-    served.upload()
-    served.endpoint()
-    number = served.deploy("").deployed_model.id
-    assert len(number) == 19
-    assert number.isdecimal()
-
-
-def test_a_deployment_that_fails_leaves_nothing(served: Served) -> None:
-    served.upload()
-    served.endpoint()
-    served.containers.failure = ApiError(grpc.StatusCode.INTERNAL, "no")
-    operation = served.begin_deploy()
-    with pytest.raises(ApiError):
-        served.runner.finish(operation)
-    assert served.containers.calls[-1] == ("end", NAME, "1", False)
-    assert served.ids() == []
 
 
 def test_a_deployment_is_left_to_the_next_server_and_done_once(served: Served) -> None:
@@ -233,42 +169,6 @@ def test_an_endpoint_has_one_operation_at_a_time(served: Served) -> None:
     assert len(served.runner.begun) == 3  # the upload, and both deployments
 
 
-def test_operations_of_an_endpoint_say_what_they_do(served: Served) -> None:
-    def metadata(operation: Any, kind: Any) -> None:
-        assert operation.name.startswith(f"{NAME}/operations/")
-        assert operation.metadata.Is(kind.pb(kind()).DESCRIPTOR)
-        served.runner.finish(operation)
-
-    served.upload()
-    served.endpoint()
-    metadata(served.begin_deploy("1"), vertex.DeployModelOperationMetadata)
-    change = mutate(served, "min_replica_count", min_replica_count=1)
-    metadata(change, vertex.MutateDeployedModelOperationMetadata)
-    metadata(undeploy(served, "1"), vertex.UndeployModelOperationMetadata)
-    dedicated = {"machineSpec": {"machineType": "n1-standard-2"}, "maxReplicaCount": 1}
-    kept = {
-        "id": "1", "model": MODEL, "modelVersionId": "1", "displayName": "d",
-        "dedicatedResources": {**dedicated, "minReplicaCount": 1},
-    }  # fmt: skip
-    asked = [
-        (target, method, {**given, "deployed": _timeless(given)} if "deployed" in given else given)
-        for target, method, given in served.runner.begun[1:]
-    ]
-    assert asked == [
-        (NAME, "DeployModel", {"endpoint": NAME, "deployed": kept, "split": None}),
-        (
-            NAME,
-            "MutateDeployedModel",
-            {"endpoint": NAME, "deployed": {**kept, "name": f"{NAME}/deployedModels/1"}},
-        ),
-        (NAME, "UndeployModel", {"endpoint": NAME, "id": "1", "split": {}}),
-    ]
-
-
-def _timeless(asked: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in asked["deployed"].items() if key != "createTime"}
-
-
 def test_a_change_of_replicas_is_left_to_the_next_server(served: Served) -> None:
     served.upload()
     served.endpoint()
@@ -338,22 +238,6 @@ def test_an_endpoint_changes_by_its_mask(served: Served) -> None:
     )  # fmt: skip
     whole = change(served, display_name="all", traffic_split={"1": 50, "2": 50})
     assert (whole.description, dict(whole.traffic_split)) == ("", {"1": 50, "2": 50})
-
-
-def test_an_endpoint_with_something_deployed_stays(served: Served) -> None:
-    served.upload()
-    served.endpoint()
-    busy = served.begin_deploy()
-    request = vertex.DeleteEndpointRequest(name=NAME)
-    assert refused(served.endpoints.delete_endpoint, request, None)[0] == "FAILED_PRECONDITION"
-    served.runner.finish(busy)
-    assert refused(served.endpoints.delete_endpoint, request, None) == (
-        "FAILED_PRECONDITION",
-        f"Endpoint {NAME} has deployed models: 1. Undeploy them first.",
-    )
-    served.runner.finish(undeploy(served, "1"))
-    assert served.endpoints.delete_endpoint(request, None).done
-    assert served.kept.get(NAME) is None
 
 
 def test_what_was_deployed_is_started_again_by_the_next_server(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from google.cloud import aiplatform_v1 as vertex
 
-from localgcp.errors import ApiError, ServerStoppingError
+from localgcp.errors import ServerStoppingError
 from localgcp.inventory.store import ACCOUNT
 from tests.unit.localcloud.serving.services import (
     CONTAINER,
@@ -63,36 +63,6 @@ def test_an_upload_makes_a_version_with_its_own_copy(served: Served) -> None:
     assert made["begunBy"].startswith(f"{MODEL}/operations/")
 
 
-def test_a_version_keeps_all_that_a_client_says_of_it(served: Served) -> None:
-    said = {
-        "displayName": "d",
-        "description": "of the model",
-        "versionDescription": "of the version",
-        "labels": {"k": "v"},
-        "containerSpec": CONTAINER,
-        "versionAliases": ["champion"],
-        "encryptionSpec": {"kmsKeyName": "k"},
-        "predictSchemata": {"instanceSchemaUri": "gs://b/instance.yaml"},
-        "metadata": {"a": 1.0},
-        "metadataSchemaUri": "gs://b/metadata.yaml",
-        "explanationSpec": {"parameters": {"topK": 3}},
-    }
-    served.begin_upload(**said, originalModelInfo={"model": "other"}, versionId="7")
-    [(_, _, asked)] = served.runner.begun
-    assert asked["model"] == said
-
-
-def test_a_later_version_keeps_when_the_model_was_made(served: Served) -> None:
-    first = served.upload()
-    assert (first.model, first.model_version_id) == (MODEL, "1")
-    second = served.upload()
-    assert (second.model, second.model_version_id) == (MODEL, "2")
-    one, two = served.versions.versions(MODEL)
-    assert two["versionAliases"] == []
-    assert two["createTime"] == one["createTime"] < two["versionCreateTime"]
-    assert served.runner.begun[1][2]["new"] is False
-
-
 def test_an_upload_that_is_repeated_makes_one_version(served: Served) -> None:
     operation = served.begin_upload()
     [(name, _, request)] = served.runner.operations.unfinished()
@@ -117,27 +87,6 @@ def test_of_two_uploads_of_one_new_model_the_first_makes_it(served: Served) -> N
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("request_", "code", "text"),
-    [
-        ({"model_id": "m"}, "ALREADY_EXISTS", f"Model {MODEL} already exists."),
-        ({"model_id": "1m"}, "INVALID_ARGUMENT",
-         "Invalid model_id: '1m'; valid ids are [a-z_][a-z0-9_-]{0,62}."),
-        ({"parent_model": f"{GIVEN}/models/none"}, "NOT_FOUND",
-         f"The Model does not exist: {GIVEN}/models/none"),
-        ({"service_account": "a@b"}, "PERMISSION_DENIED",
-         "You do not have permission to act as service_account: a@b. (or it may not exist)."),
-    ],
-)  # fmt: skip
-def test_an_upload_that_cannot_be_is_refused(
-    served: Served, request_: dict[str, Any], code: str, text: str
-) -> None:
-    served.upload()
-    model = vertex.Model(display_name="d", container_spec={"image_uri": CONTAINER["imageUri"]})
-    request = vertex.UploadModelRequest(parent=GIVEN, model=model, **request_)
-    assert refused(served.models.upload_model, request, None) == (code, text)
-
-
 def test_a_parent_of_another_region_is_refused(served: Served) -> None:
     served.upload()
     image = "europe-docker.pkg.dev/vertex-ai/prediction/sklearn-cpu.1-6:latest"
@@ -147,60 +96,6 @@ def test_a_parent_of_another_region_is_refused(served: Served) -> None:
     assert refused(served.models.upload_model, request, None) == (
         "INVALID_ARGUMENT", f"parent_model {MODEL} is not in {parent}.",
     )  # fmt: skip
-
-
-def update(served: Served, *mask: str, **body: Any) -> tuple[str, ...]:
-    request = vertex.UpdateModelRequest(
-        model={"name": f"{GIVEN}/models/m", **body}, update_mask={"paths": list(mask)}
-    )
-    made = served.models.update_model(request, None)
-    return made.display_name, made.description, made.version_description
-
-
-def test_texts_of_a_version_change_and_what_it_runs_does_not(served: Served) -> None:
-    served.upload(description="old")
-    assert update(served, "display_name", display_name="new", description="x") == ("new", "old", "")
-    assert update(served, display_name="all", version_description="v") == ("all", "", "v")
-    for mask in ("container_spec.image_uri", "artifact_uri"):
-        with pytest.raises(ApiError) as error:
-            update(served, mask, "display_name")
-        field = {"container_spec.image_uri": "containerSpec"}.get(mask, "artifactUri")
-        assert error.value.message == f"update_mask: {field} cannot be changed."
-    with pytest.raises(ApiError) as error:
-        update(served, "container_spec", "labels", "artifact_uri")
-    assert error.value.message == "update_mask: artifactUri, containerSpec cannot be changed."
-    assert served.versions.versions(MODEL)[0]["containerSpec"] == CONTAINER
-
-
-def merge(served: Served, name: str, *aliases: str) -> list[str]:
-    request = vertex.MergeVersionAliasesRequest(name=name, version_aliases=list(aliases))
-    return list(served.models.merge_version_aliases(request, None).version_aliases)
-
-
-def test_aliases_move_from_version_to_version(served: Served) -> None:
-    served.upload()
-    served.upload(versionAliases=["old"])
-    before = served.versions.versions(MODEL)[1]
-    assert merge(served, f"{MODEL}@2", "new", "-old", "default") == ["default", "new"]
-    one, two = served.versions.versions(MODEL)
-    assert (one["versionAliases"], two["versionAliases"]) == ([], ["default", "new"])
-    assert two["etag"] != before["etag"]
-    assert two["versionUpdateTime"] > before["versionUpdateTime"]
-
-
-def versions_of(served: Served, **request: Any) -> tuple[list[str], str]:
-    asked = vertex.ListModelVersionsRequest(name=f"{GIVEN}/models/m@1", **request)
-    found = served.models.list_model_versions(asked, None)
-    return [each.version_id for each in found.models], found.next_page_token
-
-
-def test_versions_are_listed_page_by_page(served: Served) -> None:
-    for _ in range(3):
-        served.upload()
-    assert sorted(versions_of(served)[0]) == ["1", "2", "3"]
-    found, token = versions_of(served, page_size=2)
-    assert (len(found), token) == (2, "2")
-    assert len(versions_of(served, page_size=2, page_token="2")[0]) == 1
 
 
 def delete_version(served: Served, name: str) -> Any:

@@ -71,25 +71,3 @@ def test_a_container_that_ended_is_not_well_though_a_stranger_answers_at_its_por
     time.sleep(0.3)  # a dozen looks
     assert not replica.healthy
     assert "exit code 3" in replica.failure
-
-
-def test_the_end_of_a_replica_waits_for_its_process(
-    start: Callable[..., Replica], tmp_path: Path, taken: int
-) -> None:
-    code = (
-        "import pathlib, signal, time\n"
-        f"root = pathlib.Path({str(tmp_path)!r})\n"
-        "def end(*_):\n"
-        "    time.sleep(0.1)\n"
-        "    (root / 'ended').touch()\n"
-        "    raise SystemExit\n"
-        "signal.signal(signal.SIGTERM, end)\n"
-        "(root / 'begun').touch()\n"
-        "while True: time.sleep(1)\n"
-    )
-    replica = start(taken, code)
-    wait_until((tmp_path / "begun").exists)
-    replica.stop()
-    assert (tmp_path / "ended").exists()
-    assert [each.is_alive() for each in replica._threads] == [False, False]
-    replica.stop()

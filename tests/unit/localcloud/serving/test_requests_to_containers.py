@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,12 +15,11 @@ from google.api import httpbody_pb2
 from google.cloud import aiplatform_v1 as vertex
 from google.protobuf import json_format
 
-from localgcp.errors import ApiError, ContainerDownError, NoAnswerError
+from localgcp.errors import ApiError, ContainerDownError
 from localgcp.runner.joblog import JobLog
 from localgcp.serving import service as services
 from localgcp.serving.replicas import Answer, Replica, Timing
 from localgcp.serving.service import PredictionService
-from tests.unit.localcloud.conftest import free_port
 
 NAME = "projects/1/locations/us-central1/endpoints/77"
 
@@ -106,59 +104,6 @@ def refused(call: Callable[..., Any], *args: Any) -> tuple[str, str]:
     return error.value.code.name, error.value.message
 
 
-def test_instances_and_parameters_reach_the_container_as_json(world: World) -> None:
-    world.container.answer = Answer(
-        200, "application/json", b'{"predictions": [2, {"a": null}], "metadata": {"k": 1}, "x": 0}'
-    )
-    answer = world.predict([1, "a"], {"b": True}, parameters={"p": 1})
-    sent = {"instances": [[1, "a"], {"b": True}], "parameters": {"p": 1}}
-    [(verb, route, body, kind, seconds)] = world.container.asked
-    assert (verb, route, json.loads(body), kind, seconds) == (
-        "POST", "/predict", sent, "application/json", 60.0,
-    )  # fmt: skip
-    assert json_format.MessageToDict(vertex.PredictResponse.pb(answer)) == {
-        "predictions": [2.0, {"a": None}],
-        "metadata": {"k": 1.0},
-        "deployedModelId": "1",
-        "model": "models/1",
-        "modelVersionId": "3",
-        "modelDisplayName": "m",
-    }
-
-
-def test_a_request_without_instances_has_an_empty_list(world: World) -> None:
-    world.predict()
-    assert json.loads(world.container.asked[0][2]) == {"instances": []}
-
-
-def test_a_body_is_passed_on_as_it_is(world: World) -> None:
-    world.container.answer = Answer(200, "image/png", b"\x00png")
-    answer = world.raw(b"a,b")
-    assert (answer.content_type, answer.data) == ("image/png", b"\x00png")
-    assert world.container.asked == [("POST", "/predict", b"a,b", "text/csv", 60.0)]
-    world.raw(b"{}", "")
-    assert world.container.asked[1][3] == "application/json"
-
-
-FORM = 'The container\'s answer is not of the form {"predictions": [...]}'
-
-
-@pytest.mark.parametrize(
-    ("body", "why"),
-    [
-        (b"{}", "KeyError: 'predictions'"),
-        (b'{"predictions": 1}', "TypeError: predictions must be a list"),
-        (b'{"predictions": [NaN]}', "ValueError: NaN is no JSON"),
-        (b'{"predictions": [-Infinity]}', "ValueError: -Infinity is no JSON"),
-        (b"[", "JSONDecodeError: Expecting value: line 1 column 2 (char 1)"),
-        (b"[]", "KeyError: 'predictions'"),
-    ],
-)
-def test_an_answer_of_another_form_is_told(world: World, body: bytes, why: str) -> None:
-    world.container.answer = Answer(200, "application/json", body)
-    assert refused(world.predict) == ("INTERNAL", f"{FORM} ({why}).")
-
-
 @pytest.mark.parametrize(
     ("status", "code"),
     [(400, "INVALID_ARGUMENT"), (404, "NOT_FOUND"), (418, "FAILED_PRECONDITION"),
@@ -191,22 +136,6 @@ def test_requests_and_answers_have_a_size(
     )  # fmt: skip
 
 
-def test_shares_of_the_traffic_are_drawn(world: World) -> None:
-    world.deployed["2"] = Deployed("2", Container())
-    world.endpoint["trafficSplit"] = {"1": 40, "3": 0, "2": 60}
-    world.picked = ["2"]
-    assert world.predict().deployed_model_id == "2"
-    assert world.drawn == [(["1", "2"], [40, 60])]
-
-
-@pytest.mark.parametrize("split", [{}, {"1": 0}])
-def test_without_a_split_nobody_answers(world: World, split: dict[str, int]) -> None:
-    world.endpoint["trafficSplit"] = split
-    assert refused(world.predict) == (
-        "FAILED_PRECONDITION", f"Endpoint {NAME} doesn't have traffic_split.",
-    )  # fmt: skip
-
-
 def test_a_container_that_is_down_gets_no_more_and_another_answers(world: World) -> None:
     other = Container()
     world.deployed["1"] = Deployed("1", world.container, other)
@@ -216,13 +145,6 @@ def test_a_container_that_is_down_gets_no_more_and_another_answers(world: World)
     other.healthy = False
     text = "DeployedModel 1 has no healthy replica."
     assert refused(world.predict) == ("UNAVAILABLE", text)
-
-
-def test_a_container_that_gives_no_answer_is_asked_once(world: World) -> None:
-    world.container.answer = NoAnswerError("timed out")
-    text = "The container gave no answer: timed out"
-    assert refused(world.predict) == ("UNAVAILABLE", text)
-    assert (len(world.container.asked), world.container.healthy) == (1, True)
 
 
 def test_what_was_undeployed_a_moment_ago_is_another_ones_by_now(world: World) -> None:
@@ -266,25 +188,6 @@ def replica(tmp_path: Path) -> Iterator[Replica]:
     yield made
     server.shutdown()
     server.server_close()
-
-
-def test_a_container_is_asked_over_http(replica: Replica) -> None:
-    assert replica.ask("POST", "/typed", b"body", "text/csv", seconds=20) == Answer(
-        200, "text/x", b"POST /typed text/csv body"
-    )
-    assert replica.ask("GET", "/bad", seconds=20) == Answer(500, "", b"GET /bad none ")
-
-
-def test_a_container_that_cannot_be_reached_and_one_without_an_answer_differ(
-    replica: Replica,
-) -> None:
-    replica.port = free_port()
-    with pytest.raises(ContainerDownError, match="Connection refused"):
-        replica.ask("GET", "/", seconds=20)
-    with HTTPServer(("127.0.0.1", 0), _Echo) as silent:  # it takes connections, and says nothing
-        replica.port = silent.server_address[1]
-        with pytest.raises(NoAnswerError, match="TimeoutError timed out"):
-            replica.ask("GET", "/", seconds=0.05)
 
 
 def test_the_times_are_the_services() -> None:

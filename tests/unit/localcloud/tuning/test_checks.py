@@ -64,14 +64,11 @@ def test_a_right_one_has_no_errors_even_if_it_runs_more_at_once_than_it_has() ->
         (lambda j: j.update(maxFailedTrialCount=-1), "max_failed_trial_count", "negative"),
         (lambda j: j.update(maxFailedTrialCount=5), "max_failed_trial_count", "than max_trial"),
         (lambda j: j.pop("studySpec"), "study_spec.metrics", "At least one metric"),
-        (lambda j: study(j).update(parameters=[]), "study_spec.parameters", "At least one"),
         (lambda j: study(j).update(metrics=[{}]), "metrics[0].metric_id", "Required"),
         (lambda j: study(j)["metrics"].append({"metricId": "m"}), "metrics", "unique: 'm'"),
         (lambda j: study(j)["metrics"][0].update(metricId="a\u00a0b"), "metric_id", "white space"),
         (lambda j: study(j).update(observationNoise="LOW"), "observation_noise", "Vizier"),
         (lambda j: study(j).update(algorithm="GRID_SEARCH"), "parameters[0]", "not DOUBLE"),
-        (lambda j: parameter(j, 0).pop("parameterId"), "[0].parameter_id", "Required"),
-        (lambda j: parameter(j, 0).update(parameterId="n"), "parameters", "unique: 'n'"),
         (lambda j: parameter(j, 0).pop("doubleValueSpec"), "parameters[0]", "value specs"),
         (lambda j: parameter(j, 0)["doubleValueSpec"].update(minValue=2), "[0]", "not be greater"),
         (lambda j: parameter(j, 0)["doubleValueSpec"].pop("minValue"), "[0]", "positive, not 0"),
@@ -88,22 +85,12 @@ def test_a_right_one_has_no_errors_even_if_it_runs_more_at_once_than_it_has() ->
         (lambda j: parameter(j, 2)["discreteValueSpec"].update(values=[]), "values", "Required"),
         (lambda j: parameter(j, 2)["discreteValueSpec"].update(values=[2, 1]), "values", "order"),
         (
-            lambda j: parameter(j, 2)["discreteValueSpec"].update(values=[1, 1 + 1e-11]),
-            "values",
-            "apart",
-        ),
-        (
             lambda j: parameter(j, 2)["discreteValueSpec"].update(values=list(range(1001))),
             "values",
             "got 1001",
         ),
         (lambda j: parameter(j, 2).update(scaleType="UNIT_LOG_SCALE") or parameter(j, 2)
          ["discreteValueSpec"].update(values=[0, 1]), "[2]", "positive"),
-        (
-            lambda j: child(j)["parameterSpec"]["categoricalValueSpec"].update(values=["a", "a"]),
-            "parameter_spec.values",
-            "unique",
-        ),
         (
             lambda j: child(j)["parameterSpec"].update(scaleType="UNIT_LINEAR_SCALE"),
             "scale_type",
@@ -138,15 +125,6 @@ def test_a_wrong_one_names_the_field(
     assert any(field in at and text in message for at, message in found), found
 
 
-def test_nesting_has_an_end() -> None:
-    leaf: dict[str, Any] = {"parameterId": "p", "integerValueSpec": {"maxValue": "1"}}
-    for _ in range(50):
-        condition = {"parentIntValues": {"values": ["1"]}, "parameterSpec": leaf}
-        leaf = {**leaf, "conditionalParameterSpecs": [condition]}
-    job = {**RIGHT, "studySpec": {**RIGHT["studySpec"], "parameters": [leaf]}}
-    assert any("deeper than 10" in text for _, text in field_errors(job))
-
-
 PARAMETERS = "study_spec.parameters"
 VIZIER = "Only supported by the Vertex AI Vizier service."
 
@@ -170,29 +148,6 @@ INTEGER = {"integerValueSpec": {"minValue": "1", "maxValue": "3"}}
 DISCRETE = {"discreteValueSpec": {"values": [1, 2.5]}}
 CATEGORICAL = {"categoricalValueSpec": {"values": ["a", "b"]}}
 CHILD = f"{PARAMETERS}[0].conditional_parameter_specs[0]"
-
-
-@pytest.mark.parametrize(
-    "job",
-    [
-        with_parameter(doubleValueSpec={"minValue": -1, "maxValue": -1}),
-        with_parameter(**INTEGER, scaleType="UNIT_LOG_SCALE"),
-        with_parameter(**INTEGER, scaleType="UNIT_REVERSE_LOG_SCALE"),
-        with_parameter(doubleValueSpec={"maxValue": 1}, scaleType="UNIT_LINEAR_SCALE"),
-        with_parameter(**DISCRETE, scaleType="UNIT_REVERSE_LOG_SCALE"),
-        with_parameter(discreteValueSpec={"values": list(range(1000))}),
-        with_parameter(discreteValueSpec={"values": [0, 1e-10]}),
-        with_parameter(**CATEGORICAL, scaleType="SCALE_TYPE_UNSPECIFIED"),
-        {**with_parameter(**INTEGER), "maxFailedTrialCount": 1},
-        nested(INTEGER, when(parentIntValues={"values": ["1", "3"]}),
-               when(parentIntValues={"values": ["2"]})),
-        nested(DISCRETE, when(parentDiscreteValues={"values": [2.5]})),
-        nested(CATEGORICAL, when(parentCategoricalValues={"values": ["a", "b"]}),
-               when("d", parentCategoricalValues={"values": ["b"]})),
-    ],
-)  # fmt: skip
-def test_what_is_right_has_no_errors(job: dict[str, Any]) -> None:
-    assert list(field_errors(job)) == []
 
 
 @pytest.mark.parametrize(
@@ -288,18 +243,6 @@ def test_an_empty_one_lacks_all() -> None:
         ("parallel_trial_count", "Must be greater than 0."),
         ("study_spec.metrics", "At least one metric should be specified."),
         ("study_spec.parameters", "At least one parameter should be specified."),
-    ]
-
-
-def test_metrics_have_ids_of_their_own() -> None:
-    job = with_parameter(**INTEGER)
-    job["studySpec"]["metrics"] = [
-        {"metricId": name} for name in ["z", "b", "", "a c", "b", "z", "y", "y", "x", "x"]
-    ]
-    assert list(field_errors(job)) == [
-        ("study_spec.metrics[2].metric_id", "Required field is not set."),
-        ("study_spec.metrics[3].metric_id", "Must not contain white space: 'a c'."),
-        *(("study_spec.metrics", f"Ids must be unique: '{name}'.") for name in "bxyz"),
     ]
 
 

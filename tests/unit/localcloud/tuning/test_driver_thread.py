@@ -9,7 +9,6 @@ import pytest
 
 from localgcp.tuning import driver as drivers
 from localgcp.vertex.records import JobState
-from tests.unit.localcloud.conftest import wait_until
 from tests.unit.localcloud.tuning.test_driver import Studied, studied
 
 __all__ = ["studied"]
@@ -69,12 +68,3 @@ def test_a_server_settles_trials_that_ended_without_one(studied: Studied) -> Non
     studied.driver.start()
     studied.driver.stop()
     assert studied.states() == ["SUCCEEDED"]
-
-
-def test_the_thread_looks_when_it_is_woken_and_ends(studied: Studied) -> None:
-    studied.driver.start()
-    studied.make(trials=1)
-    studied.driver.wake()
-    wait_until(lambda: studied.submitted)
-    studied.driver.stop()
-    assert studied.states() == ["REQUESTED"]

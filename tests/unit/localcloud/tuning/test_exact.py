@@ -94,12 +94,6 @@ def test_scales_put_half_of_the_values_where_they_say() -> None:
             assert 900 < below < 1100, parameter
 
 
-def test_each_whole_number_is_as_likely_as_another() -> None:
-    found = space(integer(-1, 1))
-    points = [random_point(found, str(n))["n"] for n in range(3000)]
-    assert all(900 < points.count(each) < 1100 for each in (-1, 0, 1))
-
-
 def test_values_become_two_words_each_and_whole_numbers_have_no_point() -> None:
     values = {"learning-rate": 0.001, "n_units": 64.0, "kind": "a b", "big": 10**18, "e": 1e-7}
     assert arguments(values) == [

@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from localgcp import processes
 from localgcp.runner.refusals import Refusal
-from localgcp.tuning.driver import TuningDriver
 from localgcp.tuning.records import Measurement
 from localgcp.tuning.stopping import reason_to_stop, stored_only
-from tests.unit.localcloud.conftest import Cloud, wait_until
+from tests.unit.localcloud.conftest import Cloud
 from tests.unit.localcloud.tuning.studies import (
     JobState,
     TrialState,
-    get,
     python,
     run,
-    submit,
     tuning,
-    wait,
 )
 
 UP: dict[str, Any] = {
     "metrics": [{"metricId": "m", "goal": "MAXIMIZE"}],
     "medianAutomatedStoppingSpec": {},
 }
-DOWN = {**UP, "metrics": [{"metricId": "m", "goal": "MINIMIZE"}]}
 BY_TIME = {**UP, "medianAutomatedStoppingSpec": {"useElapsedDuration": True}}
 
 
@@ -48,15 +41,10 @@ COMPLETED = [curve(0.2, 0.4, 0.6), curve(0.4, 0.6, 0.8), curve(0.6, 0.8, 1.0)]
         (UP, curve(0.1, 0.5), ""),  # strictly below
         (UP, curve(0.55, 0.1), ""),  # its best counts, not its last
         (UP, curve(0.55, 0.1, 0.1), "at step 3, 0.55, is worse than 0.6"),
-        (DOWN, curve(0.9, 0.51), "at step 2, 0.51, is worse than 0.5"),
-        (DOWN, curve(0.9, 0.5), ""),
         (BY_TIME, curve(0.55, apart=3), "after 3.0 s, 0.55, is worse than 0.6"),  # as their third
-        (UP, curve(0.55, apart=3), ""),
         (UP, [], ""),
-        (UP, [Measurement(1, {"other": 0.0})], ""),
         (UP, [Measurement(0, {"m": 0.0})], ""),  # none of them had begun to report
         ({"metrics": UP["metrics"]}, curve(0.0, 0.0), ""),
-        ({"metrics": UP["metrics"], "decayCurveStoppingSpec": {}}, curve(0.0, 0.0), ""),
     ],
 )
 def test_a_trial_below_the_median_of_the_completed_ones_is_stopped(
@@ -115,58 +103,3 @@ def test_a_stopped_trial_succeeds_with_what_it_reported(cloud: Cloud, selection:
     job = cloud.client.get_custom_job(name=last.custom_job)
     assert job.state == JobState.JOB_STATE_CANCELLED
     assert "trial 3 is stopped early: its best accuracy at step 2, 0.2, is worse" in cloud.log(job)
-
-
-def test_without_the_rule_a_trial_that_is_worse_goes_on_until_it_is_cancelled(
-    cloud: Cloud,
-) -> None:
-    job = stopping()
-    del job["study_spec"]["median_automated_stopping_spec"]
-    name = submit(cloud, job)
-    wait_until(lambda: len([t for t in get(cloud, name).trials if t.measurements]) == 3)
-    last = get(cloud, name).trials[2]
-    assert last.state == TrialState.ACTIVE
-    assert last.measurements[0].elapsed_duration.total_seconds() >= 0
-    cloud.client.cancel_hyperparameter_tuning_job(name=name)
-    done = wait(cloud, name)
-    assert done.state == JobState.JOB_STATE_CANCELLED
-    assert done.trials[2].state == TrialState.INFEASIBLE
-    assert done.trials[2].measurements
-    assert not done.trials[2].final_measurement.metrics
-
-
-def test_each_of_two_tuning_jobs_is_judged_by_its_own_trials(cloud: Cloud) -> None:
-    bad = {"parameter_id": "lr", "categorical_value_spec": {"values": ["0.3"]}}
-    job = stopping()
-    job["study_spec"]["parameters"], job["max_trial_count"] = [bad], 1
-    lonely = submit(cloud, job)
-    others = [submit(cloud, stopping()) for _ in range(2)]
-    for name in others:
-        done = wait(cloud, name)
-        assert done.state == JobState.JOB_STATE_SUCCEEDED, done.error.message
-        assert done.trials[2].final_measurement.metrics[0].value == 0.2
-    wait_until(lambda: get(cloud, lonely).trials[0].measurements)
-    assert get(cloud, lonely).trials[0].state == TrialState.ACTIVE
-    cloud.client.cancel_hyperparameter_tuning_job(name=lonely)
-    assert wait(cloud, lonely).state == JobState.JOB_STATE_CANCELLED
-
-
-def test_a_trial_that_was_to_be_stopped_is_stopped_by_the_next_server(
-    make_cloud: Callable[..., Cloud], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first = make_cloud()
-    with monkeypatch.context() as patched:  # as a kill after the decision leaves it
-        patched.setattr(TuningDriver, "_cancel", lambda *_: None)
-        name = submit(first, stopping())
-
-        def stopped() -> bool:
-            return any(each.state == TrialState.STOPPING for each in get(first, name).trials)
-
-        wait_until(stopped)
-        first.stop()
-    second = make_cloud()
-    done = wait(second, name)
-    assert done.state == JobState.JOB_STATE_SUCCEEDED, done.error.message
-    assert [trial.state for trial in done.trials] == [TrialState.SUCCEEDED] * 3
-    assert done.trials[2].final_measurement.metrics[0].value == 0.2
-    assert processes.live_children(second.home.children) == []

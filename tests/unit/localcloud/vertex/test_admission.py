@@ -9,7 +9,7 @@ import pytest
 
 from localgcp.errors import RpcCode, StartRefusedError
 from localgcp.inventory.store import ACCOUNT, BUCKET, EMPTY_POLICY, Binding, Store
-from localgcp.vertex.admission import Access, access_of, admit
+from localgcp.vertex.admission import Access, admit
 from localgcp.vertex.records import JobRecord, JobState
 
 TRAINER = "trainer@local-p1.iam.gserviceaccount.com"
@@ -30,43 +30,6 @@ def store(tmp_path: Path) -> Store:
 def grant(store: Store, resource: str, *roles: str, member: str = MEMBER) -> None:
     bindings = tuple(Binding(role, (member,)) for role in roles)
     store.set_policy(resource, bindings, expected_etag=EMPTY_POLICY.etag)
-
-
-@pytest.mark.parametrize("where", ["b/data", "projects/local-p1"])
-@pytest.mark.parametrize(
-    ("role", "rights"),
-    [
-        ("roles/storage.objectViewer", "r"),
-        ("roles/storage.objectCreator", "c"),
-        ("roles/storage.objectUser", "rcw"),
-        ("roles/storage.objectAdmin", "rcw"),
-        ("roles/storage.admin", "rcw"),
-        ("roles/storage.legacyBucketReader", ""),
-    ],
-)
-def test_a_role_on_the_bucket_or_the_project_gives_these_rights(
-    store: Store, where: str, role: str, rights: str
-) -> None:
-    grant(store, where, role)
-    access = Access(store, "local-p1", TRAINER)
-    found = {
-        "r": access.may_read("data"),
-        "c": access.may_create("data"),
-        "w": access.may_change("data"),
-    }
-    assert found == {right: right in rights for right in "rcw"}
-    assert not access.may_read("none")
-    other = Access(store, "local-p1", "other@local-p1.iam.gserviceaccount.com")
-    assert not any(may("data") for may in (other.may_read, other.may_create, other.may_change))
-
-
-def test_a_role_on_a_project_is_a_role_on_its_own_buckets_alone(store: Store) -> None:
-    access = Access(store, "local-p1", TRAINER)
-    for project, wanted in (("local-p1", ["data", "loose"]), ("local-p2", ["far"])):
-        store.delete_policy("projects/local-p1")
-        grant(store, f"projects/{project}", "roles/storage.objectUser")
-        for may in (access.may_read, access.may_create, access.may_change):
-            assert [name for name in ("data", "far", "loose", "none") if may(name)] == wanted
 
 
 def test_googles_own_account_has_all_buckets_of_its_project_and_those_of_none(store: Store) -> None:
@@ -94,12 +57,6 @@ def refusal(store: Store, record: JobRecord) -> tuple[int, str]:
     with pytest.raises(StartRefusedError) as refused:
         admit(store, record)
     return refused.value.code, refused.value.message
-
-
-def test_the_rights_are_those_of_the_account_that_the_job_names(store: Store) -> None:
-    access = access_of(store, job())
-    assert (access.store, access.project, access.account) == (store, "local-p1", TRAINER)
-    assert access_of(store, job(account=None)).account is None
 
 
 def test_an_account_that_is_not_there_cannot_be_acted_as(store: Store) -> None:

@@ -85,60 +85,6 @@ def of_any(replicas: int = 1, **machine: Any) -> dict[str, Any]:
     return {"replicaCount": str(replicas), "machineSpec": spec}
 
 
-def test_a_job_without_an_affinity_takes_nothing(world: World) -> None:
-    world.add("r", 8)
-    none = {"machineSpec": {"machineType": N1, "reservationAffinity":
-            {"reservationAffinityType": "NO_RESERVATION"}}}  # fmt: skip
-    assert world.plan({"machineSpec": {"machineType": N1}}, {}, none) == Plan()
-    assert capacity.plan(world.store, world.jobs, job_row("1", {})) == Plan({}, {}, [], "")
-
-
-def test_the_reservations_that_a_job_names_are_taken_in_their_order(world: World) -> None:
-    one, two = world.add("one", 2), world.add("two", 3)
-    world.use(one, 1)
-    assert world.plan(named(two, one, replicas=4)) == Plan(
-        {two: 3, one: 1},
-        {two: 3, one: 2},
-        [f"workerpool0: 3 of reservation {two}", f"workerpool0: 1 of reservation {one}"],
-        "",
-    )
-    assert world.plan(named(two, one, replicas=5)) == Plan(
-        {two: 3, one: 1},
-        {two: 3, one: 2},
-        [f"workerpool0: 3 of reservation {two}", f"workerpool0: 1 of reservation {one}"],
-        f"workerpool0 asks for 5 machines; {two}, {one} has 5",
-    )
-
-
-def test_pools_share_a_reservation(world: World) -> None:
-    one = world.add("one", 3)
-    pool = named(one, replicas=2)
-    del pool["replicaCount"]
-    assert world.plan(pool, {}, named(one, replicas=2)) == Plan(
-        {one: 3},
-        {one: 3},
-        [f"workerpool0: 1 of reservation {one}", f"workerpool2: 2 of reservation {one}"],
-    )
-    assert world.plan(named(one, replicas=3), named(one)).short == (
-        f"workerpool1 asks for 1 machines; {one} has 3"
-    )
-
-
-def test_a_reservation_that_is_used_up_gives_nothing(world: World) -> None:
-    one = world.add("one", 1)
-    world.use(one, 1)
-    made = world.plan(named(one))
-    assert made == Plan({}, {}, [], f"workerpool0 asks for 1 machines; {one} has 1")
-    # Before the job is queued what others hold does not count.
-    capacity.admit(world.store, job(named(one)))
-    with pytest.raises(StartRefusedError) as refused:
-        capacity.admit(world.store, job(named(one, replicas=2)))
-    assert (refused.value.code, refused.value.message) == (
-        9,
-        f"workerpool0 asks for 2 machines; {one} has 1 in all.",
-    )
-
-
 def test_a_reservation_that_cannot_be_seen_or_is_not_there_is_refused(world: World) -> None:
     none = f"projects/{PROJECT}/zones/us-central1-a/reservations/none"
     assert world.refusal(named(none)) == (
@@ -188,39 +134,9 @@ def test_a_reservation_by_name_only_is_not_taken_by_others(world: World) -> None
     assert world.plan(of_any()).wanted == {}
 
 
-def test_any_reservation_is_of_the_zone_with_most_free_machines(world: World) -> None:
-    world.add("a1", 2)
-    b1, b2 = (world.add(name, 2, "us-central1-b") for name in ("b1", "b2"))
-    world.add("far", 50, "us-east1-b")
-    assert world.plan(of_any(replicas=3)) == Plan(
-        {b1: 2, b2: 1},
-        {b1: 2, b2: 2},
-        [f"workerpool0: 2 of reservation {b1}", f"workerpool0: 1 of reservation {b2}"],
-    )
-    first = Plan({b1: 2}, {b1: 2}, [f"workerpool0: 2 of reservation {b1}"])
-    assert world.plan(of_any(replicas=2)) == first
-    assert world.plan(of_any(replicas=4)).notes == [
-        f"workerpool0: 2 of reservation {b1}",
-        f"workerpool0: 2 of reservation {b2}",
-    ]
-    assert world.plan(of_any(replicas=5)).notes[2:] == [
-        "workerpool0: 1 on demand in us-central1-b, its reservations are used up",
-    ]
-    assert world.plan(of_any(replicas=5)).short == ""
-
-
 def test_of_zones_with_as_many_the_first_is_taken_and_pools_count(world: World) -> None:
     a, b = world.add("a", 2), world.add("b", 2, "us-central1-b")
     assert world.plan(of_any()).wanted == {a: 1}
     assert world.plan(of_any(), of_any()).wanted == {a: 1, b: 1}
     world.use(a, 2)
     assert world.plan(of_any()).wanted == {b: 1}
-
-
-def test_the_shape_has_the_accelerators(world: World) -> None:
-    gpu = {"acceleratorType": "nvidia-tesla-t4", "acceleratorCount": 1}
-    path = world.add("gpu", machine={"guestAccelerators": [gpu]})
-    asked = {"acceleratorType": "NVIDIA_TESLA_T4", "acceleratorCount": 1}
-    assert world.plan(of_any(**asked)).wanted == {path: 1}
-    assert world.plan(of_any()).wanted == {}
-    assert world.plan(of_any(**{**asked, "acceleratorCount": 2})).wanted == {}

@@ -10,17 +10,15 @@ from typing import Any
 import pytest
 
 from localgcp.errors import ApiError
-from localgcp.inventory.store import ACCOUNT, SERVICE, TENSORBOARD, Store, project_number
+from localgcp.inventory.store import ACCOUNT, SERVICE, Store
 from localgcp.vertex import checks, placement
 from localgcp.vertex.records import JobTable
 from tests.unit.localcloud.conftest import wrong_fields
 
 PROJECT = "local-training"
 REGION = "us-central1"
-HOME = f"projects/{PROJECT}"
 TRAINER = f"trainer@{PROJECT}.iam.gserviceaccount.com"
 POOL = "job_spec.worker_pool_specs[0]"
-NUMBER = project_number(PROJECT)
 CONTAINER = {"imageUri": "us-docker.pkg.dev/vertex-ai/training/pytorch-xla.2-4.py310:latest"}
 PACKAGE = {
     "executorImageUri": "us-docker.pkg.dev/vertex-ai/training/pytorch-xla.2-4.py310:latest",
@@ -71,12 +69,10 @@ def fields(store: Store, given: dict[str, Any], **more: Any) -> list[tuple[str, 
     "given",
     [
         job(),
-        {**job(), "displayName": "j" * 128},
         {**job(), "labels": {"a-b_1": "", "é": "ü", "k" * 63: "v" * 63}},
         job(pool(containerSpec=None, pythonPackageSpec=PACKAGE)),
         job(pool(), {}, pool(), pool()),
         job(baseOutputDirectory={"outputUriPrefix": "gs://b"}),
-        job(serviceAccount=TRAINER),
         job(pool(containerSpec=CONTAINER | {"env": [{"name": "_A1"}, {"name": "B"}]})),
     ],
 )
@@ -142,57 +138,6 @@ def test_a_machine_has_a_type_and_both_or_none_of_an_accelerator(store: Store) -
     assert (f"{POOL}.machine_spec", text) in fields(store, job(pool(machineSpec=half)))
 
 
-def test_fields_are_those_of_the_message_that_has_the_spec(store: Store) -> None:
-    given = job(pool(replicaCount="0"))
-    more = [("max_trial_count", "Must be greater than 0.")]
-    assert fields(store, given, spec_field="trial_job_spec", more=more) == [
-        ("trial_job_spec.worker_pool_specs[0].replica_count",
-         "The replica count must be at least 1."),
-        *more,
-    ]  # fmt: skip
-
-
-def test_the_account_and_the_tensorboard_are_there(store: Store) -> None:
-    assert refused(store, job(serviceAccount="who@x")) == (
-        "PERMISSION_DENIED",
-        "You do not have permission to act as service_account: who@x. (or it may not exist).",
-    )
-    name = f"{HOME}/locations/{REGION}/tensorboards/5"
-    given = job(serviceAccount=TRAINER, tensorboard=name)
-    assert refused(store, given) == ("NOT_FOUND", f"The Tensorboard does not exist: {name}")
-    numbered = f"projects/{NUMBER}/locations/{REGION}/tensorboards/5"
-    store.put(TENSORBOARD, numbered, PROJECT, {}, {})
-    assert refused(store, given) is None
-
-
-@pytest.mark.parametrize(
-    ("parent", "wanted"),
-    [
-        (f"{HOME}/locations/{REGION}", (PROJECT, REGION)),
-        (f"projects/{NUMBER}/locations/{REGION}", (PROJECT, REGION)),
-        (HOME, ("INVALID_ARGUMENT",
-                f"Invalid resource name: {HOME!r}; expected projects/P/locations/L.")),
-        (f"{HOME}/locations/global",
-         ("INVALID_ARGUMENT", "Unsupported region for Vertex AI: 'global'.")),
-        (f"projects/ours/locations/{REGION}",
-         ("PERMISSION_DENIED", "Permission denied on resource project ours. (The local cloud has "
-          "only projects whose id begins with 'local-'.)")),
-        (f"projects/local-q/locations/{REGION}",
-         ("PERMISSION_DENIED",
-          f"Vertex AI API has not been used in project {project_number('local-q')} before or it is "
-          "disabled. Enable it (aiplatform.googleapis.com) then retry.")),
-    ],
-)  # fmt: skip
-def test_a_parent_is_a_project_of_this_cloud_with_vertex_ai_and_a_region(
-    store: Store, parent: str, wanted: tuple[str, str]
-) -> None:
-    try:
-        found = checks.resolve_parent(store, parent)
-    except ApiError as error:
-        found = error.code.name, error.message
-    assert found == wanted
-
-
 NETWORK = "projects/12/global/networks/vpc"
 PSC = "job_spec.psc_interface_config"
 AFFINITY = f"{POOL}.machine_spec.reservation_affinity"
@@ -221,7 +166,6 @@ def reserving(affinity: dict[str, Any], **spec: Any) -> dict[str, Any]:
         reserving(SPECIFIC),
         reserving({"reservationAffinityType": "ANY_RESERVATION"}),
         reserving({"reservationAffinityType": "NO_RESERVATION"}, scheduling={"strategy": "SPOT"}),
-        reserving(SPECIFIC, scheduling={"strategy": "STANDARD"}),
     ],
 )
 def test_a_place_that_can_be_is_taken(given: dict[str, Any]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,9 @@ from google.protobuf import json_format
 
 from localgcp.errors import ApiError
 from localgcp.inventory.store import ACCOUNT, SERVICE, TENSORBOARD, Store, project_number
-from localgcp.vertex import checks, records
-from localgcp.vertex.records import JobState, JobTable
-from localgcp.vertex.service import CANCELLABLE, JobService
+from localgcp.vertex import checks
+from localgcp.vertex.records import JobTable
+from localgcp.vertex.service import JobService
 from tests.unit.localcloud.vertex.rows import job_row
 
 PROJECT = "local-training"
@@ -81,72 +80,6 @@ def jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Jobs:
     return Jobs(tmp_path / "cloud.sqlite")
 
 
-def test_a_new_job_comes_back_as_it_was_sent_without_what_only_the_service_sets(
-    jobs: Jobs, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(records, "now", lambda: "2026-01-02T03:04:05.000000Z")
-    monkeypatch.setattr(records, "new_id", lambda: "1234567890123456789")
-    own = {"labels": {"a": "b"}, "encryptionSpec": {"kmsKeyName": "k"}}
-    time = "2020-01-01T00:00:00Z"
-    output = {
-        "name": "mine", "state": "JOB_STATE_FAILED", "createTime": time, "startTime": time,
-        "endTime": time, "updateTime": time, "error": {"code": 1}, "webAccessUris": {"a": "b"},
-        "satisfiesPzs": True, "satisfiesPzi": True,
-    }  # fmt: skip
-    expected = {
-        **CUSTOM,
-        **own,
-        "name": f"{PLACE}/customJobs/1234567890123456789",
-        "state": "JOB_STATE_QUEUED",
-        "createTime": "2026-01-02T03:04:05Z",
-        "updateTime": "2026-01-02T03:04:05Z",
-    }
-    assert jobs.create(**own, **output) == expected
-    assert jobs.asked == [("submit", "1234567890123456789")]
-    for name in (expected["name"], f"{PARENT}/customJobs/1234567890123456789"):
-        found = jobs.service.get_custom_job(vertex.GetCustomJobRequest(name=name))
-        assert body_of(found) == expected
-
-
-def test_a_job_that_ended_has_its_times_and_its_error(jobs: Jobs) -> None:
-    jobs.table.insert(job_row("7", CUSTOM["jobSpec"]))
-    jobs.table.move("7", JobState.RUNNING)
-    jobs.table.move("7", JobState.FAILED, error=(0, ""))
-    row = jobs.table.get("7")
-    assert row is not None
-    found = jobs.service.get_custom_job(vertex.GetCustomJobRequest(name=f"{PARENT}/customJobs/7"))
-    times = {name: datetime.datetime.fromisoformat(text or "") for name, text in (
-        ("start_time", row.start_time), ("end_time", row.end_time))}  # fmt: skip
-    assert {name: getattr(found, name) for name in times} == times
-    assert "error" in found
-    jobs.table.insert(job_row("8", CUSTOM["jobSpec"], state=JobState.SUCCEEDED))
-    found = jobs.service.get_custom_job(vertex.GetCustomJobRequest(name=f"{PARENT}/customJobs/8"))
-    assert "error" not in found
-    assert "start_time" not in found
-
-
-@pytest.mark.parametrize(
-    ("parent", "code", "text"),
-    [
-        ("x", "INVALID_ARGUMENT", "Invalid resource name: 'x'; expected projects/P/locations/L."),
-        (f"projects/{PROJECT}/locations/moon", "INVALID_ARGUMENT",
-         "Unsupported region for Vertex AI: 'moon'."),
-        ("projects/acme/locations/us-central1", "PERMISSION_DENIED",
-         "Permission denied on resource project acme. (The local cloud has only projects whose id "
-         "begins with 'local-'.)"),
-        ("projects/5/locations/us-central1", "PERMISSION_DENIED",
-         "Permission denied on resource project 5. (The local cloud has only projects whose id "
-         "begins with 'local-'.)"),
-        ("projects/local-other/locations/us-central1", "PERMISSION_DENIED",
-         f"Vertex AI API has not been used in project {project_number('local-other')} before or "
-         "it is disabled. Enable it (aiplatform.googleapis.com) then retry."),
-    ],
-)  # fmt: skip
-def test_a_place_that_is_none_is_refused(jobs: Jobs, parent: str, code: str, text: str) -> None:
-    assert refused(jobs.create, parent) == (code, text)
-    assert jobs.asked == []
-
-
 def test_what_the_service_would_refuse_is_refused(
     jobs: Jobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -196,40 +129,6 @@ def test_a_job_that_is_not_there_is_not_found(jobs: Jobs, name: str, code: str, 
         (service.delete_custom_job, vertex.DeleteCustomJobRequest(name=name)),
     ):
         assert refused(call, request) == (code, text)
-
-
-def test_a_cancel_reaches_the_scheduler_once(jobs: Jobs) -> None:
-    assert CANCELLABLE == (JobState.QUEUED, JobState.PENDING, JobState.RUNNING)
-    for state in JobState:
-        jobs.table.insert(job_row("7", {}, state=state))
-        request = vertex.CancelCustomJobRequest(name=f"{PARENT}/customJobs/7")
-        for _ in range(2):
-            jobs.service.cancel_custom_job(request)
-        found = jobs.table.get("7")
-        assert found is not None
-        assert found.state is (JobState.CANCELLING if state in CANCELLABLE else state)
-        assert jobs.asked == ([("cancel", "7")] if state in CANCELLABLE else [])
-        jobs.asked.clear()
-        jobs.table.delete("7")
-
-
-def test_a_job_that_ended_is_deleted_by_an_operation_that_is_done(jobs: Jobs) -> None:
-    request = vertex.DeleteCustomJobRequest(name=f"{PARENT}/customJobs/7")
-    jobs.table.insert(job_row("7", {}, state=JobState.RUNNING))
-    assert refused(jobs.service.delete_custom_job, request) == (
-        "FAILED_PRECONDITION",
-        "The CustomJob is in state JOB_STATE_RUNNING and cannot be deleted; cancel it first. "
-        f"({PLACE}/customJobs/7)",
-    )
-    jobs.table.move("7", JobState.FAILED)
-    made = jobs.service.delete_custom_job(request)
-    assert made.done
-    assert jobs.table.get("7") is None
-    get = operations_pb2.GetOperationRequest(name=made.name)
-    assert jobs.service.get_operation(get) == made
-    assert jobs.operations() == [made.name]
-    assert jobs.operations(f"{PLACE}") == [made.name]
-    assert jobs.operations(f"{PARENT}/customJobs/7") == []
 
 
 def test_operations_are_listed_as_done_or_not(jobs: Jobs) -> None:
@@ -288,15 +187,6 @@ def test_jobs_are_listed_page_by_page_newest_first(three: Jobs) -> None:
     three.table.delete("2")
     assert three.list(page_size=1, page_token=token) == (["1"], "")
     assert three.list(filter='labels.n="3"') == (["3"], "")
-
-
-def test_a_page_has_a_hundred_at_most(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = [job_row(str(number), {}) for number in range(102)]
-    monkeypatch.setattr(jobs.table, "list", lambda *_: rows[::-1])
-    for size in (0, 1000):
-        found, token = jobs.list(page_size=size)
-        assert len(found) == 100
-        assert len(jobs.list(page_size=size, page_token=token)[0]) == 2
 
 
 def test_a_page_that_cannot_be_is_refused(three: Jobs) -> None:

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import grpc
 import pytest
-from google.cloud import aiplatform_v1 as vertex
-from google.protobuf import empty_pb2, wrappers_pb2
+from google.protobuf import wrappers_pb2
 
 from localgcp.errors import ApiError
 from localgcp.vertex.operations import Operation, OperationTable, packed
@@ -57,27 +56,6 @@ def test_an_operation_ends_once(table: OperationTable) -> None:
     assert table.get(f"{TARGET}/operations/1") is None
 
 
-def test_an_operation_that_is_done_at_once_is_one_of_the_location(table: OperationTable) -> None:
-    made = table.finish(f"{TARGET}/deep/er", empty_pb2.Empty(), text("meta"))
-    assert re.fullmatch(re.escape(PLACE) + r"/operations/\d{19}", made.name)
-    assert made == Operation(
-        name=made.name, metadata=packed(text("meta")), done=True,
-        response=packed(empty_pb2.Empty()),
-    )  # fmt: skip
-    assert table.get(made.name) == made
-    assert table.unfinished() == []
-
-
-def test_operations_of_a_resource_or_of_a_location_are_listed(table: OperationTable) -> None:
-    own = [begin(table) for _ in range(3)]
-    near = begin(table, f"{TARGET}2")
-    far = begin(table, "projects/1/locations/us-central12")
-    names = [each.name for each in table.list(TARGET)]
-    assert names == sorted(own)
-    assert [each.name for each in table.list(PLACE)] == sorted([*own, near])
-    assert far not in [each.name for each in table.list(PLACE)]
-
-
 def test_a_wait_ends_with_the_operation_or_with_the_time(table: OperationTable) -> None:
     name = begin(table)
     found = table.wait(name, 0.05)
@@ -90,13 +68,3 @@ def test_a_wait_ends_with_the_operation_or_with_the_time(table: OperationTable) 
     assert found is not None
     assert found.done
     assert time.monotonic() - began < 10
-
-
-def test_messages_of_the_client_and_of_protobuf_are_packed() -> None:
-    made = vertex.Model(display_name="d")
-    response = vertex.Model()
-    assert packed(made).Unpack(vertex.Model.pb(response))
-    assert response == made
-    plain = wrappers_pb2.StringValue()
-    assert packed(text("x")).Unpack(plain)
-    assert plain.value == "x"

@@ -18,18 +18,6 @@ def path(zone: str, name: str) -> str:
     return f"projects/{PROJECT}/zones/{zone}/reservations/{name}"
 
 
-def test_the_zone_with_the_most_free_machines_is_taken(cloud: Cloud, estate: Estate) -> None:
-    open_ = {"specificReservationRequired": False}
-    estate.reservation("small", 1, zone="us-central1-a", **open_)
-    estate.reservation("large", 3, zone="us-central1-b", **open_)
-
-    job = job_row("1", {"workerPoolSpecs": [pool(2)]})
-    made = capacity.plan(cloud.store, cloud.jobs, job)
-
-    assert made.wanted == {path("us-central1-b", "large"): 2}
-    assert not made.short
-
-
 def test_what_does_not_fit_is_taken_on_demand_in_that_zone(cloud: Cloud, estate: Estate) -> None:
     open_ = {"specificReservationRequired": False}
     estate.reservation("large", 3, zone="us-central1-b", **open_)
@@ -39,15 +27,3 @@ def test_what_does_not_fit_is_taken_on_demand_in_that_zone(cloud: Cloud, estate:
 
     assert made.wanted == {path("us-central1-b", "large"): 3}
     assert made.notes[-1].endswith("2 on demand in us-central1-b, its reservations are used up")
-
-
-def test_a_reservation_that_is_only_consumed_by_name_is_left_alone(
-    cloud: Cloud, estate: Estate
-) -> None:
-    estate.reservation("named", 3)
-    job = job_row("1", {"workerPoolSpecs": [pool(1)]})
-
-    made = capacity.plan(cloud.store, cloud.jobs, job)
-
-    assert made.wanted == {}
-    assert "no open reservation" in made.notes[0]

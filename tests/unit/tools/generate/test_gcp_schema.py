@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from pathlib import Path
 from typing import Any
@@ -101,78 +100,10 @@ PACKAGE: dict[str, Any] = {
 }
 
 
-@pytest.fixture
-def generated() -> tuple[dict[str, Any], list[str]]:
-    """Rows by name of the one type, and the lines of the report."""
-    document, report = generate(Plugin(PACKAGE), OLD)
-    return {row["name"]: row for row in document["types"][BUCKET]["properties"]}, report.lines
-
-
-def test_what_the_plugin_says_replaces_what_the_file_had(
-    generated: tuple[dict[str, Any], list[str]],
-) -> None:
-    rows, lines = generated
-    assert rows["size"] == {
-        "name": "size", "tf": "size", "type": "int", "optional": True, "forceNew": True,
-        "default": 3, "exactlyOneOf": ["size", "rule"],
-    }  # fmt: skip
-    assert "former" not in rows
-    assert f"{BUCKET} former: gone: the plugin's schema does not have it" in lines
-
-
-def test_what_the_plugin_does_not_say_is_kept(generated: tuple[dict[str, Any], list[str]]) -> None:
-    rows, lines = generated
-    old = {row["name"]: row for row in OLD["types"][BUCKET]["properties"]}
-    unchanged = set(old) - {"size", "former"}
-    assert {name: rows[name] for name in unchanged} == {name: old[name] for name in unchanged}
-    note = "forceNew is kept: the plugin's schema does not have willReplaceOnChanges"
-    assert f"{BUCKET} rules[].action: {note}" in lines
-
-
-def test_a_new_property_says_what_was_assumed(
-    generated: tuple[dict[str, Any], list[str]],
-) -> None:
-    rows, lines = generated
-    assert rows["token"] == {
-        "name": "token", "tf": "token", "type": "string", "required": True, "sensitive": True,
-        "assumed": ["tf"],
-    }  # fmt: skip
-    assert rows["tags"]["type"] == "list<string>"
-    assert rows["tags"]["assumed"] == ["tf", "type"]
-    assert rows["speed"]["computed"]  # or it has a default, which the plugin does not say
-    assert rows["speed"]["assumed"] == ["tf", "computed"]
-    assert rows["source"]["type"] == "asset"
-    assert rows["labels"]["type"] == "map<string>"
-    assert rows["labels"]["computed"]
-    assert rows["tier"]["values"] == ["HOT", "COLD"]
-    assert rows["tier"]["pulumiDefault"] == "HOT"
-    new = {"token", "tags", "source", "speed", "labels", "tier"}
-    assert {name for name in rows if "assumed" in rows[name]} == new
-    assert all(any(line.startswith(f"{BUCKET} {name}: new: ") for line in lines) for name in new)
-
-
 def test_a_type_that_the_plugin_lacks_is_kept_and_reported() -> None:
     document, report = generate(Plugin(PACKAGE), OLD)
     assert document["types"][GONE] == OLD["types"][GONE]
     assert any(line.startswith(f"{GONE}: kept as it is") for line in report.lines)
-
-
-def test_the_source_names_the_version_and_grows_only_once() -> None:
-    first, _ = generate(Plugin(PACKAGE), OLD)
-    second, _ = generate(Plugin(PACKAGE), first)
-    assert first["source"].startswith(
-        "schema of pulumi-resource-gcp 10.0.0 (GetSchema); the rest: "
-    )
-    assert second["source"] == first["source"]
-    assert second["types"] == first["types"]
-
-
-def test_a_type_that_contains_itself_ends_somewhere() -> None:
-    package = copy.deepcopy(PACKAGE)
-    below = {"$ref": "#/types/gcp:storage%2FBucketRule:BucketRule"}
-    package["types"]["gcp:storage/BucketRule:BucketRule"]["properties"]["rule"] = below
-    document, _ = generate(Plugin(package), OLD)
-    assert any(row.get("more") for row in document["types"][BUCKET]["properties"][-30:])
 
 
 def spec_of(row: Row, rows: list[Row], types: dict[str, Any], token: str) -> dict[str, Any]:

@@ -59,12 +59,6 @@ def test_one_schedule_that_fails_keeps_no_other_from_its_slot(world):
     assert found[1].line == "schedule titanic 20261130t050000z: submitted (job-1)"
 
 
-def test_a_dry_run_goes_by_the_time_that_is_given(world):
-    found = list(steps.submit_due(tick(deployment("titanic"), dry_run=True, at=MONDAY)))
-    assert [each.done for each in found] == ["due"]
-    assert world.sent == 0
-
-
 def test_a_step_that_raises_is_a_line_and_the_next_one_goes_on():
     def broken_step(_tick):
         raise OperatorError("no answer")

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from vertex_training.errors import CommandError
 from vertex_training_cli.advance import command
-from vertex_training_cli.advance.tick import Action, Step, Tick
+from vertex_training_cli.advance.tick import Action, Tick
 from vertex_training_cli.cli import app
 from vertex_training_cli.engine import stacks
 
@@ -69,18 +68,6 @@ def advance(ticks: list[Tick], monkeypatch: pytest.MonkeyPatch) -> Advance:
     return run
 
 
-def test_a_stack_with_nothing_to_do_says_so_beside_its_output(
-    advance: Advance, ticks: list[Tick]
-) -> None:
-    done = advance()
-    assert (done.exit_code, done.stdout) == (0, "")
-    assert done.stderr == "vt: stack dev has nothing that is due, and no job of it is late\n"
-    [tick] = ticks
-    assert (tick.ref.stack, tick.deployment, tick.dry_run, tick.at) == ("dev", STATE, False, None)
-    empty = advance("--format", "json")
-    assert (empty.exit_code, json.loads(empty.stdout), empty.stderr) == (0, [], "")
-
-
 def test_each_thing_is_a_line_and_what_failed_the_exit_code(advance: Advance) -> None:
     done = advance(done=(SUBMITTED,))
     line = "schedule train 20261130t060000z: is due (42)\n"
@@ -127,42 +114,6 @@ def test_a_time_that_nothing_can_go_by_is_refused(
     assert done.exit_code == 2
     assert told in " ".join(done.stderr.replace("│", " ").split())
     assert ticks == []
-
-
-def test_the_local_clock_can_be_set(
-    advance: Advance, ticks: list[Tick], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(_Ref, "is_local", True)
-    assert advance("--at", "2026-11-30T06:00Z").exit_code == 0
-    assert (ticks[0].dry_run, ticks[0].at) == (False, MONDAY)
-
-
-def test_a_step_that_fails_hides_its_secrets_and_keeps_no_other() -> None:
-    def stop_idle(_tick: Tick) -> Iterator[Action]:
-        raise CommandError("it printed --password=hunter2hunter2", "look")
-        yield
-
-    def report_late(_tick: Tick) -> Iterator[Action]:
-        yield SUBMITTED
-
-    steps: tuple[Step, ...] = (stop_idle, report_late)
-    first, second = command.actions(Tick(None, STATE), steps)  # pyright: ignore
-    assert (first.step, first.job, first.done, first.failed) == ("stop idle", "", "failed", True)
-    assert "hunter2" not in first.reason
-    assert first.reason.startswith("it printed --password=")
-    assert second == SUBMITTED
-
-
-@pytest.mark.parametrize(
-    ("action", "line"),
-    [
-        (SUBMITTED, "schedule train 20261130t060000z: is due (42)"),
-        (Action("idle", "train", "due", "why", NAME), "idle train: why (42)"),
-        (Action("late jobs", "", "failed", "no right"), "late jobs : no right"),
-    ],
-)
-def test_an_action_is_a_line(action: Action, line: str) -> None:
-    assert action.line == line
 
 
 def test_live_jobs_are_listed_once_for_all_steps(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,56 +6,6 @@ from vertex_training.errors import CheckUnavailableError
 from vertex_training_cli.check import checking
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "is_meant"),
-    [
-        ("a.yaml", "{}", True),
-        ("a.yml", "", True),
-        *((f"{field}.json", f'{{"{field}" : {{}}}}', True) for field in (
-            "jobSpec", "job_spec", "workerPoolSpecs", "worker_pool_specs", "trialJobSpec",
-            "trial_job_spec")),
-        ("a.json", '{"train_batch_size": 8, "of": "jobSpec"}', False),
-        ("job.schema.json", '{"properties": {"jobSpec": {}}}', False),
-        ("a.py", '{"jobSpec": {}}', False),
-        ("yaml", "{}", False),
-    ],
-)  # fmt: skip
-def test_a_folder_means_its_yaml_files_and_json_files_of_jobs(tmp_path, name, text, is_meant):
-    (tmp_path / "z.yaml").write_text("")
-    (tmp_path / "b.yaml").mkdir()
-    (tmp_path / name).write_text(text)
-    meant = [str(tmp_path / name)] if is_meant else []
-    assert checking.files_of([str(tmp_path), str(tmp_path)]) == [*meant, str(tmp_path / "z.yaml")]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (["none"], "none: no such file"),
-        (["a", "none"], "none: no such file"),
-        (["empty"], "there is no job file to check"),
-        ([], "there is no job file to check"),
-    ],
-)
-def test_what_is_not_there_is_not_checked(tmp_path, monkeypatch, arguments, told):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "a").write_text("")
-    assert checking.files_of(["a", "-", "a"]) == ["a", "-"]
-    with pytest.raises(CheckUnavailableError) as refused:
-        checking.files_of(arguments)
-    assert str(refused.value) == told
-
-
-@pytest.mark.parametrize(
-    ("file", "shown", "job"),
-    [("-", "<stdin>", "stdin"), ("a/b.c.yaml", "a/b.c.yaml", "b.c"),
-     ("a" * 41 + ".yaml", "a" * 41 + ".yaml", "a" * 40)],
-)  # fmt: skip
-def test_a_file_has_a_name_and_a_job(file, shown, job):
-    assert (checking.name(file), checking.job(file)) == (shown, job)
-
-
 def test_json_that_cannot_be_read_as_text_is_no_job_file(tmp_path):
     (tmp_path / "data.json").write_bytes(bytes(range(256)))
     (tmp_path / "a.yml").write_text("{}")
@@ -96,14 +46,6 @@ def reports(root, stack=STACK, **jobs):
         for report in found
         for each in report.findings
     ]
-
-
-def test_mistakes_of_job_files_are_told_beside_those_of_the_stack_file(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    wrong = STACK.replace("{writes: [out]}", "{writes: [outt]}")
-    lines = [line for _, line in reports(tmp_path, wrong, a="n1-standard-5")]
-    assert [line.partition(":")[0] for line in lines] == ["Pulumi.dev.yaml", "a.yaml"]
-    assert "did you mean 'n1-standard-4'?" in lines[1]
 
 
 def test_of_a_stack_file_that_is_no_yaml_its_mistake_is_all(tmp_path, monkeypatch):
@@ -158,33 +100,3 @@ def test_what_would_surprise_the_owner_of_a_stack_is_told_before_a_preview(tmp_p
     assert line.startswith(
         "Pulumi.dev.yaml:13:49: vertex-training:network.subnet.range: are public"
     )
-
-
-def test_a_policy_that_is_not_there_is_told_with_the_one_that_was_meant(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    levels = (
-        "  vertex-training:policyLevels: {job-in-network: advisory, our-own-policy: advisory}\n"
-    )
-    [(level, line)] = reports(tmp_path, STACK + levels)
-    assert level == "warning"
-    assert line == (
-        "Pulumi.dev.yaml:13:34: vertex-training:policyLevels.job-in-network: no policy is called "
-        "that (got job-in-network). Hint: did you mean 'job-in-a-network'?"
-    )
-
-
-UNREAD = (
-    "Pulumi.dev.yaml:1:1: environment: an environment of Pulumi ESC is read by the engine alone: "
-    "its values were not judged. Hint: write values that jobs and resources need below config"
-)
-
-
-@pytest.mark.parametrize(
-    ("head", "told"), [("environment: [acme/dev]\n", [("warning", UNREAD)]), ("environment:\n", [])]
-)
-def test_values_that_the_engine_alone_reads_are_told(tmp_path, monkeypatch, head, told):
-    monkeypatch.chdir(tmp_path)
-    assert reports(tmp_path, head + STACK) == told
-    without = reports(tmp_path, head + STACK.replace("  gcp:project: acme-ml-dev\n", ""))
-    assert [each for each in without if each[0] == "warning"] == told
-    assert "error" in [level for level, _ in without]

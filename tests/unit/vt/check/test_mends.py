@@ -26,13 +26,6 @@ def wants(*, guessed: bool = False, to: str = "right") -> Judge:
     return judge
 
 
-def test_everything_that_is_certain_is_mended_one_after_another() -> None:
-    before = b"a: x # why\nb: right\nc: y\n"
-    after = b"a: right # why\nb: right\nc: right\n"
-    assert fix("f", before, wants()) == FixedFile("f", before, after, 2)
-    assert fix("f", after, wants()) == FixedFile("f", after, after, 0)
-
-
 def test_a_mend_that_mends_nothing_is_not_kept() -> None:
     before = b"a: x\nb: y\n"
     assert fix("f", before, wants(to="other")) == FixedFile("f", before, before, 0)
@@ -58,65 +51,6 @@ def test_of_one_file_a_hundred_mistakes_are_mended(
     assert fix("f", before, judge) == FixedFile("f", before, after, count)
 
 
-def other_error(data: bytes) -> list[Problem]:
-    """Where ``a`` is right and ``b`` is not, ``b`` is a mistake that nobody can mend."""
-    found = yaml.safe_load(data)
-    problems = list(wants(guessed=True)(data))
-    if found["a"] == "right" and found["b"] != "right":
-        problems.append(Problem("new", path=("b",)))
-    return problems
-
-
-def test_a_guess_is_kept_only_where_nothing_else_is_wrong_because_of_it() -> None:
-    def judge(data: bytes) -> list[Problem]:
-        return [each for each in other_error(data) if each.path == ("a",) or each.what == "new"]
-
-    before = b"a: x\nb: y\n"
-    assert fix("f", before, judge) == FixedFile("f", before, before, 0)
-    alone = b"a: x\nb: right\n"
-    assert fix("f", alone, judge) == FixedFile("f", alone, b"a: right\nb: right\n", 1)
-
-
-def test_a_guess_that_was_not_kept_is_tried_again_after_another_mend() -> None:
-    before = b"a: x\nb: y\n"
-    after = b"a: right\nb: right\n"
-    assert fix("f", before, other_error) == FixedFile("f", before, after, 2)
-
-
-def test_a_guess_that_leaves_a_warning_is_kept() -> None:
-    def judge(data: bytes) -> list[Problem]:
-        warning = [Problem("w", path=("b",), level="warning")] if b"right" in data else []
-        return [*wants(guessed=True)(data), *warning]
-
-    assert fix("f", b"a: x\n", judge).after == b"a: right\n"
-
-
-def test_a_byte_order_mark_stays_and_is_judged_with_the_rest() -> None:
-    seen = list[bytes]()
-
-    def judge(data: bytes) -> Sequence[Problem]:
-        seen.append(data[:3])
-        return wants()(data)
-
-    before = b"\xef\xbb\xbfa: x\n"
-    assert fix("f", before, judge) == FixedFile("f", before, b"\xef\xbb\xbfa: right\n", 1)
-    assert seen == [b"\xef\xbb\xbf"] * 2
-
-
-def test_bytes_that_are_no_text_stay() -> None:
-    before = b"a: \xff\n"
-    problem = Problem("w", path=("a",), mend=Mend("value", "right"))
-    assert fix("f", before, lambda _: [problem]) == FixedFile("f", before, before, 0)
-
-
-def test_a_diff_is_of_the_file_by_its_name_without_its_mark() -> None:
-    fixed = FixedFile("jobs/f", b"\xef\xbb\xbfa: x\nb\n", b"\xef\xbb\xbfa: y\nb\n", 1)
-    assert list(fixed.diff()) == [
-        "--- jobs/f\n", "+++ jobs/f\n", "@@ -1,2 +1,2 @@\n", "-a: x\n", "+a: y\n", " b\n",
-    ]  # fmt: skip
-    assert list(FixedFile("f", b"a\xff", b"a\xff", 0).diff()) == []
-
-
 @pytest.fixture
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
@@ -130,15 +64,6 @@ def refusal(fixed: FixedFile) -> str:
     with pytest.raises(CheckUnavailableError) as refused:
         fixed.write()
     return str(refused.value)
-
-
-def test_a_file_is_replaced_as_a_whole_with_its_rights(file: Path) -> None:
-    file.chmod(0o640)
-    before = file.stat().st_ino
-    FixedFile("jobs/f.yaml", b"old", b"new", 1).write()
-    assert (file.read_bytes(), file.stat().st_mode & 0o7777) == (b"new", 0o640)
-    assert file.stat().st_ino != before
-    assert [each.name for each in file.parent.iterdir()] == ["f.yaml"]
 
 
 def test_a_file_that_changed_or_went_meanwhile_is_left(file: Path) -> None:

@@ -1,8 +1,5 @@
 """What stands for references where no stack is given: a value of the right form for each."""
 
-import pytest
-
-from vertex_training.customjob.request.job_file import Submission
 from vertex_training_cli.check import placeholders
 
 #: References that need no key, with what stands for them.
@@ -81,44 +78,6 @@ EXAMPLES = (
 )
 
 
-def test_every_kind_has_an_example():
-    assert placeholders.table(b"") == EXAMPLES
-
-
-@pytest.mark.parametrize(
-    "kind",
-    ["buckets", "serviceAccounts", "secrets", "packages", "images", "reservations", "snapshots"],
-)
-def test_a_key_that_a_file_names_gives_all_references_of_its_kind(kind):
-    found = placeholders.table(b"args: [x=${%s.mine-1.name}y, '${stack.name}']" % kind.encode())
-    assert found == EXAMPLES | keyed(kind, "mine-1")
-
-
-@pytest.mark.parametrize(
-    ("name", "known"),
-    [
-        ("buckets." + "k" * 40, True),
-        ("buckets." + "k" * 41, False),
-        ("buckets.Mine", False),
-        ("buckets.1x", False),
-        ("bucket.mine", False),
-        ("network.ranges.workers", True),
-        ("network.ranges.work-ers", True),
-        ("network.ranges." + "w" * 40, True),
-        ("network.ranges." + "w" * 41, False),
-        ("network.ranges.w-", False),
-        ("network.ranges.w2", True),
-        ("network.ranges.w", True),
-        ("network.rangez.workers", False),
-        ("network.ranges.workers.x", False),
-    ],
-)
-def test_only_a_key_that_a_stack_could_have_is_known(name, known):
-    found = placeholders.table(b"a: ${%s}" % name.encode())
-    assert (name in found) == known
-    assert (len(found) > len(EXAMPLES)) == known
-
-
 def test_a_reserved_range_is_named_after_its_stack():
     found = placeholders.table(b"a: ${network.ranges.workers}")
     assert found == EXAMPLES | {"network.ranges.workers": "training-workers-dev"}
@@ -128,8 +87,3 @@ def test_a_file_that_is_too_large_to_be_read_gives_none():
     reference = b"${buckets.mine}"
     assert "buckets.mine" in placeholders.table(reference.ljust(500_000))
     assert "buckets.mine" not in placeholders.table(reference.ljust(500_001))
-
-
-def test_a_submission_is_the_first_run_in_a_stack_of_nobody():
-    made = placeholders.submission("train")
-    assert made == Submission("placeholder-project", "us-central1", "dev", "train", run=1)

@@ -6,26 +6,7 @@ import sys
 
 import pytest
 
-from vertex_training_cli import cli
-
 VT = "import sys; sys.argv = ['vt', *sys.argv[1:]]; from vertex_training_cli.cli import app; app()"
-
-
-@pytest.mark.parametrize(
-    ("line", "files"),
-    [
-        ("check a.yaml", ["a.yaml"]),
-        ("check a.yaml jobs -", ["a.yaml", "jobs", "-"]),
-        ("check", None),
-        ("check --all a.yaml", None),
-        ("check a.yaml -f json", None),
-        ("check -- a.yaml", None),
-        ("render a", None),
-        ("", None),
-    ],
-)
-def test_only_a_line_without_options_is_taken(line, files):
-    assert cli.checked_files(line.split()) == files
 
 
 def vt(*arguments, **options):

@@ -63,22 +63,6 @@ def test_an_image_without_a_stand_in_is_found_at_its_line(checkout: Path) -> Non
     assert "`vt local start --prebuilt nearest` takes it" in only["hint"]
 
 
-def test_a_version_that_the_nearest_stands_in_for_is_a_warning(
-    checkout: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HOME", str(checkout))  # homes are known to a user's cache folder
-    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    monkeypatch.delenv("VT_CACHE_DIR", raising=False)
-    home = Home(checkout / ".vt-local", checkout)
-    home.create()
-    substitutes.take_nearest(home, on=True)
-    code, [only] = check(checkout, "tf-cpu.2-9.py310", "local")
-    assert (code, only["line"], only["level"]) == (0, 7, "warning")
-    assert "its code runs on tensorflow-cpu 2.16.2, not in tf-cpu.2-9.py310" in only["message"]
-    substitutes.take_nearest(home, on=False)
-    assert check(checkout, "tf-cpu.2-9.py310", "local")[0] == 1
-
-
 def test_a_folder_that_a_clone_brought_along_has_no_settings(checkout: Path) -> None:
     (checkout / ".vt-local").mkdir()
     (checkout / ".vt-local/nearest-images").touch()

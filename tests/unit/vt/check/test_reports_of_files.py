@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import io
-import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from vertex_training.errors import CheckUnavailableError, CommandError, Location, Problem
-from vertex_training.located_yaml import document
+from vertex_training.errors import CommandError, Location, Problem
 from vertex_training_cli.check import checking, command
 from vertex_training_cli.check.report import FileReport
 from vertex_training_cli.images import checking as image_checks
@@ -60,59 +56,6 @@ def test_without_a_problem_of_the_stack_file_it_has_no_report(project: Path) -> 
     assert checking._of_config(project, "dev", []) == []
 
 
-def test_a_file_of_two_jobs_has_the_problems_of_both_once(project: Path) -> None:
-    stack = project / "Pulumi.dev.yaml"
-    stack.write_text(
-        f"{stack.read_text()}    again: {{file: jobs/train.yaml}}\n"
-        "    third: {file: jobs/train.yaml}\n"
-    )
-    job = project / "jobs" / "train.yaml"
-    job.write_text(job.read_text().replace("/a/${job.requestId}", "/a").replace("images", "image"))
-    [report] = checking.check_in_stack(["jobs/train.yaml"], project, "dev")
-    told = [each.message for each in report.findings if each.level == "error"]
-    assert sum("image.trainer" in each for each in told) == 1
-    writers = [each.split("'")[1] for each in told if "writes there too" in each]
-    assert sorted(writers) == ["again", "third", "train"]
-
-
-def test_standard_input_is_no_file_of_a_job(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    data = (project / "jobs" / "train.yaml").read_bytes().replace(b"buckets.data", b"buckets.dat")
-    stdin = SimpleNamespace(buffer=io.BytesIO(data))
-    monkeypatch.setattr(checking, "sys", SimpleNamespace(stdin=stdin))
-    [report] = checking.check_in_stack(["-"], project, "dev")
-    assert report.file == "<stdin>"
-    assert [each.message.partition(" Hint: ")[2] for each in report.findings] == [
-        "did you mean 'buckets.data'?"
-    ]
-
-
-@pytest.mark.parametrize(
-    ("file", "name", "job"),
-    [
-        ("-", "<stdin>", "stdin"),
-        ("jobs/train.yaml", "jobs/train.yaml", "train"),
-        ("a.b.yaml", "a.b.yaml", "a.b"),
-        ("x" * 41, "x" * 41, "x" * 40),
-    ],
-)
-def test_a_file_has_a_name_and_a_job(file: str, name: str, job: str) -> None:
-    assert (checking.name(file), checking.job(file)) == (name, job)
-
-
-def test_what_is_read_of_a_file_is_bounded(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert checking.MAX_READ == 33_554_432
-    monkeypatch.setattr(checking, "MAX_READ", 3)
-    (project / "a").write_bytes(b"abcd")
-    assert checking.read("a") == b"abc"
-    with pytest.raises(CheckUnavailableError, match=r"^gone: No such file or directory$"):
-        checking.read("gone")
-
-
-def test_what_is_quoted_is_text_whatever_the_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(document, "MAX_BYTES", 6)
-    assert checking._text(b"\xef\xbb\xbfa\xffbc") == "a�b"
-
-
 @pytest.mark.parametrize("runs", [True, False])
 def test_registries_are_asked_for_the_images_of_the_stack(
     project: Path, monkeypatch: pytest.MonkeyPatch, runs: bool
@@ -141,13 +84,3 @@ def test_registries_are_asked_for_the_images_of_the_stack(
     assert places(checking.check_in_stack([], project, "dev")) == []
     assert places(command._whole_reports([], "dev", ask_registries=False)) == []
     assert calls == []
-
-
-def test_a_name_of_any_bytes_can_be_printed(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("stdout", "stderr"):
-        monkeypatch.setattr(sys, name, io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
-    command._accept_any_name()
-    for stream in (sys.stdout, sys.stderr):
-        stream.write("é\udcff")
-        stream.flush()
-        assert stream.buffer.getvalue() == b"\\xe9\\udcff"  # type: ignore[attr-defined]

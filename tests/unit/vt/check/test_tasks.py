@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from vertex_training.errors import CheckUnavailableError
-from vertex_training_cli.check import checking, command, fixing
+from vertex_training_cli.check import checking, command
 from vertex_training_cli.check.command import FindingFormat, Task
-from vertex_training_cli.check.report import FileReport
 
 PLAIN = Task([], "", FindingFormat.TEXT, False, False, False, False, False)
 
@@ -23,14 +21,9 @@ PLAIN = Task([], "", FindingFormat.TEXT, False, False, False, False, False)
         ({"ask_registries": True}, "--registry needs --stack: images are a stack's"),
         ({"ask_registries": True, "stack": "dev"}, ""),
         ({"dry_run": True}, "--dry-run belongs to --fix"),
-        ({"dry_run": True, "fix": True}, ""),
         ({"fix": True, "watch": True}, "choose one of --fix and --watch"),
         ({"fix": True, "format": FindingFormat.JSON}, "--fix shows a diff: it takes no --format"),
-        ({"watch": True, "format": FindingFormat.JSON}, ""),
         ({"fix": True, "files": ["a", "-"]}, "--fix is for files, not for standard input"),
-        ({"watch": True, "files": ["-"]}, "--watch is for files, not for standard input"),
-        ({"files": ["-"]}, ""),
-        ({"fix": True, "files": ["a"]}, ""),
     ],
 )
 def test_what_cannot_be_combined_is_refused_with_its_reason(
@@ -43,38 +36,6 @@ def test_what_cannot_be_combined_is_refused_with_its_reason(
     with pytest.raises(CheckUnavailableError) as refused:
         task.ensure_possible()
     assert str(refused.value) == text
-
-
-@pytest.mark.parametrize(
-    ("counts", "dry_run", "line", "written"),
-    [
-        ((1,), False, "Mended: 1 mistake.\n", ["0"]),
-        ((2, 0, 1), False, "Mended: 3 mistakes.\n", ["0", "2"]),
-        ((2,), True, "Nothing is written: --dry-run. Mendable: 2 mistakes.\n", []),
-        ((0,), False, "", []),
-        ((0,), True, "", []),
-    ],
-)
-def test_a_mending_shows_its_diff_and_counts(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
-    counts: tuple[int, ...], dry_run: bool, line: str, written: list[str],
-) -> None:  # fmt: skip
-    done: list[str] = []
-
-    def fixed(number: int, count: int) -> Any:
-        lines = [f"-old {number}\r\n", f"+new\x1b {number}\n"]
-        return SimpleNamespace(
-            count=count, diff=lambda: iter(lines), write=lambda: done.append(str(number))
-        )
-
-    files = [fixed(number, count) for number, count in enumerate(counts)]
-    monkeypatch.setattr(
-        fixing, "fix_all", lambda given, stack: files if (given, stack) == (["a"], "dev") else []
-    )
-    command._fix(replace(PLAIN, files=["a"], stack="dev", fix=True, dry_run=dry_run))
-    out, err = capsys.readouterr()
-    assert out == "".join(f"-old {n}\n+new\ufffd {n}\n" for n in range(len(counts)))
-    assert (err, done) == (line, written)
 
 
 def test_a_watch_says_what_it_waits_for_and_goes_on_after_a_file_is_gone(
@@ -98,30 +59,6 @@ def test_a_watch_says_what_it_waits_for_and_goes_on_after_a_file_is_gone(
     )
 
 
-@pytest.mark.parametrize(
-    ("environment", "terminal", "colour"),
-    [({}, True, True), ({}, False, False), ({"NO_COLOR": ""}, True, False)],
-)
-def test_a_terminal_has_colours_unless_it_wants_none(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
-    environment: dict[str, str], terminal: bool, colour: bool,
-) -> None:  # fmt: skip
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setattr("sys.stdout.isatty", lambda: terminal)
-    command._print_reports([FileReport("a")], FindingFormat.TEXT)
-    assert ("\x1b" in capsys.readouterr().out) is colour
-
-
-def test_rules_have_two_formats(capsys: pytest.CaptureFixture[str], vt: Any) -> None:
-    for form in ("sarif", "github"):
-        done = vt("check", "--rules", "--format", form)
-        assert (done.exit_code, done.stdout, done.stderr) == (
-            2, "", f"vt check: --rules has no format {form}: use text or json\n",
-        )  # fmt: skip
-
-
 def test_without_a_folder_of_jobs_files_must_be_named(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -132,18 +69,6 @@ def test_without_a_folder_of_jobs_files_must_be_named(
     with pytest.raises(CheckUnavailableError) as refused:
         command._whole_reports([], "dev", ask_registries=False)
     assert str(refused.value) == "no Pulumi.yaml here or above: --stack needs a project"
-
-
-@pytest.mark.parametrize(
-    ("file", "name", "job"),
-    [
-        ("-", "<stdin>", "stdin"),
-        ("jobs/train.yaml", "jobs/train.yaml", "train"),
-        ("jobs/" + "x" * 41 + ".yaml", "jobs/" + "x" * 41 + ".yaml", "x" * 40),
-    ],
-)
-def test_a_file_has_a_name_in_messages_and_a_job(file: str, name: str, job: str) -> None:
-    assert (checking.name(file), checking.job(file)) == (name, job)
 
 
 def test_files_are_named_once_in_the_order_of_the_line(tmp_path: Path) -> None:

@@ -71,39 +71,6 @@ def test_stack_files_and_packages_are_reasons_too(tmp_path):
     assert "task.pyc" not in found
 
 
-@pytest.fixture
-def root(tmp_path):
-    (tmp_path / "jobs" / "__pycache__").mkdir(parents=True)
-    (tmp_path / "more").mkdir()
-    names = ("Pulumi.yaml", "Pulumi.dev.yaml", "other.yaml", "jobs/a.yaml", "more/b.yaml")
-    for name in (*names, "jobs/__pycache__/a.pyc"):
-        (tmp_path / name).write_text("")
-    return tmp_path
-
-
-STACK = ["Pulumi.dev.yaml", "Pulumi.yaml"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "has_root", "stack", "found"),
-    [
-        ([], True, "", [*STACK, "jobs/a.yaml"]),
-        ([], True, "dev", [*STACK, "jobs/a.yaml"]),
-        (["more"], True, "", ["more/b.yaml"]),
-        (["more"], True, "dev", [*STACK, "jobs/a.yaml", "more/b.yaml"]),
-        (["other.yaml", "gone.yaml"], True, "", ["gone.yaml", "other.yaml"]),
-        (["more"], False, "dev", ["more/b.yaml"]),
-        ([], False, "", []),
-    ],
-)
-def test_files_are_watched_that_are_named_and_those_of_the_stack(
-    root, arguments, has_root, stack, found
-):
-    given = [str(root / each) for each in arguments]
-    paths = watching.watched(given, root if has_root else None, stack)
-    assert sorted(str(path.relative_to(root)) for path in paths) == found
-
-
 def test_of_a_folder_at_most_so_many_files_are_watched(tmp_path, monkeypatch):
     for number in range(5):
         (tmp_path / f"{number}").write_text("")

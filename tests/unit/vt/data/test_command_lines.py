@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -89,11 +88,6 @@ JUDGED = ("judged", ["new", "other"], SETTINGS, Path("/srv"))
 SENT = [("to gs://b/set/", 13), ("push", "client", PLACE, ["new", "other"])]
 
 
-def test_a_push_sends_what_is_new_or_changed(cloud: Cloud, folder: Path) -> None:
-    assert vt("push", folder) == (0, "sent 2 files, 13 B; 1 are the same\n", "")
-    assert cloud.done == [JUDGED, *SENT]
-
-
 def test_a_push_deletes_what_the_folder_lacks_where_that_is_confirmed(
     cloud: Cloud, folder: Path
 ) -> None:
@@ -107,69 +101,3 @@ def test_a_push_deletes_what_the_folder_lacks_where_that_is_confirmed(
     told = "sent 2 files, 13 B; 1 are the same, deleted 1\n"
     assert vt("push", folder, *words, "--yes") == (0, told, links)
     assert cloud.done == [JUDGED, *SENT, ("delete", "client", PLACE, [OBJECTS[2]])]
-
-
-def test_a_dry_run_of_a_push_says_all_and_does_nothing(cloud: Cloud, folder: Path) -> None:
-    assert vt("push", folder, "--delete", "--dry-run") == (
-        0,
-        "send new (new, 4 B)\nsend other (changed, 9 B)\ndelete gone\ufffd\ndelete left.tmp\n",
-        "vt: would send 2 files, 13 B; 1 are the same\n",
-    )
-    assert vt("push", folder, "--dry-run")[1].count("delete") == 0
-    assert cloud.done == [JUDGED] * 2
-
-
-def test_a_push_of_nothing_else_deletes_nothing(cloud: Cloud, folder: Path) -> None:
-    words = ("--delete", "--exclude", "gone*", "--exclude", "*.tmp", "--exclude", "new")
-    assert vt("push", folder, *words) == (0, "sent 1 files, 9 B; 1 are the same\n", "")
-    assert [each[0] for each in cloud.done] == ["judged", "to gs://b/set/", "push"]
-
-
-KEPT = "vt: 1 differ and are kept: other. Hint: --replace\n"
-
-
-@pytest.mark.parametrize(
-    ("words", "code", "names", "told", "said"),
-    [
-        ((), 1, ["gone\x1b", "left.tmp"], "fetched 2 files, 1.2 MB; 1 are the same\n", KEPT),
-        (("--replace",), 0, ["other", "gone\x1b", "left.tmp"],
-         "fetched 3 files, 1.2 MB; 1 are the same\n", ""),
-        (("--exclude", "gone*"), 1, ["left.tmp"], "fetched 1 files, 5 B; 1 are the same\n", KEPT),
-        (("--exclude", "gone*", "--exclude", "other"), 0, ["left.tmp"],
-         "fetched 1 files, 5 B; 1 are the same\n", ""),
-    ],
-)  # fmt: skip
-def test_a_pull_fetches_what_the_folder_lacks(
-    cloud: Cloud, folder: Path,
-    words: tuple[str, ...], code: int, names: list[str], told: str, said: str,
-) -> None:  # fmt: skip
-    assert vt("pull", folder, *words) == (code, told, said)
-    size = sum(each.size for each in OBJECTS if each.name in names)
-    assert cloud.done == [("from gs://b/set/", size), ("pull", "client", PLACE, folder, names)]
-
-
-def test_a_dry_run_of_a_pull_says_all_and_does_nothing(cloud: Cloud, folder: Path) -> None:
-    assert vt("pull", folder, "--dry-run") == (
-        0,
-        "fetch other (changed, 9 B)\nfetch gone\ufffd (new, 1.2 MB)\nfetch left.tmp (new, 5 B)\n",
-        "vt: would fetch 3 files, 1.2 MB; 1 are the same\n",
-    )
-    assert cloud.done == []
-
-
-def test_a_list_has_sizes_times_and_names_below_the_prefix(cloud: Cloud) -> None:
-    assert vt("ls") == (
-        0,
-        "             9  2026-01-01 10:00:00  set/same\n"
-        "             9  2026-01-02 10:00:00  set/other\n"
-        "       1234567    set/gone\ufffd\n"
-        "             5    set/left.tmp\n",
-        "vt: 4 objects, 1.2 MB, in gs://b\n",
-    )
-    code, out, err = vt("ls", "--format", "json")
-    assert (code, err) == (0, "vt: 4 objects, 1.2 MB, in gs://b\n")
-    assert [json.loads(line) for line in out.splitlines()] == [
-        {"name": f"set/{each.name}", "size": each.size, "crc32c": each.crc32c,
-         "updated": each.updated, "generation": each.generation}
-        for each in OBJECTS
-    ]  # fmt: skip

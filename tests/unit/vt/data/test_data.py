@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,7 +25,7 @@ from tests import fixture_project
 from tests.unit.localcloud.conftest import free_port
 from vertex_training.errors import CommandError
 from vertex_training_cli.cli import app
-from vertex_training_cli.data import files, sessions, upload
+from vertex_training_cli.data import files, sessions
 
 NAME = "local-training-data-local"
 MIB = 1 << 20
@@ -79,16 +79,6 @@ def names(bucket: storage.Bucket) -> set[str]:
     return {str(blob.name) for blob in bucket.list_blobs()}
 
 
-def test_a_second_push_sends_only_what_changed(bucket: storage.Bucket, folder: Path) -> None:
-    first = vt("push", "data/set", folder)
-    assert (first.exit_code, first.stdout) == (0, "sent 4 files, 3 B; 0 are the same\n")
-    assert names(bucket) == {"set/a.txt", "set/sub/ü b.txt", "set/sub/empty", "set/.hidden"}
-    (folder / "a.txt").write_text("A")  # of the same size
-    os.utime(folder / "a.txt", (0, 0))
-    assert vt("push", "data/set", folder).stdout == "sent 1 files, 1 B; 3 are the same\n"
-    assert bucket.blob("set/a.txt").download_as_bytes() == b"A"
-
-
 def test_a_dry_run_says_what_would_be_done_and_does_nothing(
     bucket: storage.Bucket, folder: Path
 ) -> None:
@@ -100,20 +90,6 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(
     said = vt("pull", "data/set", folder, "--dry-run").stdout
     assert said == "fetch old (new, 3 B)\n"
     assert not (folder / "old").exists()
-
-
-def test_nothing_is_deleted_unasked(bucket: storage.Bucket, folder: Path) -> None:
-    bucket.blob("set/old").upload_from_string(b"old")
-    bucket.blob("elsewhere").upload_from_string(b"kept")
-    vt("push", "data/set", folder)
-    assert "set/old" in names(bucket)
-    (folder / "late.txt").write_text("late")
-    refused = vt("push", "data/set", folder, "--delete")
-    assert (refused.exit_code, "set/old" in names(bucket)) == (2, True)
-    assert "--yes" in refused.stderr
-    assert "set/late.txt" not in names(bucket)  # a refused command has done nothing
-    assert vt("push", "data/set", folder, "--delete", "--yes").exit_code == 0
-    assert {"set/old", "elsewhere"} & names(bucket) == {"elsewhere"}
 
 
 def test_a_pull_keeps_files_that_differ_and_names_them(
@@ -190,18 +166,6 @@ def test_names_and_kinds_that_cannot_be_objects_are_all_told(
     assert vt("push", "data", folder, "--exclude", "line*", "--exclude", "pipe").exit_code == 0
 
 
-def test_links_are_left_out_unless_their_files_are_asked_for(
-    bucket: storage.Bucket, folder: Path, tmp_path: Path
-) -> None:
-    (tmp_path / "outside").write_text("secret")
-    (folder / "link").symlink_to(tmp_path / "outside")
-    (folder / "loop").symlink_to(folder)
-    assert "2 links are left out" in vt("push", "data", folder).stderr
-    assert "link" not in names(bucket)
-    assert vt("push", "data", folder, "--follow-links").exit_code == 0
-    assert {"link", "loop/a.txt"} & names(bucket) == {"link"}
-
-
 @pytest.mark.parametrize("name", ["a/../../out", "/out", "a//b", "..", "a/./b", "b\\..\\c"])
 def test_no_object_is_written_out_of_the_folder(tmp_path: Path, name: str) -> None:
     with pytest.raises(CommandError, match="is no path below the folder"):
@@ -253,21 +217,6 @@ def test_a_large_file_goes_on_where_a_kill_left_it(
     assert list(sessions.folder().glob("*.json")) == []
 
 
-def test_a_large_object_goes_on_from_its_first_part(
-    bucket: storage.Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("vertex_training_cli.data.download.LARGE", MIB)
-    data = os.urandom(3 * MIB + 5)
-    bucket.blob("big.bin").upload_from_string(data)
-    remote = bucket.get_blob("big.bin")
-    assert remote is not None
-    there = tmp_path / "there"
-    (there / files.PARTIAL).mkdir(parents=True)
-    (there / files.PARTIAL / f"{_digest('big.bin')}.{remote.generation}").write_bytes(data[:MIB])
-    assert vt("pull", "data", there).exit_code == 0
-    assert (there / "big.bin").read_bytes() == data
-
-
 def test_a_damaged_part_becomes_no_file(
     bucket: storage.Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -282,29 +231,6 @@ def test_a_damaged_part_becomes_no_file(
     assert (result.exit_code, "is damaged" in result.stderr) == (1, True)
     assert not (there / "big.bin").exists()
     assert vt("pull", "data", there).exit_code == 0
-
-
-def test_a_session_that_the_service_forgot_is_begun_anew(
-    front: StorageFront, bucket: storage.Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(upload, "LARGE", MIB)
-    big = tmp_path / "big.bin"
-    big.write_bytes(os.urandom(2 * MIB))
-    monkeypatch.setattr(
-        sessions,
-        "_remembered",
-        _once(f"{front.url}/upload/storage/v1/b/{NAME}/o?upload_id=upload-{'0' * 32}"),
-    )
-    assert vt("push", "data", big).exit_code == 0
-    assert bucket.blob("big.bin").download_as_bytes() == big.read_bytes()
-
-
-def test_the_address_of_a_session_leads_to_the_service_alone(
-    bucket: storage.Bucket, tmp_path: Path
-) -> None:
-    note = tmp_path / "note.json"
-    note.write_text(json.dumps({"url": "http://127.0.0.1:1/upload"}))
-    assert sessions._remembered(note) is None
 
 
 def test_files_in_batches(bucket: storage.Bucket, tmp_path: Path) -> None:
@@ -324,11 +250,6 @@ def front_uploads(front: StorageFront) -> Path:
 
 def _digest(name: str) -> str:
     return hashlib.sha256(name.encode()).hexdigest()[:32]
-
-
-def _once(url: str) -> Callable[[Path], str | None]:
-    given = iter([url])
-    return lambda _note: next(given, None)
 
 
 def test_a_push_deletes_no_file_of_a_snapshot(bucket: storage.Bucket, folder: Path) -> None:

@@ -11,7 +11,6 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from vertex_training.errors import CommandError
 from vertex_training_cli.cli import app
 from vertex_training_cli.data import snapshots
 from vertex_training_cli.data.comparison import RemoteObject
@@ -40,32 +39,6 @@ MANIFEST: dict[str, Any] = {
 def kept(id_: str, run: int | None = 1, name: str = "clicks") -> KeptSnapshot:
     manifest = None if run is None else {**MANIFEST, "snapshot": {"run": run}}
     return KeptSnapshot(name, id_, f"gs://b/snapshots/dev/{name}/{id_}", False, (), manifest, 1, ())
-
-
-def test_what_is_compared_of_a_snapshot() -> None:
-    made = KeptSnapshot("clicks", "abc", "gs://b/x", True, ("train",), MANIFEST, 72, ())
-    assert (made.run, made.queried_at) == ("3", "2026-01-02")
-    assert made.facts == {
-        "run": "3",
-        "rows": 891,
-        "bytes": 72,
-        "schema": [{"name": "a"}],
-        "sources": ["t"],
-        "sqlSha256": "ab",
-        "parameters": {"day": "1"},
-        "asOf": "2026-01-01",
-        "location": "EU",
-        "queriedAt": "2026-01-02",
-        "bytesBilled": 10,
-    }
-    assert list(made.facts)[:5] == ["run", "rows", "bytes", "schema", "sources"]
-
-
-def test_a_folder_without_a_manifest_says_nothing_of_itself() -> None:
-    made = kept("abc", None)
-    assert (made.run, made.queried_at, made.facts) == ("", "", {})
-    bare = KeptSnapshot("c", "i", "", False, (), {"snapshot": {}, "query": {}}, 1, ())
-    assert (bare.run, bare.queried_at) == ("", "")
 
 
 def printed(
@@ -163,42 +136,6 @@ def test_two_snapshots_are_compared_by_what_differs(
     )  # fmt: skip
 
 
-FOUND = [kept("abcdef1", 1), kept("abcdef2", 2), kept("1234567", 12), kept("fedcba9", None)]
-
-
-@pytest.mark.parametrize(
-    ("which", "id_"),
-    [("1", "abcdef1"), ("2", "abcdef2"), ("12", "1234567"), ("123456", "1234567"),
-     ("1234567", "1234567"), ("abcdef2", "abcdef2"), ("fedcba", "fedcba9")],
-)  # fmt: skip
-def test_a_snapshot_is_meant_by_its_run_or_the_beginning_of_its_id(which: str, id_: str) -> None:
-    assert snapshots._one(FOUND, "clicks", which).id == id_
-
-
-KNOWN = "there are: clicks 1 abcdef1, clicks 2 abcdef2, clicks 12 1234567, clicks  fedcba9."
-
-
-@pytest.mark.parametrize(
-    ("which", "how"),
-    [("3", "no"), ("12345", "no"), ("abcdef", "more than one"), ("234567", "no"), ("", "no")],
-)
-def test_one_that_is_not_certain_is_refused_with_all_there_are(which: str, how: str) -> None:
-    found = FOUND if which else FOUND[:3]
-    with pytest.raises(CommandError) as refused:
-        snapshots._one(found, "clicks", which)
-    known = KNOWN if which else KNOWN.replace(", clicks  fedcba9", "")
-    assert str(refused.value) == f"there is {how} snapshot 'clicks' {which!r}. Hint: {known}"
-
-
-def test_a_hint_names_nine_snapshots_at_most_and_each_once() -> None:
-    many = [kept(f"id{number}", number) for number in range(1, 11)]
-    listed = ", ".join(f"clicks {number} id{number}" for number in range(1, 10))
-    assert snapshots._list_hint(many) == f"there are: {listed}."
-    assert snapshots._list_hint([kept("a"), kept("a")]) == "there are: clicks 1 a."
-    assert snapshots._list_hint([kept("a\x1b[2J")]) == "there are: clicks 1 a\ufffd[2J."
-    assert snapshots._list_hint([]) == "the stack's buckets have none."
-
-
 @pytest.mark.parametrize(
     ("old", "new", "rows"),
     [
@@ -212,11 +149,6 @@ def test_a_hint_names_nine_snapshots_at_most_and_each_once() -> None:
 )
 def test_lists_differ_by_their_entries(old: Any, new: Any, rows: list[tuple[str, ...]]) -> None:
     assert list(snapshots._differences("k", old, new)) == rows
-
-
-@pytest.mark.parametrize("text", [b"", b"{", b"[]", b"{}", b"\xff"])
-def test_what_is_no_manifest_is_none(text: bytes) -> None:
-    assert snapshots._parsed(text) is None
 
 
 def test_a_deletion_is_confirmed_by_an_option_or_a_person(
@@ -241,48 +173,6 @@ def test_a_deletion_is_confirmed_by_an_option_or_a_person(
     with pytest.raises(typer.Exit) as ended:
         snapshots._confirm("x", yes=False, ask=answer(yes=False))
     assert ended.value.exit_code == 1
-
-
-PARTS = tuple(RemoteObject(name, 1024, "c", 2) for name in ("a.avro", "manifest.json", "z.avro"))
-FOLDER = "gs://b/snapshots/dev/clicks/abcdef1"
-WHAT = f"{FOLDER}, 3 objects, 3.1 kB"
-
-
-def in_use(*, declared: bool, jobs: tuple[str, ...]) -> list[KeptSnapshot]:
-    """The snapshot of run 3, and another one of the same run."""
-    made = KeptSnapshot("clicks", "abcdef1", FOLDER, declared, jobs, MANIFEST, 3072, PARTS)
-    return [made, KeptSnapshot("views", "abcdef1", "gs://x/y", False, (), MANIFEST, 1, ())]
-
-
-@pytest.mark.parametrize(
-    ("declared", "jobs", "words", "code", "said"),
-    [
-        (False, (), ["--yes"], 0, ""),
-        (True, ("fit", "train"), ["--force", "--yes"], 0,
-         "vt: the stack file names it\nvt: jobs read it: fit, train\n"),
-        (False, (), [], 2, f"vt: {WHAT} would be deleted. Hint: --yes, where nobody can ask\n"),
-        (True, (), ["--yes"], 1, "the stack file names it"),
-        (False, ("fit",), ["--yes"], 1, "jobs read it: fit"),
-        (True, ("fit", "train"), ["-y"], 1, "the stack file names it; jobs read it: fit, train"),
-    ],
-)  # fmt: skip
-def test_a_snapshot_is_deleted_manifest_first_unless_it_is_in_use(
-    monkeypatch: pytest.MonkeyPatch,
-    declared: bool,
-    jobs: tuple[str, ...],
-    words: list[str],
-    code: int,
-    said: str,
-) -> None:
-    deleted: list[Any] = []
-    monkeypatch.setattr(snapshots.upload, "delete", lambda *given: deleted.append(given))
-    found = in_use(declared=declared, jobs=jobs)
-    if code == 1:
-        said = f"vt data snapshots delete: {WHAT}: {said}. Hint: raise `run` first; or --force.\n"
-    told = "" if code else f"deleted {WHAT}\n"
-    assert printed(found, monkeypatch, "delete", "clicks", "3", *words) == (code, told, said)
-    place, (first, manifest, last) = Place("b", "snapshots/dev/clicks/abcdef1/"), PARTS
-    assert deleted == ([] if code else [(None, place, [manifest, first, last])])
 
 
 class Client:

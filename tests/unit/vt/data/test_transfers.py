@@ -10,13 +10,11 @@ import pytest
 from google.api_core import exceptions
 
 from vertex_training.errors import CommandError
-from vertex_training_cli.data import download, files, sessions, upload
+from vertex_training_cli.data import download, files, upload
 from vertex_training_cli.data.comparison import Pair, RemoteObject
-from vertex_training_cli.data.files import LocalFile
 from vertex_training_cli.data.places import Place
 
 PLACE = Place("b", "set/", "data")
-MIB = 1 << 20
 #: CRC-32C of "123456789" is E3069283 (RFC 3720): big-endian, in base64.
 DIGITS, CRC32C = b"123456789", "4waSgw=="
 
@@ -28,27 +26,6 @@ def sized(*sizes: int) -> list[Pair]:
     ]
 
 
-@pytest.mark.parametrize(
-    ("sizes", "lengths"),
-    [
-        ([], []),
-        ([1] * 128, [128]),
-        ([1] * 129, [128, 1]),
-        ([0] * 300, [128, 128, 44]),
-        ([64 * MIB - 1, 1], [2]),
-        ([64 * MIB - 1, 1, 1], [2, 1]),
-        ([64 * MIB, 1], [1, 1]),
-        ([1, 64 * MIB], [1, 1]),
-        ([65 * MIB, 65 * MIB], [1, 1]),
-    ],
-)
-def test_files_go_in_batches_of_128_and_of_64_mib(sizes: list[int], lengths: list[int]) -> None:
-    pairs = sized(*sizes)
-    found = list(upload.batches(iter(pairs)))
-    assert [len(batch) for batch in found] == lengths
-    assert [pair for batch in found for pair in batch] == pairs
-
-
 AGAIN = "run it again: what arrived is not sent again."
 
 
@@ -58,10 +35,6 @@ AGAIN = "run it again: what arrived is not sent again."
         ([FileNotFoundError(2, "No such file")], "0: No such file"),
         ([OSError("odd")], "0: odd"),
         ([exceptions.BadGateway("later")], f"gs://b/set/: later Hint: {AGAIN}"),
-        (
-            [exceptions.BadGateway("later"), OSError("odd")],
-            f"2 files failed; the first is '0': gs://b/set/: later Hint: {AGAIN}",
-        ),
         ([OSError("odd")] * 3, "3 files failed; the first is '0': 0: odd"),
     ],
 )
@@ -115,45 +88,6 @@ class Bucket:
         return Blob(self, name, generation)
 
 
-def local(folder: Path, name: str, content: bytes) -> Pair:
-    (folder / name).write_bytes(content)
-    return Pair(name, "new", LocalFile(folder / name, name, len(content), 0, folder))
-
-
-def test_each_file_is_sent_with_its_size_and_kind_and_a_large_one_by_a_session(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sessions_of: list[Any] = []
-    monkeypatch.setattr(upload, "LARGE", 5)
-    monkeypatch.setattr(sessions, "upload", lambda *given: sessions_of.append(given))
-    made = [("a.json", b"1234"), ("large", b"12345"), ("none", b""), ("x.unknown", b"1")]
-    pairs = [local(tmp_path, *each) for each in made]
-    told: list[int] = []
-    client: Any = Bucket()
-    assert upload.push(client, PLACE, iter(pairs), told.append) == 4
-    assert sorted(client.asked) == [
-        ("put", "set/a.json", None, b"1234", 4, "application/json", 60),
-        ("put", "set/none", None, b"", 0, None, 60),
-        ("put", "set/x.unknown", None, b"1", 1, None, 60),
-    ]
-    assert sessions_of == [(client, "set/", pairs[1], told.append)]
-    assert told == [5]
-
-
-def test_files_that_fail_keep_no_others_from_being_sent(tmp_path: Path) -> None:
-    pairs = [local(tmp_path, name, b"1") for name in ("a", "b", "c")]
-    (tmp_path / "c").unlink()
-    client: Any = Bucket(a=exceptions.Forbidden("no"))
-    with pytest.raises(CommandError) as failed:
-        upload.push(client, PLACE, pairs, lambda _: None)
-    assert str(failed.value) == (
-        "2 files failed; the first is 'a': gs://b/set/: you may not write here; that takes "
-        "roles/storage.objectUser on the bucket. Hint: accounts with `writes: [data]` in the "
-        "stack file have it; ask for it, or act as one of them."
-    )
-    assert sorted(each[1] for each in client.asked) == ["set/a", "set/b"]
-
-
 def test_an_object_that_is_gone_or_was_written_anew_is_left_and_others_are_deleted() -> None:
     gone, anew = exceptions.NotFound("no"), exceptions.PreconditionFailed("no")
     client: Any = Bucket(a=gone, b=anew, c=b"", d=exceptions.Forbidden("no"), e=b"")
@@ -176,21 +110,6 @@ def part_of(folder: Path, name: str) -> Path:
 def pull(client: Any, folder: Path, *pairs: Pair) -> tuple[int, list[int]]:
     told: list[int] = []
     return download.pull(client, PLACE, folder, iter(pairs), told.append), told
-
-
-def test_objects_become_files_of_their_generation_when_they_are_whole(tmp_path: Path) -> None:
-    folder, client = tmp_path / "new/folder", Bucket(**{"a": DIGITS, "sub/b": DIGITS})
-    part_of(folder, "a").parent.mkdir(parents=True)
-    part_of(folder, "a").write_bytes(b"of a run that was killed")
-    assert pull(client, folder, remote("a"), remote("sub/b")) == (2, [18])
-    assert {each.name: each.read_bytes() for each in folder.rglob("*") if each.is_file()} == {
-        "a": DIGITS, "b": DIGITS,
-    }  # fmt: skip
-    assert (folder / "sub/b").is_file()
-    assert not (folder / ".vt-data").exists()
-    assert sorted(client.asked) == [
-        ("get", "set/a", 7, None, None, 60), ("get", "set/sub/b", 7, None, None, 60),
-    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -216,15 +135,6 @@ def test_a_large_object_is_fetched_in_ranges_after_what_is_there(
     assert (tmp_path / "a").read_bytes() == DIGITS
     assert client.asked == [("get", "set/a", 7, *each, 60) for each in ranges]
     assert not (tmp_path / ".vt-data").exists()
-
-
-def test_an_object_of_no_bytes_and_one_below_the_bound_take_one_request(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(download, "LARGE", 10)
-    client = Bucket(a=DIGITS, empty=b"")
-    assert pull(client, tmp_path, remote("a"), remote("empty", 0, "AAAAAA==")) == (2, [9])
-    assert (tmp_path / "empty").read_bytes() == b""
 
 
 @pytest.mark.parametrize("large", [1, 100])

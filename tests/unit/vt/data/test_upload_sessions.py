@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -101,18 +100,6 @@ WHOLE = [
 ]
 
 
-def test_a_new_upload_sends_each_part_and_the_checksum_with_the_last(
-    pair: Pair, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    service, bucket = Service(*(answer(308) for _ in range(3)), answer(200)), Bucket(URL)
-    assert send(monkeypatch, pair, service, bucket) == [0, 4, 4, 1]
-    assert service.got == WHOLE
-    assert service.options == [{"allow_redirects": False, "timeout": 300}] * 4
-    began = {"size": 9, "if_generation_match": 0, "timeout": 300}
-    assert bucket.begun == [("set/digits", began)]
-    assert notes(tmp_path) == []
-
-
 def interrupted(monkeypatch: pytest.MonkeyPatch, pair: Pair) -> None:
     """An upload that a kill ended after its first part."""
     service = Service(answer(308), answer(308), KeyboardInterrupt())
@@ -123,20 +110,6 @@ def interrupted(monkeypatch: pytest.MonkeyPatch, pair: Pair) -> None:
 
 class Killed(Exception):
     """The process ended here."""
-
-
-def test_an_interrupted_upload_goes_on_in_its_session(
-    pair: Pair, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    interrupted(monkeypatch, pair)
-    [note] = notes(tmp_path)
-    assert json.loads(note.read_bytes()) == {"url": URL}
-    assert (note.suffix, len(note.stem)) == (".json", 32)
-    assert (note.stat().st_mode & 0o777, note.parent.stat().st_mode & 0o777) == (0o600, 0o700)
-    service, bucket = Service(answer(308, Range="bytes=0-3"), answer(308), answer(201)), Bucket()
-    assert send(monkeypatch, pair, service, bucket) == [4, 4, 1]
-    assert (service.got, bucket.begun) == ([ASK, *WHOLE[2:]], [])
-    assert notes(tmp_path) == []
 
 
 def test_an_object_that_is_whole_is_not_sent_again(
@@ -184,18 +157,6 @@ def test_what_may_pass_is_tried_again_from_where_the_service_is(
     assert service.got == [*WHOLE[:3], ASK, WHOLE[3]]
 
 
-def test_what_does_not_pass_is_tried_for_ten_minutes_with_ever_longer_waits(
-    pair: Pair, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    waits: list[float] = []
-    monkeypatch.setattr("google.api_core.retry.retry_base.random.uniform", lambda _, most: most)
-    monkeypatch.setattr("google.api_core.retry.retry_unary.time.sleep", waits.append)
-    monkeypatch.setattr("google.api_core.retry.retry_unary.time.monotonic", lambda: sum(waits))
-    with pytest.raises(exceptions.RetryError):
-        send(monkeypatch, pair, Service(*[answer(503)] * 30), Bucket(URL))
-    assert waits == [1, 2, 4, 8, 16, *[30] * 18]  # 31 s and 540 s; one more would be 601 s
-
-
 def test_a_file_that_changes_meanwhile_is_refused(
     pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -213,51 +174,3 @@ def test_a_file_that_changes_meanwhile_is_refused(
         with pytest.raises(CommandError) as refused:
             send(monkeypatch, pair, Changing(*answers), Bucket(URL, URL))
         assert str(refused.value) == changed
-
-
-@pytest.mark.parametrize(
-    ("url", "emulator", "kept"),
-    [
-        (URL, None, True),
-        ("http://storage.googleapis.com/x", None, False),
-        ("https://storage.googleapis.com.evil.example/x", None, False),
-        ("https://storage.googleapis.com:8443/x", None, False),
-        (URL, "http://127.0.0.1:8002", False),
-        ("http://127.0.0.1:8002/upload", "http://127.0.0.1:8002", True),
-        ("http://127.0.0.1:8003/upload", "http://127.0.0.1:8002", False),
-    ],
-)
-def test_an_address_that_leads_elsewhere_is_not_used(
-    monkeypatch: pytest.MonkeyPatch, url: str, emulator: str | None, kept: bool, tmp_path: Path
-) -> None:
-    monkeypatch.delenv("STORAGE_EMULATOR_HOST", raising=False)
-    if emulator:
-        monkeypatch.setenv("STORAGE_EMULATOR_HOST", emulator)
-    sessions._remember(tmp_path / "deep/note", url)
-    assert sessions._remembered(tmp_path / "deep/note") == (url if kept else None)
-
-
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"url": 7}', '{"url": null}'])
-def test_a_note_that_is_none_is_forgotten(tmp_path: Path, text: str) -> None:
-    (tmp_path / "note").write_text(text)
-    assert sessions._remembered(tmp_path / "note") is None
-    assert sessions._remembered(tmp_path / "gone") is None
-
-
-def test_each_file_and_place_has_a_note_of_its_own(
-    pair: Pair, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    assert pair.file is not None
-    same = sessions._note("b", "o", pair.file)
-    assert sessions._note("b", "o", pair.file) == same
-    other = LocalFile(pair.file.path, "digits", 9, pair.file.mtime_ns + 1)
-    larger = LocalFile(pair.file.path, "digits", 10, pair.file.mtime_ns)
-    moved = LocalFile(tmp_path / "other", "digits", 9, pair.file.mtime_ns)
-    others = [sessions._note("b", "o", each) for each in (other, larger, moved)]
-    others += [sessions._note("c", "o", pair.file), sessions._note("b", "p", pair.file)]
-    monkeypatch.setenv("STORAGE_EMULATOR_HOST", "http://127.0.0.1:1")
-    others.append(sessions._note("b", "o", pair.file))
-    assert len({same, *others}) == 7
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    assert sessions.folder() == tmp_path / ".cache/vertex-training/uploads"

@@ -1,7 +1,5 @@
 """Go or stop: every way in which what would be deployed is not what was approved."""
 
-import dataclasses
-
 from vertex_training.errors import Problem
 from vertex_training_cli.deploy.approval import Approval
 from vertex_training_cli.deploy.decision import (
@@ -28,20 +26,6 @@ ANEW = (
 )
 
 
-def test_another_commit_of_the_same_content_goes():
-    assert checkout_problems(APPROVED, "dev", HERE) == []
-
-
-def test_another_content_stops_and_says_whose_approval_it_is():
-    [problem] = checkout_problems(APPROVED, "dev", dataclasses.replace(HERE, tree="b" * 40))
-    assert problem == Problem(
-        what="it is for the content of commit cccccccccccc, and this is another",
-        value="dddddddddddd",
-        hint=ANEW,
-        path=("approval of dev",),
-    )
-
-
 def test_another_stack_stops():
     assert checkout_problems(APPROVED, "prod", HERE) == [
         Problem(
@@ -51,31 +35,6 @@ def test_another_stack_stops():
             path=("approval of dev",),
         )
     ]
-
-
-def test_files_that_the_commit_does_not_have_stop():
-    changed = dataclasses.replace(HERE, changed=("infra/vertex_training/program.py",))
-    [problem] = checkout_problems(APPROVED, "dev", changed)
-    assert "infra/vertex_training/program.py" in str(problem)
-
-
-def test_files_beside_the_commit_are_named_by_what_is_wrong_with_them():
-    here = Checkout("d" * 40, "a" * 40, changed=("a.py", "b.py"), added=("c.py", "d.yaml"))
-    problems = here.problems()
-    assert [(problem.what, problem.value, problem.path) for problem in problems] == [
-        ("files differ from the commit", "a.py, b.py", ("checkout",)),
-        (
-            "the commit does not have files that a program could read",
-            "c.py, d.yaml",
-            ("checkout",),
-        ),
-    ]
-    conversion = "; where `git diff` shows nothing, git converts them (attributes, autocrlf)"
-    assert [problem.hint for problem in problems] == [
-        f"commit or undo them: a commit is deployed, not a folder{conversion}",
-        "commit or remove them: a commit is deployed, not a folder",
-    ]
-    assert HERE.problems() == []
 
 
 def test_all_reasons_are_told_at_once():
@@ -120,8 +79,3 @@ def test_every_fact_of_another_target_is_told_with_what_was_approved():
     ]
     others = {(problem.value, problem.hint, problem.path) for problem in found}
     assert others == {("", f"put it back, or approve the new one: {ANEW}", ("target of dev",))}
-
-
-def test_where_no_account_was_approved_whoever_is_signed_in_deploys():
-    approved = APPROVED.model_copy(update={"target": Target(backend="gs://acme-state")})
-    assert target_problems(approved, Target(backend="gs://acme-state"), "ann@example.com", "") == []

@@ -8,36 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from localgcp.git import OPTIONS
 from vertex_training.errors import CommandError
 from vertex_training_cli.deploy import sources
 from vertex_training_cli.deploy.decision import Checkout
 from vertex_training_cli.deploy.sources import PlanInputs
 from vertex_training_cli.engine.stacks import StackRef
-
-NO_REPORT = "this is no report of `vt review --format json`: it has no digest."
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "{",
-        "[]",
-        "[" * 100_000,
-        "1",
-        "null",
-        "{}",
-        '{"digest": ""}',
-        '{"digest": 5}',
-        '{"digest": null}',
-    ],
-)  # fmt: skip
-def test_a_text_without_a_digest_is_no_report(text):
-    for read in (sources.digest_in, lambda text: sources.approvable_digest_in(text, "dev")):
-        with pytest.raises(CommandError) as refused:
-            read(text)
-        assert refused.value.message == NO_REPORT
 
 
 @pytest.mark.parametrize(
@@ -88,19 +63,6 @@ def test_a_report_on_another_stack_or_that_something_stands_against_approves_not
     assert refused.value.message == message
 
 
-@pytest.mark.parametrize(
-    ("content", "project"),
-    [
-        (b"name: demo\nmain: infra/\n", {"name": "demo", "main": "infra/"}),
-        (b"", {}), (b"- 1\n", {}), (None, {}),
-    ],
-)  # fmt: skip
-def test_a_project_file_that_is_none_names_no_code(tmp_path, content, project):
-    if content is not None:
-        (tmp_path / "Pulumi.yaml").write_bytes(content)
-    assert sources._content(tmp_path / "Pulumi.yaml") == project
-
-
 @pytest.mark.parametrize("content", [b"main: [\n", b"main: \xff\n", b"a: !x b\nmain: ../c\n"])
 def test_a_project_file_that_only_the_engine_reads_is_refused(tmp_path, content):
     (tmp_path / "Pulumi.yaml").write_bytes(content)
@@ -132,12 +94,6 @@ def test_a_plan_is_made_with_the_options_that_were_given(tmp_path):
     assert every.options() == [
         "--policy-pack", "policy", "--policy-levels", str(tmp_path / "levels.json"), "--refresh"
     ]  # fmt: skip
-
-
-def test_a_plan_lies_in_a_folder_of_this_user(tmp_path):
-    assert sources.engine_plan(tmp_path, "dev") == tmp_path / ".build" / "plans" / "dev.json"
-    assert (tmp_path / ".build" / "plans").stat().st_mode & 0o777 == 0o700
-    assert sources.engine_plan(tmp_path, "prod").name == "prod.json"
 
 
 def test_a_plan_lies_in_no_folder_that_others_write_to(tmp_path, monkeypatch):
@@ -175,17 +131,6 @@ def git(tmp_path, monkeypatch):
         (folder / "git").chmod(0o755)
 
     return script
-
-
-def test_git_is_asked_in_the_folder_for_what_the_commit_holds(git, tmp_path, monkeypatch):
-    monkeypatch.setenv("OF_THIS_PROCESS", "b")
-    monkeypatch.setenv("GIT_DIR", "c")
-    git('echo "$@"; echo "$GIT_INDEX_FILE $OF_THIS_PROCESS $GIT_DIR"')
-    said = sources.run_git(tmp_path, "ls-files", "-z", variables={"GIT_INDEX_FILE": "a"})
-    assert said == f"-C {tmp_path} {' '.join(OPTIONS)} ls-files -z\na b \n"
-    (tmp_path / ".git").mkdir()
-    said = sources.run_git(tmp_path, "ls-files")
-    assert said.startswith(f"-C {tmp_path} --work-tree={tmp_path} --no-replace-objects ")
 
 
 @pytest.mark.parametrize(
@@ -228,53 +173,6 @@ def test_a_submodule_at_another_commit_differs_and_its_files_are_gits_business(t
     assert sources.checkout(outer, "dev").changed == ()
     (outer / "vendor" / "a.txt").write_text("two")
     assert sources.checkout(outer, "dev").changed == ("vendor",)
-
-
-@pytest.mark.parametrize(
-    ("setting", "value", "file"),
-    [
-        ("", "", ""),
-        ("core.worktree", "{elsewhere}", ""),
-        ("core.excludesFile", "{elsewhere}/all", ""),
-        ("core.fsmonitor", "{program}", ""),
-        ("core.hooksPath", "{elsewhere}", ""),
-        ("", "", ".git/info/exclude"),
-    ],
-)
-@pytest.mark.parametrize("where", ["variables", "repository"])
-def test_settings_of_the_caller_hide_no_file_and_start_no_program(
-    tmp_path, monkeypatch, setting, value, file, where
-):
-    root, elsewhere, proof = tmp_path / "checkout", tmp_path / "elsewhere", tmp_path / "proof"
-    (root / "conf").mkdir(parents=True)
-    elsewhere.mkdir()
-    commit(root, "init", "-q", "-b", "main")
-    (root / "Pulumi.yaml").write_text("name: demo\nruntime: python\n")
-    (root / ".gitignore").write_text("ignored.yaml\n")
-    commit(root, "add", "-A")
-    commit(root, "commit", "-qm", "first")
-    for name in ("conf/new.yaml", "ignored.yaml"):
-        (root / name).write_text("a: 1\n")
-    (elsewhere / "all").write_text("*.yaml\n")
-    program = elsewhere / "post-index-change"
-    program.write_text(f"#!/bin/sh\ntouch {proof}\n")
-    program.chmod(0o755)
-    value = value.format(elsewhere=elsewhere, program=program)
-    if file:
-        (root / file).write_text("*.yaml\n")
-    elif where == "repository" and setting:
-        commit(root, "config", setting, value)
-    elif setting:
-        monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
-        monkeypatch.setenv("GIT_CONFIG_KEY_0", setting)
-        monkeypatch.setenv("GIT_CONFIG_VALUE_0", value)
-    else:
-        monkeypatch.setenv("GIT_DIR", str(root / ".git"))
-        monkeypatch.setenv("GIT_WORK_TREE", str(elsewhere))
-    found = sources.checkout(root, "dev")
-    assert (found.changed, found.added) == ((), ("conf/new.yaml",))
-    assert sources.checkout(root / "conf", "dev").added == ("new.yaml",)
-    assert not proof.exists()
 
 
 IGNORED = ("Pulumi.yaml", "jobs/a.yaml", "jobs/t.yaml", "requirements.lock", "shared.yaml")

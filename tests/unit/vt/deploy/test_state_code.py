@@ -29,26 +29,6 @@ FOREIGN: Final = text(pickled("os", "system", b"\x8c\x02id\x94\x85\x94R\x94."))
 
 
 @pytest.mark.parametrize(
-    ("module", "name"),
-    [
-        JOBS,
-        ("vertex_training.serving.provider", "ModelVersionProvider"),
-        ("vertex_training.serving.provider", "EndpointCleanupProvider"),
-        ("vertex_training.serving.provider", "DeployedModelsProvider"),
-        ("vertex_training.snapshots.provider", "SnapshotProvider"),
-        ("vertex_training.schedules.provider", "JobScheduleProvider"),
-    ],
-)
-def test_the_programs_providers_are_its_own_in_any_protocol(module: str, name: str) -> None:
-    found = pickled(module, name)
-    plain = b"\x80\x05" + pickled(module, name, b")\x81.", b"")[11:]  # without a frame and a memo
-    assert is_own_provider(text(found))
-    assert is_own_provider(text(plain))
-    assert not is_own_provider(text(pickled("evil." + module, name)))
-    assert not is_own_provider(text(pickled(module, name + "s")))
-
-
-@pytest.mark.parametrize(
     "other",
     [
         FOREIGN,

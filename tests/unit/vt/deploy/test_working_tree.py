@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 
 import pytest
@@ -27,13 +26,6 @@ def write(root: Path, *names: str, text: str = "one") -> None:
     for name in names:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
-
-
-def test_a_line_of_git_is_a_mode_an_id_and_a_name_as_it_is() -> None:
-    found = CommittedFile.parse(f"100644 {ONE} 0\tjobs/a file\twith.tab")
-    assert found == CommittedFile("100644", ONE, "jobs/a file\twith.tab")
-    assert not found.is_repository
-    assert CommittedFile.parse(f"160000 {ONE} 0\tvendor").is_repository
 
 
 @pytest.mark.parametrize(
@@ -64,13 +56,6 @@ def test_a_file_is_that_of_the_commit_byte_by_byte(
     assert CommittedFile(mode, object_id, "a").is_in(RootDirectory(tmp_path)) is same
 
 
-def test_a_large_file_is_read_to_its_end(tmp_path: Path) -> None:
-    content = b"x" * (2 << 20) + b"end"
-    (tmp_path / "a").write_bytes(content)
-    digest = hashlib.sha1(b"blob 2097155\0" + content, usedforsecurity=False).hexdigest()
-    assert CommittedFile("100644", digest, "a").is_in(RootDirectory(tmp_path))
-
-
 def test_a_link_is_its_text_and_nothing_is_read_behind_one(tmp_path: Path) -> None:
     root = RootDirectory(tmp_path)
     write(tmp_path, "a.txt", "folder/b")
@@ -99,31 +84,6 @@ def test_files_that_differ_are_named_in_the_order_of_the_commit(tmp_path: Path) 
         CommittedFile("100644", ONE, "gone"),
     ]
     assert changed_files(tmp_path, committed) == ["z", "a", "gone"]
-
-
-@pytest.mark.parametrize(
-    ("name", "is_read"),
-    [
-        ("code.py", True),
-        ("code.pyc", True),
-        ("code.so", True),
-        ("code.abi3.so", True),
-        ("jobs/train.yaml", True),
-        ("train.yml", True),
-        ("a-b/no-name.py", True),
-        ("requirements.lock", True),
-        ("requirements.txt", True),
-        ("jobs/requirements.txt", False),
-        ("notes.txt", False),
-        ("train.json", False),
-        ("py", False),
-    ],
-)
-def test_of_what_git_does_not_track_a_program_reads_code_and_files_of_stacks(
-    tmp_path: Path, name: str, is_read: bool
-) -> None:
-    write(tmp_path, name)
-    assert uncommitted_inputs(tmp_path, (), [name], ()) == ([name] if is_read else [])
 
 
 PROVIDERS = {"plugins": {"providers": [{"name": "own", "path": "my-plugin"}]}}
@@ -160,18 +120,6 @@ def test_code_that_the_project_names_is_that_of_the_commit(
     root = tmp_path / "checkout"
     write(root, "a/mod.py", "my-plugin/run.py", "my-plugin/own.py", "my-plugin/data.bin")
     assert sorted(uncommitted_code(root, {"my-plugin/own.py"}, project)) == found
-
-
-def test_of_what_git_ignores_only_what_can_be_imported_counts(tmp_path: Path) -> None:
-    write(
-        tmp_path,
-        *("own.py", "top.py", "ignored.yaml", "notes.txt", "no-name.py", "1.py"),
-        *("pkg/mod.py", "pkg/fast.abi3.so", "pkg/deep/est.pyc", "pkg/no-name.py", "pkg/a.yaml"),
-        *("a-b/mod.py", "pkg/__pycache__/mod.pyc", ".venv/lib/mod.py", ".git/hook.py"),
-    )
-    assert uncommitted_inputs(tmp_path, {"own.py"}, (), ()) == [
-        "pkg/deep/est.pyc", "pkg/fast.abi3.so", "pkg/mod.py", "top.py",
-    ]  # fmt: skip
 
 
 def test_a_repository_within_is_looked_into_file_by_file(tmp_path: Path) -> None:

@@ -35,20 +35,6 @@ def hints(root: Path, more: str = "") -> dict[str, str]:
     return protection_hints(root, "eu")
 
 
-def test_what_an_included_file_protects_is_let_go_by_an_exception(tmp_path: Path) -> None:
-    found = hints(tmp_path)
-    said = "to overrides in Pulumi.eu.yaml: stacks/teams.yaml protects it in every stack"
-    assert found == {
-        "acme-ml-own-eu": "set protect: false in Pulumi.eu.yaml",
-        "acme-ml-vision-eu": f"add buckets.vision.protect: false {said}",
-        "acme-ml-free-eu": "Pulumi.eu.yaml protects it no longer",
-        "acme-named": f"add buckets.named.protect: false {said}",
-        "wandb-eu": f"add secrets.wandb.protect: false {said}",
-        "training-eu": f"add registry.protect: false {said}",
-        "gpus-eu": f"add reservations.gpus.protect: false {said}",
-    }
-
-
 def test_an_exception_that_is_not_deployed_yet_is_no_longer_asked_for(tmp_path: Path) -> None:
     more = "  vertex-training:overrides: {buckets.vision.protect: false}\n"
     assert hints(tmp_path, more)["acme-ml-vision-eu"] == ("Pulumi.eu.yaml protects it no longer")

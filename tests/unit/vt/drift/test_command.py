@@ -23,11 +23,6 @@ __all__ = ["cloud", "home", "make_cloud"]
 
 Drift = Callable[..., Result]
 CLEAN = json.dumps({"steps": [], "diagnostics": []})
-CHANGED = {
-    "op": "create",
-    "urn": "urn:pulumi:local::demo::a:b:C::name",
-    "newState": {"type": "a:b:C", "inputs": {"name": "x"}},
-}
 
 
 @pytest.fixture
@@ -60,30 +55,6 @@ def test_a_stack_that_is_not_there_is_reported_as_a_failure(drift: Drift, tmp_pa
     assert done.exit_code == 1
     [error] = json.loads((tmp_path / "out.json").read_text())["errors"]
     assert error.startswith("no file Pulumi.nope.yaml in ")
-
-
-def test_a_stack_without_a_difference_is_as_declared(drift: Drift, tmp_path: Path) -> None:
-    done = drift(CLEAN, 0)
-    assert done.exit_code == 0
-    assert done.stdout == "**local** is as declared.\n"
-    assert done.stderr == "vt drift: local: clean, 0 differ\n"
-    assert (tmp_path / "calls").read_text() == (
-        "preview --refresh --expect-no-changes --show-sames --json --stack local"
-        " --non-interactive\n"
-    )
-
-
-def test_a_difference_has_its_exit_code_and_is_written_for_people_and_programs(
-    drift: Drift, tmp_path: Path
-) -> None:
-    answer = json.dumps({"steps": [CHANGED], "diagnostics": []})
-    for _ in range(2):  # a report of before is replaced
-        done = drift(answer, 7, "-o", "reports/new/local.drift")
-    assert (done.exit_code, done.stdout) == (7, "")
-    assert done.stderr == "vt drift: local: drifted, 1 differ\n"
-    assert "1 resource differs" in (tmp_path / "reports/new/local.drift.md").read_text()
-    written = json.loads((tmp_path / "reports/new/local.drift.json").read_text())
-    assert (written["outcome"], len(written["differences"])) == ("drifted", 1)
 
 
 def test_what_the_stack_file_allows_is_listed_and_one_with_mistakes_allows_nothing(

@@ -11,16 +11,13 @@ from google.cloud.aiplatform_v1 import CustomJob, HyperparameterTuningJob, JobSt
 from tests.unit.localcloud.conftest import (
     PROJECT,
     TRAINER,
-    Cloud,
     cloud,
-    command_job,
     home,
     make_cloud,
 )
-from tests.unit.vt.jobs.submitting import until_running
 from vertex_training_cli.drift import job_findings
 from vertex_training_cli.drift.findings import PropertyDifference, ResourceDifference
-from vertex_training_cli.drift.job_findings import orphaned_jobs, submitted_by_hand
+from vertex_training_cli.drift.job_findings import submitted_by_hand
 from vertex_training_cli.engine.stacks import StackRef
 
 __all__ = ["cloud", "home", "make_cloud"]
@@ -87,21 +84,6 @@ def told(kind: str, message: str, number: int, name: str) -> ResourceDifference:
     )  # fmt: skip
 
 
-def test_a_job_of_nobody_is_told_with_the_account_and_how_to_end_or_keep_it(
-    service: Service,
-) -> None:
-    service.live = [job(1), tuning(2)]
-    assert submitted_by_hand(REF, (), {OWN}, ()) == (
-        [
-            told("customJobs", "CustomJob", 1, "job 1"),
-            told("hyperparameterTuningJobs", "HyperparameterTuningJob", 2, "study 2"),
-        ],
-        [],
-    )
-    every = {"all_stacks": True, "live_only": True}
-    assert service.asked == ["connect", every, service.live[1].name]
-
-
 OF_A_REQUEST = {"vt_request_id": "0" * 20, "vt_job": "t", "vt_run": "1"}
 OF_EU = f"{PARENT}/customJobs/1 runs as {TRAINER} and says that it is of stack eu"
 
@@ -113,16 +95,10 @@ OF_EU = f"{PARENT}/customJobs/1 runs as {TRAINER} and says that it is of stack e
         (job(1, account="other@x.iam.gserviceaccount.com"), False, []),
         (job(7), False, []),  # the state has it
         (job(1, "SUCCEEDED"), False, []),
-        (job(1, "CANCELLED"), False, []),
-        (job(1, "CANCELLING"), False, []),
         # one of the stack itself is an orphaned job, and told as that
         (job(1, vt_stack="local", **OF_A_REQUEST), False, []),
         (job(1, vt_stack="eu", **OF_A_REQUEST), False, [OF_EU]),
-        (job(1, vt_stack="us", **OF_A_REQUEST), True, []),
         # a label without a request is no submission of a stack
-        (job(1, vt_stack="local"), True, []),
-        (job(1, vt_stack="eu"), True, []),
-        (job(1, **OF_A_REQUEST), True, []),
     ],
 )
 def test_a_job_is_told_unless_a_stack_has_it_or_it_ends(
@@ -134,12 +110,6 @@ def test_a_job_is_told_unless_a_stack_has_it_or_it_ends(
     assert ([each.name for each in found[0]], found[1]) == (names, not_judged)
 
 
-def test_without_accounts_nothing_is_asked(service: Service) -> None:
-    service.live = [job(1)]
-    assert submitted_by_hand(REF, (), (), ()) == ([], [])
-    assert service.asked == []
-
-
 def test_trials_of_a_tuning_job_that_runs_are_its_own(service: Service) -> None:
     study = tuning(7, "b", job(1), job(2))
     service.live = [tuning(7, "b"), *map(job, (1, 2, 3))]
@@ -149,30 +119,3 @@ def test_trials_of_a_tuning_job_that_runs_are_its_own(service: Service) -> None:
     assert service.asked[2:] == [study.name]
     service.whole.clear()  # it went meanwhile
     assert len(submitted_by_hand(REF, (), {OWN}, ())[0]) == 3
-
-
-def test_a_job_of_the_stack_that_its_state_does_not_know_is_an_orphaned_one_and_told_once(
-    tmp_path: Path, cloud: Cloud, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("VERTEX_EMULATOR_HOST", f"127.0.0.1:{cloud.port}")
-    ref = StackRef(tmp_path, "demo", "local", PROJECT, "us-central1")
-    labels = {"vt-stack": "local", "vt-request-id": "0" * 20, "vt-job": "t", "vt-run": "1"}
-    body = command_job("sh", "-c", "sleep 600", service_account=TRAINER)
-    made = cloud.submit({**body, "display_name": "train", "labels": labels})
-    number = until_running(cloud, made.name.rpartition("/")[2])
-    record = cloud.jobs.get(number)
-    assert record is not None
-    assert submitted_by_hand(ref, (), {OWN}, ()) == ([], [])
-    assert orphaned_jobs(ref, {record.name}) == []
-    assert orphaned_jobs(ref, ()) == [
-        ResourceDifference(
-            "runs",
-            "t (run 1)",
-            "CustomJob",
-            record.name,  # as the service has it: with the project's number
-            (PropertyDifference("state", "RUNNING", ""),),
-            "A killed run submitted it, perhaps, before it was removed or renamed. To end it: "
-            f"`vt jobs cancel {number} --stack local`; to keep it: declare it as it was, "
-            "and `vt up --stack local --refresh` takes it over.",
-        )
-    ]

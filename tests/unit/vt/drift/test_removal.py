@@ -59,7 +59,6 @@ def test_exactly_what_was_reported_is_removed_and_told(
         (LEFT, DIGEST.upper(), DIGEST.upper(), "now it is e8d0a17c7998"),
         (LEFT, "e" * 200, "e" * 80, "now it is e8d0a17c7998"),
         # SHA-256 of "[]": a digest of nothing removes nothing.
-        ([], "4f53cda18c2b", "4f53cda18c2b", "now there is none"),
     ],
 )
 def test_another_digest_removes_nothing(
@@ -113,9 +112,3 @@ def test_members_are_read_of_each_policy_and_judged_by_what_is_declared(
         not_looked_at=not_judged,
     )
     assert client.removed == ([[LEFT[1]]] if remove else [])
-
-
-def test_a_stack_without_policies_asks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(command.rest, "connect")
-    nothing = Drift("dev", DriftOutcome.CLEAN, declared=Declared(frozenset(), (), (), frozenset()))
-    assert command._with_members("ref", nothing, DIGEST, []) == nothing  # pyright: ignore

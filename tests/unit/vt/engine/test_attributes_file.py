@@ -36,15 +36,6 @@ def test_one_that_is_cut_off_is_removed_and_told(stacks: Path, name: str, text: 
     assert said == [f"a killed run left {name} cut off: removed; the state beside it is whole"]
 
 
-def test_a_whole_one_another_stacks_and_none_are_left_alone(stacks: Path) -> None:
-    assert remove_truncated(stacks) == []
-    (stacks / "dev.json.attrs").write_text(WHOLE)
-    (stacks / "prod.json.attrs").write_text("")
-    (stacks / "dev.json.bak.attrs").write_text("")
-    assert remove_truncated(stacks) == []
-    assert len(list(stacks.glob("*.attrs"))) == 3
-
-
 @pytest.mark.parametrize("backend", ["gs://state/x", "https://api.pulumi.com", ""])
 def test_other_backends_have_none(backend: str) -> None:
     assert attributes_file.remove_truncated(backend, "train", "dev", lambda _: None) == []

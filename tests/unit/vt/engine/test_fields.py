@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vertex_training_cli.engine.fields import FieldDifference, added_fields, diff_fields
+from vertex_training_cli.engine.fields import added_fields, diff_fields
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
@@ -16,26 +16,6 @@ VALUES = st.recursive(
     ),
     max_leaves=10,
 )
-
-
-def test_a_field_is_told_by_its_path() -> None:
-    old = {"pools": [{"machine": "a", "count": 1}], "same": [1]}
-    new = {"pools": [{"machine": "b", "count": 1}, {"machine": "c"}], "same": [1]}
-    assert diff_fields(old, new) == [
-        FieldDifference("pools[0].machine", "a", "b"),
-        FieldDifference("pools[1].machine", None, "c"),
-    ]
-
-
-def test_a_removed_part_is_one_field() -> None:
-    assert diff_fields({"a": {"c": 2, "b": "é"}}, {}) == [
-        FieldDifference("a", '{"b": "é", "c": 2}', None)
-    ]
-
-
-def test_one_and_true_are_not_the_same() -> None:
-    assert diff_fields({"a": 1}, {"a": True}) == [FieldDifference("a", "1", "true")]
-    assert diff_fields({"a": [1]}, {"a": [True]}) == [FieldDifference("a[0]", "1", "true")]
 
 
 def test_all_fields_of_something_new() -> None:

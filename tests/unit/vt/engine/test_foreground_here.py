@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import pty
 import signal
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,39 +18,6 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD)
 
 def run(tmp_path: Path, script: str) -> int:
     return foreground.run(["sh", "-c", script], tmp_path, ENV)
-
-
-def test_both_outputs_are_copied_to_their_own_and_secrets_are_not(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    token = f"ya29.{'a1B2' * 20}"
-    script = f"pwd; echo $WORD; echo token {token}; echo half >&2; printf {token} >&2; exit 3"
-    assert run(tmp_path, script) == 3
-    shown = capfd.readouterr()
-    assert shown.out == f"{tmp_path}\ngiven\ntoken [secret]\n"
-    assert shown.err == "half\n[secret]"
-
-
-@pytest.mark.parametrize("terminals", [{1}, {2}, {1, 2}])
-def test_what_goes_to_a_terminal_stays_as_it_is(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-    terminals: set[int],
-) -> None:
-    monkeypatch.setattr(foreground, "_is_terminal", lambda file: file in terminals)
-    token = f"ya29.{'a1B2' * 20}"
-    assert run(tmp_path, f"echo {token}; echo {token} >&2") == 0
-    shown = {each: f"{token}\n" if each in terminals else "[secret]\n" for each in (1, 2)}
-    assert tuple(capfd.readouterr()) == (shown[1], shown[2])
-
-
-@pytest.mark.parametrize(
-    ("script", "code"),
-    [("exit 0", 0), ("exit 255", 255), ("kill -9 $$", 137), ("kill -15 $$", 143)],
-)
-def test_an_exit_code_is_that_of_a_shell(tmp_path: Path, script: str, code: int) -> None:
-    assert run(tmp_path, script) == code
 
 
 def test_signals_and_files_are_as_before_afterwards(tmp_path: Path) -> None:
@@ -133,19 +98,6 @@ def test_a_signal_that_comes_while_the_command_is_started_goes_to_it(
     assert run(tmp_path, "exec sleep 5 >/dev/null 2>&1") == 128 + number
 
 
-@pytest.mark.parametrize("at_terminal", [False, True])
-def test_a_command_has_a_group_of_its_own_but_at_a_terminal(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-    at_terminal: bool,
-) -> None:
-    monkeypatch.setattr(foreground, "_in_foreground", lambda: at_terminal)
-    assert run(tmp_path, "cut -d' ' -f5 /proc/self/stat") == 0
-    group = int(capfd.readouterr().out)
-    assert (group == os.getpgrp()) is at_terminal
-
-
 def test_what_nobody_reads_any_more_does_not_end_the_command(tmp_path: Path) -> None:
     reads, writes = os.pipe()
     os.close(reads)
@@ -154,22 +106,6 @@ def test_what_nobody_reads_any_more_does_not_end_the_command(tmp_path: Path) -> 
         assert foreground._write(writes, b"") is True
     finally:
         os.close(writes)
-
-
-@pytest.fixture
-def terminal() -> Iterator[int]:
-    typed, used = pty.openpty()
-    yield used
-    os.close(typed)
-    os.close(used)
-
-
-def test_a_terminal_is_told_from_a_file_and_from_nothing(terminal: int) -> None:
-    file = os.open(os.devnull, os.O_RDWR)
-    assert foreground._is_terminal(terminal) is True
-    assert foreground._is_terminal(file) is False
-    os.close(file)
-    assert foreground._is_terminal(file) is False
 
 
 @pytest.mark.parametrize(("group", "is_in_front"), [(7, True), (8, False), (None, False)])

@@ -178,25 +178,6 @@ def test_an_object_that_goes_before_it_is_read_is_no_lock(
     assert [each.place for each in found] == [where.format("dev", name) for name in "13"]
 
 
-def test_the_object_that_was_read_is_removed_and_none_that_was_written_since(
-    emulator: str, monkeypatch: pytest.MonkeyPatch, dead: int
-) -> None:
-    """Another run may hold it by now."""
-    monkeypatch.setenv("STORAGE_EMULATOR_HOST", emulator)
-    bucket = storage_client(emulator).create_bucket(f"anew-{os.getpid()}")
-    bucket.blob("other/" + OBJECT.format("dev", "1")).upload_from_string("{}")
-    blob = bucket.blob(OBJECT.format("dev", "1"))
-    blob.upload_from_string(json.dumps({"pid": dead, "hostname": HERE}))
-    [lock] = locks.find(f"gs://{bucket.name}")
-    asked = list[tuple[str, dict[str, Any]]]()
-    monkeypatch.setattr(
-        storage.Blob, "delete", lambda which, **options: asked.append((which.name, options))
-    )
-    lock.remove()
-    assert asked == [(blob.name, {"if_generation_match": blob.generation})]
-    assert blob.generation
-
-
 def test_a_file_that_was_released_meanwhile_is_no_lock(tmp_path: Path, dead: int) -> None:
     folder = tmp_path / OBJECT.format("dev", "1")
     folder.parent.mkdir(parents=True)

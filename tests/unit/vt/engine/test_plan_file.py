@@ -92,15 +92,6 @@ def reason(text: str) -> str:
     return str(PreviewParseError(text))
 
 
-def test_a_file_is_one_line_and_read_as_it_was_written() -> None:
-    text = plan_file.write(PLAN, SOURCE)
-    assert text.endswith("}\n")
-    assert text.count("\n") == 1
-    assert json.loads(text) == DOCUMENT
-    found = plan_file.parse(text.encode(), "dev")
-    assert (found.version, found.source, found.plan, found.problems) == (1, SOURCE, PLAN, ())
-
-
 def test_letters_of_others_are_written_as_they_are() -> None:
     text = plan_file.write(Plan("dev", {"é": "ü"}), SOURCE)
     assert '"é": "ü"' in text
@@ -119,61 +110,6 @@ def test_what_mends_a_problem_is_not_written_and_its_texts_are_redacted() -> Non
     )
 
 
-def test_what_is_read_is_redacted_once_more_but_for_steps() -> None:
-    secret, hidden = "password=hunter2hunter2", "password=[secret]"
-    found = plan_file.parse(
-        changed(
-            config={secret: secret, "j": '{"b": 1, "a": "x"}'},
-            diagnostics=[{"severity": "info", "message": secret, "urn": "u"}],
-            violations=[DOCUMENT["violations"][0] | {"message": secret}],
-            problems=[{"what": secret, "value": secret, "hint": secret}],
-            steps=[step(new=None, keys=[secret])],
-        ),
-        "dev",
-    )
-    assert found.plan == Plan(
-        "dev",
-        {hidden: hidden, "j": '{"a": "x", "b": 1}'},
-        (Step("create", URN, "a:b:C", None, None, (secret,), ("p",)),),
-        (Diagnostic("info", hidden, "u"),),
-        (PolicyViolation("n", "p", "advisory", hidden),),
-        {"pack": "1"},
-        frozenset({"a", "b"}),
-        {"n": "advisory"},
-        succeeded=True,
-    )
-    assert found.problems == (Problem(hidden, hidden, hidden),)
-
-
-@pytest.mark.parametrize(
-    ("severity", "claimed", "succeeded"),
-    [
-        ("error", True, False),
-        ("warning", True, True),
-        ("warning", False, False),
-        ("error", False, False),
-    ],
-)
-def test_a_plan_with_an_error_has_not_succeeded_whatever_it_says(
-    severity: str, claimed: bool, succeeded: bool
-) -> None:
-    told = [{"severity": severity, "message": "m"}]
-    found = plan_file.parse(changed(diagnostics=told, succeeded=claimed), "dev")
-    assert found.plan.succeeded is succeeded
-
-
-@pytest.mark.parametrize(
-    "state",
-    [
-        "offline against an empty state: everything looks new",
-        "against the local stack's state",
-        *(f"against the state in {kind}://a-b/c.d_e" for kind in ("gs", "s3", "azblob", "file")),
-    ],
-)
-def test_a_source_is_one_of_the_sentences(state: str) -> None:
-    assert plan_file.parse(changed(source=f"Previewed {state}"), "dev").source.endswith(state)
-
-
 ONE = "1 parts are not those of a plan, the first is "
 OTHER_KEY = ONE + "a key that no plan has"
 
@@ -182,38 +118,18 @@ OTHER_KEY = ONE + "a key that no plan has"
     ("content", "text"),
     [
         (b"", "it is no JSON"),
-        (b"{", "it is no JSON"),
         (b"\xff", "it is not UTF-8"),
         (b'{"a": 1, "a": 1}', "an object has a key twice"),
         (b'{"\\udfff": 1}', "a text is no Unicode"),
         (with_input('"\\ud800"'), "a text is no Unicode"),
         (with_input("NaN"), "a number is not finite"),
-        (with_input("-Infinity"), "a number is not finite"),
         (with_input("1e999"), "a number is too large"),
-        (with_input("-1.9e19"), "a number is too large"),
         (with_input("18446744073709551617"), "a number is too large"),
-        (with_input("-18446744073709551617"), "a number is too large"),
-        (with_input("9" * 5000), "a number is too large"),
-        (with_input("0" + "." + "0" * 30 + "1e400"), "a number is too large"),
         (with_input("[" * 36 + "]" * 36), "it is nested deeper than 40"),
         (b"[" * 200_000, "it is nested deeper than 40"),
         (changed(version=2), ONE + "in version"),
-        (changed(version="1"), ONE + "in version"),
-        (changed(source="Previewed"), ONE + "in source"),
-        (changed(source=SOURCE + "\n"), ONE + "in source"),
-        (changed(source=f"Previewed against the state in gs://{'a' * 300}"), ONE + "in source"),
-        (changed(problems=[{}]), ONE + "in problems"),
-        (changed(succeeded=1), ONE + "in succeeded"),
-        (
-            changed(steps=[step(op="x"), step(op="y")]),
-            "2 parts are not those of a plan, the first is in steps",
-        ),
-        (changed(more=1), OTHER_KEY),
         (changed(steps=[step(type="a:b:D")]), OTHER_KEY),
-        (changed(steps=[step(urn="urn:pulumi:dev::p::x", type="x")]), OTHER_KEY),
-        (changed(steps=[step(urn=URN.replace("dev", "prod"))]), OTHER_KEY),
         (changed(steps=[step(), step()]), OTHER_KEY),
-        (b"null", "4 parts are not those of a plan, the first is in version"),
         (changed(stack="prod", steps=[]), "it is of another stack"),
     ],
 )  # fmt: skip
@@ -221,13 +137,6 @@ def test_what_is_no_plan_of_the_stack_is_refused_without_a_word_of_it(
     content: bytes, text: str
 ) -> None:
     assert refusal(content) == reason(text)
-
-
-def test_numbers_and_depths_reach_up_to_their_bounds() -> None:
-    for text in ("18446744073709551616", "-18446744073709551616", "1.8e19", "[" * 35 + "]" * 35):
-        found = plan_file.parse(with_input(text), "dev").plan.steps[0].new
-        assert found
-        assert found.inputs == {"a": json.loads(text)}
 
 
 def test_a_urn_has_at_most_2000_characters() -> None:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from vertex_training.errors import PreviewError
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.preview import (
-    EventStream,
     compare_with_cloud,
     make_plan,
     stream_events,
@@ -47,17 +45,6 @@ def test_another_stack_meets_the_state_it_is_told_to_use(
     assert target.source == "Previewed against the state in gs://acme-state/x"
 
 
-@pytest.mark.parametrize("backend", ["", "gs://acme-state"])
-def test_offline_an_empty_state_and_the_stand_in_are_used(
-    root: Path, monkeypatch: pytest.MonkeyPatch, backend: str
-) -> None:
-    monkeypatch.setenv(BACKEND, backend)
-    target = stacks.find_unchecked(root, "dev").preview_target(offline=True)
-    assert target.env[BACKEND] == f"file://{root}/home/pulumi"
-    assert "everything looks new" in target.source
-    assert (root / "home" / "bin" / "pulumi-resource-gcp").is_file()
-
-
 def test_without_a_state_to_use_a_preview_is_offline(root: Path) -> None:
     assert "offline" in stacks.find_unchecked(root, "dev").preview_target(offline=False).source
 
@@ -65,15 +52,6 @@ def test_without_a_state_to_use_a_preview_is_offline(root: Path) -> None:
 def test_a_stack_file_that_cannot_be_read_is_left_for_the_preview_to_tell(root: Path) -> None:
     (root / "Pulumi.dev.yaml").write_text("config: [")
     assert "offline" in stacks.find_unchecked(root, "dev").preview_target(offline=False).source
-
-
-def test_an_engine_that_says_nothing_is_quoted(root: Path) -> None:
-    path = root / "bin"
-    path.mkdir()
-    (path / "pulumi").write_text("#!/bin/sh\necho 'no stack named dev found' >&2\nexit 1\n")
-    (path / "pulumi").chmod(0o755)
-    with pytest.raises(PreviewError, match="no stack named dev found"):
-        stream_events(PulumiCli(root, {"PATH": str(path)}), "dev")
 
 
 def test_events_are_counted_as_they_come(root: Path) -> None:
@@ -106,30 +84,6 @@ def engine(root: Path, *told: object, code: int = 0) -> PulumiCli:
     (root / "events").write_bytes(b"".join(f"{line}\n".encode("latin-1") for line in lines))
     (root / "code").write_text(str(code))
     return PulumiCli(root, {"PATH": f"{path}:/bin", "HERE": "x"})
-
-
-@pytest.mark.parametrize(
-    ("options", "asked"),
-    [
-        ({}, "true true x {root} preview --stack dev --json --non-interactive"),
-        (
-            {"policy_options": ["--policy-pack", "p"], "refresh": True},
-            "true true x {root} preview --stack dev --json --non-interactive"
-            " --policy-pack p --refresh",
-        ),
-        (
-            # what a deployment is held to asks no table again
-            {"save_plan": Path("/srv/plan"), "refresh": False},
-            "true  x {root} preview --stack dev --json --non-interactive --save-plan /srv/plan",
-        ),
-    ],
-)
-def test_a_review_asks_the_engine_for_events(
-    root: Path, options: dict[str, Any], asked: str
-) -> None:
-    found = stream_events(engine(root, "caf\xe9", code=4), "dev", **options)
-    assert found == EventStream(("caf\ufffd\n",), 4, "told \ufffd")
-    assert (root / "asked").read_text() == asked.format(root=root) + "\n"
 
 
 def test_drift_asks_the_engine_for_one_document_of_what_the_cloud_has(root: Path) -> None:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
-from vertex_training.errors import PreviewParseError
 from vertex_training_cli.engine import preview_document
 from vertex_training_cli.engine.plan import Diagnostic, Plan, ResourceState, Step
 
@@ -58,17 +55,3 @@ def test_a_document_becomes_one_plan() -> None:
         ),
         succeeded=True,
     )
-
-
-@pytest.mark.parametrize("key", ["config", "steps", "diagnostics", "changeSummary"])
-@pytest.mark.parametrize("succeeded", [True, False])
-def test_each_key_alone_makes_a_document(key: str, succeeded: bool) -> None:
-    assert parse({key: None}, succeeded=succeeded) == Plan("dev", succeeded=succeeded)
-
-
-@pytest.mark.parametrize("text", ["", "error: no stack", "[]", '"steps"', "{}", '{"sequence": 1}'])
-def test_another_text_is_refused(text: str) -> None:
-    with pytest.raises(PreviewParseError) as refused:
-        preview_document.parse(text, "dev", succeeded=True)
-    reason = "pulumi printed no JSON document of a preview"
-    assert str(refused.value) == str(PreviewParseError(reason))

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from vertex_training.errors import CommandError
-from vertex_training_cli.engine import pulumi_cli
 from vertex_training_cli.engine.pulumi_cli import BACKEND, PulumiCli
 
 ROOT: Final = Path(__file__).parents[4]
@@ -22,26 +20,6 @@ def fake(folder: Path, script: str) -> PulumiCli:
     (folder / "pulumi").write_text(f"#!/bin/sh\n{script}\n")
     (folder / "pulumi").chmod(0o755)
     return PulumiCli(folder, {"PATH": f"{folder}:/bin"})
-
-
-def test_the_pulumi_on_path_is_used(tmp_path: Path) -> None:
-    assert fake(tmp_path, "").command("up") == [str(tmp_path / "pulumi"), "up"]
-
-
-def test_without_one_on_path_the_one_beside_this_python_is_used(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fake(tmp_path, "")
-    monkeypatch.setattr(pulumi_cli.sys, "executable", str(tmp_path / "python"))
-    assert pulumi_cli.find_pulumi({"PATH": "/nowhere"}) == str(tmp_path / "pulumi")
-
-
-def test_without_any_the_message_has_a_hint(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pulumi_cli.sys, "executable", str(tmp_path / "python"))
-    with pytest.raises(CommandError, match=r"there is no pulumi on PATH. Hint: run `vt setup`."):
-        PulumiCli(tmp_path, {"PATH": "/nowhere"}).command("up")
 
 
 @pytest.mark.parametrize(
@@ -59,13 +37,6 @@ def test_a_command_that_fails_is_quoted(tmp_path: Path, script: str, said: str) 
     assert str(failed.value) == str(CommandError(f"`pulumi stack export` failed: {said}"))
 
 
-def test_a_command_runs_in_the_project_with_its_environment_and_asks_nobody(tmp_path: Path) -> None:
-    pulumi = fake(tmp_path, """echo "$(pwd) $HERE $@"; printf 'a\\377' >&2; exit 3""")
-    done = PulumiCli(tmp_path, {**pulumi.env, "HERE": "x"}).capture("up", "--yes")
-    assert (done.returncode, done.stderr) == (3, "a\ufffd")
-    assert done.stdout == f"{tmp_path} x up --yes --non-interactive\n"
-
-
 def test_a_program_that_cannot_be_started_is_one_line(tmp_path: Path) -> None:
     pulumi = fake(tmp_path, "")
     (tmp_path / "pulumi").write_text("#!/nowhere/sh\n")
@@ -73,24 +44,6 @@ def test_a_program_that_cannot_be_started_is_one_line(tmp_path: Path) -> None:
         pulumi.capture("up")
     text = f"{tmp_path / 'pulumi'}: No such file or directory."
     assert str(failed.value) == str(CommandError(text, "`vt setup`"))
-
-
-@pytest.mark.parametrize(
-    ("call", "arguments"),
-    [
-        (lambda pulumi: pulumi.backend_url(), "whoami --json --non-interactive"),
-        (
-            lambda pulumi: pulumi.export_deployment("dev"),
-            "stack export --stack dev --non-interactive",
-        ),
-    ],
-)
-def test_the_engine_is_asked_in_its_own_words(
-    tmp_path: Path, call: Callable[[PulumiCli], object], arguments: str
-) -> None:
-    pulumi = fake(tmp_path, 'echo "$@" > asked; echo \'{"url": "file://x"}\'')
-    call(pulumi)
-    assert (tmp_path / "asked").read_text() == arguments + "\n"
 
 
 def test_a_command_in_the_foreground_has_the_arguments_alone(tmp_path: Path) -> None:

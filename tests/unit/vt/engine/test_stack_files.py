@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 import pytest
@@ -69,17 +68,6 @@ def test_a_file_that_is_none_is_told(root: Path, text: str | bytes, told: str) -
     assert str(refused.value) == told
 
 
-def test_a_folder_is_no_stack_file_and_a_project_may_have_none(root: Path) -> None:
-    (root / "Pulumi.dir.yaml").mkdir()
-    with pytest.raises(UnknownStackError) as refused:
-        stacks.find("dir")
-    assert str(refused.value) == f"no file Pulumi.dir.yaml in {root} (stacks here: dev, local)"
-    for name in ("dev", "local"):
-        (root / f"Pulumi.{name}.yaml").unlink()
-    with pytest.raises(UnknownStackError, match=r"\(stacks here: none\)$"):
-        stacks.find("dev")
-
-
 def test_a_file_that_the_engine_does_not_read_is_no_stacks(root: Path) -> None:
     (root / "Pulumi.yaml").write_text("name: p\nruntime: python\nstackConfigDir: elsewhere\n")
     with pytest.raises(UnknownStackError, match=r"\(got elsewhere\)"):
@@ -115,43 +103,6 @@ def test_an_unchecked_stack_has_what_its_file_says(
     (root / "Pulumi.dev.yaml").write_text(text)
     assert stacks.find_unchecked(root, "dev") == StackRef(root, "", "dev", project, region)
     assert stacks.find_unchecked(root, "gone") == StackRef(root, "", "gone", "", "")
-
-
-@pytest.mark.parametrize(
-    ("key", "first"),
-    [("now", "before"), ("plain", "plain"), ("short", "old"), ("other", "other"), ("no", "no")],
-)
-def test_an_entry_that_was_renamed_keeps_its_first_name(root: Path, key: str, first: str) -> None:
-    (root / "Pulumi.dev.yaml").write_text(
-        CONFIG.rstrip("}\n")
-        + ", vertex-training:jobs: {now: {formerly: before}, plain: {}, other: 7},"
-        " tuning: {short: {formerly: old}}}\n"
-    )
-    assert stacks.find("dev").first_key(key, "jobs", "tuning") == first
-
-
-def test_jobs_are_below_project_and_region() -> None:
-    assert REF.parent == "projects/acme-ml/locations/us-central1"
-
-
-def test_a_deployment_names_its_state_and_finds_its_own_tools(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.delenv("PULUMI_BACKEND_URL", raising=False)
-    with pytest.raises(CommandError) as refused:
-        REF.deployment_environment(print)
-    assert str(refused.value) == (
-        "PULUMI_BACKEND_URL is not set. Hint: set it to the gs:// URL of the state."
-    )
-    monkeypatch.setenv("PULUMI_BACKEND_URL", "gs://state")
-    monkeypatch.setenv("PATH", "/usr/bin")
-    monkeypatch.setenv("VT_CACHE_DIR", "/srv/cache")
-    assert REF.deployment_environment(print) == {
-        **os.environ,
-        "PATH": f"{Path(sys.executable).parent}:/usr/bin",
-        "PYTHONPYCACHEPREFIX": "/srv/cache/bytecode",
-        "PYTHONDONTWRITEBYTECODE": "",
-    }
 
 
 def test_a_local_stack_that_is_connected_already_stays_as_it_is(
@@ -197,24 +148,6 @@ def test_a_local_stack_is_reached_in_the_local_cloud(
     assert local.preview_target(offline=True) == PreviewTarget(without, source)
     monkeypatch.setattr(lifecycle, "running", lambda _: None)
     assert local.preview_target(offline=False) == PreviewTarget(without, source)
-
-
-def test_a_local_stack_is_reached_in_its_own_checkout_from_any_folder(
-    root: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (root / ".git").mkdir()
-    asked = list[Path]()
-    info = ServerInfo(4242, 1001, 1002, "now", 1003)
-    monkeypatch.setattr(lifecycle, "running", lambda home: asked.append(home.root) or info)
-    without = {"VERTEX_EMULATOR_HOST", "VT_LOCAL_HOME"}
-    variables = {name: value for name, value in os.environ.items() if name not in without}
-    monkeypatch.setattr(os, "environ", variables)
-    local = stacks.find("local")
-    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
-    assert local.running_environment()["VERTEX_EMULATOR_HOST"] == "127.0.0.1:1001"
-    local.connect_clients()
-    assert variables["VERTEX_EMULATOR_HOST"] == "127.0.0.1:1001"
-    assert asked == [root / ".vt-local"] * 2
 
 
 def test_what_needs_the_local_cloud_says_that_it_does_not_run(
@@ -263,15 +196,3 @@ def test_files_are_named_from_the_current_folder_or_in_full(
     (root / "jobs").mkdir()
     monkeypatch.chdir(root / "jobs")
     assert paths.stack_file(root, "dev") == f"{root}/Pulumi.dev.yaml"
-
-
-@pytest.mark.parametrize(
-    ("backend", "shown"),
-    [
-        ("gs://acme-state/dev", "gs://acme-state/dev"),
-        ("https://u:p@api.example.org/a?token=x", "https://api.example.org/a"),
-        ("file:///srv/state", "file:///srv/state"),
-    ],
-)
-def test_the_address_of_a_state_has_no_password(backend: str, shown: str) -> None:
-    assert stacks._without_credentials(backend) == shown

@@ -52,15 +52,6 @@ def write(folder: Path, name: str, content: object) -> None:
     file.write_text(content if isinstance(content, str) else json.dumps(content))
 
 
-def test_a_state_has_what_it_keeps_by_type_and_jobs_by_their_names(tmp_path: Path) -> None:
-    write(tmp_path, "demo/dev.json", {"checkpoint": {"latest": {"resources": RESOURCES}}})
-    found = stack_state.read(home(tmp_path), "demo", "dev")
-    assert found.counts == {"a:b:C": 2, JOB: 4}
-    assert found.jobs == (
-        StackJob("fit", "1"), StackJob("search", "2"), StackJob("training-batch", "fit-1a"),
-    )  # fmt: skip
-
-
 def test_without_outputs_a_job_has_the_name_of_its_resource(tmp_path: Path) -> None:
     for stack in ([], [{**STACK, "outputs": None}]):
         latest = {"resources": [*stack, RESOURCES[6]]}

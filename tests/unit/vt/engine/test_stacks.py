@@ -10,32 +10,16 @@ import pytest
 from localgcp import lifecycle
 from localgcp.home import REGISTRY
 from localgcp.server_info import ServerInfo
-from vertex_training import naming
 from vertex_training.errors import CommandError
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.pulumi_cli import BACKEND
 from vertex_training_cli.images import connection
 
 
-@pytest.mark.parametrize(
-    ("project", "local"), [("local-training", True), ("acme-local-ml", False), ("localhost", False)]
-)
-def test_projects_of_the_local_cloud_have_its_prefix(project: str, local: bool) -> None:
-    assert naming.is_local(project) is local
-    assert stacks.StackRef(Path(), "demo", "dev", project, "us-central1").is_local is local
-
-
 def test_a_stack_is_found_from_a_folder_below_its_project(project: Path) -> None:
     found = stacks.find("dev", project / "jobs")
     assert found == stacks.StackRef(project, "vertex-training", "dev", "acme-ml-dev", "us-central1")
     assert found.parent == "projects/acme-ml-dev/locations/us-central1"
-
-
-def test_a_stack_file_without_a_region_names_what_is_missing(project: Path) -> None:
-    (project / "Pulumi.bare.yaml").write_text("config: {gcp:project: acme-ml-dev}\n")
-    with pytest.raises(CommandError, match=r"Pulumi.bare.yaml: gcp:region must be set."):
-        stacks.find("bare")
-    assert stacks.find_unchecked(project, "bare").project == "acme-ml-dev"
 
 
 def test_a_deployment_needs_a_named_state_and_takes_the_tools_of_this_python(

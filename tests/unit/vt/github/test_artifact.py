@@ -25,40 +25,6 @@ def download():
     return artifact.download("acme/training", 5, "report-dev")
 
 
-def test_the_newest_artifact_of_the_name_is_fetched(hub):
-    for number in (8, 11, 9):
-        listed(hub, number, f"{number}".encode())
-    assert download() == b"11"
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [{"name": "report-prod"}, {"expired": True}],
-    ids=["another name", "expired"],
-)
-def test_another_artifact_of_the_run_is_none_of_that_name(hub, changed):
-    listed(hub, 1, b"x", **changed)
-    with pytest.raises(ArtifactError, match=r"\Arun 5 has no artifact report-dev\.\Z"):
-        download()
-
-
-def test_an_artifact_that_another_run_made_is_none_though_it_is_listed(monkeypatch):
-    def read(path):
-        assert path == ("repos/acme/training/actions/runs/5/artifacts?name=report-dev&per_page=100")
-        about = {"name": "report-dev", "size_in_bytes": 1}
-        return [
-            {"artifacts": None},
-            {"artifacts": [{**about, "id": 2, "workflow_run": {"id": 6}}]},
-            {"artifacts": [{**about, "id": 1, "workflow_run": None}]},
-        ]
-
-    asked = []
-    monkeypatch.setattr(artifact.gh, "read", read)
-    monkeypatch.setattr(artifact.gh, "download", lambda *words: asked.append(words) or b"x")
-    assert download() == b"x"
-    assert asked == [("repos/acme/training/actions/artifacts/1/zip", 32 * 2**20)]
-
-
 def test_an_artifact_may_be_as_large_as_the_bound_and_no_larger(hub, monkeypatch):
     monkeypatch.setattr(artifact, "MAX_ARCHIVE", 3)
     listed(hub, 1, b"abc")
@@ -93,15 +59,6 @@ def encrypted():
     for place in (made.find(b"PK\x03\x04") + 6, made.find(b"PK\x01\x02") + 8):
         made[place : place + 2] = struct.pack("<H", 1)
     return bytes(made)
-
-
-@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
-@pytest.mark.parametrize("mode", [0, stat.S_IFREG | 0o600])
-def test_a_plain_file_is_read_whole(method, mode):
-    made = archive((entry("b", mode, method), "other"), (entry("a", mode, method), "text\n"))
-    assert artifact.read_file(made, "a") == b"text\n"
-    assert artifact.read_file(made, "c") is None
-    assert artifact.read_file(made, "A") is None
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """The one comment on a pull request, and what merging it approves."""
 
-import hashlib
 import json
 
 import pytest
@@ -23,36 +22,8 @@ def merged(hub):
     hub.add("pulls", number=7, merged_at="2026-11-21T10:00:00Z", merge_commit_sha=sha)
 
 
-def test_a_second_preview_writes_the_same_comment_anew(hub):
-    hub.told(approval=True)
-    hub.told(plan=plan_text("another"), approval=True)
-    [body] = hub.comments()
-    assert "`another`" in body
-    assert body.startswith("<!-- vt:report dev -->\n## Review of stack `dev`\n")
-    assert body.endswith(
-        "\nEvery workflow of a branch may write here; only this run "
-        "[there](https://github.example/acme/training/actions/runs/42).\n"
-    )
-    assert hub.state["calls"] == ["POST issues/7/comments", "PATCH issues/comments/100"]
-
-
 def test_the_log_shows_where_the_comment_is(hub):
     assert hub.told(approval=True) == "vt github: https://github.example/issues/7/comments\n"
-
-
-def test_it_is_rendered_of_the_plan_and_not_of_the_uploaded_report(hub):
-    hub.told(approval=True)
-    [body] = hub.comments()
-    assert "## Review of stack `dev`" in body
-    assert "never read" not in body
-
-
-def test_it_is_found_on_a_later_page(hub):
-    for number in range(5):
-        hub.add("comments", id=number, issue=7, user={"login": "ann"}, body="me too")
-    hub.told()
-    hub.told()
-    assert len(hub.comments()) == 6
 
 
 def test_what_was_merged_is_approved_and_the_log_shows_the_record(hub, merged, tmp_path):
@@ -100,21 +71,6 @@ def test_a_commit_that_is_no_longer_the_newest_is_not_told(hub):
     )
     assert hub.comments() == before
     assert not kept.exists()  # what an earlier preview approved is not kept again
-
-
-def test_what_is_kept_names_the_comment_and_what_it_approves(hub):
-    hub.told(approval=True)
-    [comment] = hub.state["comments"]
-    assert hub.kept() == {
-        "comment": comment["id"],
-        "updated_at": comment["updated_at"],
-        "body": hashlib.sha256(comment["body"].encode()).hexdigest(),
-        "approval": json.loads(approval_of(plan_text(), target={
-            "backend": "gs://acme-state", "deploy_account": "deploy@acme",
-            "identity_provider": "projects/1/x",
-        })),
-    }  # fmt: skip
-    assert hub.file.with_name("outputs").read_text() == "kept=approval-dev-7\n"
 
 
 def test_outside_of_a_runner_no_output_is_written(hub, monkeypatch, tmp_path):
@@ -175,12 +131,6 @@ def test_a_damaged_record_is_no_approval(hub, merged, tmp_path):
     assert said == (
         "vt github approval: the report's record is damaged: what run 1001 kept is no record\n"
     )
-
-
-def test_the_runs_summary_has_what_the_comment_says(hub, tmp_path):
-    hub.told(approval=True)
-    assert (tmp_path / "summary.md").read_text() == hub.comments()[0]
-    assert "https://github.example/acme/training/actions/runs/42" in hub.comments()[0]
 
 
 @pytest.mark.parametrize("name", ["GITHUB_EVENT_PATH", "GITHUB_REPOSITORY"])

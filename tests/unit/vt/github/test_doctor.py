@@ -282,39 +282,6 @@ def test_a_missing_setting_is_named_and_no_other_one(answers: Answers, lines: li
     )
 
 
-def test_every_setting_has_its_place_and_its_words() -> None:
-    settings = examine("acme/training", reader(GOOD))
-    assert {setting.state for setting in settings} == {SettingStatus.OK}
-    assert {setting.detail for setting in settings} == {""}
-    own = ["only the branch `main`", OWN]
-    reviewed = ["required reviewers", "no self-review", "administrators do not bypass"]
-    assert [(setting.where, setting.what) for setting in settings] == [
-        *(("ruleset of `main`", what) for what in (
-            "a pull request before merging", "one approval", "approval of the code owners",
-            "a new push dismisses approvals", "the last push is approved by somebody else",
-            "the check `lint, types, tests` passes", "the branch is up to date", "no force push",
-            "no deletion",
-        )),
-        ("repository", "secret scanning"),
-        ("repository", "push protection of secret scanning"),
-        ("repository", "private reporting of vulnerabilities"),
-        ("CODEOWNERS", "every owner exists and may write"),
-        *(("Actions, general", what) for what in (
-            "actions pinned to a full commit", "allowed actions are listed",
-            "token of workflows read-only", "no approvals by Actions",
-            "approval for workflows of all outside collaborators",
-        )),
-        *(("environment `dev`", what) for what in own),
-        *(("environment `dev-images`", what) for what in own),
-        *(("environment `dev-plan`", what) for what in own),
-        *(("environment `prod`", what) for what in (own[0], *reviewed, own[1])),
-        *(("environment `prod-plan`", what) for what in own),
-        ("Actions, general",
-         "write tokens are not sent to workflows from pull requests of forks"),
-        ("Actions, general", "secrets are not sent to workflows from pull requests of forks"),
-    ]  # fmt: skip
-
-
 def test_forks_of_a_public_repository_have_no_settings_of_their_own() -> None:
     answers = changed("", "private", value=False)
     del answers[FORKS]
@@ -337,24 +304,6 @@ def test_what_cannot_be_read_is_said_with_its_path_and_why() -> None:
         "(an answer of another form (TypeError))",
         "acme/training: 0 of 3 settings are as docs/bootstrap.md says.",
     ]
-
-
-def test_rules_of_several_rulesets_count_together() -> None:
-    answers = copy.deepcopy(GOOD)
-    answers[RULES] += [
-        {"type": "pull_request", "parameters": {"required_approving_review_count": 0}},
-        {"type": "required_status_checks", "parameters": {"required_status_checks": []}},
-    ]
-    settings = examine("acme/training", reader(answers))
-    assert {setting.state for setting in settings} == {SettingStatus.OK}
-
-
-def test_without_a_word_on_administrators_they_are_taken_to_bypass() -> None:
-    answers = copy.deepcopy(GOOD)
-    del answers["/environments/prod"]["can_admins_bypass"]
-    settings = examine("acme/training", reader(answers))
-    [bad] = [setting for setting in settings if setting.state is not SettingStatus.OK]
-    assert bad.what == "administrators do not bypass"
 
 
 @pytest.mark.parametrize("path", GOOD)

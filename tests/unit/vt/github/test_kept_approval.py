@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-import hashlib
-import json
 from typing import Any
 
 import pytest
@@ -70,29 +68,6 @@ def kept(approval: Approval | None, **changed: Any) -> KeptApproval:
     return KeptApproval.of(COMMENT | changed, approval)
 
 
-def test_what_is_kept_is_the_comment_as_it_was_read(approval: Approval) -> None:
-    assert json.loads(kept(approval).model_dump_json()) == {
-        "comment": 31,
-        "updated_at": "2026-11-24T10:00:00Z",
-        "body": hashlib.sha256("the réport\n".encode()).hexdigest(),
-        "approval": json.loads(approval.as_json()),
-    }
-    assert kept(None).approval is None
-    assert kept_approval.name_of("dev", 7) == NAME
-
-
-def test_the_newest_report_counts(github: Hub, approval: Approval) -> None:
-    assert kept_approval.find(REPO, "dev", 7) is None
-    github.documents[LIST] = [{"artifacts": None}, {}]
-    assert kept_approval.find(REPO, "dev", 7) is None
-    for number, text in ((2, "second"), (3, "third"), (1, "first")):
-        github.keep(number, kept(approval, body=text).model_dump_json())
-    assert kept_approval.find(REPO, "dev", 7) == kept(approval, body="third")
-    of_branch = {"path": ".github/workflows/report.yml@refs/heads/main@x"}
-    github.keep(4, kept(None).model_dump_json(), run=of_branch)
-    assert kept_approval.find(REPO, "dev", 7) == kept(None)
-
-
 @pytest.mark.parametrize(
     "changed",
     [
@@ -149,11 +124,6 @@ CHANGED = (
     "the report on pull request 7 was changed or deleted after it was written: who merged may have "
     "read another one."
 )
-
-
-def test_a_report_that_nobody_changed_is_what_was_read(github: Hub, approval: Approval) -> None:
-    github.documents[COMMENTS] = [COMMENT | {"id": 30, "body": "x"}, COMMENT]
-    kept_approval.ensure_unchanged(REPO, 7, kept(approval))
 
 
 @pytest.mark.parametrize(

@@ -34,30 +34,6 @@ def without(key):
     return {**EVENT, "workflow_run": run}
 
 
-def test_a_run_is_what_the_event_says_of_it():
-    assert PreviewRun.of_event(EVENT, "acme/training") == RUN
-    assert PreviewRun.of_event(event(id="5"), "acme/training") == RUN
-
-
-@pytest.mark.parametrize(
-    ("event", "run"),
-    [
-        (
-            event(head_repository=None, actor=None, triggering_actor=None),
-            PreviewRun("acme/training", 5, HEAD, "topic", "", "main", ("", "")),
-        ),
-        (
-            event(head_repository={}, actor={}, triggering_actor={}),
-            PreviewRun("acme/training", 5, HEAD, "topic", "", "main", ("", "")),
-        ),
-    ],
-)
-def test_what_was_deleted_since_is_empty(event, run):
-    found = PreviewRun.of_event(event, "acme/training")
-    assert found == run
-    assert not found.may_approve
-
-
 @pytest.mark.parametrize(
     "event",
     [
@@ -71,19 +47,6 @@ def test_what_was_deleted_since_is_empty(event, run):
 def test_an_event_that_lacks_something_is_none_after_a_preview(event):
     with pytest.raises(CommandError, match=r"\Athis workflow does not run after a preview\.\Z"):
         PreviewRun.of_event(event, "acme/training")
-
-
-@pytest.mark.parametrize(
-    ("changed", "may"),
-    [
-        ({}, True),
-        ({"head_repository": {"full_name": "mallory/training"}}, False),
-        ({"actor": {"login": "dependabot[bot]"}}, False),
-        ({"triggering_actor": {"login": "dependabot[bot]"}}, False),
-    ],
-)
-def test_merging_approves_only_what_people_of_the_repository_have_pushed(changed, may):
-    assert PreviewRun.of_event(event(**changed), "acme/training").may_approve is may
 
 
 def pull(**changed):
@@ -149,33 +112,6 @@ def verified(record, monkeypatch, env=None, commit=None, pull=None, digest=None)
     )
     assert asked == [f"repos/acme/training/git/commits/{MERGE}"]
     return found
-
-
-def test_backend_and_accounts_are_of_this_job_and_redirects_are_none(record, monkeypatch):
-    target = record.target.model_copy(
-        update={
-            "backend": "gs://mallory",
-            "secrets_provider": "gcpkms://k",
-            "settings": {"gcp:project": "acme-ml-dev"},
-            "redirects": {"GOOGLE_CREDENTIALS": "[set]"},
-        }
-    )
-    found = verified(record.model_copy(update={"target": target}), monkeypatch)
-    assert found.model_dump(exclude={"target"}) == record.model_dump(exclude={"target"})
-    assert found.target.model_dump() == {
-        "backend": "gs://acme-state",
-        "secrets_provider": "gcpkms://k",
-        "deploy_account": "deploy@acme",
-        "identity_provider": "projects/1/x",
-        "settings": {"gcp:project": "acme-ml-dev"},
-        "redirects": {},
-    }
-
-
-def test_without_variables_no_account_is_named(record, monkeypatch):
-    env = {"PULUMI_BACKEND_URL": "gs://acme-state"}
-    target = verified(record, monkeypatch, env).target
-    assert (target.deploy_account, target.identity_provider) == ("", "")
 
 
 TOKEN = "hf_" + "canary" * 6

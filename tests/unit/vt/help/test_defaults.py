@@ -9,8 +9,6 @@ from typing import Any
 from vertex_training_cli.help.table import VERBS
 from vertex_training_cli.help.verbs import Verb
 
-#: Switches that are on: after `vt local up` there is nothing to be done but to look.
-ON = {"local up --wait"}
 #: Verbs that say it to a person unless somebody asks for another form.
 TEXT = {
     *("check", "import", "catalogue", "diff", "preflight", "jobs list", "jobs show"),
@@ -61,12 +59,6 @@ def options() -> Iterator[tuple[str, Any]]:
     for path, command in loaded().items():
         for each in command.params:
             yield f"{path} {each.opts[0]}", each
-
-
-def test_a_switch_is_off_unless_it_is_given() -> None:
-    switches = {name: each.default for name, each in options() if getattr(each, "is_flag", False)}
-    assert len(switches) > len(ON)
-    assert {name for name, default in switches.items() if default is not False} == ON
 
 
 def test_an_option_that_is_left_out_has_a_value_of_its_own_if_it_needs_one() -> None:

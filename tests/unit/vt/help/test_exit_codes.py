@@ -29,16 +29,6 @@ def table():
     return {row[1]: row[2] for row in re.finditer(r"^\| `vt (.+?)` \| (.+) \|$", section, re.M)}
 
 
-@pytest.mark.parametrize("name", sorted(set(COMMANDS) - PASSING))
-def test_an_unknown_option_is_one_message_and_exit_code_2(name, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(app, [*name.split(), "--no-such-option"])
-    assert done.exit_code == 2
-    assert done.output.count("no-such-option") == 1
-    assert "Traceback" not in done.output
-    assert not list(tmp_path.iterdir())
-
-
 def test_those_that_pass_options_on_are_known():
     assert {"up", "destroy"} == PASSING
 

@@ -41,20 +41,6 @@ def test_a_digest_that_is_not_there_is_an_error(vt, root, registry):
     assert "the digest is not in us-central1-docker.pkg.dev/local-one" in found["text"]
 
 
-def test_an_index_is_judged_by_its_image_for_the_right_machines(vt, root, registry):
-    images = [
-        (registry.add_image(PATH, arch, arch=arch, **LABELS), arch) for arch in ("arm64", "amd64")
-    ]
-    entries = [
-        {"digest": digest, "platform": {"os": "linux", "architecture": arch}}
-        for digest, arch in [*images, (images[0][0], "unknown")]
-    ]
-    body = json.dumps({"manifests": entries}).encode()
-    pin(root, registry.put(PATH, "index", stand_in.INDEX, body))
-    code, [found] = check(vt)
-    assert (code, found["revision"]) == (0, "a" * 40)
-
-
 def test_content_that_is_not_what_the_digest_says_is_an_error(vt, root, registry):
     digest = registry.add_image(PATH, TAG)
     registry.manifests[PATH, digest] = (stand_in.IMAGE, b"{}")
@@ -69,14 +55,6 @@ def test_documents_that_are_no_image_or_too_large_are_errors(vt, root, registry,
         monkeypatch.setattr("vertex_training_cli.images.transport.MAX_DOCUMENT", 500)
         pin(root, registry.put(PATH, "x", stand_in.IMAGE, body))
         assert check(vt)[0] == 1, body
-
-
-def test_a_registry_that_refuses_is_named_with_the_role(vt, root, registry):
-    pin(root, registry.add_image(PATH, TAG))
-    registry.refuse = {("GET", "manifests"): 403}
-    code, [found] = check(vt)
-    assert code == 1
-    assert "it takes roles/artifactregistry.reader" in found["text"]
 
 
 def test_a_list_needs_no_network(vt, root, monkeypatch):
@@ -98,30 +76,8 @@ def test_a_project_in_the_local_cloud_never_meets_google(vt, root, monkeypatch):
     assert "no registry runs in the local cloud" in found["text"]
 
 
-def test_a_project_of_google_never_meets_the_local_registry(root, registry, monkeypatch):
-    from vertex_training_cli.images import registry as clients
-
-    monkeypatch.setattr(clients, "google_session", lambda: None)
-    at, path = clients.registry_of("us-central1-docker.pkg.dev/acme-ml-dev/training-dev/train")
-    assert at.base == "https://us-central1-docker.pkg.dev"
-    assert path == "acme-ml-dev/training-dev/train"
-    assert registry.requests == []
-
-
 def whole_check(*arguments):
     return CliRunner().invoke(app, ["check", *arguments, "--format", "json"])
-
-
-def test_a_check_of_a_stack_asks_registries_only_where_that_is_wanted(vt, root, registry):
-    pin(root, "sha256:" + "5" * 64)
-    assert whole_check("--stack", "one").exit_code == 0
-    assert registry.requests == []
-    result = whole_check("--stack", "one", "--registry")
-    assert result.exit_code == 1
-    assert "the digest is not in us-central1-docker.pkg.dev/local-one" in result.output
-    assert "image-missing" in result.output
-    assert "Pulumi.one.yaml" in result.output
-    assert registry.requests != []
 
 
 def test_a_registry_that_cannot_be_asked_is_a_warning_of_a_check(vt, root, registry):
@@ -130,9 +86,3 @@ def test_a_registry_that_cannot_be_asked_is_a_warning_of_a_check(vt, root, regis
     result = whole_check("--stack", "one", "--registry")
     assert result.exit_code == 0
     assert "not looked at" in result.output
-
-
-def test_asking_registries_needs_a_stack(root):
-    result = whole_check("--registry")
-    assert result.exit_code == 2
-    assert "--registry needs --stack" in result.output

@@ -12,7 +12,6 @@ import pytest
 from vertex_training.errors import CommandError, Problem
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.images import labels, lookup, pull_access
-from vertex_training_cli.images.labels import Origin
 from vertex_training_cli.images.lookup import Look, Lookup
 
 DIGEST, NONE = "sha256:" + "a" * 64, "sha256:" + "0" * 64
@@ -28,86 +27,18 @@ RIGHT = Look(facts("linux/amd64", "linux/arm64"))
 
 
 @pytest.mark.parametrize(
-    ("found", "trouble"),
-    [
-        (RIGHT, None),
-        (Look(reason="403"), ("image-not-looked-at", "not looked at: 403")),
-        (Look(facts("linux/amd64"), "403"), ("image-not-looked-at", "not looked at: 403")),
-        (Look(), ("image-missing", "the registry has no image of this digest")),
-        (Look(facts("linux/arm64", "windows/amd64")),
-         ("image-platform", "is for linux/arm64, windows/amd64; Vertex AI runs linux/amd64")),
-    ],
-)  # fmt: skip
-def test_why_a_job_cannot_run_an_image(found: Look, trouble: tuple[str, str] | None) -> None:
-    assert found.trouble == trouble
-
-
-@pytest.mark.parametrize(
     ("uri", "is_local", "known"),
     [
         (f"{NAME}@{DIGEST}", False, None),
         (f"{NAME}@{NONE}", False, Look()),
         (f"{NAME}:v1", False, Look(reason="it is no image in Artifact Registry by digest")),
-        (f"docker.io/x/y@{DIGEST}", False,
-         Look(reason="it is no image in Artifact Registry by digest")),
         (f"{NAME}@{DIGEST}", True,
          Look(reason="project acme-ml is in another cloud than the stack")),
-        (f"us-docker.pkg.dev/local-x/i/t@{DIGEST}", False,
-         Look(reason="project local-x is in another cloud than the stack")),
         (f"us-docker.pkg.dev/local-x/i/t@{DIGEST}", True, None),
     ],
 )  # fmt: skip
 def test_what_needs_no_look(uri: str, is_local: bool, known: Look | None) -> None:
     assert lookup._known(uri, is_local) == known
-
-
-def test_images_are_looked_at_once_and_so_many_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[str, bool]] = []
-
-    def one(uri: str, *, with_tag: bool) -> Look:
-        asked.append((uri, with_tag))
-        return Look(tag=uri)
-
-    monkeypatch.setattr(lookup, "_look", one)
-    uris = [f"{NAME}{number}@{DIGEST}" for number in range(101)]
-    found = lookup.look([*uris, uris[0]], is_local=False, tagged=[uris[1]])
-    assert list(found) == uris
-    assert found[uris[99]] == Look(tag=uris[99])
-    assert found[uris[100]] == Look(reason="there are too many")
-    assert asked == [(uri, uri == uris[1]) for uri in uris[:100]]
-
-
-def test_a_registry_that_does_not_answer_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lookup, "_look_at", lambda *_: None)
-    uri = f"{NAME}@{DIGEST}"
-    assert lookup.look([uri], is_local=False) == {uri: Look(reason="no answer within 20 s")}
-    assert lookup.look([uri], is_local=False, seconds=1.4) == {
-        uri: Look(reason="no answer within 1 s")
-    }
-
-
-def test_images_of_one_registry_are_looked_at_one_after_the_other(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    asked: list[list[str]] = []
-    monkeypatch.setattr(lookup, "_look_at", lambda some, *_: asked.append(some))
-    here = [f"us-docker.pkg.dev/acme-ml/{name}/x@{DIGEST}" for name in "ab"]
-    there = f"europe-docker.pkg.dev/acme-ml/a/x@{DIGEST}"
-    lookup.look([here[0], there, here[1]], is_local=False)
-    assert sorted(asked) == [[there], here]
-
-
-@pytest.mark.parametrize(
-    ("uri", "is_one"),
-    [
-        (f"{NAME}@{DIGEST}", True),
-        (f"{NAME}@sha256:1", False),
-        (NAME, False),
-        (f"docker.io/x/y@{DIGEST}", False),
-    ],
-)
-def test_an_image_in_artifact_registry_by_digest(uri: str, is_one: bool) -> None:
-    assert lookup.is_digest(uri) is is_one
 
 
 @pytest.mark.parametrize(
@@ -177,49 +108,6 @@ def test_a_review_has_problems_of_jobs_and_what_nobody_could_look_at(tmp_path: P
         ),
         ("b: 403",),
     )  # fmt: skip
-
-
-def test_where_an_image_came_from_is_what_its_labels_or_a_stack_file_say(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def record(stack: str, context: str, built_from: str) -> Any:
-        return SimpleNamespace(digest=DIGEST, stack=stack, context=context, built_from=built_from)
-
-    kept = [record("dev", "", "x"), record("dev", "jobs/t", "context-0123456789abcdef"),
-            record("qa", "jobs/other", "")]  # fmt: skip
-    monkeypatch.setattr(lookup.pinned, "records", lambda _: kept)
-    uri = f"{NAME}@{DIGEST}"
-    said = "jobs/t context-0123456789ab, as Pulumi.dev.yaml says"
-    assert lookup.origins_of(tmp_path, [uri], {}) == {uri: f"{said}; not looked at"}
-    looks = {uri: Look(reason="403")}
-    assert lookup.origins_of(tmp_path, [uri, uri], looks) == {uri: f"{said}; not looked at: 403"}
-    looks = {uri: Look(facts("linux/amd64", revision="a" * 40))}
-    assert lookup.origins_of(tmp_path, [uri], looks) == {uri: "commit aaaaaaaaaaaa"}
-    assert lookup.origins_of(tmp_path, [], looks) == {}
-
-
-@pytest.mark.parametrize(
-    ("context", "revision", "shown"),
-    [
-        ("jobs/t", "0123456789abcdef", "jobs/t at commit 0123456789ab"),
-        ("jobs/t", "0123456789abcdef-dirty", "jobs/t at commit 0123456789ab-dirty"),
-        ("", "0123456", "commit 0123456"),
-        ("jobs/t", "", "jobs/t"),
-        ("", "", ""),
-        # what is neither a folder below nor a commit is left out
-        ("../x", "012345", ""),
-        ("/etc", "0123456-other", ""),
-        ("a" * 100, "g" * 40, "a" * 100),
-        ("a" * 101, "A" * 40, ""),
-        ("jobs/t\n", "0123456\n", ""),
-    ],
-)
-def test_labels_say_a_folder_and_a_commit(context: str, revision: str, shown: str) -> None:
-    found = labels.origin({
-        "vertex-training.context": context, "org.opencontainers.image.revision": revision,
-    })  # fmt: skip
-    assert str(found) == shown
-    assert labels.origin({}) == Origin("", "")
 
 
 def git(root: Path, *words: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import tarfile
 import threading
 import time
@@ -26,7 +25,6 @@ from vertex_training_cli.images.building import BuildOptions, BuildResult
 from vertex_training_cli.images.engines.engine import Build
 
 DIGEST, OTHER = "sha256:" + "5" * 64, "sha256:" + "6" * 64
-IMAGE = "us-central1-docker.pkg.dev/acme-ml-prod/training-prod/x"
 PATH = "acme-ml-prod/training-prod/x"
 
 
@@ -117,35 +115,6 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Work:
     monkeypatch.setattr(building.stack_file, "write_pins", made.write_pins)
     monkeypatch.setattr(building.labels, "labels_of", lambda *given: dict(enumerate(given)))
     return made
-
-
-def test_an_image_that_is_not_there_is_built_and_pinned(
-    work: Work, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    removed: list[str] = []
-    monkeypatch.setattr(building, "remove_abandoned", lambda: removed.append("all"))
-    tag = work.tag
-    assert work.build(writes_cache=True) == BuildResult("x", DIGEST, tag, True, True, 0)
-    assert work.pins == [(work.root, "prod", {"x": {"digest": DIGEST, "builtFrom": tag}})]
-    [build] = work.engine.builds
-    assert build == Build(
-        name="x", archive=build.archive, context="code", dockerfile="Dockerfile",
-        build_args={"A": "1"}, target="last", image=IMAGE, tag=tag,
-        labels={0: "x", 1: "code", 2: tag, 3: work.root},  # type: ignore[dict-item]
-        identity=identity.identity(work.source, work.source.read(work.root)), timeout=60.0,
-        writes_cache=True,
-    )  # fmt: skip
-    assert work.engine.files == [["Dockerfile", "a.py"]]
-    assert not build.archive.parent.exists()
-    assert work.reports == ["x: building code with podman"]
-    assert work.log == ["a step"]
-    assert work.registry.asked == [(PATH, tag)] * 2
-    assert removed == ["all"]
-    key = hashlib.sha256(f"{PATH}@{build.identity}".encode()).hexdigest()[:32]
-    locks = (work.root / "cache" / "image-builds").iterdir()
-    assert [file.name for file in locks] == [f"{key}.lock"]
-    work.build()
-    assert work.engine.builds[1].writes_cache is False
 
 
 @pytest.mark.parametrize(("since", "lacks"), [(1, True), (2, False)])
@@ -268,20 +237,6 @@ def test_two_builds_of_one_context_wait_for_each_other(
 
 
 X, Y, Z = {"context": "code"}, {"context": "more"}, {"digest": DIGEST}
-
-
-def test_images_to_build_are_those_named_or_all_with_a_context() -> None:
-    given = settings(x=X, y=Y, z=Z)
-    assert building.names_to_build(given, []) == ["x", "y"]
-    assert building.names_to_build(given, ["y", "x", "y"]) == ["y", "x"]
-    for names, text in (
-        (["x", "yy"], "stack prod has no image 'yy'. Hint: did you mean 'y'?"),
-        (["z"], "image z has no context in Pulumi.prod.yaml. "
-                "Hint: vt promote z --from OTHER --to prod"),
-    ):  # fmt: skip
-        with pytest.raises(CommandError) as refused:
-            building.names_to_build(given, names)
-        assert str(refused.value) == text
 
 
 @pytest.mark.parametrize(

@@ -19,20 +19,6 @@ def write(*, with_log: bool) -> None:
         shown.write_log("step\x1b 1")
 
 
-@pytest.mark.parametrize(
-    ("with_log", "written"),
-    [
-        (False, "vt: building [bold]a[/bold]\n"),
-        (True, "vt: building [bold]a[/bold]\nstep\ufffd 1\n"),
-    ],
-)
-def test_off_a_terminal_the_log_is_printed_where_it_is_asked_for(
-    capsys: pytest.CaptureFixture[str], with_log: bool, written: str
-) -> None:
-    write(with_log=with_log)
-    assert capsys.readouterr() == ("", written)
-
-
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True

@@ -64,8 +64,6 @@ def policy(*members: str, role: str = "reader") -> bytes:
         (policy("user:a@example.com"), (AGENT, CUSTOM_CODE)),
         (policy("allUsers"), ()),
         (policy("allAuthenticatedUsers"), ()),
-        (b"{}", (AGENT, CUSTOM_CODE)),
-        (b'{"bindings": {"role": "x"}}', (AGENT, CUSTOM_CODE)),
     ],
 )
 def test_agents_that_the_policy_does_not_have_are_named_with_a_command(
@@ -93,13 +91,6 @@ def test_a_policy_that_cannot_be_read_is_a_reason(
 ) -> None:
     network.answers[POLICY] = answer
     assert missing(tmp_path) == [f"who may pull it was not looked at: {reason}"]
-
-
-def test_nobody_is_asked_for_images_of_the_stacks_own_project(
-    network: Network, tmp_path: Path
-) -> None:
-    assert missing(tmp_path, "acme-ml-prod") == []
-    assert network.asked == []
 
 
 def test_in_the_local_cloud_its_inventory_has_the_policy(

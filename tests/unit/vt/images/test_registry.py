@@ -10,7 +10,7 @@ from tests.unit.vt.images.network import Network
 from tests.unit.vt.images.stand_in import IMAGE, INDEX, digest
 from vertex_training.errors import RegistryError
 from vertex_training_cli.images import registry as registries
-from vertex_training_cli.images.documents import ImageFacts, ImageManifest
+from vertex_training_cli.images.documents import ImageFacts
 from vertex_training_cli.images.registry import RegistryClient
 
 BASE = "https://us-docker.pkg.dev"
@@ -73,13 +73,6 @@ def asked(network: Network) -> list[tuple[str, str]]:
     return [(method, url.removeprefix(f"{BASE}/v2/")) for method, url, _ in network.asked]
 
 
-def test_a_registry_has_an_address_and_is_local_without_tls(network: Network) -> None:
-    found = network.client(BASE, "x")
-    assert (found.base, found.address, found.is_local) == (BASE, "us-docker.pkg.dev", False)
-    local = network.client("http://127.0.0.1:5000", "x")
-    assert (local.address, local.is_local) == ("127.0.0.1:5000", True)
-
-
 def test_a_digest_is_what_the_registry_says_or_that_of_the_content(
     network: Network, registry: RegistryClient
 ) -> None:
@@ -96,41 +89,6 @@ def test_a_digest_is_what_the_registry_says_or_that_of_the_content(
     assert [method for method, _ in asked(network)] == ["HEAD", "GET"]
     network.answers[f"HEAD {manifest_url('v4')}"] = (200, {}, b"")
     assert registry.digest_of(PATH, "v4") is None
-
-
-def test_a_manifest_is_asked_for_with_every_kind_that_is_read(
-    network: Network, registry: RegistryClient
-) -> None:
-    wanted = ImageManifest(DIGEST, IMAGE, BODY)
-    for reference in ("v1", DIGEST):
-        assert registry.manifest(PATH, reference) == wanted
-    for reference in ("v2", NONE):
-        assert registry.manifest(PATH, reference) is None
-    assert {headers["Accept"] for headers, _, _ in network.sent} == {ACCEPT}
-    assert all(options["stream"] for _, _, options in network.sent)
-    network.answers[manifest_url(NONE)] = (200, {}, BODY)
-    with pytest.raises(RegistryError) as refused:
-        registry.manifest(PATH, NONE)
-    assert str(refused.value) == f"{PATH}@{NONE}: the registry sent other content, {DIGEST}."
-
-
-@pytest.mark.parametrize(
-    ("status", "message", "lacks"),
-    [
-        (404, "repository one does not exist.", True),
-        (404, "no such image", False),
-        (200, "repository one does not exist.", False),
-    ],
-)
-def test_a_repository_that_is_not_there_is_told_from_an_image(
-    network: Network, registry: RegistryClient, status: int, message: str, lacks: bool
-) -> None:
-    body = json.dumps({"errors": [{"code": "NAME_UNKNOWN", "message": message}]}).encode()
-    network.answers[manifest_url("latest")] = (status, {}, body)
-    assert registry.lacks_repository(PATH) is lacks
-    assert asked(network) == [("GET", f"{PATH}/manifests/latest")]
-    [(headers, _, options)] = network.sent
-    assert (headers["Accept"], options["stream"]) == (ACCEPT, True)
 
 
 FACTS = ImageFacts(DIGEST, ("linux/amd64",), {"a": "b"}, "2026-11-26T00:00:00Z", len(LAYER))
@@ -218,67 +176,8 @@ def test_a_list_of_tags_is_read_up_to_a_bound(
     assert len(network.asked) == pages
 
 
-def test_the_tag_of_a_digest_is_looked_for_among_the_first(
-    network: Network, registry: RegistryClient
-) -> None:
-    likely = f"digest-{DIGEST.removeprefix('sha256:')[:32]}"
-    assert registry.tag_of(PATH, NONE) == ""
-    names = [f"v{number:03}" for number in range(51)]
-    listed = json.dumps({"tags": [likely, *reversed(names)]}).encode()
-    network.answers[f"{BASE}/v2/{PATH}/tags/list?n=1000"] = (200, {}, listed)
-    network.asked.clear()
-    assert registry.tag_of(PATH, DIGEST) == ""
-    heads = [url.rpartition("/")[2] for method, url in asked(network) if method == "HEAD"]
-    assert heads == [likely, *names[:50]]
-    right = (200, {"Docker-Content-Digest": DIGEST}, b"")
-    network.answers[manifest_url("v049")] = right
-    assert registry.tag_of(PATH, DIGEST) == "v049"
-    network.answers[manifest_url(likely)] = right
-    assert registry.tag_of(PATH, DIGEST) == likely
-
-
 def uploads(path: str = THERE) -> str:
     return f"{BASE}/v2/{path}/blobs/uploads/"
-
-
-def test_a_copy_sends_what_is_not_there_and_the_manifest_last(
-    network: Network, registry: RegistryClient
-) -> None:
-    created = (201, {}, b"")
-    mount = f"{uploads()}?mount={digest(CONFIG)}&from={PATH}"
-    network.answers |= {
-        mount: created,
-        f"{uploads()}?mount={digest(LAYER)}&from={PATH}": (202, {"Location": "/up"}, b""),
-        f"{BASE}/up?digest={digest(LAYER)}": created,
-        f"PUT {manifest_url(DIGEST, THERE)}": created,
-        f"PUT {manifest_url('v1', THERE)}": created,
-    }
-    assert registry.copy(PATH, DIGEST, registry, THERE, ("v1",)) == len(LAYER)
-    assert asked(network) == [
-        ("GET", f"{PATH}/manifests/{DIGEST}"),
-        ("HEAD", f"{THERE}/manifests/{DIGEST}"),
-        ("HEAD", f"{THERE}/manifests/{DIGEST}"),
-        ("HEAD", f"{THERE}/blobs/{digest(CONFIG)}"),
-        ("POST", mount.removeprefix(f"{BASE}/v2/")),
-        ("HEAD", f"{THERE}/blobs/{digest(LAYER)}"),
-        ("POST", f"{THERE}/blobs/uploads/?mount={digest(LAYER)}&from={PATH}"),
-        ("GET", f"{PATH}/blobs/{digest(LAYER)}"),
-        ("PUT", f"{BASE}/up?digest={digest(LAYER)}"),
-        ("PUT", f"{THERE}/manifests/{DIGEST}"),
-        ("HEAD", f"{THERE}/manifests/v1"),
-        ("PUT", f"{THERE}/manifests/v1"),
-    ]
-    written = [
-        (headers["Content-Type"], headers.get("Content-Length"), body)
-        for (method, _), (headers, body, _) in zip(asked(network), network.sent, strict=True)
-        if method == "PUT"
-    ]
-    size = str(len(BODY))
-    assert written == [
-        ("application/octet-stream", str(len(LAYER)), LAYER),
-        (IMAGE, size, BODY),
-        (IMAGE, size, BODY),
-    ]
 
 
 def test_between_two_registries_nothing_is_mounted(
@@ -304,21 +203,6 @@ def test_between_two_registries_nothing_is_mounted(
     with pytest.raises(RegistryError) as refused:
         registry.copy(PATH, DIGEST, to, THERE, ())
     assert str(refused.value) == f"{PATH} lacks {digest(LAYER)}, of which it consists."
-
-
-def test_what_is_there_is_not_copied_again(network: Network, registry: RegistryClient) -> None:
-    there = (200, {"Docker-Content-Digest": DIGEST}, b"")
-    network.answers[manifest_url(DIGEST, THERE)] = there
-    network.answers[manifest_url("v1", THERE)] = there
-    assert registry.copy(PATH, DIGEST, registry, THERE, ("v1",)) == 0
-    assert asked(network) == [
-        ("GET", f"{PATH}/manifests/{DIGEST}"),
-        ("HEAD", f"{THERE}/manifests/{DIGEST}"),
-        ("HEAD", f"{THERE}/manifests/v1"),
-    ]
-    with pytest.raises(RegistryError) as refused:
-        registry.copy(PATH, NONE, registry, THERE, ())
-    assert str(refused.value) == f"{PATH}@{NONE} is not in the registry."
 
 
 def test_the_images_of_an_index_come_before_it(network: Network, registry: RegistryClient) -> None:

@@ -14,7 +14,6 @@ from google.oauth2.credentials import Credentials
 from tests.unit.vt.images.network import Network
 from vertex_training.customjob.google import impersonation
 from vertex_training.errors import OperatorError, RegistryError
-from vertex_training_cli.images import registry as registries
 from vertex_training_cli.images.registry import google_session, registry_of
 from vertex_training_cli.images.transport import anonymous_session
 
@@ -67,44 +66,11 @@ def test_an_image_without_a_registry_is_refused(
     assert (refused.value.message, refused.value.hint) == (message, hint)
 
 
-def test_an_image_is_in_the_registry_of_its_host_or_of_the_local_cloud(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("ARTIFACT_REGISTRY_EMULATOR_HOST", "127.0.0.1:5000")
-    found, path = registry_of("us-docker.pkg.dev/local-a/r/deep/x")
-    assert (found.base, path) == ("http://127.0.0.1:5000", "local-a/r/deep/x")
-    assert found._transport.session.trust_env is False
-    session = AuthorizedSession(Credentials("x"))
-    monkeypatch.setattr(registries, "google_session", lambda: session)
-    found, path = registry_of("europe-west4-docker.pkg.dev/acme/r/x")
-    assert (found.base, path) == ("https://europe-west4-docker.pkg.dev", "acme/r/x")
-    assert found._transport.session is session
-
-
 def fails(error: Exception) -> Callable[..., Any]:
     def call(*_: object, **_more: object) -> Any:
         raise error
 
     return call
-
-
-def test_a_session_has_the_impersonated_account_or_this_machines_own(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    own, other = Credentials("own"), Credentials("other")
-    scopes: list[object] = []
-
-    def default(**given: object) -> tuple[Credentials, str]:
-        scopes.append(given)
-        return own, "acme"
-
-    monkeypatch.setattr(google.auth, "default", default)
-    monkeypatch.setattr(impersonation, "impersonated_credentials", lambda: None)
-    assert google_session().credentials is own  # type: ignore[attr-defined]
-    assert scopes == [{"scopes": ["https://www.googleapis.com/auth/cloud-platform"]}]
-    monkeypatch.setattr(impersonation, "impersonated_credentials", lambda: other)
-    assert google_session().credentials is other  # type: ignore[attr-defined]
-    assert len(scopes) == 1
 
 
 def test_why_there_are_no_credentials_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

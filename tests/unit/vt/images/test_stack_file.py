@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
-import threading
 from pathlib import Path
 
 import pytest
 
 from vertex_training.errors import CommandError, UnknownStackError
-from vertex_training_cli.images import stack_file
 from vertex_training_cli.images.stack_file import write_pins
 
 BEFORE = """\
@@ -21,14 +18,6 @@ config:
     b:
       context: code
       digest: old
-"""
-AFTER = """\
-config:
-  vertex-training:images:
-    a: {context: code, digest: "one", builtFrom: "tag"}  # ours
-    b:
-      context: code
-      digest: two
 """
 
 
@@ -45,28 +34,6 @@ def files(root: Path) -> list[str]:
 
 
 BOTH = ["Pulumi.dev.yaml", "Pulumi.yaml"]
-
-
-def test_pins_are_written_in_their_order_and_the_file_keeps_its_rights(root: Path) -> None:
-    pins = {"a": {"builtFrom": "tag", "digest": "one", "other": "x"}, "b": {"digest": "two"}}
-    file = root / "Pulumi.dev.yaml"
-    (root / ".Pulumi.dev.yaml.partial").write_text("of a killed command")
-    assert write_pins(root, "dev", pins) is True
-    assert file.read_text() == AFTER
-    assert file.stat().st_mode & 0o777 == 0o640
-    number = file.stat().st_ino
-    assert write_pins(root, "dev", pins) is False
-    assert file.stat().st_ino == number  # it was not replaced
-    assert files(root) == BOTH
-
-
-def test_what_a_clone_has_at_the_new_files_place_is_not_written_through(root: Path) -> None:
-    outside = root / "outside"
-    outside.write_text("kept")
-    (root / ".Pulumi.dev.yaml.partial").symlink_to(outside)
-    assert write_pins(root, "dev", {"b": {"digest": "two"}})
-    assert outside.read_text() == "kept"
-    assert files(root) == [*BOTH, "outside"]
 
 
 @pytest.mark.parametrize("step", ["fsync", "fchmod", "replace", "open"])
@@ -110,32 +77,3 @@ def test_a_link_out_of_the_folder_is_refused(root: Path, tmp_path_factory: pytes
     assert outside.read_text() == BEFORE
     with pytest.raises(UnknownStackError):
         write_pins(root, "gone", {})
-
-
-def test_a_link_inside_of_the_folder_stays_and_what_it_leads_to_is_written(root: Path) -> None:
-    (root / "Pulumi.dev.yaml").rename(root / "shared.yaml")
-    (root / "Pulumi.dev.yaml").symlink_to("shared.yaml")
-    assert write_pins(root, "dev", {"b": {"digest": "two"}})
-    assert (root / "Pulumi.dev.yaml").is_symlink()
-    assert "digest: two" in (root / "shared.yaml").read_text()
-
-
-def test_one_command_writes_at_a_time(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    waits, flock = threading.Event(), fcntl.flock
-
-    def noted(handle: int, how: int) -> None:
-        waits.set()
-        flock(handle, how)
-
-    handle = os.open(root, os.O_RDONLY)
-    flock(handle, fcntl.LOCK_EX)  # of another command
-    monkeypatch.setattr(stack_file.fcntl, "flock", noted)
-    given = (root, "dev", {"b": {"digest": "two"}})
-    writer = threading.Thread(target=write_pins, args=given)
-    writer.start()
-    assert waits.wait(20)
-    writer.join(0.05)
-    assert (writer.is_alive(), (root / "Pulumi.dev.yaml").read_text()) == (True, BEFORE)
-    os.close(handle)
-    writer.join(20)
-    assert "digest: two" in (root / "Pulumi.dev.yaml").read_text()

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from tests.unit.localcloud.batch.conftest import Jobs, make_jobs
 from tests.unit.localcloud.batch.conftest import job as batch_job
 from tests.unit.localcloud.conftest import PROJECT
-from tests.unit.vt.importing.test_batch_shapes import container, job
+from tests.unit.vt.importing.test_batch_shapes import job
 from vertex_training.naming import local_project_number
 from vertex_training_cli.cli import app
 from vertex_training_cli.importing import batch_messages
@@ -64,27 +64,6 @@ def write(project: Path, message: dict[str, Any]) -> str:
 def spec(project: Path, name: str) -> dict[str, Any]:
     message = yaml.safe_load((project / f"jobs/{name}.yaml").read_text())
     return message.get("jobSpec", message)
-
-
-def test_the_entry_has_the_backend_and_is_judged_by_it(project: Path) -> None:
-    nfs = {"nfs": {"server": "10.0.0.2", "remotePath": "/x"}, "mountPath": "/mnt/disks/x"}
-    task = {"volumes": [nfs]}
-    done = vt(write(project, job(container(commands=["gs://acme-in/a"]), task=task)), "--write")
-    assert done.exit_code == 1, done.output
-    assert "file systems are not mounted for a job on Batch" in done.stderr
-    assert "[batch-support]" in done.stderr
-    stack = yaml.safe_load((project / "Pulumi.local.yaml").read_text())["config"]
-    entry = {"file": "jobs/train.yaml", "backend": "batch"}
-    assert stack["vertex-training:jobs"] == {"train": entry}
-    assert spec(project, "train")["serviceAccount"] == "${serviceAccounts.train}"
-
-
-def test_a_right_job_is_in_order(project: Path) -> None:
-    message = job(container(commands=["python", "-m", "train"]), labels={"team": "ml"})
-    done = vt(write(project, message), "--write")
-    assert done.exit_code == 0, done.output
-    document = yaml.safe_load((project / "jobs/train.yaml").read_text())
-    assert document["labels"] == {"team": "ml"}
 
 
 @pytest.mark.parametrize("has_network", [True, False])
@@ -156,22 +135,6 @@ def test_secrets_of_one_name_in_two_projects_are_two(project: Path) -> None:
     }
 
 
-def test_refusals_are_one_line_and_nothing_is_written(project: Path) -> None:
-    done = vt(write(project, job({"script": {"text": "true"}})), "--write")
-    assert done.exit_code == 2
-    assert done.stderr.startswith(
-        "vt import: this job of Batch is not imported: it runs no container"
-    )
-    assert list((project / "jobs").iterdir()) == []
-
-
-def test_code_of_batchs_client_is_told(project: Path) -> None:
-    (project / "submit.py").write_text("from google.cloud import batch_v1\njob = batch_v1.Job()\n")
-    done = vt("submit.py")
-    assert done.exit_code == 2
-    assert "calls of Google Batch's client are not read" in done.stderr
-
-
 def test_without_a_stack_the_backend_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -191,16 +154,6 @@ ODD = (
     '{"taskGroups": [{"taskCount": -1}], "allocationPolicy": []}',
     '{"taskGroups": null, "labels": {"a": null}}',
 )
-
-
-@pytest.mark.parametrize("text", ODD)
-def test_odd_files_are_one_line(project: Path, text: str) -> None:
-    (project / "odd.json").write_text(text)
-    done = vt("odd.json")
-    assert done.exit_code == 2
-    assert "Traceback" not in done.output
-    assert done.stderr.startswith("vt import: ")
-    assert len(done.stderr.splitlines()) <= 2, done.stderr
 
 
 def test_a_job_that_ran_is_imported_whole(
@@ -241,14 +194,3 @@ def test_every_field_of_google_is_in_a_table() -> None:
     missing = [f for f in fields if not any(f == t or f.startswith(f"{t}.") for t in tables)]
     assert missing == []
     assert [t for t in tables if not any(f == t or f.startswith(f"{t}.") for f in fields)] == []
-
-
-def test_a_ranked_list_of_machines_is_left_out_because_the_client_cannot_send_it() -> None:
-    selections = {"first": {"machineTypes": ["n1-standard-4"], "rank": 1}}
-    policy = {"instanceFlexibilityPolicy": {"instanceSelections": selections}, "instanceRank": 1}
-    found = batch_messages.parsed({"taskGroups": [{}], "allocationPolicy": policy})
-    assert found.remarks == [
-        "allocationPolicy.instanceFlexibilityPolicy is left out: Google's client does not send it: "
-        "choose one machine type",
-        "allocationPolicy.instanceRank is no field of Batch's, which refuses it",
-    ]

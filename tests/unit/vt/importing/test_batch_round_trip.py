@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.fixture_project import SAMPLE_JOBS, sample
+from tests.fixture_project import SAMPLE_JOBS
 from tests.unit.infra.customjob.batch import test_message
 from tests.unit.infra.customjob.test_corpus import PROJECT, REGION
 from tests.unit.jobs.test_job_files_on_batch import WHY_NOT, whole_stack
@@ -48,14 +48,6 @@ def hold(text: str, name: str, write: Callable[[dict[str, Any]], str]) -> None:
     assert sent(request(proposal.job_text(job), text, name)) == sent(first)
     told = [each for each in job.remarks if "subnet" not in each]
     assert not told, "nothing of a job of our own is lost"
-
-
-@pytest.mark.parametrize("write", [render.as_yaml, render.as_json])
-@pytest.mark.parametrize("name", RENDERED)
-def test_a_job_of_the_repository_comes_back(
-    name: str, write: Callable[[dict[str, Any]], str]
-) -> None:
-    hold(sample(f"{name}.yaml").read_text("utf-8"), name, write)
 
 
 @pytest.mark.parametrize("case", test_message.CASES)

@@ -11,12 +11,10 @@ import pytest
 import typer
 
 from vertex_training.errors import CheckUnavailableError, CommandError, Level, Problem
-from vertex_training_cli.check import fixing
-from vertex_training_cli.check.fixing import FixedFile
 from vertex_training_cli.check.report import FileReport, LintFinding
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.importing import command
-from vertex_training_cli.importing.imported import ImportedJob, Note
+from vertex_training_cli.importing.imported import ImportedJob
 from vertex_training_cli.importing.sources import SourceContents
 from vertex_training_cli.local import commands
 from vertex_training_cli.local import up as local_up
@@ -61,24 +59,6 @@ def test_a_job_that_ran_is_one_of_a_project() -> None:
     with pytest.raises(CheckUnavailableError) as refused:
         command._proposal(None, "5", "", "dev", "")
     assert str(refused.value) == "no Pulumi.yaml here or above: a stack needs a project"
-
-
-@pytest.mark.parametrize(
-    ("job", "name", "names", "remarks"),
-    [
-        ("", "", ["a", "b"], []),
-        ("b", "", ["b"], ["left out: a"]),
-        ("b", "my-own", ["my-own"], ["left out: a"]),
-    ],
-)
-def test_a_source_has_all_its_jobs_or_the_one_that_is_named(
-    script: Path, job: str, name: str, names: list[str], remarks: list[str]
-) -> None:
-    found = command._proposal(script, job, "", "dev", name)
-    assert [each.name for each in found.jobs] == names
-    assert found.job_files == [f"jobs/{each}.yaml" for each in names]
-    assert found.stack == ""
-    assert [each for each in found.remarks if each.startswith("left out")] == remarks
 
 
 def test_of_jobs_with_one_name_the_first_is_taken() -> None:
@@ -155,23 +135,6 @@ def finding(rule: str, level: Level, file: str = "/copy/jobs/a.yaml") -> LintFin
     return LintFinding(file, 1, 2, 3, Problem("w", rule=rule, level=level))
 
 
-@pytest.mark.parametrize(
-    ("rule", "before", "after"),
-    [
-        ("local-cannot-run", "error", "warning"),
-        ("local-cannot-run", "warning", "warning"),
-        ("placeholder", "warning", "note"),
-        ("placeholder", "error", "error"),
-        ("machine-type", "error", "error"),
-        ("machine-type", "warning", "warning"),
-    ],
-)
-def test_what_this_machine_cannot_run_is_no_mistake_of_the_job(
-    rule: str, before: Level, after: Level
-) -> None:
-    assert command._of_the_job(finding(rule, before)) == finding(rule, after)
-
-
 def test_files_to_come_are_named_as_they_will_be(tmp_path: Path) -> None:
     (tmp_path / "Pulumi.dev.yaml").write_text("")
     made: Any = SimpleNamespace(files={"jobs/a.yaml": "x"}, root=tmp_path)
@@ -184,79 +147,7 @@ def test_files_to_come_are_named_as_they_will_be(tmp_path: Path) -> None:
         assert command._renamed(report, made) == FileReport(name, (told,), ("line",))
 
 
-NOTE = Note("a is 1 or 2", "x.py, line 3")
-
-
-@pytest.mark.parametrize(
-    ("stack", "hint", "last"),
-    [
-        ("", "", "Written: a, b."),
-        ("dev", "", "Written: a, b. Next: `vt up --stack dev`."),
-        ("dev", "With --write, it is.", "Nothing is written: a, b. With --write, it is."),
-    ],
-)
-def test_what_is_open_left_out_or_wrong_is_told_in_this_order(
-    stack: str, hint: str, last: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    a = ImportedJob("a", {"x": ["<ONE>", "<TWO> <ONE>"]}, remarks=["r", "r"], notes=[NOTE])
-    made: Any = SimpleNamespace(
-        remarks=["left out: c"], jobs=[a, ImportedJob("b", {})], stack=stack
-    )
-    noted = FileReport("f", (finding("x", "note"), finding("machine-type", "error", "f")))
-    command._tell(made, [noted], hint=hint)
-    assert capsys.readouterr().err.splitlines() == [
-        "note: left out: c.",
-        "a: to be filled in: <ONE>, <TWO>.",
-        "a: r.",
-        "a: a is 1 or 2 (x.py, line 3).",
-        "f:1:2: w. [machine-type]",
-        "1 file: 1 error.",
-        last,
-    ]
-
-
-WRONG = FileReport("f", (finding("machine-type", "error", "f"),))
 FIRST, WITH_WRITE = "The mistakes come first.", "With --write, it is."
-
-
-@pytest.mark.parametrize(
-    ("write", "only_right", "wrong", "written", "hint"),
-    [
-        (False, False, False, False, WITH_WRITE),
-        (False, False, True, False, WITH_WRITE),
-        (True, False, False, True, ""),
-        (True, False, True, True, ""),
-        (True, True, False, True, ""),
-        (True, True, True, False, FIRST),
-    ],
-)
-@pytest.mark.parametrize("as_json", [False, True])
-def test_what_is_offered_is_shown_judged_and_written_if_that_is_wanted(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
-    write: bool, only_right: bool, wrong: bool, written: bool, hint: str, as_json: bool,
-) -> None:  # fmt: skip
-    calls = list[Any]()
-    made: Any = SimpleNamespace(
-        diff=lambda: iter(["+a\x1b[2J\r\n", " b\n"]), summary=lambda: {"jobs": []},
-        write=lambda: calls.append("write"),
-    )  # fmt: skip
-    reports = [WRONG if wrong else FileReport("f", (finding("x", "warning"),))]
-    monkeypatch.setattr(command, "judge", lambda _: reports)
-    monkeypatch.setattr(command, "_tell", lambda *given, hint: calls.append((*given, hint)))
-    if wrong:
-        with pytest.raises(typer.Exit) as ended:
-            command.offer(made, write=write, only_right=only_right, as_json=as_json)
-        assert ended.value.exit_code == 1
-    else:
-        command.offer(made, write=write, only_right=only_right, as_json=as_json)
-    assert calls == [*(["write"] if written else []), (made, reports, hint)]
-    shown = capsys.readouterr().out
-    if as_json:
-        assert shown == '{\n  "jobs": []\n}\n'
-    else:
-        assert shown.splitlines()[-1] == " b"
-        assert len(shown.splitlines()) == 2
-        assert "\x1b" not in shown
 
 
 @pytest.mark.parametrize(
@@ -290,21 +181,3 @@ def test_what_is_asked_for_is_done_in_this_order(
         monkeypatch.setattr(command, name, lambda made, step=step: done.append(step))
     command.import_(source=Path("x.py"), job="j", run="r", stack="s", name="n", **options)
     assert done == steps
-
-
-def test_what_is_certain_is_mended_before_it_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    a, b = ImportedJob("a", {}), ImportedJob("b", {}, remarks=["first"])
-    made: Any = SimpleNamespace(
-        jobs=[a, b], job_files=["a.yaml", "b.yaml"], files={"a.yaml": "a: é\n", "b.yaml": "b: x\n"}
-    )
-
-    def fix(file: str, data: bytes, judge: Any) -> FixedFile:
-        assert judge == f"judge of {file}"
-        count = 2 if file == "b.yaml" else 0
-        return FixedFile(file, data, data.replace(b"x", b"y"), count)
-
-    monkeypatch.setattr(fixing, "judge_of", lambda file: f"judge of {file}")
-    monkeypatch.setattr(fixing, "fix", fix)
-    command._mend(made)
-    assert made.files == {"a.yaml": "a: é\n", "b.yaml": "b: y\n"}
-    assert (a.remarks, b.remarks) == ([], ["first", "2 of the source's mistakes were mended"])

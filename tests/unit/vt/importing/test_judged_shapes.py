@@ -166,12 +166,6 @@ def test_where_a_job_is_sent_is_said_without_a_stack(tmp_path: Path) -> None:
     assert "it is sent to us-central1, which a job file does not say" in made.jobs[0].remarks
 
 
-def test_a_client_without_a_region_sends_to_its_default(tmp_path: Path) -> None:
-    for init, region in (("aiplatform.init(project='acme')\n", "us-central1"), ("", "")):
-        (tmp_path / "s.py").write_text(f"{HEAD}{init}{TRAINING}.run()\n")
-        assert sources.read(tmp_path / "s.py").jobs[0].region == region
-
-
 def test_without_a_stack_a_script_that_is_not_here_is_no_empty_file(tmp_path: Path) -> None:
     made_by = "aiplatform.CustomTrainingJob('j', 'train/task.py', 'a/b/c:1')"
     (tmp_path / "s.py").write_text(f"{HEAD}{made_by}.run()\n")

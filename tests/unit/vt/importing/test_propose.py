@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.vt.importing.test_references import STACK, stack
-from vertex_training.errors import CommandError
+from tests.unit.vt.importing.test_references import stack
 from vertex_training.settings.model import Settings
 from vertex_training_cli.importing import objects, proposal
 from vertex_training_cli.importing.imported import ImportedJob
@@ -16,9 +15,7 @@ from vertex_training_cli.importing.proposal import Proposal, propose
 from vertex_training_cli.importing.references import StackEntries
 from vertex_training_cli.importing.sources import SourceContents
 
-HEAD = "# yaml-language-server: $schema=job.schema.json\n"
 BEFORE = "config:\n  gcp:project: acme-ml-dev  # ours\n"
-ACCOUNT = "serviceAccount: ${serviceAccounts.trainer}\n"
 OWN: dict[str, Any] = {
     "serviceAccounts": {"trainer": {}}, "packages": {"code": {"path": "jobs/code"}},
 }  # fmt: skip
@@ -47,49 +44,6 @@ def job(name: str = "train", args: list[str] | None = None, **more: Any) -> Impo
 def script(name: str = "train", **more: Any) -> ImportedJob:
     task = {"executorImageUri": "e:1"}
     return ImportedJob(name, {"workerPoolSpecs": [{"pythonPackageSpec": task}]}, **more)
-
-
-POOLS = "workerPoolSpecs:\n  - containerSpec:\n      imageUri: a/b/c:1\n"
-
-
-def test_a_job_is_a_file_and_an_entry_of_the_stack(root: Path) -> None:
-    made = of(root, job(), job("hp", study={"maxTrialCount": 2}), job("b", backend="batch"))
-    assert made.files == {
-        "jobs/train.yaml": HEAD + ACCOUNT + POOLS,
-        "jobs/hp.yaml": f"{HEAD}maxTrialCount: 2\ntrialJobSpec:\n"
-        + "".join(f"  {line}\n" for line in (ACCOUNT + POOLS).splitlines()),
-        "jobs/b.yaml": HEAD + ACCOUNT + POOLS,
-        "Pulumi.dev.yaml": f"{BEFORE}  vertex-training:jobs: {{train: {{file: jobs/train.yaml}}, "
-        "b: {file: jobs/b.yaml, backend: batch}}\n  vertex-training:tuning: "
-        "{hp: {file: jobs/hp.yaml}}\n",
-    }
-    assert made.job_files == ["jobs/train.yaml", "jobs/hp.yaml", "jobs/b.yaml"]
-    assert (made.stack, made.is_local, made.remarks, made.named) == (
-        "dev", False, [], ["jobs/code"]
-    )  # fmt: skip
-
-
-def test_names_are_free_in_the_stack_and_among_the_files(root: Path) -> None:
-    (root / "jobs/b.yaml").write_text("")
-    settings = stack(**OWN, jobs={"a": {"file": "jobs/x.yaml"}}, tuning={"c": {"file": "y.yaml"}})
-    made = of(root, job("a"), job("a"), job("b"), job("c"), settings=settings)
-    assert [each.name for each in made.jobs] == ["a-2", "a-3", "b-2", "c-2"]
-    assert made.named == ["jobs/x.yaml", "jobs/code"]
-
-
-@pytest.mark.parametrize(
-    ("region", "remarks"),
-    [
-        ("", []),
-        ("us-central1", []),
-        ("us-east1", ["it is sent to us-east1: the stack runs jobs in us-central1"]),
-    ],
-)
-def test_a_region_of_its_own_is_told(root: Path, region: str, remarks: list[str]) -> None:
-    [made] = of(root, job(region=region)).jobs
-    assert made.remarks == remarks
-    [alone] = propose(SourceContents([job(region="us-east1")]), root, root).jobs
-    assert alone.remarks == ["it is sent to us-east1, which a job file does not say"]
 
 
 @pytest.mark.parametrize(
@@ -161,23 +115,6 @@ def test_code_of_the_checkout_is_the_package_that_the_stack_has(root: Path, path
     assert "code-2: {path: jobs/x}" in str(again.files["Pulumi.dev.yaml"])
 
 
-@pytest.mark.parametrize(
-    ("tasks", "remark"),
-    [
-        ([{}, {"packageUris": ["gs://b/x"]}],
-         "its package is where the client put it; the script is jobs/train/t.py"),
-        ([{}], "its package is made by a stack; the script is jobs/train/t.py"),
-    ],
-)  # fmt: skip
-def test_without_a_stack_the_package_stays(root: Path, tasks: list[Any], remark: str) -> None:
-    found, pools = script(script="t.py"), [{"pythonPackageSpec": task} for task in tasks]
-    found.spec["workerPoolSpecs"] = pools
-    made = propose(SourceContents([found], files={"t.py": "x"}), root, root)
-    assert made.files["jobs/train/t.py"] == "x"
-    assert made.jobs[0].remarks == [remark]
-    assert made.jobs[0].spec["workerPoolSpecs"] == [{"pythonPackageSpec": task} for task in tasks]
-
-
 def test_objects_that_the_code_uploads_are_taken_along_for_buckets_that_are_new(root: Path) -> None:
     uploads = {"Acme_In/a.csv": b"1", "acme-other/b.csv": b"2", "Acme_In/s": b"password=hunter2"}
     made = of(root, job(args=["--in=gs://acme-in/a.csv"]), uploads=uploads, remarks=["first"])
@@ -192,21 +129,6 @@ def test_objects_that_the_code_uploads_are_taken_along_for_buckets_that_are_new(
     ]
     new = "gs://acme-in becomes bucket 'acme-in' of the stack, which is new and empty: copy what"
     assert made.jobs[0].remarks == [f"{new} the job reads"]
-
-
-def test_a_file_that_is_there_already_is_not_replaced(root: Path) -> None:
-    (root / "jobs/train").mkdir()
-    (root / "jobs/train/t.py").write_text("mine")
-    with pytest.raises(CommandError) as told:
-        of(root, script(script="t.py"), files={"t.py": "x"})
-    assert (told.value.message, told.value.hint) == (
-        "jobs/train/t.py is there already.", "choose another --name"
-    )  # fmt: skip
-
-
-def test_a_local_stack_is_said(root: Path) -> None:
-    local = Settings.model_validate(STACK | {"project": "local-demo", **OWN})
-    assert of(root, job(), settings=local).is_local
 
 
 def place(root: Path, *names: str, **uploads: bytes) -> tuple[dict[str, bytes], dict, list[str]]:
@@ -242,35 +164,6 @@ def test_a_file_beside_the_source_is_copied_and_one_that_is_not_is_told(root: Pa
     )
 
 
-def test_a_file_that_is_no_text_is_copied_as_it_is(root: Path) -> None:
-    (root.parent / "beside").mkdir()
-    (root.parent / "beside/a.npz").write_bytes(b"\xff\x00\xfe")
-    assert place(root, "a.npz") == (
-        {"jobs/data/b/a.npz": b"\xff\x00\xfe"}, {"a.npz": "jobs/data/b/a.npz"}, [],
-    )  # fmt: skip
-
-
-def test_a_file_of_the_checkout_is_named_where_it_is(root: Path) -> None:
-    (root / "data").mkdir()
-    (root / "data/a.csv").write_bytes(b"1")
-    entries, found = StackEntries(), job()
-    entries.add("buckets", "b", {})
-    assert objects.place(found, {"b": {"a.csv"}}, root / "data", root, entries, {}) == {}
-    assert entries.object_files() == ["data/a.csv"]
-    assert found.remarks == []
-
-
-@pytest.mark.parametrize(("size", "is_taken"), [(16 * 1024**2, True), (16 * 1024**2 + 1, False)])
-def test_a_large_file_is_not_taken(root: Path, size: int, is_taken: bool) -> None:
-    (root / "data").mkdir()
-    with (root / "data/a.bin").open("wb") as stream:
-        stream.truncate(size)
-    entries, found = StackEntries(), job()
-    entries.add("buckets", "b", {})
-    objects.place(found, {"b": {"a.bin"}}, root / "data", root, entries, {})
-    assert entries.object_files() == (["data/a.bin"] if is_taken else [])
-
-
 def test_nothing_of_the_home_itself_is_taken(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (root.parent / "beside").mkdir()
     (root.parent / "beside/a.csv").write_bytes(b"1")
@@ -292,26 +185,6 @@ def test_files_that_a_stack_names_are_those_below_the_checkout() -> None:
     ]  # fmt: skip
     outside = stack().model_copy(update={"include": ["/etc/x", "../x", "a/../x", "a"]})
     assert proposal.named_files(outside) == ["a"]
-
-
-def test_the_fields_of_a_job_file_are_in_the_order_of_reading() -> None:
-    task = ("imageUri", "executorImageUri", "packageUris", "pythonModule", "command", "args", "env")
-    pool = ("replicaCount", "machineSpec", "diskSpec", "containerSpec", "pythonPackageSpec")
-    spec = (
-        "serviceAccount", "baseOutputDirectory", "scheduling", "network", "pscInterfaceConfig",
-        "workerPoolSpecs",
-    )  # fmt: skip
-    study = (
-        "displayName", "maxTrialCount", "parallelTrialCount", "maxFailedTrialCount", "studySpec",
-    )  # fmt: skip
-    for names in (task, pool, spec, study, ("name", "value")):
-        written = proposal.job_text(ImportedJob("j", dict.fromkeys(["other", *reversed(names)], 1)))
-        assert written == HEAD + "".join(f"{name}: 1\n" for name in (*names, "other"))
-    labelled = ImportedJob("j", {}, {"displayName": "d"}, {"a": "b"}, encryption_key="k")
-    assert proposal.job_text(labelled) == (
-        f"{HEAD}displayName: d\nlabels:\n  a: b\nencryptionSpec:\n  kmsKeyName: k\n"
-        "trialJobSpec: {}\n"
-    )
 
 
 def test_a_rehearsal_has_the_stack_its_files_and_the_proposal(root: Path) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from vertex_training.errors import CommandError
 from vertex_training_cli.init import changes
 from vertex_training_cli.init import manifest as manifests
 from vertex_training_cli.init.answers import Answers, parse
@@ -53,43 +52,6 @@ def begun(root: Path, release, **texts: str) -> Manifest:
     return manifests.read(root)
 
 
-def test_a_new_folder_gets_every_file(tmp_path: Path, release) -> None:
-    release["1"] = files(a="one\n", run_b="two\n")
-    made = changes.begin(tmp_path, ANSWERS, "1")
-    assert made.changes == [
-        FileChange("a.txt", None, b"one\n", False),
-        FileChange("run_b.txt", None, b"two\n", True),
-    ]
-    assert (made.conflicts, made.remarks) == ([], [])
-    assert "".join(made.diff()) == (
-        "--- /dev/null\n+++ a.txt\n@@ -0,0 +1 @@\n+one\n"
-        "--- /dev/null\n+++ run_b.txt\n@@ -0,0 +1 @@\n+two\n"
-    )
-    made.write()
-    assert (tmp_path / "a.txt").read_text() == "one\n"
-    assert (tmp_path / "run_b.txt").stat().st_mode & 0o111
-
-
-@pytest.mark.parametrize(
-    ("here", "after"),
-    [
-        ("own\n", "own\n\nours\n"), ("own", "own\n\nours\n"), ("", "\nours\n"),
-        ("a\nours\nb\n", None),
-    ],
-)  # fmt: skip
-def test_lists_of_names_for_git_are_continued(
-    tmp_path: Path, release, here: str, after: str | None
-) -> None:
-    release["1"] = files(gitignore="ours\n")
-    (tmp_path / ".gitignore").write_text(here)
-    made = changes.begin(tmp_path, ANSWERS, "1")
-    if after is None:
-        assert (made.changes, made.remarks) == ([], [])
-    else:
-        assert made.changes == [FileChange(".gitignore", here.encode(), after.encode())]
-        assert made.remarks == [".gitignore was there: our lines are at its end"]
-
-
 def test_a_page_of_somebody_stays_as_it_is_and_is_left_alone_later(tmp_path: Path, release) -> None:
     release["1"] = files(readme="ours\n")
     (tmp_path / "README.md").write_text("own\n")
@@ -99,18 +61,6 @@ def test_a_page_of_somebody_stays_as_it_is_and_is_left_alone_later(tmp_path: Pat
     (tmp_path / "README.md").write_text("ours\n")
     same = changes.begin(tmp_path, ANSWERS, "1")
     assert (same.changes, same.remarks, "README.md" in same.manifest.left) == ([], [], False)
-
-
-def test_files_that_would_be_overwritten_are_all_named(tmp_path: Path, release) -> None:
-    release["1"] = files(a="one\n", b="two\n", c="three\n")
-    for name, text in (("a.txt", "own\n"), ("b.txt", "two\n"), ("c.txt", "own\n")):
-        (tmp_path / name).write_text(text)
-    with pytest.raises(CommandError) as refused:
-        changes.begin(tmp_path, ANSWERS, "1")
-    assert str(refused.value) == (
-        f"{tmp_path} has files that would be overwritten: a.txt, c.txt. Nothing is written. "
-        "Hint: choose another folder, or move them away"
-    )
 
 
 def updated(root: Path, old: Manifest, release, **texts: str) -> ChangeSet:
@@ -132,13 +82,11 @@ BASE = "a\nb\nc\nd\ne\n"
         (BASE, BASE, None, ""),
         (BASE, "A\nb\nc\nd\ne\n", "A\nb\nc\nd\ne\n", ""),
         ("a\nb\nc\nd\nE\n", BASE, None, ""),
-        ("A\nb\nc\nd\ne\n", "A\nb\nc\nd\ne\n", None, ""),
         # both, at different places
         ("a\nb\nc\nd\nE\n", "A\nb\nc\nd\ne\n", "A\nb\nc\nd\nE\n", ""),
         # the company has the release's change already, and one of its own
         ("A\nb\nc\nd\nE\n", "A\nb\nc\nd\ne\n", None, ""),
         (None, "A\nb\nc\nd\ne\n", None, "a.txt was deleted here, and stays so"),
-        (None, BASE, None, ""),
     ],
 )  # fmt: skip
 def test_a_file_gets_what_changed_and_keeps_what_the_company_edited(
@@ -152,28 +100,6 @@ def test_a_file_gets_what_changed_and_keeps_what_the_company_edited(
     before = (mine or "").encode()
     expected = [] if change is None else [FileChange("a.txt", before, change.encode())]
     assert told(made) == (expected, [], [remark] if remark else [])
-
-
-def test_what_both_changed_at_one_place_lies_beside_the_file(tmp_path: Path, release) -> None:
-    old = begun(tmp_path, release, a="one\n")
-    (tmp_path / "a.txt").write_text("own\n")
-    made = updated(tmp_path, old, release, a="two\n")
-    merged = "<<<<<<< this repository\nown\n=======\ntwo\n>>>>>>> vertex-training 2\n"
-    assert told(made) == ([FileChange("a.txt.merge", None, merged.encode())], ["a.txt"], [])
-    made.write()
-    with pytest.raises(CommandError) as refused:
-        changes.update(tmp_path, old, ANSWERS, "2")
-    assert str(refused.value) == (
-        "an earlier merge is not finished: a.txt.merge. Hint: take over what you want of it into "
-        "the file beside, then remove it"
-    )
-
-
-def test_a_file_that_is_no_text_is_not_merged(tmp_path: Path, release) -> None:
-    old = begun(tmp_path, release, a="one\n")
-    (tmp_path / "a.txt").write_bytes(b"\xff")
-    made = updated(tmp_path, old, release, a="two\n")
-    assert told(made) == ([FileChange("a.txt.merge", None, b"two\n")], ["a.txt"], [])
 
 
 def test_new_files_come_and_files_of_the_first_day_stay(tmp_path: Path, release) -> None:
@@ -192,15 +118,6 @@ def test_new_files_come_and_files_of_the_first_day_stay(tmp_path: Path, release)
         ["taken.txt"],
         [],
     )
-
-
-def test_files_of_one_more_environment_come(tmp_path: Path, release) -> None:
-    old = begun(tmp_path, release, once_dev="dev\n")
-    release["1 qa"] = files(once_dev="dev\n", once_qa="qa\n")
-    more = ANSWERS.environments[0].model_copy(update={"name": "qa"})
-    made = changes.update(tmp_path, old, ANSWERS.with_environment(more), "1")
-    assert told(made) == ([FileChange("once_qa.txt", None, b"qa\n")], [], [])
-    assert made.manifest.digests.keys() == {"once_dev.txt", "once_qa.txt"}
 
 
 def test_files_that_a_release_no_longer_has_go_unless_they_were_edited(
@@ -225,16 +142,8 @@ def test_files_that_a_release_no_longer_has_go_unless_they_were_edited(
         ("a", "b", "b", MergeResult("b", False)),
         ("a", "b", "a", MergeResult("b", False)),
         ("a\n\n\n\nb\n", "A\n\n\n\nb\n", "a\n\n\n\nB\n", MergeResult("A\n\n\n\nB\n", False)),
-        ("a\n", "b\n", "c\n",
-         MergeResult("<<<<<<< this repository\nb\n=======\nc\n>>>>>>> new\n", True)),
         ("a\0", "b\0", "c\0", MergeResult("c\0", True)),
     ],
 )  # fmt: skip
 def test_three_texts_are_merged(base: str, mine: str, theirs: str, merged: MergeResult) -> None:
     assert changes.merge(base, mine, theirs, "new") == merged
-
-
-def test_without_git_only_what_one_side_changed_is_merged(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(changes.shutil, "which", lambda _: None)
-    assert changes.merge("a", "a", "b", "new") == MergeResult("b", False)
-    assert changes.merge("a\n\n\nb", "A\n\n\nb", "a\n\n\nB", "new") == MergeResult("a\n\n\nB", True)

@@ -4,19 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import re
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import yaml
 from typer.testing import CliRunner
 
-from tests.fixture_project import source_path
-from tests.unit.structure.tree import ROOT
-from vertex_training.catalog import machines
 from vertex_training_cli.cli import app
 from vertex_training_cli.init import answers, changes, manifest, staging
 from vertex_training_cli.init.answers import Answers
@@ -53,46 +46,6 @@ def usual(*names: str) -> Answers:
 def another(name: str, found: Answers) -> answers.EnvironmentAnswers:
     """An environment of which nothing was said but its name."""
     return answers.environment_of_options(name, NOTHING, found.environments[0])
-
-
-@pytest.mark.parametrize("folder", ["acme", "with space", "ordner-größe", "Acme_ML.2"])
-def test_a_repository_is_in_order_for_every_stack(folder: str, tmp_path: Path) -> None:
-    root = made(tmp_path / folder)
-    for stack in ("local", "dev"):
-        done = subprocess.run(
-            [sys.executable, "-m", "vertex_training_cli.cli", "check", "--stack", stack],
-            cwd=root, capture_output=True, text=True, check=False,
-            env={**os.environ, "PYTHONPATH": source_path(ROOT)},
-        )  # fmt: skip
-        assert done.returncode == 0, done.stdout + done.stderr
-        assert "1 file, no mistakes" in done.stderr + done.stdout
-    assert re.search(r"^name: [a-z][a-z0-9-]*$", (root / "Pulumi.yaml").read_text(), re.MULTILINE)
-
-
-def test_what_to_do_next_is_told_with_the_wheels_that_the_repository_needs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    told = vt("init", str(tmp_path / "a b"), *GIVEN).splitlines()
-    assert told[-1] == (
-        f"Next: the wheels of this release into {tmp_path}/a b/wheels (README.md), then "
-        f"cd '{tmp_path}/a b' && git init && make local"
-    )
-    (tmp_path / "here").mkdir()
-    monkeypatch.chdir(tmp_path / "here")
-    told = vt("init", *GIVEN).splitlines()
-    assert told[-1] == (
-        "Next: the wheels of this release into wheels (README.md), then git init && make local"
-    )
-
-
-@pytest.mark.parametrize("region", sorted(machines.regions()))
-def test_the_stacks_are_in_order_in_every_region(region: str, tmp_path: Path) -> None:
-    from vertex_training import stack
-
-    root = made(tmp_path / "r", "--region", region)
-    for name in ("local", "dev"):
-        results = stack.load(root, name).check_jobs()
-        assert [str(p) for result in results.values() for p in result.errors] == []
 
 
 def test_wrong_answers_are_told_all_at_once_and_nothing_is_written(tmp_path: Path) -> None:
@@ -215,33 +168,6 @@ def test_an_edit_after_a_kill_is_not_overwritten(
     assert (root / "Makefile").read_text() == "mine\n"
 
 
-def test_what_was_written_before_a_kill_is_left_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "gone").write_text("old")
-    changes = [
-        staging.FileChange("gone", b"old", None),
-        staging.FileChange("first", None, b"1"),
-        staging.FileChange("second", None, b"2"),
-    ]
-    real = os.replace
-
-    def replace(source: str, target: str, **folders: int) -> None:
-        if target == "second":
-            raise KeyboardInterrupt
-        real(source, target, **folders)
-
-    with monkeypatch.context() as killed:
-        killed.setattr(os, "replace", replace)
-        with pytest.raises(KeyboardInterrupt):
-            staging.write(tmp_path, changes)
-    written = (tmp_path / "first").stat()
-    assert staging.resume(tmp_path, write=True)
-    assert files(tmp_path) == {"first": b"1", "second": b"2"}
-    now = (tmp_path / "first").stat()
-    assert (now.st_ino, now.st_mtime_ns) == (written.st_ino, written.st_mtime_ns)
-
-
 def test_two_commands_do_not_write_at_once(tmp_path: Path) -> None:
     root = made(tmp_path / "x")
     with staging._lock(root):
@@ -249,72 +175,8 @@ def test_two_commands_do_not_write_at_once(tmp_path: Path) -> None:
     assert "another command writes into" in said
 
 
-def test_every_yaml_is_read_and_every_python_file_is_clean(tmp_path: Path) -> None:
-    root = made(tmp_path / "x")
-    vt("init", str(root), "--environment", "staging", "--write")
-    for path in [*root.rglob("*.yaml"), *root.rglob("*.yml")]:
-        assert yaml.safe_load(path.read_text()) is not None, path
-    ruff = Path(sys.executable).with_name("ruff")
-    rules = ["--isolated", "--line-length", "100"]
-    for words in (["check", "--select", "E,F,I,UP,B,SIM,RUF,PT"], ["format", "--check"]):
-        done = subprocess.run(
-            [ruff, *words, *rules, root], capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-
-
-def test_workflows_run_make_verbs_that_are_there_and_actions_that_we_pin(tmp_path: Path) -> None:
-    root = made(tmp_path / "x")
-    vt("init", str(root), "--environment", "staging", "--write")
-    ours = "".join(path.read_text() for path in (ROOT / ".github/workflows").glob("*.yml"))
-    verbs = set(re.findall(r"^([a-z-]+):.*##", (root / "Makefile").read_text(), re.MULTILINE))
-    for path in (root / ".github/workflows").glob("*.yml"):
-        text = path.read_text()
-        assert set(re.findall(r"uses: (.*)", text)) <= set(re.findall(r"uses: (.*)", ours))
-        commands = re.findall(r"^ +(?:- )?run: (?:exec tools/foreground )?(.*)", text, re.MULTILINE)
-        assert {command.split()[0] for command in commands} == {"make"}
-        assert {command.split()[1] for command in commands} <= verbs
-
-
-def test_workflows_pass_the_linters_that_ours_pass(tmp_path: Path) -> None:
-    root = made(tmp_path / "x")
-    vt("init", str(root), "--environment", "staging", "--write")
-    subprocess.run(["git", "init", "-q", root], check=True)
-    zizmor = [Path(sys.executable).with_name("zizmor"), "--offline", "--pedantic", "--no-progress"]
-    env = {**os.environ, "HOME": os.environ.get("HOME", "/")}
-    done = subprocess.run([*zizmor, root], env=env, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    if actionlint := shutil.which("actionlint", path=str(Path(sys.executable).parent)):
-        (root / ".github/actionlint.yaml").write_bytes(
-            (ROOT / ".github/actionlint.yaml").read_bytes()
-        )
-        done = subprocess.run([actionlint], cwd=root, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-
-
-def test_scripts_are_those_that_this_repository_runs(tmp_path: Path) -> None:
-    root = made(tmp_path / "x")
-    for name in ("report", "foreground"):
-        assert (root / "tools" / name).read_bytes() == (ROOT / "tools" / name).read_bytes()
-        assert os.access(root / "tools" / name, os.X_OK)
-
-
-def test_make_alone_lists_the_commands(tmp_path: Path) -> None:
-    root = made(tmp_path / "x")
-    done = subprocess.run(["make"], cwd=root, capture_output=True, text=True, check=True)
-    assert re.search(r"^  local +run all of it here", done.stdout, re.MULTILINE)
-
-
 def test_equal_answers_give_equal_files() -> None:
     assert render(usual("staging"), "1.0") == render(usual("staging"), "1.0")
-
-
-def test_the_manifest_says_what_was_written(tmp_path: Path) -> None:
-    root = made(tmp_path / "x")
-    document = json.loads((root / manifest.NAME).read_text())
-    assert set(document["files"]) == set(files(root)) - {manifest.NAME}
-    for path, entry in document["files"].items():
-        assert entry["sha256"] == manifest.digest((root / path).read_bytes())
 
 
 @pytest.mark.parametrize(
@@ -335,14 +197,6 @@ def test_a_manifest_that_was_edited_is_refused(change, said: str, tmp_path: Path
     found = vt("upgrade", str(root), code=2)
     assert said in found
     assert "Traceback" not in found
-
-
-def test_pulumi_is_pinned_as_it_is_for_this_repository(tmp_path: Path) -> None:
-    """The local cloud stands in for one version of the gcp plugin, which the engine compares."""
-    lines = (made(tmp_path / "x") / "requirements.txt").read_text().splitlines()
-    pins = {line for line in lines if line.startswith("pulumi")}
-    assert len(pins) == 2
-    assert pins <= set((ROOT / "requirements/runtime.in").read_text().splitlines())
 
 
 def test_placeholders_are_named_and_let_nobody_in(tmp_path: Path) -> None:

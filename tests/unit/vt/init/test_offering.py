@@ -5,15 +5,13 @@ from __future__ import annotations
 import io
 import sys
 from importlib.metadata import PackageNotFoundError
-from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 import typer
 
 from vertex_training.errors import CommandError
-from vertex_training_cli.init import manifest, offering
+from vertex_training_cli.init import offering
 
 
 class Proposal:
@@ -49,10 +47,6 @@ class Terminal(io.StringIO):
         (([], ["x"]), True, None, f"{CONFLICT}DONE{TAKE}", 1, 1),
         (([], ["x"]), False, None, f"{CONFLICT}{NOTHING}", 1, 0),
         # on a terminal it is asked, unless it was said already
-        (([], []), False, "y\n", "DONE", 0, 1),
-        (([], []), False, "n\n", NOTHING, 0, 0),
-        (([], []), False, "\n", NOTHING, 0, 0),
-        (([], []), True, "n\n", "DONE", 0, 1),
         (([], ["x"]), False, "y\n", f"{CONFLICT}DONE{TAKE}", 1, 1),
     ],
 )  # fmt: skip
@@ -101,48 +95,4 @@ def test_the_release_is_that_of_the_installed_package(monkeypatch: pytest.Monkey
         offering.release()
     assert (told.value.message, told.value.hint) == (
         "this is a checkout that is not installed.", "`make setup`",
-    )  # fmt: skip
-
-
-def test_the_top_of_a_repository_is_found_from_below(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    below = tmp_path / "own" / "jobs"
-    below.mkdir(parents=True)
-    with pytest.raises(CommandError) as told:
-        offering.root_of(below)
-    assert (told.value.message, told.value.hint) == (
-        f"no {manifest.NAME} in {below} or above: `vt init` did not make this.",
-        "`vt init DIR` makes a new repository",
-    )
-    (tmp_path / "own" / manifest.NAME).touch()
-    assert offering.root_of(below) == tmp_path / "own"
-    monkeypatch.setattr(offering.staging, "is_pending", lambda folder: folder == below)
-    assert offering.root_of(below) == below  # a command was killed while it wrote
-
-
-def old(**more: Any) -> Any:
-    return SimpleNamespace(**more)
-
-
-def test_another_release_adds_nothing() -> None:
-    offering.ensure_release(old(release="1"), "1")
-    with pytest.raises(CommandError) as told:
-        offering.ensure_release(old(release="1"), "2")
-    assert (told.value.message, told.value.hint) == (
-        "this repository is of release 1, and this is 2.",
-        "`vt upgrade --write` first, or install that release",
-    )
-
-
-def test_files_that_are_there_are_not_taken_over() -> None:
-    def conflicts(*paths: str) -> Any:
-        return Proposal([], list(paths))
-
-    known = old(digests={"a": "1"})
-    offering.ensure_no_new_file_is_there(conflicts("a"), known)
-    with pytest.raises(CommandError) as told:
-        offering.ensure_no_new_file_is_there(conflicts("a", "b", "c"), known)
-    assert (told.value.message, told.value.hint) == (
-        "there already: b, c. Nothing is written.", "move them away",
     )  # fmt: skip

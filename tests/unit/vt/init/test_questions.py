@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 import typer
 
-from vertex_training.errors import CommandError, ConfigError
 from vertex_training_cli.init import command
 from vertex_training_cli.init.answers import Answers, EnvironmentAnswers
 
@@ -81,16 +80,6 @@ def test_what_was_given_is_not_asked_for(asked: Any) -> None:
     )
 
 
-def test_without_a_terminal_nothing_is_asked(asked: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "_is_terminal", lambda: False)
-    assert made(project="acme-ml-dev", projectNumber="123456789012") == answers()
-    first = Answers(name="x", environments=[DEV])
-    assert command._environment("prod", NOTHING, first) == EnvironmentAnswers(
-        name="prod", project="acme-ml-prod", projectNumber="123456789012", region="us-east1"
-    )
-    assert asked[0] == {}
-
-
 def test_of_one_more_environment_three_answers_are_asked_for(asked: Any) -> None:
     questions, said = asked
     said["Its number"] = "345678901234"
@@ -102,67 +91,6 @@ def test_of_one_more_environment_three_answers_are_asked_for(asked: Any) -> None
     assert found == EnvironmentAnswers(
         name="prod", project="acme-ml-prod", projectNumber="345678901234", region="us-east1"
     )
-
-
-def test_nothing_is_asked_where_an_answer_is_of_the_whole_repository(asked: Any) -> None:
-    with pytest.raises(ConfigError) as refused:
-        command._environment("prod", NOTHING | {"team": "t"}, Answers(name="x", environments=[DEV]))
-    assert [each.what for each in refused.value.problems] == [
-        "--team: is of the whole repository, not of one environment"
-    ]
-    assert asked[0] == {}
-
-
-@pytest.mark.parametrize(
-    ("options", "option"),
-    [
-        ({"before": "prod", "write": False}, "--before"),
-        ({"before": "", "write": True}, "--write"),
-        ({"before": "prod", "write": True}, "--before"),
-    ],
-)
-def test_options_of_an_environment_are_refused_without_one(
-    options: dict[str, Any], option: str
-) -> None:
-    with pytest.raises(CommandError) as refused:
-        command._ensure_no_options(**options)
-    assert (refused.value.message, refused.value.hint) == (
-        f"{option} goes with --environment.", "leave it out",
-    )  # fmt: skip
-    command._ensure_no_options(before="", write=False)
-
-
-def test_a_folder_is_new_or_without_a_manifest(tmp_path: Path) -> None:
-    command._ensure_new(tmp_path)
-    command._ensure_new(tmp_path / "absent")
-    (tmp_path / "file").write_text("")
-    with pytest.raises(CommandError) as refused:
-        command._ensure_new(tmp_path / "file")
-    assert (refused.value.message, refused.value.hint) == (
-        f"{tmp_path / 'file'} is a file.", "name a folder",
-    )  # fmt: skip
-    (tmp_path / command.manifest.NAME).write_text("")
-    with pytest.raises(CommandError) as refused:
-        command._ensure_new(tmp_path)
-    assert (refused.value.message, refused.value.hint) == (
-        f"{tmp_path} was made by `vt init` already.",
-        "`vt init --environment NAME` adds to it, `vt upgrade` renews it",
-    )
-
-
-def test_a_folder_is_made_once_and_removed_only_while_it_is_empty(tmp_path: Path) -> None:
-    root = tmp_path / "a" / "b"
-    assert [command._make(root), command._make(root)] == [True, False]
-    (root / "kept").write_text("")
-    command._remove_if_empty(root)
-    assert (root / "kept").exists()
-    (root / "kept").unlink()
-    command._remove_if_empty(root)
-    assert not root.exists()
-    (tmp_path / "file").write_text("")
-    with pytest.raises(CommandError) as refused:
-        command._make(tmp_path / "file" / "x")
-    assert refused.value.message == f"{tmp_path}/file/x cannot be made: Not a directory."
 
 
 def test_what_will_not_do_what_one_may_expect_is_advised(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -42,35 +41,6 @@ def content(root: Path) -> dict[str, bytes]:
 
 BEFORE = {"old": b"old", "gone": b"gone"}
 AFTER = {"old": b"new", "deep/plain": b"plain", "deep/run": b"run"}
-
-
-def test_all_changes_are_made_and_rights_of_what_is_there_stay(root: Path) -> None:
-    (root / "old").chmod(0o600)
-    staging.write(root, CHANGES)
-    assert content(root) == AFTER
-    modes = {name: (root / name).stat().st_mode & 0o777 for name in AFTER}
-    assert modes == {"old": 0o600, "deep/plain": 0o644, "deep/run": 0o755}
-    assert not staging.is_pending(root)
-    assert not staging.journal(root).exists()
-    assert staging.resume(root, write=False) is False
-
-
-@pytest.mark.parametrize(
-    ("change", "path"),
-    [
-        (FileChange("old", b"other", b"new"), "old"),
-        (FileChange("old", None, b"new"), "old"),
-        (FileChange("absent", b"x", None), "absent"),
-    ],
-)
-def test_nothing_is_written_where_a_file_is_not_what_was_shown(
-    root: Path, change: FileChange, path: str
-) -> None:
-    with pytest.raises(CommandError) as refused:
-        staging.write(root, [*CHANGES, change])
-    assert told(refused) == (f"{path} was changed meanwhile; nothing is written.", "try again")
-    assert content(root) == BEFORE
-    assert not staging.is_pending(root)
 
 
 @pytest.fixture
@@ -113,30 +83,6 @@ def test_what_is_done_already_is_left_alone(interrupted: Path) -> None:
     assert (found.st_ino, found.st_mode & 0o777) == (before, 0o640)
 
 
-def test_an_edit_in_between_is_not_overwritten(interrupted: Path) -> None:
-    (interrupted / "old").write_bytes(b"mine")
-    with pytest.raises(CommandError) as refused:
-        staging.resume(interrupted, write=True)
-    assert told(refused) == (
-        "old was edited after a command that wrote it was interrupted.",
-        f"move your edit away and try again, or remove {staging.journal(interrupted)}",
-    )
-    assert content(interrupted) == {**BEFORE, "old": b"mine"}
-    assert staging.is_pending(interrupted)
-
-
-def test_a_journal_without_its_plan_is_nobodys(interrupted: Path) -> None:
-    journal = staging.journal(interrupted)
-    steps = json.loads((journal / "plan.json").read_text())
-    assert [each["path"] for each in steps] == ["old", "gone", "deep/plain", "deep/run"]
-    assert sorted(each.name for each in journal.iterdir()) == ["0", "2", "3", "plan.json"]
-    assert journal.stat().st_mode & 0o777 == 0o700
-    (journal / "plan.json").unlink()
-    assert not staging.is_pending(interrupted)
-    staging.write(interrupted, CHANGES)
-    assert content(interrupted) == AFTER
-
-
 def test_a_user_without_a_folder_for_it_is_told_what_to_set(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,17 +98,6 @@ def test_a_user_without_a_folder_for_it_is_told_what_to_set(
 
 def no_home() -> Path:
     raise RuntimeError("no home")
-
-
-def test_a_folder_has_a_journal_of_its_own(root: Path, tmp_path: Path) -> None:
-    (tmp_path / "other").mkdir()
-    (tmp_path / "link").symlink_to(root)
-    assert staging.journal(tmp_path / "link") == staging.journal(root)
-    assert staging.journal(tmp_path / "other") != staging.journal(root)
-    assert not staging.is_pending(tmp_path / "absent")
-    first = staging.journal(tmp_path / "other")
-    (tmp_path / "other").rename(tmp_path / "moved")
-    assert staging.journal(tmp_path / "moved") != first
 
 
 def test_one_command_at_a_time_writes(root: Path) -> None:

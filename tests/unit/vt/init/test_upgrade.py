@@ -43,12 +43,6 @@ def test_a_release_that_is_no_version_is_refused(root: Path) -> None:
     assert files(root) == before
 
 
-def test_the_same_release_changes_nothing(root: Path) -> None:
-    before = files(root)
-    assert "your edits aside" in vt("upgrade", str(root), "--write")
-    assert files(root) == before
-
-
 def test_a_newer_release_is_shown_and_written_only_when_asked(root: Path, newer: Path) -> None:
     edit(newer, "makefile.j2", "pytest -q", "pytest -q --no-header")
     before = files(root)
@@ -60,53 +54,6 @@ def test_a_newer_release_is_shown_and_written_only_when_asked(root: Path, newer:
     assert "pytest -q --no-header" in (root / "Makefile").read_text()
     assert manifest.read(root).release == "9.0.0"
     assert "your edits aside" in vt("upgrade", str(root))
-
-
-def test_a_repository_made_before_there_were_policies_is_offered_them(
-    tmp_path: Path, newer: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its stack files stay: they say what is lowered, and a person decides it."""
-    today = rendering._FILES
-    makefile = (newer / "makefile.j2").read_text()
-    monkeypatch.setattr(
-        rendering, "_FILES", [row for row in today if not row.path.startswith("policy/")]
-    )
-    (newer / "makefile.j2").write_text(makefile.replace(" $(POLICIES)", ""))
-    monkeypatch.setattr(offering, "version", lambda _: "0.1.0")
-    root = made(tmp_path / "older", "--name", "acme")
-    mine = (root / "Makefile").read_text() + "\nours:\n\t@true\n"
-    assert "$(POLICIES)" not in mine
-    (root / "Makefile").write_text(mine)
-    stack = (root / "Pulumi.dev.yaml").read_bytes()
-    monkeypatch.setattr(rendering, "_FILES", today)
-    (newer / "makefile.j2").write_text(makefile)
-    monkeypatch.setattr(offering, "version", lambda _: "9.0.0")
-    said = vt("upgrade", str(root), "--write")
-    assert "+++ policy/PulumiPolicy.yaml" in said
-    after = (root / "Makefile").read_text()
-    for verb in ("./tools/report", "/vt deploy", "/vt review", "/vt up"):
-        lines = [line for line in after.splitlines() if verb in line]
-        assert lines
-        assert all("$(POLICIES)" in line for line in lines), verb
-    assert after.endswith("ours:\n\t@true\n")
-    assert (root / "policy/__main__.py").exists()
-    assert (root / "Pulumi.dev.yaml").read_bytes() == stack
-
-
-def test_edits_stay_and_jobs_are_never_touched(root: Path, newer: Path) -> None:
-    """A changed job would be submitted anew."""
-    edit(newer, "makefile.j2", "pytest -q", "pytest -q --no-header")
-    for name in ("digits.yaml.j2", "digits_task.py.j2", "local.yaml.j2", "environment.yaml.j2"):
-        (newer / name).write_text((newer / name).read_text() + "# newer\n")
-    (root / "Makefile").write_text((root / "Makefile").read_text() + "\nours:\n\t@true\n")
-    jobs = {
-        path: data for path, data in files(root).items() if path.startswith(("jobs/", "Pulumi."))
-    }
-    vt("upgrade", str(root), "--write")
-    after = (root / "Makefile").read_text()
-    assert "pytest -q --no-header" in after
-    assert after.endswith("ours:\n\t@true\n")
-    assert {path: data for path, data in files(root).items() if path in jobs} == jobs
 
 
 def test_a_conflict_is_beside_the_file_and_the_rest_is_written(root: Path, newer: Path) -> None:
@@ -123,51 +70,10 @@ def test_a_conflict_is_beside_the_file_and_the_rest_is_written(root: Path, newer
     assert "pytest -q --mine" in (root / "Makefile").read_text()
 
 
-def test_without_git_only_what_one_side_changed_is_merged(
-    root: Path, newer: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(changes.shutil, "which", lambda _: None)
-    edit(newer, "makefile.j2", "pytest -q", "pytest -q --theirs")
-    (root / "Makefile").write_text((root / "Makefile").read_text() + "\nours:\n\t@true\n")
-    said = vt("upgrade", str(root), "--write", code=1)
-    assert "conflict: Makefile" in said
-    assert "-9.0.0-" in (root / "requirements.txt").read_text()
-
-
 def test_a_file_that_is_no_text_any_more_is_a_conflict(root: Path, newer: Path) -> None:
     edit(newer, "makefile.j2", "pytest -q", "pytest -q --theirs")
     (root / "Makefile").write_bytes(b"\xff\xfe\x00")
     assert "conflict: Makefile" in vt("upgrade", str(root), code=1)
-
-
-def test_deleted_files_stay_deleted_and_new_ones_come(
-    root: Path, newer: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    edit(newer, "readme.md.j2", "## Daily use", "## Every day")
-    (newer / "new.j2").write_text("new\n")
-    more = rendering._Template("docs/new.md", "new.j2")
-    less = [row for row in rendering._FILES if row.path not in ("pytest.ini", ".gitattributes")]
-    monkeypatch.setattr(rendering, "_FILES", (*less, more))
-    (root / "README.md").unlink()
-    (root / ".gitattributes").write_text("* text=auto\n")
-    said = vt("upgrade", str(root), "--write")
-    assert "README.md was deleted here, and stays so" in said
-    assert ".gitattributes is no longer used, but was edited here: it stays" in said
-    assert not (root / "README.md").exists()
-    assert not (root / "pytest.ini").exists()
-    assert (root / "docs/new.md").read_text() == "new\n"
-
-
-def test_samples_of_a_newer_release_neither_come_nor_go(
-    root: Path, newer: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (newer / "new.j2").write_text("new\n")
-    rows = [row for row in rendering._FILES if "digits" not in row.path]
-    sample = rendering._Template("jobs/other.yaml", "new.j2", rendering.Kind.ONCE)
-    monkeypatch.setattr(rendering, "_FILES", (*rows, sample))
-    vt("upgrade", str(root), "--write")
-    assert (root / "jobs/digits.yaml").exists()
-    assert not (root / "jobs/other.yaml").exists()
 
 
 def test_an_older_release_is_refused(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

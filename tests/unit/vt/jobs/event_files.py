@@ -29,11 +29,6 @@ def scalar(tag: str, value: float) -> bytes:
     return part(1, tag.encode()) + b"\x15" + struct.pack("<f", value)
 
 
-def tensor(tag: str, dtype: int, field: int, content: bytes) -> bytes:
-    """A Summary.Value with a tensor, its content in this field."""
-    return part(1, tag.encode()) + part(8, b"\x08" + varint(dtype) + part(field, content))
-
-
 def part(field: int, content: bytes) -> bytes:
     """A field of bytes."""
     return varint(field << 3 | 2) + varint(len(content)) + content

@@ -5,73 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import pytest
 from google.cloud.aiplatform_v1.types import CustomJob, JobState
 
 from vertex_training_cli.jobs import compare
 from vertex_training_cli.jobs.compare import Compared
 
 STARTED = datetime(2026, 11, 22, 7, 30, tzinfo=UTC)
-
-
-def one(job: str, run: str = "1", **more: Any) -> Compared:
-    given = {"id": f"id-{job}", "state": "RUNNING", "duration": "1m", "cost": "$1.00"}
-    return Compared(job=job, run=run, **{"parameters": {}, "metrics": {}, **given, **more})
-
-
-def test_a_table_has_a_column_for_each_job_and_rows_of_what_differs() -> None:
-    jobs = [
-        one("a", parameters={"lr": "0.1", "same": "x", "only": "y"}, metrics={"loss": 0.25},
-            curves={"loss": [1.0, 0.0]}),
-        one("b", "", parameters={"lr": "0.2", "same": "x"}, metrics={"loss": 1, "acc": 0.5}),
-    ]  # fmt: skip
-    assert compare.table(jobs) == (
-        ("", "a 1", "b"),
-        [
-            ("id", "id-a", "id-b"),
-            ("state", "RUNNING", "RUNNING"),
-            ("duration", "1m", "1m"),
-            ("cost", "$1.00", "$1.00"),
-            ("lr", "0.1", "0.2"),
-            ("only", "y", ""),
-            ("loss", "0.25", "1"),
-            ("acc", "", "0.5"),
-            ("loss (curve)", "█▁ 1 → 0", ""),
-        ],
-    )
-
-
-@pytest.mark.parametrize(
-    ("series", "lines"),
-    [
-        ([[]], [""]),
-        ([[2.0]], ["▁ 2"]),
-        ([[0.0, 1.0], [0.5]], ["▁█ 0 → 1", "▄ 0.5"]),
-        ([[1.0, 1.0]], ["▁▁ 1 → 1"]),
-        ([[0.0, float("nan"), 7.0]], ["▁?█ 0 → 7"]),
-        ([[float("-inf"), 0.0, 7.0, float("inf")]], ["?▁█? -inf → inf"]),
-        # on a scale of 0 to 7 each eighth has a bar
-        ([[float(n) for n in range(8)]], ["▁▂▃▄▅▆▇█ 0 → 7"]),
-        # of more than 24 values every so many, the first and the last among them
-        ([[0.0] * 24 + [7.0]], ["▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁█ 0 → 7"]),
-        ([[0.0] * 24], ["▁" * 24 + " 0 → 0"]),
-    ],
-)
-def test_a_curve_is_a_line_of_bars_with_its_ends(
-    series: list[list[float]], lines: list[str]
-) -> None:
-    assert compare.curves(series) == lines
-
-
-@pytest.mark.parametrize(
-    ("value", "low", "high", "share"),
-    [(0, 0, 10, 0.0), (10, 0, 10, 1.0), (2.5, 0, 10, 0.25), (5, 5, 5, 0.75), (0, -1, 1, 0.5)],
-)
-def test_a_share_is_how_far_up_a_scale_a_value_is(
-    value: float, low: float, high: float, share: float
-) -> None:
-    assert compare.share_of(value, low, high, flat=0.75) == share
-    assert compare.share_of(1.7e308, -1.7e308, 1.7e308, flat=0.0) == 1.0
 
 
 def test_parameters_are_machines_flags_and_code_of_every_pool() -> None:

@@ -12,7 +12,7 @@ from google.cloud.aiplatform_v1.types import CustomJob, HyperparameterTuningJob,
 from google.cloud.batch_v1.types import Job as BatchJob
 
 from vertex_training.customjob.google.batch_service import BatchJobs
-from vertex_training.customjob.kinds import BATCH_JOB, CUSTOM_JOB
+from vertex_training.customjob.kinds import BATCH_JOB
 from vertex_training.errors import CommandError, OperatorError
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.jobs import service
@@ -139,39 +139,6 @@ def ids(found: list[Any]) -> list[str]:
     return [each.name.rpartition("/")[2] for each in found]
 
 
-def test_clients_are_of_the_stacks_project_and_region(cloud: SimpleNamespace) -> None:
-    cloud.jobs.list()
-    assert cloud.made == [
-        ("acme-ml", "us-central1"), ("acme-ml", "us-central1", "", "address of acme-ml"),
-    ]  # fmt: skip
-
-
-def test_a_stacks_own_jobs_are_listed_by_both_labels_newest_first(cloud: SimpleNamespace) -> None:
-    both = custom(1, "a", day=3)
-    cloud.vertex.listed = {
-        STACK: [both, custom(2, "b", day=5)],
-        PROGRAM: [both, custom(3, "c", day=1)],
-        TUNING_STACK: [tuning(4, "t", day=4)],
-    }
-    cloud.batch.listed_by = {
-        ('labels.vt-stack="dev"',): [batch("b-1", "d", day=2), batch("of-others", day=9)],
-        ('labels.vt-program="demo_dev"',): [batch("b-1", "d", day=2), batch("b-2", "e", day=6)],
-    }
-    assert ids(cloud.jobs.list()) == ["b-2", "2", "4", "1", "b-1", "3"]
-    assert cloud.vertex.asked == [STACK, PROGRAM, TUNING_STACK, TUNING_PROGRAM]
-    assert cloud.batch.asked == [
-        (PLACE, 'labels.vt-stack="dev"'), (PLACE, 'labels.vt-program="demo_dev"'),
-    ]  # fmt: skip
-
-
-def test_all_jobs_of_a_project_are_listed_whoever_submitted_them(cloud: SimpleNamespace) -> None:
-    cloud.vertex.listed = {"": [custom(1), custom(2, day=1), tuning(3, "t", day=2)]}
-    cloud.batch.listed_by = {(): [batch("of-others", day=3)]}
-    # of one time, the higher name comes first
-    assert ids(cloud.jobs.list(all_stacks=True)) == ["of-others", "3", "2", "1"]
-    assert (cloud.vertex.asked, cloud.batch.asked) == (["", ""], [(PLACE,)])
-
-
 ENDED = (
     'state!="JOB_STATE_CANCELLED" AND state!="JOB_STATE_EXPIRED" AND state!="JOB_STATE_FAILED" AND '
     'state!="JOB_STATE_PARTIALLY_SUCCEEDED" AND state!="JOB_STATE_SUCCEEDED"'
@@ -199,32 +166,6 @@ def test_jobs_are_narrowed_by_their_states(
     }  # fmt: skip
     assert ids(cloud.jobs.list(**options)) == left
     assert cloud.vertex.asked[0] == f"{terms}{STACK}"
-
-
-def test_jobs_are_narrowed_by_labels_in_both_services(cloud: SimpleNamespace) -> None:
-    assert cloud.jobs.list(labels={"team": "ml", "env": "x"}) == []
-    assert cloud.vertex.asked[0] == f"labels.team=ml AND labels.env=x AND {STACK}"
-    assert cloud.batch.asked[0] == (
-        PLACE, 'labels.team="ml"', 'labels.env="x"', 'labels.vt-stack="dev"',
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("states", "adopted"),
-    [
-        ((), False),
-        (("FAILED", "CANCELLED", "EXPIRED", "CANCELLING"), False),
-        (("FAILED", "SUCCEEDED"), True),
-        (("QUEUED",), True),
-    ],
-)
-def test_a_request_is_adopted_where_one_of_its_jobs_has_not_failed(
-    cloud: SimpleNamespace, states: tuple[str, ...], adopted: bool
-) -> None:
-    listed = [custom(number, "a", state) for number, state in enumerate(states, start=1)]
-    cloud.vertex.listed = {"labels.vt-request-id=x": listed}
-    assert cloud.jobs.is_adopted("x", CUSTOM_JOB) is adopted
-    assert cloud.batch.asked == []
 
 
 @pytest.mark.parametrize(
@@ -308,10 +249,7 @@ def filled(cloud: SimpleNamespace) -> None:
         ("search", "4", 9),  # whole: a list leaves its trials out
         ("run", "of-batch", 1),
         ("of-batch", "of-batch", 1),
-        ("7", "7", 1),
         ("8", "8", 1),
-        (f"{PLACE}/customJobs/7", "7", 1),
-        (f"{PLACE}/hyperparameterTuningJobs/8", "8", 1),
         (f"{PLACE}/jobs/own", "own", 1),
     ],
 )
@@ -321,49 +259,6 @@ def test_a_job_is_meant_by_name_id_or_resource_name(
     filled(cloud)
     job = cloud.jobs.find(wanted)
     assert (ids([job]), job.create_time.day) == ([found], day)
-
-
-HINT = "Hint: `vt jobs list --all` shows those there are."
-
-
-@pytest.mark.parametrize(
-    ("wanted", "text"),
-    [
-        ("9", f"there is no job {PLACE}/customJobs/9. {HINT}"),
-        ("projects/p/x", f"'projects/p/x' is no name of a job. {HINT}"),
-        (f"{PLACE}/customJobs/9x", f"'{PLACE}/customJobs/9x' is no name of a job. {HINT}"),
-        (f"{PLACE}/jobs/none", f"there is no job {PLACE}/jobs/none. {HINT}"),
-        (
-            "trainfirst",
-            "stack dev has submitted no job 'trainfirst'. Hint: did you mean 'train-first'?",
-        ),
-        (
-            "q",
-            "stack dev has submitted no job 'q'. "
-            "Hint: known here: run-first, search-first, train-first",
-        ),
-    ],
-)
-def test_a_job_that_is_not_there_is_told(cloud: SimpleNamespace, wanted: str, text: str) -> None:
-    filled(cloud)
-    with pytest.raises(CommandError) as failed:
-        cloud.jobs.find(wanted)
-    assert str(failed.value) == text
-
-
-def test_without_jobs_of_the_stack_those_of_others_are_pointed_to(cloud: SimpleNamespace) -> None:
-    with pytest.raises(CommandError) as failed:
-        cloud.jobs.find("train")
-    hint = "Hint: `vt jobs list --all` shows those of others"
-    assert str(failed.value) == f"stack dev has submitted no job 'train'. {hint}"
-
-
-def test_a_number_is_looked_for_among_jobs_then_tuning_jobs(cloud: SimpleNamespace) -> None:
-    filled(cloud)
-    cloud.jobs.find("8")
-    assert cloud.vertex.asked == [
-        ("get", f"{PLACE}/customJobs/8"), ("get tuning", f"{PLACE}/hyperparameterTuningJobs/8"),
-    ]  # fmt: skip
 
 
 def test_a_job_on_batch_is_read_as_batch_has_it(cloud: SimpleNamespace) -> None:
@@ -389,12 +284,3 @@ def test_each_kind_of_job_is_cancelled_by_its_service_and_an_ended_one_is_left(
         ("cancel tuning", f"{PLACE}/hyperparameterTuningJobs/4"),
     ]
     assert cloud.batch.asked == [("cancel", f"{PLACE}/jobs/b-1")]
-
-
-def test_the_log_of_a_job_has_its_number_and_on_batch_an_id_of_its_own(
-    cloud: SimpleNamespace,
-) -> None:
-    assert cloud.jobs.log_id(custom(1)) == "1"
-    assert cloud.jobs.log_id(tuning(4, "t")) == "4"
-    of_batch = service.batch_service.as_custom_job(batch("b-1", "d"))
-    assert cloud.jobs.log_id(of_batch) == "uid-of-b-1"

@@ -16,23 +16,6 @@ from vertex_training.errors import OperatorError
 from vertex_training_cli.jobs import live
 
 
-@pytest.mark.parametrize(
-    ("curves", "text"),
-    [
-        ({}, ""),
-        ({"loss": [1.0, 0.5]}, "loss \u2588\u2581 1 \u2192 0.5"),
-        (
-            {"loss": [1.0, 0.5], "acc": [0.25], "third": [1.0]},
-            "loss \u2588\u2581 1 \u2192 0.5   acc \u2581 0.25",
-        ),
-        ({"x" * 30: [1.0]}, f"{'x' * 24} \u2581 1"),
-        ({"a\x1b": [1.0]}, "a\ufffd \u2581 1"),
-    ],
-)
-def test_the_first_two_curves_are_a_line(curves: dict[str, list[float]], text: str) -> None:
-    assert live.line(curves) == text
-
-
 class Ended:
     """An event that is set after so many waits; how long each of them was."""
 
@@ -97,38 +80,6 @@ def test_a_pause_is_ten_times_as_long_as_a_look(
 ) -> None:
     reader.seconds = seconds
     assert watch(1, local=local)[1] == pytest.approx(waits)
-
-
-def test_off_a_terminal_nothing_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "_watch", lambda *_: pytest.fail("a job was looked at"))
-    jobs: Any = object()
-    with live.curve_of(jobs, []) as console:
-        assert console is None
-
-
-def test_on_a_terminal_jobs_are_watched_until_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    watched, over = threading.Event(), threading.Event()
-    given: list[Any] = []
-
-    def look(jobs: Any, chosen: Any, show: Any, ended: threading.Event) -> None:
-        given.extend((jobs, chosen))
-        show("loss")
-        watched.set()
-        if ended.wait(10):
-            over.set()
-
-    monkeypatch.setattr(live, "_watch", look)
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setenv("TERM", "xterm")
-    jobs: Any = object()
-    chosen: Any = ["a"]
-    with live.curve_of(jobs, chosen, "waiting") as console:
-        assert watched.wait(10)
-        assert console is not None
-        assert (console.stderr, console.is_terminal) == (True, True)
-        assert not over.is_set()
-    assert over.wait(10)
-    assert given == [jobs, chosen]
 
 
 @pytest.mark.parametrize(("given", "begins"), [([], ""), (["no [curve] yet"], "no [curve] yet")])

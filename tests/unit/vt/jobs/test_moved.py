@@ -76,60 +76,6 @@ def live(cloud: Cloud) -> str:
     return record.name
 
 
-def test_a_live_job_that_goes_to_another_file_is_named_from_both_sides(
-    checkout: Checkout, live: str
-) -> None:
-    checkout.stack("old", fit=live)
-    checkout.stack("new", "fit")
-    told = Problem(
-        "job fit goes from stack old to new and has not ended: it would be cancelled there, and "
-        "begin anew or run twice",
-        live,
-        "let it end (`vt jobs wait fit --stack old`), or end it (`vt jobs cancel fit --stack old`),"
-        " then deploy both",
-        rule="job-changes-stacks",
-    )
-    assert checkout.moved("old") == [told]
-    assert checkout.moved("new") == [told]
-
-
-def test_a_job_that_both_stacks_have_and_one_that_only_leaves_are_no_move(
-    checkout: Checkout, live: str
-) -> None:
-    checkout.stack("old", "fit", fit=live)
-    checkout.stack("new", "fit")
-    assert checkout.moved("old") == checkout.moved("new") == []
-    checkout.stack("old", fit=live)
-    checkout.stack("new", "fit", fit=f"{live}9")
-    assert checkout.moved("old") == checkout.moved("new") == []
-    checkout.stack("new")
-    assert checkout.moved("old") == checkout.moved("new") == []
-
-
-def test_a_job_that_is_renamed_in_its_stack_stays(checkout: Checkout, live: str) -> None:
-    checkout.stack("old", "verify", fit=live)
-    checkout.stack("new", "fit")
-    assert len(checkout.moved("old")) == 1
-    file = checkout.root / "Pulumi.old.yaml"
-    file.write_text(file.read_text().replace("job.yaml", "job.yaml, formerly: fit"))
-    assert checkout.moved("old") == checkout.moved("new") == []
-
-
-def test_jobs_that_move_are_told_by_name(checkout: Checkout, cloud: Cloud) -> None:
-    names = ("wine", "alba")
-    running = {
-        name: cloud.jobs.get(until_running(cloud, submit(cloud, "sleep 600", name, stack="old")))
-        for name in names
-    }
-    checkout.stack("old", **{name: record.name for name, record in running.items() if record})
-    checkout.stack("new", *names)
-    for stack in ("old", "new"):
-        assert [each.value for each in checkout.moved(stack)] == [
-            running[name].name  # pyright: ignore[reportOptionalMemberAccess]
-            for name in sorted(names)
-        ]
-
-
 def test_an_ended_job_may_go(checkout: Checkout, cloud: Cloud, live: str) -> None:
     cloud.scheduler.cancel(live.rpartition("/")[2])
     done(cloud, live.rpartition("/")[2])

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from vertex_training.errors import CommandError, OperatorError
+from vertex_training.errors import CommandError
 from vertex_training_cli.jobs.objects import CheckpointLook, Objects
 from vertex_training_cli.run import submission
 
@@ -73,19 +73,6 @@ def test_the_newest_of_the_listed_objects_counts(answers: dict[str, Any]) -> Non
     assert found.newest == datetime(2026, 11, 22, 11, tzinfo=UTC)
 
 
-def test_an_empty_folder_has_no_newest_object(answers: dict[str, Any]) -> None:
-    answers["x/"] = {}
-    found = Objects(PROJECT).listing("gs://bucket/x/")
-    assert (found.count, found.more, found.newest) == (0, False, None)
-    Objects(PROJECT).listing("gs://bucket/x/", versions=True)
-    assert Answers.versions == ["false", "true"]
-
-
-def test_what_may_not_be_listed_is_an_error_with_its_bucket(answers: dict[str, Any]) -> None:
-    with pytest.raises(OperatorError, match="gs://bucket cannot be listed"):
-        Objects(PROJECT).listing("gs://bucket/x/")
-
-
 def test_checkpoints_are_looked_for_where_the_service_has_jobs_write_them(
     answers: dict[str, Any],
 ) -> None:
@@ -99,22 +86,6 @@ def test_after_a_refused_look_nobody_asks_again(answers: dict[str, Any]) -> None
     look = CheckpointLook(PROJECT, 30)
     assert [look.newest(job("gs://bucket/out")) for _ in range(3)] == [None] * 3
     assert Answers.asked.count("out/checkpoints/") == 1
-
-
-def test_a_look_ends_with_its_time_and_needs_an_output_directory(answers: dict[str, Any]) -> None:
-    assert CheckpointLook(PROJECT, -1).newest(job("gs://bucket/out")) is None
-    assert CheckpointLook(PROJECT, 30).newest(job("")) is None
-    assert (
-        CheckpointLook(PROJECT, 30).newest(SimpleNamespace(trial_job_spec="of a tuning job"))
-        is None
-    )
-    assert Answers.asked == []
-
-
-def test_a_local_project_is_never_looked_up_at_google(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("STORAGE_EMULATOR_HOST", raising=False)
-    with pytest.raises(OperatorError, match="local shell"):
-        Objects(PROJECT)
 
 
 @pytest.mark.parametrize("number", ["7", "0"])  # the emulator has no numbers of projects

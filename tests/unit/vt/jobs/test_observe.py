@@ -11,10 +11,9 @@ import pytest
 
 from tests.unit.vt.review import plans
 from vertex_training.errors import CommandError, OperatorError
-from vertex_training_cli.engine.plan import JobObservation, Plan
+from vertex_training_cli.engine.plan import Plan
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.jobs import observe
-from vertex_training_cli.jobs.objects import ObjectListing
 from vertex_training_cli.review import markdown
 from vertex_training_cli.review.headline import verdict
 from vertex_training_cli.review.report import build
@@ -120,60 +119,6 @@ def reported(plan: Plan, observed: Any) -> tuple[str, str]:
     return verdict(report), markdown.render(report)
 
 
-def test_a_running_job_is_shown_with_its_time_its_cost_and_its_last_line(
-    ref: StackRef, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    use(monkeypatch, Service(message("RUNNING", 3)))
-    plan = plans.plan(step("replace", 0))
-    headline, page = reported(plan, observe.observe_jobs(ref, plan, offline=False))
-    assert "1 running job cancelled after 3h 0m ($0.66 so far)" in headline
-    assert "the old one is cancelled (running for 3h 0m, $0.66 so far)" in page
-    assert "- `job-0`: running for 3h 0m, $0.66 so far; last line: `step 100`" in page
-    assert "when last seen" not in page
-
-
-@pytest.mark.parametrize(
-    ("count", "more", "words"),
-    [
-        (2, False, "last checkpoint 1h 0m ago"),
-        (2, True, "at most 1h 0m ago"),
-        (0, False, "$0.66 so far, no checkpoint)"),
-    ],
-)
-def test_what_a_cancellation_throws_away_is_since_the_last_checkpoint(
-    ref: StackRef, monkeypatch: pytest.MonkeyPatch, count: int, more: bool, words: str
-) -> None:
-    newest = datetime.now(UTC) - timedelta(hours=1) if count else None
-    listing = ObjectListing(count, more, newest)
-    use(monkeypatch, Service(message("RUNNING", 3)))
-    monkeypatch.setattr(observe.CheckpointLook, "newest", lambda self, job: listing)
-    plan = plans.plan(step("replace", 0))
-    _, page = reported(plan, observe.observe_jobs(ref, plan, offline=False))
-    assert words in page
-
-
-def test_of_a_job_that_has_ended_no_checkpoint_is_looked_for(
-    ref: StackRef, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    use(monkeypatch, Service(message("SUCCEEDED", 3), message("QUEUED", None)))
-    monkeypatch.setattr(observe.CheckpointLook, "newest", lambda self, job: pytest.fail("asked"))
-    plan = plans.plan(step("replace", 0), step("replace", 1))
-    observed = observe.observe_jobs(ref, plan, offline=False)
-    assert [job.checkpoint for job in observed.jobs.values()] == [None, None]
-
-
-def test_what_has_ended_meanwhile_is_not_said_to_be_cancelled(
-    ref: StackRef, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    use(monkeypatch, Service(message("SUCCEEDED", 1), None, message("QUEUED", None)))
-    plan = plans.plan(*(step("replace", n) for n in range(3)))
-    headline, page = reported(plan, observe.observe_jobs(ref, plan, offline=False))
-    assert "running job cancelled" not in headline
-    assert "the old one succeeded after" in page
-    assert "the old one record deleted" in page
-    assert "the old one is cancelled (queued)" in page
-
-
 def test_a_slow_service_costs_a_bounded_time_and_is_named(
     ref: StackRef, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -187,26 +132,6 @@ def test_a_slow_service_costs_a_bounded_time_and_is_named(
     assert "Jobs were not looked at: `no answer in time`" in reported(plan, observed)[1]
 
 
-def test_what_a_change_ends_is_looked_at_before_what_stays(
-    ref: StackRef, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ops = ("read", "same", "update", "replace", "delete-replaced", "delete")
-    plan = plans.plan(*(step(op, number) for number, op in enumerate(ops)))
-    assert [name[-1] for name in observe._names(plan)] == ["5", "4", "3", "2", "1", "0"]
-
-
-def test_offline_nothing_is_asked_and_the_report_says_so(
-    ref: StackRef, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    service = use(monkeypatch, Service())
-    plan = plans.plan(step("replace", 0))
-    observed = observe.observe_jobs(ref, plan, offline=True)
-    assert "not looked at: `the preview was made offline`" in reported(plan, observed)[1]
-    assert service.asked == 0
-    new = plans.plan(plans.create(plans.JOB, "training-a", **plans.job("a")))
-    assert observe.observe_jobs(ref, new, offline=True).not_observed == ""
-
-
 @pytest.mark.parametrize("error", [OperatorError("no right to read"), CommandError("no cloud", "")])
 def test_what_cannot_be_read_is_named_and_the_others_are_shown(
     ref: StackRef, monkeypatch: pytest.MonkeyPatch, error: Exception
@@ -216,22 +141,3 @@ def test_what_cannot_be_read_is_named_and_the_others_are_shown(
     observed = observe.observe_jobs(ref, plan, offline=False)
     assert [job.state for job in observed.jobs.values()] == ["RUNNING"]
     assert str(error) in observed.not_observed
-
-
-def test_no_line_of_a_log_acts_in_the_report(
-    ref: StackRef, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    line = "`</code>[x](http://evil) <img src=x> @all\n| a" + "y" * 500
-    use(monkeypatch, Service(message("RUNNING", 1), line=line))
-    plan = plans.plan(step("same", 0))
-    observed = observe.observe_jobs(ref, plan, offline=False)
-    page = reported(plan, observed)[1]
-    [shown] = [text for text in page.splitlines() if text.startswith("- `job-0`")]
-    assert "<img" not in shown or "``" in shown
-    assert len(shown) < 400
-
-
-def test_the_digest_does_not_depend_on_what_jobs_do() -> None:
-    plan = plans.plan(step("replace", 0))
-    seen = observe.Observations({NAME.format(0): JobObservation("RUNNING", 5, 1.0, "x")})
-    assert build(plan, source="", observed=seen).digest == build(plan, source="").digest

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from google.cloud.aiplatform_v1.types import CustomJob, HyperparameterTuningJob, JobState
 
-from vertex_training_cli.engine.values import known_ids
 from vertex_training_cli.jobs import orphaned
 
 PLACE = "projects/1/locations/r"
@@ -54,19 +53,6 @@ def found(
     return [job.name.rpartition("/")[2] for job in jobs]
 
 
-def test_jobs_that_the_state_does_not_have_are_read_once_more(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    jobs = [custom(number) for number in range(1, 6)]
-    now = {
-        jobs[0].name: jobs[0], jobs[1].name: custom(2, "SUCCEEDED"),
-        jobs[2].name: custom(3, "CANCELLING"), jobs[3].name: custom(4, "PENDING"),
-    }  # fmt: skip
-    stack = Stack(*jobs, custom(6), now=now)
-    assert found(monkeypatch, stack, {f"{PLACE}/customJobs/6", "other"}) == ["1", "4"]
-    assert stack.asked == ["connect", {"live_only": True}, *(job.name for job in jobs)]
-
-
 @pytest.mark.parametrize(
     ("known", "orphans"),
     [
@@ -76,7 +62,6 @@ def test_jobs_that_the_state_does_not_have_are_read_once_more(
         ({f"{PLACE}/customJobs/1"}, ["1", "2", "3"]),  # a slot is its schedule's
         ({"r-3"}, ["1", "2"]),
         ({f"{PLACE}/customJobs/3"}, ["1", "2"]),
-        ({"r-1"}, ["1", "2", "3"]),
     ],
 )
 def test_a_slot_is_known_by_its_schedule_and_a_rung_by_its_request(
@@ -89,12 +74,6 @@ def test_a_slot_is_known_by_its_schedule_and_a_rung_by_its_request(
     )  # fmt: skip
     stack = Stack(custom(1, **SLOT), tuning, custom(3, **{"vt-rung": "2"}))
     assert found(monkeypatch, stack, known) == orphans
-
-
-def test_a_state_knows_its_resources_and_the_requests_of_its_rungs() -> None:
-    outputs = {"ladder": ["first", "second"], "earlierRungs": ["edited"]}
-    known = known_ids([("job-1", outputs), ("", {}), ("bucket", {"ladder": None})])
-    assert known == {"job-1", "bucket", "first", "second", "edited"}
 
 
 def test_runs_belong_to_no_state_and_count_where_that_is_asked(

@@ -67,27 +67,6 @@ METRICS, HISTORY = (OUT, "metrics.json"), (OUT, "history.csv")
 EVENTS = (f"{OUT}/logs/", "tfevents")
 
 
-def test_numbers_of_the_file_win_over_scalars_of_the_same_name(bucket: Bucket) -> None:
-    said: list[str] = []
-    reader = MetricsReader("acme", said.append)
-    bucket.contents[METRICS] = b'{"loss": 1.5, "test_accuracy": 0.5, "name": "x"}'
-    bucket.listed = (FILES, False)
-    found = reader.metrics(job())
-    assert list(found.items()) == [("test_accuracy", 0.5), ("loss", 1.5), ("rate", 0.25)]
-    assert bucket.asked == [METRICS, EVENTS, ("read", EVENTS[0], 1, False)]
-    assert said == []
-
-
-def test_columns_of_the_history_win_over_scalars_of_the_same_name(bucket: Bucket) -> None:
-    bucket.contents[HISTORY] = b"epoch,acc,loss\n1,0.5,9\n2,0.75,8\n"
-    bucket.listed = (FILES, False)
-    found = MetricsReader("acme", print).curves(job())
-    assert list(found.items()) == [
-        ("acc", [0.5, 0.75]), ("loss", [9.0, 8.0]), ("rate", [0.5, 0.25]),
-    ]  # fmt: skip
-    assert bucket.asked == [HISTORY, EVENTS, ("read", EVENTS[0], 1, False)]
-
-
 def test_event_files_are_read_again_once_they_have_changed(bucket: Bucket) -> None:
     said: list[str] = []
     reader = MetricsReader("acme", said.append)
@@ -117,13 +96,6 @@ def test_a_job_without_an_output_directory_is_not_looked_for(bucket: Bucket) -> 
     reader = MetricsReader("acme", print)
     assert (reader.metrics(job("")), reader.curves(job(""))) == ({}, {})
     assert bucket.asked == []
-
-
-def test_all_jobs_are_read_by_their_names(bucket: Bucket) -> None:
-    bucket.contents[METRICS] = b'{"loss": 1.5}'
-    first, second = job(), job("gs://out/b", 8)
-    found = MetricsReader("acme", print).of_all([first, second])
-    assert found == {first.name: {"loss": 1.5}, second.name: {}}
 
 
 def test_of_a_tuning_job_the_best_trial_counts(
@@ -206,23 +178,6 @@ def test_the_object_nearest_to_a_folder_is_read_within_bounds(
     assert str(failed.value) == "gs://out cannot be listed: no right"
 
 
-def test_objects_of_a_folder_are_chosen_by_their_last_names(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    client = Client(**{"a/tfevents.1": b"", "a/run/tfevents.2": b"", "a/tfevents/x": b""})
-    found = objects_of(monkeypatch, client).files("gs://out/a/", "tfevents")
-    files = [StoredFile("tfevents.1", 3, None), StoredFile("run/tfevents.2", 3, None)]
-    assert found == (files, False)
-    assert client.asked == [("out", "a/", PAGE)]
-
-
-def test_the_end_of_an_object_is_asked_for_by_its_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    client = Client(x=b"end")
-    assert objects_of(monkeypatch, client).end_of("gs://out/x", 100, 30) == b"end"
-    bounds = {"start": 70, "end": 99, "raw_download": True, "timeout": 4, "retry": None}
-    assert client.asked == [("out/x", bounds)]
-
-
 @pytest.mark.parametrize(
     ("stored", "content"),
     [
@@ -238,10 +193,3 @@ def test_the_end_of_an_object_is_asked_for_by_its_bytes(monkeypatch: pytest.Monk
 )
 def test_a_compressed_object_is_unpacked_within_bounds(stored: bytes, content: bytes) -> None:
     assert objects._unpacked(stored) == content
-
-
-def test_of_a_file_that_grew_its_end_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    client = Client(**{"a/x": b"6789"})
-    assert objects_of(monkeypatch, client).end_of("gs://out/a/x", 10, 4) == b"6789"
-    bounds = {"start": 6, "end": 9, "raw_download": True, "timeout": 4, "retry": None}
-    assert client.asked == [("out/a/x", bounds)]

@@ -74,14 +74,6 @@ def test_logs_in_a_bucket_of_google_are_fetched(
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("name", "cut"), [("x" * 200, "x" * 200), ("x" * 201, "x" * 200), ("ü" * 101, "ü" * 100),
-                      ("x" + "ü" * 100, "x" + "ü" * 99)],
-)  # fmt: skip
-def test_a_name_is_cut_to_what_a_file_system_takes(name: str, cut: str) -> None:
-    assert tensorboard._cut(name) == cut
-
-
 @pytest.fixture
 def command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> SimpleNamespace:
     """The command with an environment of its own; what it ran and what it chose."""
@@ -114,23 +106,6 @@ def command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> SimpleNamespace:
     monkeypatch.setattr(tensorboard, "_collect", collect)
     monkeypatch.setattr(tensorboard.subprocess, "run", run)
     return made
-
-
-def test_tensorboard_is_started_at_this_machine_alone(
-    command: SimpleNamespace, vt: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PYTHONPATH", "/srv/own")
-    monkeypatch.setenv("OWN", "kept")
-    done = vt("tensorboard", "a", "b", "--port", "6007")
-    assert done.exit_code == 3
-    assert done.stderr == "vt: TensorBoard on the logs of train-2-7, b-1-8\n"
-    [(words, options)] = command.ran
-    assert words == [
-        str(command.python), "-P", "-m", "tensorboard.main", "--load_fast=false", "--logdir",
-        command.shown, "--host", "127.0.0.1", "--port", "6007",
-    ]  # fmt: skip
-    assert (options["env"]["OWN"], "PYTHONPATH" in options["env"]) == ("kept", False)
-    assert command.chosen == ["a", "b"]
 
 
 def test_without_names_the_newest_jobs_are_shown(command: SimpleNamespace, vt: Any) -> None:

@@ -8,7 +8,6 @@ import pytest
 
 from vertex_training.errors import CommandError
 from vertex_training_cli.jobs import trials
-from vertex_training_cli.jobs.trials import Trial
 
 
 def trial(number: int, state: str = "SUCCEEDED", **metrics: float) -> dict[str, Any]:
@@ -48,34 +47,6 @@ FOUND = (
 )
 
 
-@pytest.mark.parametrize(
-    ("goal", "order"),
-    [("MAXIMIZE", ["1", "4", "2", "3", "10"]), ("MINIMIZE", ["2", "1", "4", "3", "10"])],
-)
-def test_the_best_trial_is_first_and_those_without_a_result_are_last(
-    goal: str, order: list[str]
-) -> None:
-    assert [each.id for each in trials.trials_of(tuning(goal, *FOUND))] == order
-
-
-def test_a_goal_that_is_left_open_means_maximize() -> None:
-    assert trials.trials_of(tuning("GOAL_TYPE_UNSPECIFIED", *FOUND))[0].id == "1"
-
-
-def test_the_table_has_a_column_for_each_metric_and_parameter() -> None:
-    heads, rows = trials.table(tuning("MAXIMIZE", *FOUND))
-    assert heads == ("trial", "state", "acc", "heat", "lr", "optimizer", "id")
-    assert rows[0] == ("1", "SUCCEEDED", "0.9", "2", "0.001", "adam", "100")
-    assert rows[-1] == ("10", "ACTIVE", "", "", "0.01", "adam", "1000")
-
-
-def test_trials_are_counted_by_state() -> None:
-    assert trials.summary(tuning("MAXIMIZE", *FOUND)) == (
-        "5 of 12, 3 at once: 1 ACTIVE, 1 INFEASIBLE, 3 SUCCEEDED"
-    )
-    assert trials.summary(tuning("MAXIMIZE")) == "0 of 12, 3 at once"
-
-
 def test_a_trial_that_is_not_there_is_refused_with_those_that_are() -> None:
     every = trials.trials_of(tuning("MAXIMIZE", *FOUND))
     assert trials.find(every, "10").job == "1000"
@@ -88,18 +59,3 @@ def test_a_trial_that_is_not_there_is_refused_with_those_that_are() -> None:
 
 def test_an_empty_message_has_no_trials() -> None:
     assert trials.table({}) == (("trial", "state", "id"), [])
-
-
-def test_a_trial_is_read_whole_and_what_rest_leaves_out_is_nothing() -> None:
-    # REST writes no zero and no empty text.
-    bare = {"parameters": [{}], "finalMeasurement": {"metrics": [{}, {"metricId": "loss"}]}}
-    refused = {"id": "x", "state": "INFEASIBLE", "infeasibleReason": "too hot"}
-    found = trials.trials_of({"trials": [refused, bare, trial(7, "STATE_STOPPING", acc=1)]})
-    parameters = {"lr": 0.007, "optimizer": "adam"}
-    assert found == [
-        Trial("", "", {"": None}, {"": 0.0, "loss": 0.0}, "", ""),
-        Trial("x", "INFEASIBLE", {}, {}, "too hot", ""),
-        Trial("7", "STOPPING", parameters, {"acc": 1.0}, "", "700"),
-    ]
-    assert [each.number for each in found] == [0, 0, 7]
-    assert trials.summary({"trials": [{}]}) == "1 of 0, 0 at once: 1 "

@@ -9,8 +9,7 @@ from click.testing import Result
 
 from tests.unit.localcloud.conftest import Cloud, wait_until
 from tests.unit.localcloud.tuning import studies
-from tests.unit.vt.jobs.submitting import done, submit
-from tests.unit.vt.jobs.test_commands import Vt, ids, vt
+from tests.unit.vt.jobs.test_commands import Vt, vt
 from vertex_training.customjob.kinds import TUNING_JOB
 from vertex_training.customjob.protocol.ports import (
     JOB_LABEL,
@@ -44,18 +43,6 @@ def rows(result: Result) -> list[list[str]]:
     return [line.split() for line in result.stdout.splitlines() if line.strip()]
 
 
-def test_the_list_has_tuning_jobs_of_the_stack_and_none_of_their_trials(
-    vt: Vt, cloud: Cloud, tuned: str
-) -> None:
-    job = done(cloud, submit(cloud, "true", "train"))
-    assert sorted(ids(vt("list", "--format", "json"))) == sorted([job, tuned])
-    entry = next(e for e in json.loads(vt("list", "--format", "json").stdout) if e["id"] == tuned)
-    assert (entry["job"], entry["run"], entry["section"]) == ("tune", "2", "tuning")
-    assert ["tune", "(tuning)", "2", "SUCCEEDED"] in [row[:4] for row in rows(vt("list"))]
-    # Trials carry the labels of their tuning job here, and are among all jobs only.
-    assert len(ids(vt("list", "--all", "--format", "json"))) == 4
-
-
 def test_show_has_the_trials_best_first(vt: Vt, tuned: str) -> None:
     shown = rows(vt("show", "tune"))
     assert shown[0] == ["TUNING", "JOB", "tune"]
@@ -80,11 +67,6 @@ def test_logs_are_of_one_trial_or_of_each_in_turn(vt: Vt, cloud: Cloud) -> None:
     assert "--trial" in vt("logs", "tune", "-f", code=1).stderr
 
 
-def test_a_job_has_no_trials(vt: Vt, cloud: Cloud) -> None:
-    done(cloud, submit(cloud, "true", "train"))
-    assert "has no trials" in vt("logs", "train", "--trial", "1", code=1).stderr
-
-
 def test_a_wait_ends_with_the_tuning_job(vt: Vt, tuned: str) -> None:
     assert "job tune: SUCCEEDED" in vt("wait", tuned).stderr
 
@@ -101,12 +83,6 @@ def test_cancel_ends_it_with_its_trials(vt: Vt, cloud: Cloud) -> None:
     assert "asked to cancel" in vt("cancel", "tune", "--yes").stderr
     assert studies.wait(cloud, name).state.name == "JOB_STATE_CANCELLED"
     wait_until(lambda: all(job.state.terminal for job in cloud.jobs.list()))
-
-
-def test_tuning_jobs_of_another_stack_are_not_listed(vt: Vt, cloud: Cloud, tuned: str) -> None:
-    assert ids(vt("list", "--format", "json")) == [tuned]
-    assert ids(vt("list", "--format", "json", stack="other")) == []
-    assert "has submitted no job" in vt("show", "tune", stack="other", code=1).stderr
 
 
 def test_names_of_parameters_move_no_cursor(vt: Vt, cloud: Cloud) -> None:

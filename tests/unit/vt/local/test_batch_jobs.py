@@ -9,7 +9,6 @@ from localgcp.batch.records import BatchJob, BatchTable, State, TaskState
 from localgcp.home import Home
 from localgcp.runner.joblog import JobLog
 from vertex_training_cli.cli import app
-from vertex_training_cli.local import joblogs
 
 NAME = "projects/1/locations/us-central1/jobs/hello"
 
@@ -43,33 +42,6 @@ def test_the_log_of_a_task_is_found_by_the_name_of_the_job(table: BatchTable, ho
     missing = CliRunner().invoke(app, ["local", "logs", "j-1"])
     assert missing.exit_code == 1
     assert "job hello (QUEUED) has no log of task-0; there is: task-1." in missing.output
-
-
-@pytest.mark.parametrize("is_deleted", [True, False])
-def test_one_that_follows_a_task_ends_with_the_job_or_its_record(
-    table: BatchTable,
-    home: Home,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    is_deleted: bool,
-) -> None:
-    with JobLog(home.batch / "j-1" / "logs" / "task-0.log").open() as log:
-        log.write(b"from the first\n")
-    pauses: list[float] = []
-
-    def sleep(seconds: float) -> None:
-        assert not pauses
-        pauses.append(seconds)
-        job = table.get(NAME)
-        assert job is not None
-        if is_deleted:
-            table.delete(job)
-        else:
-            table.move(NAME, State.CANCELLED, [State.QUEUED])
-
-    monkeypatch.setattr(joblogs.time, "sleep", sleep)
-    joblogs.show(home, "hello", "workerpool0-0", follow=True)
-    assert (capsys.readouterr().out, len(pauses)) == ("from the first\n", 1)
 
 
 def test_down_cancels_what_waits_so_that_the_next_server_does_not_run_it(table: BatchTable) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,11 +13,10 @@ from localgcp import lifecycle
 from localgcp.bigquery import PINS
 from localgcp.home import Home
 from localgcp.inventory.reservations import RESERVATION
-from localgcp.inventory.store import ENDPOINT, Store
+from localgcp.inventory.store import Store
 from localgcp.runner import substitutes
-from localgcp.runner.joblog import log_path
 from localgcp.server_info import ServerInfo
-from localgcp.vertex.records import JobRecord, JobState, JobTable
+from localgcp.vertex.records import JobTable
 from vertex_training_cli.cli import app
 from vertex_training_cli.local import commands
 
@@ -51,25 +48,6 @@ def test_a_file_that_cannot_be_used_is_one_line_and_exit_code_1(
     assert done.stderr == f"vt local start: {home.start_lock} cannot be used: Is a directory.\n"
 
 
-def test_a_log_is_shown_on_a_terminal_that_lacks_some_of_its_letters(home: Home) -> None:
-    time = "2026-11-21T10:00:00.000000Z"
-    job = JobRecord("1", "local-x", "1", "us-central1", "train", {}, {}, JobState.SUCCEEDED,
-                    time, time, time, time, None, None)  # fmt: skip
-    JobTable(home.database).insert(job)
-    log_path(home, job.job_id, "workerpool0-0").parent.mkdir(parents=True)
-    log_path(home, job.job_id, "workerpool0-0").write_text("café\n", encoding="utf-8")
-    env = {**os.environ, "VT_LOCAL_HOME": str(home.root), "PYTHONIOENCODING": "ascii"}
-
-    done = subprocess.run(
-        [sys.executable, "-m", "vertex_training_cli.cli", "local", "logs"],
-        env=env,
-        capture_output=True,
-        check=False,
-    )
-
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"caf?\n", b"")
-
-
 def test_the_status_shows_how_much_of_a_reservation_is_used(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -84,23 +62,6 @@ def test_the_status_shows_how_much_of_a_reservation_is_used(
 
     [line] = [line for line in done.stdout.splitlines() if line.startswith(path)]
     assert line.split() == [path, "n1-standard-4", "2/3"]
-
-
-def test_the_status_shows_what_is_deployed_and_its_share_of_the_traffic(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("VT_LOCAL_HOME", str(home.root))
-    deployed = [{"id": "1", "modelVersionId": "3"}, {"id": "2", "modelVersionId": "4"}]
-    outputs = {"displayName": "titanic", "trafficSplit": '{"1": 100}', "deployedModels": deployed}
-    place = "projects/local-x/locations/us-central1/endpoints"
-    Store(home.database).put(ENDPOINT, f"{place}/77", "local-x", {}, outputs)
-    Store(home.database).put(ENDPOINT, f"{place}/78", "local-x", {}, {"displayName": "empty"})
-
-    done = CliRunner().invoke(app, ["local", "status"])
-
-    lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
-    for line in ("titanic 77 1 (version 3): 100 %", "2 (version 4): 0 %", "empty 78 nothing"):
-        assert line in lines
 
 
 def test_the_status_tells_that_the_nearest_version_runs_for_images_that_are_not_here(

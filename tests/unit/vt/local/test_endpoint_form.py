@@ -1,7 +1,6 @@
 """What `vt local up --endpoints FILE` makes of a stack file, and says of the answers."""
 
 import json
-import sys
 from dataclasses import replace
 
 import pytest
@@ -9,7 +8,7 @@ import yaml
 
 from localgcp.vertex.records import JobRecord, JobState, JobTable
 from tests.unit.localcloud.serving.conftest import PROJECT, make_world, world
-from vertex_training.errors import CommandError, ImageBuildError
+from vertex_training.errors import CommandError
 from vertex_training.naming import Names
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.local import endpoint_form, image_form
@@ -74,29 +73,6 @@ def run(checkout, monkeypatch, train=0, up=0):
     return endpoint_form.run(checkout, "local", added, *given, lines.append), seen, lines
 
 
-def test_the_model_is_declared_when_its_run_has_succeeded(checkout, monkeypatch):
-    code, [(first, stack, before), (second, again, after)], [line] = run(checkout, monkeypatch)
-    assert (code, first, second, stack, again) == (0, "train", "up", *["local-endpoint"] * 2)
-    trains = yaml.safe_load(STACK)["config"]
-    trains["vertex-training:images"]["serve"] = {
-        "context": "jobs/serve", "include": ["jobs/lib/x", "jobs/y"],
-    }  # fmt: skip
-    assert before == trains
-    [container] = [model.pop("container") for model in after[MODELS].values()]
-    assert after == trains | {
-        MODELS: {"doubler": {"run": 1}},
-        ENDPOINTS: {"doubler": {"machine": "n1-standard-2", "split": {"run 1": 100}}},
-    }
-    jobs = checkout.repo / "jobs"
-    assert container == {
-        "image": f"us-docker.pkg.dev/this-machine/none/none@sha256:{'0' * 64}",
-        "command": [sys.executable, "-m", "serve"],
-        "env": {"PYTHONPATH": f"{jobs / 'lib'}:{jobs}"},
-    }
-    assert line == "serve on this host, not in a container: no engine here"
-    assert (checkout.repo / "Pulumi.local.yaml").read_text() == STACK
-
-
 def test_what_serves_goes_on_while_the_next_run_trains(checkout, monkeypatch):
     run(checkout, monkeypatch)
     (checkout.repo / "added.yaml").write_text(ADDED.replace("run: 1", "run: [1, 2]"))
@@ -114,37 +90,6 @@ def test_a_step_that_fails_is_the_last_and_its_exit_code_is_ours(
 ):
     code, seen, _ = run(checkout, monkeypatch, train, up)
     assert (code, [step for step, _, _ in seen]) == (train or up, steps)
-
-
-def test_images_are_built_where_this_machine_can(checkout, monkeypatch):
-    pin = {"serve": {"digest": f"sha256:{'a' * 64}", "builtFrom": "tag"}}
-    monkeypatch.setattr(image_form, "missing", lambda _: "")
-    monkeypatch.setattr(image_form, "settings_of", lambda *_: None)
-    monkeypatch.setattr(image_form, "built_pins", lambda *_: pin.items())
-    monkeypatch.setattr(endpoint_form.connection, "connect", lambda *_, start: None)
-    code, [_, (_, _, after)], lines = run(checkout, monkeypatch)
-    assert (code, lines) == (0, [])
-    assert after[MODELS]["doubler"]["container"] == "${images.serve}"
-    assert after["vertex-training:images"]["serve"] == {
-        "context": "jobs/serve", "include": ["jobs/lib/x", "jobs/y"], **pin["serve"],
-    }  # fmt: skip
-
-
-def test_a_build_that_fails_shows_its_end_and_a_command_of_this_host_runs(checkout, monkeypatch):
-    def fail(*_):
-        raise ImageBuildError("serve: it ended with exit code 9.", ["RUN pip", "no such package"])
-
-    monkeypatch.setattr(image_form, "missing", lambda _: "")
-    monkeypatch.setattr(image_form, "settings_of", lambda *_: None)
-    monkeypatch.setattr(image_form, "built_pins", fail)
-    monkeypatch.setattr(endpoint_form.connection, "connect", lambda *_, start: None)
-    _, [_, (_, _, after)], lines = run(checkout, monkeypatch)
-    assert lines == [
-        "  | RUN pip",
-        "  | no such package",
-        "serve on this host, not in a container: serve: it ended with exit code 9.",
-    ]
-    assert after[MODELS]["doubler"]["container"]["command"] == [sys.executable, "-m", "serve"]
 
 
 def test_a_container_without_python_cannot_stand_on_this_host(checkout, monkeypatch):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from localgcp.home import Home
-from vertex_training.errors import CommandError, ImageBuildError
+from vertex_training.errors import ImageBuildError
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.images import connection
 from vertex_training_cli.local import endpoint_form, image_form
@@ -82,80 +82,3 @@ def test_where_a_build_fails_its_log_is_told_and_commands_take_its_place(
     models = CONFIG[MODELS] | {"a": {"container": container, "run": 1}}
     assert (form, pins) == (ImageForm(FORM.stack, (), FORM.images, CONFIG | {MODELS: models}), {})
     assert before == CONFIG
-
-
-def test_a_container_on_this_host_imports_from_the_folders_beside_it(tmp_path: Path) -> None:
-    (tmp_path / "serve").mkdir()
-    (tmp_path / "serve" / "own.Dockerfile").write_text('ENTRYPOINT ["python", "x.py"]\n')
-    include = ["lib/a", "lib/b", "c"]
-    image = {"context": "serve", "dockerfile": "own.Dockerfile", "include": include}
-    assert endpoint_form.on_host(tmp_path, image) == {
-        "image": NO_IMAGE,
-        "command": [sys.executable, "x.py"],
-        "env": {"PYTHONPATH": f"{tmp_path / 'lib'}:{tmp_path}"},
-    }
-
-
-@pytest.mark.parametrize(
-    "text", ["FROM x\n", "ENTRYPOINT python x.py\n", 'ENTRYPOINT ["sh"]\n', "ENTRYPOINT []\n"]
-)
-def test_a_container_that_starts_no_python_is_refused(tmp_path: Path, text: str) -> None:
-    (tmp_path / "Dockerfile").write_text(text)
-    with pytest.raises(CommandError) as refused:
-        endpoint_form.on_host(tmp_path, {"context": "."})
-    assert str(refused.value) == (
-        ". starts no python, and nothing here runs its container. "
-        "Hint: `make containers` says what to install"
-    )
-
-
-STACK = """\
-config:
-  gcp:project: local-x
-  gcp:region: us-central1
-  vertex-training:images: {other: {context: jobs/other}}
-"""
-ADDED = """\
-config:
-  vertex-training:images: {serve: {context: jobs/serve}}
-  vertex-training:models: {m: {run: 1}}
-"""
-
-
-def test_the_form_is_the_stack_with_the_sections_of_the_file(ref: StackRef) -> None:
-    (ref.root / "Pulumi.local.yaml").write_text(STACK)
-    (ref.root / "added.yaml").write_text(ADDED)
-    assert endpoint_form.find_form(ref, ref.root / "added.yaml") == ImageForm(
-        "local-endpoint",
-        (),
-        {"serve": "jobs/serve"},
-        {
-            "gcp:project": "local-x",
-            "gcp:region": "us-central1",
-            IMAGES: {"other": {"context": "jobs/other"}, "serve": {"context": "jobs/serve"}},
-            MODELS: {"m": {"run": 1}},
-        },
-    )
-
-
-@pytest.mark.parametrize(("differ", "ups"), [(0, 0), (1, 0), (0, 4)])
-def test_the_exit_code_is_that_of_the_stack_or_of_its_answers(
-    ref: StackRef, monkeypatch: pytest.MonkeyPatch, differ: int, ups: int
-) -> None:
-    (ref.root / "Pulumi.yaml").write_text("name: demo\nruntime: python\n")
-    (ref.root / "Pulumi.local.yaml").write_text(STACK)
-    (ref.root / "added.yaml").write_text(ADDED)
-    shown: list[Any] = []
-
-    def show(_: Home, found: StackRef, config: Any) -> int:
-        shown.append((found.stack, config[MODELS]))
-        return differ
-
-    monkeypatch.setattr(image_form, "built_pins", lambda *_: [])
-    monkeypatch.setattr(endpoint_form, "_show_endpoints", show)
-    code = endpoint_form.run(
-        Home(ref.root / "home", ref.root), "local", ref.root / "added.yaml",
-        lambda _: 0, lambda _: ups, lambda _: None,
-    )  # fmt: skip
-    assert code == (ups or differ)
-    assert shown == ([] if ups else [("local-endpoint", {"m": {"run": 1}})])

@@ -55,14 +55,6 @@ def test_faults_are_added_shown_met_and_cleared(home: Home, running: lifecycle.S
     bucket.blob("a").upload_from_string(b"", retry=None)
 
 
-def test_a_restarted_server_keeps_the_faults(home: Home, running: lifecycle.ServerInfo) -> None:
-    vt("add", "storage", "error", "--code", "404", "--method", "buckets", "--times", "0")
-    lifecycle.stop(home)
-    again = lifecycle.start(home, print)
-    with pytest.raises(exceptions.NotFound):
-        storage_client(f"http://127.0.0.1:{again.storage_port}").create_bucket("control")
-
-
 def test_faults_can_be_added_before_the_cloud_is_started(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:

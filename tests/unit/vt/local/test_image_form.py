@@ -11,7 +11,6 @@ from localgcp.containers import registry as registry_program
 from localgcp.containers.requests import REPOSITORY
 from localgcp.inventory.store import Store
 from localgcp.server_info import ServerInfo
-from tests.fixture_project import copy_project
 from tests.unit.vt.images import stand_in
 from vertex_training.errors import CommandError, ImageBuildError
 from vertex_training_cli.images import building
@@ -91,35 +90,6 @@ def choose(home, ups=None):
     return stack, "\n".join(lines)
 
 
-def test_the_repository_comes_first_and_then_a_job_with_a_digest(project, machine):
-    ups = Ups(project)
-    stack, told = choose(project, ups)
-    [(first, without_jobs)] = ups.seen
-    assert (stack, first) == ("local-image", "local-image")
-    assert "vertex-training:jobs" not in without_jobs
-    made = config(project)
-    pin = made["vertex-training:images"]["train"]
-    assert machine.manifests[PATH, pin["builtFrom"]] == machine.manifests[PATH, pin["digest"]]
-    assert made["vertex-training:jobs"]["train"]["file"] == "jobs/train-image.yaml"
-    assert made["vertex-training:packages"] == {}
-    assert told.splitlines()[0] == (
-        "the repository of stack local-image comes first, then the image, then the job"
-    )
-    assert told.splitlines()[-1] == (
-        "train as an image: stack local-image (`make local NO_IMAGE=1`: as a package)"
-    )
-    assert (project.repo / "Pulumi.local.yaml").read_text() == STACK
-
-
-def test_an_image_that_is_there_is_neither_built_nor_brought_up_first(project, machine):
-    choose(project)
-    before = (project.repo / "Pulumi.local-image.yaml").read_bytes()
-    ups = Ups(project)
-    assert choose(project, ups)[0] == "local-image"
-    assert ups.seen == []
-    assert (project.repo / "Pulumi.local-image.yaml").read_bytes() == before
-
-
 def test_an_edit_of_the_stack_reaches_the_one_with_images(project, machine):
     choose(project)
     file = project.repo / "Pulumi.local.yaml"
@@ -127,17 +97,6 @@ def test_an_edit_of_the_stack_reaches_the_one_with_images(project, machine):
     choose(project)
     assert "more" in config(project)["vertex-training:buckets"]
     assert "digest" in config(project)["vertex-training:images"]["train"]
-
-
-def test_after_the_local_cloud_was_removed_the_repository_comes_first_again(project, machine):
-    choose(project)
-    machine.manifests.clear()
-    project.database.unlink()
-    project.create()
-    ups = Ups(project)
-    assert choose(project, ups)[0] == "local-image"
-    assert [stack for stack, _ in ups.seen] == ["local-image"]
-    assert (PATH, config(project)["vertex-training:images"]["train"]["digest"]) in machine.manifests
 
 
 INSTALL = "(`make containers` installs what is missing, or says what to install)"
@@ -230,63 +189,12 @@ def test_a_broken_file_of_an_earlier_run_is_written_anew(project, machine, broke
 
 
 @pytest.mark.parametrize(
-    "without", ["jobs/train-image.yaml", "jobs/train/Dockerfile", "jobs/train.yaml"]
-)
-def test_a_job_without_an_image_form_stays_a_package(project, machine, without):
-    (project.repo / without).unlink()
-    form = image_form.find_form(project.repo, "local")
-    assert (form is None) == (without != "jobs/train.yaml")
-
-
-WRITTEN = """\
-# Written by `vt local up` from Pulumi.local.yaml, anew each time: edit that one.
-config:
-  gcp:project: local-training
-  gcp:region: us-central1
-  vertex-training:projectNumber: '971240389164'
-  vertex-training:buckets:
-    artifacts: {}
-  vertex-training:packages: {}
-  vertex-training:jobs:
-    train:
-      file: jobs/train-image.yaml
-  vertex-training:images:
-    train:
-      context: jobs/train
-"""
-PINNED = "      digest: sha256:ab\n      builtFrom: \u00e9\n"
-
-
-def test_the_file_of_the_other_stack_is_written_whole(project):
-    form = image_form.find_form(project.repo, "local")
-    assert form is not None
-    assert (form.stack, form.jobs, form.images) == (
-        "local-image",
-        ("train",),
-        {"train": "jobs/train"},
-    )
-    pins = {"train": {"digest": "sha256:ab", "builtFrom": "\u00e9"}}
-    assert form.text("local", {}) == WRITTEN
-    jobs = WRITTEN[WRITTEN.index("  vertex-training:jobs") : WRITTEN.index("  vertex-training:im")]
-    assert form.text("local", pins, ("jobs",)) == WRITTEN.replace(jobs, "") + PINNED
-    assert form.text("local", {}) == WRITTEN  # what was pinned once does not stay
-    file = project.repo / "Pulumi.local-image.yaml"
-    image_form.write(file, "local", form, pins)
-    assert file.read_text("utf-8") == WRITTEN + PINNED
-    assert image_form.pinned_images(project.repo, form) == pins
-    before = file.stat().st_mtime_ns, file.stat().st_ino
-    image_form.write(file, "local", form, pins)
-    assert (file.stat().st_mtime_ns, file.stat().st_ino) == before
-
-
-@pytest.mark.parametrize(
     ("old", "new", "jobs", "images", "packages"),
     [
         ("packages: {train: {path: jobs/train}}", "packages: 1", None, None, None),
         ("    train: {file: jobs/train.yaml}", "    train: jobs/train.yaml", None, None, None),
         ("    train: {file: jobs/train.yaml}", "    train: {file: 1}", None, None, None),
         ("{path: jobs/train}", "jobs/train", None, None, None),
-        ("{path: jobs/train}", "{path: 1}", None, None, None),
         # a package of another job stays one
         (
             "{train: {path: jobs/train}}", "{train: {path: jobs/train}, more: {path: x}}",
@@ -296,11 +204,6 @@ def test_the_file_of_the_other_stack_is_written_whole(project):
             "    train: {file: jobs/train.yaml}",
             "    train: {file: jobs/train.yaml}\n    same: {file: jobs/same.yaml}\n    odd: 1",
             ("train",), {"train": {"context": "jobs/train"}}, {"train": {"path": "jobs/train"}},
-        ),
-        (
-            "  vertex-training:jobs:", "  vertex-training:images: {a: {digest: d}}\n"
-            "  vertex-training:jobs:",
-            ("train",), {"a": {"digest": "d"}, "train": {"context": "jobs/train"}}, {},
         ),
     ],
 )  # fmt: skip
@@ -323,12 +226,6 @@ def test_a_job_is_an_image_where_all_of_its_packages_can_be(
 def test_an_image_of_two_packages_needs_both_contexts(project):
     (project.repo / "jobs" / "train-image.yaml").write_text("a: ${images.train} ${images.more}\n")
     assert image_form.find_form(project.repo, "local") is None
-
-
-def test_a_stack_with_a_package_has_an_image_form(tmp_path):
-    form = image_form.find_form(copy_project(tmp_path), "local")
-    assert form
-    assert (form.jobs, form.images) == (("titanic",), {"titanic": "jobs/titanic"})
 
 
 def test_a_stack_of_google_is_never_written_anew(project, machine):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,11 +12,7 @@ from localgcp.containers.requests import REPOSITORY
 from localgcp.home import Home
 from localgcp.inventory.store import BUCKET, Store
 from tests.unit.infra.stacks import planned
-from vertex_training.errors import CommandError
 from vertex_training_cli.local import image_form
-from vertex_training_cli.local.image_form import ImageForm
-
-FAR = "PyTorch's index of CPU wheels, of which the image is built, cannot be reached"
 
 
 @pytest.mark.parametrize(
@@ -56,23 +51,6 @@ def test_the_index_is_asked_once_and_within_seconds(
 
 
 @pytest.mark.parametrize(
-    ("text", "reached", "obstacle"),
-    [
-        (b"RUN uv pip install torch", False, ""),
-        (b"RUN uv pip install --torch-backend cpu torch", True, ""),
-        (b"RUN uv pip install --torch-backend cpu torch", False, FAR),
-        (b"# \xff\nRUN uv pip install --torch-backend cpu torch", False, FAR),
-    ],
-)
-def test_only_a_dockerfile_that_installs_pytorch_needs_its_index(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: bytes, reached: bool, obstacle: str
-) -> None:
-    (tmp_path / "Dockerfile").write_bytes(text)
-    monkeypatch.setattr(image_form, "_reaches_cpu_wheels", lambda: reached)
-    assert image_form._obstacle(tmp_path) == obstacle
-
-
-@pytest.mark.parametrize(
     ("resources", "has"),
     [
         ([], False),
@@ -80,11 +58,6 @@ def test_only_a_dockerfile_that_installs_pytorch_needs_its_index(
         ([(REPOSITORY, "acme-ml-dev", "training-prod")], False),
         ([(REPOSITORY, "acme-ml-prod", "training-dev")], False),
         ([(BUCKET, "acme-ml-prod", "training-prod")], False),
-        (
-            [(REPOSITORY, "acme-ml-prod", "training-dev"),
-             (REPOSITORY, "acme-ml-prod", "training-prod")],
-            True,
-        ),
     ],
 )  # fmt: skip
 def test_the_repository_of_a_stack_is_that_of_its_project_and_name(
@@ -94,21 +67,3 @@ def test_the_repository_of_a_stack_is_that_of_its_project_and_name(
     for number, (type_, project, name) in enumerate(resources):
         store.put(type_, str(number), project, {"repositoryId": name}, {})
     assert image_form._has_repository(home, planned().settings) is has
-
-
-def test_files_that_are_no_text_are_read_all_the_same(tmp_path: Path) -> None:
-    (tmp_path / "job.yaml").write_bytes(b"args: [\xff, '${images.a}']")
-    assert image_form._read(tmp_path, {"file": "job.yaml"}) == "args: [\ufffd, '${images.a}']"
-    assert image_form._read(tmp_path, {"file": "none.yaml"}) == ""
-    assert image_form._read(tmp_path, {}) == ""
-    assert image_form._read(tmp_path, "job.yaml") == ""
-    form = ImageForm("local-image", (), {}, {})
-    file = tmp_path / "Pulumi.local-image.yaml"
-    file.write_bytes(b"# \xff\n")
-    with pytest.raises(CommandError, match="was not written by this command"):
-        image_form.pinned_images(tmp_path, form)
-    image_form.write(file, "local", form, {})
-    assert file.read_text() == (
-        "# Written by `vt local up` from Pulumi.local.yaml, anew each time: edit that one.\n"
-        "config: {}\n"
-    )

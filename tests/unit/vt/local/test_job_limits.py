@@ -65,11 +65,6 @@ def test_a_machine_or_an_image_that_does_not_exist_is_refused_at_its_field(
     assert found[0].startswith(expected)
 
 
-def test_what_the_service_takes_is_taken() -> None:
-    assert job() == []
-    assert job(f"{PREBUILT}/pytorch-gpu.2-4.py310:latest", machine=T4) == []
-
-
 def test_what_vt_submitted_was_checked_with_what_its_file_sets_aside() -> None:
     pool = {"machineSpec": {"machineType": "new-1"}, "containerSpec": {"imageUri": "x"}}
     spec = {"jobSpec": {"workerPoolSpecs": [pool]}}

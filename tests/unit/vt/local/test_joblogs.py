@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -19,43 +18,6 @@ from vertex_training_cli.local import joblogs
 
 def job(number: str, display: str) -> JobRecord:
     return replace(job_row(number, {}), display_name=display)
-
-
-#: Newest first, as they are listed.
-JOBS = [job("3", "b"), job("2", "a"), job("1", "a")]
-
-
-@pytest.mark.parametrize(
-    ("wanted", "in_stack", "found"),
-    [
-        (None, (), "3"),
-        ("b", (), "3"),
-        ("a", (), "2"),
-        ("1", (), "1"),
-        (JOBS[2].name, (), "1"),
-        ("train", ("1",), "1"),
-        ("train", ("1", "2"), "2"),
-        ("b", ("1",), "3"),
-    ],
-)
-def test_a_job_is_the_newest_with_that_name(
-    wanted: str | None, in_stack: tuple[str, ...], found: str
-) -> None:
-    assert joblogs.find_job(JOBS, wanted, in_stack).job_id == found
-
-
-def test_a_job_that_is_not_there_is_told_with_those_that_are() -> None:
-    with pytest.raises(LocalCloudError) as failed:
-        joblogs.find_job(JOBS, "x", ())
-    assert str(failed.value) == "there is no job 'x'. Hint: there are: a, b."
-    with pytest.raises(LocalCloudError) as failed:
-        joblogs.find_job(JOBS, "x", (), unnamed=("3",))
-    assert str(failed.value) == "there is no job 'x'. Hint: there are: a."
-    with pytest.raises(LocalCloudError) as failed:
-        joblogs.find_job([], None, ())
-    assert str(failed.value) == (
-        "the local cloud has no job yet. Hint: `vt local up` submits the stack's."
-    )
 
 
 @pytest.mark.parametrize("replica", ["../x", "a/b", ".x", "/etc/passwd"])
@@ -98,15 +60,6 @@ def test_where_nothing_was_made_a_look_makes_nothing(home: Home) -> None:
     assert not home.database.exists()
 
 
-def test_the_newest_job_is_found_without_the_states_of_stacks(
-    home: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(joblogs, "job_ids_named", lambda *_: pytest.fail("a state was read"))
-    put(home, replace(job("1", "train"), state=JobState.SUCCEEDED), b"all\n")
-    joblogs.show(home, None, "workerpool0-0", follow=False)
-    assert capsys.readouterr().out == "all\n"
-
-
 @pytest.fixture
 def paused(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], object]]:
     """What happens in each pause of one that follows, in turn."""
@@ -119,57 +72,6 @@ def paused(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], object]]:
 
     monkeypatch.setattr(joblogs.time, "sleep", sleep)
     return happens
-
-
-def stream(path: Path, states: list[str], *, follow: bool) -> None:
-    joblogs._stream(path, "job x", "r", lambda: states.pop(0), ("DONE",), follow=follow)
-
-
-def test_without_following_a_log_is_printed_as_it_is(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    log = tmp_path / "r.log"
-    log.write_bytes("a\x1b[2J\nhalf \u00e9".encode()[:-1])
-    stream(log, ["RUNNING"], follow=False)
-    assert capsys.readouterr().out == "a\ufffd[2J\nhalf \ufffd"
-
-
-def test_following_goes_on_until_the_job_ended_and_reads_what_came_last(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], paused: list[Callable[[], object]]
-) -> None:
-    log = tmp_path / "r.log"
-
-    def append(data: bytes) -> Callable[[], object]:
-        def write() -> None:
-            with log.open("ab") as file:
-                file.write(data)
-
-        return write
-
-    paused += [append(b"one\ncaf\xc3"), append(b"\xa9\n"), append(b"end\xc3")]
-    stream(log, ["QUEUED", "RUNNING", "RUNNING", "DONE"], follow=True)
-    assert capsys.readouterr().out == "one\ncaf\u00e9\nend\ufffd"
-    assert paused == []
-
-
-def test_a_part_of_a_log_is_read_from_where_the_last_one_ended(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    log = tmp_path / "r.log"
-    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-    assert joblogs._print_from(log, 5, decoder, final=False) == 5
-    log.write_bytes(b"0123456")
-    assert joblogs._print_from(log, 5, decoder, final=False) == 7
-    assert capsys.readouterr().out == "56"
-
-
-@pytest.mark.parametrize("state", [JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED])
-def test_one_that_follows_a_job_that_ended_waits_for_nothing(
-    home: Home, capsys: pytest.CaptureFixture[str], paused: list[object], state: JobState
-) -> None:
-    put(home, replace(job("1", "train"), state=state), b"all\n")
-    joblogs.show(home, "train", "workerpool0-0", follow=True)
-    assert capsys.readouterr().out == "all\n"
 
 
 def test_one_that_follows_ends_when_the_record_is_deleted(

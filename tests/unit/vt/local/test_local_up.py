@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from localgcp.faults.table import FaultTable
 from vertex_training_cli.cli import app
 from vertex_training_cli.local.commands import report
 
@@ -58,13 +57,3 @@ def test_endpoints_follow_the_jobs_in_a_stack_of_their_own(home, asked, monkeypa
     assert (found.root, *rest) == (home.root, "s", Path("added.yaml"), report)
     assert asked == [("s-endpoint", True, False)]
     assert ups == [(found, "s-endpoint", report)]
-
-
-def test_a_fault_without_options_happens_to_the_first_call_and_is_certain(home, monkeypatch):
-    monkeypatch.setenv("VT_LOCAL_HOME", str(home.root))
-    done = CliRunner().invoke(app, ["local", "fault", "add", "jobs", "drop"])
-    [entry] = FaultTable(home.faults).entries()
-    fault = entry.fault
-    assert done.exit_code in (0, 1)
-    assert (fault.method, fault.match, fault.when) == ("*", "", "before")
-    assert (fault.nth, fault.probability, fault.seed) == (1, 1.0, 0)

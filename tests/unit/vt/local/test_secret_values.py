@@ -94,13 +94,3 @@ def test_what_is_no_value_of_a_secret_is_refused(
     assert (done.exit_code, done.stdout) == (1, "")
     assert done.stderr == f"vt local secret set: {said}\n"
     assert not (tmp_path / "home/secrets").exists()
-
-
-def test_a_value_of_the_most_bytes_is_kept_and_none_is_taken_from_the_line(
-    tmp_path: Path, run: Run
-) -> None:
-    assert run("wandb-api-key", value=b"x" * 65_536).exit_code == 0
-    assert kept(tmp_path) == {"1": b"x" * 65_536}
-    refused = run("wandb-api-key", "value-in-argv")
-    assert refused.exit_code == 2
-    assert "unexpected extra argument" in refused.stderr

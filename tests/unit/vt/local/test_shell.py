@@ -20,16 +20,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     return Home(tmp_path / "home", tmp_path)
 
 
-def test_they_are_those_of_the_stack_file(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CLOUDSDK_CORE_PROJECT", "prod-project")
-    monkeypatch.setenv("GOOGLE_CLOUD_PROJECT", "prod-project")
-    assert _stack_defaults(home) == {
-        "CLOUDSDK_CORE_PROJECT": "local-x",
-        "GOOGLE_CLOUD_PROJECT": "local-x",
-        "CLOUDSDK_AI_REGION": "europe-west4",
-    }
-
-
 def test_a_local_project_that_was_chosen_stays(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLOUDSDK_CORE_PROJECT", "local-mine")
     assert _stack_defaults(home)["CLOUDSDK_CORE_PROJECT"] == "local-mine"

@@ -69,12 +69,6 @@ def test_the_local_stack_is_made_and_selected_with_the_shells_environment(
     )
 
 
-def test_nothing_is_selected_in_place_of_a_choice_that_was_made(own: Home, ran: list[Any]) -> None:
-    (own.pulumi_home / "workspaces").mkdir(parents=True)
-    select(own)
-    assert ran == []
-
-
 @pytest.mark.parametrize("file", ["Pulumi.yaml", "Pulumi.local.yaml"])
 def test_nothing_is_selected_where_there_is_no_such_stack(
     own: Home, ran: list[Any], file: str

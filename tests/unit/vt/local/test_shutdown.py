@@ -100,14 +100,6 @@ def test_jobs_are_asked_to_cancel_before_the_server_stops_and_are_cancelled_afte
     assert home.database.exists()
 
 
-def test_where_nothing_was_made_nothing_is_made(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    home.database.unlink(missing_ok=True)
-    assert down(home, monkeypatch, Stop(ran=False)) == ["nothing was running"]
-    assert not home.database.exists()
-
-
 def test_records_that_cannot_be_changed_keep_nothing_from_its_end(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:

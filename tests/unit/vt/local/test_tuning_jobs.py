@@ -116,7 +116,6 @@ def test_a_trial_is_found_by_its_name(
         (("71", "--trial", "1"), "has no trials. Hint: leave --trial out."),
         (("tuned", "--replica", "workerpool1-0"), "has a log of workerpool1-0."),
         (("nobody",), "there is no job 'nobody'. Hint: there are: tuned."),
-        (("nobody-trial-1",), "there is no job 'nobody-trial-1'. Hint: there are: tuned."),
     ],
 )
 def test_logs_that_are_not_there_are_one_line(

@@ -68,23 +68,6 @@ def run(home: Home, monkeypatch: pytest.MonkeyPatch) -> Up:
     return run_with
 
 
-@pytest.mark.parametrize(
-    ("states", "code"),
-    [
-        ((), 0),
-        ((JobState.SUCCEEDED,), 0),
-        ((JobState.RUNNING,), 0),
-        ((JobState.FAILED,), 1),
-        ((JobState.CANCELLED,), 1),
-        ((JobState.FAILED, JobState.SUCCEEDED, JobState.FAILED), 1),
-    ],
-)
-def test_a_job_that_ended_without_success_is_exit_code_1(
-    run: Up, states: tuple[JobState, ...], code: int
-) -> None:
-    assert run(*states) == code
-
-
 def test_an_engine_that_failed_gives_the_exit_code_and_no_summary(
     run: Up, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -151,20 +134,6 @@ def test_a_job_that_succeeded_shows_its_numbers_and_where_its_files_are(
         ["JOB", "job-2"], ["state", "RUNNING"], ["id", "2"],
     ]  # fmt: skip
     assert asked == [("1", lifecycle.start(home, print).storage_port)]
-
-
-def test_jobs_that_are_named_are_waited_for_and_counted_alone(
-    run: Up, home: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    waited: list[list[str]] = []
-    monkeypatch.setattr(
-        up, "watch", lambda _home, _jobs, wanted: waited.append([each.name for each in wanted])
-    )
-    assert run(JobState.FAILED, JobState.SUCCEEDED) == 1
-    assert waited == []
-    for only, code in ((["job-2"], 0), (["job-1"], 1), ([], 0), (None, 1)):
-        assert up.run(home, "local", wait=True, report=print, only=only) == code
-    assert waited == [["job-2"], ["job-1"], [], ["job-1", "job-2"]]
 
 
 @pytest.mark.parametrize("wait", [False, True])

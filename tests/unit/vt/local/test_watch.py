@@ -12,7 +12,6 @@ import pytest
 
 from localgcp.errors import LocalCloudError
 from localgcp.home import Home
-from localgcp.runner import substitutes
 from localgcp.runner.joblog import log_path
 from localgcp.server_info import ServerInfo
 from localgcp.vertex.records import JobRecord, JobState, JobTable
@@ -94,23 +93,6 @@ def test_without_a_terminal_each_state_of_a_job_is_one_line(
 
 
 @pytest.mark.usefixtures("server")
-def test_what_a_job_ran_on_otherwise_is_told_with_its_end(
-    home: Home,
-    jobs: JobTable,
-    on_wait: Callable[..., None],
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    (home.jobs / "1").mkdir(parents=True)
-    substitutes.note(home.jobs / "1", "on this host, not in img")
-    on_wait(lambda: jobs.move("1", JobState.SUCCEEDED))
-    watch(home, jobs, WANTED)
-    assert capsys.readouterr().out.splitlines() == [
-        "job titanic (1): RUNNING",
-        "job titanic (1): SUCCEEDED (on this host, not in img)",
-    ]
-
-
-@pytest.mark.usefixtures("server")
 def test_the_log_of_a_job_that_failed_ends_what_is_shown(
     home: Home,
     jobs: JobTable,
@@ -146,63 +128,9 @@ def test_on_a_terminal_a_job_has_its_time_and_the_end_of_its_log(
     assert "step 3." not in shown
 
 
-@pytest.mark.usefixtures("server")
-def test_minutes_and_seconds_of_a_job_have_two_digits_after_the_colon(
-    home: Home,
-    jobs: JobTable,
-    on_wait: Callable[..., None],
-    terminal: Terminal,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    clock = iter([1000.0, 1000.0 + 125.9])
-    monkeypatch.setattr(
-        "vertex_training_cli.local.watch.time.monotonic", lambda: next(clock, 1125.9)
-    )
-    on_wait(lambda: jobs.move("1", JobState.SUCCEEDED))
-
-    with redirect_stdout(terminal):
-        watch(home, jobs, WANTED)
-
-    assert "titanic  RUNNING  2:05" in terminal.getvalue()
-
-
 def test_a_server_that_ends_before_its_jobs_is_an_error(home: Home, jobs: JobTable) -> None:
     with pytest.raises(LocalCloudError, match="the local cloud ended while 1 job"):
         watch(home, jobs, WANTED)
-
-
-def test_a_job_without_a_record_is_not_waited_for(
-    home: Home, capsys: pytest.CaptureFixture[str]
-) -> None:
-    watch(home, JobTable(home.database), WANTED)
-
-    assert capsys.readouterr().out == ""
-
-
-@pytest.mark.parametrize(
-    ("text", "lines", "shown"),
-    [
-        ("a\nb\nc\n", 2, ["b", "c"]),
-        ("a\n", 8, ["a"]),
-        ("0 %\r50 %\r100 %\ndone\n", 8, ["100 %", "done"]),
-        ("90 %\r100 %\r", 8, ["100 %"]),
-        ("from Windows\r\n", 8, ["from Windows"]),
-        ("", 8, []),
-        ("x" * 20_000 + "\nend\n", 1, ["end"]),
-    ],
-)
-def test_the_tail_of_a_log_is_its_last_lines_as_a_terminal_would_show_them(
-    home: Home, text: str, lines: int, shown: list[str]
-) -> None:
-    write_log(home, text)
-
-    assert tail(home, RUNNING, lines) == shown
-
-
-def test_of_a_long_line_only_the_last_16000_bytes_are_read(home: Home) -> None:
-    write_log(home, "x" * 20_000)
-
-    assert tail(home, RUNNING, 8) == ["x" * 16_000]
 
 
 def test_a_replica_that_wrote_nothing_has_no_tail(home: Home) -> None:

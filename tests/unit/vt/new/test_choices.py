@@ -11,7 +11,6 @@ import typer
 
 from vertex_training.errors import CheckUnavailableError, CommandError
 from vertex_training_cli.new import command
-from vertex_training_cli.new.code import Code
 from vertex_training_cli.new.template import Choices
 
 STACK = """\
@@ -49,15 +48,9 @@ MODULE = ("--module is for --code.", "name the code, too")
         ("i", "", "", False, False, None),
         ("", "c", "", False, False, None),
         ("", "c", "m", False, False, None),
-        ("", "", "", True, False, None),
-        ("", "", "", False, True, None),
         ("", "", "", False, False, NONE),
         ("i", "c", "", False, True, ONE),
-        ("i", "", "", True, True, ONE),
-        ("", "c", "", True, False, ONE),
-        ("i", "c", "", True, False, ONE),
         ("", "", "m", True, False, MODULE),
-        ("", "", "m", False, True, MODULE),
     ],
 )
 def test_a_job_runs_one_kind_of_thing(
@@ -74,36 +67,6 @@ def test_a_job_runs_one_kind_of_thing(
     assert (refused.value.message, refused.value.hint) == refusal
 
 
-def test_a_folder_with_code_is_taken_by_another_option(root: Path) -> None:
-    folder = root / "jobs" / "fit"
-    command._ensure_no_code(folder, root)
-    (folder / "deep").mkdir(parents=True)
-    (folder / "read.md").write_text("")
-    command._ensure_no_code(folder, root)
-    (folder / "deep" / "x.py").write_text("")
-    with pytest.raises(CommandError) as refused:
-        command._ensure_no_code(folder, root)
-    assert (refused.value.message, refused.value.hint) == (
-        "jobs/fit is there already.",
-        "--code jobs/fit takes the code in it; or choose another name",
-    )
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [("train", "local has a job train already."), ("fit", "jobs/fit.yaml is there already.")],
-)
-def test_a_name_is_free_in_the_stack_and_among_its_files(
-    root: Path, name: str, message: str
-) -> None:
-    (root / "jobs" / "fit.yaml").write_text("")
-    with pytest.raises(CommandError) as refused:
-        command._settings("local", name)
-    assert (refused.value.message, refused.value.hint) == (message, "choose another name")
-    found, settings = command._settings("local", "free")
-    assert (found, settings.stack) == (root, "local")
-
-
 def test_a_job_is_made_in_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(CheckUnavailableError) as refused:
@@ -112,7 +75,6 @@ def test_a_job_is_made_in_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 IMAGE, MACHINE = ("Image (empty: code of this checkout)", ""), ("Machine type", "n1-standard-4")
-CODE = Code("jobs/m", "m")
 
 
 @pytest.mark.parametrize(
@@ -123,8 +85,6 @@ CODE = Code("jobs/m", "m")
         (Choices("a", machine=""), True, True, [MACHINE], Choices("a", machine="said")),
         (Choices("a", "i", machine="m"), False, True, [], Choices("a", "i", machine="m")),
         (Choices("a", machine="m"), False, True, [IMAGE], Choices("a", "said", machine="m")),
-        (Choices("a", machine="", code=CODE), False, True, [MACHINE],
-         Choices("a", machine="said", code=CODE)),
         (Choices("a", machine=""), False, False, [], Choices("a", machine="n1-standard-4")),
         (Choices("a", machine="m"), False, False, [], Choices("a", machine="m")),
     ],
@@ -183,18 +143,3 @@ def test_on_a_terminal_it_is_written_after_a_yes(
     assert handed == [(choices, root, "local", "local")]
     told = "Written: fit. Next: `vt up --stack local`.\n" if "write" in calls else ""
     assert capsys.readouterr().err == told
-
-
-def test_a_package_is_looked_for_below_jobs_and_code_is_read(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    on_terminal(monkeypatch, False)
-    handed = list[Choices]()
-    monkeypatch.setattr(command, "_proposal", lambda choices, *_: handed.append(choices))
-    monkeypatch.setattr(command, "offer", lambda _, *, write: None)
-    (root / "jobs" / "my_fit").mkdir()
-    (root / "jobs" / "my_fit" / "task.py").write_text("")
-    with pytest.raises(CommandError, match=r"^jobs/my_fit is there already"):
-        command.job("my-fit", package=True)
-    command.job("new", code=Path("jobs/my_fit/task.py"))
-    assert [each.code for each in handed] == [Code("jobs/my_fit/task.py", "task")]

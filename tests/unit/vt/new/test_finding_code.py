@@ -39,41 +39,20 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 @pytest.mark.parametrize(
     ("contents", "given", "module", "found"),
     [
-        ({"a/fit.py": "import os, sys.x"}, "a/fit.py", "", Code("a/fit.py", "fit")),
-        ({"fit.py": ""}, "fit.py", "", Code("fit.py", "fit")),
-        ({"a/fit.py": "", "a/requirements.txt": "x==1\n"}, "a/fit.py", "",
-         Code("a/fit.py", "fit", {"a/fit.requirements.txt": "x==1\n"})),
-        ({"a/fit.py": "", "a/requirements.txt": ""}, "a/fit.py", "", Code("a/fit.py", "fit")),
-        ({"a/fit.py": "", "a/requirements.txt": "x==1", "a/fit.requirements.txt": "y==1"},
-         "a/fit.py", "", Code("a/fit.py", "fit")),
         # What it imports itself, relatively, or has no Python in it lies not beside it.
-        ({"a/fit.py": "import fit, data\nfrom . import b", "a/b.py": "", "a/data/x.csv": ""},
-         "a/fit.py", "", Code("a/fit.py", "fit")),
         ({"a/fit.py": "from b.c.d import e", "a/b/c.py": ""}, "a/fit.py", "",
          Code("a", "a", {"a/__main__.py": STARTED})),
         ({"a/fit.py": "import b.c.d", "a/b.py": ""}, "a/fit.py", "",
          Code("a", "a", {"a/__main__.py": STARTED})),
         # One script, or the one that says that it can be run.
         ({"a/fit.py": ""}, "a", "", Code("a/fit.py", "fit")),
-        ({"a/fit.py": MAIN, "a/other.py": "x"}, "a", "", Code("a/fit.py", "fit")),
-        ({"a/fit.py": MAIN, "a/setup.py": MAIN, "a/setup.cfg": ""}, "a", "",
-         Code("a/fit.py", "fit")),
         # Packages before scripts in a project, both elsewhere.
         ({"p/m/__init__.py": "", "p/m/b.py": MAIN, "p/setup.py": "", "p/c.py": MAIN}, "p", "",
          Code("p/m", "m.b")),
         ({"p/src/m/__init__.py": "", "p/src/m/__main__.py": "", "p/setup.cfg": "",
           "p/test/__init__.py": ""}, "p", "", Code("p/src/m", "m")),
-        ({"p/m/__init__.py": "", "p/m/b.py": MAIN, "p/setup.cfg": "", "p/c.py": MAIN}, "p", "",
-         Code("p/m", "m.b")),
-        ({"p/setup.py": "", "p/fit.py": "x"}, "p", "", Code("p/fit.py", "fit")),
         # A package runs its own __main__, the one module that can be run, or the one that is named.
-        ({"m/__main__.py": "", "m/a.py": MAIN}, "m", "", Code("m", "m")),
-        ({**INIT, "m/a.py": MAIN, "m/b.py": ""}, "m", "", Code("m", "m.a")),
-        ({**INIT, "m/a.py": MAIN, "m/b.py": ""}, "m", "m.b", Code("m", "m.b")),
-        ({**INIT, "m/n/__init__.py": "", "m/n/__main__.py": MAIN}, "m", "", Code("m", "m.n")),
         ({**INIT, "m/n/__init__.py": "", "m/n/a.py": ""}, "m/n/a.py", "", Code("m", "m.n.a")),
-        ({**INIT, "m/a.py": 'x = 1\nif ( __name__=="__main__" ):\n  x'}, "m", "", Code("m", "m.a")),
-        ({**INIT, "m/a.py": MAIN, "m/b.py": f"  {MAIN}"}, "m", "", Code("m", "m.a")),
     ],
 )  # fmt: skip
 def test_what_is_packaged_and_what_is_run(
@@ -88,18 +67,10 @@ def test_what_is_packaged_and_what_is_run(
     [
         ({"pyproject.toml": "[project]\ndependencies = ['a==1', 'b']\n"}, "a==1\nb\n"),
         ({"setup.py": "setup(name='x', install_requires=['c'], extras_require={})"}, "c\n"),
-        (
-            {
-                "pyproject.toml": "[project]\ndependencies = ['a']\n",
-                "setup.py": "setup(install_requires=('c',))",
-            },
-            "a\nc\n",
-        ),
         ({"setup.py": "setup()", "requirements.txt": "d\n"}, "d\n"),
         ({"setup.py": "setup(install_requires=['c'])", "requirements.txt": ""}, None),
         ({"setup.cfg": ""}, None),
         ({"requirements.txt": "d\n"}, None),
-        ({"setup.py": "setup(install_requires=['c'])", "m/requirements.txt": "e\n"}, None),
     ],
 )
 def test_requirements_of_a_project_are_put_where_pip_finds_them(
@@ -109,11 +80,6 @@ def test_requirements_of_a_project_are_put_where_pip_finds_them(
     put(root, {"p/m/__init__.py": "", "p/m/__main__.py": ""})
     files = {} if made is None else {"p/m/requirements.txt": made}
     assert code.find(root / "p/m", root) == Code("p/m", "m", files)
-
-
-def test_the_checkout_is_no_project_of_its_packages(root: Path) -> None:
-    put(root, {"pyproject.toml": "[project]\ndependencies = ['a']\n", "m/__main__.py": ""})
-    assert code.find(root / "m", root) == Code("m", "m")
 
 
 SEVERAL = "name one by --code"
@@ -131,12 +97,8 @@ RUNS = "a package has an __init__.py, and a script the line if __name__ == '__ma
         ({"x.py": "\0"}, "x.py", "", "x.py:1: this is no Python that can be read.", ""),
         ({"my-x.py": ""}, "my-x.py", "", "my-x is no name that Python imports.",
          "rename it, such as my_x"),
-        ({"a/read.md": ""}, "a", "", "a has no code that can be run.", RUNS),
         ({"a/x.py": "", "a/y.py": ""}, "a", "", "a has no code that can be run.", RUNS),
         ({"a/x.py": MAIN, "a/y.py": MAIN}, "a", "", "a has several: a/x.py, a/y.py.", SEVERAL),
-        ({"a/m/__init__.py": "", "a/x.py": ""}, "a", "", "a has several: a/m, a/x.py.", SEVERAL),
-        ({"p/setup.cfg": "", "p/n/__init__.py": "", "p/src/m/__init__.py": ""}, "p", "",
-         "p has several: p/n, p/src/m.", SEVERAL),
         ({**INIT, "m/a.py": ""}, "m", "", "m has no module to run.",
          "give it a __main__.py, or name one by --module"),
         ({**INIT, "m/b.py": MAIN, "m/a.py": MAIN}, "m", "",
@@ -145,16 +107,11 @@ RUNS = "a package has an __init__.py, and a script the line if __name__ == '__ma
          "did you mean 'm.task'?"),
         ({"x.py": "import y", "y.py": ""}, "x.py", "", "x.py imports y, which lies beside it.",
          "put them into a folder of their own, and name that"),
-        ({"jobs/x.py": "import y, z", "jobs/y.py": "", "jobs/z.py": ""}, "jobs/x.py", "",
-         "jobs/x.py imports y, z, which lies beside it.",
-         "put them into a folder of their own, and name that"),
         ({"a/x.py": "import y", "a/y.py": "", "a/__main__.py": ""}, "a/x.py", "",
          "a/x.py imports y, which lies beside it, and a/__main__.py is there already.",
          "name the folder: --code a"),
         ({"my-a/x.py": "import y", "my-a/y.py": ""}, "my-a/x.py", "",
          "my-a is no name that Python imports.", "rename it, such as my_a"),
-        ({"a/x.py": "\n\ndef ("}, "a/x.py", "",
-         "a/x.py:3: this is no Python that can be read.", ""),
         ({"p/m/__init__.py": "", "p/m/__main__.py": "",
           "p/setup.py": "\nsetup(install_requires=read())"}, "p", "",
          "p/setup.py:2: install_requires is not written out.",
@@ -183,23 +140,6 @@ def test_a_link_is_refused_by_its_own_name(root: Path, given: str) -> None:
     assert (refused.value.message, refused.value.hint) == (
         f"{shown} is a link.", "name the place that it leads to",
     )  # fmt: skip
-
-
-@pytest.mark.parametrize("at", ["checkout", "checkout/below"])
-def test_links_that_lead_to_the_checkout_are_none_in_it(root: Path, at: str) -> None:
-    put(root, {"a/fit.py": "", "below/a/fit.py": ""})
-    (root.parent / "checkout").symlink_to(root)
-    checkout = root.parent / at
-    assert code.find(checkout / "a/fit.py", checkout) == Code("a/fit.py", "fit")
-
-
-def test_links_and_tests_of_a_folder_are_left_out(root: Path) -> None:
-    put(root, {"a/fit.py": "", "p/setup.cfg": "", "p/m/__main__.py": "", "p/m/__init__.py": "",
-               "p/tests/__init__.py": "", "p/test/__init__.py": ""})  # fmt: skip
-    (root / "a" / "other.py").symlink_to(root / "a" / "fit.py")
-    (root / "p" / "n").symlink_to(root / "p" / "m")
-    assert code.find(root / "a", root) == Code("a/fit.py", "fit")
-    assert code.find(root / "p", root) == Code("p/m", "m")
 
 
 def test_requirements_that_are_no_text_are_told(root: Path) -> None:

@@ -1,8 +1,5 @@
 """`vt new job` begins a job that is in order, uses what the stack has, and overwrites nothing."""
 
-import subprocess
-import sys
-
 import pytest
 import yaml
 from typer.testing import CliRunner
@@ -15,18 +12,6 @@ config:
   gcp:region: us-central1
   vertex-training:projectNumber: "559118266482"
 """
-FULL = (
-    EMPTY
-    + """\
-  vertex-training:buckets: {data: {}, results: {}}
-  vertex-training:images:
-    trainer: {digest: "sha256:%s"}
-  vertex-training:serviceAccounts:
-    reader: {reads: [data]}
-    trainer: {reads: [data], writes: [results]}
-"""
-    % ("a" * 64)
-)
 
 
 @pytest.fixture
@@ -50,45 +35,6 @@ def files(root):
 
 def job_of(root, name):
     return yaml.safe_load((root / "jobs" / f"{name}.yaml").read_text())
-
-
-def test_a_new_package_is_in_order_and_its_code_runs(project):
-    vt("new", "job", "train", "--package", "--write")
-    assert vt("check", "--stack", "local").exit_code == 0
-    config = yaml.safe_load((project / "Pulumi.local.yaml").read_text())["config"]
-    assert config["vertex-training:serviceAccounts"] == {"train": {"writes": ["artifacts"]}}
-    assert config["vertex-training:jobs"] == {"train": {"file": "jobs/train.yaml"}}
-    done = subprocess.run(
-        [sys.executable, "jobs/train/task.py", "--output", "out"], check=True, capture_output=True
-    )
-    assert b"epoch 0" in done.stdout
-    assert (project / "out" / "metrics.json").exists()
-
-
-def test_what_the_stack_has_is_used(project):
-    (project / "Pulumi.local.yaml").write_text(FULL)
-    vt("new", "job", "tune", "--image", "trainer", "--replicas", "3", "--spot",
-       "--timeout", "2h", "--write", "--", "python", "-m", "tune")  # fmt: skip
-    job = job_of(project, "tune")
-    assert job["serviceAccount"] == "${serviceAccounts.trainer}"
-    assert job["scheduling"] == {"timeout": "7200s", "strategy": "SPOT"}
-    first, second = job["workerPoolSpecs"]
-    assert first["containerSpec"] == {
-        "imageUri": "${images.trainer}", "command": ["python", "-m", "tune"],
-    }  # fmt: skip
-    assert (first["replicaCount"], second["replicaCount"]) == (1, 2)
-    where = job["baseOutputDirectory"]["outputUriPrefix"]
-    assert where == "${buckets.results}/tune/${job.requestId}"
-    text = (project / "Pulumi.local.yaml").read_text()
-    assert text == FULL + "  vertex-training:jobs: {tune: {file: jobs/tune.yaml}}\n"
-
-
-def test_without_write_nothing_is_written(project):
-    before = files(project)
-    done = vt("new", "job", "train", "--package")
-    assert "+++ jobs/train.yaml" in done.stdout
-    assert "Nothing is written" in done.stderr
-    assert files(project) == before
 
 
 def test_nothing_that_is_there_is_overwritten(project):

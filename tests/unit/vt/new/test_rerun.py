@@ -5,7 +5,6 @@ import yaml
 from typer.testing import CliRunner
 
 from vertex_training_cli.cli import app
-from vertex_training_cli.new import rerun as rerun_command
 
 STACK = """\
 config:
@@ -53,31 +52,11 @@ def rerun(*arguments, code=0):
     return done
 
 
-def test_one_more_run_is_a_number_of_the_stack_file(project):
-    done = rerun("train", "--write")
-    assert (project / "Pulumi.local.yaml").read_text() == STACK.replace("run: 3", "run: 4")
-    assert (project / "jobs" / "train.yaml").read_text() == JOB
-    assert "run 4 is submitted by the next `vt up`" in done.stderr
-
-
-def test_a_job_without_a_number_gets_its_second_run(project):
-    rerun("again", "--write")
-    text = (project / "Pulumi.local.yaml").read_text()
-    assert "again: {file: jobs/train.yaml, run: 2}" in text
-
-
 def test_arguments_change_in_every_pool_that_has_them_and_comments_stay(project):
     done = rerun("train", "--args", "--epochs=9 --rate=0.2", "--write")
     expected = JOB.replace("--epochs=3", "--epochs=9").replace('"0.1"', '"0.2"')
     assert (project / "jobs" / "train.yaml").read_text() == expected
     assert "the arguments of again change too" in done.stderr
-
-
-def test_without_write_it_is_a_diff(project):
-    done = rerun("train", "--args", "--epochs=9")
-    assert '+      args: ["--epochs=9"]' in done.stdout
-    assert (project / "Pulumi.local.yaml").read_text() == STACK
-    assert (project / "jobs" / "train.yaml").read_text() == JOB
 
 
 SEARCH = """\
@@ -142,19 +121,3 @@ def test_a_job_of_an_included_file_is_changed_there(project):
     assert shared["vertex-training:jobs"]["train"]["run"] == 4
     assert "for every stack that includes it" in done.stderr
     assert (project / "Pulumi.local.yaml").read_text() == head + include
-
-
-def test_a_job_with_a_file_of_its_own_changes_no_other_and_names_all_files(project):
-    alone = STACK.replace("    again: {file: jobs/train.yaml}\n", "")
-    (project / "Pulumi.local.yaml").write_text(alone)
-    made = rerun_command._proposal("train", "local", "--epochs=9", resume=False)
-    [job] = made.jobs
-    assert (job.name, job.remarks) == ("train", ["run 4 is submitted by the next `vt up`"])
-    assert made.named == ["jobs/train.yaml"]
-    assert made.job_files == ["jobs/train.yaml"]
-    assert made.files == {
-        "Pulumi.local.yaml": alone.replace("run: 3", "run: 4"),
-        "jobs/train.yaml": JOB.replace("--epochs=3", "--epochs=9"),
-    }
-    same = rerun_command._proposal("train", "local", "", resume=False)
-    assert list(same.files) == ["Pulumi.local.yaml"]

@@ -13,33 +13,6 @@ from vertex_training_cli.new import rerun
 ID = "0123456789abcdef0123"
 
 
-@pytest.mark.parametrize(
-    ("args", "words"),
-    [
-        ("", []),
-        ("--a=1", [("--a", "1")]),
-        ("--a=1 -b='x y' --c==", [("--a", "1"), ("-b", "x y"), ("--c", "=")]),
-        ("--a=", [("--a", "")]),
-    ],
-)
-def test_arguments_are_flags_with_values(args: str, words: list[tuple[str, str]]) -> None:
-    assert rerun._words(args) == words
-
-
-@pytest.mark.parametrize(
-    ("args", "text"),
-    [
-        ("--a=1 b=2", "--args: 'b=2' is no flag with a value. Hint: write --flag=value"),
-        ("--fast", "--args: '--fast' is no flag with a value. Hint: write --flag=value"),
-        ("--a='", "--args cannot be read: No closing quotation."),
-    ],
-)
-def test_a_word_that_is_no_flag_is_refused(args: str, text: str) -> None:
-    with pytest.raises(CommandError) as refused:
-        rerun._words(args)
-    assert str(refused.value) == text
-
-
 def pool(task: str, *args: str) -> dict[str, Any]:
     return {task: {"args": list(args)}}
 
@@ -53,15 +26,7 @@ ONE, OTHER = pool("containerSpec", "--a=1", "--b", "2"), pool("pythonPackageSpec
         ({"workerPoolSpecs": [ONE, OTHER]}, "--a",
          [(("workerPoolSpecs", 0, "containerSpec", "args", 0), "--a=9"),
           (("workerPoolSpecs", 1, "pythonPackageSpec", "args", 1), "9")]),
-        ({"workerPoolSpecs": [ONE]}, "--b",
-         [(("workerPoolSpecs", 0, "containerSpec", "args", 2), "9")]),
         ({"workerPoolSpecs": [OTHER]}, "--b", []),  # no value follows it
-        ({"worker_pool_specs": [{"container_spec": {"args": ["--a=1"]}}]}, "--a",
-         [(("worker_pool_specs", 0, "container_spec", "args", 0), "--a=9")]),
-        ({"jobSpec": {"workerPoolSpecs": [ONE]}}, "--a",
-         [(("jobSpec", "workerPoolSpecs", 0, "containerSpec", "args", 0), "--a=9")]),
-        ({"trialJobSpec": {"workerPoolSpecs": [ONE]}}, "--a",
-         [(("trialJobSpec", "workerPoolSpecs", 0, "containerSpec", "args", 0), "--a=9")]),
         ({"workerPoolSpecs": [{"containerSpec": {"args": "--a=1"}}, {"containerSpec": None}, 7]},
          "--a", []),
         ({"workerPoolSpecs": [pool("containerSpec", "--ab=1", "x--a=1")]}, "--a", []),
@@ -103,15 +68,6 @@ def test_one_folder_for_all_runs_stays_and_without_one_it_is_refused() -> None:
         assert str(refused.value) == (
             "f.yaml has no output directory. Hint: give it baseOutputDirectory"
         )
-
-
-def test_each_flag_is_changed_in_its_place_alone() -> None:
-    text = 'workerPoolSpecs:\n  - containerSpec: {args: ["--a=1", --b, "2"]}  # by hand\n'
-    changed = rerun.with_arguments(text, [("--a", "7"), ("--b", "8")], "f.yaml")
-    assert changed == text.replace("--a=1", "--a=7").replace('"2"', '"8"')
-    with pytest.raises(CommandError) as refused:
-        rerun.with_arguments(text, [("--a", "7"), ("--c", "8")], "f.yaml")
-    assert str(refused.value) == "f.yaml gives no --c. Hint: add it to args by hand"
 
 
 @pytest.mark.parametrize("text", ["a: [", "a: &x [*x]\n", "a: 1\na: 2\n"])

@@ -74,19 +74,6 @@ def rerun(
     server.stop(None).wait()
 
 
-def test_the_next_run_has_the_folder_of_the_run_before(rerun: Callable[..., Result]) -> None:
-    result = rerun("--write")
-    assert result.exit_code == 0, result.output
-    expected = JOB.replace("${job.requestId}", FOLDER.partition("/")[2])
-    assert Path("jobs/train.yaml").read_text() == expected
-    assert "run: 2" in Path("Pulumi.local.yaml").read_text()
-    saved = f"1 files in gs://{PROJECT}-artifacts-local/{FOLDER}/checkpoints/.\n"
-    assert f"it goes on from the newest of {saved}" in result.stderr
-    # Once more: the folder stays, and only the run is raised.
-    assert rerun("--write").exit_code == 0
-    assert Path("jobs/train.yaml").read_text() == expected
-
-
 def test_other_jobs_of_the_file_get_the_folder_as_well_and_that_is_told(
     rerun: Callable[..., Result],
 ) -> None:

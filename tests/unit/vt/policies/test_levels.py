@@ -35,20 +35,6 @@ def written(root: Path, content: object) -> Path:
     return file
 
 
-def test_the_file_wins_over_the_stack_file_policy_by_policy(root: Path) -> None:
-    file = written(root, {"registry-cleanup": "mandatory", "job-timeout-bounded": {"maxHours": 24}})
-    found = policy_levels.policy_config(root, "dev", file)
-    assert found == {
-        "job-in-a-network": {"enforcementLevel": "disabled"},
-        "registry-cleanup": {"enforcementLevel": "mandatory"},
-        "job-timeout-bounded": {"maxHours": 24},
-    }
-    assert policy_levels.levels_of(found) == {
-        "job-in-a-network": "disabled",
-        "registry-cleanup": "mandatory",
-    }
-
-
 FORM = ' Hint: {"POLICY": {"enforcementLevel": "advisory"}}, as in docs/policies.md'
 NO_LEVEL = "p has no level of advisory, mandatory, remediate, disabled."
 
@@ -61,7 +47,6 @@ NO_LEVEL = "p has no level of advisory, mandatory, remediate, disabled."
         ("[]", f"it is no object.{FORM}"),
         ({"p": "loud"}, f"{NO_LEVEL}{FORM}"),
         ({"p": 3}, f"{NO_LEVEL}{FORM}"),
-        ({"p": {"enforcementLevel": "off"}}, f"{NO_LEVEL}{FORM}"),
         (None, "No such file or directory."),
     ],
 )
@@ -118,12 +103,6 @@ def test_the_engine_gets_a_config_for_each_pack(root: Path) -> None:
     )
 
 
-def test_without_levels_or_packs_the_engine_gets_no_config(root: Path) -> None:
-    assert policy_levels.options(["a"], {}, root)[::2] == ["--policy-pack"]
-    assert policy_levels.options([], {"p": {"enforcementLevel": "disabled"}}, root) == []
-    assert policy_levels.up_options(root, "dev", ["--yes"], None) == []
-
-
 @pytest.mark.parametrize("arguments", [["--policy-pack", "policy"], ["--policy-pack=policy"]])
 def test_an_up_with_a_pack_has_the_levels_of_the_stack_file(
     root: Path, arguments: list[str]
@@ -134,11 +113,6 @@ def test_an_up_with_a_pack_has_the_levels_of_the_stack_file(
     assert policy_levels.up_options(root, "dev", arguments * 2, None) == given * 2
     assert json.loads(file.read_text()) == policy_levels.policy_config(root, "dev", None)
     assert file.parent.stat().st_mode & 0o777 == 0o700
-
-
-def test_an_up_with_a_config_of_its_own_keeps_it(root: Path) -> None:
-    arguments = ["--policy-pack", "policy", "--policy-pack-config", "mine.json"]
-    assert policy_levels.up_options(root, "dev", arguments, None) == []
 
 
 def test_levels_without_a_pack_are_a_mistake(root: Path) -> None:

@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 import json
-import sqlite3
-import time
-from typing import Any
 
 import pytest
 
 from tests.unit.vt.preflight.conftest import PROJECT, Rehearsal
-from vertex_training_cli.drift.rest import RestClient
-from vertex_training_cli.preflight import parts, report
-from vertex_training_cli.preflight.answers import Answer, Preflight, Verdict, question
-from vertex_training_cli.preflight.asking import ReadOnlyClient
+from vertex_training_cli.preflight import report
+from vertex_training_cli.preflight.answers import Preflight, Verdict
 
 #: What a person without a role meets: every service refuses.
 NO_RIGHTS = (
     *("iam", "compute", "serviceusage", "cloudresourcemanager", "cloudbilling"),
     *("artifactregistry", "secretmanager", "cloudkms", "storage --method buckets.get"),
 )
-MOST_CALLS = 150
-MOST_SECONDS = 15
-
-
-def inventory(rehearsal: Rehearsal) -> list[str]:
-    with sqlite3.connect(rehearsal.store.path) as db:
-        return list(db.iterdump())
 
 
 def test_a_caller_without_a_right_gets_a_table_of_what_could_not_be_asked(
@@ -48,48 +36,6 @@ def test_a_caller_without_a_right_gets_a_table_of_what_could_not_be_asked(
     assert json.loads(report.as_json(found))["summary"] == found.summary
     rights = {each.verdict for each in answers if each.asked.endswith(" permissions")}
     assert rights == {Verdict.REFUSED}
-
-
-def test_prod_is_asked_for_in_few_calls_and_nothing_is_changed(rehearsal: Rehearsal) -> None:
-    before, context, began = inventory(rehearsal), rehearsal.context(), time.monotonic()
-    assert parts.ask_all(context)
-    assert time.monotonic() - began < MOST_SECONDS
-    assert 0 < context.client.calls <= MOST_CALLS
-    assert inventory(rehearsal) == before
-
-
-class Answering(RestClient):
-    """Answers by the token of the page that is asked for."""
-
-    def __init__(self, pages: dict[str, dict[str, Any] | None]) -> None:
-        super().__init__(None)
-        self.pages = pages
-
-    def call(self, method: str, url: str, what: str, **_: Any) -> dict[str, Any] | None:
-        return self.pages[url.partition("pageToken=")[2]]
-
-
-@pytest.mark.parametrize(
-    "pages",
-    [
-        {"": {"items": [{}], "nextPageToken": "a"}, "a": {"items": [{}], "nextPageToken": "a"}},
-        {
-            "": {"nextPageToken": "a"},
-            "a": {"nextPageToken": "b"},
-            "b": {"nextPageToken": "a"},
-        },
-        {"": {"items": [{}], "nextPageToken": "a"}, "a": None},
-    ],
-    ids=["a page again", "pages in a circle", "a page that is not there"],
-)
-def test_a_list_without_an_end_is_unknown_and_no_part_of_it_is_judged(
-    pages: dict[str, dict[str, Any] | None],
-) -> None:
-    client = ReadOnlyClient(Answering(pages))
-    found = client.items("https://dns.googleapis.com/x", question("x", "y"), "p", "items")
-    assert isinstance(found, Answer)
-    assert found.verdict is Verdict.UNKNOWN
-    assert client.calls <= 4
 
 
 #: A fault that gives an answer another form, and the line that it makes unreadable.

@@ -74,17 +74,6 @@ def connect(monkeypatch: pytest.MonkeyPatch) -> Connect:
     return connected
 
 
-def test_what_the_state_has_is_known_by_type_and_id(connect: Connect) -> None:
-    found, unread = connect()
-    assert unread == []
-    assert (found.ref, found.backend, found.recorded) == (REF, STATE, {(BUCKET, "acme-data")})
-    assert (found.project, found.number) == ("acme-ml-prod", "109876543210")
-    assert found.client._client == "client of prod"  # pyright: ignore
-    [bucket] = found.of_type(BUCKET)
-    assert bucket is DATA
-    assert list(found.of_type(SECRET)) == []
-
-
 @pytest.mark.parametrize(
     ("stacks", "state"),
     [
@@ -153,9 +142,3 @@ def test_an_account_is_a_service_account_and_the_local_cloud_has_none(connect: C
         context.connect(LOCAL, DEPLOY)
     assert refused.value.message == "--as: the local cloud knows no accounts."
     assert AS not in os.environ
-
-
-def test_a_context_asks_as_who_deploys_unless_it_says_otherwise() -> None:
-    client: Any = None
-    made = PreflightContext(REF, DeclaredStack(planned(), {}, ()), client, None)
-    assert (made.backend, made.asked_as, made.as_ci) == ("", "", False)

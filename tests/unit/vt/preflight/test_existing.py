@@ -12,7 +12,7 @@ from localgcp.inventory.store import CHANNEL
 from localgcp.projects import local_project_number
 from tests.fixture_project import copy_project
 from tests.unit.vt.preflight.conftest import HOST, NETWORK, PROJECT, Rehearsal
-from tests.unit.vt.preflight.test_limits import allowed, denied, patch, policy, told
+from tests.unit.vt.preflight.test_limits import allowed, patch, policy, told
 from vertex_training_cli.declared import DeclaredStack, declare_stack
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.preflight import names
@@ -201,13 +201,6 @@ def test_fewer_machines_than_the_stack_file_has_are_a_warning(existing: Rehearsa
     assert [each.subject for each in told(existing, Verdict.WARNING)] == [RESERVED]
 
 
-def test_a_key_is_of_its_project_and_no_bucket_is_without_one(existing: Rehearsal) -> None:
-    keys = allowed("projects/local-keys")
-    existing.add_fault(policy("gcp.restrictCmekCryptoKeyProjects", keys))
-    existing.add_fault(policy("gcp.restrictNonCmekServices", denied("storage.googleapis.com")))
-    assert told(existing, Verdict.REFUSED) == []
-
-
 GET = "projects.notificationChannels.get"
 CHANNELS = {
     "": ("ok", "yes, email"),
@@ -228,9 +221,3 @@ def test_a_channel_that_is_named_is_looked_for(existing: Rehearsal, fault: str) 
     assert answer.answer.startswith(told)
     assert bool(answer.mend) is (verdict in ("refused", "warning"))
     assert ("monitoring.notificationChannels.get" in answer.permission) is (verdict == "unknown")
-
-
-def test_one_that_is_not_there_is_refused_without_any_fault(rehearsal: Rehearsal) -> None:
-    [answer] = [each for each in names.ask(rehearsal.context()) if each.subject == PAGER]
-    assert (answer.verdict, answer.answer) == (Verdict.REFUSED, "no")
-    assert answer.meets == "404 at the alert or the budget that names it"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,7 +14,6 @@ from vertex_training_cli.preflight.answers import Answer, question
 from vertex_training_cli.preflight.context import PreflightContext
 
 ODD, FINE = question("odd", "a"), question("fine", "b")
-URL = "https://compute.googleapis.com/compute/v1/x"
 
 
 def told(monkeypatch: pytest.MonkeyPatch, documents: Any = None, **asked: Any) -> list[Answer]:
@@ -39,51 +37,6 @@ def test_a_preflight_has_these_parts_in_this_order() -> None:
         ("networks", "networks"),
         ("reservations", "reservations"),
     ]
-
-
-def test_parts_ask_beside_each_other_and_are_told_in_their_order(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    begun = threading.Event()
-
-    def first(_: PreflightContext) -> Iterator[Answer]:
-        assert begun.wait(30)  # set by the second, which is asked meanwhile
-        yield ODD.ok("1")
-
-    def second(_: PreflightContext) -> Iterator[Answer]:
-        begun.set()
-        yield FINE.ok("2")
-        yield FINE.ok("3")
-
-    found = told(monkeypatch, one=first, two=second)
-    assert found == [*of("one", ODD.ok("1")), *of("two", FINE.ok("2"), FINE.ok("3"))]
-
-
-@pytest.mark.parametrize(
-    ("read", "reason"),
-    [
-        (lambda found: found["name"], "KeyError: 'name'"),
-        (lambda found: found["list"][3], "IndexError: list index out of range"),
-        (lambda found: int(found["text"]),
-         "ValueError: invalid literal for int() with base 10: 'x'"),
-        (lambda found: found["number"].get("x"), "AttributeError: 'int' object has no attribute "
-                                                 "'get'"),
-        (lambda found: len(found["number"]), "TypeError: object of type 'int' has no len()"),
-    ],
-)  # fmt: skip
-def test_an_answer_of_another_form_is_one_line_and_the_rest_is_asked(
-    monkeypatch: pytest.MonkeyPatch, read: Any, reason: str
-) -> None:
-    def ask(made: PreflightContext) -> Iterator[Answer]:
-        yield FINE.ok("before")
-        found = made.client.get(URL, ODD, "x.get")
-        yield found if isinstance(found, Answer) else ODD.ok(str(read(found)))
-        yield FINE.ok("after")
-
-    documents = {URL: {"list": [1], "text": "x", "number": 5}}
-    assert told(monkeypatch, documents, part=ask) == of(
-        "part", FINE.ok("before"), ODD.unknown(f"could not be read: {reason}"), FINE.ok("after")
-    )
 
 
 def test_a_mistake_that_no_answer_made_ends_its_part_alone(monkeypatch: pytest.MonkeyPatch) -> None:

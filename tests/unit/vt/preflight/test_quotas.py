@@ -10,12 +10,7 @@ import pytest
 from tests.unit.infra.stacks import BASE, H100, planned
 from tests.unit.vt.preflight.documents import COMPUTE, FORBIDDEN, PROJECT, context
 from vertex_training.catalog.resource_types import (
-    ATTACHMENT,
-    BUCKET,
-    FIREWALL,
-    NETWORK,
     RESERVATION,
-    SUBNET,
 )
 from vertex_training.customjob.google.prerequisites import quota_path
 from vertex_training.stack import from_raw
@@ -42,39 +37,6 @@ def mend(wanted: int, project: str = PROJECT) -> str:
     ("limit", "answer"),
     [
         (None, ASKED.ok("not limited")),
-        (12, ASKED.ok("12, of which the jobs take 12; other use is not asked")),
-        (
-            11,
-            ASKED.warning(
-                "11", "all jobs at once take 12: some stay queued until others end", mend(12)
-            ),
-        ),
-        (
-            8,
-            ASKED.warning(
-                "8", "all jobs at once take 12: some stay queued until others end", mend(12)
-            ),
-        ),
-        (
-            7,
-            ASKED.refused(
-                "7",
-                "job large takes 8: its creation is refused (429), or it stays queued",
-                mend(12),
-            ),
-        ),
-    ],
-)
-def test_a_limit_means_that_jobs_are_refused_or_wait(limit: int | None, answer: Answer) -> None:
-    need = JobNeed("m", {"small": 4, "large": 8})
-    assert (need.largest, need.peak) == (("large", 8), 12)
-    assert quotas.judge_jobs(ASKED, need, PROJECT, limit) == answer
-
-
-@pytest.mark.parametrize(
-    ("limit", "answer"),
-    [
-        (None, ASKED.ok("not limited")),
         (12, ASKED.ok("12, of which the endpoints take 12; other use is not asked")),
         (
             11,
@@ -90,59 +52,8 @@ def test_a_limit_means_that_endpoints_may_not_grow(limit: int | None, answer: An
     assert quotas.judge_endpoints(ASKED, JobNeed("m", {"a": 4, "b": 8}), PROJECT, limit) == answer
 
 
-def test_what_is_made_is_held_against_what_is_left_in_region_and_project() -> None:
-    need = ComputeNeed(PROJECT, "us-central1", {"NETWORKS": 2, "CPUS": 8, "UNHEARD_OF": 1})
-    regional = {"quotas": [{"metric": "CPUS", "limit": 10.0, "usage": 3.0}]}
-    project = {
-        "quotas": [
-            {"metric": "NETWORKS", "limit": 5.0, "usage": 3.0},
-            {"metric": "CPUS", "limit": 1.0},
-        ]
-    }
-
-    def asked(metric: str) -> Answer:
-        return question(f"quota {metric}", f"limit and use in us-central1 of {PROJECT}")
-
-    assert list(quotas.judge_compute(need, regional, project)) == [
-        asked("CPUS").refused(
-            "3 of 10 are used",
-            "the stack takes 8 more: a creation is refused (quotaExceeded)",
-            mend(11),
-        ),
-        asked("NETWORKS").ok("3 of 5 are used, and the stack takes 2"),
-    ]
-    assert list(quotas.judge_compute(need, None, {})) == []
-    none = ComputeNeed(PROJECT, "us-central1", {"NETWORKS": 1})
-    [answer] = quotas.judge_compute(none, {"quotas": [{"metric": "NETWORKS"}]}, {})
-    assert (answer.answer, answer.mend) == ("0 of 0 are used", mend(1))
-
-
 def needs(*resources: DeclaredResource, **sections: Any) -> list[ComputeNeed]:
     return compute_needs(DeclaredStack(planned(**sections), {}, resources))
-
-
-def test_what_is_counted_is_counted_by_project_and_region() -> None:
-    types = {
-        NETWORK: "NETWORKS",
-        SUBNET: "SUBNETWORKS",
-        FIREWALL: "FIREWALLS",
-        ATTACHMENT: "NETWORK_ATTACHMENTS",
-        "gcp:compute/router:Router": "ROUTERS",
-        "gcp:compute/routerNat:RouterNat": "IN_USE_ADDRESSES",
-        "gcp:compute/globalAddress:GlobalAddress": "GLOBAL_INTERNAL_ADDRESSES",
-    }
-    own = [DeclaredResource(type_, "x", {}) for type_ in (*types, NETWORK, BUCKET)]
-    away = [
-        DeclaredResource(SUBNET, "s", {"project": "acme-net", "region": "europe-west4"}),
-        DeclaredResource(RESERVATION, "r", {"name": "others", "zone": "us-east4-a"}),
-    ]
-    counts = dict.fromkeys(types.values(), 1) | {"NETWORKS": 2}
-    assert needs(*own, *away) == [
-        ComputeNeed(PROJECT, "us-central1", counts),
-        ComputeNeed(PROJECT, "us-east4", {"RESERVATIONS": 1}),
-        ComputeNeed("acme-net", "europe-west4", {"SUBNETWORKS": 1}),
-    ]
-    assert needs() == []
 
 
 def reserved(name: str) -> DeclaredResource:
@@ -207,14 +118,9 @@ RESERVED = question("quota RESERVATIONS", f"limit and use in us-central1 of {PRO
     [
         (FORBIDDEN, {"name": "r"}, None, [OF_PROJECT.unknown(
             f"project {PROJECT} cannot be read: 403 Forbidden", "compute.projects.get")]),
-        ({"name": "p"}, FORBIDDEN, None, [OF_PROJECT.unknown(
-            f"project {PROJECT} cannot be read: 403 Forbidden", "compute.regions.get")]),
         (None, {"name": "r"}, None,
          [OF_PROJECT.unknown("there is no such project, or Compute Engine is off in it")]),
-        ({"name": "p"}, None, None,
-         [OF_PROJECT.unknown("there is no such project, or Compute Engine is off in it")]),
         (..., ..., limited(40), [RESERVED, OF_FAMILY.ok("40")]),
-        (..., ..., limited(None), [RESERVED, OF_FAMILY.ok("not limited")]),
         (..., ..., limited(39), [RESERVED, OF_FAMILY.refused(
             "39", "the reservations take 40: their creation is refused", mend(40))]),
         (..., ..., None, [RESERVED, OF_FAMILY.unknown("there is no such quota", READ)]),
@@ -234,11 +140,6 @@ def test_what_is_made_is_asked_of_project_region_and_family(
     }
     sections = {"reservations": {"h100": {**H100, "name": "h100"}}}
     assert list(quotas.ask(context(documents, reserved("h100"), **sections))) == answers
-
-
-def test_what_the_stack_has_made_already_takes_nothing_more() -> None:
-    network = DeclaredResource(NETWORK, "n", {"name": "n", "project": PROJECT})
-    assert list(quotas.ask(context({}, network, made=[network]))) == []
 
 
 JOB = """\

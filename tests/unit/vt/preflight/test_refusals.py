@@ -6,14 +6,12 @@ that mends it.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from typing import NamedTuple
 
 import pytest
 
 from localgcp.projects import local_project_number
-from tests.unit.vt.images.stand_in import Registry
 from tests.unit.vt.preflight.conftest import (
     HOST,
     IMAGES,
@@ -24,7 +22,6 @@ from tests.unit.vt.preflight.conftest import (
     TOKEN,
     Rehearsal,
 )
-from vertex_training.catalog.resource_types import BUCKET as BUCKET_TYPE
 from vertex_training_cli.preflight.answers import Answer, Verdict
 
 NAME = f"projects/{PROJECT}"
@@ -220,39 +217,9 @@ def test_what_ci_has_without_a_condition_is_refused_beside_it(rehearsal: Rehears
     assert found.answer.startswith("lacks iam.serviceAccounts.create")
 
 
-def test_a_resource_of_another_type_with_the_same_id_is_not_what_the_state_has(
-    rehearsal: Rehearsal,
-) -> None:
-    context = rehearsal.context()
-    bucket = next(each for each in context.of_type(BUCKET_TYPE) if each.id == BUCKET)
-    other = dataclasses.replace(context, recorded=frozenset({("gcp:pubsub/topic:Topic", BUCKET)}))
-    assert not other.is_made(bucket)
-    assert dataclasses.replace(other, recorded=frozenset({(bucket.type, BUCKET)})).is_made(bucket)
-
-
-def test_an_image_that_is_gone_is_refused(
-    rehearsal: Rehearsal, images: Registry, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(images, "manifests", {})
-    found = refused(rehearsal)
-    assert [each.answer for each in found] == ["the registry has no image of this digest"] * 2
-    assert found[0].mend.startswith("vt images build titanic --stack prod")
-    assert found[0].meets == "the job fails before its code begins: titanic"
-
-
 def test_a_secret_without_an_enabled_version_is_a_warning(rehearsal: Rehearsal) -> None:
     rehearsal.add_fault(patch("secretmanager", "versions.get", state="DISABLED"))
     found = [each for each in rehearsal.answers() if each.verdict is Verdict.WARNING]
     assert [(each.subject, each.answer) for each in found] == [
         (f"{TOKEN}/versions/latest", "DISABLED")
-    ]
-
-
-def test_the_same_stack_without_a_fault_is_refused_nothing(rehearsal: Rehearsal) -> None:
-    assert rehearsal.found(Verdict.REFUSED, Verdict.WARNING) == []
-    assert rehearsal.found(Verdict.UNKNOWN) == [
-        (
-            "host-attached",
-            "they are tested on the organization alone, which the stack does not name",
-        )
     ]

@@ -9,7 +9,6 @@ from localgcp.projects import local_project_number
 from tests.fixture_project import copy_project
 from tests.unit.vt.images.stand_in import Registry
 from tests.unit.vt.preflight.conftest import IMAGE_PATHS, IMAGES, KEY, PROJECT, REGION, Rehearsal
-from tests.unit.vt.preflight.test_limits import denied, policy
 from vertex_training_cli.declared import DeclaredStack, declare_stack
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.preflight.answers import Verdict
@@ -95,44 +94,3 @@ def test_a_serving_image_that_is_gone_is_refused(
     [(_, answer, meets)] = told(rehearsal)
     assert answer == "the registry has no image of this digest"
     assert meets == "no version of it can be deployed: titanic"
-
-
-def test_an_agent_that_may_not_pull_the_serving_image_is_refused(rehearsal: Rehearsal) -> None:
-    rehearsal.store.set_policy(
-        IMAGES, (), expected_etag=rehearsal.store.policy(IMAGES).etag
-    )  # fmt: skip
-    [(place, answer, _)] = told(rehearsal)
-    assert (place, answer) == (IMAGES, "not by its IAM policy")
-
-
-def test_who_may_not_act_as_the_account_of_an_endpoint_is_refused(rehearsal: Rehearsal) -> None:
-    rehearsal.add_fault(
-        "iam deny --method TestIamPermissions --match iam.serviceAccounts.actAs --times 0"
-    )
-    (place, _, meets), (other, *_) = told(rehearsal)
-    assert (place, other) == (SERVER, TRAINER)
-    assert meets == "403 where a version is deployed to endpoint titanic"
-
-
-def test_a_key_of_a_project_that_may_not_be_used_is_refused_to_models_and_endpoints(
-    rehearsal: Rehearsal,
-) -> None:
-    rehearsal.add_fault(policy("gcp.restrictCmekCryptoKeyProjects", denied(f"projects/{PROJECT}")))
-    [(_, _, meets)] = told(rehearsal)
-    for each in (
-        "job train",
-        "endpoint titanic-prod",
-        "model version serving-titanic-run-3",
-    ):
-        assert each in meets
-
-
-def test_models_and_endpoints_without_a_key_are_refused_where_one_is_required(
-    rehearsal: Rehearsal, tmp_path_factory: pytest.TempPathFactory, images: Registry
-) -> None:
-    rehearsal.declared = declared(tmp_path_factory, images, "buckets")
-    service = denied("is:aiplatform.googleapis.com")
-    rehearsal.add_fault(policy("gcp.restrictNonCmekServices", service))
-    [(_, _, meets)] = told(rehearsal)
-    assert "endpoint titanic-prod" in meets
-    assert "model version" in meets

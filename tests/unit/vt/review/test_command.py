@@ -10,8 +10,6 @@ from typer.testing import CliRunner, Result
 
 from tests.unit.vt.review import plans
 from vertex_training_cli.cli import app
-from vertex_training_cli.engine import events
-from vertex_training_cli.review import digest
 from vertex_training_cli.review.command import review
 from vertex_training_cli.review.report import ReviewOutcome
 
@@ -63,39 +61,6 @@ def run(*arguments: str) -> Result:
     return CliRunner().invoke(app, ["review", "--stack", "dev", *arguments])
 
 
-def test_markdown_goes_to_standard_output(project: Project) -> None:
-    project.tells(plans.create(plans.BUCKET, "b", name="b"))
-    done = run()
-    assert done.exit_code == ReviewOutcome.CLEAN
-    assert done.stdout.startswith("## Review of stack `dev`")
-    assert "gs://acme-state" in done.stdout
-    assert done.stdout.endswith("\n")
-    assert not done.stdout.endswith("\n\n")
-
-
-@pytest.mark.parametrize(("name", "start"), [("html", "<!DOCTYPE html>"), ("json", "{")])
-def test_other_formats_go_where_they_are_told_to(project: Project, name: str, start: str) -> None:
-    done = run("--format", name, "-o", "report")
-    assert done.exit_code == 0
-    assert (project.root / "report").read_text().lstrip().startswith(start)
-    assert done.stdout == ""
-    assert "Nothing changes" in done.stderr
-
-
-def test_policy_packs_are_passed_on(project: Project) -> None:
-    run("--policy-pack", "policy", "--policy-pack", "more")
-    assert project.arguments[-4:] == [
-        "--policy-pack", f"{project.root}/policy", "--policy-pack", f"{project.root}/more",
-    ]  # fmt: skip
-
-
-def test_a_mandatory_policy_is_exit_code_3(project: Project) -> None:
-    project.tells(plans.violation("p", "mandatory", "no"), plans.summary("failed"), exit_code=1)
-    done = run()
-    assert done.exit_code == ReviewOutcome.FORBIDDEN == 3
-    assert "`p`" in done.stdout
-
-
 def test_a_failed_preview_still_gives_a_report(project: Project) -> None:
     project.tells(
         plans.create(plans.JOB, "training-a", **plans.job("a")),
@@ -109,41 +74,6 @@ def test_a_failed_preview_still_gives_a_report(project: Project) -> None:
     assert "`a`" in done.stdout
 
 
-@pytest.mark.parametrize("output", [(), ("-o", "report")])
-def test_the_engines_first_error_is_one_line_on_standard_error(
-    project: Project, output: tuple[str, ...]
-) -> None:
-    project.tells(
-        plans.said("warning", "an old plugin"),
-        plans.said("error", "the plugin broke:\n  no disk\n"),
-        plans.said("error", "preview failed"),
-        plans.summary("failed"),
-        exit_code=1,
-    )
-    *before, line = run(*output).stderr.splitlines()
-    assert line == "vt review: dev: the preview failed: the plugin broke: no disk"
-    assert len(before) == bool(output)  # the verdict, where the report is in a file
-
-
-def test_a_long_error_is_cut_beside_the_report_alone(project: Project) -> None:
-    project.tells(plans.said("error", "x " * 400), plans.summary("failed"), exit_code=1)
-    done = run()
-    assert done.stderr == f"vt review: dev: the preview failed: {('x ' * 400)[:499]}…\n"
-    assert "x " * 399 + "x" in done.stdout
-
-
-def test_a_preview_that_did_not_fail_has_no_such_line(project: Project) -> None:
-    project.tells(plans.said("warning", "an old plugin"))
-    assert run().stderr == ""
-    project.tells(
-        plans.violation("p", "mandatory", "no"),
-        plans.said("error", "preview failed"),
-        plans.summary("failed"),
-        exit_code=1,
-    )
-    assert run().stderr == ""
-
-
 def test_mistakes_in_the_stacks_files_are_told_with_their_places(project: Project) -> None:
     (project.root / "Pulumi.dev.yaml").write_text(STACK + "  vertex-training:buckts: {}\n")
     project.tells(plans.said("error", "1 mistake"), plans.summary("failed"), exit_code=1)
@@ -153,34 +83,9 @@ def test_mistakes_in_the_stacks_files_are_told_with_their_places(project: Projec
     assert problem["where"] == "Pulumi.dev.yaml:5:3"
 
 
-def test_an_engine_that_says_nothing_still_gives_a_report(project: Project) -> None:
-    project.runs("echo 'no stack named dev found' >&2; exit 6")
-    done = run()
-    assert done.exit_code == ReviewOutcome.FAILED
-    assert "no stack named dev found" in done.stdout
-
-
-def test_an_engine_that_fails_without_a_word_among_its_events_is_quoted(project: Project) -> None:
-    project.tells(exit_code=255, beside="out of memory")
-    done = run()
-    assert done.exit_code == ReviewOutcome.FAILED
-    assert "out of memory" in done.stdout
-
-
 def test_an_engine_that_does_not_stream_is_told(project: Project) -> None:
     project.runs("echo '{\"steps\": []}'")
     assert run().exit_code == ReviewOutcome.FAILED
-
-
-def test_another_plan_than_the_expected_is_exit_code_5(project: Project) -> None:
-    told = plans.create(plans.BUCKET, "b", name="b")
-    project.tells(told)
-    approved = digest.plan_digest(events.parse(plans.lines(told), "dev"))
-    assert run("--expect", approved).exit_code == 0
-    assert run("--expect", approved[:12]).exit_code == 0
-    done = run("--expect", "0" * 64)
-    assert done.exit_code == ReviewOutcome.DIFFERENT == 5
-    assert "not the plan that was approved" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -221,13 +126,6 @@ def test_of_several_files_one_without_a_known_ending_is_refused(project: Project
     assert "each ends in .md, .html, .json" in done.stderr
 
 
-def test_a_refresh_is_asked_of_the_engine(project: Project) -> None:
-    run()
-    assert "--refresh" not in project.arguments
-    run("--refresh")
-    assert "--refresh" in project.arguments
-
-
 def test_a_preflight_is_one_line_of_the_report(project: Project, tmp_path: Path) -> None:
     del project
     file = tmp_path / "dev.preflight.json"
@@ -253,10 +151,3 @@ def test_a_preflight_of_something_else_is_refused(
     found = run("--preflight", str(file))
     assert found.exit_code == 2
     assert why in found.output
-
-
-def test_a_preflight_that_is_not_there_is_wrong_usage(project: Project) -> None:
-    done = run("--preflight", "missing.json")
-    assert done.exit_code == 2
-    assert "missing.json" in done.output
-    assert not (project.root / "arguments").exists()

@@ -6,16 +6,12 @@ import io
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import rich.console
 
-from tests.unit.vt.review import plans
-from vertex_training_cli.engine import pulumi_cli, stacks
-from vertex_training_cli.jobs import moved
 from vertex_training_cli.review import command
 
 
@@ -40,20 +36,6 @@ def test_a_terminal_shows_how_far_a_preview_is(
         on_event(3)
     wanted = [True, "previewing dev", "previewing dev: 3 events"]
     assert shown == (wanted if is_terminal else [])
-
-
-def test_jobs_that_move_are_looked_for_in_the_state_of_the_cloud(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    ref = SimpleNamespace(preview_target=lambda *, offline: SimpleNamespace(env={"off": offline}))
-    monkeypatch.setattr(
-        stacks, "find_unchecked", lambda *place: place == (Path("/x"), "dev") and ref
-    )
-    monkeypatch.setattr(pulumi_cli, "PulumiCli", lambda *how: how)
-    monkeypatch.setattr(moved, "find_moved_jobs", lambda *how: how)
-    plan = plans.plan(plans.create(plans.JOB, "training-a", **plans.job("a")))
-    found: Any = command._moved_jobs(Path("/x"), "dev", plan)
-    assert found == (ref, moved.planned_from(plan), (Path("/x"), {"off": False}))
 
 
 @pytest.mark.parametrize("name", ["stdout", "stderr"])

@@ -38,19 +38,6 @@ SMALL, SPOT, LARGE = (
 )
 
 
-def test_every_rung_is_a_line_and_the_dearest_one_is_the_price():
-    lines = [str(each) for each in jobs._ladder(inputs(SMALL, SPOT, LARGE))]
-    assert [line.rpartition(", at most $")[0] for line in lines] == [
-        "1 x n1-standard-4, STANDARD",
-        "1 x n1-standard-4, SPOT",
-        "1 x n1-standard-16, STANDARD",
-    ]
-    cost = jobs._cost(inputs(SMALL, SPOT, LARGE))
-    assert cost == jobs._cost(inputs(LARGE))
-    assert cost.worst_case > jobs._cost(inputs(SMALL)).worst_case
-    assert jobs._ladder(inputs(SMALL)) == ()
-
-
 def test_an_edit_of_a_rung_is_told_in_words():
     old, new = inputs(SMALL, SPOT), inputs(SMALL, SPOT, LARGE)
     step: Any = SimpleNamespace(

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import io
 import json
-import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import rich.console
 
 from tests.unit.vt.review import plans
 from vertex_training.catalog.resource_types import SCHEDULE
 from vertex_training.errors import CommandError, Problem
-from vertex_training_cli.engine import plan_file, preview, pulumi_cli, stacks
+from vertex_training_cli.engine import plan_file
 from vertex_training_cli.engine.plan import JobObservation, Observations, Plan
 from vertex_training_cli.images import lookup
 from vertex_training_cli.jobs import moved, observe
@@ -121,47 +117,6 @@ def asked(root: Path, monkeypatch: pytest.MonkeyPatch) -> Asked:
 
 
 @pytest.mark.parametrize(
-    ("how", "source", "offline"),
-    [
-        (PreviewOptions(), "gs://acme-state", False),
-        (PreviewOptions(offline=True), "gs://acme-state", True),
-        (PreviewOptions(), "Previewed offline against an empty state", True),
-    ],
-)
-def test_jobs_images_and_moves_are_asked_of_the_cloud_unless_offline(
-    asked: Asked, how: PreviewOptions, source: str, offline: bool
-) -> None:
-    asked.source = source
-    made, plan = command._review("dev", "", how)
-    images = {
-        TRAIN: ["a", "b", "f"], NIGHTLY: ["e"],
-        SERVE: ["model titanic run 4", "model titanic run 5"],
-    }  # fmt: skip
-    assert asked.calls == [
-        ("plan", "dev", how),
-        ("jobs", "dev", True, offline),
-        *([] if offline else [("moved", "dev", True)]),
-        ("images", "dev", images, [KEPT, NIGHTLY, SERVE, TRAIN], offline),
-    ]
-    assert plan is PLAN
-    assert (made.source, made.unseen_images, made.origins) == (
-        source, (UNSEEN,), {TRAIN: "commit 1"},
-    )  # fmt: skip
-    assert made.problems == (() if offline else (MOVED,))
-    assert {each.name: each.now for each in made.jobs} == {"a": None, "b": None, "c": SEEN}
-    assert made.not_observed == "no right"
-
-
-def test_files_are_judged_where_the_preview_failed(asked: Asked) -> None:
-    wrong = Problem("wrong", "x", rule="r")
-    asked.problems = (wrong,)
-    assert command._review("dev", "", PreviewOptions(offline=True))[0].problems == ()
-    asked.made = plans.plan(plans.said("error", "1 mistake"), plans.summary("failed"))
-    made, _ = command._review("dev", "", PreviewOptions(offline=True))
-    assert (made.problems, made.outcome) == ((wrong,), ReviewOutcome.FAILED)
-
-
-@pytest.mark.parametrize(
     ("expect", "how", "message", "hint"),
     [
         ("", PreviewOptions(policy_levels=Path("x")), "--policy-levels is about a --policy-pack.",
@@ -194,95 +149,6 @@ def test_outside_of_a_project_there_is_nothing_to_review(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(CommandError, match=r"^there is no Pulumi\.yaml here or above"):
         command._review("dev", "", PreviewOptions())
-
-
-@pytest.mark.parametrize("save", [None, Path("plan.json")])
-def test_the_engine_is_asked_for_the_plan_that_the_options_say(
-    root: Path, monkeypatch: pytest.MonkeyPatch, save: Path | None
-) -> None:
-    calls = list[Any]()
-
-    def target(_ref: Any, **how: bool) -> stacks.PreviewTarget:
-        calls.append(how)
-        return stacks.PreviewTarget({"A": "1"}, "the state")
-
-    def make_plan(pulumi: pulumi_cli.PulumiCli, stack: str, **options: Any) -> Plan:
-        options["on_event"](3)
-        [pack, config] = options["policy_options"][1::2]
-        levels = json.loads(Path(config).read_text())
-        calls.append((pulumi.root, stack, pack, levels, options["refresh"], options["save_plan"]))
-        return PLAN
-
-    monkeypatch.setattr(stacks.StackRef, "preview_target", target)
-    monkeypatch.setattr(preview, "make_plan", make_plan)
-    monkeypatch.setattr(command, "_load_the_rest", lambda: None)
-    (root / "levels.json").write_text('{"p": "advisory"}')
-    how = PreviewOptions(("policy",), Path("levels.json"), False, True, save)
-    found, source = command._plan(root, "dev", how)
-    assert (found.levels, source) == ({"p": "advisory"}, "the state")
-    written = root / "plan.json" if save else None
-    levels = {"p": {"enforcementLevel": "advisory"}}
-    assert calls == [
-        {"offline": False, "refresh": True},
-        (root, "dev", f"{root}/policy", levels, True, written),
-    ]
-
-
-@pytest.mark.parametrize("is_terminal", [False, True])
-def test_a_line_moves_on_a_terminal_alone(
-    monkeypatch: pytest.MonkeyPatch, is_terminal: bool
-) -> None:
-    told = list[str]()
-
-    class Console:
-        def __init__(self, *, stderr: bool = False) -> None:
-            assert stderr, "standard output is for the report"
-
-        def status(self, text: str) -> Status:
-            return Status(text)
-
-    class Status:
-        def __init__(self, text: str) -> None:
-            told.append(text)
-
-        def __enter__(self) -> Any:
-            return SimpleNamespace(update=told.append)
-
-        def __exit__(self, *_: object) -> None:
-            told.append("end")
-
-    monkeypatch.setattr(rich.console, "Console", Console)
-    monkeypatch.setattr(sys, "stderr", SimpleNamespace(isatty=lambda: is_terminal))
-    with command._progress("dev") as on_event:
-        on_event(7)
-    shown = ["previewing dev", "previewing dev: 7 events", "end"]
-    assert told == (shown if is_terminal else [])
-
-
-def test_any_character_can_be_printed_whatever_the_terminal_has(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    for name in ("stdout", "stderr"):
-        made = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
-        monkeypatch.setattr(sys, name, made)
-    command._write_utf8()
-    for stream in (sys.stdout, sys.stderr):
-        stream.write("é\ud800")
-        stream.flush()
-        assert stream.buffer.getvalue() == b"\xc3\xa9\\ud800"  # type: ignore[attr-defined]
-
-
-@pytest.mark.parametrize(
-    ("format_", "begins"),
-    [
-        (ReportFormat.MD, "## Review of stack `dev`"),
-        (ReportFormat.HTML, "<!DOCTYPE html>"),
-        (ReportFormat.JSON, '{\n  "version": 1,'),
-    ],
-)
-def test_a_report_is_rendered_as_asked_for(format_: ReportFormat, begins: str) -> None:
-    made = report.build(PLAN, source="here")
-    assert command._render(made, PLAN, format_)[: len(begins)] == begins
 
 
 def test_a_plan_is_rendered_with_its_source_and_its_problems() -> None:

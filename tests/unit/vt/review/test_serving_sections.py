@@ -10,7 +10,6 @@ from vertex_training_cli.review import serving_sections
 from vertex_training_cli.review.alerts import WatchChange
 from vertex_training_cli.review.parts import Differences, Paragraph, ReportSection, Row, Table
 from vertex_training_cli.review.schedules import ScheduleChange
-from vertex_training_cli.review.snapshots import SnapshotChange
 
 FIELD = FieldDifference("cron", "a", "b")
 SCHEDULE = ScheduleChange(
@@ -61,30 +60,6 @@ def test_schedules_are_rows_with_their_next_slots() -> None:
         ),
     )
     assert serving_sections.of_schedules([], quote_sized) == ReportSection("Schedules", ())
-
-
-def test_snapshots_are_rows_with_what_is_known_of_them() -> None:
-    snapshot = SnapshotChange(
-        "users", "query", "3", "gs://b/f", 1, 1.0, None, False, None, None, None, "", (), (), (),
-        ("train", "eval"), "all of it",
-    )  # fmt: skip
-    kept = replace(snapshot, action="keep", readers=())
-    columns = ("snapshot", "run", "what happens", "what is known", "folder", "read by")
-    known = (("<all of it|400>",), ("<gs://b/f|400>",))
-    rows = (
-        Row((("<users>",), ("3",), ("queried",), *known, ("<train>", "<eval>"))),
-        Row((("<users>",), ("3",), ("unchanged",), *known, ())),
-    )
-    prices = (
-        "Prices: on demand by location, the free TiB of each month not deducted; the highest that "
-        "is known where a location's is unknown. The bound is what the query may be billed for; "
-        "BigQuery refuses more without a charge. Files of snapshots, of those before as well, stay "
-        "until `vt data snapshots delete`."
-    )
-    assert serving_sections.of_snapshots([snapshot, kept], quote_sized) == ReportSection(
-        "Snapshots", (Table("Snapshots of BigQuery", columns, rows), Paragraph(prices))
-    )
-    assert serving_sections.of_snapshots([], quote_sized) == ReportSection("Snapshots", ())
 
 
 def test_who_is_told_of_what_ends_with_what_alerts_and_budgets_cannot_do() -> None:

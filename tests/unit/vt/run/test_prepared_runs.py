@@ -12,8 +12,6 @@ import yaml
 from google.cloud.aiplatform_v1.types import CustomJob
 
 from tests.unit.infra.stacks import BASE
-from vertex_training.customjob.kinds import CUSTOM_JOB
-from vertex_training.customjob.request.job_file import Submission
 from vertex_training.errors import CheckUnavailableError, ConfigError
 from vertex_training.stack import Stack, read_settings
 from vertex_training_cli.run import submission
@@ -47,31 +45,6 @@ def stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stack:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "train.yaml").write_text(JOB)
     return Stack(read_settings(BASE | CHANGES, tmp_path), tmp_path, {})
-
-
-def test_the_next_run_of_a_job_of_the_stack_has_its_file_and_its_number(stack: Stack) -> None:
-    others = jobs(("run_train", "3"), ("run_train", "11"), ("run_train", "x"), ("train", "40"))
-    run = submission.prepare(stack, others, "train", [])
-    assert run.request.submission == Submission(
-        "acme-ml-prod", "us-central1", "prod", "run_train", 12
-    )
-    assert run.request.message == {
-        "displayName": "prod-run_train",
-        "jobSpec": {
-            "serviceAccount": "trainer-prod@acme-ml-prod.iam.gserviceaccount.com",
-            "baseOutputDirectory": {
-                "outputUriPrefix": f"gs://acme-ml-prod-artifacts-prod/x/{run.request.request_id}"
-            },
-            "scheduling": {"timeout": "3600s"},
-            "workerPoolSpecs": [
-                {
-                    "machineSpec": {"machineType": "n1-standard-4"},
-                    "containerSpec": {"imageUri": IMAGE, "args": ["--a=1"]},
-                }
-            ],
-        },
-    }
-    assert (run.warnings, run.uploads, run.request.kind) == ((), {}, CUSTOM_JOB)
 
 
 def arguments(run: submission.PreparedRun) -> list[str]:

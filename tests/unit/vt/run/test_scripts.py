@@ -24,32 +24,6 @@ from vertex_training_cli.run import command, script, submission
 JOB = "projects/1/locations/us-central1/customJobs/7"
 
 
-@pytest.mark.parametrize(("words", "args"), [((), {}), (("--a", "1"), {"args": ["--a", "1"]})])
-def test_the_job_of_a_script(words: tuple[str, ...], args: dict[str, Any]) -> None:
-    task = script._document("fit", "gs://b/fit.tar.gz", words)
-    image = task["workerPoolSpecs"][0]["pythonPackageSpec"]["executorImageUri"]
-    assert image.startswith("us-docker.pkg.dev/vertex-ai/training/")
-    assert task == {
-        "serviceAccount": "${serviceAccounts.trainer}",
-        "baseOutputDirectory": {
-            "outputUriPrefix": "${buckets.artifacts}/fit/${job.requestId}"
-        },
-        "scheduling": {"timeout": "86400s"},
-        "workerPoolSpecs": [
-            {
-                "replicaCount": 1,
-                "machineSpec": {"machineType": "n1-standard-4"},
-                "pythonPackageSpec": {
-                    "executorImageUri": image,
-                    "packageUris": ["gs://b/fit.tar.gz"],
-                    "pythonModule": "script",
-                    **args,
-                },
-            }
-        ],
-    }  # fmt: skip
-
-
 @pytest.fixture
 def prepared(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     """Prepares a run of a script; what is sent, and the folder that is packaged."""
@@ -70,27 +44,6 @@ def prepared(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
         return (content, place, uploads), folder
 
     return prepare
-
-
-def test_files_beside_a_script_go_with_it_and_it_is_run_as_a_program(
-    prepared, tmp_path: Path
-) -> None:
-    (given := tmp_path / "code").mkdir()
-    for name, text in (("fit.py", "import model\n"), ("model.py", "SIZE = 3\n"),
-                       ("requirements.txt", "numpy==1.26.4\n"), ("data.csv", "1\n")):  # fmt: skip
-        (given / name).write_text(text)
-    (content, place, uploads), folder = prepared(given / "fit.py")
-    assert sorted(each.name for each in folder.iterdir()) == [
-        "__init__.py", "__main__.py", "fit.py", "model.py", "requirements.txt",
-    ]  # fmt: skip
-    assert (folder / "__init__.py").read_text() == ""
-    assert "folder / 'fit.py'" in (folder / "__main__.py").read_text()
-    assert place == ("run_fit", 7)
-    [(uri, data)] = uploads.items()
-    assert uri.startswith("gs://local-run-code-local/fit-")
-    assert data.startswith(b"\x1f\x8b")
-    task = content["workerPoolSpecs"][0]["pythonPackageSpec"]
-    assert (task["packageUris"], task["args"]) == ([uri], ["--a"])
 
 
 def test_a_run_under_another_name_leaves_nothing_of_the_last_one(prepared, tmp_path: Path) -> None:
@@ -255,18 +208,6 @@ def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     monkeypatch.setattr(command.time, "sleep", pauses.append)
     monkeypatch.setattr(command.time, "monotonic", lambda: sum(pauses))
     return pauses
-
-
-@pytest.mark.parametrize(("local", "pause"), [(True, command._POLL_SECONDS), (False, 5.0)])
-def test_a_job_is_waited_for_until_it_has_ended_or_the_time_is_up(
-    slept: list[float], local: bool, pause: float
-) -> None:
-    jobs: Any = Jobs("PENDING", "RUNNING", "FAILED", local=local)
-    assert command._wait(jobs, JOB).state.name == "JOB_STATE_FAILED"
-    assert slept == [pause] * 2
-    jobs = Jobs("RUNNING", local=local)
-    assert command._wait(jobs, JOB, 2.5 * pause).state.name == "JOB_STATE_RUNNING"
-    assert len(slept) == 5
 
 
 @pytest.fixture

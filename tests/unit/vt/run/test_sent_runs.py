@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -60,35 +59,6 @@ def test_a_run_takes_along_the_packages_that_its_file_names(root: Path) -> None:
     assert pool["pythonPackageSpec"]["packageUris"] == [uri]
 
 
-def test_a_job_on_batch_runs_there(root: Path) -> None:
-    made = {"train": {"file": "train.yaml", "backend": "batch"}}
-    stack = stack_in(
-        root, JOB.replace("  machineSpec", "  replicaCount: 1\n  machineSpec"), jobs=made
-    )
-    assert submission.prepare(stack, jobs(), "train", []).request.kind is BATCH_JOB
-
-
-def test_a_run_on_batch_tells_the_topic_of_its_job(root: Path) -> None:
-    told = {"channel": "states", "jobStates": ["FAILED"]}
-    made = {
-        "train": {"file": "train.yaml", "backend": "batch", "messages": told},
-        "mute": {"file": "train.yaml", "backend": "batch"},
-    }
-    text = JOB.replace("  machineSpec", "  replicaCount: 1\n  machineSpec")
-    topic = "projects/acme-ml-prod/topics/states"
-    stack = stack_in(root, text, jobs=made, channels={"states": {"pubsub": topic}})
-    found = {key: submission.prepare(stack, jobs(), key, []).request for key in made}
-    assert {key: request.notifications for key, request in found.items()} == {
-        "train": (
-            {
-                "pubsubTopic": topic,
-                "message": {"type": "JOB_STATE_CHANGED", "newJobState": "FAILED"},
-            },
-        ),
-        "mute": (),
-    }
-
-
 @pytest.mark.parametrize(
     ("given", "said"),
     [
@@ -104,18 +74,6 @@ def test_a_run_says_which_options_of_its_job_it_goes_without(
     stack = stack_in(root, JOB, jobs={"train": {"file": "train.yaml", **given}})
     lines = tuple(f"job 'train': a run has no {name}: it goes without" for name in said)
     assert submission.prepare(stack, jobs(), "train", []).warnings == lines
-
-
-def test_a_job_of_a_schedule_runs_as_a_slot_of_now(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    now = datetime(2026, 11, 30, 6, 5, 4, tzinfo=UTC)
-    monkeypatch.setattr(submission, "datetime", SimpleNamespace(now=lambda _: now))
-    made = {"train": {"file": "train.yaml", "schedule": {"cron": "0 6 * * 1"}}}
-    text = JOB.replace("--a=1", '"--day=${job.slot}"')
-    run = submission.prepare(stack_in(root, text, jobs=made), jobs(), "train", ["x"])
-    [pool] = run.request.message["jobSpec"]["workerPoolSpecs"]
-    assert pool["containerSpec"]["args"] == ["--day=20261130t060504z", "x"]
 
 
 class Provider:

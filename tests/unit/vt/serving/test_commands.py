@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from localgcp.faults.table import FaultTable
 from localgcp.vertex.records import JobRecord, JobState, JobTable
 from tests.unit.localcloud.serving.conftest import BUCKET_NAME, PROJECT, World
 from tests.unit.vt.serving.conftest import Vt
-from vertex_training.customjob.google import job_service
 from vertex_training.naming import Names, local_project_number
 
 JOB = """\
@@ -61,16 +59,6 @@ def test_every_row_gets_a_line_of_answer_in_order(vt: Vt, world: World, tmp_path
     assert done.stderr == ""
     assert predicted(vt, b"1\n2") == [2, 4]
     assert predicted(vt, b"") == []
-
-
-def test_a_line_that_is_no_row_is_named_and_all_others_are_answered(vt: Vt, world: World) -> None:
-    serving(world)
-    done = vt("endpoints", "predict", "doubler", "-i", "-", text=b"1\n{x\n3\n", code=1)
-    first, second, third = map(json.loads, done.stdout.splitlines())
-    assert (first, third) == (2, 6)
-    assert second["line"] == 2
-    assert "no JSON value" in second["error"]
-    assert re.search(r"vt: line 2: no JSON value", done.stderr)
 
 
 def test_a_row_that_the_container_fails_at_is_found(
@@ -171,34 +159,6 @@ config:
 """)
 
 
-def test_a_wait_ends_when_the_declared_split_is_served(
-    vt: Vt, world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from vertex_training import stack as stacks
-
-    folder = Path.cwd()
-    declared(folder, '{"run 3": 100}')
-    monkeypatch.setattr("vertex_training_cli.serving.endpoints.PAUSE", 0.1)
-    found = stacks.load(folder, "local").endpoints["doubler"]
-    told = vt("endpoints", "wait", "doubler", "--deadline", "1s", code=124).stderr
-    assert "endpoint doubler is not there yet" in told
-    assert "declares no endpoint 'x'" in vt("endpoints", "wait", "x", code=1).stderr
-    model = world.upload(id_="doubler-local", **labelled(3))
-    endpoint = world.endpoint(found.id, display_name="doubler-local", labels={"stack": "local"})
-    told = vt("endpoints", "wait", "doubler", "--deadline", "1s", code=124).stderr
-    assert "endpoint doubler does not have run 3 yet" in told
-    world.deploy(endpoint, model, "99", {"0": 100})  # by hand
-    started = threading.Thread(
-        target=world.deploy, args=(endpoint, model, found.deployments[3].id, {"99": 100, "0": 0})
-    )
-    started.start()
-    started.join()
-    told = vt("endpoints", "wait", "doubler", "--deadline", "1s", code=124).stderr
-    assert "has the split model 99: 100" in told
-    world.set_split(endpoint, {found.deployments[3].id: 100, "99": 0})
-    assert vt("endpoints", "wait", "doubler").stderr == ""
-
-
 def ran(world: World, run: int, epochs: int, **metrics: float) -> None:
     """A job that has succeeded, with what it measured."""
     folder = f"out/{run}"
@@ -242,22 +202,6 @@ def test_runs_that_are_gone_are_said_instead_of_an_empty_table(vt: Vt, world: Wo
     assert not told.stdout
 
 
-def test_two_endpoints_of_one_name_are_both_shown_and_the_stacks_own_is_asked(
-    vt: Vt, world: World
-) -> None:
-    model = world.upload(id_="doubler-local", **labelled(3))
-    labels = {"stack": "local", "vt-endpoint": "doubler"}  # anybody may write them
-    for id_ in ("111111111", own_id(), "999999999"):
-        endpoint = world.endpoint(id_, display_name="doubler-local", labels=labels)
-        if id_ == own_id():
-            world.deploy(endpoint, model, "1", {"0": 100})
-    shown = json.loads(vt("endpoints", "list", "--format", "json").stdout)
-    assert {each["endpoint"]: each["id"] for each in shown} == {
-        "111111111": "111111111", "999999999": "999999999", "doubler": own_id(),
-    }  # fmt: skip
-    assert predicted(vt, b"4") == [8]
-
-
 def test_an_endpoint_with_a_name_of_the_stacks_alone_gets_no_rows_but_by_its_id(
     vt: Vt, world: World
 ) -> None:
@@ -286,23 +230,6 @@ def test_a_refused_right_is_one_clear_line(vt: Vt, world: World, command: tuple[
         FaultTable(world.home.faults).add(fault)
     told = vt(*command, code=1, text=b"1")
     assert "PERMISSION_DENIED" in told.stderr
-    assert (told.stdout, told.stderr.count("\n")) == ("", 1)
-
-
-def test_a_refused_prediction_and_a_cloud_that_is_gone_are_one_clear_line(
-    vt: Vt, world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    serving(world)
-    fault = Fault.parse(
-        service="models", kind="error", method="Predict", code="PERMISSION_DENIED", times=1
-    )
-    FaultTable(world.home.faults).add(fault)
-    told = vt("endpoints", "predict", "doubler", "-i", "-", code=1, text=b"1\n2\n")
-    assert "the endpoint did not answer: " in told.stderr
-    assert (told.stdout, told.stderr.count("\n")) == ("", 1)
-    monkeypatch.setenv("VERTEX_EMULATOR_HOST", "127.0.0.1:9")
-    monkeypatch.setattr(job_service, "READ_DEADLINE", 1.0)
-    told = vt("endpoints", "predict", "doubler", "-i", "-", code=1, text=b"1\n")
     assert (told.stdout, told.stderr.count("\n")) == ("", 1)
 
 

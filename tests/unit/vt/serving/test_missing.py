@@ -6,7 +6,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import typer
 
 from vertex_training.errors import CommandError
 from vertex_training_cli.serving import endpoints
@@ -37,27 +36,12 @@ TWO = declared({3: 90, 4: 10}, r3="30", r4="40")
         (there("40", split={"40": 100}), ["does not have run 3 yet"]),
         (there("30", "40", split={"30": 90, "40": 10}), []),
         # what somebody deployed by hand is no reason to wait, unless it takes a share
-        (there("30", "40", "50", split={"30": 90, "40": 10, "50": 0}), []),
         (there("30", "40", "50", split={"30": 90, "50": 10}),
          ["has the split run 3: 90, model 50: 10"]),
-        (there("30", "40", split={}), ["has the split no traffic"]),
     ],
 )  # fmt: skip
 def test_what_an_endpoint_lacks(found: dict[str, Any], missing: list[str]) -> None:
     assert endpoints._missing(TWO, found) == missing
-
-
-def test_a_version_without_a_share_is_no_part_of_the_split() -> None:
-    idle = declared({3: 100, 4: 0}, r3="30", r4="40")
-    assert endpoints._missing(idle, there("30", "40", split={"30": 100, "40": 0})) == []
-
-
-@pytest.mark.parametrize(
-    ("split", "text"),
-    [({}, "no traffic"), ({"run 3": 90, "run 4": 10}, "run 3: 90, run 4: 10")],
-)
-def test_a_split_as_people_read_it(split: dict[str, int], text: str) -> None:
-    assert endpoints.split_text(split) == text
 
 
 @pytest.fixture
@@ -90,17 +74,6 @@ def test_a_wait_tells_what_is_missing_once_and_ends_when_nothing_is(
         [],
         "vt: endpoint titanic is not there yet\nvt: endpoint titanic does not have run 4 yet\n",
     )
-
-
-def test_a_wait_ends_when_its_time_is_up_with_what_is_missing(
-    seen: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]
-) -> None:
-    seen += [{}] * 5
-    with pytest.raises(typer.Exit) as ended:
-        endpoints.wait(["titanic", "other"], "dev", "4s")
-    told = "".join(f"vt: endpoint {each} is not there yet\n" for each in ("titanic", "other"))
-    assert (ended.value.exit_code, len(seen)) == (124, 2)
-    assert capsys.readouterr().err == f"{told}vt: time was up: titanic, other\n"
 
 
 @pytest.mark.parametrize(("stack", "hint"), [("dev", "there are titanic, other."), ("empty", "")])

@@ -80,23 +80,6 @@ def way_back(stack: StackRef) -> str:
     return told(stack, ENDED)[-1].removeprefix("to bring it back: ")
 
 
-def test_nothing_is_said_where_no_job_was_cancelled_in_vain(stack: StackRef) -> None:
-    assert told(stack) == []
-    report_cancelled_jobs(stack, stack.root / "no-notes", lambda text: pytest.fail(text))
-
-
-@pytest.mark.parametrize("changed", ["Pulumi.dev.yaml", "jobs/train.yaml", "jobs/code/task.py"])
-def test_the_commit_that_changed_the_job_last_is_reverted_and_no_later_one(
-    stack: StackRef, changed: str
-) -> None:
-    git(stack, "init", "-q")
-    commit(stack, "jobs/other/task.py")
-    expected = commit(stack, changed)
-    commit(stack, "jobs/other/task.py")
-    (stack.root / "jobs/other/task.py").write_text("not committed\n")
-    assert way_back(stack) == f"git revert --no-edit {expected} && vt up --stack dev"
-
-
 def test_what_is_not_committed_is_put_aside(stack: StackRef) -> None:
     git(stack, "init", "-q")
     commit(stack, "jobs/train.yaml")
@@ -117,14 +100,6 @@ def test_a_stack_file_that_cannot_be_read_leaves_the_whole_checkout(stack: Stack
     git(stack, "commit", "-qm", "gone")
     assert way_back(stack).startswith("git revert --no-edit ")
     assert expected not in way_back(stack)
-
-
-def test_what_ran_is_said_with_how_long_it_ran(stack: StackRef) -> None:
-    assert told(stack, ENDED)[0] == (
-        "job 'train' (run 1, projects/1/locations/r/customJobs/8) was cancelled after 5m 12s for a "
-        "request that was refused: nothing runs now"
-    )
-    assert len(told(stack, ENDED, ENDED)) == 4
 
 
 IMAGES = """\

@@ -76,15 +76,6 @@ def test_the_newest_checkpoint_is_told_with_its_age(
     assert bucket.asked == ["dev", "acme-ml-dev", FOLDER]
 
 
-def test_a_job_without_an_output_directory_has_no_checkpoint_to_tell(
-    stack: StackRef, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    bucket = Bucket(None)
-    monkeypatch.setattr(objects, "Objects", bucket)
-    assert told(stack, "") == []
-    assert bucket.asked == []
-
-
 @pytest.mark.parametrize("error", [CommandError("no local cloud."), OperatorError("no rights")])
 def test_where_nobody_may_look_the_output_directory_is_told_and_why(
     stack: StackRef, monkeypatch: pytest.MonkeyPatch, error: Exception

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from vertex_training.errors import CommandError, OperatorError, Problem
+from vertex_training.errors import Problem
 from vertex_training_cli.engine.stacks import StackRef
-from vertex_training_cli.jobs import objects
-from vertex_training_cli.up import cancelled_jobs, flow
+from vertex_training_cli.up import flow
 
 REF = StackRef(Path("/srv/checkout"), "demo", "dev", "acme-ml", "us-central1")
 
@@ -69,7 +67,6 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 
 
 MADE = {"resources": [{"custom": True}]}
-BEFORE = [("locks", "gs://state", "demo", "dev"), ("file", "gs://state", "demo", "dev")]
 
 
 def bring_up(engine: Any, said: list[str], dead: list[str] | None = None) -> int:
@@ -77,21 +74,6 @@ def bring_up(engine: Any, said: list[str], dead: list[str] | None = None) -> int
     return flow.bring_up(
         REF, engine, ["--yes"], said.append, on_dead_lock=lambda: ended.append("dead")
     )
-
-
-def test_an_up_that_succeeds_clears_and_reports_afterwards(steps: SimpleNamespace) -> None:
-    said: list[str] = []
-    dead: list[str] = []
-    engine = Engine(0, before=MADE, after=MADE)
-    assert bring_up(engine, said, dead) == 5  # of the refresh that clears
-    assert engine.ran == [("up", "--stack", "dev", "--yes")]
-    assert steps.taken == [
-        *BEFORE, ("repairs", "dev"), ("moved",), ("cancelled",), ("settled", "dev"), ("orphaned",),
-    ]  # fmt: skip
-    assert (said, dead) == ([], [])
-    steps.dead = True
-    bring_up(Engine(0), said, dead)
-    assert dead == ["dead"]
 
 
 def test_an_up_that_fails_is_told_and_nothing_is_looked_at_after_it(steps: SimpleNamespace) -> None:
@@ -111,42 +93,6 @@ def test_what_is_refused_is_told_and_nothing_runs(steps: SimpleNamespace) -> Non
 
 
 @pytest.mark.parametrize(
-    ("before", "asked"),
-    [
-        (MADE, False),
-        ({"resources": [{"custom": False}, {}]}, True),
-        ({}, True),
-        ({"resources": None}, True),
-        (CommandError("no stack named dev"), False),
-    ],
-)
-def test_a_state_without_resources_may_have_been_lost(
-    steps: SimpleNamespace, before: Any, asked: bool
-) -> None:
-    bring_up(Engine(0, before=before), [])
-    assert (("lost",) in steps.taken) is asked
-
-
-@pytest.mark.parametrize(
-    ("arguments", "refreshes"),
-    [
-        ([], None), (["--yes"], None), (["--refresh"], True), (["-r"], True), (["-yr"], True),
-        (["--refresh=true"], True), (["-r=1"], True), (["--refresh=false"], False),
-        (["--refresh=False"], False), (["-r=f"], False), (["-r=F"], False), (["-r=0"], False),
-        (["--refresh", "--refresh=false"], False), (["--refresh=false", "-r"], True),
-        (["--refreshing"], None), (["-ry"], None), (["--target", "-r-x"], None),
-    ],
-)  # fmt: skip
-def test_a_line_or_the_project_lets_an_up_refresh(
-    tmp_path: Path, arguments: list[str], refreshes: bool | None
-) -> None:
-    for options, usual in (("", False), ("options: {refresh: always}\n", True)):
-        (tmp_path / "Pulumi.yaml").write_text(f"name: demo\nruntime: python\n{options}")
-        expected = usual if refreshes is None else refreshes
-        assert flow._refreshes(tmp_path, arguments) is expected
-
-
-@pytest.mark.parametrize(
     ("arguments", "options"),
     [
         ([], []),
@@ -157,63 +103,3 @@ def test_a_line_or_the_project_lets_an_up_refresh(
 )
 def test_a_refresh_has_the_config_file_of_the_up(arguments: list[str], options: list[str]) -> None:
     assert flow._config_file(arguments) == options
-
-
-URN = "urn:pulumi:dev::demo::a:b:C::"
-
-
-def test_what_a_killed_run_had_begun_is_cleared_by_its_targets(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    found = SimpleNamespace(
-        open=["x"], clearable=True, settled=[f"{URN}a", f"{URN}b"], targets=[f"{URN}a", f"{URN}t"]
-    )
-    monkeypatch.setattr(flow.pending_creates, "find", lambda _: found)
-    monkeypatch.setattr(flow.pending_creates, "explanation", lambda *_: "what is open")
-    said: list[str] = []
-    engine: Any = Engine(7)
-    assert flow.clear_settled("dev", engine, ["--config-file=f"], {}, said.append) == 7
-    assert engine.ran == [
-        ("refresh", "--stack", "dev", "--yes", "--skip-preview", "--non-interactive",
-         "--clear-pending-creates", "--config-file=f", "--target", f"{URN}a", "--target",
-         f"{URN}t"),
-    ]  # fmt: skip
-    assert said == [
-        "what is open",
-        "a killed run had begun to create a, b, which is settled now: clearing its note",
-    ]
-    found.open, found.clearable = [], False
-    said.clear()
-    assert flow.clear_settled("dev", engine, [], {}, said.append) == 0
-    assert (said, len(engine.ran)) == ([], 1)
-
-
-@pytest.mark.parametrize(
-    ("newest", "text"),
-    [
-        (timedelta(minutes=5), "its newest checkpoint is 5m old, in gs://b/a/checkpoints/"),
-        (timedelta(minutes=-5), "its newest checkpoint is 0s old, in gs://b/a/checkpoints/"),
-        (None, "it has no checkpoint in gs://b/a/checkpoints/"),
-        (OperatorError("403"),
-         "its output is in gs://b/a/; checkpoints cannot be looked for: 403"),
-    ],
-)  # fmt: skip
-def test_a_checkpoint_of_a_cancelled_job_is_told(
-    monkeypatch: pytest.MonkeyPatch, newest: Any, text: str
-) -> None:
-    now = datetime(2026, 11, 21, 10, tzinfo=UTC)
-    asked: list[str] = []
-
-    def listing(folder: str) -> Any:
-        asked.append(folder)
-        if isinstance(newest, Exception):
-            raise newest
-        return SimpleNamespace(newest=newest and now - newest)
-
-    monkeypatch.setattr(cancelled_jobs, "datetime", SimpleNamespace(now=lambda _: now))
-    monkeypatch.setattr(objects, "Objects", lambda _: SimpleNamespace(listing=listing))
-    monkeypatch.setattr(StackRef, "connect_clients", lambda _: None)
-    cancelled: Any = SimpleNamespace(output="gs://b/a/")
-    assert cancelled_jobs._checkpoint(REF, cancelled) == text
-    assert asked == ["gs://b/a/checkpoints/"]
-    assert cancelled_jobs._checkpoint(REF, SimpleNamespace(output="")) == ""  # type: ignore[arg-type]

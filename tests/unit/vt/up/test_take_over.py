@@ -109,14 +109,6 @@ def test_what_is_there_is_imported_and_what_is_not_is_left_out() -> None:
     ]
 
 
-def test_a_component_that_the_state_has_is_named_by_its_urn() -> None:
-    engine = Engine([(STEPS, [DATA]), ([], [])], [FOUND], [0])
-    assert take_over(engine)[0] == 0
-    parents = {"storage": f"{URN}storage"}
-    assert engine.got[1] == ("asked", ASK, content(WITH_DATA, parents=parents))
-    assert engine.got[2] == ("ran", RUN, content(WITH_DATA, parents=parents))
-
-
 def test_without_being_asked_to_write_nothing_is_imported() -> None:
     engine = Engine([(STEPS, [DATA, MORE])], [FOUND], [])
     assert take_over(engine, write=False) == (
@@ -133,12 +125,6 @@ def test_without_being_asked_to_write_nothing_is_imported() -> None:
 def test_an_import_that_fails_ends_it_with_its_exit_code() -> None:
     engine = Engine([(STEPS, [DATA])], [FOUND], [255])
     assert take_over(engine) == (255, ["data is there: acme-data"])
-
-
-@pytest.mark.parametrize("declared", [[], [COMPONENT], [READ]])
-def test_where_nothing_can_be_imported_nothing_is_asked(declared: list[Any]) -> None:
-    engine = Engine([(STEPS, declared)], [], [])
-    assert take_over(engine) == (0, DONE)
 
 
 def test_where_nothing_is_there_nothing_is_imported() -> None:
@@ -162,14 +148,6 @@ def test_an_import_that_cannot_be_asked_for_is_told(answer: Any, text: str) -> N
     with pytest.raises(CommandError) as failed:
         take_over(Engine([(STEPS, [DATA])], [answer], []))
     assert str(failed.value).startswith(text)
-
-
-def test_an_input_that_is_not_known_yet_gives_no_id() -> None:
-    later = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
-    state = {"type": BUCKET, "urn": f"{URN}data"}
-    assert lost_state._id_to_import({**state, "inputs": {"name": "acme"}}) == "acme"
-    assert lost_state._id_to_import({**state, "inputs": {"name": later}}) == ""
-    assert lost_state._id_to_import(state) == ""
 
 
 def test_a_lost_state_is_refused_with_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:

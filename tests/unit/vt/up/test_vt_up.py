@@ -28,7 +28,6 @@ echo "$*" >>{calls}
 exit 0
 """
 STACK = f"config: {{gcp:project: {PROJECT}, gcp:region: us-central1}}\n"
-EXPORT = "stack export --stack local --non-interactive"
 SETTLED = "urn:pulumi:local::demo::gcp:storage/bucket:Bucket::storage-data"
 
 Up = Callable[..., Result]
@@ -90,19 +89,6 @@ def dead_process() -> int:
     with subprocess.Popen(["true"]) as process:
         pass
     return process.pid
-
-
-def test_everything_else_on_the_line_goes_to_pulumi(up: Up, tmp_path: Path) -> None:
-    up("--yes", "--target", "x")
-    assert calls(tmp_path) == [EXPORT, "up --stack local --yes --target x", EXPORT]
-
-
-def test_the_exit_code_of_pulumi_is_ours_and_nothing_is_read_after_it(
-    up: Up, tmp_path: Path
-) -> None:
-    told = up(failing="up", expect=7).stderr
-    assert "pulumi up ended with exit code 7" in told
-    assert calls(tmp_path) == [EXPORT, "up --stack local"]
 
 
 def test_a_question_that_pulumi_cannot_answer_is_one_line(up: Up) -> None:
@@ -185,10 +171,7 @@ def test_where_the_state_is_kept_is_asked_of_pulumi_unless_the_environment_says_
         (["-yr"], "", True),
         (["--refresh=false"], "options:\n  refresh: always\n", False),
         (["--yes"], "options: {refresh: always}\n", True),
-        (["--yes"], "options:\n  # as the team agreed\n  refresh: 'always'\n", True),
         (["--yes"], "config:\n  refresh: always\n", False),
-        (["--refresh", "--plan", "file"], "", False),
-        (["--yes"], "", False),
     ],
 )
 def test_an_up_that_refreshes_is_previewed_first(

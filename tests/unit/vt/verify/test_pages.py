@@ -14,31 +14,6 @@ from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.verify import command, edits, report
 from vertex_training_cli.verify.comparison import Comparison, Difference
 
-ONE = Comparison((Difference("up", "call GET x", ("a | b", "c")),), ("job: not reached",))
-
-
-def test_a_page_counts_differences_and_has_the_time_of_each_step() -> None:
-    document = report.document("first", ONE, "up ended with exit code 1.")
-    assert document == {
-        "version": 1,
-        "stack": "first",
-        "ended": "up ended with exit code 1.",
-        "differences": [{"step": "up", "subject": "call GET x", "details": ("a | b", "c")}],
-        "notCompared": ["job: not reached"],
-    }
-    observed: Any = {"up": {"result": {"seconds": 3.5}}, "job": {}}
-    assert report.markdown(document, observed) == (
-        "# Where the cloud differed from the rehearsal\n\n"
-        "Stack `first`: **1 difference**.\n\n"
-        "The run ended early: `up ended with exit code 1.`\n\n"
-        "## 1. up: `call GET x`\n\n"
-        "- <code>a &#124; b</code>\n"
-        "- `c`\n\n"
-        "| step | seconds |\n|---|---|\n| up | 3.5 |\n| job |  |\n"
-        "\nOnly one of both runs had these, so nothing is said of them:\n\n"
-        "- `job: not reached`\n"
-    )
-
 
 @pytest.mark.parametrize(
     ("count", "words"), [(0, "no differences"), (1, "1 difference"), (2, "2 differences")]
@@ -54,19 +29,6 @@ def test_differences_are_counted(count: int, words: str) -> None:
 JOB: dict[str, Any] = {
     "workerPoolSpecs": [{"containerSpec": {"imageUri": "x", "args": ["--epochs=3"]}}]
 }
-
-
-@pytest.mark.parametrize(
-    "whole", [JOB, {"jobSpec": JOB, "displayName": "mine", "labels": {"a": "b"}}]
-)
-def test_an_edited_job_trains_for_long_under_a_name_of_its_own(whole: dict[str, Any]) -> None:
-    text = edits.edited_job(yaml.safe_dump(whole), "other")
-    args = ["--epochs=3", "--epochs=100000000", "--patience=100000000"]
-    pool = {"containerSpec": {"imageUri": "x", "args": args}}
-    kept = {"labels": {"a": "b"}} if "labels" in whole else {}
-    assert yaml.safe_load(text) == {
-        "jobSpec": {"workerPoolSpecs": [pool]}, "displayName": "other", **kept,
-    }  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -109,52 +108,3 @@ def test_what_is_this_machines_own_is_replaced_in_what_leaves_it(ref: StackRef) 
         "acme-first": "PROJECT", "42424242": "NUMBER", str(ref.root): "CHECKOUT",
         str(Path.home()): "HOME",
     }  # fmt: skip
-
-
-def test_a_rehearsal_is_the_one_that_ships_or_that_of_a_file(tmp_path: Path) -> None:
-    steps = {"preflight", "up", "job", "up-again", "drift", "edit", "destroy"}
-    assert set(command._rehearsed(None)) == steps
-    file = tmp_path / "x.json"
-    file.write_text(json.dumps({"version": 1, "steps": {"up": {"result": {}}}}))
-    assert command._rehearsed(file) == {"up": {"result": {}}}
-    file.write_text("{}")
-    with pytest.raises(CommandError) as refused:
-        command._rehearsed(file)
-    assert str(refused.value) == f"{file} is no rehearsal: it has no steps of this version"
-    with pytest.raises(CommandError, match=r"none is no rehearsal: .*No such file"):
-        command._rehearsed(tmp_path / "none")
-
-
-@pytest.mark.parametrize(
-    ("typed", "is_terminal", "confirmed"),
-    [
-        ("first", True, True),
-        (" first ", True, True),
-        ("First", True, False),
-        ("", True, False),
-        (EOFError(), True, False),
-        (KeyboardInterrupt(), True, False),
-        ("first", False, False),
-    ],
-)
-def test_a_run_is_confirmed_by_the_name_of_the_stack(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], ref: StackRef,
-    typed: str | BaseException, is_terminal: bool, confirmed: bool,
-) -> None:  # fmt: skip
-    asked: list[str] = []
-
-    def answer(question: str) -> str:
-        asked.append(question)
-        if isinstance(typed, BaseException):
-            raise typed
-        return typed
-
-    monkeypatch.setattr("builtins.input", answer)
-    monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: is_terminal))
-    run: Any = SimpleNamespace(subject=SUBJECT)
-    assert command._confirmed(ref, run) is confirmed
-    told = (
-        "vt verify: makes stack first in project acme-first, and destroys it. $1.00 at most\n",
-        ["Type the name of the stack to go on (first): "],
-    )
-    assert (capsys.readouterr().err, asked) == (told if is_terminal else ("", []))

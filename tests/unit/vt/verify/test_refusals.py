@@ -11,13 +11,13 @@ import yaml
 from typer.testing import CliRunner
 
 from tests.fixture_project import copy_project
-from vertex_training.errors import CommandError, ConfigError, OperatorError
+from vertex_training.errors import ConfigError, OperatorError
 from vertex_training_cli.cli import app
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.jobs.service import Jobs
-from vertex_training_cli.verify import command, refusals
+from vertex_training_cli.verify import refusals
 
 REQUEST = "vt-request-id"
 
@@ -52,7 +52,6 @@ def job(state: str, request: str = "") -> Any:
         ("first", {"registry": {"protect": True}}, "protects something"),
         ("my-prod", {}, "a stack of production"),
         ("production", {}, "a stack of production"),
-        ("live-eu", {}, "a stack of production"),
         (
             "first",
             {"reservations": {"r": {"zone": "us-central1-a", "machineType": "n1-standard-4",
@@ -94,20 +93,6 @@ def test_a_job_without_a_price_is_refused(root: Path, monkeypatch: pytest.Monkey
     assert "has no price" in problem.what
 
 
-def test_a_stack_that_has_resources_is_refused_with_the_command_that_removes_them(
-    root: Path,
-) -> None:
-    ref = stack(root)
-    resources = [
-        {"type": "pulumi:providers:gcp", "custom": True},
-        {"type": "gcp:storage/bucket:Bucket", "custom": True},
-    ]
-    assert refusals.state_refusals(ref, {"resources": resources[:1]}) == []
-    [problem] = refusals.state_refusals(ref, {"resources": resources})
-    assert "has 1 resources already" in problem.what
-    assert "`vt destroy --stack first --yes --name first`" in problem.hint
-
-
 def test_live_jobs_are_refused_and_so_is_a_request_that_has_run(root: Path) -> None:
     ref = stack(root)
     subject = refusals.read_subject(ref)
@@ -116,50 +101,6 @@ def test_live_jobs_are_refused_and_so_is_a_request_that_has_run(root: Path) -> N
     assert "is RUNNING" in live.what
     [ended] = refusals.job_refusals(ref, subject, [job("SUCCEEDED", subject.request_id)])
     assert "raise jobs.titanic.run" in ended.hint
-
-
-def test_nothing_is_made_without_a_terminal_or_yes_and_all_refusals_come_at_once(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stack(root)
-    deployment: dict[str, Any] = {}
-    jobs: list[Any] = []
-    monkeypatch.setattr(StackRef, "deployment_environment", lambda *_: {})
-    monkeypatch.setattr(PulumiCli, "export_deployment", lambda *_: deployment)
-    monkeypatch.setattr(refusals, "stack_jobs", lambda _: jobs)
-    monkeypatch.setattr(command, "_run", lambda *_, **__: pytest.fail("it ran"))
-    line = ["verify", "--stack", "first", "--max-usd"]
-
-    quiet = CliRunner().invoke(app, [*line, "5"])
-    assert quiet.exit_code == 2
-    assert "nothing was made" in quiet.stderr
-
-    deployment["resources"] = [{"type": "gcp:storage/bucket:Bucket", "custom": True}]
-    jobs.append(job("PENDING"))
-    refused = CliRunner().invoke(app, [*line, "0.1", "--yes"])
-    assert refused.exit_code == 3
-    for words in ("--max-usd is $0.10", "1 resources already", "is PENDING", "nothing was made"):
-        assert words in refused.stderr
-
-
-@pytest.mark.parametrize(
-    ("text", "code"),
-    [("error: no stack named 'first' found", 2), ("error: 503 Service Unavailable", 1)],
-)
-def test_a_state_that_cannot_be_read_is_not_taken_for_none(
-    root: Path, monkeypatch: pytest.MonkeyPatch, text: str, code: int
-) -> None:
-    """What the stack has would be destroyed at the end."""
-
-    def unread(*_: object) -> None:
-        raise CommandError(f"`pulumi stack export` failed: {text}")
-
-    stack(root)
-    monkeypatch.setattr(StackRef, "deployment_environment", lambda *_: {})
-    monkeypatch.setattr(PulumiCli, "export_deployment", unread)
-    monkeypatch.setattr(refusals, "stack_jobs", lambda _: ())
-    done = CliRunner().invoke(app, ["verify", "--stack", "first", "--max-usd", "5"])
-    assert (done.exit_code, text in done.stderr) == (code, True)
 
 
 @pytest.mark.parametrize(

@@ -15,25 +15,6 @@ OWN = {"acme-first": "PROJECT", "210987654321": "NUMBER", "/home/ada/checkout": 
 
 
 @pytest.mark.parametrize(
-    ("text", "kept", "gone"),
-    [
-        ("user:ada.l@acme.com", "[account]", "ada"),
-        ("group:ml@eu.acme.co.uk may", "[account] may", "acme"),
-        ("domain:acme.com", "domain:[account]", "acme"),
-        ("t@acme-first.iam.gserviceaccount.com", "t@PROJECT.iam.gserviceaccount.com", "acme"),
-        ("service-210987654321@x", "service-NUMBER@x", "2109"),
-        ("billingAccounts/01AB2C-D34EF5-678901", "billingAccounts/[account]", "01AB2C"),
-        ("open /home/ada/checkout/x", "open CHECKOUT/x", "ada"),
-        ("Authorization: Bearer ya29.a0AfH6SMBx-0123456789abcdefghij", "[secret]", "ya29"),
-    ],
-)
-def test_people_projects_folders_and_tokens_are_redacted(text: str, kept: str, gone: str) -> None:
-    found = redactor(OWN)({"a": [text], text: 1})
-    assert kept in found
-    assert gone not in found
-
-
-@pytest.mark.parametrize(
     ("text", "kept"),
     [
         ("projects/acme-net-prod/global/networks/x", "projects/PROJECT-2/global/networks/x"),
@@ -41,10 +22,6 @@ def test_people_projects_folders_and_tokens_are_redacted(text: str, kept: str, g
         ("t@acme-net-prod.iam.gserviceaccount.com", "t@PROJECT-2.iam.gserviceaccount.com"),
         ("us-docker.pkg.dev/acme-net-prod/x", "us-docker.pkg.dev/PROJECT-2/x"),
         ("project = acme-net-prod and projects/acme-net-prod", "project = PROJECT-2 and"),
-        (
-            "projects/acme-first and projects/acme-net-prod",
-            "projects/PROJECT and projects/PROJECT-2",
-        ),
     ],
 )
 def test_names_of_other_projects_are_redacted_each_by_its_own_word(text: str, kept: str) -> None:

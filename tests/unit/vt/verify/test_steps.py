@@ -59,25 +59,6 @@ def run(tmp_path: Path, clock: SimpleNamespace, said: list[str]) -> Run:
     return Run(ref, pulumi, subject, tmp_path, lambda t: t.replace("acme", "P"), said.append, "7a")
 
 
-def test_a_step_has_its_seconds_and_the_error_that_ended_it(
-    run: Run, clock: SimpleNamespace, said: list[str]
-) -> None:
-    with run.step("up") as result:
-        clock.now += 7.04
-        run.waited += 2.0
-        result["changes"] = []
-    assert (run.observed, said) == (
-        {"up": {"result": {"changes": [], "seconds": 5.0}}},
-        ["step up"],
-    )
-    for error, text in ((CommandError("acme: Error 403: no"), "403: P: Error 403: no"),
-                        (KeyboardInterrupt(), "KeyboardInterrupt")):  # fmt: skip
-        with pytest.raises(type(error)), run.step("job"):
-            raise error
-        found = run.observed.pop("job")
-        assert found == {"result": {"errors": [text], "failed": True, "seconds": 0.0}}
-
-
 def test_calls_and_lost_answers_of_a_step_are_kept(run: Run) -> None:
     with run.step("preflight"):
         [call], [retry] = rest.LISTENERS, job_service.RETRY_LISTENERS
@@ -227,24 +208,6 @@ def polled(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Polled]:
         return made
 
     return poll
-
-
-def test_a_job_is_polled_until_it_has_ended_and_its_time_is_no_time_of_the_step(
-    run: Run, polled: Callable[..., Polled], clock: SimpleNamespace
-) -> None:
-    run.pulumi.deployments = [{"resources": [resource("j")]}]  # type: ignore[attr-defined]
-    polled(j=["PENDING", "PENDING", "RUNNING", "SUCCEEDED"])
-    steps.train(run)
-    assert run.observed["job"] == {
-        "result": {"seconds": 0.0},
-        "job first": {
-            "states": ["PENDING", "RUNNING", "SUCCEEDED"], "fields": ["state: text"],
-        },
-    }  # fmt: skip
-    assert run.records == {
-        "job-first": [{"state": f"JOB_STATE_{s}"} for s in ("PENDING", "RUNNING", "SUCCEEDED")]
-    }
-    assert clock.pauses == [1.0] * 3
 
 
 def test_a_job_that_goes_on_for_too_long_ends_the_step(

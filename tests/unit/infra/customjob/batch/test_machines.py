@@ -13,9 +13,6 @@ import pytest
 from vertex_training.customjob.batch import machines
 from vertex_training.customjob.rules.job import Job, Pool
 
-HERE = "projects/acme/zones/us-central1-b/reservations/h100"
-THERE = "projects/other/zones/europe-west4-a/reservations/h100"
-
 
 def job(machine: dict[str, Any], strategy: str = "", **pool: Any) -> Job:
     spec: dict[str, Any] = {"workerPoolSpecs": [{"machineSpec": machine, **pool}]}
@@ -40,81 +37,10 @@ def policy(**changes: Any) -> dict[str, Any]:
     }
 
 
-T4 = {"machineType": "n1-standard-4", "acceleratorType": "NVIDIA_TESLA_T4"}
-L4 = {"machineType": "g2-standard-12", "acceleratorType": "NVIDIA_L4", "acceleratorCount": 1}
-DISK = {"diskSpec": {"bootDiskType": "pd-ssd", "bootDiskSizeGb": 50}}
-
-
-@pytest.mark.parametrize(
-    ("asked", "expected"),
-    [
-        (job({"machineType": "n1-standard-4"}), {"policy": policy()}),
-        (
-            job({"machineType": "n1-standard-4"}, "LOW_COST"),
-            {"policy": policy(provisioningModel="SPOT")},
-        ),
-        (
-            job({"machineType": "n1-standard-4"}, "FLEX_START"),
-            {"policy": policy(provisioningModel="FLEX_START")},
-        ),
-        (
-            job(T4 | {"acceleratorCount": 2}),
-            {
-                "policy": policy(accelerators=[{"type": "nvidia-tesla-t4", "count": "2"}]),
-                "installGpuDrivers": True,
-            },
-        ),
-        # A count of 0 is none; the type alone makes it a machine for GPUs.
-        (job(T4), {"policy": policy(), "installGpuDrivers": True}),
-        (
-            job({"machineType": "n1-standard-4", "acceleratorCount": 2}),
-            {"policy": policy()},
-        ),
-        # Newer machines come with theirs, and refuse to be given any.
-        (
-            job(L4),
-            {"policy": policy(machineType="g2-standard-12"), "installGpuDrivers": True},
-        ),
-        (
-            job({"machineType": "n1-standard-4"}, **DISK),
-            {"policy": policy(bootDisk={"type": "pd-ssd", "sizeGb": "50"})},
-        ),
-        (
-            job({"machineType": "n1-standard-4"}, diskSpec={"bootDiskSizeGb": 0}),
-            {"policy": policy()},
-        ),
-        (job(reserved("NO_RESERVATION")), {"policy": policy()}),
-        (job(reserved("NO_RESERVATION", HERE)), {"policy": policy()}),
-        (job(reserved("SPECIFIC_RESERVATION", HERE)), {"policy": policy(reservation="h100")}),
-        (
-            job(reserved("SPECIFIC_RESERVATION", THERE, HERE)),
-            {"policy": policy(reservation="projects/other/reservations/h100")},
-        ),
-    ],
-)
-def test_the_policy_of_machines(asked: Job, expected: dict[str, Any]) -> None:
-    assert machines.policy(asked, "acme") == expected
-
-
 def test_any_reservation_that_fits_is_asked_for_by_no_word() -> None:
     expected = policy()
     del expected["reservation"]
     assert machines.policy(job(reserved("ANY_RESERVATION")), "acme") == {"policy": expected}
-
-
-@pytest.mark.parametrize(
-    ("machine", "place"),
-    [
-        ({"machineType": "n1-standard-4"}, "regions/us-central1"),
-        (reserved("SPECIFIC_RESERVATION", THERE), "zones/europe-west4-a"),
-        (reserved("SPECIFIC_RESERVATION", HERE, THERE), "zones/us-central1-b"),
-        (reserved("ANY_RESERVATION", HERE), "regions/us-central1"),
-    ],
-)
-def test_machines_are_in_the_region_or_in_the_zone_of_their_reservation(
-    machine: dict[str, Any], place: str
-) -> None:
-    assert machines.location(job(machine), "us-central1") == {"allowedLocations": [place]}
 
 
 @pytest.mark.parametrize(

@@ -86,28 +86,6 @@ def test_without_the_variable_every_client_has_its_own_default(
     assert impersonated_credentials() is None
 
 
-def test_jobs_are_submitted_as_the_account_that_makes_the_resources(
-    tokens: type[Tokens], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(VARIABLE, DEPLOYER)
-    found = impersonated_credentials()
-    assert found is not None
-    assert found.token == "token-of-the-deployer"
-    [(path, caller)] = [each for each in tokens.asked if "generateAccessToken" in each[0]]
-    assert DEPLOYER in path
-    assert caller == "Bearer token-of-the-caller"
-    given: dict[str, Any] = {}
-    monkeypatch.setattr(
-        "vertex_training.customjob.google.vertex_api.JobServiceClient",
-        lambda **named: given.update(named),
-    )
-    job_service.client("acme-ml-dev", "us-central1")
-    assert given["credentials"] is found
-    records: Any = storage_client.storage_client("acme-ml-dev")._credentials
-    assert records.service_account_email == DEPLOYER
-    assert len([each for each in tokens.asked if "generateAccessToken" in each[0]]) == 1
-
-
 def test_jobs_of_a_component_are_submitted_as_the_account_of_its_provider(
     tokens: type[Tokens], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -146,14 +124,3 @@ def test_only_a_service_account_can_be_named(monkeypatch: pytest.MonkeyPatch, na
         with pytest.raises(OperatorError) as refused:
             impersonated_credentials(account)
         assert str(refused.value) == f"{source} must be the address of a service account"
-
-
-def test_a_local_project_asks_for_no_token(
-    tokens: type[Tokens], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(VARIABLE, DEPLOYER)
-    monkeypatch.setenv("VERTEX_EMULATOR_HOST", "127.0.0.1:1")
-    monkeypatch.setenv("STORAGE_EMULATOR_HOST", "http://127.0.0.1:1")
-    job_service.client("local-x", "us-central1")
-    storage_client.storage_client("local-x")
-    assert tokens.asked == []

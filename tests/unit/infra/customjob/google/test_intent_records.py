@@ -6,13 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 from google.api_core.exceptions import Forbidden, NotFound, PreconditionFailed
-from google.cloud import storage
 
 from vertex_training.customjob.google import intent_store, storage_client
 from vertex_training.customjob.protocol.ports import (
     IntentRecord,
     IntentState,
-    StoredIntent,
     TurnRecord,
 )
 from vertex_training.errors import OperatorError, PreconditionFailedError
@@ -58,18 +56,6 @@ class Bucket:
 
 def read(bucket, request_id="id1"):
     return intent_store.BucketIntents(bucket, "control").read(request_id)
-
-
-def test_a_record_that_is_deleted_between_two_calls_is_none(monkeypatch):
-    bucket = Bucket(RECORD)
-
-    def download_as_bytes(**_):
-        bucket.get_blob = lambda *_, **__: None
-        raise NotFound("No such object")
-
-    blob = SimpleNamespace(generation=1, download_as_bytes=download_as_bytes)
-    bucket.get_blob = lambda *_, **__: blob
-    assert read(bucket) is None
 
 
 def test_content_is_only_taken_of_the_generation_that_was_found():
@@ -174,15 +160,6 @@ def test_keys_of_turns_are_those_of_the_environments_folder():
     )
 
 
-@pytest.mark.parametrize(("local", "credentials"), [(None, "robot"), ("http://x", None)])
-def test_a_client_is_the_projects_and_acts_as_the_account(monkeypatch, local, credentials):
-    made = []
-    monkeypatch.setattr(storage, "Client", lambda **arguments: made.append(arguments))
-    monkeypatch.setattr(storage_client, "impersonated_credentials", lambda account: account)
-    storage_client._client.__wrapped__("acme", "robot", local)
-    assert made == [{"project": "acme", "credentials": credentials}]
-
-
 class Written:
     """A bucket that remembers what is written, or refuses it."""
 
@@ -224,23 +201,6 @@ def test_a_turn_is_written_under_the_precondition_that_nobody_else_wrote_it():
     refused = intent_store.BucketIntents(Written(Forbidden("no right")), "control")
     with pytest.raises(OperatorError, match="could not be read or written; nothing was sent: For"):
         refused.write_turn("r/a", "id1", 3, 7)
-
-
-@pytest.mark.parametrize(("stopped", "more"), [("", {}), ("idle", {"stopped": "idle"})])
-def test_a_record_is_written_in_the_form_that_it_is_read_in(stopped, more):
-    bucket = Written()
-    record = IntentRecord("id1", IntentState.DONE, "me", "projects/p/x", stopped)
-    stored = intent_store.BucketIntents(bucket, "control", "tuning/").write(record, 7)
-    assert stored == StoredIntent(record, 8, 1_795_651_200.0)
-    [(name, content, arguments)] = bucket.written
-    document = RECORD | {"state": "DONE", "jobName": "projects/p/x"} | more
-    assert (name, json.loads(content)) == ("tuning/submissions/id1.json", document)
-    assert arguments == {
-        "content_type": "application/json",
-        "if_generation_match": 7,
-        "timeout": storage_client.TIMEOUT,
-    }
-    assert read(Bucket(document)).record == record
 
 
 @pytest.mark.parametrize(

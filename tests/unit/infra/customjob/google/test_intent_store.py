@@ -1,7 +1,5 @@
 """The official client against the storage emulator of the local cloud."""
 
-from concurrent.futures import ThreadPoolExecutor
-
 import pytest
 from google.cloud import storage
 
@@ -41,28 +39,6 @@ def test_a_record_is_read_as_it_was_written(intents):
     assert intents.read("id1") == written
 
 
-def test_a_write_without_the_current_generation_conflicts(intents):
-    first = intents.write(record(), 0)
-    with pytest.raises(PreconditionFailedError):
-        intents.write(record(), 0)
-    second = intents.write(record(IntentState.SENDING), first.generation)
-    with pytest.raises(PreconditionFailedError):
-        intents.write(record(IntentState.SENDING, "other"), first.generation)
-    assert intents.read("id1") == second
-
-
-def test_of_many_writers_at_once_one_wins(intents):
-    def attempt(number):
-        try:
-            return intents.write(record(owner=str(number)), 0).record.owner
-        except PreconditionFailedError:
-            return None
-
-    with ThreadPoolExecutor(8) as pool:
-        winners = [owner for owner in pool.map(attempt, range(24)) if owner is not None]
-    assert winners == [intents.read("id1").record.owner]
-
-
 def test_a_turn_is_taken_by_one_and_read_as_it_was_taken(intents):
     assert intents.read_turn("r/titanic") is None
     intents.write_turn("r/titanic", "id1", 1, 0)
@@ -75,15 +51,6 @@ def test_a_turn_is_taken_by_one_and_read_as_it_was_taken(intents):
     taken = intents.read_turn("r/titanic")
     assert (taken.request_id, taken.number) == ("id1", 7)
     assert intents.read_turn("r/iris") is None
-
-
-def test_all_threads_share_one_client_of_a_project_and_address(intents, monkeypatch):
-    with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda n: intent_store.connect("local-x", f"b{n}"), range(16)))
-    assert {id(each._bucket.client) for each in found} == {id(intents._bucket.client)}
-    monkeypatch.setenv("STORAGE_EMULATOR_HOST", "http://127.0.0.1:1")
-    moved = intent_store.connect("local-x", "b0")
-    assert moved._bucket.client is not intents._bucket.client
 
 
 def test_the_stores_time_is_that_of_its_records(intents):
@@ -109,14 +76,3 @@ def test_a_missing_bucket_is_reported_and_nothing_is_sent(emulator, monkeypatch)
     missing = intent_store.connect("local-x", "no-such-bucket")
     with pytest.raises(OperatorError, match="no-such-bucket is not there; nothing was sent"):
         missing.write(record(), 0)
-
-
-def test_records_of_tuning_jobs_are_apart(intents):
-    tuning = intent_store.connect("local-x", intents._name, "tuning/")
-    tuning.write(record(), 0)
-    tuning.write_turn("us-central1/x", "id1", 1, 0)
-    assert intents.read("id1") is None
-    assert intents.read_turn("us-central1/x") is None
-    assert intents.turn_keys() == frozenset()
-    assert tuning.turn_keys() == frozenset({"us-central1/x"})
-    intents.write(record(), 0)

@@ -9,7 +9,7 @@ from google.cloud.aiplatform_v1.services.job_service import JobServiceClient
 from google.cloud.logging_v2.types import ListLogEntriesResponse
 from google.longrunning.operations_pb2 import ListOperationsResponse
 
-from vertex_training.customjob.google import job_service, logs, tensorboards, vertex_api
+from vertex_training.customjob.google import job_service, logs, tensorboards
 from vertex_training.customjob.google.job_service import VertexJobs
 from vertex_training.errors import NotSubmittedError, OperatorError
 from vertex_training.serving.google.operations import GoogleOperations
@@ -22,26 +22,6 @@ LISTS = {
     "ListOperations": ListOperationsResponse(next_page_token="x"),
     "ListLogEntries": ListLogEntriesResponse(next_page_token="x")._pb,
 }
-
-
-def test_a_project_of_google_meets_the_service_of_its_region_as_who_acts(monkeypatch):
-    made = []
-    monkeypatch.setattr(vertex_api, "JobServiceClient", lambda **given: made.append(given))
-    monkeypatch.setattr(job_service, "impersonated_credentials", lambda account: ("as", account))
-    monkeypatch.delenv("VERTEX_EMULATOR_HOST", raising=False)
-    types = vertex_api.JobServiceClient, None
-
-    job_service.client("acme-ml-dev", "europe-west4")
-    job_service.client("acme-ml-dev", "europe-west4", "deployer")
-    job_service.service_client(*types, "acme-ml-dev", endpoint="logging.googleapis.com")
-    job_service.service_client(*types, "acme-ml-dev", "us-east1")
-
-    assert [(given["client_options"].api_endpoint, given["credentials"]) for given in made] == [
-        ("europe-west4-aiplatform.googleapis.com", ("as", "")),
-        ("europe-west4-aiplatform.googleapis.com", ("as", "deployer")),
-        ("logging.googleapis.com", ("as", "")),
-        ("us-east1-aiplatform.googleapis.com", ("as", "")),
-    ]
 
 
 class Lists(grpc.GenericRpcHandler):

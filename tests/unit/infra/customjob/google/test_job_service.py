@@ -1,12 +1,9 @@
 """The official client against a server that answers as each test says, over real gRPC."""
 
-import random
-import time
 from concurrent import futures
 
 import grpc
 import pytest
-from google.api_core import grpc_helpers
 from google.auth.credentials import AnonymousCredentials
 from google.auth.exceptions import DefaultCredentialsError
 from google.cloud import aiplatform_v1
@@ -26,7 +23,6 @@ PARENT = "projects/local-x/locations/us-central1"
 BODY = (
     '{"displayName":"x","jobSpec":{"workerPoolSpecs":[{"replicaCount":1}]},"labels":{"mine":"1"}}'
 )
-SERVICE = "google.cloud.aiplatform.v1.JobService"
 
 
 class Server(grpc.GenericRpcHandler):
@@ -86,36 +82,10 @@ def test_a_job_is_sent_with_its_own_and_the_stacks_labels(server, jobs):
     assert (record.state, record.digest) == ("JOB_STATE_PENDING", "d")
 
 
-@pytest.mark.parametrize("code", sorted(client.PROVES_NOT_CREATED))
-def test_codes_that_prove_nothing_was_created_are_a_no(server, jobs, code):
-    server.replies["CreateCustomJob"] = [grpc.StatusCode[code]]
-    with pytest.raises(NotSubmittedError, match=f"nothing was submitted: {code}"):
-        jobs.create(PARENT, BODY, {})
-
-
 def test_a_missing_permission_is_distinguished_from_other_refusals(server, jobs):
     server.replies["CreateCustomJob"] = [grpc.StatusCode.PERMISSION_DENIED]
     with pytest.raises(PermissionDeniedError):
         jobs.create(PARENT, BODY, {})
-
-
-@pytest.mark.parametrize(
-    "code",
-    [
-        "DEADLINE_EXCEEDED",
-        "UNAVAILABLE",
-        "INTERNAL",
-        "UNKNOWN",
-        "ABORTED",
-        "CANCELLED",
-        "DATA_LOSS",
-    ],
-)
-def test_all_other_codes_leave_doubt_and_are_sent_once(server, jobs, code):
-    server.replies["CreateCustomJob"] = [grpc.StatusCode[code]]
-    with pytest.raises(InDoubtError):
-        jobs.create(PARENT, BODY, {})
-    assert len(sent(server, "CreateCustomJob")) == 1
 
 
 def test_an_answer_without_a_name_leaves_doubt(server, jobs):
@@ -132,17 +102,6 @@ def test_find_reads_every_page(server, jobs):
         page.pb(page()),
     ]
     assert len(jobs.find(PARENT, "id1")) == 3
-
-
-def test_a_job_is_looked_for_by_its_label_once(server, jobs):
-    page = aiplatform_v1.ListCustomJobsResponse
-    labels = {"vt-request-id": "id1", "vt-request-digest": "d", "vt-request-turn": "2"}
-    server.replies["ListCustomJobs"] = [page.pb(page(custom_jobs=[job(labels=labels)]))]
-    [found] = jobs.find(PARENT, "id1")
-    assert (found.digest, found.turn) == ("d", 2)
-    read = aiplatform_v1.ListCustomJobsRequest.deserialize
-    filters = [read(each).filter for each in sent(server, "ListCustomJobs")]
-    assert filters == ["labels.vt-request-id=id1"]
 
 
 @pytest.mark.parametrize("code", ["PERMISSION_DENIED", "NOT_FOUND"])
@@ -191,15 +150,6 @@ def test_local_projects_and_the_emulator_belong_together(monkeypatch):
         client.connect("acme-ml-prod", "us-central1")
 
 
-def test_all_threads_share_one_client_of_a_region_and_address(jobs, monkeypatch):
-    with futures.ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda _: client.connect("local-x", "us-central1"), range(16)))
-    assert {id(each) for each in found} == {id(jobs)}
-    assert client.connect("local-x", "europe-west4") is not jobs
-    monkeypatch.setenv("VERTEX_EMULATOR_HOST", "127.0.0.1:1")
-    assert client.connect("local-x", "us-central1") is not jobs
-
-
 def test_who_signs_in_after_a_refusal_is_let_in(monkeypatch):
     def nobody(*_, **__):
         raise DefaultCredentialsError
@@ -225,33 +175,3 @@ def test_a_deletion_that_ends_badly_is_reported_in_one_line(server, jobs):
     server.replies["DeleteCustomJob"] = [failed]
     with pytest.raises(OperatorError, match="x was deleted: INTERNAL: as told"):
         jobs.delete("x")
-
-
-def test_the_channel_to_google_resends_nothing(monkeypatch):
-    # No network: the channel is made as for Google, and connects only when first used.
-    monkeypatch.delenv("VERTEX_EMULATOR_HOST", raising=False)
-    signed_in = AnonymousCredentials()
-    monkeypatch.setattr("google.auth.default", lambda *_, **__: (signed_in, "acme-ml-dev"))
-    made = []
-    original = grpc_helpers.create_channel
-
-    def create_channel(host, **settings):
-        made.append((host, settings["options"]))
-        return original(host, **settings)
-
-    monkeypatch.setattr(grpc_helpers, "create_channel", create_channel)
-    client.client("acme-ml-dev", "us-central1")
-    [(host, options)] = made
-    assert host == "us-central1-aiplatform.googleapis.com:443"
-    assert ("grpc.enable_retries", 0) in options
-    assert ("grpc.max_receive_message_length", -1) in options
-
-
-def test_pauses_between_repeated_reads_double_up_to_five_seconds(server, jobs, monkeypatch):
-    busy = [grpc.StatusCode.UNAVAILABLE] * 7
-    server.replies["GetCustomJob"] = [*busy, job(state="JOB_STATE_RUNNING")]
-    pauses = []
-    monkeypatch.setattr(random, "uniform", lambda _least, most: most)
-    monkeypatch.setattr(time, "sleep", pauses.append)
-    assert jobs.get(f"{PARENT}/customJobs/1").state == "JOB_STATE_RUNNING"
-    assert pauses == [0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0]

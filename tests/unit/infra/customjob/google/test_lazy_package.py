@@ -44,13 +44,6 @@ def outer() -> ModuleType:
     return sys.modules["outer"]
 
 
-def test_its_modules_are_imported_without_it(package: str) -> None:
-    other = importlib.import_module(f"{package}.other")
-    assert other.part.thing == 1
-    assert outer().eager.part is other.part
-    assert outer().runs == 0
-
-
 def test_any_other_name_runs_it_once(package: str) -> None:
     eager = importlib.import_module(package)
     assert (eager.late, eager.thing, outer().runs) == (2, 1, 1)

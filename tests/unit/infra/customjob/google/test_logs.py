@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from google.api_core import exceptions
-from google.auth.exceptions import DefaultCredentialsError
-from google.cloud.logging_v2.services import logging_service_v2
 from google.cloud.logging_v2.types import LogEntry
 from google.protobuf.json_format import ParseDict
 
-from vertex_training.customjob.google import job_service
-from vertex_training.customjob.google import logs as module
 from vertex_training.customjob.google.logs import JobLogs, LogLine
 from vertex_training.errors import OperatorError
 
@@ -98,7 +93,6 @@ def test_entries_of_a_job_are_asked_for_oldest_first(
             entry(1, "x", "", labels={"task_id": "task/uid-1-group0-12/0/0"}),
             [("task-12", "INFO", "x")],
         ),
-        (entry(1, "x", "", labels={"task_id": "action/STARTUP/0/0/x"}), [("", "INFO", "x")]),
     ],
 )
 def test_an_entry_has_its_lines_as_a_terminal_shows_them(given: LogEntry, shown: Any) -> None:
@@ -185,32 +179,3 @@ def test_a_log_that_is_refused_is_told_with_its_service() -> None:
     assert next(found).text == "a"
     with pytest.raises(OperatorError, match=r"Cloud Logging ended in the middle of a log: .*gone"):
         next(found)
-
-
-def test_times_are_in_utc() -> None:
-    zone = entry(1, "a", timestamp="2026-01-01T01:00:01.5+01:00")
-    [line] = logs([zone])[0].lines("7")
-    assert datetime.datetime.fromisoformat(line.time) == datetime.datetime(
-        2026, 1, 1, 0, 0, 1, 500_000, datetime.UTC
-    )
-
-
-def test_logs_are_read_by_the_account_that_acts(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[Any] = []
-
-    def client(**given: Any) -> Client:
-        made.append(given)
-        if len(made) > 1:
-            raise DefaultCredentialsError
-        return Client([entry(1, "a")])
-
-    monkeypatch.delenv("VERTEX_EMULATOR_HOST", raising=False)
-    monkeypatch.setattr(logging_service_v2, "LoggingServiceV2Client", client)
-    monkeypatch.setattr(job_service, "impersonated_credentials", lambda account: f"as {account}")
-    found = module.connect("acme-ml-dev", "robot@acme.example")
-    assert [line.text for line in found.lines("7")] == ["a"]
-    assert made[0]["credentials"] == "as robot@acme.example"
-    assert made[0]["client_options"].api_endpoint == "logging.googleapis.com"
-    with pytest.raises(OperatorError) as raised:
-        module.connect("acme-ml-dev")
-    assert str(raised.value) == job_service.NO_CREDENTIALS

@@ -13,7 +13,6 @@ from vertex_training.customjob.kinds import (
     CUSTOM_JOB,
     TUNING_JOB,
     JobKind,
-    kind_in_section,
 )
 from vertex_training.errors import OperatorError
 
@@ -24,10 +23,6 @@ CONSOLE = "https://console.cloud.google.com"
     ("project", "kind", "job", "logs"),
     [
         ("acme-ml", CUSTOM_JOB,
-         f"{CONSOLE}/agent-platform/locations/us-central1/training/7?project=acme-ml",
-         f"{CONSOLE}/logs/query;query=resource.type%3D%22ml_job%22%20resource.labels.job_id%3D%227"
-         "%22?project=acme-ml"),
-        ("acme-ml", TUNING_JOB,
          f"{CONSOLE}/agent-platform/locations/us-central1/training/7?project=acme-ml",
          f"{CONSOLE}/logs/query;query=resource.type%3D%22ml_job%22%20resource.labels.job_id%3D%227"
          "%22?project=acme-ml"),
@@ -120,18 +115,6 @@ def test_a_local_project_has_no_jobs_outside_of_the_local_cloud(
     assert shared == [("local-x", "us-central1", "", "127.0.0.1:1")]
 
 
-@pytest.mark.parametrize(
-    ("section", "backend", "kind"),
-    [
-        ("jobs", "vertex", CUSTOM_JOB),
-        ("jobs", "batch", BATCH_JOB),
-        ("tuning", "vertex", TUNING_JOB),
-    ],
-)
-def test_a_section_has_a_kind_for_each_service(section: str, backend: str, kind: JobKind) -> None:
-    assert kind_in_section(section, backend) is kind
-
-
 def test_kinds_are_spelled_as_their_apis_have_them() -> None:
     assert (
         JobKind("CustomJob", "jobSpec", "jobs", "customJobs", "custom_job", "vt-", ""),
@@ -141,27 +124,6 @@ def test_kinds_are_spelled_as_their_apis_have_them() -> None:
         ),
         JobKind("Job", "jobSpec", "jobs", "jobs", "job", "vt-", "", "batch", "batch-"),
     ) == (CUSTOM_JOB, TUNING_JOB, BATCH_JOB)
-
-
-MESSAGE = {"displayName": "x", "labels": {"a": "b"}, "encryptionSpec": {}, "studySpec": {}}
-
-
-def test_a_trial_is_a_custom_job_of_the_same_name_labels_and_key() -> None:
-    shared = {key: MESSAGE[key] for key in ("displayName", "labels", "encryptionSpec")}
-    tuning = {**MESSAGE, "trialJobSpec": {"network": "n"}}
-    assert TUNING_JOB.trial_of(tuning) == {**shared, "jobSpec": {"network": "n"}}
-    assert TUNING_JOB.trial_of({"studySpec": {}}) == {}
-    job = {"jobSpec": {}, "more": 1}
-    assert CUSTOM_JOB.trial_of(job) == job
-    assert CUSTOM_JOB.trial_of(job) is not job
-    for path, in_trial in (
-        (("trialJobSpec", "network"), ("jobSpec", "network")),
-        (("studySpec", "metrics"), ("studySpec", "metrics")),
-        ((), ()),
-    ):
-        assert TUNING_JOB.path_in_trial(path) == in_trial
-        assert TUNING_JOB.path_in_message(in_trial) == path
-        assert CUSTOM_JOB.path_in_trial(path) == path
 
 
 def test_labels_of_a_tuning_job_have_keys_of_their_own() -> None:

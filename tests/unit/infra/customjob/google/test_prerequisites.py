@@ -61,23 +61,6 @@ def test_a_permission_is_held_if_the_answer_repeats_it(google, resource, url, bo
     assert session.sent == [expected]
 
 
-@pytest.mark.parametrize(("status", "there"), [(200, True), (404, False)])
-def test_images_and_reservations_are_there_unless_the_answer_is_404(google, status, there):
-    service, session = google(status)
-    assert service.has_image("us-docker.pkg.dev", "p/r/i", "v1") is there
-    name = "projects/p/zones/z/reservations/r"
-    assert service.has_reservation(name) is there
-    kinds = (
-        "application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json, "
-        "application/vnd.docker.distribution.manifest.list.v2+json, "
-        "application/vnd.docker.distribution.manifest.v2+json"
-    )
-    assert session.sent == [
-        ("HEAD", "https://us-docker.pkg.dev/v2/p/r/i/manifests/v1", {"Accept": kinds}),
-        ("GET", f"https://compute.googleapis.com/compute/v1/{name}", None),
-    ]
-
-
 @pytest.mark.parametrize(
     ("buckets", "limit"),
     [

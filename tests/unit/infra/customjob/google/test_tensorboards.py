@@ -48,21 +48,6 @@ def add(store: Store, number: str, stack: str) -> None:
     store.put(TENSORBOARD, f"{HERE}/{number}", PROJECT, {}, outputs)
 
 
-@pytest.mark.parametrize("spec", ["jobSpec", "trialJobSpec"])
-def test_the_instance_with_the_label_of_the_stack_is_named(store: Store, spec: str) -> None:
-    add(store, "7", "dev")
-    add(store, "8", "prod")
-    body = json.dumps({spec: {"tensorboard": f"{HERE}/0", "serviceAccount": "a"}})
-    sent = json.loads(with_number(body, PARENT, "dev", ""))
-    assert sent == {spec: {"tensorboard": f"{HERE}/7", "serviceAccount": "a"}}
-
-
-@pytest.mark.parametrize("named", ["", f"{HERE}/70", "projects/1/locations/x/tensorboards/9"])
-def test_a_request_without_it_is_sent_as_it_is_and_nobody_is_asked(named: str) -> None:
-    body = json.dumps({"jobSpec": {"tensorboard": named, "args": f"{HERE}/0"}})
-    assert with_number(body, PARENT, "dev", "") is body
-
-
 def test_none_and_two_are_refused_by_name(store: Store) -> None:
     body = json.dumps({"jobSpec": {"tensorboard": f"{HERE}/0"}})
     with pytest.raises(NotSubmittedError, match=r"has the label stack=dev; `pulumi up` makes it"):

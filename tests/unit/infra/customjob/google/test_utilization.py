@@ -81,7 +81,6 @@ def test_all_pages_are_read_by_the_metric_of_the_alerts(monkeypatch: pytest.Monk
         [],
         {"timeSeries": [series(resource={"labels": {"job_id": "78", "task_name": "x"}})]},
         {"timeSeries": [series(points=[{"value": {"doubleValue": 0}}])]},
-        {"timeSeries": [series(points=[{"interval": {"endTime": "now"}, "value": {}}])]},
         {"timeSeries": [series(), {}]},
         {"timeSeries": [series()], "executionErrors": [{"message": "partial"}]},
         {"timeSeries": [series()], "nextPageToken": "for ever"},
@@ -112,67 +111,3 @@ def test_no_answer_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
     with pytest.raises(OperatorError, match="no answer of Cloud Monitoring: ConnectionError"):
         read(monkeypatch, Gone([]))
-
-
-@pytest.mark.parametrize("local", ["", "127.0.0.1:8080"])
-def test_the_last_seconds_are_asked_for_by_the_account_that_acts(
-    monkeypatch: pytest.MonkeyPatch, local: str
-) -> None:
-    asked: list[Any] = []
-
-    class Served:
-        def request(self, *place: Any, **options: Any) -> requests.Response:
-            asked.append((*place, options))
-            answer = requests.Response()
-            answer.status_code, answer._content = 200, b"{}"
-            answer.headers["Date"] = "Thu, 26 Nov 2026 10:00:01 GMT"
-            return answer
-
-    now = 1795687200.5  # 2026-11-26T10:00:00.5Z
-    monkeypatch.setattr(time, "time", lambda: now)
-    monkeypatch.setattr(utilization, "local_address", lambda _: local)
-    monkeypatch.setattr(utilization, "session", lambda **given: asked.append(given) or Served())
-    found = utilization.read("acme-ml", NAME, 1800, "robot@acme.example")
-    assert found == Reading(1795687201.0, [])
-    base = f"http://{local}" if local else "https://monitoring.googleapis.com"
-    [given, (method, url, options)] = asked
-    assert given == {"local": bool(local), "account": "robot@acme.example"}
-    assert (method, url) == ("GET", f"{base}/v3/projects/acme-ml/timeSeries")
-    assert options["timeout"] == 20
-    assert {key: value for key, value in options["params"].items() if key != "filter"} == {
-        "interval.startTime": "2026-11-26T09:30:00.500000Z",
-        "interval.endTime": "2026-11-26T10:00:00.500000Z",
-        "view": "FULL",
-    }
-
-
-@pytest.mark.parametrize(
-    ("answers", "status", "skew", "text"),
-    [
-        ([{}], 403, 0, "Cloud Monitoring: 403 Forbidden (it takes monitoring.timeSeries.list)"),
-        ([{}], 404, 0, "Cloud Monitoring: 404 Not Found"),
-        (
-            [{"executionErrors": ["partial"]}], 200, 0,
-            "Cloud Monitoring left out series: ['partial']",
-        ),
-        (
-            [{"timeSeries": [{}]}], 200, 0,
-            "Cloud Monitoring answered in another form: KeyError: 'resource'",
-        ),
-        (
-            [{"timeSeries": [series(resource={"labels": {"job_id": "78", "task_name": "x"}})]}],
-            200, 0,
-            "Cloud Monitoring answered in another form: ValueError: a series of job 78",
-        ),
-        (
-            [{"nextPageToken": "n"}] * 200, 200, 0,
-            f"Cloud Monitoring has more than 200 pages on {NAME}",
-        ),
-    ],
-)  # fmt: skip
-def test_what_is_not_known_is_told_in_a_line(
-    monkeypatch: pytest.MonkeyPatch, answers: list[Any], status: int, skew: float, text: str
-) -> None:
-    with pytest.raises(OperatorError) as raised:
-        read(monkeypatch, Session(list(answers), status, skew))
-    assert str(raised.value) == text

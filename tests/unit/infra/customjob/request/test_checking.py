@@ -114,64 +114,6 @@ def test_a_finding_is_told_with_its_place_rule_and_level(
     assert [p.level for p in found_by(louder, text, kind, monkeypatch=monkeypatch)] == ["error"]
 
 
-def test_secrets_are_hidden_and_hints_are_of_a_bounded_length(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    token = "ghp_" + "a1B2" * 9
-    finding = Finding(MACHINE, "is wrong", token, f"{token} " + "h" * 1000)
-    [problem] = found_by(finding, GCLOUD, monkeypatch=monkeypatch)
-    assert token not in problem.value
-    assert token not in problem.hint
-    assert len(problem.hint) == 700
-    many = [Finding(MACHINE, "is wrong", str(number)) for number in range(150)]
-    assert len(found_by(many, GCLOUD, monkeypatch=monkeypatch)) == 100
-
-
-@pytest.mark.parametrize(
-    ("unreadable", "path", "missing", "told"),
-    [
-        ((), MACHINE, "machineType", True),
-        # What could not be read may be what the rule misses, around it, at it or inside of it.
-        ((("jobSpec",),), MACHINE, "machineType", False),
-        ((MACHINE,), MACHINE, "machineType", False),
-        (((*MACHINE, "machineType"),), MACHINE, "machineType", False),
-        (((*MACHINE, "machineType"),), MACHINE, "", False),
-        (((*MACHINE, "acceleratorCount"),), MACHINE, "machineType", True),
-        (((*MACHINE, "acceleratorCount"),), (*MACHINE, "machineType"), "", True),
-        ((("jobSpec", "scheduling"),), MACHINE, "machineType", True),
-        # It is the missing one misspelt, or a field of the missing section at the wrong place.
-        (((*MACHINE, "machineTyp"),), MACHINE, "machineType", False),
-        (((*MACHINE, "machineTyp"),), MACHINE, "acceleratorCount", True),
-        (((*POOL, "imageUri"),), POOL, "containerSpec", False),
-        (((*POOL, "imageUri"),), POOL, "machineSpec", True),
-        (((*MACHINE, "imageUri"),), POOL, "containerSpec", True),
-    ],
-)
-def test_a_mistake_of_form_is_one_mistake(
-    unreadable: tuple[Path, ...], path: Path, missing: str, told: bool,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
-    finding = Finding(path, "is missing", missing=missing)
-    found = found_by(finding, GCLOUD, monkeypatch=monkeypatch, unreadable=unreadable)
-    assert bool(found) is told
-    later = (("jobSpec", "scheduling"), *unreadable) if unreadable else ()
-    found = found_by(finding, GCLOUD, monkeypatch=monkeypatch, unreadable=later)
-    assert bool(found) is told
-
-
-def test_a_field_without_a_value_is_told_at_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "workerPoolSpecs:\n- replicaCount: 1\n  machine_spec:\n"
-    path = ("workerPoolSpecs", 0, "machine_spec")
-    finding = Finding(POOL, "machineSpec is missing", missing="machineSpec")
-    [problem] = found_by(finding, text, monkeypatch=monkeypatch, left_out={path, ("network",)})
-    assert (problem.what, problem.path) == ("has no value", path)
-    assert problem.location == Location("x.yaml", 3, 3)
-    other = Finding(POOL, "diskSpec is missing", missing="diskSpec")
-    [problem] = found_by(other, text, monkeypatch=monkeypatch, left_out={path})
-    assert (problem.what, problem.path) == ("diskSpec is missing", ("workerPoolSpecs", 0))
-    assert problem.location == Location("x.yaml", 2, 3)
-
-
 @pytest.mark.parametrize(
     ("kind", "unreadable", "what", "hint"),
     [

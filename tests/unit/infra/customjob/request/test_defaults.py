@@ -57,12 +57,6 @@ def test_what_the_file_says_wins():
     assert check(rest).request.message["labels"] == {"cost-center": "own"}
 
 
-def test_without_defaults_a_request_keeps_its_id():
-    plain = spec.check_job_file(FILE.encode(), "jobs/x.yaml", WHO, TABLE).request
-    assert check(FILE, FileDefaults()).request.request_id == plain.request_id
-    assert not plain.filled_in
-
-
 def test_a_file_that_says_all_of_it_has_the_same_id_with_and_without_defaults():
     text = FILE + (
         "serviceAccount: ${serviceAccounts.trainer}\nscheduling: {timeout: 60s}\n"
@@ -72,7 +66,3 @@ def test_a_file_that_says_all_of_it_has_the_same_id_with_and_without_defaults():
     with_defaults = check(text, no_labels).request
     assert with_defaults.request_id == check(text, FileDefaults()).request.request_id
     assert not with_defaults.filled_in
-
-
-def test_a_file_of_another_kind_is_filled_with_nothing():
-    assert check("displayName: x\n").request is None

@@ -6,39 +6,10 @@ import pytest
 
 from vertex_training.customjob import rules
 from vertex_training.customjob.request import ignoring
-from vertex_training.customjob.request.ignoring import IgnoreComment
 from vertex_training.errors import Location, Problem
 
 FORM = "# vt: ignore[image-pinned] rebuilt by hand each night"
 REASON = "rebuilt each night"
-
-
-@pytest.mark.parametrize(
-    ("line", "column", "target"),
-    [
-        (f"image: x # vt: ignore[image-pinned] {REASON}", 9, 1),
-        (f"# vt: ignore[image-pinned] {REASON}", 1, 2),
-        (f"   # vt: ignore[image-pinned] {REASON}", 3, 2),
-        (f"image: x #vt:ignore[ image-pinned ] {REASON}  ", 9, 1),
-    ],
-)
-def test_a_comment_is_about_its_line_or_the_next(line: str, column: int, target: int) -> None:
-    found, problems = ignoring.comments_in(f"{line}\nb: c\n", "x.yaml")
-    place = Location("x.yaml", 1, column)
-    assert (found, problems) == ([IgnoreComment("image-pinned", REASON, target, place)], [])
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        f"image: x#vt: ignore[image-pinned] {REASON}",
-        f"image: vt: ignore[image-pinned] {REASON}",
-        "# vt: judge[image-pinned] it",
-        "# a comment",
-    ],
-)
-def test_other_comments_are_none(line: str) -> None:
-    assert ignoring.comments_in(line, "x.yaml") == ([], [])
 
 
 @pytest.mark.parametrize(
@@ -66,22 +37,12 @@ def test_a_comment_that_does_not_count_is_a_mistake(
     assert problems == [Problem(what, value, hint, location=place, rule="ignore")]
 
 
-@pytest.mark.parametrize("rule", ["no-value", "lone-value", "pool-list", "label", "disk-size"])
-def test_what_a_file_alone_says_may_be_ignored_with_eight_characters(rule: str) -> None:
-    found, problems = ignoring.comments_in(f"# vt: ignore[{rule}] 12345678", "x.yaml")
-    assert ([each.rule for each in found], problems) == ([rule], [])
-
-
 def test_a_rule_of_the_stack_is_never_ignored() -> None:
     of_stack = {each.id for each in rules.RULES if each.subject in ignoring.OF_A_STACK}
     assert of_stack >= {"secret-granted", "limit-strategy", "interface-room", "reservation-any"}
     assert not ignoring.IGNORABLE & of_stack
     rest = {each.id for each in rules.RULES} - of_stack - ignoring.IGNORABLE
     assert rest == {"service-account", "label-reserved", "job-region"}
-
-
-def test_a_hundred_wrong_comments_are_told() -> None:
-    assert len(ignoring.comments_in("# vt: ignore\n" * 150, "x.yaml")[1]) == 100
 
 
 def problem(rule: str, line: int) -> Problem:

@@ -1,7 +1,6 @@
 import dataclasses
 import hashlib
 import json
-import re
 
 import pytest
 import yaml
@@ -38,12 +37,6 @@ def load(text, who=WHO, table=TABLE):
     return result.request
 
 
-def problems(text, **kwargs):
-    with pytest.raises(ConfigError) as failed:
-        load(text, **kwargs)
-    return [str(problem) for problem in failed.value.problems]
-
-
 def changed(**fields):
     """The good file with fields of its pool replaced; None removes one."""
     job = yaml.safe_load(GCLOUD)
@@ -56,40 +49,6 @@ def changed(**fields):
     return yaml.safe_dump(job)
 
 
-def test_gclouds_and_rests_forms_are_the_same_request():
-    rest = "displayName: dev-titanic\njobSpec:\n" + "".join(
-        f"  {line}\n" for line in GCLOUD.splitlines()
-    )
-    assert load(rest).body == load(GCLOUD).body
-    assert load(rest).request_id == load(GCLOUD).request_id
-
-
-def test_snake_case_is_the_same_request():
-    snake = GCLOUD.replace("serviceAccount:", "service_account:").replace(
-        "workerPoolSpecs", "worker_pool_specs"
-    )
-    assert load(snake).body == load(GCLOUD).body
-
-
-def test_cosmetic_edits_do_not_change_the_request_id():
-    reordered = yaml.safe_dump(yaml.safe_load(GCLOUD), sort_keys=True)
-    assert load("# a comment\n" + reordered).request_id == load(GCLOUD).request_id
-
-
-@pytest.mark.parametrize(
-    "other", [{"run": 2}, {"stack": "prod"}, {"job": "x"}, {"region": "us-east1"}, {"project": "p"}]
-)
-def test_another_submission_has_another_id(other):
-    assert load(GCLOUD, dataclasses.replace(WHO, **other)).request_id != load(GCLOUD).request_id
-
-
-def test_references_are_resolved_and_shell_text_is_left_alone():
-    request = load(GCLOUD)
-    [pool] = request.message["jobSpec"]["workerPoolSpecs"]
-    assert pool["containerSpec"]["args"] == ["--data=gs://data/x", "${HOME}"]
-    assert request.used == {"serviceAccounts.trainer", "buckets.data"}
-
-
 def test_the_request_id_can_name_the_output_directory():
     text = changed(
         baseOutputDirectory={"outputUriPrefix": "gs://artifacts/${job.name}/${job.requestId}"}
@@ -98,105 +57,6 @@ def test_the_request_id_can_name_the_output_directory():
     prefix = request.message["jobSpec"]["baseOutputDirectory"]["outputUriPrefix"]
     assert prefix == f"gs://artifacts/titanic/{request.request_id}"
     assert spec.digest_of(request.body) == request.digest
-
-
-def test_a_section_reference_becomes_the_section():
-    machine = {"machineType": "a3-megagpu-8g", "acceleratorType": "NVIDIA_H100_MEGA_80GB"}
-    machine |= {"acceleratorCount": 8, "reservationAffinity": "${reservations.h100}"}
-    [pool] = load(changed(machineSpec=machine)).message["jobSpec"]["workerPoolSpecs"]
-    assert pool["machineSpec"]["reservationAffinity"] == TABLE["reservations.h100"]
-
-
-def test_three_mistakes_are_reported_with_file_line_and_column():
-    text = GCLOUD.replace("replicaCount: 1", "replicas: 1").replace(
-        "${buckets.data}", "${bucket.data}"
-    )
-    reported = problems("scheduling: {timeout: 24h}\n" + text)
-    assert [line.split(" ")[0] for line in reported] == [
-        "jobs/x.yaml:1:23:",
-        "jobs/x.yaml:4:5:",
-        "jobs/x.yaml:8:14:",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (GCLOUD + "useSpot: true\n", "scheduling.strategy: SPOT"),
-        (GCLOUD + "labels: {a: b}\njobSpec: {}\n", "workerPoolSpecs: is no field of CustomJob"),
-        (changed(network="x"), "it belongs to jobSpec"),
-        (changed(diskSpec={"bootDiskSize_gb": 200}), "did you mean 'bootDiskSizeGb'?"),
-        (changed(diskSpec={"bootDiskSizeGb": "2e2"}), "must be a whole number"),
-        (GCLOUD.replace('"${HOME}"', "no"), 'quote it: "no"'),
-        (GCLOUD.replace("replicaCount: 1", "replicaCount: 012"), "is read by YAML as 10"),
-        (GCLOUD.replace("replicaCount: 1", "replicaCount: 1.5"), "must be a whole number"),
-        (GCLOUD.replace("{machineType: n1-standard-4}", "{machineType: }"), "has no value"),
-        (changed(scheduling={"timeout": 86400}), 'write "86400s"'),
-        (changed(scheduling={"strategy": "SPOTS"}), "did you mean 'SPOT'?"),
-        (
-            changed(baseOutputDirectory="gs://x"),
-            "must be a mapping (got gs://x). Hint: like outputUriPrefix",
-        ),
-        (changed(baseOutputDirectory={"outputUriPrefix": "b/x"}), "must begin with gs://"),
-        (changed(pythonPackageSpec={"pythonModule": "x"}), "give only one of"),
-        (changed(containerSpec=None), "containerSpec or pythonPackageSpec is missing"),
-        (changed(machineSpec=None), "machineType is missing"),
-        (changed(replicaCount=4), "replicaCount 1 here, and 3 in a second pool"),
-        (changed(replicaCount=0), "must be at least 1"),
-        (
-            changed(containerSpec={"imageUri": "x", "env": [{"name": "A-B", "value": "x"}]}),
-            "C ident",
-        ),
-        (changed(containerSpec={"imageUri": "x", "env": {"A": "x"}}), "must be a list"),
-        ("serviceAccount: x\nworkerPoolSpecs: []\n", "workerPoolSpecs is missing"),
-        ("serviceAccount: x\nworkerPoolSpecs: [{}]\n", "the first worker pool is empty"),
-    ],
-)
-def test_mistakes_are_explained(text, expected):
-    assert any(expected in line for line in problems(text))
-
-
-def test_one_pool_without_a_list_is_taken_with_a_warning():
-    job = yaml.safe_load(GCLOUD)
-    job["workerPoolSpecs"] = job["workerPoolSpecs"][0]
-    request = load(yaml.safe_dump(job))
-    assert request.body == load(GCLOUD).body
-    assert not request.warnings
-
-
-def test_a_field_without_a_value_is_left_out_with_a_warning():
-    request = load(GCLOUD.replace("replicaCount: 1", "replicaCount:"))
-    assert "replicaCount" not in request.body
-    assert [str(warning) for warning in request.warnings] == [
-        "jobs/x.yaml:3:5: workerPoolSpecs[0].replicaCount: has no value, so it is left out. "
-        "Hint: write one, or remove the key"
-    ]
-
-
-def test_a_label_of_the_stack_cannot_be_taken():
-    rest = "labels: {vt-request-id: x, run: z, Team: y}\njobSpec:\n" + "".join(
-        f"  {line}\n" for line in GCLOUD.splitlines()
-    )
-    data = rest.encode()
-    result = spec.check_job_file(data, "jobs/x.yaml", WHO, TABLE)
-    assert "label key 'Team'" in str(result.errors[0])
-    [warning] = [each for each in result.warnings if each.rule == "label-reserved"]
-    assert warning.path == ("labels", "vt-request-id")
-    stack = Context.of(StackFacts("acme-ml-dev", "210987654321", "us-central1"))
-    in_stack = spec.check_job_file(data, "jobs/x.yaml", WHO, TABLE, stack)
-    assert "label-reserved" in [each.rule for each in in_stack.errors]
-
-
-def test_every_request_is_what_the_official_parser_takes():
-    from google.cloud import aiplatform_v1
-    from google.protobuf import json_format
-
-    request = load(changed(scheduling={"timeout": "3600s", "strategy": "SPOT"}))
-    message = aiplatform_v1.CustomJob.pb(aiplatform_v1.CustomJob())
-    json_format.ParseDict(json.loads(request.body), message)
-    back = json_format.MessageToDict(message)
-    back["jobSpec"]["workerPoolSpecs"][0]["replicaCount"] = 1  # JSON writes int64 as text
-    assert back == request.message
 
 
 def test_rules_have_one_id_a_summary_and_a_source_each():
@@ -215,10 +75,6 @@ def test_the_fields_known_are_those_of_the_official_client():
         assert known.pop("source").startswith("google-cloud-aiplatform 2.")
         assert official.pop("source")  # with the version that is installed: the oldest has all, too
         assert known == official
-
-
-def test_a_request_id_has_20_hexadecimal_digits():
-    assert re.fullmatch("[0-9a-f]{20}", load(GCLOUD).request_id)
 
 
 #: What is sent of ``GCLOUD``, key by key in the order of the alphabet.

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from vertex_training.customjob.kinds import CUSTOM_JOB, TUNING_JOB
-from vertex_training.customjob.request.message import MessageBuilder, to_camel_case
+from vertex_training.customjob.request.message import MessageBuilder
 from vertex_training.customjob.request.references import UnknownValue
 from vertex_training.errors import Location, Mend, Problem
 from vertex_training.located_yaml import document
@@ -89,23 +88,6 @@ def test_a_value_of_its_type_is_taken(place: str, written: str, value: Any) -> N
     assert (found, type(found)) == (value, type(value))
 
 
-@pytest.mark.parametrize(
-    ("written", "value", "type_"),
-    [
-        ("1.0", 1, int),  # 1 and 1.0 are one request
-        ("-3.0", -3, int),
-        ("9007199254740992.0", 2.0**53, float),
-        ("-9007199254740992.0", -(2.0**53), float),
-        ("1.5", 1.5, float),
-    ],
-)
-def test_whole_numbers_are_the_same_with_and_without_a_point(
-    written: str, value: float, type_: type
-) -> None:
-    found = inside(built(PLACES["double"].replace("VALUE", written))[0])
-    assert (found, type(found)) == (value, type_)
-
-
 WHOLE, PLAIN = "must be a whole number", "write it plainly"
 TIME, RFC = "is not a point in time", 'RFC 3339, like "2027-01-31T12:00:00Z"'
 SECONDS = 'seconds with an s, as text: "3600s"'
@@ -183,214 +165,6 @@ def test_a_value_of_another_type_is_told_with_what_to_write(
     assert builder.unreadable == [path]
 
 
-ENV = "workerPoolSpecs: [{containerSpec: {env: [{name: TOKEN, value: VALUE}]}}]"
-
-
-@pytest.mark.parametrize(
-    ("written", "rule", "hint"),
-    [
-        ("12345678", "not-text-value", "put it in quotes"),
-        ("yes", "not-text-value", 'YAML reads it as true; quote it: "yes"'),
-        ("[secret]", "wrong-type", "write one value"),
-        ('"${secrets.x}"', "unknown-reference",
-         "this stack declares no secrets; name 'x' under vertex-training:secrets"),
-    ],
-)  # fmt: skip
-def test_no_value_of_a_variable_is_shown(written: str, rule: str, hint: str) -> None:
-    [problem] = built(ENV.replace("VALUE", written))[1].problems
-    assert (problem.rule, problem.value, problem.hint) == (rule, "", hint)
-
-
-def test_gclouds_form_is_put_below_the_spec_and_names_are_written_as_rest_does() -> None:
-    text = "worker_pool_specs: [{replica_count: 2}]\nscheduling: {timeout: x}\nserviceAccont: a\n"
-    message, builder = built(text)
-    assert message == {"jobSpec": {"workerPoolSpecs": [{"replicaCount": 2}], "scheduling": {}}}
-    assert builder.unreadable == [
-        ("jobSpec", "scheduling", "timeout"),
-        ("jobSpec", "serviceAccont"),
-    ]
-    assert [(p.path, p.rule, p.mend) for p in builder.problems] == [
-        (("scheduling", "timeout"), "duration-format", None),
-        (("serviceAccont",), "unknown-field", Mend("rename", "serviceAccount")),
-    ]
-    rest, _ = built("labels: {a: b}\njobSpec:\n  worker_pool_specs: [{replica_count: 2}]\n")
-    assert rest == {"labels": {"a": "b"}, "jobSpec": {"workerPoolSpecs": [{"replicaCount": 2}]}}
-
-
-@pytest.mark.parametrize(
-    ("key", "camel"),
-    [
-        ("boot_disk_size_gb", "bootDiskSizeGb"),
-        ("bootDiskSizeGb", "bootDiskSizeGb"),
-        ("bootDiskSize_gb", "bootDiskSize_gb"),
-        ("args", "args"),
-        ("a__b", "aB"),
-        ("Args", "Args"),
-    ],
-)
-def test_a_mix_of_both_spellings_is_none(key: str, camel: str) -> None:
-    assert to_camel_case(key) == camel
-
-
-def test_labels_are_text_and_those_that_are_not_are_told() -> None:
-    message, builder = built("labels: {a: b, c: 1, d: no}\njobSpec: {}\n")
-    assert message == {"labels": {"a": "b"}, "jobSpec": {}}
-    assert [(p.path, p.rule, p.value) for p in builder.problems] == [
-        (("labels", "c"), "not-text-value", "1"),
-        (("labels", "d"), "not-text-value", "no"),
-    ]
-    [problem] = built("labels: [a]\njobSpec: {}\n")[1].problems
-    assert (problem.rule, problem.what, problem.value, problem.hint) == (
-        *("wrong-type", "must be a mapping of text to text", "a list", "name: value"),
-    )
-
-
-def test_references_are_recorded_and_one_may_stand_for_a_section() -> None:
-    machine = "workerPoolSpecs: [{machineSpec: {reservationAffinity: VALUE}}]\nnetwork: VALUE2\n"
-    text = machine.replace("VALUE2", '"${buckets.data}"')
-    message, builder = built(text.replace("VALUE", '" ${reservations.h100} "'))
-    assert message is not None
-    [pool] = message["jobSpec"]["workerPoolSpecs"]
-    assert pool["machineSpec"]["reservationAffinity"] == TABLE["reservations.h100"]
-    assert pool["machineSpec"]["reservationAffinity"] is not TABLE["reservations.h100"]
-    assert builder.used == {"reservations.h100", "buckets.data"}
-    assert builder.problems == []
-    for written, rule in (
-        ('"${reservations.h10}"', "unknown-reference"),
-        ('"${buckets.data}"', "wrong-type"),
-        ("h100", "wrong-type"),
-        ('"x ${reservations.h100}"', "wrong-type"),
-    ):
-        found, wrong = built(text.replace("VALUE", written))
-        assert [p.rule for p in wrong.problems] == [rule]
-        pools = [{"machineSpec": {}}]
-        assert found == {"jobSpec": {"workerPoolSpecs": pools, "network": "gs://data"}}
-
-
-def test_fields_that_exclude_one_another_are_told_at_the_last_one() -> None:
-    text = "workerPoolSpecs:\n- containerSpec: {}\n  python_package_spec: {}\n  replicaCount: 1\n"
-    _, builder = built(text)
-    assert builder.problems == [
-        Problem(
-            "has containerSpec and pythonPackageSpec",
-            "",
-            "give only one of them",
-            ("workerPoolSpecs", 0),
-            Location("x.yaml", 3, 3),
-            "one-of",
-        )
-    ]
-    assert builder.unreadable == [("jobSpec", "workerPoolSpecs", 0)]
-    assert built(text.replace("containerSpec", "diskSpec"))[1].problems == []
-
-
-def test_a_field_in_both_spellings_is_told_at_the_second() -> None:
-    message, builder = built("serviceAccount: a\nservice_account: b\n")
-    assert message == {"jobSpec": {"serviceAccount": "a"}}
-    assert builder.problems == [
-        Problem(
-            "the same field twice",
-            "service_account",
-            "it is there in camelCase and in snake_case",
-            ("service_account",),
-            Location("x.yaml", 2, 18),
-            "duplicate-field",
-        )
-    ]
-
-
-def test_a_field_of_another_place_moves_where_that_is_certain() -> None:
-    text = "workerPoolSpecs: [{containerSpec: {}, machineSpec: {machineType: a}, imageUri: b}]\n"
-    [problem] = built(text)[1].problems
-    assert (problem.rule, problem.what) == ("misplaced-field", "is no field of WorkerPoolSpec")
-    assert problem.mend == Mend("move", target=("workerPoolSpecs", 0, "containerSpec"))
-    outer = "workerPoolSpecs: [{containerSpec: {}, machineSpec: {replicaCount: 1}}]\n"
-    assert built(outer)[1].problems[0].mend == Mend("move", target=("workerPoolSpecs", 0))
-    both = "workerPoolSpecs: [{containerSpec: {}, pythonPackageSpec: {}, args: [b]}]\n"
-    assert [p.mend for p in built(both)[1].problems if p.rule == "misplaced-field"] == [None]
-    far = "timeout: 3600s\n"
-    assert [(p.rule, p.mend) for p in built(far)[1].problems] == [("misplaced-field", None)]
-
-
-def test_no_field_is_renamed_to_one_that_is_there() -> None:
-    [problem] = built("serviceAccount: a\nserviceAccont: b\n")[1].problems
-    assert (problem.rule, problem.mend) == ("unknown-field", None)
-    assert problem.hint == "did you mean 'serviceAccount'?"
-
-
-def test_what_has_no_value_is_left_out_and_told() -> None:
-    text = (
-        "serviceAccount:\nnetwork: ''\nreservedIpRanges: [a]\n"
-        "workerPoolSpecs: [{containerSpec: {imageUri: '', args: ['']}}]\n"
-        "baseOutputDirectory: {outputUriPrefix: ''}\n"
-    )
-    message, builder = built(text)
-    assert message == {
-        "jobSpec": {
-            "reservedIpRanges": ["a"],
-            "workerPoolSpecs": [{"containerSpec": {"imageUri": "", "args": [""]}}],
-        }
-    }
-    assert builder.left_out == {
-        ("serviceAccount",), ("network",), ("baseOutputDirectory", "outputUriPrefix")
-    }  # fmt: skip
-    what, hint = "has no value, so it is left out", "write one, or remove the key"
-    assert builder.remarks == [
-        Problem(what, "", hint, path, Location("x.yaml", *place), "no-value", "warning")
-        for path, place in (
-            (("serviceAccount",), (1, 1)),
-            (("network",), (2, 1)),
-            (("baseOutputDirectory", "outputUriPrefix"), (5, 23)),
-        )
-    ]
-    assert {remark.mend for remark in builder.remarks} == {Mend("remove")}
-    assert built("baseOutputDirectory: {}\n")[0] == {"jobSpec": {"baseOutputDirectory": {}}}
-
-
-@pytest.mark.parametrize(
-    ("place", "fields"),
-    [
-        ("diskSpec", ["bootDiskType"]),
-        ("machineSpec", ["gpuPartitionSize", "tpuTopology"]),
-        (
-            "",
-            [
-                *("experiment", "experimentRun", "network", "persistentResourceId"),
-                *("protectedArtifactLocationId", "serviceAccount", "tensorboard"),
-            ],
-        ),
-    ],
-)
-def test_empty_text_of_what_may_be_absent_is_no_value(place: str, fields: list[str]) -> None:
-    for field in fields:
-        given = f"{field}: ''"
-        text = f"workerPoolSpecs: [{{{place}: {{{given}}}}}]\n" if place else f"{given}\n"
-        message, builder = built(text)
-        pools = {"workerPoolSpecs": [{place: {}}]} if place else {}
-        assert message == {"jobSpec": pools}
-        assert [each[-1] for each in builder.left_out] == [field]
-    key = built("encryptionSpec: {kmsKeyName: ''}\njobSpec: {}\n")
-    assert (key[0], key[1].left_out) == ({"jobSpec": {}}, {("encryptionSpec", "kmsKeyName")})
-    required = built("displayName: ''\njobSpec: {}\n")[0]
-    assert required == {"displayName": "", "jobSpec": {}}
-
-
-def test_what_is_empty_cannot_be_quoted() -> None:
-    [problem] = built("reservedIpRanges:\n- a\n-\n")[1].problems
-    assert (problem.rule, problem.value, problem.mend) == ("not-text-value", "", None)
-
-
-def test_what_the_service_fills_in_is_left_out_and_told() -> None:
-    message, builder = built("state: JOB_STATE_RUNNING\njobSpec: {}\n")
-    assert message == {"jobSpec": {}}
-    what = "is filled in by the service, so it is left out"
-    assert builder.remarks == [
-        Problem(what, "", "remove it", ("state",), Location("x.yaml", 1, 1), "output-field",
-                "warning")
-    ]  # fmt: skip
-    assert builder.remarks[0].mend == Mend("remove")
-
-
 def test_one_value_is_taken_for_a_list_and_its_mistakes_are_told_as_in_one() -> None:
     text = "workerPoolSpecs: {replicaCount: x, containerSpec: {args: a, env: {name: A, value: 5}}}"
     message, builder = built(text)
@@ -419,31 +193,6 @@ def test_one_value_is_taken_for_a_list_and_its_mistakes_are_told_as_in_one() -> 
         assert (problem.rule, problem.what, problem.hint) == (
             *("wrong-type", "must be a list", "start each item with '- '"),
         )
-
-
-@pytest.mark.parametrize(
-    ("text", "wanted", "what", "hint"),
-    [
-        ("studySpec: {}\n", CUSTOM_JOB, "is a HyperparameterTuningJob, not a CustomJob",
-         "name it in the stack file under vertex-training:tuning"),
-        ("jobSpec: {}\n", TUNING_JOB, "is a CustomJob, not a HyperparameterTuningJob",
-         "name it in the stack file under vertex-training:jobs"),
-        ("pipeline_spec: {}\n", None, "is a PipelineJob, not a CustomJob",
-         "pipelines are compiled and submitted by their own tools"),
-        ("taskGroups: []\n", TUNING_JOB, "is a job of Google Batch, not a HyperparameterTuningJob",
-         "`vt import` of this file makes a job file of it, with backend: batch"),
-    ],
-)  # fmt: skip
-def test_a_file_of_another_kind_is_one_mistake(
-    text: str, wanted: Any, what: str, hint: str
-) -> None:
-    message, builder = built(text, wanted)
-    assert message is None
-    location = Location("x.yaml", 1, 1)
-    assert builder.problems == [
-        Problem(f"the file {what}", "", hint, (), location, "other-resource")
-    ]
-    assert builder.unreadable in ([()], [("jobSpec",)])
 
 
 def test_a_file_with_mistakes_without_end_is_told_a_hundred_of_them() -> None:

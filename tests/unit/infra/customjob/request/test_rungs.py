@@ -67,14 +67,6 @@ def test_a_job_file_is_the_first_rung_and_keeps_its_identity():
         assert each.output_directory == f"gs://acme-out/fell/{each.request_id}"
 
 
-def test_another_strategy_leaves_out_what_was_for_the_first_one():
-    first, spot, standard = spec({"strategy": "SPOT"}, {"strategy": "STANDARD"})
-    assert first["scheduling"]["maxWaitDuration"] == "3600s"
-    assert spot["scheduling"] == {"strategy": "SPOT", "timeout": "3600s"}
-    assert standard["scheduling"] == {"strategy": "STANDARD", "timeout": "3600s"}
-    assert spot["workerPoolSpecs"] == first["workerPoolSpecs"]
-
-
 def test_another_machine_is_that_of_all_equal_pools():
     _, other = spec(L4)
     assert [pool["machineSpec"] for pool in other["workerPoolSpecs"]] == [L4, L4]

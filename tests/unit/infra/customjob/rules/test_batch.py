@@ -6,15 +6,14 @@ from typing import Any
 
 import pytest
 
-from vertex_training.customjob.rules.context import Context, NetworkFacts, StackFacts
+from vertex_training.customjob.rules.context import Context
 from vertex_training.customjob.rules.job import Job
 from vertex_training.customjob.rules.registry import Finding
-from vertex_training.customjob.rules.stack.batch import batch_differs, batch_support
+from vertex_training.customjob.rules.stack.batch import batch_support
 
 POOLS = ("jobSpec", "workerPoolSpecs")
 MACHINE = {"machineType": "n1-standard-4"}
 CONTAINER = {"imageUri": "us-docker.pkg.dev/acme/train/x:1"}
-TWO_DAYS = "Batch waits two days for machines, whatever the file says"
 EQUAL = "Batch runs equal machines, and this is not as in the first pool"
 NO_EVALUATORS = "Batch runs equal machines: no parameter servers and no evaluators"
 IN_TWO_POOLS = (
@@ -30,56 +29,6 @@ def on_batch(*pools: dict[str, Any], backend: str = "batch", **spec: Any) -> Job
 
 def pool(**fields: Any) -> dict[str, Any]:
     return {"machineSpec": MACHINE, "containerSpec": CONTAINER, **fields}
-
-
-def only_vertex(field: str, value: str, instead: str) -> Finding:
-    what = f"only Vertex AI has {field}, and the job runs on Batch"
-    return Finding(("jobSpec", field), what, value, f"{instead}; backend: vertex has it")
-
-
-BY_SSH = "log into the machine with `gcloud compute ssh`"
-TRACKER = "log to a tracker of your own from the code"
-
-
-def test_every_field_that_only_vertex_ai_has_is_told_with_what_does_the_same():
-    job = on_batch(
-        models=[{"name": "m"}],
-        protectedArtifactLocationId="europe-west4",
-        network="projects/1/global/networks/n",
-        reservedIpRanges=["r"],
-        enableDashboardAccess=True,
-        enableWebAccess=True,
-        experimentRun="run",
-        experiment="experiment",
-        tensorboard="board",
-        persistentResourceId="warm",
-    )
-    assert list(batch_support(job)) == [
-        only_vertex(
-            "persistentResourceId", "warm", "without it every run gets machines of its own"
-        ),
-        only_vertex(
-            "tensorboard",
-            "board",
-            "write events to AIP_TENSORBOARD_LOG_DIR; `vt jobs tensorboard` reads them",
-        ),
-        only_vertex("experiment", "experiment", TRACKER),
-        only_vertex("experimentRun", "run", TRACKER),
-        only_vertex("enableWebAccess", "", BY_SSH),
-        only_vertex("enableDashboardAccess", "", BY_SSH),
-        only_vertex(
-            "reservedIpRanges",
-            "",
-            "machines take addresses of the stack's subnet: network mode psc",
-        ),
-        only_vertex(
-            "network",
-            "projects/1/global/networks/n",
-            "peering is Vertex AI's: network mode psc puts the machines into the stack's subnet",
-        ),
-        only_vertex("protectedArtifactLocationId", "europe-west4", "name images by digest"),
-        only_vertex("models", "", "read the model from its bucket"),
-    ]
 
 
 def test_an_account_a_key_and_an_attachment_without_a_subnet_are_told():
@@ -108,18 +57,6 @@ def test_an_account_a_key_and_an_attachment_without_a_subnet_are_told():
             "backend: vertex has it",
         ),
     ]
-
-
-@pytest.mark.parametrize(
-    ("attachment", "subnet", "told"),
-    [("mine", "s", False), ("mine", "", True), ("theirs", "s", True), ("", "s", False)],
-)
-def test_an_attachment_is_one_of_the_stack_whose_subnet_is_known(attachment, subnet, told):
-    network = NetworkFacts("psc", "", "mine", subnet=subnet)
-    stack = StackFacts("p", "7", "us-central1", network=network)
-    job = on_batch(pscInterfaceConfig={"networkAttachment": attachment})
-    found = batch_support(Job(job.request, Context(backend="batch", stack=stack)))
-    assert [each.value for each in found] == [attachment] * told
 
 
 def test_pools_on_batch_are_two_of_equal_machines():
@@ -222,19 +159,6 @@ def test_all_that_a_pool_cannot_have_on_batch_is_told_at_once():
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
-    [
-        *((name, True) for name in ("CLUSTER_SPEC", "TF_CONFIG", "MASTER_ADDR", "MASTER_PORT")),
-        *((name, True) for name in ("RANK", "WORLD_SIZE")),
-        *((name, False) for name in ("LOCAL_RANK", "RANKS", "HOME", "AIP_MODEL_DIR")),
-    ],
-)
-def test_variables_that_are_known_on_the_machine_alone_are_read_by_the_code(name, told):
-    job = on_batch(pool(containerSpec={**CONTAINER, "args": [f"--x=$({name})"]}))
-    assert [each.value for each in batch_support(job)] == [f"$({name})"] * told
-
-
-@pytest.mark.parametrize(
     ("strategy", "timeout", "days", "most"),
     [("STANDARD", "1209601s", 14, "1209600s"), ("FLEX_START", "604801s", 7, "604800s")],
 )
@@ -246,30 +170,3 @@ def test_a_longer_job_is_told_its_most_and_a_way_on(strategy, timeout, days, mos
         Finding(path, f"Batch ends a job after {days} days", timeout, hint)
     ]
     assert not list(batch_support(on_batch(scheduling={"strategy": strategy, "timeout": most})))
-
-
-def test_what_means_something_else_on_batch_is_told():
-    job = on_batch(scheduling={"maxWaitDuration": "60s"})
-    stack = StackFacts("p", "7", "us-central1")
-    assert list(batch_differs(Job(job.request, Context(backend="batch", stack=stack)))) == [
-        Finding(
-            ("jobSpec", "scheduling", "maxWaitDuration"),
-            TWO_DAYS,
-            "60s",
-            "cancel it before by `vt jobs cancel`, or leave the field out",
-        ),
-        Finding(
-            ("jobSpec",),
-            "machines are in the project's default network, with external addresses",
-            "",
-            "network mode psc in the stack, and pscInterfaceConfig: ${network.interface} here",
-            "pscInterfaceConfig",
-        ),
-    ]
-    assert [each.what for each in batch_differs(job)] == [TWO_DAYS]
-
-
-def test_of_a_job_on_vertex_ai_nothing_of_this_is_told():
-    request = {"jobSpec": {"workerPoolSpecs": [WHOLE], "scheduling": {"maxWaitDuration": "60s"}}}
-    context = Context(stack=StackFacts("p", "7", "us-central1"))
-    assert [*batch_support(Job(request, context)), *batch_differs(Job(request, context))] == []

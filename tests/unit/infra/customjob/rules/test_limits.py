@@ -40,7 +40,6 @@ def tuning(*edits):
 
 
 P1, P2, P3 = (f"studySpec.parameters[{index}]" for index in (1, 2, 3))
-C0 = f"{P3}.conditionalParameterSpecs[0]"
 #: A condition of the discrete parameter, on these values.
 ON_BATCH = """{0}
       conditionalParameterSpecs:

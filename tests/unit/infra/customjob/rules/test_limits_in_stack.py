@@ -23,7 +23,6 @@ from tests.unit.infra.customjob.rules.test_limits_of_jobs import (
     worker,
 )
 from tests.unit.infra.customjob.test_rules import gpu, job
-from vertex_training.catalog import costs
 from vertex_training.customjob.request import job_file as spec
 from vertex_training.customjob.rules import (
     BucketFacts,
@@ -33,7 +32,6 @@ from vertex_training.customjob.rules import (
     ReservationFacts,
     StackFacts,
 )
-from vertex_training.customjob.rules.context import JobLimits, ReservationRequest
 from vertex_training.errors import dotted
 
 ACCOUNT = "trainer@acme-ml-dev.iam.gserviceaccount.com"
@@ -81,42 +79,6 @@ def test_on_vertex_ai_no_job_of_a_stack_is_given_the_value_of_a_secret():
     assert judged(env(("A", WRITES)), region="us-central1") == []
 
 
-@pytest.mark.parametrize(("stack", "level"), [(None, "note"), (STACK, "error")])
-def test_a_job_without_an_account_is_refused_in_a_stack_alone(stack, level):
-    content = job()
-    del content["serviceAccount"]
-    text = yaml.safe_dump(content, sort_keys=False).encode()
-    result = spec.check_job_file(text, "x.yaml", WHO, {}, Context(stack=stack))
-    assert [(p.rule, p.level, p.path) for p in result.problems] == [("service-account", level, ())]
-
-
-JOINED = job(pscInterfaceConfig={"networkAttachment": ATTACHMENT})
-
-
-@pytest.mark.parametrize(
-    ("content", "stack", "expected"),
-    [
-        (job(), None, []),
-        (job(), STACK, [("batch-differs", "", "")]),
-        (
-            JOINED,
-            StackFacts(
-                "acme-ml-dev",
-                "210987654321",
-                "us-central1",
-                frozenset({ACCOUNT}),
-                network=NetworkFacts("psc", "", ATTACHMENT, subnet="a subnet"),
-            ),
-            [],
-        ),
-    ],
-)
-def test_a_job_on_batch_without_an_interface_is_told_where_its_machines_are(
-    content, stack, expected
-):
-    assert judged(content, stack=stack, backend="batch", region="us-central1") == expected
-
-
 KEY = "projects/p/locations/us-central1/keyRings/r/cryptoKeys/k"
 
 
@@ -152,19 +114,7 @@ def test_what_batch_cannot_do_is_told_at_its_place(content, expected):
     assert [(place, value) for rule, place, value in found if rule == "batch-support"] == expected
 
 
-@pytest.mark.parametrize(
-    ("timeout", "expected"),
-    [("36000s", []), ("36001s", [("limit-job-cost", "scheduling.timeout", "36001s")])],
-)
-def test_a_job_may_cost_as_much_as_its_limit_and_no_more(timeout, expected):
-    ten_hours = costs.of_job({"jobSpec": scheduled(timeout="36000s")}, "us-central1").worst_case
-    limits = JobLimits(usd=ten_hours)
-    found = judged(scheduled(timeout=timeout), region="us-central1", limits=limits)
-    assert found == expected
-
-
 PEERED = "projects/210987654321/global/networks/training"
-OTHER = "projects/210987654321/global/networks/other"
 
 
 def peered(*, nodes=1, ranges=(18,), at_once=None, network=PEERED):
@@ -220,27 +170,6 @@ def test_a_peering_range_has_room_for_as_many_jobs_as_googles_table_says(given, 
 
 
 @pytest.mark.parametrize(
-    ("network", "beside_it", "expected"),
-    [
-        (PEERED, {}, []),
-        (OTHER, {}, [("network-foreign", "network", OTHER)]),
-        # One network a region; without one there is none to differ.
-        (PEERED, {"a": JobFacts(network=PEERED), "b": JobFacts()}, []),
-        (PEERED, {"a": JobFacts(network=OTHER)}, [("network-one-a-region", "network", PEERED)]),
-        # The same name in a third project is another network.
-        (
-            "projects/123/global/networks/training",
-            {},
-            [("network-foreign", "network", "projects/123/global/networks/training")],
-        ),
-    ],
-)
-def test_a_job_uses_the_network_of_its_stack(network, beside_it, expected):
-    content, stack = peered(network=network)
-    assert judged(content, stack=stack, others=beside_it, region="us-central1") == expected
-
-
-@pytest.mark.parametrize(
     ("nodes", "at_once", "beside_it", "full"),
     [
         # A /28 has 16 addresses, of which Google keeps four.
@@ -263,100 +192,7 @@ def test_a_subnet_has_an_address_for_each_node_at_once(nodes, at_once, beside_it
     assert found == ([("interface-room", place, "/28")] if full else [])
 
 
-def test_an_attachment_is_the_stacks_by_its_whole_name_or_the_last_part():
-    facts = NetworkFacts("psc", "", ATTACHMENT)
-    stack = dataclasses.replace(STACK, network=facts)
-    found = {
-        name: judged(
-            job(pscInterfaceConfig={"networkAttachment": name}), stack=stack, region="us-central1"
-        )
-        for name in (ATTACHMENT, "training", "acme-ml-dev")
-    }
-    assert found == {
-        ATTACHMENT: [],
-        "training": [],
-        "acme-ml-dev": [("network-foreign", "pscInterfaceConfig.networkAttachment", "acme-ml-dev")],
-    }
-
-
 ONE = "projects/acme-ml-dev/zones/us-central1-a/reservations/one"
-BY_NUMBER = ONE.replace("acme-ml-dev", "210987654321")
-TWO = ONE.replace("/one", "/two")
-
-
-def asking(machines, *names, count=1):
-    """What another job asks of reservations: so many n1-standard-4."""
-    return JobFacts(
-        reservation_requests=(ReservationRequest(names, "n1-standard-4", "", 0, machines),) * count
-    )
-
-
-@pytest.mark.parametrize(
-    ("content", "beside_it", "facts", "expected"),
-    [
-        (affine("SPECIFIC_RESERVATION", "one"), {}, {"count": 2}, []),
-        (affine("SPECIFIC_RESERVATION", "one"), {}, {"count": 1}, ["reservation-spare"]),
-        (affine("SPECIFIC_RESERVATION", "one"), {}, {"count": 0}, ["reservation-count"]),
-        # Others count that name it alone, by the project's id or its number.
-        (
-            affine("SPECIFIC_RESERVATION", "one"),
-            {"a": asking(1, ONE), "b": asking(1, BY_NUMBER)},
-            {"count": 3},
-            ["reservation-spare"],
-        ),
-        (
-            affine("SPECIFIC_RESERVATION", "one"),
-            {"a": asking(1, ONE, count=2), "b": asking(1, TWO), "c": asking(1, ONE, TWO)},
-            {"count": 3},
-            ["reservation-spare"],
-        ),
-        # The largest ones where only some run at once.
-        (
-            affine("SPECIFIC_RESERVATION", "one"),
-            {"a": asking(2, ONE), "b": asking(3, ONE)},
-            {"count": 4, "parallel_jobs": 1},
-            [],
-        ),
-        (
-            affine("SPECIFIC_RESERVATION", "one"),
-            {"a": asking(2, ONE), "b": asking(3, ONE)},
-            {"count": 4, "parallel_jobs": 2},
-            ["reservation-count"],
-        ),
-        # Jobs that take any take those of an open one, if the machines are the same.
-        (
-            affine("SPECIFIC_RESERVATION", "one"),
-            {"a": asking(1)},
-            {"count": 2, "specific": False},
-            ["reservation-spare"],
-        ),
-        (affine("SPECIFIC_RESERVATION", "one"), {"a": asking(1)}, {"count": 2}, []),
-        (
-            affine("SPECIFIC_RESERVATION", "one"),
-            {},
-            {"count": 9, "machine_type": "n1-standard-8"},
-            ["reservation-machine"],
-        ),
-        (
-            affine("SPECIFIC_RESERVATION", "one"),
-            {},
-            {"count": 9, "local_ssds": 1},
-            ["reservation-local-ssd"],
-        ),
-        (affine("SPECIFIC_RESERVATION", "two"), {}, {"count": 9}, ["reservation-foreign"]),
-        # Two names of one job are no claim on either; a job without any makes none.
-        (affine("SPECIFIC_RESERVATION", "one", "two"), {}, {"count": 1}, ["reservation-foreign"]),
-        (job(), {}, {"count": 0, "specific": False}, []),
-    ],
-)
-def test_a_reservation_has_machines_for_all_jobs_at_once_and_one_to_spare(
-    content, beside_it, facts, expected
-):
-    whole = {"machine_type": "n1-standard-4", "specific": True, **facts}
-    found = ReservationFacts("one", accelerator_type="", accelerator_count=0, **whole)
-    stack = dataclasses.replace(STACK, reservations={ONE: found})
-    told = judged(content, stack=stack, others=beside_it, region="us-central1")
-    assert [rule for rule, _, _ in told] == expected
 
 
 def test_a_job_that_takes_any_reservation_is_told_if_no_open_one_has_its_machines():

@@ -3,9 +3,8 @@
 import pytest
 import yaml
 
-from tests.unit.infra.customjob.rules.test_limits import IMAGE, WHO, told
+from tests.unit.infra.customjob.rules.test_limits import IMAGE, told
 from tests.unit.infra.customjob.test_rules import gpu, job
-from vertex_training.customjob.request import job_file as spec
 
 POOL = "workerPoolSpecs[0]"
 TASK = f"{POOL}.containerSpec"
@@ -288,45 +287,3 @@ def test_a_file_at_a_limit(content, expected):
 
 def beside(content, **fields):
     return {"displayName": "x", "jobSpec": content, **fields}
-
-
-@pytest.mark.parametrize(
-    ("fields", "expected"),
-    [
-        ({"displayName": "x" * 128}, []),
-        ({"displayName": "x" * 129}, [("display-name", "displayName", "x" * 129)]),
-        ({"labels": {"a" * 63: "b" * 63}}, []),
-        ({"labels": {"a" * 64: "b"}}, [("label-limits", f"labels.{'a' * 64}", "b")]),
-        ({"labels": {"a": "b" * 64}}, [("label-limits", "labels.a", "b" * 64)]),
-        ({"labels": {"a": "b" * 65}}, [("label", "labels.a", "b" * 65)]),
-        ({"labels": {"a": "ü" * 63}}, []),
-        ({"labels": {"a": "語" * 42}}, []),
-        ({"labels": {"a": "語" * 43}}, [("label-limits", "labels.a", "語" * 43)]),
-        ({"labels": {"_a": "b"}}, [("label-limits", "labels._a", "b")]),
-        ({"labels": {"a_": "-b"}}, []),
-        # 64 labels, of which the stack sets nine.
-        ({"labels": {f"a{n}": "b" for n in range(55)}}, []),
-        ({"labels": {f"a{n}": "b" for n in range(56)}}, [("label-count", "labels", "56")]),
-    ],
-)
-def test_names_and_labels_at_a_limit(fields, expected):
-    content = {**beside(job()), **fields}
-    assert told(yaml.safe_dump(content, sort_keys=False, allow_unicode=True)) == expected
-
-
-@pytest.mark.parametrize(
-    ("image", "now"),
-    [
-        ("gcr.io", "us"),
-        ("us.gcr.io", "us"),
-        ("eu.gcr.io", "europe"),
-        ("asia.gcr.io", "asia"),
-    ],
-)
-def test_a_prebuilt_image_of_container_registry_is_told_with_its_place_of_today(image, now):
-    image = f"{image}/cloud-aiplatform/training/pytorch-gpu.2-4.py310:latest"
-    content = running(image=image)
-    result = spec.check_job_file(yaml.safe_dump(content).encode(), "x.yaml", WHO, {})
-    [found] = [p for p in result.problems if p.rule == "image-registry"]
-    assert found.value == image
-    assert found.hint == f"{now}-docker.pkg.dev/vertex-ai/training/pytorch-gpu.2-4.py310:latest"

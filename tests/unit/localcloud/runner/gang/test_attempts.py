@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -108,56 +107,6 @@ def replicas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Replicas:
     return Replicas(tmp_path, monkeypatch)
 
 
-def test_a_single_replica_that_ends_well_ends_the_job(replicas: Replicas) -> None:
-    gang = replicas.gang(chief=[0])
-    assert gang.run() == Decision(Action.SUCCEED)
-    [given] = replicas.given
-    assert given["argv"] == [CHIEF]
-    assert {key: given[key] for key in ("env", "umask", "account", "notes", "cwd")} == {
-        "env": {"A": CHIEF}, "umask": 0o022, "account": f"{CHIEF}@x",
-        "notes": replicas.root / "notes", "cwd": replicas.root / CHIEF / "work",
-    }  # fmt: skip
-    assert given["log"] is gang.members[0].log
-    assert (given["killed"](1.0), given["killed"](7.0)) == (False, True)
-    assert replicas.ports.said == ["began", "tick"]
-    assert replicas.log() == []
-    # Of the first attempt the disk is as it was made, but for what its root was made from.
-    assert (replicas.root / CHIEF / "work" / "left").exists()
-    assert not (replicas.root / CHIEF / "root").exists()
-
-
-def test_the_others_end_with_the_primary_one(replicas: Replicas) -> None:
-    gang = replicas.gang(chief=[0], worker=[None], other=[None])
-    assert gang.run() == Decision(Action.SUCCEED)
-    assert all(given["cancelled"].is_set() for given in replicas.given)
-    assert replicas.log() == [f"{CHIEF} exited with status 0"]
-
-
-def test_the_failure_of_a_single_replica_is_no_others_fault(
-    replicas: Replicas, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(running, "_SETTLE_SECONDS", 60.0)  # what another would be waited for
-    assert replicas.gang(chief=[1]).run() == Decision(Action.FAIL, (End(CHIEF, 1),))
-
-
-def test_a_job_is_over_when_its_last_process_is(
-    replicas: Replicas, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    gang = replicas.gang(chief=[0], worker=[None])
-    over: list[str] = []
-
-    def run(argv: list[str], **given: Any) -> Outcome:
-        outcome = replicas.run(argv, **given)
-        if outcome.ending is Ending.CANCELLED:
-            time.sleep(0.03)  # a program that ends in its own time
-        over.append(argv[0])
-        return outcome
-
-    monkeypatch.setattr(replica, "run", run)
-    gang.run()
-    assert over == [CHIEF, WORKER]
-
-
 def test_a_failure_is_told_in_the_logs_of_those_that_ended(replicas: Replicas) -> None:
     gang = replicas.gang(chief=[None], worker=[1], other=[0])
     assert gang.run() == Decision(Action.FAIL, (End(WORKER, 1),))
@@ -175,25 +124,6 @@ def test_a_killed_replica_begins_again_alone_with_an_empty_disk(replicas: Replic
         assert list((replicas.root / WORKER / folder).iterdir()) == []
         assert (replicas.root / CHIEF / folder / "left").exists()
     assert replicas.ports.said == ["began", "tick"]
-
-
-def test_a_killed_replica_is_the_cause_though_another_fails_first(replicas: Replicas) -> None:
-    gang = replicas.gang(chief=[1, 0], worker=[None, None], other=[None, None])
-    run = replicas.run
-
-    def late(argv: list[str], **given: Any) -> Outcome:
-        if argv == [WORKER] and len(replicas.ends[WORKER]) == 2:
-            replicas.ends[WORKER].pop(0)
-            time.sleep(0.03)  # a moment after the other
-            return Outcome(Ending.EXITED, 137)
-        return run(argv, **given)
-
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(replica, "run", late)
-        gang.life.restart_all = True
-        assert gang.run() == Decision(Action.SUCCEED)
-    assert replicas.log()[0] == f"{CHIEF} exited with status 1"
-    assert replicas.log()[1].startswith(f"{WORKER} was killed (restart 1 of 5); all replicas")
 
 
 def test_a_retry_of_the_job_is_told_and_begins_with_empty_disks(replicas: Replicas) -> None:
@@ -220,27 +150,6 @@ def test_a_preemption_begins_anew_and_at_last_fails(replicas: Replicas) -> None:
     assert replicas.ports.said == ["began", "tick", "paused", "began", "tick"]
 
 
-def test_the_time_of_all_attempts_together_is_limited(replicas: Replicas) -> None:
-    gang = replicas.gang(timeout=0.1, chief=[None])
-    assert gang.run() == Decision(Action.FAIL)
-    assert gang.life == LifeCycle(CHIEF)
-    assert gang._ran >= 0.1
-    again = Replicas.gang(replicas, timeout=60.0, other=[None])
-    again._ran = 60.0
-    began = time.monotonic()
-    assert again.run() == Decision(Action.FAIL)
-    assert time.monotonic() - began < 10
-
-
-def test_a_cancel_ends_all(replicas: Replicas) -> None:
-    gang = replicas.gang(chief=[None], worker=[None])
-    threading.Timer(0.05, replicas.cancelled.set).start()
-    with pytest.raises(JobCancelledError):
-        gang.run()
-    assert all(given["cancelled"].is_set() for given in replicas.given)
-    assert replicas.ports.said == ["began", "tick"]
-
-
 def test_a_job_that_must_not_run_starts_nothing(replicas: Replicas) -> None:
     replicas.ports.may_begin = False
     with pytest.raises(JobCancelledError):
@@ -259,29 +168,6 @@ def test_a_program_that_is_not_there_is_named_with_its_replica(replicas: Replica
     gang = replicas.gang(other=[OSError("bad")])
     with pytest.raises(OSError, match="bad"):
         gang.run()
-
-
-@pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "_TICK_SECONDS", 0.05)
-    monkeypatch.setattr(running, "_STAMP_SECONDS", 0.05)
-
-
-@pytest.mark.usefixtures("quick")
-def test_buckets_and_logs_are_looked_after_while_replicas_run(replicas: Replicas) -> None:
-    gang = replicas.gang(timeout=0.4, chief=[None])
-    stamped: list[float] = []
-    log = gang.members[0].log
-    stamp: Callable[[], None] = log.stamp
-
-    def note() -> None:
-        stamped.append(time.monotonic())
-        stamp()
-
-    log.stamp = note  # type: ignore[method-assign]
-    gang.run()
-    assert replicas.ports.said.count("tick") >= 3
-    assert len(stamped) >= 3
 
 
 def test_the_times_between_two_looks() -> None:

@@ -8,14 +8,9 @@ from typing import Any, cast
 
 import pytest
 from google.api_core import exceptions
-from google.auth.credentials import AnonymousCredentials
 from google.auth.exceptions import RefreshError
 from google.cloud.devtools import cloudbuild_v1
-from google.cloud.devtools.cloudbuild_v1.services.cloud_build.transports import (
-    CloudBuildGrpcTransport,
-)
 
-from vertex_training.customjob.google import job_service, logs
 from vertex_training.errors import ImageBuildError
 from vertex_training.naming import Names
 from vertex_training_cli.images.engines import build_service
@@ -56,30 +51,6 @@ def told(call: Callable[[], object]) -> tuple[str, str]:
     return failed.value.message, failed.value.hint
 
 
-def test_the_client_is_made_as_those_of_other_services(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Any] = []
-    monkeypatch.setattr(
-        job_service, "service_client", lambda *types, **where: asked.append((types, where))
-    )
-    build_service.connect("acme-ml-dev")
-    types = (cloudbuild_v1.CloudBuildClient, CloudBuildGrpcTransport, "acme-ml-dev")
-    assert asked == [(types, {"endpoint": "cloudbuild.googleapis.com"})]
-
-
-def test_clients_of_google_reach_its_services(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("VERTEX_EMULATOR_HOST", raising=False)
-    monkeypatch.setattr(job_service, "impersonated_credentials", lambda _: AnonymousCredentials())
-    assert build_service.connect("acme-ml-dev").transport.host == "cloudbuild.googleapis.com:443"
-    assert logs.client("acme-ml-dev").transport.host == "logging.googleapis.com:443"
-
-
-def test_a_build_is_requested_once() -> None:
-    made, client = service(SimpleNamespace(metadata=SimpleNamespace(build=BUILD)))
-    assert made.create(BUILD) == BUILD
-    request = cloudbuild_v1.CreateBuildRequest(parent=PARENT, project_id="acme-ml-dev", build=BUILD)
-    assert client.asked == [("create_build", request, {"retry": None, "timeout": 60.0})]
-
-
 @pytest.mark.parametrize(
     "error",
     [
@@ -112,35 +83,6 @@ def test_a_refused_build_is_told(error: Exception, code: str) -> None:
     made, _ = service(error)
     message = f"Google Cloud refused to start a build: {code}"
     assert told(lambda: made.create(BUILD))[0] == message
-
-
-def test_builds_are_read_and_cancelled_with_retries() -> None:
-    made, client = service(BUILD)
-    assert made.get(NAME) == BUILD
-    made.cancel(NAME)
-    named = {"name": NAME, "project_id": "acme-ml-dev", "id": "b-1"}
-    assert [(method, request) for method, request, _ in client.asked] == [
-        ("get_build", cloudbuild_v1.GetBuildRequest(named)),
-        ("cancel_build", cloudbuild_v1.CancelBuildRequest(named)),
-    ]
-    for _, _, options in client.asked:
-        retry = options["retry"]
-        assert options["timeout"] == 20.0
-        assert (retry._initial, retry._maximum, retry._timeout) == (0.2, 5.0, 60.0)
-        asked_again = [
-            error
-            for error in (
-                exceptions.ServiceUnavailable,
-                exceptions.TooManyRequests,
-                exceptions.DeadlineExceeded,
-                exceptions.NotFound,
-                exceptions.Forbidden,
-            )
-            if retry._predicate(error("x"))
-        ]
-        assert asked_again == [
-            exceptions.ServiceUnavailable, exceptions.TooManyRequests, exceptions.DeadlineExceeded,
-        ]  # fmt: skip
 
 
 def test_builds_are_listed_by_their_tag() -> None:
@@ -213,20 +155,3 @@ def test_a_refusal_says_what_is_missing(code: str, text: str, doing: str, hint: 
     assert (found.message, found.hint) == (
         f"Google Cloud refused to {doing}: {code}: {text}", hint,
     )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("status", "code"),
-    [
-        (403, "PERMISSION_DENIED"),
-        (404, "NOT_FOUND"),
-        (429, "RESOURCE_EXHAUSTED"),
-        (500, "Exception"),
-        (None, "Exception"),
-    ],
-)
-def test_the_code_of_an_answer_by_http_is_that_of_grpc(status: int | None, code: str) -> None:
-    error = Exception("x")
-    error.code = status  # type: ignore[attr-defined]
-    assert build_service.code_of(error) == code
-    assert build_service.code_of(Exception("x")) == "Exception"

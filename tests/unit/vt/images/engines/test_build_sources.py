@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import gzip
 import hashlib
 from pathlib import Path
 from types import SimpleNamespace
@@ -74,45 +73,6 @@ def archive(tmp_path: Path) -> Path:
 
 def upload(storage: Storage, archive: Path) -> StoredSource:
     return build_sources.upload(cast(Any, storage), archive, NAMES)
-
-
-UPLOAD = {"content_type": "application/gzip", "if_generation_match": 0,
-          "timeout": 60}  # fmt: skip
-
-
-def test_an_archive_is_packed_and_stored_where_there_is_none(archive: Path) -> None:
-    storage = Storage()
-    assert upload(storage, archive) == StoredSource(BUCKET, storage.name, 5)
-    assert gzip.decompress(storage.content) == archive.read_bytes()
-    assert storage.content[3:8] == bytes(5)  # neither a name nor a time
-    assert storage.calls == [("bucket", BUCKET), ("upload", UPLOAD)]
-
-
-def test_equal_archives_have_one_name_whenever_they_are_packed(
-    archive: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first, second = Storage(), Storage()
-    for storage, now in ((first, 1.0), (second, 2e9)):
-        monkeypatch.setattr(gzip.time, "time", lambda now=now: now)
-        upload(storage, archive)
-    assert (first.name, first.content) == (second.name, second.content)
-
-
-def test_what_is_stored_already_is_taken_if_it_is_the_archive(archive: Path) -> None:
-    first = Storage()
-    upload(first, archive)
-    storage = Storage()
-    storage.there = first.md5
-    assert upload(storage, archive) == StoredSource(BUCKET, first.name, 4)
-    assert storage.calls[2:] == [("reload", 60)]
-    storage.there = "other"
-    with pytest.raises(ImageBuildError) as refused:
-        upload(storage, archive)
-    assert (refused.value.message, refused.value.hint) == (
-        f"gs://{BUCKET}/{first.name} is not the archive that its name says: somebody else wrote "
-        "it.",
-        "delete this object, and find out who wrote it.",
-    )
 
 
 @pytest.mark.parametrize(

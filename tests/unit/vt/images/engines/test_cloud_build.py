@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from google.api_core.exceptions import ServiceUnavailable
 
 from localgcp.inventory.store import ACCOUNT, SERVICE
 from tests.unit.localcloud.cloudbuild.conftest import (
     BUILDER,
     IMAGE,
-    REPOSITORY,
-    STAGING,
     Builds,
     tarred,
 )
-from tests.unit.localcloud.conftest import PROJECT, wait_until
+from tests.unit.localcloud.conftest import PROJECT
 from vertex_training.errors import ImageBuildError
 from vertex_training.naming import Names
 from vertex_training_cli.images import engines
-from vertex_training_cli.images.engines import build_sources, cloud_build
+from vertex_training_cli.images.engines import build_sources
 from vertex_training_cli.images.engines.build_service import BuildService
 from vertex_training_cli.images.engines.cloud_build import CloudBuildEngine
 from vertex_training_cli.images.engines.engine import Build
@@ -92,47 +88,6 @@ def test_images_are_built_for_repositories_of_the_projects_stacks_alone(
     )
 
 
-def test_a_build_gives_its_digest_and_passes_its_log_on(
-    builds: Builds, a_build: Callable[..., Build]
-) -> None:
-    lines: list[str] = []
-    digest = ENGINE.build(a_build(), lines.append)
-    [made] = builds.all()
-    assert digest == made.results.images[0].digest
-    assert lines[1:] == ["FROM x", "RUN y"]
-    assert made.id in lines[0]
-    assert made.source.storage_source.generation
-    [blob] = builds.bucket.list_blobs()
-    assert blob.name.startswith("images/")
-
-
-def test_a_failing_step_is_told_with_the_last_twenty_lines(
-    builds: Builds, a_build: Callable[..., Build]
-) -> None:
-    steps = "".join(f"RUN {number}\n" for number in range(40))
-    error = failure(a_build(f"FROM x\n{steps}FAIL 7\n"))
-    assert len(error.last_lines) == 20
-    assert error.last_lines[-1] == "FAIL 7"
-    assert "FAILURE" in error.message
-    assert "7" in error.message
-    assert error.hint == "correct what the log shows."
-
-
-@pytest.mark.parametrize(
-    ("place", "told"),
-    [
-        (STAGING, f"roles/storage.objectViewer on bucket {PROJECT}-staging-local"),
-        (REPOSITORY, "roles/artifactregistry.writer on repository training-local"),
-    ],
-)
-def test_a_right_that_the_build_account_lacks_is_named(
-    builds: Builds, a_build: Callable[..., Build], place: str, told: str
-) -> None:
-    builds.revoke(place)
-    error = failure(a_build())
-    assert f"{BUILDER} needs {told}: deploy the stack, which grants it." in error.hint
-
-
 def test_without_log_rights_the_build_goes_on(
     builds: Builds, a_build: Callable[..., Build]
 ) -> None:
@@ -162,34 +117,6 @@ def test_a_build_that_takes_too_long_is_told_with_its_bound(
     assert error.hint == "raise --timeout."
 
 
-def test_a_build_that_somebody_else_cancels_is_told_so(
-    builds: Builds, a_build: Callable[..., Build]
-) -> None:
-    def cancel(line: str) -> None:
-        if line.startswith("SLEEP"):
-            [build] = builds.all()
-            builds.client.cancel_build({"name": build.name, "project_id": PROJECT, "id": build.id})
-
-    assert "was cancelled (CANCELLED)" in failure(a_build("SLEEP 60\n"), cancel).message
-
-
-def test_a_build_that_expires_is_told_so(
-    make_builds: Callable[..., Builds],
-    a_build: Callable[..., Build],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    builds = make_builds(slots=1)
-    other = a_build("SLEEP 60\n", tag="context-" + "b" * 32, identity="b" * 64)
-    blocking = threading.Thread(target=lambda: failure(other))
-    blocking.start()
-    wait_until(lambda: "WORKING" in builds.states())
-    monkeypatch.setattr(cloud_build.build_request, "QUEUE_SECONDS", 1)
-    assert "did not begin within 1 s (EXPIRED)" in failure(a_build()).message
-    [build] = [build for build in builds.all() if build.status.name == "WORKING"]
-    builds.client.cancel_build({"name": build.name, "project_id": PROJECT, "id": build.id})
-    blocking.join()
-
-
 def interrupt(line: str) -> None:
     if line.startswith("SLEEP"):
         raise KeyboardInterrupt
@@ -208,21 +135,6 @@ def test_ctrl_c_cancels_the_build_and_sees_it_end(
         ENGINE.build(a_build("SLEEP 60\n"), write)
     assert builds.states() == ["CANCELLED"]
     assert lines[-1].endswith("is CANCELLED")
-
-
-def test_ctrl_c_while_a_build_is_requested_leaves_none_behind(
-    builds: Builds, a_build: Callable[..., Build], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    create = BuildService.create
-
-    def interrupted(service: BuildService, build: Any) -> Any:
-        create(service, build)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(BuildService, "create", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        ENGINE.build(a_build("SLEEP 60\n"), print)
-    assert builds.states() == ["CANCELLED"]
 
 
 class KilledError(BaseException):
@@ -261,96 +173,6 @@ def test_killed_at_any_step_the_next_run_ends_with_one_build(
             ENGINE.build(build, print)
     assert ENGINE.build(build, print).startswith("sha256:")
     assert builds.states() == ["SUCCESS"]
-
-
-def test_two_racing_builds_give_one_digest(
-    builds: Builds, a_build: Callable[..., Build], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    create, both = BuildService.create, threading.Barrier(2)
-
-    def at_once(service: BuildService, build: Any) -> Any:
-        both.wait()
-        made = create(service, build)
-        both.wait()
-        return made
-
-    monkeypatch.setattr(BuildService, "create", at_once)
-    digests: list[str] = []
-    threads = [
-        threading.Thread(target=lambda build=build: digests.append(ENGINE.build(build, print)))
-        for build in (a_build("SLEEP 1\n"), a_build("SLEEP 1\n"))
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(digests) == 2
-    assert len(set(digests)) == 1
-    assert builds.states() == ["CANCELLED", "SUCCESS"]
-
-
-def test_a_running_build_is_joined_and_not_ended_by_who_joined_it(
-    builds: Builds, a_build: Callable[..., Build]
-) -> None:
-    digests: list[str] = []
-    build = a_build("SLEEP 2\n")
-    first = threading.Thread(target=lambda: digests.append(ENGINE.build(build, print)))
-    first.start()
-    wait_until(lambda: "WORKING" in builds.states())
-    lines: list[str] = []
-
-    def write(line: str) -> None:
-        lines.append(line)
-        interrupt(line)
-
-    with pytest.raises(KeyboardInterrupt):
-        ENGINE.build(a_build("SLEEP 2\n"), write)
-    assert "which runs already" in lines[0]
-    assert "gcloud builds cancel" in lines[-1]
-    first.join()
-    assert len(digests) == 1
-    assert builds.states() == ["SUCCESS"]
-
-
-def test_a_build_of_the_same_tag_that_asks_for_something_else_is_not_joined(
-    builds: Builds, a_build: Callable[..., Build]
-) -> None:
-    planted = threading.Thread(
-        target=lambda: ENGINE.build(a_build("SLEEP 2\n", build_args={"X": "evil"}), print)
-    )
-    planted.start()
-    wait_until(lambda: "WORKING" in builds.states())
-    digest = ENGINE.build(a_build("SLEEP 0\n"), print)
-    planted.join()
-    assert builds.states() == ["SUCCESS", "SUCCESS"]
-    newest, older = builds.all()
-    assert digest == newest.results.images[0].digest != older.results.images[0].digest
-
-
-def test_a_lost_answer_starts_no_second_build(
-    builds: Builds, a_build: Callable[..., Build], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from google.cloud.devtools import cloudbuild_v1
-
-    create = cloudbuild_v1.CloudBuildClient.create_build
-
-    def lost(client: Any, *args: Any, **kwargs: Any) -> Any:
-        create(client, *args, **kwargs)
-        raise ServiceUnavailable("the answer was lost")
-
-    monkeypatch.setattr(cloudbuild_v1.CloudBuildClient, "create_build", lost)
-    assert ENGINE.build(a_build(), print).startswith("sha256:")
-    assert builds.states() == ["SUCCESS"]
-
-
-def test_an_answer_that_stays_in_doubt_is_told_so(
-    builds: Builds, a_build: Callable[..., Build], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(cloud_build, "SETTLE_SECONDS", 0.2)
-    monkeypatch.setattr(BuildService, "create", lambda *_: None)
-    error = failure(a_build())
-    assert "no certain answer" in error.message
-    assert "run it again" in error.hint
 
 
 def test_the_same_source_is_uploaded_once(builds: Builds, a_build: Callable[..., Build]) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 import io
 import json
-import stat
 import subprocess
 import tarfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -164,43 +162,6 @@ def test_a_digest_that_docker_does_not_have_is_the_registrys(
         assert built("docker", build, machine) == (wanted, [])
 
 
-@pytest.mark.parametrize(
-    ("name", "isolation", "own"),
-    [
-        ("podman", "", []),
-        ("buildah", "", ["--network=host", "--isolation=chroot"]),
-        ("buildah", "oci", ["--network=host", "--isolation=oci"]),
-    ],
-)
-def test_podman_and_buildah_push_with_a_token_in_a_file_of_the_users(
-    build: Build,
-    machine: Machine,
-    monkeypatch: pytest.MonkeyPatch,
-    name: str,
-    isolation: str,
-    own: list[str],
-) -> None:
-    monkeypatch.setenv("BUILDAH_ISOLATION", isolation)
-    kept: list[Any] = []
-
-    def look(command: list[str]) -> None:
-        if "--authfile" in command:
-            file = Path(command[command.index("--authfile") + 1])
-            kept.append((stat.S_IMODE(file.stat().st_mode), json.loads(file.read_text())))
-
-    machine.look = look
-    assert built(name, build, machine) == (DIGEST, [])
-    folder = folder_of(machine)
-    assert machine.called == [
-        [f"/bin/{name}", "build", "--layers", "--force-rm", *own,
-         *options(folder, "x=1", "y=2"), "--target", "last", str(folder / "context")],
-        [f"/bin/{name}", "push", "--digestfile", str(folder / "digest"),
-         "--authfile", str(folder / "auth.json"), LOCAL, f"docker://{LOCAL}"],
-    ]  # fmt: skip
-    auth = base64.b64encode(b"oauth2accesstoken:a-token").decode()
-    assert kept == [(0o600, {"auths": {"us-docker.pkg.dev": {"auth": auth}}})]
-
-
 @pytest.mark.parametrize(("is_local", "more"), [(True, ["--tls-verify=false"]), (False, [])])
 def test_a_registry_without_credentials_gets_none(
     build: Build, machine: Machine, is_local: bool, more: list[str]
@@ -210,43 +171,6 @@ def test_a_registry_without_credentials_gets_none(
     digest = str(folder_of(machine) / "digest")
     command = ["/bin/podman", "push", "--digestfile", digest, *more, LOCAL, f"docker://{LOCAL}"]
     assert machine.called[1] == command
-
-
-def test_labels_are_one_instruction_at_the_end_of_the_file(build: Build, machine: Machine) -> None:
-    texts: list[str] = []
-    machine.look = lambda command: texts.extend(
-        [Path(command[command.index("--file") + 1]).read_text()] if "--file" in command else []
-    )
-    labels = {"x": '$1 "é"', "y": "2"}
-    built("podman", replace(build, target="", labels=labels), machine)
-    folder = folder_of(machine)
-    assert machine.called[0][2:] == [
-        "--layers", "--force-rm", *options(folder, file="Dockerfile"), str(folder / "context"),
-    ]  # fmt: skip
-    assert texts == ['FROM x\nLABEL "x"="\\$1 \\"é\\"" "y"="2"\n']
-    built("docker", replace(build, target=""), machine)
-    assert machine.called[2].count("--label") == 2
-
-
-@pytest.mark.parametrize(
-    ("text", "target", "is_labelled"),
-    [
-        ("FROM x\n\n", "", True),
-        ("FROM x", "one", False),
-        ("FROM x\nRUN a \\\n", "", False),
-        ("FROM x\nRUN a `", "", False),
-        ("FROM x\nRUN <<EOF\na\nEOF\n", "", False),
-    ],
-)
-def test_a_file_whose_end_is_no_place_for_labels_is_left_alone(
-    build: Build, tmp_path: Path, text: str, target: str, is_labelled: bool
-) -> None:
-    file = tmp_path / "File"
-    file.write_bytes(b"# \xff\n" + text.encode())
-    found = commands._with_labels(replace(build, target=target), file, tmp_path)
-    assert found == (tmp_path / "Dockerfile" if is_labelled else None)
-    if found:
-        assert found.read_bytes() == b'# \xff\nFROM x\nLABEL "x"="1" "y"="2"\n'
 
 
 def test_a_base_that_is_stood_in_for_is_told(
@@ -306,8 +230,6 @@ FULL = "a disk is full: free space, and run the command again"
         ("docker", "build", 1, "", "train: docker build ended with exit code 1.", ""),
         ("docker", "push", 1, "denied", "train: docker push ended with exit code 1.",
          "gcloud auth configure-docker us-docker.pkg.dev"),
-        ("docker", "push", 1, "x: no space left on device",
-         "train: docker push ended with exit code 1.", FULL),
         ("buildah", "push", 1, "got 507 Insufficient Storage",
          "train: buildah push ended with exit code 1.", FULL),
         ("podman", "build", TimeoutError(), "slow",

@@ -25,7 +25,6 @@ BUILD = Build(
     name="titanic", archive=Path("a.tar"), context="jobs/titanic", dockerfile="Dockerfile",
     build_args={}, target="", image=IMAGE, tag="context-1", labels={}, identity="i", timeout=60.0,
 )  # fmt: skip
-ACCOUNT = NAMES.account_email("image-build")
 PARENT = "projects/acme/locations/us-central1"
 Status = cloudbuild_v1.Build.Status
 
@@ -128,20 +127,6 @@ def followed(monkeypatch: pytest.MonkeyPatch) -> Followed:
     return Followed(monkeypatch)
 
 
-def test_an_engine_of_this_machine_is_none_of_cloud_builds() -> None:
-    assert cloud_build.find("docker", "acme", "us-central1") is None
-    found = cloud_build.find("cloud-build", "acme", "us-central1")
-    assert found == cloud_build.CloudBuildEngine("acme", "us-central1", 2.0, "cloud-build")
-
-
-def test_a_build_is_requested_where_none_runs(followed: Followed) -> None:
-    made = followed.service.made = found()
-    followed.service.listed = [[found("6", "SUCCESS", "other")], [made]]
-    assert followed.run.join_or_start() == (made, True)
-    assert followed.service.calls == [("create", "mine")]
-    assert followed.lines == ["titanic: build 7, https://log/7"]
-
-
 def test_the_earliest_live_build_of_the_same_image_is_joined(followed: Followed) -> None:
     another = found("4", "QUEUED", "other")
     another.images = ["other"]
@@ -193,85 +178,6 @@ def test_ctrl_c_at_a_request_ends_what_came_of_it(followed: Followed, is_there: 
     assert followed.lines == (["titanic: build 7 is CANCELLED"] if is_there else [])
 
 
-def test_the_log_is_passed_on_to_its_end_and_the_digest_is_the_images(followed: Followed) -> None:
-    followed.service.states = [found(status="QUEUED"), found(), ended()]
-    log = Log([], ["a", "b"], [], ["late"], [], [], ["never read"])
-    assert followed.follow(found(status="PENDING"), log) == "sha256:x"
-    assert followed.lines == ["a", "b", "late"]
-    assert followed.pauses == [2.0] * 5
-    assert followed.service.calls == [("get", f"{PARENT}/builds/7")] * 3
-
-
-@pytest.mark.parametrize(
-    ("build", "digest"), [(ended(name=IMAGE), "sha256:x"), (ended("sha256:y"), "sha256:y")]
-)
-def test_an_image_is_reported_with_or_without_its_tag(
-    followed: Followed, build: cloudbuild_v1.Build, digest: str
-) -> None:
-    assert followed.follow(build) == digest
-
-
-def test_a_log_that_cannot_be_read_stops_no_build(followed: Followed) -> None:
-    followed.service.states = [found(), ended()]
-    log = Log(OperatorError("403."), ["never read"])
-    assert followed.follow(found(), log) == "sha256:x"
-    assert followed.lines == [
-        "the log cannot be read: 403. It takes roles/logging.viewer in project acme; the build "
-        "goes on."
-    ]
-    assert followed.pauses == [2.0, 2.0]
-
-
-AGAIN = "run it again."
-
-
-@pytest.mark.parametrize(
-    ("status", "detail", "text", "hint"),
-    [
-        ("TIMEOUT", "", "took longer than 60 s and was ended (TIMEOUT)", "raise --timeout."),
-        ("CANCELLED", "", "was cancelled (CANCELLED)", AGAIN),
-        ("EXPIRED", "", "did not begin within 1800 s (EXPIRED)",
-         "run it again; Cloud Build has a quota of builds at a time."),
-        ("INTERNAL_ERROR", "bad.", "failed inside of Cloud Build (INTERNAL_ERROR: bad)", AGAIN),
-        ("FAILURE", "step 1 failed", "failed (FAILURE: step 1 failed)",
-         "correct what the log shows."),
-    ],
-)  # fmt: skip
-def test_an_end_without_an_image_is_told_with_what_to_do(
-    followed: Followed, status: str, detail: str, text: str, hint: str
-) -> None:
-    build = found(status=status, status_detail=detail)
-    told = followed.failure(lambda: followed.follow(build, Log(["last line"])))
-    assert told == (f"titanic: build 7 {text}.", hint)
-    with pytest.raises(ImageBuildError) as failed:
-        followed.follow(build)
-    assert failed.value.last_lines == ("last line",)
-
-
-@pytest.mark.parametrize(
-    ("failure", "hint"),
-    [
-        ("PUSH_NOT_AUTHORIZED",
-         f"{ACCOUNT} needs roles/artifactregistry.writer on repository training-dev: deploy the "
-         "stack, which grants it."),
-        ("FETCH_SOURCE_FAILED",
-         f"{ACCOUNT} needs roles/storage.objectViewer on bucket acme-staging-dev: deploy the "
-         "stack, which grants it."),
-        ("LOGGING_FAILURE",
-         f"{ACCOUNT} needs roles/logging.logWriter in project acme: deploy the stack, which "
-         "grants it."),
-        ("USER_BUILD_STEP", "correct what the log shows."),
-    ],
-)  # fmt: skip
-def test_a_right_that_the_build_lacks_is_named_by_its_failure(
-    followed: Followed, failure: str, hint: str
-) -> None:
-    info = {"type_": failure, "detail": "the detail."}
-    build = found(status="FAILURE", status_detail="another", failure_info=info)
-    text = "titanic: build 7 failed (FAILURE: the detail)."
-    assert followed.failure(lambda: followed.follow(build)) == (text, hint)
-
-
 @pytest.mark.parametrize("build", [ended(""), ended(name="other"), found(status="SUCCESS")])
 def test_a_build_that_ended_well_reports_its_image(
     followed: Followed, build: cloudbuild_v1.Build
@@ -285,19 +191,6 @@ def test_a_build_that_never_ends_is_given_up_with_its_bound(followed: Followed) 
     text, _ = followed.failure(lambda: followed.follow(found()))
     assert text == "titanic: build 7 has not ended after 1890 s."
     assert followed.pauses == [2.0] * 945
-
-
-def test_ctrl_c_cancels_what_this_command_started_and_sees_it_end(followed: Followed) -> None:
-    followed.service.states = [found(), found(), found(status="CANCELLED")]
-    followed.interrupts_after = 2
-    with pytest.raises(KeyboardInterrupt):
-        followed.follow(found())
-    name = f"{PARENT}/builds/7"
-    assert followed.service.calls == [
-        ("get", name), ("cancel", name), ("get", name), ("get", name),
-    ]  # fmt: skip
-    assert followed.lines == ["titanic: build 7 is CANCELLED"]
-    assert followed.pauses == [2.0] * 3
 
 
 STOP = "gcloud builds cancel 7 --region us-central1"

@@ -23,29 +23,6 @@ def test_lines_come_whole_and_in_order_whatever_ends_them():
     assert run(code) == (7, ["one", "two", "thr", "four", "\ufffd"])
 
 
-def test_a_line_is_passed_on_while_the_program_goes_on(tmp_path):
-    seen, heard = [], tmp_path / "heard"
-
-    def note(line):
-        seen.append(line)
-        heard.touch()
-
-    code = (
-        "import os, time; print('first', flush=True)\n"
-        f"while not os.path.exists({str(heard)!r}): time.sleep(0.02)\n"
-        "print('last')"
-    )
-    command = [sys.executable, "-c", code]
-    processes.run(command, dict(os.environ), processes.LastLines(note), processes.Deadline(60))
-    assert seen == ["first", "last"]
-
-
-def test_a_line_without_an_end_is_bounded():
-    code = "import os\nfor _ in range(100): os.write(1, b'x' * 100_000)"
-    _, [line] = run(code)
-    assert len(line) == processes.MAX_LINE
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="groups of processes are read in /proc")
 def test_what_the_program_started_is_ended_before_it_so_that_it_can_clean_up(tmp_path):
     class WhenStarted:

@@ -4,7 +4,6 @@ import pytest
 from google.auth.credentials import AnonymousCredentials
 
 from localgcp.containers import mirror
-from tests.fixture_project import sample
 from vertex_training_cli.images.engines import stand_in_bases
 from vertex_training_cli.images.engines.commands import CommandEngine
 from vertex_training_cli.images.registry import registry_of
@@ -24,36 +23,6 @@ def write(folder, text):
     return file
 
 
-@pytest.mark.parametrize("prefix", ["", "library/", "docker.io/library/", "index.docker.io/"])
-def test_a_base_with_a_digest_is_stood_in_for_under_the_name_that_the_file_has(
-    tmp_path, made, prefix
-):
-    file = write(
-        tmp_path, f"FROM --platform=linux/amd64 {prefix}{BASE} AS one\nfrom {prefix}{BASE}"
-    )
-    found = stand_in_bases.stand_ins(file)
-    assert stand_in_bases.options(found) == [
-        "--build-context",
-        f"{prefix}{BASE}=docker-image://docker.io/library/python:3.11-slim-bookworm",
-    ]
-
-
-@pytest.mark.parametrize(
-    "base",
-    [
-        "python:3.11-slim-bookworm",  # the mirror is asked for its tag
-        f"python:3.12-slim-bookworm@{DIGEST}",
-        f"python@{DIGEST}",
-        f"example.com/library/python:3.11-slim-bookworm@{DIGEST}",
-        f"somebody/python:3.11-slim-bookworm@{DIGEST}",
-        "scratch",
-        "${BASE}",
-    ],
-)
-def test_other_bases_are_left_alone(tmp_path, made, base):
-    assert stand_in_bases.stand_ins(write(tmp_path, f"FROM {base}\nRUN echo FROM {BASE}\n")) == {}
-
-
 @pytest.mark.parametrize(
     ("text", "given"),
     [
@@ -69,11 +38,6 @@ def test_a_base_that_an_argument_names_is_stood_in_for(tmp_path, made, text, giv
     assert list(found.values()) == [BASE]
     told = stand_in_bases.options(found)[1::2]
     assert [each.partition("=docker-image://")[0] for each in told] == [*found, BASE]
-
-
-def test_an_argument_after_the_first_base_names_none(tmp_path, made):
-    text = f"FROM scratch\nARG BASE={BASE}\nFROM $BASE\n"
-    assert stand_in_bases.stand_ins(write(tmp_path, text)) == {}
 
 
 def test_without_a_stand_in_or_a_dockerfile_nothing_is_replaced(tmp_path, monkeypatch):
@@ -100,8 +64,3 @@ def test_an_image_for_googles_registry_is_never_built_on_a_stand_in(
     at, _ = registry_of(f"us-central1-docker.pkg.dev/{project}/training-one/train")
     found = CommandEngine(engine, f"/bin/{engine}")._stand_ins(file, at, {})
     assert bool(found) is replaced
-
-
-@pytest.mark.parametrize("name", ["titanic", "spot_resume", "parameter_server"])
-def test_what_the_repository_builds_can_be_built_where_nothing_can_be_pulled(made, name):
-    assert stand_in_bases.stand_ins(sample(name) / "Dockerfile")

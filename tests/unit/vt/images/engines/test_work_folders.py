@@ -17,13 +17,6 @@ def tmp(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_a_folder_is_for_this_user_alone_and_goes_at_the_end(tmp):
-    with work_folder() as folder:
-        assert folder.stat().st_mode & 0o777 == 0o700
-        (folder / "file").write_text("x")
-    assert list(tmp.iterdir()) == []
-
-
 def test_what_is_in_use_stays_and_what_a_killed_process_left_goes(tmp):
     code = (
         "import os\nfrom vertex_training_cli.images.engines.work_folders import work_folder\n"

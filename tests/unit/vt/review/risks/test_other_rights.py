@@ -12,14 +12,12 @@ from vertex_training_cli.review import grants, report
 from vertex_training_cli.review.escaping import code
 from vertex_training_cli.review.headline import answers, verdict
 from vertex_training_cli.review.reachability import (
-    opened_to_everybody,
     reachability_changes,
     unjudged_types,
 )
 
 DATASET = "gcp:bigquery/dataset:Dataset"
 ACL = "gcp:storage/bucketAccessControl:BucketAccessControl"
-OBJECT_ACL = "gcp:storage/objectAccessControl:ObjectAccessControl"
 KEY, HMAC = "gcp:serviceaccount/key:Key", "gcp:storage/hmacKey:HmacKey"
 API_KEY = "gcp:projects/apiKey:ApiKey"
 DENY = "gcp:iam/denyPolicy:DenyPolicy"
@@ -41,27 +39,6 @@ def dataset(*entries: Any) -> dict[str, Any]:
     return {"datasetId": "events", "accesses": list(entries)}
 
 
-def test_an_entry_of_a_datasets_access_list_is_a_right() -> None:
-    step = plans.step("update", DATASET, "events", dataset(OWNERS), dataset(OWNERS, KIM))
-    found = built(step)
-    [binding] = found.gained
-    assert (binding.member, binding.role, binding.kind, binding.target) == (
-        *("user:kim@example.com", "roles/bigquery.dataViewer"),
-        *("dataset", "events"),
-    )
-    assert found.lost == ()
-    assert answer(found, "whose data becomes readable") == (
-        "`user:kim@example.com` reads dataset `events`",
-    )
-    assert [each.name for each in found.changes] == ["events"]
-    assert binding.reason == "a team's own code grants it"
-    assert (grants.administrators(plans.plan(step)), found.unjudged) == ([], ())
-    gone = built(plans.step("update", DATASET, "events", dataset(OWNERS, KIM), dataset(OWNERS)))
-    assert [each.member for each in gone.lost] == ["user:kim@example.com"]
-    [lost] = built(plans.delete(DATASET, "events", **dataset())).destroyed
-    assert (lost.name, lost.takes) == ("events", "its tables")
-
-
 def test_who_owns_a_dataset_administers_it_but_for_the_projects_owners() -> None:
     sam = {"role": "OWNER", "userByEmail": "sam@example.com"}
     plan = plans.plan(plans.create(DATASET, "events", **dataset(OWNERS, sam)))
@@ -74,40 +51,10 @@ def test_who_owns_a_dataset_administers_it_but_for_the_projects_owners() -> None
     assert grants.strangers(new) == []
 
 
-def test_an_acl_for_everybody_opens_the_bucket_or_the_object() -> None:
-    plan = plans.plan(
-        plans.create(ACL, "a", bucket="out", entity="allUsers", role="READER"),
-        plans.create(
-            OBJECT_ACL, "o", bucket="out", object="x.txt", entity="allUsers", role="READER"
-        ),
-        plans.delete(ACL, "gone", bucket="old", entity="allUsers", role="READER"),
-    )
-    assert opened_to_everybody(plan) == ("bucket out", "object out/x.txt")
-    assert [(each.verb, each.what, each.danger) for each in reachability_changes(plan)] == [
-        ("opens", "bucket out to everybody (allUsers)", "destroys"),
-        ("opens", "object out/x.txt to everybody (allUsers)", "destroys"),
-        ("closes", "bucket old to everybody (allUsers)", "plain"),
-    ]
-    kim = {"entity": "user-kim@a.example", "role": "READER"}
-    found = built(plans.create(OBJECT_ACL, "o", bucket="out", object="x", **kim))
-    assert answer(found, "whose data becomes readable") == (
-        "`user:kim@a.example` reads object `x`",
-    )
-    assert found.changes == ()
-
-
 def test_an_acl_on_a_new_bucket_says_which_by_its_own_name() -> None:
     acl = plans.create(ACL, "out-readers", bucket=WIRE_UNKNOWN, entity=WIRE_UNKNOWN, role="READER")
     [binding] = built(acl).gained
     assert (binding.member, binding.target) == ("[known after apply]", "new, see out-readers")
-
-
-def test_an_acl_that_goes_is_a_right_lost_and_nothing_destroyed() -> None:
-    found = built(plans.delete(ACL, "a", bucket="out", entity="domain-example.com", role="OWNER"))
-    assert [(each.member, each.role) for each in found.lost] == [
-        ("domain:example.com", "roles/storage.legacyBucketOwner")
-    ]
-    assert found.destroyed == ()
 
 
 @pytest.mark.parametrize(
@@ -160,33 +107,6 @@ def denial(*permissions: str, who: Any = ("principal://ci",), when: str = "", **
 
 def rules(*each: Any) -> dict[str, Any]:
     return {"parent": "x", "rules": list(each)}
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "lifted"),
-    [
-        (rules(denial("a", "b")), None, [("principal://ci", ("a", "b"))]),
-        (rules(denial("a", "b")), rules(denial("b")), [("principal://ci", ("a",))]),
-        (rules(denial("a", "b")), rules(denial("b"), denial("a")), []),
-        (rules(denial("a")), rules(denial("a", "b")), []),
-        (rules(denial("a", who=["p", "q"])), rules(denial("a", who=["q"])), [("p", ("a",))]),
-        (rules(denial("a")), rules(denial("a", when="x")), [("principal://ci", ("a",))]),
-        (rules(denial("a", when="x")), rules(denial("a", when="x")), []),
-        (rules(denial("a")), rules(denial("a", exceptionPrincipals=["p"])),
-         [("principal://ci", ("a",))]),
-        (rules(denial("a", exceptionPermissions=["p"])), rules(denial("a")), []),
-        (rules(denial("a", exceptionPermissions=["p"])),
-         rules(denial("a", exceptionPermissions=["p", "q"])), [("principal://ci", ("a",))]),
-        (rules(denial("a")),
-         rules(denial("a", exceptionPrincipals=["p"]), denial("a", exceptionPrincipals=["q"])), []),
-        (None, rules(denial("a")), []),
-        ({"rules": WIRE_UNKNOWN}, rules(denial("a")), []),
-    ],
-)  # fmt: skip
-def test_what_a_deny_policy_no_longer_denies_is_told(old: Any, new: Any, lifted: Any) -> None:
-    op = "create" if old is None else "delete" if new is None else "update"
-    plan = plans.plan(plans.step(op, DENY, "denial", old=old, new=new))
-    assert [(each.principal, each.permissions) for each in grants.lifted(plan)] == lifted
 
 
 def test_a_denial_that_moves_or_stays_in_the_cloud_is_none_that_goes() -> None:

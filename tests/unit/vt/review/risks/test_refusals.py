@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.unit.vt.review import plans
-from vertex_training_cli.review import html, json_report, markdown, report
+from vertex_training_cli.review import json_report, markdown, report
 from vertex_training_cli.review.headline import verdict
 from vertex_training_cli.review.refusals import ATTACHMENT, REFUSALS, RESERVATION, SUBNET
 from vertex_training_cli.review.report import ReviewReport
@@ -37,19 +37,6 @@ def attachment(op: str = "same") -> plans.Event:
 
 def without_end(old: dict[str, Any], new: dict[str, Any], **more: Any) -> plans.Event:
     return plans.step("same", RESERVATION, "capacity-h100", KEPT | old, KEPT | new, **more)
-
-
-def test_an_end_that_is_taken_out_of_the_file_stays_and_every_format_says_so() -> None:
-    found = review(without_end({"deleteAtTime": LATER}, {}))
-    [refusal] = found.risks[REFUSALS]
-    assert refusal.name == "h100-dev"
-    assert "not possible like this: h100-dev" in verdict(found)  # though nothing else changes
-    assert "still deleted by Google at 2999-01-01T00:00:00+00:00" in refusal.what
-    assert "changes nothing" in refusal.what
-    assert "pulumi up --replace" in refusal.what
-    assert "- not possible like this: `h100-dev` is still deleted" in markdown.render(found)
-    assert "is still deleted by Google" in html.render(found)
-    assert json.loads(json_report.render(found))["refusals"][0]["name"] == "h100-dev"
 
 
 def test_an_end_that_google_made_of_a_duration_stays_as_well() -> None:
@@ -105,24 +92,6 @@ def bucket(op: str, old: dict[str, Any] | None, new: dict[str, Any] | None) -> p
 
 def days(number: int, *, locked: bool = True) -> dict[str, Any]:
     return {"retentionPeriod": str(number * 86400), "isLocked": locked}
-
-
-@pytest.mark.parametrize(
-    ("op", "new"),
-    [
-        ("update", days(3)),
-        ("replace", days(30, locked=False)),
-        ("replace", {}),
-        ("delete", None),
-    ],
-)
-def test_a_locked_retention_is_not_shortened_unlocked_removed_or_lost_with_its_bucket(
-    op: str, new: dict[str, Any] | None
-) -> None:
-    found = review(bucket(op, days(30), new))
-    [refusal] = found.risks[REFUSALS]
-    assert "has a locked retention of 30 days, and Google shortens and removes none" in refusal.what
-    assert "not possible like this: audit" in verdict(found)
 
 
 def test_a_locked_bucket_that_is_made_anew_with_its_lock_is_told() -> None:
