@@ -98,7 +98,7 @@ advance: setup ## STACK=S: submit slots of schedules that are due (by a timer, i
 drift-issue: setup ## STACK=S: keep the one issue on drift up to date (in a workflow)
 	@$(BIN)/vt github drift --stack $(STACK_OR_STOP) $(REPORT).drift.md
 
-test: setup ## run the tests, and of the long stories the sixth that the commit chooses (STORIES=all)
+test: setup ## run the tests, and one long story of each kind (STORIES=all: every one)
 	@VT_TESTS_STORIES=$(call text,$(STORIES)) ./tools/run-tests "$(PYTEST)" $(call text,$(WORKERS))
 
 lowest: setup ## unit tests of the program with the oldest packages that it allows (AT=3.14: with ours, by that Python)
@@ -114,7 +114,7 @@ chaos: setup ## prove that submissions survive: kills, faults, races (QUICK=1: a
 	@GRPC_VERBOSITY=ERROR $(BIN)/python -m bench.chaos $(if $(QUICK),--quick) $(if $(PART),--part $(call text,$(PART))) \
 		$(if $(SEED),--seed $(call text,$(SEED)))
 
-mutants: setup ## change product code at random; tests must notice 95 % (COUNT=N, SEED=N, BASE=REV, SET=guards)
+mutants: setup ## change product code at random; tests must notice it (COUNT=N, SEED=N, BASE=REV, SET=guards)
 	@$(BIN)/python -m bench.mutants --count $(call text,$(or $(COUNT),200)) --seed $(call text,$(or $(SEED),20261122)) \
 		$(if $(BASE),--base $(call text,$(BASE))) $(if $(SET),--set $(call text,$(SET)))
 

@@ -4,7 +4,7 @@
 all places where the code can be changed; the same seed and tree give the same mutants. Each one
 runs against the unit tests that execute its line, then against those near it, then against the
 golden tests. Prints a line for each, a table, and a diff of each survivor; ends with exit code 1 if
-fewer than 95 % were killed.
+fewer were killed than ``GOALS`` says.
 """
 
 from __future__ import annotations
@@ -54,8 +54,13 @@ SETS: Final = {
         "localcloud/localgcp/vertex/admission.py",
     ),
 }
-#: Share of mutants that tests must kill.
-GOAL: Final = 0.95
+#: Code whose faults submit twice, submit something wrong or let somebody in.
+STRICT: Final = (
+    *SETS["guards"],
+    *(f"infra/vertex_training/customjob/{name}" for name in ("protocol", "request", "rules")),
+)
+#: Share of mutants that tests must kill: in that code, and elsewhere.
+GOALS: Final = {True: 0.95, False: 0.70}
 #: Seconds that a run may take beyond five times what its tests took without a mutant.
 SLACK: Final = 60.0
 #: Seconds for all golden tests.
@@ -215,13 +220,26 @@ def _report(results: Sequence[Result]) -> int:
     for result in results:
         if result.status in (SURVIVED, NOT_COVERED):
             print(f"\n{result.status}: {result.id}\n{result.diff}")
-    counts = Counter(result.status for result in results)
-    killed = counts[KILLED] + counts[TIMEOUT]
     print()
-    for status in (KILLED, TIMEOUT, SURVIVED, NOT_COVERED):
-        print(f"{status:12} {counts[status]:5}")
-    print(f"kill rate    {killed / len(results):6.1%} of {len(results)}, goal {GOAL:.0%}")
-    return 0 if killed >= GOAL * len(results) else 1
+    met = True
+    for strict, goal in GOALS.items():
+        judged = [result for result in results if is_strict(result.id) is strict]
+        counts = Counter(result.status for result in judged)
+        killed = counts[KILLED] + counts[TIMEOUT]
+        if judged:
+            told = ", ".join(f"{counts[status]} {status}" for status in counts)
+            where = "strict code" if strict else "other code"
+            print(
+                f"{where:12} {killed / len(judged):6.1%} of {len(judged)}, goal {goal:.0%}: {told}"
+            )
+        met = met and killed >= goal * len(judged)
+    return 0 if met else 1
+
+
+def is_strict(mutant: str) -> bool:
+    """Whether the code of a mutant, named by its id, is in ``STRICT``."""
+    path = mutant.partition(":")[0]
+    return any(path == name or path.startswith(f"{name}/") for name in STRICT)
 
 
 def _diff(mutant: Mutant, source: bytes) -> str:

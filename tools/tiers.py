@@ -5,19 +5,17 @@ at the end while another is busy with one of them. Short files go between them: 
 cores busy, short ones often wait. How long a file takes is what it took in the run before, in
 pytest's cache; where that is not known, it is told by the tier.
 
-Stories with the engine take most of the time. Each commit runs a few that always run, and a sixth
-of the others, so that every change meets some, and the next changes the others.
+Stories with the engine take most of the time. Each commit runs one story of each kind (``KINDS``),
+and every night all of them run.
 """
 
 from __future__ import annotations
 
 import gc
-import hashlib
 import os
-import subprocess
 import time
 from collections import Counter, defaultdict
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -39,26 +37,54 @@ PREPARED: Final = ("browser", "containers", "languages")
 #: Variable with the path of a file that is there when it has ended.
 READY: Final = "VT_TESTS_READY"
 READY_SECONDS: Final = 1200.0
-#: Where the stories are: files that start an engine, a local cloud or a browser, most for minutes.
+#: Tiers of stories: files that start an engine, a local cloud or a browser, most for minutes.
 STORIES: Final = ("browser", "chaos", "clients", "containers", "e2e", "languages", "teams")
-#: Those that every commit runs: the README's main job, its way from a branch to a deployment, what
-#: the official SDK gets, a stack's end, the schema of other languages, and whether kills are
-#: noticed.
-ALWAYS: Final = (
-    "tests/chaos/test_ladder.py",
-    "tests/chaos/test_mutants.py",
-    "tests/chaos/test_protocol_machine.py",
-    "tests/chaos/test_real_cli.py",
-    "tests/clients/test_jobs.py",
-    "tests/e2e/test_gitops.py",
-    "tests/e2e/test_local_stack.py",
-    "tests/languages/test_schema.py",
-    "tests/teams/test_destroy.py",
-)
+#: Kinds of stories and their files. Every commit runs the first file of each kind, and
+#: ``VT_TESTS_STORIES=all`` all of them.
+KINDS: Final = {
+    "submission": ("e2e/local_stack", "e2e/state_of_jobs", "e2e/recorded_state", "e2e/waiting",
+                   "e2e/run", "e2e/prebuilt_images", "e2e/distributed", "e2e/canaries"),
+    "kill and resume": ("chaos/real_cli", "e2e/killed_submission", "e2e/vt_up"),
+    "protocol": ("chaos/protocol_machine",),
+    "mutants of the protocol": ("chaos/mutants",),
+    "tuning": ("e2e/tuning",),
+    "batch": ("e2e/batch", "clients/batch", "containers/batch"),
+    "endpoint": ("e2e/endpoint_of_titanic", "e2e/serving", "chaos/serving", "clients/serving",
+                 "containers/serving"),
+    "snapshot": ("e2e/snapshots", "chaos/snapshots"),
+    "schedule": ("e2e/schedules", "chaos/schedules"),
+    "ladder": ("chaos/ladder", "e2e/ladder"),
+    "alerts": ("e2e/alerts", "e2e/idle_stop"),
+    "deployment by approval": ("e2e/gitops", "e2e/deploy_plan", "e2e/bootstrap"),
+    "networks and reservations": ("e2e/reservations", "e2e/networks", "e2e/fit_checks"),
+    "drift": ("teams/drift_by_hand", "teams/deleted_data", "e2e/deleted_data"),
+    "destroy": ("teams/destroy",),
+    "lost state": ("teams/lost_state", "teams/recovery_page"),
+    "teams": ("teams/two_stacks_of_a_project", "teams/teams_apart", "teams/shared_resources",
+              "teams/environment_is_renamed", "teams/jobs_move_between_stacks", "teams/renames",
+              "teams/wrong_stack_files"),
+    "changes of running jobs": ("teams/asked_before_a_job_is_cancelled",
+                                "teams/changes_of_running_jobs",
+                                "teams/refused_after_a_cancellation"),
+    "repository of vt init": ("e2e/init",),
+    "official SDK": ("clients/jobs", "clients/experiments", "clients/every_tutorial_step",
+                     "clients/gcloud_forms", "clients/storage", "e2e/tensorboard",
+                     "e2e/localgcp_alone"),
+    "import": ("e2e/import", "clients/recorded_imports", "chaos/transfers"),
+    "programs of others": ("e2e/existing_programs", "e2e/existing_projects_page", "e2e/extra",
+                           "e2e/automation_api", "e2e/component_options", "e2e/two_providers",
+                           "e2e/language_host"),
+    "other languages": ("languages/schema", "languages/yaml", "languages/python",
+                        "languages/typescript", "languages/everything", "languages/templates"),
+    "images": ("containers/registry", "containers/image_story", "containers/jobs",
+               "containers/build_kills"),
+    "pages in a browser": ("browser/pages_reach_nothing", "browser/review_page"),
+    "verification": ("e2e/verify",),
+}  # fmt: skip
+#: Kinds that run by ``VT_TESTS_STORIES=all`` alone.
+NIGHTLY: Final = ("verification",)
 #: Stories without an engine that take as long: the whole site of the docs.
 BESIDE: Final = ("tests/unit/docs/test_site.py",)
-#: One of so many of the others, unless the variable is ``all``.
-SHARE: Final = 6
 ALL_STORIES: Final = "VT_TESTS_STORIES"
 #: Seconds by file, in pytest's cache.
 CACHE: Final = "tiers/seconds"
@@ -77,38 +103,24 @@ def pytest_configure_node(node: Any) -> None:
     node.workerinput[CACHE] = node.config.cache.get(CACHE, {})
 
 
-def stories(folder: Path) -> list[str]:
-    """The files of the checkout in ``folder`` of which a commit runs a share."""
-    files = {
-        path.relative_to(folder).as_posix()
-        for tier in STORIES
-        for path in folder.glob(f"tests/{tier}/test_*.py")
-        if path.name != "test_bench.py"  # `make bench`
-    }
-    return sorted({*files, *(file for file in BESIDE if (folder / file).exists())} - {*ALWAYS})
+def file_of(story: str) -> str:
+    """Return the file of a name in ``KINDS``."""
+    tier, _, name = story.partition("/")
+    return f"tests/{tier}/test_{name}.py"
 
 
-def chosen(files: Iterable[str], commit: str) -> list[str]:
-    """The stories that a commit runs, in their order: its share, rounded up."""
-    order = sorted(files, key=lambda file: hashlib.sha256(f"{commit} {file}".encode()).digest())
-    return sorted(order[: -(-len(order) // SHARE)])
-
-
-def left_out(folder: Path) -> list[str]:
-    """The stories that the commit in ``folder`` does not run."""
+def left_out() -> list[str]:
+    """Return the files of stories that this run leaves out."""
     if os.environ.get(ALL_STORIES) == "all":
         return []
-    told = subprocess.run(
-        ["git", "rev-parse", "HEAD"], cwd=folder, capture_output=True, text=True, check=False
-    )
-    every = stories(folder)
-    return sorted({*every} - {*chosen(every, told.stdout.strip())})
+    later = [story for kind, files in KINDS.items() for story in files[kind not in NIGHTLY :]]
+    return sorted([*map(file_of, later), *BESIDE])
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave stories out."""
     if LEFT_OUT not in config.stash:
-        config.stash[LEFT_OUT] = {config.rootpath / file for file in left_out(config.rootpath)}
+        config.stash[LEFT_OUT] = {config.rootpath / file for file in left_out()}
     return True if collection_path in config.stash[LEFT_OUT] else None
 
 
@@ -194,12 +206,9 @@ class Summary:
         terminalreporter.write_line(f"passed: {' '.join(passed) or 'none'}")
         if failed:
             terminalreporter.write_line(f"FAILED: {' '.join(failed)}")
-        if names := left_out(config.rootpath):
-            every = len(stories(config.rootpath))
+        if names := left_out():
             terminalreporter.write_line(
-                f"{every - len(names)} of {every} long stories ran, by the commit, beside those "
-                f"that always run; all: make test STORIES=all. Left out: "
-                + " ".join(name.removeprefix("tests/").removesuffix(".py") for name in names)
+                f"one story of each kind ran; {len(names)} files are left to make test STORIES=all"
             )
         if config.cache:
             known = config.cache.get(CACHE, {}) | self.seconds

@@ -27,7 +27,7 @@ FAR_BUDGET: Final = 60.0
 #: Seconds for named tests without a mutant.
 BASELINE_LIMIT: Final = 900.0
 #: Tests without an engine; those of policies are beside the tests of the pack.
-UNIT: Final = ("tests/unit/", "tests/security/", "tests/policy/test_policies.py")
+UNIT: Final = ("tests/unit/", "tests/contract/", "tests/security/", "tests/policy/test_policies.py")
 CONFIG: Final = """\
 [run]
 relative_files = true

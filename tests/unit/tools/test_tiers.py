@@ -12,7 +12,16 @@ from pathlib import Path
 import pytest
 
 from tests.fixture_project import ROOT
-from tools.tiers import ALL_STORIES, ALWAYS, BESIDE, LONG, SHARE, chosen, in_turns, stories
+from tools.tiers import (
+    ALL_STORIES,
+    KINDS,
+    LONG,
+    NIGHTLY,
+    STORIES,
+    file_of,
+    in_turns,
+    left_out,
+)  # fmt: skip
 
 #: Each test notes that it has run.
 TEST = """\
@@ -38,15 +47,23 @@ def run(folder: Path, *options: str) -> str:
     return done.stdout
 
 
-def test_each_commit_runs_a_share_of_the_stories_and_some_commits_run_all() -> None:
-    every = stories(ROOT)
-    assert len(every) > 60
-    assert not {*every} & {*ALWAYS}
-    assert all((ROOT / file).is_file() for file in (*ALWAYS, *BESIDE))
-    shares = [chosen(every, f"{number:040x}") for number in range(100)]
-    assert {len(share) for share in shares} == {-(-len(every) // SHARE)}
-    assert set().union(*shares) == {*every}
-    assert chosen(every, "a") == chosen(reversed(every), "a")
+def test_every_story_has_a_kind_and_each_kind_runs_at_every_commit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    files = {
+        path.relative_to(ROOT).as_posix()
+        for tier in STORIES
+        for path in ROOT.glob(f"tests/{tier}/test_*.py")
+    }
+    named = [file_of(story) for stories in KINDS.values() for story in stories]
+    assert sorted(named) == sorted(files - {"tests/e2e/test_bench.py"})  # `make bench`
+    monkeypatch.delenv(ALL_STORIES, raising=False)
+    later = {*left_out()}
+    assert all((ROOT / file).is_file() for file in later)
+    idle = [kind for kind, stories in KINDS.items() if later.issuperset(map(file_of, stories))]
+    assert idle == [*NIGHTLY]
+    monkeypatch.setenv(ALL_STORIES, "all")
+    assert left_out() == []
 
 
 def test_short_files_go_between_long_ones_and_end_the_run() -> None:

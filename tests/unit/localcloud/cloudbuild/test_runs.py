@@ -126,7 +126,10 @@ WELL = 'echo "$OWN $PATH"; gzip -t "$1" 2>/dev/null; printf "sha256:x\\n" > "$2"
     ("sent", "said"),
     [
         (b"no archive", "Not a gzipped file (b'no')"),
-        (gzip.compress(b"archive", mtime=0)[:-9], "Compressed file ended before the end-of-stream marker"),
+        (
+            gzip.compress(b"archive", mtime=0)[:-9],
+            "Compressed file ended before the end-of-stream marker",
+        ),
         (gzip.compress(b"", mtime=0)[:10] + b"\xff" * 20, "Error -3 while decompressing data"),
         (NotFound("gone"), "404 gone"),
     ],
