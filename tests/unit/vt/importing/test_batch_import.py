@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from tests.unit.localcloud.batch.conftest import Jobs, make_jobs
 from tests.unit.localcloud.batch.conftest import job as batch_job
 from tests.unit.localcloud.conftest import PROJECT
-from tests.unit.vt.importing.test_batch_shapes import job
+from tests.unit.vt.importing.test_corpus import BATCH_CONFIG
 from vertex_training.naming import local_project_number
 from vertex_training_cli.cli import app
 from vertex_training_cli.importing import batch_messages
@@ -54,6 +54,14 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def vt(*arguments: str) -> Result:
     return CliRunner().invoke(app, ["import", *arguments])
+
+
+def job(place: dict[str, Any] | None = None, task: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Return a message of Batch with more in its place and in its task."""
+    [group] = BATCH_CONFIG["taskGroups"]
+    groups = [{"taskSpec": group["taskSpec"] | (task or {})}]
+    policy = BATCH_CONFIG["allocationPolicy"] | (place or {})
+    return BATCH_CONFIG | {"taskGroups": groups, "allocationPolicy": policy}
 
 
 def write(project: Path, message: dict[str, Any]) -> str:
