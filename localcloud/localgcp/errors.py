@@ -221,10 +221,13 @@ class UnsupportedBuildError(StandInError):
 
 
 class CommandNotFoundError(StandInError):
-    """The program cannot be started on this machine; ``replica`` is the one that runs it."""
+    """The program cannot be started on this machine; ``replica`` is the one that runs it.
 
-    def __init__(self, message: str, replica: str = "") -> None:
-        self.replica = replica
+    ``code`` is what a shell exits with: 127 if there is no such file, 126 if it cannot be executed.
+    """
+
+    def __init__(self, message: str, replica: str = "", code: int = 127) -> None:
+        self.replica, self.code = replica, code
         super().__init__(message)
 
 

@@ -135,21 +135,25 @@ class Machine:
         return words, path
 
     def _script(self, index: int, script: Mapping[str, str], at: Mapping[str, Path]) -> list[str]:
+        """The command line of a script: its interpreter with the file.
+
+        The file itself is not executed. While one thread writes it, another may start a program:
+        until that program's exec, a child has the file open for writing, and exec of the file
+        would fail with "Text file busy".
+        """
         view = self.volumes.view(at)
         if text := script.get("text"):
             file = self.folders.work.with_name(f"script-{index}")
             text = self.volumes.placed(text, at, view)
-            file.write_text(text if text.startswith("#!") else f"#!/bin/sh\n{text}", "utf-8")
-            file.chmod(0o700)
-            return [str(file)]
+            file.write_text(text, "utf-8")
+            return [*_interpreter(text.partition("\n")[0]), str(file)]
         file = Path(self.volumes.placed(script["path"], at, None))
         try:
             with file.open("rb") as opened:
                 first = opened.readline(200).decode(errors="replace")
         except OSError as error:
             raise PreparationError(f"{script['path']}: {error.strerror}") from None
-        shebang = first[2:].split() if first.startswith("#!") else ["/bin/sh"]
-        return [*shebang, script["path"]]
+        return [*_interpreter(first), script["path"]]
 
     def _variables(self, runnable: Mapping[str, Any]) -> dict[str, str]:
         """Those of the task and of the runnable, which win; secrets are read now."""
@@ -200,6 +204,18 @@ class Machine:
         for field in ("options", "username", "blockExternalNetwork", "enableImageStreaming"):
             if container.get(field):
                 self.report(f"container.{field} has no effect here: {container['imageUri']}")
+
+
+def _interpreter(first_line: str) -> list[str]:
+    """Program and at most one argument, as the kernel reads a shebang line; else ``/bin/sh``.
+
+    >>> _interpreter("#!/bin/bash -e -u"), _interpreter("#!python"), _interpreter("echo")
+    (['/bin/bash', '-e -u'], ['./python'], ['/bin/sh'])
+    """
+    words = first_line[2:].strip().split(None, 1) if first_line.startswith("#!") else []
+    if not words:
+        return ["/bin/sh"]
+    return [words[0] if os.sep in words[0] else f".{os.sep}{words[0]}", *words[1:]]
 
 
 def _unexpanded(word: str) -> str:

@@ -14,6 +14,7 @@ exits with another code     the task has failed with the first such code; from t
 over its time               50005, as where the task is over ``maxRunDuration``
 its machine is preempted    50001: nothing else runs
 cannot be made ready        50000 (125 for an image, as docker has it)
+cannot be started           127 if there is no such program, else 126, as shells have it
 ==========================  ================================================================
 """
 
@@ -35,7 +36,6 @@ from localgcp.runner.joblog import JobLog
 from localgcp.threads import make_thread
 
 _NO_IMAGE: Final = 125
-_NOT_FOUND: Final = 127
 _POLL_SECONDS: Final = 0.05
 _LOOK_SECONDS: Final = 0.25
 
@@ -154,7 +154,7 @@ class Attempt:
         except (PreparationError, CommandNotFoundError) as error:
             self.machine.report(f"task {self.number}, {what}: {error}")
             if isinstance(error, CommandNotFoundError):
-                return _NOT_FOUND
+                return error.code
             return _NO_IMAGE if isinstance(error, ImageError) else OTHER
         env = launch.env
         if runnable.get("background"):  # else the end of one before it would end it, too
@@ -178,7 +178,7 @@ class Attempt:
             )
         except CommandNotFoundError as error:
             self.machine.report(f"task {self.number}, {what}: {error}")
-            return _NOT_FOUND
+            return error.code
         finally:
             program.close()
         if outcome.ending is replica.Ending.TIMED_OUT:

@@ -99,7 +99,9 @@ def _start(
                 umask=umask,
             )
         except OSError as error:
-            raise CommandNotFoundError(f"{command[0]}: {error.strerror}") from error
+            code = 127 if isinstance(error, FileNotFoundError) else 126
+            text = f"{error.filename or command[0]}: {error.strerror}"  # its folder may be missing
+            raise CommandNotFoundError(text, code=code) from error
 
 
 def _watch(

@@ -157,7 +157,8 @@ def _check_program(
     elif shutil.which(name, path=env.get("PATH")) is None:
         number = errno.ENOENT
     if number:
-        raise CommandNotFoundError(f"{name}: {os.strerror(number)}")
+        code = 127 if number == errno.ENOENT else 126
+        raise CommandNotFoundError(f"{name}: {os.strerror(number)}", code=code)
 
 
 @cache

@@ -202,3 +202,15 @@ def test_programs_of_a_gang_are_told_of_the_file_with_all_hosts(estate: Estate) 
     volumes.hosts_file.write_text("127.0.0.1 a\n")
     env = prepared(estate.machine(volumes=volumes), SCRIPT).env
     assert env["BATCH_HOSTS_FILE"] == str(volumes.hosts_file)
+
+
+@pytest.mark.parametrize(
+    ("text", "shell"), [("echo $(A)", "/bin/sh"), ("#!/bin/bash\necho", "/bin/bash")]
+)
+def test_a_script_is_a_file_that_its_interpreter_reads(
+    estate: Estate, text: str, shell: str
+) -> None:
+    machine = estate.machine()
+    file = machine.folders.work.with_name("script-3")
+    assert prepared(machine, {"script": {"text": text}}, 3).argv == [shell, str(file)]
+    assert file.read_text() == text

@@ -12,6 +12,11 @@ from localgcp.secretmanager import add_version
 from tests.unit.localcloud.batch.conftest import Jobs, State, job, python
 from tests.unit.localcloud.conftest import PROJECT
 
+
+def script(text: str, **more: object) -> dict[str, object]:
+    return {"script": {"text": text}, **more}
+
+
 TaskState = batch_v1.TaskStatus.State
 RETRY_PREEMPTED = [{"action": "RETRY_TASK", "action_condition": {"exit_codes": [50001]}}]
 
@@ -170,3 +175,33 @@ def test_two_days_in_the_queue_end_a_job(make_jobs):
     ended = jobs.client.get_job(name=made.name)
     assert ended.status.state is State.FAILED
     assert "2 days" in ended.status.status_events[-1].description
+
+
+def test_script_runs_although_another_process_has_its_file_open_for_writing(jobs: Jobs):
+    """A child of the server inherits the files that its threads write, until it is the program."""
+    holds = "import pathlib, time; f = open('../script-2', 'w')"
+    ended = jobs.run(
+        job(
+            python(f"{holds}; pathlib.Path('held').touch(); time.sleep(60)", background=True),
+            script("until [ -e held ]; do sleep 0.05; done"),
+            script("#!/usr/bin/env -S python3 -u\nprint('ran by', __file__)"),
+        )
+    )
+    assert ended.status.state is State.SUCCEEDED, jobs.log(ended, "agent")
+    assert "ran by" in jobs.log(ended)
+
+
+@pytest.mark.parametrize(
+    ("runnable", "code", "cause"),
+    [
+        (script("#!/no/such/shell\n"), 127, "/no/such/shell: No such file or directory"),
+        (script("#!relative\n"), 127, "./relative: No such file or directory"),
+        (script("#!/bin/sh -e -u\n"), 2, "exited with status 2"),  # one argument, "-e -u"
+        (python("", container={"image_uri": "python:3.11", "entrypoint": "/etc/passwd"}), 126,
+         "/etc/passwd: Permission denied"),
+    ],
+)  # fmt: skip
+def test_agents_log_gives_the_cause_of_a_program_that_cannot_start(jobs, runnable, code, cause):
+    ended = jobs.run(job(runnable))
+    assert jobs.codes(ended.name) == [code]
+    assert cause in jobs.log(ended, "agent")
