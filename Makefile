@@ -19,13 +19,13 @@ POLICIES := --policy-pack policy $(if $(LEVELS),--policy-levels $(call text,$(LE
 PYTEST := $(BIN)/python -m pytest
 
 # Until such a step ends, GitHub's runner takes no line of a plan, a log or a name for a command (::set-output …).
-TOLD := report preview comment approval preflight deploy drift drift-issue advance images images-request images-comment
+TOLD := report preview comment approval preflight deploy drift drift-issue deployed advance images images-request images-comment
 $(if $(GITHUB_ACTIONS),$(if $(filter $(TOLD),$(MAKECMDGOALS)),\
 	$(info ::stop-commands::$(shell od -An -N16 -tx1 /dev/urandom | tr -d ' \n'))))
 
 .DEFAULT_GOAL := help
 .PHONY: help setup golden recordings rehearsal state local up review browser picture containers languages test lowest quick bench chaos mutants check format site clean-local clean requirements
-.PHONY: report preview comment approval preflight deploy drift drift-issue advance images images-request images-comment
+.PHONY: report preview comment approval preflight deploy drift drift-issue deployed advance images images-request images-comment
 .PHONY: release publish
 .NOTPARALLEL:
 
@@ -91,6 +91,9 @@ images-comment: setup ## tell a branch's pull request the digests that `make ima
 
 drift: setup ## STACK=S: where the cloud differs from what is declared: .build/reports/S.drift.md
 	@$(BIN)/vt drift --stack $(STACK_OR_STOP) -o $(REPORT).drift
+
+deployed: ## STACK=S: the commit of main that was last deployed, by the state (in a workflow)
+	@$(PYTHON) tools/deployed_commit.py $(STACK_OR_STOP)
 
 advance: setup ## STACK=S: submit slots of schedules that are due (by a timer, in a workflow)
 	@$(BIN)/vt jobs advance --stack $(STACK_OR_STOP)

@@ -212,6 +212,10 @@ def test_a_first_deployment_is_approved_by_the_digest_of_its_report(world):
     world.runner.make("approval", DIGEST=digest)
     world.runner.make("deploy")
     assert world.bucket()["versioning"] == {"enabled": True}
+    # What `make deployed` reads in a bucket.
+    [update] = world.cloud.rglob(".pulumi/history/*/local/*.history.json")
+    deployed = json.loads(update.read_text())["environment"]["git.head"]
+    assert deployed == world.runner.git("rev-parse", "HEAD").strip()
 
 
 def test_a_pull_request_is_told_what_it_would_do_in_one_comment(world):

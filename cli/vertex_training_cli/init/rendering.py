@@ -76,6 +76,7 @@ _FILES: Final = (
     _Template("policy/__main__.py", "policy_main.py.j2"),
     _Template("tools/report", "report.j2", executable=True),
     _Template("tools/releases.sha256", "releases.sha256.j2", Kind.ONCE),
+    _Template("tools/deployed_commit.py", "deployed_commit.py.j2"),
     _Template("tools/foreground", "foreground.j2", executable=True),
     _Template(".github/CODEOWNERS", "codeowners.j2"),
     _Template(".github/workflows/check.yml", "workflow_check.yml.j2"),

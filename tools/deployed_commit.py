@@ -1,0 +1,66 @@
+"""The commit of main that a stack was last deployed from: ``make deployed``, in a workflow.
+
+The engine keeps each update, with its commit, below ``.pulumi/history`` of the bucket of the state.
+Only the account that deploys writes there. A commit counts only if it is HEAD or an ancestor of it.
+Prints the commit and adds ``commit=…`` to GITHUB_OUTPUT. Exit code 1: there is none.
+
+It runs before anything is installed: standard library, git, and the gcloud that is signed in.
+"""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+#: So many updates are read, the newest first. Others were made by hand, from commits not on main.
+READ = 20
+
+
+def main(stack):
+    backend = os.environ.get("PULUMI_BACKEND_URL", "").rstrip("/")
+    if not backend.startswith("gs://"):
+        return "PULUMI_BACKEND_URL is not set to the gs:// URL of the state."
+    folder = f"{backend}/.pulumi/history/{project()}/{stack}"
+    listed = run("gcloud", "storage", "ls", f"{folder}/*.history.json")
+    if listed.returncode:
+        return f"no deployment of {stack} can be read in {folder}: {listed.stderr.strip()}"
+    # The names end in the time, in nanoseconds.
+    for name in sorted(listed.stdout.split(), reverse=True)[:READ]:
+        read = run("gcloud", "storage", "cat", name)
+        if read.returncode:
+            return f"{name} cannot be read: {read.stderr.strip()}"
+        commit = commit_of(read.stdout)
+        if commit and run("git", "merge-base", "--is-ancestor", commit, "HEAD").returncode == 0:
+            print(commit)
+            if output := os.environ.get("GITHUB_OUTPUT"):
+                with open(output, "a", encoding="utf-8") as file:
+                    file.write(f"commit={commit}\n")
+            return 0
+    return f"none of the last {READ} updates of {stack} is of a commit of main: deploy main first."
+
+
+def project():
+    """The name in Pulumi.yaml."""
+    text = pathlib.Path("Pulumi.yaml").read_text(encoding="utf-8")
+    found = re.search(r"^name:\s*[\"']?([A-Za-z0-9_.-]+)", text, re.MULTILINE)
+    return found[1] if found else ""
+
+
+def commit_of(update):
+    """The commit of an update that ``pulumi up`` made; empty for another one, as a refresh."""
+    try:
+        found = json.loads(update)
+        commit = found["environment"]["git.head"] if found["kind"] == "update" else ""
+    except (ValueError, LookupError, TypeError):
+        return ""
+    return commit if isinstance(commit, str) and re.fullmatch("[0-9a-f]{40}", commit) else ""
+
+
+def run(*command):
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
