@@ -252,6 +252,11 @@ class Recorder:
         """``BUCKET/OBJECT``, what was uploaded."""
         return self._storage.root
 
+    @property
+    def ports(self) -> tuple[int, int]:
+        """The ports of 127.0.0.1 at which it serves."""
+        return self._server.port, int(self._url.rpartition(":")[2])
+
     def __enter__(self) -> Self:
         """Serve. Raises LocalCloudError."""
         (self._folder / "run").mkdir(0o700, parents=True)
@@ -272,14 +277,17 @@ class Recorder:
         self._storage.stop()
 
     def environment(self, env: Mapping[str, str]) -> dict[str, str]:
-        """``env`` for a program whose clients are to come here, and to no cloud."""
-        folder, port = self._folder / "cloud-sdk", int(self._url.rpartition(":")[2])
+        """``env`` for a program whose clients are to come here.
+
+        It diverts Google's clients for Python, gcloud and gsutil, and isolates nothing.
+        """
+        folder, (vertex, storage) = self._folder / "cloud-sdk", self.ports
         return {
             **without_real_cloud(env),
             # Of a client that nothing leads here: it stops, and asks no cloud by a login of yours.
             "GOOGLE_APPLICATION_CREDENTIALS": str(folder / "no-credentials.json"),
-            python_clients.VERTEX: f"127.0.0.1:{self._server.port}",
+            python_clients.VERTEX: f"127.0.0.1:{vertex}",
             python_clients.STORAGE: self._url,
-            **cloud_sdk.environment(folder, port, self._server.port),
+            **cloud_sdk.environment(folder, storage, vertex),
             **python_clients.environment(folder, env),
         }

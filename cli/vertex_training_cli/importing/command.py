@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -53,6 +54,10 @@ def import_(
             "--run", help="Run this command instead, and take what it sends.", metavar="COMMAND"
         ),
     ] = "",
+    no_isolation: Annotated[
+        bool,
+        typer.Option("--no-isolation", help="With --run: in the network of this machine."),
+    ] = False,
     state: LostState = False,
     stack: StackName = "local",
     name: Annotated[str, typer.Option("--name", "-n", help="Name of the job in the stack.")] = "",
@@ -78,8 +83,10 @@ def import_(
     The source is read and never run: YAML or JSON for gcloud or REST, of Vertex AI or of Google
     Batch, Python code or a notebook with the official client, gcloud's lines in a script or
     Makefile, or a page (Markdown) with such blocks. What is not certain is a `<NAME>` or a line
-    with its place. --run COMMAND runs your own code: what it sends to Vertex AI comes here and to
-    no cloud, and no job begins. A diff is shown; without --write, nothing is written. Exit code: 0
+    with its place. --run COMMAND runs your own code without a network: what Google's clients for
+    Python, gcloud and gsutil send is recorded, other requests fail, and no job begins. This needs
+    namespaces of Linux; --no-isolation runs it without them, and then other requests reach the
+    cloud with your credentials. A diff is shown; without --write, nothing is written. Exit code: 0
     in order, 1 mistakes, or with --up a job that did not succeed; 2 not read.
 
     With --state it looks for the stack's resources in the cloud instead, and shows those that its
@@ -87,7 +94,12 @@ def import_(
     """
     if state:
         raise typer.Exit(_take_over(stack, write=write))
-    proposal = _proposal(source, job, run, stack, name)
+    if no_isolation and not run:
+        raise CommandError("--no-isolation is for --run COMMAND.")
+    for number in (signal.SIGTERM, signal.SIGHUP) if run else ():
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, signal.default_int_handler)  # as Ctrl-C: folders are removed
+    proposal = _proposal(source, job, run, stack, name, isolated=not no_isolation)
     if up:
         _ensure_local(proposal)
     if fix:
@@ -146,7 +158,9 @@ def offer(
         raise typer.Exit(1)
 
 
-def _proposal(source: Path | None, job: str, run: str, stack: str, name: str) -> Proposal:
+def _proposal(
+    source: Path | None, job: str, run: str, stack: str, name: str, *, isolated: bool = True
+) -> Proposal:
     from vertex_training import stack as stacks
     from vertex_training.settings import stack_files
     from vertex_training_cli.engine import paths
@@ -160,7 +174,9 @@ def _proposal(source: Path | None, job: str, run: str, stack: str, name: str) ->
     if run:
         from vertex_training_cli.importing import recorded
 
-        found = recorded.read(run, settings)
+        if not isolated:
+            print_line(f"note: the command is not isolated: {recorded.NOT_ISOLATED}.")
+        found = recorded.read(run, settings, isolated=isolated)
     elif source:
         found = sources.read(source)
     elif root is None:

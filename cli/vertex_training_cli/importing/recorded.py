@@ -1,8 +1,9 @@
 """Jobs of a program that runs: ``vt import --run COMMAND``.
 
 The command is the user's own, in a shell whose clients of Google's come to a recorder on this
-machine (``localgcp.recorder``). It runs as it always does, but for what it sends: nothing reaches a
-cloud, and no job begins. So branches, loops, arguments and defaults are those of the code.
+machine (``localgcp.recorder``), and whose network has nothing but that recorder
+(``localgcp.access.isolation``). So branches, loops, arguments and defaults are those of the code,
+and no request leaves this machine.
 """
 
 from __future__ import annotations
@@ -10,20 +11,25 @@ from __future__ import annotations
 import ast
 import os
 import re
+import signal
 import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from google.protobuf import json_format
 
+from localgcp import processes
+from localgcp.access import isolation
 from localgcp.apis.messages import custom_job
 from localgcp.clients.cloud_sdk import PROJECT
-from localgcp.errors import LocalCloudError
+from localgcp.errors import LocalCloudError, NoPrivateNetworkError
 from localgcp.recorder import RecordedRequest, Recorder
 from localgcp.root_directory import RootDirectory
 from vertex_training.customjob.kinds import BATCH_JOB
@@ -51,22 +57,42 @@ UNREADABLE: Final = (
 )  # fmt: skip
 #: What a package's file may have at most.
 MAX_BYTES: Final = 4 * 1024 * 1024
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_POLL_SECONDS: Final = 0.02
+#: Seconds between SIGTERM and SIGKILL.
+_GRACE: Final = 2.0
+#: What an isolated command cannot do.
+NO_NETWORK: Final = (
+    "the command has no network: only requests of Google's clients for Python, gcloud and gsutil "
+    "are recorded, and none where Python is started with -I, -S, -E or another PYTHONPATH"
+)
+#: What a command without isolation may do.
+NOT_ISOLATED: Final = (
+    "requests of anything but Google's clients for Python, gcloud and gsutil reach the network, "
+    "and Google Cloud with your credentials"
+)
 
 
-def read(command: str, settings: Settings | None) -> SourceContents:
+def read(command: str, settings: Settings | None, *, isolated: bool = True) -> SourceContents:
     """Run a command of the user, and return the jobs that it sent.
 
     Its output goes to stderr. Raises CommandError: it sent none, or nothing can be recorded here.
     """
-    with tempfile.TemporaryDirectory(prefix="vt-import-") as folder:
+    with (
+        _signals_at_the_end() as arrived,
+        tempfile.TemporaryDirectory(prefix="vt-import-") as folder,
+    ):
         try:
             with Recorder(Path(folder) / "recorder") as recorder:
                 env = recorder.environment(os.environ)
-                code = _run(command, _defaults(settings, env) | env)
+                process = _start(command, _defaults(settings, env) | env, recorder, isolated)
+                code = _wait(process, arrived)
                 source = SourceContents()
                 for request in recorder.requests:
                     _add_job(request, recorder.buckets, source)
                 source.remarks += _left_out(recorder, code)
+                if isolated and (code or not source.jobs):
+                    source.remarks.append(NO_NETWORK)
                 _take_uploads(recorder.buckets, source)
         except LocalCloudError as failed:
             raise CommandError(str(failed)) from None
@@ -76,11 +102,50 @@ def read(command: str, settings: Settings | None) -> SourceContents:
     return source
 
 
-def _run(command: str, env: Mapping[str, str]) -> int:
-    """The exit code of a command line. Its output is not this command's own."""
-    return subprocess.run(
-        ["/bin/sh", "-c", command], env=env, check=False, stdout=sys.stderr.fileno()
-    ).returncode
+@contextmanager
+def _signals_at_the_end() -> Iterator[list[int]]:
+    """Yield the signals that arrived, which take effect at the end, after all was removed."""
+    arrived: list[int] = []
+    before = {
+        number: signal.signal(number, lambda arrives, _frame: arrived.append(arrives))
+        for number in _SIGNALS
+        if signal.getsignal(number) is not signal.SIG_IGN  # nohup
+    }
+    try:
+        yield arrived
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for number in arrived[:1]:
+            signal.raise_signal(number)
+
+
+def _start(
+    command: str, env: Mapping[str, str], recorder: Recorder, isolated: bool
+) -> subprocess.Popen[bytes]:
+    """Start a command line as the leader of a session. Its output is not this command's own."""
+    words, output = ["/bin/sh", "-c", command], sys.stderr.fileno()
+    if not isolated:
+        return subprocess.Popen(words, env=env, stdout=output, start_new_session=True)
+    try:
+        return isolation.start(words, env, recorder.ports, output)
+    except NoPrivateNetworkError as refused:
+        raise CommandError(
+            f"--run cannot isolate the command from the network on this system: {refused}.",
+            f"--no-isolation runs it without: {NOT_ISOLATED}",
+        ) from None
+
+
+def _wait(process: subprocess.Popen[bytes], arrived: list[int]) -> int:
+    """Return the exit code, 128 + N for signal N, after the end of all that was started."""
+    child = processes.ChildProcess(process.pid, processes.start_time(process.pid) or "", "command")
+    while process.poll() is None and not arrived:
+        time.sleep(_POLL_SECONDS)
+    family = processes.descendants(process.pid)
+    child.end(_GRACE)
+    processes.kill_all(family)
+    code = process.wait()
+    return code if code >= 0 else 128 - code
 
 
 def _defaults(settings: Settings | None, env: Mapping[str, str]) -> dict[str, str]:

@@ -38,11 +38,16 @@ def enter_network() -> None:
         _unshare(_CLONE_NEWNET)
     except PermissionError:
         _unshare(_CLONE_NEWUSER | _CLONE_NEWNET)
-        Path("/proc/self/setgroups").write_text("deny")
-        Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
-        Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
+        keep_user(user, group)
     with socket.socket() as any_socket:
         fcntl.ioctl(any_socket, _SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", _UP_AND_RUNNING))
+
+
+def keep_user(user: int, group: int) -> None:
+    """Keep the ids of this process in the user namespace that it just got. Raises OSError."""
+    Path("/proc/self/setgroups").write_text("deny")
+    Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
+    Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
 
 
 def hand_out_sockets(control: socket.socket) -> None:

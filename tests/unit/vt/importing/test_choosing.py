@@ -167,7 +167,8 @@ def test_what_is_asked_for_is_done_in_this_order(
 ) -> None:
     done = list[Any]()
 
-    def proposal(*given: Any) -> str:
+    def proposal(*given: Any, isolated: bool) -> str:
+        assert isolated
         assert given == (Path("x.py"), "j", "r", "s", "n")
         done.append("proposal")
         return "made"

@@ -35,6 +35,7 @@ class Sent:
         self.requests: list[RecordedRequest] = []
         self.buckets = folder
         self.refused: list[str] = []
+        self.ports = ()
         self.broken = ""
 
     def __call__(self, folder: Path) -> Sent:
@@ -118,6 +119,7 @@ def test_requests_become_jobs_with_what_has_no_place_told(sent: Sent) -> None:
             "the command ended with exit code 3: what would have come after is not here",
             "google.X/Y was called, which is no part of an import",
             "google.X/Z was called, which is no part of an import",
+            recorded.NO_NETWORK,
         ],
     )
 
@@ -139,10 +141,10 @@ def test_a_job_of_batch_has_the_name_and_the_region_of_its_request(sent: Sent) -
 @pytest.mark.parametrize(
     ("command", "code", "refused", "hint"),
     [
-        ("true", 0, [], ""),
+        ("true", 0, [], recorded.NO_NETWORK),
         ("exit 4", 4, ["/a", "/a"],
          "the command ended with exit code 4: what would have come after is not here; "
-         "a was called, which is no part of an import"),
+         f"a was called, which is no part of an import; {recorded.NO_NETWORK}"),
     ],
 )  # fmt: skip
 def test_a_command_that_sends_no_job_is_refused(

@@ -1,0 +1,210 @@
+"""``isolation.py FD PORTS PROGRAM ARGUMENT…``: run PROGRAM with no network but PORTS (Linux).
+
+``start`` runs this file. PROGRAM and all that it starts have namespaces of their own:
+
+===========  =====================================================================================
+network      127.0.0.1 alone, where PORTS lead to those of this machine (``engine_network``)
+users        their user, without capabilities, so that root cannot enter the machine's network
+processes    all end with PROGRAM; processes of this machine are not visible
+mounts       ``/run`` is empty, and Unix sockets of this machine's servers are covered: they belong
+             to no network, and a server behind one (Docker's, an ssh connection) has its own
+===========  =====================================================================================
+
+Files are those of this machine. What a file alone can start (cron, a mounted bucket) is not held.
+
+Exit code: PROGRAM's, 128 + N if signal N ended it. Standard library only, so that it starts in a
+few hundredths of a second.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import re
+import signal
+import socket
+import stat
+import subprocess
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+#: include/uapi/linux/sched.h: mounts, IPC, users, processes.
+_NAMESPACES: Final = 0x00020000 | 0x08000000 | 0x10000000 | 0x20000000
+#: include/uapi/linux/mount.h
+_MS_BIND: Final = 0x1000
+_MS_PRIVATE: Final = 0x4000 | 1 << 18
+#: nosuid, nodev, noexec.
+_MS_HARMLESS: Final = 0x2 | 0x4 | 0x8
+#: include/uapi/linux/prctl.h
+_PR_SET_PDEATHSIG: Final = 1
+_PR_CAPBSET_DROP: Final = 24
+#: Signals that Python ignores, or this file, and PROGRAM does not.
+_RESTORED: Final = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGTERM)
+_START_SECONDS: Final = 15.0
+
+
+def start(
+    command: Sequence[str], env: Mapping[str, str], ports: Collection[int], output: int
+) -> subprocess.Popen[bytes]:
+    """Start ``command`` (a path and arguments), which writes to the file ``output``.
+
+    The process leads a session: SIGTERM to its group reaches the command and what it started,
+    SIGKILL ends all of it. Raises NoPrivateNetworkError if this system has no such namespaces.
+    """
+    from localgcp.errors import NoPrivateNetworkError
+
+    if not sys.platform.startswith("linux"):
+        raise NoPrivateNetworkError("only Linux has network namespaces")
+    ours, theirs = socket.socketpair()
+    ours.settimeout(_START_SECONDS)
+    with ours:
+        with theirs:
+            launcher = [sys.executable, "-I", "-S", __file__, str(theirs.fileno())]
+            process = subprocess.Popen(
+                [*launcher, ",".join(map(str, ports)), *command],
+                env=dict(env),
+                stdout=output,
+                start_new_session=True,
+                pass_fds=[theirs.fileno()],
+            )
+        try:
+            answer = ours.recv(4096)
+        except OSError as error:
+            answer = f"n{error}".encode()
+    if answer[:1] == b"y":
+        return process
+    process.kill()
+    process.wait()
+    raise NoPrivateNetworkError(answer[1:].decode(errors="replace") or "the launcher ended")
+
+
+def main() -> int:
+    """Return the exit code of the program; 1 if there are no such namespaces here."""
+    control, ports = socket.socket(fileno=int(sys.argv[1])), sys.argv[2].split(",")
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # for the program, which ends this process
+    try:
+        _isolate([int(port) for port in ports if port])
+        first = os.fork()
+        if first == 0:
+            _prepare_first()
+            control.sendall(b"y")
+            control.close()
+            os._exit(_run(sys.argv[3:]))
+    except (OSError, AttributeError) as error:  # no such call, or a container that forbids it
+        control.sendall(f"n{error}".encode())
+        return 1
+    control.close()
+    return _exit_code(os.waitpid(first, 0)[1])
+
+
+def _isolate(ports: Collection[int]) -> None:
+    """Give this process, and its children, the namespaces. Raises OSError."""
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+    from localgcp.access import engine_network, network_launcher
+
+    sockets = _sockets()
+    if not engine_network.enter(ports):
+        raise OSError("no network namespace can be made")
+    user, group = os.geteuid(), os.getegid()
+    _call("unshare", _NAMESPACES)
+    network_launcher.keep_user(user, group)
+    _call("prctl", _PR_SET_PDEATHSIG, signal.SIGKILL)
+    _mount(None, "/", None, _MS_PRIVATE)
+    for path in sockets:
+        try:
+            _mount("/dev/null", path, None, _MS_BIND)
+        except OSError as error:  # it is gone, or beyond the reach of this user
+            if error.errno not in (errno.ENOENT, errno.EACCES):
+                raise
+    for folder in {os.path.realpath(path) for path in ("/run", "/var/run")}:
+        if os.path.isdir(folder):
+            _empty(folder)
+    os.chdir(os.getcwd())  # a folder that is covered now would still lead there
+    os.stat(os.environ.get("TMPDIR") or "/tmp")  # the caller's files for PROGRAM lie there
+
+
+def _sockets() -> set[str]:
+    """Return the paths of Unix sockets: mounted, bound in this network, or beside a bound one.
+
+    Beside: a server may rename its socket in its folder, as ssh does.
+    """
+    mounts = Path("/proc/self/mountinfo").read_text(errors="surrogateescape").splitlines()
+    points = [re.sub(r"\\(\d{3})", _character, line.split(" ")[4]) for line in mounts]
+    table = Path("/proc/net/unix").read_text(errors="surrogateescape").splitlines()[1:]
+    bound = [row[7] for line in table if len(row := line.split(None, 7)) > 7]
+    folders = {os.path.dirname(path) for path in bound if path.startswith("/")}
+    for folder in folders:
+        with suppress(OSError):
+            points += [os.path.join(folder, name) for name in os.listdir(folder)]
+    return {path for path in points if _is_socket(path)}
+
+
+def _character(octal: re.Match[str]) -> str:
+    return chr(int(octal[1], 8))
+
+
+def _is_socket(path: str) -> bool:
+    with suppress(OSError, ValueError):
+        return stat.S_ISSOCK(os.lstat(path).st_mode)
+    return False
+
+
+def _empty(folder: str) -> None:
+    """Cover a folder by one with nothing but its links, as NixOS has to its programs."""
+    links = {each.path: os.readlink(each) for each in os.scandir(folder) if each.is_symlink()}
+    _mount("none", folder, "tmpfs", _MS_HARMLESS)
+    for path, target in links.items():
+        os.symlink(target, path)
+
+
+def _prepare_first() -> None:
+    """Prepare the first process of the namespace, with which all others end. Raises OSError."""
+    _call("prctl", _PR_SET_PDEATHSIG, signal.SIGKILL)
+    with suppress(OSError):  # of a container that covers parts of it: those of outside are closed
+        _mount("proc", "/proc", "proc", _MS_HARMLESS)
+    number = 0
+    with suppress(OSError):  # the kernel has no more
+        while True:
+            _call("prctl", _PR_CAPBSET_DROP, number)
+            number += 1
+    if number == 0:
+        raise OSError("capabilities cannot be dropped")
+
+
+def _run(command: Sequence[str]) -> int:
+    """Run the program, wait also for what it left behind, and return its exit code."""
+    program = os.fork()
+    if program == 0:
+        for number in _RESTORED:
+            signal.signal(number, signal.SIG_DFL)
+        os.execv(command[0], list(command))
+    while True:
+        process, status = os.wait()
+        if process == program:
+            return _exit_code(status)
+
+
+def _exit_code(status: int) -> int:
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else 128 - code
+
+
+def _mount(source: str | None, target: str, kind: str | None, flags: int) -> None:
+    texts = [None if each is None else os.fsencode(each) for each in (source, target, kind)]
+    _call("mount", *texts, flags, None)
+
+
+def _call(name: str, *arguments: bytes | int | None) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    passed = [ctypes.c_ulong(each) if isinstance(each, int) else each for each in arguments]
+    if getattr(libc, name)(*passed) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
