@@ -25,6 +25,7 @@ from vertex_training_cli.failures import FAILED, exit_codes
 from vertex_training_cli.status import print_line
 
 if TYPE_CHECKING:
+    from vertex_training.settings.model import Settings
     from vertex_training_cli.check.report import FileReport, LintFinding
     from vertex_training_cli.importing.proposal import Proposal
     from vertex_training_cli.importing.sources import SourceContents
@@ -32,6 +33,15 @@ if TYPE_CHECKING:
 LostState = Annotated[
     bool,
     typer.Option("--state", help="What a stack declares and has lost from its state, instead."),
+]
+Command = Annotated[
+    str,
+    typer.Option(
+        "--run", help="Run this command instead, and take what it sends.", metavar="COMMAND"
+    ),
+]
+NoIsolation = Annotated[
+    bool, typer.Option("--no-isolation", help="With --run: in the network of this machine.")
 ]
 StackName = Annotated[
     str, typer.Option("--stack", "-s", help="The stack that gets the job, or its state back.")
@@ -48,16 +58,8 @@ def import_(
             "--job", help="The job of several to take; alone, the id of one that ran instead."
         ),
     ] = "",
-    run: Annotated[
-        str,
-        typer.Option(
-            "--run", help="Run this command instead, and take what it sends.", metavar="COMMAND"
-        ),
-    ] = "",
-    no_isolation: Annotated[
-        bool,
-        typer.Option("--no-isolation", help="With --run: in the network of this machine."),
-    ] = False,
+    run: Command = "",
+    no_isolation: NoIsolation = False,
     state: LostState = False,
     stack: StackName = "local",
     name: Annotated[str, typer.Option("--name", "-n", help="Name of the job in the stack.")] = "",
@@ -94,11 +96,6 @@ def import_(
     """
     if state:
         raise typer.Exit(_take_over(stack, write=write))
-    if no_isolation and not run:
-        raise CommandError("--no-isolation is for --run COMMAND.")
-    for number in (signal.SIGTERM, signal.SIGHUP) if run else ():
-        if signal.getsignal(number) is signal.SIG_DFL:
-            signal.signal(number, signal.default_int_handler)  # as Ctrl-C: folders are removed
     proposal = _proposal(source, job, run, stack, name, isolated=not no_isolation)
     if up:
         _ensure_local(proposal)
@@ -168,15 +165,13 @@ def _proposal(
 
     if (source and run) or not (source or run or job):
         raise CommandError("name one source: a file, a job that ran by --job ID, or --run COMMAND.")
+    if not (run or isolated):
+        raise CommandError("--no-isolation is for --run COMMAND.")
     root, settings = paths.root_of(Path.cwd()), None
     if root is not None:
         settings = stacks.read_settings(stack_files.read_raw(stacks.SCHEMA, root, stack), root)
     if run:
-        from vertex_training_cli.importing import recorded
-
-        if not isolated:
-            print_line(f"note: the command is not isolated: {recorded.NOT_ISOLATED}.")
-        found = recorded.read(run, settings, isolated=isolated)
+        found = _recorded(run, settings, isolated=isolated)
     elif source:
         found = sources.read(source)
     elif root is None:
@@ -193,6 +188,18 @@ def _proposal(
         found.jobs[0].name = to_key(name)
     folder = source.parent if source else root or Path.cwd()
     return proposal.propose(found, folder, root or Path.cwd(), stack if root else "", settings)
+
+
+def _recorded(command: str, settings: Settings | None, *, isolated: bool) -> SourceContents:
+    """Return what a command sends. From now on, SIGTERM and SIGHUP end ``vt`` as Ctrl-C does."""
+    from vertex_training_cli.importing import recorded
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, signal.default_int_handler)
+    if not isolated:
+        print_line(f"note: the command is not isolated: {recorded.NOT_ISOLATED}.")
+    return recorded.read(command, settings, isolated=isolated)
 
 
 def _choose(found: SourceContents, job: str) -> None:

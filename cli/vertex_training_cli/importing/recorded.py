@@ -63,8 +63,9 @@ _POLL_SECONDS: Final = 0.02
 _GRACE: Final = 2.0
 #: What an isolated command cannot do.
 NO_NETWORK: Final = (
-    "the command has no network: only requests of Google's clients for Python, gcloud and gsutil "
-    "are recorded, and none where Python is started with -I, -S, -E or another PYTHONPATH"
+    "the command has no network, unless --no-isolation gives it one: only requests of Google's "
+    "clients for Python, gcloud and gsutil are recorded, and none where Python is started with -I, "
+    "-S, -E or another PYTHONPATH"
 )
 #: What a command without isolation may do.
 NOT_ISOLATED: Final = (

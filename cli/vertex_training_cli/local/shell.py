@@ -76,6 +76,8 @@ def enter(home: Home, command: str | None, report: Callable[[str], None], umask:
     os.umask(umask)
     if command is not None:
         os.execve("/bin/sh", ["sh", "-c", command], env)
-    report("pulumi and Google's clients use the local cloud in this shell; `exit` leaves it")
+    report(
+        "pulumi and Google's clients for Python use the local cloud in this shell; `exit` leaves it"
+    )
     program = os.environ.get("SHELL") or "/bin/sh"
     os.execve(program, [program], env)

@@ -4,7 +4,8 @@ A stand-in for settings that these clients do not have: no variable gives the SD
 another address, or credentials that are none. So an import of ``google.auth``, ``grpc``,
 ``requests`` or ``httplib2`` is followed by a change of one function in it: calls to Google's hosts
 go to ``VERTEX_EMULATOR_HOST`` and ``STORAGE_EMULATOR_HOST``, and credentials are those of nobody.
-Nothing of a program leads to Google by these clients.
+It isolates nothing (``localgcp.access.isolation`` does): other libraries, ``python -I``, ``-S``,
+``-E`` and a replaced ``PYTHONPATH`` lead to Google.
 
 Any Python runs this file, also one without this package: it needs the standard library alone.
 """

@@ -120,7 +120,9 @@ def test_this_process_becomes_the_shell_or_the_command(
         shell.enter(own, command, lines.append, 0o22)
     [(path, given, env)] = became
     assert (path, given, masks) == (program, words, [0o22])
-    hint = "pulumi and Google's clients use the local cloud in this shell; `exit` leaves it"
+    hint = (
+        "pulumi and Google's clients for Python use the local cloud in this shell; `exit` leaves it"
+    )
     assert lines == [f"started in {own.root}", *([hint] if said else [])]
     assert {key: env[key] for key in (
         "MINE", "CLOUDSDK_CORE_PROJECT", "GOOGLE_CLOUD_PROJECT", "CLOUDSDK_AI_REGION",
