@@ -100,7 +100,8 @@ WAYS: Final = {
     f"{PYTHON} by_socket.py tcp 198.51.100.11": "198.51.100.11",
     f"{PYTHON} by_socket.py tcp6 2001:db8::12": "2001:db8::12",
     f"{PYTHON} by_socket.py udp 198.51.100.13": "198.51.100.13",
-    f"setsid sh -c \"sleep 4; {CURL.format('asia-east1')}\" &": "198.51.100.14",
+    f"setsid sh -c \"until [ -e $WORLD/ended ]; do sleep 1; done; {CURL.format('asia-east1')}\" &":
+        "198.51.100.14",
     f"env -i PATH=\"$PATH\" {CURL.format('asia-east2')}": "198.51.100.15",
     "curl -s -m 4 --unix-socket /var/run/docker.sock -X POST http://d/images/x/push":
         "docker",

@@ -123,8 +123,11 @@ def _isolate(ports: Collection[int]) -> None:
     for folder in {os.path.realpath(path) for path in ("/run", "/var/run")}:
         if os.path.isdir(folder):
             _empty(folder)
-    os.chdir(os.getcwd())  # a folder that is covered now would still lead there
-    os.stat(os.environ.get("TMPDIR") or "/tmp")  # the caller's files for PROGRAM lie there
+    try:
+        os.chdir(os.getcwd())  # a folder that is covered now would still lead there
+        os.stat(os.environ.get("TMPDIR") or "/tmp")  # the caller's files for PROGRAM lie there
+    except FileNotFoundError as error:
+        raise OSError(f"{error.filename} is in /run, which is empty for the command") from None
 
 
 def _sockets() -> set[str]:
