@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -75,6 +76,51 @@ def test_a_script_in_a_plain_folder_runs_with_what_lies_beside_it(
     assert "FAILED" in failed.stderr
     assert "Traceback" not in failed.stderr
     assert [each.labels["vt-run"] for each in jobs(checkout, "run_train")] == ["2", "1"]
+
+
+def test_runs_of_scripts_are_in_the_list_of_the_checkout_and_of_a_plain_folder(
+    checkout: Checkout, stack: SmallStack, tmp_path: Path
+) -> None:
+    (tmp_path / "sleeps.py").write_text(
+        "import time\nprint('begun', flush=True)\ntime.sleep(600)\n"
+    )
+    (tmp_path / ".venv").symlink_to(checkout.path / ".venv")
+    plain = Checkout(tmp_path, checkout.home)
+    first, second = (plain.run("vt", "run", "-d", "sleeps.py").stdout.strip() for _ in range(2))
+    for place, stack_options in ((plain, ()), (checkout, ("--stack", "small"))):
+        listed = place.run("vt", "jobs", "list", *stack_options).stdout
+        assert first in listed
+        assert second in listed
+        shown = place.run("vt", "jobs", "show", "run_sleeps-2", *stack_options).stdout
+        assert second in shown
+        place.run("vt", "jobs", "compare", first, second, *stack_options)
+    checkout.run("vt", "jobs", "compare", "quick", first, "--stack", "small")
+    checkout.run("vt", "jobs", "cancel", first, second, "--yes", "--stack", "small")
+    checkout.run("vt", "jobs", "logs", "run_sleeps", "-f", "--stack", "small")
+    again = checkout.run("vt", "jobs", "cancel", first, "--yes", "--stack", "small").stderr
+    assert "has ended" in again
+
+
+def test_a_terminated_run_prints_the_command_that_cancels_its_job(
+    checkout: Checkout, tmp_path: Path
+) -> None:
+    (tmp_path / "long.py").write_text("import time\ntime.sleep(600)\n")
+    line = [str(checkout.path / ".venv/bin/vt"), "run", "long.py"]
+    env = {**os.environ, "VT_LOCAL_HOME": str(checkout.home)}
+    process = subprocess.Popen(line, cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    next(text for text in process.stderr if "submitted run_long" in text)
+    time.sleep(1)
+    process.terminate()
+    told = process.stderr.read()
+    assert process.wait(timeout=60) == 143
+    command = re.search(r"goes on; `vt (jobs cancel [^`]+)` cancels it", told)
+    assert command, told
+    done = subprocess.run(
+        [line[0], *command[1].split(), "--yes"],
+        cwd=tmp_path, env=env, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert "asked to cancel" in done.stderr
 
 
 def test_a_job_file_of_a_stack_runs_alone_and_stays_out_of_its_state(stack: SmallStack) -> None:

@@ -34,6 +34,8 @@ DEFAULT: Final = "local"
 #: Where Google's clients find the local cloud.
 EMULATOR: Final = "VERTEX_EMULATOR_HOST"
 STORAGE_EMULATOR: Final = "STORAGE_EMULATOR_HOST"
+#: The Pulumi project of runs of scripts, their project and region, in a folder of the local cloud.
+_SCRIPTS: Final = ("vt-run", DEFAULT, "local-run", "us-central1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +208,31 @@ def find(stack: str | None, start: Path | None = None) -> StackRef:
     if missing:
         raise CommandError(f"{project_files.file_name(name)}: {' and '.join(missing)} must be set.")
     return StackRef(root, found[1], name, str(config["gcp:project"]), str(config["gcp:region"]))
+
+
+def find_scripts(home: Home) -> StackRef:
+    """Return the stack of runs of scripts, which `vt run` creates in the local cloud's folder."""
+    return StackRef(home.root / "run", *_SCRIPTS)
+
+
+def find_with_scripts(stack: str | None) -> tuple[StackRef, StackRef | None]:
+    """Return the stack as ``find`` does, and that of scripts beside a local one.
+
+    Outside of a Pulumi project it is the stack of scripts alone.
+    """
+    from localgcp.home import Home
+
+    root = paths.root_of(Path.cwd())
+    ref = find(stack) if root or stack not in (None, DEFAULT) else None
+    if ref and not ref.is_local:
+        return ref, None
+    with local_cloud_errors():
+        home = Home.find(cwd=root)
+    scripts = find_scripts(home)
+    if not (scripts.root / f"Pulumi.{DEFAULT}.yaml").is_file():
+        return ref or find(stack), None
+    os.environ["VT_LOCAL_HOME"] = str(home.root)  # not one below the folder of scripts
+    return ref or scripts, scripts if ref and ref.project != scripts.project else None
 
 
 def find_unchecked(root: Path, stack: str) -> StackRef:

@@ -39,10 +39,10 @@ class AwaitedState(StrEnum):
 
 
 def _jobs_of(stack: str | None) -> Jobs:
-    """The stack's jobs."""
-    ref = stacks.find(stack)
+    """The stack's jobs; for a local stack also the runs of scripts."""
+    ref, scripts = stacks.find_with_scripts(stack)
     ref.connect_clients()
-    return Jobs(ref)
+    return Jobs(ref, scripts)
 
 
 def list_(
@@ -83,7 +83,8 @@ def show_(
     found = _jobs_of(stack)
     as_json = format_ is Format.JSON
     reader = None if as_json else MetricsReader(found.ref.project, print_status)
-    show.one(found.find(job), found.ref, as_json=as_json, reader=reader)
+    chosen = found.find(job)
+    show.one(chosen, found.of(chosen).ref, as_json=as_json, reader=reader)
 
 
 def compare_(
@@ -139,8 +140,9 @@ def logs(
     if follow and tail:
         raise typer.BadParameter("choose one of --follow and --tail", param_hint="--tail")
     found = _jobs_of(stack)
+    chosen = found.find(job)
     log.show(
-        found, found.find(job), replica=replica, follow=follow, tail=tail,
+        found.of(chosen), chosen, replica=replica, follow=follow, tail=tail,
         as_json=format_ is Format.JSON, log=print_status, trial=trial,
     )  # fmt: skip
 

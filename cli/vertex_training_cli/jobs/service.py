@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from google.api_core.exceptions import FailedPrecondition, GoogleAPICallError, NotFound, RetryError
 
+from localgcp.projects import local_project_number
 from vertex_training.customjob.google import batch_service
 from vertex_training.customjob.google.job_service import (
     VertexJobs,
@@ -56,8 +57,9 @@ _NAME: Final = re.compile(
 class Jobs:
     """Reads and cancels jobs. Every method raises OperatorError if the service refuses."""
 
-    def __init__(self, ref: StackRef) -> None:
+    def __init__(self, ref: StackRef, scripts: StackRef | None = None) -> None:
         self.ref = ref
+        self._scripts = Jobs(scripts) if scripts else None
         self._client = client(ref.project, ref.region)
 
     @functools.cached_property
@@ -91,7 +93,16 @@ class Jobs:
         if states:  # several: the service documents no filter for either of two states
             wanted = {PREFIX + state for state in states}
             found = [job for job in found if enum_name(job.state) in wanted]
-        return sorted(found, key=_created, reverse=True)
+        if self._scripts:
+            found += self._scripts.list(live_only=live_only, states=states, labels=labels)
+        return sorted({job.name: job for job in found}.values(), key=_created, reverse=True)
+
+    def of(self, job: AnyJob) -> Jobs:
+        """Return the jobs of this job's own project: the stack's, or those of scripts."""
+        project = job.name.split("/")[1]
+        scripts = self._scripts
+        names = (scripts.ref.project, local_project_number(scripts.ref.project)) if scripts else ()
+        return scripts if scripts and project in names else self
 
     def find(self, wanted: str) -> AnyJob:
         """A job by its id, its resource name, or its name in the stack (the newest submission).
@@ -102,7 +113,8 @@ class Jobs:
         if wanted.startswith("projects/"):
             return self.get(wanted)
         if wanted.isdecimal():
-            names = [f"{self.ref.parent}/{kind.collection}/{wanted}" for kind in KINDS]
+            refs = [self.ref, *([self._scripts.ref] if self._scripts else [])]
+            names = [f"{ref.parent}/{kind.collection}/{wanted}" for ref in refs for kind in KINDS]
             found = (self.get_if_exists(name) for name in names)
             return next((job for job in found if job is not None), None) or self.get(names[0])
         own, name = self.list(), self.ref.first_key(wanted, "jobs", "tuning")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+import signal
 import sys
 import threading
 import time
 from concurrent.futures import Future
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, NoReturn
 
 import typer
 
@@ -36,6 +37,7 @@ _EXIT_CODE: Final = re.compile(r"exited with a non-zero status of (\d+)")
 _CANCEL_SECONDS: Final = 120.0
 _POLL_SECONDS: Final = 0.5
 _INTERRUPTED: Final = 130
+_TERMINATED: Final = 143
 
 Wanted = Annotated[
     str, typer.Argument(metavar="JOB", help="Job of the stack, a job file, or a script (.py).")
@@ -84,6 +86,7 @@ def run(
     if detach:
         print(number)
         return
+    signal.signal(signal.SIGTERM, lambda *_: _leave(jobs, number))
     raise typer.Exit(_follow(jobs, resource))
 
 
@@ -183,11 +186,21 @@ def exit_code(state: str, error: str) -> int:
 
 def _cancel(jobs: Jobs, resource: str) -> int:
     number = resource.rpartition("/")[2]
-    print_status(f"cancelling {number}; Ctrl-C once more leaves it (`vt jobs cancel {number}`)")
+    command = _cancel_command(jobs, number)
+    print_status(f"cancelling {number}; Ctrl-C once more leaves it ({command})")
     jobs.cancel(jobs.get(resource))
     ended = _wait(jobs, resource, _CANCEL_SECONDS)
     print_status(f"{view.title(ended)}: {view.state(ended)}")
     return _INTERRUPTED
+
+
+def _leave(jobs: Jobs, number: str) -> NoReturn:
+    print_status(f"job {number} goes on; {_cancel_command(jobs, number)} cancels it")
+    raise SystemExit(_TERMINATED)
+
+
+def _cancel_command(jobs: Jobs, number: str) -> str:
+    return f"`vt jobs cancel {number} --stack {jobs.ref.stack}`"
 
 
 def _wait(jobs: Jobs, resource: str, limit: float = float("inf")) -> AnyJob:

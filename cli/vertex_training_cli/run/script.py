@@ -6,6 +6,7 @@ code goes into a bucket, and no run changes the stack.
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import subprocess
@@ -20,9 +21,10 @@ from vertex_training.errors import CommandError
 from vertex_training.naming import CONTROL
 from vertex_training.plan import packages
 from vertex_training.stack import Stack
-from vertex_training_cli.engine.stacks import StackRef
+from vertex_training_cli.engine.stacks import StackRef, find_scripts
 from vertex_training_cli.engine.stacks import find as find_stack
 from vertex_training_cli.importing.imported import REQUEST_ID, key_of
+from vertex_training_cli.jobs import view
 from vertex_training_cli.jobs.orphaned import RUN_PREFIX
 from vertex_training_cli.jobs.service import Jobs
 from vertex_training_cli.new.code import START
@@ -63,8 +65,8 @@ def find(log: Callable[[str], None]) -> StackRef:
     """
     home = Home.find()
     os.environ["VT_LOCAL_HOME"] = str(home.root)  # not one below the stack's own folder
-    root = home.root / "run"
-    ref = StackRef(root, "vt-run", STACK, "local-run", "us-central1")
+    ref = find_scripts(home)
+    root = ref.root
     ref.environment(log)
     root.mkdir(exist_ok=True)
     for name, text in _FILES.items():
@@ -87,7 +89,7 @@ def prepare(
     Raises:
         ConfigError: its requirements cannot be packaged.
     """
-    key = name or key_of(script.stem)
+    key = name or _free_name(key_of(script.stem), Jobs(ref))
     folder = ref.root / "jobs" / key / MODULE
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -101,6 +103,13 @@ def prepare(
     place = stack.submission(job, submission.next_run(Jobs(ref), job))
     content = _document(key, uri, words)
     return submission.of_document(content, place, stack, {uri: package.content})
+
+
+def _free_name(key: str, jobs: Jobs) -> str:
+    """``key``, or with the first number from 2 on that no live run has: ``train-2``."""
+    live = {view.title(job) for job in jobs.list(live_only=True)}
+    names = (key if number == 1 else f"{key}-{number}" for number in itertools.count(1))
+    return next(each for each in names if RUN_PREFIX + each not in live)
 
 
 def _document(key: str, uri: str, words: Sequence[str]) -> dict[str, Any]:
