@@ -36,7 +36,7 @@ from vertex_training_cli.importing.values import UnresolvedValue
 NOTHING: Final = "it has no runnables in taskGroups, which are what it runs"
 NO_CONTAINER: Final = (
     "it runs no container, but on the machine itself: put what it runs into an image, which "
-    "`vt new image` makes"
+    "`vt images build` makes"
 )
 SEVERAL: Final = (
     "it runs {} containers one after another, and a job file one: put them into one image, or "

@@ -555,7 +555,7 @@ def _pool(value: str, uris: list[str], job: ImportedJob, place: str) -> dict[str
     if "local-package-path" in spec:
         image = spec.get("output-image-uri", "<YOUR_IMAGE>")
         what = f"gcloud builds an image of {spec['local-package-path']}, an import does not"
-        job.remarks.append(f"{what} ({place}): `vt new image` makes one")
+        job.remarks.append(f"{what} ({place}): `vt images build` makes one")
         spec["container-image-uri"] = image
     if "container-image-uri" in spec:
         pool["containerSpec"] = {"imageUri": spec["container-image-uri"]}

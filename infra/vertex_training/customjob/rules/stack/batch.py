@@ -17,7 +17,7 @@ VERTEX: Final = "backend: vertex has it"
 #: Fields of a CustomJobSpec that name what only Vertex AI has -> what to write instead.
 ONLY_VERTEX: Final = {
     "persistentResourceId": "without it every run gets machines of its own",
-    "tensorboard": "write events to AIP_TENSORBOARD_LOG_DIR; `vt jobs tensorboard` reads them",
+    "tensorboard": "write events to AIP_TENSORBOARD_LOG_DIR; `vt tensorboard` reads them",
     "experiment": "log to a tracker of your own from the code",
     "experimentRun": "log to a tracker of your own from the code",
     "enableWebAccess": "log into the machine with `gcloud compute ssh`",
