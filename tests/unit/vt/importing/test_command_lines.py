@@ -75,46 +75,20 @@ def test_the_flags_of_a_job_are_its_fields() -> None:
 @pytest.mark.parametrize(
     ("spec", "pool", "remarks"),
     [
-        ("container-image-uri=i", {
-            "replicaCount": 1, "machineSpec": {"machineType": "<MACHINE_TYPE>"},
-            "containerSpec": {"imageUri": "i"}}, []),
         ("machine-type=m,accelerator-type=nvidia-tesla-t4", {
             "replicaCount": 1, "machineSpec": {
                 "machineType": "m", "acceleratorType": "NVIDIA_TESLA_T4", "acceleratorCount": 1}},
          []),
-        ("machine-type=m,accelerator-type=NVIDIA_L4,accelerator-count=4,replica-count=<N>", {
-            "replicaCount": "<N>", "machineSpec": {
-                "machineType": "m", "acceleratorType": "NVIDIA_L4", "acceleratorCount": 4}}, []),
         ("machine-type=m,executor-image-uri=e", {
             "replicaCount": 1, "machineSpec": {"machineType": "m"},
             "pythonPackageSpec": {
                 "executorImageUri": "e", "packageUris": [], "pythonModule": ""}}, []),
-        ("machine-type=m,python-module=p", {
-            "replicaCount": 1, "machineSpec": {"machineType": "m"},
-            "pythonPackageSpec": {
-                "executorImageUri": "", "packageUris": [], "pythonModule": "p"}}, []),
-        ("machine-type=m,executor-image-uri=e,python-module=p", {
-            "replicaCount": 1, "machineSpec": {"machineType": "m"},
-            "pythonPackageSpec": {
-                "executorImageUri": "e", "packageUris": [], "pythonModule": "p"}}, []),
-        ("machine-type=m,replica-count=999999999", {
-            "replicaCount": 999999999, "machineSpec": {"machineType": "m"}}, []),
-        ("machine-type=m,replica-count=1000000000", {
-            "replicaCount": "1000000000", "machineSpec": {"machineType": "m"}}, []),
-        ("machine-type=m,tomorrow=1,more=2", {
-            "replicaCount": 1, "machineSpec": {"machineType": "m"}},
-         ["tomorrow=1, more=2 of --worker-pool-spec is not read (here)"]),
         ("machine-type=m,local-package-path=src,script=t.py,output-image-uri=o,python-module=p,"
          "executor-image-uri=e,requirements=r,extra-packages=x,extra-dirs=d", {
             "replicaCount": 1, "machineSpec": {"machineType": "m"},
             "containerSpec": {"imageUri": "o"}},
          ["gcloud builds an image of src, an import does not (here): `vt images build` makes one"]),
-        ("machine-type=m,local-package-path=src", {
-            "replicaCount": 1, "machineSpec": {"machineType": "m"},
-            "containerSpec": {"imageUri": "<YOUR_IMAGE>"}},
-         ["gcloud builds an image of src, an import does not (here): `vt images build` makes one"]),
         ("machine-type=", {}, []),
-        ("", {}, []),
         ("<ARG_1>", {}, ["<ARG_1> of --worker-pool-spec is not read (here)"]),
         ("^:^machine-type=m:container-image-uri=i", {
             "replicaCount": 1, "machineSpec": {"machineType": "m"},

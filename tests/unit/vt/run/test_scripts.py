@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+import types
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
@@ -185,6 +186,8 @@ def test_a_job_of_a_stack_is_submitted_by_clients_of_its_cloud(
 class Jobs:
     """A job in these states, one a look."""
 
+    ref = types.SimpleNamespace(stack="local")
+
     def __init__(self, *states: str, local: bool = True) -> None:
         self.states, self.cancelled = list(states), list[Any]()
         self.ref = SimpleNamespace(is_local=local)
@@ -240,7 +243,7 @@ def test_an_interruption_cancels_the_job(
     assert followed(jobs, interrupt) == 130
     assert jobs.cancelled == [JOB]
     assert capsys.readouterr().err.splitlines() == [
-        "vt: cancelling 7; Ctrl-C once more leaves it (`vt jobs cancel 7`)",
+        "vt: cancelling 7; Ctrl-C once more leaves it (`vt jobs cancel 7 --stack local`)",
         "vt: run_a: CANCELLED",
     ]
 
