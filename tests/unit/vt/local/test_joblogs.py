@@ -122,7 +122,10 @@ def paused(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], object]]:
 
 
 def stream(path: Path, states: list[str], *, follow: bool) -> None:
-    joblogs._stream(path, "job x", "r", lambda: states.pop(0), ("DONE",), follow=follow)
+    def state() -> tuple[str, bool]:
+        return (word := states.pop(0)), word == "DONE"
+
+    joblogs._stream(path, "job x", "r", state, follow=follow)
 
 
 def test_without_following_a_log_is_printed_as_it_is(
