@@ -160,7 +160,7 @@ def artifacts(
     """List what a job wrote below its output directory, or fetch it."""
     found = _jobs_of(stack)
     chosen = found.find(job)
-    where = chosen.job_spec.base_output_directory.output_uri_prefix
+    where = view.spec_of(chosen).base_output_directory.output_uri_prefix
     if not where:
         hint = "baseOutputDirectory in its file gives it one"
         raise CommandError(f"job {job} has no output directory.", hint)

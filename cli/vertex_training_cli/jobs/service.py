@@ -112,6 +112,9 @@ class Jobs:
         for job in own:
             if labels_of(job).get(JOB_LABEL) == name:
                 return self.whole(job)
+        for job in self._on_batch({}, all_stacks=True):  # of others, by the id that lists show
+            if wanted == job.name.rpartition("/")[2]:
+                return job
         known = {labels_of(job).get(JOB_LABEL, "") for job in own}
         hint = did_you_mean(wanted, known) or "`vt jobs list --all` shows those of others"
         raise CommandError(f"stack {self.ref.stack} has submitted no job {wanted!r}.", hint)
