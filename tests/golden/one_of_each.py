@@ -167,7 +167,9 @@ def _served(cloud: ContractCloud) -> Iterator[None]:
     ports = [int(url.rpartition(":")[2]) for url in (cloud.url, cloud.storage)]
     with open_private(cloud.home.server_lock, "a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        ServerInfo(os.getpid(), ports[0], ports[1], "2026-11-21T10:00:00Z").write(cloud.home.server_file)
+        ServerInfo(os.getpid(), ports[0], ports[1], "2026-11-21T10:00:00Z").write(
+            cloud.home.server_file
+        )
         yield
 
 
