@@ -103,7 +103,7 @@ def show_facts(out: Console, head: tuple[str, str], rows: Iterable[tuple[str, st
     A long value is left to the terminal to fold: an address that is cut into table cells can
     neither be followed nor copied.
     """
-    facts = [(key, redact(value)) for key, value in (head, *rows)]
+    facts = [(plain(key), redact(value)) for key, value in (head, *rows)]
     width = max(len(key) for key, _ in facts)
     for number, (key, value) in enumerate(facts):
         out.print(

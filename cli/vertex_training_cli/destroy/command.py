@@ -13,7 +13,7 @@ from vertex_training import stack
 from vertex_training.errors import ConfigError, Problem, UnknownStackError, dotted
 from vertex_training.settings.project_files import file_name
 from vertex_training_cli.console import console, table
-from vertex_training_cli.destroy.look import UNKNOWN, Contents, look
+from vertex_training_cli.destroy.look import JOB_WORDS, UNKNOWN, Contents, look
 from vertex_training_cli.destroy.losses import Loss, Losses, find_losses, refusals
 from vertex_training_cli.engine import attributes_file, locks, stacks
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
@@ -180,7 +180,7 @@ def _show(ref: StackRef, losses: Losses, contents: Contents) -> None:
 
 def _detail(loss: Loss, contents: Contents) -> str:
     parts = ["protected"] if loss.protected else []
-    if loss.kind == "job":
+    if loss.kind in JOB_WORDS:
         now = contents.jobs.jobs.get(loss.id)
         parts.append(progress(now) if now else "its state is not known")
     elif loss.kind == "bucket":

@@ -16,6 +16,8 @@ from vertex_training_cli.jobs.observe import observe_by_name
 
 #: Words for a bucket that nobody could list.
 UNKNOWN = "its objects could not be counted"
+#: Kinds of losses that are jobs.
+JOB_WORDS = frozenset(resource_types.find(type_).word for type_ in JOBS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +61,7 @@ def look(ref: StackRef, losses: Iterable[Loss], known: Collection[str]) -> Conte
         running = [f"{orphaned.title(job)}, {cancel.format(view.job_id(job))}" for job in found]
     except (CommandError, OperatorError) as error:
         reason = str(error)
-    words = {resource_types.find(type_).word for type_ in JOBS}
-    jobs = observe_by_name(ref, [loss.id for loss in named if loss.kind in words])
+    jobs = observe_by_name(ref, [loss.id for loss in named if loss.kind in JOB_WORDS])
     return Contents(jobs, _listings(ref, named), tuple(running), reason)
 
 

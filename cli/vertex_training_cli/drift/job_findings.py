@@ -88,8 +88,7 @@ def submitted_by_hand(
 def _trials(jobs: Jobs, live: Collection[AnyJob]) -> Iterator[str]:
     """Names of the CustomJobs that are trials of live tuning jobs; lists leave trials out."""
     for job in live:
-        if view.is_tuning(job) and (read := jobs.get_if_exists(job.name)) is not None:
-            yield from (trial.custom_job for trial in getattr(read, "trials", ()))
+        yield from (trial.custom_job for trial in getattr(jobs.whole(job), "trials", ()))
 
 
 def _difference(op: str, name: str, job: AnyJob, field: str, advice: str) -> ResourceDifference:

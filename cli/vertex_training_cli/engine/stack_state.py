@@ -7,18 +7,14 @@ half a second slower.
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from localgcp.home import Home
+from vertex_training.customjob.kinds import kind_of_name
 from vertex_training_cli.engine.plan import PROVIDER, STACK
-
-_JOB_NAME: Final = re.compile(
-    r"projects/[^/]+/locations/[^/]+/(?:customJobs|hyperparameterTuningJobs|jobs)/([a-z0-9-]+)$"
-)
 
 
 @dataclass(frozen=True)
@@ -67,9 +63,10 @@ def _state(file: Path) -> StackState:
         if resource.get("delete"):  # replaced, and its deletion did not finish
             continue
         counts[resource["type"]] += 1
-        if match := _JOB_NAME.match(str(resource.get("id"))):
-            name = names.get(match[1]) or resource["urn"].rpartition("::")[2]
-            jobs.append(StackJob(name, match[1]))
+        # Jobs of Cloud Scheduler and Cloud Run are named as those of Batch are.
+        id_ = "" if resource["type"].startswith("gcp:") else _job_id(resource.get("id"))
+        if id_:
+            jobs.append(StackJob(names.get(id_) or resource["urn"].rpartition("::")[2], id_))
     return StackState(counts, tuple(jobs))
 
 
@@ -84,10 +81,16 @@ def _output_names(resources: list[dict[str, Any]]) -> dict[str, str]:
         outputs = resource.get("outputs") or {}
         sections = (outputs.get("jobs"), outputs.get("tuning"))
         return {
-            match[1]: name
+            id_: name
             for section in sections
             if isinstance(section, dict)
             for name, job in section.items()
-            if isinstance(job, dict) and (match := _JOB_NAME.match(str(job.get("name"))))
+            if isinstance(job, dict) and (id_ := _job_id(job.get("name")))
         }
     return {}
+
+
+def _job_id(name: object) -> str:
+    """The id in the resource name of a job, of any kind; empty of another text."""
+    text = str(name)
+    return text.rpartition("/")[2] if text.count("/") == 5 and kind_of_name(text) else ""

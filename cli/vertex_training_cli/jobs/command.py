@@ -24,7 +24,7 @@ TIME_IS_UP: Final = 124
 #: Exit code where a question cannot be asked.
 REFUSED: Final = 2
 _LABEL: Final = re.compile(r"([a-z][a-z0-9_-]{0,62})=([a-z0-9_-]{0,63})")
-_REPLICA: Final = re.compile(r"workerpool[0-9]+-[0-9]+")
+_REPLICA: Final = re.compile(r"workerpool[0-9]+-[0-9]+|task-[0-9]+")
 
 JobArgument = Annotated[
     str, typer.Argument(metavar="JOB", help="Name in the stack (newest run), id, or resource name.")
@@ -69,6 +69,8 @@ def list_(
     found = _jobs_of(stack)
     chosen = found.list(all_stacks=all_stacks, states=states, labels=labels)
     reader = MetricsReader(found.ref.project, print_status) if metrics else None
+    if metrics or found.ref.is_local:  # of trials: what the best one measured, what each ran on
+        chosen[:limit] = [found.whole(job) for job in chosen[:limit]]
     as_json = format_ is Format.JSON
     show.table_of(chosen, found.ref, limit, as_json=as_json, log=print_status, reader=reader)
 
@@ -160,7 +162,7 @@ def artifacts(
     """List what a job wrote below its output directory, or fetch it."""
     found = _jobs_of(stack)
     chosen = found.find(job)
-    where = chosen.job_spec.base_output_directory.output_uri_prefix
+    where = view.spec_of(chosen).base_output_directory.output_uri_prefix
     if not where:
         hint = "baseOutputDirectory in its file gives it one"
         raise CommandError(f"job {job} has no output directory.", hint)

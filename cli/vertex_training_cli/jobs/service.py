@@ -123,11 +123,17 @@ class Jobs:
                 return job
         for job in own:
             if labels_of(job).get(JOB_LABEL) == name:
-                # Lists leave out the trials of a tuning job.
-                return self.get(job.name) if kind_of(job) is TUNING_JOB else job
+                return self.whole(job)
+        for job in self._on_batch({}, all_stacks=True):  # of others, by the id that lists show
+            if wanted == job.name.rpartition("/")[2]:
+                return job
         known = {labels_of(job).get(JOB_LABEL, "") for job in own}
         hint = did_you_mean(wanted, known) or "`vt jobs list --all` shows those of others"
         raise CommandError(f"stack {self.ref.stack} has submitted no job {wanted!r}.", hint)
+
+    def whole(self, job: AnyJob) -> AnyJob:
+        """The job with its trials, which lists leave out; as it is if it has none, or is gone."""
+        return (kind_of(job) is TUNING_JOB and self.get_if_exists(job.name)) or job
 
     def is_adopted(self, request_id: str, kind: JobKind) -> bool:
         """Whether a submission of the request adopts a job that is there, and sends nothing."""

@@ -109,7 +109,7 @@ def one(job: AnyJob, ref: StackRef, *, as_json: bool, reader: MetricsReader | No
     if found := substitutes_of(job, ref):
         rows.insert(1, ("ran", "; ".join(found)))
     if reader and not view.is_tuning(job):
-        rows += [(plain(n), trials.shown(v)) for n, v in reader.metrics(job).items()]
+        rows += [(name, trials.shown(value)) for name, value in reader.metrics(job).items()]
     head = "TUNING JOB" if view.is_tuning(job) else "JOB"
     show_facts(console(), (head, view.title(job)), rows)
     if view.is_tuning(job):

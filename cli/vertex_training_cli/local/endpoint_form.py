@@ -30,7 +30,7 @@ from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.images import connection
 from vertex_training_cli.local import image_form, results
 from vertex_training_cli.local.image_form import NAMESPACE, ImageForm, Report
-from vertex_training_cli.local.results import StackRecords
+from vertex_training_cli.local.results import JobRecords
 
 #: Brings a stack up, and returns the exit code.
 Run = Callable[[str], int]
@@ -171,7 +171,7 @@ def _own_predictions(
     home: Home, ref: StackRef, model: Mapping[str, Any], key: str
 ) -> list[dict[str, Any]]:
     """The first rows that the run's script predicted itself; none if it wrote none."""
-    wanted, records = model.get("job", key), StackRecords(home)
+    wanted, records = model.get("job", key), JobRecords(home)
     for job in stack_state.read(home, ref.pulumi_project, ref.stack).jobs:
         record = records.get(job.job_id) if job.name == wanted else None
         where = results.artifacts(home, record) if record else None

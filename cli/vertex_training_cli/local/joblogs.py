@@ -15,16 +15,16 @@ from typing import Annotated, Final
 
 import typer
 
-from localgcp.batch.records import ENDED, BatchJob, BatchTable
 from localgcp.errors import LocalCloudError
 from localgcp.home import Home
 from localgcp.runner.gang.cluster import PRIMARY
 from localgcp.runner.joblog import log_path
 from localgcp.tuning.records import TrialRecord, TuningRecord, TuningTable
-from localgcp.vertex.records import JobRecord, JobState, JobTable
+from localgcp.vertex.records import JobTable
 from vertex_training_cli.console import plain_lines
 from vertex_training_cli.engine.stack_state import job_ids_named
 from vertex_training_cli.local.commands import private_files
+from vertex_training_cli.local.results import JobRecords, LocalJob, is_named, log_file
 
 _POLL_SECONDS: Final = 0.2
 #: How a trial is named after its tuning job.
@@ -53,19 +53,18 @@ def logs(
 
 
 def find_job(
-    jobs: Sequence[JobRecord],
+    jobs: Sequence[LocalJob],
     wanted: str | None,
     in_stack: Collection[str],
     unnamed: Collection[str] = (),
-) -> JobRecord:
+) -> LocalJob:
     """The newest job with this id, name or display name, or with an id of ``in_stack``.
 
     ``jobs`` are newest first; ``wanted`` None takes the first. Raises LocalCloudError if there is
     none, which names all but those with ids of ``unnamed``.
     """
     for job in jobs:
-        names = (job.job_id, job.name, job.display_name)
-        if wanted is None or wanted in names or job.job_id in in_stack:
+        if wanted is None or is_named(job, wanted) or job.job_id in in_stack:
             return job
     if not jobs:
         raise LocalCloudError(
@@ -85,9 +84,6 @@ def show(
     """
     if "/" in replica or replica.startswith("."):
         raise LocalCloudError(f"{replica!r} is no name of a replica.", "write workerpool0-0.")
-    if of_batch := _batch_job(home, wanted):
-        _show_batch(home, of_batch, replica, follow=follow)
-        return
     found, trial = _find(home, wanted, trial)
     if not isinstance(found, TuningRecord):
         if trial:
@@ -108,16 +104,14 @@ def show(
     _show_one(home, job, replica, follow=follow)
 
 
-def _find(home: Home, wanted: str | None, trial: str | None) -> tuple[JobRecord, str | None]:
+def _find(home: Home, wanted: str | None, trial: str | None) -> tuple[LocalJob, str | None]:
     """The job or tuning job that is meant, and the trial if one is."""
     if not home.database.exists():
         return find_job([], wanted, []), None  # raises
-    jobs, table = JobTable(home.database).list(), TuningTable(home.database)
-    tunings = table.list()
-    if wanted:
-        every = sorted([*jobs, *tunings], key=lambda job: job.create_time, reverse=True)
-    else:
-        every = tunings if trial else jobs
+    every, table = JobRecords(home).list(), TuningTable(home.database)
+    tunings = [job for job in every if isinstance(job, TuningRecord)]
+    if not wanted:
+        every = tunings if trial else [job for job in every if not isinstance(job, TuningRecord)]
     trials = {each.job_id for job in tunings for each in table.trials(job.job_id)}
     try:
         in_stack = job_ids_named(home, wanted) if wanted else []
@@ -160,52 +154,31 @@ def _show_all(
         raise LocalCloudError(f"no trial of {name} has a log of {replica}.")
 
 
-def _batch_job(home: Home, wanted: str | None) -> BatchJob | None:
-    """The job of Batch with this name, job id or uid."""
-    jobs = BatchTable(home).list() if wanted and home.database.exists() else []
-    return next((job for job in jobs if wanted in (job.job_id, job.uid, job.name)), None)
+def _show_one(home: Home, job: LocalJob, replica: str, *, follow: bool) -> None:
+    """The log of a replica, or of a task of Batch."""
+    records, path = JobRecords(home), log_file(home, job, replica)
 
+    def state() -> tuple[str, bool]:
+        current = records.get(job.job_id)
+        return (current.state.word, current.state.terminal) if current else ("deleted", True)
 
-def _show_batch(home: Home, job: BatchJob, replica: str, *, follow: bool) -> None:
-    """The log of a task (``task-0``), or that of Batch's agent (``agent``)."""
-    name = "task-0" if replica == PRIMARY else replica
-    path, table = home.batch / job.uid / "logs" / f"{name}.log", BatchTable(home)
-
-    def state() -> str:
-        current = table.of_uid(job.uid)
-        return current.state if current else "deleted"
-
-    ended = (*ENDED, "deleted")
-    _stream(path, f"job {job.job_id}", name, state, ended, follow=follow)
-
-
-def _show_one(home: Home, job: JobRecord, replica: str, *, follow: bool) -> None:
-    table, path = JobTable(home.database), log_path(home, job.job_id, replica)
-
-    def state() -> str:
-        current = table.get(job.job_id)
-        return current.state.word if current else "deleted"
-
-    ended = (*(each.word for each in JobState if each.terminal), "deleted")
-    _stream(path, f"job {job.display_name}", replica, state, ended, follow=follow)
+    _stream(path, f"job {job.display_name}", path.stem, state, follow=follow)
 
 
 def _stream(
     path: Path,
     name: str,
     replica: str,
-    state: Callable[[], str],
-    ends: Collection[str],
+    state: Callable[[], tuple[str, bool]],
     *,
     follow: bool,
 ) -> None:
-    """Print a log; with ``follow`` until ``state`` is one of ``ends``."""
+    """Print a log; with ``follow`` until ``state`` says that the job has ended."""
     offset = 0
     # A look may end in the middle of a character; the next one brings the rest.
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
     while True:
-        now = state()
-        ended = now in ends
+        now, ended = state()
         offset = _print_from(path, offset, decoder, final=ended or not follow)
         if ended or not follow:
             break

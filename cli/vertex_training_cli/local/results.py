@@ -1,17 +1,27 @@
-"""What is left of a job: its record, and the numbers of its metrics.json, by the emulator."""
+"""Records of jobs in the local cloud, of every kind, and what is left of a job's output."""
 
 from __future__ import annotations
 
+import builtins
+import itertools
 import json
 import urllib.error
 import urllib.parse
 import urllib.request
+from pathlib import Path
 from typing import Final, Protocol
 
+from localgcp.batch.records import BatchJob, BatchTable, State
 from localgcp.home import Home
-from localgcp.tuning.records import TuningTable
+from localgcp.runner.gang.cluster import PRIMARY
+from localgcp.runner.joblog import log_path
+from localgcp.tuning.records import TuningRecord, TuningTable
 from localgcp.vertex.records import JobRecord, JobTable
+from vertex_training.customjob.kinds import CUSTOM_JOB, kind_of_name
 from vertex_training_cli.jobs import metrics as measured
+
+#: A job of the local cloud, on Vertex AI (a CustomJob or a TuningRecord) or on Batch.
+LocalJob = JobRecord | BatchJob
 
 NOTHING_THERE: Final = (
     "nothing is there: it wrote none, or they were removed; raise `run` to run it again"
@@ -20,7 +30,7 @@ NOTHING_THERE: Final = (
 _TIMEOUT_SECONDS: Final = 10
 
 
-def metrics(job: JobRecord, storage_port: int) -> dict[str, float]:
+def metrics(job: LocalJob, storage_port: int) -> dict[str, float]:
     """Numbers at the top of the job's metrics.json; empty if it wrote none.
 
     Any object of that name below ``baseOutputDirectory`` counts; the one nearest to it is taken.
@@ -38,7 +48,7 @@ def metrics(job: JobRecord, storage_port: int) -> dict[str, float]:
     return measured.numbers(measured.parsed(body)) if body else {}
 
 
-def artifacts(home: Home, job: JobRecord) -> tuple[str, str] | None:
+def artifacts(home: Home, job: LocalJob) -> tuple[str, str] | None:
     """Where the job's output is: (gs:// URI, folder of the emulator), or None.
 
     Where nothing is, the second says so. A job outlives its buckets: after ``pulumi destroy`` the
@@ -64,15 +74,58 @@ def _get(url: str) -> bytes | None:
 class JobLookup(Protocol):
     """Finds the record of a job."""
 
-    def get(self, job_id: str) -> JobRecord | None: ...
+    def get(self, job_id: str) -> LocalJob | None: ...
 
 
-class StackRecords:
-    """Finds records of both kinds. No two jobs have the same id."""
+class JobRecords:
+    """The records of all jobs, whichever service runs them. No two jobs have the same id."""
 
     def __init__(self, home: Home) -> None:
-        self._jobs, self._tuning_jobs = JobTable(home.database), TuningTable(home.database)
+        self._vertex = JobTable(home.database), TuningTable(home.database)
+        self._batch = BatchTable(home)
 
-    def get(self, job_id: str) -> JobRecord | None:
-        """The job or tuning job; None if its record was deleted."""
-        return self._jobs.get(job_id) or self._tuning_jobs.get(job_id)
+    def get(self, job_id: str) -> LocalJob | None:
+        """The job, or None if its record was deleted."""
+        found = (table.get(job_id) for table in self._vertex)
+        on_batch = (job for job in self._batch.list() if job.job_id == job_id)
+        return next(filter(None, (*found, *on_batch)), None)
+
+    def list(self) -> builtins.list[LocalJob]:
+        """All jobs with the trials of tuning jobs, newest first."""
+        found = [*itertools.chain.from_iterable(each.list() for each in self._vertex)]
+        return sorted([*found, *self._batch.list()], key=lambda job: job.create_time, reverse=True)
+
+    def progress(self, job: LocalJob) -> str:
+        """How many trials or tasks are over: ``3/4``; empty for a job that has none."""
+        if isinstance(job, BatchJob):
+            return f"{self._batch.counts(job.uid).get('SUCCEEDED', 0)}/{job.task_count}"
+        if isinstance(job, TuningRecord):
+            trials = self._vertex[1].trials(job.job_id)
+            return f"{sum(trial.state.over for trial in trials)}/{job.max_trials}"
+        return ""
+
+
+def noun(job: LocalJob) -> str:
+    """What people call a job of its kind."""
+    return (kind_of_name(job.name) or CUSTOM_JOB).noun
+
+
+def is_named(job: LocalJob, text: str) -> bool:
+    """Whether a job is called so: its id, resource name or display name, or the uid of Batch."""
+    names = (job.job_id, job.name, job.display_name)
+    return text in names or (isinstance(job, BatchJob) and text == job.uid)
+
+
+def why(job: LocalJob) -> str:
+    """Why it failed, or waits; empty if no record says so."""
+    if isinstance(job, BatchJob) and job.state is State.QUEUED:
+        return job.last_event
+    return job.error_message or ""
+
+
+def log_file(home: Home, job: LocalJob, replica: str = PRIMARY) -> Path:
+    """The log of a replica; on Batch that of a task (``task-0``), or of its agent (``agent``)."""
+    if isinstance(job, BatchJob):
+        name = "task-0" if replica == PRIMARY else replica
+        return home.batch / job.uid / "logs" / f"{name}.log"
+    return log_path(home, job.job_id, replica)

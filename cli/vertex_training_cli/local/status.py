@@ -11,15 +11,14 @@ from rich.console import Console
 
 from localgcp import lifecycle, processes
 from localgcp.alerting import policies, spool
-from localgcp.batch.records import BatchTable, State
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home
 from localgcp.inventory import reservations
 from localgcp.inventory.store import ALERT_POLICY, BUDGET, ENDPOINT, Store
 from localgcp.runner import substitutes
-from localgcp.tuning.records import TuningTable
 from localgcp.vertex.records import JobTable
 from vertex_training_cli.console import console, table
+from vertex_training_cli.local import results
 from vertex_training_cli.local.commands import private_files
 
 #: Notifications that are shown; the others are counted.
@@ -59,48 +58,28 @@ def show(home: Home) -> bool:
     rows = [(type_, str(count)) for type_, count in sorted(counts.items())]
     out.print(table("RESOURCES", "COUNT", rows=rows))
     _show_reservations(home, out)
-    _show_tuning_jobs(home, out)
     _show_endpoints(home, out)
     _show_notifications(home, out)
-    _show_batch_jobs(home, out)
-    jobs = JobTable(home.database).list()
-    if jobs:
-        rows = [
-            (
-                job.display_name,
-                job.job_id,
-                job.state.word,
-                job.create_time[:19],
-                job.error_message or "",
-            )
-            for job in jobs
-        ]
-        out.print(table("JOB", "ID", "STATE", "CREATED", "ERROR", rows=rows))
+    _show_jobs(home, out)
     return up
 
 
-def _show_tuning_jobs(home: Home, out: Console) -> None:
-    known = TuningTable(home.database)
-    rows: list[tuple[str, ...]] = []
-    for job in known.list():
-        over = sum(trial.state.over for trial in known.trials(job.job_id))
-        trials = f"{over}/{job.max_trials}"
-        rows.append((job.display_name, job.job_id, job.state.word, trials, job.error_message or ""))
+def _show_jobs(home: Home, out: Console) -> None:
+    records = results.JobRecords(home)
+    rows = [
+        (
+            job.display_name,
+            results.noun(job),
+            job.state.word,
+            records.progress(job),
+            job.create_time[:19],
+            results.why(job),
+            job.job_id,
+        )
+        for job in records.list()
+    ]
     if rows:
-        out.print(table("TUNING JOB", "ID", "STATE", "TRIALS", "ERROR", rows=rows))
-
-
-def _show_batch_jobs(home: Home, out: Console) -> None:
-    known = BatchTable(home)
-    rows: list[tuple[str, ...]] = []
-    for job in known.list():
-        counts = known.counts(job.uid)
-        done = f"{counts.get('SUCCEEDED', 0)}/{job.task_count}"
-        last = job.events[-1]["description"] if job.events else ""
-        told = last if job.state in (State.QUEUED, State.FAILED) else ""
-        rows.append((job.job_id, str(job.state), done, job.create_time[:19], told))
-    if rows:
-        out.print(table("BATCH JOB", "STATE", "TASKS", "CREATED", "WHY", rows=rows))
+        out.print(table("JOB", "KIND", "STATE", "DONE", "CREATED", "WHY", "ID", rows=rows))
 
 
 def _show_endpoints(home: Home, out: Console) -> None:
@@ -108,11 +87,12 @@ def _show_endpoints(home: Home, out: Console) -> None:
     for each in Store(home.database).list(ENDPOINT):
         split = json.loads(each.outputs.get("trafficSplit") or "{}")
         deployed = [
-            f"{found['id']} (version {found['modelVersionId']}): {split.get(found['id'], 0)} %"
+            f"{found['id']} (version {found.get('modelVersionId', '?')}): "
+            f"{split.get(found['id'], 0)} %"
             for found in each.outputs.get("deployedModels") or []
         ]
-        id_ = each.id.rpartition("/")[2]
-        rows.append((str(each.outputs["displayName"]), id_, "\n".join(deployed) or "nothing"))
+        id_, title = each.id.rpartition("/")[2], str(each.outputs.get("displayName", ""))
+        rows.append((title, id_, "\n".join(deployed) or "nothing"))
     if rows:
         out.print(table("ENDPOINT", "ID", "DEPLOYED", rows=rows))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -16,18 +16,19 @@ from localgcp.orphaned_plugins import end_orphaned_plugins
 from localgcp.runner import substitutes
 from localgcp.tuning.parameters import to_text
 from localgcp.tuning.records import TuningRecord, TuningTable, best_trial
-from localgcp.vertex.records import JobRecord, JobState
 from vertex_training_cli.console import console, show_facts, table
 from vertex_training_cli.engine import stack_state, stacks
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stack_state import StackJob, StackState
 from vertex_training_cli.local import results
 from vertex_training_cli.local.commands import private_files, report
-from vertex_training_cli.local.results import JobLookup, StackRecords
+from vertex_training_cli.local.results import JobLookup, JobRecords, LocalJob
 from vertex_training_cli.local.watch import watch
 from vertex_training_cli.up.flow import bring_up
 
 Report = Callable[[str], None]
+#: The state of success, of every kind of job.
+SUCCEEDED: Final = "SUCCEEDED"
 
 
 def up(
@@ -84,7 +85,7 @@ def run(
         return code
     info, where = lifecycle.start(home, report), stacks.find(stack, home.repo)
     state = stack_state.read(home, where.pulumi_project, where.stack)
-    jobs = StackRecords(home)
+    jobs = JobRecords(home)
     wanted = [job for job in state.jobs if only is None or job.name in only]
     if wait:
         watch(home, jobs, wanted)
@@ -120,23 +121,23 @@ def _show_jobs(home: Home, wanted: Sequence[StackJob], jobs: JobLookup, storage_
         record = jobs.get(job.job_id)
         out.print()
         show_facts(out, ("JOB", job.name), _job_rows(home, job, record, storage_port))
-        if record and record.state.terminal and record.state is not JobState.SUCCEEDED:
+        if record and record.state.terminal and record.state.word != SUCCEEDED:
             failed += 1
     return 1 if failed else 0
 
 
 def _job_rows(
-    home: Home, job: StackJob, record: JobRecord | None, storage_port: int
+    home: Home, job: StackJob, record: LocalJob | None, storage_port: int
 ) -> list[tuple[str, str]]:
     if record is None:
         return [("state", "its record was deleted"), ("id", job.job_id)]
     state = substitutes.marked(record.state.word, substitutes.read(home, record.job_id))
     rows = [("state", state), ("id", record.job_id)]
-    if record.error_message:
-        rows.append(("error", record.error_message))
+    if reason := results.why(record):
+        rows.append(("error" if record.error_message else "waits", reason))
     if isinstance(record, TuningRecord):
         return rows + _tuning_rows(home, record)
-    if record.state is JobState.SUCCEEDED:
+    if record.state.word == SUCCEEDED:
         numbers = results.metrics(record, storage_port)
         rows += [(name, f"{value:.6g}") for name, value in numbers.items()]
         if where := results.artifacts(home, record):

@@ -11,17 +11,14 @@ from localgcp import lifecycle
 from localgcp.errors import LocalCloudError
 from localgcp.home import Home
 from localgcp.runner import substitutes
-from localgcp.runner.joblog import log_path
-from localgcp.vertex.records import JobRecord
 from vertex_training_cli.console import console, plain
 from vertex_training_cli.engine.stack_state import StackJob
-from vertex_training_cli.local.results import JobLookup
+from vertex_training_cli.local.results import JobLookup, LocalJob, log_file
 
 _POLL_SECONDS: Final = 0.25
 _TAIL_LINES: Final = 8
 _FAILED_TAIL_LINES: Final = 20
 _TAIL_BYTES: Final = 16_000
-_FIRST_REPLICA: Final = "workerpool0-0"
 
 
 def watch(home: Home, jobs: JobLookup, wanted: Sequence[StackJob]) -> None:
@@ -40,10 +37,10 @@ def watch(home: Home, jobs: JobLookup, wanted: Sequence[StackJob]) -> None:
             print("\n".join(tail(home, record, _FAILED_TAIL_LINES)))
 
 
-def tail(home: Home, record: JobRecord, lines: int) -> list[str]:
+def tail(home: Home, record: LocalJob, lines: int) -> list[str]:
     """The last lines of the first replica's log."""
     try:
-        with log_path(home, record.job_id, _FIRST_REPLICA).open("rb") as log:
+        with log_file(home, record).open("rb") as log:
             log.seek(0, 2)
             log.seek(max(0, log.tell() - _TAIL_BYTES))
             written = [line.decode(errors="replace") for line in log]
@@ -53,7 +50,7 @@ def tail(home: Home, record: JobRecord, lines: int) -> list[str]:
     return [plain(line.rstrip("\r\n").rpartition("\r")[2]) for line in written][-lines:]
 
 
-def _live(home: Home, jobs: JobLookup, wanted: Sequence[StackJob]) -> list[tuple[str, JobRecord]]:
+def _live(home: Home, jobs: JobLookup, wanted: Sequence[StackJob]) -> list[tuple[str, LocalJob]]:
     found = [(job.name, record) for job in wanted if (record := jobs.get(job.job_id))]
     live = [(name, record) for name, record in found if not record.state.terminal]
     if live and lifecycle.running(home) is None:
@@ -67,7 +64,7 @@ def _live(home: Home, jobs: JobLookup, wanted: Sequence[StackJob]) -> list[tuple
 def _with_lines(home: Home, jobs: JobLookup, wanted: Sequence[StackJob]) -> None:
     shown: dict[str, str] = {}
 
-    def show(name: str, record: JobRecord) -> None:
+    def show(name: str, record: LocalJob) -> None:
         if shown.get(name) != record.state:
             found = substitutes.read(home, record.job_id) if record.state.terminal else []
             state = substitutes.marked(record.state.word, found)

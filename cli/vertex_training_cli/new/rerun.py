@@ -103,12 +103,13 @@ def _checkpoints(job: str, ref: StackRef) -> tuple[str, str]:
     Raises:
         CommandError: it has none, or nobody could look.
     """
+    from vertex_training_cli.jobs import view
     from vertex_training_cli.jobs.objects import CHECKPOINTS, Objects
     from vertex_training_cli.jobs.service import Jobs, labels_of
 
     ref.connect_clients()
     found = Jobs(ref).find(job)
-    folder = found.job_spec.base_output_directory.output_uri_prefix.rstrip("/")
+    folder = view.spec_of(found).base_output_directory.output_uri_prefix.rstrip("/")
     where = f"{folder}/{CHECKPOINTS}"
     listing = Objects(ref.project).listing(where) if folder else None
     if listing is None or not listing.count:

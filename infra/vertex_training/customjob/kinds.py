@@ -40,6 +40,13 @@ class JobKind:
     id_prefix: str = ""
     """How its request ids begin: an id alone tells where its job is, whoever reads it."""
 
+    @property
+    def noun(self) -> str:
+        """What people call it: ``job``, ``tuning job`` or ``Batch job``."""
+        if self.backend != CUSTOM_JOB.backend:
+            return f"{self.backend.capitalize()} job"
+        return "job" if self.section == CUSTOM_JOB.section else f"{self.section} job"
+
     def trial_of(self, message: Mapping[str, Any]) -> dict[str, Any]:
         """The CustomJob message that runs: the message itself, or that of one trial."""
         if self.spec == CUSTOM_JOB.spec:

@@ -53,6 +53,15 @@ class State(StrEnum):
     CANCELLING = "CANCELLATION_IN_PROGRESS"
     CANCELLED = "CANCELLED"
 
+    @property
+    def word(self) -> str:
+        """The state as people say it; see ``vertex.records.JobState``."""
+        return self.value
+
+    @property
+    def terminal(self) -> bool:
+        return self in ENDED
+
 
 ENDED: Final = (State.SUCCEEDED, State.FAILED, State.CANCELLED)
 WAITING: Final = (State.QUEUED, State.SCHEDULED)
@@ -96,6 +105,27 @@ class BatchJob:
     def job_id(self) -> str:
         """The last part of its name."""
         return self.name.rpartition("/")[2]
+
+    @property
+    def display_name(self) -> str:
+        """Its id: jobs of Batch have no other name."""
+        return self.job_id
+
+    @property
+    def last_event(self) -> str:
+        """The description of the newest event; empty before there is one."""
+        return str(self.events[-1].get("description", "")) if self.events else ""
+
+    @property
+    def error_message(self) -> str | None:
+        """Why it failed; None of another state."""
+        return self.last_event or None if self.state is State.FAILED else None
+
+    @property
+    def output_prefix(self) -> str | None:
+        """The folder that ``AIP_MODEL_DIR`` is in, without a slash at the end, or None."""
+        variables = self.spec.get("environment", {}).get("variables", {})
+        return str(variables.get("AIP_MODEL_DIR", "")).removesuffix("/model/") or None
 
     @property
     def group(self) -> dict[str, Any]:

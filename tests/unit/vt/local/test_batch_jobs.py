@@ -30,7 +30,7 @@ def test_the_status_counts_tasks_and_says_why_a_job_waits(table: BatchTable) -> 
     table.note(NAME, "due to inadequate quotas")
     done = CliRunner().invoke(app, ["local", "status"])
     row = next(line.split() for line in done.stdout.splitlines() if line.startswith("hello"))
-    assert row[:3] == ["hello", "QUEUED", "1/2"]
+    assert row[:5] == ["hello", "Batch", "job", "QUEUED", "1/2"]
     assert "inadequate" in done.stdout
 
 

@@ -44,7 +44,7 @@ def table(home: Home, monkeypatch: pytest.MonkeyPatch) -> TuningTable:
 def test_the_status_counts_the_trials_that_are_over(table: TuningTable) -> None:
     done = CliRunner().invoke(app, ["local", "status"])
     row = next(line.split() for line in done.stdout.splitlines() if line.startswith("tuned"))
-    assert row == ["tuned", "7", "RUNNING", "1/4"]
+    assert [*row[:5], row[-1]] == ["tuned", "tuning", "job", "RUNNING", "1/4", "7"]
 
 
 def test_down_cancels_tuning_jobs_so_that_the_next_server_starts_no_further_trial(

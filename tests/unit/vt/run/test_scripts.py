@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-import types
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
@@ -186,11 +185,9 @@ def test_a_job_of_a_stack_is_submitted_by_clients_of_its_cloud(
 class Jobs:
     """A job in these states, one a look."""
 
-    ref = types.SimpleNamespace(stack="local")
-
     def __init__(self, *states: str, local: bool = True) -> None:
         self.states, self.cancelled = list(states), list[Any]()
-        self.ref = SimpleNamespace(is_local=local)
+        self.ref = SimpleNamespace(is_local=local, stack="local")
 
     def get(self, _: str) -> Any:
         state = self.states.pop(0) if len(self.states) > 1 else self.states[0]
