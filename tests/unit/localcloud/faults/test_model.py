@@ -154,6 +154,7 @@ KINDS = {
     ("serviceusage", "*"): ASKED,
     ("cloudresourcemanager", "*"): ASKED,
     ("cloudbilling", "*"): ASKED,
+    ("billingbudgets", "*"): ASKED,
     ("artifactregistry", "*"): ASKED,
     ("secretmanager", "*"): ASKED,
     ("cloudkms", "*"): ASKED,
@@ -203,10 +204,13 @@ METHODS = {
     "compute": """
         firewalls.list globalAddresses.list networkAttachments.get networks.get projects.get
         projects.getXpnHost regions.get reservations.get routes.list subnetworks.aggregatedList""",
-    "monitoring": "projects.notificationChannels.get projects.timeSeries.list",
+    "monitoring": """
+        projects.alertPolicies.list projects.dashboards.list projects.notificationChannels.get
+        projects.notificationChannels.list projects.timeSeries.list""",
     "serviceusage": "consumerQuotaMetrics.get services.list",
     "cloudresourcemanager": "projects.get",
     "cloudbilling": "projects.getBillingInfo",
+    "billingbudgets": "billingAccounts.budgets.list",
     "artifactregistry": "repositories.get",
     "secretmanager": "secrets.get versions.get",
     "cloudkms": "cryptoKeys.get",
