@@ -244,7 +244,7 @@ def test_a_report_of_nothing_has_every_key_in_its_order() -> None:
         *("endedEndpoints", "deletedVersions", "lessTold", "putBack", "returnedMachines"),
         *("refusals", "locks", "unprotected", "renames", "keysChanged", "raisedLimits"),
         *("widenedRoles", "accountKeys", "liftedDenials", "membersOfOtherDomains", "shells"),
-        *("doubtfulTraffic", "publicEndpoints"),
+        *("doubtfulTraffic", "servedRuns", "publicEndpoints"),
         *("costlierEndpoints", "driftExceptions", "acceptedLosses", "allowedSecrets"),
         *("loweredRules", "loweredGuards", "overrides", "openedToEverybody", "egressToAnywhere"),
         *("coldBuckets", "personalData"),
