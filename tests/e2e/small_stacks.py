@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,38 @@ class SmallStack:
         """Neither the program nor the cloud has anything new to say."""
         self.pulumi("preview --expect-no-changes")
         self.pulumi("refresh --preview-only --expect-no-changes")
+
+    def lose_state(self) -> None:
+        """Delete the state, and begin an empty one."""
+        self.pulumi("stack rm --force --yes --preserve-config")
+        self.checkout.shell(f"pulumi stack init {self.name}")
+
+    def in_state(self) -> dict[str, str]:
+        """Ids of the resources in the state, by URN."""
+        exported = json.loads(self.checkout.shell(f"pulumi stack export -s {self.name}").stdout)
+        found = exported["deployment"].get("resources") or []
+        return {
+            each["urn"]: each["id"]
+            for each in found
+            if each["custom"] and not each["type"].startswith("pulumi:")
+        }
+
+    def comes_back(self) -> str:
+        """Lose the state, import it and deploy: nothing is created twice, and nothing is forgotten.
+
+        Returns what the import printed.
+        """
+        state, left, jobs = self.in_state(), self.left(), self.jobs()
+        self.lose_state()
+        vt = self.checkout.run
+        told = vt("vt", "import", "--state", "--stack", self.name, "--write").stderr
+        vt("vt", "up", "--stack", self.name, "--yes", "--skip-preview")
+        assert self.left() == left
+        assert [job.name for job in self.jobs()] == [job.name for job in jobs]
+        assert self.in_state() == state
+        self.is_settled()
+        assert "not imported" not in told
+        return told
 
     def plan(self) -> list[tuple[str, str]]:
         """Steps of a preview that change something: (operation, name of the resource)."""

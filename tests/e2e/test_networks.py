@@ -54,6 +54,7 @@ def test_a_peered_stack_comes_up_and_stays_as_it_is_while_its_job_runs(swapped):
     assert job.spec["network"].startswith(f"projects/{swapped.number}/global/networks/")
     assert swapped.states() == [JobState.RUNNING]
     assert CONNECTION in swapped.left().values()
+    swapped.comes_back()
 
 
 def test_a_change_to_an_interface_shows_what_it_replaces_and_leaves_no_orphan(swapped):
@@ -119,6 +120,9 @@ def test_a_stack_in_a_shared_network_lives_in_two_projects(checkout):
     kinds = {each.type for each in stack.store.list(project=host)}
     assert {NETWORK, SUBNETWORK, HOST_PROJECT, SERVICE_PROJECT} <= kinds
     assert ATTACHMENT in stack.left().values()
+    there = stack.checkout.left(host)
+    stack.comes_back()
+    assert stack.checkout.left(host) == there
     stack.pulumi("destroy -y --skip-preview")
     assert stack.states() == [JobState.CANCELLED]
     assert stack.left() == {}

@@ -90,7 +90,12 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallStack]:
 
 
 def write(
-    story: SmallStack, run: int, versions: list[int], split: dict[str, int], **more: dict[str, Any]
+    story: SmallStack,
+    run: int,
+    versions: list[int],
+    split: dict[str, int],
+    timeout: int = 900,
+    **more: dict[str, Any],
 ) -> None:
     """The stack file: the job's run, versions of its model, and the split of its endpoint.
 
@@ -105,7 +110,7 @@ def write(
     job = {
         "serviceAccount": "${serviceAccounts.trainer}",
         "baseOutputDirectory": {"outputUriPrefix": "${buckets.artifacts}/${job.requestId}"},
-        "scheduling": {"timeout": "900s"},
+        "scheduling": {"timeout": f"{timeout}s"},
         "workerPoolSpecs": [{"replicaCount": 1, "machineSpec": MACHINE, "pythonPackageSpec": task}],
     }
     container = {"image": IMAGE, "command": server(story)}
@@ -251,6 +256,31 @@ def test_promotion_and_its_revert_deploy_nothing(story: SmallStack) -> None:
     story.up()
     assert by_run(story)[1][1] == 90
     assert {each.id: each.create_time for each in endpoint(story).deployed_models} == created
+
+
+def test_a_lost_state_comes_back_though_the_job_of_a_version_was_edited(story: SmallStack) -> None:
+    versions = [1, 2, 3], {"run 1": 90, "run 2": 10}
+    write(story, 3, *versions)
+    up(story)
+    write(story, 3, *versions, timeout=901)
+    told = story.checkout.shell(f"vt review --stack {story.name}", expect=None).stdout
+    assert "run of a model submitted again: `plain` (`run 3 is model iris: raise run" in told
+    up(story)
+    before = by_run(story)
+    first = next(job for job in story.jobs() if job.labels["vt-run"] == "3")
+    told = story.comes_back()
+    assert by_run(story) == before
+    [adopted] = [line for line in told.splitlines() if "adopts" in line]
+    assert {"serving-iris-run-3", "serving-iris-traffic", "training-plain"} <= {
+        *adopted.rpartition(": ")[2].split(", ")
+    }
+    exported = json.loads(story.checkout.shell(f"pulumi stack export -s {story.name}").stdout)
+    [version] = [
+        each["outputs"]
+        for each in exported["deployment"]["resources"]
+        if each["urn"].endswith("serving-iris-run-3")
+    ]
+    assert version["resolved"]["job"] == first.name
 
 
 def test_a_version_that_does_not_start_gets_no_traffic_and_the_others_serve_on(

@@ -162,6 +162,15 @@ def test_another_run_is_another_snapshot_beside_the_first(
     assert "sqlSha256" not in said
 
 
+def test_a_lost_state_comes_back_and_no_query_runs_again(
+    story: SmallStack, warehouse: Warehouse
+) -> None:
+    told = story.comes_back()
+    [adopted] = [line for line in told.splitlines() if "adopts" in line]
+    assert "snapshots-passengers" in adopted
+    assert len(warehouse.ran()) == 4
+
+
 def test_a_bound_refuses_the_query_where_the_estimate_is_too_low(
     story: SmallStack, warehouse: Warehouse
 ) -> None:

@@ -26,6 +26,7 @@ ELSEWHERE = {
     "not possible like this",
     "guards lowered",
     "traffic to a version in doubt",
+    "run of a model submitted again",
     "endpoint becomes public",
     "endpoint with traffic ends",
     "model version deleted",

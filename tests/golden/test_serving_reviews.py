@@ -47,6 +47,7 @@ config:
 MODELS: Final = STACK[STACK.index("  vertex-training:models") :]
 RUNS: Final = ("run: [3], container", "run: [3, 4], container")
 SPLIT: Final = "{run 3: 100}"
+CURRENT: Final = (("run: [3]", "run: [4]"), (SPLIT, "{run 4: 100}"))
 #: What runs measured, by their number.
 METRICS: Final = {3: {"test_accuracy": 0.8101, "loss": 0.41}, 4: {"test_accuracy": 0.7912}}
 #: Name -> before, after.
@@ -56,6 +57,10 @@ CHANGES: Final = {
     "endpoint-rolled-back": (
         Change(stack=(RUNS, (SPLIT, "{run 3: 0, run 4: 100}"))),
         Change(stack=(RUNS, (SPLIT, "{run 3: 100, run 4: 0}"))),
+    ),
+    "endpoint-of-an-edited-job": (
+        Change(stack=CURRENT),
+        Change(stack=CURRENT, job=(("--epochs=10", "--epochs=20"),)),
     ),
     "endpoint-closed": (Change(), Change(stack=(("public: true", "public: false"),))),
     "endpoint-removed": (Change(), Change(stack=((MODELS, ""),))),

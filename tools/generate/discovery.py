@@ -27,9 +27,9 @@ from tools.generate import generated
 TARGET: Final = Path(discovery.__file__).with_name("discovery.json")
 #: The documents of the services that the local cloud has.
 NAMES: Final = (
-    "artifactregistry.v1", "bigquery.v2", "cloudbilling.v1", "cloudkms.v1",
+    "artifactregistry.v1", "bigquery.v2", "billingbudgets.v1", "cloudbilling.v1", "cloudkms.v1",
     "cloudresourcemanager.v1", "cloudresourcemanager.v3", "compute.v1", "dns.v1", "iam.v1",
-    "monitoring.v3", "orgpolicy.v2", "secretmanager.v1",
+    "monitoring.v1", "monitoring.v3", "orgpolicy.v2", "secretmanager.v1",
     "servicenetworking.v1", "serviceusage.v1", "serviceusage.v1beta1", "storage.v1",
 )  # fmt: skip
 #: A variable of a path.

@@ -44,6 +44,10 @@ class PulumiCli:
             raise CommandError("there is no pulumi on PATH.", "run `vt setup`.")
         return [found, *arguments]
 
+    def with_variables(self, **variables: str) -> PulumiCli:
+        """The same with more environment variables."""
+        return PulumiCli(self.root, {**self.env, **variables})
+
     def run_in_foreground(self, *arguments: str) -> int:
         """Run ``pulumi`` at this terminal and return its exit code.
 
@@ -75,7 +79,9 @@ class PulumiCli:
         """
         done = self.capture(*arguments)
         if done.returncode != 0:
-            output = done.stderr.strip() or done.stdout.strip()
+            errors = error_diagnostics(done.stdout)
+            output = "\n".join(each["message"].strip() for each in errors)
+            output = output or done.stderr.strip() or done.stdout.strip()
             raise CommandError(f"`pulumi {' '.join(arguments)}` failed: {redact(output)}")
         return json.loads(done.stdout)
 
@@ -94,3 +100,13 @@ class PulumiCli:
             CommandError: ``pulumi stack export`` failed.
         """
         return self.read_json("stack", "export", "--stack", stack).get("deployment") or {}
+
+
+def error_diagnostics(output: str) -> list[dict[str, Any]]:
+    """The errors in the JSON that a preview or an import printed; none if it is no such JSON."""
+    try:
+        document = json.loads(output)
+    except (ValueError, RecursionError):
+        return []
+    found = document.get("diagnostics") if isinstance(document, dict) else None
+    return [each for each in found or () if each.get("severity") == "error" and each.get("message")]

@@ -81,6 +81,7 @@ RISKS: Final[tuple[RiskKind[Any], ...]] = (
     grants.STRANGERS,
     reachability.SHELLS,
     serving.DOUBTFUL,
+    serving.SERVED_RUNS,
     serving.OPENED,
     serving.COSTLIER,
     *guards.KINDS,

@@ -23,7 +23,7 @@ from vertex_training.catalog.resource_types import (
     MODEL_VERSION,
 )
 from vertex_training.naming import PUBLIC_LABEL
-from vertex_training_cli.engine.plan import Plan, Step
+from vertex_training_cli.engine.plan import JOBS, Plan, Step
 from vertex_training_cli.engine.values import as_mapping
 from vertex_training_cli.review.risk import COSTS, LOST, PUBLIC, RUNS, Quote, told_alike
 
@@ -333,6 +333,35 @@ def deleted_versions(plan: Plan) -> tuple[ServingRisk, ...]:
     )
 
 
+def served_runs(plan: Plan) -> tuple[ServingRisk, ...]:
+    """Jobs that are replaced without another ``run`` while a model has a version of that run.
+
+    The version stays as it is, and only the state shows which of the run's jobs it was made of.
+    """
+    served: dict[tuple[str, str], str] = {}
+    for step in plan.steps:
+        if step.type == MODEL_VERSION and step.old and step.new:
+            source = as_mapping(step.new.inputs.get("model"))
+            run = str(source.get("job")), _whole(source.get("run"))
+            served[run] = str(source.get("model") or step.name)
+    return tuple(
+        ServingRisk(job, f"run {run} is model {served[job, run]}: raise run of the job")
+        for step in plan.changed
+        if step.type in JOBS and step.old and step.new
+        for was, now in [(_run_of(step.old.inputs), _run_of(step.new.inputs))]
+        if was == now
+        and now in served
+        and step.old.inputs.get("requestId") != step.new.inputs.get("requestId")
+        for job, run in [now]
+    )
+
+
+def _run_of(inputs: Inputs) -> tuple[str, str]:
+    """Key and run of a job."""
+    found = as_mapping(inputs.get("submission"))
+    return str(found.get("job")), _whole(found.get("run"))
+
+
 def raised_costs(plan: Plan) -> tuple[ServingRisk, ...]:
     """Endpoints that cost more a month, at least or at most, or have no price."""
     return tuple(
@@ -402,6 +431,9 @@ ENDED: Final = told_alike(
 )
 DELETED: Final = told_alike(
     deleted_versions, _told, "deletedVersions", "model version deleted", LOST, "destroys"
+)
+SERVED_RUNS: Final = told_alike(
+    served_runs, _told, "servedRuns", "run of a model submitted again", RUNS
 )
 COSTLIER: Final = told_alike(
     raised_costs, _told, "costlierEndpoints", "endpoints cost more a month", COSTS

@@ -1,15 +1,18 @@
-"""After a state was lost: what a stack declares and the cloud has, taken over by ``pulumi import``.
+"""After a state was lost: import what a stack declares and the cloud has, by ``pulumi import``.
 
-The preview says what would be created, and the catalogue by which id each would be imported. The
-plugin is asked which of them are there: an import that is only previewed reads each. APIs, rights
-and objects are not imported: to make one that is there changes nothing. Jobs are adopted by ``up``.
+The preview says what would be created, and ``resource_types.yaml`` what becomes of each type: it is
+imported by an id that follows from its inputs, or that a list of the service has; ``up`` adopts it;
+to create it again changes nothing; or it is not looked for. An import that is only previewed reads
+each resource, so it says which of them exist.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,11 +20,14 @@ from typing import Any, Final
 
 from vertex_training import stack as stacks
 from vertex_training.catalog import resource_types
+from vertex_training.catalog.resource_types import Recovery, ResourceType
+from vertex_training.customjob.refusal_lookup import COMPARES
 from vertex_training.errors import CommandError, ConfigError, OperatorError, UnknownStackError
 from vertex_training.naming import CONTROL
 from vertex_training.settings.model import Settings
+from vertex_training_cli.console import plain
 from vertex_training_cli.drift import rest
-from vertex_training_cli.engine.pulumi_cli import PulumiCli
+from vertex_training_cli.engine.pulumi_cli import PulumiCli, error_diagnostics
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.engine.values import WIRE_UNKNOWN, redact
 from vertex_training_cli.jobs.objects import Objects
@@ -31,6 +37,18 @@ Log = Callable[[str], None]
 _PLAIN: Final = ("--protect=false", "--generate-code=false")
 #: A resource of the engine's import file, or one of its components.
 Entry = dict[str, Any]
+#: How the engine ends the message about an import of what does not exist.
+_ABSENT: Final = "does not exist"
+#: The last segment of a name that a service chose.
+_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+#: What is said of resources that are not imported, by what becomes of them.
+_LEFT: Final[Mapping[Recovery, str]] = {
+    "imported": "not in the cloud, `vt up` creates",
+    "adopted": "`vt up` adopts what the cloud has of",
+    "repeated": "`vt up` creates again, which changes nothing",
+    "restarted": "`vt up` begins again, and submits nothing that was due before",
+    "unsought": "not looked for, and may exist: `vt up` creates a second one, or fails",
+}
 
 
 def refuse_if_lost(stack: StackRef) -> None:
@@ -70,7 +88,7 @@ def _traces(stack: StackRef, settings: Settings) -> Iterator[str]:
 
 
 def take_over(stack: StackRef, pulumi: PulumiCli, log: Log, *, write: bool) -> int:
-    """Import what is there and not in the state; without ``write``, log what would be.
+    """Import what exists and is not in the state; without ``write``, log what would be.
 
     Imports in rounds: the id of one resource may be known only when another one was imported.
     Returns the exit code of ``pulumi import``.
@@ -78,19 +96,94 @@ def take_over(stack: StackRef, pulumi: PulumiCli, log: Log, *, write: bool) -> i
     Raises:
         CommandError: the preview failed.
     """
-    engine = _Import(stack.stack, pulumi)
-    while found := engine.find():
-        for entry in found:
+    engine = _Import(stack.stack, pulumi, pulumi.with_variables(**{COMPARES: "1"}), _Lists(stack))
+    imported: list[str] = []
+    while entries := engine.find():
+        names = [each["name"] for each in entries if "id" in each]
+        for entry in entries:
             if "id" in entry:
                 log(f"{entry['name']} is there: {entry['id']}")
         if not write:
-            log(f"nothing was imported: `vt import --state --stack {stack.stack} --write` does it")
-            return 0
-        if code := engine.run(found):
+            break
+        if code := engine.run(entries):
             return code
-    log(f"the state of {stack.stack} has all that is declared and there, but for rights and jobs")
-    log(f"next: `vt review --stack {stack.stack}`, then `vt up`: it adopts the jobs")
+        imported += names
+    log(f"imported: {len(imported)} ({_joined(imported)})" if imported else "nothing was imported")
+    for line in engine.left():
+        log(line)
+    log("not looked for, and may exist: what the files of the stack do not declare")
+    if entries:
+        log(f"next: `vt import --state --stack {stack.stack} --write` imports what is there")
+    else:
+        log(f"next: `vt review --stack {stack.stack}`, then `vt up --stack {stack.stack}`")
     return 0
+
+
+@dataclass
+class _Declared:
+    """A resource that a preview creates."""
+
+    type: str
+    name: str
+    inputs: Mapping[str, Any]
+    id: str = ""
+    """By which it is imported; empty if it is not, or if the cloud has none."""
+    doubt: str = ""
+    """Why it is not certain whether the cloud has it."""
+
+    @property
+    def row(self) -> ResourceType:
+        return resource_types.find(self.type)
+
+
+@dataclass(frozen=True, slots=True)
+class _Lists:
+    """Lists of the services that choose the ids of resources, each read once."""
+
+    stack: StackRef
+    read: dict[str, list[dict[str, Any]] | CommandError] = field(default_factory=dict)
+
+    def find(self, resource: _Declared, held: set[str]) -> None:
+        """Set the id of the one item that is this resource, else what is in doubt.
+
+        ``held`` are ids that the state has: they are resources of other names.
+        """
+        url = resource.row.list_address(resource.inputs)
+        if not url:
+            resource.doubt = "nothing in its inputs tells it from others"
+            return
+        items = self._items(url)
+        if isinstance(items, CommandError):
+            resource.doubt = plain(redact(str(items))).rstrip(".")
+            return
+        there = {str(item["name"]): item for item in items}
+        there = {name: item for name, item in there.items() if _last(name) not in held}
+        row, inputs = resource.row, resource.inputs
+        same = [name for name, item in there.items() if row.is_same(item, inputs)]
+        alike = [name for name, item in there.items() if row.is_alike(item, inputs)]
+        if len(same) == 1:
+            resource.id = row.id_to_import({**inputs, "id": _last(same[0])})
+        elif same or alike:
+            owner = f"{len(same)} are like it" if same else "has its name, and is not this stack's"
+            resource.doubt = f"{_joined(same or alike)}: {owner}"
+
+    def _items(self, url: str) -> list[dict[str, Any]] | CommandError:
+        """The items with a name, or why there are none."""
+        if url not in self.read:
+            collection = url.partition("?")[0].rpartition("/")[2]
+            try:
+                client = rest.connect(self.stack)
+                pages = list(rest.pages(url, collection, lambda page: client.get(page, collection)))
+            except CommandError as error:
+                self.read[url] = error
+            else:
+                self.read[url] = [
+                    item
+                    for page in pages
+                    for item in page.get(collection) or ()
+                    if isinstance(item, dict) and _ID.fullmatch(_last(str(item.get("name") or "")))
+                ]
+        return self.read[url]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,16 +192,27 @@ class _Import:
 
     stack: str
     pulumi: PulumiCli
+    asks_nothing: PulumiCli
+    """Whose previews are not refused for a job that failed, or for what is still to be imported."""
+    lists: _Lists
     parents: dict[str, str] = field(default_factory=dict)
     """Names of components that the state has -> their URNs; of the last preview."""
+    declared: list[_Declared] = field(default_factory=list)
+    """What the last preview creates."""
 
     def find(self) -> list[Entry]:
-        """Entries of what is declared, not in the state, and there; with their components."""
+        """Entries of the declared resources that exist and the state lacks, with components."""
         entries = self._declared()
+        found = {(each.type, each.name): each for each in self.declared}
         while any("id" in entry for entry in entries):
             missing = self._missing(entries)
             if not missing:
                 return entries
+            for entry in entries:
+                if "id" in entry and entry["name"] in missing:
+                    left = found[entry["type"], _logical(entry)]
+                    message = missing[entry["name"]]
+                    left.id, left.doubt = "", "" if _ABSENT in message else plain(redact(message))
             entries = [each for each in entries if each["name"] not in missing]
         return []
 
@@ -117,43 +221,91 @@ class _Import:
         with self._arguments(entries) as arguments:
             return self.pulumi.run_in_foreground(*arguments, "--yes", "--skip-preview")
 
+    def left(self) -> Iterator[str]:
+        """Lines about what the last preview creates and no import has."""
+        left = [each for each in self.declared if not each.id]
+        certain: dict[Recovery, list[_Declared]] = {}
+        for each in left:
+            if each.doubt:
+                by_hand = f"pulumi import {each.type} {each.name} ID --stack {self.stack}"
+                yield f"not imported: {each.name}: {each.doubt}. By hand: `{by_hand}`"
+            else:
+                certain.setdefault(each.row.recovery, []).append(each)
+        for recovery, text in _LEFT.items():
+            if found := certain.get(recovery):
+                types = Counter(each.type.rpartition(":")[2] for each in found)
+                counts = [f"{count} {type_}" for type_, count in sorted(types.items())]
+                names = counts if recovery == "repeated" else [each.name for each in found]
+                yield f"{text}: {_joined(names)}"
+        done = self.pulumi.capture("preview", "--stack", self.stack, "--json")
+        if done.returncode:
+            for error in error_diagnostics(done.stdout):
+                yield f"`vt up` refuses: {plain(redact(error['message'].strip()))}"
+
     def _declared(self) -> list[Entry]:
         """What a preview creates, each with the id by which it would be imported."""
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "declared.json"
             options = ["--json", "--import-file", str(file)]
-            steps = self.pulumi.read_json("preview", "--stack", self.stack, *options)["steps"]
+            command = ("preview", "--stack", self.stack, *options)
+            steps = self.asks_nothing.read_json(*command)["steps"]
             declared: list[Entry] = json.loads(file.read_text(encoding="utf-8"))["resources"]
         own = {entry["name"] for entry in declared if entry.get("component")}
         urns = {parent for each in steps if (parent := each.get("newState", {}).get("parent"))}
         self.parents.clear()
         self.parents.update({_name(urn): urn for urn in urns if _name(urn) not in own})
-        made = [step["newState"] for step in steps if step.get("op") == "create"]
-        ids = {(each["type"], _name(each["urn"])): _id_to_import(each) for each in made}
-        found: list[Entry] = []
+        self.declared[:] = self._created(steps)
+        ids = {(each.type, each.name): each.id for each in self.declared if each.id}
+        entries: list[Entry] = []
         for entry in declared:
             if entry.get("component"):
-                found.append(entry)
-            elif id_ := ids.get((entry["type"], entry.get("logicalName") or entry["name"])):
-                found.append({**entry, "id": id_})
-        return found
+                entries.append(entry)
+            elif id_ := ids.get((entry["type"], _logical(entry))):
+                entries.append({**entry, "id": id_})
+        return entries
 
-    def _missing(self, entries: Sequence[Entry]) -> set[str]:
-        """Names of those that are not there, or cannot be read: some of them, or none is left."""
+    def _created(self, steps: Sequence[Mapping[str, Any]]) -> list[_Declared]:
+        """The resources that these steps create; each with its id, or what is in doubt."""
+        held = {
+            (state["type"], _last(state["id"]))
+            for each in steps
+            if (state := each.get("oldState") or {}).get("id")
+        }
+        states = [step["newState"] for step in steps if step.get("op") == "create"]
+        made = [
+            _Declared(each["type"], _name(each["urn"]), _known(each))
+            for each in states
+            if each.get("custom", True) and not each["type"].startswith("pulumi:")
+        ]
+        for each in made:
+            if each.row.listed_at:
+                self.lists.find(each, {id_ for type_, id_ in held if type_ == each.type})
+            elif each.row.recovery == "imported":
+                each.id = each.row.id_to_import(each.inputs)
+                if not each.id:
+                    each.doubt = "its id follows from resources that are not imported"
+        taken = Counter((each.type, each.id) for each in made if each.id)
+        for each in made:
+            if taken[each.type, each.id] > 1:
+                each.doubt = f"{each.id} is declared {taken[each.type, each.id]} times"
+                each.id = ""
+        return made
+
+    def _missing(self, entries: Sequence[Entry]) -> dict[str, str]:
+        """Some of those that do not exist or cannot be read, with the engine's reason; or none."""
         with self._arguments(entries) as arguments:
             done = self.pulumi.capture(*arguments, "--preview-only", "--json")
         if done.returncode == 0:
-            return set()
-        try:
-            told = json.loads(done.stdout).get("diagnostics") or []
-        except ValueError:
+            return {}
+        errors = error_diagnostics(done.stdout)
+        if not errors:
             text = redact(done.stderr.strip() or done.stdout.strip())
-            raise CommandError(f"`pulumi import` failed: {text}") from None
-        errors = [each for each in told if each.get("severity") == "error"]
-        names = {_name(each["urn"]) for each in errors if each.get("urn")}
-        if not names:
-            raise CommandError("; ".join(each["message"].strip() for each in errors))
-        return names
+            raise CommandError(f"`pulumi import` failed: {text}")
+        told = [(each.get("urn"), each["message"].strip()) for each in errors]
+        reasons = {_name(urn): message for urn, message in told if urn}
+        if not reasons:
+            raise CommandError("; ".join(redact(message) for _, message in told))
+        return reasons
 
     @contextmanager
     def _arguments(self, entries: Sequence[Entry]) -> Iterator[list[str]]:
@@ -169,7 +321,19 @@ def _name(urn: str) -> str:
     return urn.rpartition("::")[2]
 
 
-def _id_to_import(state: Mapping[str, Any]) -> str:
+def _last(name: str) -> str:
+    return name.rpartition("/")[2]
+
+
+def _logical(entry: Entry) -> str:
+    """The name in the program: the engine gives another one to the second of two alike."""
+    return entry.get("logicalName") or entry["name"]
+
+
+def _joined(names: Iterable[str]) -> str:
+    return ", ".join(names)
+
+
+def _known(state: Mapping[str, Any]) -> dict[str, Any]:
     inputs = state.get("inputs") or {}
-    known = {key: value for key, value in inputs.items() if value != WIRE_UNKNOWN}
-    return resource_types.find(state["type"]).id_to_import(known)
+    return {key: value for key, value in inputs.items() if value != WIRE_UNKNOWN}

@@ -6,6 +6,7 @@ The tokens below are those of types that code treats in a way of its own.
 from __future__ import annotations
 
 import functools
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -62,6 +63,8 @@ ON_PROJECT: Final = "gcp:projects/iAMMember:IAMMember"
 IAM_TYPE: Final = re.compile(r"I[Aa][Mm](Member|Binding|Policy)\Z")
 
 IamKind = Literal["Member", "Binding", "Policy"]
+#: What becomes of an existing resource that the state has lost; the head of the table explains it.
+Recovery = Literal["imported", "adopted", "repeated", "restarted", "unsought"]
 Permissions = Literal["read", "content", "write", "grant"]
 #: Method of an API -> permissions that it asks for.
 Calls = dict[str, list[str]]
@@ -82,6 +85,9 @@ class ResourceType:
     unread: str = ""
     policy: str = ""
     import_id: str = ""
+    listed_at: str = ""
+    same: Mapping[str, str] = field(default_factory=dict)
+    recovery: Recovery = "unsought"
     output: str = ""
     grants_on: str = ""
     named_by: str = ""
@@ -113,9 +119,24 @@ class ResourceType:
 
     def id_to_import(self, inputs: Mapping[str, Any]) -> str:
         """The id by which one with these inputs is imported; empty if none is, or it is unknown."""
-        parts = re.findall(r"\{(\w+)\}", self.import_id)
-        is_known = all(inputs.get(part) for part in parts)
-        return _filled_in(self.import_id, inputs) if is_known else ""
+        return _filled_in_if_known(self.import_id, inputs)
+
+    def list_address(self, inputs: Mapping[str, Any]) -> str:
+        """URL of the list that has one with these inputs; empty if it is not known.
+
+        So it is of one whose inputs do not tell it from others.
+        """
+        is_distinct = all(value_at(inputs, path) for path in self.same.values())
+        return _filled_in_if_known(self.listed_at, inputs) if is_distinct else ""
+
+    def is_same(self, item: Mapping[str, Any], inputs: Mapping[str, Any]) -> bool:
+        """Whether an item of that list is the resource with these inputs."""
+        return all(value_at(item, at) == value_at(inputs, own) for at, own in self.same.items())
+
+    def is_alike(self, item: Mapping[str, Any], inputs: Mapping[str, Any]) -> bool:
+        """Whether an item of that list has the name of the resource, at the first path."""
+        at, own = next(iter(self.same.items()))
+        return value_at(item, at) == value_at(inputs, own)
 
     def output_of(self, inputs: Mapping[str, Any]) -> str:
         """What an output of the stack calls one with these inputs; empty if none does."""
@@ -129,6 +150,33 @@ class ResourceType:
         return _filled_in(self.policy, inputs)
 
 
+def value_at(document: object, path: str) -> Any:
+    """The value at a path like ``labels.stack`` or ``tiles.-1.text``; None if it has none.
+
+    Text on the way is read as JSON.
+    """
+    for part in path.split("."):
+        if isinstance(document, str):
+            try:
+                document = json.loads(document)
+            except (ValueError, RecursionError):
+                return None
+        if isinstance(document, Mapping):
+            document = document.get(part)
+        elif isinstance(document, list) and re.fullmatch(r"-?\d{1,4}", part):
+            document = next(iter(document[int(part) :]), None)
+        else:
+            return None
+    return document
+
+
+def _filled_in_if_known(template: str, inputs: Mapping[str, Any]) -> str:
+    values = {part: value_at(inputs, part) for part in re.findall(r"\{([^}]+)\}", template)}
+    if not template or not all(isinstance(value, str) and value for value in values.values()):
+        return ""
+    return re.sub(r"\{([^}]+)\}", lambda part: values[part[1]], template)
+
+
 def _filled_in(template: str, inputs: Mapping[str, Any]) -> str:
     return re.sub(r"\{(\w+)\}", lambda part: str(inputs.get(part[1])), template)
 
@@ -136,7 +184,11 @@ def _filled_in(template: str, inputs: Mapping[str, Any]) -> str:
 @functools.cache
 def by_token() -> Mapping[str, ResourceType]:
     """All rows, in the table's order."""
-    return {row["type"]: ResourceType(**row) for row in catalog.load("resource_types.yaml")}
+    rows = catalog.load("resource_types.yaml")
+    return {
+        row["type"]: ResourceType(**({"recovery": "imported"} if "import_id" in row else {}) | row)
+        for row in rows
+    }
 
 
 def find(token: str) -> ResourceType:

@@ -59,7 +59,12 @@ from vertex_training.serving.protocol.reconciliation import (
     reconcile,
     run_of,
 )
-from vertex_training.serving.protocol.run_artifacts import RunArtifacts, find_artifacts, unanswered
+from vertex_training.serving.protocol.run_artifacts import (
+    RunArtifacts,
+    artifacts_of_version,
+    find_artifacts,
+    unanswered,
+)
 from vertex_training.serving.protocol.uploads import foreign_model, upload
 
 #: Folder of the records of uploads in the control bucket.
@@ -307,11 +312,30 @@ def _is_unfinished(props: Mapping[str, Any]) -> bool:
     return not is_offline(project) and bool(_answer(project, ask))
 
 
-def _artifacts(props: Mapping[str, Any]) -> RunArtifacts:
+def _existing(props: Mapping[str, Any]) -> VersionSnapshot | None:
+    """The version that this request made, as after a lost state; None if there is none."""
+    model = props["model"]
+    parent = f"projects/{model['project']}/locations/{model['region']}"
+    alias = f"{ALIAS_PREFIX}{props['requestId']}"
+    found = _registry(props).version(f"{parent}/models/{model['id']}@{alias}")
+    own = {STACK_LABEL: model["stack"], REQUEST_ID_LABEL: props["requestId"]}
+    if found is None or not found.artifact_uri or not own.items() <= dict(found.labels).items():
+        return None
+    return found
+
+
+def _source(props: Mapping[str, Any]) -> tuple[ModelSource, str]:
+    """The run that a version is made of, and the folder below its output directory."""
     model = props["model"]
     keys = ("project", "region", "stack", "model", "job")
     source = ModelSource(**{key: model[key] for key in keys}, run=int(model["run"]))
-    return find_artifacts(source, props["artifacts"], props.get("files") or (), _runs(props))
+    return source, props["artifacts"]
+
+
+def _artifacts(props: Mapping[str, Any]) -> RunArtifacts:
+    if there := _existing(props):
+        return artifacts_of_version(*_source(props), there, _runs(props))
+    return find_artifacts(*_source(props), props.get("files") or (), _runs(props))
 
 
 def _request(props: Mapping[str, Any], artifact_uri: str) -> VersionRequest:

@@ -61,7 +61,14 @@ METHODS: Final = {
             *("projects.get", "projects.getXpnHost", "regions.get"),
         }
     ),
-    "monitoring": frozenset({"projects.timeSeries.list", "projects.notificationChannels.get"}),
+    "monitoring": frozenset(
+        {
+            *("projects.timeSeries.list", "projects.notificationChannels.get"),
+            *("projects.notificationChannels.list", "projects.alertPolicies.list"),
+            "projects.dashboards.list",
+        }
+    ),
+    "billingbudgets": frozenset({"billingAccounts.budgets.list"}),
     "serviceusage": frozenset({"consumerQuotaMetrics.get", "services.list"}),
     "cloudresourcemanager": frozenset({"projects.get"}),
     "cloudbilling": frozenset({"projects.getBillingInfo"}),
@@ -96,6 +103,7 @@ class Service(StrEnum):
     SERVICEUSAGE = "serviceusage"
     RESOURCEMANAGER = "cloudresourcemanager"
     BILLING = "cloudbilling"
+    BUDGETS = "billingbudgets"
     REGISTRY = "artifactregistry"
     SECRETS = "secretmanager"
     KEYS = "cloudkms"

@@ -34,6 +34,7 @@ TENSORBOARD: Final = "gcp:vertex/aiTensorboard:AiTensorboard"
 ENDPOINT: Final = "gcp:vertex/aiEndpoint:AiEndpoint"
 ALERT_POLICY: Final = "gcp:monitoring/alertPolicy:AlertPolicy"
 CHANNEL: Final = "gcp:monitoring/notificationChannel:NotificationChannel"
+DASHBOARD: Final = "gcp:monitoring/dashboard:Dashboard"
 BUDGET: Final = "gcp:billing/budget:Budget"
 
 #: Basic roles, and those of before IAM that are as much for every API here:

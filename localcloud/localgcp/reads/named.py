@@ -6,10 +6,12 @@ https://docs.cloud.google.com/artifact-registry/docs/reference/rest/v1/projects.
 https://docs.cloud.google.com/secret-manager/docs/reference/rest/v1/projects.secrets.versions/get
 https://docs.cloud.google.com/kms/docs/reference/rest/v1/projects.locations.keyRings.cryptoKeys/get
 https://docs.cloud.google.com/monitoring/api/ref_v3/rest/v3/projects.notificationChannels/get
+https://docs.cloud.google.com/billing/docs/reference/budget/rest/v1/billingAccounts.budgets/list
 """
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any, Final
 from urllib.parse import unquote
@@ -17,6 +19,7 @@ from urllib.parse import unquote
 from localgcp import secretmanager
 from localgcp.errors import RefusedRequestError
 from localgcp.faults.model import Service
+from localgcp.inventory.store import ALERT_POLICY, BUDGET, CHANNEL, DASHBOARD
 from localgcp.projects import local_project_number
 from localgcp.reads.methods import ReadMethod, Request
 from localgcp.resources import read_resource
@@ -51,6 +54,24 @@ def channel(request: Request) -> dict[str, Any]:
     return read_resource(request.store, unquote(request.match[0]).removeprefix("/v3/"))
 
 
+def watching(request: Request) -> dict[str, Any]:
+    """All channels, alert policies or dashboards of a project, or budgets of a billing account."""
+    parent, _, collection = unquote(request.match[0]).rpartition("/")
+    scope = request.query.get("scope", [""])[0]
+    found = []
+    for each in request.store.list(_WATCHING[collection]):
+        if each.id.rpartition("/")[0] != f"{parent.split('/', 2)[2]}/{collection}":
+            continue
+        resource = read_resource(request.store, each.id)
+        text = resource.get("dashboardJson")
+        found.append({**(json.loads(text) if text else {}), **resource})
+    if scope:
+        found = [
+            each for each in found if scope in (each.get("budgetFilter") or {}).get("projects", ())
+        ]
+    return {collection: found}
+
+
 def secret_version(request: Request) -> dict[str, Any]:
     """A version of a secret: there and enabled, or not there."""
     project, secret, version = (
@@ -64,6 +85,13 @@ def secret_version(request: Request) -> dict[str, Any]:
     return {"name": name, "state": "ENABLED"}
 
 
+#: Collection -> type.
+_WATCHING: Final = {
+    "notificationChannels": CHANNEL,
+    "alertPolicies": ALERT_POLICY,
+    "dashboards": DASHBOARD,
+    "budgets": BUDGET,
+}
 _PROJECT: Final = r"/v1/projects/(?P<project>[^/:]+)"
 
 METHODS: Final = tuple(
@@ -117,6 +145,27 @@ METHODS: Final = tuple(
             r"/v3/projects/[^/]+/notificationChannels/[^/:]+",
             channel,
             "monitoring.notificationChannels.get",
+        ),
+        *(
+            (
+                Service.MONITORING,
+                f"projects.{collection}.list",
+                rf"/{version}/projects/[^/]+/{collection}",
+                watching,
+                f"monitoring.{collection}.list",
+            )
+            for version, collection in (
+                ("v3", "notificationChannels"),
+                ("v3", "alertPolicies"),
+                ("v1", "dashboards"),
+            )
+        ),
+        (
+            Service.BUDGETS,
+            "billingAccounts.budgets.list",
+            r"/v1/billingAccounts/[^/]+/budgets",
+            watching,
+            "billing.budgets.list",
         ),
     )
 )

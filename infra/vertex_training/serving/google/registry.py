@@ -138,4 +138,5 @@ def _snapshot(model: serving_api.Model) -> VersionSnapshot:
         type(model).pb(model).version_create_time.ToNanoseconds(),
         dict(model.labels),
         tuple(each.endpoint for each in model.deployed_models),
+        model.artifact_uri,
     )

@@ -51,6 +51,8 @@ class VersionSnapshot:
     labels: Mapping[str, str]
     endpoints: Sequence[str] = ()
     """Names of the endpoints where it is deployed."""
+    artifact_uri: str = ""
+    """The folder that it was made of, as ``gs://`` URI."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from vertex_training.customjob.protocol.ports import (
 )
 from vertex_training.errors import JobRefusedError, OperatorError
 from vertex_training.serving.declared import ModelSource
-from vertex_training.serving.protocol.ports import RunFolder, Runs
+from vertex_training.serving.protocol.ports import RunFolder, Runs, VersionSnapshot
 
 #: What code writes beside its model, by the convention of this project's jobs.
 METRICS_FILE: Final = "metrics.json"
@@ -57,9 +57,7 @@ def find_artifacts(
         JobRefusedError: the run does not exist or has not succeeded, or its folder lacks something.
         OperatorError: the service did not answer.
     """
-    parent = f"projects/{source.project}/locations/{source.region}"
-    labels = {STACK_LABEL: source.stack, JOB_LABEL: source.job, RUN_LABEL: str(source.run)}
-    job = _succeeded(source, runs.jobs(parent, labels))
+    job = _succeeded(source, _jobs_of(source, runs))
     title = f"run {source.run} of job '{source.job}' ({job.name})"
     if not job.output:
         raise JobRefusedError(
@@ -80,6 +78,37 @@ def find_artifacts(
             f"(files); there is: {there}."
         )
     return RunArtifacts(job.name, job.short_state, uri.rstrip("/"), metrics_of(folder))
+
+
+def artifacts_of_version(
+    source: ModelSource, artifacts: str, version: VersionSnapshot, runs: Runs
+) -> RunArtifacts:
+    """The artifacts of an existing version; without a job where several may have left them.
+
+    Of a run whose job file was edited, only the version's folder shows which job it was.
+
+    Raises:
+        OperatorError: the service did not answer.
+    """
+    uri = version.artifact_uri.rstrip("/")
+    found = [
+        job
+        for job in _jobs_of(source, runs)
+        if job.state in SUCCEEDED
+        and job.created <= version.created
+        and f"{job.output.rstrip('/')}/{artifacts}" == uri
+    ]
+    if len(found) != 1:
+        return RunArtifacts("", "", uri)
+    return RunArtifacts(
+        found[0].name, found[0].short_state, uri, metrics_of(runs.folder(f"{uri}/"))
+    )
+
+
+def _jobs_of(source: ModelSource, runs: Runs) -> list[JobSnapshot]:
+    parent = f"projects/{source.project}/locations/{source.region}"
+    labels = {STACK_LABEL: source.stack, JOB_LABEL: source.job, RUN_LABEL: str(source.run)}
+    return runs.jobs(parent, labels)
 
 
 def _succeeded(source: ModelSource, found: Sequence[JobSnapshot]) -> JobSnapshot:

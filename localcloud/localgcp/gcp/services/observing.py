@@ -126,7 +126,9 @@ class Tensorboard(ResourceType):
         return f"projects/{number}/locations/{region}/tensorboards/{new_number()}"
 
     def import_id(self, cloud: Cloud, given: str) -> str:
-        return given
+        _, _, rest = given.partition("/")
+        project, _, place = rest.partition("/")
+        return f"projects/{project if project.isdigit() else project_number(project)}/{place}"
 
     def make(self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any]) -> dict[str, Any]:
         created = now()

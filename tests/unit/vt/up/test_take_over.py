@@ -30,6 +30,11 @@ class Engine:
     def __init__(self, previews: list[Any], asked: list[Any], codes: list[int]) -> None:
         self.previews, self.asked, self.codes = previews, asked, codes
         self.got: list[tuple[str, list[str], Any]] = []
+        self.refused: Any = FOUND
+
+    def with_variables(self, **variables: str) -> Engine:
+        assert variables == {"VT_COMPARES_WITH_CLOUD": "1"}
+        return self
 
     def read_json(self, *arguments: str) -> Any:
         steps, declared = self.previews.pop(0)
@@ -44,6 +49,8 @@ class Engine:
         return words, json.loads(Path(file).read_text())
 
     def capture(self, *arguments: str) -> Any:
+        if arguments[0] == "preview":
+            return self.refused
         self.got.append(("asked", *self._import(arguments)))
         return self.asked.pop(0)
 
@@ -53,7 +60,8 @@ class Engine:
 
 
 def missing(*names: str, **more: Any) -> Any:
-    told = [{"severity": "error", "urn": f"{URN}{name}", "message": "no\n"} for name in names]
+    absent = "resource 'x' does not exist\n"
+    told = [{"severity": "error", "urn": f"{URN}{name}", "message": absent} for name in names]
     told.append({"severity": "info", "urn": f"{URN}other", "message": "note"})
     return SimpleNamespace(
         returncode=1, stdout=json.dumps({"diagnostics": told}), stderr="", **more
@@ -99,7 +107,8 @@ WITH_MORE = {**MORE, "id": "acme-more"}
 def test_what_is_there_is_imported_and_what_is_not_is_left_out() -> None:
     declared = [COMPONENT, DATA, MORE, READ]
     engine = Engine([(STEPS, declared), ([], [])], [missing("moreBucket"), FOUND], [0])
-    assert take_over(engine) == (0, ["data is there: acme-data", *DONE])
+    imported = "imported: 1 (data)"
+    assert take_over(engine) == (0, ["data is there: acme-data", imported, ELSE, NEXT])
     assert engine.got == [
         PREVIEW,
         ("asked", ASK, content(COMPONENT, WITH_DATA, WITH_MORE)),
@@ -116,7 +125,10 @@ def test_without_being_asked_to_write_nothing_is_imported() -> None:
         [
             "data is there: acme-data",
             "moreBucket is there: acme-more",
-            "nothing was imported: `vt import --state --stack dev --write` does it",
+            "nothing was imported",
+            GRANTED,
+            ELSE,
+            "next: `vt import --state --stack dev --write` imports what is there",
         ],
     )
     assert [kind for kind, *_ in engine.got] == ["preview", "asked"]
@@ -215,3 +227,23 @@ def test_traces_are_the_control_bucket_and_accounts_that_the_stack_makes(
     assert cloud.asked == [
         ("acme-ml-dev-control-dev", "7"), (f"https://iam.googleapis.com/v1/{ACCOUNT}", ACCOUNT),
     ]  # fmt: skip
+
+
+ELSE = "not looked for, and may exist: what the files of the stack do not declare"
+
+
+GRANTED = "`vt up` creates again, which changes nothing: 1 BucketIAMMember"
+
+
+NEXT = "next: `vt review --stack dev`, then `vt up --stack dev`"
+
+
+def test_where_nothing_exists_nothing_is_imported_and_the_rest_is_named() -> None:
+    engine = Engine([(STEPS, [COMPONENT, DATA])], [missing("data")], [])
+    refused = {"severity": "error", "urn": f"{URN}busy", "message": "run 1 is FAILED"}
+    output = json.dumps({"diagnostics": [refused]})
+    engine.refused = SimpleNamespace(returncode=1, stdout=output, stderr="")
+    assert take_over(engine) == (0, [
+        "nothing was imported", "not in the cloud, `vt up` creates: data", GRANTED,
+        "`vt up` refuses: run 1 is FAILED", ELSE, NEXT,
+    ])  # fmt: skip

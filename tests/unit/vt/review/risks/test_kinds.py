@@ -50,6 +50,7 @@ TABLE: Final = [
     ("membersOfOtherDomains", "members of other domains", "", "{}", "opens"),
     ("shells", "a shell into the machines of", "who gains a right", SAME, "opens"),
     ("doubtfulTraffic", "traffic to a version in doubt", "what runs", SAME, "opens"),
+    ("servedRuns", "run of a model submitted again", "what runs", SAME, "opens"),
     ("publicEndpoints", "endpoint becomes public", "what becomes public", SAME, "destroys"),
     ("costlierEndpoints", "endpoints cost more a month", "what it can cost", SAME, "opens"),
     ("driftExceptions", "drift is not reported", LIMITS, SAME, "opens"),
