@@ -139,11 +139,6 @@ def test_an_import_that_fails_ends_it_with_its_exit_code() -> None:
     assert take_over(engine) == (255, ["data is there: acme-data"])
 
 
-def test_where_nothing_is_there_nothing_is_imported() -> None:
-    engine = Engine([(STEPS, [COMPONENT, DATA])], [missing("data")], [])
-    assert take_over(engine) == (0, DONE)
-
-
 @pytest.mark.parametrize(
     ("answer", "text"),
     [
