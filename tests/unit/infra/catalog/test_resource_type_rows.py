@@ -4,32 +4,19 @@ from __future__ import annotations
 
 import functools
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from vertex_training import catalog
 from vertex_training.catalog import resource_types
 from vertex_training.catalog.metrics import metric_filter
 from vertex_training.catalog.resource_types import ResourceType
 
-BOX, ON_BOX = "gcp:boxes/box:Box", "gcp:boxes/boxIAMMember:BoxIAMMember"
-SHELF, ON_SHELF = "gcp:shelves/shelf:Shelf", "gcp:shelves/shelfIamMember:ShelfIamMember"
-ROWS: list[dict[str, Any]] = [
-    {
-        "type": BOX, "word": "box", "holds": "its content", "restore": "make {name} in {place}",
-        "policy": "boxes/{name}", "import_id": "{place}/{name}", "output": "boxes.{name}",
-        "read": {"boxes.get": ["boxes.get"], "boxes.list": ["boxes.list", "boxes.get"]},
-        "content": {"boxes.open": ["boxes.open"]},
-        "write": {"boxes.create": ["boxes.create"]},
-        "grant": {"boxes.setIamPolicy": ["boxes.setIamPolicy"]},
-    },
-    {"type": ON_BOX, "grants_on": "box", "named_by": "box", "policy": "boxes/{box}",
-     "api": "https://boxes.googleapis.com/v1/"},
-    {"type": SHELF, "word": "shelf", "goes": "what is on it falls", "holds": "boxes"},
-    {"type": ON_SHELF, "grants_on": "rack", "named_by": "shelf",
-     "policy": "racks/{rack}/shelves/{shelf}", "api": "https://shelves.googleapis.com/v1/"},
-]  # fmt: skip
+FILES = yaml.safe_load(Path(__file__).with_name("small_catalogue.yaml").read_text("utf-8"))
+BOX, ON_SHELF = "gcp:boxes/box:Box", "gcp:shelves/shelfIamMember:ShelfIamMember"
 
 
 @pytest.fixture
@@ -37,7 +24,7 @@ def table(monkeypatch: pytest.MonkeyPatch) -> dict[str, ResourceType]:
     # Beside the cache, so that rows which others hold stay the same objects.
     afresh = functools.cache(resource_types.by_token.__wrapped__)
     monkeypatch.setattr(resource_types, "by_token", afresh)
-    monkeypatch.setattr(catalog, "load", {"resource_types.yaml": ROWS}.__getitem__)
+    monkeypatch.setattr(catalog, "load", FILES.__getitem__)
     return dict(resource_types.by_token())
 
 
