@@ -101,6 +101,7 @@ def test_a_job_that_runs_for_less_lacks_nothing(started: int, finding: IdleFindi
         ([("", 0.0)], IDLE),
         ([("", 0.0249)], IDLE),
         ([("", 0.025)], (UNPROVEN, f"one of the 2 of {REPLICA} may work")),
+        ([("", 0.05)], WORKS),
         ([("gpu=0", 0.0), ("gpu=1", 0.0)], IDLE),
         ([("gpu=0", 0.04), ("gpu=1", 0.04)], IDLE),
         ([("gpu=0,uuid=a", 0.0), ("gpu=1,uuid=b", 0.0)], IDLE),
