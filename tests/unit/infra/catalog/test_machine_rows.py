@@ -30,7 +30,7 @@ def test_accelerators_of_a_machine_in_words(name: str, words: str) -> None:
     assert machines.machine_types()[name].choices == words
 
 
-def test_what_is_no_machine_type_says_why() -> None:
+def test_an_unavailable_machine_type_has_a_reason() -> None:
     assert machines.unavailable_reason("worse-2") == "gone"
     assert machines.unavailable_reason("worse-8") == "too old"
     assert machines.unavailable_reason("fine-2") == ""

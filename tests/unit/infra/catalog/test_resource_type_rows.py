@@ -38,9 +38,7 @@ def table(monkeypatch: pytest.MonkeyPatch) -> dict[str, ResourceType]:
         ({"goes": "its name is free", "holds": "objects", "copy": True}, ""),
     ],
 )
-def test_what_is_lost_with_a_resource_is_what_no_file_has(
-    columns: dict[str, Any], loss: str
-) -> None:
+def test_the_loss_of_a_resource_is_data_in_no_file(columns: dict[str, Any], loss: str) -> None:
     assert ResourceType("x", **columns).loss == loss
 
 
@@ -93,7 +91,7 @@ def test_a_policy_that_is_named_in_full_has_that_name(
     assert table[ON_SHELF].policy_name(inputs) == name
 
 
-def test_what_grants_is_told_by_its_policy_its_word_and_its_input(
+def test_a_grant_is_found_by_its_policy_word_and_input(
     table: dict[str, ResourceType],
 ) -> None:
     assert resource_types.policy_addresses() == [
@@ -104,7 +102,7 @@ def test_what_grants_is_told_by_its_policy_its_word_and_its_input(
     assert resource_types.words_of_inputs() == {"box": "box", "shelf": "rack"}
 
 
-def test_a_metric_of_training_is_asked_for_by_name_and_resource() -> None:
+def test_a_metric_filter_has_name_and_resource() -> None:
     assert metric_filter("cpu/utilization") == (
         'metric.type="ml.googleapis.com/training/cpu/utilization" AND resource.type="cloudml_job"'
     )

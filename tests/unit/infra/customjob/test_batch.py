@@ -109,7 +109,7 @@ def cluster(kind: str, index: int, first: str, others: list[str]) -> dict[str, A
         ("other", 0, ("workerpool0", 0)),
     ],
 )
-def test_each_machine_is_told_its_rank_and_its_peers(
+def test_each_machine_has_its_rank_and_its_peers(
     tmp_path: Path, name: str, index: int, expected: tuple[str, int]
 ) -> None:
     found = written(tmp_path, "a.c.acme\n\nb\nc.c.acme\n", index, name)
@@ -177,7 +177,7 @@ def test_an_attachment_with_a_known_subnet_is_taken_and_a_ladder_is_not() -> Non
     assert here.cost == costs.of_job(rungs[1], "us-central1")  # the dearest
 
 
-def test_what_is_not_known_is_neither_priced_nor_refused() -> None:
+def test_an_unknown_job_is_neither_priced_nor_refused() -> None:
     assert [str(each) for each in offers([{}], "us-central1", "vertex")] == [
         "Vertex no price (168 h)",
         "Batch no price (4 attempts of 168 h)",

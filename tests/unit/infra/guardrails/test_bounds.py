@@ -32,7 +32,7 @@ def test_a_resource_at_the_limits_of_a_policy(case: dict[str, Any]) -> None:
     assert [line.partition(" Hint: ")[0] for line in lines] == case.get("violations", [])
 
 
-def test_every_rung_of_a_ladder_is_looked_at_and_the_same_thing_said_once() -> None:
+def test_every_rung_of_a_ladder_is_checked_and_reported_once() -> None:
     job = cases.changed("job", {}).props
     without = cases.changed("job", {"request.jobSpec.serviceAccount": "(absent)"}).props["request"]
     ladder = [{"request": without}, {"request": without}, UNKNOWN, {"request": UNKNOWN}]

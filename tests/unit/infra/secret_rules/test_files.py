@@ -35,7 +35,7 @@ def said(found: Scan) -> list[str]:
     return [str(problem) for problem in found.problems]
 
 
-def test_each_secret_is_told_at_its_file_and_line() -> None:
+def test_each_secret_is_reported_with_its_file_and_line() -> None:
     data = b"# settings\n" + PASSWORD + b"\n" + f"HUB={TOKEN} {TOKEN}\n".encode()
     found = scan([file("jobs/a.env", data), file("jobs/b.py", b"x = 1\n")], ())
     assert said(found) == [
@@ -95,7 +95,7 @@ def test_large_files_are_named_and_not_read(sizes: list[int], unscanned: list[st
     [b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"7z\xbc\xaf\x27\x1c",
      b"Rar!\x1a\x07"],
 )  # fmt: skip
-def test_compressed_files_are_named_and_what_can_be_seen_is_told(begin: bytes) -> None:
+def test_compressed_files_are_named_and_their_text_is_scanned(begin: bytes) -> None:
     found = scan([file("a.env", begin + b"\n" + PASSWORD), file("b", b"x" + begin)], ())
     assert found.unscanned == ("a.env",)
     assert said(found) == [told("a.env", 2, "secret-by-name")]
@@ -115,7 +115,7 @@ def test_one_line_says_what_was_not_looked_at(names: tuple[str, ...], note: str)
     assert Scan((), names).note == (head + note if note else "")
 
 
-def test_of_several_secrets_on_a_line_the_first_is_told() -> None:
+def test_the_first_secret_of_a_line_is_reported() -> None:
     text = f"a\n{TOKEN} https://me:hunter2@db.acme\nb\nhttps://me:hunter2@db.acme {TOKEN}\n"
     assert secret_lines("a.txt", text.encode()) == {2: "hugging-face-token", 4: "password-in-url"}
 

@@ -110,7 +110,7 @@ def test_a_refusal_of_a_job_says_what_to_do(
     assert str(refused.value) == text
 
 
-def test_a_read_is_told_how_long_it_may_take_and_who_listens_hears_of_repeats(
+def test_a_read_has_a_deadline_and_reports_its_retries(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     heard: list[Any] = []
@@ -145,7 +145,7 @@ def test_the_log_of_a_tuning_job_is_that_of_the_last_trial_that_failed(
     assert VertexJobs(client, TUNING_JOB).log_ids(NAME) == ids
 
 
-def test_the_log_of_a_job_is_its_own_and_nobody_is_asked() -> None:
+def test_the_log_of_a_job_needs_no_call() -> None:
     client: Any = SimpleNamespace()
     assert VertexJobs(client).log_ids(NAME) == ["7"]
 

@@ -139,7 +139,7 @@ def stopping(cloud: Any, series: list[Series]) -> tuple[IdleStop, Any]:
     return stop, stop.look(JOB)
 
 
-def test_a_cancellation_is_recorded_before_it_is_asked_for() -> None:
+def test_a_cancellation_is_recorded_before_it_is_requested() -> None:
     cloud = Cloud()
     stop, verdict = stopping(cloud, whole())
     assert stop.stop(JOB, verdict) == "no accelerator was at 5% or above for 10m (idleStop)"
@@ -168,7 +168,7 @@ def test_a_process_killed_before_it_asked_is_followed_by_another() -> None:
     assert cloud.cancelled == [NAME]
 
 
-def test_a_refused_cancellation_is_told_and_blamed_for_no_later_one() -> None:
+def test_a_refused_cancellation_is_reported_and_leaves_no_reason() -> None:
     cloud = Cloud()
     stop, verdict = stopping(cloud, whole())
     cloud.cancel = lambda _: (_ for _ in ()).throw(OperatorError("403"))
@@ -177,7 +177,7 @@ def test_a_refused_cancellation_is_told_and_blamed_for_no_later_one() -> None:
     assert stop.reason(JOB) == ""
 
 
-def test_a_job_that_works_again_is_not_said_to_have_been_stopped() -> None:
+def test_a_job_that_works_again_has_no_stop_reason() -> None:
     cloud = Cloud()
     record = dataclasses.replace(cloud.records[ID].record, stopped="idle")  # and then it was killed
     cloud.records[ID] = StoredIntent(record, 6, 0.0)

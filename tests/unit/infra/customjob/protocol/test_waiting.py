@@ -71,7 +71,7 @@ def test_a_wait_ends_when_the_goal_is_reached(goal, states):
     assert [line.split()[2] for line in said] == states
 
 
-def test_a_state_is_said_with_how_long_it_took_from_one_second_on():
+def test_a_state_is_reported_with_its_duration():
     said, _, _ = waited(["QUEUED", "PENDING", "RUNNING"], "running", initial=1.0)
     assert said == [
         "job train: QUEUED",
@@ -202,7 +202,7 @@ def watched(idle, accelerators=(("workerpool0-0", 1),), deadline=600.0, **backof
     return said, str(raised.value)
 
 
-def test_an_idle_job_is_cancelled_and_why_is_said_twice():
+def test_an_idle_job_is_cancelled_and_the_reason_is_reported():
     idle = Idle(IdleFinding.YOUNG, IdleFinding.BUSY, IdleFinding.IDLE)
     said, outcome = watched(idle)
     assert said[1] == f"job train: nobody works (idleStop): cancelled ({NAME})"
@@ -213,7 +213,7 @@ def test_an_idle_job_is_cancelled_and_why_is_said_twice():
 @pytest.mark.parametrize(
     "found", [IdleFinding.UNPROVEN, OperatorError("no points of workerpool0-0")]
 )
-def test_what_is_not_known_of_an_idle_job_is_said_once_and_it_goes_on(found):
+def test_unknown_utilization_is_reported_once_and_cancels_nothing(found):
     idle = Idle(IdleFinding.YOUNG, found)
     said, outcome = watched(idle)
     unknown = "whether it is idle is not known, and it goes on: no points of workerpool0-0"
@@ -235,7 +235,7 @@ def test_a_job_without_accelerators_is_not_looked_at():
     assert idle.looks == 0
 
 
-def test_pauses_grow_by_half_and_a_line_is_said_every_five_minutes():
+def test_pauses_grow_by_half_and_a_line_is_printed_every_five_minutes():
     said, clock, _ = waited(["RUNNING"], deadline=700.0)
     assert clock.sleeps[:10] == [
         *(0.5, 0.75, 1.125, 1.6875, 2.53125, 3.796875, 5.6953125, 8.54296875),
@@ -248,7 +248,7 @@ def test_pauses_grow_by_half_and_a_line_is_said_every_five_minutes():
     ]
 
 
-def test_who_waits_again_is_told_how_long_it_was():
+def test_errors_of_a_wait_have_the_deadline_and_a_fix():
     _, _, outcome = waited(["PENDING"], goal="running", deadline=7200.0)
     assert str(outcome) == (
         f"job 'train' is PENDING, and had 2h 0m to run (deadline). It goes on ({NAME}); to wait "
@@ -365,7 +365,7 @@ def test_a_job_ends_where_no_other_rung_has_a_job(rungs: Rungs | None, reason: s
     assert said == ["job train: FAILED"]
 
 
-def test_a_job_that_failed_otherwise_asks_for_no_rung() -> None:
+def test_a_job_that_failed_for_another_reason_moves_to_no_rung() -> None:
     failed = dataclasses.replace(OUT, out_of_stock=False)
     _, outcome = waited_on_rungs({"first": failed}, Rungs(AssertionError("nobody asks")))
     assert isinstance(outcome, WaitError)
