@@ -6,7 +6,7 @@ import dataclasses
 import re
 from typing import Any
 
-from tests.unit.infra.customjob.batch.test_message import DIGEST, PSC, REFERENCES, SUBNET
+from tests.unit.infra.customjob.test_batch import DIGEST, PSC, REFERENCES, SUBNET
 from tests.unit.infra.customjob.test_corpus import PROJECT, STACK, TRAINER
 from vertex_training.customjob.rules import StackFacts
 

@@ -10,7 +10,7 @@ from vertex_training.catalog import costs
 from vertex_training.catalog.costs import PoolCost
 
 
-def test_what_is_only_concluded_is_said_once() -> None:
+def test_a_concluded_price_is_reported_once() -> None:
     spot = costs.thin_sources(["SPOT"])
     assert spot == costs.thin_sources(["LOW_COST", "STANDARD", "SPOT", "ON_DEMAND"])
     assert spot == [

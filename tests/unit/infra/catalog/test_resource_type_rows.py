@@ -4,32 +4,19 @@ from __future__ import annotations
 
 import functools
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from vertex_training import catalog
 from vertex_training.catalog import resource_types
 from vertex_training.catalog.metrics import metric_filter
 from vertex_training.catalog.resource_types import ResourceType
 
-BOX, ON_BOX = "gcp:boxes/box:Box", "gcp:boxes/boxIAMMember:BoxIAMMember"
-SHELF, ON_SHELF = "gcp:shelves/shelf:Shelf", "gcp:shelves/shelfIamMember:ShelfIamMember"
-ROWS: list[dict[str, Any]] = [
-    {
-        "type": BOX, "word": "box", "holds": "its content", "restore": "make {name} in {place}",
-        "policy": "boxes/{name}", "import_id": "{place}/{name}", "output": "boxes.{name}",
-        "read": {"boxes.get": ["boxes.get"], "boxes.list": ["boxes.list", "boxes.get"]},
-        "content": {"boxes.open": ["boxes.open"]},
-        "write": {"boxes.create": ["boxes.create"]},
-        "grant": {"boxes.setIamPolicy": ["boxes.setIamPolicy"]},
-    },
-    {"type": ON_BOX, "grants_on": "box", "named_by": "box", "policy": "boxes/{box}",
-     "api": "https://boxes.googleapis.com/v1/"},
-    {"type": SHELF, "word": "shelf", "goes": "what is on it falls", "holds": "boxes"},
-    {"type": ON_SHELF, "grants_on": "rack", "named_by": "shelf",
-     "policy": "racks/{rack}/shelves/{shelf}", "api": "https://shelves.googleapis.com/v1/"},
-]  # fmt: skip
+FILES = yaml.safe_load(Path(__file__).with_name("small_catalogue.yaml").read_text("utf-8"))
+BOX, ON_SHELF = "gcp:boxes/box:Box", "gcp:shelves/shelfIamMember:ShelfIamMember"
 
 
 @pytest.fixture
@@ -37,7 +24,7 @@ def table(monkeypatch: pytest.MonkeyPatch) -> dict[str, ResourceType]:
     # Beside the cache, so that rows which others hold stay the same objects.
     afresh = functools.cache(resource_types.by_token.__wrapped__)
     monkeypatch.setattr(resource_types, "by_token", afresh)
-    monkeypatch.setattr(catalog, "load", {"resource_types.yaml": ROWS}.__getitem__)
+    monkeypatch.setattr(catalog, "load", FILES.__getitem__)
     return dict(resource_types.by_token())
 
 
@@ -51,9 +38,7 @@ def table(monkeypatch: pytest.MonkeyPatch) -> dict[str, ResourceType]:
         ({"goes": "its name is free", "holds": "objects", "copy": True}, ""),
     ],
 )
-def test_what_is_lost_with_a_resource_is_what_no_file_has(
-    columns: dict[str, Any], loss: str
-) -> None:
+def test_the_loss_of_a_resource_is_data_in_no_file(columns: dict[str, Any], loss: str) -> None:
     assert ResourceType("x", **columns).loss == loss
 
 
@@ -106,7 +91,7 @@ def test_a_policy_that_is_named_in_full_has_that_name(
     assert table[ON_SHELF].policy_name(inputs) == name
 
 
-def test_what_grants_is_told_by_its_policy_its_word_and_its_input(
+def test_a_grant_is_found_by_its_policy_word_and_input(
     table: dict[str, ResourceType],
 ) -> None:
     assert resource_types.policy_addresses() == [
@@ -117,7 +102,7 @@ def test_what_grants_is_told_by_its_policy_its_word_and_its_input(
     assert resource_types.words_of_inputs() == {"box": "box", "shelf": "rack"}
 
 
-def test_a_metric_of_training_is_asked_for_by_name_and_resource() -> None:
+def test_a_metric_filter_has_name_and_resource() -> None:
     assert metric_filter("cpu/utilization") == (
         'metric.type="ml.googleapis.com/training/cpu/utilization" AND resource.type="cloudml_job"'
     )

@@ -39,7 +39,7 @@ def test_every_token_that_code_knows_has_a_row() -> None:
     assert set(TOKENS.values()) <= set(by_token())
 
 
-def test_a_word_stands_for_one_thing() -> None:
+def test_every_word_names_one_type() -> None:
     words = [row.word for row in by_token().values() if row.word]
     assert len(words) == len(set(words))
 

@@ -173,7 +173,7 @@ def test_a_right_file_is_what_the_official_parser_takes(path):
 KNOWN = {**TABLE, "job.run": "1"}
 #: What a person is told of each wrong file.
 REPORTS = CORPUS / "reports.txt"
-HINT = "If this is what you meant: UPDATE_GOLDEN=1 pytest -k told tests/unit/infra/customjob"
+HINT = "If this is what you meant: UPDATE_GOLDEN=1 pytest -k report tests/unit/infra/customjob"
 #: The rules about support that ends look at the date.
 TODAY = datetime.date(2026, 11, 26)
 
@@ -216,14 +216,14 @@ def reports():
     return dict(zip(found[1::2], found[2::2], strict=True))
 
 
-def test_what_is_told_is_committed_for_every_wrong_file():
+def test_every_wrong_file_has_a_committed_report():
     if os.environ.get("UPDATE_GOLDEN"):
         REPORTS.write_text("".join(f"{name}\n{told(name)}" for name in WRONG), encoding="utf-8")
     assert list(reports()) == WRONG
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_a_wrong_file_is_told_by_its_place_its_value_a_hint_and_what_mends_it(name):
+def test_a_wrong_file_is_reported_with_place_value_hint_and_fix(name):
     assert told(name) == reports()[name], HINT
 
 
@@ -251,7 +251,7 @@ def camel(key):
 
 
 @pytest.mark.parametrize("path", files("right"), ids=lambda path: path.stem)
-def test_what_is_sent_of_a_right_file_is_what_it_says(path):
+def test_the_request_of_a_right_file_equals_the_file(path):
     request = check(path).request
     wrote = yaml.safe_load(path.read_text(encoding="utf-8"))
     KNOWN.update({"job.name": path.stem[:40], "job.requestId": request.request_id})
@@ -274,7 +274,7 @@ def test_the_corpus_is_as_large_as_it_should_be():
     assert len(files("right")) >= 60
 
 
-def test_every_mistake_stands_at_a_place_in_its_file():
+def test_every_mistake_has_a_place_in_its_file():
     for path in files("wrong"):
         result = check(path)
         for problem in result.problems:

@@ -8,6 +8,7 @@ import copy
 import json
 from pathlib import Path
 
+import pytest
 import yaml
 from google.cloud import aiplatform_v1
 from google.protobuf import json_format
@@ -113,7 +114,7 @@ def dumped(job):
     return yaml.safe_dump(job, sort_keys=False, allow_unicode=True).encode()
 
 
-def a_valid_job_passes_and_is_the_same_request_to_the_official_client(job):
+def valid_job(job):
     result = check(dumped(job))
     assert result.errors == ()
     message = result.request.message
@@ -127,16 +128,9 @@ def a_valid_job_passes_and_is_the_same_request_to_the_official_client(job):
     )
 
 
-@SAME
-@given(jobs())
-def test_a_valid_job_passes_and_is_the_same_request_to_the_official_client(job):
-    a_valid_job_passes_and_is_the_same_request_to_the_official_client(job)
-
-
-@FRESH
-@given(jobs())
-def test_a_valid_job_passes_and_is_the_same_request_with_fresh_examples(job):
-    a_valid_job_passes_and_is_the_same_request_to_the_official_client(job)
+@pytest.mark.parametrize("examples", [SAME, FRESH], ids=["same", "fresh"])
+def test_a_valid_job_is_the_same_request_to_the_official_client(examples):
+    examples(given(jobs())(valid_job))()
 
 
 def places(value, path=()):
@@ -200,7 +194,7 @@ def _inside(value, path=()):
             yield from _inside(item, (*path, key))
 
 
-def a_mutated_job_is_valid_or_the_error_stands_at_the_mutation(mutation):
+def mutated_job(mutation):
     job, path = mutation
     data = dumped(job)
     result = check(data)
@@ -213,16 +207,9 @@ def a_mutated_job_is_valid_or_the_error_stands_at_the_mutation(mutation):
             assert related(result, data, path)
 
 
-@SAME
-@given(mutations())
-def test_a_mutated_job_is_valid_or_the_error_stands_at_the_mutation(mutation):
-    a_mutated_job_is_valid_or_the_error_stands_at_the_mutation(mutation)
-
-
-@FRESH
-@given(mutations())
-def test_a_mutated_job_is_valid_or_the_error_stands_there_with_fresh_examples(mutation):
-    a_mutated_job_is_valid_or_the_error_stands_at_the_mutation(mutation)
+@pytest.mark.parametrize("examples", [SAME, FRESH], ids=["same", "fresh"])
+def test_a_changed_job_is_valid_or_its_error_is_near_the_change(examples):
+    examples(given(mutations())(mutated_job))()
 
 
 seeds = [path.read_bytes() for path in sorted(CORPUS.glob("*/*.yaml"))[::9]]

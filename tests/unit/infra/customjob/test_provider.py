@@ -234,7 +234,7 @@ def test_a_tensorboard_that_appears_after_a_cancellation_says_what_was_cancelled
     assert json.loads(service.created[-1][1])["jobSpec"]["tensorboard"] == f"{HERE}/7"
 
 
-def test_a_no_answer_is_told_and_cancels_as_any_change(service, google, capsys):
+def test_an_unanswered_question_is_reported_and_blocks_no_change(service, google, capsys):
     outs, _ = running(service), google(yes=None)
     PROVIDER.check({}, EDITED)
     PROVIDER.delete(NAME, outs)
@@ -341,7 +341,7 @@ def running(service, state="RUNNING"):
     return outs
 
 
-def test_a_change_made_anew_while_it_waits_takes_the_place_of_the_first(service):
+def test_a_second_change_replaces_a_waiting_one(service):
     waiting = PROVIDER.update(NAME, running(service), FINISH).outs
     again = FINISH | {"requestId": "id3"}
     assert PROVIDER.diff(NAME, waiting, again).changes

@@ -108,7 +108,7 @@ def test_a_job_is_stopped_as_its_inputs_say_by_the_account_that_acts(service, in
     assert module.idle_stop_of(PROPS) is None
 
 
-def test_why_a_job_was_stopped_stands_in_its_record(service, intents):
+def test_the_record_has_the_reason_of_a_stopped_job(service, intents):
     PROVIDER.create(PROPS)
     assert module.stop_reason(PROPS, NAME, "id1") == ""
     record = dataclasses.replace(intents.stored.record, stopped="no accelerator worked")

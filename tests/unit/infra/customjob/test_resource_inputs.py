@@ -105,3 +105,8 @@ def test_what_a_preview_cannot_know_is_unknown_and_the_request_is_shown(
     assert (found["requestId"], found["request"]) == (UNKNOWN, "{}")
     [rung] = found["options"]["ladder"]
     assert rung == {"requestId": UNKNOWN, "request": '{"a":1}', "words": "strategy SPOT"}
+
+
+def test_an_unknown_argument_is_refused() -> None:
+    with pytest.raises(TypeError, match="nonsense"):
+        declare(request_of(), nonsense=1)

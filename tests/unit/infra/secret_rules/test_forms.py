@@ -3,54 +3,19 @@
 from __future__ import annotations
 
 import random
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
 import pytest
+import yaml
 
 from tests.security.test_shapes_of_secrets import SHAPES, made
 from vertex_training.secret_rules import forms
 
 #: Shapes of a service whose rule has the name of another one.
 OTHERS: Final = {"bitbucket": "atlassian"}
-#: Texts with a place for a secret, by shape of the corpus: the rules that find it there.
-LINES: Final = {
-    "basic-auth-url": ["password-in-url"],
-    "token-only-url": ["token-in-url"],
-    "token-only-git": ["token-in-url"],
-    "database-url": ["password-in-url"],
-    "redis-url": ["password-in-url"],
-    "dollar-in-url": ["password-in-url"],
-    "azure-storage": ["azure-storage-key"],
-    "azure-bus": ["azure-storage-key"],
-    "azure-signature": ["shared-access-signature"],
-    "google-signature": ["signed-url"],
-    "aws-signature": ["signed-url"],
-    "slack-webhook": ["slack-webhook"],
-    "office-webhook": ["office-webhook"],
-    "discord-webhook": ["discord-webhook"],
-    "chat-webhook": ["google-key", "google-chat-webhook"],
-    "bearer-header": ["authorization-header"],
-    "basic-header": ["authorization-header"],
-    "curl-user": ["curl-user"],
-    "docker-login": ["login-password", "user-and-password"],
-    "docker-login-piped": ["piped-password"],
-    "sudo-piped": ["piped-password"],
-    "user-and-p": ["user-and-password"],
-    "sshpass": ["sshpass"],
-    "mysql": ["database-password"],
-    "mysqldump": ["database-password"],
-    "redis-cli": ["redis-password"],
-    "netrc": ["machine-login"],
-    "wandb-login": ["wandb-login"],
-    "password-option": [],  # the name tells, not the form
-    "service-account-key": ["private-key"],
-    "service-account-key-in-base64": ["google-service-account-key"],
-    "private-key-rsa": ["private-key"],
-    "private-key-ec": ["private-key"],
-    "private-key-openssh": ["private-key"],
-    "private-key-encrypted": ["private-key"],
-    "private-key-pgp": ["private-key"],
-}
+DATA = yaml.safe_load((Path(__file__).parents[3] / "corpus/secret_rules.yaml").read_text("utf-8"))
+LINES: Final = DATA["places"]
 
 
 @pytest.mark.parametrize("shape", SHAPES["tokens"])
@@ -79,45 +44,12 @@ def test_every_rule_of_a_place_has_a_text() -> None:
     assert set(forms.PLACES) <= found
 
 
-KEY = "-----BEGIN PRIVATE KEY-----"
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        # The secret alone, without what tells it.
-        ("https://me:hunter2@host/x", [("hunter2", "password-in-url")]),
-        ("https://me:$PASS@host/x", []),
-        ("https://me:${PASS}@host/x", []),
-        ("https://me:<password>@host/x", []),
-        ("https://me:{password}@host", []),
-        ("https://me:*@host", []),
-        ("https://me:%(password)s@host", []),
-        ("https://0a1b2c3d4e5f6071@host", [("0a1b2c3d4e5f6071", "token-in-url")]),
-        ("https://0a1b2c3d4e5f607@host", []),  # too short
-        ("https://service-of-training@host", []),  # words
-        ("curl -u me:hunter2 https://x", [("hunter2", "curl-user")]),
-        ("curl --user=me:hunter2 https://x", [("hunter2", "curl-user")]),
-        ("curl -u me:$PASS https://x", []),
-        ("Authorization: Bearer abcdefgh", [("abcdefgh", "authorization-header")]),
-        ("authorization=token abcdefgh", [("abcdefgh", "authorization-header")]),
-        ("Authorization: Bearer abcdefg", []),
-        ("sshpass -phunter2 ssh x", [("hunter2", "sshpass")]),
-        ("sshpass -p $PASS ssh x", []),
-        ("sshpass -p 22 ssh x", []),
-        ("redis-cli -a hunter2", [("hunter2", "redis-password")]),
-        ("mysqladmin -phunter2", [("hunter2", "database-password")]),
-        ("mysql -p", []),
-        ("printf 'hunter2' | helm login x", [("hunter2", "piped-password")]),
-        ("echo $PASS | docker login --password-stdin", []),
-        ("echo hunter2 | cat", []),
-        (f"a {KEY}\nMII\n-----END PRIVATE KEY----- b", [
-            (f"{KEY}\nMII\n-----END PRIVATE KEY-----", "private-key")]),
-        (f'"{KEY}\\nMII" b', [(f"{KEY}\\nMII", "private-key")]),
-        (f"{KEY}\nMII", [(f"{KEY}\nMII", "private-key")]),
-        ("-----BEGIN PUBLIC KEY-----\nMII", []),
-        ("nothing", []),
-    ],
-)  # fmt: skip
-def test_what_stands_there_is_a_secret_or_none(text: str, found: list[tuple[str, str]]) -> None:
-    assert [(text[a:b], rule) for a, b, rule in forms.secrets(text)] == found
+@pytest.mark.parametrize("row", DATA["texts"], ids=lambda row: row["text"])
+def test_a_secret_in_a_text_is_found_without_the_words_around_it(row: dict[str, Any]) -> None:
+    begin, end = "-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----"
+    text = row["text"].replace("@BEGIN@", begin).replace("@END@", end)
+    found = [
+        [secret.replace("@BEGIN@", begin).replace("@END@", end), rule]
+        for secret, rule in row["found"]
+    ]
+    assert [[text[a:b], rule] for a, b, rule in forms.secrets(text)] == found

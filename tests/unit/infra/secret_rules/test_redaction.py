@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 from vertex_training.secret_rules import redaction
@@ -13,6 +14,7 @@ from vertex_training.secret_rules.redaction import masked, redacted
 from vertex_training_cli.cli import app
 from vertex_training_cli.engine.values import redact
 
+DATA = yaml.safe_load((Path(__file__).parents[3] / "corpus/secret_rules.yaml").read_text("utf-8"))
 SECRET = "canary-hunter2"
 TOKENS = [
     "hf_" + "abcdEFGH12" * 4,
@@ -42,49 +44,6 @@ def test_a_token_is_withheld_to_its_end(token):
 )  # fmt: skip
 def test_an_address_without_a_password_is_shown(text):
     assert redacted(text) == masked(text) == text
-
-
-RANDOM = "0123456789abcdef" * 2
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        # A word beside a name is its value behind an option, or where both have quotes.
-        (f"the key {RANDOM} opens it", f"the key {RANDOM} opens it"),
-        (f"train --key {RANDOM} x", "train --key [secret] x"),
-        (f'["key", "{RANDOM}"]', '["key", "[secret]"]'),
-        (f'[key, "{RANDOM}"]', f'[key, "{RANDOM}"]'),
-        ('["key", "hunter2"]', '["key", "hunter2"]'),
-        (f"key={RANDOM}", "key=[secret]"),
-        (f"key: {RANDOM}", "key: [secret]"),
-        (f"key := '{RANDOM}'", "key := '[secret]'"),
-        (f"key => '{RANDOM}'", "key => '[secret]'"),
-        (f"key == {RANDOM}", f"key == {RANDOM}"),
-        (f"key::{RANDOM}", f"key::{RANDOM}"),
-        (f"key: str = '{RANDOM}'", "key: str = '[secret]'"),
-        # In a block of YAML all of the line, without its comment.
-        ("password: correct horse # why", "password: [secret] # why"),
-        ("password: [correct, horse]", "password: [secret]"),
-        ("key: [correct, horse]", "key: [correct, horse]"),
-        ("password: {{ password }}", "password: {{ password }}"),
-        ("the password: see the page", "the password: see the page"),
-        ("the password: hunter2 the page", "the password: [secret] the page"),
-        # To the end of the value, and not beyond.
-        ("--password=a,b&c d", "--password=[secret] d"),
-        ("password=hunter2,name=x", "password=[secret],name=x"),
-        ('{"password": "a\\"b"}', '{"password": "[secret]"}'),
-        ("password='a\nb'", "password=[secret]\nb'"),
-        ('{"password": "hunter2\\\\"} 1', '{"password": "[secret]"} 1'),
-        # The type of a declaration is the name of nothing.
-        (f"pad_token: Token = '{RANDOM}'", f"pad_token: Token = '{RANDOM}'"),
-        ("password=$PASSWORD", "password=$PASSWORD"),
-        ('password="$PASSWORD"', 'password="$PASSWORD"'),
-        ("password=os.environ['X']", "password=os.environ['X']"),
-    ],
-)
-def test_a_value_after_a_name_is_withheld_to_its_end(text, shown):
-    assert redacted(text) == shown
 
 
 @pytest.mark.parametrize(
@@ -167,3 +126,8 @@ def test_prose_about_credentials_is_shown(text):
 @pytest.mark.parametrize("line", ["+  id-token: write", "      id-token: write  # federation"])
 def test_a_permission_in_the_diff_of_a_workflow_is_shown(line):
     assert masked(line) == line
+
+
+@pytest.mark.parametrize("row", DATA["shown"], ids=lambda row: row["text"])
+def test_a_value_after_a_name_is_hidden_to_its_end(row):
+    assert redacted(row["text"]) == row.get("shown", row["text"])

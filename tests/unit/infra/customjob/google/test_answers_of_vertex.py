@@ -1,24 +1,31 @@
-"""Answers of Vertex AI: whole snapshots of jobs, and the whole text of each refusal."""
+"""Answers of Vertex AI: snapshots, refusals, and lists without an end."""
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
+import grpc
 import pytest
 from google.api_core import exceptions
 from google.auth.exceptions import RefreshError
 from google.cloud import aiplatform_v1
+from google.cloud.aiplatform_v1.services.job_service import JobServiceClient
+from google.cloud.logging_v2.types import ListLogEntriesResponse
+from google.longrunning.operations_pb2 import ListOperationsResponse
 
-from vertex_training.customjob.google import job_service
+from vertex_training.customjob.google import job_service, logs, tensorboards
 from vertex_training.customjob.google.job_service import VertexJobs, read, send_once, snapshot
 from vertex_training.customjob.kinds import CUSTOM_JOB, TUNING_JOB
 from vertex_training.customjob.protocol.ports import TERMINAL
 from vertex_training.errors import (
     InDoubtError,
     NotSubmittedError,
+    OperatorError,
     PermissionDeniedError,
 )
+from vertex_training.serving.google.operations import GoogleOperations
 
 NAME = "projects/1/locations/us-central1/customJobs/7"
 OUTPUT = {"output_uri_prefix": "gs://out/x"}
@@ -103,7 +110,7 @@ def test_a_refusal_of_a_job_says_what_to_do(
     assert str(refused.value) == text
 
 
-def test_a_read_is_told_how_long_it_may_take_and_who_listens_hears_of_repeats(
+def test_a_read_has_a_deadline_and_reports_its_retries(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     heard: list[Any] = []
@@ -138,7 +145,7 @@ def test_the_log_of_a_tuning_job_is_that_of_the_last_trial_that_failed(
     assert VertexJobs(client, TUNING_JOB).log_ids(NAME) == ids
 
 
-def test_the_log_of_a_job_is_its_own_and_nobody_is_asked() -> None:
+def test_the_log_of_a_job_needs_no_call() -> None:
     client: Any = SimpleNamespace()
     assert VertexJobs(client).log_ids(NAME) == ["7"]
 
@@ -152,3 +159,48 @@ def test_a_record_that_is_gone_is_deleted(error: Exception | None) -> None:
     client: Any = SimpleNamespace(delete_custom_job=delete)
     VertexJobs(client).delete(NAME)
     assert waited == ([] if error else [60.0])
+
+
+PARENT = "projects/local-x/locations/us-central1"
+#: A first page, and what any other is: its own next one.
+LISTS = {
+    "ListCustomJobs": aiplatform_v1.ListCustomJobsResponse(next_page_token="x")._pb,
+    "ListTensorboards": aiplatform_v1.ListTensorboardsResponse(next_page_token="x")._pb,
+    "ListOperations": ListOperationsResponse(next_page_token="x"),
+    "ListLogEntries": ListLogEntriesResponse(next_page_token="x")._pb,
+}
+
+
+class Lists(grpc.GenericRpcHandler):
+    def service(self, handler_call_details):
+        page = LISTS[handler_call_details.method.rpartition("/")[2]]
+        return grpc.unary_unary_rpc_method_handler(lambda _, __: page.SerializeToString())
+
+
+@pytest.fixture
+def without_end(monkeypatch):
+    """A service whose lists never end."""
+    server = grpc.server(ThreadPoolExecutor(1))
+    server.add_generic_rpc_handlers((Lists(),))
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    monkeypatch.setenv("VERTEX_EMULATOR_HOST", f"127.0.0.1:{port}")
+    client = job_service.client("local-x", "us-central1")
+    assert isinstance(client, JobServiceClient)
+    yield client
+    server.stop(None)
+
+
+@pytest.mark.timeout(20)
+def test_a_list_whose_page_is_its_own_next_is_an_error_and_not_read_for_ever(without_end):
+    def ends(method, call, *given, error=OperatorError):
+        text = rf"(?:^|\s){method} of the service has no end: a page is its own next"
+        with pytest.raises(error, match=text):
+            call(*given)
+
+    ends("ListCustomJobs", VertexJobs(without_end).find, PARENT, "id")
+    ends("ListOperations", GoogleOperations(without_end).running, f"{PARENT}/endpoints/1")
+    ends("ListLogEntries", list, logs.connect("local-x").lines("7"))
+    body = f'{{"jobSpec": {{"tensorboard": "{PARENT}/tensorboards/0"}}}}'
+    call = tensorboards.with_number
+    ends("ListTensorboards", call, body, PARENT, "dev", "", error=NotSubmittedError)

@@ -316,7 +316,7 @@ def _info(reason: str) -> Any:
     return error_details_pb2.ErrorInfo(reason=reason)
 
 
-def test_what_has_ended_is_not_cancelled_and_what_is_gone_not_deleted() -> None:
+def test_an_ended_job_is_not_cancelled_and_a_missing_one_not_deleted() -> None:
     batch, client = jobs(cancel=None)
     batch.cancel(NAME)
     for error in (exceptions.FailedPrecondition("over"), exceptions.NotFound("gone")):

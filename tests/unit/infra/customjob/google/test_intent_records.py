@@ -113,23 +113,6 @@ def test_a_turn_of_another_format_is_refused(document):
     )
 
 
-class Listed:
-    """A bucket with these names of objects, or none of it."""
-
-    def __init__(self, *found):
-        self.found, self.asked = found, []
-
-    def bucket(self, _name):
-        return self
-
-    def list_blobs(self, **arguments):
-        self.asked.append(arguments)
-        if isinstance(self.found[0], Exception):
-            raise self.found[0]
-        page = [SimpleNamespace(name=name) for name in self.found]
-        return SimpleNamespace(pages=[page], next_page_token=None)
-
-
 @pytest.mark.parametrize("tokens", [("x", "x"), ("x", "y", "x")])
 def test_a_list_of_objects_whose_pages_come_again_is_not_read_for_ever(tokens):
     listed = SimpleNamespace(next_page_token=None)
@@ -146,92 +129,106 @@ def test_a_list_of_objects_whose_pages_come_again_is_not_read_for_ever(tokens):
         next(found)
 
 
-def test_keys_of_turns_are_those_of_the_environments_folder():
-    bucket = Listed("environments/dev/turns/r/a.json", "environments/dev/turns/r/b.json")
-    intents = intent_store.BucketIntents(bucket, "control", "environments/dev/")
-    assert intents.turn_keys() == frozenset({"r/a", "r/b"})
-    assert bucket.asked[0]["prefix"] == "environments/dev/turns/"
-    assert intent_store.BucketIntents(Listed(NotFound("x")), "c").turn_keys() == frozenset()
-    with pytest.raises(OperatorError) as raised:
-        intent_store.BucketIntents(Listed(Forbidden("no right")), "control").turn_keys()
-    assert str(raised.value) == (
-        "the control bucket control could not be read or written; nothing was sent: Forbidden: "
-        "no right"
-    )
+class Client:
+    """A bucket that records writes and lists, or refuses them."""
 
-
-class Written:
-    """A bucket that remembers what is written, or refuses it."""
-
-    def __init__(self, error=None):
-        self.error, self.written = error, []
+    def __init__(self, error=None, listed=(), **lacks):
+        self.error, self.listed, self.lacks, self.written, self.prefix = (
+            error,
+            listed,
+            lacks,
+            [],
+            "",
+        )
 
     def bucket(self, _name):
         return self
 
+    def _refuse(self):
+        if self.error:
+            raise self.error
+
+    def list_blobs(self, *, prefix, **_):
+        self.prefix = prefix
+        self._refuse()
+        page = [SimpleNamespace(name=name) for name in self.listed]
+        return SimpleNamespace(pages=[page], next_page_token=None)
+
     def blob(self, name):
         def upload_from_string(content, **arguments):
             self.written.append((name, content, arguments))
-            if self.error:
-                raise self.error
+            self._refuse()
 
-        return SimpleNamespace(
-            name=name,
-            generation=8,
-            updated=datetime.datetime(2026, 11, 26, tzinfo=datetime.UTC),
-            upload_from_string=upload_from_string,
-        )
+        updated = datetime.datetime(2026, 11, 26, tzinfo=datetime.UTC)
+        found = {"name": name, "generation": 8, "updated": updated} | self.lacks
+        return SimpleNamespace(**found, upload_from_string=upload_from_string)
 
 
-def test_a_turn_is_written_under_the_precondition_that_nobody_else_wrote_it():
-    bucket = Written()
-    intents = intent_store.BucketIntents(bucket, "control", "tuning/")
-    intents.write_turn("r/a", "id1", 3, 7)
-    intents.write_turn("r/a", "id1", 3, 7, withdrawn=True)
-    document = {"format": 1, "requestId": "id1", "number": 3}
-    for (name, content, arguments), expected in zip(
-        bucket.written, (document, document | {"withdrawn": True}), strict=True
-    ):
-        assert (name, json.loads(content)) == ("tuning/turns/r/a.json", expected)
-        assert arguments["content_type"] == "application/json"
-        assert arguments["if_generation_match"] == 7
-    refused = intent_store.BucketIntents(Written(PreconditionFailed("x")), "control")
-    with pytest.raises(PreconditionFailedError):
-        refused.write_turn("r/a", "id1", 3, 7)
-    refused = intent_store.BucketIntents(Written(Forbidden("no right")), "control")
-    with pytest.raises(OperatorError, match="could not be read or written; nothing was sent: For"):
-        refused.write_turn("r/a", "id1", 3, 7)
+def intents(*arguments, prefix="", **more):
+    return intent_store.BucketIntents(Client(*arguments, **more), "control", prefix)
+
+
+REFUSED = "the control bucket control could not be read or written; nothing was sent: Forbidden: no"
+
+
+def test_keys_of_turns_are_those_of_the_folder():
+    client = Client(listed=("environments/dev/turns/r/a.json", "environments/dev/turns/r/b.json"))
+    store = intent_store.BucketIntents(client, "control", "environments/dev/")
+    assert store.turn_keys() == frozenset({"r/a", "r/b"})
+    assert client.prefix == "environments/dev/turns/"
+    assert intents(NotFound("x")).turn_keys() == frozenset()
 
 
 @pytest.mark.parametrize(
-    ("lacks", "told"),
+    "call",
     [
-        ("updated", "{}: Cloud Storage gave no time of update."),
-        ("generation", "{}: Cloud Storage gave no generation."),
+        lambda store: store.turn_keys(),
+        lambda store: store.now(),
+        lambda store: store.write_turn("r/a", "id1", 3, 7),
+        lambda store: store.write(IntentRecord("id1", IntentState.INTENT, "me"), 0),
     ],
+    ids=["keys", "time", "turn", "record"],
 )
-def test_an_answer_without_what_orders_records_is_refused(lacks, told):
-    class Lacking(Written):
-        def blob(self, name):
-            return SimpleNamespace(**{**vars(super().blob(name)), lacks: None})
-
-    intents = intent_store.BucketIntents(Lacking(), "control")
+def test_a_refusal_of_the_bucket_is_reported(call):
     with pytest.raises(OperatorError) as refused:
-        intents.write(IntentRecord("id1", IntentState.INTENT, "me"), 0)
-    assert str(refused.value) == told.format("submissions/id1.json")
+        call(intents(Forbidden("no")))
+    assert str(refused.value) == REFUSED
 
 
-def test_the_stores_time_is_when_an_object_of_it_was_written():
-    bucket = Written()
-    assert intent_store.BucketIntents(bucket, "control").now() == 1_795_651_200.0
-    assert [name for name, *_ in bucket.written] == ["clock"]
-    bucket.blob = lambda name: SimpleNamespace(updated=None, upload_from_string=lambda *_, **__: 0)
+def test_a_turn_is_written_only_over_the_generation_that_was_read():
+    client = Client()
+    store = intent_store.BucketIntents(client, "control", "tuning/")
+    store.write_turn("r/a", "id1", 3, 7)
+    store.write_turn("r/a", "id1", 3, 7, withdrawn=True)
+    for (name, content, arguments), more in zip(
+        client.written, ({}, {"withdrawn": True}), strict=True
+    ):
+        expected = {"format": 1, "requestId": "id1", "number": 3} | more
+        assert (name, json.loads(content)) == ("tuning/turns/r/a.json", expected)
+        assert arguments["content_type"] == "application/json"
+        assert arguments["if_generation_match"] == 7
+    with pytest.raises(PreconditionFailedError):
+        intents(PreconditionFailed("x")).write_turn("r/a", "id1", 3, 7)
+
+
+def test_an_answer_without_a_time_or_a_generation_is_refused():
+    record = IntentRecord("id1", IntentState.INTENT, "me")
+    for lacks, message in (
+        ("updated", "submissions/id1.json: Cloud Storage gave no time of update."),
+        ("generation", "submissions/id1.json: Cloud Storage gave no generation."),
+    ):
+        with pytest.raises(OperatorError) as refused:
+            intents(**{lacks: None}).write(record, 0)
+        assert str(refused.value) == message
     with pytest.raises(OperatorError) as refused:
-        intent_store.BucketIntents(bucket, "control").now()
+        intents(updated=None).now()
     assert str(refused.value) == "the control bucket control returned no update time."
-    refused = intent_store.BucketIntents(Written(Forbidden("no right")), "control")
-    with pytest.raises(OperatorError, match="control could not be read or written; nothing was"):
-        refused.now()
+
+
+def test_the_time_of_the_store_is_that_of_a_written_object():
+    client = Client()
+    assert intent_store.BucketIntents(client, "control").now() == 1_795_651_200.0
+    assert [name for name, *_ in client.written] == ["clock"]
 
 
 @pytest.mark.parametrize(
@@ -249,7 +246,7 @@ def test_the_stores_time_is_when_an_object_of_it_was_written():
         ),
     ],
 )  # fmt: skip
-def test_records_of_a_project_are_where_its_jobs_are(monkeypatch, project, address, told):
+def test_records_of_a_local_project_are_in_the_local_cloud(monkeypatch, project, address, told):
     monkeypatch.setenv("STORAGE_EMULATOR_HOST", address)
     with pytest.raises(OperatorError) as raised:
         intent_store.connect(project, "control")

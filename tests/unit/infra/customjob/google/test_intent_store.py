@@ -22,9 +22,13 @@ def emulator(tmp_path_factory):
 
 
 @pytest.fixture
-def intents(emulator, monkeypatch, request):
+def name(request):
+    return "control-" + str(abs(hash(request.node.name)))[:12]
+
+
+@pytest.fixture
+def intents(emulator, monkeypatch, name):
     monkeypatch.setenv("STORAGE_EMULATOR_HOST", emulator.url)
-    name = "control-" + str(abs(hash(request.node.name)))[:12]
     storage.Client(project="local-x").create_bucket(name)
     return intent_store.connect("local-x", name)
 
@@ -61,8 +65,8 @@ def test_the_stores_time_is_that_of_its_records(intents):
 @pytest.mark.parametrize(
     "content", ["{}", "[]", "no JSON", "[" * 100_000, '{"format": 2, "requestId": "id1"}']
 )
-def test_what_somebody_else_put_there_is_refused(intents, emulator, content):
-    bucket = storage.Client(project="local-x").bucket(intents._name)
+def test_a_record_of_another_form_is_refused(intents, name, content):
+    bucket = storage.Client(project="local-x").bucket(name)
     bucket.blob("submissions/id1.json").upload_from_string(content)
     with pytest.raises(OperatorError, match="is no record of a submission; nothing was sent"):
         intents.read("id1")

@@ -89,7 +89,7 @@ def test_the_client_comes_without_the_services_beside_it() -> None:
     assert loaded == "job_service"
 
 
-def test_whoever_asks_for_the_rest_gets_it_and_the_same_classes() -> None:
+def test_other_classes_of_the_client_load_on_first_use() -> None:
     same = printed(
         "from vertex_training.customjob.google import vertex_api\n"
         "from google.cloud import aiplatform_v1\n"
@@ -101,5 +101,5 @@ def test_whoever_asks_for_the_rest_gets_it_and_the_same_classes() -> None:
     assert same == "True ModelServiceClient"
 
 
-def test_the_list_of_names_is_what_is_there() -> None:
+def test_every_exported_name_exists() -> None:
     assert all(hasattr(vertex_api, name) for name in vertex_api.__all__)

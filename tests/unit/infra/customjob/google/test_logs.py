@@ -65,7 +65,7 @@ BATCH = 'resource.type="batch.googleapis.com/Job" AND labels.job_uid="x-1"'
         ("x-1", "3", f'{BATCH} AND labels.task_id="task/x-1-group0-3/0/0"'),
     ],
 )
-def test_entries_of_a_job_are_asked_for_oldest_first(
+def test_entries_of_a_job_are_requested_oldest_first(
     job: str, replica: str | None, filter_: str
 ) -> None:
     found, client = logs([entry(1, "a"), entry(2, "b")])
@@ -163,7 +163,7 @@ def test_a_log_that_stays_empty_is_looked_at_twice_after_the_end() -> None:
     assert len(client.requests) == 2
 
 
-def test_a_log_that_is_refused_is_told_with_its_service() -> None:
+def test_a_refused_log_is_reported_with_its_service() -> None:
     with pytest.raises(OperatorError) as refused:
         list(logs(exceptions.NotFound("no such project"))[0].lines("7"))
     assert str(refused.value) == "Cloud Logging: no such project"

@@ -132,7 +132,7 @@ def test_a_session_acts_as_the_account_or_as_the_caller(monkeypatch):
         session(local=False, account="")
 
 
-def test_a_quota_that_nobody_knows_is_no_quota_of_0(google):
+def test_an_unknown_quota_is_not_a_quota_of_0(google):
     for body in ({}, {"consumerQuotaLimits": []}):
         with pytest.raises(OperatorError, match="no limit that is known"):
             google(body=body)[0].quota("p", "r", METRIC)

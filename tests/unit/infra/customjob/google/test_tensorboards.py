@@ -61,7 +61,7 @@ def test_none_and_two_are_refused_by_name(store: Store) -> None:
         with_number(body, PARENT, "dev", "")
 
 
-def test_what_keeps_a_request_from_being_sent_is_told_before(store: Store) -> None:
+def test_an_obstacle_is_reported_before_a_request_is_sent(store: Store) -> None:
     body = json.dumps({"jobSpec": {"tensorboard": f"{HERE}/0"}})
     one = SubmissionRequest(PARENT, "dev", "train", 1, "id", body, "digest", {})
     assert obstacle(one, "") == (

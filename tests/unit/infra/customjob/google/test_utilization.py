@@ -94,7 +94,7 @@ def test_an_answer_of_another_form_or_a_part_of_one_is_refused(
 
 
 @pytest.mark.parametrize("skew", [-3600, -90, 90, 3600])
-def test_a_wrong_clock_is_told(monkeypatch: pytest.MonkeyPatch, skew: float) -> None:
+def test_a_wrong_clock_is_reported(monkeypatch: pytest.MonkeyPatch, skew: float) -> None:
     with pytest.raises(OperatorError, match="clock is"):
         read(monkeypatch, Session([{}], skew=skew))
 
@@ -104,7 +104,7 @@ def test_a_refusal_names_the_permission(monkeypatch: pytest.MonkeyPatch) -> None
         read(monkeypatch, Session([{}], status=403))
 
 
-def test_no_answer_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_answer_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     class Gone(Session):
         def request(self, method: str, url: str, **options: Any) -> requests.Response:
             raise requests.ConnectionError(method, url, options)

@@ -1,10 +1,10 @@
-"""When a job is cancelled because its accelerators do nothing: only ever by a proof."""
+"""When a job is cancelled because its accelerators do nothing, and what each reading proves."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -19,9 +19,11 @@ from vertex_training.customjob.protocol.idle import (
     IdleFinding,
     IdleRule,
     IdleStop,
+    IdleVerdict,
     NotCancelledError,
     Reading,
     Series,
+    record_of,
 )
 from vertex_training.customjob.protocol.ports import IntentRecord, IntentState, StoredIntent
 from vertex_training.errors import OperatorError, PreconditionFailedError
@@ -49,13 +51,6 @@ def whole(value: float = 0.0) -> list[Series]:
 
 def judged(series: list[Series], now: float = NOW, of: Any = JOB) -> IdleFinding:
     return RULE.judge(of, Reading(now, series)).finding
-
-
-def test_points_of_all_accelerators_over_the_whole_span_are_a_proof() -> None:
-    verdict = RULE.judge(JOB, Reading(NOW, whole(0.04)))
-    assert verdict.finding is IdleFinding.IDLE
-    assert verdict.why == "no accelerator was at 5% or above for 10m"
-    assert judged(whole(0.05)) is IdleFinding.BUSY
 
 
 series_and_points = st.tuples(st.integers(0, 4), st.integers(0, len(TIMES) - 1))
@@ -86,33 +81,6 @@ def test_whatever_is_missing_of_the_span_is_no_proof(gone: set[tuple[int, int]])
     assert judged(series) in (IdleFinding.IDLE, IdleFinding.UNPROVEN)
 
 
-@given(st.sets(st.integers(0, 4), min_size=1))
-def test_a_replica_or_an_accelerator_without_points_is_no_proof(gone: set[int]) -> None:
-    series = [each for number, each in enumerate(whole()) if number not in gone]
-    assert judged(series) is IdleFinding.UNPROVEN
-
-
-@pytest.mark.parametrize(
-    ("value", "finding"),
-    [(0.006, IdleFinding.IDLE), (0.04, IdleFinding.UNPROVEN), (0.05, IdleFinding.BUSY)],
-)
-def test_one_series_of_eight_accelerators_may_be_the_work_of_one(
-    value: float, finding: IdleFinding
-) -> None:
-    of = dataclasses.replace(JOB, accelerators=(("workerpool0-0", 8),))
-    series = Series("workerpool0-0", "", [(time, value) for time in TIMES])
-    assert judged([series], of=of) is finding
-
-
-def test_accelerators_are_told_apart_by_one_label() -> None:
-    of = dataclasses.replace(JOB, accelerators=(("workerpool0-0", 2),))
-    points = [(time, 0.0) for time in TIMES]
-    labels = ["accelerator_id=0", "accelerator_id=0,x=1"]
-    assert (
-        judged([Series("workerpool0-0", e, points) for e in labels], of=of) is IdleFinding.UNPROVEN
-    )
-
-
 @given(st.floats(-86400, 86400).filter(lambda seconds: abs(seconds) > LATE + SKEW))
 def test_a_clock_that_steps_is_no_proof(step: float) -> None:
     assert judged(whole(), NOW + step) is not IdleFinding.IDLE
@@ -127,22 +95,10 @@ def test_points_come_in_any_order_and_not_to_the_second(late: list[float], order
     )
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, -0.1])
-def test_an_odd_value_is_no_proof(value: float) -> None:
-    assert judged(whole(value)) is IdleFinding.UNPROVEN
-
-
 def test_points_of_one_replica_are_none_of_another() -> None:
     others = [dataclasses.replace(each, replica="workerpool0-0") for each in whole()]
     assert judged(others) is IdleFinding.UNPROVEN
     assert judged([*whole(), Series("workerpool9-0", "", [(NOW - 300, 1.0)])]) is IdleFinding.BUSY
-
-
-def test_without_points_a_young_job_is_told_from_one_that_has_none() -> None:
-    young = dataclasses.replace(JOB, started=int((NOW - 60) * 1e9))
-    assert judged([], of=young) is IdleFinding.YOUNG
-    assert judged([]) is IdleFinding.UNPROVEN
-    assert judged(whole(), of=dataclasses.replace(JOB, accelerators=())) is IdleFinding.UNPROVEN
 
 
 def test_the_gap_is_less_than_a_lost_point() -> None:
@@ -183,7 +139,7 @@ def stopping(cloud: Any, series: list[Series]) -> tuple[IdleStop, Any]:
     return stop, stop.look(JOB)
 
 
-def test_a_cancellation_is_recorded_before_it_is_asked_for() -> None:
+def test_a_cancellation_is_recorded_before_it_is_requested() -> None:
     cloud = Cloud()
     stop, verdict = stopping(cloud, whole())
     assert stop.stop(JOB, verdict) == "no accelerator was at 5% or above for 10m (idleStop)"
@@ -212,7 +168,7 @@ def test_a_process_killed_before_it_asked_is_followed_by_another() -> None:
     assert cloud.cancelled == [NAME]
 
 
-def test_a_refused_cancellation_is_told_and_blamed_for_no_later_one() -> None:
+def test_a_refused_cancellation_is_reported_and_leaves_no_reason() -> None:
     cloud = Cloud()
     stop, verdict = stopping(cloud, whole())
     cloud.cancel = lambda _: (_ for _ in ()).throw(OperatorError("403"))
@@ -221,7 +177,7 @@ def test_a_refused_cancellation_is_told_and_blamed_for_no_later_one() -> None:
     assert stop.reason(JOB) == ""
 
 
-def test_a_job_that_works_again_is_not_said_to_have_been_stopped() -> None:
+def test_a_job_that_works_again_has_no_stop_reason() -> None:
     cloud = Cloud()
     record = dataclasses.replace(cloud.records[ID].record, stopped="idle")  # and then it was killed
     cloud.records[ID] = StoredIntent(record, 6, 0.0)
@@ -266,12 +222,142 @@ def test_a_job_that_ended_meanwhile_is_left_as_it_is() -> None:
     assert cloud.records[ID].record.stopped == ""
 
 
-def test_only_jobs_that_run_are_asked_about() -> None:
-    def read(name: str, seconds: float) -> Reading:
-        raise AssertionError(name, seconds)
+#: Four minutes may be late, and the rule is about ten before them.
+UNTIL = NOW - 240
+SINCE = UNTIL - 600
+REPLICA = "workerpool0-0"
+ONE = dataclasses.replace(
+    job("projects/1/locations/r/customJobs/7", "RUNNING"),
+    accelerators=((REPLICA, 1),),
+    started=int((NOW - 86_400) * 1e9),
+)
+MINUTES = [SINCE + 60 * number for number in range(15)]
+POINTS = [(time, 0.0) for time in MINUTES]
+IDLE = (IdleFinding.IDLE, "no accelerator was at 5% or above for 10m")
+UNPROVEN, BUSY, YOUNG = IdleFinding.UNPROVEN, IdleFinding.BUSY, IdleFinding.YOUNG
+SPAN = (UNPROVEN, f"points that do not cover the span of {REPLICA}")
+HOLE = (UNPROVEN, f"points with a gap of {REPLICA}")
+ODD = (UNPROVEN, f"an odd point of {REPLICA}")
+WORKS = (BUSY, f"{REPLICA} works")
 
-    cloud = Cloud()
-    stop = IdleStop(RULE, cloud, cloud, read)  # pyright: ignore[reportArgumentType]
-    for state in ("QUEUED", "PENDING", "CANCELLING", "FAILED"):
-        other = dataclasses.replace(JOB, state=f"JOB_STATE_{state}")
-        assert stop.look(other).finding is IdleFinding.YOUNG
+
+def at(time: float, value: float) -> list[tuple[float, float]]:
+    """The points of an idle replica, and another one."""
+    return [point for point in POINTS if point[0] != time] + [(time, value)]
+
+
+@pytest.mark.parametrize(
+    ("points", "verdict"),
+    [
+        (POINTS, IDLE),
+        (POINTS[1:], IDLE),
+        (POINTS[2:], SPAN),
+        (POINTS[:10], IDLE),
+        (POINTS[:9], SPAN),
+        ([*POINTS[:5], *POINTS[6:]], HOLE),
+        ([*POINTS[:5], (MINUTES[4] + 90, 0.0), *POINTS[6:]], IDLE),
+        ([*POINTS[:5], (MINUTES[4] + 90.5, 0.0), *POINTS[6:]], HOLE),
+        (list(reversed(POINTS)), IDLE),
+        (at(MINUTES[5], 0.0499), IDLE),
+        (at(MINUTES[5], 0.05), WORKS),
+        (at(SINCE, 0.05), IDLE),
+        (at(SINCE + 1, 0.05), WORKS),
+        (at(SINCE - 60, 1.0), IDLE),
+        (at(MINUTES[5], -0.01), ODD),
+        (at(MINUTES[5], math.nan), ODD),
+        (at(MINUTES[5], math.inf), ODD),
+        (at(SINCE - 60, -1.0), ODD),
+        (at(SINCE - 61, -1.0), IDLE),
+        (at(NOW + 60, 0.0), IDLE),
+        (at(NOW + 61, 0.0), ODD),
+        ([], (UNPROVEN, f"no points of {REPLICA}")),
+    ],
+)
+def test_points_prove_that_a_replica_did_nothing(points: Any, verdict: Any) -> None:
+    found = RULE.judge(ONE, Reading(NOW, [Series(REPLICA, "", points)]))
+    assert (found.finding, found.why) == verdict
+
+
+@pytest.mark.parametrize(
+    ("started", "finding"),
+    [
+        (0, YOUNG),
+        (int((SINCE - 240) * 1e9), UNPROVEN),
+        (int((SINCE - 239) * 1e9), YOUNG),
+        (int((SINCE - 241) * 1e9), UNPROVEN),
+    ],
+)
+def test_a_job_that_runs_for_less_lacks_nothing(started: int, finding: IdleFinding) -> None:
+    young = dataclasses.replace(ONE, started=started)
+    found = RULE.judge(young, Reading(NOW, []))
+    words = {YOUNG: "it has not run for so long", UNPROVEN: f"no points of {REPLICA}"}
+    assert (found.finding, found.why) == (finding, words[finding])
+    idle = RULE.judge(young, Reading(NOW, [Series(REPLICA, "", POINTS)]))
+    assert (idle.finding, idle.why) == IDLE
+
+
+@pytest.mark.parametrize(
+    ("series", "verdict"),
+    [
+        ([("", 0.0)], IDLE),
+        ([("", 0.0249)], IDLE),
+        ([("", 0.025)], (UNPROVEN, f"one of the 2 of {REPLICA} may work")),
+        ([("", 0.05)], WORKS),
+        ([("gpu=0", 0.0), ("gpu=1", 0.0)], IDLE),
+        ([("gpu=0", 0.04), ("gpu=1", 0.04)], IDLE),
+        ([("gpu=0,uuid=a", 0.0), ("gpu=1,uuid=b", 0.0)], IDLE),
+        ([("gpu=0,zone=a", 0.0), ("gpu=1,zone=a", 0.0)], IDLE),
+        ([("uuid=MQ==", 0.0), ("uuid=Mg==", 0.0)], IDLE),
+        ([("gpu=0", 0.0)], (UNPROVEN, f"no points of all 2 accelerators of {REPLICA}")),
+        ([("gpu=0", 0.0), ("gpu=0,x=1", 0.0)],
+         (UNPROVEN, f"no points of all 2 accelerators of {REPLICA}")),
+        ([("gpu=0,uuid=a", 0.0), ("gpu=0,uuid=a", 0.0)],
+         (UNPROVEN, f"no points of all 2 accelerators of {REPLICA}")),
+        ([("gpu=0", 0.0), ("gpu=1", 0.05)], WORKS),
+    ],
+)  # fmt: skip
+def test_each_accelerator_of_a_replica_has_points(series: Any, verdict: Any) -> None:
+    of_two = dataclasses.replace(ONE, accelerators=((REPLICA, 2),))
+    found = [Series(REPLICA, name, [(t, value) for t in MINUTES]) for name, value in series]
+    judged = RULE.judge(of_two, Reading(NOW, found))
+    assert (judged.finding, judged.why) == verdict
+
+
+def test_a_job_without_accelerators_is_never_idle() -> None:
+    without = dataclasses.replace(ONE, accelerators=())
+    found = RULE.judge(without, Reading(NOW, []))
+    assert found == IdleVerdict(UNPROVEN, "it has no accelerators")
+    assert found.goes_on == (
+        "whether it is idle is not known, and it goes on: it has no accelerators"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "below", "seconds"),
+    [("5% for 10m", 0.05, 600.0), ("99% for 2h", 0.99, 7200.0), ("1% for 90m", 0.01, 5400.0)],
+)
+def test_a_rule_has_a_threshold_and_a_time(text: str, below: float, seconds: float) -> None:
+    assert (IdleRule(text).below, IdleRule(text).seconds) == (below, seconds)
+
+
+def test_what_does_not_run_is_not_read() -> None:
+    asked: list[tuple[str, float]] = []
+
+    def read(name: str, seconds: float) -> Reading:
+        asked.append((name, seconds))
+        return Reading(NOW, [Series(REPLICA, "", POINTS)])
+
+    nobody: Any = None
+    stop = IdleStop(RULE, nobody, nobody, read)
+    for other in (
+        dataclasses.replace(ONE, state="JOB_STATE_PENDING"),
+        dataclasses.replace(ONE, accelerators=()),
+    ):
+        assert stop.look(other) == IdleVerdict(YOUNG, "it does not run")
+    assert asked == []
+    assert stop.look(ONE).finding is IdleFinding.IDLE
+    assert asked == [(ONE.name, 900.0)]
+
+
+def test_a_job_that_carries_no_request_id_has_no_record() -> None:
+    assert record_of("a job", "", cast("Any", None)) is None

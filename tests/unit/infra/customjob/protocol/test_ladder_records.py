@@ -105,7 +105,7 @@ def test_the_current_rung_is_the_one_that_has_the_turn(held, withdrawn, expected
         (RUNGS, "id3", False, True, RUNGS[2]),
     ],
 )
-def test_what_is_placed_is_the_rung_with_the_turn_or_the_one_after_a_stock_out(
+def test_the_submitted_rung_has_the_turn_or_follows_a_stock_out(
     rungs, held, withdrawn, out, expected
 ):
     made = world(held, withdrawn=withdrawn, **dict.fromkeys(IDS, (IntentState.DONE, "a")))
@@ -177,7 +177,7 @@ def test_a_job_without_a_turn_has_nothing_to_end(held):
         ("id2", {"id1": (IntentState.DONE, "a"), "id2": (IntentState.DONE, "b")}, ("id2", "b")),
     ],
 )
-def test_the_request_with_the_turn_is_told_with_the_name_of_its_job(held, records, expected):
+def test_the_request_with_the_turn_is_returned_with_its_job(held, records, expected):
     assert job_with_turn(RUNGS[0], Process(world(held, **records))) == expected
 
 

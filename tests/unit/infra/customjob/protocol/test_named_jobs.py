@@ -63,7 +63,7 @@ def kill_at(number):
     return on_call
 
 
-def test_a_process_that_dies_at_any_call_leaves_one_job_and_nobody_waits():
+def test_a_process_killed_at_any_call_leaves_one_job_without_a_wait():
     for number in range(40):
         world = World(list_lag=30.0)
         with contextlib.suppress(Killed):

@@ -27,7 +27,7 @@ OURS = {
 }  # fmt: skip
 
 
-def test_what_the_program_said_of_a_job_is_told_from_its_own_labels() -> None:
+def test_labels_of_the_program_are_separated_from_others() -> None:
     assert tuple(OURS) == ports.JOB_LABELS
     assert own_labels({**OURS, "run": "mine", "vt-other": "x"}) == OURS
     assert own_labels({"vt-request-id": "id1", "team": "ml"}) == {"vt-request-id": "id1"}
@@ -111,7 +111,7 @@ def test_of_jobs_that_go_on_the_oldest_is_adopted() -> None:
     assert job_to_adopt([unlabelled], REQUEST) is unlabelled
 
 
-def test_why_none_is_adopted_is_told_with_what_to_do() -> None:
+def test_a_refusal_to_adopt_has_its_reason_and_a_fix() -> None:
     ended = job("old", "FAILED", created=1, error="exit code 1")
     later = job("new", "CANCELLED", created=2)
     words = job("words", "CANCELLED", created=1, error="The job was cancelled.")

@@ -1,128 +1,122 @@
-"""What is asked about a request, and what becomes of the answers."""
+"""Questions that are asked before a request is sent: ``tests/corpus/questions.yaml``."""
+
+from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from tests.unit.infra.customjob.fakes import REQUEST
-from vertex_training.customjob.kinds import CUSTOM_JOB, TUNING_JOB
+from vertex_training.customjob.kinds import BATCH_JOB, CUSTOM_JOB, TUNING_JOB
 from vertex_training.customjob.protocol import prerequisites
 from vertex_training.customjob.protocol.ports import ProcessEnvironment
+from vertex_training.customjob.protocol.prerequisites import PrerequisiteAnswers, Prerequisites
 from vertex_training.customjob.protocol.timing import Timing
 from vertex_training.errors import OperatorError
 
-PARENT = "projects/acme-ml/locations/us-central1"
-DIGEST = f"sha256:{'a' * 64}"
-IMAGE = f"us-central1-docker.pkg.dev/acme-ml/training-dev/titanic@{DIGEST}"
+FILE = Path(__file__).parents[4] / "corpus/questions.yaml"
+DATA = yaml.safe_load(FILE.read_text(encoding="utf-8"))
+KINDS = {"jobs": CUSTOM_JOB, "tuning": TUNING_JOB, "batch": BATCH_JOB}
+IMAGE = f"us-central1-docker.pkg.dev/acme-ml/training-dev/titanic@sha256:{'a' * 64}"
 EMAIL = "vision-job-dev@acme-ml.iam.gserviceaccount.com"
-RESERVATION = "projects/acme-ml/zones/us-central1-a/reservations/h100"
-T4 = {"acceleratorType": "NVIDIA_TESLA_T4", "acceleratorCount": 2}
+MESSAGE = {
+    "jobSpec": {
+        "serviceAccount": EMAIL,
+        "workerPoolSpecs": [
+            {
+                "machineSpec": {
+                    "machineType": "n1-standard-4",
+                    "acceleratorType": "NVIDIA_TESLA_T4",
+                    "acceleratorCount": 2,
+                },
+                "containerSpec": {"imageUri": IMAGE},
+            }
+        ],
+    }
+}
 
 
 class Google:
-    """Answers yes, but for what ``no`` names; remembers what was asked."""
+    """Answers yes, except for the permissions or methods in ``no``; records the calls."""
 
-    def __init__(self, no=(), silent=()):
-        self.no, self.silent, self.asked = set(no), set(silent), []
+    def __init__(self, *no: str, silent: str = "", limit: int | None = None) -> None:
+        self.no, self.silent, self.limit = set(no), silent, limit
+        self.calls: list[list[str]] = []
 
-    def _answer(self, *asked):
-        self.asked.append(asked)
-        if asked[0] in self.silent:
-            raise OperatorError("403 Forbidden")
-        return asked[0] not in self.no
+    def __getattr__(self, method: str) -> Any:
+        def answer(*arguments: str) -> Any:
+            self.calls.append([method, *arguments])
+            if method == self.silent:
+                raise OperatorError("403 Forbidden")
+            if method == "quota":
+                return self.limit
+            return not {method, *arguments} & self.no
 
-    def has_permission(self, resource, permission):
-        return self._answer(permission, resource)
-
-    def has_image(self, host, path, reference):
-        return self._answer("image", host, path, reference)
-
-    def has_reservation(self, name):
-        return self._answer("reservation", name)
-
-    def quota(self, project, region, metric):
-        return None if self._answer("quota", project, region, metric) else 3
+        return answer
 
 
-def request(message, kind=CUSTOM_JOB):
-    made = replace(REQUEST, parent=PARENT, body=json.dumps(message))
-    return list(prerequisites.questions(made, kind))
+def service(google: Google) -> Prerequisites:
+    found: Any = google
+    return found
 
 
-def pool(machine=(), image=IMAGE, replicas=1):
-    machine = {"machineType": "n1-standard-4", **dict(machine)}
-    task = {"imageUri": image}
-    return {"machineSpec": machine, "replicaCount": replicas, "containerSpec": task}
+def questions(message: Any, kind: str = "jobs") -> list[Any]:
+    place = "projects/acme-ml/locations/us-central1"
+    request = replace(REQUEST, parent=place, body=json.dumps(message))
+    return list(prerequisites.questions(request, KINDS[kind]))
 
 
-def custom(*pools, **spec):
-    return {"jobSpec": {"workerPoolSpecs": list(pools), **spec}}
-
-
-def asked(*pools, **spec):
+@pytest.mark.parametrize("case", DATA["requests"], ids=range(len(DATA["requests"])))
+def test_a_request_has_the_recorded_questions(case: dict[str, Any]) -> None:
+    expected = [DATA["questions"][name] for name in case["questions"]]
+    asked = questions(case["message"], case.get("kind", "jobs"))
     google = Google()
-    answers = prerequisites.ask_all(request(custom(*pools, **spec)), google)
-    assert answers == prerequisites.PrerequisiteAnswers()
-    return google.asked
-
-
-def test_the_right_to_submit_the_account_and_each_image_once_are_asked_for():
-    assert asked(pool(), pool(), serviceAccount=EMAIL) == [
-        ("aiplatform.customJobs.create", "projects/acme-ml"),
-        ("iam.serviceAccounts.actAs", f"projects/-/serviceAccounts/{EMAIL}"),
-        ("image", "us-central1-docker.pkg.dev", "acme-ml/training-dev/titanic", DIGEST),
-    ]
+    assert prerequisites.ask_all(asked, service(google)) == PrerequisiteAnswers()
+    assert google.calls == [row["call"] for row in expected]
+    assert [
+        (each.subject, each.obstacle.text, each.obstacle.mend, each.waits, each.lasts)
+        for each in asked
+    ] == [
+        (row["subject"], row["obstacle"], row["fix"], row.get("waits", False),
+         row.get("lasts", False))
+        for row in expected
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("image", "reference"),
-    [("us-docker.pkg.dev/p/r/i", "latest"), ("us-docker.pkg.dev/p/r/i:v1", "v1")],
+    ("accelerator", "family"),
+    [
+        ("NVIDIA_TESLA_T4", "NVIDIA_T4"),
+        ("NVIDIA_L4", "NVIDIA_L4"),
+        ("NVIDIA_A100_80GB", "NVIDIA_A100_80GB"),
+        ("NVIDIA_H100_80GB", "NVIDIA_H100"),
+        ("NVIDIA_H100_MEGA_80GB", "NVIDIA_H100_MEGA"),
+        ("NVIDIA_H200_141GB", "NVIDIA_H200"),
+    ],
 )
-def test_an_image_is_asked_for_by_its_tag_too(image, reference):
-    assert ("image", "us-docker.pkg.dev", "p/r/i", reference) in asked(pool(image=image))
+def test_a_quota_is_named_as_in_googles_refusals(accelerator: str, family: str) -> None:
+    assert prerequisites.family_of(accelerator) == family
+    name = f"aiplatform.googleapis.com/custom_model_serving_{family.lower()}_gpus"
+    assert prerequisites.quota_metric(accelerator, preemptible=False, use="serving") == name
 
 
-@pytest.mark.parametrize("image", ["python:3.12", "gcr.io/p/i", "", "us-docker.pkg.dev/p"])
-def test_an_image_that_no_artifact_registry_has_is_not_asked_for(image):
-    assert [each for each in asked(pool(image=image)) if each[0] == "image"] == []
+@pytest.mark.parametrize(
+    ("limit", "enough"), [(None, True), (2, True), (3, True), (1, False), (0, False)]
+)
+def test_a_quota_is_compared_with_all_accelerators_of_a_job(
+    limit: int | None, enough: bool
+) -> None:
+    answers = prerequisites.ask_all(questions(MESSAGE), service(Google(limit=limit)))
+    assert ("below the 2 that the job needs" in str(answers)) is not enough
 
 
-def test_quota_is_asked_for_by_accelerator_and_strategy_and_not_where_machines_are_reserved():
-    metric = "aiplatform.googleapis.com/custom_model_training_nvidia_t4_gpus"
-    place = ("quota", "acme-ml", "us-central1")
-    assert (*place, metric) in asked(pool(T4))
-    spot = asked(pool(T4), scheduling={"strategy": "SPOT"})
-    assert (*place, metric.replace("nvidia", "preemptible_nvidia")) in spot
-    affinity = {"reservationAffinity": {"values": [f"{RESERVATION}/reservationBlocks/b"]}}
-    reserved = asked(pool({**T4, **affinity}))
-    assert ("reservation", RESERVATION) in reserved
-    assert [each for each in reserved if each[0] == "quota"] == []
-
-
-@pytest.mark.parametrize(("replicas", "enough"), [(1, True), (2, False)])
-def test_the_quota_must_hold_all_that_the_job_uses_at_once(replicas, enough):
-    answers = prerequisites.ask_all(
-        request(custom(pool(T4, replicas=replicas))), Google(no=["quota"])
-    )
-    assert ("below the 4 that the job needs" in str(answers)) is not enough
-
-
-def test_a_tuning_job_needs_its_own_right_and_quota_for_all_trials_at_once():
-    message = {
-        "parallelTrialCount": 4,
-        "maxTrialCount": 8,
-        "trialJobSpec": custom(pool(T4), serviceAccount=EMAIL)["jobSpec"],
-    }
-    google = Google(no=["quota"])
-    answers = prerequisites.ask_all(request(message, TUNING_JOB), google)
-    assert google.asked[0] == ("aiplatform.hyperparameterTuningJobs.create", "projects/acme-ml")
-    assert "below the 8 that the job needs" in str(answers)
-
-
-def test_all_that_is_refused_is_said_at_once_and_what_cannot_be_asked_beside_it():
-    google = Google(no=["iam.serviceAccounts.actAs", "image"], silent=["quota"])
-    answers = prerequisites.ask_all(request(custom(pool(T4), serviceAccount=EMAIL)), google)
+def test_all_refusals_are_reported_together_and_unknown_answers_beside_them() -> None:
+    google = Google("iam.serviceAccounts.actAs", "has_image", silent="quota")
+    answers = prerequisites.ask_all(questions(MESSAGE), service(google))
     assert str(answers) == (
         f"who deploys may not act as {EMAIL} (iam.serviceAccounts.actAs), or it does not exist. "
         "Hint: list who deploys among the deployers of Pulumi.dev.yaml, or gcloud iam "
@@ -135,42 +129,37 @@ def test_all_that_is_refused_is_said_at_once_and_what_cannot_be_asked_beside_it(
     assert unanswered.endswith("403 Forbidden")
 
 
-def test_only_answers_that_hold_for_everybody_are_asked_for_in_a_preview():
-    message = custom(pool(T4), serviceAccount=EMAIL)
-    lasting = [each for each in request(message) if each.lasts]
-    prerequisites.ask_all(lasting, google := Google())
-    assert {each[0] for each in google.asked} == {"image", "quota"}
+def test_answers_may_change_only_if_all_of_them_may() -> None:
+    waits = questions(MESSAGE)[:2]
+    assert not PrerequisiteAnswers().may_change
+    assert PrerequisiteAnswers(tuple(waits)).may_change
+    assert not PrerequisiteAnswers((*waits, replace(waits[0], waits=False))).may_change
 
 
-def settled(google):
-    waited = [0.0]
+@pytest.mark.parametrize(
+    ("no", "granted", "words", "seconds"),
+    [
+        ("iam.serviceAccounts.actAs", 20, "", 20),
+        ("has_image", 20, "there is no image", 0),
+        ("aiplatform.customJobs.create", 9999, "may not submit jobs in acme-ml", Timing().gate),
+    ],
+)
+def test_only_a_recent_grant_is_waited_for(
+    no: str, granted: float, words: str, seconds: float
+) -> None:
+    google, waited = Google("iam.serviceAccounts.actAs", no), [0.0]
 
-    def sleep(seconds):
-        waited[0] += seconds
+    def sleep(pause: float) -> None:
+        waited[0] += pause
         if waited[0] >= 20:
+            google.no -= {"iam.serviceAccounts.actAs"}
+        if waited[0] >= granted:
             google.no.clear()
 
-    environment = ProcessEnvironment(sleep, lambda: 86_400 + waited[0])  # since the machine started
-    asked = request(custom(pool(), serviceAccount=EMAIL))
-    return prerequisites.ask_until_settled(asked, google, Timing(), environment), waited[0]
-
-
-def test_a_grant_of_a_moment_ago_is_waited_for():
-    answers, waited = settled(Google(no=["iam.serviceAccounts.actAs"]))
-    assert (str(answers), waited) == ("", 20)
-
-
-def test_nothing_is_waited_for_where_something_else_is_refused_too():
-    answers, waited = settled(Google(no=["iam.serviceAccounts.actAs", "image"]))
-    assert ("there is no image" in str(answers), waited) == (True, 0)
-
-
-def test_a_right_that_is_not_granted_is_waited_for_as_long_as_a_submission_would():
-    class Never(Google):
-        def _answer(self, *asked):
-            super()._answer(*asked)
-            return asked[0] != "aiplatform.customJobs.create"
-
-    answers, waited = settled(Never())
-    assert "may not submit jobs in acme-ml" in str(answers)
-    assert waited == Timing().gate
+    # The clock counts from the start of the machine.
+    environment = ProcessEnvironment(sleep, lambda: 86_400 + waited[0])
+    answers = prerequisites.ask_until_settled(
+        questions(MESSAGE), service(google), Timing(), environment
+    )
+    assert (words in str(answers)) if words else not str(answers)
+    assert waited[0] == seconds

@@ -194,12 +194,6 @@ def test_who_loses_the_fence_waits_until_the_winners_lease_is_over():
     assert at >= won[0] + TIMING.lease + TIMING.settle
 
 
-def test_the_lease_of_a_killed_process_is_outlasted():
-    world = killed_after("write SENDING")
-    submit(Process(world))
-    assert world.time >= 1000 + TIMING.lease + TIMING.settle
-
-
 def test_a_withdrawn_job_that_no_list_shows_yet_is_not_sent_again():
     world = World(list_lag=30)
     found, _ = submit(Process(world))
@@ -240,18 +234,6 @@ def test_a_process_that_slept_through_its_lease_does_not_send():
     with pytest.raises(NotSubmittedError, match="held up"):
         submit(Process(world, freeze))
     assert world.sent == 0
-
-
-def test_of_two_jobs_for_one_request_the_earliest_stays():
-    world = World()
-
-    def late_arrival(name, when):
-        if (name, when) == ("create", "before"):
-            world.jobs["late"] = job("late", "RUNNING", created=5)
-
-    found, _ = submit(Process(world, late_arrival))
-    assert found.name == world.stored.record.job_name == "late"
-    assert [j.name for j in world.live()] == ["late"]
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def test_a_job_that_only_the_list_names_is_found():
         submit(Process(world), EDITED)
 
 
-def test_a_list_that_still_shows_an_ended_job_as_running_stops_nobody():
+def test_a_stale_list_does_not_block_a_submission():
     world = killed_after("create")
     world.jobs["job-1"] = job("job-1", "CANCELLED")
 
@@ -160,7 +160,7 @@ def test_a_request_whose_owner_gives_it_up_is_waited_for_no_longer():
     assert (world.sent, world.time) == (1, 1010.0)
 
 
-def test_a_claim_that_nobody_sends_is_taken_away():
+def test_an_unsent_claim_is_released():
     world = killed_after("turn write")
     assert world.stored.record.state is IntentState.INTENT
     owner = world.stored.record.owner
@@ -230,7 +230,7 @@ def test_an_ended_job_is_not_adopted_while_the_one_sent_after_it_lives(request_i
     assert submit(Process(world))[0].name == "job-1"
 
 
-def test_adopting_a_living_job_asks_for_no_turn():
+def test_adopting_a_live_job_takes_no_turn():
     world, made = killed_after("create"), []
     submit(Process(world, lambda name, when: made.append(name)))
     assert not {"turn read", "turn write"} & set(made)

@@ -1,13 +1,18 @@
-"""Waiting for a job, on a clock that only sleeping moves."""
+"""Waiting for a job and its next rungs, on a clock that only sleeping moves."""
+
+from __future__ import annotations
 
 import asyncio
 import dataclasses
 import threading
+from typing import Any
 
 import pytest
 
-from tests.unit.infra.customjob.fakes import job
+from tests.unit.infra.customjob.fakes import REQUEST, job
 from vertex_training.customjob.protocol.idle import IdleFinding, IdleVerdict
+from vertex_training.customjob.protocol.ladder import CurrentRung
+from vertex_training.customjob.protocol.ports import JobSnapshot
 from vertex_training.customjob.protocol.waiting import (
     PollBackoff,
     Wait,
@@ -15,7 +20,7 @@ from vertex_training.customjob.protocol.waiting import (
     format_duration,
     wait_for_job,
 )
-from vertex_training.errors import OperatorError, WaitDeadlineError, WaitError
+from vertex_training.errors import NotSubmittedError, OperatorError, WaitDeadlineError, WaitError
 
 NAME = "projects/1/locations/r/customJobs/7"
 
@@ -66,7 +71,7 @@ def test_a_wait_ends_when_the_goal_is_reached(goal, states):
     assert [line.split()[2] for line in said] == states
 
 
-def test_a_state_is_said_with_how_long_it_took_from_one_second_on():
+def test_a_state_is_reported_with_its_duration():
     said, _, _ = waited(["QUEUED", "PENDING", "RUNNING"], "running", initial=1.0)
     assert said == [
         "job train: QUEUED",
@@ -111,12 +116,6 @@ def test_a_deadline_ends_the_wait_exactly_and_leaves_the_job():
     assert "It goes on" in str(outcome)
 
 
-def test_a_deleted_record_is_no_success():
-    _, _, outcome = waited(["RUNNING", None])
-    assert "was deleted" in str(outcome)
-    assert "run: 3" in str(outcome)
-
-
 def test_a_service_that_does_not_answer_ends_the_wait_with_its_words():
     def look(name):
         raise OperatorError("UNAVAILABLE: try later")
@@ -125,14 +124,6 @@ def test_a_service_that_does_not_answer_ends_the_wait_with_its_words():
     ports = WaitPorts(look, lambda *_: [], print, clock.sleep, clock.now)
     with pytest.raises(OperatorError, match=r"'train' \(.*goes on; .*UNAVAILABLE: try later"):
         asyncio.run(wait_for_job(Wait("train", 1, "running", 60), NAME, ports))
-
-
-def test_looking_slows_down_to_a_limit_and_silence_has_one_too():
-    said, clock, _ = waited(["RUNNING"], deadline=1000.0)
-    assert clock.sleeps[0] == 0.5
-    assert max(clock.sleeps) == 10.0
-    assert clock.sleeps == sorted(clock.sleeps[:-1]) + clock.sleeps[-1:]
-    assert len(said) == 4  # at the start, and three times 300 s later
 
 
 def test_several_waits_go_on_side_by_side():
@@ -211,7 +202,7 @@ def watched(idle, accelerators=(("workerpool0-0", 1),), deadline=600.0, **backof
     return said, str(raised.value)
 
 
-def test_an_idle_job_is_cancelled_and_why_is_said_twice():
+def test_an_idle_job_is_cancelled_and_the_reason_is_reported():
     idle = Idle(IdleFinding.YOUNG, IdleFinding.BUSY, IdleFinding.IDLE)
     said, outcome = watched(idle)
     assert said[1] == f"job train: nobody works (idleStop): cancelled ({NAME})"
@@ -222,7 +213,7 @@ def test_an_idle_job_is_cancelled_and_why_is_said_twice():
 @pytest.mark.parametrize(
     "found", [IdleFinding.UNPROVEN, OperatorError("no points of workerpool0-0")]
 )
-def test_what_is_not_known_of_an_idle_job_is_said_once_and_it_goes_on(found):
+def test_unknown_utilization_is_reported_once_and_cancels_nothing(found):
     idle = Idle(IdleFinding.YOUNG, found)
     said, outcome = watched(idle)
     unknown = "whether it is idle is not known, and it goes on: no points of workerpool0-0"
@@ -244,7 +235,7 @@ def test_a_job_without_accelerators_is_not_looked_at():
     assert idle.looks == 0
 
 
-def test_pauses_grow_by_half_and_a_line_is_said_every_five_minutes():
+def test_pauses_grow_by_half_and_a_line_is_printed_every_five_minutes():
     said, clock, _ = waited(["RUNNING"], deadline=700.0)
     assert clock.sleeps[:10] == [
         *(0.5, 0.75, 1.125, 1.6875, 2.53125, 3.796875, 5.6953125, 8.54296875),
@@ -257,7 +248,7 @@ def test_pauses_grow_by_half_and_a_line_is_said_every_five_minutes():
     ]
 
 
-def test_who_waits_again_is_told_how_long_it_was():
+def test_errors_of_a_wait_have_the_deadline_and_a_fix():
     _, _, outcome = waited(["PENDING"], goal="running", deadline=7200.0)
     assert str(outcome) == (
         f"job 'train' is PENDING, and had 2h 0m to run (deadline). It goes on ({NAME}); to wait "
@@ -280,3 +271,144 @@ def test_a_silence_is_ended_after_just_that_long():
     assert said == ["job train: RUNNING", "job train: RUNNING after 20s"]
     said, _, _ = waited(["RUNNING"], deadline=30.0, initial=10.0, heartbeat=20.5)
     assert said == ["job train: RUNNING", "job train: RUNNING after 30s"]
+
+
+IDS = ("id1", "id2")
+SPOT = dataclasses.replace(REQUEST, request_id="id2", ladder=IDS, words="strategy SPOT")
+OUT = dataclasses.replace(
+    job("first", "FAILED", error="Resources are insufficient."), out_of_stock=True
+)
+
+
+class Rungs:
+    """A ladder whose moves find these, one after the other."""
+
+    def __init__(self, *found: Any, exhausted: str = "") -> None:
+        self.found, self.left = list(found), exhausted
+
+    def climb(self) -> Any:
+        found = self.found.pop(0)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def exhausted(self) -> str:
+        return self.left
+
+
+def waited_on_rungs(
+    jobs: dict[str, JobSnapshot], rungs: Rungs | None = None, idle: Any = None
+) -> tuple[list[str], Any]:
+    """What was said, and the outcome, of a wait for the job ``first``."""
+    said: list[str] = []
+    links: Any = {"connect_ladder": lambda: rungs, "connect_idle_stop": lambda: idle}
+
+    async def sleep(_: float) -> None:
+        raise AssertionError("nothing is waited_on_rungs for here")
+
+    ports = WaitPorts(jobs.__getitem__, lambda *_: [], said.append, sleep, lambda: 5000.0, **links)
+    try:
+        outcome: Any = asyncio.run(
+            wait_for_job(Wait("train", 2, "succeeded", 60.0), "first", ports)
+        )
+    except OperatorError as raised:
+        outcome = raised
+    return said, outcome
+
+
+@pytest.mark.parametrize(("moved", "verb"), [(True, "goes on"), (False, "is")])
+def test_a_job_without_machines_is_followed_to_its_next_rung(moved: bool, verb: str) -> None:
+    second = job("second", "SUCCEEDED")
+    rungs = Rungs(CurrentRung(SPOT, second, moved))
+    said, outcome = waited_on_rungs({"first": OUT, "second": second}, rungs)
+    assert outcome == second
+    assert said == [
+        "job train: FAILED",
+        f"job train: Resources are insufficient; {verb} on rung 2 of 2 (strategy SPOT) as second",
+        "job train: SUCCEEDED",
+    ]
+
+
+def test_every_rung_is_followed_in_its_turn() -> None:
+    second = dataclasses.replace(OUT, name="second", error="")
+    third = job("third", "SUCCEEDED")
+    rungs = Rungs(CurrentRung(SPOT, second, moved=True), CurrentRung(SPOT, third, moved=True))
+    said, outcome = waited_on_rungs({"first": OUT, "second": second, "third": third}, rungs)
+    assert outcome == third
+    assert said[2:] == [
+        "job train: FAILED",
+        "job train: FAILED; goes on on rung 2 of 2 (strategy SPOT) as third",
+        "job train: SUCCEEDED",
+    ]
+
+
+END = "Mend it, or set run: 3 in the stack file to submit it once more.\nIts log is empty."
+
+
+@pytest.mark.parametrize(
+    ("rungs", "reason"),
+    [
+        (None, ": Resources are insufficient."),
+        (Rungs(None), ": Resources are insufficient."),
+        (Rungs(CurrentRung(SPOT, None)), ": Resources are insufficient."),
+        (Rungs(CurrentRung(SPOT, OUT)), ": Resources are insufficient."),
+        (
+            Rungs(CurrentRung(SPOT, OUT), exhausted="rung 1 (as in the job file): none"),
+            ". No rung is left: rung 1 (as in the job file): none.",
+        ),
+    ],
+)
+def test_a_job_ends_where_no_other_rung_has_a_job(rungs: Rungs | None, reason: str) -> None:
+    said, outcome = waited_on_rungs({"first": OUT}, rungs)
+    assert isinstance(outcome, WaitError)
+    assert str(outcome) == f"job 'train' is FAILED (first){reason} {END}"
+    assert said == ["job train: FAILED"]
+
+
+def test_a_job_that_failed_for_another_reason_moves_to_no_rung() -> None:
+    failed = dataclasses.replace(OUT, out_of_stock=False)
+    _, outcome = waited_on_rungs({"first": failed}, Rungs(AssertionError("nobody asks")))
+    assert isinstance(outcome, WaitError)
+
+
+def test_a_rung_that_is_refused_stays_the_next_one() -> None:
+    _, outcome = waited_on_rungs({"first": OUT}, Rungs(NotSubmittedError("QUOTA")))
+    assert type(outcome) is OperatorError
+    assert str(outcome) == (
+        "job 'train' (first): Resources are insufficient; its next rung was not submitted, and "
+        "stays the next one: to wait for it again is safe. QUOTA"
+    )
+
+
+class Stopped:
+    """An ``idleStop`` whose record tells this."""
+
+    def __init__(self, told: Any) -> None:
+        self.told = told
+
+    def reason(self, _: JobSnapshot) -> str:
+        if isinstance(self.told, Exception):
+            raise self.told
+        return self.told
+
+
+ACCELERATORS = (("workerpool0-0", 1),)
+
+
+@pytest.mark.parametrize(
+    ("state", "accelerators", "idle", "reason"),
+    [
+        ("CANCELLED", ACCELERATORS, Stopped("nobody works"), ". Nobody works. "),
+        ("CANCELLED", ACCELERATORS, Stopped(""), ": by hand. "),
+        ("CANCELLED", ACCELERATORS, None, ": by hand. "),
+        ("CANCELLED", ACCELERATORS, Stopped(OperatorError("503")), ". Why is not known: 503. "),
+        ("CANCELLED", (), Stopped("nobody works"), ": by hand. "),
+        ("FAILED", ACCELERATORS, Stopped("nobody works"), ": by hand. "),
+    ],
+)
+def test_why_a_job_was_cancelled_is_read_in_its_record(
+    state: str, accelerators: tuple[tuple[str, int], ...], idle: Stopped | None, reason: str
+) -> None:
+    ended = dataclasses.replace(job("first", state, error="by hand."), accelerators=accelerators)
+    _, outcome = waited_on_rungs({"first": ended}, idle=idle)
+    assert str(outcome) == f"job 'train' is {state} (first){reason}{END}"

@@ -1,0 +1,347 @@
+"""The request of a job file: its identity, its labels, and the rungs of its ladder."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import hashlib
+import json
+from typing import Any
+
+import pydantic
+import pytest
+import yaml
+
+from tests.unit.infra.customjob import test_corpus
+from tests.unit.infra.customjob.rules.tuning_cases import RIGHT
+from vertex_training.customjob.kinds import BATCH_JOB, CUSTOM_JOB
+from vertex_training.customjob.request import job_file
+from vertex_training.customjob.request.job_file import JobFile, JobRequest, Submission
+from vertex_training.customjob.request.references import UnknownValue
+from vertex_training.customjob.request.rungs import RungOverrides
+from vertex_training.customjob.rules.context import (
+    FILE_ONLY,
+    Context,
+    FileDefaults,
+    JobLimits,
+    NetworkFacts,
+    ReservationRequest,
+    StackFacts,
+)
+from vertex_training.errors import Location, Problem
+from vertex_training.settings.ladder import Rung
+
+WHO = Submission("acme-ml-dev", "us-central1", "dev", "titanic", 1)
+TABLE = {
+    "serviceAccounts.trainer": "trainer@acme.iam.gserviceaccount.com",
+    "buckets.data": "gs://data",
+    "images.later": UnknownValue("build it"),
+}
+IMAGE = f"us-docker.pkg.dev/acme/images/x@sha256:{'0' * 64}"
+FILE = f"""\
+serviceAccount: ${{serviceAccounts.trainer}}
+workerPoolSpecs:
+  - replicaCount: 1
+    machineSpec: {{machineType: n1-standard-4}}
+    containerSpec:
+      imageUri: {IMAGE}
+      args: ["--data=${{buckets.data}}/x", "${{HOME}}"]
+"""
+#: What is sent of ``FILE``: keys in alphabetical order.
+BODY = (
+    '{"displayName":"dev-titanic","jobSpec":{"serviceAccount":"trainer@acme.iam.gserviceaccount'
+    '.com","workerPoolSpecs":[{"containerSpec":{"args":["--data=gs://data/x","${HOME}"],'
+    '"imageUri":"' + IMAGE + '"},"machineSpec":{"machineType":"n1-standard-4"},"replicaCount":1}]}}'
+)
+PARTS = ("acme-ml-dev", "us-central1", "dev", "titanic", "1")
+
+
+def load(text: str = FILE, context: Context = FILE_ONLY, kind: Any = CUSTOM_JOB) -> JobRequest:
+    result = job_file.check_job_file(text.encode(), "jobs/x.yaml", WHO, TABLE, context, kind=kind)
+    assert result.request is not None, result.errors
+    return result.request
+
+
+def sha256(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def test_a_request_keeps_its_id_across_releases() -> None:
+    request = load()
+    assert (request.body, request.request_id) == (BODY, sha256(*PARTS, BODY)[:20])
+    assert request.digest == sha256(BODY) == job_file.digest_of(BODY)
+    umlaut = load(FILE.replace("${HOME}", "größe"))
+    assert umlaut.request_id == sha256(*PARTS, BODY.replace("${HOME}", "größe"))[:20]
+    # The id is made of the request before the id replaces its placeholder.
+    named = load(
+        f"{FILE}baseOutputDirectory: {{outputUriPrefix: 'gs://artifacts/${{job.requestId}}'}}\n"
+    )
+    draft = named.body.replace(named.request_id, "${job.requestId}")
+    assert named.request_id == sha256(*PARTS, draft)[:20]
+    assert named.output_directory == f"gs://artifacts/{named.request_id}"
+
+
+def test_the_id_of_a_job_on_batch_has_its_prefix_and_its_subnet() -> None:
+    plain = load(kind=BATCH_JOB)
+    assert plain.request_id == f"batch-{sha256(*PARTS, BODY)[:20]}"
+    assert (plain.kind, plain.subnet, plain.body) == (BATCH_JOB, "", BODY)
+    subnet = "projects/p/regions/us-central1/subnetworks/s"
+    attachment = "projects/p/regions/us-central1/networkAttachments/a"
+    network = NetworkFacts("psc", "", attachment, subnet=subnet)
+    stack = StackFacts("acme-ml-dev", "210987654321", "us-central1", network=network)
+    context = Context(region="us-central1", stack=stack)
+    inside = f"{FILE}pscInterfaceConfig: {{networkAttachment: {attachment}}}\n"
+    result = job_file.check_job_file(inside.encode(), "x.yaml", WHO, TABLE, context, kind=BATCH_JOB)
+    assert result.request is not None
+    assert result.request.subnet == subnet
+    expected = sha256(*PARTS, result.request.body, subnet)[:20]
+    assert result.request.request_id == f"batch-{expected}"
+    assert load(FILE, context, BATCH_JOB).subnet == ""
+
+
+def test_labels_of_the_stack_are_sent_beside_those_of_the_file() -> None:
+    lines = "".join(f"  {line}\n" for line in FILE.splitlines())
+    request = load(f"labels: {{team: ml, run: mine}}\njobSpec:\n{lines}")
+    sent = request.sent({"run": "2", "vt-stack": "dev"})
+    assert sent == request.message | {"labels": {"team": "ml", "run": "2", "vt-stack": "dev"}}
+    assert load().sent({}) == json.loads(BODY)
+    assert load().account == TABLE["serviceAccounts.trainer"]
+    assert load().output_directory == ""
+    assert load(FILE.partition("\n")[2]).account == ""
+
+
+def test_defaults_of_the_stack_are_named_with_the_references_that_they_use() -> None:
+    fields = {("scheduling", "timeout"): "60s", ("network",): "${network.name}"}
+    output = {("baseOutputDirectory", "outputUriPrefix"): "${buckets.data}/${job.name}"}
+    defaults = FileDefaults(fields | output, {"team": "ml"})
+    request = load(context=Context(defaults=defaults))
+    assert request.filled_in == {
+        "scheduling.timeout": "60s",
+        "baseOutputDirectory.outputUriPrefix": "${buckets.data}/${job.name}",
+        "labels.team": "ml",
+    }
+    assert request.used == {"serviceAccounts.trainer", "buckets.data", "job.name"}
+    full = f"{FILE}scheduling: {{timeout: 60s}}\n"
+    same = Context(defaults=FileDefaults({("scheduling", "timeout"): "5s"}))
+    assert load(full, same) == load(full)
+
+
+def test_an_image_that_is_not_built_is_reported_with_what_builds_it() -> None:
+    text = FILE.replace(IMAGE, "${images.later}").encode()
+    [error] = job_file.check_job_file(text, "x.yaml", WHO, TABLE).errors
+    assert (error.rule, error.hint) == ("unknown-reference", "build it")
+
+
+def test_known_fields_are_those_of_the_official_client() -> None:
+    from tools.generate import job_schema
+
+    for file, generate in (
+        (job_schema.TARGET, job_schema.generate),
+        (job_schema.TUNING_TARGET, job_schema.generate_tuning),
+    ):
+        known, official = json.loads(file.read_text()), json.loads(generate())
+        assert known.pop("source").startswith("google-cloud-aiplatform 2.")
+        assert official.pop("source")
+        assert known == official
+
+
+T4 = {"machineType": "n1-standard-8", "acceleratorType": "NVIDIA_TESLA_T4", "acceleratorCount": 2}
+
+
+@pytest.mark.parametrize(
+    ("machine", "what"),
+    [
+        ({"machineType": "n1-standard-4"}, "no machine of the job has acceleratorCount"),
+        (T4 | {"acceleratorCount": 1}, ""),
+    ],
+)
+def test_idle_stop_is_refused_for_a_job_without_accelerators(machine: Any, what: str) -> None:
+    spec = yaml.safe_load(FILE)
+    spec["workerPoolSpecs"][0]["machineSpec"] = machine
+    one = JobFile(yaml.safe_dump(spec).encode(), "x.yaml", WHO, idle_stop=True)
+    result = job_file.check_ladder(one, TABLE)
+    assert [what in problem.what for problem in result.errors] == [True] * bool(what)
+    assert (result.request is None) == bool(what)
+    assert job_file.check_ladder(dataclasses.replace(one, idle_stop=False), TABLE).request
+
+
+def test_idle_stop_is_refused_for_a_tuning_job() -> None:
+    one = JobFile(RIGHT.encode(), "x.yaml", WHO, kind=None, idle_stop=True)
+    [error] = job_file.check_ladder(one, test_corpus.TABLE).errors
+    assert error.what == "idleStop is about one job, and a tuning job runs many"
+
+
+A100 = "{machineType: a2-highgpu-1g, acceleratorType: NVIDIA_TESLA_A100, acceleratorCount: 1}"
+LADDER_FILE = f"""
+scheduling: {{strategy: FLEX_START, maxWaitDuration: 3600s, timeout: 3600s}}
+baseOutputDirectory: {{outputUriPrefix: "gs://acme-out/fell/${{job.requestId}}"}}
+serviceAccount: trainer-dev@p.iam.gserviceaccount.com
+workerPoolSpecs:
+  - machineSpec: {A100}
+    replicaCount: 1
+    containerSpec: &task {{imageUri: "{IMAGE}"}}
+  - machineSpec: {A100}
+    replicaCount: 2
+    containerSpec: *task
+"""
+NAME = "projects/acme-ml-dev/zones/us-central1-a/reservations/big"
+AFFINITY = {
+    "reservationAffinityType": "SPECIFIC_RESERVATION",
+    "key": "compute.googleapis.com/reservation-name",
+    "values": [NAME],
+}
+L4 = {"machineType": "g2-standard-8", "acceleratorType": "NVIDIA_L4", "acceleratorCount": 1}
+SPOT = {"strategy": "SPOT"}
+
+
+def overrides(fields: dict[str, Any]) -> RungOverrides:
+    return RungOverrides(fields, AFFINITY if "reservation" in fields else None)
+
+
+def check(*fields: dict[str, Any], **context: Any) -> job_file.JobFileResult:
+    ladder = tuple(overrides(each) for each in fields)
+    one = JobFile(LADDER_FILE.encode(), "jobs/x.yaml", WHO, ladder=ladder)
+    return job_file.check_ladder(one, {}, Context(region="us-central1", **context))
+
+
+def test_a_job_file_is_the_first_rung_and_keeps_its_identity() -> None:
+    plain, with_ladder = check().request, check(SPOT).request
+    assert plain is not None
+    assert with_ladder is not None
+    assert (plain.request_id, plain.body) == (with_ladder.request_id, with_ladder.body)
+    assert [each.words for each in with_ladder.rungs] == ["", "strategy SPOT"]
+    assert len({each.request_id for each in with_ladder.rungs}) == 2
+    for each in with_ladder.rungs:
+        assert each.output_directory == f"gs://acme-out/fell/{each.request_id}"
+
+
+def test_a_rung_is_checked_as_a_job_file_and_named_in_its_problems() -> None:
+    result = check({"strategy": "STANDARD"}, {"machineType": "n1-standard-4"})
+    assert result.request is None
+    assert {problem.rule for problem in result.errors} == {"flex-start-gpu"}
+    assert all(p.what.startswith("rung 3 (n1-standard-4): ") for p in result.errors)
+    assert all(p.location.file == "jobs/x.yaml" for p in result.errors)
+    limits = JobLimits(strategies=("FLEX_START",))
+    assert [p.rule for p in check(SPOT, limits=limits).errors] == ["limit-strategy"]
+
+
+def test_a_warning_about_a_rung_names_it_and_is_kept_with_the_request() -> None:
+    title = "rung 2 (strategy STANDARD, a3-megagpu-8g, 8 x NVIDIA_H100_MEGA_80GB)"
+    mega = {"machineType": "a3-megagpu-8g", "acceleratorType": "NVIDIA_H100_MEGA_80GB"}
+    scarce = {"strategy": "STANDARD", **mega, "acceleratorCount": 8}
+    result = check(scarce, SPOT)
+    assert result.errors == ()
+    assert result.request
+    assert result.warnings == result.request.warnings == tuple(
+        Problem(
+            f"{title}: a shared reservation or SPOT is recommended for these machines",
+            "NVIDIA_H100_MEGA_80GB",
+            "without one the job may wait in the queue for long",
+            ("workerPoolSpecs", pool, "machineSpec"),
+            Location("jobs/x.yaml", line, 18),
+            "scarce-accelerator",
+            "warning",
+        )
+        for pool, line in ((0, 6), (1, 9))
+    )  # fmt: skip
+    refused = check(scarce, levels={"scarce-accelerator": "error"})
+    assert (refused.request, refused.warnings) == (None, ())
+    assert [each.what.partition(": ")[0] for each in refused.errors] == [title] * 2
+
+
+def test_facts_and_cost_of_a_job_include_every_rung() -> None:
+    requests = check(SPOT, {"reservation": NAME}).facts.reservation_requests
+    assert requests == tuple(
+        ReservationRequest((NAME,), "a2-highgpu-1g", "NVIDIA_TESLA_A100", 1, machines)
+        for machines in (1, 2)
+    )
+    dear = check(SPOT, {"strategy": "STANDARD"}).request
+    assert dear is not None
+    assert dear.cost.worst_case == max(each.own_cost.worst_case or 0 for each in dear.rungs)
+
+
+@pytest.mark.parametrize(
+    ("fields", "what"),
+    [
+        (
+            [{"strategy": "FLEX_START", "maxWaitDuration": "3600s"}],
+            "rung 2 (strategy FLEX_START, waits 3600s) asks for what the job file asks for",
+        ),
+        ([SPOT, SPOT], "rung 3 (strategy SPOT) asks for what rung 2 (strategy SPOT) asks for"),
+    ],
+)
+def test_a_rung_equal_to_an_earlier_one_is_refused(fields: Any, what: str) -> None:
+    place = Location("jobs/x.yaml")
+    expected = Problem(what, hint="remove it, or change it", location=place, rule="ladder")
+    assert check(*fields).errors == (expected,)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"region": "europe-west4"}, "buckets, network, key and images of the job are there"),
+        ({}, "changes nothing"),
+        ({"strategy": "ON_DEMAND"}, "STANDARD"),
+        ({"maxWaitDuration": "1h"}, "3600s"),
+        ({"acceleratorCount": 0}, "greater than or equal to 1"),
+        ({"timeout": "3600s"}, "Extra inputs"),
+    ],
+)
+def test_invalid_settings_of_a_rung_are_refused(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(pydantic.ValidationError, match=message):
+        Rung.model_validate(given)
+
+
+CPU = {"machineType": "n1-standard-4"}
+FLEX = {"strategy": "FLEX_START", "maxWaitDuration": "3600s"}
+RESERVED = T4 | {"reservationAffinity": AFFINITY}
+
+
+def message(*machines: Any, **scheduling: str) -> dict[str, Any]:
+    pools = [{"machineSpec": machine, "replicaCount": 1} for machine in machines]
+    given = {"scheduling": scheduling} if scheduling else {}
+    return {"displayName": "x", "jobSpec": {"workerPoolSpecs": pools, **given}}
+
+
+@pytest.mark.parametrize(
+    ("before", "fields", "words", "after"),
+    [
+        # A machine type replaces the accelerator of the job file as well.
+        (message(T4, T4), CPU, "n1-standard-4", message(CPU, CPU)),
+        (message(T4), L4, "g2-standard-8, 1 x NVIDIA_L4", message(L4)),
+        # Without a machine type, the other fields stay.
+        (message(T4), {"acceleratorCount": 1}, "1 x accelerators",
+         message(T4 | {"acceleratorCount": 1})),
+        (message(T4), {"acceleratorType": "NVIDIA_L4"}, "NVIDIA_L4",
+         message(T4 | {"acceleratorType": "NVIDIA_L4"})),
+        # Pools with another machine than the first one keep theirs.
+        (message(T4, CPU, T4), L4, "g2-standard-8, 1 x NVIDIA_L4", message(L4, CPU, L4)),
+        (message(T4, T4 | {"acceleratorCount": 4}), L4, "g2-standard-8, 1 x NVIDIA_L4",
+         message(L4, T4 | {"acceleratorCount": 4})),
+        (message(T4, None), CPU, "n1-standard-4", message(CPU, None)),
+        # No later rung requests the job file's own reservation.
+        (message(RESERVED), SPOT, "strategy SPOT", message(T4, strategy="SPOT")),
+        (message(T4), {"reservation": NAME}, "reservation big", message(RESERVED)),
+        # A strategy or a reservation replaces how the job file waits; its timeout stays.
+        (message(T4, **FLEX), SPOT, "strategy SPOT", message(T4, strategy="SPOT")),
+        (message(T4, **FLEX, timeout="60s"), SPOT, "strategy SPOT",
+         message(T4, timeout="60s", strategy="SPOT")),
+        (message(T4, **FLEX), {"reservation": NAME}, "reservation big", message(RESERVED)),
+        (message(T4, **FLEX), {"maxWaitDuration": "60s"}, "waits 60s",
+         message(T4, **FLEX | {"maxWaitDuration": "60s"})),
+        (message(T4, **FLEX), {"acceleratorCount": 1}, "1 x accelerators",
+         message(T4 | {"acceleratorCount": 1}, **FLEX)),
+        # Nothing to change.
+        ({"displayName": "x"}, {}, "", {"displayName": "x"}),
+        ({"jobSpec": {}}, CPU, "n1-standard-4", {"jobSpec": {}}),
+        ({"jobSpec": {"workerPoolSpecs": [{}, {"machineSpec": T4}]}}, CPU, "n1-standard-4",
+         {"jobSpec": {"workerPoolSpecs": [{}, {"machineSpec": CPU}]}}),
+    ],
+)  # fmt: skip
+def test_a_rung_changes_only_its_own_fields(
+    before: Any, fields: dict[str, Any], words: str, after: Any
+) -> None:
+    untouched = copy.deepcopy(before)
+    assert str(overrides(fields)) == words
+    assert overrides(fields).of(before) == after
+    assert before == untouched
