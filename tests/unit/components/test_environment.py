@@ -12,7 +12,7 @@ import pytest
 from tests.unit.components.recorder import NUMBERED, registered
 from tests.unit.components.test_components import SPEC, refused
 from tests.unit.components.test_outputs_of_components import made_by
-from tests.unit.infra.test_tuning import FILE
+from tests.unit.infra.stacks import FILE
 from vertex_training import ArgumentsError, TrainingEnvironment
 from vertex_training.components import arguments as reading
 

@@ -12,8 +12,7 @@ import pulumi
 import pytest
 
 from tests.unit.infra.recorder import Recorder
-from tests.unit.infra.stacks import BASE
-from tests.unit.infra.test_tuning import FILE, JOB
+from tests.unit.infra.stacks import BASE, FILE, JOB
 from vertex_training import program
 from vertex_training.components import training
 from vertex_training.customjob.google import backends, logs
