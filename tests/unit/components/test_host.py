@@ -12,7 +12,6 @@ from tests.unit.components.recorder import PROJECT, registered, unknown
 from tests.unit.components.test_components import SPEC
 from vertex_training import host
 from vertex_training.components import training
-from vertex_training.engine import HOSTED
 from vertex_training.errors import OperatorError
 
 TYPE = "vertex-training:index:TrainingBuckets"
@@ -36,27 +35,6 @@ def refused(inputs: Any, type_: str = TYPE) -> list[str]:
     found: list[str] = []
     assert registered(declare, preview=True) == {}
     return found
-
-
-def test_arguments_are_those_of_a_stack_file() -> None:
-    made = registered(lambda: construct({**PROJECT, "buckets": BUCKETS}))
-    _, inputs = made["store-data"]
-    assert inputs["name"] == "local-training-data-dev"
-    assert inputs["forceDestroy"] is True
-    ages = [rule["condition"].get("age") for rule in inputs["lifecycleRules"]]
-    assert 30 in ages
-    assert not HOSTED.get()
-
-
-def test_all_mistakes_are_told_by_the_paths_of_their_properties() -> None:
-    wrong = {"data": {"softDeleteDays": 3.0, "deleteAfterDay": 1.0, "retention": {"days": "x"}}}
-    head, *found = refused({"project": "local-training", "buckets": wrong})
-    assert head == "TrainingBuckets 'store': 4 mistakes; nothing of it was declared."
-    assert "region: missing. Hint: give region" in found
-    assert "buckets.data.softDeleteDays: must be 0 (off) or 7 to 90 days (got 3)." in found
-    hint = "unknown key. Hint: did you mean 'deleteAfterDays'?"
-    assert f"buckets.data.deleteAfterDay: {hint}" in found
-    assert any(line.startswith("buckets.data.retention.days: ") for line in found)
 
 
 def test_what_is_unknown_or_secret_is_refused_without_its_value() -> None:

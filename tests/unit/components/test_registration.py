@@ -83,13 +83,6 @@ def test_a_mistake_in_a_file_is_told_at_its_line(folder: Path) -> None:
     ]
 
 
-def test_a_file_that_is_not_there_is_all_that_is_told(folder: Path) -> None:
-    args = {key: JOB[key] for key in JOB if key != "spec"} | {"file": "train.yaml"}
-    assert refused(TrainingJob, args).splitlines()[1:] == [
-        "file: no such file (got train.yaml). Hint: paths start at the folder of Pulumi.yaml"
-    ]
-
-
 def test_warnings_of_a_request_name_the_component_and_the_property(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -120,14 +120,6 @@ def test_whatever_takes_one_argument_is_called(tmp_path, text):
     assert (callable(found.declare), found.problems, found.root) == (True, (), tmp_path)
 
 
-def test_what_python_cannot_read_is_told_at_its_own_line_alone(tmp_path):
-    write(tmp_path, "\nimport beside\n")
-    write(tmp_path, "x = 1\ndef f(:\n", "beside.py")
-    assert messages(tmp_path) == (
-        "beside.py:2: import of extra raised SyntaxError: invalid syntax."
-    )
-
-
 def test_modules_without_a_package_and_two_places_are_mistakes(tmp_path):
     write(tmp_path, "", "extra/red.py")
     assert messages(tmp_path) == (
@@ -177,14 +169,6 @@ def test_an_output_of_the_program_cannot_be_replaced(tmp_path):
     assert deployed(package)[1].startswith("extra/__init__.py exports an output")
 
 
-def test_what_ends_the_program_in_declare_is_a_mistake(tmp_path):
-    _, errors = deployed(write(tmp_path, "import sys\ndef declare(e):\n    sys.exit('no')\n"))
-    assert errors == (
-        "extra.py:3: declare(environment) ended the program: sys.exit('no'). Hint: raise an "
-        "exception that says what is wrong"
-    )
-
-
 def test_advice_about_resources_of_other_providers_is_logged_and_jobs_are_our_own(
     tmp_path, monkeypatch
 ):
@@ -222,16 +206,3 @@ def test_what_a_deployment_would_refuse_is_told_before():
     [dynamic, pet] = refused_by_deploy([*other, other[0]])
     assert "pulumi-python:dynamic:Resource" in dynamic
     assert "`vt deploy` will refuse" in pet
-
-
-def test_mistakes_of_a_component_are_told_as_they_are(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    text = (
-        "from vertex_training import TrainingBuckets\n\n\ndef declare(environment):\n"
-        "    TrainingBuckets('x', {'project': environment.project, 'bucket': {}})\n"
-    )
-    _, errors = deployed(write(tmp_path, text))
-    assert "extra.py:5: declare(environment): TrainingBuckets 'x': 2 mistakes" in errors
-    assert "\nbucket: unknown argument. Hint: did you mean 'buckets'?" in errors
-    assert "\nregion: missing" in errors
-    assert "ArgumentsError" not in errors

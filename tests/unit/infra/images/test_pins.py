@@ -36,19 +36,6 @@ def told(image: dict[str, Any], root: Path) -> list[tuple[str, str, str, Any]]:
     return [(each.what, each.value, each.hint, each.path) for each in found]
 
 
-def test_a_pin_is_current_as_long_as_the_folder_is_what_it_was_built_from(root: Path) -> None:
-    built = identity.tag_of(Source("code"), root)
-    image = {"context": "code", "digest": DIGEST, "builtFrom": built}
-    pin = pins.pin_of(settings(image), "x", root)
-    assert (pin.state, pin.digest, pin.uri, pin.tag) == ("current", DIGEST, OWN, built)
-    assert told(image, root) == []
-    (root / "code" / "Dockerfile").write_text("FROM scratch\nUSER 1\n")
-    assert pins.pin_of(settings(image), "x", root).state == "behind"
-    where = ("code", "vt images build x --stack prod", ("images", "x", "context"))
-    what = "the image is not what this folder holds now: jobs run the older one"
-    assert told(image, root) == [(what, *where)]
-
-
 def test_what_is_written_has_the_identity_that_was_told(root: Path, tmp_path: Path) -> None:
     source = Source("code")
     context = source.read(root)

@@ -62,14 +62,6 @@ def declared(root, **changes):
     return recorder.registered
 
 
-@pytest.mark.parametrize("option", ["wait: running", "onChange: finish"])
-def test_what_is_about_one_job_is_refused(tmp_path, option):
-    key, _, value = option.partition(": ")
-    jobs = {"weekly": {"file": "job.yaml", "schedule": WEEKLY, key: value}}
-    [problem] = problems(tmp_path, jobs=jobs)
-    assert f"{key} is about one job" in problem
-
-
 PROPS = {
     "submission": {"project": "local-p", "region": "r", "stack": "local", "job": "titanic",
                    "run": 1, "section": "jobs"},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 from typing import Any
@@ -11,7 +10,6 @@ import pytest
 
 from vertex_training.serving.declared import (
     DeclaredDeployment,
-    DeclaredEndpoint,
     DeclaredVersion,
     ModelSource,
     container_spec,
@@ -26,28 +24,6 @@ DEPLOYMENT = DeclaredDeployment(VERSION, MACHINE, 1, 2)
 
 def sha256(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
-
-
-def test_a_deployed_model_has_ten_digits_of_what_cannot_be_changed_in_place() -> None:
-    machine = '{"acceleratorCount": 1, "machineType": "n1-standard-2"}'
-    digest = int(sha256(VERSION.request_id, machine, ""), 16)
-    assert DEPLOYMENT.id == str(1_000_000_000 + digest % 9_000_000_000)
-    for run in range(50):
-        other = dataclasses.replace(VERSION, source=dataclasses.replace(SOURCE, run=run))
-        id_ = dataclasses.replace(DEPLOYMENT, version=other).id
-        assert len(id_) == 10
-        assert id_[0] != "0"
-    assert dataclasses.replace(DEPLOYMENT, minimum=2, maximum=5).id == DEPLOYMENT.id
-    assert dataclasses.replace(DEPLOYMENT, account="a@x").id != DEPLOYMENT.id
-    assert dataclasses.replace(DEPLOYMENT, machine={"machineType": "x"}).id != DEPLOYMENT.id
-
-
-def test_an_endpoint_has_the_name_of_its_place() -> None:
-    endpoint = DeclaredEndpoint(
-        *("titanic", "acme-ml-dev", "us-central1", "dev", "123456789", "dev-titanic"),
-        *({3: DEPLOYMENT}, {3: 100}, False, True, {}),
-    )
-    assert endpoint.name == "projects/acme-ml-dev/locations/us-central1/endpoints/123456789"
 
 
 @pytest.mark.parametrize(

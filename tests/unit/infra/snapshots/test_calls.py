@@ -148,6 +148,15 @@ def test_a_busy_service_is_asked_twice_more(session: Session, status: int) -> No
     assert len(session.asked) == 3
 
 
+def test_table_is_absent_only_if_bigquery_has_none_or_denies_it(session: Session) -> None:
+    for answer in (refusal(404, "notFound"), refusal(403, "accessDenied")):
+        session.answers = [answer]
+        assert bigquery().table(dict.fromkeys(("projectId", "datasetId", "tableId"), "t")) is None
+    session.answers = [refusal(403, "billingNotEnabled", "billing is off")]
+    with pytest.raises(PermissionDeniedError, match="billing is off"):
+        bigquery().table(dict.fromkeys(("projectId", "datasetId", "tableId"), "t"))
+
+
 class Blob:
     """An object as the client has it."""
 

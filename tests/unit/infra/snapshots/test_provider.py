@@ -10,7 +10,7 @@ import pytest
 from tests.unit.infra.snapshots.fakes import Cloud, Process, request
 from vertex_training.customjob.refusal_lookup import COMPARES
 from vertex_training.errors import NotSubmittedError, OperatorError
-from vertex_training.snapshots import google, provider
+from vertex_training.snapshots import provider
 from vertex_training.snapshots.provider import SnapshotProvider
 
 REQUEST = request()
@@ -108,18 +108,6 @@ def test_an_identity_of_another_request_is_refused(monkeypatch: pytest.MonkeyPat
     assert failures == ["Snapshot: requestId is not that of the request"]
 
 
-def test_a_query_over_its_bound_fails_the_preview(
-    monkeypatch: pytest.MonkeyPatch, cloud: Cloud
-) -> None:
-    cloud.processed = 10**9 + 1
-    inputs, said, failures = checked(monkeypatch)
-    assert (inputs, said) == (INPUTS, [])
-    assert failures == [
-        "the query of snapshot 'clicks' reads 1,000,000,001 bytes, more than maxBytesBilled, "
-        "1,000,000,000. Hint: raise it, or read less."
-    ]
-
-
 @pytest.mark.parametrize(
     ("changes", "changed", "replaces"),
     [
@@ -169,17 +157,6 @@ def test_a_snapshot_that_is_made_is_recorded_with_its_manifest(
     assert SnapshotProvider().read("id", state).outs == {**made.outs, "state": "UNRECORDED"}
 
 
-def test_ports_are_those_of_the_options(monkeypatch: pytest.MonkeyPatch) -> None:
-    from vertex_training.snapshots import google
-
-    monkeypatch.undo()
-    asked: list[Any] = []
-    monkeypatch.setattr(google, "connect", lambda *given: asked.append(given))
-    provider._ports(INPUTS)
-    provider._ports({**INPUTS, "options": {**INPUTS["options"], "impersonate": "me@x"}})
-    assert asked == [(REQUEST, "control", ""), (REQUEST, "control", "me@x")]
-
-
 def test_the_process_of_the_provider_tells_errors_as_the_program_does(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -189,24 +166,3 @@ def test_the_process_of_the_provider_tells_errors_as_the_program_does(
     SnapshotProvider().configure(ignored)
     assert asked == [provider.format_exception]
     assert SnapshotProvider.serialize_as_secret_always is False
-
-
-def test_what_a_request_talks_to_is_of_its_project_and_its_folder(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    made: list[Any] = []
-
-    class Client:
-        def bucket(self, name: str) -> str:
-            made.append(name)
-            return name
-
-    client = Client()
-    monkeypatch.setattr(google, "storage_client", lambda *how: made.append(how) or client)
-    monkeypatch.setattr(google.intent_store, "BucketIntents", lambda *how: how)
-    ports: Any = google.connect(REQUEST, "control", "me@x")
-    assert made == [("local-training", "me@x"), "data"]
-    asks = (ports.warehouse._project, ports.warehouse._location, ports.warehouse._account)
-    assert asks == ("local-training", "us-central1", "me@x")
-    assert (ports.files._bucket, ports.files._prefix) == ("data", REQUEST.prefix)
-    assert ports.records == (client, "control", "snapshots/")
