@@ -61,7 +61,7 @@ def test_a_stacks_name_is_judged_like_an_environment(
     )
 
 
-def test_every_public_name_is_there() -> None:
+def test_every_public_name_exists() -> None:
     written = {name for name in vars(sections) if name.endswith("Args")}
     assert written <= set(vertex_training.__all__)
     for name in vertex_training.__all__:
@@ -82,7 +82,7 @@ def test_every_public_name_is_there() -> None:
         (TrainingBuckets, None, "the arguments are a NoneType"),
     ],
 )
-def test_a_wrong_kind_of_argument_is_told_at_its_path(
+def test_wrong_kind_of_argument_is_reported_at_its_path(
     component: Any, args: dict[str, Any] | None, said: str
 ) -> None:
     place = {"project": "local-training"} if component is TrainingAccount else PROJECT

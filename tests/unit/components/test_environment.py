@@ -47,7 +47,7 @@ def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
-def test_what_it_makes_is_told_by_the_keys_of_its_arguments(said: list[str]) -> None:
+def test_outputs_have_the_keys_of_the_arguments(said: list[str]) -> None:
     args = {
         **ARGS,
         "jobs": {"titanic": {"file": "spot.json", "run": 2}},
@@ -81,7 +81,7 @@ def test_what_it_makes_is_told_by_the_keys_of_its_arguments(said: list[str]) -> 
     assert said[2].startswith("The owners of acme must do this before jobs of this stack can run:")
 
 
-def test_mistakes_in_a_file_of_a_job_are_told_as_the_file_spells_its_fields() -> None:
+def test_mistakes_in_a_job_file_have_the_fields_of_the_file() -> None:
     args = {**ARGS, "jobs": {"titanic": {"file": "wrong.json"}}}
     assert refused(TrainingEnvironment, args).splitlines() == [
         "TrainingEnvironment 'it': 1 mistake; nothing of it was declared.",

@@ -37,7 +37,7 @@ def refused(inputs: Any, type_: str = TYPE) -> list[str]:
     return found
 
 
-def test_what_is_unknown_or_secret_is_refused_without_its_value() -> None:
+def test_unknown_or_secret_argument_is_refused_without_its_value() -> None:
     def inputs() -> dict[str, Any]:
         return {"project": pulumi.Output.secret("hunter2"), "region": unknown(), "buckets": {}}
 
@@ -55,7 +55,7 @@ def test_a_mistake_in_a_request_is_at_its_place_in_the_spec() -> None:
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_a_job_is_there_once_it_got_where_its_wait_says(
+def test_component_of_a_job_ends_when_its_wait_ends(
     fails: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waited: list[str] = []

@@ -105,7 +105,7 @@ def test_any_text_of_a_spec_reaches_the_job_as_it_is() -> None:
     assert pool["containerSpec"]["args"] == [text]
 
 
-def test_a_spec_that_holds_itself_is_one_mistake() -> None:
+def test_recursive_spec_is_one_mistake() -> None:
     spec = copy.deepcopy(SPEC)
     spec["labels"] = {"first": spec, "second": [spec]}
     said = refused(TrainingJob, lambda: {**JOB, "spec": spec})

@@ -72,7 +72,7 @@ def test_a_state_has_a_component_by_its_type_with_its_arguments(
     assert found == {"it": (f"vertex-training:index:{component.__name__}", inputs)}
 
 
-def test_a_mistake_in_a_file_is_told_at_its_line(folder: Path) -> None:
+def test_mistake_in_a_file_is_reported_at_its_line(folder: Path) -> None:
     wrong = json.dumps(SPEC["workerPoolSpecs"])
     (folder / "train.yaml").write_text(f"serviceAcount: x@y.z\nworkerPoolSpecs: {wrong}")
     args = {key: JOB[key] for key in JOB if key != "spec"} | {"file": "train.yaml"}

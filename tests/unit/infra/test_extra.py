@@ -149,7 +149,7 @@ def test_a_folder_is_no_file_of_a_team(tmp_path):
     assert str(problem) == "extra.py: extra.py is a folder. Hint: a package is extra/__init__.py"
 
 
-def test_the_programs_of_the_page_do_what_it_says(tmp_path):
+def test_programs_of_the_page_run(tmp_path):
     registered, errors = deployed(write(tmp_path, EXAMPLE + NOT_LOCAL))
     assert errors == ""
     assert registered["reports"][1]["name"] == "acme-ml-dev-reports"
@@ -187,7 +187,7 @@ def test_advice_about_resources_of_other_providers_is_logged_and_jobs_are_our_ow
     ]
 
 
-def test_mistakes_in_job_files_and_in_extra_are_told_together(tmp_path):
+def test_mistakes_in_job_files_and_in_extra_are_reported_together(tmp_path):
     write(tmp_path, "x = 1\n")
     (tmp_path / "bad.yaml").write_text("workerPoolSpec: []\n")
     config = settings("dev").model_copy(update={"packages": {}})
@@ -199,7 +199,7 @@ def test_mistakes_in_job_files_and_in_extra_are_told_together(tmp_path):
     assert "extra.py: it has no function declare" in str(failed.value)
 
 
-def test_what_a_deployment_would_refuse_is_told_before():
+def test_resources_that_a_deployment_refuses_are_reported_before():
     fine = ["gcp:storage/bucket:Bucket", "pulumi:providers:gcp", "pulumi:pulumi:StackReference"]
     assert refused_by_deploy(fine) == []
     other = ["random:index/randomPet:RandomPet", "pulumi-python:dynamic:Resource"]

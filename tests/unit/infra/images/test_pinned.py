@@ -86,8 +86,6 @@ def test_a_pin_is_in_the_repository_of_its_stack(
         b"config: " + b"[" * 10_000,
     ],
 )
-def test_a_stack_file_that_cannot_be_read_keeps_nobody_from_working(
-    content: bytes, root: Path
-) -> None:
+def test_unreadable_stack_file_is_skipped(content: bytes, root: Path) -> None:
     (root / "Pulumi.odd.yaml").write_bytes(content)
     assert len(pinned.records(root)) == 3

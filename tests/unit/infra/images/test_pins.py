@@ -36,7 +36,7 @@ def told(image: dict[str, Any], root: Path) -> list[tuple[str, str, str, Any]]:
     return [(each.what, each.value, each.hint, each.path) for each in found]
 
 
-def test_what_is_written_has_the_identity_that_was_told(root: Path, tmp_path: Path) -> None:
+def test_written_archive_has_the_reported_identity(root: Path, tmp_path: Path) -> None:
     source = Source("code")
     context = source.read(root)
     build = identity.identity(source, context)
@@ -45,9 +45,7 @@ def test_what_is_written_has_the_identity_that_was_told(root: Path, tmp_path: Pa
     assert (tmp_path / "x.tar").stat().st_size > 0
 
 
-def test_an_identity_is_made_as_ever_or_every_image_would_be_built_once_more(
-    root: Path, tmp_path: Path
-) -> None:
+def test_identity_of_a_context_never_changes(root: Path, tmp_path: Path) -> None:
     source = Source.of("code", "Dockerfile", {"B": "2", "A": "1"}, "train", ["lib"])
     assert source == Source("code", "Dockerfile", (("A", "1"), ("B", "2")), "train", ("lib",))
     assert Source.of("code", "Dockerfile", {}, None) == Source("code")

@@ -87,7 +87,7 @@ def changed(**schedule):
     return {**PROPS, "schedule": {**PROPS["schedule"], **schedule}}
 
 
-def test_what_the_state_keeps_is_what_is_submitted(provider):
+def test_slots_are_submitted_as_the_state_has_them(provider):
     outs = provider.create(PROPS).outs
     assert DeployedSchedule.of(outs) == SCHEDULE.__class__.of({**PROPS, "since": outs["since"]})
     assert time_of(outs["since"]).timestamp() == provider.world.time

@@ -41,7 +41,7 @@ def newest(world: SlotWorld) -> str:
     return list(world.jobs)[-1]
 
 
-def test_a_paused_schedule_says_so() -> None:
+def test_paused_schedule_is_reported() -> None:
     world = SlotWorld()
     found = tick(world, MONDAY, replace(SCHEDULE, paused=True))
     assert found == [Outcome("paused", "", "paused: no slots", job="")]
@@ -57,7 +57,7 @@ def test_a_slot_whose_record_has_a_job_is_adopted_though_its_turn_is_gone() -> N
 
 
 @pytest.mark.parametrize("theirs", ["", "gone"])
-def test_a_record_that_names_no_job_of_its_slot_is_told_with_its_place(theirs: str) -> None:
+def test_record_of_another_job_is_reported_with_its_place(theirs: str) -> None:
     world = SlotWorld()
     tick(world, MONDAY, OTHER)
     schedule = replace(SCHEDULE, records="one/")

@@ -39,9 +39,7 @@ def sha256(*parts: str) -> str:
         ({"deployment_timeout": "600s"}, {"deploymentTimeout": "600s"}),
     ],
 )  # fmt: skip
-def test_a_container_is_the_apis_message_without_what_is_empty(
-    given: dict[str, Any], more: dict[str, Any]
-) -> None:
+def test_container_message_has_no_empty_fields(given: dict[str, Any], more: dict[str, Any]) -> None:
     plain = {"env": {}, "command": (), "args": (), "deployment_timeout": None}
     text = container_spec("x", "/predict", "/health", 8080, **(plain | given))
     message = {

@@ -101,7 +101,7 @@ def test_a_zone_has_its_name():
     assert cron.zone(BERLIN).key == BERLIN
 
 
-def test_a_calendar_says_itself_in_words():
+def test_calendar_has_a_description():
     words = Calendar("0 6 * * 1", BERLIN).words
     assert "06:00" in words
     assert "Monday" in words

@@ -95,7 +95,7 @@ def test_dates_and_bytes_of_yaml_are_the_text_that_the_engine_makes_of_them(chec
         ("config: {}\nenvironment:\n- prod\n", Location("Pulumi.dev.yaml", 2, 1)),
     ],
 )
-def test_values_of_environments_are_told_as_not_judged(tmp_path, text, place):
+def test_values_of_environments_are_reported_as_unchecked(tmp_path, text, place):
     if text:
         (tmp_path / "Pulumi.dev.yaml").write_text(text)
     what = "an environment of Pulumi ESC is read by the engine alone: its values were not judged"

@@ -59,7 +59,7 @@ RESOLVED = {
 }  # fmt: skip
 
 
-def test_a_preview_says_what_the_query_would_read(
+def test_preview_reports_the_bytes_of_the_query(
     monkeypatch: pytest.MonkeyPatch, cloud: Cloud
 ) -> None:
     cloud.processed = 10**9
@@ -70,7 +70,7 @@ def test_a_preview_says_what_the_query_would_read(
     assert checked(monkeypatch) == (INPUTS, [], [])
 
 
-def test_a_preview_that_asks_no_cloud_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_offline_preview_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(provider, "is_offline", lambda project: project == "local-training")
     line = "snapshot clicks not asked: this preview asks no cloud"
     assert checked(monkeypatch) == (INPUTS, [line], [])
@@ -80,7 +80,7 @@ def test_a_preview_that_asks_no_cloud_says_so(monkeypatch: pytest.MonkeyPatch) -
     assert checked(monkeypatch) == (INPUTS, [line], [])
 
 
-def test_what_nobody_answers_is_told_without_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unanswered_estimate_is_reported_without_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     token = "ghp_" + "a1B2" * 9
 
     def silent(_: Any) -> Any:
