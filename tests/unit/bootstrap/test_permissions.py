@@ -52,7 +52,7 @@ def previewed_types() -> set[str]:
     return {type_ for inventory in inventories for type_ in inventory["counts"]}
 
 
-def test_every_type_the_stacks_use_says_what_it_needs_and_no_other_is_listed() -> None:
+def test_every_used_type_has_its_permissions() -> None:
     assert previewed_types() <= declared_types()
     made_by_bootstrap = declared_below(PROGRAM / "foundation") - declared_types()
     own = {need.type for need in permissions.needs().values() if need.where == "bootstrap"}
@@ -60,7 +60,7 @@ def test_every_type_the_stacks_use_says_what_it_needs_and_no_other_is_listed() -
     assert declared_types() == set(permissions.needs()) - own
 
 
-def test_a_type_that_goes_takes_along_what_no_other_type_needs() -> None:
+def test_removed_type_removes_its_own_permissions() -> None:
     def all_of(types: set[str]) -> set[str]:
         return {*permissions.of_deploy(types), *permissions.of_grant(types)}
 

@@ -135,7 +135,7 @@ def test_without_the_right_to_deny_there_is_no_policy_and_no_tag() -> None:
     assert not [name for name in registered("prod", denyPolicy=False) if "denial" in name]
 
 
-def test_what_is_there_keeps_its_name_since_another_name_is_another_resource(
+def test_existing_resources_keep_their_names(
     dev: dict[str, dict[str, Any]],
 ) -> None:
     of_others = ("Service", "IAMMember", "IAMCustomRole", "TagBinding")

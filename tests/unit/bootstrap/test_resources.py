@@ -1,303 +1,97 @@
-"""Every resource of an environment, with all of its inputs, and the words of conditions."""
+"""Environments: the problems of a file, and the resources and outputs of a right one.
+
+``tests/corpus/bootstrap.yaml`` has changes of the environment ``prod`` of the fixture project. The
+first entry has no change; resources of others are the difference from it. ``RECORD=1`` writes the
+expected values again.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 from pathlib import Path
 from typing import Any, Final
 
+import pulumi
 import pytest
+import yaml
 
-from tests.unit.bootstrap.recorder import registered, unique_id
-from tests.unit.bootstrap.test_program import PROD
+from tests.unit.bootstrap.recorder import registered
+from tests.unit.infra.stack_corpus import differences, dump, lines, readable
 from vertex_training.errors import ConfigError
-from vertex_training.foundation import config
+from vertex_training.foundation import config, program
 
-DEFAULT: Final = "109876543210-compute@developer.gserviceaccount.com"
-PROJECT: Final = "acme-ml-prod"
-LABELS: Final = {
-    "managed-by": "pulumi", "stack": "prod", "cost-center": "ml", "team": "ml-platform"
-}  # fmt: skip
-POOL: Final = "projects/109876543210/locations/global/workloadIdentityPools/github-prod"
-ADVANCER: Final = f"principalSet://iam.googleapis.com/{POOL}/attribute.ci_role/advance"
-NEEDS: Final = "What the training stack's resource types need; docs/bootstrap.md"
+FILE: Final = Path(__file__).parents[2] / "corpus" / "bootstrap.yaml"
+ENTRIES: Final[list[dict[str, Any]]] = yaml.safe_load(FILE.read_text("utf-8"))
+
+
+def observe(given: dict[str, Any]) -> dict[str, Any]:
+    exported: dict[str, Any] = {}
+
+    def export(name: str, value: Any) -> None:
+        pulumi.Output.from_input(value).apply(lambda known: exported.update({name: known}))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pulumi, "export", export)
+        try:
+            resources = registered("prod", **given)
+        except ConfigError as refused:
+            return {"problems": lines(refused.problems)}
+    return json.loads(json.dumps({"registered": readable(resources), "outputs": exported}))
 
 
 @pytest.fixture(scope="module")
-def prod() -> dict[str, dict[str, Any]]:
-    """Everything that an environment can have."""
-    given = {"schedules": True, "pullRequests": True, "protectedAccounts": [DEFAULT]}
-    return registered("prod", **given)
+def plain() -> dict[str, Any]:
+    return observe({})
 
 
-def of_type(resources: dict[str, dict[str, Any]], ending: str) -> dict[str, dict[str, Any]]:
-    return {name: each for name, each in resources.items() if each["type"].endswith(ending)}
-
-
-def test_the_apis_that_it_needs_stay_on_when_it_is_destroyed(
-    prod: dict[str, dict[str, Any]],
+@pytest.mark.parametrize("number", range(len(ENTRIES)))
+def test_environment_is_refused_or_registered_as_recorded(
+    number: int, plain: dict[str, Any]
 ) -> None:
-    names = (
-        *("serviceusage", "cloudresourcemanager", "iam", "iamcredentials", "sts", "storage"),
-        "cloudkms",
+    entry = ENTRIES[number]
+    found = observe(entry["given"])
+    if number and "problems" not in found:
+        found = differences(plain, found)
+    if os.environ.get("RECORD"):
+        entry["expected"] = found
+        FILE.write_text(dump(ENTRIES), encoding="utf-8")
+    assert found == entry["expected"]
+
+
+def test_encrypted_values_are_refused_and_never_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = {
+        "gcp:project": "acme-ml-prod",
+        "gcp:region": "us-central1",
+        "vertex-training-bootstrap:projectNumber": "hunter2",  # would be shown: it has no number
+        "vertex-training-bootstrap:labels": '{"Team": "hunter2"}',
+        "vertex-training-bootstrap:rotationDays": "0",
+    }
+    (tmp_path / "Pulumi.prod.yaml").write_text(
+        "config:\n  vertex-training-bootstrap:labels:\n    Team: x\n"
     )
-    assert of_type(prod, ":Service") == {
-        f"api-{name}": {
-            "type": "gcp:projects/service:Service",
-            "project": PROJECT,
-            "service": f"{name}.googleapis.com",
-            "disableOnDestroy": False,
-        }
-        for name in names
-    }
+    ended: list[str] = []
+    monkeypatch.setattr(pulumi, "get_stack", lambda: "prod")
+    monkeypatch.setattr(program.engine, "end_with_message", ended.append)
+    pulumi.runtime.set_all_config(values, [*values][2:4])
+    try:
+        program.run(tmp_path / "__main__.py")
+    finally:
+        pulumi.runtime.set_all_config({}, [])
+    [report] = ended
+    assert report.count("is encrypted") == 2
+    assert "pulumi config rm vertex-training-bootstrap:projectNumber" in report
+    assert "Pulumi.prod.yaml:2:3" in report
+    assert "hunter2" not in report
 
 
-def test_the_state_is_one_bucket_and_one_key(prod: dict[str, dict[str, Any]]) -> None:
-    assert prod["state-bucket"] == {
-        "type": "gcp:storage/bucket:Bucket",
-        "name": "acme-ml-prod-pulumi-state",
-        "project": PROJECT,
-        "location": "US-CENTRAL1",
-        "storageClass": "STANDARD",
-        "uniformBucketLevelAccess": True,
-        "publicAccessPrevention": "enforced",
-        "versioning": {"enabled": True},
-        "softDeletePolicy": {"retentionDurationSeconds": 30 * 86400},
-        "lifecycleRules": [
-            {"action": {"type": "AbortIncompleteMultipartUpload"}, "condition": {"age": 7}},
-            {
-                "action": {"type": "Delete"},
-                "condition": {"daysSinceNoncurrentTime": 365, "withState": "ARCHIVED"},
-            },
-        ],
-        "forceDestroy": False,
-        "labels": LABELS,
-    }
-    assert prod["state-keys"] == {
-        "type": "gcp:kms/keyRing:KeyRing",
-        "name": "pulumi-prod",
-        "project": PROJECT,
-        "location": "us-central1",
-    }
-    assert prod["state-key"] == {
-        "type": "gcp:kms/cryptoKey:CryptoKey",
-        "name": "stack-secrets",
-        "keyRing": "state-keys-id",
-        "purpose": "ENCRYPT_DECRYPT",
-        "rotationPeriod": "7776000s",
-        "labels": LABELS,
-    }
-
-
-def test_each_account_says_what_it_is_for(prod: dict[str, dict[str, Any]]) -> None:
-    words = {
-        "plan": "Plans and drift checks of the deployed branch; reads only",
-        "deploy": "Deploys the training stack",
-        "preview": "Previews of pull requests; reads settings only",
-    }
-    assert of_type(prod, ":Account") == {
-        f"{name}-account": {
-            "type": "gcp:serviceaccount/account:Account",
-            "project": PROJECT,
-            "accountId": f"ci-{name}-prod",
-            "displayName": f"CI: {name} (prod)",
-            "description": text,
-        }
-        for name, text in words.items()
-    }
-
-
-def test_each_role_has_an_id_of_its_environment(prod: dict[str, dict[str, Any]]) -> None:
-    roles = of_type(prod, ":IAMCustomRole")
-    named = {
-        name: {key: value for key, value in role.items() if key != "permissions"}
-        for name, role in roles.items()
-    }
-    names = {
-        "plan": ["plan"],
-        "preview": ["preview"],
-        "deploy": [
-            "deploy", "deploy_secretmanager", "deploy_storage", "grant_buckets",
-            "grant_cryptokeys", "grant_projects", "grant_repositories", "grant_secrets",
-            "grant_serviceaccounts",
-        ],
-    }  # fmt: skip
-    own = {"type": "gcp:projects/iAMCustomRole:IAMCustomRole", "project": PROJECT, "stage": "GA"}
-    assert named == {
-        **{
-            f"{account}-{name}-role": own
-            | {
-                "roleId": f"training_{name}_prod",
-                "title": f"Training: {name} (prod)",
-                "description": NEEDS,
-            }
-            for account, parts in names.items()
-            for name in parts
-        },
-        "advance-role": own
-        | {
-            "roleId": "training_advance_prod",
-            "title": "Training: advance (prod)",
-            "description": "What submitting a slot of a schedule needs; docs/bootstrap.md",
-        },
-    }
-    assert roles["deploy-deploy_secretmanager-role"]["permissions"] == [
-        "secretmanager.secrets.delete", "secretmanager.secrets.update"
-    ]  # fmt: skip
-    assert roles["deploy-deploy_storage-role"]["permissions"] == [
-        "storage.buckets.delete", "storage.buckets.update", "storage.objects.create",
-        "storage.objects.delete", "storage.objects.get", "storage.objects.list",
-        "storage.objects.update",
-    ]  # fmt: skip
-
-
-def test_the_timer_of_schedules_reads_the_state_submits_and_writes_records(
-    prod: dict[str, dict[str, Any]],
-) -> None:
-    granted = {
-        name: {key: value for key, value in each.items() if key != "type"}
-        for name, each in prod.items()
-        if name.startswith("advance-") and name != "advance-role"
-    }
-    records = "resource.name.startsWith('projects/_/buckets/acme-ml-prod-control-prod/objects/')"
-    assert granted == {
-        "advance-state": {
-            "bucket": "acme-ml-prod-pulumi-state",
-            "role": "roles/storage.objectViewer",
-            "member": ADVANCER,
-        },
-        "advance-jobs": {
-            "project": PROJECT,
-            "role": "projects/acme-ml-prod/roles/training_advance_prod",
-            "member": ADVANCER,
-        },
-        "advance-records": {
-            "project": PROJECT,
-            "role": "roles/storage.objectUser",
-            "member": ADVANCER,
-            "condition": {"title": "records of jobs", "expression": records},
-        },
-    }
-
-
-def test_conditions_are_called_as_what_they_are_of(prod: dict[str, dict[str, Any]]) -> None:
-    titles = {
-        name: each["condition"]["title"]
-        for name, each in of_type(prod, ":IAMMember").items()
-        if "condition" in each
-    }
-    parts = (
-        *("deploy_secretmanager", "deploy_storage", "grant_buckets", "grant_cryptokeys"),
-        *("grant_projects", "grant_secrets", "grant_serviceaccounts"),
-    )
-    assert titles == {
-        **{f"deploy-{part}": part for part in parts},
-        "plan-objects": "objects",
-        "advance-records": "records of jobs",
-    }
-
-
-#: What may be done to what, by the beginning of a role's name: each role holds on these alone.
-STORAGE: Final = (
-    "resource.name.startsWith('projects/_/buckets/acme-ml-prod-') && "
-    "((resource.type == 'storage.googleapis.com/Bucket' && resource.name.endsWith('-prod') && "
-    "resource.name != 'projects/_/buckets/acme-ml-prod-pulumi-state') || "
-    "(resource.type == 'storage.googleapis.com/Object' && "
-    "resource.name.extract('/buckets/{bucket}/objects/').endsWith('-prod') && "
-    "resource.name.extract('/buckets/{bucket}/objects/') != 'acme-ml-prod-pulumi-state'))"
-)
-SECRETS: Final = (
-    "resource.type == 'secretmanager.googleapis.com/Secret' && "
-    "resource.name.startsWith('projects/109876543210/secrets/') && "
-    "resource.name.endsWith('-prod')"
-)
-ONLY: Final = "api.getAttribute('iam.googleapis.com/modifiedGrantsByRole', []).hasOnly"
-KEYS: Final = (
-    "resource.type == 'cloudkms.googleapis.com/CryptoKey' && "
-    "resource.name.extract('/keyRings/{ring}/') != 'pulumi-prod'"
-)
-
-
-@pytest.mark.parametrize(
-    ("name", "condition"),
-    [
-        ("deploy_storage", STORAGE),
-        ("deploy_secretmanager", SECRETS),
-        ("grant_buckets", f"({STORAGE}) && {ONLY}(['roles/storage.objectCreator', "
-         "'roles/storage.objectUser', 'roles/storage.objectViewer'])"),
-        ("grant_secrets", f"{SECRETS} && {ONLY}(['roles/secretmanager.secretAccessor'])"),
-        ("grant_cryptokeys", f"{KEYS} && {ONLY}(['roles/cloudkms.cryptoKeyEncrypterDecrypter'])"),
-        ("grant_serviceaccounts", f"{ONLY}(['roles/iam.serviceAccountUser'])"),
-        ("grant_projects", "resource.type == 'cloudresourcemanager.googleapis.com/Project' && "
-         f"({ONLY}(['roles/aiplatform.user', 'roles/batch.agentReporter', "
-         "'roles/batch.jobsEditor', 'roles/bigquery.readSessionUser', "
-         "'roles/cloudbuild.builds.editor', 'roles/compute.networkAdmin', "
-         "'roles/compute.networkUser', 'roles/compute.viewer', 'roles/dns.peer', "
-         f"'roles/logging.logWriter']) || {ONLY}(['roles/logging.viewer']))"),
-    ],
-)  # fmt: skip
-def test_what_deploy_changes_or_grants_is_the_stacks_own(
-    prod: dict[str, dict[str, Any]], name: str, condition: str
-) -> None:
-    assert prod[f"deploy-{name}"]["condition"]["expression"] == condition
-    assert "condition" not in prod["deploy-deploy"]
-    assert "condition" not in prod["deploy-grant_repositories"]
-
-
-def test_the_pool_and_the_provider_are_of_one_repository(prod: dict[str, dict[str, Any]]) -> None:
-    assert prod["github-pool"] == {
-        "type": "gcp:iam/workloadIdentityPool:WorkloadIdentityPool",
-        "project": PROJECT,
-        "workloadIdentityPoolId": "github-prod",
-        "displayName": "GitHub (prod)",
-        "description": "Workflows of octo-org/octo-repo (owner 65, repository 74)",
-    }
-    provider = dict(prod["github-provider"])
-    assert len(provider.pop("attributeMapping")) == 8
-    assert provider == {
-        "type": "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider",
-        "project": PROJECT,
-        "workloadIdentityPoolId": "github-prod",
-        "workloadIdentityPoolProviderId": "github",
-        "displayName": "GitHub Actions",
-        "oidc": {"issuerUri": "https://token.actions.githubusercontent.com"},
-        "attributeCondition": "assertion.repository_owner_id == '65' && "
-        "assertion.repository_id == '74' && assertion.actor_id != '49699333' && "
-        "attribute.ci_role != 'none'",
-    }
-
-
-def test_the_tag_hangs_on_each_account_of_ci_and_on_those_that_are_listed(
-    prod: dict[str, dict[str, Any]],
-) -> None:
-    assert prod["denial-tag-key"] == {
-        "type": "gcp:tags/tagKey:TagKey",
-        "parent": f"projects/{PROJECT}",
-        "shortName": "vertex-training-prod",
-        "description": "Accounts that CI must not change or act as",
-    }
-    assert prod["denial-tag-value"] == {
-        "type": "gcp:tags/tagValue:TagValue",
-        "parent": "denial-tag-key-id",
-        "shortName": "protected",
-        "description": "docs/bootstrap.md",
-    }
-    accounts = {
-        f"denial-of-{name}": unique_id(f"ci-{name}-prod@{PROJECT}.iam.gserviceaccount.com")
-        for name in ("plan", "deploy", "preview")
-    }
-    accounts["denial-of-account-109876543210-compute"] = DEFAULT
-    assert of_type(prod, ":TagBinding") == {
-        name: {
-            "type": "gcp:tags/tagBinding:TagBinding",
-            "parent": f"//iam.googleapis.com/projects/{PROJECT}/serviceAccounts/{account}",
-            "tagValue": "denial-tag-value-id",
-        }
-        for name, account in accounts.items()
-    }
-
-
-def test_what_is_not_given_is_the_safer_choice() -> None:
-    defaults = PROD.model_dump(exclude={"stack", "project", "region", "project_number"})
+def test_defaults_are_the_safer_choices() -> None:
+    own = {"owner": "octo-org", "ownerId": "65", "repository": "octo-repo", "repositoryId": "74"}
+    raw = {"stack": "prod", "project": "acme-ml-prod", "region": "us-central1", "github": own}
+    parsed = config.parse({**raw, "projectNumber": "109876543210"})
+    defaults = parsed.model_dump(exclude={"stack", "project", "region", "project_number"})
     github = defaults.pop("github")
     assert (github["branch"], github["environment"]) == ("main", "")
     assert defaults == {
@@ -311,19 +105,3 @@ def test_what_is_not_given_is_the_safer_choice() -> None:
         "deny_policy": True,
         "protected_accounts": [],
     }
-
-
-def raw(**changed: Any) -> dict[str, Any]:
-    own = {"owner": "octo-org", "ownerId": "65", "repository": "octo-repo", "repositoryId": "74"}
-    given = {"stack": "prod", "project": PROJECT, "region": "us-central1", "github": own}
-    return given | {"projectNumber": "109876543210"} | changed
-
-
-def test_a_mistake_is_told_at_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "Pulumi.prod.yaml"
-    file.write_text("config:\n  vertex-training-bootstrap:labels:\n    Team: x\n")
-    monkeypatch.setattr(config.engine, "read_config", lambda *_: raw(labels={"Team": "x"}))
-    with pytest.raises(ConfigError) as refused:
-        config.read(tmp_path)
-    [problem] = refused.value.problems
-    assert (problem.location.file, problem.location.line) == ("Pulumi.prod.yaml", 3)

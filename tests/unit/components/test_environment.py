@@ -9,12 +9,11 @@ from typing import Any
 import pulumi
 import pytest
 
-from tests.unit.components.recorder import NUMBERED, registered
+from tests.unit.components.recorder import NUMBERED
 from tests.unit.components.test_components import SPEC, refused
 from tests.unit.components.test_outputs_of_components import made_by
-from tests.unit.infra.test_tuning import FILE
-from vertex_training import ArgumentsError, TrainingEnvironment
-from vertex_training.components import arguments as reading
+from tests.unit.infra.stacks import FILE
+from vertex_training import TrainingEnvironment
 
 ACCOUNT = "trainer-prod@acme-ml-prod.iam.gserviceaccount.com"
 IMAGE = f"us-central1-docker.pkg.dev/acme/serving/x@sha256:{'0' * 64}"
@@ -48,7 +47,7 @@ def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
-def test_what_it_makes_is_told_by_the_keys_of_its_arguments(said: list[str]) -> None:
+def test_outputs_have_the_keys_of_the_arguments(said: list[str]) -> None:
     args = {
         **ARGS,
         "jobs": {"titanic": {"file": "spot.json", "run": 2}},
@@ -82,36 +81,10 @@ def test_what_it_makes_is_told_by_the_keys_of_its_arguments(said: list[str]) -> 
     assert said[2].startswith("The owners of acme must do this before jobs of this stack can run:")
 
 
-def test_mistakes_in_a_file_of_a_job_are_told_as_the_file_spells_its_fields() -> None:
+def test_mistakes_in_a_job_file_have_the_fields_of_the_file() -> None:
     args = {**ARGS, "jobs": {"titanic": {"file": "wrong.json"}}}
     assert refused(TrainingEnvironment, args).splitlines() == [
         "TrainingEnvironment 'it': 1 mistake; nothing of it was declared.",
         "wrong.json:1:160: serviceAcount: is no field of CustomJobSpec. Hint: did you mean "
         "'serviceAccount'?",
-    ]
-
-
-def test_two_environments_cannot_have_one_job_or_one_bucket(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(reading, "is_mocked", lambda: False)
-    found: list[str] = []
-    args = {**ARGS, "environment": "shared"}
-
-    def declare() -> None:
-        TrainingEnvironment("one", args)
-        with pytest.raises(ArgumentsError) as caught:
-            TrainingEnvironment("two", args)
-        found.extend(str(caught.value).splitlines())
-
-    registered(declare)
-    assert found == [
-        "TrainingEnvironment 'two': 3 mistakes; nothing of it was declared.",
-        "TrainingEnvironment 'one' declares job titanic of shared in local-training, us-central1. "
-        "Hint: name it otherwise",
-        *(
-            f"TrainingEnvironment 'one' declares bucket local-training-{key}-shared. "
-            "Hint: give another environment or name"
-            for key in ("staging", "control")
-        ),
     ]

@@ -12,7 +12,6 @@ from tests.unit.components.recorder import PROJECT, registered, unknown
 from tests.unit.components.test_components import SPEC
 from vertex_training import host
 from vertex_training.components import training
-from vertex_training.engine import HOSTED
 from vertex_training.errors import OperatorError
 
 TYPE = "vertex-training:index:TrainingBuckets"
@@ -38,28 +37,7 @@ def refused(inputs: Any, type_: str = TYPE) -> list[str]:
     return found
 
 
-def test_arguments_are_those_of_a_stack_file() -> None:
-    made = registered(lambda: construct({**PROJECT, "buckets": BUCKETS}))
-    _, inputs = made["store-data"]
-    assert inputs["name"] == "local-training-data-dev"
-    assert inputs["forceDestroy"] is True
-    ages = [rule["condition"].get("age") for rule in inputs["lifecycleRules"]]
-    assert 30 in ages
-    assert not HOSTED.get()
-
-
-def test_all_mistakes_are_told_by_the_paths_of_their_properties() -> None:
-    wrong = {"data": {"softDeleteDays": 3.0, "deleteAfterDay": 1.0, "retention": {"days": "x"}}}
-    head, *found = refused({"project": "local-training", "buckets": wrong})
-    assert head == "TrainingBuckets 'store': 4 mistakes; nothing of it was declared."
-    assert "region: missing. Hint: give region" in found
-    assert "buckets.data.softDeleteDays: must be 0 (off) or 7 to 90 days (got 3)." in found
-    hint = "unknown key. Hint: did you mean 'deleteAfterDays'?"
-    assert f"buckets.data.deleteAfterDay: {hint}" in found
-    assert any(line.startswith("buckets.data.retention.days: ") for line in found)
-
-
-def test_what_is_unknown_or_secret_is_refused_without_its_value() -> None:
+def test_unknown_or_secret_argument_is_refused_without_its_value() -> None:
     def inputs() -> dict[str, Any]:
         return {"project": pulumi.Output.secret("hunter2"), "region": unknown(), "buckets": {}}
 
@@ -77,7 +55,7 @@ def test_a_mistake_in_a_request_is_at_its_place_in_the_spec() -> None:
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_a_job_is_there_once_it_got_where_its_wait_says(
+def test_component_of_a_job_ends_when_its_wait_ends(
     fails: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waited: list[str] = []

@@ -39,14 +39,6 @@ def config() -> Iterator[Callable[..., None]]:
     pulumi.runtime.set_all_config({})
 
 
-# Names in the state and names in the cloud.
-
-
-def test_the_name_of_a_job_follows_the_rule_of_names_at_its_own_path() -> None:
-    said = refused(TrainingJob, {**JOB, "base_name": "Hello"})
-    assert "base_name: a name here" in said
-
-
 # Project, region and credentials.
 
 
@@ -113,7 +105,7 @@ def test_any_text_of_a_spec_reaches_the_job_as_it_is() -> None:
     assert pool["containerSpec"]["args"] == [text]
 
 
-def test_a_spec_that_holds_itself_is_one_mistake() -> None:
+def test_recursive_spec_is_one_mistake() -> None:
     spec = copy.deepcopy(SPEC)
     spec["labels"] = {"first": spec, "second": [spec]}
     said = refused(TrainingJob, lambda: {**JOB, "spec": spec})
@@ -149,12 +141,6 @@ def test_an_image_may_be_unknown_in_a_preview(monkeypatch: pytest.MonkeyPatch) -
     assert costs[0] > 0
     assert ids == []
     assert "spec.workerPoolSpecs[0].containerSpec.imageUri: not known yet" in said[0]
-
-
-def test_mistakes_beside_an_unknown_image_are_found_in_the_preview() -> None:
-    said = refused(TrainingJob, lambda: job_of_unknown_image("n1-standart-4"))
-    assert said.count("spec.") == 1
-    assert "n1-standart-4" in said
 
 
 # Two components for buckets.

@@ -56,35 +56,6 @@ H100 = {
 
 
 @pytest.mark.parametrize(
-    ("args", "address", "apis"),
-    [
-        ({}, "it-dev@local-training", {"iam", "cloudresourcemanager"}),
-        ({"name": "vision"}, "vision@local-training", {"iam", "cloudresourcemanager"}),
-        (
-            {"base_name": "trainer", "environment": "prod"},
-            "trainer-prod@local-training",
-            {"iam", "cloudresourcemanager"},
-        ),
-        (
-            {"datasets": {"local-training.clicks": ["roles/bigquery.dataViewer"]}},
-            "it-dev@local-training",
-            {"iam", "cloudresourcemanager", "bigquery", "bigquerystorage"},
-        ),
-        (
-            {"existing": "guest-1@acme-guests.iam.gserviceaccount.com"},
-            "guest-1@acme-guests",
-            {"iam", "cloudresourcemanager"},
-        ),
-    ],
-)
-def test_an_account_tells_its_address(args: dict[str, Any], address: str, apis: set[str]) -> None:
-    found, made = made_by(TrainingAccount, {**LOCAL, **args}, "email", "member")
-    email = f"{address}.iam.gserviceaccount.com"
-    assert found == {"email": email, "member": f"serviceAccount:{email}"}
-    assert services(made) == apis
-
-
-@pytest.mark.parametrize(
     ("component", "args", "lines"),
     [
         (TrainingBuckets, {}, ["project: missing. Hint: give project",

@@ -17,7 +17,7 @@ def schema() -> dict[str, Any]:
     return json.loads(host.Host().schema or "")
 
 
-def test_the_package_says_what_it_is(schema: dict[str, Any]) -> None:
+def test_schema_describes_the_package(schema: dict[str, Any]) -> None:
     own = ("name", "displayName", "namespace", "description", "license", "keywords")
     assert {key: schema[key] for key in own} == {
         "name": "vertex-training",
@@ -29,7 +29,7 @@ def test_the_package_says_what_it_is(schema: dict[str, Any]) -> None:
     }
 
 
-def test_words_to_choose_from_are_enums_named_after_their_field(schema: dict[str, Any]) -> None:
+def test_choices_are_enums_named_after_their_field(schema: dict[str, Any]) -> None:
     enums = {
         name.rpartition(":")[2]: {each["name"]: each["value"] for each in found["enum"]}
         for name, found in schema["types"].items()
@@ -67,7 +67,7 @@ class Words(TypedDict):
     size: int
 
 
-def test_two_fields_of_one_name_have_the_same_words() -> None:
+def test_fields_of_one_name_have_the_same_choices() -> None:
     analyzer = host._Analyzer("acme")
     first = analyzer.analyze_property(Literal["red"], Words, "color", optional=True)
     assert (first.ref, first.optional) == ("#/types/acme:index:Color", True)
@@ -77,7 +77,7 @@ def test_two_fields_of_one_name_have_the_same_words() -> None:
         analyzer.analyze_property(Literal["blue"], Words, "color")
 
 
-def test_the_engine_waits_for_the_urn_of_a_component_until_its_jobs_are_there() -> None:
+def test_urn_of_a_component_waits_for_its_jobs() -> None:
     assert host._urn_if_reached(["urn", True, True]) == "urn"
     assert host._urn_if_reached(["urn"]) == "urn"
     with pytest.raises(InputPropertiesError) as raised:
@@ -99,7 +99,7 @@ def test_the_plugin_serves_the_engine_and_refuses_others_first(
     assert done == ["guarded", ("components", ["127.0.0.1:1"])]
 
 
-def test_who_starts_the_plugin_is_told_how_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plugin_without_an_engine_prints_its_usage(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["/x/pulumi-resource-vertex-training"])
     with pytest.raises(SystemExit) as ended:
         host.main()

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from vertex_training.errors import ConfigError, Problem
-from vertex_training.plan import external_grants
 from vertex_training.settings.model import Settings
 from vertex_training.stack import Stack, read_settings
 
@@ -23,6 +22,26 @@ PSC = {"mode": "psc", "subnet": {"range": "10.20.0.0/26"}}
 HOST = {"hostProject": "acme-net-prod", "hostProjectNumber": "345678901234"}
 HOST_NETWORK = "projects/acme-net-prod/global/networks/production"
 HOST_SUBNET = "projects/acme-net-prod/regions/us-central1/subnetworks/training"
+#: A tuning job of 60 trials, and the job of one trial.
+FILE = """\
+displayName: tune
+maxTrialCount: 60
+parallelTrialCount: 3
+maxFailedTrialCount: 2
+studySpec:
+  metrics: [{metricId: accuracy, goal: MAXIMIZE}]
+  parameters:
+  - parameterId: learning_rate
+    doubleValueSpec: {minValue: 1e-4, maxValue: 0.1}
+trialJobSpec:
+  serviceAccount: trainer-prod@acme-ml-prod.iam.gserviceaccount.com
+  baseOutputDirectory: {outputUriPrefix: "gs://out/x/${job.requestId}"}
+  scheduling: {timeout: 3600s}
+  workerPoolSpecs:
+  - machineSpec: {machineType: n1-standard-4}
+    containerSpec: {imageUri: "eu.example/x/y@sha256:%s", args: [--epochs=5]}
+""" % ("0" * 64)
+JOB = FILE[FILE.index("  serviceAccount") :].replace("\n  ", "\n").removeprefix("  ")
 H100 = {"zone": "us-central1-a", "machineType": "a3-megagpu-8g", "count": 5}
 
 
@@ -53,8 +72,3 @@ def refused(**changes):
     prefix = "Pulumi.prod.yaml: vertex-training:"
     found = [str(problem).removeprefix(prefix) for problem in failed.value.problems]
     return [tuple(line.split(": ", 1)) for line in found]
-
-
-def external_report(stack):
-    """What other teams must do before jobs of the stack can run."""
-    return external_grants.report(stack.declared, stack.network, stack.grants({}))

@@ -10,7 +10,7 @@ from vertex_training.errors import (
 )
 
 
-def test_errors_of_commands_say_what_to_do_and_carry_what_is_asked_of_them():
+def test_errors_of_commands_have_a_hint():
     plain, hinted = CommandError("no"), CommandError("no.", "try again")
     assert (str(plain), plain.message, plain.hint) == ("no", "no", "")
     assert (str(hinted), hinted.message, hinted.hint) == (
@@ -38,11 +38,11 @@ def test_errors_of_commands_say_what_to_do_and_carry_what_is_asked_of_them():
         ("n1-8", ["m1-4", "xyz"], None),
     ],
 )
-def test_words_that_are_near_enough(word, known, found):
+def test_similar_words_are_found(word, known, found):
     assert nearest(word, known) == found
 
 
-def test_the_nearest_known_word_is_suggested():
+def test_nearest_known_word_is_suggested():
     assert did_you_mean("buckts", ["buckets", "images"]) == "did you mean 'buckets'?"
     assert did_you_mean("ANY", ["ANY_RESERVATION", "NO_RESERVATION"]) == (
         "did you mean 'ANY_RESERVATION'?"

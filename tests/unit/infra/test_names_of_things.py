@@ -12,40 +12,6 @@ from vertex_training.naming import Names
 DERIVED = Names("acme-ml-dev", "210987654321", "us-central1", "dev")
 
 
-def test_names_follow_from_project_stack_and_key() -> None:
-    assert {
-        name: getattr(DERIVED, name)("data")
-        for name in (
-            *("bucket", "account_id", "account_email", "account", "secret_id", "secret", "image"),
-            *("ip_range", "firewall", "reservation", "model_id"),
-        )
-    } == {
-        "bucket": "acme-ml-dev-data-dev",
-        "account_id": "data-dev",
-        "account_email": "data-dev@acme-ml-dev.iam.gserviceaccount.com",
-        "account": (
-            "projects/acme-ml-dev/serviceAccounts/data-dev@acme-ml-dev.iam.gserviceaccount.com"
-        ),
-        "secret_id": "data-dev",
-        "secret": "projects/acme-ml-dev/secrets/data-dev",
-        "image": "us-central1-docker.pkg.dev/acme-ml-dev/training-dev/data",
-        "ip_range": "training-data-dev",
-        "firewall": "training-dev-data",
-        "reservation": "data-dev",
-        "model_id": "data-dev",
-    }
-    assert (DERIVED.repository_id(), DERIVED.repository_path(), DERIVED.repository()) == (
-        "training-dev",
-        "projects/acme-ml-dev/locations/us-central1/repositories/training-dev",
-        "us-central1-docker.pkg.dev/acme-ml-dev/training-dev",
-    )
-    assert DERIVED.tensorboard() == (
-        "projects/210987654321/locations/us-central1/tensorboards/0"
-    )  # fmt: skip
-    assert DERIVED.network() == "training-dev"
-    assert naming.stack_of_repository("training-dev") == "dev"
-
-
 def test_numbers_of_local_projects_and_endpoints_are_the_same_on_every_machine() -> None:
     digest = int(hashlib.sha256(b"local-x").hexdigest(), 16)
     assert naming.local_project_number("local-x") == str(100_000_000_000 + digest % 900_000_000_000)
@@ -54,20 +20,6 @@ def test_numbers_of_local_projects_and_endpoints_are_the_same_on_every_machine()
     digest = int(hashlib.sha256(parts.encode()).hexdigest(), 16)
     assert DERIVED.endpoint_id("titanic") == str(100_000_000 + digest % 900_000_000)
     assert (naming.is_local("local-x"), naming.is_local("x-local-")) == (True, False)
-
-
-def test_agents_of_google_have_the_projects_number() -> None:
-    end = "iam.gserviceaccount.com"
-    assert DERIVED.vertex_agent() == f"service-210987654321@gcp-sa-aiplatform.{end}"
-    assert DERIVED.custom_code_agent() == f"service-210987654321@gcp-sa-aiplatform-cc.{end}"
-    assert DERIVED.service_agent("gs-project-accounts") == (
-        f"service-210987654321@gs-project-accounts.{end}"
-    )
-    assert naming.deployer("acme-ml", "dev") == (
-        f"serviceAccount:ci-deploy-dev@acme-ml.{end}"
-    )  # fmt: skip
-    assert naming.ci_account_id("plan", "dev") == "ci-plan-dev"
-    assert naming.project_of_account(f"a@acme-ml.{end}") == "acme-ml"
 
 
 @pytest.mark.parametrize(
@@ -104,12 +56,6 @@ def test_a_member_is_of_a_domain_that_a_pattern_names(
     member: str, patterns: list[str], is_of: bool
 ) -> None:
     assert naming.is_of_domains(member, patterns) is is_of
-
-
-def test_a_stacks_own_members_are_of_its_project() -> None:
-    assert naming.own_domains("acme-ml", "12", ["example.com"]) == [
-        *("acme-ml.iam.gserviceaccount.com", "projects/12", "example.com"),
-    ]
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ def test_the_own_user_is_answered_and_the_plugins_own_interceptors_run() -> None
 
 
 @pytest.mark.parametrize("uid", [OWN + 1, None])
-def test_a_caller_of_another_user_or_of_nobody_is_refused(
+def test_caller_of_another_or_unknown_user_is_refused(
     monkeypatch: pytest.MonkeyPatch, uid: int | None
 ) -> None:
     monkeypatch.setattr(plugin_callers, "owner", lambda *_: uid)
@@ -120,7 +120,7 @@ def test_a_peer_whose_user_cannot_be_looked_up_is_refused(
     assert plugin_callers._Guard().allows("ipv4:127.0.0.1:80")
 
 
-def test_where_the_system_has_no_table_of_connections_nobody_is_refused(
+def test_callers_are_accepted_without_a_table_of_connections(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(plugin_callers, "_TABLE", tmp_path / "tcp")

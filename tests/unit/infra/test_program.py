@@ -14,29 +14,9 @@ from vertex_training.naming import BASIC_ROLES
 from vertex_training.plan import grants as grants_table
 from vertex_training.stack import with_packages
 
-BUILD = "serviceAccount:image-build-dev@acme-ml-dev.iam.gserviceaccount.com"
-
-
-def test_a_builder_starts_builds_as_that_account_and_changes_no_code_of_jobs():
-    member = "group:builders@example.com"
-    found = registered("dev", builders=[member, member])
-    account = "projects/acme-ml-dev/serviceAccounts/" + BUILD.removeprefix("serviceAccount:")
-    assert {grant for grant in grants(found) if grant[0] == member} == {
-        (member, "roles/cloudbuild.builds.editor", "acme-ml-dev"),
-        (member, "roles/logging.viewer", "acme-ml-dev"),
-        (member, "roles/storage.objectViewer", "acme-ml-dev-staging-dev"),
-        (member, "roles/storage.objectCreator", "acme-ml-dev-staging-dev"),
-        (member, "roles/artifactregistry.reader", "training-dev"),
-        (member, "roles/iam.serviceAccountUser", account),
-    }
-    _, adding = found[f"images-builder-adds-{member}"]
-    assert adding["condition"]["expression"] == (
-        "resource.name.startsWith('projects/_/buckets/acme-ml-dev-staging-dev/objects/images/')"
-    )
-
 
 @pytest.mark.parametrize("stack", ["local", "dev", "prod", "peering"])
-def test_every_grant_has_its_reason_and_the_narrowest_place_there_is(stack):
+def test_every_grant_has_a_reason_and_the_narrowest_place(stack):
     resources = registered(stack).values()
     made = [(t, i["role"], i["member"]) for t, i in resources if t.lower().endswith("iammember")]
     assert made
@@ -53,16 +33,7 @@ def test_no_grant_reaches_the_control_bucket():
         assert not [place for _, _, place in grants(registered(stack)) if "control" in place]
 
 
-def test_the_clean_up_keeps_what_a_stack_file_pins():
-    digests = {name: "sha256:" + number * 64 for name, number in (("titanic", "4"), ("x", "5"))}
-    images = {name: {"digest": digest} for name, digest in digests.items()}
-    resources = registered("prod", images=images, jobs={"one": {"file": "jobs/titanic-image.yaml"}})
-    *_, kept = resources["registry-docker"][1]["cleanupPolicies"]
-    assert kept["action"] == "KEEP"
-    assert kept["condition"] == {"versionNamePrefixes": sorted(digests.values())}
-
-
-def test_a_stack_over_its_limits_registers_nothing():
+def test_stack_over_its_limits_registers_nothing():
     over = settings("dev", limits={"maxUsdPerJob": 0.01, "regions": ["us-east1"]})
     recorder = Recorder()
     pulumi.runtime.set_mocks(recorder, "vertex-training", "dev")
@@ -73,7 +44,7 @@ def test_a_stack_over_its_limits_registers_nothing():
     assert recorder.registered == {}
 
 
-def test_a_program_without_networks_and_reservations_does_not_load_compute_engines_types():
+def test_program_without_networks_does_not_load_types_of_compute_engine():
     """They are two thirds of what a program imports, at every preview and every ``up``."""
     code = (
         "import sys\n"

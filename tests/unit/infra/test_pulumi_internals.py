@@ -15,28 +15,10 @@ from unittest.mock import Mock
 import pulumi
 import pytest
 
-from tests.unit.infra.recorder import Recorder
 from vertex_training import pulumi_internals
 from vertex_training.customjob.provider import CustomJobProvider
 from vertex_training.errors import OperatorError
 from vertex_training.pulumi_internals import PROVIDER_MODULE, is_engine_alive
-
-
-def test_a_program_gets_what_it_cannot_await_and_the_children_of_a_component():
-    asyncio.set_event_loop(asyncio.new_event_loop())  # `asyncio.run` elsewhere leaves none
-    pulumi.runtime.set_mocks(Recorder(), "acme", "dev")
-
-    @pulumi.runtime.test
-    def declare():
-        component = pulumi.ComponentResource("acme:index:Thing", "thing")
-        inside = pulumi.ResourceOptions(parent=component)
-        made = [pulumi.ComponentResource("acme:index:Part", name, None, inside) for name in "ba"]
-        assert list(pulumi_internals.children_of(component)) == made[::-1]
-
-    declare()
-    assert pulumi_internals.is_mocked()
-    assert pulumi_internals.awaited(asyncio.sleep(0, "value")) == "value"
-    assert isinstance(pulumi_internals.UNKNOWN, pulumi_internals.Unknown)
 
 
 def test_runs_that_a_plugin_serves_have_names_of_their_own():
@@ -51,16 +33,6 @@ def test_runs_that_a_plugin_serves_have_names_of_their_own():
         assert names("127.0.0.1:1", False) == names("127.0.0.1:2", True) == {}
 
     contextvars.copy_context().run(check)
-
-
-def test_runs_of_one_process_have_names_of_their_own(monkeypatch):
-    """As the Automation API runs one program after another."""
-    first, second = Mock(), Mock()
-    for root in (first, second):
-        monkeypatch.setattr(pulumi_internals, "get_root_resource", lambda root=root: root)
-        assert pulumi_internals.names_of_run() == {}
-        pulumi_internals.names_of_run()["job"] = "train"
-        assert pulumi_internals.names_of_run() == {"job": "train"}
 
 
 def test_a_program_that_waits_learns_of_a_registration_that_failed(monkeypatch):

@@ -28,9 +28,7 @@ class Missing(Recorder):
         (False, ["outer", "alone", "left-out"]),
     ],
 )
-def test_components_are_named_themselves_and_in_them_what_is_not_there(
-    preview: bool, named: list[str]
-) -> None:
+def test_components_and_their_missing_parts_are_named(preview: bool, named: list[str]) -> None:
     found: list[str] = []
     asyncio.set_event_loop(asyncio.new_event_loop())
     pulumi.runtime.set_mocks(Missing(), "acme", "dev", preview=preview)

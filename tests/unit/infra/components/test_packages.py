@@ -26,7 +26,7 @@ def written(root: Path) -> Path:
     return found
 
 
-def test_a_package_is_written_unless_it_is_there_already(tmp_path: Path) -> None:
+def test_existing_package_is_not_written_again(tmp_path: Path) -> None:
     (tmp_path / "titanic").mkdir()
     (tmp_path / "titanic" / "__init__.py").write_text("")
     made = written(tmp_path)

@@ -12,14 +12,11 @@ import pulumi
 import pytest
 
 from tests.unit.infra.recorder import Recorder
-from tests.unit.infra.stacks import BASE
-from tests.unit.infra.test_tuning import FILE, JOB
+from tests.unit.infra.stacks import BASE, FILE, JOB
 from vertex_training import program
-from vertex_training.components import training
 from vertex_training.customjob.google import backends, logs
 from vertex_training.customjob.kinds import CUSTOM_JOB
 from vertex_training.customjob.protocol.ports import JobSnapshot
-from vertex_training.customjob.protocol.waiting import Wait, WaitPorts
 from vertex_training.engine import MESSAGE_SHOWN
 from vertex_training.stack import from_raw
 
@@ -94,40 +91,3 @@ def test_a_job_that_fails_ends_the_program_with_its_log_shown(
         ("acme-ml-prod", "us-central1", CUSTOM_JOB, ""),
         ("acme-ml-prod", ""),
     ]
-
-
-@pytest.mark.parametrize(
-    ("option", "port"),
-    [
-        ({}, ""),
-        ({"ladder": [{"strategy": "SPOT"}]}, "connect_ladder"),
-        ({"idleStop": "5% for 30m"}, "connect_idle_stop"),
-    ],
-)
-def test_a_wait_takes_the_next_rung_and_stops_what_is_idle_where_the_job_asks_for_it(
-    option: dict[str, Any], port: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    waits: list[tuple[Wait, str, WaitPorts]] = []
-
-    async def wait(*given: Any) -> None:
-        waits.append(given)
-
-    monkeypatch.setattr(training, "wait_for_job", wait)
-    monkeypatch.setattr(training, "ladder_of", lambda inputs: ("ladder", inputs["requestId"]))
-    monkeypatch.setattr(training, "idle_stop_of", lambda inputs: ("idle", inputs["requestId"]))
-    run = Run(monkeypatch, tmp_path, "JOB_STATE_SUCCEEDED")
-    gpu = "machineType: n1-standard-4, acceleratorType: NVIDIA_TESLA_T4, acceleratorCount: 1"
-    run.job = JOB.replace("machineType: n1-standard-4", gpu)
-    run(jobs={"train": {**WAITING, **option}})
-    [(wanted, name, ports)] = waits
-    assert (wanted, name) == (Wait("train", 1, "succeeded", 1800), "training-train-id")
-    connected = {
-        "connect_ladder": ports.connect_ladder and ports.connect_ladder(),
-        "connect_idle_stop": ports.connect_idle_stop and ports.connect_idle_stop(),
-    }
-    what = {"connect_ladder": "ladder", "connect_idle_stop": "idle"}
-    [request_id] = {each[1] for each in connected.values() if each} or {""}
-    assert connected == {
-        key: (word, request_id) if key == port else None for key, word in what.items()
-    }
-    assert bool(request_id) is bool(port)

@@ -74,14 +74,14 @@ DELETE_ALL = CleanupPolicy("all", "DELETE")
         (CleanupPolicy("", "KEEP", keep_count=2), ImageVersion("a", PINNED, newer=1), False),
     ],
 )  # fmt: skip
-def test_what_a_policy_keeps_of_what_another_deletes(
+def test_keep_policy_takes_precedence_over_deletion(
     keep: CleanupPolicy, version: ImageVersion, gone: bool | None
 ) -> None:
     assert cleanup.deletes([DELETE_ALL, keep], version) is gone
     assert cleanup.deletes([keep], version) is False
 
 
-def test_only_what_is_in_more_danger_than_before_is_endangered() -> None:
+def test_only_versions_in_more_danger_are_endangered() -> None:
     version = ImageVersion("a", PINNED)
     maybe, gone, safe = (
         [CleanupPolicy("", "DELETE", "UNTAGGED")],

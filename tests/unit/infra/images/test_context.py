@@ -142,11 +142,6 @@ def test_an_included_folder_replaces_nothing(tmp_path):
         source.read(tmp_path)
 
 
-def test_a_name_with_a_line_break_is_part_of_the_archive(folder):
-    (folder / "one\ntwo").touch()
-    assert "one\ntwo" in names(folder)
-
-
 def test_a_huge_file_is_refused_before_it_is_read(folder):
     with (folder / "huge").open("wb") as file:
         file.truncate(5 * 1024**3)

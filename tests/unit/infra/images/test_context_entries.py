@@ -59,7 +59,7 @@ def problem(place: str, what: str, hint: str = "") -> Problem:
     return Problem(what, hint=hint, location=Location(place))
 
 
-def test_all_that_cannot_be_sent_is_told_at_once(folder: Path, tmp_path: Path) -> None:
+def test_all_unsendable_entries_are_reported_together(folder: Path, tmp_path: Path) -> None:
     lib = tmp_path / "lib"
     put(lib, "y")
     os.mkfifo(lib / "pipe")
@@ -82,7 +82,7 @@ def test_all_that_cannot_be_sent_is_told_at_once(folder: Path, tmp_path: Path) -
     ]  # fmt: skip
 
 
-def test_what_cannot_be_read_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_entries_are_reported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert refused(folder / "gone") == [
         problem("jobs/x/", "cannot be read: No such file or directory",
                 "make it readable, or ignore it"),

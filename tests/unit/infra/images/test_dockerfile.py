@@ -34,7 +34,7 @@ def absent(name: str) -> tuple[str, str]:
         (f"{BASE}COPY --from=base a /x\n# COPY a /x\nRUN COPY a /x\nCOPY a", []),
     ],
 )  # fmt: skip
-def test_what_is_wrong_with_a_dockerfile_is_told_at_once(checkout, text, said):
+def test_all_problems_of_a_dockerfile_are_reported_together(checkout, text, said):
     folder = checkout / "jobs" / "flash"
     (folder / "Dockerfile").write_text(text)
     assert list(dockerfile.problems(folder, "Dockerfile", ["lib"])) == said

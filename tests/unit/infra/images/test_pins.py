@@ -36,20 +36,7 @@ def told(image: dict[str, Any], root: Path) -> list[tuple[str, str, str, Any]]:
     return [(each.what, each.value, each.hint, each.path) for each in found]
 
 
-def test_a_pin_is_current_as_long_as_the_folder_is_what_it_was_built_from(root: Path) -> None:
-    built = identity.tag_of(Source("code"), root)
-    image = {"context": "code", "digest": DIGEST, "builtFrom": built}
-    pin = pins.pin_of(settings(image), "x", root)
-    assert (pin.state, pin.digest, pin.uri, pin.tag) == ("current", DIGEST, OWN, built)
-    assert told(image, root) == []
-    (root / "code" / "Dockerfile").write_text("FROM scratch\nUSER 1\n")
-    assert pins.pin_of(settings(image), "x", root).state == "behind"
-    where = ("code", "vt images build x --stack prod", ("images", "x", "context"))
-    what = "the image is not what this folder holds now: jobs run the older one"
-    assert told(image, root) == [(what, *where)]
-
-
-def test_what_is_written_has_the_identity_that_was_told(root: Path, tmp_path: Path) -> None:
+def test_written_archive_has_the_reported_identity(root: Path, tmp_path: Path) -> None:
     source = Source("code")
     context = source.read(root)
     build = identity.identity(source, context)
@@ -58,9 +45,7 @@ def test_what_is_written_has_the_identity_that_was_told(root: Path, tmp_path: Pa
     assert (tmp_path / "x.tar").stat().st_size > 0
 
 
-def test_an_identity_is_made_as_ever_or_every_image_would_be_built_once_more(
-    root: Path, tmp_path: Path
-) -> None:
+def test_identity_of_a_context_never_changes(root: Path, tmp_path: Path) -> None:
     source = Source.of("code", "Dockerfile", {"B": "2", "A": "1"}, "train", ["lib"])
     assert source == Source("code", "Dockerfile", (("A", "1"), ("B", "2")), "train", ("lib",))
     assert Source.of("code", "Dockerfile", {}, None) == Source("code")

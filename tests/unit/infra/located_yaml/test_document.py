@@ -47,7 +47,7 @@ def test_merged_keys_give_way_to_own_ones():
         (b"a:\n  <<: 3\n", "<< merges mappings only"),
     ],
 )
-def test_what_is_no_job_file_is_refused_in_one_line(data, expected):
+def test_text_that_is_no_job_file_is_refused_in_one_line(data, expected):
     assert expected in refused(data)
 
 
@@ -82,14 +82,14 @@ def at(count):
         (b"a: [" + b"x," * 19_996 + b"x]\n", "too-large", (1, 39_995)),
     ],
 )
-def test_what_cannot_be_read_is_told_by_one_rule_at_its_place(data, rule, place):
+def test_unreadable_yaml_breaks_one_rule_at_its_place(data, rule, place):
     with pytest.raises(ConfigError) as failed:
         document.parse(data, "x.yaml")
     [problem] = failed.value.problems
     assert (problem.rule, problem.location) == (rule, Location("x.yaml", *place))
 
 
-def test_a_key_that_is_too_long_is_told_and_left_out():
+def test_too_long_key_is_reported_and_left_out():
     found = document.read(f"? {'k' * 200}\n: 1\n? {'l' * 201}\n: 2\nz: 3\n".encode(), "x.yaml")
     assert found.root.plain() == {"k" * 200: 1, "z": 3}
     [problem] = found.problems

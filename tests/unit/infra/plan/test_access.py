@@ -29,7 +29,7 @@ def test_accounts_are_named_in_the_order_of_acting_and_a_circle_ends() -> None:
     }
 
 
-def test_who_may_act_as_the_accounts_of_a_project_reaches_what_each_of_them_does() -> None:
+def test_actor_on_a_project_has_the_access_of_each_account() -> None:
     elsewhere = "three@acme-ml-prod.iam.gserviceaccount.com"
     bindings = [
         Binding(ANN, USER, "project", "projects/acme-ml-dev"),
@@ -53,6 +53,6 @@ def _of_agent(member: str, *through: str) -> set[Access]:
 
 
 @pytest.mark.parametrize("role", ["roles/aiplatform.user", "roles/aiplatform.admin"])
-def test_who_submits_jobs_reaches_what_a_job_without_an_account_does(role: str) -> None:
+def test_submitter_has_the_access_of_a_job_without_an_account(role: str) -> None:
     assert reachable([Binding(KIM, role, "project", "acme-ml-dev")]) == _of_agent(KIM)
     assert reachable([Binding(KIM, role, "folder", "1")]) == set()

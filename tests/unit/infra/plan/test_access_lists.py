@@ -54,7 +54,7 @@ def test_a_dataset_has_as_many_grants_as_entries_and_their_conditions() -> None:
     assert listed(DATASET, datasetId="d", accesses=LATER) == [("access", LATER, "dataset", "d")]
 
 
-def test_a_whole_acl_is_its_entries_and_what_a_predefined_one_adds() -> None:
+def test_acl_has_its_entries_and_those_of_a_predefined_acl() -> None:
     reader, writer = "roles/storage.legacyBucketReader", "roles/storage.legacyBucketWriter"
     acl = "gcp:storage/bucketACL:BucketACL"
     entries = ["OWNER:project-owners-1", "READER:group-ml@example.com", LATER, "odd"]
@@ -82,7 +82,7 @@ def test_a_whole_acl_is_its_entries_and_what_a_predefined_one_adds() -> None:
         ]
 
 
-def test_an_entry_whose_place_is_not_given_is_told_without_it() -> None:
+def test_entry_without_a_place_is_reported_without_it() -> None:
     everybody = {"role": "READER", "entity": "allUsers"}
     kind = "gcp:storage/bucketAccessControl:BucketAccessControl"
     assert listed(kind, **everybody) == [

@@ -21,7 +21,7 @@ def test_rights_on_vertex_ai_lead_to_pages_of_its_guides():
     }
 
 
-def test_a_grant_on_a_project_says_why_nothing_narrower_will_do():
+def test_grant_on_a_project_has_a_reason_for_its_width():
     for grant in grants.ALLOWED:
         assert bool(grant.narrowest) == (grant.type == grants.ON_PROJECT), grant
 

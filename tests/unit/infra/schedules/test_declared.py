@@ -62,14 +62,6 @@ def declared(root, **changes):
     return recorder.registered
 
 
-@pytest.mark.parametrize("option", ["wait: running", "onChange: finish"])
-def test_what_is_about_one_job_is_refused(tmp_path, option):
-    key, _, value = option.partition(": ")
-    jobs = {"weekly": {"file": "job.yaml", "schedule": WEEKLY, key: value}}
-    [problem] = problems(tmp_path, jobs=jobs)
-    assert f"{key} is about one job" in problem
-
-
 PROPS = {
     "submission": {"project": "local-p", "region": "r", "stack": "local", "job": "titanic",
                    "run": 1, "section": "jobs"},
@@ -95,7 +87,7 @@ def changed(**schedule):
     return {**PROPS, "schedule": {**PROPS["schedule"], **schedule}}
 
 
-def test_what_the_state_keeps_is_what_is_submitted(provider):
+def test_slots_are_submitted_as_the_state_has_them(provider):
     outs = provider.create(PROPS).outs
     assert DeployedSchedule.of(outs) == SCHEDULE.__class__.of({**PROPS, "since": outs["since"]})
     assert time_of(outs["since"]).timestamp() == provider.world.time

@@ -7,9 +7,7 @@ from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
-import pulumi
 import pytest
-from pulumi import dynamic
 
 from tests.unit.infra.schedules.fakes import (
     MONDAY,
@@ -26,10 +24,8 @@ from vertex_training.customjob.request.job_file import JobRequest, Submission
 from vertex_training.errors import OperatorError, PreconditionFailedError
 from vertex_training.schedules import provider, slots
 from vertex_training.schedules.provider import JobScheduleProvider
-from vertex_training.schedules.resource import JobSchedule
 from vertex_training.schedules.slots import Outcome
 from vertex_training.settings.cron import name_of
-from vertex_training.settings.schedules import Schedule
 
 WEEK, MINUTE, HOUR = timedelta(weeks=1), timedelta(minutes=1), timedelta(hours=1)
 FIRST, SECOND, THIRD, FOURTH = (name_of(MONDAY + week * WEEK) for week in range(4))
@@ -45,7 +41,7 @@ def newest(world: SlotWorld) -> str:
     return list(world.jobs)[-1]
 
 
-def test_a_paused_schedule_says_so() -> None:
+def test_paused_schedule_is_reported() -> None:
     world = SlotWorld()
     found = tick(world, MONDAY, replace(SCHEDULE, paused=True))
     assert found == [Outcome("paused", "", "paused: no slots", job="")]
@@ -61,7 +57,7 @@ def test_a_slot_whose_record_has_a_job_is_adopted_though_its_turn_is_gone() -> N
 
 
 @pytest.mark.parametrize("theirs", ["", "gone"])
-def test_a_record_that_names_no_job_of_its_slot_is_told_with_its_place(theirs: str) -> None:
+def test_record_of_another_job_is_reported_with_its_place(theirs: str) -> None:
     world = SlotWorld()
     tick(world, MONDAY, OTHER)
     schedule = replace(SCHEDULE, records="one/")
@@ -119,37 +115,6 @@ LEAST: dict[str, Any] = {
     "options": {"labels": {"team": "ml"}, "controlBucket": "control", "onDelete": "keep"},
     "since": None,
 }  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("filled_in", "given", "options"),
-    [
-        ({}, {}, {}),
-        ({"labels": "team: ml"},
-         {"impersonate": "me@x", "records": "one/", "idle_stop": "5% for 30m"},
-         {"filledIn": {"labels": "team: ml"}, "impersonate": "me@x", "records": "one/",
-          "idleStop": "5% for 30m"}),
-    ],
-)  # fmt: skip
-def test_a_schedule_is_declared_with_all_that_its_slots_need(
-    monkeypatch: pytest.MonkeyPatch, filled_in: Any, given: Any, options: Any
-) -> None:
-    seen: list[Any] = []
-    monkeypatch.setattr(dynamic.Resource, "__init__", lambda _self, *args: seen.append(args))
-    named = pulumi.ResourceOptions(protect=True)
-    JobSchedule(
-        "weekly",
-        request=replace(REQUEST, filled_in=filled_in),
-        schedule=Schedule(cron="0 6 * * 1"),
-        labels={"team": "ml"},
-        control_bucket="control",
-        on_delete="keep",
-        opts=named,
-        **given,
-    )
-    [(made, *rest)] = seen
-    assert isinstance(made, JobScheduleProvider)
-    assert rest == ["weekly", LEAST | {"options": LEAST["options"] | options}, named]
 
 
 def test_the_process_of_the_provider_tells_errors_as_the_program_does(

@@ -45,7 +45,7 @@ def folder(moment):
         ("all", timedelta(days=3), ["submitted", "waits"], [0]),
     ],
 )
-def test_missed_slots_are_what_the_schedule_says(missed, late, expected, sent):
+def test_missed_slots_follow_the_schedule(missed, late, expected, sent):
     world, schedule = SlotWorld(), replace(SCHEDULE, missed=missed)
     assert done(tick(world, MONDAY + 2 * WEEK + late, schedule)) == expected
     assert world.slots_sent == [folder(MONDAY + week * WEEK) for week in sent]
@@ -70,7 +70,7 @@ def test_a_late_process_does_not_submit_a_slot_that_was_passed():
     assert world.sent == 1
 
 
-def test_a_clock_that_goes_back_submits_nothing_and_says_so():
+def test_clock_that_goes_back_submits_nothing():
     world = SlotWorld()
     tick(world, MONDAY + WEEK)
     world.end()

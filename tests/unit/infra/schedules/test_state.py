@@ -44,7 +44,7 @@ PROPS: dict[str, Any] = {
         {"since": "yesterday"},
     ],
 )
-def test_a_state_of_another_version_is_told(changes: dict[str, Any]) -> None:
+def test_state_of_another_version_is_reported(changes: dict[str, Any]) -> None:
     row = {
         "type": "t",
         "urn": "urn:pulumi:s::p::t::training-titanic-schedule",
@@ -64,7 +64,7 @@ def test_a_state_of_another_version_is_told(changes: dict[str, Any]) -> None:
     )
 
 
-def test_what_is_not_known_yet_is_accepted() -> None:
+def test_unknown_values_are_accepted() -> None:
     unknown = {**PROPS, "options": {"controlBucket": Unknown()}}
     found = JobScheduleProvider().check({}, unknown)
     assert (found.inputs, found.failures) == (unknown, [])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 from typing import Any
@@ -11,7 +10,6 @@ import pytest
 
 from vertex_training.serving.declared import (
     DeclaredDeployment,
-    DeclaredEndpoint,
     DeclaredVersion,
     ModelSource,
     container_spec,
@@ -28,28 +26,6 @@ def sha256(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
-def test_a_deployed_model_has_ten_digits_of_what_cannot_be_changed_in_place() -> None:
-    machine = '{"acceleratorCount": 1, "machineType": "n1-standard-2"}'
-    digest = int(sha256(VERSION.request_id, machine, ""), 16)
-    assert DEPLOYMENT.id == str(1_000_000_000 + digest % 9_000_000_000)
-    for run in range(50):
-        other = dataclasses.replace(VERSION, source=dataclasses.replace(SOURCE, run=run))
-        id_ = dataclasses.replace(DEPLOYMENT, version=other).id
-        assert len(id_) == 10
-        assert id_[0] != "0"
-    assert dataclasses.replace(DEPLOYMENT, minimum=2, maximum=5).id == DEPLOYMENT.id
-    assert dataclasses.replace(DEPLOYMENT, account="a@x").id != DEPLOYMENT.id
-    assert dataclasses.replace(DEPLOYMENT, machine={"machineType": "x"}).id != DEPLOYMENT.id
-
-
-def test_an_endpoint_has_the_name_of_its_place() -> None:
-    endpoint = DeclaredEndpoint(
-        *("titanic", "acme-ml-dev", "us-central1", "dev", "123456789", "dev-titanic"),
-        *({3: DEPLOYMENT}, {3: 100}, False, True, {}),
-    )
-    assert endpoint.name == "projects/acme-ml-dev/locations/us-central1/endpoints/123456789"
-
-
 @pytest.mark.parametrize(
     ("given", "more"),
     [
@@ -63,9 +39,7 @@ def test_an_endpoint_has_the_name_of_its_place() -> None:
         ({"deployment_timeout": "600s"}, {"deploymentTimeout": "600s"}),
     ],
 )  # fmt: skip
-def test_a_container_is_the_apis_message_without_what_is_empty(
-    given: dict[str, Any], more: dict[str, Any]
-) -> None:
+def test_container_message_has_no_empty_fields(given: dict[str, Any], more: dict[str, Any]) -> None:
     plain = {"env": {}, "command": (), "args": (), "deployment_timeout": None}
     text = container_spec("x", "/predict", "/health", 8080, **(plain | given))
     message = {

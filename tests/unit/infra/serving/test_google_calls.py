@@ -116,7 +116,7 @@ def test_an_answer_without_an_operation_leaves_doubt() -> None:
          "no certain answer from Vertex AI: ABORTED: busy"),
     ],
 )  # fmt: skip
-def test_a_refusal_is_told_with_what_was_refused(
+def test_refusal_names_the_refused_request(
     error: Exception, kind: type[Exception], text: str
 ) -> None:
     client: Any = Client(deploy_model=error)
@@ -132,7 +132,7 @@ def test_a_machine_that_is_no_message_is_not_sent() -> None:
         GoogleEndpoints(client).deploy(NAME, wrong)
 
 
-def test_a_split_is_written_as_a_whole_if_nobody_else_wrote() -> None:
+def test_split_is_written_only_if_its_etag_matches() -> None:
     client: Any = Client(update_endpoint=None)
     GoogleEndpoints(client).set_split(NAME, {"11": 100}, "e")
     endpoint = {"name": NAME, "traffic_split": {"11": 100}, "etag": "e"}
@@ -151,7 +151,7 @@ def test_a_split_is_written_as_a_whole_if_nobody_else_wrote() -> None:
         GoogleEndpoints(client).set_split(NAME, {}, "e")
 
 
-def test_an_endpoint_is_read_with_what_is_deployed() -> None:
+def test_endpoint_is_read_with_its_deployments() -> None:
     resources = {
         "machineSpec": {"machineType": "n1-standard-4", "acceleratorCount": 1},
         "minReplicaCount": 1,
@@ -203,7 +203,7 @@ def test_an_endpoint_is_read_with_what_is_deployed() -> None:
         (True, 3, "", OperationSnapshot("o", True, "it failed with code 3.")),
     ],
 )
-def test_an_operation_is_read_with_what_mends_it(
+def test_failed_operation_has_its_error(
     done: bool, code: int, text: str, read: OperationSnapshot
 ) -> None:
     error = status_pb2.Status(code=code, message=text)
@@ -212,7 +212,7 @@ def test_an_operation_is_read_with_what_mends_it(
     assert client.asked == [("get_operation", {"request": {"name": "o"}})]
 
 
-def test_an_operation_that_nobody_knows_has_ended() -> None:
+def test_unknown_operation_has_ended() -> None:
     client: Any = Client(get_operation=exceptions.NotFound("gone"))
     assert GoogleOperations(client).operation("o") == OperationSnapshot("o", True)
     client.answers["get_operation"] = exceptions.FailedPrecondition("off")
@@ -277,7 +277,7 @@ def test_a_model_is_made_by_its_first_version(there: bool) -> None:
     }
 
 
-def test_an_upload_that_is_refused_or_unclear_is_told() -> None:
+def test_refused_or_unclear_upload_is_reported() -> None:
     client: Any = Client(get_model=version(1), upload_model=Begun(""))
     registry = GoogleRegistry(client)
     with pytest.raises(InDoubtError, match="without an operation's name"):
@@ -364,5 +364,5 @@ def test_the_newest_other_version_becomes_the_default() -> None:
         (Begun(error=exceptions.NotFound("gone")), ""),
     ],
 )
-def test_why_a_version_was_not_deleted_is_told(answer: Any, said: str) -> None:
+def test_failed_deletion_of_a_version_is_reported(answer: Any, said: str) -> None:
     assert deleted(ONE, version(1), delete_model=answer)[0] == said

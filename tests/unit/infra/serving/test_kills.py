@@ -17,7 +17,7 @@ def test_one_request_makes_one_version(data):
 
 @settings(max_examples=150, deadline=None)
 @given(st.data())
-def test_an_endpoint_gets_to_what_is_declared_and_its_split_sums_to_100(data):
+def test_endpoint_reaches_its_declaration_and_the_split_sums_to_100(data):
     kills.endpoints(reconciliation.reconcile, lambda n: data.draw(st.integers(0, n - 1)))
 
 

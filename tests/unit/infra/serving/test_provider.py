@@ -71,7 +71,7 @@ def test_an_endpoint_that_is_gone_or_does_not_answer_fails_no_preview(
 
 
 @pytest.mark.parametrize("labels", [{}, {REQUEST_ID_LABEL: "of-others"}])
-def test_a_version_of_others_with_the_number_of_ours_is_neither_read_nor_deleted(
+def test_version_of_another_owner_is_neither_read_nor_deleted(
     labels: dict[str, str],
     world: World,
     monkeypatch: pytest.MonkeyPatch,
@@ -109,7 +109,7 @@ def test_a_cleanup_touches_nothing_before_it_leaves_and_then_empties_the_endpoin
     assert not world.deployed
 
 
-def test_a_cleanup_keeps_what_others_deployed_and_its_endpoint(world: World) -> None:
+def test_cleanup_keeps_deployments_of_others_and_the_endpoint(world: World) -> None:
     with_others(world, "5")
     with pytest.raises(OperatorError, match="are not the stack's"):
         EndpointCleanupProvider().delete(NAME, {"endpoint": ENDPOINT, "options": {}})
@@ -127,7 +127,7 @@ def test_a_cleanup_keeps_what_others_deployed_and_its_endpoint(world: World) -> 
         ({"shell": Unknown()}, True, True),
     ],
 )
-def test_a_cleanup_is_made_anew_with_its_endpoint_alone(
+def test_cleanup_is_replaced_only_with_its_endpoint(
     changed: dict[str, object], changes: bool, replaces: bool
 ) -> None:
     given = {"endpoint": ENDPOINT, "options": {}, "shell": NAME}
@@ -162,7 +162,7 @@ def test_an_endpoint_is_brought_to_its_inputs_and_the_state_has_them_and_whose_t
     assert not world.deployed
 
 
-def test_what_is_read_of_an_endpoint_is_what_it_has(world: World) -> None:
+def test_read_returns_the_deployed_state_of_an_endpoint(world: World) -> None:
     found = DeployedModelsProvider().read(NAME, {**BEFORE, PROVIDER_KEY: "p"})
     assert (found.id, found.outs) == (NAME, BEFORE)
     run = deployment(4, minimum=2, maximum=3)
@@ -183,7 +183,7 @@ def test_what_is_read_of_an_endpoint_is_what_it_has(world: World) -> None:
     assert DeployedModelsProvider().read(NAME, BEFORE).id == ""
 
 
-def test_an_endpoint_that_does_not_answer_in_time_is_asked_once_and_is_no_update(
+def test_silent_endpoint_is_queried_once_and_causes_no_update(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.split = {}

@@ -42,7 +42,7 @@ def test_other_bounds_of_replicas_deploy_nothing():
     assert len(world.splits) == 1
 
 
-def test_what_was_deployed_beside_a_version_that_failed_is_taken_back():
+def test_deployments_beside_a_failed_version_are_undone():
     world = serving({3: 100})
     world.unhealthy = ids(5)
     with pytest.raises(NotSubmittedError, match="run 5"):
@@ -68,7 +68,7 @@ def test_an_endpoint_that_is_gone_is_destroyed_already_and_cannot_be_brought_to_
         bring(world, goal({3: 100}))
 
 
-def test_what_cannot_be_taken_back_is_told_and_the_failure_is_still_that_of_the_deployment():
+def test_failed_undo_is_reported_beside_the_failed_deployment():
     world = serving({3: 100})
     world.unhealthy = ids(5)
 

@@ -22,7 +22,7 @@ def up(world, wanted=None, **hooks):
     return upload(wanted or request(), process, process, wait=process.wait())
 
 
-def test_an_upload_that_fails_for_a_missing_right_is_told_as_that():
+def test_upload_without_a_permission_is_reported_as_such():
     world = World()
     process = Process(world)
     process.upload = lambda *_: world.begin(MODEL, lambda: "denied")
@@ -53,7 +53,7 @@ def test_an_error_while_others_are_deleted_is_none_of_the_version():
     assert up(world, on_call=refuse) == f"{MODEL}@1"
 
 
-def test_a_version_that_somebody_deleted_is_made_anew():
+def test_deleted_version_is_created_again():
     world = World()
     up(world)
     world.versions.clear()

@@ -117,7 +117,7 @@ def test_a_preview_looks_up_the_run_of_a_new_version(runs: Runs) -> None:
     assert runs.asked == [("projects/p/locations/r", labels), "gs://out/abc/model/"]
 
 
-def test_a_version_that_is_there_is_not_looked_up_again(runs: Runs) -> None:
+def test_existing_version_is_not_looked_up_again(runs: Runs) -> None:
     assert resolved(requestId="id1", resolved={"job": "j"}) == {"job": "j"}
     assert resolved(requestId="id1") == {}
     assert not runs.asked
@@ -130,7 +130,7 @@ def test_inputs_that_are_not_known_yet_are_passed_on(runs: Runs) -> None:
     assert not runs.asked
 
 
-def test_a_run_that_lacks_a_file_and_a_model_of_others_are_refused_in_the_preview(
+def test_missing_file_and_foreign_model_are_refused_in_the_preview(
     world: World,
 ) -> None:
     found = ModelVersionProvider().check({}, {**INPUTS, "files": ["other.json"]})
@@ -141,9 +141,7 @@ def test_a_run_that_lacks_a_file_and_a_model_of_others_are_refused_in_the_previe
     assert "belongs to stack 'prod'" in failure.reason
 
 
-def test_where_nothing_answers_a_preview_says_so_and_asks_a_project_once(
-    runs: Runs, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_preview_reports_a_silent_project_once(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> Any:
         raise OperatorError("no credentials")
 
@@ -161,7 +159,7 @@ def test_where_nothing_answers_a_preview_says_so_and_asks_a_project_once(
 
 
 @pytest.mark.parametrize("unanswered", [True, False])
-def test_an_upload_has_what_the_inputs_say_and_the_state_what_finds_it(
+def test_upload_has_the_inputs_and_the_state_has_the_version(
     world: World, sent: list[VersionRequest], unanswered: bool
 ) -> None:
     before = {"unanswered": "no"} if unanswered else RESOLVED
@@ -191,7 +189,7 @@ def test_an_upload_has_what_the_inputs_say_and_the_state_what_finds_it(
     assert world.records["id1"].record.job_name == NAME
 
 
-def test_without_a_key_nothing_is_said_of_encryption(sent: list[VersionRequest]) -> None:
+def test_upload_without_a_key_has_no_encryption(sent: list[VersionRequest]) -> None:
     options = {**KEPT, "labels": {}}
     ModelVersionProvider().create({**INPUTS, "options": options, "resolved": RESOLVED})
     assert "encryptionSpec" not in json.loads(sent[0].body)
@@ -223,7 +221,7 @@ def test_an_update_changes_the_options_of_the_state_and_nothing_else() -> None:
     assert outs == {**STATE, "options": {"controlBucket": "records", "onDelete": "keep"}}
 
 
-def test_what_is_read_is_the_state_without_its_provider(world: World) -> None:
+def test_read_returns_the_state_without_its_provider(world: World) -> None:
     versions = ModelVersionProvider()
     assert versions.read(NAME, STATE).id == ""
     world.versions[NAME] = VersionSnapshot(NAME, 1, {REQUEST_ID_LABEL: "id1"})
@@ -245,7 +243,7 @@ def test_a_version_is_deleted_and_its_request_may_come_again(world: World) -> No
     assert world.records["id1"].record.state is IntentState.RELEASED
 
 
-def test_a_version_that_somebody_deleted_frees_its_request_too(world: World) -> None:
+def test_deleted_version_releases_its_request(world: World) -> None:
     made = ModelVersionProvider().create({**INPUTS, "resolved": RESOLVED})
     provider._made.clear()
     world.versions.clear()
@@ -260,7 +258,7 @@ def test_a_version_that_somebody_deleted_frees_its_request_too(world: World) -> 
         ([], "it is the default version", "it is the default version"),
     ],
 )
-def test_a_version_that_stays_is_told_with_the_reason_and_keeps_its_record(
+def test_undeletable_version_is_reported_and_keeps_its_record(
     world: World,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -294,7 +292,7 @@ CONNECT: Final[dict[str, Callable[..., Any]]] = {
         ("_intents", intent_store, INPUTS, ("p", "records", "models/", "deployer")),
     ],
 )
-def test_google_is_asked_in_the_project_and_region_of_the_inputs_and_as_who_acts(
+def test_calls_use_project_region_and_account_of_the_inputs(
     monkeypatch: pytest.MonkeyPatch,
     name: str,
     module: Any,

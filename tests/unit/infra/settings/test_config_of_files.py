@@ -43,7 +43,7 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_what_is_included_is_shown_and_nothing_where_the_file_has_all(root: Path) -> None:
+def test_included_values_are_shown(root: Path) -> None:
     assert stack_files.shown_config(stack_files.read_raw(SCHEMA, root, "dev"), SCHEMA) == {}
     (root / "shared.yaml").write_text(
         "config:\n  vertex-training:limits: {maxUsdPerJob: 1, allowUnpriced: true}\n"
@@ -70,7 +70,7 @@ def place(line: int, column: int = 1) -> Location:
          ("vertex-training:buckets", 2)),
     ],
 )  # fmt: skip
-def test_a_config_without_its_first_line_is_told_with_what_to_write(
+def test_config_without_its_first_line_is_reported_with_a_fix(
     root: Path, text: str, keys: int, first: tuple[Any, ...]
 ) -> None:
     (root / "Pulumi.dev.yaml").write_text(text)

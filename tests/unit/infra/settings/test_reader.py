@@ -1,98 +1,125 @@
-import copy
+"""Keys of a config, text of a form, and what a project's own file says."""
+
+from __future__ import annotations
+
 import re
 from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any
 
 import pulumi
+import pydantic
 import pytest
 
-from vertex_training import engine
-from vertex_training.errors import ConfigError
-from vertex_training.settings import reader
-from vertex_training.stack import SCHEMA, load, read_settings
+from tests.unit.infra.stacks import BASE
+from vertex_training import engine, errors
+from vertex_training.errors import ConfigError, Problem
+from vertex_training.settings import project_files, reader
+from vertex_training.settings.section import form
+from vertex_training.stack import SCHEMA
 
-STACK = {
-    "stack": "dev",
-    "project": "acme-ml-dev",
-    "region": "us-central1",
-    "projectNumber": "210987654321",
-    "buckets": {"data": {"objects": {"a.npz": "a.npz"}}, "artifacts": {}},
-    "secrets": {"wandb": {}},
-    "serviceAccounts": {"trainer": {"reads": ["data"], "writes": ["artifacts"]}},
-    "packages": {"code": {"path": "code"}},
-    "jobs": {"train": {"file": "train.yaml", "run": 2}},
-}
+UNKNOWN, ELSEWHERE = "unknown key", "wrong namespace"
+IDENTITY = (
+    "changes who makes resources, and not who submits jobs",
+    "for both, gcloud auth application-default login --impersonate-service-account=ACCOUNT",
+)
 
 
-@pytest.fixture
-def checkout(tmp_path):
-    (tmp_path / "a.npz").touch()
-    (tmp_path / "train.yaml").touch()
-    (tmp_path / "code").mkdir()
-    return tmp_path
+@pytest.mark.parametrize(
+    ("full", "found"),
+    [
+        ("vertex-training:buckets", None),
+        ("vertex-training:stack", (UNKNOWN, "remove it")),
+        ("acme:topic", None),
+        ("acme:buckets", (ELSEWHERE, "did you mean 'vertex-training:buckets'?")),
+        ("acme:region", (ELSEWHERE, "did you mean 'gcp:region'?")),
+        ("other:topic", (ELSEWHERE, "nothing here reads 'other:'")),
+        ("pulumi:tags", None),
+        ("gcp:projectId", (UNKNOWN, "did you mean 'gcp:project'?")),
+        ("gcp:labels", (ELSEWHERE, "did you mean 'vertex-training:labels'?")),
+        ("gcp:CustomEndpoints", (UNKNOWN, "the provider reads no such key")),
+        # The provider acts as the user who runs the engine.
+        ("gcp:accessToken", IDENTITY),
+        ("gcp:credentials", IDENTITY),
+        ("gcp:externalCredentials", IDENTITY),
+        ("gcp:impersonateServiceAccount", IDENTITY),
+        ("gcp:impersonateServiceAccountDelegates", IDENTITY),
+    ],
+)
+def test_unknown_key_is_reported_with_the_nearest_known_one(
+    full: str, found: tuple[str, str] | None
+) -> None:
+    expected = found and Problem(found[0], hint=found[1], path=(full,))
+    assert reader.key_problem(SCHEMA, full, "acme") == expected
 
 
-def problems(checkout, **changes):
-    raw = copy.deepcopy(STACK) | changes
-    with pytest.raises(ConfigError) as failed:
-        read_settings(raw, checkout)
-    return [str(problem) for problem in failed.value.problems]
-
-
-def test_a_complete_stack_is_read(checkout):
-    settings = read_settings(STACK, checkout)
-    assert settings.jobs["train"].run == 2
-    assert settings.jobs["train"].on_delete == "keep"
-    assert settings.buckets["data"].versioning
-    assert not settings.is_local
-
-
-@pytest.fixture
-def engine_config(monkeypatch):
-    """Gives the SDK a config, as the engine does."""
-
-    def give(values, encrypted=()):
-        pulumi.runtime.set_all_config(values, list(encrypted))
-
-    monkeypatch.setattr(pulumi, "get_stack", lambda: "dev")
-    yield give
-    pulumi.runtime.set_all_config({}, [])
-
-
-def test_an_encrypted_value_of_the_provider_is_refused_and_never_shown(checkout, engine_config):
-    engine_config({"gcp:project": "hunter2!"}, ["gcp:project"])
-    with pytest.raises(ConfigError) as failed:
-        engine.read_config(SCHEMA, checkout)
-    assert "gcp:project: is encrypted" in str(failed.value)
-    assert "hunter2" not in failed.value.report()
-
-
-@pytest.mark.parametrize("value", ["{secure: AAABcipher}", "{team: {secure: AAABcipher}}"])
-def test_an_encrypted_value_is_refused_without_an_engine_too(checkout, value):
-    (checkout / "Pulumi.dev.yaml").write_text(
-        f"config:\n  gcp:project: acme-ml-dev\n  vertex-training:labels: {value}\n"
-    )
-    with pytest.raises(ConfigError) as failed:
-        load(checkout, "dev")
-    [problem] = failed.value.problems
-    assert str(problem).startswith("Pulumi.dev.yaml:3:3: vertex-training:labels: is encrypted")
-    assert "cipher" not in failed.value.report()
-
-
-def test_keys_that_yaml_takes_for_numbers_keep_their_place(checkout):
-    (checkout / "Pulumi.dev.yaml").write_text(
-        "config:\n  gcp:project: acme-ml-dev\n  gcp:region: us-central1\n"
-        "  vertex-training:projectNumber: 210987654321\n"
-        "  vertex-training:buckets:\n    2024: {}\n"
-    )
-    with pytest.raises(ConfigError) as failed:
-        load(checkout, "dev")
-    assert str(failed.value).startswith(
-        "Pulumi.dev.yaml:6:5: vertex-training:buckets.2024: a name here must be"
-    )
-
-
-def test_every_key_of_the_provider_is_known_and_no_other():
+def test_every_key_of_the_provider_is_known() -> None:
     file = files("pulumi_gcp") / "config" / "vars.py"
     keys = set(re.findall(r"__config__\.get\w*\('(\w+)'\)", file.read_text()))
     known = {*reader.PROVIDER_KEYS, *reader.IDENTITY_KEYS, *reader.OTHER_PROVIDER_KEYS}
     assert {key for key in keys if not key.endswith(reader.ENDPOINT)} == known
+
+
+@pytest.mark.parametrize(
+    ("path", "full", "hint"),
+    [
+        (("buckets", "a"), ("vertex-training:buckets", "a"), "add it to Pulumi.dev.yaml"),
+        (("project",), ("gcp:project",), "pulumi config set gcp:project VALUE"),
+        (("gcp:project",), ("gcp:project",), "pulumi config set gcp:project VALUE"),
+        (("vertex-training:jobs", 1), ("vertex-training:jobs", 1), "add it to Pulumi.dev.yaml"),
+    ],
+)  # fmt: skip
+def test_path_begins_with_the_key_of_the_file(
+    path: errors.Path, full: errors.Path, hint: str
+) -> None:
+    assert SCHEMA.full_path(path) == full
+    assert SCHEMA.missing_hint(full, "dev") == hint
+
+
+def test_mistakes_of_the_file_and_of_its_values_are_reported_together() -> None:
+    raw = reader.RawConfig(BASE)
+    raw.problems = (Problem("is a mistake"),)
+    raw["submitters"] = 1
+    with pytest.raises(ConfigError) as failed:
+        reader.parse(SCHEMA, raw)
+    assert [p.what for p in failed.value.problems] == [
+        "is a mistake",
+        "must be a list, like [a, b]",
+    ]
+
+
+def test_encrypted_value_of_the_provider_is_refused_and_never_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pulumi, "get_stack", lambda: "dev")
+    pulumi.runtime.set_all_config({"gcp:project": "hunter2!"}, ["gcp:project"])
+    try:
+        with pytest.raises(ConfigError, match="gcp:project: is encrypted") as failed:
+            engine.read_config(SCHEMA, tmp_path)
+    finally:
+        pulumi.runtime.set_all_config({}, [])
+    assert "hunter2" not in failed.value.report()
+
+
+def test_schema_for_editors_has_the_pattern_of_the_whole_text_and_an_example() -> None:
+    adapter = pydantic.TypeAdapter[Any](Annotated[str, form("a|b+", "bbb")])
+    assert adapter.json_schema() == {
+        "type": "string", "pattern": "^(?:a|b+)$", "errorMessage": "must look like bbb",
+    }  # fmt: skip
+
+
+def test_project_file_that_is_no_text_has_no_name(tmp_path: Path) -> None:
+    (tmp_path / "Pulumi.yaml").write_bytes(b"name: x\xff\noptions: {refresh: always}\n")
+    assert project_files.project_name(tmp_path) == ""
+    assert project_files.refreshes(tmp_path) is False
+
+
+def test_unreadable_project_file_is_refused_with_the_first_line_of_the_parser(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "Pulumi.yaml").write_text("name: x\nstackConfigDir: [a\nb: c\n")
+    refused = project_files.refusal(tmp_path, "dev")
+    assert refused is not None
+    assert (refused.value, refused.path) == ("while parsing a flow sequence", ("Pulumi.yaml",))
+    (tmp_path / "Pulumi.yaml").write_text("name: x\nother: [a\nb: c\n")
+    assert project_files.refusal(tmp_path, "dev") is None

@@ -73,7 +73,7 @@ def bigquery() -> google.BigQuery:
 CONFIGURATION = {"query": {"query": "SELECT 1"}}
 
 
-def test_each_call_is_asked_in_the_project_and_the_location(session: Session) -> None:
+def test_each_call_uses_the_project_and_the_location(session: Session) -> None:
     session.answers = [Answer(200, {"a": 1})]
     asked = bigquery()
     table = {"projectId": "acme-other", "datasetId": "web", "tableId": "clicks"}
@@ -96,7 +96,7 @@ def test_each_call_is_asked_in_the_project_and_the_location(session: Session) ->
     assert session.opened == [{"local": False, "account": "me@x"}] * 4
 
 
-def test_a_local_bigquery_is_asked_for_a_local_project_alone(
+def test_local_bigquery_serves_local_projects_only(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session.answers = [Answer(200, {})]
@@ -128,7 +128,7 @@ def test_a_local_bigquery_is_asked_for_a_local_project_alone(
          "no answer of BigQuery: ConnectionError"),
     ],
 )  # fmt: skip
-def test_a_refusal_has_bigquerys_words(
+def test_refusal_has_the_message_of_bigquery(
     session: Session, answer: Any, kind: type[Exception], text: str
 ) -> None:
     session.answers = [answer]
@@ -138,7 +138,7 @@ def test_a_refusal_has_bigquerys_words(
 
 
 @pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
-def test_a_busy_service_is_asked_twice_more(session: Session, status: int) -> None:
+def test_busy_service_is_called_three_times(session: Session, status: int) -> None:
     session.answers = [refusal(status), refusal(status), Answer(200, {"a": 1})]
     assert bigquery().job("j") == {"a": 1}
     assert session.pauses == [1.0, 4.0]  # pyright: ignore[reportAttributeAccessIssue]
@@ -146,6 +146,15 @@ def test_a_busy_service_is_asked_twice_more(session: Session, status: int) -> No
     with pytest.raises(OperatorError):
         bigquery().job("j")
     assert len(session.asked) == 3
+
+
+def test_table_is_absent_only_if_bigquery_has_none_or_denies_it(session: Session) -> None:
+    for answer in (refusal(404, "notFound"), refusal(403, "accessDenied")):
+        session.answers = [answer]
+        assert bigquery().table(dict.fromkeys(("projectId", "datasetId", "tableId"), "t")) is None
+    session.answers = [refusal(403, "billingNotEnabled", "billing is off")]
+    with pytest.raises(PermissionDeniedError, match="billing is off"):
+        bigquery().table(dict.fromkeys(("projectId", "datasetId", "tableId"), "t"))
 
 
 class Blob:
@@ -237,7 +246,7 @@ def test_an_object_is_written_once() -> None:
     assert blob.content == b"{}"
 
 
-def test_a_bucket_that_cannot_be_reached_is_told_with_its_folder() -> None:
+def test_unreachable_bucket_is_reported_with_its_folder() -> None:
     bucket = Bucket(blob := Blob("snapshots/x/manifest.json"))
     text = "gs://data/snapshots/x could not be read or written: Forbidden: no"
     blob.failing = [exceptions.Forbidden("no")] * 2

@@ -27,7 +27,7 @@ def test_a_time_that_bigquery_has_no_more_is_refused_and_one_that_was_kept_is_no
     assert look(cloud, as_of=old.isoformat())["rows"] == 891
 
 
-def test_a_query_that_has_run_is_not_refused_in_the_preview_of_what_is_left():
+def test_finished_query_is_not_refused_by_a_later_preview():
     cloud = Cloud()
     process = Process(cloud, request(), dies_at=(4, "before"))
     with pytest.raises(Killed):
@@ -49,7 +49,7 @@ def test_a_query_that_has_run_is_not_refused_in_the_preview_of_what_is_left():
         look(cloud)
 
 
-def test_a_missing_right_is_told_with_who_grants_it_and_fails_no_preview():
+def test_missing_permission_is_reported_and_fails_no_preview():
     def denied(_):
         raise PermissionDeniedError("BigQuery: Access Denied: Table acme:web.clicks")
 
@@ -58,7 +58,7 @@ def test_a_missing_right_is_told_with_who_grants_it_and_fails_no_preview():
     assert "GRANT `roles/bigquery.dataViewer` ON TABLE" in told
 
 
-def test_one_that_is_there_is_told_though_its_tables_are_gone_or_nothing_answers():
+def test_existing_snapshot_is_reported_without_its_tables():
     cloud = Cloud()
     process = Process(cloud, request())
     take_snapshot(process.wanted, process.ports, environment=process.environment)

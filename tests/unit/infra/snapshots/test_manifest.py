@@ -1,70 +1,91 @@
-"""A manifest, field by field: what later runs and readers of other teams rely on."""
+"""Manifests and queries as text: what is refused before anything relies on it."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 from typing import Any
 
 import pytest
 
-from tests.unit.infra.snapshots.fakes import CLICKS, request
-from vertex_training.snapshots import manifest as manifests
+from tests.unit.infra.snapshots.fakes import request
+from vertex_training.snapshots import manifest, statement
+from vertex_training.snapshots.manifest import StoredObject
 
-WANTED: Any = request()
-FIELDS = [{"name": "age", "type": "FLOAT"}]
-WHOLE: dict[str, Any] = {
-    "format": 1,
-    "snapshot": {
-        "project": "local-training",
-        "stack": "local",
-        "name": "clicks",
-        "run": 1,
-        "requestId": WANTED.request_id,
+JOB: dict[str, Any] = {
+    "jobReference": {"jobId": "job-1"},
+    "statistics": {
+        "startTime": "1700000000000",
+        "totalBytesProcessed": "5",
+        "query": {"totalBytesBilled": "10485760"},
     },
-    "query": {
-        "sqlSha256": WANTED.sql_digest,
-        "parameters": {"day": "2026-11-20", "n": 3, "x": 0.5, "b": True},
-        "asOf": None,
-        "location": "us-central1",
-        "jobId": "query-1",
-        "queriedAt": "2023-11-14T22:13:20.000Z",
-        "bytesProcessed": 7,
-        "bytesBilled": 10485760,
-    },
-    "sources": [{"table": "acme.web.clicks", "lastChanged": "x", "rows": 5}],
-    "schema": FIELDS,
-    "rows": 891,
-    "bytes": 66,
-    "fileFormat": "parquet",
-    "objects": [
-        {"name": "a", "size": 30, "generation": "101", "crc32c": "AAAAAA=="},
-        {"name": "b", "size": 36, "generation": "102", "crc32c": "BBBBBB=="},
-    ],
 }
+TABLE = {"schema": {"fields": [{"name": "x", "type": "INT64"}]}, "numRows": "7"}
+OBJECTS = [StoredObject("b.parquet", 3, 22, "BB=="), StoredObject("a.parquet", 4, 11, "AA==")]
 
 
-def digest(content: dict[str, Any]) -> str:
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()
+def whole(**changes: Any) -> bytes:
+    wanted: Any = request()
+    built = {**manifest.build(wanted, JOB, TABLE, [], OBJECTS), **changes}
+    if "contentSha256" not in changes:
+        built["contentSha256"] = manifest.content_digest(built)
+    return json.dumps(built).encode()
 
 
 def nested(levels: int) -> bytes:
-    """A manifest whose schema has so many lists in one another."""
+    """Return a manifest whose schema has so many lists in one another."""
     schema: list[Any] = ["a"]
     for _ in range(levels - 1):
         schema = [schema]
-    found = {**WHOLE, "schema": schema}
-    return json.dumps({**found, "contentSha256": digest(found)}).encode()
+    return whole(schema=schema)
 
 
-def test_a_manifest_that_nobody_could_print_is_none() -> None:
-    assert manifests.parse(nested(99))["rows"] == WHOLE["rows"]
-    for levels in (100, 600):
-        with pytest.raises(ValueError, match="too deeply"):
-            manifests.parse(nested(levels))
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(b"", b"{}", b"[]", b"null", b"[" * 100_000),
+        whole(format=2),
+        whole(contentSha256="0" * 64),
+        whole(objects=[1]),
+        whole(sources=["x"]),
+        whole(snapshot="x"),
+        whole(query=None),
+        whole(objects=None),
+        nested(100),
+        nested(600),
+    ],
+)
+def test_text_that_is_no_manifest_is_refused(text: bytes) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 - JSON's own errors are some, too
+        manifest.parse(text)
 
 
-def test_a_record_names_the_manifest_by_its_generation() -> None:
-    assert manifests.record_of(WANTED, 7) == f"{WANTED.uri}/manifest.json#7"
-    assert manifests.source_of(CLICKS, None)["table"] == "acme.web.clicks"
+def test_manifest_has_the_sum_of_its_objects() -> None:
+    parsed = manifest.parse(nested(99))
+    assert (parsed["rows"], parsed["bytes"], len(parsed["objects"])) == (7, 7, 2)
+
+
+@pytest.mark.parametrize(
+    ("sql", "wrong"),
+    [
+        ("", "is empty"),
+        ("-- SELECT 1", "is empty"),
+        ("DELETE FROM t WHERE true", "is no query"),
+        ("SELECT 1 -- one\r; DROP TABLE t", "has several statements"),
+        ("FROM t |> EXPORT DATA OPTIONS(uri='gs://x/*')", "is no query"),
+        ("SELECT 1 /* never closed", "has a text or a comment without an end"),
+    ],
+)
+def test_text_that_is_not_one_query_is_refused(sql: str, wrong: str) -> None:
+    assert [what for what, _ in statement.form_problems(sql)] == [wrong]
+
+
+@pytest.mark.parametrize(
+    ("sql", "reads"),
+    [
+        ("from t for system_time\n  as  of -- then\n @as_of where x", True),
+        ("FROM t FOR SYSTEM_TIME AS OF @as_of_day", False),
+        ("FROM t WHERE x = @as_of", False),
+    ],
+)
+def test_table_is_read_as_of_the_time_of_the_snapshot(sql: str, reads: bool) -> None:
+    assert statement.reads_as_of(sql) is reads

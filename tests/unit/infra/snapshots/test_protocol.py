@@ -91,7 +91,7 @@ TestKills = Kills.TestCase
 TestKills.settings = settings(max_examples=150, stateful_step_count=12, deadline=None)
 
 
-def test_a_query_over_its_bound_is_refused_with_what_to_do_and_asked_again_by_the_next_up():
+def test_query_over_its_bound_is_refused_and_sent_by_the_next_up():
     message = "Query exceeded limit for bytes billed"
     with_failure = FailingCloud({"reason": "bytesBilledLimitExceeded", "message": message})
     with pytest.raises(NotSubmittedError, match=r"nothing was charged; raise maxBytesBilled"):
@@ -161,7 +161,7 @@ def test_a_source_that_must_not_be_read_is_named_without_its_state():
     assert made.manifest["sources"] == [source]
 
 
-def test_a_provider_without_its_engine_sends_nothing_and_names_who_goes_on():
+def test_provider_without_its_engine_sends_nothing():
     cloud = Cloud()
     with pytest.raises(OperatorError, match="the next `pulumi up` goes on"):
         take(cloud, alive=lambda: False)
@@ -203,7 +203,7 @@ def test_a_manifest_that_was_replaced_after_it_was_recorded_is_refused():
         {"userDefinedFunctionResources": [{"inlineCode": "theirs"}]},
     ],
 )
-def test_a_job_of_our_id_that_somebody_else_sent_is_not_adopted(theirs):
+def test_foreign_job_with_our_id_is_not_adopted(theirs):
     cloud = Cloud()
     process = Process(cloud, request())
     job_id = f"vt-snapshot-{request().request_id}-query-1"
@@ -222,7 +222,7 @@ def test_a_manifest_of_our_identity_in_another_form_is_refused(changes):
         take(cloud)
 
 
-def test_objects_that_were_deleted_before_the_manifest_are_exported_once_more():
+def test_objects_deleted_before_the_manifest_are_exported_again():
     def killed(folder):
         raise Killed
 
@@ -238,7 +238,7 @@ def test_objects_that_were_deleted_before_the_manifest_are_exported_once_more():
     assert made.manifest["bytes"] == 72
 
 
-def test_an_object_that_somebody_else_put_beside_an_export_is_refused():
+def test_foreign_object_beside_an_export_is_refused():
     cloud = Cloud()
     cloud.put(f"{request().prefix}/export-1-1/part-999.parquet", b"poison")
     with pytest.raises(JobRefusedError, match="the export wrote 2 objects"):

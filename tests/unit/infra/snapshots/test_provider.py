@@ -10,7 +10,7 @@ import pytest
 from tests.unit.infra.snapshots.fakes import Cloud, Process, request
 from vertex_training.customjob.refusal_lookup import COMPARES
 from vertex_training.errors import NotSubmittedError, OperatorError
-from vertex_training.snapshots import google, provider
+from vertex_training.snapshots import provider
 from vertex_training.snapshots.provider import SnapshotProvider
 
 REQUEST = request()
@@ -59,7 +59,7 @@ RESOLVED = {
 }  # fmt: skip
 
 
-def test_a_preview_says_what_the_query_would_read(
+def test_preview_reports_the_bytes_of_the_query(
     monkeypatch: pytest.MonkeyPatch, cloud: Cloud
 ) -> None:
     cloud.processed = 10**9
@@ -70,7 +70,7 @@ def test_a_preview_says_what_the_query_would_read(
     assert checked(monkeypatch) == (INPUTS, [], [])
 
 
-def test_a_preview_that_asks_no_cloud_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_offline_preview_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(provider, "is_offline", lambda project: project == "local-training")
     line = "snapshot clicks not asked: this preview asks no cloud"
     assert checked(monkeypatch) == (INPUTS, [line], [])
@@ -80,7 +80,7 @@ def test_a_preview_that_asks_no_cloud_says_so(monkeypatch: pytest.MonkeyPatch) -
     assert checked(monkeypatch) == (INPUTS, [line], [])
 
 
-def test_what_nobody_answers_is_told_without_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unanswered_estimate_is_reported_without_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     token = "ghp_" + "a1B2" * 9
 
     def silent(_: Any) -> Any:
@@ -106,18 +106,6 @@ def test_an_identity_of_another_request_is_refused(monkeypatch: pytest.MonkeyPat
     inputs, said, failures = checked(monkeypatch, requestId="0" * 20)
     assert (inputs["requestId"], said) == ("0" * 20, [])
     assert failures == ["Snapshot: requestId is not that of the request"]
-
-
-def test_a_query_over_its_bound_fails_the_preview(
-    monkeypatch: pytest.MonkeyPatch, cloud: Cloud
-) -> None:
-    cloud.processed = 10**9 + 1
-    inputs, said, failures = checked(monkeypatch)
-    assert (inputs, said) == (INPUTS, [])
-    assert failures == [
-        "the query of snapshot 'clicks' reads 1,000,000,001 bytes, more than maxBytesBilled, "
-        "1,000,000,000. Hint: raise it, or read less."
-    ]
 
 
 @pytest.mark.parametrize(
@@ -169,17 +157,6 @@ def test_a_snapshot_that_is_made_is_recorded_with_its_manifest(
     assert SnapshotProvider().read("id", state).outs == {**made.outs, "state": "UNRECORDED"}
 
 
-def test_ports_are_those_of_the_options(monkeypatch: pytest.MonkeyPatch) -> None:
-    from vertex_training.snapshots import google
-
-    monkeypatch.undo()
-    asked: list[Any] = []
-    monkeypatch.setattr(google, "connect", lambda *given: asked.append(given))
-    provider._ports(INPUTS)
-    provider._ports({**INPUTS, "options": {**INPUTS["options"], "impersonate": "me@x"}})
-    assert asked == [(REQUEST, "control", ""), (REQUEST, "control", "me@x")]
-
-
 def test_the_process_of_the_provider_tells_errors_as_the_program_does(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -189,24 +166,3 @@ def test_the_process_of_the_provider_tells_errors_as_the_program_does(
     SnapshotProvider().configure(ignored)
     assert asked == [provider.format_exception]
     assert SnapshotProvider.serialize_as_secret_always is False
-
-
-def test_what_a_request_talks_to_is_of_its_project_and_its_folder(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    made: list[Any] = []
-
-    class Client:
-        def bucket(self, name: str) -> str:
-            made.append(name)
-            return name
-
-    client = Client()
-    monkeypatch.setattr(google, "storage_client", lambda *how: made.append(how) or client)
-    monkeypatch.setattr(google.intent_store, "BucketIntents", lambda *how: how)
-    ports: Any = google.connect(REQUEST, "control", "me@x")
-    assert made == [("local-training", "me@x"), "data"]
-    asks = (ports.warehouse._project, ports.warehouse._location, ports.warehouse._account)
-    assert asks == ("local-training", "us-central1", "me@x")
-    assert (ports.files._bucket, ports.files._prefix) == ("data", REQUEST.prefix)
-    assert ports.records == (client, "control", "snapshots/")

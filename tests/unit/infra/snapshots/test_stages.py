@@ -85,7 +85,7 @@ def ended(cloud: Cloud, number: int = 1, **error: str) -> Any:
     return job
 
 
-def test_attempts_end_somewhere_and_a_higher_run_begins_anew() -> None:
+def test_attempts_are_bounded_and_a_higher_run_starts_again() -> None:
     cloud = Cloud()
     for number in range(1, 51):
         ended(cloud, number, reason="invalidQuery", message="no")

@@ -33,7 +33,7 @@ READ = "its query reads 549,755,813,888 bytes"
          "is there: 891 rows, 12,345 bytes, queried at 2026-11-20T00:00:00Z; from a.b.c"),
     ],
 )  # fmt: skip
-def test_what_is_known_of_a_snapshot_is_one_line(found: Any, location: str, line: str) -> None:
+def test_estimate_is_one_line(found: Any, location: str, line: str) -> None:
     assert estimate.words(found, TIB, location) == line
 
 
@@ -50,7 +50,7 @@ def look(cloud: Cloud, statistics: Any = None, **changes: Any) -> tuple[Any, Any
     return estimate.look(process.wanted, process.ports), asked
 
 
-def test_one_that_is_there_is_told_with_what_changed_since() -> None:
+def test_existing_snapshot_is_reported_with_later_changes() -> None:
     cloud = Cloud()
     process = Process(cloud, request())
     take_snapshot(process.wanted, process.ports, environment=process.environment)
