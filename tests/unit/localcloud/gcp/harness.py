@@ -21,10 +21,10 @@ CONTENT = "print('hi')\n"
 class Plugin:
     """A running plugin, spoken to as the engine does."""
 
-    def __init__(self, stub: Any, project: str) -> None:
+    def __init__(self, stub: Any, project: str, region: str = "us-central1") -> None:
         self.stub = stub
         self.project = project
-        args = {"project": project, "region": "us-central1"}
+        args = {"project": project, "region": region}
         stub.Configure(provider_pb2.ConfigureRequest(args=encode(args), acceptSecrets=True))
 
     def urn(self, token: str, name: str) -> str:
@@ -48,15 +48,18 @@ class Plugin:
         return decode(answer.inputs)
 
     def preview(self, token: str, name: str, news: dict[str, Any]) -> dict[str, Any]:
-        inputs = encode(self.checked(token, name, news))
-        request = provider_pb2.CreateRequest(
-            urn=self.urn(token, name), properties=inputs, preview=True
-        )
-        return decode(self.stub.Create(request).properties)
+        return self.create_unchecked(token, self.checked(token, name, news), name, preview=True)[1]
 
     def create(self, token: str, news: dict[str, Any], name: str = "x") -> tuple[str, dict]:
-        inputs = encode(self.checked(token, name, news))
-        request = provider_pb2.CreateRequest(urn=self.urn(token, name), properties=inputs)
+        return self.create_unchecked(token, self.checked(token, name, news), name)
+
+    def create_unchecked(
+        self, token: str, inputs: dict[str, Any], name: str = "x", *, preview: bool = False
+    ) -> tuple[str, dict]:
+        """Create or preview a resource with inputs that Check has completed."""
+        request = provider_pb2.CreateRequest(
+            urn=self.urn(token, name), properties=encode(inputs), preview=preview
+        )
         answer = self.stub.Create(request)
         return answer.id, decode(answer.properties)
 

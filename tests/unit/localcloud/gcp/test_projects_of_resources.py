@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,9 +11,6 @@ from localgcp.gcp.codec import decode, encode, plain
 from localgcp.gcp.services import RESOURCE_TYPES
 from tests.unit.localcloud.gcp.harness import Plugin, observed
 from tests.unit.localcloud.gcp.test_created import moved
-from tests.unit.localcloud.gcp.test_storage import emulator, home
-
-__all__ = ["emulator", "home"]
 
 PARENT = "cloudresourcemanager.googleapis.com%2Fprojects%2Flocal-p1"
 REPOSITORY = "projects/local-p1/locations/us-central1/repositories/training"
@@ -91,10 +89,10 @@ def rows() -> list[dict[str, Any]]:
 
 @pytest.fixture
 def made(
-    plugin_for: Any, emulator: Any, home: Any
+    plugin_for: Any, emulator: Any, tmp_path: Path
 ) -> list[tuple[str, str, dict[str, Any], dict[str, Any]]]:
     """Type, id, inputs and outputs of a resource of each type, in project ``local-p1``."""
-    env = {"VT_LOCAL_HOME": str(home), "STORAGE_EMULATOR_HOST": emulator.url}
+    env = {"VT_LOCAL_HOME": str(tmp_path), "STORAGE_EMULATOR_HOST": emulator.url}
     plugin: Plugin = plugin_for("local-p1", **env)
     plugin.enable(
         *("bigquery", "billingbudgets", "cloudresourcemanager", "iam", "monitoring", "logging"),
@@ -117,9 +115,9 @@ def made(
 
 @pytest.mark.parametrize("project", ["", "local-other", "acme-ml"])
 def test_each_type_is_refreshed_imported_updated_and_deleted_by_any_provider(
-    made: list[Any], plugin_for: Any, emulator: Any, home: Any, project: str
+    made: list[Any], plugin_for: Any, emulator: Any, tmp_path: Path, project: str
 ) -> None:
-    env = {"VT_LOCAL_HOME": str(home), "STORAGE_EMULATOR_HOST": emulator.url}
+    env = {"VT_LOCAL_HOME": str(tmp_path), "STORAGE_EMULATOR_HOST": emulator.url}
     plugin = plugin_for(project, **env)
     assert {token for token, *_ in made} == set(RESOURCE_TYPES)
     for token, id_, inputs, outputs in made:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -194,3 +195,19 @@ def test_an_update_is_foretold_without_being_made(provider: Provider) -> None:
     assert decode(provider.Update(request, CONTEXT).properties) == planned
     read = provider.Read(provider_pb2.ReadRequest(urn=URN, id=PATH), CONTEXT)
     assert decode(read.inputs)["labels"] == {"a": "1"}
+
+
+def test_concurrent_grants_of_two_plugins_are_all_kept(plugin_for: Any, tmp_path: Path) -> None:
+    plugins = [plugin_for("local-p1", VT_LOCAL_HOME=str(tmp_path)) for _ in range(2)]
+    plugins[0].enable("cloudresourcemanager")
+    roles = [f"roles/custom.r{number}" for number in range(24)]
+    member = "group:ml@example.com"
+
+    def grant(number: int, role: str) -> None:
+        inputs = {"project": "local-p1", "role": role, "member": member}
+        plugins[number % 2].create("gcp:projects/iAMMember:IAMMember", inputs)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(grant, range(len(roles)), roles))
+    store = Store(tmp_path / "cloud.sqlite")
+    assert store.roles("projects/local-p1", member) == set(roles)
