@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,7 @@ from localgcp.reads import time_series
 from localgcp.reads.serving import Reads
 from localgcp.vertex.records import JobRecord, JobState, JobTable
 from tests.unit.localcloud.rest_cloud import RestCloud
-from vertex_training.customjob.google import utilization
 from vertex_training.customjob.google.job_service import EMULATOR
-from vertex_training.customjob.protocol.idle import Reading
 
 PROJECT = "local-training"
 GPU = {"machineSpec": {"machineType": "n1-standard-4", "acceleratorCount": 1}, "replicaCount": "2"}
@@ -53,17 +51,6 @@ def cloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched]:
     monkeypatch.setenv(EMULATOR, f"127.0.0.1:{made.server.port}")
     yield made
     made.server.stop(None).wait()
-
-
-def read(name: str, seconds: float = 1800) -> Reading:
-    return utilization.read(PROJECT, name, seconds, "")
-
-
-def test_a_fault_is_on_the_jobs_that_it_names(cloud: Watched) -> None:
-    cloud.do(0.5, 600, match="works")
-    idle, works = cloud.run("idle", GPU), cloud.run("works", GPU)
-    assert read(idle).series == []
-    assert len(read(works).series) == 2
 
 
 TYPE = 'metric.type="ml.googleapis.com/training/accelerator/utilization"'
@@ -167,20 +154,3 @@ def test_what_is_not_read_whole_is_refused(
     still.fault("monitoring", "utilization", value=1, seconds=600)
     start(still, GPU)
     assert still.refusal("GET", f"{SERIES}?{urlencode(query)}") == (400, said)
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"service": "monitoring", "value": 0.1},
-        {"service": "monitoring", "seconds": 60},
-        {"service": "monitoring", "value": 1.1, "seconds": 60},
-        {"service": "jobs", "value": 0.1, "seconds": 60},
-        {"service": "monitoring", "value": 0.1, "seconds": 60, "replica": "workerpool0-0"},
-        {"service": "monitoring", "kind": "error", "code": "503", "value": 0.1},
-    ],
-)
-def test_a_fault_that_makes_no_sense_is_refused(given: dict[str, Any]) -> None:
-    parse: Callable[..., Fault] = Fault.parse
-    with pytest.raises(Exception, match=r"value|seconds|no fault|replica"):
-        parse(**{"kind": "utilization", **given})

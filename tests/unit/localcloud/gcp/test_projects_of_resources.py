@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +11,8 @@ import pytest
 
 from localgcp.gcp.codec import decode, encode, plain
 from localgcp.gcp.services import RESOURCE_TYPES
+from localgcp.inventory.store import project_number
 from tests.unit.localcloud.gcp.harness import Plugin, observed
-from tests.unit.localcloud.gcp.test_created import moved
 
 PARENT = "cloudresourcemanager.googleapis.com%2Fprojects%2Flocal-p1"
 REPOSITORY = "projects/local-p1/locations/us-central1/repositories/training"
@@ -85,6 +87,26 @@ def rows() -> list[dict[str, Any]]:
     return sorted(
         of_types.values(), key=lambda r: (not r["type"].endswith(first), r["type"].endswith(last))
     )
+
+
+# Named by the service; here the name of the row is enough.
+NUMBERED = {"tb", "mail", "gpu-idle", "cap"}
+
+
+def moved(value: Any, made: list[Any]) -> Any:
+    """A value observed in p1, host1 and svc1, as it is in local projects."""
+    text = _local(json.dumps(plain(value)))
+    for row, real, _ in made:
+        if row["name"] in NUMBERED:
+            text = text.replace(_local(row["id"]), real)
+    return json.loads(text)
+
+
+def _local(text: str) -> str:
+    moved = re.sub(
+        r'(?:(?<=[/"])|(?<=2F))(p1|host1|svc1)(?=[/"%])|(?<=@)p1(?=\.)', r"local-\g<0>", text
+    )
+    return moved.replace("18022562", project_number("local-p1"))
 
 
 @pytest.fixture
