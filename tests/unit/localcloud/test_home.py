@@ -17,38 +17,14 @@ from localgcp.home import Home
 
 def test_the_files_of_a_home_keep_their_places_from_version_to_version() -> None:
     home = Home(Path("/home"), Path("/checkout"))
-    names = {
-        "database": "cloud.sqlite",
-        "faults": "faults.sqlite",
-        "storage": "storage",
-        "storage_log": "storage.log",
-        "registry": "registry",
-        "registry_log": "registry.log",
-        "registries": "registries.conf",
-        "batch": "batch",
-        "bigquery": "bigquery",
-        "serving": "serving",
-        "notifications": "notifications",
-        "wheels": "wheels",
-        "nearest_images": "nearest-images",
-        "builders": "containers.conf",
-        "cloud_sdk": "cloud-sdk",
-        "containers": "containers",
-        "builds": "builds",
-        "jobs": "jobs",
-        "server_file": "server.json",
-        "server_log": "server.log",
-        "server_lock": "server.lock",
-        "start_lock": "start.lock",
-        "children": "run",
-        "pulumi": "pulumi",
-        "pulumi_home": "pulumi-home",
-        "stacks": "stacks",
-        "bin": "bin",
-        "secrets": "secrets",
-        "sockets": "sockets",
-    }
-
+    same = "storage registry batch bigquery serving notifications wheels containers builds jobs"
+    same = f"{same} pulumi stacks bin secrets sockets".split()
+    dashed = ["pulumi_home", "nearest_images", "cloud_sdk"]
+    other = "database=cloud.sqlite faults=faults.sqlite storage_log=storage.log children=run"
+    other = f"{other} registry_log=registry.log registries=registries.conf server_lock=server.lock"
+    other = f"{other} builders=containers.conf server_file=server.json server_log=server.log"
+    names = dict(pair.split("=") for pair in f"{other} start_lock=start.lock".split())
+    names |= {name: name for name in same} | {name: name.replace("_", "-") for name in dashed}
     properties = {name for name, value in vars(Home).items() if isinstance(value, property)}
     assert {name: getattr(home, name) for name in properties} == {
         name: Path("/home") / place for name, place in names.items()

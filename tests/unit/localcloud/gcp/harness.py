@@ -31,7 +31,12 @@ class Plugin:
         return f"urn:pulumi:bad::probes::{token}::{name}"
 
     def check(
-        self, token: str, name: str, news: dict[str, Any], olds: dict[str, Any] | None = None
+        self,
+        token: str,
+        name: str,
+        news: dict[str, Any],
+        olds: dict[str, Any] | None = None,
+        **more: Any,
     ) -> Any:
         return self.stub.Check(
             provider_pb2.CheckRequest(
@@ -39,6 +44,7 @@ class Plugin:
                 news=encode(news),
                 olds=encode(olds or {}),
                 randomSeed=b"seed",
+                **more,
             )
         )
 
