@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import grpc
-import pytest
 from pulumi.runtime.proto import provider_pb2
 
 from localgcp.gcp.codec import Secret, decode, encode
@@ -131,10 +128,3 @@ def _clear(row: dict[str, Any]) -> dict[str, Any]:
 def row_named(name: str) -> dict[str, Any]:
     """The observed row of the resource called ``name``."""
     return next(row for row in observed() if row["name"] == name)
-
-
-def refused(call: Callable[[], Any]) -> str:
-    """What the engine is told when it makes this call."""
-    with pytest.raises(grpc.RpcError) as caught:
-        call()
-    return caught.value.details()  # type: ignore[attr-defined]
