@@ -30,12 +30,6 @@ class RestCloud:
     def get(self, target: str) -> Any:
         return json.loads(self.reads.answer("GET", target, b"") or b"null")
 
-    def post(self, target: str, **body: Any) -> Any:
-        return self.send("POST", target, **body)
-
-    def send(self, verb: str, target: str, **body: Any) -> Any:
-        return json.loads(self.reads.answer(verb, target, json.dumps(body).encode()) or b"null")
-
     def refusal(self, verb: str, target: str, body: bytes = b"") -> tuple[int, str]:
         with pytest.raises(RefusedRequestError) as told:
             self.reads.answer(verb, target, body)
@@ -46,8 +40,3 @@ class RestCloud:
 
     def fault(self, service: str, kind: str, **more: Any) -> None:
         self.faults.add(Fault.parse(service=service, kind=kind, times=0, **more))
-
-
-@pytest.fixture
-def cloud(tmp_path: Path) -> RestCloud:
-    return RestCloud(tmp_path)

@@ -11,8 +11,6 @@ import pytest
 
 from localgcp import __main__ as command
 from localgcp import lifecycle
-from localgcp.clients import cloud_sdk
-from localgcp.environment import environment
 from localgcp.errors import LocalCloudError
 from localgcp.gcp import emulator
 from localgcp.home import Home, Ports
@@ -43,19 +41,6 @@ def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]
     code = command.main(words)
     printed = capsys.readouterr()
     return code, printed.out, printed.err
-
-
-def test_start_reports_what_it_does_and_the_process(
-    here: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def start(home: Home, report: lifecycle.Report) -> ServerInfo:
-        assert home == here
-        report("local cloud started")
-        return INFO
-
-    monkeypatch.setattr(lifecycle, "start", start)
-    said = "localgcp: local cloud started\nlocalgcp: running (process 999999)\n"
-    assert run(capsys, "start") == (0, "", said)
 
 
 def test_remove_stops_it_and_removes_its_files(
@@ -108,40 +93,6 @@ def test_env_prints_variables_as_a_shell_reads_them(
     found = dict(word[1].split("=", 1) for word in words)
     assert found == running.environment(Ports(4711, 4712, 4713))
     assert found["VERTEX_EMULATOR_HOST"] == "127.0.0.1:4711"
-
-
-@pytest.mark.parametrize(
-    ("words", "shell", "became"),
-    [
-        ([], "/bin/zsh", ["/bin/zsh"]),
-        ([], "", ["/bin/sh"]),
-        (["-c", "a b"], "/bin/zsh", ["/bin/sh", "-c", "a b"]),
-        (["--command", ""], "/bin/zsh", ["/bin/sh", "-c", ""]),
-    ],
-)
-def test_a_shell_has_the_variables_and_the_users_umask(
-    here: Home, monkeypatch: pytest.MonkeyPatch, words: list[str], shell: str, became: list[str]
-) -> None:
-    calls: list[Any] = []
-
-    def become(*given: Any) -> None:
-        calls.append((*given, os.umask(0o022)))
-        raise SystemExit(7)
-
-    monkeypatch.setattr(lifecycle, "start", lambda _home, _report: INFO)
-    monkeypatch.setattr(os, "execve", become)
-    monkeypatch.setenv("SHELL", shell)
-    before = os.umask(0o027)
-    try:
-        with pytest.raises(SystemExit):
-            command.main(["shell", *words])
-        assert os.umask(before) == 0o027
-    finally:
-        os.umask(before)
-    env = environment(here, Ports(4711, 4712, 4713))
-    assert calls == [(became[0], became, env, 0o027)]
-    boto = cloud_sdk.environment(here.cloud_sdk, 4712, 4711)["BOTO_CONFIG"]
-    assert Path(boto).is_file()
 
 
 def test_a_project_has_every_api_and_its_buckets(

@@ -3,86 +3,32 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 import requests
 from google.cloud.resourcemanager_v3 import types
 
 from localgcp.apis.server import serve
-from localgcp.errors import ApiError, LocalCloudError, RefusedRequestError
+from localgcp.errors import ApiError, RefusedRequestError
 from localgcp.faults.model import METHODS, Fault
 from localgcp.faults.table import FaultTable
-from localgcp.inventory.reservations import RESERVATION
-from localgcp.inventory.store import ACCOUNT, SERVICE, Store, project_number
+from localgcp.inventory.store import SERVICE, Store, project_number
+from localgcp.reads import time_series
 from localgcp.reads.projects import ProjectService
 from localgcp.reads.serving import METHODS as READS
 from localgcp.reads.serving import Reads
-from vertex_training.customjob.google.prerequisites import GooglePrerequisites
-from vertex_training.errors import OperatorError
+from localgcp.vertex.records import JobRecord, JobState, JobTable
+from tests.unit.localcloud.rest_cloud import RestCloud
 
 PROJECT = "local-training"
-EMAIL = f"trainer@{PROJECT}.iam.gserviceaccount.com"
-NAME = f"projects/{PROJECT}/zones/us-central1-a/reservations/t4"
 #: Services whose calls do not come over REST alone.
 OWN_PORTS = ("jobs", "models", "operations", "storage")
 #: Jobs of BigQuery that run, which are no calls.
 RUNNING = {("bigquery", name) for name in ("query", "load", "extract")}
-METRIC = "aiplatform.googleapis.com/custom_model_training_nvidia_t4_gpus"
-
-
-@dataclass
-class Estate:
-    """A cloud with an account, an API and a reservation, and who asks it."""
-
-    client: GooglePrerequisites
-    faults: FaultTable
-
-    def asked(self) -> list[object]:
-        """Every question, with what it was answered."""
-        questions: list[Callable[[], object]] = [
-            lambda: self.client.has_permission(f"projects/-/serviceAccounts/{EMAIL}", "a.b.c"),
-            lambda: self.client.has_permission(f"projects/{PROJECT}", "a.b.c"),
-            lambda: self.client.has_reservation(NAME),
-            lambda: self.client.quota(PROJECT, "us-central1", METRIC),
-        ]
-        return [_answer(each) for each in questions]
-
-
-def _answer(question: Callable[[], object]) -> object:
-    try:
-        return question()
-    except OperatorError as error:
-        return str(error).partition(" ")[0]
-
-
-@pytest.fixture
-def estate(tmp_path: Path) -> Iterator[Estate]:
-    store, faults = Store(tmp_path / "cloud.sqlite"), FaultTable(tmp_path / "faults.sqlite")
-    store.put(ACCOUNT, EMAIL, PROJECT, {}, {"email": EMAIL})
-    store.put(SERVICE, f"{PROJECT}/iam.googleapis.com", PROJECT, {}, {})
-    machines: dict[str, Any] = {"count": 1, "instanceProperties": {"machineType": "n1-standard-4"}}
-    zone = {"zone": "us-central1-a", "specificReservation": machines}
-    store.put(RESERVATION, NAME, PROJECT, zone, zone)
-    reads = Reads(store, faults, threading.Event())
-    server = serve([], 0, folder=tmp_path, also=reads.answer)
-    yield Estate(GooglePrerequisites(f"127.0.0.1:{server.port}", ""), faults)
-    server.stop(None).wait()
-
-
-def test_who_asks_holds_everything_on_what_exists_and_nothing_is_limited(estate: Estate) -> None:
-    assert estate.asked() == [True, True, True, None]
-    assert not estate.client.has_permission("projects/-/serviceAccounts/x@y.z", "a.b.c")
-    assert not estate.client.has_permission("projects/acme-elsewhere", "a.b.c")
-    assert not estate.client.has_reservation(NAME.replace("t4", "l4"))
-
-
-def test_a_late_answer_is_the_same(estate: Estate) -> None:
-    estate.faults.add(Fault.parse(service="compute", kind="delay", seconds=0.1))
-    assert estate.asked() == [True, True, True, None]
 
 
 def test_a_project_that_is_otherwise_is_so_over_rest_and_over_grpc(tmp_path: Path) -> None:
@@ -128,8 +74,108 @@ def test_faults_name_the_methods_that_are_served() -> None:
     )
 
 
-@pytest.mark.parametrize("given", ["iam drop", "jobs deny", "storage deny"])
-def test_other_faults_are_refused_in_words(given: str) -> None:
-    service, kind = given.split()
-    with pytest.raises(LocalCloudError, match=f"{kind} is no fault of {service}"):
-        Fault.parse(service=service, kind=kind)
+GPU = {"machineSpec": {"machineType": "n1-standard-4", "acceleratorCount": 1}, "replicaCount": "2"}
+CPU = {"machineSpec": {"machineType": "n1-standard-4"}, "replicaCount": "1"}
+
+
+TYPE = 'metric.type="ml.googleapis.com/training/accelerator/utilization"'
+
+
+SERIES = "/v3/projects/local-p1/timeSeries"
+SINCE, UNTIL = "2026-01-02T03:02:00Z", "2026-01-02T03:04:30Z"
+
+
+class Clock(datetime):
+    """It stands still."""
+
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> Clock:
+        return cls(2026, 1, 2, 3, 4, 5, 678, tzinfo=tz)
+
+
+@pytest.fixture
+def still(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RestCloud:
+    """A cloud without a server, whose clock says five seconds after 03:04."""
+    monkeypatch.setattr(time_series, "datetime", Clock)
+    return RestCloud(tmp_path)
+
+
+def start(cloud: RestCloud, *pools: Any, project: str = "local-p1", **labels: str) -> str:
+    body = {"displayName": "train", "labels": labels, "jobSpec": {"workerPoolSpecs": pools}}
+    record = JobRecord.new(project, "us-central1", body, JobState.RUNNING)
+    JobTable(cloud.store.path).insert(record)
+    return record.job_id
+
+
+def asked(cloud: RestCloud, since: str = SINCE, until: str = UNTIL, more: str = "") -> Any:
+    query = {"filter": TYPE + more, "interval.startTime": since, "interval.endTime": until}
+    return cloud.get(f"{SERIES}?{urlencode(query)}")
+
+
+def series(job_id: str, replica: str, value: float, *minutes: str) -> dict[str, Any]:
+    times = [f"2026-01-02T{minute}:00Z" for minute in minutes]
+    labels = {"project_id": "local-p1", "job_id": job_id, "task_name": replica}
+    return {
+        "metric": {"type": "ml.googleapis.com/training/accelerator/utilization", "labels": {}},
+        "resource": {"type": "cloudml_job", "labels": labels},
+        "metricKind": "GAUGE",
+        "valueType": "DOUBLE",
+        "points": [
+            {"interval": {"startTime": at, "endTime": at}, "value": {"doubleValue": value}}
+            for at in times
+        ],
+    }
+
+
+def test_a_series_is_of_each_replica_with_accelerators_the_newest_point_first(
+    still: RestCloud,
+) -> None:
+    one = {"machineSpec": {"acceleratorCount": 1}}
+    own = start(still, CPU, {}, GPU, one)
+    start(still, GPU, project="local-p2")
+    assert asked(still) == {"unit": "10^2.%"}
+    still.fault("monitoring", "utilization", value=0.25, seconds=300)
+    found = [
+        series(own, replica, 0.25, "03:04", "03:03")
+        for replica in ("workerpool2-0", "workerpool2-1", "workerpool3-0")
+    ]
+    assert asked(still) == {"timeSeries": found, "unit": "10^2.%"}
+    assert asked(still, more=' AND resource.labels.job_id="1"') == {"unit": "10^2.%"}
+    of_it = f' AND resource.type="cloudml_job" AND resource.labels.job_id="{own}"'
+    assert asked(still, more=of_it)["timeSeries"] == found
+
+
+def test_the_first_fault_that_fits_a_job_says_what_it_does(still: RestCloud) -> None:
+    one = {"machineSpec": {"acceleratorCount": 1}}
+    named, labelled = start(still, one), start(still, one, team="vision")
+    still.fault("monitoring", "utilization", value=0.1, seconds=0, match="vision")
+    still.fault("monitoring", "utilization", value=0.2, seconds=0, match=named)
+    still.fault("monitoring", "utilization", value=0.3, seconds=0, match="train")
+    found = {
+        each["resource"]["labels"]["job_id"]: each["points"][0]["value"]["doubleValue"]
+        for each in asked(still)["timeSeries"]
+    }
+    assert found == {labelled: 0.1, named: 0.2}
+
+
+ALONE = "the local cloud has the metric ml.googleapis.com/training/accelerator/utilization alone."
+NO_TIME = "interval.startTime: Unparseable filter: %r is no time."
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ({}, ALONE),
+        ({"filter": TYPE}, NO_TIME % ""),
+        ({"filter": 'metric.type="ml.googleapis.com/training/cpu/utilization"'}, ALONE),
+        ({"filter": f'{TYPE} AND resource.type="gce_instance"'}, ALONE),
+        ({"filter": f"{TYPE} AND metric.labels.x=~y"},
+         "Unparseable filter: 'metric.labels.x' (the local cloud knows few)."),
+    ],
+)  # fmt: skip
+def test_what_is_not_read_whole_is_refused(
+    still: RestCloud, query: dict[str, str], said: str
+) -> None:
+    still.fault("monitoring", "utilization", value=1, seconds=600)
+    start(still, GPU)
+    assert still.refusal("GET", f"{SERIES}?{urlencode(query)}") == (400, said)

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import sys
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from localgcp import lifecycle, server
+from localgcp import server
 from localgcp.errors import LocalCloudError
 from localgcp.home import Home
 from localgcp.secretmanager import add_version
 from localgcp.server_info import ServerInfo
-
-INFO = ServerInfo(7, 1, 2, "now", 3, ("w",))
 
 
 @pytest.fixture
@@ -55,52 +51,6 @@ def test_a_file_that_lacks_something_says_nothing(tmp_path: Path, key: str) -> N
     assert ServerInfo.read(file) is None
     file.write_text(json.dumps({name: value for name, value in LEAST.items() if name != key}))
     assert ServerInfo.read(file) is None
-
-
-def test_a_server_runs_if_it_holds_its_lock(folder: Home) -> None:
-    assert lifecycle.running(folder) is None
-    INFO.write(folder.server_file)
-    assert lifecycle.running(folder) is None
-    lock = server._lock(folder)
-    assert lifecycle.running(folder) == INFO
-    assert server._is_ours(lock, folder)
-    folder.server_lock.unlink()
-    assert not server._is_ours(lock, folder)
-    folder.server_lock.touch()
-    assert not server._is_ours(lock, folder)
-    lock.close()
-
-
-def test_a_second_server_does_not_get_the_lock(
-    folder: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(server, "_LOCK_SECONDS", 0.05)
-    with server._lock(folder), pytest.raises(LocalCloudError) as refused:
-        server._lock(folder)
-    assert str(refused.value) == f"another server already runs in {folder.root}."
-    server._lock(folder).close()
-
-
-def test_a_machine_without_a_free_port_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    def create(*_: object, **_options: object) -> None:
-        raise OSError(errno.EADDRINUSE, "in use")
-
-    monkeypatch.setattr(server.socket, "create_server", create)
-    with pytest.raises(LocalCloudError, match=r"^no free port on 127\.0\.0\.1 for storage\.$"):
-        server.choose_port(0, "storage")
-
-
-def test_who_gets_in_is_told_where_it_cannot_be_hindered(monkeypatch: pytest.MonkeyPatch) -> None:
-    front = cast(Any, SimpleNamespace(refusal=None))
-    monkeypatch.setattr(server, "can_check", lambda: True)
-    assert server._warnings(front) == ()
-    monkeypatch.setattr(server, "can_check", lambda: False)
-    front.refusal = "no right"
-    assert server._warnings(front) == (
-        "this system does not report who owns a connection: other users get in",
-        "the storage emulator is within reach of this machine's other users: "
-        "it gets no network of its own (no right)",
-    )
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import re
 import socket
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from http.client import HTTPConnection, IncompleteRead
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -16,7 +14,6 @@ from typing import cast
 
 import pytest
 
-from localgcp.faults import proxy
 from localgcp.faults.model import Fault
 from localgcp.faults.proxy import StorageFront
 from localgcp.faults.table import FaultTable
@@ -116,23 +113,6 @@ def served(running: Served) -> Served:
     return running
 
 
-def test_a_request_goes_to_the_emulator_as_it_is(served: Served) -> None:
-    host = f"127.0.0.1:{served.front.port}"
-    path = "/storage/v1/b/x/o/a"
-    assert served.front.url == f"http://{host}"
-    text = json.dumps(["GET", path, "", host])
-    headers = {"X-Own": "kept", "Content-Length": str(len(text))}
-    assert served.send("GET", path) == (200, text, headers)
-    assert served.send("HEAD", path) == (200, "", headers | {"Content-Length": str(len(text) + 1)})
-    assert served.send("GET", "/storage/v1/b/x/o/204") == (204, "", {"X-Own": "kept"})
-    assert served.send("GET", "/storage/v1/b/x/o/304") == (304, "", {"X-Own": "kept"})
-    text = json.dumps(["DELETE", path, "", host])
-    headers = {"X-Own": "kept", "Content-Length": str(len(text))}
-    assert served.send("DELETE", path) == (200, text, headers)
-    assert served.emulator.calls == [("connection", 300.0)] * 5
-    assert served.front.refusal == "a reason"
-
-
 def test_an_answer_is_cut_in_its_middle_by_one_kind_alone(served: Served) -> None:
     path = "/storage/v1/b/x/o/a"
     whole = json.dumps(["GET", path, "", f"127.0.0.1:{served.front.port}"])
@@ -158,29 +138,6 @@ def test_a_web_page_is_refused(served: Served, verb: str) -> None:
     assert served.emulator.calls == []
 
 
-@pytest.mark.parametrize(
-    ("verb", "path", "size", "status"),
-    [
-        ("POST", "/storage/v1/b", 20, 200),
-        ("POST", "/storage/v1/b", 21, 413),
-        ("PUT", "/x/a", 21, 200),
-        ("POST", "/upload/storage/v1/b/x/o?uploadType=media&name=a", 21, 200),
-    ],
-)
-def test_a_body_is_as_large_as_it_likes_unless_it_may_name_an_object(
-    served: Served, monkeypatch: pytest.MonkeyPatch, verb: str, path: str, size: int, status: int
-) -> None:
-    monkeypatch.setattr(proxy, "_MAX_NAMING", 20)
-    body = '{"name": "x"}'.ljust(size)
-    got, text, _ = served.send(verb, path, body, **{"Content-Type": "application/json"})
-    assert got == status
-    if status == 413:
-        message = "local cloud: the request is larger than 64 MiB."
-        assert json.loads(text) == {"error": {"code": 413, "message": message}}
-    else:
-        assert json.loads(json.loads(text)[2]) == {"name": "x"}
-
-
 def test_a_request_whose_end_is_unknown_ends_its_connection(served: Served) -> None:
     lines = ("POST /storage/v1/b HTTP/1.1", f"Host: localhost:{served.front.port}")
     with socket.create_connection(("127.0.0.1", served.front.port), timeout=5) as connection:
@@ -198,16 +155,6 @@ def test_an_emulator_that_ended_is_started_at_its_ports_again(
     assert served.emulator.calls == [("stop",), ("start", served.backend, served.front.port)]
     told = "the object storage emulator ended; starting it again\n"
     assert capsys.readouterr().out == told
-
-
-def test_the_end_ends_both_and_may_come_twice(tmp_path: Path, backend: int) -> None:
-    own = Served(tmp_path, backend)
-    assert own.emulator.calls == [("start", backend, own.front.port)]
-    own.front.stop()
-    own.front.stop()
-    assert own.emulator.calls[1:] == [("stop",), ("stop",)]
-    with pytest.raises(urllib.error.URLError):
-        urllib.request.urlopen(own.front.url, timeout=5)
 
 
 def test_the_end_lets_go_of_a_call_without_an_answer(tmp_path: Path, backend: int) -> None:

@@ -86,22 +86,6 @@ def test_methods_that_no_fault_is_on_pass(way: Way) -> None:
     assert [entry.seen for entry in way.table.entries()] == [1, 0, 0]
 
 
-def test_a_caller_that_is_never_answered_gives_up(way: Way) -> None:
-    way.add("drop")
-    expected = ("DEADLINE_EXCEEDED", "nobody listens any more")
-    assert way.refusal("GetCustomJob", get()) == expected
-    assert way.made == 0
-
-
-def test_a_delay_lasts_its_seconds_unless_the_server_stops(way: Way) -> None:
-    waited: list[float | None] = []
-    way.stopping.wait = lambda seconds=None: bool(waited.append(seconds))
-    for number, when in enumerate(("before", "after"), start=1):
-        way.add("delay", seconds=number, when=when)
-        assert way.call("GetCustomJob", get()) == "answer"
-    assert waited == [1, 2]
-
-
 def held_by(way: Way, method: str, request: Any, service: str = "jobs") -> str:
     """A held call as it is shown; it ends when its fault is cleared."""
     fault = way.add("hold", service, method=method)

@@ -84,3 +84,11 @@ def test_the_name_of_an_upload_is_read_from_its_metadata() -> None:
     body = b'--x\r\ncontent-type: application/json\r\n\r\n{"name": "a\\u00fc"}\r\n--x\r\n'
     path = "/upload/storage/v1/b/x/o?uploadType=multipart"
     assert describe("POST", path, body) == ("objects.insert", "x/aü")
+
+
+@pytest.mark.parametrize(
+    ("verb", "method"),
+    [("GET", "objects.download"), ("PUT", "objects.other"), ("DELETE", "objects.other")],
+)
+def test_only_reading_has_a_name_there(verb, method):
+    assert describe(verb, "/bucket/a%20b?X-Goog-Signature=1") == (method, "bucket/a b")

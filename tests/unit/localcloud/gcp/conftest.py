@@ -4,29 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import grpc
 import pytest
 from pulumi.runtime.proto import provider_pb2_grpc
 
-from localgcp.gcp.emulator import Emulator
 from localgcp.gcp.server import serve
-from tests.unit.localcloud.gcp.estate import Estate
+from localgcp.storage import StorageEmulator
+from tests.unit.localcloud.conftest import free_port
 from tests.unit.localcloud.gcp.harness import Plugin
 
 
 @pytest.fixture
 def plugin_for() -> Iterator[Any]:
-    """Starts plugins: ``plugin_for(project, **environment)``."""
+    """Starts plugins: ``plugin_for(project, region, **environment)``."""
     running: list[tuple[grpc.Server, grpc.Channel]] = []
 
-    def start(project: str, **environment: str) -> Plugin:
+    def start(project: str, region: str = "us-central1", **environment: str) -> Plugin:
         server, port = serve(environment)
         channel = grpc.insecure_channel(f"127.0.0.1:{port}")
         running.append((server, channel))
-        return Plugin(provider_pb2_grpc.ResourceProviderStub(channel), project)
+        return Plugin(provider_pb2_grpc.ResourceProviderStub(channel), project, region)
 
     yield start
     for server, channel in running:
@@ -34,13 +33,13 @@ def plugin_for() -> Iterator[Any]:
         server.stop(grace=None).wait()
 
 
-@pytest.fixture
-def deleted_buckets(monkeypatch: pytest.MonkeyPatch) -> set[str]:
-    """Names of buckets that the storage emulator has no more; it has all others."""
-    gone = set[str]()
-    storage = SimpleNamespace(has_bucket=lambda name: name not in gone)
-    monkeypatch.setattr(Emulator, "of", staticmethod(lambda _cloud: storage))
-    return gone
+@pytest.fixture(scope="module")
+def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StorageEmulator]:
+    home = tmp_path_factory.mktemp("home")
+    running = StorageEmulator(home / "storage", home / "storage.log", home / "notes")
+    running.start(free_port())
+    yield running
+    running.stop()
 
 
 @pytest.fixture
@@ -53,9 +52,3 @@ def abroad(plugin_for: Any) -> Plugin:
 def local(plugin_for: Any, tmp_path: Path) -> Plugin:
     """The plugin for a local project, without object storage."""
     return plugin_for("local-p1", VT_LOCAL_HOME=str(tmp_path))
-
-
-@pytest.fixture
-def estate(tmp_path: Path) -> Estate:
-    """A local project with a network, a subnetwork and a router; no plugin."""
-    return Estate(tmp_path)

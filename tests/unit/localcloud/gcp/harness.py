@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import grpc
-import pytest
 from pulumi.runtime.proto import provider_pb2
 
 from localgcp.gcp.codec import Secret, decode, encode
@@ -21,17 +18,22 @@ CONTENT = "print('hi')\n"
 class Plugin:
     """A running plugin, spoken to as the engine does."""
 
-    def __init__(self, stub: Any, project: str) -> None:
+    def __init__(self, stub: Any, project: str, region: str = "us-central1") -> None:
         self.stub = stub
         self.project = project
-        args = {"project": project, "region": "us-central1"}
+        args = {"project": project, "region": region}
         stub.Configure(provider_pb2.ConfigureRequest(args=encode(args), acceptSecrets=True))
 
     def urn(self, token: str, name: str) -> str:
         return f"urn:pulumi:bad::probes::{token}::{name}"
 
     def check(
-        self, token: str, name: str, news: dict[str, Any], olds: dict[str, Any] | None = None
+        self,
+        token: str,
+        name: str,
+        news: dict[str, Any],
+        olds: dict[str, Any] | None = None,
+        **more: Any,
     ) -> Any:
         return self.stub.Check(
             provider_pb2.CheckRequest(
@@ -39,6 +41,7 @@ class Plugin:
                 news=encode(news),
                 olds=encode(olds or {}),
                 randomSeed=b"seed",
+                **more,
             )
         )
 
@@ -48,15 +51,18 @@ class Plugin:
         return decode(answer.inputs)
 
     def preview(self, token: str, name: str, news: dict[str, Any]) -> dict[str, Any]:
-        inputs = encode(self.checked(token, name, news))
-        request = provider_pb2.CreateRequest(
-            urn=self.urn(token, name), properties=inputs, preview=True
-        )
-        return decode(self.stub.Create(request).properties)
+        return self.create_unchecked(token, self.checked(token, name, news), name, preview=True)[1]
 
     def create(self, token: str, news: dict[str, Any], name: str = "x") -> tuple[str, dict]:
-        inputs = encode(self.checked(token, name, news))
-        request = provider_pb2.CreateRequest(urn=self.urn(token, name), properties=inputs)
+        return self.create_unchecked(token, self.checked(token, name, news), name)
+
+    def create_unchecked(
+        self, token: str, inputs: dict[str, Any], name: str = "x", *, preview: bool = False
+    ) -> tuple[str, dict]:
+        """Create or preview a resource with inputs that Check has completed."""
+        request = provider_pb2.CreateRequest(
+            urn=self.urn(token, name), properties=encode(inputs), preview=preview
+        )
         answer = self.stub.Create(request)
         return answer.id, decode(answer.properties)
 
@@ -122,10 +128,3 @@ def _clear(row: dict[str, Any]) -> dict[str, Any]:
 def row_named(name: str) -> dict[str, Any]:
     """The observed row of the resource called ``name``."""
     return next(row for row in observed() if row["name"] == name)
-
-
-def refused(call: Callable[[], Any]) -> str:
-    """What the engine is told when it makes this call."""
-    with pytest.raises(grpc.RpcError) as caught:
-        call()
-    return caught.value.details()  # type: ignore[attr-defined]

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import copy
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
+import pytest
+from google.protobuf import struct_pb2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localgcp.gcp.codec import UNKNOWN, Secret, decode, encode
+from localgcp.gcp.codec import (
+    UNKNOWN,
+    Asset,
+    Secret,
+    decode,
+    encode,
+)
 
 leaves = (
     st.none()
@@ -56,3 +66,63 @@ def test_the_sdks_own_property_values_still_lose_the_hash_of_an_asset() -> None:
         "False",
         "Invalid asset encountered when unmarshalling resource property",
     ]
+
+
+SIGNATURE = "4dabf18193072939515e22adb298388d"
+SECRET = "1b47061264138c4ac30d75fd1eb44270"
+ASSET = "c44067f5952c0a294b673a41bacd8c17"
+RESOURCE = "5cf8f73096256a8f31e491e813e4eb8e"
+OUTPUT = "d0e6a833031e9bbcd3f4e8bde6ca49a4"
+
+
+def test_a_tuple_is_a_list_and_what_is_no_value_is_refused() -> None:
+    assert encode({"x": ("a", 1)}) == encode({"x": ["a", 1]})
+    with pytest.raises(TypeError) as failed:
+        encode({"x": [b"bytes"]})
+    assert str(failed.value) == "bytes is not a property value"
+
+
+@pytest.mark.parametrize(
+    ("wire", "value"),
+    [
+        ({SIGNATURE: SECRET}, Secret(None)),
+        ({SIGNATURE: OUTPUT}, UNKNOWN),
+        ({SIGNATURE: OUTPUT, "secret": True}, Secret(UNKNOWN)),
+        ({SIGNATURE: RESOURCE, "urn": "u", "id": "i"}, "i"),
+        ({SIGNATURE: ASSET, "text": "t"}, Asset("", (("text", "t"),))),
+        (2.0, 2),
+    ],
+)
+def test_what_the_engine_sends_is_read(wire: Any, value: Any) -> None:
+    message = struct_pb2.Struct()
+    message.update({"x": wire})
+    [found] = decode(message).values()
+    assert (found, repr(found)) == (value, repr(value))
+
+
+def test_a_kind_of_value_that_the_plugin_does_not_take_is_named() -> None:
+    message = struct_pb2.Struct()
+    message.update({"x": {SIGNATURE: "0def"}})
+    with pytest.raises(ValueError, match=r"\Aa property value of kind 0def is not supported\Z"):
+        decode(message)
+
+
+def test_what_is_unknown_is_one_thing_however_it_is_copied() -> None:
+    assert copy.copy(UNKNOWN) is copy.deepcopy([UNKNOWN])[0] is UNKNOWN
+    assert repr(UNKNOWN) == "UNKNOWN"
+
+
+def test_the_content_of_an_asset_is_where_it_says(tmp_path: Path) -> None:
+    file = tmp_path / "a b.txt"
+    file.write_bytes(b"\xffhi")
+    assert Asset("h", (("text", "é"),)).read() == b"\xc3\xa9"
+    assert Asset("h", (("text", ""),)).read() == b""
+    assert Asset("h", (("path", str(file)),)).read() == b"\xffhi"
+    assert Asset("h", (("uri", file.as_uri()),)).read() == b"\xffhi"
+    with pytest.raises(OSError, match=r"\Athe engine sent only the hash of an asset\Z"):
+        Asset("h", ()).read()
+
+
+def test_assets_are_equal_by_their_hash_alone() -> None:
+    assert Asset("h", (("text", "a"),)) == Asset("h", ())
+    assert Asset("h", ()) != Asset("i", ())

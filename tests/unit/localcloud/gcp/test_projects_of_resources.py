@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from localgcp.gcp.codec import decode, encode, plain
 from localgcp.gcp.services import RESOURCE_TYPES
+from localgcp.inventory.store import project_number
 from tests.unit.localcloud.gcp.harness import Plugin, observed
-from tests.unit.localcloud.gcp.test_created import moved
-from tests.unit.localcloud.gcp.test_storage import emulator, home
-
-__all__ = ["emulator", "home"]
 
 PARENT = "cloudresourcemanager.googleapis.com%2Fprojects%2Flocal-p1"
 REPOSITORY = "projects/local-p1/locations/us-central1/repositories/training"
@@ -89,12 +89,32 @@ def rows() -> list[dict[str, Any]]:
     )
 
 
+# Named by the service; here the name of the row is enough.
+NUMBERED = {"tb", "mail", "gpu-idle", "cap"}
+
+
+def moved(value: Any, made: list[Any]) -> Any:
+    """A value observed in p1, host1 and svc1, as it is in local projects."""
+    text = _local(json.dumps(plain(value)))
+    for row, real, _ in made:
+        if row["name"] in NUMBERED:
+            text = text.replace(_local(row["id"]), real)
+    return json.loads(text)
+
+
+def _local(text: str) -> str:
+    moved = re.sub(
+        r'(?:(?<=[/"])|(?<=2F))(p1|host1|svc1)(?=[/"%])|(?<=@)p1(?=\.)', r"local-\g<0>", text
+    )
+    return moved.replace("18022562", project_number("local-p1"))
+
+
 @pytest.fixture
 def made(
-    plugin_for: Any, emulator: Any, home: Any
+    plugin_for: Any, emulator: Any, tmp_path: Path
 ) -> list[tuple[str, str, dict[str, Any], dict[str, Any]]]:
     """Type, id, inputs and outputs of a resource of each type, in project ``local-p1``."""
-    env = {"VT_LOCAL_HOME": str(home), "STORAGE_EMULATOR_HOST": emulator.url}
+    env = {"VT_LOCAL_HOME": str(tmp_path), "STORAGE_EMULATOR_HOST": emulator.url}
     plugin: Plugin = plugin_for("local-p1", **env)
     plugin.enable(
         *("bigquery", "billingbudgets", "cloudresourcemanager", "iam", "monitoring", "logging"),
@@ -117,9 +137,9 @@ def made(
 
 @pytest.mark.parametrize("project", ["", "local-other", "acme-ml"])
 def test_each_type_is_refreshed_imported_updated_and_deleted_by_any_provider(
-    made: list[Any], plugin_for: Any, emulator: Any, home: Any, project: str
+    made: list[Any], plugin_for: Any, emulator: Any, tmp_path: Path, project: str
 ) -> None:
-    env = {"VT_LOCAL_HOME": str(home), "STORAGE_EMULATOR_HOST": emulator.url}
+    env = {"VT_LOCAL_HOME": str(tmp_path), "STORAGE_EMULATOR_HOST": emulator.url}
     plugin = plugin_for(project, **env)
     assert {token for token, *_ in made} == set(RESOURCE_TYPES)
     for token, id_, inputs, outputs in made:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -19,10 +20,8 @@ from localgcp.inventory.store import SERVICE, Store
 from tests.unit.localcloud.gcp.harness import Plugin
 
 SECRET, TEXT = "gcp:secretmanager/secret:Secret", "gcp:logging/metric:Metric"
-FIREWALL = "gcp:compute/firewall:Firewall"
 URN = f"urn:pulumi:dev::stack::{SECRET}::key"
 PATH = "projects/local-p1/secrets/key"
-NO_SOURCE = "one of source_tags, source_ranges, or source_service_accounts must be defined"
 
 
 class AbortedError(Exception):
@@ -84,27 +83,6 @@ def test_its_configuration_is_taken_as_it_is_and_compared() -> None:
         assert found == answers(changes=changes)
 
 
-@pytest.mark.parametrize(
-    ("args", "variables", "project"),
-    [
-        ({"project": "a"}, {}, "a"),
-        ({}, {"gcp:config:project": "b"}, "b"),
-        ({"project": "a"}, {"gcp:config:project": "b"}, "a"),
-        ({"project": Secret("a")}, {}, "a"),
-        ({}, {}, "e"),
-    ],
-)
-def test_its_project_is_that_of_the_arguments_of_the_variables_or_of_the_environment(
-    args: dict[str, Any], variables: dict[str, str], project: str
-) -> None:
-    provider = Provider({"GOOGLE_PROJECT": "e"})
-    provider.Configure(
-        provider_pb2.ConfigureRequest(args=encode(args), variables=variables), CONTEXT
-    )
-    request = provider_pb2.CreateRequest(type=TEXT, properties=encode({}), preview=True)
-    assert decode(provider.Create(request, CONTEXT).properties)["project"] == project
-
-
 def test_it_has_no_data_sources() -> None:
     with pytest.raises(AbortedError) as aborted:
         Provider({}).Invoke(provider_pb2.InvokeRequest(tok="gcp:a/b:c"), CONTEXT)
@@ -115,28 +93,9 @@ def test_it_has_no_data_sources() -> None:
     )
 
 
-def test_a_provider_that_was_not_configured_has_no_project() -> None:
-    request = provider_pb2.CreateRequest(type=TEXT, properties=encode({}), preview=True)
-    answer = Provider({}).Create(request, CONTEXT)
-    assert decode(answer.properties)["project"] == UNKNOWN
-
-
 def test_a_message_may_be_as_large_as_the_engine_lets_it_be(abroad: Plugin) -> None:
     large = provider_pb2.DiffRequest(news=encode({"content": "x" * 5_000_000}))
     assert abroad.stub.DiffConfig(large).changes == provider_pb2.DiffResponse.DIFF_SOME
-
-
-@pytest.mark.parametrize("method", ["Diff", "Create"])
-def test_what_the_plugin_refuses_while_it_plans_is_told_with_the_urn(method: str) -> None:
-    urn, inputs = f"urn:pulumi:dev::stack::{FIREWALL}::f", encode({"name": "f"})
-    request = (
-        provider_pb2.DiffRequest(urn=urn, news=inputs)
-        if method == "Diff"
-        else provider_pb2.CreateRequest(urn=urn, properties=inputs, preview=True)
-    )
-    with pytest.raises(AbortedError) as aborted:
-        getattr(configured("acme"), method)(request, CONTEXT)
-    assert aborted.value.args == (grpc.StatusCode.UNKNOWN, f"diffing {urn}: {NO_SOURCE}")
 
 
 @pytest.mark.parametrize("home", ["", "absent", "."])
@@ -194,3 +153,19 @@ def test_an_update_is_foretold_without_being_made(provider: Provider) -> None:
     assert decode(provider.Update(request, CONTEXT).properties) == planned
     read = provider.Read(provider_pb2.ReadRequest(urn=URN, id=PATH), CONTEXT)
     assert decode(read.inputs)["labels"] == {"a": "1"}
+
+
+def test_concurrent_grants_of_two_plugins_are_all_kept(plugin_for: Any, tmp_path: Path) -> None:
+    plugins = [plugin_for("local-p1", VT_LOCAL_HOME=str(tmp_path)) for _ in range(2)]
+    plugins[0].enable("cloudresourcemanager")
+    roles = [f"roles/custom.r{number}" for number in range(24)]
+    member = "group:ml@example.com"
+
+    def grant(number: int, role: str) -> None:
+        inputs = {"project": "local-p1", "role": role, "member": member}
+        plugins[number % 2].create("gcp:projects/iAMMember:IAMMember", inputs)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(grant, range(len(roles)), roles))
+    store = Store(tmp_path / "cloud.sqlite")
+    assert store.roles("projects/local-p1", member) == set(roles)

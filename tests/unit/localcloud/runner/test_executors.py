@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
 import sys
 import tarfile
+import threading
+import zipfile
+from collections.abc import Iterator
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
-from localgcp.errors import PackageError
-from localgcp.runner import packages
+from localgcp.errors import ExecutorError, PackageError
+from localgcp.runner import executors, packages
+from localgcp.runner.executors import Executor
 from localgcp.runner.joblog import JobLog
 
 
@@ -59,3 +65,76 @@ def test_a_package_that_pip_refuses_is_named(tmp_path: Path, sdist: Path) -> Non
         packages.build(Path("python"), [sdist], tmp_path, tmp_path, lambda _c, _e: 2)
     with pytest.raises(PackageError, match=r"Installing demo-1\.0\.tar\.gz failed: .* status 2"):
         packages.install(Path("python"), [sdist], tmp_path, lambda _c, _e: 2)
+
+
+EXECUTOR = Executor("small", "small", ">=3.10", "torch==2.4.1", ("demo-library==1.0",))
+NO_SERVER = "http://127.0.0.1:9"
+
+
+def write_wheel(folder: Path, name: str, version: str) -> None:
+    info = f"{name}-{version}.dist-info"
+    tag = "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as wheel:
+        wheel.writestr(f"{name}.py", f"__version__ = {version!r}\n")
+        text = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+        wheel.writestr(f"{info}/METADATA", text)
+        wheel.writestr(f"{info}/WHEEL", tag)
+        wheel.writestr(f"{info}/RECORD", "")
+
+
+@pytest.fixture
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The one package index that can be reached, as folders of wheels; caches of their own."""
+    simple = tmp_path / "simple"
+    for name, version in (("torch", "2.4.1"), ("demo-library", "1.0")):
+        (simple / name).mkdir(parents=True)
+        write_wheel(simple / name, name.replace("-", "_"), version)
+    serve = functools.partial(SimpleHTTPRequestHandler, directory=str(simple))
+    with ThreadingHTTPServer(("127.0.0.1", 0), serve) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        config = tmp_path / "uv.toml"
+        config.write_text(f'index-url = "http://127.0.0.1:{server.server_port}/"\n')
+        monkeypatch.setenv("UV_CONFIG_FILE", str(config))
+        monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "uv"))
+        monkeypatch.setenv("VT_CACHE_DIR", str(tmp_path / "cache"))
+        for name in ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY"):
+            monkeypatch.delenv(name, raising=False)
+            monkeypatch.setenv(name.lower(), NO_SERVER)
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        monkeypatch.setenv("no_proxy", "127.0.0.1")
+        yield simple
+        server.shutdown()
+
+
+def imported(folder: Path) -> str:
+    """Versions of what an executor has, by its own Python."""
+    code = "import torch, demo_library as d; print(torch.__version__, d.__version__)"
+    command = [str(folder / "bin" / "python"), "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+@pytest.mark.usefixtures("index")
+def test_without_the_index_of_cpu_wheels_an_executor_has_the_default_ones() -> None:
+    lines: list[str] = []
+    folder = executors.environment(EXECUTOR, lines.append)
+    assert imported(folder) == "2.4.1 1.0"
+    assert any("default wheels" in line for line in lines)
+    assert executors.environment(EXECUTOR, lines.append) == folder
+
+
+def test_where_cpu_wheels_can_be_had_an_executor_has_these(index: Path, tmp_path: Path) -> None:
+    folders = [str(folder) for folder in index.iterdir()]
+    # In place of every index, that of CPU wheels too.
+    (tmp_path / "uv.toml").write_text(f"no-index = true\nfind-links = {folders}\n")
+    lines: list[str] = []
+    assert imported(executors.environment(EXECUTOR, lines.append)) == "2.4.1 1.0"
+    assert not any("default wheels" in line for line in lines)
+
+
+def test_an_executor_whose_packages_cannot_be_had_is_built_by_the_next_job(index: Path) -> None:
+    wheels, away = index / "demo-library", index.with_name("away")
+    wheels.rename(away)
+    with pytest.raises(ExecutorError, match="could not be built"):
+        executors.environment(EXECUTOR, lambda _line: None)
+    away.rename(wheels)
+    assert imported(executors.environment(EXECUTOR, lambda _line: None)) == "2.4.1 1.0"

@@ -1,36 +1,157 @@
-"""Jobs that run: as processes, with their grants, their mounts, their ends."""
+"""Jobs as clients of the job service see them: their states, errors and logs."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
 from google.cloud import aiplatform_v1 as vertex
 
+from localgcp.faults.model import Fault
+from localgcp.faults.table import FaultTable
+from localgcp.runner import stray_writes
+from localgcp.runner.gang import hosts
+from localgcp.runner.stray_writes import RootWatch
 from tests.unit.localcloud.conftest import TRAINER, Cloud, command_job, wait_until
 
 JobState = vertex.JobState
 
 
-def test_a_program_that_is_not_there_fails_the_job(cloud: Cloud) -> None:
-    job = cloud.run(command_job("no-such-program"))
-    assert "could not be started: no-such-program: No such file" in job.error.message
+def many(job: dict[str, Any], replicas: int) -> dict[str, Any]:
+    job["job_spec"]["worker_pool_specs"][0]["replica_count"] = replicas
+    return job
 
 
-def test_an_image_without_a_command_fails_and_says_why(cloud: Cloud) -> None:
-    job = cloud.run(command_job())
-    assert job.state == JobState.JOB_STATE_FAILED
-    assert "what its ENTRYPOINT does is unknown" in job.error.message
+@pytest.mark.parametrize(
+    ("job", "state", "code", "text"),
+    [
+        (command_job("true"), "SUCCEEDED", 0, ""),
+        (command_job("sh", "-c", "exit 3"), "FAILED", 3,
+         "exited with a non-zero status of 3. Termination reason: Error."),
+        (command_job("no-such-program"), "FAILED", 3,
+         "The replica workerpool0-0 could not be started: no-such-program: No such file"),
+        (command_job(), "FAILED", 9, "what its ENTRYPOINT does is unknown"),
+        (many(command_job("true"), 17), "FAILED", 9, "at most 16"),
+        (command_job("sleep", "600", scheduling={"timeout": {"seconds": 1}}), "CANCELLED", 1,
+         "The job was cancelled: it ran longer than scheduling.timeout (1s)."),
+        (command_job("true", service_account=TRAINER,
+                     base_output_directory={"output_uri_prefix": "gs://artifacts/run"}),
+         "FAILED", 5, "The specified bucket does not exist: gs://artifacts"),
+    ],
+)  # fmt: skip
+def test_a_job_ends_in_its_state_with_its_error(
+    cloud: Cloud, job: dict[str, Any], state: str, code: int, text: str
+) -> None:
+    ended = cloud.run(job)
+    assert (ended.state.name, ended.error.code) == (f"JOB_STATE_{state}", code), ended.error
+    assert text in ended.error.message
+    assert f"job {ended.name.rpartition('/')[2]} {state}" in cloud.log(ended)
 
 
-OUTPUT = {"base_output_directory": {"output_uri_prefix": "gs://artifacts/run"}}
+def test_a_stockout_fails_a_job_and_delays_one_that_may_wait(cloud: Cloud) -> None:
+    faults = FaultTable(cloud.home.faults)
+    faults.add(Fault.parse(service="jobs", kind="stockout"))
+    refused = cloud.run(command_job("true"))
+    assert (refused.state.name, refused.error.code) == ("JOB_STATE_FAILED", 8)
+    assert "STOCKOUT: Resources are insufficient in region: us-central1." in refused.error.message
+    faults.add(Fault.parse(service="jobs", kind="stockout", seconds=0.5))
+    assert cloud.run(command_job("true")).state == JobState.JOB_STATE_SUCCEEDED
 
 
-def test_a_missing_output_bucket_fails_the_job(cloud: Cloud) -> None:
-    job = cloud.run(command_job("true", service_account=TRAINER, **OUTPUT))
-    assert job.error.message.startswith("The specified bucket does not exist: gs://artifacts")
+def test_queued_and_running_jobs_are_cancelled(make_cloud: Callable[..., Cloud]) -> None:
+    cloud = make_cloud(slots=1)
+    names = [cloud.submit(command_job("sleep", "600")).name for _ in range(2)]
+
+    def states() -> list[str]:
+        return [cloud.client.get_custom_job(name=name).state.name[10:] for name in names]
+
+    wait_until(lambda: states() == ["RUNNING", "QUEUED"])
+    for name in reversed(names):
+        cloud.client.cancel_custom_job(name=name)
+    wait_until(lambda: states() == ["CANCELLED", "CANCELLED"])
+    assert cloud.client.get_custom_job(name=names[1]).error.message == "The job was cancelled."
 
 
-def test_what_a_running_job_writes_appears_in_the_bucket(cloud_with_storage: Cloud) -> None:
-    cloud = cloud_with_storage
-    out = cloud.bucket("out")
-    script = "echo one >/gcs/out/one; sleep 600"
-    cloud.submit(command_job("sh", "-c", script))
+def test_a_stopped_cloud_fails_running_jobs_and_keeps_queued_ones(
+    make_cloud: Callable[..., Cloud],
+) -> None:
+    first = make_cloud(slots=1)
+    running, queued = (first.submit(command_job(*c)).name for c in (("sleep", "600"), ("true",)))
+    wait_until(lambda: first.client.get_custom_job(name=running).state == 3)
+    first.stop()
+    second = make_cloud(slots=1)
+    failed = second.client.get_custom_job(name=running)
+    assert (failed.state.name, failed.error.code) == ("JOB_STATE_FAILED", 14)
+    assert "The local cloud was stopped while the job ran" in failed.error.message
+    wait_until(lambda: second.client.get_custom_job(name=queued).state == 4)
+
+
+def test_a_file_of_a_running_job_appears_in_the_bucket(cloud_with_storage: Cloud) -> None:
+    out = cloud_with_storage.bucket("out")
+    cloud_with_storage.submit(command_job("sh", "-c", "echo one >/gcs/out/one; sleep 600"))
     wait_until(lambda: out.get_blob("one"))
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Stands for the ``/gcs`` of a machine on which the user may write to ``/``.
+
+    Jobs have none of their own there.
+    """
+    monkeypatch.setattr(hosts, "has_mounts", lambda: False)
+    folder = tmp_path / "root" / "gcs"
+    monkeypatch.setattr(stray_writes, "ROOT", folder)
+    return folder
+
+
+def test_a_job_that_writes_outside_of_every_bucket_fails_and_names_the_file(
+    cloud: Cloud, root: Path
+) -> None:
+    path = root / "box" / "model.pt"
+    job = cloud.run(command_job("sh", "-c", f"mkdir -p {path.parent} && echo model > {path}"))
+    assert job.state.name == "JOB_STATE_FAILED"
+    assert str(path) in job.error.message
+    assert "not into a bucket" in job.error.message
+    assert "AIP_MODEL_DIR" in cloud.log(job)
+
+
+def test_a_job_that_only_reads_there_succeeds(cloud: Cloud, root: Path) -> None:
+    root.mkdir(parents=True)
+    (root / "mine.txt").write_text("a file of the user")
+    job = cloud.run(command_job("cat", str(root / "mine.txt")))
+    assert job.state.name == "JOB_STATE_SUCCEEDED"
+
+
+def test_buckets_are_where_the_service_mounts_them() -> None:
+    assert Path("/gcs") == stray_writes.ROOT
+
+
+def test_a_file_that_goes_while_it_is_looked_at_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch, lstat = RootWatch(tmp_path), os.lstat
+    for name in ("a", "gone", "z"):
+        (tmp_path / name).touch()
+
+    def late(path: str) -> os.stat_result:
+        if path.endswith("gone"):
+            raise FileNotFoundError(path)
+        return lstat(path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "lstat", late)
+        assert watch.written() == [str(tmp_path / "a"), str(tmp_path / "z")]
+
+
+def test_a_folder_that_is_not_there_and_one_with_too_much_are_no_mistake(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert RootWatch(tmp_path / "none").written() == []
+    monkeypatch.setattr(stray_writes, "_MOST", 2)
+    watch = RootWatch(tmp_path)
+    for name in "abcd":
+        (tmp_path / name).touch()
+    assert watch.written() == []

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from localgcp.errors import CommandNotFoundError, JobCancelledError
+from localgcp.errors import JobCancelledError
 from localgcp.runner import replica
 from localgcp.runner.environment import Folders
 from localgcp.runner.gang import running
@@ -107,14 +107,6 @@ def replicas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Replicas:
     return Replicas(tmp_path, monkeypatch)
 
 
-def test_a_failure_is_told_in_the_logs_of_those_that_ended(replicas: Replicas) -> None:
-    gang = replicas.gang(chief=[None], worker=[1], other=[0])
-    assert gang.run() == Decision(Action.FAIL, (End(WORKER, 1),))
-    assert replicas.log(WORKER) == [f"{WORKER} exited with status 1"]
-    assert replicas.log(OTHER) == [f"{OTHER} exited with status 0"]
-    assert replicas.log() == []
-
-
 def test_a_killed_replica_begins_again_alone_with_an_empty_disk(replicas: Replicas) -> None:
     gang = replicas.gang(chief=[None], worker=[137, 1])
     assert gang.run() == Decision(Action.FAIL, (End(WORKER, 1),))
@@ -135,13 +127,6 @@ def test_a_retry_of_the_job_is_told_and_begins_with_empty_disks(replicas: Replic
     assert list((replicas.root / WORKER / "work").iterdir()) == []
 
 
-def test_a_restart_of_all_where_they_were_pauses_no_job(replicas: Replicas) -> None:
-    life = LifeCycle(CHIEF, restart_all=True)
-    gang = replicas.gang(life=life, chief=[None, 0], worker=[143, None])
-    assert gang.run() == Decision(Action.SUCCEED)
-    assert replicas.ports.said == ["began", "tick", "began", "tick"]
-
-
 def test_a_preemption_begins_anew_and_at_last_fails(replicas: Replicas) -> None:
     replicas.ports.lost = [WORKER]
     gang = replicas.gang(chief=[None, 0], worker=[None, None])
@@ -158,18 +143,3 @@ def test_a_job_that_must_not_run_starts_nothing(replicas: Replicas) -> None:
     with pytest.raises(JobCancelledError):
         replicas.gang(worker=[0]).run()
     assert (replicas.given, replicas.ports.said) == ([], ["began"])
-
-
-def test_a_program_that_is_not_there_is_named_with_its_replica(replicas: Replicas) -> None:
-    gang = replicas.gang(chief=[None], worker=[CommandNotFoundError("x: none")])
-    with pytest.raises(CommandNotFoundError) as missing:
-        gang.run()
-    assert (str(missing.value), missing.value.replica) == ("x: none", WORKER)
-    gang = replicas.gang(other=[OSError("bad")])
-    with pytest.raises(OSError, match="bad"):
-        gang.run()
-
-
-def test_the_times_between_two_looks() -> None:
-    assert (running._TICK_SECONDS, running._STAMP_SECONDS) == (2.0, 0.5)
-    assert (running._SETTLE_SECONDS, running._POLL_SECONDS) == (1.0, 0.25)
