@@ -74,7 +74,7 @@ def rerun(
     server.stop(None).wait()
 
 
-def test_other_jobs_of_the_file_get_the_folder_as_well_and_that_is_told(
+def test_other_jobs_of_the_same_file_get_the_folder_too(
     rerun: Callable[..., Result],
 ) -> None:
     others = "".join(f"    {name}: {{file: jobs/train.yaml}}\n" for name in ("a", "b"))
@@ -82,7 +82,7 @@ def test_other_jobs_of_the_file_get_the_folder_as_well_and_that_is_told(
     assert "the output directory of a, b change too: one file" in rerun().stderr
 
 
-def test_without_a_checkpoint_nothing_changes(rerun: Callable[..., Result]) -> None:
+def test_run_without_a_checkpoint_is_not_resumed(rerun: Callable[..., Result]) -> None:
     result = rerun("--write", saved=False)
     assert result.exit_code == 2
     folder = f"gs://{PROJECT}-artifacts-local/{FOLDER}/checkpoints/"
