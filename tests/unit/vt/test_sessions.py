@@ -2,9 +2,10 @@
 
 A case has files and a session: lines ``$ COMMAND``, each followed by its output and, unless it is
 0, its exit code in brackets. ``vt`` runs in this process and anything else in a shell; the output
-of ``vt`` may be reduced by ``2>/dev/null``, ``>/dev/null`` or a pipe. With ``terminal``, standard
-input (``<FILE``) is a person's. ``RECORD=1`` (and ``-n 0``) writes outputs anew: read the
-difference before you commit it.
+of ``vt`` may be reduced by ``2>/dev/null``, ``>/dev/null``, ``2>&1`` and a pipe. With
+``terminal``, standard input (``<FILE``) is a person's. ``$ registry add PATH TAG`` calls a
+fixture. Digests of images are numbered, and seconds are N. ``RECORD=1`` (and ``-n 0``) writes
+outputs anew: read the difference before you commit it.
 """
 
 from __future__ import annotations
@@ -21,12 +22,16 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from tests.unit.vt.images.conftest import programs, registry
 from vertex_training_cli.cli import app
+
+__all__ = ["programs", "registry"]
 
 FOLDER: Final = Path(__file__).parents[2] / "corpus" / "sessions"
 CORPUS: Final = {file: yaml.safe_load(file.read_text()) for file in sorted(FOLDER.glob("*.yaml"))}
 CASES: Final = [(file, name) for file, verb in CORPUS.items() for name in verb["cases"]]
-SHORTENED: Final = re.compile(r"(.*?)(?: <(\S+))?(?: (2?)>/dev/null)?(?: \| (.*))?")
+DIGEST: Final = re.compile(r"sha256:(?!(.)\1{63})[0-9a-f]{64}")
+SHORTENED: Final = re.compile(r"(.*?)(?: <(\S+))?(?: (2?>/dev/null|2>&1))?(?: \| (.*))?")
 
 
 class Block(yaml.SafeDumper):
@@ -61,16 +66,26 @@ def run(line: str) -> tuple[str, int]:
     given = Path(source).read_text() if source else ""
     done = CliRunner().invoke(app, shlex.split(words)[1:], input=given)
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exc_info
-    output = {None: done.output, "2": done.stdout, "": done.stderr}[stream]
+    output = {"2>/dev/null": done.stdout, ">/dev/null": done.stderr}.get(stream, done.output)
     if pipe:
-        ended = subprocess.run(
-            ["bash", "-c", pipe], input=done.stdout.encode(), stdout=-1, check=False
-        )
-        output = (done.stderr if stream != "2" else "") + ended.stdout.decode()
+        given = done.output if stream == "2>&1" else done.stdout
+        ended = subprocess.run(["bash", "-c", pipe], input=given.encode(), stdout=-1, check=False)
+        output = (done.stderr if stream is None else "") + ended.stdout.decode()
     return output, done.exit_code
 
 
-def played(session: str, names: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> str:
+def numbered(text: str) -> str:
+    """Return the text with a number for each digest of an image."""
+    for number, digest in enumerate(dict.fromkeys(m[0] for m in DIGEST.finditer(text)), 1):
+        text = text.replace(digest, f"DIGEST-{number}")
+        text = text.replace(f"digest-{digest[7:39]}", f"digest-OF-{number}")
+        text = text.replace(digest[7:19], f"DIGEST-{number}")
+    return re.sub(r" in [0-9]+\.[0-9] s$", " in N s", text, flags=re.MULTILINE)
+
+
+def played(
+    session: str, names: dict[str, str], fixtures: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> str:
     """Return the session with the output of each command as it is now."""
     lines = list[str]()
     for line in session.splitlines():
@@ -82,13 +97,15 @@ def played(session: str, names: dict[str, str], monkeypatch: pytest.MonkeyPatch)
         elif line.startswith("$ export "):
             variable, _, value = line[9:].partition("=")
             monkeypatch.setenv(variable, value)
+        elif (words := shlex.split(line[2:]))[0] in fixtures:
+            output = f"{getattr(fixtures[words[0]], words[1])(*words[2:]) or ''}"
         else:
             output, code = run(line[2:])
         for value, name in names.items():
             output = output.replace(value, name)
         shown = [each.rstrip() for each in output.expandtabs().split("\n")]
         lines += [line, *shown[:-1], *filter(None, shown[-1:]), *([f"[{code}]"] if code else [])]
-    return "\n".join(lines) + "\n"
+    return numbered("\n".join(lines) + "\n")
 
 
 @pytest.mark.parametrize(
@@ -102,8 +119,7 @@ def test_command_prints_its_recorded_output(
     case: dict[str, Any] = verb["cases"][name]
     root = tmp_path / "project"
     root.mkdir()
-    for fixture in verb.get("fixtures", []):
-        request.getfixturevalue(fixture)
+    fixtures = {name: request.getfixturevalue(name) for name in verb.get("fixtures", [])}
     put(root, (verb["files"] if case.get("project", True) else {}) | case.get("files", {}))
     monkeypatch.chdir(root)
     monkeypatch.setenv("COLUMNS", "100")
@@ -113,7 +129,9 @@ def test_command_prints_its_recorded_output(
     for key, value in {"VT_CACHE_DIR": "cache", "VT_LOCAL_HOME": "home"}.items():
         monkeypatch.setenv(key, str(tmp_path / value))
     names = {str(root): "PROJECT", str(tmp_path): "TMP", version("vertex-training"): "VERSION"}
-    session = played(case["session"], names, monkeypatch)
+    if "registry" in fixtures:
+        names |= {fixtures["registry"].address: "REGISTRY"}
+    session = played(case["session"], names, fixtures, monkeypatch)
     if os.environ.get("RECORD"):
         case["session"] = session
         file.write_text(

@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from vertex_training_cli.cli import app
+from vertex_training_cli.init.changes import MergeResult, merge
 
 GIVEN = ("--project", "acme-ml-dev", "--number", "210987654321")
 MANIFEST = ".vertex-training.json"
@@ -154,3 +155,17 @@ def test_user_without_a_cache_folder_must_name_one(
     said = vt("upgrade", root, "--write", code=2)
     assert "there is no place for the cache: no home" in said
     assert "set VT_CACHE_DIR to a folder" in said
+
+
+@pytest.mark.parametrize(
+    ("base", "mine", "theirs", "merged"),
+    [
+        ("a", "a", "b", MergeResult("b", False)),
+        ("a", "b", "b", MergeResult("b", False)),
+        ("a", "b", "a", MergeResult("b", False)),
+        ("a\n\n\n\nb\n", "A\n\n\n\nb\n", "a\n\n\n\nB\n", MergeResult("A\n\n\n\nB\n", False)),
+        ("a\0", "b\0", "c\0", MergeResult("c\0", True)),
+    ],
+)  # fmt: skip
+def test_three_texts_are_merged(base: str, mine: str, theirs: str, merged: MergeResult) -> None:
+    assert merge(base, mine, theirs, "new") == merged
