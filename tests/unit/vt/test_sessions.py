@@ -22,10 +22,11 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from tests.unit.vt.data.stand_in import bucket, front, home, objects
 from tests.unit.vt.images.conftest import programs, registry
 from vertex_training_cli.cli import app
 
-__all__ = ["programs", "registry"]
+__all__ = ["bucket", "front", "home", "objects", "programs", "registry"]
 
 FOLDER: Final = Path(__file__).parents[2] / "corpus" / "sessions"
 CORPUS: Final = {file: yaml.safe_load(file.read_text()) for file in sorted(FOLDER.glob("*.yaml"))}
@@ -80,7 +81,8 @@ def numbered(text: str) -> str:
         text = text.replace(digest, f"DIGEST-{number}")
         text = text.replace(f"digest-{digest[7:39]}", f"digest-OF-{number}")
         text = text.replace(digest[7:19], f"DIGEST-{number}")
-    return re.sub(r" in [0-9]+\.[0-9] s$", " in N s", text, flags=re.MULTILINE)
+    text = re.sub(r" in [0-9]+\.[0-9] s$", " in N s", text, flags=re.MULTILINE)
+    return re.sub(r'(?<="generation": )[0-9]+|20[0-9-]{8} [0-9:]{8}', "N", text)
 
 
 def played(
