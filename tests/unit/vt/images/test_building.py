@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import os
 import signal
 import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from vertex_training.images import identity
 from vertex_training_cli.images import documents, labels, pull_access
 
 BUILD = ("images", "build", "--stack", "one", "--engine", "buildah")
@@ -81,17 +80,17 @@ def test_second_build_of_a_context_waits_for_the_first(
         assert build().exit_code == 0
 
 
-def test_context_that_changes_or_cannot_be_copied_is_not_built(
-    build: Any, programs: Path, monkeypatch: pytest.MonkeyPatch
+def test_context_that_changes_after_its_identity_was_taken_is_not_built(
+    build: Any, root: Path, programs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*_: object) -> str:
-        raise OSError(errno.ENOSPC, "No space left on device")
+    make_folder = tempfile.mkdtemp
 
-    monkeypatch.setattr(identity, "write_archive", lambda *_: "another")
+    def change(**options: Any) -> str:
+        (root / "jobs" / "train" / "train.py").write_text("print(2)")
+        return make_folder(**options)
+
+    monkeypatch.setattr(tempfile, "mkdtemp", change)
     text = "jobs/train: changed while it was read. Hint: run the command again"
-    assert text in build().stderr
-    monkeypatch.setattr(identity, "write_archive", full)
-    text = "the context jobs/train cannot be copied: No space left on device."
     assert text in build().stderr
     assert not (programs / "calls").exists()
 
