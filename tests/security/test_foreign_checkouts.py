@@ -14,7 +14,8 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.unit.vt.init.conftest import cache
-from tests.unit.vt.init.test_init import files, made, vt
+from tests.unit.vt.init.test_interruptions import files, vt
+from tests.unit.vt.init.test_interruptions import make as made
 from vertex_training_cli.cli import app
 from vertex_training_cli.init import manifest
 

@@ -16,7 +16,8 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from tests.unit.vt.init.test_init import made, vt
+from tests.unit.vt.init.test_interruptions import make as made
+from tests.unit.vt.init.test_interruptions import vt
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 SCRIPT: Final = "tools/deployed_commit.py"

@@ -1,89 +1,55 @@
-"""What stands for references where no stack is given: a value of the right form for each."""
+"""Without a stack each reference of a job file stands for a value of the right form."""
 
+import re
+
+from tests.fixture_project import ROOT
 from vertex_training_cli.check import placeholders
 
-#: References that need no key, with what stands for them.
-FIXED = {
+PROJECT = "placeholder-project"
+ATTACHMENT = f"projects/{PROJECT}/regions/us-central1/networkAttachments/dev"
+RESERVATION = f"projects/{PROJECT}/zones/us-central1-a/reservations/gpus"
+SNAPSHOT = f"{PROJECT}-data-dev/snapshots/dev/clicks/{'0' * 20}"
+IMAGE = f"us-central1-docker.pkg.dev/{PROJECT}/training-dev/trainer@sha256:{'0' * 64}"
+#: One reference of each kind.
+EXAMPLES = {
     "stack.name": "dev",
-    "stack.project": "placeholder-project",
+    "stack.project": PROJECT,
     "stack.projectNumber": "100000000000",
     "stack.region": "us-central1",
     "network.name": "projects/100000000000/global/networks/dev",
-    "network.attachment": (
-        "projects/placeholder-project/regions/us-central1/networkAttachments/dev"
-    ),
-    "network.interface": {
-        "networkAttachment": (
-            "projects/placeholder-project/regions/us-central1/networkAttachments/dev"
-        )
+    "network.attachment": ATTACHMENT,
+    "network.interface": {"networkAttachment": ATTACHMENT},
+    "network.ranges.workers": "training-workers-dev",
+    "buckets.data": f"gs://{PROJECT}-data-dev",
+    "buckets.data.name": f"{PROJECT}-data-dev",
+    "buckets.data.mount": f"/gcs/{PROJECT}-data-dev",
+    "serviceAccounts.trainer": f"trainer-dev@{PROJECT}.iam.gserviceaccount.com",
+    "secrets.api-key": f"projects/{PROJECT}/secrets/api-key-dev",
+    "secrets.api-key.value": f"projects/{PROJECT}/secrets/api-key-dev/versions/latest#value",
+    "packages.code": f"gs://{PROJECT}-staging-dev/packages/code-0000000000000000.tar.gz",
+    "images.trainer": IMAGE,
+    "reservations.gpus": {
+        "reservationAffinityType": "SPECIFIC_RESERVATION",
+        "key": "compute.googleapis.com/reservation-name",
+        "values": [RESERVATION],
     },
+    "reservations.gpus.name": RESERVATION,
+    "snapshots.clicks": f"gs://{SNAPSHOT}",
+    "snapshots.clicks.mount": f"/gcs/{SNAPSHOT}",
 }
 
 
-def keyed(kind, key):
-    """The references of a kind with this key."""
-    bucket = f"placeholder-project-{key}-dev"
-    secret = f"projects/placeholder-project/secrets/{key}-dev"
-    reservation = f"projects/placeholder-project/zones/us-central1-a/reservations/{key}"
-    snapshot = f"placeholder-project-data-dev/snapshots/dev/{key}/{'0' * 20}"
-    return {
-        "buckets": {
-            f"buckets.{key}": f"gs://{bucket}",
-            f"buckets.{key}.name": bucket,
-            f"buckets.{key}.mount": f"/gcs/{bucket}",
-        },
-        "serviceAccounts": {
-            f"serviceAccounts.{key}": (f"{key}-dev@placeholder-project.iam.gserviceaccount.com")
-        },
-        "secrets": {
-            f"secrets.{key}": secret,
-            f"secrets.{key}.value": f"{secret}/versions/latest#value",
-        },
-        "packages": {
-            f"packages.{key}": (
-                f"gs://placeholder-project-staging-dev/packages/{key}-0000000000000000.tar.gz"
-            )
-        },
-        "images": {
-            f"images.{key}": (
-                "us-central1-docker.pkg.dev/placeholder-project/training-dev/"
-                f"{key}@sha256:{'0' * 64}"
-            )
-        },
-        "reservations": {
-            f"reservations.{key}": {
-                "reservationAffinityType": "SPECIFIC_RESERVATION",
-                "key": "compute.googleapis.com/reservation-name",
-                "values": [reservation],
-            },
-            f"reservations.{key}.name": reservation,
-        },
-        "snapshots": {
-            f"snapshots.{key}": f"gs://{snapshot}",
-            f"snapshots.{key}.mount": f"/gcs/{snapshot}",
-        },
-    }[kind]
-
-
-#: One of each kind, which hints may name.
-EXAMPLES = (
-    FIXED
-    | keyed("buckets", "data")
-    | keyed("serviceAccounts", "trainer")
-    | keyed("secrets", "api-key")
-    | keyed("packages", "code")
-    | keyed("images", "trainer")
-    | keyed("reservations", "gpus")
-    | keyed("snapshots", "clicks")
-)
-
-
-def test_a_reserved_range_is_named_after_its_stack():
-    found = placeholders.table(b"a: ${network.ranges.workers}")
-    assert found == EXAMPLES | {"network.ranges.workers": "training-workers-dev"}
+def test_each_kind_of_reference_has_its_value():
+    assert placeholders.table(b"a: ${network.ranges.workers}") == EXAMPLES
 
 
 def test_a_file_that_is_too_large_to_be_read_gives_none():
     reference = b"${buckets.mine}"
     assert "buckets.mine" in placeholders.table(reference.ljust(500_000))
     assert "buckets.mine" not in placeholders.table(reference.ljust(500_001))
+
+
+def test_every_kind_of_reference_is_on_its_page():
+    page = (ROOT / "docs" / "job-files.md").read_text()
+    listed = set(re.findall(r"\$\{([A-Za-z]+)\.", page)) | {"job"}
+    assert set(placeholders.KEYED) <= listed

@@ -10,12 +10,7 @@ from typing import Any
 
 import pytest
 
-from localgcp.containers import host
-from localgcp.errors import LocalCloudError
-from localgcp.home import Home
-from localgcp.runner import substitutes
 from tests.fixture_project import ROOT, copy_project, source_path
-from vertex_training_cli.check import rehearsal
 
 JOB = """\
 serviceAccount: ${{serviceAccounts.trainer}}
@@ -28,6 +23,9 @@ workerPoolSpecs:
       packageUris: ["${{packages.titanic}}"]
       pythonModule: titanic.task
 """
+
+
+RIGHT = "pytorch-xla.2-4.py310"
 
 
 @pytest.fixture
@@ -55,28 +53,25 @@ def check(
     return done.returncode, [each for each in findings if each["rule"] == "local-cannot-run"]
 
 
-def test_an_image_without_a_stand_in_is_found_at_its_line(checkout: Path) -> None:
-    code, [only] = check(checkout, "tf-cpu.2-9.py310", "local")
-    assert code == 1
-    assert (only["line"], only["level"]) == (7, "error")
-    assert "has no stand-in here (the nearest is tf-cpu.2-16.py310)" in only["message"]
-    assert "`vt local start --prebuilt nearest` takes it" in only["hint"]
-
-
-def test_a_folder_that_a_clone_brought_along_has_no_settings(checkout: Path) -> None:
-    (checkout / ".vt-local").mkdir()
+@pytest.mark.parametrize(
+    ("image", "stack", "levels"),
+    [
+        ("tf-cpu.2-9.py310", "local", ["error"]),
+        ("sklearn-cpu.1-6.py310", "local", []),
+        ("tf-cpu.2-9.py310", "dev", []),  # a stack in the cloud does not run here
+    ],
+)
+def test_an_image_without_a_stand_in_is_an_error_at_its_line(
+    checkout: Path, image: str, stack: str, levels: list[str]
+) -> None:
+    (checkout / ".vt-local").mkdir()  # settings that a clone brought along
     (checkout / ".vt-local/nearest-images").touch()
-    code, [only] = check(checkout, "tf-cpu.2-9.py310", "local")
-    assert (code, only["level"]) == (1, "error")
-
-
-def test_an_image_with_one_is_not(checkout: Path) -> None:
-    assert check(checkout, "sklearn-cpu.1-6.py310", "local") == (0, [])
-
-
-def test_a_stack_in_the_cloud_is_not_judged_by_this_machine(checkout: Path) -> None:
-    _, found = check(checkout, "tf-cpu.2-9.py310", "dev")
-    assert found == []
+    _, rows = check(checkout, image, stack)
+    assert [row["level"] for row in rows] == levels
+    for row in rows:
+        assert row["line"] == 7
+        assert "has no stand-in here (the nearest is tf-cpu.2-16.py310)" in row["message"]
+        assert "`vt local start --prebuilt nearest` takes it" in row["hint"]
 
 
 def tuned(checkout: Path, image: str, stopping: str) -> str:
@@ -88,57 +83,22 @@ def tuned(checkout: Path, image: str, stopping: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "stopping",
-    ["decayCurveStoppingSpec: {}", "convex_automated_stopping_spec: {}",
-     "studyStoppingConfig: {maxNumTrialsNoProgress: 3}"],
-)  # fmt: skip
-def test_a_rule_of_stopping_that_is_stored_only_is_found_at_its_line(
-    checkout: Path, stopping: str
-) -> None:
-    text = tuned(checkout, "pytorch-xla.2-4.py310", stopping)
-    code, [only] = check(checkout, "", "local", text)
-    assert (code, only["level"]) == (0, "warning")
-    assert text.splitlines()[only["line"] - 1].strip() == stopping
-    assert "stored and not carried out here" in only["message"]
-    assert check(checkout, "", "dev", text)[1] == []
-
-
-def test_the_rule_of_the_median_is_carried_out(checkout: Path) -> None:
-    text = tuned(checkout, "pytorch-xla.2-4.py310", "medianAutomatedStoppingSpec: {}")
-    assert check(checkout, "", "local", text) == (0, [])
-
-
-def test_an_image_of_trials_without_a_stand_in_is_found_at_its_line(checkout: Path) -> None:
-    text = tuned(checkout, "tf-cpu.2-9.py310", "algorithm: RANDOM_SEARCH")
-    code, [only] = check(checkout, "", "local", text)
-    assert (code, only["level"]) == (1, "error")
-    assert "tf-cpu.2-9" in text.splitlines()[only["line"] - 1]
-
-
-def test_a_folder_that_is_no_home_of_this_user_has_no_settings(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(substitutes, "takes_nearest", lambda home: home is not None)
-    assert rehearsal._takes_nearest() is True
-
-    def find() -> Home:
-        raise LocalCloudError("it belongs to another user.", "")
-
-    monkeypatch.setattr(Home, "find", find)
-    assert rehearsal._takes_nearest() is False
-
-
-@pytest.mark.parametrize(
-    ("registry", "engine", "why"),
+    ("image", "stopping", "stack", "level", "words"),
     [
-        (None, "buildah", f"there is no container registry ({host.MISSING})"),
-        ("registry", None, f"nothing runs containers ({host.MISSING})"),
-        ("registry", "buildah", ""),
+        *((RIGHT, rule, "local", "warning", "stored and not carried out here") for rule in (
+            "decayCurveStoppingSpec: {}", "convex_automated_stopping_spec: {}",
+            "studyStoppingConfig: {maxNumTrialsNoProgress: 3}")),
+        (RIGHT, "decayCurveStoppingSpec: {}", "dev", "", ""),
+        (RIGHT, "medianAutomatedStoppingSpec: {}", "local", "", ""),
+        ("tf-cpu.2-9.py310", "algorithm: RANDOM_SEARCH", "local", "error", "tf-cpu.2-9"),
     ],
-)
-def test_why_no_image_runs_here_is_told(
-    monkeypatch: pytest.MonkeyPatch, registry: str | None, engine: str | None, why: str
+)  # fmt: skip
+def test_a_part_of_a_tuning_job_that_this_machine_does_not_run_is_found_at_its_line(
+    checkout: Path, image: str, stopping: str, stack: str, level: str, words: str
 ) -> None:
-    monkeypatch.setattr("localgcp.containers.registry.find_program", lambda: registry)
-    monkeypatch.setattr(host, "find_engine", lambda _: engine)
-    assert rehearsal._engine_missing.__wrapped__() == why
+    text = tuned(checkout, image, stopping)
+    _, rows = check(checkout, "", stack, text)
+    assert [row["level"] for row in rows] == ([level] if level else [])
+    for row in rows:
+        assert words in row["message"]
+        assert (stopping if level == "warning" else image) in text.splitlines()[row["line"] - 1]

@@ -1,6 +1,7 @@
 """`vt check --watch` checks again after each change, and ends by Ctrl-C."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -81,32 +82,27 @@ def test_of_a_folder_at_most_so_many_files_are_watched(tmp_path, monkeypatch):
     assert found == {4: 4, 5: 5, 6: 5}
 
 
-def test_a_file_is_known_by_its_time_and_its_size(tmp_path):
-    file = tmp_path / "a"
-    file.write_text("abc")
-    os.utime(file, ns=(1, 7_000_000_000))
-    assert watching.snapshot([tmp_path / "gone", file]) == {str(file): (7_000_000_000, 3)}
-
-
-def test_it_is_checked_once_and_again_after_each_change_also_during_a_check(tmp_path, monkeypatch):
-    file, checks, waits = tmp_path / "a", [], []
-
-    def check():
-        checks.append(len(waits))
-        if len(checks) == 2:  # while it is being checked
-            file.write_text("abc")
-        if len(checks) == 4:
-            raise KeyboardInterrupt
+def test_files_are_checked_again_after_each_change_also_during_a_check(project, vt, monkeypatch):
+    file = project / "job.yaml"
+    file.write_text("a: 1\n")
+    changes = {2: "bb: 1\n", 4: None}
+    waits = []
 
     def sleep(seconds):
         waits.append(seconds)
-        if len(waits) == 2:
-            file.write_text("a")
-        if len(waits) == 5:
+        if len(waits) == 6:
+            raise KeyboardInterrupt
+        text = changes.get(len(waits), "")
+        if text is None:
             file.unlink()
+        elif text:
+            file.write_text(text)
 
     monkeypatch.setattr(watching.time, "sleep", sleep)
-    with pytest.raises(KeyboardInterrupt):
-        watching.watch(lambda: [file], check)
-    assert checks == [0, 2, 2, 5]
-    assert waits == [0.3] * 5
+    done = vt("check", "--watch", "job.yaml")
+    assert (done.exit_code, waits) == (130, [0.3] * 6)
+    unknown = [line[:27] for line in done.stdout.splitlines() if "no field" in line]
+    assert unknown == ["job.yaml:1:1: a: is no fiel", "job.yaml:1:1: bb: is no fie"]
+    waiting = "[TIME] waiting for changes; Ctrl-C ends\n"
+    stderr = re.sub(r"[0-9]{2}(:[0-9]{2}){2}", "TIME", done.stderr)
+    assert stderr == f"{waiting * 2}vt check: job.yaml: no such file\n{waiting}"

@@ -12,7 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from vertex_training_cli.engine import foreground
+
 ROOT = Path(__file__).parents[4]
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD)
 CHILD = """\
 import signal, sys
 noted = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
@@ -58,19 +61,19 @@ def test_each_signal_reaches_the_child_once(number: signal.Signals, to_group: bo
 
 
 @pytest.mark.parametrize(("script", "code"), [("raise SystemExit(3)", 3), ("", 0)])
-def test_its_exit_code_is_passed_on(script: str, code: int) -> None:
+def test_exit_code_of_the_child_is_returned(script: str, code: int) -> None:
     process = start(script)
     assert line(process) == f"exit code {code}"
     process.wait(60)
 
 
-def test_a_child_that_a_signal_ended_is_told_as_shells_do() -> None:
+def test_child_ended_by_a_signal_returns_128_plus_its_number() -> None:
     process = start("import os; os.kill(os.getpid(), 9)")
     assert line(process) == "exit code 137"
     process.wait(60)
 
 
-def test_a_signal_that_comes_while_the_child_is_started_ends_it() -> None:
+def test_signal_during_the_start_of_the_child_ends_it() -> None:
     meddled = """\
 import os, signal, subprocess
 real = subprocess.Popen
@@ -87,7 +90,7 @@ subprocess.Popen = slow
     assert done.stdout.strip() == "exit code 143", done.stderr
 
 
-def test_a_signal_that_another_thread_takes_reaches_the_child() -> None:
+def test_signal_taken_by_another_thread_reaches_the_child() -> None:
     """A wait for the child alone sleeps on: as when a signal comes just before it begins."""
     meddled = """\
 import signal
@@ -149,3 +152,34 @@ print("answer", input(), flush=True)
     assert line(process) == "answer yes"
     assert line(process) == "exit code 0"
     assert process.wait(60) == 0
+
+
+def test_closed_output_does_not_end_the_child(tmp_path: Path) -> None:
+    note = tmp_path / "done"
+    script = f"import os; [print(n, flush=True) for n in range(99)]; os.mkdir({str(note)!r})"
+    process = start(script)
+    assert process.stdout
+    process.stdout.close()
+    process.wait(60)
+    assert note.exists()
+
+
+def test_signal_handlers_and_open_files_are_restored(tmp_path: Path) -> None:
+    env = {"PATH": os.defpath}
+
+    def state() -> tuple[list[object], set[str]]:
+        return [signal.getsignal(each) for each in SIGNALS], set(os.listdir("/proc/self/fd"))
+
+    marked = [signal.signal(each, lambda *_: None) for each in SIGNALS]
+    before = state()
+    try:
+        assert foreground.run(["sh", "-c", "exit 1"], tmp_path, env) == 1
+        assert state() == before
+        assert signal.set_wakeup_fd(-1) == -1
+        with pytest.raises(FileNotFoundError):
+            foreground.run([str(tmp_path / "gone")], tmp_path, env)
+        assert state() == before
+        assert signal.set_wakeup_fd(-1) == -1
+    finally:
+        for each, handler in zip(SIGNALS, marked, strict=True):
+            signal.signal(each, handler)

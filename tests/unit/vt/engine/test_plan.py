@@ -7,13 +7,8 @@ from typing import Any
 import pytest
 
 from vertex_training_cli.engine.plan import (
-    NOTHING_OBSERVED,
-    CheckpointObservation,
     Diagnostic,
-    JobObservation,
-    Observations,
     Plan,
-    PolicyViolation,
     ResourceState,
     Step,
     is_own,
@@ -48,22 +43,6 @@ def step(op: str = "update", type_: str = BUCKET, **more: Any) -> Step:
 def test_what_components_of_the_project_declare_is_its_own(types: str, own: bool) -> None:
     assert is_own(urn(types)) is own
     assert Step("same", urn(types), BUCKET, OLD, NEW).is_own is own
-
-
-def test_a_urn_of_another_form_is_nobodys() -> None:
-    assert not is_own("urn:pulumi:dev::demo")
-    assert not is_own("")
-
-
-def test_what_a_violation_is_without_says_nothing() -> None:
-    bare = PolicyViolation("p", "g", "advisory", "m")
-    assert (bare.urn, bare.severity) == ("", "")
-
-
-def test_what_nobody_has_observed_of_a_job_is_not_there() -> None:
-    assert JobObservation("RUNNING") == JobObservation("RUNNING", 0.0, None, "", None)
-    assert CheckpointObservation(None) == CheckpointObservation(None, at_most=False)
-    assert Observations({}, "") == NOTHING_OBSERVED
 
 
 def test_a_step_has_the_inputs_after_it_or_those_before_it() -> None:

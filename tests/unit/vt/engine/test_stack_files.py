@@ -13,7 +13,9 @@ from localgcp.home import BIGQUERY, REGISTRY, Home, Ports
 from localgcp.server_info import ServerInfo
 from vertex_training.errors import CommandError, UnknownStackError
 from vertex_training_cli.engine import paths, stacks
+from vertex_training_cli.engine.pulumi_cli import BACKEND
 from vertex_training_cli.engine.stacks import PreviewTarget, StackRef
+from vertex_training_cli.images import connection
 
 CONFIG = "config: {gcp:project: acme-ml, gcp:region: us-central1}\n"
 REF = StackRef(Path("/srv"), "p", "dev", "acme-ml", "us-central1")
@@ -186,6 +188,9 @@ def test_clients_in_this_process_are_connected_to_the_local_cloud_alone(
         "STORAGE_EMULATOR_HOST": "http://127.0.0.1:1002",
         BIGQUERY: "http://127.0.0.1:1001",
     } | ({REGISTRY: "127.0.0.1:1003"} if registry else {})
+    if registry:  # a look at images after that finds the same local cloud
+        connection.connect(stacks.find("local"), lambda _: None, start=False)
+        assert os.environ[REGISTRY] == "127.0.0.1:1003"
 
 
 def test_files_are_named_from_the_current_folder_or_in_full(
@@ -196,3 +201,28 @@ def test_files_are_named_from_the_current_folder_or_in_full(
     (root / "jobs").mkdir()
     monkeypatch.chdir(root / "jobs")
     assert paths.stack_file(root, "dev") == f"{root}/Pulumi.dev.yaml"
+
+
+def test_a_deployment_needs_a_named_state_and_takes_the_tools_of_this_python(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(BACKEND, raising=False)
+    found = stacks.find("dev", root)
+    with pytest.raises(CommandError, match="PULUMI_BACKEND_URL is not set"):
+        found.deployment_environment(print)
+    monkeypatch.setenv(BACKEND, "gs://acme-state")
+    monkeypatch.setenv("PATH", "/bin")
+    path = found.deployment_environment(print)["PATH"]
+    assert path == f"{Path(stacks.sys.executable).parent}:/bin"
+
+
+def test_a_renamed_job_is_found_by_the_name_in_its_labels(tmp_path: Path) -> None:
+    (tmp_path / "Pulumi.dev.yaml").write_text(
+        "config:\n  vertex-training:jobs:\n    fit: {file: x.yaml, formerly: titanic}\n    odd: 1\n"
+    )
+    ref = StackRef(tmp_path, "p", "dev", "acme-ml-dev", "us-central1")
+    assert [ref.first_key(key, "jobs", "tuning") for key in ("fit", "odd", "new")] == [
+        "titanic",
+        "odd",
+        "new",
+    ]

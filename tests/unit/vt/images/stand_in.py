@@ -36,6 +36,7 @@ class Registry:
         handler = type("Handler", (_Handler,), {"registry": self})
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self.server.daemon_threads = True
+        self.server.handle_error = lambda *_: None  # a client may go before it has the answer
         self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
         self.thread.start()
 
@@ -66,6 +67,45 @@ class Registry:
             "layers": [{"digest": digest(layer), "size": len(layer)}],
         }
         return self.put(path, tag, IMAGE, json.dumps(manifest).encode())
+
+    def set(self, name: str, value: str) -> None:
+        """Set ``refuse``, as ``METHOD PART STATUS``, or a flag such as ``immutable``."""
+        if name == "refuse":
+            method, part, status = value.split() if value else ("", "", "0")
+            self.refuse = {(method, part): int(status)} if value else {}
+        else:
+            setattr(self, name, value == "yes")
+
+    def add(self, path: str, tag: str, *more: str) -> str:
+        """Add an image; ``more``: ``arch=arm64`` and labels, as ``NAME=VALUE``."""
+        return self.add_image(path, tag, **dict(each.split("=", 1) for each in more))
+
+    def replace(self, path: str, reference: str, text: str, kind: str = IMAGE) -> str:
+        """Store a document under a reference, whatever its digest; returns its digest."""
+        self.manifests[path, reference] = (kind, text.encode())
+        return self.put(path, "latest", kind, text.encode())
+
+    def index(self, path: str, tag: str, child: str) -> str:
+        """Add an index of one image."""
+        listed = {"digest": self.manifests_of(path, child), "mediaType": IMAGE}
+        listed["platform"] = {"os": "linux", "architecture": "amd64"}
+        return self.put(path, tag, INDEX, json.dumps({"manifests": [listed]}).encode())
+
+    def manifests_of(self, path: str, tag: str) -> str:
+        return digest(self.manifests[path, tag][1])
+
+    def untag(self, path: str, tag: str) -> None:
+        del self.manifests[path, tag]
+
+    def changes(self) -> str:
+        """The requests since the last call that change something."""
+        made = [f"{method} {path}\n" for method, path in self.requests
+                if method not in ("GET", "HEAD")]  # fmt: skip
+        self.requests.clear()
+        return "".join(made)
+
+    def list_tags(self, path: str) -> str:
+        return "\n".join(self.tags(path))
 
     def tags(self, path: str) -> list[str]:
         return sorted(ref for at, ref in self.manifests if at == path and ":" not in ref)

@@ -1,96 +1,106 @@
-"""An image is built once, and pinned as a whole or not at all."""
+"""Builds that wait, take too long, are cancelled or change: what they pin and leave behind."""
 
+from __future__ import annotations
+
+import fcntl
 import os
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
-import yaml
+from click.testing import Result
 
-from tests.unit.vt.images.conftest import write_stack
-from vertex_training_cli.images import documents
+from vertex_training_cli.images import documents, labels, pull_access
 
 BUILD = ("images", "build", "--stack", "one", "--engine", "buildah")
-PATH = "local-one/training-one/train"
+pytestmark = pytest.mark.usefixtures("registry")
 
 
-def calls(programs, verb="build"):
-    file = programs / "calls"
-    lines = file.read_text().splitlines() if file.exists() else []
-    return [int(line.split()[1]) for line in lines if line.split()[0] == verb]
+@pytest.fixture
+def build(vt: Callable[..., Result], root: Path) -> Callable[..., Result]:
+    """Build, and check that a build that fails leaves the stack file as it was."""
+    file = root / "Pulumi.one.yaml"
+
+    def run(*options: str) -> Result:
+        before = file.read_bytes()
+        done = vt(*BUILD, *options)
+        assert (file.read_bytes() != before) is (done.exit_code == 0)
+        return done
+
+    return run
 
 
-def pinned(root, stack="one"):
-    config = yaml.safe_load((root / f"Pulumi.{stack}.yaml").read_text())["config"]
-    return config["vertex-training:images"]["train"]
-
-
-def test_a_build_that_takes_too_long_is_ended(vt, root, registry, programs):
+def test_build_that_takes_too_long_is_ended(build: Any, programs: Path) -> None:
     (programs / "mode").write_text("wait")
-    before = (root / "Pulumi.one.yaml").read_bytes()
-    result = vt(*BUILD, "--timeout", "1s")
-    assert result.exit_code == 1
-    assert "the build took longer than 1 s; cancelled" in result.output
-    [pid] = calls(programs)
+    done = build("--timeout", "2s")
+    assert done.exit_code == 1
+    assert "the build took longer than 2 s; cancelled" in done.output
     with pytest.raises(ProcessLookupError):
-        os.kill(pid, 0)
-    assert (root / "Pulumi.one.yaml").read_bytes() == before
+        os.kill(int((programs / "calls").read_text().split()[1]), 0)
 
 
-def test_a_stack_file_that_cannot_be_edited_says_what_to_write(vt, root, registry, programs):
-    from tests.unit.vt.images.conftest import write_stack
+def test_cancelled_build_pins_nothing(build: Any, programs: Path) -> None:
+    (programs / "mode").write_text("wait")
+    handler = signal.getsignal(signal.SIGTERM)
 
-    write_stack(root, "one", "local-one", "{context: &c jobs/train}\n    other: {context: *c}")
-    text = (root / "Pulumi.one.yaml").read_text().replace("{context: &c", "&x {context: &c")
-    (root / "Pulumi.one.yaml").write_text(text + "    third: *x\n")
-    before = (root / "Pulumi.one.yaml").read_bytes()
-    result = vt(*BUILD, "third")
-    assert result.exit_code == 1
-    assert "cannot be edited in place" in result.output
-    assert (root / "Pulumi.one.yaml").read_bytes() == before
+    def cancel() -> None:
+        while not (programs / "calls").exists():
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGTERM)
 
-
-def test_rights_of_the_stack_file_stay(vt, root, registry, programs):
-    (root / "Pulumi.one.yaml").chmod(0o640)
-    vt(*BUILD)
-    assert (root / "Pulumi.one.yaml").stat().st_mode & 0o777 == 0o640
+    threading.Thread(target=cancel, daemon=True).start()
+    done = build()
+    assert done.exit_code == 130
+    assert "vt: interrupted; nothing was pinned that was not built.\n" in done.stderr
+    assert signal.getsignal(signal.SIGTERM) is handler
 
 
-@pytest.mark.parametrize(
-    ("arguments", "line"),
-    [
-        (("trian",), "stack one has no image 'trian'. Hint: did you mean 'train'?"),
-        (("--engine", "dokcer"), "there is no engine 'dokcer'. Hint: did you mean 'docker'?"),
-        (("--engine", "podman"), "podman is not installed here."),
-        (("--stack", "two", "train"), "image train has no context in Pulumi.two.yaml"),
-        (("--stack", "three"), "no file Pulumi.three.yaml in "),
-    ],
-)
-def test_wrong_arguments_are_one_line(vt, root, registry, programs, arguments, line, monkeypatch):
-    monkeypatch.setenv("PATH", str(programs))
-    result = vt(*BUILD, *arguments)
-    assert result.exit_code == (2 if "three" in arguments else 1)
-    assert line in result.output
-    assert "Traceback" not in result.output
-    assert calls(programs) == []
+def test_second_build_of_a_context_waits_for_the_first(
+    build: Any, programs: Path, tmp_path: Path
+) -> None:
+    (programs / "mode").write_text("fail")
+    assert build().exit_code == 1
+    (programs / "mode").write_text("ok")
+    [file] = (tmp_path / "cache" / "image-builds").iterdir()
+    assert (file.stat().st_mode & 0o777, file.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    with file.open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = build("--timeout", "1s")
+        assert done.exit_code == 1
+        assert "another build of the same context runs here: waiting for it\n" in done.stderr
+        text = "another build of the same context is still running. Hint: raise --timeout."
+        assert text in done.stderr
+        threading.Timer(1, fcntl.flock, (lock, fcntl.LOCK_UN)).start()
+        assert build().exit_code == 0
 
 
-def test_no_registry_is_one_line(vt, root, programs, monkeypatch):
-    monkeypatch.setenv("ARTIFACT_REGISTRY_EMULATOR_HOST", "127.0.0.1:1")
-    result = vt(*BUILD)
-    assert result.exit_code == 1
-    assert "http://127.0.0.1:1 cannot be reached" in result.output
+def test_context_that_changes_after_its_identity_was_taken_is_not_built(
+    build: Any, root: Path, programs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_folder = tempfile.mkdtemp
 
+    def change(**options: Any) -> str:
+        (root / "jobs" / "train" / "train.py").write_text("print(2)")
+        return make_folder(**options)
 
-def test_a_branch_cannot_lead_a_build_to_another_project_or_to_the_local_cloud(
-    vt, root, tmp_path, programs
-):
-    trusted = tmp_path / "trusted"
-    trusted.mkdir()
-    (trusted / "Pulumi.yaml").write_text("name: vertex-training\nruntime: python\n")
-    write_stack(trusted, "one", "acme-ml-dev", "{context: jobs/train}")
-    result = vt("images", "build", "--stack", "one", "--target-of", trusted)
-    assert result.exit_code == 1
-    assert "stack one is local-one in us-central1 here, and acme-ml-dev in" in result.output
+    monkeypatch.setattr(tempfile, "mkdtemp", change)
+    text = "jobs/train: changed while it was read. Hint: run the command again"
+    assert text in build().stderr
     assert not (programs / "calls").exists()
+
+
+@pytest.mark.usefixtures("programs")
+def test_unreachable_registry_is_one_line(build: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ARTIFACT_REGISTRY_EMULATOR_HOST", "127.0.0.1:1")
+    done = build()
+    assert (done.exit_code, done.stderr.count("\n")) == (1, 1)
+    assert "http://127.0.0.1:1 cannot be reached" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -104,5 +114,70 @@ def test_a_branch_cannot_lead_a_build_to_another_project_or_to_the_local_cloud(
         (b"[" * 100_000, False),
     ],
 )
-def test_an_image_that_was_never_pushed_is_no_missing_repository(body, lacks):
+def test_image_that_was_never_pushed_is_no_missing_repository(body: bytes, lacks: bool) -> None:
     assert documents.lacks_repository(body) is lacks
+
+
+def git(root: Path, *words: str) -> str:
+    own = ("-c", "user.name=x", "-c", "user.email=x@example.com")
+    command = ["git", "-C", str(root), *own, *words]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def test_labels_of_an_image_name_its_commit_and_repository_without_password(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x").write_text("1")
+    bare = {
+        "org.opencontainers.image.title": "trainer",
+        "vertex-training.context": "a",
+        "vertex-training.built-from": "context-1",
+    }
+
+    def labels_of(**more: str) -> bool:
+        named = {f"org.opencontainers.image.{key}": value for key, value in more.items()}
+        return labels.labels_of("trainer", "a", "context-1", tmp_path) == bare | named
+
+    assert labels_of()
+    for error in (FileNotFoundError("git"), subprocess.TimeoutExpired("git", 10)):
+
+        def refuse(*_: object, error: Exception = error, **given: object) -> None:
+            assert given["timeout"] == 10
+            raise error
+
+        with monkeypatch.context() as patched:
+            patched.setattr(subprocess, "run", refuse)
+            assert labels_of()
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "add", "-A")
+    git(tmp_path, "commit", "-q", "-m", "x")
+    commit = git(tmp_path, "rev-parse", "HEAD")
+    (tmp_path / "b/x").write_text("2")
+    assert labels_of(revision=commit)
+    (tmp_path / "a/x").write_text("2")
+    git(tmp_path, "remote", "add", "origin", "x")
+    for remote, shown in (
+        ("https://u:p@git.example.org:8443/a/b.git", "https://git.example.org:8443/a/b.git"),
+        ("git@git.example.org:a/b.git", "git.example.org:a/b.git"),
+        ("https://git.example.org/a?token=x#y", "https://git.example.org/a"),
+        ("file:///srv/a", "file:///srv/a"),
+        ("/srv/a", "/srv/a"),
+    ):
+        git(tmp_path, "remote", "set-url", "origin", remote)
+        assert labels_of(revision=f"{commit}-dirty", source=shown), remote
+
+
+def test_members_that_may_pull_have_a_role_without_a_condition() -> None:
+    def binding(role: str, member: Any, **more: Any) -> dict[str, Any]:
+        return {"role": f"roles/artifactregistry.{role}", "members": member, **more}
+
+    bindings: list[Any] = [
+        binding("reader", ["a"]), binding("writer", ["b"]), binding("repoAdmin", ["c"]),
+        binding("admin", ["d", "e"]), binding("createOnPushWriter", ["no"]),
+        binding("reader", ["no"], condition={"expression": "x"}), binding("reader", "no"),
+        "no", {"members": ["no"]},
+    ]  # fmt: skip
+    assert list(pull_access.pulling(bindings)) == ["a", "b", "c", "d", "e"]

@@ -43,20 +43,34 @@ def test_an_index_lists_images_by_platform_and_attestations_beside_them() -> Non
     assert not manifest({}, MANIFESTS[1]).is_index
 
 
+BLOB = {"digest": B, "size": 1}
+
+
 @pytest.mark.parametrize(
-    "content",
+    "body",
     [
-        [],
-        "text",
-        {"config": {"size": 1}},
-        {"config": {"digest": B}},
-        {"config": {"digest": B, "size": 1}, "layers": {}},
-        {"config": {"digest": B, "size": 1}, "layers": ["x"]},
+        b"[]",
+        b'"text"',
+        b"\xff\xfe",
+        b'{"config": {"size": 1}}',
+        b'{"config":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+        b'{"config": {"digest": "sha256:../../other/blobs/sha256:1"}}',
+        *(json.dumps({"config": BLOB, "layers": layers}).encode() for layers in (
+            {}, ["x"], [{**BLOB, "size": -1}], [{**BLOB, "size": 10**400}])),
+        b'{"config": {"digest": "sha256:%s"}, "layers": [{"size": 1e999}]}' % (b"1" * 64),
     ],
-)
-def test_what_is_no_image_is_refused_by_its_digest(content: object) -> None:
+)  # fmt: skip
+def test_document_that_is_no_image_is_refused_by_its_digest(body: bytes) -> None:
+    document = ImageManifest(A, MANIFESTS[0], body)
     with pytest.raises(RegistryError, match=f"{A} is no image of a container"):
-        manifest(content).blobs()
+        document.blobs()
+    with pytest.raises(RegistryError, match="no image of a container"):
+        documents.facts(document, (), document, b"{}")
+
+
+def test_image_without_the_size_of_its_configuration_is_not_copied() -> None:
+    with pytest.raises(RegistryError, match=f"{A} is no image of a container"):
+        manifest({"config": {"digest": B}}).blobs()
 
 
 @pytest.mark.parametrize(

@@ -1,103 +1,111 @@
-"""Images are looked up all at once and within a time; what cannot be seen is said, not guessed."""
+"""Images of a review: problems of jobs, where each image comes from, and what is not known."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.unit.vt.images import stand_in
 from tests.unit.vt.images.conftest import write_stack
+from vertex_training.errors import Problem
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.images import lookup
 from vertex_training_cli.images import registry as clients
+from vertex_training_cli.images.lookup import Look, Lookup
 
 HOST = "us-central1-docker.pkg.dev"
 PATH = "local-one/training-one/train"
 NAME = f"{HOST}/{PATH}"
 MISSING = f"{NAME}@sha256:{'5' * 64}"
+ZEROS = f"{NAME}@sha256:{'0' * 64}"
 LABELS = {"org.opencontainers.image.revision": "a" * 40, "vertex-training.context": "jobs/train"}
+LACKS = "the registry has no image of this digest"
 
 
-@pytest.fixture
-def no_google(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    asked: list[str] = []
-
+@pytest.fixture(autouse=True)
+def no_google(monkeypatch: pytest.MonkeyPatch) -> None:
     def session() -> None:
-        asked.append("google")
+        raise AssertionError("Google's registry is asked")
 
     monkeypatch.setattr(clients, "google_session", session)
-    yield asked
-    assert asked == []
 
 
-def test_a_stack_of_google_never_asks_the_local_registry(registry: stand_in.Registry) -> None:
-    assert "another cloud" in lookup.look([MISSING], is_local=False)[MISSING].reason
+def ref(root: Path, name: str = "one", project: str = "local-one") -> StackRef:
+    return StackRef(root, "x", name, project, "us-central1")
+
+
+def missing(uri: str, jobs: str) -> Problem:
+    image = uri.rpartition("@")[0].rpartition("/")[2]
+    text = f"image {image} of {jobs}: {LACKS}"
+    return Problem(text, uri, "vt images check", rule="image-missing")
+
+
+def test_review_looks_at_pinned_images_of_its_own_cloud(
+    registry: stand_in.Registry, root: Path
+) -> None:
+    good = f"{NAME}@{registry.add_image(PATH, 'digest-1', **LABELS)}"
+    arm = f"{NAME}@{registry.add_image(PATH, 'arm', arch='arm64')}"
+    plain = f"{NAME}@{registry.add_image(PATH, 'plain')}"
+    foreign = f"us-docker.pkg.dev/acme/i/t@sha256:{'5' * 64}"
+    jobs = {MISSING: ["a", "b"], arm: ["c"], good: ["d"], ZEROS: ["e"], foreign: ["f"],
+            f"{NAME}:v1": ["g"], f"n@sha256:{'5' * 64}": ["h"]}  # fmt: skip
+    found = lookup.for_review(ref(root), jobs, [good, MISSING, plain, foreign], offline=False)
+    assert found.problems == (
+        missing(MISSING, "a, b"),
+        Problem("image train of c: is for linux/arm64; Vertex AI runs linux/amd64", arm,
+                "vt images check", rule="image-platform"),
+        missing(ZEROS, "e"),
+    )  # fmt: skip
+    other = "project acme is in another cloud than the stack"
+    assert found.unseen == (f"t: {other}",)
+    assert found.origins == {
+        good: "jobs/train at commit aaaaaaaaaaaa",
+        MISSING: "the registry has no such image",
+        plain: "its labels do not say",
+        foreign: f"not looked at: {other}",
+    }
+    registry.requests.clear()
+    assert lookup.for_review(ref(root), {f"{NAME}:v1": ["a"]}, [], offline=False) == Lookup()
+    found = lookup.for_review(ref(root), {MISSING: ["a"]}, [MISSING], offline=True)
+    assert found == Lookup({MISSING: "not looked at"})
     assert registry.requests == []
 
 
-def test_a_placeholder_is_no_image_and_nobody_is_asked(registry: stand_in.Registry) -> None:
-    zeros = f"{NAME}@sha256:{'0' * 64}"
-    trouble = lookup.look([zeros], is_local=True)[zeros].trouble
-    assert trouble == ("image-missing", "the registry has no image of this digest")
+def test_without_a_running_local_cloud_images_are_not_looked_at(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ARTIFACT_REGISTRY_EMULATOR_HOST", raising=False)
+    monkeypatch.delenv("VERTEX_EMULATOR_HOST", raising=False)
+    monkeypatch.setenv("VT_LOCAL_HOME", str(tmp_path / "home"))
+    found = lookup.for_review(ref(root), {MISSING: ["a"]}, [], offline=False)
+    assert found.problems == ()
+    assert "no registry runs in the local cloud" in found.unseen[0]
+
+
+def test_stack_of_google_never_asks_the_local_registry(registry: stand_in.Registry) -> None:
+    assert lookup.look([MISSING, ZEROS], is_local=False) == {
+        MISSING: Look(reason="project local-one is in another cloud than the stack"),
+        ZEROS: Look(),
+    }
     assert registry.requests == []
 
 
-def test_more_images_than_the_bound_are_said(registry: stand_in.Registry) -> None:
+def test_more_images_than_the_bound_are_named(registry: stand_in.Registry) -> None:
     uris = [f"{NAME}@sha256:{number:064x}" for number in range(1, lookup.MOST + 2)]
     found = lookup.look(uris, is_local=True)
     assert [uri for uri in uris if found[uri].reason == "there are too many"] == uris[-1:]
 
 
-def test_an_image_that_cannot_be_run_is_a_problem_with_its_jobs(
-    registry: stand_in.Registry, tmp_path: Path
-) -> None:
-    arm = f"{NAME}@{registry.add_image(PATH, 'arm', arch='arm64')}"
-    looks = lookup.look([MISSING, arm], is_local=True)
-    found = lookup.judge({MISSING: ["a", "b"], arm: ["c"]}, [], looks, tmp_path)
-    assert [problem.rule for problem in found.problems] == ["image-missing", "image-platform"]
-    assert "image train of a, b: the registry has no image" in str(found.problems[0])
-    assert "is for linux/arm64" in str(found.problems[1])
-
-
-def test_offline_the_stack_file_that_built_a_promoted_digest_says_where_it_came_from(
-    tmp_path: Path, no_google: list[str]
+def test_offline_the_stack_file_of_the_build_names_the_origin_of_a_promoted_image(
+    root: Path,
 ) -> None:
     digest, tag = f"sha256:{'7' * 64}", f"context-{'b' * 32}"
     pin = f"{{context: jobs/train, digest: '{digest}', builtFrom: {tag}}}"
-    write_stack(tmp_path, "one", "local-one", pin)
-    write_stack(tmp_path, "two", "local-two", f"{{digest: '{digest}'}}")
+    write_stack(root, "one", "local-one", pin)
     promoted = f"{HOST}/local-two/training-two/train@{digest}"
-    ref = StackRef(tmp_path, "x", "two", "local-two", "us-central1")
-    found = lookup.for_review(ref, {promoted: ["train"]}, [promoted], offline=True)
-    assert found.problems == found.unseen == ()
-    assert found.origins == {
-        promoted: "jobs/train context-bbbbbbbbbbbb, as Pulumi.one.yaml says; not looked at"
-    }
-
-
-def test_a_promoted_image_says_its_commit_and_folder(
-    registry: stand_in.Registry, tmp_path: Path
-) -> None:
-    uri = f"{NAME}@{registry.add_image(PATH, 'digest-1', **LABELS)}"
-    found = lookup.origins_of(tmp_path, [uri], lookup.look([uri], is_local=True))
-    assert found == {uri: "jobs/train at commit aaaaaaaaaaaa"}
-
-
-def test_an_image_of_others_without_a_tag_is_a_warning(
-    registry: stand_in.Registry, root: Path, vt
-) -> None:
-    digest = registry.add_image("local-two/tools/train", "gone")
-    del registry.manifests["local-two/tools/train", "gone"]
-    outside = f"{HOST}/local-two/tools/train@{digest}"
-    write_stack(root, "one", "local-one", f"{{uri: '{outside}'}}")
-    result = vt("images", "check", "--stack", "one", "--format", "json")
-    rules = {row["rule"]: row["text"] for row in json.loads(result.stdout)}
-    assert "gcloud artifacts docker tags add" in rules["image-untagged"]
-    registry.put(
-        "local-two/tools/train", "v1", *registry.manifests["local-two/tools/train", digest]
+    there = ref(root, "two", "local-two")
+    found = lookup.for_review(there, {promoted: ["train"]}, [promoted], offline=True)
+    assert found == Lookup(
+        {promoted: "jobs/train context-bbbbbbbbbbbb, as Pulumi.one.yaml says; not looked at"}
     )
-    result = vt("images", "check", "--stack", "one", "--format", "json")
-    assert "image-untagged" not in {row["rule"] for row in json.loads(result.stdout)}

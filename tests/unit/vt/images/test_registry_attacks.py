@@ -11,7 +11,6 @@ import pytest
 from tests.unit.vt.images import stand_in
 from tests.unit.vt.images.network import Network
 from vertex_training.errors import RegistryError
-from vertex_training_cli.images import documents
 from vertex_training_cli.images.registry import RegistryClient
 
 BASE = "https://us-central1-docker.pkg.dev"
@@ -106,29 +105,6 @@ def test_a_busy_registry_is_asked_three_times(
     with pytest.raises(RegistryError, match=f"answered {status} to GET"):
         registry.manifest(PATH, "latest")
     assert len(network.asked) == 3
-
-
-NESTED = b'{"config":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
-BLOB = {"digest": "sha256:" + "1" * 64}
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        NESTED,
-        b'{"config": {"digest": "sha256:../../other/blobs/sha256:1"}}',
-        json.dumps({"config": BLOB, "layers": [{**BLOB, "size": -1}]}).encode(),
-        b'{"config": {"digest": "sha256:%s"}, "layers": [{"size": 1e999}]}' % (b"1" * 64),
-        json.dumps({"config": BLOB, "layers": [{**BLOB, "size": 10**400}]}).encode(),
-        json.dumps({"config": BLOB, "layers": {}}).encode(),
-        b"\xff\xfe",
-    ],
-    ids=["nested", "traversal", "negative", "infinite", "huge", "no list", "no text"],
-)
-def test_a_document_that_is_no_image_is_an_error_in_plain_words(body: bytes) -> None:
-    manifest = documents.ImageManifest(digest(body), stand_in.IMAGE, body)
-    with pytest.raises(RegistryError, match="no image of a container"):
-        documents.facts(manifest, (), manifest, b"{}")
 
 
 def test_a_child_of_an_index_cannot_lead_to_another_address(

@@ -14,7 +14,9 @@ from localgcp.runner.gcsfuse import storage_client
 from localgcp.vertex.service import JobService
 from tests.unit.localcloud.conftest import PROJECT, Cloud, cloud, home, make_cloud
 from tests.unit.vt.jobs.submitting import done, submit_with
+from vertex_training.errors import CommandError
 from vertex_training_cli.cli import app
+from vertex_training_cli.new.rerun import with_folder_of
 
 __all__ = ["cloud", "home", "make_cloud"]
 
@@ -74,7 +76,7 @@ def rerun(
     server.stop(None).wait()
 
 
-def test_other_jobs_of_the_file_get_the_folder_as_well_and_that_is_told(
+def test_other_jobs_of_the_same_file_get_the_folder_too(
     rerun: Callable[..., Result],
 ) -> None:
     others = "".join(f"    {name}: {{file: jobs/train.yaml}}\n" for name in ("a", "b"))
@@ -82,10 +84,44 @@ def test_other_jobs_of_the_file_get_the_folder_as_well_and_that_is_told(
     assert "the output directory of a, b change too: one file" in rerun().stderr
 
 
-def test_without_a_checkpoint_nothing_changes(rerun: Callable[..., Result]) -> None:
+def test_run_without_a_checkpoint_is_not_resumed(rerun: Callable[..., Result]) -> None:
     result = rerun("--write", saved=False)
     assert result.exit_code == 2
     folder = f"gs://{PROJECT}-artifacts-local/{FOLDER}/checkpoints/"
     assert f"the newest run of train left no checkpoint in {folder}." in result.stderr
     assert Path("jobs/train.yaml").read_text() == JOB
     assert Path("Pulumi.local.yaml").read_text() == STACK
+
+
+SPEC = """\
+baseOutputDirectory: {outputUriPrefix: "gs://b/x/${job.requestId}"}  # kept
+workerPoolSpecs: []
+"""
+NONE = "f.yaml has no output directory. Hint: give it baseOutputDirectory"
+BLOCK = "baseOutputDirectory:\n  outputUriPrefix: |-\n    gs://b/x/${job.requestId}\n"
+PLACE = (
+    "f.yaml: its output directory cannot be changed in place. Hint: gs://b/x/0123456789abcdef0123"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        (SPEC, ""),
+        ("jobSpec:\n" + "".join(f"  {line}\n" for line in SPEC.splitlines()), ""),
+        (SPEC.replace("eO", "e_o").replace("tD", "t_d").replace("tU", "t_u").replace("iP", "i_p"),
+         ""),
+        (SPEC.replace("/${job.requestId}", ""), ""),  # one folder for all runs
+        ("workerPoolSpecs: []\n", NONE),
+        ("baseOutputDirectory:\nworkerPoolSpecs: []\n", NONE),
+        (BLOCK, PLACE),
+    ],
+)  # fmt: skip
+def test_output_directory_of_the_earlier_run_replaces_the_own_one(text: str, refused: str) -> None:
+    id_ = FOLDER.partition("/")[2]
+    if not refused:
+        assert with_folder_of(text, id_, "f.yaml") == text.replace("${job.requestId}", id_)
+        return
+    with pytest.raises(CommandError) as error:
+        with_folder_of(text, id_, "f.yaml")
+    assert str(error.value) == refused

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -13,8 +14,10 @@ from google.cloud.devtools import cloudbuild_v1
 
 from vertex_training.errors import ImageBuildError
 from vertex_training.naming import Names
-from vertex_training_cli.images.engines import build_service
+from vertex_training_cli.images.engines import build_request, build_service, build_sources
+from vertex_training_cli.images.engines.build_request import StoredSource
 from vertex_training_cli.images.engines.build_service import BuildService
+from vertex_training_cli.images.engines.engine import Build
 
 NAMES = Names("acme-ml-dev", "1", "us-central1", "dev")
 PARENT = "projects/acme-ml-dev/locations/us-central1"
@@ -155,3 +158,41 @@ def test_a_refusal_says_what_is_missing(code: str, text: str, doing: str, hint: 
     assert (found.message, found.hint) == (
         f"Google Cloud refused to {doing}: {code}: {text}", hint,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("error", "text", "hint"),
+    [
+        (exceptions.Forbidden("no"), "PERMISSION_DENIED: no",
+         f"you need {OBJECTS} {NAMES.bucket('staging')}: {BUILDERS}"),
+        (RefreshError("expired"), "RefreshError: expired",
+         "sign in: gcloud auth application-default login."),
+    ],
+)  # fmt: skip
+def test_refused_upload_of_a_source_names_the_missing_right(
+    tmp_path: Path, error: Exception, text: str, hint: str
+) -> None:
+    def upload(*_: object, **_more: object) -> None:
+        raise error
+
+    (tmp_path / "a.tar").write_bytes(b"x")
+    blob = SimpleNamespace(upload_from_filename=upload, generation=None, md5_hash=None)
+    bucket = SimpleNamespace(blob=lambda _: blob)
+    storage: Any = SimpleNamespace(bucket=lambda _: bucket)
+    found = told(lambda: build_sources.upload(storage, tmp_path / "a.tar", NAMES))
+    assert found == (f"Google Cloud refused to upload the source: {text}", hint)
+
+
+def test_two_commits_with_one_context_request_the_same_build() -> None:
+    def message(revision: str) -> cloudbuild_v1.Build:
+        build = Build(
+            name="titanic", archive=Path("/nonexistent"), context="jobs/titanic",
+            dockerfile="docker/Dockerfile", build_args={"CUDA": "12", "HOME": "$HOME"},
+            target="train", image=f"{NAMES.repository()}/titanic", tag="context-" + "0" * 32,
+            labels={"org.opencontainers.image.revision": revision}, identity="0" * 64,
+            timeout=600.0, writes_cache=True,
+        )  # fmt: skip
+        source = StoredSource("acme-ml-dev-staging-dev", "images/0.tar.gz", 42)
+        return build_request.build_message(build, NAMES, source, "attempt")
+
+    assert build_request.makes_the_same(message("abc"), message("def"))

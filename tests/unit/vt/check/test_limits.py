@@ -1,1 +1,0 @@
-"""What is over a stack's limits is told at its place, in the stack file as in job files."""
