@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from localgcp.access.guests import Guest
-from localgcp.bigquery import catalog
+from localgcp.bigquery import catalog, checks
 from localgcp.bigquery.catalog import DATASET, JOB, TABLE, Catalog
 from localgcp.errors import BigQueryError
 from localgcp.faults.model import Fault, Kind
@@ -359,3 +359,12 @@ def test_files_stay_for_seven_days_and_as_long_as_their_version_is_the_last(
     with kept.change() as rows:
         names = {name: [each[1] for each in body["versions"]] for *_, name, body in rows.all(TABLE)}
     assert names == {"d.t": [["then"], ["last"]], "d.u": [["ancient"]]}
+
+
+def test_roles_have_the_rights_of_googles_table() -> None:
+    all_ = {"roles/bigquery.admin", "roles/owner"}
+    writers = all_ | {"roles/bigquery.dataEditor", "roles/bigquery.dataOwner", "roles/editor"}
+    assert writers == checks.WRITERS
+    assert writers | {"roles/bigquery.dataViewer", "roles/viewer"} == checks.READERS
+    askers = {"roles/bigquery.jobUser", "roles/bigquery.user", "roles/editor"}
+    assert all_ | askers == checks.ASKERS
