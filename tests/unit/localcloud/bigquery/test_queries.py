@@ -43,7 +43,6 @@ def place(table: str, dataset: str = "d", as_of: int | None = None) -> dict[str,
 
 
 ID, BOTH = ["id"], ["Name", "id"]
-AT = "FOR SYSTEM_TIME AS OF TIMESTAMP"
 
 
 @pytest.mark.parametrize(("sql", "named", "read", "rows"), CASES["tables-and-columns"])
@@ -60,11 +59,6 @@ def test_a_dry_run_has_a_schema_and_writes_nothing(tables: Work) -> None:
     said = tables.query("SELECT id FROM d.t", dryRun=True, dataset=None, output="")
     assert said == [{"tables": [place("t")]}, {"read": [ID]}, {"done": {"schema": [field("id")]}}]
     assert sorted(each.name for each in tables.folder.iterdir()) == ["rows.parquet"]
-
-
-ONE = "the local cloud runs one query at a time: no script, DDL or DML"
-NO_META = "the local cloud has no wildcard and no view of metadata: "
-NO_FUNCTION = "the local cloud has no table function: "
 
 
 @pytest.mark.parametrize(("sql", "text"), CASES["refused"])
@@ -97,9 +91,6 @@ def test_a_parameter_of_several_values_is_refused(work: Work) -> None:
     given = [{"name": "n", "parameterType": {"type": "STRUCT"}}]
     found = work.error("SELECT @n AS x", parameters=given)
     assert found == ("invalidQuery", "the local cloud takes no parameter of type RECORD")
-
-
-LIST = {"mode": "REPEATED"}
 
 
 @pytest.mark.parametrize(("sql", "column", "size", "value", "exact"), CASES["values"])

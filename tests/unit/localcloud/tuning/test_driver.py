@@ -127,3 +127,13 @@ class Studied:
 @pytest.fixture
 def studied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Studied:
     return Studied(tmp_path, monkeypatch)
+
+
+def test_server_settles_trials_that_ended_without_one(studied: Studied) -> None:
+    studied.make(trials=1)
+    studied.driver.advance()
+    studied.table.move(studied.id, JobState.FAILED)
+    studied.end(1, 0.5)
+    studied.driver.start()
+    studied.driver.stop()
+    assert studied.states() == ["SUCCEEDED"]
