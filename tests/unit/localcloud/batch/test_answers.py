@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from google.protobuf import json_format
 
 from localgcp.access import gate
 from localgcp.access.guests import Guest
-from localgcp.batch.records import LOST, PREEMPTED, BatchTable, Clock, State, TaskState
+from localgcp.batch.records import BatchTable, Clock
 from localgcp.batch.service import Batch, BatchService
 from localgcp.containers.host import ContainerHost
 from localgcp.errors import ApiError
@@ -24,11 +24,9 @@ from localgcp.projects import local_project_number
 from tests.unit.localcloud.conftest import PARENT, PROJECT, TRAINER, set_grant
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678_000, tzinfo=UTC)
-TIME = "2026-01-02T03:04:05.678Z"
 NUMBER = local_project_number(PROJECT)
 PLACE = f"projects/{NUMBER}/locations/us-central1"
 NAME = f"{PLACE}/jobs/j"
-COMPUTE_ACCOUNT = f"{NUMBER}-compute@developer.gserviceaccount.com"
 SCRIPT = {"script": {"text": "true"}}
 
 
@@ -76,95 +74,6 @@ def job(**group: Any) -> dict[str, Any]:
     return {"taskGroups": [{"taskSpec": {"runnables": [SCRIPT]}, **group}]}
 
 
-def whole(uid: str, count: int = 1, **more: Any) -> dict[str, Any]:
-    """A job of scripts as the service completes it."""
-    return {
-        "name": NAME, "uid": uid, "createTime": TIME, "updateTime": TIME,
-        "taskGroups": [{
-            "name": f"{NAME}/taskGroups/group0", "taskCount": str(count),
-            "parallelism": str(count), "taskSpec": {
-                "computeResource": {"cpuMilli": "2000", "memoryMib": "2000"},
-                "runnables": [SCRIPT],
-            },
-        }],
-        "allocationPolicy": {
-            "location": {"allowedLocations": ["regions/us-central1"]},
-            "serviceAccount": {"email": COMPUTE_ACCOUNT}, "labels": {"batch-job-id": "j"},
-        },
-        "status": {
-            "state": "QUEUED", "runDuration": "0s",
-            "taskGroups": {"group0": {"counts": {"PENDING": str(count)}}},
-        },
-        **more,
-    }  # fmt: skip
-
-
-def event(text: str, **more: Any) -> dict[str, Any]:
-    return {"type": "STATUS_CHANGED", "description": text, "eventTime": TIME, **more}
-
-
-def test_a_job_that_runs_has_machines_events_and_a_duration(
-    cloud: Cloud, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    policy = {"machineType": "n1-standard-4", "provisioningModel": "SPOT"}
-    document = job(taskCount="2") | {"allocationPolicy": {"instances": [{"policy": policy}]}}
-    uid = cloud.create(document)["uid"]
-    assert "instances" not in cloud.call("get_job", name=NAME)["status"]["taskGroups"]["group0"]
-    assert cloud.jobs.move(NAME, State.SCHEDULED, (State.QUEUED,))
-    assert cloud.jobs.move(NAME, State.RUNNING, (State.SCHEDULED,), "Why.")
-    assert not cloud.jobs.move(NAME, State.RUNNING, (State.SCHEDULED,))
-    text = cloud.jobs.move_task(uid, 0, TaskState.FAILED, "m-0", PREEMPTED)
-    assert text == (
-        "Task state is updated from PENDING to FAILED on m-0 due to Spot VM preemption with exit "
-        "code 50001."
-    )
-    monkeypatch.setattr(Clock, "now", lambda _clock: NOW + timedelta(seconds=2.5))
-    status = cloud.call("get_job", name=NAME)["status"]
-    state = f"for job {NAME}."
-    assert status == {
-        "state": "RUNNING", "runDuration": "2.500s",
-        "statusEvents": [
-            event(f"Job state is set from QUEUED to SCHEDULED {state}"),
-            event(f"Job state is set from SCHEDULED to RUNNING {state} Why."),
-        ],
-        "taskGroups": {"group0": {
-            "counts": {"FAILED": "1", "PENDING": "1"},
-            "instances": [{"machineType": "n1-standard-4", "provisioningModel": "SPOT",
-                           "taskPack": "1"}],
-        }},
-    }  # fmt: skip
-    first = {
-        "name": f"{NAME}/taskGroups/group0/tasks/0",
-        "status": {"state": "FAILED", "statusEvents": [
-            event(text, taskState="FAILED", taskExecution={"exitCode": 50001}),
-        ]},
-    }  # fmt: skip
-    second = {"name": f"{NAME}/taskGroups/group0/tasks/1", "status": {"state": "PENDING"}}
-    group = f"{NAME}/taskGroups/group0"
-    assert cloud.call("list_tasks", parent=group) == {"tasks": [first, second]}
-    assert cloud.call("list_tasks", parent=group, filter="state=FAILED") == {"tasks": [first]}
-    assert cloud.call("get_task", name=f"{group}/tasks/0") == first
-    page = cloud.call("list_tasks", parent=group, page_size=1)
-    assert page["tasks"] == [first]
-    again = cloud.call("list_tasks", parent=group, page_token=page["nextPageToken"])
-    assert again == {"tasks": [second]}
-    for parent in (f"{NAME}/taskGroups/group1", f"{group}/tasks/0"):
-        assert cloud.refusal("list_tasks", parent=parent) == (
-            "NOT_FOUND", f"Resource '{parent}' was not found",
-        )  # fmt: skip
-    for name in (f"{group}/tasks/2", f"{NAME}/taskGroups/group1/tasks/0", group):
-        assert cloud.refusal("get_task", name=name) == (
-            "NOT_FOUND", f"Resource '{name}' was not found",
-        )  # fmt: skip
-    cloud.jobs.skip_tasks(uid)
-    assert cloud.jobs.counts(uid) == {"FAILED": 1, "UNEXECUTED": 1}
-    assert cloud.jobs.move_task(uid, 1, TaskState.RUNNING) == (
-        "Task state is updated from UNEXECUTED to RUNNING."
-    )
-    assert cloud.jobs.move_task(uid, 1, TaskState.FAILED, code=LOST).endswith("exit code 50002.")
-    assert cloud.jobs.move_task("j-none", 0, TaskState.RUNNING) == ""
-
-
 def test_a_job_that_is_being_ended_is_ended_once(
     cloud: Cloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -183,28 +92,6 @@ def test_a_job_that_is_being_ended_is_ended_once(
         "done": True,
         "response": {"@type": "type.googleapis.com/google.cloud.batch.v1.CancelJobResponse"},
     }
-
-
-def test_a_request_is_answered_once(cloud: Cloud) -> None:
-    one, two = (f"0b6a4c4e-5f0e-4c8e-9d5e-1c5a3f3b2a1{n}" for n in "01")
-    made = cloud.create(job(), request_id=one)
-    cloud.jobs.move(NAME, State.SCHEDULED, (State.QUEUED,))
-    again = cloud.create(job(), request_id=one)
-    assert (again["uid"], again["status"]["state"]) == (made["uid"], "SCHEDULED")
-    with pytest.raises(ApiError) as told:
-        cloud.create(job(taskCount="2"), request_id=one)
-    assert (told.value.code.name, told.value.message) == (
-        "INVALID_ARGUMENT", f"request_id {one} was used for another request.",
-    )  # fmt: skip
-    with pytest.raises(ApiError) as told:
-        cloud.create(job(), request_id=two)
-    assert (told.value.code.name, told.value.message) == (
-        "ALREADY_EXISTS", f'Resource "{NAME}" already exists',
-    )  # fmt: skip
-    gone = cloud.call("delete_job", name=NAME, request_id=two)
-    assert cloud.call("delete_job", name=NAME, request_id=two) == gone
-    # The answer to the first request is remembered, also where the job is gone.
-    assert cloud.create(job(), request_id=one) == made
 
 
 def test_code_of_a_job_calls_what_its_account_may(cloud: Cloud) -> None:

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-import os
+import json
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from localgcp import secretmanager
+from localgcp.batch.capacity import Capacity
+from localgcp.batch.records import BatchJob, BatchTable
 from localgcp.batch.runnables import Machine
-from localgcp.containers.engines import Docker
+from localgcp.batch.volumes import HOSTS_FILE
 from localgcp.containers.host import ContainerHost
 from localgcp.errors import ImageError, PreparationError
-from localgcp.inventory.store import SERVICE
+from localgcp.faults.table import FaultTable
+from localgcp.home import Home
+from localgcp.inventory.store import SERVICE, Store
 from localgcp.projects import local_project_number
-from localgcp.runner import executors
-from localgcp.runner.programs import ContainerProgram, HostProgram, Launch
-from tests.unit.localcloud.batch.machines import DISK, Estate
+from localgcp.runner.programs import HostProgram
+from tests.unit.localcloud.batch.machines import DISK, GCS, Estate
+from tests.unit.localcloud.batch.rows import batch_row
 from tests.unit.localcloud.conftest import PROJECT, TRAINER, set_grant
 
 SECRET = f"projects/{PROJECT}/secrets/key/versions/latest"
@@ -106,32 +109,6 @@ def test_a_container_has_the_variables_of_a_file_that_a_script_wrote(estate: Est
     assert "A" not in env
 
 
-def test_googles_own_image_has_the_programs_of_its_stand_in(
-    estate: Estate, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tool = estate.home.batch / "environment" / "bin" / "tool"
-    tool.parent.mkdir(parents=True)
-    tool.write_text("#!/bin/sh\n")
-    tool.chmod(0o700)
-    asked = list[str]()
-
-    def environment(executor: executors.Executor, report: Any) -> Path:
-        asked.append(executor.name)
-        return tool.parents[1]
-
-    monkeypatch.setattr(executors, "environment", environment)
-    image = "us-docker.pkg.dev/vertex-ai/training/pytorch-gpu.2-3.py310:latest"
-    launch = prepared(
-        estate.machine(), {"container": {"imageUri": image, "entrypoint": "tool", "commands": []}}
-    )
-    assert asked == ["pytorch-2.3"]
-    assert launch.env["PATH"] == f"{tool.parent}:{os.environ['PATH']}"
-    own = {"imageUri": "python:3.11", "entrypoint": sys.executable}
-    assert prepared(estate.machine(), {"container": own}).env["PATH"] == os.environ["PATH"]
-    monkeypatch.delenv("PATH")
-    assert prepared(estate.machine(), SCRIPT).env["PATH"] == os.defpath
-
-
 def test_an_image_of_the_local_registry_needs_the_right_to_pull_it(
     estate: Estate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -156,47 +133,6 @@ def test_an_image_of_the_local_registry_needs_the_right_to_pull_it(
     assert told() == f"{image} cannot run: nothing runs containers here."
 
 
-@pytest.mark.parametrize(
-    ("container", "task"),
-    [
-        ({}, {"args": []}),
-        ({"commands": ["train", "$(PATH)"]}, {"args": ["train", "$$(PATH)"]}),
-        ({"entrypoint": "$(A)", "commands": []}, {"command": ["$$(A)"], "args": []}),
-    ],
-)
-def test_an_image_of_the_local_registry_runs_with_its_words_buckets_and_files(
-    estate: Estate, monkeypatch: pytest.MonkeyPatch, container: Any, task: Any
-) -> None:
-    engine = Docker("docker", "home", "1000:1000")
-    monkeypatch.setattr(ContainerHost, "engine", engine)
-    place = f"projects/{PROJECT}/locations/us-central1/repositories/training"
-    set_grant(estate.store, place, "roles/artifactregistry.reader", TRAINER)
-    image = f"us-central1-docker.pkg.dev/{PROJECT}/training/x:1"
-    estate.bucket()
-    volumes = estate.volumes(DISK)
-    volumes.prepare()
-    machine = estate.machine(volumes=volumes, environment={"variables": {"A": "/mnt/disk"}})
-    given: list[Any] = []
-
-    def launch(_program: ContainerProgram, *variables: Any) -> Launch:
-        given.extend(variables)
-        return Launch([], {})
-
-    monkeypatch.setattr(ContainerProgram, "launch", launch)
-    runnable = {"container": {"imageUri": image, **container}}
-    program, _ = machine.prepare(0, runnable, {"BATCH_TASK_INDEX": "0"}, "name")
-    assert isinstance(program, ContainerProgram)
-    assert given == [{"BATCH_TASK_INDEX": "0"}, {"A": "/mnt/disk"}]
-    empty = machine.folders.work.parent / "no-gcs"
-    assert vars(program) == {
-        "host": machine.containers, "engine": engine, "task": {"imageUri": image, **task},
-        "name": "name", "folders": replace(machine.folders, gcs=empty),
-        "storage_url": "http://127.0.0.1:9", "run": machine.run, "reference": "",
-        "volumes": {"/gcs": empty, "/mnt/disk": volumes.root / "data/sub"},
-    }  # fmt: skip
-    assert empty.is_dir()
-
-
 def test_programs_of_a_gang_are_told_of_the_file_with_all_hosts(estate: Estate) -> None:
     volumes = estate.volumes()
     volumes.hosts_file.write_text("127.0.0.1 a\n")
@@ -214,3 +150,87 @@ def test_a_script_is_a_file_that_its_interpreter_reads(
     file = machine.folders.work.with_name("script-3")
     assert prepared(machine, {"script": {"text": text}}, 3).argv == [shell, str(file)]
     assert file.read_text() == text
+
+
+def test_a_runnable_finds_volumes_where_it_mounts_them(estate: Estate) -> None:
+    estate.bucket()
+    volumes = estate.volumes(GCS, DISK)
+    root = volumes.root
+    data, sub = root / "data", root / "data/sub"
+    on_machine = {"/gcs/data": data, "/mnt/disk": sub}
+    assert volumes.of(None) == volumes.of({}) == on_machine
+    volumes.hosts_file.write_text("")
+    assert volumes.of(None) == on_machine | {HOSTS_FILE: volumes.hosts_file}
+    assert volumes.of({}) == on_machine
+    volumes.prepare()
+    container = {"volumes": [
+        "/mnt/disk:/data:ro", "/mnt/disk/a/b:/ab/", "/gcs/data", f"{HOSTS_FILE}:/hosts",
+        "/etc:/etc", "/mnt/disk/../x:/y", "/mnt/diskette:/z",
+    ]}  # fmt: skip
+    assert volumes.of(container) == {
+        "/data": sub, "/ab": sub / "a/b", "/gcs/data": data, "/hosts": volumes.hosts_file,
+    }  # fmt: skip
+    assert estate.said[-3:] == [
+        "volume /etc:/etc: this machine has nothing at /etc; left out.",
+        "volume /mnt/disk/../x:/y: this machine has nothing at /mnt/disk/../x; left out.",
+        "volume /mnt/diskette:/z: this machine has nothing at /mnt/diskette; left out.",
+    ]
+
+
+def test_a_link_out_of_a_volume_is_left_out(estate: Estate, tmp_path: Path) -> None:
+    estate.bucket()
+    volumes = estate.volumes(DISK)
+    volumes.prepare()
+    inside, outside = volumes.root / "data/sub/in", volumes.root / "data/sub/out"
+    inside.symlink_to(volumes.root / "data")
+    outside.symlink_to(tmp_path)
+    named = volumes.of({"volumes": ["/mnt/disk/in:/in", "/mnt/disk/out:/out"]})
+    assert named == {"/in": inside}
+
+
+def test_a_container_has_an_empty_folder_at_gcs_if_it_mounts_nothing_there(
+    estate: Estate, tmp_path: Path
+) -> None:
+    volumes = estate.volumes(GCS, DISK)
+    empty = tmp_path / "empty"
+    assert volumes.gcs({"/gcs/data": volumes.root / "data"}, empty) == volumes.root
+    assert not empty.exists()
+    for at in ({"/gcs/other": volumes.root / "data"}, {"/mnt/disk": volumes.root / "data/sub"}):
+        assert volumes.gcs(at, empty) == empty
+    assert empty.is_dir()
+
+
+T4 = [{"type": "nvidia-tesla-t4", "count": "2"}]
+
+
+class Asked:
+    """Capacity over one home; ``quotas`` is what Compute Engine answers."""
+
+    def __init__(self, home: Home) -> None:
+        self.home, self.jobs = home, BatchTable(home)
+        self.quotas: Any = None
+        self.requests: list[tuple[str, str, bytes]] = []
+        store, faults = Store(home.database), FaultTable(home.faults)
+        self.capacity = Capacity(store, self.jobs, faults, self._ask)
+
+    def _ask(self, verb: str, target: str, body: bytes) -> bytes | None:
+        self.requests.append((verb, target, body))
+        return self.quotas if self.quotas is None else json.dumps({"quotas": self.quotas}).encode()
+
+    def wants(self, job: BatchJob) -> str:
+        return self.capacity.wanting(job)
+
+
+@pytest.fixture
+def asked(home: Home) -> Asked:
+    return Asked(home)
+
+
+def test_a_quota_that_is_not_known_is_none(asked: Asked) -> None:
+    gpu = batch_row(policy={"accelerators": T4})
+    assert asked.wants(gpu) == ""
+    for quotas in ([], [{"metric": "CPUS", "limit": 2}], [{"metric": "IN_USE_ADDRESSES"}]):
+        asked.quotas = quotas
+        assert asked.wants(gpu) == ""
+    asked.quotas = [{"metric": "CPUS"}]
+    assert asked.wants(gpu).endswith(" [Quota: CPUS, limit: 0, usage: 0, wanted: 2.].")

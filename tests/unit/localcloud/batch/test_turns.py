@@ -133,17 +133,6 @@ def test_of_three_jobs_two_run_and_the_third_stays_queued(turns: Turns) -> None:
     assert turns.job("c").state is State.SUCCEEDED
 
 
-def test_a_job_that_was_cancelled_before_its_turn_does_not_run(turns: Turns) -> None:
-    job = turns.add(state=State.SCHEDULED)
-    turns.jobs.set_operation(
-        job.name, turns.operations.begin(PLACE, "", {}, empty_pb2.Empty()).name
-    )
-    turns.jobs.move(job.name, State.CANCELLING, (State.SCHEDULED,))
-    turns.scheduler._admit(job)
-    wait_until(lambda: turns.job().state is State.CANCELLED)
-    assert turns.ran == []
-
-
 def test_what_an_earlier_server_left_is_settled(turns: Turns) -> None:
     lost = turns.add("lost", State.RUNNING, group={"taskCount": "4"})
     for number, state in enumerate(("RUNNING", "ASSIGNED", "SUCCEEDED")):

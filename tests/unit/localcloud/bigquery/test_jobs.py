@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from localgcp.access.guests import Guest
-from localgcp.bigquery.catalog import DATASET, JOB, TABLE
+from localgcp.bigquery import catalog, checks
+from localgcp.bigquery.catalog import DATASET, JOB, TABLE, Catalog
 from localgcp.errors import BigQueryError
 from localgcp.faults.model import Fault, Kind
 from localgcp.faults.model import Service as FaultyService
@@ -18,6 +20,7 @@ from tests.unit.localcloud.bigquery.conftest import (
     FIELDS,
     MADE,
     NOW,
+    OTHER,
     PLACE,
     PROJECT,
     SQL,
@@ -26,7 +29,7 @@ from tests.unit.localcloud.bigquery.conftest import (
     ask_for,
     failure,
     table,
-)  # fmt: skip
+)
 from tests.unit.localcloud.conftest import TRAINER, set_grant, wait_until
 
 
@@ -44,22 +47,6 @@ ONE = {"query": "SELECT 1"}
 LOAD = {"sourceUris": ["gs://b/o"], "destinationTable": PLACE}
 
 
-@pytest.mark.parametrize(
-    ("configuration", "refused"),
-    [
-        ({"copy": {}}, (501, "notImplemented", "the local cloud has no job of this type.")),
-        ({"query": {}}, (400, "required", "Required parameter is missing: query")),
-        ({"load": LOAD, "dryRun": True}, (400, "invalid", "a dry run is of a query.")),
-        ({"query": ONE | {"useLegacySql": True}, "dryRun": True},
-         (400, "invalid", "the local cloud has no legacy SQL: useLegacySql: false")),
-    ],
-)  # fmt: skip
-def test_what_can_never_run_is_no_job(
-    warehouse: Service, engine: Engine, configuration: Any, refused: Any
-) -> None:
-    assert warehouse.refusal("POST", "jobs", {"configuration": configuration}) == refused
-
-
 def test_without_an_engine_a_job_says_how_to_install_it(warehouse: Service) -> None:
     assert warehouse.refusal("POST", "jobs", {"configuration": {"query": ONE}}) == (
         501,
@@ -71,15 +58,6 @@ def test_without_an_engine_a_job_says_how_to_install_it(warehouse: Service) -> N
     with pytest.raises(BigQueryError) as told:
         warehouse.bigquery.jobs.rows(table(place), 0, 1, exact=False)
     assert told.value.reason == "notImplemented"
-
-
-def test_an_id_is_taken_once(clicks: Service, engine: Engine) -> None:
-    engine.says("query", MADE)
-    clicks.run("q1", query=SQL)
-    body = {"jobReference": {"jobId": "q1"}, "configuration": {"query": SQL}}
-    assert clicks.refusal("POST", "jobs", body) == (
-        409, "duplicate", f"Already Exists: Job {PROJECT}:US.q1",
-    )  # fmt: skip
 
 
 def test_code_of_a_job_queries_as_its_account_and_no_more(clicks: Service, engine: Engine) -> None:
@@ -136,21 +114,6 @@ def test_a_query_that_would_cost_too_much_does_not_run(
 
 
 @pytest.mark.parametrize(
-    ("as_of", "files"),
-    [(NOW, ["a.parquet", "b.parquet"]), (NOW - 11, ["a.parquet"]), (NOW - DAY, ["a.parquet"])],
-)
-def test_a_table_is_read_as_of_a_time(
-    clicks: Service, engine: Engine, as_of: int, files: list[str]
-) -> None:
-    engine.says("query", ask_for(as_of=as_of), {"read": [["id"]]}, MADE)
-    ended = clicks.run("q1", query=SQL)
-    assert failure(ended) is None
-    paths = [str(clicks.data / each) for each in files]
-    assert engine.asked[1] == [{"files": paths, "schema": FIELDS}]
-    assert ended["statistics"]["totalBytesProcessed"] == str(24 if len(files) == 2 else 8)
-
-
-@pytest.mark.parametrize(
     ("created", "as_of", "why"),
     [
         (NOW - DAY, NOW + 1, f"after {NOW}"),
@@ -166,16 +129,6 @@ def test_a_table_is_not_read_as_of_a_time_at_which_it_is_not_kept(
     label = f"{PROJECT}:web.clicks"
     text = f"Invalid snapshot time {as_of} for table {label}@{as_of}. Cannot read {why}."
     assert failure(clicks.run("q1", query=SQL)) == ("invalid", text)
-
-
-def test_a_table_without_rows_has_its_columns(clicks: Service, engine: Engine) -> None:
-    clicks.put(TABLE, "web.clicks", table(PLACE, schema={"fields": FIELDS}))
-    clicks.put(TABLE, "web.bare", table(PLACE))
-    asked = {"tables": [*ask_for()["tables"], *ask_for("bare")["tables"]]}
-    engine.says("query", asked, {"read": [["id"], []]}, MADE)
-    ended = clicks.run("q1", query=SQL)
-    assert engine.asked[1] == [{"files": [], "schema": FIELDS}, {"files": [], "schema": []}]
-    assert ended["statistics"]["totalBytesProcessed"] == "0"
 
 
 def test_what_the_engine_refuses_or_leaves_unsaid_ends_the_job(
@@ -248,3 +201,170 @@ def test_a_server_that_stops_ends_the_engine_of_a_job(clicks: Service, engine: E
     with pytest.raises(BigQueryError, match="engine of BigQuery ended with -9"):
         clicks.bigquery.jobs.rows(table(PLACE), 0, 1, exact=False)
     assert clicks.get(JOB, "q1")["status"] == {"state": "RUNNING"}
+
+
+VERSION = [NOW - 10, ["a.parquet"], 3, {"id": 24}, FIELDS]
+DATA = "datasets/web/tables/clicks/data"
+WEB = {"location": "us-central1", "datasetReference": {"projectId": PROJECT, "datasetId": "web"}}
+
+
+@pytest.fixture
+def web(warehouse: Service) -> Service:
+    """With a dataset, and a table of three rows."""
+    warehouse.put(DATASET, "web", WEB)
+    warehouse.put(TABLE, "web.clicks", table(PLACE, VERSION, schema={"fields": FIELDS}))
+    return warehouse
+
+
+def as_job(cloud: Service, account: str = TRAINER) -> Service:
+    """The same, called by code of a job."""
+    return dataclasses.replace(cloud, guest=Guest(account))
+
+
+def job(name: str, created: int = NOW, account: str | None = None) -> dict[str, Any]:
+    return {
+        "id": f"{PROJECT}:EU.{name}",
+        "jobReference": {"projectId": PROJECT, "jobId": name, "location": "EU"},
+        "statistics": {"creationTime": str(created)},
+        "status": {"state": "DONE"},
+        "configuration": {"load": {}},
+        "_account": account,
+    }
+
+
+def test_jobs_are_listed_the_newest_first_and_to_code_its_own(web: Service) -> None:
+    jobs = [job("a", NOW - 5), job("b", NOW, TRAINER), job("c", NOW - 9), job("d", 999, TRAINER)]
+    for each in jobs:
+        web.put(JOB, each["jobReference"]["jobId"], each)
+    listed = web.ask("GET", "jobs")
+    assert listed == {
+        "kind": "bigquery#jobList",
+        "jobs": [{**jobs[n], "state": "DONE"} for n in (1, 0, 2, 3)],
+    }
+    own = as_job(web)
+    assert [each["id"] for each in own.ask("GET", "jobs")["jobs"]] == [
+        f"{PROJECT}:EU.b", f"{PROJECT}:EU.d",
+    ]  # fmt: skip
+    assert own.ask("GET", "jobs/b") == jobs[1]
+    assert own.refusal("GET", "jobs/a") == (
+        403, "accessDenied", f"Access Denied: Job {PROJECT}:EU.a",
+    )  # fmt: skip
+
+
+def test_a_query_that_runs_has_no_rows_yet(
+    web: Service, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[float] = []
+
+    def wait(project: str, name: str, seconds: float) -> Any:
+        waited.append(seconds)
+        return web.get(JOB, name) if (project, name) == (PROJECT, "j1") else None
+
+    monkeypatch.setattr(web.bigquery.jobs, "wait", wait)
+    running = job("j1") | {"status": {"state": "RUNNING"}}
+    web.put(JOB, "j1", running)
+    for query in ("", "?timeoutMs=0", "?timeoutMs=1500"):
+        assert web.ask("GET", f"queries/j1{query}") == {
+            "jobReference": running["jobReference"], "jobComplete": False,
+        }  # fmt: skip
+    assert waited == [10.0, 0.0, 1.5]
+    web.put(JOB, "j1", job("j1"))
+    assert web.refusal("GET", "queries/j1") == (400, "invalid", "the job is no query.")
+    failed = {"state": "DONE", "errorResult": {"reason": "backendError", "message": "no"}}
+    web.put(JOB, "j1", job("j1") | {"status": failed})
+    assert web.refusal("GET", "queries/j1") == (503, "backendError", "no")
+
+
+READER, EDITOR, USER = "roles/bigquery.dataViewer", "roles/bigquery.dataEditor", "roles/viewer"
+NEW_TABLE = {"tableReference": {"tableId": "copy"}}
+NEW_DATASET = {"datasetReference": {"datasetId": "new"}}
+
+
+@pytest.mark.parametrize(
+    ("verb", "path", "body", "what", "on"),
+    [
+        ("POST", "jobs", {"configuration": {"query": SQL}}, "bigquery.jobs.create", ""),
+        ("POST", "queries", SQL, "bigquery.jobs.create", ""),
+        ("POST", "datasets", NEW_DATASET, "bigquery.datasets.create", ""),
+        ("GET", "datasets/web/tables", None, "bigquery.datasets.get", ".web"),
+        ("GET", DATA, None, "bigquery.tables.getData", ".web.clicks"),
+        ("DELETE", "datasets/web/tables/clicks", None, "bigquery.tables.delete", ".web.clicks"),
+    ],
+)
+def test_code_of_a_job_calls_what_its_account_may(
+    web: Service, verb: str, path: str, body: Any, what: str, on: str
+) -> None:
+    text = f"Access Denied: {PROJECT}{on}: {what} denied (or it may not exist)."
+    text = f"{text} The job runs as {TRAINER}."
+    assert as_job(web).refusal(verb, path, body) == (403, "accessDenied", text)
+
+
+def test_code_of_a_job_reads_with_one_role_and_makes_tables_with_another(web: Service) -> None:
+    own, path = as_job(web), "datasets/web/tables"
+    set_grant(web.store, f"projects/{PROJECT}/datasets/web", READER, TRAINER)
+    assert own.ask("GET", path)["totalItems"] == 1
+    text = (
+        f"Access Denied: {PROJECT}.web.copy: bigquery.tables.create denied (or it may not exist)."
+    )
+    refused = own.refusal("POST", path, NEW_TABLE)
+    assert refused == (403, "accessDenied", f"{text} The job runs as {TRAINER}.")
+    set_grant(web.store, f"projects/{PROJECT}/datasets/web", EDITOR, TRAINER)
+    assert own.ask("POST", path, NEW_TABLE)["tableReference"] == OTHER
+    assert own.ask("DELETE", f"{path}/copy") == {}
+
+
+def test_a_result_is_read_by_the_account_whose_job_made_it(web: Service) -> None:
+    place = {"projectId": PROJECT, "datasetId": "_r", "tableId": "anon"}
+    web.put(TABLE, "_r.anon", table(place, _account=TRAINER))
+    path = "datasets/_r/tables/anon"
+    assert as_job(web).ask("GET", f"{path}/data") == {"totalRows": "0"}
+    assert as_job(web).ask("GET", path)["tableReference"] == place
+    assert as_job(web, "other@x").refusal("GET", path)[1] == "accessDenied"
+
+
+DAY = 24 * 3600 * 1000
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Catalog:
+    data = tmp_path / "bigquery"
+    data.mkdir()
+    return Catalog(tmp_path / "cloud.sqlite", data)
+
+
+def version(time: int, *files: str, rows: int = 1) -> list[Any]:
+    return [time, list(files), rows, {"a": 8, "b": 3}, []]
+
+
+def test_files_stay_for_seven_days_and_as_long_as_their_version_is_the_last(
+    kept: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 100 * DAY
+    monkeypatch.setattr(catalog, "now", lambda: now)
+    for name in ("old", "week", "then", "last", "ancient", "expired", "nobody"):
+        (kept.data / name).write_text(name)
+    (kept.data / "folder").mkdir()
+    (kept.data / "folder" / "part").write_text("")
+    with kept.change() as rows:
+        rows.put(TABLE, "p", "d.t", {"versions": [
+            version(now - 20 * DAY, "old"),
+            version(now - 9 * DAY, "week"),  # over for exactly seven days
+            version(now - 7 * DAY, "then"),  # read as of six days ago
+            version(now - 5 * DAY, "last"),
+        ]})  # fmt: skip
+        rows.put(TABLE, "p", "d.u", {"versions": [version(1, "ancient")]})
+        rows.put(TABLE, "p", "d.v", {"versions": [version(1, "expired")], "expirationTime": "2"})
+    kept.clean()
+    assert sorted(each.name for each in kept.data.iterdir()) == ["ancient", "last", "then"]
+    with kept.change() as rows:
+        names = {name: [each[1] for each in body["versions"]] for *_, name, body in rows.all(TABLE)}
+    assert names == {"d.t": [["then"], ["last"]], "d.u": [["ancient"]]}
+
+
+def test_roles_have_the_rights_of_googles_table() -> None:
+    all_ = {"roles/bigquery.admin", "roles/owner"}
+    writers = all_ | {"roles/bigquery.dataEditor", "roles/bigquery.dataOwner", "roles/editor"}
+    assert writers == checks.WRITERS
+    assert writers | {"roles/bigquery.dataViewer", "roles/viewer"} == checks.READERS
+    askers = {"roles/bigquery.jobUser", "roles/bigquery.user", "roles/editor"}
+    assert all_ | askers == checks.ASKERS

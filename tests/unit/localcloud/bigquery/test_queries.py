@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from localgcp import bigquery
 from tests.unit.localcloud.bigquery.conftest import Work
+from tests.warehouse import install_engine
+
+#: Rows of the tables below.
+CASES = yaml.safe_load((Path(__file__).parents[3] / "corpus/services/bigquery.yaml").read_text())[
+    "cases"
+]
 
 
 def field(name: str, kind: str = "INTEGER", **more: Any) -> dict[str, Any]:
@@ -30,44 +43,9 @@ def place(table: str, dataset: str = "d", as_of: int | None = None) -> dict[str,
 
 
 ID, BOTH = ["id"], ["Name", "id"]
-AT = "FOR SYSTEM_TIME AS OF TIMESTAMP"
 
 
-@pytest.mark.parametrize(
-    ("sql", "named", "read", "rows"),
-    [
-        ("SELECT id FROM t", [place("t")], [ID], [["7"]]),
-        ("SELECT ID FROM t", [place("t")], [ID], [["7"]]),
-        ("SELECT * FROM d.t", [place("t")], [BOTH], [["7", "x"]]),
-        ("SELECT * FROM x.t", [place("t", "x")], [BOTH], [["7", "x"]]),
-        ("SELECT count(*) FROM q.d.t", [place("t") | {"projectId": "q"}], [[]], [["1"]]),
-        ("SELECT name FROM `p.d.t`", [place("t")], [["Name"]], [["x"]]),
-        ("SELECT a.id FROM t AS a JOIN x.u AS b USING (id) WHERE b.NAME = 'x'",
-         [place("t"), place("u", "x")], [ID, BOTH], [["7"]]),
-        ("SELECT id FROM t WHERE id IN (SELECT id FROM u)", [place("t"), place("u")], [ID, ID],
-         [["7"]]),
-        ("WITH c AS (SELECT * FROM t) SELECT id FROM c", [place("t")], [ID], [["7"]]),
-        ("WITH C AS (SELECT 1 AS k) SELECT k FROM c", [], [], [["1"]]),
-        ("SELECT id FROM e", [place("e")], [ID], []),
-        ("SELECT t.id, u.k FROM t, LATERAL (SELECT 1 AS k) AS u", [place("t")], [ID],
-         [["7", "1"]]),
-        ("SELECT x FROM UNNEST([2, 3]) AS x", [], [], [["2"], ["3"]]),
-        ("SELECT id FROM t TABLESAMPLE SYSTEM (100 PERCENT)", [place("t")], [ID], [["7"]]),
-        ("SELECT id FROM t TABLESAMPLE SYSTEM (0 PERCENT)", [place("t")], [ID], []),
-        ("SELECT * FROM t PIVOT(count(*) FOR id IN (7, 8))", [place("t")], [ID],
-         [["x", "1", "0"]]),
-        (f"SELECT id FROM t {AT} '2024-01-01 00:00:01+00'",
-         [place("t", as_of=1_704_067_201_000)], [ID], [["7"]]),
-        ("SELECT id FROM t FOR SYSTEM_TIME AS OF "
-         "TIMESTAMP_SUB(TIMESTAMP '2024-01-01 01:00:00+00', INTERVAL 1 HOUR)",
-         [place("t", as_of=1_704_067_200_000)], [ID], [["7"]]),
-        *((f"{before}SELECT id FROM t{after}", [place("t")], [ID], [["7"]]) for before, after in (
-            ("", ";"), ("", ";;"), (";", ""), ("", "; -- done"), ("-- begin\n;", " -- end"),
-        )),
-        # What SQLGlot cannot resolve may read all.
-        ("SELECT a.id FROM t AS a, (SELECT 1 AS z) AS a", [place("t")], [BOTH], [["7"]]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("sql", "named", "read", "rows"), CASES["tables-and-columns"])
 def test_a_query_names_its_tables_and_the_columns_that_it_reads(
     tables: Work, sql: str, named: Any, read: Any, rows: Any
 ) -> None:
@@ -77,57 +55,13 @@ def test_a_query_names_its_tables_and_the_columns_that_it_reads(
     assert done["done"]["rows"] == len(rows)
 
 
-@pytest.mark.parametrize(
-    ("sql", "names"),
-    [
-        ("SELECT 1, id, id + 1, 'a' AS b, Name FROM t", ["f0_", "id", "f1_", "b", "Name"]),
-        ("SELECT 1 UNION ALL SELECT 2", ["f0_"]),
-        ("(SELECT 1)", ["f0_"]),
-        ("SELECT *, 2 FROM t", ["id", "Name", "f0_"]),
-        ("SELECT r.a FROM (SELECT STRUCT(1 AS a) AS r)", ["a"]),
-        ("SELECT (SELECT 1) AS x, (SELECT 2)", ["x", "f0_"]),
-    ],
-)
-def test_columns_without_a_name_are_numbered(tables: Work, sql: str, names: list[str]) -> None:
-    done = tables.query(sql)[-1]["done"]
-    assert [each["name"] for each in done["schema"]] == names
-    assert list(done["bytes"]) == names
-
-
 def test_a_dry_run_has_a_schema_and_writes_nothing(tables: Work) -> None:
     said = tables.query("SELECT id FROM d.t", dryRun=True, dataset=None, output="")
     assert said == [{"tables": [place("t")]}, {"read": [ID]}, {"done": {"schema": [field("id")]}}]
     assert sorted(each.name for each in tables.folder.iterdir()) == ["rows.parquet"]
 
 
-ONE = "the local cloud runs one query at a time: no script, DDL or DML"
-NO_META = "the local cloud has no wildcard and no view of metadata: "
-NO_FUNCTION = "the local cloud has no table function: "
-
-
-@pytest.mark.parametrize(
-    ("sql", "text"),
-    [
-        ("SELECT 1; SELECT 2", ONE),
-        *((each, ONE) for each in ("", ";", "-- nothing", "; -- nothing")),
-        ("CREATE TABLE d.x AS SELECT 1", ONE),
-        ("INSERT INTO d.t VALUES (1)", ONE),
-        ("SELECT ?", "the local cloud takes named parameters alone"),
-        ("SELECT @n", "Query parameter 'n' not found"),
-        ("SELECT * FROM `d.t_*`", f"{NO_META}['d', 't_*']"),
-        ("SELECT * FROM d.INFORMATION_SCHEMA.TABLES",
-         f"{NO_META}['d', 'INFORMATION_SCHEMA.TABLES']"),
-        ("SELECT * FROM read_csv('x')", f"{NO_FUNCTION}read_csv('x')"),
-        ("SELECT * FROM t, LATERAL read_csv('x')", f"{NO_FUNCTION}LATERAL read_csv('x')"),
-        ("SELECT id, ID FROM t", "Duplicate column names in the result are not supported: ['id']"),
-        ("SELECT INTERVAL 1 DAY AS x",
-         "the local cloud has no results of type INTERVAL (column x)"),
-        ("SELECT id FROM t FOR SYSTEM_TIME AS OF NULL",
-         "FOR SYSTEM_TIME AS OF has no time: NULL"),
-        ("SELEC 1",
-         "Syntax error: Invalid expression / Unexpected token. Line 1, Col: 7. SELEC 1"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("sql", "text"), CASES["refused"])
 def test_what_is_no_query_here_is_refused(tables: Work, sql: str, text: str) -> None:
     assert tables.error(sql) == ("invalidQuery", text)
 
@@ -146,20 +80,7 @@ def test_a_table_is_qualified_unless_there_is_a_default_dataset(tables: Work) ->
     assert tables.query("SELECT id FROM d.t", dataset=None)[0] == {"tables": [place("t")]}
 
 
-@pytest.mark.parametrize(
-    ("given", "kind", "value"),
-    [
-        ({"parameterType": {"type": "INT64"}, "parameterValue": {"value": "5"}}, "INTEGER", "5"),
-        ({"parameterType": {"type": "string"}, "parameterValue": {"value": "a'b"}}, "STRING",
-         "a'b"),
-        ({"parameterType": {"type": "STRING"}, "parameterValue": {}}, "STRING", None),
-        ({"parameterType": {"type": "FLOAT64"}}, "FLOAT", None),
-        ({"parameterType": {"type": "BOOL"}, "parameterValue": {"value": "true"}}, "BOOLEAN",
-         "true"),
-        ({"parameterType": {"type": "TIMESTAMP"},
-          "parameterValue": {"value": "2024-01-01T00:00:00Z"}}, "TIMESTAMP", "1704067200.0"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("given", "kind", "value"), CASES["parameters"])
 def test_a_parameter_is_a_value_of_its_type(work: Work, given: Any, kind: str, value: Any) -> None:
     done = work.query("SELECT @Number AS x", parameters=[{"name": "numBER", **given}])[-1]["done"]
     assert done["schema"] == [field("x", kind)]
@@ -172,47 +93,7 @@ def test_a_parameter_of_several_values_is_refused(work: Work) -> None:
     assert found == ("invalidQuery", "the local cloud takes no parameter of type RECORD")
 
 
-LIST = {"mode": "REPEATED"}
-#: Expression -> its field, bytes, value in REST, and exactly.
-VALUES = (
-    ("1", field("x"), 8, "1", "1"),
-    ("CAST(1.5 AS FLOAT64)", field("x", "FLOAT"), 8, "1.5", "1.5"),
-    ("TRUE", field("x", "BOOLEAN"), 1, "true", "true"),
-    ("1 = 2", field("x", "BOOLEAN"), 1, "false", "false"),
-    ("'hé'", field("x", "STRING"), 5, "hé", "hé"),
-    ("b'abc'", field("x", "BYTES"), 5, "YWJj", "YWJj"),
-    ("DATE '2024-02-29'", field("x", "DATE"), 8, "2024-02-29", "2024-02-29"),
-    ("TIME '01:02:03'", field("x", "TIME"), 8, "01:02:03", "01:02:03"),
-    ("DATETIME '2024-02-29 01:02:03'", field("x", "DATETIME"), 8, *["2024-02-29T01:02:03"] * 2),
-    ("TIMESTAMP '2024-02-29 01:02:03.5+00'", field("x", "TIMESTAMP"), 8, "1709168523.5",
-     "1709168523500000"),
-    ("NUMERIC '1.123456789'", field("x", "NUMERIC"), 16, *["1.123456789"] * 2),
-    ("CAST('-2.000000001' AS NUMERIC)", field("x", "NUMERIC"), 16, *["-2.000000001"] * 2),
-    ("BIGNUMERIC '0.1234567890123456789'", field("x", "BIGNUMERIC"), 32,
-     *["0.1234567890123456789"] * 2),
-    ("CAST('1.0123456789' AS BIGNUMERIC(20, 10))", field("x", "BIGNUMERIC"), 32,
-     *["1.0123456789000000000"] * 2),
-    ("CAST('1.26' AS NUMERIC(4, 1))", field("x", "NUMERIC"), 16, *["1.300000000"] * 2),
-    ("NULL", field("x"), 0, None, None),
-    ("CAST(NULL AS STRING)", field("x", "STRING"), 0, None, None),
-    ("GENERATE_UUID() = ''", field("x", "BOOLEAN"), 1, "false", "false"),
-    ("[1, 2]", field("x") | LIST, 16, *[[{"v": "1"}, {"v": "2"}]] * 2),
-    ("CAST(NULL AS ARRAY<INT64>)", field("x") | LIST, 0, [], []),
-    ("STRUCT(1 AS a, 'xy' AS b)",
-     field("x", "RECORD", fields=[field("a"), field("b", "STRING")]), 12,
-     *[{"f": [{"v": "1"}, {"v": "xy"}]}] * 2),
-    ("[STRUCT(1 AS a, ['p', 'qq'] AS z)]",
-     field("x", "RECORD", fields=[field("a"), field("z", "STRING") | LIST]) | LIST, 15,
-     *[[{"v": {"f": [{"v": "1"}, {"v": [{"v": "p"}, {"v": "qq"}]}]}}]] * 2),
-    ("[TIMESTAMP '2024-02-29 01:02:03.5+00']", field("x", "TIMESTAMP") | LIST, 8,
-     [{"v": "1709168523.5"}], [{"v": "1709168523500000"}]),
-    ("STRUCT(TIMESTAMP '1969-12-31 23:59:59.999999+00' AS a)",
-     field("x", "RECORD", fields=[field("a", "TIMESTAMP")]), 8,
-     {"f": [{"v": "-1e-06"}]}, {"f": [{"v": "-1"}]}),
-)  # fmt: skip
-
-
-@pytest.mark.parametrize(("sql", "column", "size", "value", "exact"), VALUES)
+@pytest.mark.parametrize(("sql", "column", "size", "value", "exact"), CASES["values"])
 def test_a_value_has_a_type_a_size_and_a_form_in_rest(
     work: Work, sql: str, column: Any, size: int, value: Any, exact: Any
 ) -> None:
@@ -220,3 +101,169 @@ def test_a_value_has_a_type_a_size_and_a_form_in_rest(
     assert done == {"schema": [column], "rows": 1, "bytes": {"x": size}}
     assert work.rows(done["schema"]) == [[value]]
     assert work.rows(done["schema"], exact=True) == [[exact]]
+
+
+FILES_ID, NAME = (
+    {"name": "id", "type": "INTEGER", "mode": "NULLABLE"},
+    {"name": "name", "type": "STRING", "mode": "NULLABLE"},
+)
+JSON = "NEWLINE_DELIMITED_JSON"
+
+
+def load(work: Work, config: Any, schema: Any, *files: str) -> Any:
+    [said] = work.do(
+        "load", config=config, schema=schema, files=files, output=work.path("out.parquet")
+    )
+    return said
+
+
+@pytest.mark.parametrize(("text", "config", "rows"), CASES["files"])
+def test_columns_that_are_given_are_those_of_the_file(
+    work: Work, text: str, config: Any, rows: Any
+) -> None:
+    given = [{"name": "id", "type": "int64"}, {"name": "name", "type": "string"}]
+    done = load(work, config, given, work.write("f", text))["done"]
+    assert done["schema"] == [FILES_ID, NAME]
+    assert (done["rows"], work.rows(done["schema"])) == (len(rows), rows)
+    assert done["bytes"]["id"] == 8 * len(rows)
+
+
+def test_columns_of_parquet_are_joined_by_name(work: Work) -> None:
+    work.query("SELECT 1 AS id, 'a' AS name", output=work.path("a.parquet"))
+    work.query("SELECT 'b' AS name", output=work.path("b.parquet"))
+    config = {"sourceFormat": "PARQUET"}
+    done = load(work, config, [], work.path("a.parquet"), work.path("b.parquet"))["done"]
+    assert (done["schema"], work.rows(done["schema"])) == (
+        [FILES_ID, NAME],
+        [["1", "a"], [None, "b"]],
+    )
+
+
+def test_records_and_lists_are_loaded_from_json(work: Work) -> None:
+    inner = [{"name": "b", "type": "FLOAT64", "mode": "REPEATED"}]
+    schema = [{"name": "a", "type": "STRUCT", "fields": inner}]
+    file = work.write("f", '{"a": {"b": [0.5, 1]}}\n')
+    done = load(work, {"sourceFormat": JSON}, schema, file)["done"]
+    field = {"name": "b", "type": "FLOAT", "mode": "REPEATED"}
+    wanted = [{"name": "a", "type": "RECORD", "mode": "NULLABLE", "fields": [field]}]
+    assert done == {"schema": wanted, "rows": 1, "bytes": {"a": 16}}
+    assert work.rows(wanted) == [[{"f": [{"v": [{"v": "0.5"}, {"v": "1.0"}]}]}]]
+
+
+@pytest.mark.parametrize(
+    ("config", "schema", "text"),
+    [
+        ({"sourceFormat": "AVRO"}, [FILES_ID], "the local cloud loads no AVRO"),
+        (
+            {},
+            [FILES_ID | {"type": "GEOGRAPHY"}],
+            "the local cloud has no columns of type GEOGRAPHY",
+        ),
+    ],
+)
+def test_what_is_not_loaded_is_refused(work: Work, config: Any, schema: Any, text: str) -> None:
+    said = load(work, config, schema, work.write("f", "1\n"))
+    assert said == {"error": {"reason": "invalid", "message": text}}
+
+
+def test_a_file_that_does_not_fit_says_why(work: Work) -> None:
+    error = load(work, {}, [FILES_ID], work.write("f", "a\n"))["error"]
+    assert error["reason"] == "invalid"
+    assert error["message"].startswith("Error while reading data, error message: ")
+    assert "Could not convert" in error["message"]
+
+
+def export(work: Work, **config: Any) -> tuple[list[Any], Path]:
+    schema = work.query("SELECT 1 AS id, 'a,b' AS name")[-1]["done"]["schema"]
+    table = {"files": [work.path("out.parquet")], "schema": schema}
+    said = work.do("export", config=config, table=table, output=work.path("exported"))
+    return said, work.folder / "exported"
+
+
+def test_exports_are_compressed(work: Work) -> None:
+    said, file = export(work, compression="GZIP")
+    assert (said, gzip.decompress(file.read_bytes())) == ([{"done": {}}], b'id,name\n1,"a,b"\n')
+
+
+def test_no_other_form_is_exported(work: Work) -> None:
+    said, file = export(work, destinationFormat="AVRO")
+    text = "the local cloud exports no AVRO"
+    assert (said, file.exists()) == ([{"error": {"reason": "invalid", "message": text}}], False)
+
+
+ENGINE = Path(bigquery.__file__).with_name("engine.py")
+ENGINE_SCHEMA = [{"name": "id", "type": "INTEGER", "mode": "NULLABLE"}]
+TABLES = {"a": "1, 2, 3", "b": "10, 20", "secret": "42"}
+
+
+@pytest.fixture(scope="module")
+def python() -> str:
+    return install_engine()
+
+
+@pytest.fixture(scope="module")
+def query(python: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Any]:
+    """Run a query on ``d.a`` and ``d.b``: the values of its first column, or what is refused."""
+
+    folder = tmp_path_factory.mktemp("rows")
+
+    def duck(sql: str) -> list[list[Any]]:
+        code = "import duckdb, json, sys; found = duckdb.sql(sys.argv[1]); "
+        code += "print(json.dumps(found.fetchall() if found else []))"
+        done = subprocess.run([python, "-c", code, sql], stdout=subprocess.PIPE, check=True)
+        return json.loads(done.stdout)
+
+    for name, values in TABLES.items():
+        duck(f"COPY (SELECT unnest([{values}])::BIGINT AS id) TO '{folder / name}.parquet'")
+
+    def run(sql: str) -> Any:
+        output = folder / "output.parquet"
+        request = {
+            "operation": "query", "sql": sql, "parameters": [], "project": "p", "dataset": "d",
+            "dryRun": False, "output": str(output), "folder": str(folder),
+        }  # fmt: skip
+        with subprocess.Popen(
+            [python, "-I", str(ENGINE)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=folder,
+        ) as process:  # fmt: skip
+            assert process.stdin
+            assert process.stdout
+
+            def told(line: Any) -> dict[str, Any]:
+                process.stdin.write(json.dumps(line) + "\n")
+                process.stdin.flush()
+                return json.loads(process.stdout.readline())
+
+            said = told(request)
+            if "tables" in said:
+                files = [str(folder / f"{each['tableId']}.parquet") for each in said["tables"]]
+                said = told([{"files": [each], "schema": ENGINE_SCHEMA} for each in files])
+            if "read" in said:
+                said = told(True)
+        if "error" in said:
+            return said["error"]["message"]
+        return [row[0] for row in duck(f"FROM '{output}'")]
+
+    return run
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        "read_parquet('*.parquet')",
+        "LATERAL read_parquet('secret.parquet')",
+        "LATERAL read_blob('*')",
+        "LATERAL query(\"FROM 'secret.parquet'\")",
+        "query_table('secret.parquet')",
+        "d.a, LATERAL read_parquet('secret.parquet')",
+    ],
+)
+def test_a_query_reads_the_files_of_its_tables_alone(query: Callable[[str], Any], hidden: str):
+    assert "no table function" in query(f"SELECT * FROM {hidden}")
+
+
+@pytest.mark.parametrize(("sql", "wanted"), CASES["names"])
+def test_names_of_a_query_are_not_taken_for_its_tables(
+    query: Callable[[str], Any], sql: str, wanted: list[int]
+):
+    assert query(sql) == wanted

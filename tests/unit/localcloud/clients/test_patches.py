@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,25 +12,18 @@ from typing import Any
 
 import pytest
 
-from localgcp.clients import log_filters, python_clients
+from localgcp.clients import cloud_sdk, log_filters, python_clients
+from localgcp.clients.log_filters import parse
+from localgcp.environment import environment
+from localgcp.errors import FilterError
+from localgcp.home import Home, Ports
+from localgcp.tools import install_tools
 
 
 @pytest.fixture(autouse=True)
 def addresses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VERTEX_EMULATOR_HOST", "127.0.0.1:1")
     monkeypatch.setenv("STORAGE_EMULATOR_HOST", "http://127.0.0.1:2")
-
-
-@pytest.mark.parametrize(
-    ("url", "local"),
-    [
-        ("https://storage.googleapis.com/b/o?x=1#y", "http://127.0.0.1:2/b/o?x=1#y"),
-        ("https://logging.googleapis.com:443/v2", "http://127.0.0.1:1/v2"),
-        ("https://example.com/a?b", "https://example.com/a?b"),
-    ],
-)
-def test_a_url_of_googles_keeps_all_but_its_host(url: str, local: str) -> None:
-    assert python_clients.local_url(url) == local
 
 
 def module(**names: Any) -> Any:
@@ -148,3 +142,57 @@ KNOWN = ("a", "b", "timestamp")
 )
 def test_an_entry_fits_a_filter_or_not(text: str, fits: bool) -> None:
     assert log_filters.parse(text, KNOWN).test(ENTRY.__getitem__) is fits
+
+
+def test_the_defaults_are_those_of_the_stack() -> None:
+    config = {"gcp:project": "local-training", "gcp:region": "us-central1", "other": 1}
+    assert cloud_sdk.defaults(config) == {
+        "CLOUDSDK_CORE_PROJECT": "local-training",
+        "CLOUDSDK_AI_REGION": "us-central1",
+    }
+    assert cloud_sdk.defaults({"gcp:project": None}) == {}
+
+
+def test_gcloud_has_a_home_of_its_own(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would write keys for ssh, and settings of Docker and kubectl, into the user's."""
+    program = tmp_path / "sdk" / "gcloud"
+    program.parent.mkdir()
+    program.write_text('#!/bin/sh\necho "$HOME;$DOCKER_CONFIG;$KUBECONFIG;$*"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{home.bin}:{program.parent}:/usr/bin:/bin")
+    monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path))
+    for _ in range(2):  # the second time it lies on PATH itself
+        install_tools(home)
+        env = environment(home, Ports(1, 2))
+        done = subprocess.run(
+            ["gcloud", "auth", "a b"], env=env, capture_output=True, text=True, check=True
+        )
+        assert done.stdout == f"{home.cloud_sdk / 'home'};;;auth a b\n"
+    assert env["DOCKER_CONFIG"] == str(tmp_path)  # docker itself keeps the user's
+    program.unlink()
+    monkeypatch.setenv("PATH", "/usr/bin-without")
+    install_tools(home)
+    assert not (home.bin / "gcloud").exists()
+
+
+LOG_KNOWN = ("a", "b", "timestamp", "insertId")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a", "a=",  '="1"', 'c="1"', "(", '(a="1"', 'a="1")', 'a="1" AND', 'a="open',
+     "timestamp>=now", 'timestamp:"2026"', "(" * 5000, "NOT " * 5000, 'a=~"x"',
+     'timestamp>="9999-99-99T99:99:99Z"'],
+)  # fmt: skip
+def test_what_is_not_understood_is_refused(text: str) -> None:
+    with pytest.raises(FilterError):
+        parse(text, LOG_KNOWN)
+
+
+def test_what_is_no_severity_has_no_place_among_them() -> None:
+    with pytest.raises(FilterError) as told:
+        parse("severity>=LOUD", ["severity"])
+    assert str(told.value) == "Unparseable filter: 'LOUD' is no severity."

@@ -192,23 +192,6 @@ def test_a_mistake_of_the_local_cloud_is_an_internal_error(
     assert not ran.builds.work("a1").exists()
 
 
-def test_a_cancel_ends_a_build_that_runs_and_one_that_waits(ran: Runner) -> None:
-    for id_ in ("a1", "b2"):
-        ran.builds.add(build(id_))
-    made = ran.make("exec sleep 600", slots=1)
-    for id_ in ("a1", "b2"):
-        made.start(id_, cast(Any, ran.access))
-        wait_until(lambda: ran.status("a1") == "WORKING")
-    for id_ in ("b2", "a1"):
-        made.cancel(id_)
-        assert ran.status(id_) == "CANCELLED"
-    for thread in made._threads:
-        thread.join(20)
-        assert not thread.is_alive()
-    assert ran.status("a1") == "CANCELLED"
-    assert len(ran.downloads) == 1  # of the one that ran
-
-
 def test_a_build_that_was_cancelled_before_its_turn_leaves_its_slot(ran: Runner) -> None:
     ran.builds.add(build("b2", status=Status.CANCELLED))
     ran.builds.add(build())

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+import datetime
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from google.api_core.exceptions import GoogleAPICallError
 from google.cloud.devtools import cloudbuild_v1
+from google.cloud.logging_v2 import types
 
-from localgcp.cloudbuild import runner
-from tests.unit.localcloud.cloudbuild.conftest import (
-    BUILDER,
-    IMAGE,
-    REPOSITORY,
-    STAGING,
-    Builds,
-)
-from tests.unit.localcloud.conftest import PROJECT, wait_until
+from localgcp.cloudbuild import checks, runner
+from localgcp.cloudbuild.records import Build, BuildTable, Status, entries_of
+from localgcp.cloudbuild.steps import engine_request
+from localgcp.errors import UnsupportedBuildError
+from localgcp.inventory.store import ACCOUNT, SERVICE, Store
+from tests.unit.localcloud.cloudbuild.conftest import BUILDER, IMAGE, REPOSITORY, Builds
+from tests.unit.localcloud.conftest import PROJECT, set_grant, wait_until
 
 DOCKER = "gcr.io/cloud-builders/docker"
 LIVE = ("QUEUED", "WORKING")
@@ -57,27 +56,6 @@ def log(builds: Builds, build: cloudbuild_v1.Build) -> str:
     return builds.cloud_build.builds.log(build.id).read_text()
 
 
-def refused(builds: Builds, **changes: Any) -> str:
-    with pytest.raises(GoogleAPICallError) as failed:
-        start(builds, **changes)
-    assert not builds.all()
-    return f"{failed.value.grpc_status_code.name}: {failed.value.message}"  # pyright: ignore
-
-
-def test_a_source_is_read_at_its_generation(builds: Builds) -> None:
-    given = request(builds)
-    builds.put_source("FROM another\n")
-    with pytest.raises(GoogleAPICallError, match=r"could not resolve source.*404.*No such object"):
-        builds.client.create_build(given, retry=None)
-
-
-def test_the_build_account_needs_to_read_the_source(builds: Builds) -> None:
-    builds.revoke(STAGING)
-    text = refused(builds)
-    assert text.startswith("INVALID_ARGUMENT: could not resolve source: googleapi: Error 403")
-    assert "does not have storage.objects.get access" in text
-
-
 def test_a_push_needs_the_right_on_that_repository(builds: Builds) -> None:
     builds.revoke(REPOSITORY)
     build = ended(builds, start(builds))
@@ -92,47 +70,6 @@ def test_without_the_right_to_write_logs_a_build_runs_and_has_none(builds: Build
     assert build.status.name == "SUCCESS"
     assert "roles/logging.logWriter" in build.warnings[0].text
     assert not builds.cloud_build.builds.log(build.id).exists()
-
-
-@pytest.mark.parametrize(
-    ("changes", "text"),
-    [
-        ({"service_account": ""}, "INVALID_ARGUMENT: invalid value for 'build.service_account'"),
-        (
-            {"service_account": f"projects/{PROJECT}/serviceAccounts/x@y"},
-            "PERMISSION_DENIED: caller does not have permission to act as service account",
-        ),
-        ({"options": {}}, "INVALID_ARGUMENT: if 'build.service_account' is specified"),
-        ({"steps": []}, "INVALID_ARGUMENT: invalid build: no build steps defined"),
-        ({"tags": ["a b"]}, "INVALID_ARGUMENT: invalid build tag"),
-        ({"substitutions": {"x": "y"}}, "INVALID_ARGUMENT: invalid value for 'build.substitut"),
-        ({"images": ["docker.io/x"]}, "INVALID_ARGUMENT: invalid image name"),
-        ({"timeout": "90000s"}, "INVALID_ARGUMENT: invalid build: timeout exceeds 24h"),
-        ({"source": {}}, "INVALID_ARGUMENT: invalid build: the local cloud takes storage_source"),
-    ],
-)
-def test_a_wrong_build_is_refused_at_once(
-    builds: Builds, changes: dict[str, Any], text: str
-) -> None:
-    assert refused(builds, **changes).startswith(text)
-
-
-def test_the_api_must_be_enabled(builds: Builds) -> None:
-    from localgcp.inventory.store import SERVICE
-
-    builds.cloud.store.delete(SERVICE, f"{PROJECT}/cloudbuild.googleapis.com")
-    with pytest.raises(GoogleAPICallError, match="Cloud Build API has not been used in project"):
-        start(builds)
-
-
-def test_where_no_engine_is_a_build_fails_with_a_plain_line(
-    make_builds: Callable[..., Builds], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    builds = make_builds(program=runner.installed_builder())
-    build = ended(builds, start(builds))
-    assert build.status.name == "FAILURE"
-    assert "no engine builds images here. Hint: install one of docker" in log(builds, build)
 
 
 def test_where_no_builder_is_installed_a_build_fails_with_a_plain_line(
@@ -163,33 +100,6 @@ def test_a_build_that_waits_too_long_expires(make_builds: Callable[..., Builds])
     assert builds.states() == ["CANCELLED", "EXPIRED"]
 
 
-def test_builds_are_listed_by_tag_and_state_newest_first(builds: Builds) -> None:
-    first = start(builds, tags=["a", "b"])
-    second = start(builds, tags=["b"])
-    for build in (first, second):
-        ended(builds, build)
-
-    def found(filter_: str) -> list[str]:
-        asked = {"parent": builds.parent, "project_id": PROJECT, "filter": filter_, "page_size": 1}
-        return [build.id for build in builds.client.list_builds(asked)]
-
-    assert found('tags="b" AND status="SUCCESS"') == [second.id, first.id]
-    assert found('tags="a"') == [first.id]
-    assert found('status="WORKING"') == []
-    with pytest.raises(GoogleAPICallError, match="invalid filter"):
-        found("tags:a")
-    asked = {"parent": f"projects/{PROJECT}/locations/europe-west4", "project_id": PROJECT}
-    assert not list(builds.client.list_builds(asked))
-
-
-@pytest.mark.parametrize("name", ["none", "../../cloud", "%2e%2e"])
-def test_a_build_that_is_not_there_is_not_found(builds: Builds, name: str) -> None:
-    with pytest.raises(GoogleAPICallError):
-        builds.client.get_build(
-            {"name": f"{builds.parent}/builds/{name}", "project_id": PROJECT, "id": name}
-        )
-
-
 def test_dollars_reach_the_engine_as_they_were_written(
     make_builds: Callable[..., Builds], tmp_path: Path
 ) -> None:
@@ -202,3 +112,136 @@ def test_dollars_reach_the_engine_as_they_were_written(
     step = {"name": DOCKER, "args": ["buildx", "build", *args]}
     ended(builds, start(builds, steps=[step], substitutions={"_X": "x"}))
     assert '"A": "$HOMExx"' in seen.read_text()
+
+
+EMAIL = f"builder@{PROJECT}.iam.gserviceaccount.com"
+HOME = f"projects/{PROJECT}"
+DOCKER_REPOSITORY = f"{HOME}/locations/us-central1/repositories/docker"
+TRAINER_IMAGE = f"us-central1-docker.pkg.dev/{PROJECT}/docker/trainer:v1"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    made = Store(tmp_path / "cloud.sqlite")
+    made.put(SERVICE, f"{PROJECT}/cloudbuild.googleapis.com", PROJECT, {}, {})
+    made.put(ACCOUNT, EMAIL, PROJECT, {}, {"email": EMAIL})
+    return made
+
+
+@pytest.fixture
+def access(store: Store) -> checks.BuildAccess:
+    return checks.BuildAccess(store, PROJECT, EMAIL)
+
+
+def build(**given: Any) -> cloudbuild_v1.Build:
+    right = {
+        "steps": [{"name": "gcr.io/cloud-builders/docker"}],
+        "service_account": f"{HOME}/serviceAccounts/{EMAIL}",
+        "options": {"logging": "CLOUD_LOGGING_ONLY"},
+    }
+    return cloudbuild_v1.Build(right | given)
+
+
+@pytest.mark.parametrize("place", [HOME, DOCKER_REPOSITORY])
+@pytest.mark.parametrize("role", ["writer", "repoAdmin", "admin"])
+def test_an_image_is_pushed_with_a_role_on_its_repository_or_on_the_project(
+    store: Store, access: checks.BuildAccess, place: str, role: str
+) -> None:
+    set_grant(store, place, "roles/artifactregistry.reader", EMAIL)
+    assert not access.pushes(TRAINER_IMAGE)
+    set_grant(store, place, f"roles/artifactregistry.{role}", EMAIL)
+    assert access.pushes(TRAINER_IMAGE)
+    assert access.pushes(TRAINER_IMAGE.replace("docker/", "others/")) is (place == HOME)
+    assert not access.pushes("python:3.11")
+    assert not access.reads("source")
+
+
+STEPS_IMAGE = "us-docker.pkg.dev/local-a/training/titanic"
+
+
+def build_steps(*args: str, create: bool = True, **given: Any) -> cloudbuild_v1.Build:
+    steps = [{"name": DOCKER, "args": ["buildx", "create", "--use"]}] if create else []
+    steps.append({"name": f"{DOCKER}:24", "args": ["buildx", "build", *args]})
+    whole = {
+        "steps": steps,
+        "images": [f"{STEPS_IMAGE}:v1"],
+        "timeout": datetime.timedelta(seconds=90),
+        **given,
+    }
+    return cloudbuild_v1.Build(whole)
+
+
+TAG = ("--tag", f"{STEPS_IMAGE}:v1")
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        (build_steps(*TAG, steps=[{"name": "ubuntu"}]), "step ubuntu"),
+        (build_steps(*TAG, steps=[{"name": DOCKER, "entrypoint": "sh"}]), f"step {DOCKER}"),
+        (build_steps(*TAG, steps=[{"name": DOCKER, "args": ["buildx", "create"]}]),
+         "docker, other than buildx create and one buildx build"),
+        (build_steps(*TAG, "--secret", "x"), "docker buildx build --secret"),
+        (build_steps("--load", "."), "docker buildx build without --tag"),
+        (build_steps(*TAG, images=["other:v1"]),
+         f"images ['other:v1'] beside --tag {STEPS_IMAGE}:v1"),
+    ],
+)  # fmt: skip
+def test_what_the_engine_cannot_do_is_refused_by_its_name(
+    given: cloudbuild_v1.Build, text: str
+) -> None:
+    with pytest.raises(UnsupportedBuildError) as refused:
+        engine_request(given, "")
+    assert str(refused.value) == text
+
+
+BEGAN = datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> BuildTable:
+    return BuildTable(tmp_path / "builds")
+
+
+def stored_build(id_: str = "a1", status: Status = Status.QUEUED, **given: Any) -> Build:
+    return Build(id=id_, project_id="local-a", status=status, create_time=BEGAN, **given)
+
+
+def read(table: BuildTable, project: str = "local-a", id_: str = "a1") -> list[types.LogEntry]:
+    return list(entries_of(table)(project, {"resource.labels.build_id": id_}))
+
+
+def entry(number: int, text: str) -> types.LogEntry:
+    return types.LogEntry(
+        log_name="projects/local-a/logs/cloudbuild",
+        resource={
+            "type": "build",
+            "labels": {"build_id": "a1", "project_id": "local-a"},
+        },
+        text_payload=text,
+        timestamp=BEGAN + datetime.timedelta(milliseconds=number),
+        insert_id=f"a1-{number:09}",
+        severity="INFO",
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "text", "lines"),
+    [
+        (Status.SUCCESS, "one\n\ntwo", ["one", "", "two"]),
+        (Status.SUCCESS, "one\n", ["one"]),
+        (Status.WORKING, "one\ntw", ["one"]),
+        (Status.WORKING, "one\n", ["one"]),
+        (Status.SUCCESS, "", []),
+        (Status.SUCCESS, "\udcff a\n", ["\ufffd a"]),
+    ],
+)
+def test_the_lines_of_a_builds_log_are_entries(
+    table: BuildTable, status: Status, text: str, lines: list[str]
+) -> None:
+    table.add(stored_build(status=status))
+    assert read(table) == []
+    table.log("a1").write_bytes(text.encode(errors="surrogateescape"))
+    assert read(table) == [entry(number, line) for number, line in enumerate(lines)]
+    assert read(table, "local-b") == read(table, id_="b2") == []
+    assert list(entries_of(table)("local-a", {})) == []

@@ -13,7 +13,7 @@ from localgcp.containers import host as hosts
 from localgcp.containers import mirror
 from localgcp.containers.engines import Buildah, Docker
 from localgcp.containers.host import ContainerHost, find_engine
-from localgcp.containers.images import ImageConfig, local_images
+from localgcp.containers.images import ImageConfig
 from localgcp.home import Home
 
 BUILDAH = Buildah("/bin/buildah", Path("/h"), ("unshare", "--mount"))
@@ -40,48 +40,6 @@ def test_buildah_keeps_images_and_containers_in_its_folder() -> None:
     assert Buildah("buildah", Path("/h")).remove("c")[0] == "buildah"
     assert (BUILDAH.name, Docker("d", "h", "1:1").name) == ("buildah", "docker")
     assert BUILDAH.parse('{"OCIv1": {}}') == ImageConfig()
-
-
-@pytest.mark.parametrize("name", ["docker", "podman"])
-def test_docker_and_podman_mark_the_containers_of_a_home(name: str) -> None:
-    engine, program = Docker(f"/bin/{name}", "home", "1000:7", name), f"/bin/{name}"
-    podman = name == "podman"
-    insecure = ["--tls-verify=false"] if podman else []
-    assert engine.prepare("c", "ref") == [program, "pull", *insecure, "ref"]
-    assert engine.inspect("c", "ref") == [
-        program, "image", "inspect", "--format", "{{json .Config}}", "ref",
-    ]  # fmt: skip
-    assert engine.remove("c") == [program, "rm", "--force", "c"]
-    assert engine.containers() == [
-        *(program, "ps", "--all", "--filter", "label=vertex-training.home=home"),
-        *("--format", "{{.Names}}"),
-    ]
-    assert engine.run("c", "ref", ["python", "-m", "x"], ENV, VOLUMES) == [
-        *(program, "run", "--rm", "--init", "--name", "c"),
-        *("--label", "vertex-training.home=home", "--network", "host", "--user", "1000:7"),
-        *("--volume", "/j/gcs:/gcs", "--volume", "/y:/x"),
-        *(["--userns", "keep-id"] if podman else []),
-        *("--env", "A=b c", "--env", "B="),
-        *("--entrypoint", "python", "ref", "-m", "x"),
-    ]
-    assert engine.parse("null") == ImageConfig()
-
-
-def test_images_of_local_projects_are_those_that_containers_run() -> None:
-    local = "us-docker.pkg.dev/local-a/r/x:1"
-    spec = {
-        "workerPoolSpecs": [
-            {"containerSpec": {"imageUri": "python:3"}},
-            {},
-            {"containerSpec": {"imageUri": local}},
-            {"containerSpec": {}},
-        ]
-    }
-    assert list(local_images(spec)) == [local]
-    assert list(local_images({})) == []
-
-
-LOCAL = "us-docker.pkg.dev/local-a/r/x:1"
 
 
 @pytest.fixture
@@ -150,35 +108,6 @@ def test_homes_have_containers_of_their_own(machine: Machine, tmp_path: Path) ->
     assert found[0] == found[1] != found[2]
 
 
-def spec(image: str) -> dict[str, object]:
-    return {"workerPoolSpecs": [{"containerSpec": {"imageUri": image}}]}
-
-
-MAKE = "`make containers` installs what is missing, or says what to install"
-
-
-def test_why_a_job_with_an_image_cannot_run_here(machine: Machine, home: Home) -> None:
-    without = ContainerHost(home, 0)
-    assert without.refusal(spec("python:3")) is None
-    text = f"{LOCAL} cannot run here: there is no container registry ({MAKE})."
-    assert without.refusal(spec(LOCAL)) == text
-    with_port = ContainerHost(home, 5000)
-    text = f"{LOCAL} cannot run here: nothing runs containers ({MAKE})."
-    assert with_port.refusal(spec(LOCAL)) == text
-    machine.programs = {"docker"}
-    assert with_port.refusal(spec(LOCAL)) is None
-    assert with_port.engine is with_port.engine
-    machine.programs = set()
-    assert with_port.refusal(spec(LOCAL)) is None  # it is looked for until there is one
-
-
-def test_an_image_is_pulled_from_the_local_registry(home: Home) -> None:
-    host = ContainerHost(home, 5000)
-    assert host.reference(LOCAL) == "127.0.0.1:5000/local-a/r/x:1"
-    assert host.reference("python:3") is None
-    assert ContainerHost(home, 0).reference(LOCAL) is None
-
-
 class Script(Docker):
     """docker as a shell script that notes what it was called with."""
 
@@ -218,35 +147,6 @@ def test_containers_of_a_killed_server_are_removed(
         "removing container vt-1, left behind by a killed server\n"
         "removing container vt-2, left behind by a killed server\n"
     )
-
-
-@pytest.mark.parametrize(
-    ("container", "works_at", "pauses", "told"),
-    [
-        ("vt-1", 1, [0.0], ""),
-        ("vt-1", 3, [0.0, 0.2, 1.0], ""),
-        ("vt-1", 4, [0.0, 0.2, 1.0, 5.0], ""),
-        ("vt-2", 5, [0.0, 0.2, 1.0, 5.0],
-         "container vt-2 cannot be removed; the next start tries again\n"),
-        ("vt-3", 5, [0.0], ""),  # there is none
-    ],
-)  # fmt: skip
-def test_a_container_that_is_still_in_use_is_removed_a_little_later(
-    home: Home,
-    waited: list[float],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    container: str,
-    works_at: int,
-    pauses: list[float],
-    told: str,
-) -> None:
-    engine = Script("x", str(home.root), str(works_at))
-    monkeypatch.setattr(hosts, "find_engine", lambda _home: engine)
-    ContainerHost(home, 0).remove(container)
-    assert waited == pauses
-    assert (home.root / "tried").read_text() == f"{container}\n" * len(pauses)
-    assert capsys.readouterr().out == told
 
 
 def test_a_container_of_an_engine_that_does_not_answer_is_not_taken_for_removed(

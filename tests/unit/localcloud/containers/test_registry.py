@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from localgcp.containers import registry
+from localgcp.containers import registry, requests
 from localgcp.containers.registry import Registry
-from localgcp.errors import LocalCloudError
+from localgcp.errors import LocalCloudError, RefusedRequestError
+from localgcp.inventory.store import StoredResource
 
 #: Answers 200 at the socket, to whoever opens it, and notes that in the log.
 PROGRAM = f"""#!{sys.executable} -SE
@@ -90,3 +91,41 @@ def test_a_disk_without_space_for_a_layer_is_full(
 
     monkeypatch.setattr(registry.shutil, "disk_usage", usage)
     assert made.is_full() is full
+
+
+DIGEST = "sha256:" + "a" * 64
+OTHER = "sha256:" + "b" * 64
+IMAGE = "local-a/training/titanic"
+
+
+def repository(project: str = "local-a", name: str = "training", *, immutable: bool = False):
+    inputs = {"repositoryId": name, "dockerConfig": {"immutableTags": immutable}}
+    return StoredResource(requests.REPOSITORY, f"{project}/{name}", project, inputs, {})
+
+
+@pytest.mark.parametrize(
+    ("target", "status"),
+    [
+        ("/", 404),
+        ("/v2/local-a/training/manifests/v1", 404),
+        ("/v2/acme-ml-dev/training/titanic/manifests/v1", 403),
+        ("/v2/local-a/../../etc/manifests/v1", 400),
+        ("http://[x/v2/", 400),
+        (f"/v2/{IMAGE}/manifests/{'a' * 129}", 400),
+    ],
+)
+def test_others_are_refused(target: str, status: int):
+    with pytest.raises(RefusedRequestError) as refused:
+        requests.parse("POST", target)
+    assert refused.value.status == status
+
+
+def push(reference: str):
+    return requests.parse("PUT", f"/v2/{IMAGE}/manifests/{reference}")
+
+
+def test_an_immutable_tag_takes_no_second_image():
+    with pytest.raises(RefusedRequestError) as refused:
+        requests.check_tag(push("v1"), DIGEST, lambda: OTHER)
+    text = "cannot update tag v1. The repository has enabled tag immutability."
+    assert (refused.value.status, str(refused.value)) == (400, text)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import threading
-from collections import Counter
+import urllib.error
+import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +15,15 @@ import pytest
 from google.api_core import exceptions
 from google.protobuf import duration_pb2
 
+from localgcp.faults.model import Fault
+from localgcp.faults.table import FaultTable
 from localgcp.home import Home
-from tests.unit.localcloud.conftest import OFTEN, wait_until
-from tests.unit.localcloud.serving.conftest import (
-    NUMBERED,
-    PLACE,
-    TRAINER,
-    World,
-    container,
-)
+from localgcp.inventory.store import BUCKET
+from localgcp.runner.gcsfuse import storage_client
+from localgcp.vertex.agents import service_agent
+from tests.unit.localcloud.conftest import wait_until
+from tests.unit.localcloud.serving.conftest import NUMBERED, PLACE, PROJECT, World, container
+from vertex_training.serving.google.registry import GoogleRegistry
 
 ENDPOINT_NAME = f"{NUMBERED}/endpoints/77"
 
@@ -83,39 +86,6 @@ def pair(world: World) -> World:
     return world
 
 
-def test_requests_are_divided_by_the_split(pair: World) -> None:
-    pair.set_split(ENDPOINT_NAME, {"1": 80, "2": 20})
-    seen = Counter(pair.predict(ENDPOINT_NAME, 1).deployed_model_id for _ in range(300))
-    assert 200 < seen["1"] < 280  # 240 expected, 5.8 standard deviations
-    assert seen["1"] + seen["2"] == 300
-
-
-def test_a_split_is_refused_unless_it_sums_to_100_over_what_is_deployed(pair: World) -> None:
-    for split, text in (
-        ({"1": 60, "2": 30}, "must sum to 100"),
-        ({"1": 150, "2": -50}, "must sum to 100"),
-        ({"1": 50, "9": 50}, "names 9"),
-        ({"1": 50, "0": 50}, "names 0"),
-    ):
-        with pytest.raises(exceptions.InvalidArgument, match=text):
-            pair.set_split(ENDPOINT_NAME, split)
-    assert pair.split(ENDPOINT_NAME) == {"1": 100}
-    pair.set_split(ENDPOINT_NAME, {})
-    with pytest.raises(exceptions.FailedPrecondition, match="traffic_split"):
-        pair.predict(ENDPOINT_NAME, 1)
-
-
-def test_an_endpoint_with_something_deployed_is_not_deleted(pair: World) -> None:
-    remove: Any = pair.endpoints.delete_endpoint
-    with pytest.raises(exceptions.FailedPrecondition, match="has deployed models: 1, 2"):
-        remove(name=ENDPOINT_NAME)
-    pair.undeploy(ENDPOINT_NAME, "2")
-    pair.undeploy(ENDPOINT_NAME, "1")
-    remove(name=ENDPOINT_NAME).result(timeout=60, polling=OFTEN)
-    with pytest.raises(exceptions.NotFound):
-        pair.endpoints.get_endpoint(name=ENDPOINT_NAME)
-
-
 def test_a_version_that_is_never_healthy_is_never_there(pair: World) -> None:
     short = pair.upload("unhealthy", slope=6, container_spec=_short("unhealthy"))
     with Stream(pair) as stream, pytest.raises(exceptions.FailedPrecondition, match="never became"):
@@ -128,13 +98,6 @@ def test_a_version_that_is_never_healthy_is_never_there(pair: World) -> None:
 
 def _short(*words: str) -> dict[str, Any]:
     return container(*words, deployment_timeout=duration_pb2.Duration(seconds=1))
-
-
-def test_an_image_without_a_command_fails_the_deployment_with_a_hint(world: World) -> None:
-    endpoint = world.endpoint()
-    spec = {"image_uri": _short()["image_uri"]}
-    with pytest.raises(exceptions.FailedPrecondition, match=r"Give containerSpec\.command"):
-        world.deploy(endpoint, world.upload(container_spec=spec), "1")
 
 
 def test_a_replica_that_turns_unhealthy_gets_no_requests_until_it_is_well(
@@ -155,27 +118,91 @@ def test_a_replica_that_turns_unhealthy_gets_no_requests_until_it_is_well(
     assert world.predict(endpoint, 1).predictions
 
 
-def test_a_model_of_elsewhere_an_id_in_use_and_an_unknown_account_are_refused(
-    pair: World,
+MODEL = f"{PLACE}/models/doubler"
+
+
+def aliases(world: World) -> dict[str, set[str]]:
+    """The aliases of each version."""
+    found = world.models.list_model_versions(name=MODEL)
+    return {each.version_id: set(each.version_aliases) for each in found}
+
+
+def test_a_bucket_of_another_region_and_one_that_the_service_agent_may_not_read_are_refused(
+    world: World,
 ) -> None:
-    model = f"{PLACE}/models/doubler@1"
-    with pytest.raises(exceptions.AlreadyExists):
-        pair.begin_deploy(ENDPOINT_NAME, model, "1")
-    with pytest.raises(exceptions.NotFound):
-        pair.begin_deploy(ENDPOINT_NAME, f"{PLACE}/models/other", "3")
-    with pytest.raises(exceptions.NotFound):
-        pair.begin_deploy(ENDPOINT_NAME, model.replace("central1", "east1"), "3")
-    with pytest.raises(exceptions.PermissionDenied):
-        pair.begin_deploy(ENDPOINT_NAME, model.replace("local-training", "acme"), "3")
-    with pytest.raises(exceptions.PermissionDenied, match="act as service_account"):
-        pair.begin_deploy(ENDPOINT_NAME, model, "3", service_account=f"no-{TRAINER}")
+    for name, project, location in (
+        ("elsewhere", PROJECT, "EUROPE-WEST4"),
+        ("local-others", "local-other", "US-CENTRAL1"),
+    ):
+        known = {"name": name, "project": project, "location": location}
+        world.store.put(BUCKET, name, project, {}, known)
+        storage_client(world.storage_url).create_bucket(name)
+        world.write("m/model.json", '{"slope": 1}', name)
+    with pytest.raises(exceptions.InvalidArgument, match="must be in the region"):
+        world.begin_upload(artifact_uri="gs://elsewhere/m")
+    with pytest.raises(exceptions.PermissionDenied, match=service_agent(PROJECT)):
+        world.begin_upload(artifact_uri="gs://local-others/m")
+    world.grant("b/local-others", "roles/storage.objectViewer", service_agent(PROJECT))
+    world.upload(artifact_uri="gs://local-others/m")
 
 
-def test_a_dedicated_endpoint_has_a_name_of_its_own(world: World) -> None:
-    endpoint = world.endpoint(dedicated_endpoint_enabled=True)
-    number = NUMBERED.split("/")[1]
-    found = world.endpoints.get_endpoint(name=endpoint)
-    assert found.dedicated_endpoint_dns == f"77.us-central1-{number}.prediction.vertexai.goog"
-    for wrong in ("0", "01", "12345678901", "Upper"):
-        with pytest.raises(exceptions.InvalidArgument, match="Invalid endpoint_id"):
-            world.endpoint(wrong)
+def test_an_image_of_another_project_needs_a_reader(world: World) -> None:
+    image = "us-central1-docker.pkg.dev/local-other/training/serve:1"
+    with pytest.raises(exceptions.PermissionDenied, match="permission to pull"):
+        world.begin_upload(container_spec={"image_uri": image})
+    place = "projects/local-other/locations/us-central1/repositories/training"
+    world.grant(place, "roles/artifactregistry.reader", service_agent(PROJECT))
+    world.upload(container_spec={"image_uri": image})
+
+
+def test_the_program_deletes_the_default_version_once_the_newest_other_one_is_it(
+    world: World,
+) -> None:
+    first, _, newest = world.upload(), world.upload(), world.upload()
+    assert GoogleRegistry(world.models).delete_version(first) == ""
+    assert aliases(world).keys() == {"2", "3"}
+    assert "default" in world.models.get_model(name=newest).version_aliases
+
+
+def serve(world: World, *words: str, **more: Any) -> str:
+    """An endpoint whose container behaves as the words say."""
+    endpoint = world.endpoint(**more.pop("endpoint", {}))
+    world.deploy(endpoint, world.upload(*words, **more), "1", {"0": 100})
+    return endpoint
+
+
+def post(world: World, method: str, body: bytes, kind: str = "application/json") -> Any:
+    """The answer over HTTP, as curl has it."""
+    url = f"http://127.0.0.1:{world.port}/v1/{PLACE}/endpoints/77:{method}"
+    return urllib.request.urlopen(urllib.request.Request(url, body, {"Content-Type": kind}))
+
+
+def test_curl_predicts_and_sees_errors_as_the_api_words_them(world: World) -> None:
+    serve(world)
+    found = json.load(post(world, "predict", b'{"instances": [1, 2]}'))
+    assert found["predictions"] == [2.0, 4.0]
+    assert found["deployedModelId"] == "1"
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        post(world, "predict", b'{"instances": ["no number"]}')
+    assert json.load(refused.value)["error"]["status"] == "UNAVAILABLE"  # it closed the connection
+
+
+def add(world: World, service: str, kind: str, method: str, **more: Any) -> int:
+    fault = Fault.parse(service=service, kind=kind, method=method, **more)
+    return FaultTable(world.home.faults).add(fault)
+
+
+def test_an_operation_that_is_held_goes_on_with_the_next_server(
+    make_world: Callable[..., World],
+) -> None:
+    world = make_world()
+    endpoint, model = world.endpoint(), world.upload()
+    held = add(world, "operations", "hold", "DeployModel", times=0)
+    name = world.begin_deploy(endpoint, model, "1", {"0": 100}).operation.name
+    faults = FaultTable(world.home.faults)
+    assert faults.wait_held(held, 10) == "DeployModel before"
+    world = make_world()
+    faults.wait_held(held, 10)
+    faults.release(held)
+    wait_until(lambda: world.endpoints.get_operation({"name": name}).done)
+    assert world.split(endpoint) == {"1": 100}

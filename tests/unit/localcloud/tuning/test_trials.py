@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from localgcp import processes
+from localgcp.runner.refusals import Refusal
+from localgcp.tuning.records import Measurement
+from localgcp.tuning.stopping import reason_to_stop, stored_only
 from localgcp.vertex.records import JobState as State
 from tests.unit.localcloud.conftest import Cloud, command_job, wait_until
 from tests.unit.localcloud.tuning.studies import (
-    REPORT,
     JobState,
     TrialState,
     get,
@@ -24,24 +25,12 @@ from tests.unit.localcloud.tuning.studies import (
     wait,
 )
 
-SLEEP = "import time; time.sleep(600)"
 DISCRETE = {"parameter_id": "lr", "discrete_value_spec": {"values": [0.1, 0.2, 0.6, 0.7, 0.8]}}
 GRID = {"algorithm": "GRID_SEARCH"}
 
 
 def grid(spec: dict[str, Any] | None, trials: int, parallel: int, **job: Any) -> dict[str, Any]:
     return tuning(spec, trials=trials, parallel=parallel, parameters=[DISCRETE], study=GRID, **job)
-
-
-def test_jobs_do_not_wait_for_trials_nor_trials_for_jobs(cloud: Cloud) -> None:
-    sleeping = submit(cloud, tuning(python(SLEEP), trials=1000, parallel=1000))
-    wait_until(lambda: len([t for t in get(cloud, sleeping).trials if t.start_time]) == 4)
-    assert cloud.run(command_job("true")).state == JobState.JOB_STATE_SUCCEEDED
-    cloud.client.cancel_hyperparameter_tuning_job(name=sleeping)
-    assert len(wait(cloud, sleeping).trials) == 4  # what this machine runs at once
-    for _ in range(2):  # all slots of jobs
-        cloud.submit(command_job("sleep", "600"))
-    assert run(cloud, tuning(trials=3)).state == JobState.JOB_STATE_SUCCEEDED
 
 
 def test_a_trial_without_a_measurement_is_infeasible_and_says_so(cloud: Cloud) -> None:
@@ -63,24 +52,6 @@ def test_cancel_ends_all_trials_even_those_that_ignore_sigterm(
     assert (done.state, done.error.code) == (JobState.JOB_STATE_CANCELLED, 1)
     assert all(trial.state == TrialState.INFEASIBLE for trial in done.trials)
     assert processes.live_children(cloud.home.children) == []
-
-
-def test_each_trial_has_its_own_folders_and_variables(cloud_with_storage: Cloud) -> None:
-    cloud = cloud_with_storage
-    cloud.bucket("out")
-    code = f"import os\nprint(dict(os.environ))\n{REPORT}"
-    base = {"base_output_directory": {"output_uri_prefix": "gs://out/run/"}}
-    done = run(cloud, grid(python(code, **base), trials=2, parallel=2))
-    for trial in done.trials:
-        job = cloud.client.get_custom_job(name=trial.custom_job)
-        printed = cloud.log(job)
-        assert f"'AIP_MODEL_DIR': 'gs://out/run/{trial.id}/model/'" in printed
-        assert f"'AIP_CHECKPOINT_DIR': 'gs://out/run/{trial.id}/checkpoints/'" in printed
-        assert f"'AIP_TENSORBOARD_LOG_DIR': 'gs://out/run/{trial.id}/logs/'" in printed
-        assert f"'CLOUD_ML_TRIAL_ID': '{trial.id}'" in printed
-    plain = cloud.run(command_job(sys.executable, "-c", "import os; print(dict(os.environ))"))
-    assert "CLOUD_ML_TRIAL_ID" not in cloud.log(plain)
-    assert "CLOUD_ML_HP_METRIC_FILE" not in cloud.log(plain)
 
 
 def test_a_server_that_was_killed_runs_its_trials_again_and_fails_its_jobs(
@@ -111,3 +82,66 @@ def _rewind(cloud: Cloud, tuning_id: str, *jobs: str) -> None:
             db.execute("UPDATE custom_jobs SET state='JOB_STATE_RUNNING' WHERE job_id=?", (job,))
         db.execute("UPDATE tuning_jobs SET state='JOB_STATE_RUNNING' WHERE job_id=?", (tuning_id,))
         db.execute("UPDATE trials SET state='ACTIVE', measurement=NULL WHERE job_id=?", (jobs[0],))
+
+
+UP: dict[str, Any] = {
+    "metrics": [{"metricId": "m", "goal": "MAXIMIZE"}],
+    "medianAutomatedStoppingSpec": {},
+}
+
+
+def curve(*values: float, apart: float = 1) -> list[Measurement]:
+    """A value a step, each ``apart`` seconds after the one before."""
+    return [Measurement(n, {"m": value}, n * apart) for n, value in enumerate(values, 1)]
+
+
+def test_nothing_is_stopped_before_a_trial_is_complete() -> None:
+    assert reason_to_stop(UP, curve(0.0), []) == ""
+    assert reason_to_stop(UP, curve(0.0), [[]]) == ""
+
+
+def test_rules_that_are_not_carried_out_are_told() -> None:
+    fields = ("decayCurveStoppingSpec", "convexAutomatedStoppingSpec", "studyStoppingConfig")
+    what = "is stored and not carried out here: every trial runs to its end"
+    hint = "medianAutomatedStoppingSpec is carried out"
+    assert list(stored_only(UP)) == []
+    assert list(stored_only({**UP, **{each: {} for each in fields}})) == [
+        Refusal(("studySpec", field), what, hint, "warning") for field in fields
+    ]
+
+
+#: Trials report lr at steps 1 and 2; one with a small lr never ends by itself.
+SLOW = """
+import json, os, sys, time
+rate = float(sys.argv[2])
+with open(os.environ["CLOUD_ML_HP_METRIC_FILE"], "a", buffering=1) as file:
+    for step in (1, 2):
+        print(json.dumps({"accuracy": rate, "global_step": step, "timestamp": time.time()}),
+              file=file)
+if rate < 0.5:
+    time.sleep(600)
+"""
+
+
+#: The grid from the top: trials of 0.8 and 0.6 are complete before those that would be stopped.
+CATEGORIES = {"parameter_id": "lr", "categorical_value_spec": {"values": ["0.8", "0.6", "0.2"]}}
+
+
+def stopping(**study: Any) -> dict[str, Any]:
+    search = {"algorithm": "GRID_SEARCH", "median_automated_stopping_spec": {}, **study}
+    return tuning(python(SLOW), trials=3, parallel=1, parameters=[CATEGORIES], study=search)
+
+
+@pytest.mark.parametrize("selection", ["LAST_MEASUREMENT", "BEST_MEASUREMENT"])
+def test_a_stopped_trial_succeeds_with_what_it_reported(cloud: Cloud, selection: str) -> None:
+    done = run(cloud, stopping(measurement_selection_type=selection))
+    assert done.state == JobState.JOB_STATE_SUCCEEDED, done.error.message
+    assert [trial.state for trial in done.trials] == [TrialState.SUCCEEDED] * 3
+    last = done.trials[2]
+    assert last.final_measurement.metrics[0].value == 0.2
+    assert [each.step_count for each in last.measurements] == [1, 2]
+    assert [each.metrics[0].value for each in last.measurements] == [0.2, 0.2]
+    assert not last.infeasible_reason
+    job = cloud.client.get_custom_job(name=last.custom_job)
+    assert job.state == JobState.JOB_STATE_CANCELLED
+    assert "trial 3 is stopped early: its best accuracy at step 2, 0.2, is worse" in cloud.log(job)

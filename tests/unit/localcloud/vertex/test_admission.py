@@ -123,7 +123,3 @@ def test_a_bucket_that_a_job_names_is_one_that_it_may_read_or_write(
     )  # fmt: skip
     grant(store, "b/data", "roles/storage.objectCreator")
     admit(store, job(**task))
-
-
-def test_a_bucket_that_this_cloud_does_not_have_is_left_to_the_code(store: Store) -> None:
-    admit(store, job(args=["gs://elsewhere/x", "gs://"]))

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from google.cloud.logging_v2 import types
 
-from localgcp.clients import log_filters
 from localgcp.errors import ApiError
 from localgcp.home import Home
 from localgcp.inventory.store import SERVICE, Store
@@ -76,25 +75,6 @@ def entry(replica: str, number: int, text: str, time: datetime, **more: Any) -> 
         severity="INFO",
         **more,
     )
-
-
-def test_each_line_is_an_entry_a_millisecond_after_the_one_before(logged: Logged) -> None:
-    logged.job()
-    logged.log("workerpool0-0", "one\n\nthree")
-    step = timedelta(milliseconds=1)
-    assert logged.ask() == types.ListLogEntriesResponse(
-        entries=[
-            entry("workerpool0-0", 0, "one", BEGAN),
-            entry("workerpool0-0", 1, "", BEGAN + step),
-            entry("workerpool0-0", 2, "three", BEGAN + 2 * step),
-        ]
-    )
-
-
-def test_a_line_that_is_being_written_waits_for_its_end(logged: Logged) -> None:
-    logged.job(state=JobState.RUNNING)
-    logged.log("workerpool0-0", "one\nhal")
-    assert logged.texts() == ["one"]
 
 
 @pytest.mark.parametrize("size", [-1, 1001])
@@ -175,40 +155,6 @@ def test_entries_of_a_trial_are_the_tuning_jobs_with_a_label(logged: Logged) -> 
     expected.resource.labels["job_id"] = "9"
     assert first == expected
     assert (last.text_payload, last.resource.labels["job_id"]) == ("Job failed.", "9")
-
-
-def test_other_types_of_resources_are_read_by_others(logged: Logged) -> None:
-    asked: list[tuple[str, dict[str, str]]] = []
-
-    def read(project: str, equal: dict[str, str]) -> Any:
-        asked.append((project, equal))
-        kind = {"type": equal.get("resource.type", "")}
-        made = [types.LogEntry(text_payload=text, resource=kind, timestamp=BEGAN) for text in "xy"]
-        return iter(made)
-
-    logged.service.others = {"build": read, "batch.googleapis.com/Job": read}
-    assert logged.texts('resource.type="build" textPayload="y"') == ["y"]
-    assert logged.texts('labels.job_uid="j-1"') == []
-    with pytest.raises(ApiError, match="the local cloud reads the log of one job"):
-        logged.texts('textPayload="y"')
-    assert asked == [
-        (PROJECT, {"resource.type": "build", "textPayload": "y"}),
-        (PROJECT, {"labels.job_uid": "j-1"}),
-    ]
-
-
-def test_an_alert_reads_the_entries_of_one_job(logged: Logged) -> None:
-    logged.job()
-    logged.log("workerpool0-0", "one\ntwo\n")
-    known = ("textPayload", "resource.labels.job_id", "resource.type")
-
-    def found(text: str, job_id: str) -> list[str]:
-        made = logged.service.matching(PROJECT, log_filters.parse(text, known), job_id)
-        return [each.text_payload for each in made]
-
-    assert found('textPayload="two"', "42") == ["two"]
-    assert found(JOB, "42") == ["one", "two"]
-    assert found(JOB, "7") == []
 
 
 def test_times_are_those_of_the_note_that_covers_a_line(tmp_path: Path) -> None:

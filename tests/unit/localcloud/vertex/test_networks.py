@@ -6,14 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from google.cloud import aiplatform_v1 as vertex
 
 from localgcp.errors import StartRefusedError
 from localgcp.inventory.store import Binding, Store
 from localgcp.vertex import interface, job_networks, peering
 from localgcp.vertex.records import JobRecord, JobState, JobTable
+from tests.unit.localcloud.conftest import PROJECT, Cloud, command_job
 from tests.unit.localcloud.vertex.estate import AGENT, HOST, HOST_NUMBER, VPC, Estate
 from tests.unit.localcloud.vertex.estate import SUBNET as SUBNET_TYPE
-from tests.unit.localcloud.vertex.rows import PROJECT, job_row
+from tests.unit.localcloud.vertex.rows import job_row
 
 EMAIL = AGENT.removeprefix("serviceAccount:")
 SHARED = f"projects/{HOST_NUMBER}/global/networks/vpc"
@@ -177,3 +179,74 @@ def test_jobs_that_hold_a_network_or_an_attachment(network: Network) -> None:
     assert job_networks.network_of(network.store, job()) is None
     assert job_networks.network_of(network.store, job(network="vpc")) is None
     assert job_networks.attachment_of(network.store, job()) is None
+
+
+SUCCEEDED = vertex.JobState.JOB_STATE_SUCCEEDED
+CORP = {"domain": "corp.example.com.", "target_project": PROJECT, "target_network": "vpc"}
+
+
+def with_interface(attachment: str = "psc", **config: Any) -> dict[str, Any]:
+    return command_job("true", psc_interface_config={"network_attachment": attachment, **config})
+
+
+def failure(cloud: Cloud, job: dict[str, Any]) -> tuple[int, str]:
+    ended = cloud.run(job)
+    assert ended.state == vertex.JobState.JOB_STATE_FAILED
+    return ended.error.code, ended.error.message
+
+
+def test_an_interface_cannot_use_every_address(cloud: Cloud, estate: Estate) -> None:
+    estate.network()
+    estate.attachment(cidr="100.64.9.0/28")
+    cloud.grant(f"projects/{PROJECT}", "roles/compute.networkAdmin", AGENT)
+
+    code, message = failure(cloud, with_interface())
+
+    assert (code, "100.64.0.0/10 cannot be used by an interface" in message) == (9, True)
+
+
+def test_dns_peering_needs_its_network_and_the_agents_right(cloud: Cloud, estate: Estate) -> None:
+    estate.network()
+    estate.attachment()
+    cloud.grant(f"projects/{PROJECT}", "roles/compute.networkAdmin", AGENT)
+
+    other = {**CORP, "target_network": "other"}
+    code, message = failure(cloud, with_interface(dns_peering_configs=[other]))
+    assert (code, "global/networks/other of the DNS peering" in message) == (5, True)
+    code, message = failure(cloud, with_interface(dns_peering_configs=[CORP]))
+    assert (code, "Grant it roles/dns.peer there" in message) == (7, True)
+    cloud.grant(f"projects/{PROJECT}", "roles/dns.peer", AGENT)
+
+    assert cloud.run(with_interface(dns_peering_configs=[CORP])).state == SUCCEEDED
+
+
+def test_a_network_that_is_not_there_or_not_peered_fails_the_job(
+    cloud: Cloud, estate: Estate
+) -> None:
+    job = command_job("true", network=VPC)
+
+    assert failure(cloud, job) == (5, f"The network {VPC} does not exist.")
+    estate.network()
+    code, message = failure(cloud, job)
+
+    assert code == 9
+    assert message.startswith("NETWORK_NOT_PEERED: ")
+
+
+def test_of_two_jobs_that_start_at_once_the_earlier_gets_the_addresses(
+    cloud: Cloud, estate: Estate
+) -> None:
+    estate.network()
+    estate.peering(prefix=21)
+    first, second = (
+        job_row(each, {"network": VPC, "workerPoolSpecs": [{}]}, state=JobState.PENDING)
+        for each in ("1", "2")
+    )
+    cloud.jobs.insert(first)
+    cloud.jobs.insert(second)
+
+    peering.admit(cloud.store, first)
+    with pytest.raises(StartRefusedError, match="RANGES_EXHAUSTED"):
+        peering.admit(cloud.store, second)
+    cloud.jobs.move("1", JobState.RUNNING)
+    peering.admit(cloud.store, first)  # its own addresses are not counted against it

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import grpc
 import pytest
+from google.protobuf import wrappers_pb2
 
-from localgcp.errors import StartRefusedError
-from localgcp.inventory.store import Binding, Store
-from localgcp.vertex import agents, capacity
+from localgcp.errors import ApiError, StartRefusedError
+from localgcp.inventory.store import Binding, Store, project_number
+from localgcp.inventory.vpc import NETWORK
+from localgcp.vertex import agents, capacity, placement
 from localgcp.vertex.capacity import Plan
-from localgcp.vertex.records import JobRecord, JobTable
+from localgcp.vertex.operations import Operation, OperationTable, packed
+from localgcp.vertex.records import JobRecord, JobState, JobTable
+from tests.unit.localcloud.conftest import Cloud, command_job
+from tests.unit.localcloud.vertex.estate import Estate
 from tests.unit.localcloud.vertex.rows import PROJECT, job_row
 
 RESERVATION = "gcp:compute/reservation:Reservation"
@@ -140,3 +147,89 @@ def test_of_zones_with_as_many_the_first_is_taken_and_pools_count(world: World) 
     assert world.plan(of_any(), of_any()).wanted == {a: 1, b: 1}
     world.use(a, 2)
     assert world.plan(of_any()).wanted == {b: 1}
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> JobTable:
+    return JobTable(tmp_path / "cloud.sqlite")
+
+
+def row(job_id: str, time: str = "1", **changes: object) -> JobRecord:
+    made = job_row(job_id, {"a": [1]})
+    return replace(made, create_time=time, **changes)  # pyright: ignore[reportArgumentType]
+
+
+def test_machines_are_taken_all_or_none(table: JobTable) -> None:
+    for job_id, time in (("1", "2"), ("2", "1")):
+        table.insert(row(job_id, time, state=JobState.PENDING))
+    limits = {"r": 3, "s": 1}
+    assert table.claim("1", {"r": 2, "s": 1}, limits)
+    assert (table.used("r"), table.used("s"), table.used("none")) == (2, 1, 0)
+    assert not table.claim("2", {"r": 1, "s": 1}, limits)
+    assert (table.used("r"), table.used("s")) == (2, 1)
+    assert table.claim("2", {"r": 1}, limits)
+    assert table.used("r") == 3
+    assert [each.job_id for each in table.users("r")] == ["2", "1"]
+    assert [each.job_id for each in table.users("s")] == ["1"]
+
+
+PLACE = "projects/1/locations/us-central1"
+TARGET = f"{PLACE}/models/m"
+
+
+@pytest.fixture
+def operations(tmp_path: Path) -> OperationTable:
+    return OperationTable(tmp_path / "cloud.sqlite")
+
+
+def text(value: str) -> wrappers_pb2.StringValue:
+    return wrappers_pb2.StringValue(value=value)
+
+
+def begin(operations: OperationTable, target: str = TARGET, method: str = "Upload") -> str:
+    return operations.begin(target, method, {"x": 1}, text("meta")).name
+
+
+def test_an_operation_ends_once(operations: OperationTable) -> None:
+    name, other = begin(operations), begin(operations, f"{TARGET}2")
+    operations.end(name, text("done"))
+    operations.end(name, ApiError(grpc.StatusCode.INTERNAL, "late"))
+    meta = packed(text("meta"))
+    assert operations.get(name) == Operation(
+        name=name, metadata=meta, done=True, response=packed(text("done"))
+    )
+    operations.end(other, ApiError(grpc.StatusCode.NOT_FOUND, "none"))
+    failed = operations.get(other)
+    assert failed is not None
+    assert (failed.done, failed.error.code, failed.error.message) == (True, 5, "none")
+    assert operations.unfinished() == []
+    operations.end(f"{TARGET}/operations/1", text("x"))
+    assert operations.get(f"{TARGET}/operations/1") is None
+
+
+def test_job_that_needs_more_machines_than_a_reservation_has_fails(
+    cloud: Cloud, estate: Estate
+) -> None:
+    path = estate.reservation(count=2)
+    cloud.grant(f"projects/{PROJECT}", "roles/compute.viewer", f"serviceAccount:{AGENT}")
+    job = command_job("true")
+    pool = job["job_spec"]["worker_pool_specs"][0]
+    pool["replica_count"] = 3
+    affinity = {"reservation_affinity_type": "SPECIFIC_RESERVATION", "key": KEY, "values": [path]}
+    pool["machine_spec"]["reservation_affinity"] = affinity
+    error = cloud.run(job).error
+    assert (error.code, f"asks for 3 machines; {path} has 2 in all" in error.message) == (9, True)
+
+
+@pytest.mark.parametrize("state", [JobState.RUNNING, JobState.QUEUED, JobState.SUCCEEDED])
+def test_region_has_one_peered_network_at_a_time(world: World, state: JobState) -> None:
+    networks = [f"projects/{project_number(PROJECT)}/global/networks/{name}" for name in "ab"]
+    for name in "ab":
+        world.store.put(NETWORK, f"projects/{PROJECT}/global/networks/{name}", PROJECT, {}, {})
+    world.jobs.insert(job_row("7", {"network": networks[0]}, state=state))
+    spec = {"jobSpec": {"network": networks[1]}}
+    if state is JobState.SUCCEEDED:
+        placement.check(world.store, world.jobs, spec, PROJECT, "us-central1")
+        return
+    with pytest.raises(ApiError, match="only one network can be peered in us-central1 at a time"):
+        placement.check(world.store, world.jobs, spec, PROJECT, "us-central1")
