@@ -1,8 +1,10 @@
-"""A stack like prod, in an empty project of the local cloud, and preflights of it."""
+"""Stacks of ``tests/corpus/preflight`` in an empty project of the local cloud."""
 
 from __future__ import annotations
 
+import functools
 import shlex
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -24,11 +26,12 @@ from localgcp.reads.serving import Reads
 from localgcp.secretmanager import add_version
 from tests.fixture_project import copy_project
 from tests.unit.vt.images.stand_in import Registry
+from tests.unit.vt.preflight.answer_rows import CORPUS
 from vertex_training_cli.declared import DeclaredStack, declare_stack
 from vertex_training_cli.drift.rest import RestClient
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.preflight import parts
-from vertex_training_cli.preflight.answers import Answer, Verdict
+from vertex_training_cli.preflight.answers import Answer
 from vertex_training_cli.preflight.asking import ReadOnlyClient
 from vertex_training_cli.preflight.context import PreflightContext
 
@@ -82,14 +85,6 @@ class Rehearsal:
     def answers(self) -> list[Answer]:
         return parts.ask_all(self.context())
 
-    def found(self, *verdicts: Verdict) -> list[tuple[str, str]]:
-        """Subject and answer of those with one of ``verdicts``."""
-        return [(a.subject, a.answer) for a in self.answers() if a.verdict in verdicts]
-
-    @property
-    def refused(self) -> list[tuple[str, str]]:
-        return self.found(Verdict.REFUSED)
-
 
 @pytest.fixture(scope="session")
 def images() -> Iterator[Registry]:
@@ -102,21 +97,31 @@ def images() -> Iterator[Registry]:
 
 
 @pytest.fixture(scope="session")
-def prod(
+def declared(
     tmp_path_factory: pytest.TempPathFactory, images: Registry
-) -> tuple[StackRef, DeclaredStack]:
-    """The fixture's stack ``prod`` in a project of the local cloud, recorded once."""
-    root = copy_project(tmp_path_factory.mktemp("prod"))
-    file = root / "Pulumi.prod.yaml"
-    file.write_text(_stack_file(file.read_text(encoding="utf-8"), images), encoding="utf-8")
-    ref = StackRef(root, "vertex-training", "prod", PROJECT, REGION)
-    return ref, declare_stack(root, "prod")
+) -> Callable[[str], tuple[StackRef, DeclaredStack]]:
+    """Return what a stack of ``tests/corpus/preflight`` declares; each is recorded once."""
+
+    @functools.cache
+    def of(name: str) -> tuple[StackRef, DeclaredStack]:
+        root = copy_project(tmp_path_factory.mktemp(name))
+        file, text = root / "Pulumi.prod.yaml", ""
+        if name in ("prod", "plain"):
+            text = file.read_text(encoding="utf-8")
+            for theirs, ours in NAMES.items():
+                text = text.replace(theirs, ours)
+        else:
+            text = (CORPUS / f"{name}.stack.yaml").read_text(encoding="utf-8")
+            shutil.copy(CORPUS / f"{name}.job.yaml", root / "jobs" / "train.yaml")
+        file.write_text(_stack_file(text, images) if name == "prod" else text, encoding="utf-8")
+        ref = StackRef(root, "vertex-training", "prod", PROJECT, REGION)
+        return ref, declare_stack(root, "prod")
+
+    return of
 
 
 def _stack_file(text: str, images: Registry) -> str:
     """A stack file in projects of the local cloud, with a key, images, and things of others."""
-    for name, ours in NAMES.items():
-        text = text.replace(name, ours)
     document = yaml.safe_load(text)
     config = {key.removeprefix("vertex-training:"): v for key, v in document["config"].items()}
     own, theirs = IMAGE_PATHS["titanic"], IMAGE_PATHS["flash-attention"]
@@ -155,14 +160,25 @@ def _fill(home: Home, store: Store) -> None:
     store.set_policy(IMAGES, (pulls,), expected_etag=store.policy(IMAGES).etag)
 
 
+def _fill_existing(store: Store) -> None:
+    """Store what the stack ``existing`` uses, and the accounts of ``serving``."""
+    inventory = yaml.safe_load((CORPUS / "inventory.yaml").read_text(encoding="utf-8"))
+    for type_, id_, project, values in inventory:
+        store.put(type_, id_, project, values, values)
+
+
+Rehearse = Callable[[str], Rehearsal]
+
+
 @pytest.fixture
-def rehearsal(
+def rehearse(
     tmp_path: Path,
-    prod: tuple[StackRef, DeclaredStack],
+    declared: Callable[[str], tuple[StackRef, DeclaredStack]],
     images: Registry,
     vt: Callable[..., Any],
     monkeypatch: pytest.MonkeyPatch,
-) -> Iterator[Rehearsal]:
+) -> Iterator[Rehearse]:
+    """Return a rehearsal of a stack of ``tests/corpus/preflight``."""
     home = Home(tmp_path / "cloud", tmp_path)
     home.create()
     monkeypatch.setenv("VT_LOCAL_HOME", str(home.root))
@@ -180,6 +196,17 @@ def rehearsal(
         done = vt("local", "fault", "add", *shlex.split(words))
         assert done.exit_code == 0, done.output
 
-    yield Rehearsal(*prod, store, RestClient(session, f"127.0.0.1:{server.port}"), add_fault)
+    def start(stack: str) -> Rehearsal:
+        if stack in ("existing", "serving"):
+            _fill_existing(store)
+        client = RestClient(session, f"127.0.0.1:{server.port}")
+        return Rehearsal(*declared(stack), store, client, add_fault)
+
+    yield start
     session.close()
     server.stop(None).wait()
+
+
+@pytest.fixture
+def rehearsal(rehearse: Rehearse) -> Rehearsal:
+    return rehearse("prod")

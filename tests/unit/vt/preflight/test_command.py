@@ -97,12 +97,3 @@ def test_json_holds_no_control_characters(
     monkeypatch.setattr(context, "connect", lambda *_: (rehearsal.context(), []))
     monkeypatch.setattr(parts, "ask_all", lambda _: [ODD.ok("billing \u009b31m\u202e")])
     assert preflight("--format", "json").stdout.isascii()
-
-
-def test_only_a_project_that_is_being_deleted_is_told_as_deleted(rehearsal: Rehearsal) -> None:
-    patch = '{"state": "STATE_UNSPECIFIED"}'
-    rehearsal.add_fault(
-        f"cloudresourcemanager patch --method projects.get --patch '{patch}' --times 0"
-    )
-    [state] = [each for each in rehearsal.answers() if each.asked == "state"]
-    assert state.verdict == "unknown"

@@ -2,130 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.unit.infra.stacks import BASE
-from tests.unit.vt.preflight.conftest import HOST, NETWORK, PROJECT
-from vertex_training.catalog.resource_types import BUCKET, CONNECTION, ON_BUCKET
+from tests.unit.vt.preflight.conftest import PROJECT
 from vertex_training.stack import from_raw
-from vertex_training_cli.declared import DeclaredResource, DeclaredStack
-from vertex_training_cli.engine.stacks import StackRef
+from vertex_training_cli.declared import DeclaredStack
 from vertex_training_cli.preflight.answers import Verdict, question
-from vertex_training_cli.preflight.constraints import CONSTRAINTS, INSTANCE, NAT
-from vertex_training_cli.preflight.effective_policy import (
-    EffectivePolicy,
-    match_location,
-)
-from vertex_training_cli.preflight.organization_policies import judge
 from vertex_training_cli.preflight.quota_needs import JobNeed, endpoint_needs
 from vertex_training_cli.preflight.quotas import judge_endpoints, judge_jobs
-
-
-def policy(**values: list[str]) -> EffectivePolicy:
-    return EffectivePolicy.parse({"spec": {"rules": [{"values": values}]}})
-
-
-@pytest.mark.parametrize(
-    ("location", "value", "expected"),
-    [
-        ("us-central1", "in:us-locations", True),
-        ("US-CENTRAL1", "in:us-central1-locations", True),
-        ("us-central1", "in:us-east1-locations", False),
-        ("us-central1", "in:europe-locations", False),
-        ("us-central1", "us", False),
-        ("us-central1-a", "us-central1", None),
-    ],
-)
-def test_groups_of_locations_cover_what_is_in_them(
-    location: str, value: str, expected: bool | None
-) -> None:
-    assert policy(allowedValues=[value]).allows(match_location(location)) is expected
-
-
-RULES: dict[str, tuple[str, str, dict[str, Any], dict[str, Any], Verdict]] = {
-    "a bucket with access of its own": (
-        "storage.uniformBucketLevelAccess",
-        BUCKET,
-        {"name": "b", "uniformBucketLevelAccess": False},
-        {"enforce": True},
-        Verdict.REFUSED,
-    ),
-    "a public bucket": (
-        "storage.publicAccessPrevention",
-        ON_BUCKET,
-        {"bucket": "b", "member": "allUsers", "role": "r"},
-        {"enforce": True},
-        Verdict.REFUSED,
-    ),
-    "everybody is of no customer": (
-        "iam.allowedPolicyMemberDomains",
-        ON_BUCKET,
-        {"bucket": "b", "member": "allUsers", "role": "r"},
-        {"values": {"allowedValues": ["C01abcdef"]}},
-        Verdict.REFUSED,
-    ),
-    "a machine with an image of others": (
-        "compute.trustedImageProjects",
-        INSTANCE,
-        {"bootDisk": {"initializeParams": {"image": "debian-cloud/debian-12"}}},
-        {"values": {"allowedValues": ["projects/ours"]}},
-        Verdict.REFUSED,
-    ),
-    "a machine with an image that is trusted": (
-        "compute.trustedImageProjects",
-        INSTANCE,
-        {"bootDisk": {"initializeParams": {"image": "projects/ours/global/images/i"}}},
-        {"values": {"allowedValues": ["projects/ours"]}},
-        Verdict.OK,
-    ),
-    "no network may be peered": (
-        "compute.restrictVpcPeering",
-        CONNECTION,
-        {"network": NETWORK},
-        {"denyAll": True},
-        Verdict.REFUSED,
-    ),
-    "networks of Google may be peered": (
-        "compute.restrictVpcPeering",
-        CONNECTION,
-        {"network": NETWORK},
-        {"values": {"allowedValues": ["under:organizations/433637338589"]}},
-        Verdict.OK,
-    ),
-    "some networks may be peered": (
-        "compute.restrictVpcPeering",
-        CONNECTION,
-        {"network": NETWORK},
-        {"values": {"allowedValues": ["under:organizations/1"]}},
-        Verdict.UNKNOWN,
-    ),
-    "no NAT": (
-        "compute.restrictCloudNATUsage",
-        NAT,
-        {"name": "n", "project": HOST},
-        {"denyAll": True},
-        Verdict.REFUSED,
-    ),
-}
-
-
-@pytest.mark.parametrize("case", RULES)
-def test_a_constraint_judges_what_a_team_declares(
-    prod: tuple[StackRef, DeclaredStack], case: str
-) -> None:
-    name, type_, inputs, rule, expected = RULES[case]
-    [constraint] = [each for each in CONSTRAINTS if each.name == name]
-    one = dataclasses.replace(prod[1], resources=(DeclaredResource(type_, "x", inputs),))
-    subjects = list(constraint.subjects(one))
-    assert len(subjects) == 1
-    assert subjects[0].project in (PROJECT, HOST)
-    document = {"spec": {"rules": [rule]}}
-    found = judge(question("p", name), constraint, PROJECT, subjects, document)
-    assert found.verdict is expected
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
-import pytest
-
-from tests.unit.infra.stacks import HOST, HOST_NETWORK, HOST_SUBNET, PEERING, PSC, planned
-from tests.unit.vt.preflight.documents import COMPUTE, FORBIDDEN, PROJECT, context
+from tests.unit.infra.stacks import HOST, HOST_NETWORK, HOST_SUBNET, planned
+from tests.unit.vt.preflight.documents import COMPUTE, PROJECT, context
 from vertex_training_cli.preflight import networks
 from vertex_training_cli.preflight.address_ranges import (
     Block,
@@ -18,7 +15,7 @@ from vertex_training_cli.preflight.address_ranges import (
     in_the_way,
     wanted_blocks,
 )
-from vertex_training_cli.preflight.answers import Answer, question
+from vertex_training_cli.preflight.answers import Answer
 
 ID = f"projects/{PROJECT}/global/networks/training-prod"
 LINK = f"https://www.googleapis.com/compute/v1/{ID}"
@@ -101,8 +98,6 @@ GET_HOST = f"{COMPUTE}projects/{PROJECT}/getXpnHost"
 
 
 THERE = {"existing": HOST_NETWORK, "mode": "psc", "subnet": {"existing": HOST_SUBNET}}
-OF_NETWORK = question(HOST_NETWORK, "whether the network is there")
-OF_SUBNET = question(HOST_SUBNET, "whether the subnet is there, and its addresses")
 
 
 def existing(subnets: Any, **more: Any) -> list[Answer]:
@@ -112,178 +107,3 @@ def existing(subnets: Any, **more: Any) -> list[Answer]:
         **lists(subnets, project="acme-net-prod"),
     }
     return asked(documents, network=THERE, sharedVpc=HOST, **more)[1:]
-
-
-def subnet(block: str, network: str = HOST_NETWORK) -> dict[str, str]:
-    link = "https://www.googleapis.com/compute/v1/"
-    return {"selfLink": link + HOST_SUBNET, "name": "training", "network": link + network,
-            "region": "us-central1", "ipCidrRange": block}  # fmt: skip
-
-
-#: One of the same name in another region.
-ELSEWHERE = subnet("10.9.0.0/24") | {"selfLink": f"x/{HOST_SUBNET}".replace("central1", "east4")}
-
-
-@pytest.mark.parametrize(
-    ("subnets", "answer"),
-    [
-        (
-            [ELSEWHERE],
-            OF_SUBNET.refused(
-                "not there",
-                "the attachment is refused",
-                "network.subnet.existing: one that is there",
-            ),
-        ),
-        # Google keeps four addresses of each.
-        ([ELSEWHERE, subnet("10.0.0.0/29")], OF_SUBNET.ok(
-            "10.0.0.0/29: 4 addresses, and jobs take 0 at once")),
-        (
-            [subnet("10.0.0.0/24", "projects/acme-net-prod/global/networks/other")],
-            OF_SUBNET.refused(
-                "in other",
-                "the attachment is in another network than the stack's",
-                "network.existing: projects/acme-net-prod/global/networks/other",
-            ),
-        ),
-    ],
-)  # fmt: skip
-def test_a_subnet_that_is_used_is_there_and_in_the_network(subnets: Any, answer: Answer) -> None:
-    assert existing(subnets) == [OF_NETWORK.ok("there"), answer]
-
-
-def request(*replicas: Any, parallel: int | None = None, network: bool = True) -> Any:
-    pools = [{"replicaCount": each} if each else None for each in replicas]
-    spec = {"workerPoolSpecs": [*pools, {"machineSpec": {}}]} | (
-        {"pscInterfaceConfig": {}} if not network else {}
-    )
-    spec |= {"pscInterfaceConfig": {"networkAttachment": "a"}} if network else {}
-    message = {} if parallel is None else {"parallelTrialCount": parallel}
-    return SimpleNamespace(trial={"jobSpec": spec}, message=message)
-
-
-def test_more_machines_than_addresses_are_a_warning() -> None:
-    for replicas, fits in ((3, True), (4, False)):
-        [_, answer] = existing([subnet("10.0.0.0/29")], requests={"a": request(replicas)})
-        warning = OF_SUBNET.warning(
-            "10.0.0.0/29: 4 addresses",
-            "5 machines of jobs at once: some find no address",
-            "a larger subnet",
-        )
-        assert answer == (
-            OF_SUBNET.ok("10.0.0.0/29: 4 addresses, and jobs take 4 at once") if fits else warning
-        )
-
-
-def test_a_subnet_of_another_network_is_refused_whatever_its_size() -> None:
-    elsewhere = subnet("10.0.0.0/29", "projects/acme-net-prod/global/networks/other")
-    [_, answer] = existing([elsewhere], requests={"a": request(9)})
-    assert answer == OF_SUBNET.refused(
-        "in other",
-        "the attachment is in another network than the stack's",
-        "network.existing: projects/acme-net-prod/global/networks/other",
-    )
-
-
-CONNECTIONS = (
-    "https://servicenetworking.googleapis.com/v1/services/servicenetworking.googleapis.com/"
-    "connections?network=projects%2F109876543210%2Fglobal%2Fnetworks%2F"
-)
-OWN = f"projects/{PROJECT}/global/networks/own"
-OF_CONNECTION = question(ID, "its connection with servicenetworking.googleapis.com")
-OF_OWN = question(OWN, "its connection with servicenetworking.googleapis.com")
-TWO = {
-    "mode": "peering",
-    "existing": OWN,
-    "ranges": {"workers": {"prefixLength": 16}, "there": {"existing": "old"}},
-}
-
-
-def update(*ranges: str) -> str:
-    return (
-        "gcloud services vpc-peerings update --service=servicenetworking.googleapis.com "
-        f"--network=own --project={PROJECT} --ranges={','.join(ranges)}"
-    )
-
-
-@pytest.mark.parametrize(
-    ("network", "connections", "peerings", "answer"),
-    [
-        (PEERING, [], [], OF_CONNECTION.ok("none yet: the stack makes it")),
-        (PEERING, [{"reservedPeeringRanges": ["training-workers-prod", "x"]}], [],
-         OF_CONNECTION.ok("ranges: training-workers-prod, x")),
-        (PEERING, [{"reservedPeeringRanges": ["x"]}], [], OF_CONNECTION.refused(
-            "ranges: x",
-            "the connection is refused: Cannot modify allocated ranges in CreateConnection",
-            "name its ranges: network.ranges.KEY.existing")),
-        (TWO, [{"reservedPeeringRanges": ["x"]}], [], OF_OWN.refused(
-            "ranges: x", "jobs are refused: old is not a range of it",
-            update("x", "training-workers-prod", "old"))),
-        (TWO, [{"reservedPeeringRanges": ["old"], "peering": "g"}],
-         [{"name": "g", "state": "INACTIVE"}], OF_OWN.refused(
-            "peering g is INACTIVE", "jobs reach nothing in the network",
-            update("old", "training-workers-prod", "old"))),
-        (PEERING, FORBIDDEN, [], OF_CONNECTION.unknown(
-            f"{ID} cannot be read: 403 Forbidden", "servicenetworking.services.get")),
-    ],
-)  # fmt: skip
-def test_a_network_has_one_connection_with_the_ranges_of_the_stack(
-    network: Any, connections: Any, peerings: Any, answer: Answer
-) -> None:
-    found = connections if connections == FORBIDDEN else {"connections": connections}
-    there = {"name": "n", "peerings": peerings}
-    documents = {COMPUTE + ID: there, COMPUTE + OWN: there}
-    documents |= {f"{CONNECTIONS}training-prod": found, f"{CONNECTIONS}own": found}
-    assert asked(documents | lists(), network=network)[-1] == answer
-
-
-ATTACHMENT = "projects/acme-net-prod/regions/us-central1/networkAttachments/psc"
-
-
-@pytest.mark.parametrize("found", [None, {"name": "psc"}, FORBIDDEN])
-def test_an_attachment_that_is_used_must_be_there(found: Any) -> None:
-    of = question(ATTACHMENT, "whether the attachment is there")
-    network = {"mode": "psc", "existing": HOST_NETWORK, "attachment": {"existing": ATTACHMENT}}
-    documents = {GET_HOST: {"name": "acme-net-prod"}, COMPUTE + ATTACHMENT: found}
-    [*_, answer] = asked(documents, network=network, sharedVpc=HOST)
-    unread = of.unknown(f"{ATTACHMENT} cannot be read: 403 Forbidden",
-                        "compute.networkAttachments.get")  # fmt: skip
-    gone = of.refused(
-        "not there", "jobs are refused", "network.attachment.existing: one that is there"
-    )
-    assert answer == (unread if found == FORBIDDEN else of.ok("there") if found else gone)
-
-
-ZONES = f"https://dns.googleapis.com/dns/v1/projects/{PROJECT}/managedZones"
-OF_ZONES = question("names of db.corp.example.", f"private zones of {PROJECT}")
-
-
-def zone(name: str, network: str = ID) -> dict[str, Any]:
-    link = f"https://www.googleapis.com/compute/v1/{network}"
-    return {"dnsName": name, "privateVisibilityConfig": {"networks": [{"networkUrl": link}]}}
-
-
-@pytest.mark.parametrize(
-    ("zones", "answer"),
-    [
-        ([zone("db.corp.example.")], OF_ZONES.ok("db.corp.example.")),
-        ([zone(".")], OF_ZONES.ok(".")),
-        ([zone("p.example."), zone("b.corp.example."), zone("db.corp.example.", f"{ID}-2"),
-          {"dnsName": "db.corp.example."}],
-         OF_ZONES.warning(
-            "none that training-prod sees", "jobs find no name of db.corp.example.",
-            "gcloud dns managed-zones create NAME --visibility=private "
-            f"--dns-name=db.corp.example. --networks=training-prod --project={PROJECT} "
-            "--description=NAMES")),
-        (FORBIDDEN, OF_ZONES.unknown(
-            "names of db.corp.example. cannot be read: 403 Forbidden", "dns.managedZones.list")),
-    ],
-)  # fmt: skip
-def test_names_of_a_domain_are_in_a_zone_of_it_above_or_below_that_the_network_sees(
-    zones: Any, answer: Answer
-) -> None:
-    peerings = {"corp": {"domain": "db.corp.example."}, "more": {"domain": "x.example."}}
-    found = zones if zones == FORBIDDEN else {"managedZones": zones}
-    [first, second] = asked({ZONES: found}, network={**PSC, "dnsPeering": peerings})
-    assert first == answer
-    assert second.subject == "names of x.example."

@@ -8,15 +8,12 @@ from typing import Any
 import pytest
 
 from tests.unit.infra.stacks import BASE, H100, planned
-from tests.unit.vt.preflight.documents import COMPUTE, FORBIDDEN, PROJECT, context
+from tests.unit.vt.preflight.documents import PROJECT
 from vertex_training.catalog.resource_types import (
     RESERVATION,
 )
-from vertex_training.customjob.google.prerequisites import quota_path
 from vertex_training.stack import from_raw
 from vertex_training_cli.declared import DeclaredResource, DeclaredStack
-from vertex_training_cli.preflight import quotas
-from vertex_training_cli.preflight.answers import Answer, question
 from vertex_training_cli.preflight.quota_needs import (
     ComputeNeed,
     GpuFamily,
@@ -24,32 +21,6 @@ from vertex_training_cli.preflight.quota_needs import (
     compute_needs,
     job_needs,
 )
-
-ASKED = question("m", "limit")
-
-
-def mend(wanted: int, project: str = PROJECT) -> str:
-    where = f"https://console.cloud.google.com/iam-admin/quotas?project={project}"
-    return f"ask for {wanted} or more: {where}"
-
-
-@pytest.mark.parametrize(
-    ("limit", "answer"),
-    [
-        (None, ASKED.ok("not limited")),
-        (12, ASKED.ok("12, of which the endpoints take 12; other use is not asked")),
-        (
-            11,
-            ASKED.warning(
-                "11",
-                "endpoints take 12 with all replicas: they may not grow to them, or not start",
-                mend(12),
-            ),
-        ),
-    ],
-)
-def test_a_limit_means_that_endpoints_may_not_grow(limit: int | None, answer: Answer) -> None:
-    assert quotas.judge_endpoints(ASKED, JobNeed("m", {"a": 4, "b": 8}), PROJECT, limit) == answer
 
 
 def needs(*resources: DeclaredResource, **sections: Any) -> list[ComputeNeed]:
@@ -92,54 +63,6 @@ def test_a_reservation_takes_cpus_and_gpus_when_it_is_made(
     [found] = needs(reserved("small"), **sections)
     assert found == ComputeNeed(PROJECT, "us-central1", {"RESERVATIONS": 1, **counts}, families)
     assert needs(**sections) == []  # one that is there, or that the stack has made
-
-
-USAGE = "https://serviceusage.googleapis.com/"
-FAMILY = "compute.googleapis.com/gpus_per_gpu_family"
-WHERE = {"region": "us-central1", "gpu_family": "NVIDIA_H100_MEGA"}
-
-
-def limited(limit: int | None) -> dict[str, Any]:
-    value = "-1" if limit is None else str(limit)
-    bucket = {"effectiveLimit": value, "dimensions": WHERE}
-    return {"consumerQuotaLimits": [{"quotaBuckets": [bucket]}]}
-
-
-OF_PROJECT = question(f"project {PROJECT}", "quotas of Compute Engine in us-central1")
-OF_FAMILY = question(f"{FAMILY} NVIDIA_H100_MEGA", f"limit in us-central1 of {PROJECT}")
-READ = "serviceusage.quotas.get"
-RESERVED = question("quota RESERVATIONS", f"limit and use in us-central1 of {PROJECT}").ok(
-    "0 of 9 are used, and the stack takes 1"
-)
-
-
-@pytest.mark.parametrize(
-    ("project", "region", "family", "answers"),
-    [
-        (FORBIDDEN, {"name": "r"}, None, [OF_PROJECT.unknown(
-            f"project {PROJECT} cannot be read: 403 Forbidden", "compute.projects.get")]),
-        (None, {"name": "r"}, None,
-         [OF_PROJECT.unknown("there is no such project, or Compute Engine is off in it")]),
-        (..., ..., limited(40), [RESERVED, OF_FAMILY.ok("40")]),
-        (..., ..., limited(39), [RESERVED, OF_FAMILY.refused(
-            "39", "the reservations take 40: their creation is refused", mend(40))]),
-        (..., ..., None, [RESERVED, OF_FAMILY.unknown("there is no such quota", READ)]),
-        (..., ..., {}, [RESERVED, OF_FAMILY.unknown("it has no limit that is known")]),
-        (..., ..., FORBIDDEN, [RESERVED, OF_FAMILY.unknown(
-            f"{FAMILY} NVIDIA_H100_MEGA cannot be read: 403 Forbidden", READ)]),
-    ],
-)  # fmt: skip
-def test_what_is_made_is_asked_of_project_region_and_family(
-    project: Any, region: Any, family: Any, answers: list[Answer]
-) -> None:
-    quota = {"quotas": [{"metric": "RESERVATIONS", "limit": 9}]}
-    documents = {
-        f"{COMPUTE}projects/{PROJECT}": {"name": "p"} if project is ... else project,
-        f"{COMPUTE}projects/{PROJECT}/regions/us-central1": quota if region is ... else region,
-        USAGE + quota_path(PROJECT, FAMILY): family,
-    }
-    sections = {"reservations": {"h100": {**H100, "name": "h100"}}}
-    assert list(quotas.ask(context(documents, reserved("h100"), **sections))) == answers
 
 
 JOB = """\
