@@ -23,16 +23,17 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("infra", "cli", "localcloud")
 PROGRAMS = "vt|make|pulumi|gcloud"
 QUOTED = re.compile(rf"`((?:{PROGRAMS}) [^`]+)`")
-#: Without backquotes, up to what ends a command or goes on with the sentence.
+#: Without backquotes, up to the end of the command or the rest of its sentence.
 BARE = re.compile(
-    rf"(?<![\w./-])((?:{PROGRAMS}) [a-z](?:'[^']*'|[^'`,;&|)\n])*?)"
-    r"(?=[`',;&|)\n]|[.:](?:\s|$)|\s(?:as|ended|for|has|lists|on|or|shows|which|with|writes)\b|\s*$)",
+    rf"(?<![\w./-])((?:{PROGRAMS}) [a-z](?:'[^']*'|\"[^\"]*\"|[^'\"`,;&|)<\n])*?)"
+    r"(?=[`,;&|)<\n]|[.:](?:\s|$)|'?\s*$"
+    r"|\s(?:as|ended|for|has|lists|on|or|shows|which|with|writes)\b)",
     re.MULTILINE,
 )
 #: Sentences about a program, and `make` as a verb.
 PROSE = re.compile(
-    r"make (?!setup|local|preview|lock|test)|gcloud (?:alone|builds an|leaves|makes|reads|and gsutil)"
-    r"|pulumi (?:and|are|comes|into|or|outside|printed|runs|starts|through)\b"
+    r"make (?!setup|local|preview|test)|vt runs|gcloud (?:alone|builds an|leaves|makes|reads|and) "
+    r"|pulumi (?:and|are|comes|into|on|or|outside|printed|runs|starts|through)\b|pulumi 1$"
 )
 #: What a message has in the place of a value.
 HOLE = "1"
@@ -65,9 +66,13 @@ def commands() -> list[tuple[str, str, bool]]:
         for file in sorted((ROOT / folder).rglob("*.py")):
             for line, text in strings(ast.parse(file.read_bytes())):
                 where, bare = f"{file.relative_to(ROOT)}:{line}", QUOTED.sub("", text)
-                found += [(where, each, text.startswith("`")) for each in QUOTED.findall(text)]
+                typed = re.match(r"`([^`]+)`(?:[,;.)]|$)", text)  # a hint begins with it
+                found += [
+                    (where, each, bool(typed and typed[1] == each)) for each in QUOTED.findall(text)
+                ]
                 found += [(where, each, False) for each in BARE.findall(bare)]
-    return [each for each in found if "…" not in each[1] and not PROSE.match(each[1])]
+    unclear = re.compile(r"…|[a-z]\|[a-z]")
+    return [each for each in found if not (unclear.search(each[1]) or PROSE.match(each[1]))]
 
 
 def on_pages() -> Iterator[tuple[str, str]]:
@@ -75,12 +80,12 @@ def on_pages() -> Iterator[tuple[str, str]]:
     for page in PAGES:
         for block in BLOCK.findall(page.read_text()):
             for text in BARE.findall(COMMENT.sub("", block.replace("\\\n", " "))):
-                if not text.startswith(("vt ", "make ")):
+                if not text.startswith(("vt ", "make ")) and "$(" not in text:
                     yield page.name, text
 
 
 def wrong(words: str, *, is_typed: bool = False) -> str:
-    """Why `vt` refuses a command. A mention of a verb needs no arguments, one of a group no verb."""
+    """Why `vt` refuses a command. A mention of a verb needs no arguments, of a group no verb."""
     why = refused(words.replace("{}", HOLE))
     if why.startswith("Exit: 0") or (why == "no such verb: ''" and not is_typed):
         return ""
@@ -102,7 +107,11 @@ def help_of(*verbs: str) -> str:
 def wrong_of_pulumi(words: list[str]) -> str:
     """The first verb or option that the installed engine does not have."""
     verbs: list[str] = []
-    while words and re.search(rf"^  {re.escape(words[0])} ", help_of(*verbs), re.MULTILINE):
+    while words and re.fullmatch(r"[a-z][a-z-]*", words[0]):
+        listed = re.search(rf"^ +{re.escape(words[0])} ", help_of(*verbs), re.MULTILINE)
+        aliases = re.search(r"^Aliases:\n(.*)", help_of(*verbs, words[0]), re.MULTILINE)
+        if not (listed or (aliases and words[0] in aliases[1].split(", "))):
+            break
         verbs.append(words.pop(0))
     if not verbs:
         return " ".join(words[:1])
@@ -122,7 +131,8 @@ def tree_of_gcloud() -> dict[str, Any]:
 
 def wrong_of_gcloud(words: list[str]) -> str:
     """The first verb or option that the installed gcloud does not have."""
-    tree, options = tree_of_gcloud(), {"--format", "--filter", "--project"}
+    tree = tree_of_gcloud()
+    options = {*tree["flags"], "--filter"}
     while words and tree.get("commands"):
         if words[0] not in tree["commands"]:
             return words[0]
@@ -133,14 +143,14 @@ def wrong_of_gcloud(words: list[str]) -> str:
 
 
 def test_the_search_finds_commands_and_refuses_wrong_ones() -> None:
-    assert len(commands()) > 500
+    assert len(commands()) > 350
     assert len([*on_pages()]) > 40
     for words in ("jobs tensorboard", "new image", "jobs show 1 --al", "jobs show 1 2"):
         assert wrong(words)
     assert wrong("jobs show", is_typed=True)
-    assert wrong_of_pulumi("up --skip-preveiw".split())
-    assert wrong_of_pulumi("stack list".split()) == ""  # an operand, as of `pulumi import`
-    assert wrong_of_pulumi("upp".split())
+    assert wrong_of_pulumi(["up", "--skip-preveiw"])
+    assert wrong_of_pulumi(["stack", "list"]) == ""
+    assert wrong_of_pulumi(["upp"])
 
 
 VT_AND_MAKE = [each for each in commands() if each[1].startswith(("vt ", "make "))]

@@ -157,7 +157,7 @@ def test_two_folders_of_the_same_names_are_told_once_and_counted_together(
     ]
     monkeypatch.setattr("vertex_training.plan.objects.MOST_FILES", 3)
     more = ("buckets.data.objects", "has 4 files, more than 3", "",
-            "vt data push data for the larger folders")  # fmt: skip
+            "vt data push data FOLDER for the larger ones")  # fmt: skip
     assert kept(x="one", y="two") == [more]
     monkeypatch.setattr("vertex_training.plan.objects.MOST_FILES", 4)
     assert kept(x="one", y="two") == []
