@@ -101,6 +101,47 @@ def test_runs_of_scripts_are_in_the_list_of_the_checkout_and_of_a_plain_folder(
     assert "has ended" in again
 
 
+def test_two_scripts_of_one_name_that_start_at_once_run_each_its_own_code(
+    checkout: Checkout, tmp_path: Path
+) -> None:
+    vt, env = checkout.path / ".venv/bin/vt", {**os.environ, "VT_LOCAL_HOME": str(checkout.home)}
+    started: list[subprocess.Popen[str]] = []
+    for name in ("a", "b"):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / ".venv").symlink_to(checkout.path / ".venv")
+        (folder / "twin.py").write_text(f"import time\nprint('code of {name}')\ntime.sleep(5)\n")
+        started.append(
+            subprocess.Popen(
+                [vt, "run", "-d", "twin.py"], cwd=folder, env=env, stdout=subprocess.PIPE, text=True
+            )
+        )
+    ids = [process.communicate(timeout=300)[0].strip() for process in started]
+    assert len(set(ids)) == 2
+    plain = Checkout(tmp_path / "a", checkout.home)
+    for id_, name in zip(ids, ("a", "b"), strict=True):
+        plain.run("vt", "jobs", "wait", id_)
+        assert f"code of {name}" in plain.run("vt", "jobs", "logs", id_).stdout
+    assert {"run_twin", "run_twin-2"} <= {*plain.run("vt", "jobs", "list").stdout.split()}
+
+
+def test_runs_of_scripts_are_found_beside_a_project_without_a_local_stack(
+    checkout: Checkout, tmp_path: Path
+) -> None:
+    (tmp_path / "Pulumi.yaml").write_text("name: other\nruntime: python\n")
+    (tmp_path / ".venv").symlink_to(checkout.path / ".venv")
+    (tmp_path / "brief.py").write_text(SCRIPT.replace("from beside import", "GREETING = 'x' #"))
+    plain = Checkout(tmp_path, checkout.home)
+    plain.run("vt", "run", "brief.py")
+    assert "run_brief" in plain.run("vt", "jobs", "list", "--stack", "local").stdout
+    assert "metrics.json" in plain.run("vt", "jobs", "artifacts", "run_brief").stdout
+    (tmp_path / "Pulumi.dev.yaml").write_text(
+        "config: {gcp:project: acme-dev, gcp:region: us-central1}\n"
+    )
+    refused = plain.run("vt", "jobs", "list", "--stack", "dve", expect=2).stderr
+    assert "Pulumi.dve.yaml" in refused
+
+
 def test_a_terminated_run_prints_the_command_that_cancels_its_job(
     checkout: Checkout, tmp_path: Path
 ) -> None:

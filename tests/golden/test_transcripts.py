@@ -47,6 +47,15 @@ def each(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Each]:
         yield made
 
 
+#: Commands that the output of others names, by how they are printed.
+_HINT: Final = re.compile(r"`vt ([^`]+)`|^(?:logs|console) +vt (.+?) *$", re.MULTILINE)
+
+
+def printed_hints(text: str) -> list[str]:
+    """Commands that an output names, without `vt`."""
+    return [quoted or fact for quoted, fact in _HINT.findall(text)]
+
+
 def transcript(each: Each, command: str) -> str:
     """The command with its output, without what every run has otherwise."""
     done = CliRunner().invoke(app, shlex.split(command))
@@ -80,6 +89,21 @@ def test_each_command_prints_one_of_each_kind(each: Each) -> None:
     if RECORD:
         FILE.write_text(printed, "utf-8")
     assert printed == FILE.read_text("utf-8")
+
+
+def test_each_printed_command_runs_where_it_was_printed(each: Each) -> None:
+    hints: dict[str, str] = {}
+    for command in COMMANDS:
+        done = CliRunner().invoke(app, shlex.split(command))
+        for hint in printed_hints(done.stdout + done.stderr):
+            hints.setdefault(hint, command)
+    assert len(hints) > 5
+    for hint, command in hints.items():
+        confirm = " --yes" if "cancel" in hint else ""
+        done = CliRunner().invoke(app, shlex.split(hint + confirm))
+        why = f"vt {command} printed `vt {hint}`: {done.stdout}{done.stderr}"
+        started_nothing = hint.startswith("local logs") and "has no log of" in done.stderr
+        assert done.exit_code == started_nothing, why
 
 
 def test_a_comparison_as_a_page_has_no_control_characters(each: Each) -> None:

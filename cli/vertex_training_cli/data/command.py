@@ -68,7 +68,7 @@ def _stack_place(
     text: str, stack: str | None
 ) -> Iterator[tuple[storage.Client, Place, Settings, Path]]:
     """The client and the place, the settings of the stack, and its checkout."""
-    ref = stacks.find(stack)
+    ref, _ = stacks.find_with_scripts(stack)
     raw = stack_files.read_raw(stacks_of_files.SCHEMA, ref.root, ref.stack)
     settings = stacks_of_files.read_settings(raw, ref.root)
     place = places.find(text, settings, settings.names)

@@ -218,12 +218,14 @@ def find_scripts(home: Home) -> StackRef:
 def find_with_scripts(stack: str | None) -> tuple[StackRef, StackRef | None]:
     """Return the stack as ``find`` does, and that of scripts beside a local one.
 
-    Outside of a Pulumi project it is the stack of scripts alone.
+    Where no stack has the default's name, it is the stack of scripts alone.
     """
     from localgcp.home import Home
 
     root = paths.root_of(Path.cwd())
-    ref = find(stack) if root or stack not in (None, DEFAULT) else None
+    name = stack or (_selected(root) if root else DEFAULT)
+    is_here = root is not None and (root / project_files.file_name(name)).is_file()
+    ref = find(name) if is_here or name != DEFAULT else None
     if ref and not ref.is_local:
         return ref, None
     with local_cloud_errors():

@@ -349,7 +349,8 @@ def rehearsal(proposal: Proposal) -> tempfile.TemporaryDirectory[str]:
 def named_files(settings: Settings) -> list[str]:
     """Files and folders that a stack's files name; those that cannot be there are no help here."""
     found = list(settings.include)
-    found += [job.file for job in settings.jobs.values()]
+    found += [job.file for job in settings.submitted.values()]
+    found += [snapshot.query for snapshot in settings.snapshots.values()]
     found += [package.path for package in settings.packages.values()]
     found += [file for bucket in settings.buckets.values() for file in bucket.objects.values()]
     for image in settings.images.values():

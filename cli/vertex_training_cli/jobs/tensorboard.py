@@ -56,9 +56,9 @@ def tensorboard(
         return
     if (python := own.python) is None:
         raise CommandError("TensorBoard is not installed.", "`vt tensorboard --install`, once")
-    ref = stacks.find(stack)
+    ref, scripts = stacks.find_with_scripts(stack)
     ref.connect_clients()
-    jobs = Jobs(ref)
+    jobs = Jobs(ref, scripts)
     chosen = [jobs.find(each) for each in job] if job else jobs.list()[:NEWEST]
     with tempfile.TemporaryDirectory() as shown:
         found = _collect(chosen, ref, Path(shown))

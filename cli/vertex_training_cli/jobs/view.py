@@ -87,7 +87,8 @@ def run_texts(jobs: Sequence[AnyJob]) -> dict[str, str]:
     """
     found, counts = dict[str, str](), Counter[tuple[str, ...]]()
     for job in sorted(jobs, key=lambda each: type(each).pb(each).create_time.ToNanoseconds()):
-        key = stack(job), title(job), run(job), slot(job)  # a slot of a schedule has one job
+        project = job.name.split("/")[1]  # that of scripts has a stack of the same name
+        key = project, stack(job), title(job), run(job), slot(job)  # a slot has one job
         counts[key] += 1
         more = counts[key] > 1 and run(job)
         found[job.name] = f"{run(job)} #{counts[key]}" if more else run(job)

@@ -32,14 +32,14 @@ class WaitResult:
 
 def wait_for(chosen: Sequence[AnyJob], jobs: Jobs, goal: Goal, deadline: float) -> WaitResult:
     """Wait for all jobs at once, until they reach ``goal`` or ``deadline`` seconds have passed."""
-    ref = jobs.ref
 
     def service(job: AnyJob) -> BackendJobs:
+        ref = jobs.of(job).ref
         return backends.connect(ref.project, ref.region, kind_of(job))
 
     def tail(name: str, count: int) -> list[str]:
-        found = logs.connect(ref.project)
-        ids = service(jobs.get(name)).log_ids(name)
+        job = jobs.get(name)
+        found, ids = logs.connect(jobs.of(job).ref.project), service(job).log_ids(name)
         return [line.text for each in ids for line in found.tail(each, count)]
 
     async def one(job: AnyJob, log: Callable[[str], None]) -> OperatorError | None:
@@ -50,8 +50,8 @@ def wait_for(chosen: Sequence[AnyJob], jobs: Jobs, goal: Goal, deadline: float) 
                 service(job).get,
                 tail,
                 log,
-                connect_ladder=lambda: ladders.ladder_of(job, ref),
-                connect_idle_stop=lambda: ladders.idle_stop_of(job, ref),
+                connect_ladder=lambda: ladders.ladder_of(job, jobs.of(job).ref),
+                connect_idle_stop=lambda: ladders.idle_stop_of(job, jobs.of(job).ref),
             )
             await wait_for_job(Wait(view.title(job), run, goal, deadline), job.name, ports)
         except OperatorError as error:

@@ -48,7 +48,7 @@ def show(home: Home) -> bool:
             out.print(f"left behind: process {child.pid} ({child.role}); `vt local down` ends it")
     out.print(f"files: {home.root}")
     if substitutes.takes_nearest(home):
-        nearest = "the nearest version runs (vt local start --prebuilt)"
+        nearest = "the nearest version runs (vt local start --prebuilt nearest)"
         out.print(f"prebuilt images that are not here: {nearest}")
     if active := sum(not entry.spent for entry in FaultTable(home.faults).entries()):
         out.print(f"faults: {active} active (vt local fault list)")

@@ -67,8 +67,8 @@ def _exists(
     return of.refused(
         text,
         meets,
-        f"vt images build {image} --stack {context.ref.stack}, or vt promote {image} --to "
-        f"{context.ref.stack}",
+        f"vt images build {image} --stack {context.ref.stack}, or vt promote {image} --from OTHER "
+        f"--to {context.ref.stack}",
     )
 
 

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from concurrent.futures import Future
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, NoReturn
 
@@ -67,18 +68,19 @@ def run(
     """
     words, file = args or [], Path(job)
     name = name and to_key(name)
-    if file.suffix == ".py":
-        jobs, loaded, prepared = _script(file, words, stack, name)
-    else:
-        ref = stacks.find(stack)
-        ref.connect_clients()
-        jobs, loaded = Jobs(ref), load_stack(ref.root, ref.stack)
-        _ensure_usable(ref, loaded)
-        prepared = submission.prepare(loaded, jobs, job, words, name)
-    tell(prepared, loaded.settings)
-    if not (jobs.ref.is_local or yes):
-        _confirm(prepared)
-    resource, interrupted = _submit(prepared, loaded)
+    with _turn(file):
+        if file.suffix == ".py":
+            jobs, loaded, prepared = _script(file, words, stack, name)
+        else:
+            ref = stacks.find(stack)
+            ref.connect_clients()
+            jobs, loaded = Jobs(ref), load_stack(ref.root, ref.stack)
+            _ensure_usable(ref, loaded)
+            prepared = submission.prepare(loaded, jobs, job, words, name)
+        tell(prepared, loaded.settings)
+        if not (jobs.ref.is_local or yes):
+            _confirm(prepared)
+        resource, interrupted = _submit(prepared, loaded)
     number = resource.rpartition("/")[2]
     print_status(f"submitted {prepared.request.submission.job}: {number}")
     if interrupted:
@@ -88,6 +90,15 @@ def run(
         return
     signal.signal(signal.SIGTERM, lambda *_: _leave(jobs, number))
     raise typer.Exit(_follow(jobs, resource))
+
+
+def _turn(file: Path) -> AbstractContextManager[None]:
+    """Return the turn of a script; a job of a stack is submitted without one."""
+    if not (file.suffix == ".py" and file.is_file()):
+        return nullcontext()
+    from vertex_training_cli.run import script
+
+    return script.turn(print_status)
 
 
 def _script(

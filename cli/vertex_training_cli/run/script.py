@@ -6,22 +6,24 @@ code goes into a bucket, and no run changes the stack.
 
 from __future__ import annotations
 
+import fcntl
 import itertools
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from localgcp.home import Home
+from localgcp.home import Home, open_private
 from vertex_training import stack as stacks
 from vertex_training.errors import CommandError
 from vertex_training.naming import CONTROL
 from vertex_training.plan import packages
 from vertex_training.stack import Stack
-from vertex_training_cli.engine.stacks import StackRef, find_scripts
+from vertex_training_cli.engine.stacks import StackRef, find_scripts, local_cloud_errors
 from vertex_training_cli.engine.stacks import find as find_stack
 from vertex_training_cli.importing.imported import REQUEST_ID, key_of
 from vertex_training_cli.jobs import view
@@ -57,6 +59,25 @@ config:
 }
 
 
+@contextmanager
+def turn(log: Callable[[str], None]) -> Iterator[None]:
+    """Let one process at a time choose a run's name, write its code and submit it.
+
+    Raises:
+        CommandError: the local cloud's folder cannot be used.
+    """
+    with local_cloud_errors():
+        home = Home.find()
+        home.create()
+    with open_private(home.root / "run.lock", "a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            log("waiting until another `vt run` has submitted its script")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def find(log: Callable[[str], None]) -> StackRef:
     """The stack of scripts, with the local cloud started and clients connected to it.
 
@@ -87,20 +108,23 @@ def prepare(
     """The next run of a script.
 
     Raises:
+        CommandError: a run of this name is live.
         ConfigError: its requirements cannot be packaged.
     """
     key = name or _free_name(key_of(script.stem), Jobs(ref))
+    job = RUN_PREFIX + key
+    run = submission.next_run(Jobs(ref), job)
     folder = ref.root / "jobs" / key / MODULE
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for file in {each for pattern in _TAKEN for each in script.parent.glob(pattern)}:
         shutil.copyfile(file, folder / file.name)
     (folder / "__init__.py").touch()
-    (folder / "__main__.py").write_text(START.format(name=script.name), encoding="utf-8")
+    if script.name != "__main__.py":
+        (folder / "__main__.py").write_text(START.format(name=script.name), encoding="utf-8")
     package = packages.build_all({key: f"jobs/{key}/{MODULE}"}, ref.root)[key]
     uri = f"gs://{stack.settings.names.bucket('code')}/{package.file}"
-    job = RUN_PREFIX + key
-    place = stack.submission(job, submission.next_run(Jobs(ref), job))
+    place = stack.submission(job, run)
     content = _document(key, uri, words)
     return submission.of_document(content, place, stack, {uri: package.content})
 

@@ -144,8 +144,21 @@ def has_bucket(project: str, name: str, number: str) -> bool:
 
 
 def next_run(jobs: Jobs, name: str) -> int:
-    """One more than the highest run that was submitted under this name."""
-    runs = [view.run(job) for job in jobs.list() if view.title(job) == name]
+    """Return one more than the highest run that was submitted under this name.
+
+    Raises:
+        CommandError: one of them has not ended.
+    """
+    submitted = [job for job in jobs.list() if view.title(job) == name]
+    for job in submitted:
+        if not view.has_ended(job):
+            id_ = view.job_id(job)
+            raise CommandError(
+                f"{name} runs already: {id_} is {view.state(job)}.",
+                f"`vt jobs cancel {id_} --stack {jobs.ref.stack}` ends it; with --name a second "
+                "one runs beside it",
+            )
+    runs = [view.run(job) for job in submitted]
     return max((int(run) for run in runs if run.isdecimal()), default=0) + 1
 
 

@@ -86,7 +86,7 @@ def _objects(
             names[each] = name
     if folders > 1 and len(names) > objects.MOST_FILES:
         what = f"has {len(names)} files, more than {objects.MOST_FILES}"
-        yield Problem(what, "", f"vt data push {bucket} for the larger folders", path)
+        yield Problem(what, "", f"vt data push {bucket} FOLDER for the larger ones", path)
 
 
 def _context(path: Path, image: Image, context: str, root: pathlib.Path) -> Iterator[Problem]:
