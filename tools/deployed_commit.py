@@ -7,12 +7,14 @@ Prints the commit and adds ``commit=…`` to GITHUB_OUTPUT. Exit code 1: there i
 It runs before anything is installed: standard library, git, and the gcloud that is signed in.
 """
 
+import gzip
 import json
 import os
 import pathlib
 import re
 import subprocess
 import sys
+import zlib
 
 #: So many updates are read, the newest first. Others were made by hand, from commits not on main.
 READ = 20
@@ -23,14 +25,16 @@ def main(stack):
     if not backend.startswith("gs://"):
         return "PULUMI_BACKEND_URL is not set to the gs:// URL of the state."
     folder = f"{backend}/.pulumi/history/{project()}/{stack}"
-    listed = run("gcloud", "storage", "ls", f"{folder}/*.history.json")
+    # With PULUMI_DIY_BACKEND_GZIP the engine writes .history.json.gz, beside those from before.
+    listed = run("gcloud", "storage", "ls", f"{folder}/*.history.json*")
     if listed.returncode:
-        return f"no deployment of {stack} can be read in {folder}: {listed.stderr.strip()}"
+        return f"no deployment of {stack} can be read in {folder}: {text(listed.stderr)}"
     # The names end in the time, in nanoseconds.
-    for name in sorted(listed.stdout.split(), reverse=True)[:READ]:
+    names = [name for name in text(listed.stdout).split() if name.endswith((".json", ".gz"))]
+    for name in sorted(names, reverse=True)[:READ]:
         read = run("gcloud", "storage", "cat", name)
         if read.returncode:
-            return f"{name} cannot be read: {read.stderr.strip()}"
+            return f"{name} cannot be read: {text(read.stderr)}"
         commit = commit_of(read.stdout)
         if commit and run("git", "merge-base", "--is-ancestor", commit, "HEAD").returncode == 0:
             print(commit)
@@ -38,6 +42,7 @@ def main(stack):
                 with open(output, "a", encoding="utf-8") as file:
                     file.write(f"commit={commit}\n")
             return 0
+        print(f"passed over: {name} is no update of a commit of main", file=sys.stderr)
     return f"none of the last {READ} updates of {stack} is of a commit of main: deploy main first."
 
 
@@ -51,15 +56,19 @@ def project():
 def commit_of(update):
     """The commit of an update that ``pulumi up`` made; empty for another one, as a refresh."""
     try:
-        found = json.loads(update)
+        found = json.loads(gzip.decompress(update) if update.startswith(b"\x1f\x8b") else update)
         commit = found["environment"]["git.head"] if found["kind"] == "update" else ""
-    except (ValueError, LookupError, TypeError):
+    except (ValueError, LookupError, TypeError, RecursionError, OSError, EOFError, zlib.error):
         return ""
     return commit if isinstance(commit, str) and re.fullmatch("[0-9a-f]{40}", commit) else ""
 
 
 def run(*command):
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return subprocess.run(command, capture_output=True, check=False)
+
+
+def text(output):
+    return output.decode(errors="replace").strip()
 
 
 if __name__ == "__main__":

@@ -107,6 +107,7 @@ WAYS: Final = {
         "docker",
     f"{PYTHON} by_socket.py unix \"$WORLD/renamed\"": "renamed",
     f"{PYTHON} by_socket.py unix \"$WORLD/other/mounted\"": "mounted",
+    f"{PYTHON} by_socket.py unix \"$WORLD/a\u2028b/socket\"": "odd",
     f"{PYTHON} by_socket.py unix @abstract": "abstract",
     f"nsenter --net=\"$WORLD/net\" {PYTHON} by_socket.py tcp 198.51.100.17": "198.51.100.17",
     f"nsenter -t 1 -n -m {PYTHON} \"$WORLD/by_socket.py\" tcp 198.51.100.18": "198.51.100.18",

@@ -31,7 +31,7 @@ if verb == "ls":
     found = sorted(folder.glob(url.removeprefix("gs://state/")))
     print("".join(f"gs://state/{{each.relative_to(folder)}}\\n" for each in found), end="")
     sys.exit(0 if found else "ERROR: One or more URLs matched no objects.")
-print((folder / url.removeprefix("gs://state/")).read_text())
+sys.stdout.buffer.write((folder / url.removeprefix("gs://state/")).read_bytes())
 """
 
 
@@ -171,7 +171,9 @@ def test_an_update_of_no_commit_of_main_is_passed_over(main: Repository) -> None
          of(branch, "refresh"), {"kind": "update"}, [], "{", {"environment": None}], 2,
     ):  # fmt: skip
         main.update(at, other)
-    assert main.deployed()[0] == deployed
+    commit, printed = main.deployed()
+    assert commit == deployed
+    assert "prod-1795898901488487402.history.json is no update of a commit of main" in printed
 
 
 @pytest.mark.parametrize("update", [None, of("f" * 40)])
@@ -186,21 +188,28 @@ def test_without_a_deployment_of_main_nothing_is_checked_out(main: Repository, u
 
 
 def test_the_engine_writes_the_commit_of_each_deployment(main: Repository, tmp_path: Path) -> None:
+    """The newest counts, also after the state's files are compressed, which docs/evidence names."""
     (main.root / "Pulumi.yaml").write_text(
         f"name: acme\nruntime: {{name: python, options: {{virtualenv: {ROOT / '.venv'}}}}}\n"
     )
     (main.root / "__main__.py").write_text("")
     main.git("add", ".")
-    deployed = main.commit()
+    first = main.commit()
     tools = f"{ROOT / '.venv/bin'}{os.pathsep}{main.env['PATH']}"
     env = {
         **main.env, "PATH": tools, "PULUMI_BACKEND_URL": f"file://{main.state}",
         "PULUMI_CONFIG_PASSPHRASE": "x", "PULUMI_HOME": str(tmp_path / "home"),
         "PULUMI_SKIP_UPDATE_CHECK": "true",
     }  # fmt: skip
-    for command in ("stack init prod", "up --yes --skip-preview --stack prod"):
-        subprocess.run(
-            ["pulumi", *command.split()], cwd=main.root, env=env, capture_output=True, check=True
-        )
+
+    def pulumi(command: str, **more: str) -> None:
+        words, variables = ["pulumi", *command.split()], {**env, **more}
+        subprocess.run(words, cwd=main.root, env=variables, capture_output=True, check=True)
+
+    pulumi("stack init prod")
+    pulumi("up --yes --skip-preview --stack prod")
+    second = main.commit("merged, not deployed")
+    assert main.deployed()[0] == first
+    pulumi("up --yes --skip-preview --stack prod", PULUMI_DIY_BACKEND_GZIP="true")
     main.commit("merged, not deployed")
-    assert main.deployed()[0] == deployed
+    assert main.deployed()[0] == second

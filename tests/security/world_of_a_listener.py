@@ -77,6 +77,9 @@ serve_unix("docker.sock", "docker")  # the kernel has no path of it
 # As ssh does: bound by one name, found by another one.
 serve_unix(str(FOLDER / "bound"), "renamed")
 (FOLDER / "bound").rename(FOLDER / "renamed")
+# In a folder with a character at which Python's splitlines() splits.
+(FOLDER / "a\u2028b").mkdir()
+serve_unix(str(FOLDER / "a\u2028b/socket"), "odd")
 # As in a container with the machine's Docker: a socket that is bound elsewhere, mounted as a file.
 for name in ("other", "another"):
     (FOLDER / name).mkdir()

@@ -80,7 +80,7 @@ class RestClient:
             listen(method, address, answer.status_code, document)
         if answer.status_code in conflict:
             return None
-        doing = "read" if conflict == (404,) else "written"
+        doing = "read" if method == "GET" or conflict == (404,) else "written"
         if not answer.ok:
             text = f"{what} cannot be {doing}: {answer.status_code} {answer.reason}"
             told = _message(document)
@@ -107,7 +107,7 @@ def pages(
         if document is None and page:
             raise CommandError(f"{what} cannot be read: a page of its list is not there.")
         yield document or {}
-        page = (document or {}).get("nextPageToken", "")
+        page = str((document or {}).get("nextPageToken") or "")
         if not page:
             return
     raise CommandError(f"{what} cannot be read: its list has no end.")
@@ -139,7 +139,7 @@ def _document(answer: Any) -> Any:
     """The JSON of an answer; None if it is none: a proxy may answer with a page of its own."""
     try:
         return answer.json()
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 

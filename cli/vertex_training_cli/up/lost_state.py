@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -126,6 +127,8 @@ class _Declared:
     type: str
     name: str
     inputs: Mapping[str, Any]
+    parent: str = ""
+    """URN of its component."""
     id: str = ""
     """By which it is imported; empty if it is not, or if the cloud has none."""
     doubt: str = ""
@@ -156,34 +159,41 @@ class _Lists:
         if isinstance(items, CommandError):
             resource.doubt = plain(redact(str(items))).rstrip(".")
             return
-        there = {str(item["name"]): item for item in items}
+        there = {plain(str(item.get("name") or "")): item for item in items}
         there = {name: item for name, item in there.items() if _last(name) not in held}
         row, inputs = resource.row, resource.inputs
         same = [name for name, item in there.items() if row.is_same(item, inputs)]
         alike = [name for name, item in there.items() if row.is_alike(item, inputs)]
-        if len(same) == 1:
+        if len(same) > 1:
+            resource.doubt = f"{_joined(same)}: {len(same)} are like it"
+        elif same and _ID.fullmatch(_last(same[0])):
             resource.id = row.id_to_import({**inputs, "id": _last(same[0])})
-        elif same or alike:
-            owner = f"{len(same)} are like it" if same else "has its name, and is not this stack's"
-            resource.doubt = f"{_joined(same or alike)}: {owner}"
+        elif same:
+            resource.doubt = f"{same[0]} is like it, and ends with no id"
+        elif alike:
+            resource.doubt = f"{_joined(alike)}: has its name, and is not this stack's"
 
     def _items(self, url: str) -> list[dict[str, Any]] | CommandError:
-        """The items with a name, or why there are none."""
+        """The items, or why there are none."""
         if url not in self.read:
-            collection = url.partition("?")[0].rpartition("/")[2]
             try:
-                client = rest.connect(self.stack)
-                pages = list(rest.pages(url, collection, lambda page: client.get(page, collection)))
+                self.read[url] = list(self._read(url))
             except CommandError as error:
                 self.read[url] = error
-            else:
-                self.read[url] = [
-                    item
-                    for page in pages
-                    for item in page.get(collection) or ()
-                    if isinstance(item, dict) and _ID.fullmatch(_last(str(item.get("name") or "")))
-                ]
         return self.read[url]
+
+    def _read(self, url: str) -> Iterator[dict[str, Any]]:
+        client, collection = rest.connect(self.stack), url.partition("?")[0].rpartition("/")[2]
+
+        def get(page: str) -> dict[str, Any]:
+            # No conflict: a list that does not exist is not an empty one.
+            return client.call("GET", page, collection, conflict=()) or {}
+
+        for page in rest.pages(url, collection, get):
+            items = page.get(collection, [])
+            if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+                raise CommandError(f"{collection} cannot be read: the answer is no list.")
+            yield from items
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,8 +237,7 @@ class _Import:
         certain: dict[Recovery, list[_Declared]] = {}
         for each in left:
             if each.doubt:
-                by_hand = f"pulumi import {each.type} {each.name} ID --stack {self.stack}"
-                yield f"not imported: {each.name}: {each.doubt}. By hand: `{by_hand}`"
+                yield f"not imported: {each.name}: {each.doubt}. By hand: `{self._by_hand(each)}`"
             else:
                 certain.setdefault(each.row.recovery, []).append(each)
         for recovery, text in _LEFT.items():
@@ -242,6 +251,16 @@ class _Import:
             for error in error_diagnostics(done.stdout):
                 yield f"`vt up` refuses: {plain(redact(error['message'].strip()))}"
 
+    def _by_hand(self, resource: _Declared) -> str:
+        """The command that imports one as the resource that the program declares.
+
+        Without its parent it would be another resource: `up` would delete it and create this one.
+        """
+        urn, options = resource.parent, [*_PLAIN, "--stack", self.stack]
+        if urn and "::pulumi:pulumi:Stack::" not in urn:
+            options.append(f"--parent={_name(urn)}={urn}")
+        return shlex.join(["pulumi", "import", resource.type, resource.name, "ID", *options])
+
     def _declared(self) -> list[Entry]:
         """What a preview creates, each with the id by which it would be imported."""
         with tempfile.TemporaryDirectory() as folder:
@@ -249,7 +268,8 @@ class _Import:
             options = ["--json", "--import-file", str(file)]
             command = ("preview", "--stack", self.stack, *options)
             steps = self.asks_nothing.read_json(*command)["steps"]
-            declared: list[Entry] = json.loads(file.read_text(encoding="utf-8"))["resources"]
+            # Without `resources` if nothing is created.
+            declared = json.loads(file.read_text(encoding="utf-8")).get("resources") or []
         own = {entry["name"] for entry in declared if entry.get("component")}
         urns = {parent for each in steps if (parent := each.get("newState", {}).get("parent"))}
         self.parents.clear()
@@ -273,7 +293,7 @@ class _Import:
         }
         states = [step["newState"] for step in steps if step.get("op") == "create"]
         made = [
-            _Declared(each["type"], _name(each["urn"]), _known(each))
+            _Declared(each["type"], _name(each["urn"]), _known(each), each.get("parent") or "")
             for each in states
             if each.get("custom", True) and not each["type"].startswith("pulumi:")
         ]

@@ -150,7 +150,7 @@ class Machine:
         file = Path(self.volumes.placed(script["path"], at, None))
         try:
             with file.open("rb") as opened:
-                first = opened.readline(200).decode(errors="replace")
+                first = opened.readline(255).decode(errors="replace")
         except OSError as error:
             raise PreparationError(f"{script['path']}: {error.strerror}") from None
         return [*_interpreter(first), script["path"]]
@@ -209,13 +209,17 @@ class Machine:
 def _interpreter(first_line: str) -> list[str]:
     """Program and at most one argument, as the kernel reads a shebang line; else ``/bin/sh``.
 
+    Only blanks separate them, NUL ends the line, and a carriage return is a part of it.
+
     >>> _interpreter("#!/bin/bash -e -u"), _interpreter("#!python"), _interpreter("echo")
     (['/bin/bash', '-e -u'], ['./python'], ['/bin/sh'])
     """
-    words = first_line[2:].strip().split(None, 1) if first_line.startswith("#!") else []
-    if not words:
+    line = re.match(r"#![ \t]*([^ \t\n\0]+)[ \t]*([^\n\0]*)", first_line)
+    if line is None:
         return ["/bin/sh"]
-    return [words[0] if os.sep in words[0] else f".{os.sep}{words[0]}", *words[1:]]
+    program, argument = line[1], line[2].rstrip(" \t")
+    path = program if os.sep in program else f".{os.sep}{program}"
+    return [path, argument] if argument else [path]
 
 
 def _unexpanded(word: str) -> str:

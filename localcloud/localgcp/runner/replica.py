@@ -100,7 +100,9 @@ def _start(
             )
         except OSError as error:
             code = 127 if isinstance(error, FileNotFoundError) else 126
-            text = f"{error.filename or command[0]}: {error.strerror}"  # its folder may be missing
+            name = str(error.filename or command[0])  # its folder may be missing
+            seen = name.replace("\r", "\\r")  # of a script with Windows' ends of lines
+            text = f"{seen}: {error.strerror}"
             raise CommandNotFoundError(text, code=code) from error
 
 

@@ -196,7 +196,7 @@ def test_script_runs_although_another_process_has_its_file_open_for_writing(jobs
     ("runnable", "code", "cause"),
     [
         (script("#!/no/such/shell\n"), 127, "/no/such/shell: No such file or directory"),
-        (script("#!relative\n"), 127, "./relative: No such file or directory"),
+        (script("#! \trelative\r\n"), 127, "./relative\\r: No such file or directory"),
         (script("#!/bin/sh -e -u\n"), 2, "exited with status 2"),  # one argument, "-e -u"
         (python("", container={"image_uri": "python:3.11", "entrypoint": "/etc/passwd"}), 126,
          "/etc/passwd: Permission denied"),

@@ -39,7 +39,7 @@ class Engine:
     def read_json(self, *arguments: str) -> Any:
         steps, declared = self.previews.pop(0)
         *words, file = arguments
-        Path(file).write_text(json.dumps({"resources": declared}))
+        Path(file).write_text(json.dumps({"resources": declared} if declared else {}))
         self.got.append(("preview", words, None))
         return {"steps": steps}
 
