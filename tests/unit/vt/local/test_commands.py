@@ -68,7 +68,8 @@ def test_the_status_tells_that_the_nearest_version_runs_for_images_that_are_not_
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("VT_LOCAL_HOME", str(home.root))
-    told = "prebuilt images that are not here: the nearest version runs (vt local start --prebuilt nearest)"
+    told = "prebuilt images that are not here: the nearest version runs"
+    told += " (vt local start --prebuilt nearest)"
     assert told not in CliRunner().invoke(app, ["local", "status"]).stdout.splitlines()
     substitutes.take_nearest(home, on=True)
     assert told in CliRunner().invoke(app, ["local", "status"]).stdout.splitlines()
