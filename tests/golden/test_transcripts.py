@@ -10,14 +10,18 @@ import os
 import re
 import shlex
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from typer.testing import CliRunner
 
 from localgcp.batch.records import BatchTable
-from tests.golden.one_of_each import Each, one_of_each
+from localgcp.vertex.records import JobRecord, JobState, JobTable
+from tests.contract.cloud import REGION
+from tests.golden.one_of_each import HOSTILE, Each, one_of_each
+from tests.unit.localcloud.conftest import PROJECT
 from vertex_training_cli.cli import app
 from vertex_training_cli.console import is_seen
 
@@ -114,6 +118,33 @@ def test_a_comparison_as_a_page_has_no_control_characters(each: Each) -> None:
     page = (each.project / "page.html").read_text("utf-8")
     assert "local-wine-batch-0" in page
     assert all(all(map(is_seen, line)) for line in page.splitlines())
+
+
+def test_a_job_of_others_with_control_characters_in_every_field_is_printed_plainly(
+    each: Each,
+) -> None:
+    """Written as a record: the service would refuse most of them."""
+    pool: dict[str, Any] = {
+        "machineSpec": {"machineType": HOSTILE},
+        "containerSpec": {"imageUri": HOSTILE},
+    }
+    pool["containerSpec"] |= {"args": [HOSTILE], "env": [{"name": HOSTILE, "value": HOSTILE}]}
+    spec = {
+        "workerPoolSpecs": [{**pool, "replicaCount": 1}],
+        "serviceAccount": HOSTILE,
+        "baseOutputDirectory": {"outputUriPrefix": f"gs://{HOSTILE}"},
+    }
+    body = {"displayName": HOSTILE, "jobSpec": spec, "labels": {HOSTILE: HOSTILE}}
+    job = JobRecord.new(PROJECT, REGION, body, JobState.FAILED)
+    JobTable(each.cloud.home.database).insert(replace(job, error_message=HOSTILE))
+    id_ = job.job_id
+    for command in (
+        "local status", f"local logs {id_}", "jobs list --all", "jobs list --all --metrics",
+        f"jobs show {id_}", f"jobs compare {id_} train", f"jobs logs {id_}",
+        f"jobs artifacts {id_}", f"jobs wait {id_}", f"jobs cancel {id_} --yes",
+    ):  # fmt: skip
+        printed = transcript(each, command)
+        assert "exit code 0" in printed or "stderr:" in printed, printed
 
 
 def test_three_hundred_jobs_have_a_line_each(each: Each) -> None:

@@ -286,7 +286,8 @@ def judge(proposal: Proposal) -> list[FileReport]:
 
 
 def _renamed(report: FileReport, proposal: Proposal) -> FileReport:
-    files = [*proposal.files, *(path.name for path in proposal.root.glob("Pulumi*.yaml"))]
+    own = (*proposal.files, *proposal.named)
+    files = [*own, *(path.name for path in proposal.root.glob("Pulumi*.yaml"))]
     name = next((file for file in files if report.file.endswith(f"/{file}")), report.file)
     found = tuple(dataclasses.replace(_of_the_job(each), file=name) for each in report.findings)
     return dataclasses.replace(report, file=name, findings=found)

@@ -182,7 +182,7 @@ def _readable(bucket: str) -> Iterator[None]:
 
     try:
         yield
-    except (GoogleAPICallError, RetryError, GoogleAuthError, RequestException) as error:
+    except (GoogleAPICallError, RetryError, GoogleAuthError, RequestException, ValueError) as error:
         text = getattr(error, "message", error)
         raise OperatorError(f"gs://{bucket} cannot be listed: {text}") from None
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from google.cloud.aiplatform_v1.types import CustomJob
+from google.cloud.aiplatform_v1.types import CustomJob, JobState
 
 from tests.unit.infra.stacks import BASE
 from vertex_training.errors import CheckUnavailableError, ConfigError
@@ -34,9 +34,11 @@ CHANGES = {
 
 
 def jobs(*runs: tuple[str, str]) -> Any:
-    """The service with a job for each name and run."""
+    """The service with a job that has ended for each name and run."""
     labels = [{"vt-request-id": "x", "vt-job": name, "vt-run": run} for name, run in runs]
-    made = [CustomJob(display_name="x", labels=each) for each in labels]
+    made = [
+        CustomJob(display_name="x", labels=each, state=JobState.JOB_STATE_FAILED) for each in labels
+    ]
     return SimpleNamespace(list=lambda: made)
 
 
