@@ -6,6 +6,8 @@ import json
 import os
 import signal
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -52,6 +54,16 @@ def test_a_killed_server_is_replaced_on_the_same_ports(stopped: Home) -> None:
     settled = JobTable(stopped.database).get("1")
     assert settled is not None
     assert settled.state is JobState.FAILED
+
+
+def test_second_server_of_a_home_is_refused(stopped: Home) -> None:
+    first = lifecycle.start(stopped, silent)
+    folders = ("--home", str(stopped.root), "--repo", str(stopped.root))
+    command = [sys.executable, "-m", "localgcp.server", *folders]
+    second = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert second.returncode == 1
+    assert f"another server already runs in {stopped.root}" in second.stdout + second.stderr
+    assert lifecycle.running(stopped) == first
 
 
 def test_stop_ends_what_a_killed_server_left(stopped: Home) -> None:
