@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-import re
 import tarfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -34,8 +33,8 @@ from vertex_training.errors import ConfigError, Problem, UnknownStackError
 FOLDER: Final = Path(__file__).parents[2] / "corpus" / "stacks"
 #: Parts of an entry that have one row a name.
 BY_NAME: Final = ("given", "files", "settings", "references", "packages", "registered")
-#: The root of all resources, which a process has once: its name may be of another test's stack.
-ROOT_STACK: Final = re.compile(r"\Avertex-training-[a-z]+\Z")
+#: Type of the root of all resources. A process has one, named after the stack of its first test.
+ROOT: Final = "pulumi:pulumi:Stack::"
 #: Inputs that no reader of a stack cares for.
 INTERNAL: Final = ("__provider", "__defaults", "__internal")
 
@@ -137,7 +136,7 @@ class Monitor(MockMonitor):
             request = self.requests[name]
             row = {
                 "type": type_,
-                "parent": ROOT_STACK.sub("", request.parent.rpartition("::")[2]),
+                "parent": "" if ROOT in request.parent else request.parent.rpartition("::")[2],
                 "inputs": readable(inputs),
                 "outputs": self.ended.get(name),
                 "waits": sorted({urn.rpartition("::")[2] for urn in request.dependencies}),
