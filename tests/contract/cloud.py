@@ -244,6 +244,7 @@ def _furnish(cloud: ContractCloud) -> None:
         "services/servicenetworking.googleapis.com", f"{project}/regions/{REGION}",
         f"{project}/locations/{REGION}", f"{project}/secrets/key/versions/1",
         f"{project}/policies/compute.vmExternalIpAccess", project,
+        "billingAccounts/012345-567890-ABCDEF",
     ]  # fmt: skip
     channel = f"{project}/notificationChannels/1"
     values = {"name": channel, "type": "email", "labels": {"email_address": "ml@example.com"}}

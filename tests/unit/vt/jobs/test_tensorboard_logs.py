@@ -88,11 +88,11 @@ def command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> SimpleNamespace:
     monkeypatch.setattr(
         tensorboard.policy_env, "install_once", lambda *given: made.installed.append(given)
     )
-    monkeypatch.setattr(tensorboard.stacks, "find", lambda _: LOCAL)
+    monkeypatch.setattr(tensorboard.stacks, "find_with_scripts", lambda _: (LOCAL, None))
     monkeypatch.setattr(StackRef, "connect_clients", lambda _: None)
     listed = [job(str(number), "") for number in range(12)]
     found: Any = SimpleNamespace(list=lambda: listed, find=lambda name: job(name, "", name))
-    monkeypatch.setattr(tensorboard, "Jobs", lambda _: found)
+    monkeypatch.setattr(tensorboard, "Jobs", lambda _ref, _scripts: found)
 
     def collect(chosen: Any, _ref: Any, shown: Path) -> list[str]:
         made.chosen = [each.name.rpartition("/")[2] for each in chosen]

@@ -27,6 +27,7 @@ def test_a_wait_reads_the_job_its_log_its_ladder_and_its_idle_stop(
     fit = job("fit", "1")
     ref: Any = SimpleNamespace(project="acme", region="us-central1")
     service: Any = SimpleNamespace(ref=ref, get=lambda name: asked.append(name) or fit)
+    service.of = lambda _job: service
 
     def connect(*place: Any) -> Any:
         asked.append(place)
@@ -57,7 +58,7 @@ def test_a_wait_reads_the_job_its_log_its_ladder_and_its_idle_stop(
         ("ladder", fit, ref), ("idle stop", fit, ref), ["fit-1 0", "fit-1 1", "fit-2 0", "fit-2 1"],
     ]  # fmt: skip
     place = ("acme", "us-central1", kind_of(fit))
-    assert asked == [place, "acme", "fit", place]
+    assert asked == [place, "fit", "acme", place]
 
 
 @contextmanager

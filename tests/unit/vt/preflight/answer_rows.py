@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,14 +16,18 @@ CORPUS = Path(__file__).parents[3] / "corpus" / "preflight"
 Row = dict[str, str]
 
 
+#: The first of several resources, which is the one that the engine registered first.
+FIRST = re.compile(r"\b403 at \S+ and")
+
+
 def to_row(answer: Answer) -> Row:
-    """Return the answer with its verdict as a key."""
+    """Return the answer with its verdict as a key, whatever the order of the resources."""
     row = {
         "part": answer.part,
         "subject": answer.subject,
         "asked": answer.asked,
         answer.verdict.value: answer.answer,
-        "meets": answer.meets,
+        "meets": ", ".join(sorted(FIRST.sub("403 at … and", answer.meets).split(", "))),
         "mend": answer.mend,
         "permission": answer.permission,
     }
@@ -62,7 +67,7 @@ class Cases:
         """Compare the answers with those of the case, without the answers of the case ``but``."""
         case = self.by_name[name]
         usual = self.by_name[case["but"]]["answers"] if "but" in case else []
-        rows = [row for row in map(to_row, answers) if row not in usual]
+        rows = sorted((row for row in map(to_row, answers) if row not in usual), key=str)
         if os.environ.get("RECORD"):
             case["answers"] = rows
             text = "\n".join(_lines(self.by_name))
