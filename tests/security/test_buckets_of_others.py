@@ -22,8 +22,8 @@ __all__ = ["bucket", "front", "home", "outside"]
         ((".git/hooks/post-commit",), "."),
         (("extra.py",), "."),
         (("Pulumi.prod.yaml",), "."),
-        (("project/extra.py",), ".."),
-        (("project/jobs/a.py",), ".."),
+        (("checkout/extra.py",), ".."),
+        (("checkout/jobs/a.py",), ".."),
         (("sub/.GIT/config",), "data"),
         (("pulumi_policy.py",), "policy"),
         (("other/extra.py",), ".."),
@@ -38,9 +38,9 @@ def test_no_object_becomes_a_file_of_a_project_or_of_git(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for path in ("project/policy", "project/.git", "other/.git", "home"):
+    for path in ("checkout/policy", "checkout/.git", "other/.git", "home"):
         (tmp_path / path).mkdir(parents=True, exist_ok=True)
-    (tmp_path / "project/policy/PulumiPolicy.yaml").touch()
+    (tmp_path / "checkout/policy/PulumiPolicy.yaml").touch()
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     for name in names:
         bucket.blob(name).upload_from_string("of the attacker")

@@ -45,8 +45,8 @@ def bucket(
 ) -> Iterator[storage.Bucket]:
     monkeypatch.setenv("STORAGE_EMULATOR_HOST", front.url)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    (tmp_path / "project").mkdir()
-    monkeypatch.chdir(fixture_project.copy_project(tmp_path / "project"))
+    (tmp_path / "checkout").mkdir()
+    monkeypatch.chdir(fixture_project.copy_project(tmp_path / "checkout"))
     client = storage_client(front.url)
     made = [client.create_bucket(name) for name in (BUCKET, BUCKET.replace("data", "artifacts"))]
     yield made[0]

@@ -137,7 +137,7 @@ def finding(rule: str, level: Level, file: str = "/copy/jobs/a.yaml") -> LintFin
 
 def test_files_to_come_are_named_as_they_will_be(tmp_path: Path) -> None:
     (tmp_path / "Pulumi.dev.yaml").write_text("")
-    made: Any = SimpleNamespace(files={"jobs/a.yaml": "x"}, root=tmp_path)
+    made: Any = SimpleNamespace(files={"jobs/a.yaml": "x"}, named=[], root=tmp_path)
     for path, name in [
         ("/copy/jobs/a.yaml", "jobs/a.yaml"), ("/copy/Pulumi.dev.yaml", "Pulumi.dev.yaml"),
         ("/copy/other-jobs/a.yml", "/copy/other-jobs/a.yml"),
