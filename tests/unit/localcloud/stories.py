@@ -16,8 +16,9 @@ LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 CHOSEN = (
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)", "TIME"),
     (r"\b[1-9]\d{15,20}\b", "DIGITS"),
-    (r"\boperation-[0-9a-f]{8}\b", "operation-HEX"),
+    (r"\b(operation|cloud-ai-platform)-[0-9a-f]{8}\b", r"\1-HEX"),
     (r"\A(Bw|Qn)[\w+/-]{8,}=*\Z", "ETAG"),
+    (r"\b0{8}[0-9a-f]{8}\b", "HEX"),
     (r"\b(?=[0-9a-f]*[a-f])(?=[0-9a-f]*\d)([0-9a-f]{16}|[0-9a-f]{8})\b", "HEX"),
 )
 Step = dict[str, Any]
