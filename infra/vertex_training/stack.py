@@ -37,7 +37,7 @@ from vertex_training.plan.reservations import ReservationPlan, plan_reservations
 from vertex_training.plan.serving import plan_endpoints, plan_versions
 from vertex_training.secret_rules.files import Scan
 from vertex_training.serving.declared import DeclaredEndpoint, DeclaredVersion
-from vertex_training.settings import locations, partial, renames, stack_files
+from vertex_training.settings import reader, renames, stack_files
 from vertex_training.settings.model import Settings
 from vertex_training.settings.reader import Schema
 from vertex_training.snapshots.request import SnapshotRequest, plan_snapshots
@@ -322,8 +322,8 @@ def read_settings(
     Raises:
         ConfigError: with every mistake found, at its place in the stack file.
     """
-    read = partial.read(schema, raw)
-    problems = locations.locate(read.problems, root)
+    read = reader.read(schema, raw)
+    problems = stack_files.locate(read.problems, root)
     if read.settings:
         found = [p for p in broken_rules(read.settings, root) if not read.concerns_removed(p)]
         problems += _located(found, schema, str(raw.get("stack", "")), root)
@@ -366,4 +366,4 @@ def _located(
         )
         for problem in problems
     ]
-    return locations.locate(placed, root)
+    return stack_files.locate(placed, root)

@@ -146,12 +146,12 @@ def _jobs_without_stack(root: Path, stack_name: str) -> list[FileReport]:
     None where the stack's file cannot be read, or has wrong values for what they leave out.
     """
     from vertex_training.plan.facts import file_defaults
-    from vertex_training.settings import partial, stack_files
+    from vertex_training.settings import reader, stack_files
     from vertex_training.stack import SCHEMA
     from vertex_training.stack_rules.files import file_problems
 
     try:
-        read_so_far = partial.read(SCHEMA, stack_files.read_raw(SCHEMA, root, stack_name))
+        read_so_far = reader.read(SCHEMA, stack_files.read_raw(SCHEMA, root, stack_name))
     except ConfigError:
         return []
     settings = read_so_far.settings

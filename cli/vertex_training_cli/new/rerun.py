@@ -22,9 +22,9 @@ from vertex_training.errors import Path as FieldPath
 from vertex_training.located_yaml import document, mending
 from vertex_training.located_yaml.editing import set_value
 from vertex_training.settings import stack_files
-from vertex_training.settings.includes import read_config
 from vertex_training.settings.model import Settings
 from vertex_training.settings.project_files import file_name
+from vertex_training.settings.stack_files import read_config
 from vertex_training_cli.engine import stacks as engine_stacks
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.importing.command import offer

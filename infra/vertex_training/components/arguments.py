@@ -32,8 +32,7 @@ from vertex_training.located_yaml.values import MAX_DEPTH
 from vertex_training.pulumi_internals import UNKNOWN, Unknown, awaited, is_mocked, names_of_run
 from vertex_training.settings import reader
 from vertex_training.settings.model import Settings
-from vertex_training.settings.partial import STAND_INS
-from vertex_training.settings.reader import AnySection, Schema, section_in
+from vertex_training.settings.reader import STAND_INS, AnySection, Schema, section_in
 from vertex_training.settings.section import Section
 from vertex_training.stack import Stack
 

@@ -31,7 +31,7 @@ from vertex_training.errors import Location, OperatorError, Problem, dotted
 from vertex_training.plan.facts import job_limits
 from vertex_training.schedules.resource import JobSchedule
 from vertex_training.settings.model import JobOptions, Settings
-from vertex_training.settings.partial import STAND_INS
+from vertex_training.settings.reader import STAND_INS
 from vertex_training.settings.section import Key, Section
 from vertex_training.stack import Stack
 from vertex_training.stack_rules import files, ladder

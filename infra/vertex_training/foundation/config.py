@@ -9,7 +9,7 @@ from typing import Any, Final
 from vertex_training import engine, naming
 from vertex_training.errors import ConfigError, Location, Problem
 from vertex_training.foundation.settings import Settings
-from vertex_training.settings import locations, project_files, reader
+from vertex_training.settings import project_files, reader, stack_files
 from vertex_training.settings.reader import Schema
 
 SCHEMA: Final = Schema("vertex-training-bootstrap", Settings)
@@ -24,7 +24,7 @@ def read(folder: Path) -> Settings:
     try:
         return parse(engine.read_config(SCHEMA, folder))
     except ConfigError as failed:
-        raise ConfigError(locations.locate(failed.problems, folder)) from None
+        raise ConfigError(stack_files.locate(failed.problems, folder)) from None
 
 
 def parse(raw: Mapping[str, Any]) -> Settings:

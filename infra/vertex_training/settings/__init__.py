@@ -12,13 +12,9 @@
 ``ladder``         what a job asks for where there were no machines
 ``alerts``         the sections ``channels``, ``alerts``, ``budget`` and ``dashboards``
 ``limits``         the sections ``limits``, ``teams`` and ``jobDefaults``
-``includes``       files that several stack files share
 ``renames``        keys that changed, and the keys that names keep
-``reader``         config -> settings; refuses unknown keys and encrypted values
-``overrides``      what a stack has otherwise than the files that it includes
-``partial``        as much of a wrong config as is valid, so that rules judge the rest
-``stack_files``    a stack's config from its files, with what they include
+``reader``         config -> settings, or as much of them as is valid
+``stack_files``    a config from files, with ``include`` and ``overrides``; places of problems
 ``project_files``  which stacks a project has
-``locations``      where in a stack file a mistake stands
 =================  =================================================================
 """

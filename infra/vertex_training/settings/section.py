@@ -99,3 +99,12 @@ class NamedSection(Section):
 
     formerly: Key | None = None
     """The key it was created under, which its name and its place in the state keep."""
+
+
+#: The key that names the files.
+INCLUDE: Final = "include"
+#: Relative, with ``/``, without ``.`` and ``..``, to a YAML file.
+INCLUDE_FORM: Final = r"(?!\.\.?/)(?!.*/\.\.?/)(?!.*//)[A-Za-z0-9_.@+-][A-Za-z0-9_.@+/-]*\.ya?ml"
+IncludePath = Annotated[
+    str, form(INCLUDE_FORM, "stacks/shared.yaml: a YAML file of the checkout, from its top")
+]

@@ -18,7 +18,7 @@ from vertex_training.errors import Problem
 from vertex_training.located_yaml.loader import Loader
 from vertex_training.settings import project_files
 from vertex_training.settings.model import Settings
-from vertex_training.settings.partial import STAND_INS
+from vertex_training.settings.reader import STAND_INS
 
 #: Of a file that has no number yet, or an encrypted one; and what then stands in for it.
 NOT_GIVEN: Final = ("", STAND_INS["projectNumber"])

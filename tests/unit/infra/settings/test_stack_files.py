@@ -104,24 +104,21 @@ def test_values_of_environments_are_reported_as_unchecked(tmp_path, text, place)
     assert stack_files.unread(tmp_path / "Pulumi.dev.yaml") == ([told] if told else [])
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        (None, []),
-        ("config: [\n", []),
-        ("config: {}\nencryptionsalt: x\n", []),
-        ("config: {a:b: 1, a:b: 2}\nconfg: {}\n", [
-            ("the same key twice", "a:b", (), 1, 18),
-            ("unknown key", "", ("confg",), 2, 1)]),
-    ],
-)  # fmt: skip
-def test_a_stack_file_has_the_keys_of_one_each_once(tmp_path, text, found):
-    if text:
-        (tmp_path / "Pulumi.dev.yaml").write_text(text)
-    problems = stack_files.file_problems(tmp_path / "Pulumi.dev.yaml")
-    assert [
-        (each.what, each.value, each.path, each.location.line, each.location.column)
-        for each in problems
-    ] == found
-    assert {each.rule for each in problems} <= {""}
-    assert [each.hint for each in problems[1:]] == ["did you mean 'config'?"][: len(problems) - 1]
+def test_stack_file_with_an_unknown_key_and_a_key_twice_reports_both(tmp_path):
+    text = "config: {gcp:project: a, gcp:project: b}\nencryptionsalt: x\nconfg: {}\n"
+    (tmp_path / "Pulumi.dev.yaml").write_text(text)
+    problems = stack_files.read_raw(stack.SCHEMA, tmp_path, "dev").problems
+    meant = "did you mean 'config'?"
+    twice = "the other stands in line 1; YAML would silently keep one of them"
+    parts = [(each.what, each.value, each.path, each.hint, each.location) for each in problems]
+    assert parts == [
+        ("the same key twice", "gcp:project", (), twice, Location("Pulumi.dev.yaml", 1, 26)),
+        (
+            "unknown key",
+            "",
+            ("confg",),
+            meant,
+            Location("Pulumi.dev.yaml", 3, 1),
+        ),
+    ]
+    assert {each.rule for each in problems} == {""}
