@@ -13,8 +13,8 @@ from typing import Annotated, Any, Final
 import typer
 
 from vertex_training.catalog.resource_types import CUSTOM_ROLE, DENY_POLICY, words_of_inputs
-from vertex_training.foundation import config
 from vertex_training.foundation import program as foundation
+from vertex_training.foundation.settings import SCHEMA, parse
 from vertex_training.naming import is_local
 from vertex_training.settings import project_files, stack_files
 from vertex_training_cli.declared import (
@@ -210,7 +210,7 @@ def environments(root: Path) -> list[str]:
     """
     folder = root / "bootstrap"
     both = (name for name in project_files.names(folder) if name in project_files.names(root))
-    projects = {name: stack_files.read_raw(config.SCHEMA, folder, name) for name in both}
+    projects = {name: stack_files.read_raw(SCHEMA, folder, name) for name in both}
     return [name for name, raw in projects.items() if not is_local(str(raw.get("project")))]
 
 
@@ -219,7 +219,7 @@ def _bootstrap(root: Path, name: str) -> list[DeclaredResource]:
     folder = root / "bootstrap"
     if name not in project_files.names(folder):
         return []
-    settings = config.parse(stack_files.read_raw(config.SCHEMA, folder, name))
+    settings = parse(stack_files.read_raw(SCHEMA, folder, name))
     world = World(folder, name, settings.project)
     return record_resources(world, lambda: foundation.deploy(settings))
 

@@ -24,7 +24,7 @@ from vertex_training.customjob.request.job_file import (
 )
 from vertex_training.customjob.rules.context import Context
 from vertex_training.errors import ConfigError, Problem
-from vertex_training.images import pinned, pins
+from vertex_training.images import pins
 from vertex_training.plan import packages, stack_grants
 from vertex_training.plan.facts import account_limits, file_defaults, job_limits, stack_facts
 from vertex_training.plan.grants import GrantRequest
@@ -44,24 +44,21 @@ from vertex_training.snapshots.request import SnapshotRequest, plan_snapshots
 from vertex_training.stack_rules import (
     advice,
     code,
-    deployers,
     existing,
+    extra_grants,
     files,
     job_rules,
-    ladder,
-    leaving_files,
     limits,
     names,
     network,
-    project_numbers,
     reservations,
     retention,
     snapshots,
     teams,
 )
 from vertex_training.stack_rules import alerts as alert_rules
-from vertex_training.stack_rules import encryption as encryption_rules
 from vertex_training.stack_rules import extra_grants as extra_grant_rules
+from vertex_training.stack_rules import retention as encryption_rules
 from vertex_training.stack_rules import serving as serving_rules
 
 #: How the training project's stack files are read.
@@ -169,7 +166,7 @@ class Stack:
                 shown(job.file),
                 self.submission(key, job.run),
                 BATCH_JOB if job.backend == BATCH_JOB.backend else kind,
-                ladder.rungs(job.ladder, self.settings.reservations, self.references),
+                job_rules.rungs(job.ladder, self.settings.reservations, self.references),
                 scheduled=job.schedule is not None,
                 idle_stop=bool(job.idle_stop),
             )
@@ -224,7 +221,7 @@ class Stack:
 
     def leaving_warnings(self) -> list[Problem]:
         """Secrets in contexts, each at its file, and files that were not looked at."""
-        found = list(leaving_files.context_warnings(self.settings, self.root))
+        found = list(files.context_warnings(self.settings, self.root))
         if self.leaving.note:
             here = self.schema.location(self.settings.stack)
             found.append(Problem(self.leaving.note, location=here, level="note"))
@@ -234,11 +231,11 @@ class Stack:
     @functools.cached_property
     def leaving(self) -> Scan:
         """Secrets in the files that ``pulumi up`` sends."""
-        return leaving_files.scan(self.settings, self.root)
+        return files.scan(self.settings, self.root)
 
     def deployment_warnings(self) -> list[Problem]:
         """What a deployment would be refused."""
-        return self.located(deployers.warnings(self.settings))
+        return self.located(extra_grants.deployer_warnings(self.settings))
 
     def image_warnings(self) -> list[Problem]:
         """Images that are behind their context, at their places in the stack file."""
@@ -248,9 +245,9 @@ class Stack:
     @property
     def pinned_digests(self) -> Sequence[str]:
         """Digests in the stack's repository that a stack file pins, this one's or another's."""
-        found = [each for each in pinned.records(self.root) if each.stack != self.settings.stack]
-        others = pinned.digests_in(self.settings.names.repository(), found)
-        return sorted({*others, *pinned.digests_of(self.settings)})
+        found = [each for each in pins.records(self.root) if each.stack != self.settings.stack]
+        others = pins.digests_in(self.settings.names.repository(), found)
+        return sorted({*others, *pins.digests_of(self.settings)})
 
     def job_grants(self, requests: Mapping[str, JobRequest]) -> list[GrantRequest]:
         """Grants that these jobs need for their keys and images, and models for theirs.
@@ -338,7 +335,7 @@ def broken_rules(settings: Settings, root: Path) -> list[Problem]:
         *names.problems(settings),
         *existing.problems(settings),
         *extra_grant_rules.problems(settings),
-        *encryption_rules.problems(settings),
+        *encryption_rules.encryption_problems(settings),
         *teams.problems(settings),
         *retention.problems(settings),
         *files.problems(settings, root),
@@ -349,11 +346,11 @@ def broken_rules(settings: Settings, root: Path) -> list[Problem]:
         ),
         *limits.problems(settings),
         *job_rules.problems(settings),
-        *ladder.problems(settings),
+        *job_rules.ladder_problems(settings),
         *job_rules.backend_problems(settings),
         *serving_rules.problems(settings),
         *alert_rules.problems(settings),
-        *project_numbers.problems(settings, root),
+        *names.project_number_problems(settings, root),
     ]
 
 

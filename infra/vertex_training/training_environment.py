@@ -13,7 +13,7 @@ from pulumi import Input, Output
 from vertex_training import program
 from vertex_training.components import provider
 from vertex_training.components.arguments import KEYWORDS, Arguments, Opts, set_outputs
-from vertex_training.components.scope import Scope
+from vertex_training.components.ordering import Scope
 from vertex_training.components.sections import EnvironmentFields
 from vertex_training.components.storage import made_buckets
 from vertex_training.errors import ConfigError

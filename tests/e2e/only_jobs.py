@@ -33,7 +33,7 @@ PROGRAM = f'''\
 import json
 from pathlib import Path
 import pulumi
-from vertex_training.components.scope import Scope
+from vertex_training.components.ordering import Scope
 from vertex_training.components.training import Training
 from vertex_training.customjob.request.job_file import JobRequest, Submission, canonical
 from vertex_training.customjob.request.rungs import RungOverrides

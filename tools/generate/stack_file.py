@@ -27,7 +27,7 @@ from pydantic.alias_generators import to_camel
 
 from tools.generate import generated
 from tools.generate.component_args import docs_of, sections_in
-from vertex_training.foundation.config import SCHEMA as BOOTSTRAP
+from vertex_training.foundation.settings import SCHEMA as BOOTSTRAP
 from vertex_training.settings.reader import PROVIDER, PROVIDER_KEYS, Schema
 from vertex_training.settings.section import Section
 from vertex_training.settings.stack_files import TOP_KEYS

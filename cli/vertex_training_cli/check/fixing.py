@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from vertex_training.customjob.request import job_file
 from vertex_training.errors import CheckUnavailableError, Problem
-from vertex_training.located_yaml.mending import mended
+from vertex_training.located_yaml.editing import mended
 from vertex_training_cli.check import checking, placeholders
 from vertex_training_cli.engine.paths import from_here, link_out, root_of
 

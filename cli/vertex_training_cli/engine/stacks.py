@@ -20,7 +20,7 @@ import yaml
 from localgcp.pulumi_shim import find_project, selected_stack
 from vertex_training import naming
 from vertex_training.errors import CommandError, UnknownStackError
-from vertex_training.located_yaml.loader import Loader
+from vertex_training.located_yaml.values import Loader
 from vertex_training.settings import project_files
 from vertex_training_cli.engine import paths
 from vertex_training_cli.engine.pulumi_cli import BACKEND, find_pulumi

@@ -26,7 +26,7 @@ from vertex_training.images.identity import Source
 from vertex_training.naming import is_local
 from vertex_training.settings import project_files
 from vertex_training.settings.model import Settings
-from vertex_training.stack_rules import leaving_files
+from vertex_training.stack_rules import files
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.images import labels, registry, stack_file
@@ -147,7 +147,7 @@ def _refuse_secrets(
     Raises:
         ConfigError: with each secret that the stack file does not allow.
     """
-    found = leaving_files.scan_context(settings, name, context)
+    found = files.scan_context(settings, name, context)
     if found.note:
         options.report(f"{name}: {found.note}")
     if found.problems:

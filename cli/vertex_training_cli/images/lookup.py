@@ -17,7 +17,7 @@ from typing import Final, Literal
 
 from vertex_training import naming
 from vertex_training.errors import CommandError, Problem, RegistryError
-from vertex_training.images import pinned
+from vertex_training.images import pins
 from vertex_training.images.identity import PLATFORM
 from vertex_training.images.pins import PLACEHOLDER
 from vertex_training_cli.engine.stacks import StackRef
@@ -181,7 +181,7 @@ def origins_of(root: Path, uris: Iterable[str], looks: Mapping[str, Look]) -> di
     digest is pinned with its folder in the file that it was promoted from.
     """
     wanted, recorded = list(dict.fromkeys(uris)), dict[str, str]()
-    for each in pinned.records(root) if wanted else ():
+    for each in pins.records(root) if wanted else ():
         if each.context:
             what = " ".join(filter(None, (each.context, each.built_from[:_TAG_SHOWN])))
             recorded.setdefault(each.digest, f"{what}, as Pulumi.{each.stack}.yaml says")

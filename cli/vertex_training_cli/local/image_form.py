@@ -32,7 +32,7 @@ from localgcp.runner.executors import uv
 from vertex_training import stack as stacks_of_program
 from vertex_training.errors import CommandError, ImageBuildError
 from vertex_training.images import identity, pins
-from vertex_training.images.dockerfile import is_inside
+from vertex_training.images.pins import is_inside
 from vertex_training.settings import stack_files
 from vertex_training.settings.model import Settings
 from vertex_training.settings.project_files import file_name

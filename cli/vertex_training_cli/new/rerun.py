@@ -19,7 +19,7 @@ from vertex_training.customjob.protocol.ports import REQUEST_ID_LABEL
 from vertex_training.customjob.request.job_file import REQUEST_ID
 from vertex_training.errors import CommandError, ConfigError, Mend, did_you_mean
 from vertex_training.errors import Path as FieldPath
-from vertex_training.located_yaml import document, mending
+from vertex_training.located_yaml import document, editing
 from vertex_training.located_yaml.editing import set_value
 from vertex_training.settings import stack_files
 from vertex_training.settings.model import Settings
@@ -136,7 +136,7 @@ def with_folder_of(text: str, request_id: str, file: str) -> str:
         own = str(given).replace(f"${{{REQUEST_ID}}}", request_id)
         if own == given:
             return text  # one folder for all runs
-        edited = mending.mended(text, (*path, outer, inner), Mend("value", own))
+        edited = editing.mended(text, (*path, outer, inner), Mend("value", own))
         if edited is not None:
             return edited
         raise CommandError(f"{file}: its output directory cannot be changed in place.", own)
@@ -190,7 +190,7 @@ def with_arguments(text: str, words: list[tuple[str, str]], file: str) -> str:
         if not places:
             raise CommandError(f"{file} gives no {flag}.", "add it to args by hand")
         for path, new in places:
-            edited = mending.mended(text, path, Mend("value", new))
+            edited = editing.mended(text, path, Mend("value", new))
             if edited is None:
                 raise CommandError(f"{file}: {flag} cannot be changed in place.", "edit it by hand")
             text = edited

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from vertex_training.catalog import resource_types
 from vertex_training.naming import PUBLIC_MEMBERS, domain_of_member, is_of_domains, own_domains
-from vertex_training.plan import access_lists
+from vertex_training.plan import access as access_lists
 from vertex_training.plan.access import ACTS_AS, VERBS, Access, Binding, reachable
 from vertex_training.plan.grants import ACT_AS, EXTRA_GRANTS, reason
 from vertex_training_cli.engine.plan import Plan, ResourceState, Step

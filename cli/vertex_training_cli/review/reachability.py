@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from vertex_training.catalog import resource_types
 from vertex_training.catalog.resource_types import BUCKET, FIREWALL, iam_kind
-from vertex_training.plan import access_lists
+from vertex_training.plan import access
 from vertex_training.plan.firewalls import open_ranges, reaches_anywhere
 from vertex_training_cli.engine.fields import FieldDifference, diff_fields
 from vertex_training_cli.engine.plan import WITH_REQUEST, Plan, ResourceState, Step
@@ -144,7 +144,7 @@ def _is_known(step: Step) -> bool:
     tables = (resource_types.by_token(), _DESCRIPTIONS, grants.CUSTOM_ROLES)
     known = any(token in table for table in tables) or iam_kind(token)
     is_key = resource_types.account_key(token, step.inputs)
-    return bool(known or is_key or access_lists.is_list(token))
+    return bool(known or is_key or access.is_list(token))
 
 
 def _job_changes(step: Step) -> list[ReachabilityChange]:

@@ -43,7 +43,7 @@ def load(name: str) -> Any:
     # Policies import tokens from here, where nothing but the standard library need be.
     import yaml
 
-    from vertex_training.located_yaml.loader import Loader
+    from vertex_training.located_yaml.values import Loader
 
     text = (resources.files("vertex_training.catalog") / name).read_text(encoding="utf-8")
     return json.loads(text) if name.endswith(".json") else yaml.load(text, Loader=Loader)

@@ -15,9 +15,8 @@
 ``serving``      model versions, endpoints, and what each endpoint serves
 ``monitoring``   channels, alerts, the budget and dashboards
 ``iam``          makes every grant
-``ordering``     what a job waits for, and what goes first
+``ordering``     what a job waits for, and what goes first; where a component is declared
 ``environment``  what was declared, for what is declared beside it
-``scope``        where a component is declared, and under which name
 ``provider``     project, region and credentials of a component's provider
 ``arguments``    arguments of a component -> a stack, mistakes at their paths
 ``sections``     sections of a stack file as typed dicts (generated)

@@ -13,7 +13,7 @@ import pulumi
 import pulumi_gcp as gcp
 
 from vertex_training import catalog
-from vertex_training.components.scope import Scope
+from vertex_training.components.ordering import Scope
 from vertex_training.settings.model import Settings
 
 DOMAIN: Final = ".googleapis.com"

@@ -17,7 +17,7 @@ from pulumi import Input, Output
 from vertex_training.components.apis import Apis, enable_api
 from vertex_training.components.arguments import KEYWORDS, Arguments, Opts, set_outputs
 from vertex_training.components.iam import make_grants
-from vertex_training.components.scope import Scope, child_options
+from vertex_training.components.ordering import Scope, child_options
 from vertex_training.components.sections import ReservationFields
 from vertex_training.plan.reservations import ReservationPlan, cost_lines, reservation_grants
 from vertex_training.settings.model import Settings

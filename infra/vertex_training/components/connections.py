@@ -17,7 +17,7 @@ import pulumi
 import pulumi_gcp as gcp
 
 from vertex_training.components.apis import enable_api
-from vertex_training.components.scope import Scope
+from vertex_training.components.ordering import Scope
 from vertex_training.naming import Names
 from vertex_training.plan.network import NetworkPlan
 from vertex_training.settings.network import Attachment, IpRange, Network, SharedVpc

@@ -18,7 +18,7 @@ from vertex_training.catalog.resource_types import (
     ON_SECRET,
     ON_SUBNET,
 )
-from vertex_training.components.scope import Scope
+from vertex_training.components.ordering import Scope
 from vertex_training.customjob.request.job_file import JobRequest
 from vertex_training.naming import is_service_agent
 from vertex_training.plan import external_grants

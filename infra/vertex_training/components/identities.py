@@ -14,7 +14,7 @@ from pulumi import Input, Output
 from vertex_training.components.apis import Apis, reads_tables
 from vertex_training.components.arguments import KEYWORDS, Arguments, Opts, set_outputs
 from vertex_training.components.iam import grants_beside, log_external_grants, make_grants
-from vertex_training.components.scope import Scope
+from vertex_training.components.ordering import Scope
 from vertex_training.naming import STAGING, Names
 from vertex_training.plan.grants import EXTRA_GRANTS
 from vertex_training.plan.stack_grants import account_grants, extra_grants

@@ -10,7 +10,7 @@ import pulumi_gcp as gcp
 
 from vertex_training.catalog.metrics import ACCELERATOR, metric_filter
 from vertex_training.components.apis import Apis
-from vertex_training.components.scope import Scope
+from vertex_training.components.ordering import Scope
 from vertex_training.customjob.request.job_file import JobRequest
 from vertex_training.plan import monitoring
 from vertex_training.settings.alerts import Channel, idle_rule

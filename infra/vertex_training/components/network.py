@@ -19,7 +19,7 @@ from vertex_training.components.apis import Apis
 from vertex_training.components.arguments import KEYWORDS, Arguments, Opts, set_outputs
 from vertex_training.components.connections import HostProject, Peering, PscInterface
 from vertex_training.components.iam import log_external_grants, make_grants
-from vertex_training.components.scope import Scope
+from vertex_training.components.ordering import Scope
 from vertex_training.components.sections import NetworkArgs, SharedVpcArgs
 from vertex_training.errors import Problem
 from vertex_training.plan.network import NetworkPlan, network_grants

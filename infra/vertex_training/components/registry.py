@@ -14,7 +14,7 @@ import pulumi_gcp as gcp
 
 from vertex_training.components.iam import make_grants
 from vertex_training.components.identities import account_outputs
-from vertex_training.components.scope import Scope, child_options
+from vertex_training.components.ordering import Scope, child_options
 from vertex_training.components.storage import Storage
 from vertex_training.images import cleanup
 from vertex_training.images.cleanup import CleanupPolicy

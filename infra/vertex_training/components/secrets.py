@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import pulumi
 import pulumi_gcp as gcp
 
-from vertex_training.components.scope import Scope, child_options
+from vertex_training.components.ordering import Scope, child_options
 from vertex_training.settings.model import Settings
 
 

@@ -9,8 +9,7 @@ import pulumi
 import pulumi_gcp as gcp
 
 from vertex_training.components import provider
-from vertex_training.components.ordering import component_dependencies
-from vertex_training.components.scope import Scope, program_labels
+from vertex_training.components.ordering import Scope, component_dependencies, program_labels
 from vertex_training.serving.declared import DeclaredEndpoint
 from vertex_training.serving.resource import EndpointCleanup, EndpointTraffic, ModelVersion
 from vertex_training.stack import Stack

@@ -8,7 +8,7 @@ import pulumi
 
 from vertex_training.components import provider
 from vertex_training.components.apis import Apis
-from vertex_training.components.scope import Scope
+from vertex_training.components.ordering import Scope
 from vertex_training.components.storage import Storage
 from vertex_training.naming import CONTROL
 from vertex_training.snapshots.resource import Snapshot

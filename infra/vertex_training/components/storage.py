@@ -15,7 +15,7 @@ from vertex_training import naming
 from vertex_training.components.apis import Apis
 from vertex_training.components.arguments import KEYWORDS, Arguments, Opts, set_outputs
 from vertex_training.components.iam import grants_beside
-from vertex_training.components.scope import Scope, child_options
+from vertex_training.components.ordering import Scope, child_options
 from vertex_training.components.sections import BucketArgs
 from vertex_training.naming import CONTROL, STAGING, Names
 from vertex_training.plan.grants import EXTRA_GRANTS

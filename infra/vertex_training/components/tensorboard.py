@@ -13,7 +13,7 @@ from typing import Final
 import pulumi
 import pulumi_gcp as gcp
 
-from vertex_training.components.scope import Scope
+from vertex_training.components.ordering import Scope
 from vertex_training.settings.model import Settings
 
 #: What an instance costs; it grows with the logs of jobs, which no file tells.

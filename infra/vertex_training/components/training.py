@@ -15,8 +15,7 @@ from pulumi import Input, Output
 from vertex_training.catalog import costs
 from vertex_training.components import provider
 from vertex_training.components.arguments import KEYWORDS, Arguments, Opts, set_outputs
-from vertex_training.components.ordering import component_dependencies
-from vertex_training.components.scope import Scope, program_labels
+from vertex_training.components.ordering import Scope, component_dependencies, program_labels
 from vertex_training.components.sections import JobFields, LimitsArgs
 from vertex_training.customjob.kinds import BATCH_JOB, CUSTOM_JOB, TUNING_JOB, JobKind
 from vertex_training.customjob.protocol.waiting import Wait, WaitPorts, wait_for_job
@@ -34,7 +33,7 @@ from vertex_training.settings.model import JobOptions, Settings
 from vertex_training.settings.reader import STAND_INS
 from vertex_training.settings.section import Key, Section
 from vertex_training.stack import Stack
-from vertex_training.stack_rules import files, ladder
+from vertex_training.stack_rules import files, job_rules
 
 if TYPE_CHECKING:
     from vertex_training.customjob.google.backends import BackendJobs
@@ -430,8 +429,8 @@ def _options(
 def _rungs(options: JobOptions, arguments: Arguments) -> tuple[RungOverrides, ...]:
     """The rungs after the request. A component names reservations in full."""
     for index, rung in enumerate(options.ladder):
-        arguments.add(ladder.unknown_reservation(rung, {}, ("ladder", index)))
-    return ladder.rungs(options.ladder, {}, {})
+        arguments.add(job_rules.unknown_reservation(rung, {}, ("ladder", index)))
+    return job_rules.rungs(options.ladder, {}, {})
 
 
 def _request(

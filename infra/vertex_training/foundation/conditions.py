@@ -24,8 +24,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from vertex_training.catalog.resource_types import ResourceType
-from vertex_training.foundation import permissions
+from vertex_training.catalog import resource_types
+from vertex_training.catalog.metrics import READ_PERMISSION
+from vertex_training.catalog.resource_types import (
+    JOB,
+    TENSORBOARD,
+    TUNING_JOB,
+    Permissions,
+    ResourceType,
+)
 from vertex_training.foundation.settings import Settings
 from vertex_training.plan import grants
 
@@ -52,10 +59,10 @@ class RolePart:
 
 def deploy_roles(settings: Settings, types: Iterable[str]) -> list[RolePart]:
     """Every custom role of ``deploy``. No permission is in two of them."""
-    needs = [permissions.needs()[type_] for type_ in types]
-    wanted = permissions.of_deploy(need.type for need in needs)
+    needed = [needs()[type_] for type_ in types]
+    wanted = of_deploy(need.type for need in needed)
     parts = [_changes(settings, service, wanted) for service in ("", "storage", "secretmanager")]
-    granting = [need for need in needs if need.grant and need.where == "project"]
+    granting = [need for need in needed if need.grant and need.where == "project"]
     return [*filter(lambda part: part.permissions, parts), *_granting(settings, granting)]
 
 
@@ -148,3 +155,36 @@ def _where(settings: Settings) -> dict[str, str]:
         ),
         "resourcemanager": "resource.type == 'cloudresourcemanager.googleapis.com/Project'",
     }
+
+
+def needs() -> dict[str, ResourceType]:
+    """The types that somebody needs permissions for, by token."""
+    return {token: row for token, row in resource_types.by_token().items() if row.plugin}
+
+
+def of_plan(types: Iterable[str]) -> list[str]:
+    """Permissions to refresh resources of these types, without the content of objects."""
+    return _permissions(types, "read")
+
+
+def of_deploy(types: Iterable[str]) -> list[str]:
+    """Permissions to create, change and delete such resources, without setting IAM policies."""
+    return _permissions(types, "read", "content", "write")
+
+
+def of_submitters() -> list[str]:
+    """Permissions to submit jobs, to follow them and their accelerators, and for TensorBoard."""
+    of_jobs = _permissions((JOB, TUNING_JOB), "read", "write")
+    found = {*of_jobs, *_permissions((TENSORBOARD,), "read")}
+    of_vertex = (p for p in found if p.startswith("aiplatform.") and not p.endswith(".delete"))
+    return sorted([*of_vertex, READ_PERMISSION])
+
+
+def of_grant(types: Iterable[str]) -> list[str]:
+    """Permissions to set IAM policies of such resources."""
+    return _permissions(types, "grant")
+
+
+def _permissions(types: Iterable[str], *kinds: Permissions) -> list[str]:
+    found = (needs()[type_] for type_ in types)
+    return sorted({p for n in found if n.where == "project" for p in n.permissions(*kinds)})

@@ -16,7 +16,7 @@ import pulumi
 import pulumi_gcp as gcp
 
 from vertex_training import naming
-from vertex_training.foundation import permissions
+from vertex_training.foundation import conditions
 from vertex_training.foundation.federation import Federation, Role
 from vertex_training.foundation.settings import Settings
 from vertex_training.foundation.state import State
@@ -56,7 +56,7 @@ class Advance(pulumi.ComponentResource):
             role_id=f"training_{name}_{settings.stack.replace('-', '_')}",
             title=f"Training: {name} ({settings.stack})",
             description="What submitting a slot of a schedule needs; docs/bootstrap.md",
-            permissions=permissions.of_submitters(),
+            permissions=conditions.of_submitters(),
             stage="GA",
             opts=opts,
         )

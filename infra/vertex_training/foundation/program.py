@@ -17,11 +17,11 @@ import pulumi_gcp as gcp
 
 from vertex_training import engine
 from vertex_training.errors import ConfigError
-from vertex_training.foundation import conditions, config, identities, permissions
+from vertex_training.foundation import conditions, identities
 from vertex_training.foundation.denial import Denial
 from vertex_training.foundation.federation import Federation, Role
 from vertex_training.foundation.identities import Identity
-from vertex_training.foundation.settings import Settings
+from vertex_training.foundation.settings import Settings, read
 from vertex_training.foundation.state import State
 from vertex_training.naming import STAGING
 
@@ -42,7 +42,7 @@ def run(file: str | Path) -> None:
     Ends the process with all mistakes, in words, if the environment's file has some.
     """
     try:
-        deploy(config.read(Path(file).parent))
+        deploy(read(Path(file).parent))
     except ConfigError as error:
         engine.end_with_message(error.report())
 
@@ -97,7 +97,7 @@ def create_preview_identity(
         after=after,
     )
     preview.allow_impersonation(Role.PREVIEW, github)
-    preview.grant_custom_role("preview", permissions.of_plan(permissions.needs()))
+    preview.grant_custom_role("preview", conditions.of_plan(conditions.needs()))
     return preview
 
 
@@ -115,7 +115,7 @@ def create_plan_identity(
         after=after,
     )
     plan.allow_impersonation(Role.PLAN, github)
-    plan.grant_custom_role("plan", permissions.of_plan(permissions.needs()))
+    plan.grant_custom_role("plan", conditions.of_plan(conditions.needs()))
     plan.grant_role("policies", identities.READ_ORG_POLICIES)
     plan.grant_role("objects", identities.READ_OBJECTS, condition=_in_readable_buckets(settings))
     return plan
@@ -136,7 +136,7 @@ def create_deploy_identity(
     )
     account.allow_impersonation(Role.DEPLOY, github)
     account.grant_role("policies", identities.READ_ORG_POLICIES)
-    for part in conditions.deploy_roles(settings, permissions.needs()):
+    for part in conditions.deploy_roles(settings, conditions.needs()):
         account.grant_custom_role(part.name, part.permissions, condition=part.condition)
     return account
 

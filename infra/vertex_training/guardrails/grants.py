@@ -10,7 +10,7 @@ from typing import Any, Final
 from vertex_training.catalog.resource_types import account_key, iam_kind
 from vertex_training.guardrails.policy import Resource, Unknown, items, policy, text
 from vertex_training.naming import BASIC_ROLES, PUBLIC_MEMBERS, domain_of_member, is_of_domains
-from vertex_training.plan.access_lists import OF_A_PROJECT, listed_grants
+from vertex_training.plan.access import OF_A_PROJECT, listed_grants
 
 #: Types of resources whose grants hold on a project, a folder or an organization.
 PROJECT_OR_ABOVE: Final = ("gcp:projects/", "gcp:folder/", "gcp:organizations/")

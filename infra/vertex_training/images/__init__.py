@@ -3,9 +3,7 @@
 ==============  ======================================================================
 ``context``     a folder with a Dockerfile, as a deterministic archive
 ``identity``    the digest of an archive and its build options, and the tag it gives
-``pins``        what a stack pins, and whether it is behind its context
-``pinned``      what all stack files of a checkout pin
+``pins``        what stacks pin, what is behind its context, Dockerfiles that cannot be built
 ``cleanup``     which images a repository keeps, and which its clean-up deletes
-``dockerfile``  what keeps a Dockerfile from being built
 ==============  ======================================================================
 """

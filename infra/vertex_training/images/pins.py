@@ -1,16 +1,21 @@
-"""Which image a stack pins, and whether it is behind its context. Reads the checkout alone."""
+"""Images that stacks pin, images behind their context, and Dockerfiles that cannot be built."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from vertex_training.errors import ConfigError, Problem
 from vertex_training.images import identity
+from vertex_training.images.cleanup import ImageVersion
 from vertex_training.images.identity import Source
-from vertex_training.settings.model import Image, Settings
+from vertex_training.located_yaml import document
+from vertex_training.naming import Names
+from vertex_training.settings import project_files
+from vertex_training.settings.model import Image, Registry, Settings
 
 #: ``current``: built from what the folder holds; ``behind``: from something else; ``unknown``: the
 #: stack file does not say from what; ``missing``: never built; ``fixed``: it has no context here.
@@ -87,3 +92,135 @@ def warnings(settings: Settings, root: Path) -> Iterator[Problem]:
         }.get(pin.state)
         if what:
             yield Problem(what, pin.image.context or "", command, path)
+
+
+COPY: Final = re.compile(r"^[ \t]*(?:COPY|ADD)[ \t]+(\S.*)$", re.IGNORECASE | re.MULTILINE)
+#: A comment, also between joined lines. It ends with its line, whatever that ends with.
+COMMENT: Final = re.compile(r"^[ \t]*#.*\n?", re.MULTILINE)
+#: Where a line goes on in the next one.
+JOINED: Final = re.compile(r"\\[ \t]*\n")
+#: Docker takes a first line such as ``FROM python:3.11``, after comments and ARG.
+FROM: Final = re.compile(r"^[ \t]*FROM[ \t]+\S", re.IGNORECASE | re.MULTILINE)
+
+
+def problems(
+    folder: Path, dockerfile: str, included: Collection[str] = ()
+) -> Iterator[tuple[str, str]]:
+    """What is wrong with a context, each with a hint; nothing if an image could be built of it.
+
+    ``included`` are names that the context has beside the folder's own.
+    """
+    file = folder / dockerfile
+    if not file.is_file():
+        yield f"has no {dockerfile}", "name the folder that holds it, or set dockerfile"
+        return
+    if not is_inside(folder, dockerfile):
+        yield f"its {dockerfile} is a link out of the folder", "copy what it leads to"
+        return
+    text = JOINED.sub(" ", COMMENT.sub("", file.read_text("utf-8", errors="replace")))
+    if not FROM.search(text):
+        yield f"its {dockerfile} has no FROM", "begin with FROM and a base image"
+    for source in _copied(text):
+        if source.lstrip("/").partition("/")[0] in included:
+            continue
+        if not (folder / source.lstrip("/")).exists():
+            yield (
+                f"its {dockerfile} copies {source}, which is not there",
+                "paths start in the folder; include puts other folders into the context",
+            )
+
+
+def is_inside(folder: Path, dockerfile: str) -> bool:
+    """Whether the folder has the file itself, and no link to one elsewhere."""
+    file = folder / dockerfile
+    return file.is_file() and file.resolve().is_relative_to(folder.resolve())
+
+
+def _copied(text: str) -> Iterator[str]:
+    """Plain paths that COPY and ADD take from the context: no patterns, variables or addresses."""
+    for line in COPY.findall(text):
+        words = line.split()
+        if line.lstrip().startswith("[") or any(word.startswith("--from") for word in words):
+            continue
+        paths = [word for word in words if not word.startswith("--")][:-1]
+        yield from (path for path in paths if not re.search(r"[*?\[$<]|://|@", path))
+
+
+@dataclass(frozen=True, slots=True)
+class PinRecord:
+    """One image that a stack file pins."""
+
+    stack: str
+    name: str
+    uri: str
+    """The image without digest."""
+    digest: str
+    context: str
+    """The folder, where the file has one."""
+    built_from: str
+    """``context-…``, where the file says it."""
+
+    @property
+    def version(self) -> ImageVersion:
+        """The version of the image; its tag is known where the file says what it was built from."""
+        tags = (self.built_from,) if self.built_from else None
+        return ImageVersion(self.uri.split("/", 3)[-1], self.digest, tags)
+
+
+def records(root: Path) -> list[PinRecord]:
+    """All pins of all stack files in ``root``, in order of stacks and names."""
+    return [
+        record
+        for stack in project_files.names(root)
+        for record in _records(stack, _config(root / project_files.file_name(stack)))
+    ]
+
+
+def digests_in(repository: str, found: list[PinRecord]) -> tuple[str, ...]:
+    """Digests among the pins that are in ``repository``, sorted, each once."""
+    return tuple(sorted({each.digest for each in found if each.uri.startswith(f"{repository}/")}))
+
+
+def digests_of(settings: Settings) -> set[str]:
+    """Digests of the stack's own repository that its settings pin."""
+    digests = {image.digest for image in settings.images.values() if image.digest}
+    return digests - {PLACEHOLDER}
+
+
+def _records(stack: str, config: Mapping[str, Any]) -> Iterator[PinRecord]:
+    project, region = config.get("gcp:project"), config.get("gcp:region")
+    images = config.get("vertex-training:images", config.get("images"))
+    if not isinstance(images, dict):
+        return
+    names = Names(str(project), "", str(region), stack, _repository(config))
+    for name, given in sorted((str(key), value) for key, value in images.items()):
+        try:
+            image = Image.model_validate(given)
+        except ValueError:
+            continue
+        uri, _, outside = (image.uri or "").partition("@")
+        digest = outside or image.digest or ""
+        if digest and digest != PLACEHOLDER and (uri or (project and region)):
+            where = uri or names.image(name)
+            context, built_from = image.context or "", image.built_from or ""
+            yield PinRecord(stack, name, where, digest, context, built_from)
+
+
+def _repository(config: Mapping[str, Any]) -> dict[tuple[str, str], str]:
+    """The repository that a stack file gives by name; none if it gives none."""
+    registry = config.get("vertex-training:registry", config.get("registry"))
+    try:
+        given = Registry.model_validate(registry or {})
+    except ValueError:
+        return {}
+    name = given.existing or given.name
+    return {("registry", ""): name} if name else {}
+
+
+def _config(file: Path) -> dict[str, Any]:
+    try:
+        content = document.read(file.read_bytes(), file.name).root.plain()
+    except (OSError, ConfigError):
+        return {}
+    config = content.get("config") if isinstance(content, dict) else None
+    return config if isinstance(config, dict) else {}

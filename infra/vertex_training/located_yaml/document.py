@@ -12,7 +12,6 @@ from typing import Final
 import yaml
 
 from vertex_training.errors import ConfigError, Location, Path, Problem
-from vertex_training.located_yaml.loader import Loader
 from vertex_training.located_yaml.values import (
     MAX_BYTES,
     MAX_DEPTH,
@@ -20,6 +19,7 @@ from vertex_training.located_yaml.values import (
     MAX_PROBLEMS,
     UNREADABLE,
     Builder,
+    Loader,
     Value,
     location_of,
     too_deep,

@@ -1,4 +1,4 @@
-"""Sets single values in a YAML text: comments, order, quotes and line ends stay as they are.
+"""Sets, renames, removes or moves entries of a YAML text; all else stays as it is.
 
 The text is edited at the places that the parser reports, and parsed again: an edit that would
 change anything else is refused.
@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import yaml
 
-from vertex_training.errors import ConfigError, Location, Problem
+from vertex_training.errors import ConfigError, Location, Mend, Path, Problem
 from vertex_training.located_yaml import document
 
 _BY_HAND: Final = "write it by hand"
@@ -165,3 +165,253 @@ def end_of_value(value: yaml.Node) -> yaml.Mark:
     if isinstance(value, yaml.SequenceNode) and not value.flow_style and value.value:
         return end_of_value(value.value[-1])
     return value.end_mark
+
+
+def expected(before: Any, path: Path, mend: Mend) -> Any:
+    """The document with the change.
+
+    Raises:
+        LookupError: there is no such place.
+        TypeError: it is of another kind.
+        ValueError: the change would lose something.
+    """
+    after = copy.deepcopy(before)
+    *outer, last = path
+    inner = _at(after, tuple(outer))
+    if mend.action == "split":
+        return _expected_split(after, path)
+    target = _at(after, mend.target)
+    if last in target or len(inner) == 1:
+        raise ValueError
+    target[last] = inner.pop(last)
+    return after
+
+
+def _expected_split(after: Any, path: Path) -> Any:
+    *outer, index, last = path
+    items = _at(after, tuple(outer))
+    count = int(items[index][last])
+    if count < 2 or not isinstance(items, list) or not isinstance(index, int):
+        raise ValueError
+    rest = copy.deepcopy(items[index])
+    items[index][last], rest[last] = 1, count - 1
+    items.insert(index + 1, rest)
+    return after
+
+
+def _at(inner: Any, path: Path) -> Any:
+    for part in path:
+        inner = inner[part]
+    return inner
+
+
+def moved(
+    text: str, without: str | None, parent: yaml.Node, index: int, target: Path
+) -> str | None:
+    """``without``, which is ``text`` without an entry, and that entry at the end of ``target``.
+
+    None where the entry or the target is written in one line, or where the edit cannot be made.
+    """
+    if without is None or not isinstance(parent, yaml.MappingNode) or parent.flow_style:
+        return None
+    key = parent.value[index][0]
+    entry = text[key.start_mark.index : end_of(parent.value[index]).index].rstrip()
+    node = _node(without, target)
+    if node.flow_style:
+        return None
+    shifted = _shifted(entry, node.value[0][0].start_mark.column - key.start_mark.column)
+    return None if shifted is None else with_entry(without, node, shifted)
+
+
+def _node(text: str, path: Path) -> Any:
+    """The mapping or list at ``path``, which is there by :func:`expected`.
+
+    Raises:
+        ValueError: it is there by a merge, so its text stands elsewhere.
+    """
+    node: Any = yaml.compose(text, Loader=yaml.SafeLoader)
+    for part in path:
+        if isinstance(node, yaml.MappingNode):
+            keys = [key.value for key, _ in node.value]
+            node = node.value[keys.index(part)][1]
+        else:
+            node = node.value[part]
+    return node
+
+
+def _shifted(entry: str, by: int) -> str | None:
+    """The lines of an entry but the first, farther in or out."""
+    first, *lines = entry.split("\n")
+    shifted = [first]
+    for line in lines:
+        blank = not line.strip()
+        if by < 0 and not blank and line[:-by].strip(" "):
+            return None
+        shifted.append(line if blank else " " * by + line if by > 0 else line[-by:])
+    return "\n".join(shifted)
+
+
+def split(text: str, path: Path) -> str | None:
+    """The text with two items of the one whose count is at ``path``: one, and the others.
+
+    Raises:
+        ValueError: the count is no whole number as it is written.
+    """
+    *_, index, last = path
+    items = _node(text, path[:-2])
+    item = items.value[index]
+    count = next(value for key, value in item.value if key.value == last)
+    start, end = item.start_mark.index, end_of_value(item).index
+    counts = 1, int(count.value) - 1
+    one, rest = (_with_count(text[start:end], count, start, number) for number in counts)
+    dash = re.fullmatch(r" *- +", text[:start].rpartition("\n")[2])
+    if items.flow_style:
+        joint = ", "
+    elif dash is None:
+        return None
+    else:
+        joint = ("" if one.endswith("\n") else "\r\n" if "\r\n" in text else "\n") + dash[0]
+    return f"{text[:start]}{one}{joint}{rest}{text[end:]}"
+
+
+def _with_count(item: str, count: yaml.Node, start: int, number: int) -> str:
+    begin, end = count.start_mark.index - start, count.end_mark.index - start
+    return f"{item[:begin]}{number}{item[end:]}"
+
+
+def mended(text: str, path: Path, mend: Mend) -> str | None:
+    """``text`` with one mend at ``path``; None if it cannot be made without changing more."""
+    try:
+        before = yaml.load(text, Loader=yaml.SafeLoader)
+        # In Python, since marks of the C parser count otherwise on some systems.
+        found = _pair(yaml.compose(text, Loader=yaml.SafeLoader), path)
+        expected = _expected(before, path, mend)
+    except (yaml.YAMLError, LookupError, TypeError, ValueError):
+        return None
+    if found is None or _is_special(text, found, mend):
+        return None
+    try:
+        edited = _with_fix(text, found, path, mend)
+        same = edited is not None and is_same(yaml.load(edited, Loader=yaml.SafeLoader), expected)
+    except (yaml.YAMLError, ValueError):
+        return None
+    return edited if same else None
+
+
+def _with_fix(text: str, found: tuple[yaml.Node, int], path: Path, mend: Mend) -> str | None:
+    parent, index = found
+    if mend.action == "move":
+        return moved(text, _without(text, parent, index), parent, index, mend.target)
+    if mend.action == "split":
+        return split(text, path)
+    if mend.action == "remove":
+        return _without(text, parent, index)
+    if mend.action == "rename":
+        return _replaced(text, _key(parent, index), str(mend.to))
+    return _replaced(text, _value(parent, index), mend.to)
+
+
+def _expected(before: Any, path: Path, mend: Mend) -> Any:
+    """The document with the change."""
+    if mend.action in ("move", "split"):
+        return expected(before, path, mend)
+    after = copy.deepcopy(before)
+    inner = after
+    for part in path[:-1]:
+        inner = inner[part]
+    last = path[-1]
+    if mend.action == "value":
+        inner[last] = mend.to
+    elif not isinstance(inner, dict):
+        raise TypeError
+    elif mend.action == "remove":
+        if len(inner) == 1:
+            raise ValueError
+        del inner[last]
+    else:
+        if mend.to in inner:
+            raise ValueError
+        pairs = [(mend.to if key == last else key, value) for key, value in inner.items()]
+        inner.clear()
+        inner.update(pairs)
+    return after
+
+
+def _pair(node: yaml.Node | None, path: Path) -> tuple[yaml.Node, int] | None:
+    """The mapping or list that has the last part of ``path``, and where in it."""
+    parent, index = node, -1
+    for depth, part in enumerate(path):
+        parent = node if depth == 0 else _value(parent, index)
+        if isinstance(parent, yaml.MappingNode):
+            keys = [key.value for key, _ in parent.value]
+            index = keys.index(str(part))
+        elif isinstance(parent, yaml.SequenceNode) and isinstance(part, int):
+            index = part
+            parent.value[index]
+        else:
+            return None
+    return (parent, index) if parent is not None else None
+
+
+def _key(parent: Any, index: int) -> yaml.Node:
+    return parent.value[index][0]
+
+
+def _value(parent: Any, index: int) -> yaml.Node:
+    item = parent.value[index]
+    return item[1] if isinstance(parent, yaml.MappingNode) else item
+
+
+def _is_special(text: str, found: tuple[yaml.Node, int], mend: Mend) -> bool:
+    """Whether an anchor or a tag stands there; an alias stands for the node at its anchor."""
+    parent, index = found
+    node = _key(parent, index) if mend.action == "rename" else _value(parent, index)
+    start = node.start_mark.index
+    return text[start : start + 1] in ("&", "*", "!", "|", ">")
+
+
+def _replaced(text: str, node: yaml.Node, to: str | int | bool) -> str | None:
+    if not isinstance(node, yaml.ScalarNode):
+        return None
+    start, end = node.start_mark.index, node.end_mark.index
+    if start == end:
+        return None
+    return f"{text[:start]}{_scalar(text, node, to)}{text[end:]}"
+
+
+def _scalar(text: str, node: yaml.ScalarNode, to: str | int | bool) -> str:
+    """``to`` in the quotes that are there, in none, or in those that it needs."""
+    if not isinstance(to, str):
+        return json.dumps(to)
+    is_json = text.lstrip("\ufeff \t\r\n").startswith("{")
+    if node.style == '"' or is_json:
+        return json.dumps(to, ensure_ascii=False)
+    if node.style == "'":
+        return "'" + to.replace("'", "''") + "'"
+    try:
+        plain = yaml.load(to, Loader=yaml.SafeLoader) == to and to == to.strip()
+    except yaml.YAMLError:
+        plain = False
+    return to if plain and not set(to) & set(",[]{}#:&*!|>'\"%@`") else json.dumps(to)
+
+
+def _without(text: str, parent: yaml.Node, index: int) -> str | None:
+    """The text without an entry of a mapping; None where a comment would go with it."""
+    pairs: list[tuple[yaml.Node, yaml.Node]] = parent.value
+    key, value = pairs[index]
+    start, end = key.start_mark.index, end_of((key, value)).index
+    if value.start_mark.index == value.end_mark.index:  # marked on a later line, maybe
+        end = key.end_mark.index + 1
+    following = pairs[index + 1][0].start_mark.index if index + 1 < len(pairs) else None
+    line = text[:start].rfind("\n") + 1
+    if isinstance(parent, yaml.MappingNode) and parent.flow_style:
+        before = end_of(pairs[index - 1]).index
+        cut = (before, end) if following is None else (start, following)
+    elif text[line:start].strip() == "":  # the whole line, or lines
+        line_end = text.find("\n", end) + 1
+        cut = (line, line_end or len(text))
+    elif following is not None:  # behind a dash: the next entry takes its place
+        cut = (start, following)
+    else:
+        return None
+    return None if "#" in text[cut[0] : cut[1]] else text[: cut[0]] + text[cut[1] :]

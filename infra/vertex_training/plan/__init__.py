@@ -4,8 +4,7 @@
 ``network``          names, owners and grants of the network
 ``firewalls``        what a firewall rule lets through
 ``reservations``     the same for reservations, and what they cost
-``access``           who reaches what data, and through which accounts
-``access_lists``     grants outside of IAM: ACLs, access lists of BigQuery
+``access``           who reaches what data, and through which accounts, by IAM and by access lists
 ``grants``           every grant that the stack may make, and why
 ``external_grants``  grants that another team must make, as a table and as commands
 ``stack_grants``     grants that follow from accounts, images, the key and ``members``

@@ -1,4 +1,4 @@
-"""Who reaches what, and through which accounts: computed from IAM bindings. Pure.
+"""Who reaches what, and through which accounts: from IAM bindings and access lists. Pure.
 
 A member that may act as an account reaches whatever the account reaches, and so on: an account may
 be a submitter too. What a member is granted on a project holds for everything in it. Who may submit
@@ -7,13 +7,14 @@ jobs there reaches what a job does that names no account: it runs as Google's ag
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
-from vertex_training.catalog.resource_types import words_of_data
-from vertex_training.naming import BASIC_ROLES
+from vertex_training.catalog.resource_types import DATASET, words_of_data
+from vertex_training.naming import BASIC_ROLES, PUBLIC_MEMBERS
 
 #: Roles on an account (or a project) by which a member acts as it.
 #: https://docs.cloud.google.com/iam/docs/service-account-permissions
@@ -143,3 +144,182 @@ def _impersonated(binding: Binding, accounts: set[str]) -> list[str]:
 
 def _address(target: str) -> str:
     return target.rpartition("/")[2]
+
+
+Inputs = Mapping[str, Any]
+#: Beginnings of members that are no account of anybody: a project's own team, and what is
+#: authorized to read for others.
+OF_A_PROJECT: Final = (
+    *("projectOwner:", "projectEditor:", "projectViewer:"),
+    *("view:", "routine:", "dataset:"),
+)
+#: Role of an entry -> the role of IAM that it stands for, by what the list is of.
+#: https://docs.cloud.google.com/bigquery/docs/reference/rest/v2/datasets and
+#: https://docs.cloud.google.com/storage/docs/access-control/iam#acls
+ROLES: Final = {
+    "dataset": {
+        "READER": "roles/bigquery.dataViewer",
+        "WRITER": "roles/bigquery.dataEditor",
+        "OWNER": "roles/bigquery.dataOwner",
+    },
+    "bucket": {
+        "READER": "roles/storage.legacyBucketReader",
+        "WRITER": "roles/storage.legacyBucketWriter",
+        "OWNER": "roles/storage.legacyBucketOwner",
+    },
+    "object": {
+        "READER": "roles/storage.legacyObjectReader",
+        "OWNER": "roles/storage.legacyObjectOwner",
+    },
+}
+#: What a predefined ACL adds for others than the project's team:
+#: https://docs.cloud.google.com/storage/docs/access-control/lists#predefined-acl
+PREDEFINED: Final = {
+    "publicRead": ("READER:allUsers",),
+    "publicReadWrite": ("WRITER:allUsers",),
+    "authenticatedRead": ("READER:allAuthenticatedUsers",),
+}
+#: A special group of a dataset, and a team of a project in an ACL -> kind of an IAM member.
+_TEAMS: Final = {"Owners": "projectOwner", "Writers": "projectEditor", "Editors": "projectEditor",
+                 "Readers": "projectViewer", "Viewers": "projectViewer"}  # fmt: skip
+_NAME: Final = re.compile(r"[\w.+%'&=~*@-]+")
+_PARTS: Final = ("projectId", "datasetId", "tableId", "routineId")
+#: Role of an entry without one, as of an authorized view.
+_NO_ROLE: Final = "access"
+
+
+@dataclass(frozen=True, slots=True)
+class ListedGrant:
+    """An entry of an access list. ``role`` and ``member`` may be signs for an unknown value."""
+
+    role: Any
+    member: Any
+    kind: str
+    """dataset, bucket, object."""
+    target: str
+    """Its name; of an object ``bucket/name``."""
+    condition: str = ""
+
+
+def listed_grants(token: str, inputs: Inputs) -> Iterator[ListedGrant]:
+    """Grants of a resource of this type outside of IAM; none of another type."""
+    if token in _LISTS:
+        yield from _LISTS[token](inputs)
+
+
+def is_list(token: str) -> bool:
+    """Whether resources of a type are or have an access list."""
+    return token in _LISTS
+
+
+def grants_alone(token: str) -> bool:
+    """Whether a type is an access list and nothing else."""
+    return token in _LISTS and token != DATASET
+
+
+def _of_dataset(inputs: Inputs) -> Iterator[ListedGrant]:
+    entries = inputs.get("accesses")
+    if entries is None:
+        return
+    target = str(inputs.get("datasetId", ""))
+    if not isinstance(entries, list):
+        yield ListedGrant(_NO_ROLE, entries, "dataset", target)
+        return
+    for entry in entries:
+        yield from _dataset_entry(entry if isinstance(entry, Mapping) else {}, target)
+
+
+def _dataset_entry(entry: Inputs, target: str) -> Iterator[ListedGrant]:
+    role = _role("dataset", entry.get("role") or _NO_ROLE)
+    condition = entry.get("condition")
+    when = str(condition.get("expression", "")) if isinstance(condition, Mapping) else ""
+    members = [
+        _member(kind, entry[key])
+        for key, kind in (
+            ("userByEmail", "user"), ("groupByEmail", "group"), ("domain", "domain"),
+            ("specialGroup", ""), ("iamMember", ""),
+        )
+        if entry.get(key)
+    ]  # fmt: skip
+    # https://docs.cloud.google.com/bigquery/docs/authorized-views: they read for who may use them.
+    for key in ("view", "routine", "dataset", "authorizedDataset"):
+        if isinstance(given := entry.get(key), Mapping):
+            inner = given.get("dataset")
+            parts = inner if isinstance(inner, Mapping) else given
+            names = [str(parts[part]) for part in _PARTS if part in parts]
+            members.append(f"{key.removeprefix('authorized').lower()}:{'.'.join(names)}")
+    yield from (ListedGrant(role, member, "dataset", target, when) for member in members)
+
+
+def _of_entity(kind: str, inputs: Inputs) -> Iterator[ListedGrant]:
+    """A resource that is one entry of an ACL."""
+    entity = inputs.get("entity")
+    if entity is not None:
+        role = _role(kind, inputs.get("role") or _NO_ROLE)
+        yield ListedGrant(role, _of_acl(entity), kind, _target(kind, inputs))
+
+
+def _of_acl_list(kind: str, inputs: Inputs) -> Iterator[ListedGrant]:
+    """A resource that is a whole ACL; of a bucket, beside what its new objects get."""
+    target, given = _target(kind, inputs), inputs.get("roleEntities")
+    entries = list(given) if isinstance(given, list) else [] if given is None else [given]
+    entries += PREDEFINED.get(str(inputs.get("predefinedAcl")), ())
+    yield from _entries(kind, entries, target)
+    yield from _entries("object", PREDEFINED.get(str(inputs.get("defaultAcl")), ()), f"{target}/*")
+
+
+def _entries(kind: str, entries: Any, target: str) -> Iterator[ListedGrant]:
+    for entry in entries:
+        role, colon, entity = str(entry).partition(":")
+        if isinstance(entry, str) and colon:
+            yield ListedGrant(_role(kind, role), _of_acl(entity), kind, target)
+        else:
+            yield ListedGrant(_NO_ROLE, entry, kind, target)
+
+
+def _target(kind: str, inputs: Inputs) -> str:
+    bucket = str(inputs.get("bucket", ""))
+    return f"{bucket}/{inputs.get('object') or '*'}" if kind == "object" else bucket
+
+
+def _role(kind: str, role: Any) -> Any:
+    return ROLES[kind].get(role, role) if isinstance(role, str) else role
+
+
+def _of_acl(entity: Any) -> Any:
+    """The member that an entity of an ACL is, like ``user-kim@example.com``."""
+    if not isinstance(entity, str) or entity in PUBLIC_MEMBERS:
+        return entity
+    kind, dash, name = entity.partition("-")
+    if kind == "project":
+        team, _, number = name.partition("-")
+        return f"{_TEAMS.get(team.capitalize(), kind)}:{number}"
+    return _member(kind, name) if dash else entity
+
+
+def _member(kind: str, name: Any) -> Any:
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        return name  # a member as IAM has it, or a sign for a value that is known later
+    if kind == "user" and name.endswith(".gserviceaccount.com"):
+        kind = "serviceAccount"
+    if not kind and (team := _TEAMS.get(name.removeprefix("project"))):
+        return f"{team}:of the dataset's project"
+    return f"{kind}:{name}" if kind else name
+
+
+_LISTS: Final[dict[str, Callable[[Inputs], Iterator[ListedGrant]]]] = {
+    DATASET: _of_dataset,
+    "gcp:bigquery/datasetAccess:DatasetAccess": lambda i: _of_dataset(
+        {"datasetId": i.get("datasetId", ""), "accesses": [i]}
+    ),
+    "gcp:storage/bucketAccessControl:BucketAccessControl": lambda i: _of_entity("bucket", i),
+    "gcp:storage/bucketACL:BucketACL": lambda i: _of_acl_list("bucket", i),
+    **{
+        f"gcp:storage/{name[0].lower()}{name[1:]}:{name}": lambda i: _of_entity("object", i)
+        for name in ("ObjectAccessControl", "DefaultObjectAccessControl")
+    },
+    **{
+        f"gcp:storage/{name[0].lower()}{name[1:]}:{name}": lambda i: _of_acl_list("object", i)
+        for name in ("ObjectACL", "DefaultObjectACL")
+    },
+}

@@ -14,7 +14,7 @@ from vertex_training.customjob.protocol.ports import IDLE_STOP
 from vertex_training.customjob.provider import RECORDS
 from vertex_training.customjob.request.job_file import JobRequest
 from vertex_training.schedules.provider import JobScheduleProvider
-from vertex_training.settings.schedules import Schedule
+from vertex_training.settings.limits import Schedule
 
 
 class JobSchedule(dynamic.Resource, module="vertex", name="JobSchedule"):

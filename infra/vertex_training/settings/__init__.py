@@ -6,12 +6,10 @@
 ``network``        the sections ``network`` and ``sharedVpc``
 ``reservations``   the section ``reservations``
 ``serving``        the sections ``models`` and ``endpoints``
-``schedules``      ``schedule`` of a job
 ``cron``           the slots of a schedule
 ``snapshots``      the section ``snapshots``
-``ladder``         what a job asks for where there were no machines
 ``alerts``         the sections ``channels``, ``alerts``, ``budget`` and ``dashboards``
-``limits``         the sections ``limits``, ``teams`` and ``jobDefaults``
+``limits``         what holds for jobs: ``limits``, ``teams``, ``jobDefaults``, ladders, schedules
 ``renames``        keys that changed, and the keys that names keep
 ``reader``         config -> settings, or as much of them as is valid
 ``stack_files``    a config from files, with ``include`` and ``overrides``; places of problems

@@ -1,12 +1,15 @@
-"""What holds for jobs: the sections ``limits``, ``teams`` and ``jobDefaults`` of a stack file."""
+"""What applies to jobs: ``limits``, ``teams``, ``jobDefaults``, ladders and schedules."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Final, Literal
 
+import pydantic
 from pydantic import Field
 
+from vertex_training.errors import nearest
 from vertex_training.naming import MEMBER_DOMAIN
+from vertex_training.settings import cron as crons
 from vertex_training.settings.section import Section, form
 
 MemberDomain = Annotated[
@@ -97,3 +100,83 @@ class JobDefaults(Section):
     """``baseOutputDirectory.outputUriPrefix``, like ``${buckets.out}/${job.requestId}``."""
     labels: dict[str, str] = {}
     """Labels of the request; a label of the file wins over one of the same key."""
+
+
+#: Why no rung leaves the region of the stack.
+OTHER_REGION: Final = (
+    "a rung stays in the stack's region: buckets, network, key and images of the job are there; a "
+    "job elsewhere reads them across regions or not at all; another region is another stack"
+)
+
+
+class Rung(Section):
+    """What one rung has otherwise than the job file; all else is as the job file says.
+
+    A rung with a ``machineType`` names the whole machine: accelerators of the file are left out. A
+    rung uses the reservation that it names, and none without one.
+    """
+
+    strategy: Literal["STANDARD", "SPOT", "FLEX_START"] | None = None
+    """How its machines are got; that of the job file without it, STANDARD beside a reservation."""
+    max_wait_duration: Annotated[str, form(r"[0-9]{1,9}s", "3600s")] | None = None
+    """How long FLEX_START waits for machines; ``0s`` is for ever, so no rung would follow."""
+    machine_type: str | None = None
+    """Machine type of every pool that has the machine of the first one."""
+    accelerator_type: str | None = None
+    """Accelerator of those pools."""
+    accelerator_count: Annotated[int, Field(ge=1)] | None = None
+    """How many of them a machine has."""
+    reservation: str | None = None
+    """Key in ``reservations``, or ``projects/P/zones/ZONE/reservations/NAME``."""
+
+    @pydantic.model_validator(mode="before")
+    @classmethod
+    def _stays_in_region(cls, given: Any) -> Any:
+        if isinstance(given, dict) and "region" in given:
+            raise ValueError(OTHER_REGION)
+        return given
+
+    @pydantic.model_validator(mode="after")
+    def _changes_something(self) -> Rung:
+        if not self.model_fields_set:
+            raise ValueError("changes nothing: give a strategy, a machine or a reservation")
+        return self
+
+
+class Schedule(Section):
+    """When a job is submitted, again and again; ``up`` submits none of it.
+
+    Each slot has one submission at most, with a folder of its own (docs/jobs.md).
+    """
+
+    cron: str
+    """Five fields of a cron line, like ``0 6 * * 1``: Mondays at 6."""
+    time_zone: str = "Etc/UTC"
+    """The zone that it is meant in, like ``Europe/Berlin``."""
+    paused: bool = False
+    """Whether there are no slots for the time being. Those that pass are not made up for."""
+    missed: Literal["skip", "latest", "all"] = "latest"
+    """What becomes of slots that nobody could submit in time. ``skip``: one that is an hour late is
+    left out. ``latest``: the newest is submitted, however late. ``all``: each is, one after the
+    other."""
+
+    @pydantic.field_validator("cron")
+    @classmethod
+    def _check_cron(cls, line: str) -> str:
+        if wrong := crons.problem(line):
+            raise ValueError(wrong)
+        return line
+
+    @pydantic.field_validator("time_zone")
+    @classmethod
+    def _check_time_zone(cls, name: str) -> str:
+        if name not in crons.zones():
+            near = nearest(name, crons.zones(), 0.6)
+            hint = f"did you mean '{near}'?" if near else "like Europe/Berlin or Etc/UTC"
+            raise ValueError(f"is no time zone: {hint}")
+        return name
+
+    @property
+    def calendar(self) -> crons.Calendar:
+        """Its slots."""
+        return crons.Calendar(self.cron, self.time_zone)

@@ -22,11 +22,9 @@ from vertex_training.settings.alerts import (
     StateMessages,
     idle_rule,
 )
-from vertex_training.settings.ladder import Rung
-from vertex_training.settings.limits import JobDefaults, Limits, Team
+from vertex_training.settings.limits import JobDefaults, Limits, Rung, Schedule, Team
 from vertex_training.settings.network import Network, SharedVpc
 from vertex_training.settings.reservations import Reservation
-from vertex_training.settings.schedules import Schedule
 from vertex_training.settings.section import (
     BELOW,
     IncludePath,

@@ -77,7 +77,7 @@ def _stack_folder(root: Path) -> str | None:
     """
     import yaml
 
-    from vertex_training.located_yaml.loader import Loader
+    from vertex_training.located_yaml.values import Loader
 
     text = _text(root)
     try:

@@ -30,8 +30,7 @@ import yaml
 from vertex_training.errors import ConfigError, Location, Path, Problem, did_you_mean
 from vertex_training.located_yaml import document
 from vertex_training.located_yaml.document import Document
-from vertex_training.located_yaml.loader import Loader
-from vertex_training.located_yaml.values import location_of
+from vertex_training.located_yaml.values import Loader, location_of
 from vertex_training.settings import project_files, reader
 from vertex_training.settings.project_files import file_name
 from vertex_training.settings.reader import PROVIDER, RawConfig, Schema

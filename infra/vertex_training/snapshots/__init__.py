@@ -1,8 +1,7 @@
 """Results of queries in BigQuery, kept as files that a job can name.
 
 ===============  =====================================================================
-``statement``    a query as text: comments, parameters, its canonical form
-``request``      what a snapshot is asked to be, its identity and its folder
+``request``      what a snapshot is asked to be, its query as text, its identity and its folder
 ``manifest``     what was read and which objects hold it: the last object of a snapshot
 ``protocol``     one request, one query, one export, one manifest; its ports
 ``estimate``     what a preview says: bytes, price, tables that changed

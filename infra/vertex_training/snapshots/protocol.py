@@ -37,9 +37,8 @@ from vertex_training.errors import (
     PreconditionFailedError,
 )
 from vertex_training.snapshots import manifest as manifests
-from vertex_training.snapshots import statement
 from vertex_training.snapshots.manifest import StoredObject
-from vertex_training.snapshots.request import MANIFEST, SnapshotRequest
+from vertex_training.snapshots.request import MANIFEST, SnapshotRequest, canonical_query
 
 #: Attempts of one stage that are looked at.
 MOST_ATTEMPTS: Final = 50
@@ -334,9 +333,9 @@ class _Stages:
     def is_own_query(self, there: Document) -> bool:
         """Whether a job of our id has our query, and its result is where nobody else writes."""
         query, own = there.get("query", {}), query_configuration(self.request)["query"]
-        sql = statement.canonical(str(query.get("query", "")))
+        sql = canonical_query(str(query.get("query", "")))
         return (
-            sql == statement.canonical(own["query"])
+            sql == canonical_query(own["query"])
             and _by_name(query.get("queryParameters", [])) == _by_name(own["queryParameters"])
             and not any(query.get(key) for key in _MEANS_ANOTHER)
             and str(query.get("destinationTable", {}).get("datasetId", "_")).startswith("_")

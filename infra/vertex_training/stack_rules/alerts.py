@@ -9,7 +9,7 @@ from typing import Any
 from vertex_training.errors import Path, Problem, did_you_mean
 from vertex_training.settings import project_files
 from vertex_training.settings.model import Settings
-from vertex_training.stack_rules.project_numbers import config_of
+from vertex_training.stack_rules.names import config_of
 
 
 def problems(settings: Settings) -> Iterator[Problem]:

@@ -1,4 +1,4 @@
-"""Rules of what keeps a bucket: what the stack itself could no longer do. Pure."""
+"""Rules of what keeps a bucket, and of the encryption key: what the stack could not undo. Pure."""
 
 from __future__ import annotations
 
@@ -46,3 +46,15 @@ def _of_bucket(key: str, bucket: Bucket, days: int) -> Iterator[Problem]:
         what = f"is less than retention, within which nothing is deleted: {days} days"
         hint = "as many days, or more"
         yield Problem(what, str(bucket.delete_after_days), hint, (*path, "deleteAfterDays"))
+
+
+def encryption_problems(settings: Settings) -> Iterator[Problem]:
+    """Everything that does not hold."""
+    if settings.encryption is None:
+        return
+    # general/cmek: the key is in the region of the job; no global and no multi-region.
+    location = settings.encryption.key.split("/")[3]
+    if location != settings.region:
+        what = f"is in {location}: all that it encrypts is in {settings.region}"
+        hint = f"a key of a key ring in {settings.region}"
+        yield Problem(what, settings.encryption.key, hint, ("encryption", "key"))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
-from vertex_training import naming
+from vertex_training import catalog, naming
 from vertex_training.catalog import machines
 from vertex_training.customjob.request import references
 from vertex_training.customjob.rules.task.images import NAME
@@ -15,7 +15,6 @@ from vertex_training.errors import Path, Problem, UnknownReferenceError, did_you
 from vertex_training.plan import serving
 from vertex_training.settings.model import Settings
 from vertex_training.settings.serving import Endpoint, Model
-from vertex_training.stack_rules import serving_tpus
 
 #: An image where a container may be of: location, project.
 _IMAGE: Final = re.compile(r"([a-z0-9-]+)-docker\.pkg\.dev/([^/]+)/[^/]+/.")
@@ -51,7 +50,7 @@ def warnings(settings: Settings) -> Iterator[Problem]:
             path = ("models", key, "container", "image")
             yield Problem(what, image[1], "an image of your own: ${images.NAME}", path)
     for key, endpoint in settings.endpoints.items():
-        yield from serving_tpus.warnings(endpoint, settings.region, ("endpoints", key))
+        yield from tpu_warnings(endpoint, settings.region, ("endpoints", key))
         machine = machines.serving_machine_type(endpoint.machine)
         path = ("endpoints", key, "machine")
         if machine is None:
@@ -122,7 +121,7 @@ def _endpoint(settings: Settings, key: str, endpoint: Endpoint) -> Iterator[Prob
             what = f"belongs to team {model.team}"
             yield Problem(what, name, hint, (*path, "model"))
     yield from _accelerator(endpoint, (*path, "accelerator"))
-    yield from serving_tpus.problems(endpoint, settings.region, path)
+    yield from tpu_problems(endpoint, settings.region, path)
     yield from _team(settings, endpoint.team, path)
     if endpoint.account is None:
         return
@@ -169,3 +168,57 @@ def _team(settings: Settings, team: str | None, path: Path) -> Iterator[Problem]
     if team is not None and team not in settings.teams:
         hint = did_you_mean(team, settings.teams) or "add it to teams"
         yield Problem("this stack has no such team", team, hint, (*path, "team"))
+
+
+def tpu_problems(endpoint: Endpoint, region: str, path: Path) -> Iterator[Problem]:
+    """What endpoints cannot have."""
+    name, given = endpoint.machine, endpoint.accelerator
+    if any(name.startswith(each) for each in _facts()["refused"]["prefixes"]):
+        hint = f"machines with TPUs: {', '.join(_machines())}"
+        what = "endpoints do not run on TPUs of this generation"
+        yield Problem(what, name, hint, (*path, "machine"))
+        return
+    row = _row(name)
+    if row is None:
+        return
+    if region not in (*row["regions"], *row.get("allowlist", ())):
+        hint = f"regions: {', '.join(row['regions'])}"
+        what = f"endpoints have no machines like this in {region}"
+        yield Problem(what, name, hint, (*path, "machine"))
+    if given is not None and not given.type.startswith("TPU_"):
+        what = f"{name} has TPUs built in, and nothing else"
+        yield Problem(what, given.type, "remove it", (*path, "accelerator", "type"))
+
+
+def tpu_warnings(endpoint: Endpoint, region: str, path: Path) -> Iterator[Problem]:
+    """What the service ignores, and what no source tells."""
+    name, given, replicas = endpoint.machine, endpoint.accelerator, endpoint.replicas
+    row = _row(name)
+    if row is None:
+        return
+    if region in row.get("allowlist", ()):
+        what = f"endpoints have it in {region} for projects on Google's allowlist alone"
+        hint = f"ask Google, or regions: {', '.join(row['regions'])}"
+        yield Problem(what, name, hint, (*path, "machine"))
+    if given is not None and given.type.startswith("TPU_"):
+        what = f"{name} has its TPUs built in: whether the service takes a type is not known"
+        yield Problem(what, given.type, "remove it", (*path, "accelerator"))
+    if replicas.most > replicas.min:
+        what = "is ignored: endpoints on TPUs always have the least replicas"
+        hint = f"set min to what you need, or remove max: there will be {replicas.min}"
+        yield Problem(what, str(replicas.most), hint, (*path, "replicas", "max"))
+
+
+def _facts() -> dict[str, Any]:
+    return catalog.load("serving_tpus.yaml")
+
+
+def _row(name: str) -> dict[str, Any] | None:
+    """What is known of a machine of endpoints, if it has TPUs."""
+    machine = machines.machine_type(name)
+    return _facts()["families"].get(machine.family) if machine else None
+
+
+def _machines() -> list[str]:
+    known = machines.machine_types()
+    return [name for name, each in known.items() if each.family in _facts()["families"]]

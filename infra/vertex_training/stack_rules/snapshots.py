@@ -12,7 +12,7 @@ from vertex_training.secret_rules.files import secret_lines
 from vertex_training.secret_rules.redaction import is_secret_variable
 from vertex_training.settings.model import Settings
 from vertex_training.settings.snapshots import AS_OF, Snapshot
-from vertex_training.snapshots import statement
+from vertex_training.snapshots import request
 from vertex_training.snapshots.estimate import LEAST_BILLED
 from vertex_training.stack_rules.files import file_problems
 
@@ -59,14 +59,14 @@ def _query(
         if not {snapshot.query, f"{snapshot.query}:{line}"} & settings.allowed_secrets.keys():
             what, place = f"line {line} looks like a secret ({rule})", f"{snapshot.query}:{line}"
             yield Problem(what, "", f"remove it, or allowedSecrets: {{{place}: reason}}", where)
-    for what, hint in statement.form_problems(sql):
+    for what, hint in request.form_problems(sql):
         yield Problem(what, snapshot.query, hint, where)
     yield from _parameters(snapshot, sql, path)
 
 
 def _parameters(snapshot: Snapshot, sql: str, path: Path) -> Iterator[Problem]:
     """Parameters on one side alone; a query that does not read as of the time that is given."""
-    used, given = statement.parameters_in(sql), {name.lower() for name in snapshot.parameters}
+    used, given = request.parameters_in(sql), {name.lower() for name in snapshot.parameters}
     for name in sorted(used - given - {AS_OF}):
         what = f"uses @{name}, which parameters do not give"
         yield Problem(what, snapshot.query, f"parameters: {{{name}: …}}", (*path, "query"))
@@ -74,7 +74,7 @@ def _parameters(snapshot: Snapshot, sql: str, path: Path) -> Iterator[Problem]:
         if name.lower() not in used:
             what, hint = f"the query has no @{name}", did_you_mean(name, used) or "remove it"
             yield Problem(what, hint=hint, path=(*path, "parameters", name))
-    if snapshot.as_of and not statement.reads_as_of(sql):
+    if snapshot.as_of and not request.reads_as_of(sql):
         what = "no table of the query is read as of then"
         hint = f"FROM table FOR SYSTEM_TIME AS OF @{AS_OF}"
         yield Problem(what, snapshot.as_of, hint, (*path, "asOf"))
@@ -86,7 +86,7 @@ def warnings(settings: Settings, root: pathlib.Path) -> Iterator[Problem]:
     """Queries that give another result each time they run; files that others may replace."""
     writers = [(name, account.writes) for name, account in settings.service_accounts.items()]
     for key, snapshot in settings.snapshots.items():
-        if found := statement.volatile_in((root / snapshot.query).read_text(encoding="utf-8")):
+        if found := request.volatile_in((root / snapshot.query).read_text(encoding="utf-8")):
             what = f"gives another result each time: {', '.join(found)}"
             path = ("snapshots", key, "query")
             yield Problem(what, snapshot.query, "give a parameter its place", path, level="warning")

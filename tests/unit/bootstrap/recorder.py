@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import pulumi
 
 from tests import fixture_project
-from vertex_training.foundation import config, program
+from vertex_training.foundation import program, settings
 
 
 def unique_id(email: str) -> str:
@@ -44,11 +44,11 @@ def registered(stack: str, **changes: Any) -> dict[str, dict[str, Any]]:
     raw = {key.split(":")[1]: value for key, value in file.items()}
     recorder = Recorder()
     asyncio.set_event_loop(asyncio.new_event_loop())
-    pulumi.runtime.set_mocks(recorder, config.SCHEMA.namespace, stack)
+    pulumi.runtime.set_mocks(recorder, settings.SCHEMA.namespace, stack)
 
     @pulumi.runtime.test
     def run() -> None:
-        program.deploy(config.parse(raw | {"stack": stack} | changes))
+        program.deploy(settings.parse(raw | {"stack": stack} | changes))
 
     run()
     return recorder.registered

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tests.unit.bootstrap.test_program import PROD
-from vertex_training.foundation import conditions, permissions
+from vertex_training.foundation import conditions
 from vertex_training.foundation.conditions import RolePart
 
 #: https://docs.cloud.google.com/iam/docs/conditions-overview#limitations
@@ -17,7 +17,7 @@ MAX_OPERATORS = 12
 @pytest.fixture
 def parts() -> dict[str, RolePart]:
     settings = PROD.model_copy(update={"datasets": [f"clicks_{number}" for number in range(10)]})
-    return {part.name: part for part in conditions.deploy_roles(settings, permissions.needs())}
+    return {part.name: part for part in conditions.deploy_roles(settings, conditions.needs())}
 
 
 def test_only_listed_datasets_can_be_granted_on(parts: dict[str, RolePart]) -> None:
@@ -26,7 +26,7 @@ def test_only_listed_datasets_can_be_granted_on(parts: dict[str, RolePart]) -> N
     assert re.findall(r"resource\.name == '([^']+)'", condition) == [
         f"projects/acme-ml-prod/datasets/clicks_{number}" for number in range(10)
     ]
-    without = conditions.deploy_roles(PROD, permissions.needs())
+    without = conditions.deploy_roles(PROD, conditions.needs())
     assert not [part for part in without if "bigquery.datasets.update" in part.permissions]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import yaml
 
 from localgcp.gcp import schema
-from vertex_training.foundation import permissions
+from vertex_training.foundation import conditions
 
 ROOT = Path(__file__).parents[3]
 PROGRAM = ROOT / "infra" / "vertex_training"
@@ -55,16 +55,16 @@ def previewed_types() -> set[str]:
 def test_every_used_type_has_its_permissions() -> None:
     assert previewed_types() <= declared_types()
     made_by_bootstrap = declared_below(PROGRAM / "foundation") - declared_types()
-    own = {need.type for need in permissions.needs().values() if need.where == "bootstrap"}
+    own = {need.type for need in conditions.needs().values() if need.where == "bootstrap"}
     assert own == made_by_bootstrap
-    assert declared_types() == set(permissions.needs()) - own
+    assert declared_types() == set(conditions.needs()) - own
 
 
 def test_removed_type_removes_its_own_permissions() -> None:
     def all_of(types: set[str]) -> set[str]:
-        return {*permissions.of_deploy(types), *permissions.of_grant(types)}
+        return {*conditions.of_deploy(types), *conditions.of_grant(types)}
 
-    every = set(permissions.needs())
+    every = set(conditions.needs())
     secrets = {type_ for type_ in every if type_.startswith("gcp:secretmanager/")}
     gone = all_of(every) - all_of(every - secrets)
     assert gone == {permission for permission in all_of(every) if "secretmanager" in permission}
@@ -72,7 +72,7 @@ def test_removed_type_removes_its_own_permissions() -> None:
 
 
 def test_setting_policies_is_held_apart_from_everything_else() -> None:
-    types = permissions.needs()
-    others = [p for p in permissions.of_grant(types) if not p.endswith(".setIamPolicy")]
+    types = conditions.needs()
+    others = [p for p in conditions.of_grant(types) if not p.endswith(".setIamPolicy")]
     assert others == ["bigquery.datasets.update"]  # who reads a dataset is one of its settings
-    assert not any(p.endswith(".setIamPolicy") for p in permissions.of_deploy(types))
+    assert not any(p.endswith(".setIamPolicy") for p in conditions.of_deploy(types))

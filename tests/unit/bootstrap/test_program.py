@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.unit.bootstrap.recorder import grants, registered
-from vertex_training.foundation import config
+from vertex_training.foundation import settings
 
 PLAN = "serviceAccount:ci-plan-prod@acme-ml-prod.iam.gserviceaccount.com"
 #: Permissions of the predefined roles that are given here.
@@ -41,7 +41,7 @@ PREDEFINED = {
 }
 
 
-PROD = config.parse(
+PROD = settings.parse(
     {
         "stack": "prod",
         "project": "acme-ml-prod",

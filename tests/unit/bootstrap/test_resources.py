@@ -19,7 +19,7 @@ import yaml
 from tests.unit.bootstrap.recorder import registered
 from tests.unit.infra.stack_corpus import differences, dump, lines, readable
 from vertex_training.errors import ConfigError
-from vertex_training.foundation import config, program
+from vertex_training.foundation import program, settings
 
 FILE: Final = Path(__file__).parents[2] / "corpus" / "bootstrap.yaml"
 ENTRIES: Final[list[dict[str, Any]]] = yaml.safe_load(FILE.read_text("utf-8"))
@@ -90,7 +90,7 @@ def test_encrypted_values_are_refused_and_never_shown(
 def test_defaults_are_the_safer_choices() -> None:
     own = {"owner": "octo-org", "ownerId": "65", "repository": "octo-repo", "repositoryId": "74"}
     raw = {"stack": "prod", "project": "acme-ml-prod", "region": "us-central1", "github": own}
-    parsed = config.parse({**raw, "projectNumber": "109876543210"})
+    parsed = settings.parse({**raw, "projectNumber": "109876543210"})
     defaults = parsed.model_dump(exclude={"stack", "project", "region", "project_number"})
     github = defaults.pop("github")
     assert (github["branch"], github["environment"]) == ("main", "")

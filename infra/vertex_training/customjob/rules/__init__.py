@@ -28,12 +28,9 @@ SUBJECTS: Final = (
     "compute.tpu",
     "compute.capacity",
     "compute.scheduling",
-    "compute.reduction",
     "task.images",
     "task.storage",
-    "task.mounts",
     "task.environment",
-    "task.expansion",
     "task.secrets",
     "network",
     "identity",
@@ -41,17 +38,15 @@ SUBJECTS: Final = (
     "naming",
     "tuning.metrics",
     "tuning.parameters",
-    "tuning.search",
     "tuning.trials",
     "stack.stack",
-    "stack.limits",
     "stack.fit_network",
     "stack.fit_reservations",
     "stack.batch",
 )
 
 #: Subjects of rules about tuning jobs alone, as the rules have them.
-OF_TUNING: Final = frozenset(("metrics", "parameters", "search", "trials"))
+OF_TUNING: Final = frozenset(("metrics", "parameters", "trials"))
 
 for subject in SUBJECTS:
     importlib.import_module(f"{__name__}.{subject}")

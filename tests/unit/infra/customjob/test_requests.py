@@ -29,7 +29,7 @@ from vertex_training.customjob.rules.context import (
     StackFacts,
 )
 from vertex_training.errors import Location, Problem
-from vertex_training.settings.ladder import Rung
+from vertex_training.settings.limits import Rung
 
 WHO = Submission("acme-ml-dev", "us-central1", "dev", "titanic", 1)
 TABLE = {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from vertex_training.images import dockerfile
+from vertex_training.images import pins
 
 
 @pytest.fixture
@@ -37,13 +37,13 @@ def absent(name: str) -> tuple[str, str]:
 def test_all_problems_of_a_dockerfile_are_reported_together(checkout, text, said):
     folder = checkout / "jobs" / "flash"
     (folder / "Dockerfile").write_text(text)
-    assert list(dockerfile.problems(folder, "Dockerfile", ["lib"])) == said
+    assert list(pins.problems(folder, "Dockerfile", ["lib"])) == said
 
 
 def test_a_dockerfile_may_have_bytes_that_are_no_text(checkout):
     folder = checkout / "jobs" / "flash"
     (folder / "Dockerfile").write_bytes(b"# \xff\nFROM x\nCOPY a /x\n")
-    assert list(dockerfile.problems(folder, "Dockerfile")) == [absent("a")]
+    assert list(pins.problems(folder, "Dockerfile")) == [absent("a")]
 
 
 def test_a_dockerfile_is_a_file_of_its_folder(checkout):
@@ -53,9 +53,7 @@ def test_a_dockerfile_is_a_file_of_its_folder(checkout):
     (checkout / "Dockerfile").write_text("FROM x\n")
     (folder / "Out").symlink_to("../../Dockerfile")
     hint = "name the folder that holds it, or set dockerfile"
-    told = {
-        name: list(dockerfile.problems(folder, name)) for name in ("Other", "None", "Link", "Out")
-    }
+    told = {name: list(pins.problems(folder, name)) for name in ("Other", "None", "Link", "Out")}
     assert told == {
         "Other": [("has no Other", hint)],
         "None": [("has no None", hint)],
@@ -63,4 +61,4 @@ def test_a_dockerfile_is_a_file_of_its_folder(checkout):
         "Out": [("its Out is a link out of the folder", "copy what it leads to")],
     }
     names = ("Dockerfile", "Other", "None", "Link", "Out")
-    assert [name for name in names if dockerfile.is_inside(folder, name)] == ["Dockerfile", "Link"]
+    assert [name for name in names if pins.is_inside(folder, name)] == ["Dockerfile", "Link"]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from vertex_training.images import pinned
+from vertex_training.images import pins
 from vertex_training.images.cleanup import ImageVersion
-from vertex_training.images.pinned import PinRecord
+from vertex_training.images.pins import PinRecord
 
 ONE, TWO, ZERO = (f"sha256:{digit * 64}" for digit in "120")
 DEV = f"""\
@@ -69,7 +69,7 @@ def test_a_pin_is_in_the_repository_of_its_stack(
     config: str, uris: list[str], tmp_path: Path
 ) -> None:
     (tmp_path / "Pulumi.odd.yaml").write_text(f"config: {{{config}}}\n")
-    assert [(each.stack, each.uri) for each in pinned.records(tmp_path)] == [
+    assert [(each.stack, each.uri) for each in pins.records(tmp_path)] == [
         ("odd", uri) for uri in uris
     ]
 
@@ -88,4 +88,4 @@ def test_a_pin_is_in_the_repository_of_its_stack(
 )
 def test_unreadable_stack_file_is_skipped(content: bytes, root: Path) -> None:
     (root / "Pulumi.odd.yaml").write_bytes(content)
-    assert len(pinned.records(root)) == 3
+    assert len(pins.records(root)) == 3

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vertex_training.errors import ConfigError, Location, Mend, Problem
-from vertex_training.located_yaml.editing import set_value
-from vertex_training.located_yaml.mending import mended
+from vertex_training.located_yaml.editing import mended, set_value
 
 FILE: Final = Path(__file__).parents[3] / "corpus" / "yaml_edits.yaml"
 EDITS: Final[list[dict[str, Any]]] = yaml.safe_load(FILE.read_text("utf-8"))

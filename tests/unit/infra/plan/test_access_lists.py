@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from vertex_training.plan.access_lists import grants_alone, is_list, listed_grants
+from vertex_training.plan.access import grants_alone, is_list, listed_grants
 
 DATASET = "gcp:bigquery/dataset:Dataset"
 ENTRY = "gcp:bigquery/datasetAccess:DatasetAccess"

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from tests.unit.infra.snapshots.fakes import request
-from vertex_training.snapshots import manifest, statement
+from vertex_training.snapshots import manifest
 from vertex_training.snapshots.manifest import StoredObject
+from vertex_training.snapshots.request import form_problems, reads_as_of
 
 JOB: dict[str, Any] = {
     "jobReference": {"jobId": "job-1"},
@@ -76,7 +77,7 @@ def test_manifest_has_the_sum_of_its_objects() -> None:
     ],
 )
 def test_text_that_is_not_one_query_is_refused(sql: str, wrong: str) -> None:
-    assert [what for what, _ in statement.form_problems(sql)] == [wrong]
+    assert [what for what, _ in form_problems(sql)] == [wrong]
 
 
 @pytest.mark.parametrize(
@@ -88,4 +89,4 @@ def test_text_that_is_not_one_query_is_refused(sql: str, wrong: str) -> None:
     ],
 )
 def test_table_is_read_as_of_the_time_of_the_snapshot(sql: str, reads: bool) -> None:
-    assert statement.reads_as_of(sql) is reads
+    assert reads_as_of(sql) is reads

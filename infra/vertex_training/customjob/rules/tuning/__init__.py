@@ -4,8 +4,7 @@
 ``study``       a studySpec as the rules read it; has no rules itself
 ``metrics``     what the trials report
 ``parameters``  what is tried: ids, ranges, values, scales, conditions
-``search``      the algorithm, and when it stops
-``trials``      how many there are, and what their program receives
+``trials``      how many there are, how they are searched, what their program receives
 ==============  ====================================================================
 
 The rules of CustomJobs hold for ``trialJobSpec`` as well.
