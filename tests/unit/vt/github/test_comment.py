@@ -27,6 +27,7 @@ def merged(hub):
 
 def test_the_log_shows_where_the_comment_is(hub):
     assert hub.told(approval=True) == "vt github: https://github.example/issues/7/comments\n"
+    assert "(https://github.example/acme/training/actions/runs/42)" in hub.comments()[0]
 
 
 def test_what_was_merged_is_approved_and_the_log_shows_the_record(hub, merged, tmp_path):
