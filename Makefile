@@ -118,7 +118,7 @@ chaos: setup ## prove that submissions survive: kills, faults, races (QUICK=1: a
 		$(if $(SEED),--seed $(call text,$(SEED)))
 
 mutants: setup ## change product code at random; tests must notice it (COUNT=N, SEED=N, BASE=REV, SET=guards)
-	@$(BIN)/python -m bench.mutants --count $(call text,$(or $(COUNT),200)) --seed $(call text,$(or $(SEED),20261122)) \
+	@$(BIN)/python -m tests.mutants --count $(call text,$(or $(COUNT),200)) --seed $(call text,$(or $(SEED),20261122)) \
 		$(if $(BASE),--base $(call text,$(BASE))) $(if $(SET),--set $(call text,$(SET)))
 
 check: setup ## lint, formatting, types, import contracts, workflows; changes nothing

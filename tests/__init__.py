@@ -6,6 +6,7 @@ Tests that need a container engine, a client or a host of a language skip where 
 ``unit``             mirrors the product; no engine, no network
 ``security``         one test an attack, a file a subject
 ``chaos``            submissions under every interleaving, and with each step left out
+``mutants``         ``make mutants``: random changes of product code, run against the tests
 ``contract``         the local cloud beside Google's own descriptions of its methods
 ``golden``           previews of each stack, and reviews of scripted changes
 ``policy``           each policy against right and wrong resources

@@ -11,7 +11,7 @@ import requests
 
 from localgcp.bigquery import PINS, engine_environment
 from localgcp.home import Ports
-from vertex_training_cli.toolchain.policy_env import install_once
+from vertex_training_cli.setup import install_once
 
 #: Where the files lie that are loaded.
 RAW: Final = "raw"

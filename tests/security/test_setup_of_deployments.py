@@ -236,7 +236,7 @@ def test_the_packages_of_policies_are_not_built(
     pins.write_text(offer_source(tmp_path, tmp_path / "ran", monkeypatch))
     layout = dataclasses.replace(checkout, environment=Path(sys.prefix))
     layout.toolchain.mkdir(parents=True, exist_ok=True)
-    uv = policy_env.find_uv(layout) if with_uv else None
+    uv = python_env.find_uv(layout.bin / "uv") if with_uv else None
     assert bool(uv) is with_uv
     with pytest.raises(SetupError, match="installing x's packages failed"):
         policy_env.create_environment(tmp_path / "made", pins, "x", layout, uv)

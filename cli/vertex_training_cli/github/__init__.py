@@ -7,7 +7,6 @@
 ``preview_comment``  the comment on a pull request, rendered of it
 ``kept_approval``    what merging approves, kept by the run that wrote the comment
 ``repository``       comments, approvals and issues of a repository
-``doctor``           the repository's settings against ``docs/bootstrap.md``
 ``gh``               calls of GitHub's API
 ===================  ==============================================================
 """

@@ -5,34 +5,22 @@ https://docs.github.com/actions/reference/variables-reference lists them.
 
 from __future__ import annotations
 
-import enum
 import json
 import os
-import re
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from vertex_training.errors import ApprovalParseError, CommandError
 from vertex_training_cli.drift.findings import DriftOutcome
-from vertex_training_cli.engine.paths import root_of
-from vertex_training_cli.github import gh, kept_approval, preview_comment
-from vertex_training_cli.github.doctor import SettingStatus, as_text, examine
+from vertex_training_cli.github import kept_approval, preview_comment
 from vertex_training_cli.github.preview_run import PreviewRun
 from vertex_training_cli.github.repository import Repository
-from vertex_training_cli.init import manifest
 from vertex_training_cli.status import print_line
 
 Stack = Annotated[str, typer.Option("--stack", "-s", help="The stack that it is about.")]
 Report = Annotated[Path, typer.Argument(help="The report in Markdown.", metavar="REPORT.md")]
-
-
-class DoctorFormat(enum.StrEnum):
-    """How the settings are printed."""
-
-    TEXT = enum.auto()
-    JSON = enum.auto()
 
 
 def comment(
@@ -91,43 +79,6 @@ def drift(stack: Stack, report: Report) -> None:
     found = json.loads(_text(report.with_suffix(".json")))
     outcome = DriftOutcome[found["outcome"].upper()]
     _log(_repository().update_drift_issue(stack, outcome, _text(report), _this_run()))
-
-
-def doctor(
-    repository: Annotated[
-        str, typer.Option("--repository", "-R", help="OWNER/NAME; GITHUB_REPOSITORY if absent.")
-    ] = "",
-    format_: Annotated[
-        DoctorFormat, typer.Option("--format", "-f", help="How to print the settings.")
-    ] = DoctorFormat.TEXT,
-) -> None:
-    """Compare the repository's settings with docs/bootstrap.md. Exit code 1 if any is missing.
-
-    In a repository that `vt init` made, its own environments are expected.
-    """
-    name = repository or os.environ.get("GITHUB_REPOSITORY", "")
-    if not re.fullmatch(r"[A-Za-z0-9-]{1,39}/[A-Za-z0-9._-]{1,100}", name):
-        _log(f"{name or 'no repository'}: write --repository OWNER/NAME.")
-        raise typer.Exit(2)
-    gh.ensure_installed()
-    settings = examine(name, **_expected())
-    if format_ is DoctorFormat.JSON:
-        typer.echo(json.dumps([setting.as_dict() for setting in settings], indent=2))
-    else:
-        typer.echo(as_text(name, settings))
-    if any(setting.state is not SettingStatus.OK for setting in settings):
-        raise typer.Exit(1)
-
-
-def _expected() -> dict[str, Any]:
-    """What a repository of ``vt init`` around this folder expects; nothing elsewhere."""
-    root = root_of(Path.cwd())
-    if root is None or not (root / manifest.NAME).is_file():
-        return {}
-    names = [each.name for each in manifest.read(root).answers.environments]
-    reviewed = {name: name != names[0] for name in names}
-    plans = {f"{name}-plan": False for name in names}
-    return {"environments": reviewed | plans, "check": manifest.CHECK}
 
 
 def _repository() -> Repository:

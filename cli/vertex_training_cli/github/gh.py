@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from collections.abc import Mapping
 from typing import Any
@@ -34,16 +33,6 @@ def write(method: str, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         CommandError: GitHub could not be asked, or refused.
     """
     return json.loads(_call(["--method", method, path, "--input", "-"], json.dumps(body)))
-
-
-def ensure_installed() -> None:
-    """Refuse with the way to install it.
-
-    Raises:
-        CommandError: ``gh`` is not on PATH.
-    """
-    if not shutil.which("gh"):
-        raise _missing()
 
 
 def download(path: str, most: int) -> bytes | None:

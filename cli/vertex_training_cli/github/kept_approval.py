@@ -16,11 +16,11 @@ from pydantic import BaseModel, ConfigDict
 from vertex_training.errors import ApprovalParseError, CommandError
 from vertex_training_cli.deploy.approval import Approval
 from vertex_training_cli.github import artifact, gh
-from vertex_training_cli.github.doctor import BRANCH
 
 #: The workflow that reports. On this event GitHub runs it as it is on the default branch.
 WORKFLOW: Final = ".github/workflows/report.yml"
 EVENT: Final = "workflow_run"
+BRANCH: Final = "main"
 FILE: Final = "approval.json"
 #: So many artifacts of the name are looked at, from the newest on: others may have it, too.
 _MOST: Final = 30

@@ -67,7 +67,7 @@ GROUPS: Final[Mapping[str, Group]] = {
     ),
     "github": _group(
         "For workflows: comments, approvals and issues, through GitHub's command gh.",
-        "vt github doctor --repository acme/training",
+        "vt github comment --stack dev -o kept.json",
     ),
     "local": _group(
         "Google Cloud on this machine: rehearse a stack with no account and no network.\n\n"
@@ -268,11 +268,6 @@ VERBS: Final[Mapping[str, VerbRow]] = {
         "github.command:approval", "vt github approval --stack dev -o approval.json"
     ),
     "github drift": _verb("github.command:drift", "vt github drift --stack dev drift.md"),
-    "github doctor": _verb(
-        "github.command:doctor",
-        "vt github doctor --repository acme/training",
-        "vt github doctor --format json",
-    ),
     "local up": _verb("local.up:up", "vt local up", "vt local up --stack local --no-wait"),
     "local start": _verb("local.commands:start", "vt local start"),
     "local stop": _verb("local.commands:stop", "vt local stop"),

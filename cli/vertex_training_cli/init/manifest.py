@@ -25,8 +25,6 @@ from vertex_training_cli.init.answers import Answers
 from vertex_training_cli.init.rendering import GeneratedFile, Kind
 
 NAME: Final = ".vertex-training.json"
-#: The job of the workflow `check` that must pass before a merge.
-CHECK: Final = "check and test"
 #: The largest manifest that is read: some twenty times that of many environments.
 _MOST_BYTES: Final = 8_000_000
 _HINT: Final = f"take {NAME} back from the last commit in which it was in order"

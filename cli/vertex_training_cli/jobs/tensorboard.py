@@ -19,6 +19,7 @@ from vertex_training_cli.jobs import view
 from vertex_training_cli.jobs.objects import LOGS
 from vertex_training_cli.jobs.service import Jobs
 from vertex_training_cli.options import SelectedStack
+from vertex_training_cli.setup import install_once
 from vertex_training_cli.status import print_line
 from vertex_training_cli.toolchain import policy_env
 
@@ -51,7 +52,7 @@ def tensorboard(
     """
     own = ToolEnvironment("tensorboard", PINS)
     if install:
-        policy_env.install_once(own.folder, own.marker, PINS, "TensorBoard")
+        install_once(own.folder, own.marker, PINS, "TensorBoard")
         print_line(f"vt: TensorBoard is installed in {own.folder}")
         return
     if (python := own.python) is None:

@@ -16,8 +16,8 @@ from localgcp.home import PRIVATE_UMASK, Home
 from vertex_training.errors import CommandError
 from vertex_training_cli.local import shell as local_shell
 from vertex_training_cli.local import shutdown
+from vertex_training_cli.setup import install_once
 from vertex_training_cli.status import print_line
-from vertex_training_cli.toolchain import policy_env
 
 
 def report(text: str) -> None:
@@ -111,7 +111,7 @@ def bigquery(
     """
     own = engine_environment()
     if install:
-        policy_env.install_once(own.folder, own.marker, PINS, "BigQuery's engine")
+        install_once(own.folder, own.marker, PINS, "BigQuery's engine")
     if own.python is None:
         raise CommandError("BigQuery's engine is not installed.", "`vt local bigquery --install`")
     print_line(f"vt: BigQuery's engine is installed in {own.folder}")

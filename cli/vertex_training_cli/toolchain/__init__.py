@@ -1,7 +1,7 @@
 """Install the toolchain: Python packages by hash, and a ``pulumi`` with its plugins.
 
 ====================  ===================================================================
-``main``          the steps of ``make setup``, in order: start here
+``main``          the steps of ``make setup`` and ``vt setup``, in order: start here
 ``layout``        paths of the checkout, its virtual environment and the cache
 ``console``       progress, subprocesses, and the exceptions of this package
 ``cache``         the cache outside of the checkout: lock and atomic writes

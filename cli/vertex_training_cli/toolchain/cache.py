@@ -7,24 +7,22 @@ import fcntl
 import os
 import shutil
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from vertex_training_cli.toolchain.console import Heartbeat, SetupError
+from vertex_training_cli.toolchain.console import SetupError
 
-POLL_SECONDS: Final = 0.2
 #: Prefix of folders that :func:`publish` fills.
 UNFINISHED: Final = "unfinished-"
 
 
 @contextlib.contextmanager
-def lock(folder: Path, limit: float = 1800.0) -> Iterator[None]:
+def lock(folder: Path) -> Iterator[None]:
     """Hold the lock of the cache; the system releases it when the holding process dies.
 
     Raises:
-        SetupError: the cache cannot be written, or another setup holds the lock for too long.
+        SetupError: the cache cannot be written.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -35,32 +33,14 @@ def lock(folder: Path, limit: float = 1800.0) -> Iterator[None]:
             hint="set VT_CACHE_DIR to a folder that can be written",
         ) from error
     with handle:
-        _wait_for(handle.fileno(), limit)
-        for unfinished in folder.glob(UNFINISHED + "*"):  # of a setup that was killed
-            shutil.rmtree(unfinished, ignore_errors=True)
-        yield
-
-
-def _wait_for(handle: int, limit: float) -> None:
-    heartbeat = Heartbeat("waiting for another setup on this machine")
-    started = last = time.monotonic()
-    while True:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            now = time.monotonic()
-            if now - started > limit:
-                raise SetupError(
-                    f"another setup has held the cache for {limit:.0f} s",
-                    hint="end it, then run this again",
-                ) from None
-            if now - last >= heartbeat.period:
-                heartbeat.beat(now - started)
-                last = now
-            time.sleep(POLL_SECONDS)
-        else:
-            heartbeat.clear()
-            return
+            print("  waiting for another setup on this machine ...", flush=True)
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        for unfinished in folder.glob(UNFINISHED + "*"):  # of a setup that was killed
+            shutil.rmtree(unfinished, ignore_errors=True)
+        yield
 
 
 def publish(target: Path, fill: Callable[[Path], None]) -> None:

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import subprocess
-import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import TypeVar
 
-PLAIN_HEARTBEAT_SECONDS: Final = 15.0
-TERMINAL_HEARTBEAT_SECONDS: Final = 1.0
-GRACE_SECONDS: Final = 3.0
+Result = TypeVar("Result")
 
 
 class SetupError(Exception):
@@ -44,43 +39,12 @@ class SubprocessError(Exception):
     """A program failed, exceeded its time limit or could not be started; the text is one line."""
 
 
-@dataclass
-class ProgressLine:
-    """One line of progress; ``note`` is its result."""
-
-    note: str = ""
-    started: float = field(default_factory=time.monotonic)
-
-    @property
-    def seconds(self) -> float:
-        return time.monotonic() - self.started
-
-
-@contextlib.contextmanager
-def step(title: str) -> Iterator[ProgressLine]:
-    """Time the block and print its title, note and duration when it ends without an error."""
-    current = ProgressLine()
-    yield current
-    print(f"  {title:<20} {current.note} ({current.seconds:.1f} s)", flush=True)
-
-
-class Heartbeat:
-    """Progress of a silent program: a counter on a terminal, else a line every 15 s."""
-
-    def __init__(self, what: str) -> None:
-        self.what = what
-        self.terminal = sys.stdout.isatty()
-        self.period = TERMINAL_HEARTBEAT_SECONDS if self.terminal else PLAIN_HEARTBEAT_SECONDS
-
-    def beat(self, seconds: float) -> None:
-        if self.terminal:
-            print(f"\r  {self.what} ... {seconds:.0f} s", end="", flush=True)
-        else:
-            print(f"  {self.what} ... {seconds:.0f} s", flush=True)
-
-    def clear(self) -> None:
-        if self.terminal:
-            print("\r\033[K", end="", flush=True)
+def step(title: str, install: Callable[[], Result]) -> Result:
+    """Run ``install``, print its title, its result and its duration, and return the result."""
+    started = time.monotonic()
+    result = install()
+    print(f"  {title:<20} {result} ({time.monotonic() - started:.1f} s)", flush=True)
+    return result
 
 
 def run(
@@ -92,7 +56,7 @@ def run(
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
 ) -> None:
-    """Run a program with its output in ``log``, and show a heartbeat titled ``what``.
+    """Print ``what`` and run a program with its output in ``log``.
 
     The program and its process group have ended when this function returns or raises.
 
@@ -100,6 +64,7 @@ def run(
         SubprocessError: not startable, longer than ``limit`` seconds, or a non-zero exit code.
     """
     parts = [str(part) for part in command]
+    print(f"  {what} ...", flush=True)
     with log.open("wb") as output:
         try:
             process = subprocess.Popen(
@@ -114,38 +79,15 @@ def run(
         except OSError as error:
             raise SubprocessError(f"{parts[0]}: {error.strerror}") from error
         try:
-            code = _wait_for(process, Heartbeat(what), limit)
+            code = process.wait(limit)
+        except subprocess.TimeoutExpired:
+            raise SubprocessError(f"no end after {limit:.0f} s, given up") from None
         finally:
-            end_group(process)
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
     if code != 0:
         raise SubprocessError(f"exit code {code}: {last_lines(log)}")
-
-
-def _wait_for(process: subprocess.Popen[bytes], heartbeat: Heartbeat, limit: float) -> int:
-    started = time.monotonic()
-    try:
-        while True:
-            try:
-                return process.wait(heartbeat.period)
-            except subprocess.TimeoutExpired:
-                elapsed = time.monotonic() - started
-                heartbeat.beat(elapsed)
-                if elapsed > limit:
-                    raise SubprocessError(f"no end after {limit:.0f} s, given up") from None
-    finally:
-        heartbeat.clear()
-
-
-def end_group(process: subprocess.Popen[bytes]) -> None:
-    """Terminate a process and its process group; kill them after a grace period."""
-    if process.poll() is not None:
-        return
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, number)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(GRACE_SECONDS)
-            return
 
 
 def last_lines(log: Path, count: int = 3) -> str:

@@ -1,4 +1,4 @@
-"""The steps of ``make setup``. A finished installation is recorded in .venv/setup.json."""
+"""The steps of ``make setup`` and ``vt setup``. A finished installation is recorded in .venv."""
 
 from __future__ import annotations
 
@@ -8,14 +8,26 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from typing import Any, Final
+from dataclasses import asdict
+from pathlib import Path
+from typing import Final
 
 from vertex_training_cli.toolchain.cache import lock
 from vertex_training_cli.toolchain.console import SetupError, step
 from vertex_training_cli.toolchain.layout import PLUGINS, Layout
 from vertex_training_cli.toolchain.policy_env import install_policy_packages, is_whole
-from vertex_training_cli.toolchain.pulumi_cli import check_source, ensure_pulumi, install_gcp_plugin
-from vertex_training_cli.toolchain.python_env import ensure_uv, ensure_venv, install_packages
+from vertex_training_cli.toolchain.pulumi_cli import (
+    Pulumi,
+    check_source,
+    ensure_pulumi,
+    install_gcp_plugin,
+)
+from vertex_training_cli.toolchain.python_env import (
+    ensure_uv,
+    ensure_venv,
+    find_uv,
+    install_packages,
+)
 
 INTERRUPTED: Final = 130
 
@@ -41,13 +53,16 @@ def main(arguments: Sequence[str]) -> int:
         if os.name != "posix":
             raise SetupError("only Linux and macOS are supported", hint="use WSL on Windows")
         check_source(source)
-        if record := installation_record(layout, source):
-            report(record)
-            return 0
-        if options.check:
+        found = installed(layout, source)
+        if found is None and options.check:
             print("setup: .venv is missing or out of date. Hint: make setup")
             return 1
-        install(layout, source)
+        if found is None:
+            started = time.monotonic()
+            print(f"Setting up {layout.venv} (cache: {layout.cache})", flush=True)
+            found = install(layout, source)
+            print(f"Done in {time.monotonic() - started:.0f} s. Next: source .venv/bin/activate")
+        print(report(found))
     except SetupError as error:
         print(error, file=sys.stderr)
         return 1
@@ -57,48 +72,51 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def install(layout: Layout, source: str) -> None:
-    """Run every step of an installation; steps whose results exist do nothing."""
-    started = time.monotonic()
-    print(f"Setting up {layout.venv} (cache: {layout.cache})", flush=True)
+def install(layout: Layout, source: str) -> Pulumi:
+    """Run every step of an installation; steps whose results exist do nothing.
+
+    An installed package has its environment and its packages already. ``source`` is the value of
+    VT_PULUMI_SOURCE: auto, path, official or build.
+
+    Raises:
+        SetupError: a step failed, with the reasons.
+    """
+    check_source(source)
     with lock(layout.toolchain):
-        if record := installation_record(layout, source):  # by the setup that this one waited for
-            report(record)
-            return
+        if found := installed(layout, source):  # by the setup that this one waited for
+            return found
         layout.stamp.unlink(missing_ok=True)
-        with step("uv") as current:
-            uv, current.note = ensure_uv(layout)
-        with step("virtual environment") as current:
-            current.note = ensure_venv(uv, layout)
-        with step("packages") as current:
-            current.note = install_packages(uv, layout)
-        with step("policy pack") as current:
-            current.note = install_policy_packages(layout, uv)
-        with step("pulumi") as current:
-            pulumi = ensure_pulumi(layout, source)
-            current.note = f"{pulumi.version}, {pulumi.engine}"
+        uv = find_uv(layout.bin / "uv") if layout.environment else _install_packages(layout)
+        step("policy pack", lambda: install_policy_packages(layout, uv))
+        pulumi = step("pulumi", lambda: ensure_pulumi(layout, source))
         if layout.deploy:
-            with step("gcp plugin") as current:
-                current.note = install_gcp_plugin(layout)
-        record = {"digest": layout.inputs_digest(source), **pulumi.as_record()}
+            step("gcp plugin", lambda: install_gcp_plugin(layout))
+        record = {"digest": layout.inputs_digest(source), **asdict(pulumi)}
         layout.stamp.write_text(json.dumps(record, indent=2) + "\n")
-    report(record)
-    print(f"Done in {time.monotonic() - started:.0f} s. Next: source .venv/bin/activate")
+    return pulumi
 
 
-def installation_record(layout: Layout, source: str) -> dict[str, Any] | None:
-    """The record of a complete and current installation, else None."""
+def _install_packages(layout: Layout) -> Path:
+    """Install uv, the virtual environment and the packages of a checkout; return uv's path."""
+    uv = step("uv", lambda: ensure_uv(layout))
+    step("virtual environment", lambda: ensure_venv(uv, layout))
+    step("packages", lambda: install_packages(uv, layout))
+    return uv
+
+
+def installed(layout: Layout, source: str) -> Pulumi | None:
+    """Return the ``pulumi`` of a complete and current installation, else None."""
     try:
         record = json.loads(layout.stamp.read_text())
-    except (OSError, ValueError):
-        return None
-    commands = [layout.bin / name for name in ("python", "vt", "pulumi", *PLUGINS)]
-    whole = is_whole(layout) and all(os.access(command, os.X_OK) for command in commands)
-    current = whole and record.get("digest") == layout.inputs_digest(source)
-    return record if current else None
+        digest = record.pop("digest")
+        found = Pulumi(**record)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return None  # no record, or one that another version wrote
+    names = ("pulumi", *PLUGINS) if layout.environment else ("python", "vt", "pulumi", *PLUGINS)
+    whole = is_whole(layout) and all(os.access(layout.bin / name, os.X_OK) for name in names)
+    return found if whole and digest == layout.inputs_digest(source) else None
 
 
-def report(record: dict[str, Any]) -> None:
-    """Print which parts of Pulumi are official and which are not."""
-    print(f"pulumi {record['version']}: {record['engine']}")
-    print(f"Python language host: {record['language_host']}")
+def report(found: Pulumi) -> str:
+    """Return lines that say which parts of Pulumi are official and which are not."""
+    return f"pulumi {found.version}: {found.engine}\nPython language host: {found.language_host}"

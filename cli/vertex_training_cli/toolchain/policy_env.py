@@ -7,18 +7,11 @@ in .venv but ``vertex_training``, of which policies take names and patterns of s
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 from typing import Final
 
-from vertex_training_cli.toolchain.console import SubprocessError, read_output
 from vertex_training_cli.toolchain.layout import Layout
-from vertex_training_cli.toolchain.python_env import (
-    OLDEST_UV,
-    count_pins,
-    parse_version,
-    run_installer,
-)
+from vertex_training_cli.toolchain.python_env import count_pins, run_installer
 
 #: What a build asks an index for has no hash among the pins: nothing is built.
 _PINNED: Final = ("--require-hashes", "--only-binary", ":all:")
@@ -53,19 +46,6 @@ def create_environment(
     run_installer(f"installing {what}'s packages", install, layout)
 
 
-def install_once(folder: Path, marker: Path, pins: Path, what: str) -> None:
-    """Make the environment of a tool, unless its marker is there; it is written last.
-
-    Raises:
-        SetupError: an installer failed.
-    """
-    if not marker.is_file():
-        layout = Layout.of_this_environment(deploy=False)
-        layout.toolchain.mkdir(parents=True, exist_ok=True)
-        create_environment(folder, pins, what, layout, find_uv(layout))
-        marker.touch()
-
-
 def is_whole(layout: Layout) -> bool:
     """Whether the environment is there, and in an installed package's has that package."""
     if not os.access(layout.policy_venv / "bin" / "python", os.X_OK):
@@ -73,18 +53,6 @@ def is_whole(layout: Layout) -> bool:
     ours = layout.root / "vertex_training"
     links = [folder / "vertex_training" for folder in _site_packages(layout)]
     return layout.environment is None or any(link.resolve() == ours.resolve() for link in links)
-
-
-def find_uv(layout: Layout) -> Path | None:
-    """The uv of the environment or on PATH, if there is one that is new enough."""
-    beside = layout.bin / "uv"
-    for found in (str(beside) if beside.exists() else None, shutil.which("uv")):
-        try:
-            if found and parse_version(read_output([found, "--version"])) >= OLDEST_UV:
-                return Path(found)
-        except SubprocessError:
-            continue
-    return None
 
 
 def _link_package(layout: Layout) -> None:

@@ -12,7 +12,7 @@ import os
 import shlex
 import shutil
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -57,8 +57,8 @@ class Pulumi:
     engine: str
     language_host: str
 
-    def as_record(self) -> dict[str, str]:
-        return asdict(self)
+    def __str__(self) -> str:
+        return f"{self.version}, {self.engine}"
 
 
 def check_source(chosen: str) -> None:

@@ -20,27 +20,26 @@ OFFLINE_HINT: Final = (
 )
 
 
-def ensure_uv(layout: Layout) -> tuple[Path, str]:
-    """Find uv on PATH, or install the pinned version into the cache with pip.
+def find_uv(*places: Path) -> Path | None:
+    """Return the first new enough uv of these files and of PATH, or None."""
+    on_path = shutil.which("uv")
+    for found in (*places, *([Path(on_path)] if on_path else [])):
+        try:
+            if found.exists() and parse_version(read_output([found, "--version"])) >= OLDEST_UV:
+                return found
+        except SubprocessError:
+            continue
+    return None
 
-    Returns:
-        Its path, and a note with its version and origin.
+
+def ensure_uv(layout: Layout) -> Path:
+    """Return uv from PATH, else the pinned version, which pip installs into the cache.
 
     Raises:
         SetupError: neither works.
     """
-    tried: list[str] = []
-    if found := shutil.which("uv"):
-        try:
-            version = read_output([found, "--version"])
-        except SubprocessError as error:
-            tried.append(f"uv on PATH: {error}")
-        else:
-            if parse_version(version) >= OLDEST_UV:
-                return Path(found), f"{version}, on PATH"
-            tried.append(f"uv on PATH ({found}): {version} is too old")
-    else:
-        tried.append("uv on PATH: not found")
+    if found := find_uv():
+        return found
     pin = pinned_requirement("uv", layout.requirements.read_text())
     version = pin.split()[0].partition("==")[2]
     target = layout.toolchain / f"uv-{version}"
@@ -48,13 +47,14 @@ def ensure_uv(layout: Layout) -> tuple[Path, str]:
         try:
             publish(target, lambda folder: _install_uv(pin, folder, layout))
         except SubprocessError as error:
-            tried.append(f"{sys.executable} -m pip install uv=={version}: {error}")
-            raise SetupError(
-                "uv, the installer of everything else, cannot be had",
-                tried,
-                "install uv or pip for this Python, then run `make setup` again",
-            ) from error
-    return target / "bin" / "uv", f"{version}, installed in {target}"
+            oldest = ".".join(map(str, OLDEST_UV))
+            tried = [
+                f"uv on PATH: none that runs and is {oldest} or newer",
+                f"{sys.executable} -m pip install uv=={version}: {error}",
+            ]
+            hint = "install uv or pip for this Python, then run `make setup` again"
+            raise SetupError("uv cannot be installed", tried, hint) from error
+    return target / "bin" / "uv"
 
 
 def _install_uv(pin: str, folder: Path, layout: Layout) -> None:

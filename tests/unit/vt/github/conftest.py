@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from tests.unit.vt.review.plans import create, lines
 from vertex_training_cli.cli import app
-from vertex_training_cli.deploy.approval import make_approval, parse_approval
+from vertex_training_cli.deploy.approval import make_approval
 from vertex_training_cli.engine import events, plan_file
 from vertex_training_cli.review.digest import plan_digest
 
@@ -60,8 +60,10 @@ class GitHub:
         state[kind].append(entry)
         self.file.write_text(json.dumps(state))
 
-    def open_pull(self, number=7, repository="acme/training", base="main", sha=HEAD):
-        source = {"sha": sha, "ref": "topic", "repo": {"full_name": repository}}
+    def open_pull(
+        self, number=7, repository="acme/training", base="main", sha=HEAD, branch="topic"
+    ):
+        source = {"sha": sha, "ref": branch, "repo": {"full_name": repository}}
         entry = {"head": source, "base": {"ref": base}, "merge_commit_sha": MERGE}
         self.add("open_pulls", number=number, **entry)
 
@@ -162,8 +164,3 @@ def hub(tmp_path, monkeypatch):
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     return GitHub(tmp_path / "state.json")
-
-
-@pytest.fixture
-def record():
-    return parse_approval(approval_of(plan_text()))

@@ -13,6 +13,8 @@ from urllib.parse import unquote
 
 PAGE = 2
 REPO = "repos/acme/training"
+#: The commits that a pull request brought to the main branch.
+MAIN = ("d" * 40,)
 
 
 def main(words):
@@ -51,7 +53,8 @@ def document(state, path, query):
     if found := re.fullmatch(r"actions/runs/(\d+)", path):
         return next(each for each in state["runs"] if each["id"] == int(found[1]))
     if found := re.fullmatch(r"actions/runs/(\d+)/artifacts", path):
-        own = [each for each in state["artifacts"] if each["workflow_run"]["id"] == int(found[1])]
+        run = int(found[1])
+        own = [a for a in state["artifacts"] if (a["workflow_run"] or {}).get("id") == run]
         return {"total_count": len(own), "artifacts": own}
     if found := re.fullmatch(r"pulls/(\d+)", path):
         return next(each for each in state["open_pulls"] if each["number"] == int(found[1]))
@@ -64,7 +67,7 @@ def listed(state, path, query):
     if found := re.fullmatch(r"issues/(\d+)/comments", path):
         return [each for each in state["comments"] if each["issue"] == int(found[1])]
     if found := re.fullmatch(r"commits/(\w+)/pulls", path):
-        return [pull for pull in state["pulls"] if pull["merge_commit_sha"] == found[1]]
+        return [pull for pull in state["pulls"] if found[1] in pull.get("commits", MAIN)]
     if path == "pulls":
         assert query["state"] == "open"
         owner, _, branch = unquote(query["head"]).partition(":")

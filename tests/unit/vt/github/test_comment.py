@@ -12,7 +12,10 @@ from tests.unit.vt.github.conftest import (
     digest_of,
     plan_text,
 )
+from vertex_training.errors import CommandError
 from vertex_training_cli.deploy.approval import parse_approval
+from vertex_training_cli.github import repository
+from vertex_training_cli.github.preview_run import PreviewRun
 
 
 @pytest.fixture
@@ -24,6 +27,7 @@ def merged(hub):
 
 def test_the_log_shows_where_the_comment_is(hub):
     assert hub.told(approval=True) == "vt github: https://github.example/issues/7/comments\n"
+    assert "(https://github.example/acme/training/actions/runs/42)" in hub.comments()[0]
 
 
 def test_what_was_merged_is_approved_and_the_log_shows_the_record(hub, merged, tmp_path):
@@ -116,15 +120,6 @@ def test_an_approval_for_one_stack_is_none_for_another(hub, merged, tmp_path):
     hub.vt("approval", "-s", "prod", "-o", tmp_path / "x", expect=1)
 
 
-def test_a_commit_pushed_without_a_pull_request_is_not_approved(hub, tmp_path):
-    hub.add("pulls", number=6, merged_at=None, merge_commit_sha="d" * 40)
-    said = hub.vt("approval", "-s", "dev", "-o", tmp_path / "x", expect=1)
-    assert said == (
-        "vt github approval: dddddddddddd did not come from a merged pull request. Hint: run the "
-        "workflow deploy by hand, with the digest of a report you have read.\n"
-    )
-
-
 def test_a_damaged_record_is_no_approval(hub, merged, tmp_path):
     hub.keep("approval-dev-7", '{"stack": "dev"}')
     said = hub.vt("approval", "-s", "dev", "-o", tmp_path / "x", expect=1)
@@ -158,3 +153,133 @@ def test_without_gh_it_says_what_is_missing(hub, monkeypatch, tmp_path):
     hub.previewed()
     monkeypatch.setenv("PATH", str(tmp_path))
     assert "gh is not on PATH" in hub.tell(expect=1)
+
+
+BY_HAND = "run the workflow deploy by hand, with the digest of a report you have read."
+
+
+@pytest.mark.parametrize(
+    ("pull", "says"),
+    [
+        ({"merged_at": None}, "dddddddddddd did not come from a merged pull request."),
+        ({"merge_commit_sha": "b" * 40}, "dddddddddddd did not come from a merged pull request."),
+        ({}, "pull request 7 has no preview of dev that succeeded."),
+    ],
+)
+def test_commit_without_an_approval_is_deployed_by_hand(hub, tmp_path, pull, says):
+    """GitHub lists every pull request that a commit belongs to, merged or not."""
+    merge = {"merged_at": "2026-11-24T11:00:00Z", "merge_commit_sha": "d" * 40}
+    hub.add("pulls", number=7, **merge | pull)
+    said = hub.vt("approval", "-s", "dev", "-o", tmp_path / "x", expect=1)
+    assert said == f"vt github approval: {says} Hint: {BY_HAND}\n"
+
+
+@pytest.fixture
+def approved(hub, merged, tmp_path):
+    """An approved preview, and a function that returns what the deployment would fetch."""
+    hub.told(approval=True)
+
+    def fetch(expect=0):
+        said = hub.vt("approval", "-s", "dev", "-o", tmp_path / "found", expect=expect)
+        return said if expect else parse_approval((tmp_path / "found").read_text())
+
+    return fetch
+
+
+@pytest.mark.parametrize(
+    "changed", [{"expired": True}, {"name": "approval-dev-70"}, {"workflow_run": None}]
+)
+def test_unusable_artifact_of_the_name_is_skipped(hub, approved, changed):
+    hub.add("runs", id=0)
+    about = {"id": 99, "name": "approval-dev-7", "expired": False, "workflow_run": {"id": 1001}}
+    hub.add("artifacts", **about | changed)
+    assert approved().commit == MERGE
+
+
+@pytest.mark.parametrize(("others", "expect"), [(29, 0), (30, 1)])
+def test_only_the_thirty_newest_artifacts_are_read(hub, approved, others, expect):
+    state = hub.state
+    state["artifacts"] += [
+        {"id": 10 + n, "name": "approval-dev-7", "expired": True, "workflow_run": {"id": 1}}
+        for n in range(others)
+    ]
+    hub.file.write_text(json.dumps(state))
+    approved(expect)
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[]", "no JSON"])
+def test_damaged_record_is_not_replaced_by_an_older_one(hub, approved, content):
+    hub.keep("approval-dev-7", content)
+    assert "is no record" in approved(1)
+
+
+def test_report_replaced_by_another_comment_approves_nothing(hub, approved):
+    state = hub.state
+    state["comments"][0]["id"] += 1
+    hub.file.write_text(json.dumps(state))
+    said = approved(1)
+    assert "the report on pull request 7 was changed or deleted after it was written" in said
+    assert "run the workflow deploy by hand with its digest" in said
+
+
+def test_pull_request_is_found_by_commit_repository_and_branch(hub):
+    hub.file.write_text(json.dumps(hub.state | {"open_pulls": []}))
+    branch = "a/b&c"
+    hub.open_pull(5, base="release", branch=branch)
+    hub.open_pull(6, sha="0" * 40, branch=branch)
+    hub.open_pull(7, repository="acme/fork", branch=branch)
+    assert "no open pull request" in hub.told(head_branch=branch)
+    hub.open_pull(8, branch=branch)
+    assert "/issues/8/comments" in hub.told(head_branch=branch)
+
+
+@pytest.mark.parametrize("commit", [{"parents": [{"sha": "b"}]}, {"parents": None}, {"tree": None}])
+def test_merge_of_other_content_is_not_approved(hub, commit):
+    state = hub.state
+    state["commits"][0] |= commit
+    hub.file.write_text(json.dumps(state))
+    assert "its content is not that of the commit" in hub.told(approval=True)
+
+
+def test_pull_request_without_a_merge_commit_is_not_approved(hub):
+    state = hub.state
+    state["open_pulls"][0]["merge_commit_sha"] = None
+    hub.file.write_text(json.dumps(state))
+    assert "its commit is not what GitHub would merge now" in hub.told(approval=True)
+
+
+def test_unknown_backend_is_not_approved(hub, monkeypatch):
+    monkeypatch.delenv("PULUMI_BACKEND_URL")
+    assert "PULUMI_BACKEND_URL is not set, so its target is not known" in hub.told(approval=True)
+
+
+RUN = {
+    "id": 5, "event": "pull_request", "path": ".github/workflows/preview.yml@refs/heads/main",
+    "head_sha": "e", "head_branch": "topic",
+}  # fmt: skip
+REPOSITORY = {"default_branch": "main"}
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"workflow_run": RUN},
+        {"repository": REPOSITORY},
+        {"repository": REPOSITORY, "workflow_run": RUN | {"id": "x"}},
+        {"repository": REPOSITORY, "workflow_run": RUN | {"path": None}},
+        *(
+            {"repository": REPOSITORY, "workflow_run": {k: RUN[k] for k in RUN if k != missing}}
+            for missing in RUN
+        ),
+    ],
+)
+def test_incomplete_event_is_refused(event):
+    with pytest.raises(CommandError, match=r"\Athis workflow does not run after a preview\.\Z"):
+        PreviewRun.of_event(event, "acme/training")
+
+
+def test_body_longer_than_github_accepts_is_refused():
+    room = 65_536 - len(repository.body("report", "dev", "")) - len("\n")
+    assert len(repository.body("report", "dev", "x" * room)) == 65_536
+    with pytest.raises(CommandError, match="65537 characters"):
+        repository.body("report", "dev", "x" * (room + 1))

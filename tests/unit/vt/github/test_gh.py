@@ -85,7 +85,6 @@ def test_a_download_is_the_bytes_up_to_the_bound(answers):
 def test_without_gh_every_call_says_where_to_get_it(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     calls = (
-        gh.ensure_installed,
         lambda: gh.read("x"),
         lambda: gh.write("POST", "x", {}),
         lambda: gh.download("x", 1),

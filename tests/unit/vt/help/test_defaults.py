@@ -14,7 +14,7 @@ TEXT = {
     *("check", "import", "catalogue", "diff", "preflight", "jobs list", "jobs show"),
     *("jobs compare", "jobs logs", "jobs advance", "images list", "images check", "models list"),
     *("models show", "models compare", "endpoints list", "data ls", "data snapshots list"),
-    *("data snapshots diff", "github doctor"),
+    "data snapshots diff",
 }
 VALUES: dict[str, Any] = {
     "render --format": "json",

@@ -85,9 +85,7 @@ def command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> SimpleNamespace:
         tensorboard, "ToolEnvironment",
         lambda name, pins: SimpleNamespace(**vars(own), python=made.python, name=name, pins=pins),
     )  # fmt: skip
-    monkeypatch.setattr(
-        tensorboard.policy_env, "install_once", lambda *given: made.installed.append(given)
-    )
+    monkeypatch.setattr(tensorboard, "install_once", lambda *given: made.installed.append(given))
     monkeypatch.setattr(tensorboard.stacks, "find_with_scripts", lambda _: (LOCAL, None))
     monkeypatch.setattr(StackRef, "connect_clients", lambda _: None)
     listed = [job(str(number), "") for number in range(12)]

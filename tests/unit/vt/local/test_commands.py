@@ -86,7 +86,7 @@ def test_the_engine_of_bigquery_is_installed_where_that_is_asked(
         own.python = tmp_path / "python"
 
     monkeypatch.setattr(commands, "engine_environment", lambda: own)
-    monkeypatch.setattr(commands.policy_env, "install_once", install)
+    monkeypatch.setattr(commands, "install_once", install)
     missing = CliRunner().invoke(app, ["local", "bigquery"])
     assert (missing.exit_code, missing.stderr) == (
         1,

@@ -1,4 +1,4 @@
-"""The mutants of a small project: those that a test notices are killed, the others reported."""
+"""Mutants of a small project: those that a test detects are killed, the others are reported."""
 
 import json
 import subprocess
@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bench import mutants
-from bench.mutation.sites import mutants as mutants_of
+from tests.mutants import __main__ as mutants
+from tests.mutants.sites import mutants as mutants_of
 
 CODE = '''\
 """A module."""
@@ -49,7 +49,7 @@ def test_years_have_an_end():
     assert years_to_come(60) == 80
 """
 KILLED, SURVIVED = "product/ages.py:6:15:comparison", "product/ages.py:10:20:comparison"
-NOT_COVERED, ENDLESS = "product/ages.py:14:14:arithmetic", "product/ages.py:19:8:statement"
+NOT_COVERED = "product/ages.py:14:14:arithmetic"
 
 
 def git(root, *arguments):
@@ -96,7 +96,13 @@ def changes(source):
     return {mutant.apply(text).decode() for mutant in mutants_of("a.py", text)}
 
 
-def test_named_tests_judge_alone_and_nothing_is_measured(project):
+def test_measured_tests_kill_what_they_detect(project):
+    code, statuses = judge(project, KILLED, SURVIVED, NOT_COVERED)
+    assert statuses == {KILLED: "killed", SURVIVED: "survived", NOT_COVERED: "not covered"}
+    assert code == 1
+
+
+def test_named_tests_run_without_a_measurement(project):
     name = "tests/unit/test_ages.py"
     runs = set((project / ".build/mutants").glob("*/*"))
     options = (f"--tests={name}::test_a_discount_can_be_computed",)
@@ -114,7 +120,7 @@ def test_named_tests_judge_alone_and_nothing_is_measured(project):
         ("tests/unit/test_ages.py::test_gone", "no test passes"),
     ],
 )
-def test_named_tests_pass_without_a_mutant_or_judge_nothing(project, name, why):
+def test_named_tests_that_fail_without_a_mutant_are_refused(project, name, why):
     broken = project / "tests/unit/test_broken.py"
     broken.write_text("def test_it():\n    assert False\n")
     try:
@@ -144,8 +150,8 @@ def test_the_same_seed_draws_the_same_mutants(project):
     assert len(first) == 4
 
 
-def test_a_path_is_a_folder_or_a_file_and_those_of_every_set_are_there():
-    root = Path(mutants.__file__).parents[1]
+def test_paths_of_every_set_exist_and_may_be_files():
+    root = Path(mutants.__file__).parents[2]
     named = {path for paths in mutants.SETS.values() for path in paths}
     assert not [path for path in named if not (root / path).exists()]
     some = mutants.parse_options(["--count=9"])
@@ -173,7 +179,7 @@ def test_an_operator_changes_one_place_and_leaves_the_rest():
     }
 
 
-def test_what_would_be_the_same_program_is_no_mutant():
+def test_equivalent_programs_are_not_mutants():
     assert not changes("a = zip(b, c, strict=True)\n")
     assert not changes("@lru_cache(maxsize=16)\ndef a():\n    pass\n")
     assert changes('a = ConfigDict(extra="x", frozen=True)\n') == {

@@ -16,7 +16,7 @@ from typing import Final
 
 from tests.fixture_project import source_path
 
-#: Where this module is imported from: the copy's own `bench` may be absent.
+#: Where this module is imported from: the copy's own `tests` may not have it.
 HERE: Final = Path(__file__).resolve().parents[2]
 #: What git asks for before it commits.
 AUTHOR: Final = ("-c", "user.name=mutants", "-c", "user.email=mutants@example.com")
@@ -100,7 +100,7 @@ class Copy:
                 self._worker.communicate(timeout=60)
 
     def _start(self) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "bench.mutation.worker", *self._folders]
+        command = [sys.executable, "-m", "tests.mutants.worker", *self._folders]
         return subprocess.Popen(
             command, cwd=self.path, env=self.environment, text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,

@@ -1,6 +1,6 @@
 """Run tests in forks of one process that has loaded all packages of others already.
 
-``python -m bench.mutation.worker FOLDER…`` in a copy of the checkout. It imports the product code
+``python -m tests.mutants.worker FOLDER…`` in a copy of the checkout. It imports the product code
 of the folders, which loads every package that the code needs, and removes the product code again;
 so a fork imports the files as they are then, and nothing else. Reads a request a line from standard
 input, and answers with a line of JSON.

@@ -14,9 +14,9 @@ from typing import Final
 
 import coverage
 
-from bench.mutation.copies import Copy, digests, files
-from bench.mutation.recorder import VARIABLE
-from bench.mutation.sites import Mutant
+from tests.mutants.copies import Copy, digests, files
+from tests.mutants.recorder import VARIABLE
+from tests.mutants.sites import Mutant
 from tools.quick import GOLDEN, distances, import_graph
 
 #: Seconds of tests, as measured without a mutant: those that execute the line, and those near it.
@@ -194,7 +194,7 @@ def _measure(
     config, data, times = (folder / name for name in ("coveragerc", "coverage", "durations.json"))
     config.write_text(CONFIG.format(folders=",".join(folders)))
     command = [
-        *(sys.executable, "-m", "pytest", "-q", *sorted(tests), "-p", "bench.mutation.recorder"),
+        *(sys.executable, "-m", "pytest", "-q", *sorted(tests), "-p", "tests.mutants.recorder"),
         *("-p", "no:cacheprovider", "--cov", "--cov-context=test", "--cov-report="),
         *(f"--cov-config={config}", *(("-n", str(jobs)) if jobs > 1 else ())),
     ]

@@ -1,10 +1,10 @@
-"""Do the tests notice? Change product code at random, one place at a time, and run the tests.
+"""Change product code at random, one place at a time, and run the tests that can detect it.
 
-``python -m bench.mutants --count 200 --seed N`` draws mutants (``bench/mutation/sites.py``) from
-all places where the code can be changed; the same seed and tree give the same mutants. Each one
+``python -m tests.mutants --count 200 --seed N`` draws mutants (``tests/mutants/sites.py``) from
+all places where the code can be changed; the same seed and tree give the same mutants. Each mutant
 runs against the unit tests that execute its line, then against those near it, then against the
-golden tests. Prints a line for each, a table, and a diff of each survivor; ends with exit code 1 if
-fewer were killed than ``GOALS`` says.
+golden tests. Prints a line for each mutant, a table, and a diff of each survivor; the exit code is
+1 if tests killed fewer than ``GOALS``.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from bench.mutation import copies
-from bench.mutation.copies import Copy, TestRun
-from bench.mutation.selection import TestMap, measure, named
-from bench.mutation.sites import Mutant, is_valid, mutants
+from tests.mutants import copies
+from tests.mutants.copies import Copy, TestRun
+from tests.mutants.selection import TestMap, measure, named
+from tests.mutants.sites import Mutant, is_valid, mutants
 
 FOLDERS: Final = ("infra", "cli", "localcloud", "bootstrap", "policy")
 #: Named parts of it: ``guards`` is the code that keeps somebody or something out.
@@ -138,9 +138,9 @@ class Trial:
 
 
 def main(arguments: Sequence[str] | None = None, root: Path | None = None) -> int:
-    """Exit code 1 if tests kill fewer mutants than ``GOAL``."""
+    """Exit code 1 if tests kill fewer mutants than ``GOALS``."""
     options = parse_options(arguments)
-    root = root or Path(__file__).resolve().parents[1]
+    root = root or Path(__file__).resolve().parents[2]
     paths = [path for path in options.paths or SETS[options.set] if (root / path).exists()]
     chosen = draw(root, paths, options)
     if not chosen:
@@ -267,7 +267,7 @@ def _added_lines(root: Path, base: str, paths: Sequence[str]) -> dict[str, set[i
 def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     """The options of the command line."""
     parser = argparse.ArgumentParser(
-        prog="bench.mutants", description=(__doc__ or "").split("\n")[0]
+        prog="tests.mutants", description=(__doc__ or "").split("\n")[0]
     )
     parser.add_argument("--count", type=int, default=200, help="how many mutants")
     parser.add_argument("--seed", type=int, default=1, help="which ones")
