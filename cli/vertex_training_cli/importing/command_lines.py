@@ -386,10 +386,17 @@ def job_of(options: dict[str, Any], name: str, read: CommandFiles) -> ImportedJo
     Raises:
         CommandError: it is a job of Batch, which only a file or ``--run`` gives.
     """
-    given, place = dict[str, str](options["flags"]), options["place"]
+    given = dict[str, str](options["flags"])
     if options["kind"] == BATCH:
         file = given.get("config", "what `gcloud batch jobs describe NAME --format json` prints")
         raise CommandError(f"`gcloud batch jobs submit` is not read: import {file}, or use --run.")
+    return _of_vertex(options, given, name, read)
+
+
+def _of_vertex(
+    options: dict[str, Any], given: dict[str, str], name: str, read: CommandFiles
+) -> ImportedJob:
+    place = options["place"]
     lists = {flag: [item for each, value in options["flags"] if each == flag
                     for item in _listed(value)] for flag in LISTS}  # fmt: skip
     pools = [value for flag, value in options["flags"] if flag == "worker-pool-spec"]

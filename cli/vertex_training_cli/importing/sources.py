@@ -138,9 +138,7 @@ class _Reader:
             self.path.suffix, "make -f" if is_make else "bash"
         )
         if self.path.suffix in (*PAGES, ".yaml", ".yml", ".json", ".tf"):
-            return (
-                "what is open is computed: `vt import --run COMMAND` records what it sends"
-            )
+            return "what is open is computed: `vt import --run COMMAND` records what it sends"
         command = shlex.quote(f"{program} {shlex.quote(str(self.path))}")
         return f"what is open is computed: `vt import --run {command}` records what it sends"
 
@@ -163,11 +161,12 @@ class _Reader:
         if around:
             message = with_placeholders(message, EXPRESSION)
         if any(key in message for key in batch_messages.FIELDS):
-            return batch_jobs.imported(batch_messages.parsed(message), self.name)
-        if not around:
+            job = batch_jobs.imported(batch_messages.parsed(message), self.name)
+        elif around:
+            job = from_message({k: v for k, v in message.items() if k not in PLACES}, self.name)
+        else:
             return from_message(message, self.name)
-        job = from_message({k: v for k, v in message.items() if k not in PLACES}, self.name)
-        for each in (message, *reversed(around)):
+        for each in (message, *reversed(around)) if around else ():
             where = re.search(r"/locations/([^/]+)", str(each.get("parent")))
             region = str(each.get("region") or each.get("location") or (where[1] if where else ""))
             if region and not job.region:
