@@ -107,10 +107,6 @@ CommandFiles = Callable[[str], "ImportedJob | None"]
 """Returns the job of a file that gcloud gets, or None."""
 
 
-def NO_FILES(file: str) -> None:
-    """Where gcloud reads no file."""
-
-
 class Script:
     """Reads the lines of a script in their order, and collects the jobs that they make.
 
