@@ -19,8 +19,7 @@ from tests.security.test_links import SECRET
 from tests.unit.vt.importing.test_command import YAML, project, vt
 from vertex_training.errors import CommandError
 from vertex_training_cli.importing import recorded, sources
-from vertex_training_cli.importing.imported import ImportedJob
-from vertex_training_cli.importing.values import MAX_LENGTH, UnresolvedValue, text
+from vertex_training_cli.importing.imported import MAX_LENGTH, ImportedJob
 
 __all__ = ["project", "vt"]
 #: Lists in lists, by names: the last one's text has 10^12 characters.
@@ -43,11 +42,21 @@ def test_nested_lists_are_not_written_out_in_a_text(use: str, tmp_path: Path) ->
     assert refused or int(done.stdout) < 10 * MAX_LENGTH, done.stderr
 
 
-def test_a_text_of_a_small_list_is_as_python_writes_it() -> None:
-    assert text([1, "a", {"k": [UnresolvedValue("x")]}]) == "[1, 'a', {'k': ['<YOUR_X>']}]"
-    assert text("a" * 10) == "a" * 10
-    assert str(text([["x"] * 1000] * 1000)).startswith("<")
-    assert len(text([["x"] * 1000] * 1000)) < MAX_LENGTH
+#: A text that each line doubles, by names, by `+` or within a text.
+DOUBLED = {
+    "sum": "a0 = 'x' * 9\n" + "".join(f"a{n} = a{n - 1} + 'y' + a{n - 1}\n" for n in range(1, 60)),
+    "text": "a0 = 'xxxxxxxxx'\n"
+    + "".join(f"a{n} = f'{{a{n - 1}}}{{a{n - 1}}}'\n" for n in range(1, 60)),
+    "many": f"a59 = '{'x' * 150_000}'\n" + "b = f'" + "{a59}" * 20_000 + "'\na59 = b\n",
+}
+
+
+@pytest.mark.parametrize("code", DOUBLED.values(), ids=DOUBLED)
+def test_text_that_doubles_line_by_line_is_bounded(code: str, tmp_path: Path) -> None:
+    (tmp_path / "bomb.py").write_text(f"{code}CustomJob('j', [{{'replica_count': a59}}]).run()\n")
+    with suppress(CommandError):  # larger than any job
+        [job] = sources.read(tmp_path / "bomb.py").jobs
+        assert len(str(job)) < 2 * MAX_LENGTH
 
 
 @pytest.fixture
@@ -128,6 +137,11 @@ LONG = {
     "calls": "def f0():\n    return 1\n"
     + "".join(f"def f{i}():\n    return f{i - 1}() + f{i - 1}()\n" for i in range(1, 40))
     + "z = f39()\n",
+    "names that are bound often": "x = 'a'\ny = [x]\n" * 30_000,
+    "names of one another": "x0 = [1]\n"
+    + "".join(f"x{n} = [x{n - 1}]\n" for n in range(1, 9000))
+    + "x8999.append(1)\n",
+    "calls of calls": ("y = [a" + ".b()" * 90 + "]\nz = [y, y]\n") * 200,
     "large values": f"d = {{{', '.join(f'{i}: [{i}]' for i in range(8000))}}}\n"
     + "".join(f"if f{i}():\n    d[{i}] = 1\n" for i in range(300)),
 }

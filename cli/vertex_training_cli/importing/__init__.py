@@ -3,11 +3,9 @@
 ===================  =================================================================
 ``command``          the command line
 ``sources``          a file, a notebook, a page or a job that ran -> imported jobs
-``recorded``             the jobs that a command of the user sends while it runs
-``values``           what reading gives: values, unknown ones, and notes about them
-``evaluation``       expressions of Python code, read from its syntax and never run
-``statements``           its branches, loops, functions and options
-``sdk_calls``        calls of the official client -> imported jobs
+``recorded``         the jobs that a command of the user sends while it runs
+``literals``         literals of Python code, read from its syntax and never run
+``client_calls``     calls of the official client -> imported jobs
 ``command_lines``    lines of gcloud in scripts, Makefiles and pages -> imported jobs
 ``batch_messages``   jobs of Google Batch as REST and gcloud have them -> messages
 ``batch_jobs``       a message of Batch -> an imported job with ``backend: batch``

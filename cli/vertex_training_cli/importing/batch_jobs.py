@@ -29,8 +29,7 @@ from vertex_training.customjob.rules.job import Job
 from vertex_training.errors import CommandError
 from vertex_training.naming import SECRET_VALUE
 from vertex_training_cli.importing.batch_messages import NAME_PARTS, BatchMessage, left_out
-from vertex_training_cli.importing.imported import REQUEST_ID, ImportedJob, key_of
-from vertex_training_cli.importing.values import UnresolvedValue
+from vertex_training_cli.importing.imported import REQUEST_ID, ImportedJob, key_of, placeholder
 
 #: Why a job is refused.
 NOTHING: Final = "it has no runnables in taskGroups, which are what it runs"
@@ -200,7 +199,7 @@ class _Conversion:
             self.scheduling["strategy"] = model
 
     def _machine(self) -> dict[str, Any]:
-        type_ = self.policy.get("machineType") or str(UnresolvedValue("machine_type"))
+        type_ = self.policy.get("machineType") or placeholder("machine_type")
         found: dict[str, Any] = {"machineType": type_}
         if template := self.instances[0].get("instanceTemplate"):
             self.say(f"its machines are those of the instance template {template}, which is not "
@@ -224,7 +223,7 @@ class _Conversion:
         )
         if has_gpu and not drivers:
             self.say("it installs no GPU drivers; here Batch does, as without them there is no GPU")
-        return found | self._reservation(has_gpu=has_gpu)
+        return found | self._reservation()
 
     def _wish(self) -> str:
         wished = self.task.get("computeResource", {})
@@ -238,16 +237,16 @@ class _Conversion:
                   for each in self.policy.get("accelerators", [])]  # fmt: skip
         return f" for {', '.join(words)}" if words else ""
 
-    def _reservation(self, *, has_gpu: bool) -> dict[str, Any]:
+    def _reservation(self) -> dict[str, Any]:
         """Unset is any that fits, which only Spot and Flex-start machines cannot have."""
         given = str(self.policy.get("reservation", ""))
-        if given == "NO_RESERVATION" or (not given and (self.scheduling or not has_gpu)):
+        if given == "NO_RESERVATION" or (not given and self.scheduling):
             return {}
         if not given:
             return {"reservationAffinity": {"reservationAffinityType": "ANY_RESERVATION"}}
         parts, zones = given.split("/"), self._allowed("zones")
         project = parts[1] if parts[0] == "projects" and len(parts) > 1 else "${stack.project}"
-        zone = zones[0] if len(zones) == 1 else str(UnresolvedValue("zone"))
+        zone = zones[0] if len(zones) == 1 else placeholder("zone")
         name = f"projects/{project}/zones/{zone}/reservations/{parts[-1]}"
         affinity = {
             "reservationAffinityType": "SPECIFIC_RESERVATION",
@@ -356,7 +355,7 @@ class _Conversion:
             if SECRET_VALUE.fullmatch(value := f"{resource}#value"):
                 found[name] = value
                 continue
-            found[name] = str(UnresolvedValue(f"secret_of_{name}"))
+            found[name] = placeholder(f"secret_of_{name}")
             what = f"the secret {resource}" if SHOWN_SECRET.fullmatch(resource) else "a secret"
             self.say(f"{name} is {what}, which is no projects/PROJECT/secrets/SECRET/versions/"
                      "VERSION: write ${secrets.KEY.value}, and the secret as KEY in the stack's "
@@ -378,9 +377,7 @@ class _Conversion:
         container = step["container"]
         words = [str(word) for word in container.get("commands", [])]
         command = str(container.get("entrypoint", ""))
-        found: dict[str, Any] = {
-            "imageUri": container.get("imageUri", str(UnresolvedValue("image")))
-        }
+        found: dict[str, Any] = {"imageUri": container.get("imageUri", placeholder("image"))}
         env, moves = self._variables(step), self._moves(container)
         texts = [command, *words, *env.values()]
         self._tell_moves(moves, texts)

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from vertex_training.customjob.request.message import to_camel_case
 from vertex_training.errors import CommandError, ConfigError
 from vertex_training.located_yaml import document
-from vertex_training_cli.importing.imported import Scalar, as_written
-from vertex_training_cli.importing.values import UnresolvedValue
+from vertex_training_cli.importing.imported import Scalar, as_written, placeholder
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -83,15 +82,6 @@ LEFT_OUT: Final = {
 }
 #: How Google's class begins what it says of a field, once for each message around it.
 WITHIN: Final = re.compile(r"(Failed to parse \w+ field: )+(?=Failed to parse)")
-#: Flags of ``gcloud batch jobs submit`` that are read, or are about the call alone.
-_READ: Final = (
-    "config location project job-prefix machine-type priority provisioning-model network "
-    "subnetwork no-external-ip-address script-text script-file-path container-image-uri "
-    "container-entrypoint container-commands-file format quiet async verbosity"
-)
-READ: Final = frozenset(_READ.split())
-#: Those that are fields of the machine.
-OF_POLICY: Final = {"machine-type": "machineType", "provisioning-model": "provisioningModel"}
 #: Parts of ``projects/P/locations/R/jobs/ID``.
 NAME_PARTS: Final = 6
 #: Fields without which the job would be another one -> why it is refused.
@@ -178,77 +168,6 @@ def of_document(data: bytes, label: str) -> BatchMessage:
     return message
 
 
-def of_command(
-    flags: list[tuple[str, str]],
-    positional: list[str],
-    read: Callable[[str], bytes | None],
-) -> BatchMessage:
-    """What ``gcloud batch jobs submit`` sends by its flags (surface/batch/jobs/submit.py).
-
-    ``read`` returns a file that gcloud gets.
-
-    Raises:
-        CommandError: it is no job of Batch, or its file is not there.
-    """
-    given, message = dict(flags), BatchMessage({})
-    if file := given.get("config"):
-        if (data := read(file)) is None:
-            what = f"gcloud reads {file} with a job of Batch, which is not beside the source"
-            raise CommandError(f"{what}: import that file.")
-        message = of_document(data, file)
-    message.fields.pop("name", None)  # gcloud's own name counts
-    _add_flags(message, given, read)
-    whole = positional[0] if positional else given.get("job-prefix", "")
-    parts = whole.split("/")
-    message.name = parts[-1]
-    message.region = given.get("location") or (parts[3] if len(parts) == NAME_PARTS else "")
-    unread = [flag for flag, _ in flags if flag not in READ]
-    message.remarks += [f"gcloud's --{flag} is not read" for flag in dict.fromkeys(unread)]
-    if positional[1:]:
-        message.remarks.append(f"`{' '.join(positional[1:])[:80]}` is not read")
-    return message
-
-
-def _add_flags(
-    message: BatchMessage, given: Mapping[str, str], read: Callable[[str], bytes | None]
-) -> None:
-    """What flags add to the job of a file, as gcloud adds it: a step before all others."""
-    step, fields = dict[str, Any](), message.fields
-    if text := given.get("script-text") or given.get("script-file-path"):
-        step = {"script": {"text": text}}
-    commands = list[str]()
-    if file := given.get("container-commands-file"):
-        data = read(file)
-        commands = data.decode(errors="replace").splitlines() if data else []
-        if data is None:
-            what = f"gcloud reads {file}, which is not beside the source: its lines are args"
-            message.remarks.append(what)
-    if given.keys() & {"container-image-uri", "container-entrypoint", "container-commands-file"}:
-        container = {
-            "imageUri": given.get("container-image-uri", ""),
-            "entrypoint": given.get("container-entrypoint", ""),
-            "commands": commands,
-        }
-        step = {"container": {key: value for key, value in container.items() if value}}
-    group = fields.setdefault("taskGroups", [{}])[0]
-    if step:
-        group.setdefault("taskSpec", {}).setdefault("runnables", []).insert(0, step)
-    if "priority" in given:
-        fields["priority"] = given["priority"]
-    for flag, key in OF_POLICY.items():
-        if flag in given:
-            place = fields.setdefault("allocationPolicy", {})
-            instance = place.setdefault("instances", [{}])[0]
-            value = given[flag] if flag == "machine-type" else given[flag].upper()
-            instance.setdefault("policy", {})[key] = value
-    if given.get("network") and given.get("subnetwork"):
-        interface = {"network": given["network"], "subnetwork": given["subnetwork"]}
-        if "no-external-ip-address" in given:
-            interface["noExternalIpAddress"] = True  # type: ignore[assignment]
-        place = fields.setdefault("allocationPolicy", {}).setdefault("network", {})
-        place.setdefault("networkInterfaces", []).insert(0, interface)
-
-
 def left_out(message: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     """What of a message no job file has: remarks about it, and why it is refused."""
     remarks, reasons = dict[str, None](), dict[str, None]()
@@ -308,7 +227,7 @@ class _Reading:
         if OPEN_VALUE.fullmatch(value) or (
             is_number and field.type != BOOL and OPEN_NUMBER.fullmatch(value)
         ):
-            self.open[path] = str(UnresolvedValue(value.strip("<>${}")))
+            self.open[path] = placeholder(value.strip("<>${}"))
             return None
         return {"true": True, "false": False}.get(value.lower(), value) if field.type == BOOL else (
             str(value))  # fmt: skip

@@ -83,13 +83,14 @@ def import_(
     """Find the jobs in a file and make them jobs of a stack: job file, package, account, entry.
 
     The source is read and never run: YAML or JSON for gcloud or REST, of Vertex AI or of Google
-    Batch, Python code or a notebook with the official client, gcloud's lines in a script or
-    Makefile, or a page (Markdown) with such blocks. What is not certain is a `<NAME>` or a line
-    with its place. --run COMMAND runs your own code without a network: what Google's clients for
-    Python, gcloud and gsutil send is recorded, other requests fail, and no job begins. This needs
-    namespaces of Linux; --no-isolation runs it without them, and then other requests reach the
-    cloud with your credentials. A diff is shown; without --write, nothing is written. Exit code: 0
-    in order, 1 mistakes, or with --up a job that did not succeed; 2 not read.
+    Batch, also inside of workflows, templates and files of CI; gcloud's lines in a script,
+    Makefile, notebook or page (Markdown); Python code with the official client. Only literals are
+    read: any other value is a `<NAME>` with its place. --run COMMAND runs your own code without a
+    network: what Google's clients for Python, gcloud and gsutil send is recorded, other requests
+    fail, and no job begins. This needs namespaces of Linux; --no-isolation runs it without them,
+    and then other requests reach the cloud with your credentials. A diff is shown; without --write,
+    nothing is written. Exit code: 0 in order, 1 mistakes, or with --up a job that did not succeed;
+    2 not read.
 
     With --state it looks for the stack's resources in the cloud instead, and shows those that its
     state does not have; --write imports them. Its exit code is then that of `pulumi import`.

@@ -1,9 +1,7 @@
 """Lines of gcloud that make a job, in scripts, Makefiles and pages -> imported jobs.
 
-They are ``gcloud ai custom-jobs create``, its ``hp-tuning-jobs``, and ``gcloud batch jobs submit``.
-
-Nothing is run. What the flags mean is gcloud's command_lib/ai/custom_jobs/custom_jobs_util.py. A
-variable that is set in a branch or loop is not known, unless it has a value before.
+They are ``gcloud ai custom-jobs create`` and its ``hp-tuning-jobs``. Nothing is run. What the flags
+mean is gcloud's command_lib/ai/custom_jobs/custom_jobs_util.py.
 """
 
 from __future__ import annotations
@@ -11,18 +9,18 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from vertex_training.errors import CommandError
-from vertex_training_cli.importing import batch_jobs, batch_messages
 from vertex_training_cli.importing.imported import (
+    MAX_LENGTH,
     REQUEST_ID,
     ImportedJob,
     Note,
     from_message,
     key_of,
+    placeholder,
 )
-from vertex_training_cli.importing.values import MAX_LENGTH, UnresolvedValue
 
 #: Flags of gcloud's that stand between its words, as in `gcloud --project P ai …`.
 _FLAGS: Final = (
@@ -73,8 +71,6 @@ PART: Final = re.compile(
 )
 #: `NAME ?= value` of a Makefile.
 MAKE: Final = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)\s*([:?+]?)=[ \t]*(.*)")
-#: A variable that gets the text behind a line.
-HELD: Final = re.compile(r"\s*(?:(?:export|local|readonly)\s+)?(\w+)=[\"']?\$\(\s*cat\s*<<")
 #: The text behind a line: without its tabs (-), as it stands (a quote), and the line that ends it.
 HEREDOC: Final = re.compile(r"<<(-?)\s*(['\"]?)(\w+)\2")
 #: A variable, what a command prints, or a character that a backslash keeps from being one.
@@ -83,8 +79,6 @@ VARIABLE: Final = re.compile(
     r"|\$'(?P<ansi>[^']*)'|\$\{(?P<prefix>[#!]?)(?P<braced>\w+)(?P<default>:?[-=][^{}]{0,500}(?:\{[^{}]{0,100}\}[^{}]{0,100}){0,9})?(?P<more>[^}]{0,200})\}"
     r"|\$(?P<name>[A-Za-z_]\w*|[0-9@*#])|%(?P<windows>[A-Za-z_]\w*)%|\$\((?P<command>(?:[^()]|\([^()]{0,300}\)){0,500})\)|`(?P<old>[^`]{0,500})`"
 )
-#: A variable that is used, or that grows.
-USED: Final = re.compile(r"\$\{?(\w+)|\b(\w+)\+=")
 #: Where a block of a script begins and ends.
 OPENS: Final = re.compile(r"\s*(if|for|while|until|case|select)\b")
 CLOSES: Final = re.compile(r"(?:^|[;\s])(fi|done|esac)\b")
@@ -92,10 +86,10 @@ CLOSES: Final = re.compile(r"(?:^|[;\s])(fi|done|esac)\b")
 FUNCTION: Final = re.compile(
     r"(\s*)(?:function\s+([\w:-]+)(?:\s*\(\s*\))?|([\w:-]+)\s*\(\s*\))\s*\{"
 )
-#: The first word of a command, where a function may be called.
-CALLED: Final = re.compile(
-    r"(?m)(?:^|[;&|({`]|\b(?:if|then|do|else|while|until)\b)[ \t]*"
-    r"([A-Za-z_][\w:-]*)(?![\w:=(-]| *\()"
+#: A name that may get a value: by an assignment, or by a command that reads or unsets one.
+SETS: Final = re.compile(
+    r"(?<![^\s;&|({`])([A-Za-z_]\w*)(?:\[\w*\])?[ \t]*[:?+]?="
+    r"|\b(?:for|read|unset|select|getopts\s+\S+)\s+((?:-\w+\s+)*(?:[A-Za-z_]\w*[ \t]*){1,20})"
 )
 PLACEHOLDER: Final = re.compile(r"<[A-Z0-9_]+>")
 #: What of a line is certainly between quotes, and a comment behind it.
@@ -109,31 +103,15 @@ def call_of(match: re.Match[str]) -> tuple[str, str]:
     return match["kind"] or match["batch"], " ".join(filter(None, flags))
 
 
-class CommandFiles(Protocol):
-    """Files that gcloud gets: those that a source writes, and those beside it."""
-
-    def config(self, file: str) -> ImportedJob | None:
-        """The job of Vertex AI in a file, or None."""
-
-    def data(self, file: str) -> bytes | None:
-        """What is in a file, or None if there is none."""
-
-
-class _NoFiles:
-    """Where gcloud reads no file."""
-
-    def config(self, file: str) -> None: ...
-
-    def data(self, file: str) -> None: ...
-
-
-NO_FILES: Final[CommandFiles] = _NoFiles()
+CommandFiles = Callable[[str], "ImportedJob | None"]
+"""Returns the job of a file that gcloud gets, or None."""
 
 
 class Script:
     """Reads the lines of a script in their order, and collects the jobs that they make.
 
-    ``read`` has the files that gcloud gets: those that the script writes into ``files``, too.
+    A variable has a value if the script assigns it once, outside of branches and loops. ``read``
+    has the files that gcloud gets: those that the script writes into ``files``, too.
     """
 
     def __init__(
@@ -147,205 +125,135 @@ class Script:
         """Python that it runs: the text, and the number of lines before it."""
         self._read = read
         self._values: dict[str, list[str]] = {}
-        self._commands: dict[str, ImportedJob] = {}
-        """Variables that hold a command, and the job that it makes."""
-        self._notes: dict[str, set[Note]] = {}
+        self._assigned = Counter[str]()
         self._depth = 0
         self._function, self._end = "", ""
         """The function that is read, and the line that ends it."""
 
     def visit(self, text: str, name: str, *, is_make: bool = False, first: int = 1) -> None:
         """Read a script from its line ``first`` on; ``name`` is for a nameless job."""
-        printed = list[ImportedJob]()
-        self._called = Counter(CALLED.findall(text))
-        for number, line, body in _lines(text, first):
+        lines = list(_lines(text, first))
+        self._assigned = Counter(each for _, line, _ in lines for each in _assigned(line))
+        for number, line, body in lines:
             place = f"{self.label}, line {number}"
             if is_make and (match := MAKE.fullmatch(line.rstrip())):
-                self._of_make(match, place)
+                self._of_make(match)
                 continue
             if is_make:
                 line = re.sub(r"\$\((\w+)\)", r"${\1}", line.lstrip("\t@-")).replace("$$", "$")
-            if re.match(r"\s*(echo|printf)\b", line) and not self._is_piped(line):
-                printed += self._echo(line, place, name)
+            if re.match(r"\s*(echo|printf)\b", line):
+                self._echo(line, place)
                 continue
-            if body is not None and self._keep_file(line, body, number):
-                continue
+            if body is not None:
+                self._keep_file(line, body, number)
             self._depth += bool(OPENS.match(line)) - len(CLOSES.findall(line))
             if begun := FUNCTION.match(line):
                 self._function, self._end = begun[2] or begun[3], f"{begun[1]}}}"
             elif line.rstrip() == self._end:
                 self._function = ""
-            self._set_variables(line, place)
-            self._tell_added(line, place)
+            self._set_variables(line)
             if found := GCLOUD.search(line):
-                notes, (kind, flags) = self._of_function(place), call_of(found)
-                words, _ = split(f"{flags} {line[found.end() :]}", self._value_of(notes))
-                made = self._job(kind, words, place, name, notes)
-                if held := ASSIGNMENT.match(line.strip()):
-                    self._commands |= dict.fromkeys([held[1]], *made) if made else {}
-                self.jobs += made
-            self.files.pop(STDIN, None)
-        self.jobs += [] if self.jobs else printed
+                self._command(line, found, place, name)
 
-    def _tell_added(self, line: str, place: str) -> None:
-        """What a line adds to a command in a variable is said of its job."""
-        for used in USED.finditer(line):
-            if job := self._commands.get(used[1] or used[2]):
-                if re.search(r"\s--[a-z]", line[used.end() :]):
-                    job.notes.append(Note(f"`{line.strip()[:80]}` is not read", place))
-                return
+    def _command(self, line: str, found: re.Match[str], place: str, name: str) -> None:
+        """Add the job of a command; one that is refused is left out, and told."""
+        kind, flags = call_of(found)
+        words, _ = split(f"{flags} {line[found.end() :]}", self._value_of)
+        try:
+            job = job_of(options_of(kind, words, place), name, self._read)
+        except CommandError as refused:
+            self.left_out.append(f"{refused.message.rstrip('.')} ({place})")
+            return
+        if self._depth > 0:
+            job.notes.append(Note("it is made in a branch or loop, which is read once", place))
+        if self._function:
+            what = f"it is made in the function {self._function}, which is read once"
+            job.notes.append(Note(what, place))
+        if held := ASSIGNMENT.match(line.strip()):
+            what = f"the command is kept in {held[1]}: what else it gets there is not read"
+            job.notes.append(Note(what, place))
+        self.jobs.append(job)
 
-    def _of_function(self, place: str) -> set[Note]:
-        """What is said of a job in a function that several lines call."""
-        if self._called[self._function] < 2:
-            return set()
-        what = f"it is made in {self._function}, which several lines call and which is read once"
-        return {Note(what, place)}
-
-    def _is_piped(self, line: str) -> bool:
-        """Whether a line prints what a gcloud reads behind it; keeps that."""
-        words, ends = split(line, self._value_of(set()))[0], GCLOUD.search(line)
-        if not ends or not any("|" in part for part in QUOTED.split(line[: ends.start()])):
-            return False
-        self.files[STDIN] = " ".join(words[1:]) + "\n"
-        return True
-
-    def _set_variables(self, line: str, place: str) -> None:
-        """Assignments of a line; one behind a condition may not hold."""
+    def _set_variables(self, line: str) -> None:
+        """Assignments of a line; one behind a condition is none."""
         depth, begin = self._depth, 0
         for part in [*PART.finditer(line), None]:
             if part and not part["end"]:
                 continue
             command = line[begin : part.start() if part else None].strip(" \t{")
-            if match := ASSIGNMENT.fullmatch(command):
-                self._assign(match[1], match[2], match[3], place)
-            elif command.startswith("unset "):
-                self._values |= {name: [""] for name in command.split()[1:]}
-            self._depth += bool(part and part["end"] != ";")
+            if (match := ASSIGNMENT.fullmatch(command)) and depth <= 0:
+                self._assign(match[1], match[3])
+            depth += bool(part and part["end"] != ";")
             begin = part.end() if part else begin
-        self._depth = depth
 
-    def _of_make(self, match: re.Match[str], place: str) -> None:
+    def _of_make(self, match: re.Match[str]) -> None:
         name, how, value = match.groups()
-        value = re.sub(r"\$\((\w+)\)", r"${\1}", value).strip()
-        self._assign(name, "", f'"${{{name}}} {value}"' if how == "+" else f'"{value}"', place)
-        if how == "?":
-            self._say(name, Note(f"{value!r} is the default of {name}", place, True))
+        if how in ("", ":"):  # the environment or another line changes any other one
+            value = re.sub(r"\$\((\w+)\)", r"${\1}", value).strip()
+            self._assign(name, f'"{value}"')
 
-    def _say(self, name: str, note: Note) -> None:
-        self._notes.setdefault(name, set()).add(note)
-
-    def _assign(self, name: str, more: str, value: str, place: str) -> None:
-        notes = set[Note]()
+    def _assign(self, name: str, value: str) -> None:
         is_array = value.startswith("(")
-        words, _ = split(value.strip("()") if is_array else value, self._value_of(notes))
+        words, _ = split(value.strip("()") if is_array else value, self._value_of)
         found = words if is_array else words[:1] or [""]
         for match in () if is_array else map(ASSIGNMENT.fullmatch, words[1:]):
             if match is None:  # variables of one command alone
                 return
-            self._assign(match[1], match[2], f"'{match[3]}'", place)
-        if more:
-            before = self._values.get(name, [])
-            found = [*before, *found] if is_array else ["".join([*before[:1], *found])]
-        if self._depth > 0 and self._values.get(name) != found:
-            known = " ".join(self._values.setdefault(name, [str(UnresolvedValue(name))]))
-            what = f"{name} is {known!r} unless a branch or loop sets it"
-            self._say(name, Note(what, place, known != str(UnresolvedValue(name))))
-            return
-        is_long = sum(map(len, found)) > MAX_LENGTH
-        self._values[name] = [str(UnresolvedValue(name))] if is_long else found
-        if not more:
-            self._notes[name] = set()
-        for note in notes:
-            self._say(name, note)
+            self._assign(match[1], f"'{match[3]}'")
+        if self._assigned[name] == 1 and sum(map(len, found)) <= MAX_LENGTH:
+            self._values[name] = found
 
-    def _keep_file(self, line: str, body: tuple[str, bool], number: int) -> bool:
-        """The file that a heredoc writes, or the program that it is; whether it is a variable."""
+    def _keep_file(self, line: str, body: tuple[str, bool], number: int) -> None:
+        """Keep the file that a heredoc writes, or the program that it is."""
         text, is_literal = body
-        notes = set[Note]()
-        _, files = split(line, self._value_of(notes))
-        text = text if is_literal else self._expanded(text, notes)
-        if held := HELD.match(line):
-            self._values[held[1]], self._notes[held[1]] = [text], notes
-            return True
-        if not files and GCLOUD.search(line):
-            files = [STDIN]
-        self._write(files, text, line, notes)
+        _, files = split(line, self._value_of)
+        text = text if is_literal else self._expanded(text)
+        self._write([STDIN] if not files and GCLOUD.search(line) else files, text, line)
         if not files and PYTHON.match(line):
             self.programs.append((text, number))
-        return False
 
-    def _echo(self, line: str, place: str, name: str) -> list[ImportedJob]:
-        """Keep the file that a line writes; the job of the command that it prints."""
-        notes = set[Note]()
-        words, files = split(line, self._value_of(notes))
-        text = " ".join(words[1:])
-        self._write(files, f"{text}\n", line, notes)
-        if files or not (found := GCLOUD.search(text)):
-            return []
-        notes.add(Note("the script prints this command, and does not run it", place))
-        kind, flags = call_of(found)
-        words = split(f"{flags} {text[found.end() :]}")[0]
-        return self._job(kind, words, place, name, notes)
+    def _echo(self, line: str, place: str) -> None:
+        """Keep the file that a line writes; a command that it prints is left out."""
+        words, files = split(line, self._value_of)
+        self._write(files, " ".join(words[1:]) + "\n", line)
+        if not files and GCLOUD.search(line):
+            what = "a command of gcloud that a line prints, or pipes to, is not read"
+            self.left_out.append(f"{what} ({place})")
 
-    def _write(self, files: list[str], text: str, line: str, notes: set[Note]) -> None:
+    def _write(self, files: list[str], text: str, line: str) -> None:
         """Keep what a line writes into files, or behind what they have."""
         is_more = any(">>" in part for part in QUOTED.split(line))
         for file in files:
-            before, of = self.files.get(file, ""), f"\0{file}"
-            self.files[file] = before[:MAX_LENGTH] + text if is_more else text
-            self._notes[of] = notes | self._notes.get(of, set()) if is_more else notes
+            before = self.files.get(file, "") if is_more else ""
+            self.files[file] = before[:MAX_LENGTH] + text
 
-    def _expanded(self, text: str, notes: set[Note]) -> str:
+    def _expanded(self, text: str) -> str:
         """``text`` with the values of its variables."""
-        value = self._value_of(notes)
-        return VARIABLE.sub(lambda match: " ".join(value(match)), text)[:MAX_LENGTH]
+        return VARIABLE.sub(lambda match: " ".join(self._value_of(match)), text)[:MAX_LENGTH]
 
-    def _value_of(self, notes: set[Note]) -> Callable[[re.Match[str]], list[str]]:
-        """The values of variables; what has to be said of them goes to ``notes``."""
+    def _value_of(self, match: re.Match[str]) -> list[str]:
+        """The value of a variable, or its placeholder."""
+        if match["escaped"]:
+            return [match["escaped"].strip("\n")]
+        command = match["command"] if match["command"] is not None else match["old"]
+        if command is not None:
+            words = re.findall(r"[A-Za-z]\w*", command) or ["value"]
+            return [REQUEST_ID if re.match(r"\s*date\b", command) else placeholder(words[-1])]
+        if match["ansi"] is not None or match["prefix"]:
+            return [placeholder(match["braced"] or "text")]
+        name = match["braced"] or match["name"] or match["windows"]
+        if match["more"] and not re.fullmatch(r"\[[@*]\]|:\?.*", match["more"]):
+            return [placeholder(name)]  # one of the shell's operators
+        name = {"@": "ARGUMENTS", "*": "ARGUMENTS"}.get(name, name)
+        unknown = placeholder(f"arg_{name}" if name.isdigit() else name)
+        known = self._values.get(name, [unknown])
+        return known if match["more"] else known[:1]  # of an array, its first
 
-        def value(match: re.Match[str]) -> list[str]:
-            if match["escaped"]:
-                return [match["escaped"].strip("\n")]
-            command = match["command"] if match["command"] is not None else match["old"]
-            if command is not None:
-                if re.match(r"\s*date\b", command):
-                    return [REQUEST_ID]
-                words = re.findall(r"[A-Za-z]\w*", command) or ["value"]
-                return [str(UnresolvedValue(words[-1]))]
-            if match["ansi"] is not None or match["prefix"]:
-                return [str(UnresolvedValue(match["braced"] or "text"))]
-            name = match["braced"] or match["name"] or match["windows"]
-            if match["default"] and name not in self._values:
-                default = self._expanded(match["default"].lstrip(":-="), notes).strip("\"'")
-                notes.add(Note(f"{default!r} is the default of {name}", self.label, True))
-                return [default]
-            if match["more"] and not re.fullmatch(r"\[[@*]\]|:\?.*", match["more"]):
-                return [str(UnresolvedValue(name))]  # one of the shell's operators
-            notes.update(self._notes.get(name, ()))
-            name = {"@": "ARGUMENTS", "*": "ARGUMENTS"}.get(name, name)
-            unknown = str(UnresolvedValue(f"arg_{name}" if name.isdigit() else name))
-            known = self._values.get(name, [unknown])
-            return known if match["more"] else known[:1]  # of an array, its first
 
-        return value
-
-    def _job(
-        self, kind: str, words: list[str], place: str, name: str, notes: set[Note]
-    ) -> list[ImportedJob]:
-        """The job of a command; none of one that is told as left out."""
-        options = options_of(kind, words, place)
-        for file in [value for flag, value in options["flags"] if flag == "config"]:
-            notes |= self._notes.get(f"\0{file}", set())
-        try:
-            job = job_of(options, name, self._read)
-        except CommandError as refused:
-            self.left_out.append(f"{refused.message.rstrip('.')} ({place})")
-            return []
-        if self._depth > 0:
-            notes.add(Note("it is made in a branch or loop, which is read once", place))
-        job.notes += sorted(notes)
-        return [job]
+def _assigned(line: str) -> Iterator[str]:
+    """Each name that a line may give a value."""
+    for match in SETS.finditer(line):
+        yield from (match[1] or match[2]).split()
 
 
 def _lines(text: str, first: int) -> Iterator[tuple[int, str, tuple[str, bool] | None]]:
@@ -469,25 +377,28 @@ def _mapped(items: list[str]) -> dict[str, str]:
 
 
 def job_of(options: dict[str, Any], name: str, read: CommandFiles) -> ImportedJob:
-    """The job that gcloud makes of its flags, and of the file that it reads.
+    """Return the job that gcloud makes of its flags, and of the file that it reads.
 
     Raises:
-        CommandError: it is a job of Batch that cannot be imported.
+        CommandError: it is a job of Batch, which only a file or ``--run`` gives.
     """
+    given = dict[str, str](options["flags"])
     if options["kind"] == BATCH:
-        message = batch_messages.of_command(options["flags"], options["unread"], read.data)
-        return batch_jobs.imported(message, name)
-    return _of_vertex(options, name, read)
+        file = given.get("config", "what `gcloud batch jobs describe NAME --format json` prints")
+        raise CommandError(f"`gcloud batch jobs submit` is not read: import {file}, or use --run.")
+    return _of_vertex(options, given, name, read)
 
 
-def _of_vertex(options: dict[str, Any], name: str, read: CommandFiles) -> ImportedJob:
-    given, place = dict[str, str](options["flags"]), options["place"]
+def _of_vertex(
+    options: dict[str, Any], given: dict[str, str], name: str, read: CommandFiles
+) -> ImportedJob:
+    place = options["place"]
     lists = {flag: [item for each, value in options["flags"] if each == flag
                     for item in _listed(value)] for flag in LISTS}  # fmt: skip
     pools = [value for flag, value in options["flags"] if flag == "worker-pool-spec"]
     display = given.get("display-name") or name
     is_search = options["kind"] == "hp-tuning-jobs"
-    base = read.config(given["config"]) if "config" in given else None
+    base = read(given["config"]) if "config" in given else None
     is_missing = base is None and "config" in given
     if base is None:
         base = from_message({"workerPoolSpecs": []}, display)
@@ -515,7 +426,7 @@ def _of_vertex(options: dict[str, Any], name: str, read: CommandFiles) -> Import
         for flag, field in (("max-trial-count", "maxTrialCount"),
                             ("parallel-trial-count", "parallelTrialCount")):  # fmt: skip
             if flag in given or field not in base.study:
-                default = str(UnresolvedValue(flag)) if is_missing else "1"
+                default = placeholder(flag) if is_missing else "1"
                 base.study[field] = _number(given.get(flag, default))
         if "algorithm" in given:
             algorithm = given["algorithm"].replace("-", "_").upper()
@@ -535,7 +446,7 @@ def _of_vertex(options: dict[str, Any], name: str, read: CommandFiles) -> Import
     return base
 
 
-def _pool(value: str, uris: list[str], job: ImportedJob, place: str) -> dict[str, Any]:
+def _pool(value: str, uris: list[str], job: ImportedJob, place: str) -> Any:
     spec = _mapped(_listed(value))
     local = ("local-package-path", "output-image-uri", "script", "requirements", "extra-packages",
              "extra-dirs") if "local-package-path" in spec else ()  # fmt: skip
@@ -544,7 +455,7 @@ def _pool(value: str, uris: list[str], job: ImportedJob, place: str) -> dict[str
     if unread:
         job.remarks.append(f"{', '.join(unread)} of --worker-pool-spec is not read ({place})")
     if not any(spec.values()):
-        return {}
+        return value if unread else {}
     machine: dict[str, Any] = {"machineType": spec.get("machine-type", "<MACHINE_TYPE>")}
     if accelerator := spec.get("accelerator-type"):
         machine["acceleratorType"] = accelerator.upper().replace("-", "_")

@@ -18,10 +18,17 @@ POOLS: Final = ("workerPoolSpecs", "worker_pool_specs")
 TASKS: Final = ("containerSpec", "container_spec", "pythonPackageSpec", "python_package_spec")
 #: Longest key of a stack file.
 MAX_KEY: Final = 40
+#: Longest text that is built: code may double a text line by line.
+MAX_LENGTH: Final = 200_000
+#: What templates fill in: `{{ image }}`, `${{ github.sha }}`; and expressions: `${bucket.name}`.
+TEMPLATE: Final = re.compile(r"\$?\{\{(.*?)\}\}", re.DOTALL)
+EXPRESSION: Final = re.compile(r"\$?\{\{(.*?)\}\}|\$\{([^}]*)\}", re.DOTALL)
 #: Stands in a text for a value that is new for every submission, such as a time.
 REQUEST_ID: Final = "${job.requestId}"
 
 
+#: A part of a text that is to be filled in, or is new with each request.
+OPEN: Final = re.compile(r"<[A-Z0-9_]+>|" + re.escape(REQUEST_ID))
 #: Of a tuning job whose other fields are not in the source.
 TRIALS_ALONE: Final = (
     "of a tuning job the source has the job of its trials alone: without studySpec and "
@@ -42,6 +49,29 @@ def as_written(value: document.Value) -> Any:
     if isinstance(value.content, list):
         return [as_written(item) for item in value.content]
     return value.content if isinstance(value.content, str) else Scalar(value.text)
+
+
+def placeholder(name: str) -> str:
+    """Return what stands for a value that is not certain.
+
+    >>> placeholder("image"), placeholder("config.machine-type")
+    ('<YOUR_IMAGE>', '<CONFIG_MACHINE_TYPE>')
+    """
+    words = re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_").upper() or "VALUE"
+    return f"<{words if '_' in words else 'YOUR_' + words}>"
+
+
+def with_placeholders(value: Any, pattern: re.Pattern[str] = TEMPLATE) -> Any:
+    """Return a value where a placeholder stands for each part that a template fills in."""
+    if isinstance(value, dict):
+        return {key: with_placeholders(item, pattern) for key, item in value.items()}
+    if isinstance(value, list):
+        return [with_placeholders(item, pattern) for item in value]
+    if not isinstance(value, str) or not pattern.search(value):
+        return value
+    return pattern.sub(
+        lambda match: placeholder("".join(filter(None, match.groups())).strip()[:60]), value
+    )
 
 
 @dataclass(slots=True)

@@ -22,10 +22,9 @@ from vertex_training.secret_rules.redaction import contains_secret
 from vertex_training.settings.model import Settings
 from vertex_training.settings.project_files import file_name
 from vertex_training_cli.importing import objects
-from vertex_training_cli.importing.imported import ImportedJob, Scalar, free_key, key_of
+from vertex_training_cli.importing.imported import OPEN, ImportedJob, Scalar, free_key, key_of
 from vertex_training_cli.importing.references import Adoption, StackEntries
 from vertex_training_cli.importing.sources import SourceContents
-from vertex_training_cli.importing.values import is_certain
 
 #: The fields of a job file in the order in which people read them.
 ORDER: Final = ("displayName", "labels", "encryptionSpec", "maxTrialCount", "parallelTrialCount",
@@ -117,7 +116,7 @@ def propose(
             stays = f": the stack runs jobs in {settings.region}" if settings else (
                 ", which a job file does not say")  # fmt: skip
             job.remarks.append(f"it is sent to {job.region}{stays}")
-        if settings and is_certain(job.project) and job.project not in ("", settings.project):
+        if settings and not OPEN.search(job.project) and job.project not in ("", settings.project):
             what = f"it is sent to project {job.project}: the stack's is {settings.project}"
             job.remarks.append(what)
         _package(job, source, folder, made, settings, entries)

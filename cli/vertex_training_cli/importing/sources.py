@@ -8,23 +8,27 @@ from __future__ import annotations
 import ast
 import json
 import re
+import shlex
 import textwrap
 import warnings
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from localgcp.root_directory import RootDirectory
+from vertex_training.customjob.kinds import CUSTOM_JOB
 from vertex_training.customjob.rules.tuning.trials import COUNTS
 from vertex_training.errors import CommandError, ConfigError
 from vertex_training.located_yaml import document
-from vertex_training_cli.importing import batch_jobs, batch_messages, sdk_calls
-from vertex_training_cli.importing.command_lines import GCLOUD, Script
+from vertex_training_cli.importing import batch_jobs, batch_messages, client_calls
+from vertex_training_cli.importing.command_lines import GCLOUD, PLACEHOLDER, Script
 from vertex_training_cli.importing.imported import (
+    EXPRESSION,
+    MAX_LENGTH,
     POOLS,
     SPECS,
     ImportedJob,
@@ -32,13 +36,15 @@ from vertex_training_cli.importing.imported import (
     as_written,
     from_message,
     key_of,
+    with_placeholders,
 )
-from vertex_training_cli.importing.values import MAX_LENGTH
 
 MAX_SOURCE: Final = 4 * 1024 * 1024
 #: What a job has in any form, and hardly anything else.
 CUSTOM_JOB_FIELDS: Final = (*POOLS, *SPECS)
 JOB_FIELDS: Final = (*CUSTOM_JOB_FIELDS, *batch_messages.FIELDS)
+#: What a message of a workflow has beside its fields.
+PLACES: Final = ("location", "region", "project", "parent")
 #: The line that begins a fenced block of a page: its mark, which also ends it, and its language.
 FENCE: Final = re.compile(
     r"[ \t]*(?P<mark>```+|~~~+)[ \t]*(?:\{[a-z-]+\}[ \t]*)?(?P<language>[a-zA-Z0-9]*).*"
@@ -47,9 +53,8 @@ FENCE: Final = re.compile(
 INLINE: Final = re.compile(r"(?<!`)`([^`]+)`")
 WRITEFILE: Final = re.compile(r"%%writefile[ \t]+(-a[ \t]+)?([^\s]+)[ \t]*\n")
 SHELL_CELL: Final = re.compile(r"%%(?:bash|sh|script\s+(?:ba|z)?sh)\b[^\n]*\n")
-#: A line of a notebook for the shell, whose output a name may get; one that sets a variable.
+#: A line of a notebook for the shell, whose output a name may get.
 SHELL_LINE: Final = re.compile(r"(\s*)((?:[\w.,\[\]() ]+=\s*)?)!(.*)", re.DOTALL)
-SET_ENV: Final = re.compile(r"(\s*)%(?:set_)?env\s+(\w+)[= ](.*)")
 #: What Python within a script has, if it makes a job.
 MAKES: Final = re.compile(r"(Custom|Training|Tuning)Job\(|create_\w+_job\(|(custom|hp-tuning)-jobs"
                             r"|batch\W{1,5}jobs\W{1,5}submit")  # fmt: skip
@@ -92,9 +97,9 @@ def read(path: Path) -> SourceContents:
     if not found.jobs:
         hint = "; ".join(found.remarks) or (
             "an import looks for workerPoolSpecs, trialJobSpec and Batch's taskGroups in YAML or "
-            "JSON, for `gcloud ai custom-jobs|hp-tuning-jobs create` and `gcloud batch jobs "
-            "submit` in scripts, and for CustomJob(…), "
-            "CustomTrainingJob(…), from_local_script(…) or HyperparameterTuningJob(…) in Python"
+            "JSON, for `gcloud ai custom-jobs|hp-tuning-jobs create` in scripts, and for "
+            "CustomJob(…), CustomTrainingJob(…) or from_local_script(…) in Python; `vt import "
+            "--run COMMAND` records what a command sends"
         )
         raise CommandError(f"{path}: there is no job in it.", hint)
     return found
@@ -105,6 +110,7 @@ class _Reader:
 
     def __init__(self, path: Path, name: str) -> None:
         self.path, self.name, self.found = path, name, SourceContents()
+        self._is_partly_read = False
 
     def read(self, text: str, data: bytes) -> SourceContents:
         """What is found in the file."""
@@ -121,23 +127,57 @@ class _Reader:
         elif suffix == ".tf":
             self.found.remarks.append("Terraform is not read: `vt import --job ID` takes its job")
         else:
-            self.found.jobs += map(self._counted, self.of_document(data))
+            self._document(data)
+        if self._is_partly_read:
+            self.found.remarks.append(self._way_on(is_make=is_make))
         return self.found
 
+    def _way_on(self, *, is_make: bool) -> str:
+        """Return the command that records what code computes."""
+        program = {".py": "python", ".ipynb": "jupyter execute"}.get(
+            self.path.suffix, "make -f" if is_make else "bash"
+        )
+        if self.path.suffix in (*PAGES, ".yaml", ".yml", ".json", ".tf"):
+            return "what is open is computed: `vt import --run COMMAND` records what it sends"
+        command = shlex.quote(f"{program} {shlex.quote(str(self.path))}")
+        return f"what is open is computed: `vt import --run {command}` records what it sends"
+
     def of_document(self, data: bytes) -> list[ImportedJob]:
-        """The job of YAML or JSON; its scalars stay as they are written."""
+        """Return the jobs of YAML or JSON, at any depth; scalars stay as they are written."""
+        parsed = self._parsed(data)
+        jobs = [self._of_message(*each) for each in _messages(as_written(parsed.root))]
+        for job in jobs[:1]:
+            job.remarks += map(str, parsed.problems)
+        return jobs
+
+    def _parsed(self, data: bytes) -> document.Document:
         try:
-            parsed = document.read(data, str(self.path))
+            return document.read(data, str(self.path))
         except ConfigError as failed:
             raise CommandError(str(failed.problems[0])) from None
-        if any(key in parsed.root.content for key in batch_messages.FIELDS):
-            message = batch_messages.of_document(data, str(self.path))
-            return [batch_jobs.imported(message, self.name)]
-        if not any(key in parsed.root.content for key in CUSTOM_JOB_FIELDS):
-            return []
-        job = from_message(as_written(parsed.root), self.name)
-        job.remarks += [str(problem) for problem in parsed.problems]
-        return [job]
+
+    def _of_message(self, message: dict[str, Any], around: tuple[Any, ...]) -> ImportedJob:
+        """Return the job of a message; ``around`` has the mappings that it is within."""
+        if around:
+            message = with_placeholders(message, EXPRESSION)
+        if any(key in message for key in batch_messages.FIELDS):
+            job = batch_jobs.imported(batch_messages.parsed(message), self.name)
+        elif around:
+            job = from_message({k: v for k, v in message.items() if k not in PLACES}, self.name)
+        else:
+            return from_message(message, self.name)
+        for each in (message, *reversed(around)) if around else ():
+            where = re.search(r"/locations/([^/]+)", str(each.get("parent")))
+            region = str(each.get("region") or each.get("location") or (where[1] if where else ""))
+            if region and not job.region:
+                job.region = with_placeholders(region, EXPRESSION)
+        return job
+
+    def _document(self, data: bytes) -> None:
+        """Take the jobs of a document, and those of commands in it, as files of CI have them."""
+        self.found.jobs += map(self._counted, self.of_document(data))
+        for line, text in _commands(self._parsed(data).root):
+            self._script(self.path.name, with_placeholders(text), line)
 
     def _counted(self, job: ImportedJob) -> ImportedJob:
         """A search with the counts that gcloud gives it by default."""
@@ -148,32 +188,29 @@ class _Reader:
                 job.notes.append(Note(what, self.path.name, guessed=True))
         return job
 
-    def data(self, file: str) -> bytes | None:
-        """A file that the source writes or that lies beside it."""
-        for name, text in self.found.files.items():
-            if Path(name).name == Path(file).name:
-                return text.encode()
-        try:
-            return RootDirectory(self.path.parent).read(file.removeprefix("./"))
-        except OSError:
-            return None
-
     def config(self, file: str) -> ImportedJob | None:
-        """The job of a file that the source writes or that lies beside it."""
-        data = self.data(file) or b"{}"
+        """Return the job of a file that the source writes or that lies beside it."""
+        name = Path(file).name
+        text = next((t for f, t in self.found.files.items() if Path(f).name == name), None)
         try:
-            for job in self.of_document(data):
-                job.in_snake_case = bool(re.search(rb"worker_pool_specs|container_spec", data))
-                return job
-        except CommandError:
-            pass
-        return None
+            data = text.encode() if text is not None else RootDirectory(self.path.parent).read(
+                file.removeprefix("./"))  # fmt: skip
+            jobs = self.of_document(data or b"{}")
+        except (OSError, CommandError):
+            return None
+        for job in jobs[:1]:
+            job.in_snake_case = bool(re.search(rb"worker_pool_specs|container_spec", data or b""))
+        return next((job for job in jobs if job.backend == CUSTOM_JOB.backend), None)
 
     def _script(self, label: str, text: str, first: int, *, is_make: bool = False) -> None:
-        script = Script(label, self, files=self.found.files)
+        script = Script(label, self.config, files=self.found.files)
         script.visit(text, self.name, is_make=is_make, first=first)
         self.found.jobs += script.jobs
         self.found.remarks += script.left_out
+        self._is_partly_read |= bool(script.left_out) or any(
+            job.notes or PLACEHOLDER.search(str([job.spec, job.labels, job.remarks]))
+            for job in script.jobs
+        )
         self._python([(label, code, line) for code, line in script.programs if MAKES.search(code)])
 
     def _python(self, parts: list[tuple[str, str, int]]) -> None:
@@ -183,9 +220,7 @@ class _Reader:
         trees = list[tuple[str, ast.Module]]()
         for label, text, before in parts:
             try:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", SyntaxWarning)  # of code that is another's
-                    tree = ast.parse(textwrap.dedent(text))
+                tree = _tree(textwrap.dedent(text))
                 ast.increment_lineno(tree, before)
                 trees.append((label, tree))
             except (SyntaxError, ValueError, RecursionError, MemoryError) as failed:
@@ -193,12 +228,13 @@ class _Reader:
                 where = f"{label}, line {before + (getattr(failed, 'lineno', None) or 1)}"
                 self.found.remarks.append(f"a part is no Python that can be read: {what} ({where})")
         try:
-            jobs, left_out = sdk_calls.jobs_in(trees, self.name, self)
+            jobs, left_out = client_calls.jobs_in(trees, self.name, self.config)
         except RecursionError:
             self.found.remarks.append("the code is nested too deeply to be read")
         else:
             self.found.jobs += jobs
             self.found.remarks += left_out
+            self._is_partly_read |= bool(left_out) or any(job.notes for job in jobs)
 
     def _notebook(self, text: str) -> None:
         try:
@@ -303,8 +339,6 @@ def _without_magic(source: str) -> str:
                 more += 1
                 command[-1:] = [command[-1][:-1], lines[index + more].strip()]
             line = f"{shell[1]}{shell[2]}__shell__({' '.join(command).lstrip('!')!r})"
-        elif variable := SET_ENV.fullmatch(line):
-            line = f"{variable[1]}os.environ[{variable[2]!r}] = {variable[3].strip()!r}"
         elif line.lstrip().startswith("%"):
             line = f"{line[: len(line) - len(line.lstrip())]}pass"
         found += [line, *[""] * more]
@@ -312,10 +346,54 @@ def _without_magic(source: str) -> str:
     return "\n".join(found)
 
 
+def _tree(code: str) -> ast.Module:
+    """Parse code; where it is no Python, as a cell of a notebook, which exports may have."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SyntaxWarning)  # of code that is another's
+        try:
+            return ast.parse(code)
+        except SyntaxError:
+            if not re.search(r"(?m)^\s*[!%]", code):
+                raise
+            return ast.parse(_without_magic(code))
+
+
+def _messages(value: Any, around: tuple[Any, ...] = ()) -> Iterator[tuple[Any, tuple[Any, ...]]]:
+    """Yield each message of a job, and the mappings that it is within."""
+    if isinstance(value, dict):
+        inner = [value.get(key) for key in SPECS]
+        is_job = any(key in value for key in (*POOLS, *batch_messages.FIELDS)) or any(
+            isinstance(each, dict) and any(key in each for key in POOLS) for each in inner
+        )
+        if is_job or (not around and any(key in value for key in SPECS)):
+            yield value, around
+            return
+        around = (*around, value)
+    items = value.values() if isinstance(value, dict) else value
+    for item in items if isinstance(value, dict | list) else ():
+        yield from _messages(item, around)
+
+
+def _commands(value: document.Value) -> Iterator[tuple[int, str]]:
+    """Yield lines for a shell in a document: its texts, and the arguments of an entrypoint."""
+    content = value.content
+    if isinstance(content, dict):
+        entrypoint, args = content.get("entrypoint"), content.get("args")
+        if entrypoint and args and isinstance(args.content, list):
+            words = [str(each.content) for each in args.content]
+            if str(entrypoint.content).endswith("gcloud"):
+                yield args.line, f"gcloud {shlex.join(words)}".replace("'", '"')
+    elif isinstance(content, str) and GCLOUD.search(content):
+        yield value.line + ("\n" in content), content
+    items = content.values() if isinstance(content, dict) else content
+    for item in items if isinstance(items, Iterable) and not isinstance(items, str) else ():
+        yield from _commands(item)
+
+
 def _reads(code: str) -> bool:
     """Whether it parses: pages have parts of code in their blocks as well."""
     try:
-        ast.parse(code)
+        _tree(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return True

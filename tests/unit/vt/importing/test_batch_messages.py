@@ -1,4 +1,4 @@
-"""Jobs of Google Batch as messages: what is read of JSON and flags, and which field is left out."""
+"""Jobs of Google Batch as messages: what is read of JSON, and which field is left out."""
 
 from __future__ import annotations
 
@@ -100,80 +100,3 @@ def test_what_is_no_job_of_batch_is_refused(given: dict[str, Any]) -> None:
     assert told.value.message.count("Failed to parse") == 1
     assert "\n" not in told.value.message
     assert not told.value.message.endswith("..")
-
-
-FILE = b"taskGroups:\n- taskCount: 2\n  taskSpec: {runnables: [{barrier: {name: b}}]}\nname: f\n"
-
-
-def files(name: str) -> bytes | None:
-    return {"job.yaml": FILE, "lines": b"a b\nc\n", "bad.yaml": b"taskGroups: ["}.get(name)
-
-
-def submitted(**flags: str) -> BatchMessage:
-    given = [(name.replace("_", "-"), value) for name, value in flags.items()]
-    return batch_messages.of_command(given, [], files)
-
-
-def steps(*runnables: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return {"taskGroups": [{"taskSpec": {"runnables": list(runnables)}}], **more}
-
-
-@pytest.mark.parametrize(
-    ("flags", "fields", "remarks"),
-    [
-        ({"container_image_uri": "i", "container_commands_file": "lines"},
-         steps({"container": {"imageUri": "i", "commands": ["a b", "c"]}}), []),
-        ({"container_commands_file": "none"}, steps({"container": {}}),
-         ["gcloud reads none, which is not beside the source: its lines are args"]),
-        ({"config": "job.yaml", "script_text": "echo"},
-         {"taskGroups": [{"taskCount": "2", "taskSpec": {"runnables": [
-             {"script": {"text": "echo"}}, {"barrier": {"name": "b"}}]}}]}, []),
-        ({"priority": "3"}, {"taskGroups": [{}], "priority": "3"}, []),
-        ({"machine_type": "e2-Small", "provisioning_model": "spot"},
-         {"taskGroups": [{}], "allocationPolicy": {"instances": [
-             {"policy": {"machineType": "e2-Small", "provisioningModel": "SPOT"}}]}}, []),
-        ({"network": "n", "subnetwork": "s"},
-         {"taskGroups": [{}], "allocationPolicy": {"network": {"networkInterfaces": [
-             {"network": "n", "subnetwork": "s"}]}}}, []),
-        ({"network": "n", "subnetwork": "s", "no_external_ip_address": "true"},
-         {"taskGroups": [{}], "allocationPolicy": {"network": {"networkInterfaces": [
-             {"network": "n", "subnetwork": "s", "noExternalIpAddress": True}]}}}, []),
-        ({"tomorrow": "1", "quiet": "true", "format": "json", "async": "true", "verbosity": "x",
-          "project": "p"}, {"taskGroups": [{}]}, ["gcloud's --tomorrow is not read"]),
-    ],
-)  # fmt: skip
-def test_flags_of_gcloud_are_a_message(
-    flags: dict[str, str], fields: dict[str, Any], remarks: list[str]
-) -> None:
-    assert submitted(**flags) == BatchMessage(fields, remarks)
-
-
-@pytest.mark.parametrize(
-    ("flags", "words", "name", "region", "remarks"),
-    [
-        ([("job-prefix", "p")], [], "p", "", []),
-        ([("job-prefix", "p")], ["j"], "j", "", []),
-        ([("location", "l")], ["j"], "j", "l", []),
-        ([], ["projects/p/locations/r/jobs/j"], "j", "r", []),
-        ([("location", "l")], ["projects/p/locations/r/jobs/j"], "j", "l", []),
-        ([("x", "1"), ("x", "2")], ["j", "more", "words"], "j", "",
-         ["gcloud's --x is not read", "`more words` is not read"]),
-    ],
-)  # fmt: skip
-def test_a_job_of_gcloud_has_its_name_and_region_of_the_call(
-    flags: list[tuple[str, str]], words: list[str], name: str, region: str, remarks: list[str]
-) -> None:
-    found = batch_messages.of_command(flags, words, files)
-    assert found == BatchMessage({"taskGroups": [{}]}, remarks, name, region)
-
-
-def test_a_file_that_is_not_there_or_broken_is_refused() -> None:
-    with pytest.raises(CommandError) as told:
-        submitted(config="none.json")
-    assert told.value.message == (
-        "gcloud reads none.json with a job of Batch, which is not beside the source: import that "
-        "file."
-    )
-    with pytest.raises(CommandError) as told:
-        submitted(config="bad.yaml")
-    assert told.value.message.startswith("bad.yaml:")

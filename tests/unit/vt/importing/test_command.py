@@ -37,20 +37,18 @@ from google.cloud.aiplatform import gapic as aip
 BUCKET = "gs://acme-out"
 RUN = datetime.datetime.now().strftime("%Y%m%d")
 aiplatform.init(project="acme-ml", staging_bucket=BUCKET)
+machine = "g2-standard-8"
+pools = [{
+    "machine_spec": {
+        "machine_type": machine, "accelerator_type": aip.AcceleratorType.NVIDIA_L4,
+        "accelerator_count": 1,
+    },
+    "replica_count": 1,
+    "container_spec": {"image_uri": "us-docker.pkg.dev/acme-ml/images/x:1"},
+}]
 
 
-def main(machine: str = "g2-standard-8"):
-    flags = {"epochs": 3, "rate": 0.1}
-    pools = [{
-        "machine_spec": {"machine_type": machine},
-        "replica_count": 1,
-        "container_spec": {
-            "image_uri": "us-docker.pkg.dev/acme-ml/images/{}:1".format("x"),
-            "args": [f"--{key}={value}" for key, value in flags.items()],
-        },
-    }]
-    pools[0]["machine_spec"]["accelerator_type"] = aip.AcceleratorType.NVIDIA_L4
-    pools[0]["machine_spec"]["accelerator_count"] = 1
+def main():
     job = aiplatform.CustomJob(
         display_name="tune " + RUN, worker_pool_specs=pools, labels={"run": "mine"}
     )
@@ -154,10 +152,39 @@ def test_values_nested_in_one_another_are_bounded_as_well(project, vt, tmp_path)
     assert "larger than any job" in vt(tmp_path / "nest.py", code=2).stderr
 
 
-def test_one_source_is_named(vt, tmp_path):
-    assert "name one source" in vt(code=2).stderr
-    assert "name one source" in vt(tmp_path / "x.py", "--run", "1", code=2).stderr
-    assert "No such file" in vt(tmp_path / "x.py", code=2).stderr
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("", "name one source: a file, a job that ran by --job ID, or --run COMMAND"),
+        ("two.sh --run 1", "name one source"),
+        ("two.sh --no-isolation", "--no-isolation is for --run COMMAND"),
+        ("gone.py", "No such file"),
+        ("two.sh --job c", "no job is named 'c'. Hint: there are: a, b"),
+        ("two.sh --name x", "--name is for one job, and there are 2"),
+        ("two.sh --format yaml", "--format has no 'yaml'. Hint: write text or json"),
+    ],
+)
+def test_wrong_options_are_refused(project, vt, arguments, words):
+    line = (
+        "gcloud ai custom-jobs create --worker-pool-spec=container-image-uri=i/a:1 --display-name="
+    )
+    (project / "two.sh").write_text(f"{line}a\n{line}b\n")
+    assert words in vt(*arguments.split(), code=2).stderr
+
+
+def test_job_that_ran_needs_a_project_and_up_a_stack(vt, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert "no Pulumi.yaml here or above" in vt("--job", "5", code=2).stderr
+    (tmp_path / "x.yaml").write_text(YAML)
+    assert "--up needs a stack" in vt(tmp_path / "x.yaml", "--up", code=2).stderr
+
+
+def test_first_of_two_jobs_of_one_name_is_taken(project, vt):
+    line = "gcloud ai custom-jobs create --display-name=a --worker-pool-spec=container-image-uri=i/"
+    (project / "two.sh").write_text(f"{line}a:1\n{line}b:1\n")
+    done = vt("two.sh", "--job", "a", code=1)
+    assert "the first of the jobs named a is taken, left out: 1 more" in done.stderr
+    assert "i/a:1" in done.stdout
 
 
 def test_a_name_is_one_that_a_stack_file_takes(project, vt, tmp_path):
@@ -199,18 +226,6 @@ def test_a_file_of_the_checkout_is_named_and_not_copied(project, vt):
     text = (project / "Pulumi.local.yaml").read_text()
     assert "scripts/train.py: legacy/scripts/train.py" in text
     assert not (project / "jobs" / "data").exists()
-
-
-def test_pools_with_a_number_in_their_names_are_one_job(project, vt, tmp_path):
-    pool = "{'machine_spec': {'machine_type': 'n1-standard-4'}, 'replica_count': %d,"
-    pool += " 'container_spec': {'image_uri': 'us-docker.pkg.dev/acme-ml/images/x:1'}}\n"
-    code = f"worker_pool_1 = {pool % 3}worker_pool_0 = {pool % 1}"
-    (tmp_path / "pools.py").write_text(code)
-    vt(tmp_path / "pools.py", "--write")
-    pools = imported(project, "pools")["workerPoolSpecs"]
-    assert [each["replicaCount"] for each in pools] == [1, 3]
-    (tmp_path / "part.py").write_text(f"worker_pool_2 = {pool % 1}")
-    assert "pool 0, 1 is not in the source" in vt(tmp_path / "part.py").stderr
 
 
 def test_a_job_runs_at_once_in_the_local_cloud_only(project, vt, tmp_path):
@@ -262,13 +277,16 @@ def test_one_job_of_several_is_chosen_by_its_name(project, vt, tmp_path):
     assert "there are: " in vt(tmp_path / "guide.md", "--job", "none", code=2).stderr
 
 
-def test_a_program_gets_what_is_read_guessed_and_open(project, vt, tmp_path):
-    code = SDK.replace("main(machine: str = ", "main(image, machine: str = ")
-    code = code.replace('"us-docker.pkg.dev/acme-ml/images/{}:1".format("x")', "image")
+def test_json_has_what_is_read_and_what_is_open_with_the_way_on(project, vt, tmp_path):
+    code = SDK.replace('"us-docker.pkg.dev/acme-ml/images/x:1"', "image")
     (tmp_path / "submit.py").write_text(code)
-    done = vt(tmp_path / "submit.py", "--format", "json", code=1)
-    [job] = json.loads(done.stdout)["jobs"]
+    found = json.loads(vt(tmp_path / "submit.py", "--format", "json", code=1).stdout)
+    [job] = found["jobs"]
     assert job["name"] == "tune"
     assert "workerPoolSpecs[0].machineSpec.machineType" in job["read"]
-    assert job["open"] == ["workerPoolSpecs[0].containerSpec.imageUri: <YOUR_IMAGE>"]
-    assert any("the default of machine in main()" in each for each in job["guessed"])
+    assert job["open"] == [
+        "workerPoolSpecs[0].containerSpec.imageUri: <YOUR_IMAGE>",
+        "<YOUR_IMAGE> is computed: `image` (submit.py, line 16)",
+    ]
+    command = f"`vt import --run 'python {tmp_path}/submit.py'` records what it sends"
+    assert command in found["remarks"][0]

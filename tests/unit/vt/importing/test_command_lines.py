@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from vertex_training_cli.importing.batch_messages import of_command
 from vertex_training_cli.importing.command_lines import (
     job_of,
     options_of,
@@ -15,31 +14,20 @@ from vertex_training_cli.importing.command_lines import (
 from vertex_training_cli.importing.imported import ImportedJob, from_message
 
 
-class Files:
-    """A job of Vertex AI in one file, and the bytes of another."""
-
-    def config(self, file: str) -> ImportedJob | None:
-        if file not in ("c.yaml", "snake.yaml"):
-            return None
-        pools = [{"containerSpec": {"imageUri": "a/b/c:1", "args": ["old"]}},
-                 {"pythonPackageSpec": {"pythonModule": "m"}}]  # fmt: skip
-        message = {
-            "displayName": "inside",
-            "labels": {"a": "b"},
-            "jobSpec": {"workerPoolSpecs": pools},
-        }
-        found = from_message(message, "n")
-        found.in_snake_case = file == "snake.yaml"
-        return found
-
-    def data(self, file: str) -> bytes | None:
-        return {"commands": b"x\ny z\n", "job.json": b'{"taskGroups": [{"taskCount": "2"}]}'}.get(
-            file
-        )
+def config(file: str) -> ImportedJob | None:
+    """Return a job of Vertex AI in one of two files."""
+    if file not in ("c.yaml", "snake.yaml"):
+        return None
+    pools = [{"containerSpec": {"imageUri": "a/b/c:1", "args": ["old"]}},
+             {"pythonPackageSpec": {"pythonModule": "m"}}]  # fmt: skip
+    spec = {"displayName": "inside", "labels": {"a": "b"}, "jobSpec": {"workerPoolSpecs": pools}}
+    found = from_message(spec, "n")
+    found.in_snake_case = file == "snake.yaml"
+    return found
 
 
-def job(words: str, kind: str = "custom-jobs", files: Any = None) -> ImportedJob:
-    return job_of(options_of(kind, shlex.split(words), "here"), "nameless", files or Files())
+def job(words: str, kind: str = "custom-jobs") -> ImportedJob:
+    return job_of(options_of(kind, shlex.split(words), "here"), "nameless", config)
 
 
 POOL = "machine-type=n1-standard-4,replica-count=2,container-image-uri=a/b/c:1"
@@ -89,7 +77,7 @@ def test_the_flags_of_a_job_are_its_fields() -> None:
             "containerSpec": {"imageUri": "o"}},
          ["gcloud builds an image of src, an import does not (here): `vt images build` makes one"]),
         ("machine-type=", {}, []),
-        ("<ARG_1>", {}, ["<ARG_1> of --worker-pool-spec is not read (here)"]),
+        ("<ARG_1>", "<ARG_1>", ["<ARG_1> of --worker-pool-spec is not read (here)"]),
         ("^:^machine-type=m:container-image-uri=i", {
             "replicaCount": 1, "machineSpec": {"machineType": "m"},
             "containerSpec": {"imageUri": "i"}}, []),
@@ -124,25 +112,4 @@ def test_a_pool_of_a_package_alone_has_its_address() -> None:
     ],
 )  # fmt: skip
 def test_what_of_a_command_is_not_read_is_said(words: str, remarks: list[str]) -> None:
-    assert job(words, files=Files()).remarks == remarks
-
-
-def batch(words: str) -> Any:
-    options = options_of("batch", shlex.split(words), "here")
-    return of_command(options["flags"], options["unread"], Files().data)
-
-
-def test_a_container_of_batch_has_image_entrypoint_and_lines() -> None:
-    def step(words: str) -> Any:
-        return batch(words).fields["taskGroups"][0]["taskSpec"]["runnables"]
-
-    container = "--container-image-uri=i --container-entrypoint=e"
-    assert step(f"{container} --container-commands-file=commands") == [
-        {"container": {"imageUri": "i", "entrypoint": "e", "commands": ["x", "y z"]}}
-    ]
-    assert step("--container-image-uri=i") == [{"container": {"imageUri": "i"}}]
-    gone = batch(f"{container} --container-commands-file=gone")
-    assert gone.remarks == ["gcloud reads gone, which is not beside the source: its lines are args"]
-    assert step("--script-file-path=s.sh") == [{"script": {"text": "s.sh"}}]
-    assert "taskSpec" not in batch("--network=n").fields["taskGroups"][0]
-    assert "allocationPolicy" not in batch("--network=n").fields
+    assert job(words).remarks == remarks

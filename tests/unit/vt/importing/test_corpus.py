@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
+import subprocess
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
@@ -31,9 +34,14 @@ BATCH_CONFIG: Final[dict[str, Any]] = {
     "allocationPolicy": {"instances": [{"policy": {"machineType": "n2-standard-8"}}]},
     "logsPolicy": {"destination": "CLOUD_LOGGING"},
 }  # fmt: skip
+#: A command with a label ``l`` of what stands behind it.
+CREATE: Final = (
+    "gcloud ai custom-jobs create --display-name=j "
+    "--worker-pool-spec=machine-type=m,container-image-uri=i --labels=l="
+)
 CALL: Final = """
 from google.cloud import aiplatform
-aiplatform.CustomContainerTrainingJob("j", "i").run(args=value)
+aiplatform.CustomContainerTrainingJob("j", "i").run(args=values)
 """
 
 
@@ -44,6 +52,7 @@ def corpus(name: str) -> dict[str, Any]:
 SHAPES: Final = corpus("vertex.yaml") | corpus("batch.yaml")
 TUTORIALS: Final = corpus("tutorials.yaml")
 PYTHON: Final = corpus("python.yaml")
+SHELL: Final = corpus("shell.yaml")
 NAMES: Final = "".join(f"{name} = {value!r}\n" for name, value in PYTHON["names"].items())
 
 
@@ -68,6 +77,7 @@ def test_source_becomes_its_jobs_or_is_refused(tmp_path: Path, shape: dict[str, 
     assert len(source.jobs) == shape.get("jobs", 1)
     for path, value in shape.get("values", {}).items():
         assert at(source.jobs[0].spec, path) == value, path
+    assert source.jobs[0].region == shape.get("region", source.jobs[0].region)
     for key, value in shape.get("study", {}).items():
         assert source.jobs[0].study[key] == value
     notes = [str(note) for job in source.jobs for note in (*job.remarks, *job.notes)]
@@ -95,10 +105,10 @@ def test_import_of_a_tutorial_prints_its_job_and_each_problem_once(
     assert not list((root / "jobs").iterdir())
 
 
-def program(code: str, value: str) -> str:
-    """Return a program with an expression, or with code that sets ``value``."""
+def program(code: str) -> str:
+    """Return a program that makes a list of an expression, or of what code calls ``value``."""
     is_code = "\n" in code or code.startswith("value") or " = " in code
-    return f"{NAMES}{code if is_code else f'value = {code}'}\nvalue = [{value}]"
+    return f"{NAMES}{code}\nvalues = [value]" if is_code else f"{NAMES}values = [{code}]"
 
 
 def read(file: Path, text: str) -> tuple[list[Any], list[str]]:
@@ -109,26 +119,67 @@ def read(file: Path, text: str) -> tuple[list[Any], list[str]]:
     return args, [*map(str, job.notes)]
 
 
-@pytest.mark.parametrize("code", PYTHON["same"])
-def test_value_that_is_read_is_the_one_that_python_computes(tmp_path: Path, code: str) -> None:
+def computed(code: str) -> list[str]:
+    """Return the arguments that Python itself computes."""
     names: dict[str, Any] = {"os": os, "json": json} | dict.fromkeys(
         ("Path", "PurePosixPath"), PurePosixPath
     )
-    text = program(code, "str(value)")
-    exec(text, names)
-    assert read(tmp_path / "s.py", text)[0] == names["value"]
+    exec(program(code), names)
+    return [str(value) for value in names["values"]]
+
+
+@pytest.mark.parametrize("code", PYTHON["same"])
+def test_literal_is_read_as_python_computes_it(tmp_path: Path, code: str) -> None:
+    assert read(tmp_path / "s.py", program(code)) == (computed(code), [])
+
+
+@pytest.mark.parametrize("code", PYTHON["computed"])
+def test_computed_value_is_a_placeholder_with_a_note(tmp_path: Path, code: str) -> None:
+    computed(code)
+    args, notes = read(tmp_path / "s.py", program(code))
+    opens = set(re.findall(r"<[A-Z0-9_]+>", str(args)))
+    assert opens
+    assert all(any(note.startswith(f"{each} is computed: `") for note in notes) for each in opens)
 
 
 @pytest.mark.parametrize(("code", "value"), PYTHON["open"].items())
-def test_undecided_value_is_a_placeholder(tmp_path: Path, code: str, value: Any) -> None:
-    assert read(tmp_path / "s.py", program(code, "value"))[0] == [value]
+def test_undecided_value_is_a_placeholder(tmp_path: Path, code: str, value: str) -> None:
+    assert read(tmp_path / "s.py", program(code))[0] == [value]
 
 
-@pytest.mark.parametrize(("code", "expected"), PYTHON["noted"].items())
-def test_value_that_depends_on_a_guess_has_a_note(
-    tmp_path: Path, code: str, expected: dict[str, Any]
+def label(folder: Path, script: str) -> tuple[str, list[str]]:
+    """Return the label that a script's ``VALUE`` becomes, and what is said of its job."""
+    (folder / "run.sh").write_text(script.replace("VALUE", CREATE))
+    source = sources.read(folder / "run.sh")
+    [job] = source.jobs
+    return job.labels.get("l", ""), [*source.remarks, *job.remarks, *map(str, job.notes)]
+
+
+@pytest.mark.skipif(not shutil.which("bash"), reason="bash is not here")
+@pytest.mark.parametrize("script", SHELL["same"])
+def test_literal_of_a_script_is_what_bash_makes_of_it(tmp_path: Path, script: str) -> None:
+    fake = f"""gcloud() {{
+        for word; do case $word in --labels=*)
+            printf %s "${{word#--labels=l=}}" > {tmp_path}/got;;
+        esac; done
+    }}
+    """
+    program = fake + script.replace("VALUE", CREATE)
+    subprocess.run(["bash", "-c", program], capture_output=True, check=False)
+    assert label(tmp_path, script) == ((tmp_path / "got").read_text(), [])
+
+
+@pytest.mark.parametrize(("script", "value"), SHELL["open"].items())
+def test_computed_value_of_a_script_is_a_placeholder(
+    tmp_path: Path, script: str, value: str
 ) -> None:
-    args, notes = read(tmp_path / "s.py", f"{code}\nvalue = [value]")
-    assert args == [expected["value"]]
-    missing = [words for words in expected.get("notes", []) if words not in "\n".join(notes)]
-    assert missing == [], notes
+    found, said = label(tmp_path, script)
+    assert found == value
+    assert f"`vt import --run 'bash {tmp_path}/run.sh'`" in "\n".join(said)
+
+
+@pytest.mark.parametrize(("script", "words"), SHELL["noted"].items())
+def test_job_that_a_script_may_make_otherwise_has_a_note(
+    tmp_path: Path, script: str, words: str
+) -> None:
+    assert words in "\n".join(label(tmp_path, script)[1])

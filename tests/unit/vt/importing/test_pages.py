@@ -32,7 +32,7 @@ def test_blocks_build_on_one_another_and_those_without_a_job_are_told(tmp_path: 
         fenced("def unfinished(:", "python"),
         fenced("ls -l", "bash"),
         fenced(
-            "pools = [{'container_spec': {'image_uri': IMAGE}}]\nchange(pools)\n"
+            "pools = [{'container_spec': {'image_uri': IMAGE, 'args': more}}]\n\n"
             "aiplatform.CustomJob('j', pools).run()",
             "python",
         ),
@@ -40,10 +40,11 @@ def test_blocks_build_on_one_another_and_those_without_a_job_are_told(tmp_path: 
     found = page(tmp_path, "".join(blocks))
     [job] = found.jobs
     assert (job.name, job.spec["workerPoolSpecs"]) == (
-        "j", [{"containerSpec": {"imageUri": "a/b/c:1"}}]
+        "j", [{"containerSpec": {"imageUri": "a/b/c:1", "args": "<YOUR_MORE>"}}]
     )  # fmt: skip
-    assert job.notes == [Note("`change(…)` gets it, and is not read", "guide.md, line 27")]
-    broken, left = found.remarks
+    assert job.notes == [Note("<YOUR_MORE> is computed: `more`", "guide.md, line 26")]
+    broken, left, way_on = found.remarks
+    assert way_on == "what is open is computed: `vt import --run COMMAND` records what it sends"
     assert broken.startswith(f"line 17: {tmp_path}/guide.md:")
     assert left == "blocks without a job: at lines 7, 10, 13, 17, 20, 23"
 

@@ -151,3 +151,12 @@ def test_a_bucket_in_a_word_is_a_reference(
 def test_parts_of_other_shapes_are_read_or_stay(given: Any, found: Any) -> None:
     made = adopted(stack(**OWN), given)
     assert (made.task, made.remarks) == (found, [])
+
+
+def test_a_variable_of_batch_is_filled_with_the_secret() -> None:
+    made = adopted(stack(), {"env": [{"name": "API_KEY", "value": "hunter2"}]}, backend="batch")
+    assert made.task == {"env": [{"name": "API_KEY", "value": "${secrets.api-key.value}"}]}
+    assert made.remarks == [
+        "API_KEY is a secret, and who sees a job sees its variables: it is now the value of secret "
+        "'api-key', which Batch reads"
+    ]

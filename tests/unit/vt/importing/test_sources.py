@@ -23,9 +23,9 @@ aiplatform.CustomJob('{}', [{{'container_spec': {{'image_uri': {}}}}}]).run()
 """
 NO_JOB = (
     "an import looks for workerPoolSpecs, trialJobSpec and Batch's taskGroups in YAML or JSON, for "
-    "`gcloud ai custom-jobs|hp-tuning-jobs create` and `gcloud batch jobs submit` in scripts, and "
-    "for CustomJob(…), CustomTrainingJob(…), from_local_script(…) or HyperparameterTuningJob(…) in "
-    "Python"
+    "`gcloud ai custom-jobs|hp-tuning-jobs create` in scripts, and for CustomJob(…), "
+    "CustomTrainingJob(…) or from_local_script(…) in Python; `vt import --run COMMAND` records "
+    "what a command sends"
 )
 
 
@@ -113,7 +113,7 @@ def notebook(*cells: str | dict[str, Any]) -> str:
     return json.dumps({"cells": made})
 
 
-def test_cells_of_a_notebook_are_python_scripts_and_files(read: Read) -> None:
+def test_cells_of_a_notebook_are_python_scripts_and_files(read: Read, tmp_path: Path) -> None:
     found = read("x.ipynb", notebook(
         {"cell_type": "markdown", "source": CODE.format("text", "'a'")},
         "%%writefile task.py\nprint(1)\n",
@@ -137,11 +137,13 @@ def test_cells_of_a_notebook_are_python_scripts_and_files(read: Read) -> None:
     }  # fmt: skip
     images = [job.spec["workerPoolSpecs"][0]["containerSpec"]["imageUri"] for job in found.jobs]
     assert dict(zip(names(found), images, strict=True)) == {
-        "bash": "a/b/c:1", "sh": "a/b/c:1", "zsh": "a/b/c:1", "python": "a/b1named",
+        "bash": "a/b/c:1", "sh": "a/b/c:1", "zsh": "a/b/c:1", "python": "a/b<YOUR_TAG><YOUR_NAME>",
         "shell": "a/b",
     }  # fmt: skip
     assert found.jobs[-1].labels == {"a": "b"}
     assert found.jobs[0].remarks == ["gcloud's --tomorrow is not read (x.ipynb, cell 9, line 3)"]
     assert found.remarks == [
-        "a part is no Python that can be read: invalid syntax (x.ipynb, cell 15, line 1)"
+        "a part is no Python that can be read: invalid syntax (x.ipynb, cell 15, line 1)",
+        f"what is open is computed: `vt import --run 'jupyter execute {tmp_path}/x.ipynb'` records "
+        "what it sends",
     ]

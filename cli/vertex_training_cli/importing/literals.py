@@ -1,0 +1,482 @@
+"""Literals of Python code, read from the syntax tree. The code is never run or imported.
+
+A name has a value if one binding decides it, that is a literal, and nothing changes it later. All
+else is computed by the code: a placeholder with a note, which ``vt import --run`` replaces.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from vertex_training.errors import CommandError
+from vertex_training_cli.importing.imported import MAX_LENGTH, REQUEST_ID, Note, placeholder
+
+#: Expressions that are read of one source at most: a few lines can nest one list in another.
+MAX_STEPS: Final = 200_000
+#: Calls that make a value new with every run.
+TIMES: Final = re.compile(
+    r"(?:\w+\.)*(?:now|utcnow|today|uuid1|uuid4|token_hex)|(?:\w+\.)?time\.(?:time|time_ns|strftime)"
+    r"|time"
+)
+#: Enums of the client, whose values are the API's texts.
+ENUMS: Final = re.compile(
+    r"\b(AcceleratorType|Strategy|Algorithm|GoalType|ScaleType|MeasurementSelectionType|Type)$"
+)
+#: Functions and methods without an effect on what they get.
+HARMLESS: Final = (
+    "print", "pprint", "display", "len", "str", "repr", "type", "isinstance", "dumps", "dump",
+    "info", "debug", "warning", "error", "get", "keys", "values", "items", "copy", "index",
+    "count", "format", "join",
+)  # fmt: skip
+
+
+class Placeholder(str):
+    """A value that only running the code gives, as a job file has it: ``<NAME>``."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Place:
+    """Where a part of the code stands: in the order of all, and in which block and functions."""
+
+    order: int
+    block: int
+    functions: tuple[int, ...]
+    label: str
+    within: tuple[str, ...]
+    """The branches, loops and functions around it."""
+    value: ast.expr | None = None
+    """Of a binding by a plain assignment: what is assigned."""
+
+
+class Names(ast.NodeVisitor):
+    """Finds the bindings and changes of all names, and the calls in their order."""
+
+    def __init__(self, harmless: Iterable[str]) -> None:
+        self.uses = dict[int, Place]()
+        """Of names and calls, by the id of their node."""
+        self.calls = list[ast.Call]()
+        self.called = Counter[str]()
+        self.loads = list[ast.Attribute | ast.Name]()
+        """Names and attributes that are read, but for those that are called."""
+        self.aliases = dict[str, str]()
+        """Names of imports: as the code calls them -> as their module does."""
+        self.classes = set[str]()
+        self.changed = set[str]()
+        """Names whose lists and mappings something may change."""
+        self._harmless = {*HARMLESS, *harmless}
+        self._bindings = dict[str, list[Place]]()
+        self._declared = set[str]()
+        self._defined, self._given = set[str](), list[tuple[str, str]]()
+        """Names that the code itself defines, and what harmless functions get."""
+        self._certain_from = 0
+        self._parts = dict[str, set[str]]()
+        self._here = Place(0, 0, (), "", ())
+        self._callees = set[int]()
+
+    def read(self, trees: Sequence[tuple[str, ast.Module]]) -> None:
+        """Read the parts of a source, each with its label."""
+        for label, tree in trees:
+            self._here = replace(self._here, label=label)
+            for each in tree.body:
+                self.visit(each)
+        self.changed |= {name for called, name in self._given if called in self._defined}
+        left = list(self.changed)
+        while left:  # what is changed by one name is changed by all that it has parts of
+            new = self._parts.pop(left.pop(), set()) - self.changed
+            self.changed |= new
+            left += new
+
+    def _place(self, value: ast.expr | None = None) -> Place:
+        self._here = replace(self._here, order=self._here.order + 1)
+        return replace(self._here, value=value)
+
+    def _bind(self, name: str | None, value: ast.expr | None = None) -> None:
+        if name:
+            self._bindings.setdefault(name, []).append(self._place(value))
+            self._defined |= {name} if value is not None else set()
+
+    def generic_visit(self, node: ast.AST) -> None:
+        self._note_changes(node)
+        for name, value in ast.iter_fields(node):
+            if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
+                self._visit_block(node, name, value)
+                continue
+            for each in value if isinstance(value, list) else [value]:
+                if isinstance(each, ast.AST):
+                    self.visit(each)
+
+    def _visit_block(self, node: ast.AST, name: str, statements: Sequence[ast.stmt]) -> None:
+        before, why = self._here, _header(node, name)
+        is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        self._here = replace(
+            before, block=id(statements),
+            functions=(*before.functions, id(node)) if is_function else before.functions,
+            within=(*before.within, why) if why else before.within,
+        )  # fmt: skip
+        for each in statements:
+            self.visit(each)
+        self._here = replace(before, order=self._here.order)
+
+    def _note_changes(self, node: ast.AST) -> None:
+        """Find names that a node may change, or make other names of."""
+        changed, target = list[ast.AST | None](), getattr(node, "target", None)
+        if isinstance(node, ast.AugAssign):
+            changed = [node.target, node.value]
+        elif isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
+            changed = [_root(node)]
+        elif isinstance(node, ast.Call):
+            changed = [*node.args, *(word.value for word in node.keywords)]
+            changed += [_root(node.func)] if isinstance(node.func, ast.Attribute) else []
+            if self.name_of(node) in self._harmless:
+                self._given += [(called_name(node), name) for x in changed for name in _names(x)]
+                changed = []
+        elif isinstance(node, ast.Return | ast.Yield | ast.YieldFrom | ast.Lambda | ast.arguments):
+            changed = [node]
+        elif isinstance(node, ast.Match):
+            changed = [node.subject]
+        elif isinstance(node, ast.ClassDef):
+            changed = [getattr(each, "value", None) for each in node.body]
+        elif isinstance(node, ast.Assign):
+            is_name = len(node.targets) == 1 and isinstance(node.targets[0], ast.Name)
+            target = node.targets[0] if is_name else None
+            changed = [] if is_name else [node.value]
+        self.changed |= {name for each in changed for name in _names(each)}
+        value = getattr(node, "value", None) or getattr(node, "iter", None)
+        if isinstance(node, ast.withitem):
+            target, value = node.optional_vars, node.context_expr
+        for name in _names(target) if isinstance(target, ast.AST) else ():
+            self._parts.setdefault(name, set()).update(_names(value))
+
+    def visit_Name(self, node: ast.Name) -> None:
+        self.uses[id(node)] = self._place()
+        if not isinstance(node.ctx, ast.Load):
+            self._bind(node.id)
+        elif id(node) not in self._callees:
+            self.loads.append(node)
+
+    def visit_Assign(self, node: ast.Assign | ast.AnnAssign) -> None:
+        [target, *more] = node.targets if isinstance(node, ast.Assign) else [node.target]
+        if more or not isinstance(target, ast.Name):
+            self.generic_visit(node)
+            return
+        self._note_changes(node)
+        if node.value is not None:
+            self.visit(node.value)
+            self._bind(target.id, node.value)
+
+    visit_AnnAssign = visit_Assign
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        self.uses[id(node)] = self._place()
+        if id(node) not in self._callees:
+            self.loads.append(node)
+        self._callees.add(id(node.value))
+        self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> None:
+        self.called[self.name_of(node)] += 1
+        self.uses[id(node)] = self._place()
+        self.calls.append(node)
+        self._callees.add(id(node.func))
+        if called_name(node) in ("exec", "globals", "setattr"):
+            self._certain_from = 1 << 62
+        if called_name(node) == "isinstance":
+            self._callees |= {id(each) for arg in node.args[1:] for each in ast.walk(arg)}
+        self.generic_visit(node)
+
+    def visit_ImportFrom(self, node: ast.Import | ast.ImportFrom) -> None:
+        for each in node.names:
+            if each.name == "*":
+                self._certain_from = max(self._here.order + 1, self._certain_from)
+                continue
+            name = each.asname or each.name.partition(".")[0]
+            self.aliases[name] = each.name.rpartition(".")[2]
+            self._bind(name)
+
+    visit_Import = visit_ImportFrom
+
+    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        self._bind(node.name)
+        self._defined.add(node.name)
+        self._callees |= {id(each) for each in ast.walk(node.returns or ast.Pass())}
+        self.generic_visit(node)
+
+    visit_AsyncFunctionDef = visit_FunctionDef
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        self._bind(node.name)
+        self.classes.add(node.name)
+        self.generic_visit(node)
+
+    def visit_arg(self, node: ast.arg) -> None:
+        self._bind(node.arg)
+
+    def visit_ExceptHandler(self, node: ast.ExceptHandler | ast.MatchAs | ast.MatchStar) -> None:
+        self._bind(node.name)
+        self.generic_visit(node)
+
+    visit_MatchAs = visit_MatchStar = visit_ExceptHandler
+
+    def visit_Global(self, node: ast.Global | ast.Nonlocal) -> None:
+        self._declared |= {*node.names}
+
+    visit_Nonlocal = visit_Global
+
+    def name_of(self, node: ast.Call) -> str:
+        """Return what is called, by the name that its module gives it."""
+        return self.aliases.get(called_name(node), called_name(node))
+
+    def binding(self, node: ast.Name) -> Place | None:
+        """Return the binding that decides what a name is where it stands.
+
+        It is the only one of that name, or the last one before, in the same block.
+        """
+        use, every = self.uses.get(id(node)), self._bindings.get(node.id, [])
+        if use is None or not every:
+            return None
+        found = every[0]
+        if len(every) > 1:
+            before = bisect_left(every, use.order, key=lambda each: each.order)
+            found = every[before - 1]
+            if not before or found.block != use.block or node.id in self._declared:
+                return None
+        is_visible = use.functions[: len(found.functions)] == found.functions
+        return found if is_visible and found.order >= self._certain_from else None
+
+
+class Literals:
+    """Evaluates literals; what the code computes is a placeholder with a note."""
+
+    def __init__(self, names: Names) -> None:
+        self.names, self.label = names, ""
+        self.notes = set[Note]()
+        """What has to be said of the values that were read."""
+        self._steps = 0
+        self._reading = set[int]()
+
+    def place(self, node: ast.AST) -> str:
+        """Return where a part of the code stands."""
+        use = self.names.uses.get(id(node))
+        return f"{use.label if use else self.label}, line {getattr(node, 'lineno', 1)}"
+
+    def open(self, node: ast.AST, name: str = "", key: str = "") -> Placeholder:
+        """Return the placeholder of a computed value, and note what computes it."""
+        found = Placeholder(placeholder(name or _name_of(node, key or "value")))
+        code = ast.unparse(node)
+        self._steps += len(code) // 50
+        self.notes.add(Note(f"{found} is computed: `{_cut(code)}`", self.place(node)))
+        return found
+
+    def value(self, node: ast.expr, name: str = "", key: str = "") -> Any:
+        """Return the value of an expression.
+
+        ``name`` is that of the name it was bound to, ``key`` that of the field it is for.
+        """
+        self._steps += 1
+        if self._steps > MAX_STEPS:
+            raise CommandError("a value in the code is larger than any job.")
+        if isinstance(node, ast.Call):
+            return self._call(node, name, key)
+        reader = {
+            ast.Constant: self._constant, ast.Name: self._name, ast.Attribute: self._attribute,
+            ast.List: self._list, ast.Tuple: self._list, ast.Set: self._list,
+            ast.Dict: self._dict, ast.JoinedStr: self._text, ast.BinOp: self._sum,
+            ast.UnaryOp: self._negative,
+        }.get(type(node))  # fmt: skip
+        found = reader(node) if reader else NotImplemented
+        if found is NotImplemented:
+            return REQUEST_ID if self._is_new(node) else self.open(node, name, key)
+        return found
+
+    def call(self, node: ast.Call) -> Any:
+        """Return what a call of the client makes; NotImplemented for any other call."""
+        del node
+        return NotImplemented
+
+    def _call(self, node: ast.Call, name: str, key: str) -> Any:
+        found = self.call(node)
+        if found is NotImplemented:
+            return REQUEST_ID if self._is_new(node) else self.open(node, name, key)
+        return found
+
+    def _constant(self, node: Any) -> Any:
+        is_plain = isinstance(node.value, str | int | float | None)
+        return node.value if is_plain else NotImplemented
+
+    def _name(self, node: Any) -> Any:
+        binding = self.names.binding(node)
+        if binding is None or binding.value is None or id(binding) in self._reading:
+            return NotImplemented
+        self._reading.add(id(binding))
+        label, self.label = self.label, binding.label
+        before = set(self.notes)
+        found = self.value(binding.value, node.id)
+        self.label = label
+        self._reading.discard(id(binding))
+        if isinstance(found, list | dict) and node.id in self.names.changed:
+            self.notes = before
+            return NotImplemented
+        return found
+
+    def _attribute(self, node: Any) -> Any:
+        owner = dotted_name(node.value)
+        is_own = owner.partition(".")[0] in self.names.classes
+        return node.attr if ENUMS.search(owner) and not is_own else NotImplemented
+
+    def _list(self, node: Any) -> Any:
+        found = list[Any]()
+        for item in node.elts:
+            is_spread = isinstance(item, ast.Starred)
+            value = self.value(item.value if is_spread else item)
+            if is_spread and not isinstance(value, list | Placeholder):
+                return NotImplemented
+            found += value if is_spread and isinstance(value, list) else [value]
+        return found
+
+    def _dict(self, node: Any) -> Any:
+        found = dict[str, Any]()
+        for key, item in zip(node.keys, node.values, strict=True):
+            named = key.value if isinstance(key, ast.Constant) else ""
+            value = self.value(item, key=str(named))
+            if key is None and not isinstance(value, dict):
+                return NotImplemented  # it may replace any of the others
+            found |= value if key is None else {str(self._within_text(key)): value}
+        return found
+
+    def _text(self, node: Any) -> Any:
+        found = ""
+        for part in node.values:
+            plain = part.value if isinstance(part, ast.FormattedValue) else part
+            value = self._within_text(plain)
+            changes = isinstance(part, ast.FormattedValue) and (
+                part.conversion != -1 or part.format_spec is not None)  # fmt: skip
+            if changes and not isinstance(value, Placeholder) and value != REQUEST_ID:
+                value = self.open(plain)
+            found += str(value)
+            if len(found) > MAX_LENGTH:
+                return NotImplemented
+        return re.sub(r"(\$\{job\.requestId\}[-_:.T]?){2,}", REQUEST_ID, found)
+
+    def _within_text(self, node: ast.expr) -> Any:
+        found = self.value(node)
+        return found if isinstance(found, str | int | float | None) else self.open(node)
+
+    def _sum(self, node: Any) -> Any:
+        if not isinstance(node.op, ast.Add):
+            return NotImplemented
+        left, right = self.value(node.left), self.value(node.right)
+        if isinstance(left, list) or isinstance(right, list):
+            return [item for each in (left, right)
+                    for item in (each if isinstance(each, list) else [each])]  # fmt: skip
+        if isinstance(left, str) and isinstance(right, str):
+            is_text = not (isinstance(left, Placeholder) and isinstance(right, Placeholder))
+            is_short = len(left) + len(right) <= MAX_LENGTH
+            return f"{left}{right}" if is_text and is_short else NotImplemented
+        return NotImplemented
+
+    def _negative(self, node: Any) -> Any:
+        value = node.operand.value if isinstance(node.operand, ast.Constant) else None
+        is_number = isinstance(value, int | float) and isinstance(node.op, ast.USub)
+        return -value if is_number else NotImplemented  # type: ignore[operator]
+
+    def _is_new(self, node: ast.AST) -> bool:
+        """Whether a value is new with each run, as a request id is: a time or a random name."""
+        if isinstance(node, ast.Name):
+            binding = self.names.binding(node)
+            return bool(
+                binding and binding.value and not isinstance(binding.value, ast.Name)
+                and self._is_new(binding.value)
+            )  # fmt: skip
+        if isinstance(node, ast.Attribute | ast.Subscript):
+            return self._is_new(node.value)
+        if not isinstance(node, ast.Call):
+            return False
+        if called_name(node) in ("str", "int") and len(node.args) == 1:
+            return self._is_new(node.args[0])
+        if TIMES.fullmatch(dotted_name(node.func)):
+            return True
+        return isinstance(node.func, ast.Attribute) and self._is_new(node.func.value)
+
+
+def called_name(node: ast.Call) -> str:
+    """Return the last part of what is called: ``CustomJob`` of ``aiplatform.CustomJob(…)``."""
+    if isinstance(node.func, ast.Attribute):
+        return node.func.attr
+    return node.func.id if isinstance(node.func, ast.Name) else ""
+
+
+def _names(node: ast.AST | None) -> list[str]:
+    """Names in an expression whose lists it may lead to: not those in a text."""
+    found, left = list[str](), [node] if node else []
+    while left:
+        each = left.pop()
+        if isinstance(each, ast.Name):
+            found.append(each.id)
+        elif not isinstance(each, ast.JoinedStr):
+            left += ast.iter_child_nodes(each)
+    return found
+
+
+def _root(node: ast.AST) -> ast.AST:
+    """Return what a chain of attributes, items and calls begins with."""
+    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node
+
+
+def _name_of(node: ast.AST, default: str) -> str:
+    """Return what the code calls a value."""
+    key = node.slice if isinstance(node, ast.Subscript) else None
+    if isinstance(key, ast.Constant) and isinstance(key.value, str):
+        return key.value
+    if isinstance(node, ast.Call) and called_name(node) in ("get", "getenv", "pop", "setdefault"):
+        first = node.args[0] if node.args else None
+        if isinstance(first, ast.Constant) and isinstance(first.value, str):
+            return first.value
+    while isinstance(node, ast.Call | ast.Subscript | ast.Await):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else default
+
+
+def _header(node: ast.AST, name: str) -> str:
+    """Return the branch, loop or function that a block is of."""
+    if isinstance(node, ast.If):
+        why = f"if {_short(node.test)}"
+        is_main = why == "if __name__ == '__main__'" and name == "body"
+        return "" if is_main else why if name == "body" else f"else of {why}"
+    if isinstance(node, ast.For | ast.AsyncFor):
+        return f"for {_short(node.target)} in {_short(node.iter)}"
+    if isinstance(node, ast.While):
+        return f"while {_short(node.test)}"
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return f"def {node.name}"
+    if isinstance(node, ast.ExceptHandler | ast.match_case):
+        return "except" if isinstance(node, ast.ExceptHandler) else f"case {_short(node.pattern)}"
+    return ""
+
+
+def _short(node: ast.AST) -> str:
+    return _cut(ast.unparse(node))
+
+
+def _cut(code: str) -> str:
+    return code if len(code) < 80 else f"{code[:77]}..."
+
+
+def dotted_name(node: ast.AST) -> str:
+    """Return a name with its attributes, or nothing for any other expression."""
+    parts = list[str]()
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else ""
