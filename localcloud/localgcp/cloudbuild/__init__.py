@@ -2,8 +2,8 @@
 
 ===========  ==========================================================================
 ``records``  builds and their logs, as files and as entries of Cloud Logging
-``service``  create, get, list by tag and cancel; the rights of the build account
-``runner``   runs builds of one image by ``docker buildx``: steps, time-outs, endings
+``service``  create, get, list by tag and cancel
+``runner``   runs builds of one image by ``docker buildx``, by the rights of their account
 ===========  ==========================================================================
 
 Any other build ends with FAILURE, any other call is not implemented. There is no queue and no

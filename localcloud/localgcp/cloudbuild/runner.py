@@ -18,8 +18,9 @@ import threading
 import traceback
 import zlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from google.api_core.exceptions import GoogleAPICallError
 from google.cloud.devtools import cloudbuild_v1
@@ -28,14 +29,12 @@ from localgcp.cloudbuild.records import LIVE, Build, BuildTable, Status
 from localgcp.environment import server_environment
 from localgcp.errors import CommandNotFoundError, UnsupportedBuildError
 from localgcp.folders import delete_folder
+from localgcp.inventory.store import Store
 from localgcp.runner import replica
 from localgcp.runner.gcsfuse import storage_client
 from localgcp.runner.joblog import JobLog
 from localgcp.runner.replica import Ending
 from localgcp.threads import make_thread
-
-if TYPE_CHECKING:
-    from localgcp.cloudbuild.service import BuildAccess
 
 #: Group of the entry point that names the image builder: a module that ``python -m`` runs with a
 #: file of the build and one for the digest. localgcp brings none.
@@ -49,6 +48,60 @@ REPEATED: Final = frozenset({"--build-arg", "--label"})
 SINGLE: Final = frozenset({"--file", "--tag", "--target"})
 _SUBSTITUTION: Final = re.compile(r"\$\$|\$\{?(_[A-Z0-9_]+|[A-Z][A-Z0-9_]*)\}?")
 _Failure = cloudbuild_v1.Build.FailureInfo
+READERS: Final = frozenset(
+    {
+        "roles/storage.objectViewer",
+        "roles/storage.objectUser",
+        "roles/storage.objectAdmin",
+        "roles/storage.admin",
+    }
+)
+PUSHERS: Final = frozenset(
+    {
+        "roles/artifactregistry.writer",
+        "roles/artifactregistry.repoAdmin",
+        "roles/artifactregistry.admin",
+    }
+)
+LOG_WRITERS: Final = frozenset({"roles/logging.logWriter", "roles/logging.admin"})
+IMAGE: Final = re.compile(
+    r"(?P<region>[a-z0-9-]+)-docker\.pkg\.dev/(?P<project>[^/]+)/(?P<repository>[^/]+)/[^:@]+(?::[\w.-]+)?\Z"
+)
+
+
+@dataclass(frozen=True)
+class BuildAccess:
+    """What the account of one build may do."""
+
+    store: Store
+    project: str
+    email: str
+
+    def reads(self, bucket: str) -> bool:
+        """May it read objects of the bucket?"""
+        found = self.store.bucket(bucket) or {}
+        return self._holds(READERS, found.get("project"), f"b/{bucket}")
+
+    def writes_logs(self) -> bool:
+        """May it write log entries?"""
+        return self._holds(LOG_WRITERS)
+
+    def pushes(self, image: str) -> bool:
+        """May it push this image?"""
+        match = IMAGE.match(image)
+        if match is None:
+            return False
+        place = f"projects/{match['project']}/locations/{match['region']}"
+        repository = f"{place}/repositories/{match['repository']}"
+        return self._holds(PUSHERS, match["project"], repository)
+
+    def _holds(self, roles: frozenset[str], project: str | None = None, place: str = "") -> bool:
+        """On ``place`` or its project; without them, on the project of the build."""
+        member = f"serviceAccount:{self.email}"
+        held = self.store.roles(f"projects/{project or self.project}", member)
+        if place:
+            held |= self.store.roles(place, member)
+        return not roles.isdisjoint(held)
 
 
 class BuildRunner:

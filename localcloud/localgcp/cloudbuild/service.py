@@ -9,7 +9,6 @@ import datetime
 import re
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import ClassVar, Final
 
 import grpc
@@ -22,7 +21,7 @@ from google.protobuf import any_pb2
 from localgcp.apis.client import Api
 from localgcp.apis.refusals import failed_precondition, invalid_argument, permission_denied
 from localgcp.cloudbuild.records import LIVE, RESOURCE, Build, BuildTable, Status, entries_of
-from localgcp.cloudbuild.runner import BuildRunner
+from localgcp.cloudbuild.runner import IMAGE, BuildAccess, BuildRunner
 from localgcp.errors import ApiError
 from localgcp.home import Home
 from localgcp.inventory import resource_paths
@@ -34,62 +33,8 @@ _DAY: Final = datetime.timedelta(days=1)
 _NAME: Final = re.compile(r"(?P<parent>projects/[^/]+/locations/[^/]+)/builds/(?P<id>[^/]+)\Z")
 _TAGGED: Final = re.compile(r'tags\s*=\s*"(?P<tag>[^"]*)"\Z')
 API: Final = "cloudbuild.googleapis.com"
-READERS: Final = frozenset(
-    {
-        "roles/storage.objectViewer",
-        "roles/storage.objectUser",
-        "roles/storage.objectAdmin",
-        "roles/storage.admin",
-    }
-)
-PUSHERS: Final = frozenset(
-    {
-        "roles/artifactregistry.writer",
-        "roles/artifactregistry.repoAdmin",
-        "roles/artifactregistry.admin",
-    }
-)
-LOG_WRITERS: Final = frozenset({"roles/logging.logWriter", "roles/logging.admin"})
 _PARENT: Final = re.compile(r"projects/(?P<project>[^/]+)(?:/locations/(?P<region>[^/]+))?\Z")
 _ACCOUNT: Final = re.compile(r"projects/[^/]+/serviceAccounts/(?P<email>[^/]+@[^/]+)\Z")
-_IMAGE: Final = re.compile(
-    r"(?P<region>[a-z0-9-]+)-docker\.pkg\.dev/(?P<project>[^/]+)/(?P<repository>[^/]+)/[^:@]+(?::[\w.-]+)?\Z"
-)
-
-
-@dataclass(frozen=True)
-class BuildAccess:
-    """What the account of one build may do."""
-
-    store: Store
-    project: str
-    email: str
-
-    def reads(self, bucket: str) -> bool:
-        """May it read objects of the bucket?"""
-        found = self.store.bucket(bucket) or {}
-        return self._holds(READERS, found.get("project"), f"b/{bucket}")
-
-    def writes_logs(self) -> bool:
-        """May it write log entries?"""
-        return self._holds(LOG_WRITERS)
-
-    def pushes(self, image: str) -> bool:
-        """May it push this image?"""
-        match = _IMAGE.match(image)
-        if match is None:
-            return False
-        place = f"projects/{match['project']}/locations/{match['region']}"
-        repository = f"{place}/repositories/{match['repository']}"
-        return self._holds(PUSHERS, match["project"], repository)
-
-    def _holds(self, roles: frozenset[str], project: str | None = None, place: str = "") -> bool:
-        """On ``place`` or its project; without them, on the project of the build."""
-        member = f"serviceAccount:{self.email}"
-        held = self.store.roles(f"projects/{project or self.project}", member)
-        if place:
-            held |= self.store.roles(place, member)
-        return not roles.isdisjoint(held)
 
 
 class BuildService:
@@ -204,7 +149,7 @@ def check_build(store: Store, project: str, build: cloudbuild_v1.Build) -> Build
     if not build.steps:
         raise invalid_argument("invalid build: no build steps defined")
     for image in build.images:
-        if not _IMAGE.match(image):
+        if not IMAGE.match(image):
             raise invalid_argument(f"invalid image name {image!r}")
     match = _ACCOUNT.match(build.service_account)
     if match is None:

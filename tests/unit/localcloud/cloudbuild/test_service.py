@@ -20,8 +20,8 @@ from google.cloud.logging_v2 import types
 
 from localgcp.cloudbuild import runner
 from localgcp.cloudbuild.records import Build, BuildTable, Status, entries_of
-from localgcp.cloudbuild.runner import engine_request
-from localgcp.cloudbuild.service import BuildAccess, CloudBuild
+from localgcp.cloudbuild.runner import BuildAccess, engine_request
+from localgcp.cloudbuild.service import CloudBuild
 from localgcp.errors import UnsupportedBuildError
 from localgcp.inventory.store import ACCOUNT, SERVICE, Store
 from tests.unit.localcloud.cloudbuild.conftest import BUILDER, IMAGE, REPOSITORY, Builds
