@@ -113,7 +113,7 @@ def followed(monkeypatch: pytest.MonkeyPatch) -> Followed:
     return Followed(monkeypatch)
 
 
-def test_the_earliest_live_build_of_the_same_image_is_joined(followed: Followed) -> None:
+def test_earliest_live_build_of_the_same_image_is_joined(followed: Followed) -> None:
     another = found("4", "QUEUED")
     another.images = ["other"]
     followed.service.listed = [
@@ -127,7 +127,7 @@ def test_the_earliest_live_build_of_the_same_image_is_joined(followed: Followed)
 
 
 @pytest.mark.parametrize("name", ["", f"{PARENT}/builds/own"])
-def test_of_two_builds_that_began_at_once_the_later_one_ends(followed: Followed, name: str) -> None:
+def test_later_of_two_simultaneous_builds_is_cancelled(followed: Followed, name: str) -> None:
     followed.service.made = found(minute=1, name=name)
     first = found("5")
     followed.service.listed = [[], [followed.service.made, first]]
@@ -137,14 +137,14 @@ def test_of_two_builds_that_began_at_once_the_later_one_ends(followed: Followed,
 
 
 @pytest.mark.parametrize("build", [ended(""), ended(name="other"), found(status="SUCCESS")])
-def test_a_build_that_ended_well_reports_its_image(
+def test_successful_build_without_a_digest_is_an_error(
     followed: Followed, build: cloudbuild_v1.Build
 ) -> None:
     text, _ = followed.failure(lambda: followed.follow(build))
     assert text == "titanic: build 7 ended well and reports no digest of the image."
 
 
-def test_a_build_that_never_ends_is_given_up_with_its_bound(followed: Followed) -> None:
+def test_endless_build_is_given_up_with_its_limit(followed: Followed) -> None:
     followed.service.states = [found()]
     text, _ = followed.failure(lambda: followed.follow(found()))
     assert text == "titanic: build 7 has not ended after 1890 s."
@@ -162,7 +162,7 @@ def test_ctrl_c_leaves_what_another_command_started(followed: Followed) -> None:
     assert followed.lines == [f"titanic: build 7 goes on; to end it: {STOP}"]
 
 
-def test_a_build_that_does_not_end_may_still_run(followed: Followed) -> None:
+def test_build_that_does_not_end_may_still_run(followed: Followed) -> None:
     followed.service.states = [found()]
     followed.run.cancel(found())
     assert followed.lines == [f"titanic: build 7 may still run: {STOP}"]
