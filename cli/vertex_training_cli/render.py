@@ -19,7 +19,7 @@ from vertex_training.customjob.request.job_file import JobFileResult, JobRequest
 from vertex_training.errors import CheckUnavailableError, did_you_mean
 from vertex_training.located_yaml.editing import block_style
 from vertex_training.stack import Stack
-from vertex_training_cli.check import checking, text_report
+from vertex_training_cli.check import checking, report
 from vertex_training_cli.engine.paths import from_here, root_of
 from vertex_training_cli.options import StackOfFile
 from vertex_training_cli.status import print_line
@@ -86,7 +86,7 @@ def _rendered(job: str, stack_name: str, format_: RequestFormat, as_sent: bool, 
             written = {RequestFormat.JSON: as_json, RequestFormat.YAML: as_yaml}
             return written[format_](message)
         wrong = [checking.report(file, data, verdict)]
-    for line in text_report.lines(wrong, color=sys.stderr.isatty()):
+    for line in report.text_lines(wrong, color=sys.stderr.isatty()):
         print_line(line)
     raise typer.Exit(1)
 

@@ -110,9 +110,9 @@ _STEPS: Final = (
     ),
     ("the image is pushed", "vertex_training_cli.images.engines.processes.run", 2),
     ("the digest is read", "vertex_training_cli.images.registry.RegistryClient.digest_of", 4),
-    ("the stack file is edited", "vertex_training_cli.images.stack_file.set_value", 1),
-    ("the stack file is written", "vertex_training_cli.images.stack_file.os.fsync", 1),
-    ("the stack file is replaced", "vertex_training_cli.images.stack_file.os.replace", 1),
+    ("the stack file is edited", "vertex_training_cli.images.pinning.set_value", 1),
+    ("the stack file is written", "vertex_training_cli.images.pinning.os.fsync", 1),
+    ("the stack file is replaced", "vertex_training_cli.images.pinning.os.replace", 1),
 )
 _LINE: Final = "vertex_training_cli.images.engines.processes.LastLines.write"
 POINTS: Final = (

@@ -18,7 +18,7 @@ from vertex_training.plan import packages
 from vertex_training.stack import read_settings
 from vertex_training_cli.cli import app
 from vertex_training_cli.engine.stacks import read_stack_file
-from vertex_training_cli.images import stack_file
+from vertex_training_cli.images import pinning
 from vertex_training_cli.local import image_form
 
 SECRET: Final = "FROM canary-of-the-host"
@@ -143,7 +143,7 @@ def test_a_file_of_a_stack_is_written_through_no_link_beside_it(
     for name in (".Pulumi.local.yaml.partial", ".Pulumi.local-image.yaml.partial"):
         (checkout / name).symlink_to(outside)
     (checkout / "Pulumi.local.yaml").write_text(PINNED)
-    assert stack_file.write_pins(checkout, "local", {"digits": {"digest": "sha256:0"}})
+    assert pinning.write_pins(checkout, "local", {"digits": {"digest": "sha256:0"}})
     assert "sha256:0" in (checkout / "Pulumi.local.yaml").read_text()
     (checkout / "jobs/digits/Dockerfile").unlink()
     (checkout / "jobs/digits/Dockerfile").write_text("FROM python\n")
@@ -162,7 +162,7 @@ def test_no_pin_is_written_into_a_stack_file_that_a_link_has_elsewhere(
     (checkout / "Pulumi.local.yaml").unlink(missing_ok=True)
     (checkout / "Pulumi.local.yaml").symlink_to(foreign)
     with pytest.raises(UnknownStackError, match=r"is a link out of the folder of Pulumi\.yaml"):
-        stack_file.write_pins(checkout, "local", {"digits": {"digest": "sha256:0"}})
+        pinning.write_pins(checkout, "local", {"digits": {"digest": "sha256:0"}})
     assert foreign.read_text() == PINNED
 
 

@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from vertex_training.customjob.request import job_file
+from vertex_training.customjob.request.checking import path_in_file
 from vertex_training.customjob.rules.context import Context
 from vertex_training.errors import (
     CheckUnavailableError,
     CommandError,
     ConfigError,
+    Location,
     Problem,
     UnknownStackError,
 )
 from vertex_training.located_yaml import document
 from vertex_training.naming import is_local
 from vertex_training.settings.project_files import file_name
-from vertex_training_cli.check import placeholders, rehearsal
+from vertex_training_cli.check import placeholders
 from vertex_training_cli.check.report import FileReport
 from vertex_training_cli.engine.paths import from_here, link_out, stack_file
 
@@ -38,6 +41,9 @@ JOB_FIELD: Final = re.compile(
 )
 #: Stands for standard input among the files.
 STDIN: Final = "-"
+#: Id of what the local cloud of this machine does not run. It is no rule of the service: no comment
+#: sets it aside.
+LOCAL_RULE: Final = "local-cannot-run"
 
 
 def files_of(arguments: Iterable[str]) -> list[str]:
@@ -177,12 +183,12 @@ def _jobs_without_stack(root: Path, stack_name: str) -> list[FileReport]:
 def _in_registries(loaded: Stack) -> list[Problem]:
     """What registries say of the images of the stack file. The local cloud is not started."""
     from vertex_training_cli.engine import stacks
-    from vertex_training_cli.images import connection
+    from vertex_training_cli.images import registry
     from vertex_training_cli.images.checking import problems
 
     settings = loaded.settings
     with suppress(CommandError):  # it does not run: each image says so
-        connection.connect(
+        registry.connect(
             stacks.find_unchecked(loaded.root, settings.stack), lambda _: None, start=False
         )
     return loaded.located(problems(settings, loaded.root))
@@ -250,7 +256,7 @@ def _report_in_stack(
 ) -> FileReport:
     """The report of a file; in a local stack also of what this machine does not run."""
     local = is_local(loaded.settings.project)
-    more = rehearsal.problems(data, shown, result) if local else ()
+    more = local_problems(data, shown, result) if local else ()
     return FileReport.from_problems(shown, _text(data), [*result.problems, *more])
 
 
@@ -279,3 +285,57 @@ def _as_shown(problem: Problem, file: str) -> Problem:
     if problem.location.file != Path(file).name:
         return problem
     return problem.at(dataclasses.replace(problem.location, file=file))
+
+
+def local_problems(data: bytes, shown: str, result: job_file.JobFileResult) -> Iterator[Problem]:
+    """Yield what the local cloud of this machine does not run of a valid job file."""
+    import psutil
+
+    from localgcp.runner.refusals import refusals
+    from localgcp.tuning import stopping
+
+    request = result.request
+    if request is None:
+        return
+    free = psutil.virtual_memory().available
+    study = request.message.get("studySpec", {})
+    for found in (
+        *refusals(request.trial, _engine_missing, free, nearest=_takes_nearest()),
+        *stopping.stored_only(study),
+    ):
+        location = _location(data, shown, request.kind.path_in_message(found.path))
+        what = found.what.removesuffix(".")
+        yield Problem(what, "", found.hint, (), location, LOCAL_RULE, found.level)
+
+
+def _takes_nearest() -> bool:
+    from localgcp.errors import LocalCloudError
+    from localgcp.home import Home
+    from localgcp.runner import substitutes
+
+    try:
+        return substitutes.takes_nearest(Home.find())
+    except LocalCloudError:  # a folder that is no home of this user has no settings
+        return False
+
+
+def _location(data: bytes, shown: str, path: tuple[Any, ...]) -> Location:
+    """Where the file has a field; the file where it does not say it itself."""
+    try:
+        parsed = document.read(data, shown)
+    except ConfigError:
+        return Location(shown)
+    # A file may be the jobSpec alone.
+    return parsed.location(path_in_file(parsed, path) or path_in_file(parsed, path[1:]))
+
+
+@functools.cache
+def _engine_missing() -> str:
+    """Why no image runs here, or nothing. Asks the engines, so only once."""
+    from localgcp.containers import host
+    from localgcp.containers.registry import find_program
+    from localgcp.home import Home
+
+    if find_program() is None:
+        return f"there is no container registry ({host.MISSING})"
+    return "" if host.find_engine(Home.find()) else f"nothing runs containers ({host.MISSING})"

@@ -6,27 +6,29 @@ import io
 import os
 import sys
 import time
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from vertex_training.errors import CheckUnavailableError
 from vertex_training.secret_rules.redaction import masked
-from vertex_training_cli.check import (
-    checking,
-    fixing,
-    listing,
-    machine_reports,
-    text_report,
-    watching,
-)
-from vertex_training_cli.check.report import FileReport
+from vertex_training_cli.check import checking, fixing, machine_reports
+from vertex_training_cli.check.report import FileReport, text_lines
 from vertex_training_cli.console import plain
 from vertex_training_cli.engine import paths
 from vertex_training_cli.status import print_line
+
+#: How often files are looked at. An editor that saves twice within it is checked once.
+SECONDS: Final = 0.3
+#: Files below a folder that are looked at.
+MAX_FILES: Final = 2_000
+
+#: File -> when it was changed, and its size.
+Snapshot = dict[str, tuple[int, int]]
 
 
 class FindingFormat(StrEnum):
@@ -175,7 +177,7 @@ def _watch(task: Task) -> None:
         print_line(f"[{time.strftime('%H:%M:%S')}] waiting for changes; Ctrl-C ends")
 
     root = paths.root_of(Path.cwd())
-    watching.watch(lambda: watching.watched(task.files, root, task.stack), check_once)
+    watch_files(lambda: watched(task.files, root, task.stack), check_once)
 
 
 def _accept_any_name() -> None:
@@ -210,17 +212,59 @@ def _print_reports(reports: list[FileReport], format_: FindingFormat) -> None:
             print(line)
     else:
         color = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-        for line in text_report.lines(reports, color=color):
+        for line in text_lines(reports, color=color):
             print(line)
 
 
 def _list_rules(format_: FindingFormat) -> None:
-    rows = listing.all_rules()
+    rows = machine_reports.all_rules()
     if format_ is FindingFormat.TEXT:
-        for line in listing.as_text(rows):
+        for line in machine_reports.rules_as_text(rows):
             print(line)
     elif format_ is FindingFormat.JSON:
-        print(listing.as_json(rows))
+        print(machine_reports.rules_as_json(rows))
     else:
         print_line(f"vt check: --rules has no format {format_.value}: use text or json")
         raise typer.Exit(2)
+
+
+def watched(arguments: Iterable[str], root: Path | None, stack: str) -> Iterator[Path]:
+    """The files whose change is a reason to check again: job files, stack files, packages."""
+    given = [Path(argument) for argument in arguments]
+    if root is not None and (stack or not given):
+        yield from root.glob("Pulumi*.yaml")
+        given.append(root / "jobs")
+    for path in given:
+        yield from _inside(path)
+
+
+def _inside(path: Path) -> Iterator[Path]:
+    if not path.is_dir():
+        yield path
+        return
+    for number, found in enumerate(path.rglob("*")):
+        if number >= MAX_FILES:
+            return
+        if "__pycache__" not in found.parts:
+            yield found
+
+
+def snapshot(files: Iterable[Path]) -> Snapshot:
+    """The files that are there, as they are now."""
+    found: Snapshot = {}
+    for file in files:
+        try:
+            status = file.stat()
+        except OSError:  # an editor has it between two names
+            continue
+        found[str(file)] = status.st_mtime_ns, status.st_size
+    return found
+
+
+def watch_files(files: Callable[[], Iterable[Path]], check: Callable[[], None]) -> None:
+    """Call ``check`` now and after each change, until Ctrl-C."""
+    while True:
+        seen = snapshot(files())  # before: a change meanwhile is one more reason
+        check()
+        while snapshot(files()) == seen:
+            time.sleep(SECONDS)

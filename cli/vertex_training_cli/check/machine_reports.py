@@ -1,14 +1,20 @@
-"""Findings for programs: JSON, SARIF (docs.oasis-open.org/sarif/sarif/v2.1.0), GitHub Actions."""
+"""Findings for programs: JSON, SARIF (docs.oasis-open.org/sarif/sarif/v2.1.0), GitHub Actions.
+
+Also the list of all rules, for people and for programs.
+"""
 
 from __future__ import annotations
 
 import json
+import shutil
+import textwrap
 import urllib.parse
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, Final
 
-from vertex_training_cli.check import listing
+from vertex_training.customjob import rules
 from vertex_training_cli.check.report import FileReport, LintFinding
 
 #: Raised when a field changes its meaning or goes away; new fields may come at any time.
@@ -50,7 +56,7 @@ SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 
 def as_sarif(reports: Sequence[FileReport]) -> str:
     """One run with the rules that were applied and all findings."""
-    rows = listing.all_rules()
+    rows = all_rules()
     index = {row.id: position for position, row in enumerate(rows)}
     driver = {"name": "vt check", "rules": [_rule(row) for row in rows]}
     run = {
@@ -63,14 +69,14 @@ def as_sarif(reports: Sequence[FileReport]) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False)
 
 
-def _rule(row: listing.RuleSummary) -> dict[str, Any]:
+def _rule(row: RuleSummary) -> dict[str, Any]:
     rule: dict[str, Any] = {
         "id": row.id,
         "shortDescription": {"text": row.summary},
         "help": {"text": f"{row.summary}\nSource: {row.source}"},
         "defaultConfiguration": {"level": row.level},
     }
-    if uri := listing.link(row.source):
+    if uri := link(row.source):
         rule["helpUri"] = uri
     return rule
 
@@ -126,3 +132,60 @@ def _data(text: str) -> str:
 
 def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSummary:
+    """One rule, as it is shown."""
+
+    id: str
+    level: str
+    summary: str
+    source: str
+
+
+def all_rules() -> list[RuleSummary]:
+    """Every rule by its id."""
+    found = [RuleSummary(r.id, r.level, r.summary, r.source) for r in rules.ALL]
+    return sorted(found, key=lambda row: row.id)
+
+
+def link(source: str) -> str | None:
+    """Address of a rule's source if it is a page; None if it is a file of a package.
+
+    >>> link("docs.cloud.google.com/x")
+    'https://docs.cloud.google.com/x'
+    """
+    first = source.split()[0].rstrip(",;") if source.split() else ""
+    if first.startswith(("https://", "http://")):
+        return first
+    host = first.partition("/")[0]
+    is_page = "/" in first and host.endswith((".com", ".org", ".dev", ".io"))
+    return f"https://{first}" if is_page else None
+
+
+def rules_as_text(rows: Sequence[RuleSummary]) -> Iterator[str]:
+    """For people: the id and level, then the documentation and source below."""
+    width = min(shutil.get_terminal_size((100, 24)).columns, 100)
+    for row in rows:
+        yield f"{row.id} ({row.level})"
+        yield from textwrap.wrap(
+            row.summary, width, initial_indent="    ", subsequent_indent="    "
+        )
+        yield f"    {row.source}"
+    yield f"{len(rows)} rules"
+
+
+def rules_as_json(rows: Sequence[RuleSummary]) -> str:
+    """For programs."""
+    table: list[dict[str, Any]] = [
+        {
+            "id": row.id,
+            "level": row.level,
+            "summary": row.summary,
+            "source": row.source,
+            "link": link(row.source),
+        }
+        for row in rows
+    ]
+    return json.dumps({"rules": table}, indent=2, ensure_ascii=False)

@@ -1,16 +1,20 @@
-"""Builds images and pins them: at most one build for a context, whoever asks."""
+"""Builds images and pins them: at most one build for a context at a time."""
 
 from __future__ import annotations
 
 import fcntl
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
+from localgcp import git
 from localgcp.home import cache_dir
 from vertex_training.errors import (
     CommandError,
@@ -27,17 +31,61 @@ from vertex_training.naming import is_local
 from vertex_training.settings import project_files
 from vertex_training.settings.model import Settings
 from vertex_training.stack_rules import files
+from vertex_training_cli.console import plain
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.stacks import StackRef
-from vertex_training_cli.images import labels, registry, stack_file
-from vertex_training_cli.images.engines import stand_in_bases
-from vertex_training_cli.images.engines.engine import Build, Engine
-from vertex_training_cli.images.engines.work_folders import remove_abandoned, work_folder
+from vertex_training_cli.images import pinning, registry
+from vertex_training_cli.images.documents import CONTEXT, REVISION
+from vertex_training_cli.images.engines import Build, Engine, commands
+from vertex_training_cli.images.engines.processes import remove_abandoned, work_folder
+from vertex_training_cli.status import print_line
 
 #: Seconds between two looks at a lock.
 _POLL: Final = 0.2
+#: https://github.com/opencontainers/image-spec/blob/main/annotations.md
+_SOURCE: Final = "org.opencontainers.image.source"
+_TITLE: Final = "org.opencontainers.image.title"
+_BUILT_FROM: Final = "vertex-training.built-from"
+#: Ends a revision whose folder had changes that were not committed.
+_DIRTY: Final = "-dirty"
+_GIT_SECONDS: Final = 10
+#: Characters of a log line that a terminal shows.
+_SHOWN: Final = 100
 
 Log = Callable[[str], None]
+
+
+@contextmanager
+def progress(*, with_log: bool) -> Iterator[tuple[Log, Log]]:
+    """Yield two functions: one for lines about a build, one for lines of the engine's log.
+
+    A terminal shows the newest line of the log in place, unless the log is wanted.
+    """
+
+    def report(line: str) -> None:
+        print_line(f"vt: {line}")
+
+    def write_log(line: str) -> None:
+        if with_log:
+            print_line(plain(line))
+
+    if with_log or not sys.stderr.isatty():
+        yield report, write_log
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(stderr=True, highlight=False, markup=False, emoji=False)
+    with console.status("") as status:
+
+        def show_report(line: str) -> None:
+            console.print(f"vt: {plain(line)}")
+            status.update(plain(line))
+
+        def show_log(line: str) -> None:
+            status.update(Text(plain(line)[:_SHOWN], style="dim"))
+
+        yield show_report, show_log
 
 
 def check_target(ref: StackRef, trusted: Path | None) -> None:
@@ -135,7 +183,7 @@ def build_image(settings: Settings, name: str, root: Path, options: BuildOptions
                 _refuse_secrets(settings, name, context, options)
                 digest, built = _build(settings, name, source, wanted, root, options), True
     values = {"digest": digest, "builtFrom": tag}
-    pinned = stack_file.write_pins(root, settings.stack, {name: values})
+    pinned = pinning.write_pins(root, settings.stack, {name: values})
     return BuildResult(name, digest, tag, built, pinned, time.monotonic() - started)
 
 
@@ -163,8 +211,8 @@ def _build(
     options.report(f"{name}: building {source.context} with {engine.name}")
     if is_local(settings.project) and engine.name != "docker":
         file = root / source.context / source.dockerfile
-        found = stand_in_bases.stand_ins(file, dict(source.build_args))
-        for line in stand_in_bases.notices(found):
+        found = commands.stand_ins(file, dict(source.build_args))
+        for line in commands.stand_in_notices(found):
             options.report(line)
     with work_folder() as folder:
         archive = folder / "context.tar"
@@ -179,7 +227,7 @@ def _build(
                 target=source.target,
                 image=settings.names.image(name),
                 tag=tag,
-                labels=labels.labels_of(name, source.context, tag, root),
+                labels=labels_of(name, source.context, tag, root),
                 identity=wanted,
                 timeout=options.timeout,
                 writes_cache=options.writes_cache,
@@ -232,3 +280,38 @@ def _lock(key: str, options: BuildOptions) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+def labels_of(name: str, context: str, tag: str, root: Path) -> dict[str, str]:
+    """Labels of the image ``name`` that is built from ``context`` in the checkout ``root``.
+
+    Without git, or outside of a repository, those about a commit are left out.
+    """
+    found = {_TITLE: name, CONTEXT: context, _BUILT_FROM: tag}
+    commit = _git(root, "rev-parse", "HEAD")
+    if commit:
+        changed = _git(root, "status", "--porcelain", "--", context)
+        found[REVISION] = f"{commit}{_DIRTY}" if changed else commit
+    if remote := _git(root, "config", "--get", "remote.origin.url"):
+        found[_SOURCE] = _without_credentials(remote)
+    return found
+
+
+def _git(root: Path, *arguments: str) -> str:
+    command = git.command(root, *arguments)
+    try:
+        ran = subprocess.run(
+            command, env=git.variables(), capture_output=True, timeout=_GIT_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return ran.stdout.decode(errors="replace").strip() if ran.returncode == 0 else ""
+
+
+def _without_credentials(remote: str) -> str:
+    """The address of a repository without user and password."""
+    if "://" not in remote:
+        return remote.rpartition("@")[2]
+    parts = urlsplit(remote)
+    port = f":{parts.port}" if parts.port else ""
+    return f"{parts.scheme}://{parts.hostname or ''}{port}{parts.path}"

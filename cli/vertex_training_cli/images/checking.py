@@ -12,9 +12,9 @@ from vertex_training.images import pins
 from vertex_training.images.identity import PLATFORM
 from vertex_training.images.pins import PLACEHOLDER, Pin
 from vertex_training.settings.model import Settings
-from vertex_training_cli.images import labels, pull_access
-from vertex_training_cli.images.lookup import Look, look
-from vertex_training_cli.images.registry import TAG_DIGITS
+from vertex_training_cli.images import lookup
+from vertex_training_cli.images.documents import origin as origin_of
+from vertex_training_cli.images.lookup import Look
 
 Level = Literal["ok", "warning", "error"]
 #: Rule of an image that nobody could look at.
@@ -49,7 +49,7 @@ def show(settings: Settings, names: Sequence[str], root: Path, *, as_json: bool)
             text = f"stack {settings.stack} has no image {name!r}."
             raise CommandError(text, did_you_mean(name, settings.images))
     chosen = [pins.pin_of(settings, name, root) for name in names or settings.images]
-    found = findings(settings, chosen, root)
+    found = findings(settings, chosen)
     if as_json:
         print(json_text([dataclasses.asdict(finding) for finding in found]))
     else:
@@ -58,15 +58,14 @@ def show(settings: Settings, names: Sequence[str], root: Path, *, as_json: bool)
     return any(finding.level == "error" for finding in found)
 
 
-def findings(settings: Settings, chosen: Sequence[Pin], root: Path) -> list[ImageFinding]:
+def findings(settings: Settings, chosen: Sequence[Pin]) -> list[ImageFinding]:
     """What is wrong with images, in their order; a line that one is in order if nothing is."""
     wanted = [pin for pin in chosen if pin.digest not in ("", PLACEHOLDER)]
-    outside = [_reference(pin) for pin in wanted if pin.image.uri]
-    looks = look(map(_reference, wanted), is_local=settings.is_local, tagged=outside)
+    looks = lookup.look(map(_reference, wanted), is_local=settings.is_local)
     return [
         finding
         for pin in chosen
-        for finding in _findings(settings, pin, root, looks.get(_reference(pin)))
+        for finding in _findings(settings, pin, looks.get(_reference(pin)))
     ]
 
 
@@ -87,7 +86,7 @@ def problems(settings: Settings, root: Path) -> list[Problem]:
             rule=found.rule,
             level="warning" if found.rule == NOT_LOOKED_AT else found.level,
         )
-        for found in findings(settings, chosen, root)
+        for found in findings(settings, chosen)
         if found.level != "ok" and found.rule not in ("image-behind", "image-unpinned")
     ]
 
@@ -96,9 +95,7 @@ def _reference(pin: Pin) -> str:
     return f"{pin.uri}@{pin.digest}"
 
 
-def _findings(
-    settings: Settings, pin: Pin, root: Path, found: Look | None
-) -> Iterator[ImageFinding]:
+def _findings(settings: Settings, pin: Pin, found: Look | None) -> Iterator[ImageFinding]:
     command = f"vt images build {pin.name} --stack {settings.stack}"
     if found is None:
         hint = command if pin.tag else f"vt promote {pin.name} --from OTHER --to {settings.stack}"
@@ -112,15 +109,8 @@ def _findings(
     if found.trouble:
         yield _trouble(pin, command, *found.trouble)
         return
-    if found.tag == "":
-        tag = f"{pin.uri}:digest-{pin.digest.removeprefix('sha256:')[:TAG_DIGITS]}"
-        text = "has no tag: a clean-up of its repository may delete it: "
-        text += f"gcloud artifacts docker tags add {_reference(pin)} {tag}"
-        yield ImageFinding(pin.name, "warning", text, pin.digest, rule="image-untagged")
-    for text in pull_access.missing(settings, pin, root):
-        yield ImageFinding(pin.name, "warning", text, pin.digest, rule="image-pull")
     if found.facts:
-        origin = labels.origin(found.facts.labels)
+        origin = origin_of(found.facts.labels)
         shown = f" of {origin}" if origin.context and origin.revision else ""
         text = f"in order: {PLATFORM}, {found.facts.size / 1e6:,.0f} MB{shown}"
         yield ImageFinding(pin.name, "ok", text, pin.digest, origin.revision, origin.context)

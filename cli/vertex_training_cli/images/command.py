@@ -19,8 +19,7 @@ from vertex_training_cli import options
 from vertex_training_cli.console import console, json_text, table
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.stacks import StackRef
-from vertex_training_cli.images import building, checking, connection, engines, promotion
-from vertex_training_cli.images.progress import progress
+from vertex_training_cli.images import building, checking, engines, pinning, registry
 from vertex_training_cli.options import Format, FormatOption, SelectedStack
 from vertex_training_cli.status import print_line
 
@@ -86,11 +85,11 @@ def build(
         building.check_target(ref, target_of)
         settings = _settings(ref)
         chosen = building.names_to_build(settings, names or [])
-        with progress(with_log=log) as lines:
-            connection.connect(ref, lines.report, start=True)
+        with building.progress(with_log=log) as (report, write_log):
+            registry.connect(ref, report, start=True)
             how = building.BuildOptions(
                 lambda: engines.choose(engine, ref.project, ref.region, is_local=ref.is_local),
-                seconds, lines.report, lines.write_log, writes_cache=target_of is None,
+                seconds, report, write_log, writes_cache=target_of is None,
             )  # fmt: skip
             results = [building.build_image(settings, name, ref.root, how) for name in chosen]
         for result in results:
@@ -115,7 +114,7 @@ def check(
     """
     ref = stacks.find(stack)
     settings = _settings(ref)
-    connection.connect(ref, lambda _: None, start=False)
+    registry.connect(ref, lambda _: None, start=False)
     if checking.show(settings, names or [], ref.root, as_json=format_ is Format.JSON):
         raise typer.Exit(1)
 
@@ -132,10 +131,10 @@ def promote(
     """
     with _interruptible():
         origin, goal = stacks.find(source), stacks.find(target)
-        connection.connect(origin, lambda _: None, start=False)
-        connection.connect(goal, lambda _: None, start=False)
-        pairs = promotion.plan(_settings(origin), _settings(goal), names)
-        for result in promotion.run(pairs, goal.root, goal.stack):
+        registry.connect(origin, lambda _: None, start=False)
+        registry.connect(goal, lambda _: None, start=False)
+        pairs = pinning.plan(_settings(origin), _settings(goal), names)
+        for result in pinning.run(pairs, goal.root, goal.stack):
             print(result)
 
 

@@ -10,18 +10,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from vertex_training.errors import RegistryError
-from vertex_training.images.identity import PLATFORM
+from vertex_training.settings.section import BELOW
 
 DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}\Z")
 #: How registries say that there is no repository, in answers of 404; ``repository name not known``
 #: is what distribution says of an image that is not there.
 _NO_REPOSITORY: Final = re.compile(r"\brepository\b.*\b(?:not found|does not exist)", re.IGNORECASE)
-_TAG: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}\Z")
 INDEXES: Final = (
     "application/vnd.oci.image.index.v1+json",
     "application/vnd.docker.distribution.manifest.list.v2+json",
@@ -37,6 +36,15 @@ _MOST_ENTRIES: Final = 1000
 _MOST_LABEL: Final = 4096
 #: Larger than any layer.
 _MOST_BYTES: Final = 2**50
+#: Labels of an image: https://github.com/opencontainers/image-spec/blob/main/annotations.md
+REVISION: Final = "org.opencontainers.image.revision"
+#: The folder, and the tag ``context-…`` of what it held.
+CONTEXT: Final = "vertex-training.context"
+#: What is shown of a label: anybody who may push can write anything into it.
+_COMMIT: Final = re.compile(r"([0-9a-f]{7,64})(-dirty)?\Z")
+_FOLDER: Final = re.compile(rf"{BELOW}\Z")
+_MOST_FOLDER: Final = 100
+_SHOWN_COMMIT: Final = 12
 
 
 def lacks_repository(body: bytes) -> bool:
@@ -113,15 +121,6 @@ class ImageManifest:
         parts = [config, *_entries(self.content.get("layers", []), self.digest)]
         return {_digest(part, self.digest): _size(part, self.digest) for part in parts}
 
-    def size(self) -> int:
-        """Compressed bytes of the layers.
-
-        Raises:
-            RegistryError: it is no image.
-        """
-        layers = _entries(self.content.get("layers", []), self.digest)
-        return sum(_size(layer, self.digest) for layer in layers)
-
 
 @dataclass(frozen=True, slots=True)
 class ImageFacts:
@@ -132,22 +131,9 @@ class ImageFacts:
     """Such as ``linux/amd64``."""
     labels: Mapping[str, str]
     """Labels of its configuration, for linux/amd64 if there are several. Anybody may have written
-    them: ``vertex_training_cli.images.labels.origin`` reads those that are shown."""
-    created: str = ""
-    """As the configuration has it, in RFC 3339."""
+    them: ``origin`` reads those that are shown."""
     size: int = 0
     """Compressed bytes of its layers."""
-
-
-def choose(children: Mapping[str, str], digest: str) -> str:
-    """The image of an index that runs on Vertex AI, else its first one.
-
-    Raises:
-        RegistryError: the index lists no image.
-    """
-    if not children:
-        raise RegistryError(f"{digest} is an index that lists no image.")
-    return children.get(PLATFORM) or next(iter(children.values()))
 
 
 def facts(
@@ -170,21 +156,32 @@ def facts(
             str(key)[:_MOST_LABEL]: str(value)[:_MOST_LABEL]
             for key, value in list(labels.items())[:_MOST_ENTRIES]
         },
-        str(content.get("created") or "")[:_MOST_LABEL],
-        image.size(),
+        sum(size for part, size in image.blobs().items() if part != image.config()),
     )
 
 
-def tags(body: bytes, path: str) -> list[str]:
-    """The tags of a list of tags; ``path`` is the image that messages name.
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where an image says that it comes from. Each is empty if the labels do not say it."""
 
-    Raises:
-        RegistryError: it is none.
-    """
-    listed = parse(body, path).get("tags") or []
-    if not isinstance(listed, list):
-        raise RegistryError(f"{path}: the registry sent no list of tags.")
-    return [tag for tag in listed if isinstance(tag, str) and _TAG.match(tag)]
+    context: str
+    """A folder of the repository."""
+    revision: str
+    """A commit, perhaps with ``-dirty``."""
+
+    def __str__(self) -> str:
+        commit, dash, dirty = self.revision.partition("-")
+        shown = f"commit {commit[:_SHOWN_COMMIT]}{dash}{dirty}" if commit else ""
+        return " at ".join(filter(None, (self.context, shown)))
+
+
+def origin(labels: Mapping[str, str]) -> Origin:
+    """What labels say, where it has the form of a commit and of a folder; the rest is left out."""
+    context, revision = labels.get(CONTEXT, ""), labels.get(REVISION, "")
+    return Origin(
+        context if len(context) <= _MOST_FOLDER and _FOLDER.match(context) else "",
+        revision if _COMMIT.match(revision) else "",
+    )
 
 
 def parse(body: bytes, digest: str) -> dict[str, Any]:
@@ -223,12 +220,7 @@ def _mapping(found: Any, digest: str) -> dict[str, Any]:
 def _entries(found: Any, digest: str) -> list[dict[str, Any]]:
     if not isinstance(found, list) or len(found) > _MOST_ENTRIES:
         raise no_image(digest)
-    return list(_mappings(found, digest))
-
-
-def _mappings(found: list[Any], digest: str) -> Iterator[dict[str, Any]]:
-    for each in found:
-        yield _mapping(each, digest)
+    return [_mapping(each, digest) for each in found]
 
 
 def _digest(part: Mapping[str, Any], digest: str) -> str:

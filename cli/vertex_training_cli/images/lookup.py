@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +21,7 @@ from vertex_training.images import pins
 from vertex_training.images.identity import PLATFORM
 from vertex_training.images.pins import PLACEHOLDER
 from vertex_training_cli.engine.stacks import StackRef
-from vertex_training_cli.images import connection, labels, registry
+from vertex_training_cli.images import documents, registry
 from vertex_training_cli.images.documents import ImageFacts
 
 #: Seconds that all looks of one command take together at most.
@@ -41,8 +41,6 @@ class Look:
     """None if there is no such image, or if nobody looked."""
     reason: str = ""
     """Why nobody looked; empty if somebody did."""
-    tag: str | None = None
-    """A tag of the image, empty if it has none; None if nobody looked for one."""
 
     @property
     def trouble(self) -> tuple[Rule, str] | None:
@@ -57,18 +55,8 @@ class Look:
         return None
 
 
-def look(
-    uris: Iterable[str],
-    *,
-    is_local: bool,
-    tagged: Collection[str] = (),
-    seconds: float = SECONDS,
-) -> Mapping[str, Look]:
-    """What there is of each image (``NAME@DIGEST``).
-
-    ``is_local``: whether the stack is one of the local cloud. ``tagged``: images of which a tag is
-    looked for, too.
-    """
+def look(uris: Iterable[str], *, is_local: bool, seconds: float = SECONDS) -> Mapping[str, Look]:
+    """Look each image (``NAME@DIGEST``) up. ``is_local``: the stack is one of the local cloud."""
     wanted = list(dict.fromkeys(uris))
     found: dict[str, Look] = {uri: Look(reason="there are too many") for uri in wanted[MOST:]}
     by_host: dict[str, list[str]] = {}
@@ -78,7 +66,7 @@ def look(
         else:
             by_host.setdefault(uri.partition("/")[0], []).append(uri)
     asking = [
-        threading.Thread(target=_look_at, args=(some, tagged, found), daemon=True)
+        threading.Thread(target=_look_at, args=(some, found), daemon=True)
         for some in by_host.values()
     ]
     deadline = time.monotonic() + seconds
@@ -103,21 +91,15 @@ def _known(uri: str, is_local: bool) -> Look | None:
     return None
 
 
-def _look_at(uris: list[str], tagged: Collection[str], found: dict[str, Look]) -> None:
+def _look_at(uris: list[str], found: dict[str, Look]) -> None:
     """Look at images of one registry, one after the other."""
     for uri in uris:
+        name, _, digest = uri.partition("@")
         try:
-            found[uri] = _look(uri, with_tag=uri in tagged)
+            at, path = registry.registry_of(name)
+            found[uri] = Look(at.facts(path, digest))
         except RegistryError as failed:
             found[uri] = Look(reason=str(failed))
-
-
-def _look(uri: str, *, with_tag: bool) -> Look:
-    name, _, digest = uri.partition("@")
-    at, path = registry.registry_of(name)
-    facts = at.facts(path, digest)
-    tag = at.tag_of(path, digest) if facts and with_tag else None
-    return Look(facts, tag=tag)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +126,7 @@ def for_review(
     wanted = [] if offline else [*known, *filter(is_digest, shown)]
     if wanted and ref.is_local and not os.environ.get(registry.EMULATOR):
         with suppress(CommandError):  # it does not run: each image says so
-            connection.connect(ref, lambda _: None, start=False)
+            registry.connect(ref, lambda _: None, start=False)
     return judge(known, shown, look(wanted, is_local=ref.is_local), ref.root)
 
 
@@ -194,4 +176,4 @@ def _origin(uri: str, found: Look | None, recorded: Mapping[str, str]) -> str:
         return "; ".join(filter(None, (recorded.get(uri.partition("@")[2], ""), reason)))
     if found.facts is None:
         return "the registry has no such image"
-    return str(labels.origin(found.facts.labels)) or "its labels do not say"
+    return str(documents.origin(found.facts.labels)) or "its labels do not say"

@@ -12,11 +12,13 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Final
 
 from vertex_training import naming
 from vertex_training.errors import OperatorError, RegistryError
+from vertex_training.images.identity import PLATFORM
+from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.images import documents
 from vertex_training_cli.images.documents import (
     DIGEST,
@@ -35,13 +37,10 @@ EMULATOR: Final = "ARTIFACT_REGISTRY_EMULATOR_HOST"
 IMAGE: Final = re.compile(
     r"(?P<host>[a-z0-9-]+-docker\.pkg\.dev)/(?P<path>(?P<project>[a-z0-9-]+)/[a-z0-9._/-]+)\Z"
 )
-#: Tags of one image that are read at most, and pages of them.
-MOST_TAGS: Final = 20_000
-_MOST_PAGES: Final = 100
-#: Tags of which it is asked whether they are a digest's.
-_MOST_TRIED: Final = 50
-#: Digits of a digest in the tag ``digest-…`` of a promoted image.
-TAG_DIGITS: Final = 32
+#: Settings of buildah and podman (``localgcp.containers.builders``).
+BUILDERS: Final = ("CONTAINERS_REGISTRIES_CONF", "CONTAINERS_CONF")
+#: How names of addresses of the local cloud end: those of the registry, Vertex AI, storage.
+_ADDRESS: Final = "_EMULATOR_HOST"
 _SCOPE: Final = "https://www.googleapis.com/auth/cloud-platform"
 _CHUNK: Final = 1024 * 1024
 
@@ -92,7 +91,7 @@ class RegistryClient:
             RegistryError: the registry refused, or cannot be reached.
         """
         url = f"{self.base}/v2/{path}/manifests/{reference}"
-        answer = self._send("HEAD", url, path, accepted=(404,), headers=_accept())
+        answer = self._transport.send("HEAD", url, path, accepted=(404,), headers=_accept())
         if answer.status_code == 404:
             return None
         digest = answer.headers.get("Docker-Content-Digest", "")
@@ -108,7 +107,9 @@ class RegistryClient:
             RegistryError: see ``digest_of``.
         """
         url = f"{self.base}/v2/{path}/manifests/latest"
-        answer = self._send("GET", url, path, accepted=(404,), headers=_accept(), stream=True)
+        answer = self._transport.send(
+            "GET", url, path, accepted=(404,), headers=_accept(), stream=True
+        )
         return answer.status_code == 404 and documents.lacks_repository(read(answer, path))
 
     def manifest(self, path: str, reference: str) -> ImageManifest | None:
@@ -121,7 +122,9 @@ class RegistryClient:
         if DIGEST.match(reference):
             answer = self._transport.content(url, path, headers=_accept())
         else:
-            answer = self._send("GET", url, path, accepted=(404,), headers=_accept(), stream=True)
+            answer = self._transport.send(
+                "GET", url, path, accepted=(404,), headers=_accept(), stream=True
+            )
         if answer.status_code == 404:
             return None
         body = read(answer, path)
@@ -143,40 +146,14 @@ class RegistryClient:
         if not top.is_index:
             return documents.facts(top, (), top, self._blob(path, top.config()))
         children = top.children()
-        chosen = documents.choose(children, f"{path}@{top.digest}")
+        if not children:
+            raise RegistryError(f"{path}@{top.digest} is an index that lists no image.")
+        chosen = children.get(PLATFORM) or next(iter(children.values()))
         image = self.manifest(path, chosen)
         if image is None:
             raise RegistryError(f"{path}@{top.digest} lists {chosen}, which is not there.")
         config = self._blob(path, image.config())
         return documents.facts(top, tuple(sorted(children)), image, config)
-
-    def tags(self, path: str) -> tuple[str, ...]:
-        """All tags of an image; none if there is no such image.
-
-        Raises:
-            RegistryError: the registry refused, or cannot be reached.
-        """
-        url, found = f"{self.base}/v2/{path}/tags/list?n=1000", []
-        for _ in range(_MOST_PAGES):
-            answer = self._send("GET", url, path, accepted=(404,), stream=True)
-            if answer.status_code == 404:
-                break
-            found += documents.tags(read(answer, path), path)
-            following = answer.links.get("next", {}).get("url")
-            if not following or len(found) > MOST_TAGS:
-                break
-            url = self._transport.own(following, path)
-        return tuple(found)
-
-    def tag_of(self, path: str, digest: str) -> str:
-        """A tag of an image; empty if it has none, or none of the first ones that are tried.
-
-        Raises:
-            RegistryError: see ``digest_of``.
-        """
-        likely = f"digest-{digest.removeprefix('sha256:')[:TAG_DIGITS]}"
-        tags = (likely, *sorted(set(self.tags(path)) - {likely})[:_MOST_TRIED])
-        return next((tag for tag in tags if self.digest_of(path, tag) == digest), "")
 
     def put_manifest(self, path: str, reference: str, manifest: ImageManifest) -> None:
         """Write a manifest under a tag or its digest.
@@ -186,7 +163,7 @@ class RegistryClient:
         """
         url = f"{self.base}/v2/{path}/manifests/{reference}"
         headers = {"Content-Type": manifest.media_type}
-        self._send("PUT", url, path, data=manifest.body, headers=headers)
+        self._transport.send("PUT", url, path, data=manifest.body, headers=headers)
 
     def copy(
         self, path: str, digest: str, to: RegistryClient, target: str, tags: tuple[str, ...]
@@ -229,11 +206,11 @@ class RegistryClient:
 
     def _copy_blob(self, path: str, blob: tuple[str, int], to: RegistryClient, target: str) -> int:
         digest, size = blob
-        if to.has_blob(target, digest):
+        if to._transport.exists(f"{to.base}/v2/{target}/blobs/{digest}", target):
             return 0
         # A registry that can take it from another of its repositories answers 201 at once.
         mount = f"?mount={digest}&from={path}" if to.base == self.base else ""
-        begun = to._send("POST", f"{to.base}/v2/{target}/blobs/uploads/{mount}", target)
+        begun = to._transport.send("POST", f"{to.base}/v2/{target}/blobs/uploads/{mount}", target)
         if begun.status_code == 201:
             return 0
         location = to._transport.own(begun.headers.get("Location", ""), target)
@@ -245,17 +222,8 @@ class RegistryClient:
         headers = {"Content-Type": "application/octet-stream"}
         with source:
             data = _Stream(source.iter_content(_CHUNK), size)
-            to._send("PUT", joined, target, data=data, headers=headers)
+            to._transport.send("PUT", joined, target, data=data, headers=headers)
         return size
-
-    def has_blob(self, path: str, digest: str) -> bool:
-        """Whether the registry has a part of an image; one that is kept elsewhere counts.
-
-        Raises:
-            RegistryError: see ``digest_of``.
-        """
-        url = f"{self.base}/v2/{path}/blobs/{digest}"
-        return self._transport.exists(url, path)
 
     def _blob(self, path: str, digest: str) -> bytes:
         """A small blob, verified."""
@@ -266,11 +234,6 @@ class RegistryClient:
         if (found := f"sha256:{hashlib.sha256(body).hexdigest()}") != digest:
             raise RegistryError(f"{path}@{digest}: the registry sent other content, {found}.")
         return body
-
-    def _send(
-        self, method: str, url: str, path: str, accepted: tuple[int, ...] = (), **options: Any
-    ) -> requests.Response:
-        return self._transport.send(method, url, path, accepted, **options)
 
 
 def registry_of(image: str) -> tuple[RegistryClient, str]:
@@ -299,6 +262,20 @@ def registry_of(image: str) -> tuple[RegistryClient, str]:
         session.trust_env = False  # no proxy is on the way to this machine
         return RegistryClient(Transport(f"http://{emulator}", session)), match["path"]
     return RegistryClient(Transport(f"https://{match['host']}", google_session())), match["path"]
+
+
+def connect(ref: StackRef, log: Callable[[str], None], *, start: bool) -> None:
+    """Set the addresses of the local cloud in this process, if ``ref`` lives there.
+
+    Raises:
+        CommandError: the local cloud does not run and, with ``start``, cannot be started.
+    """
+    if not ref.is_local or os.environ.get(EMULATOR):
+        return
+    env = ref.environment(log) if start else ref.running_environment()
+    # With the registry go the settings of builders: where base images are, what RUN may read.
+    named = [name for name in env if name.endswith(_ADDRESS) or name in BUILDERS]
+    os.environ.update({name: env[name] for name in named})
 
 
 def google_session() -> requests.Session:

@@ -296,16 +296,16 @@ def _renamed(report: FileReport, proposal: Proposal) -> FileReport:
 
 def _of_the_job(finding: LintFinding) -> LintFinding:
     """What this machine cannot run is no mistake of the job; what is open has a line of its own."""
-    from vertex_training_cli.check.rehearsal import RULE
+    from vertex_training_cli.check.checking import LOCAL_RULE
 
-    levels = {(RULE, "error"): "warning", ("placeholder", "warning"): "note"}
+    levels = {(LOCAL_RULE, "error"): "warning", ("placeholder", "warning"): "note"}
     level = levels.get((finding.problem.rule, finding.problem.level), finding.problem.level)
     return dataclasses.replace(finding, problem=dataclasses.replace(finding.problem, level=level))
 
 
 def _tell(proposal: Proposal, reports: list[FileReport], *, hint: str) -> None:
     """What was left out and what is wrong; ``hint`` says how it is written, if it is not."""
-    from vertex_training_cli.check import text_report
+    from vertex_training_cli.check.report import text_lines
     from vertex_training_cli.importing.proposal import open_names
 
     for remark in proposal.remarks:
@@ -316,7 +316,7 @@ def _tell(proposal: Proposal, reports: list[FileReport], *, hint: str) -> None:
         for remark in dict.fromkeys([*opens, *job.remarks, *map(str, job.notes)]):
             print_line(f"{job.name}: {redacted(plain(remark))}.")
     told = [report.without_notes() for report in reports]
-    for line in text_report.lines(told, color=sys.stderr.isatty()):
+    for line in text_lines(told, color=sys.stderr.isatty()):
         print_line(line)
     names = ", ".join(job.name for job in proposal.jobs)
     if not hint:

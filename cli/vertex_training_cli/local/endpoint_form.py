@@ -27,7 +27,7 @@ from vertex_training.settings.project_files import file_name
 from vertex_training_cli.console import console, show_facts
 from vertex_training_cli.engine import stack_state, stacks
 from vertex_training_cli.engine.stacks import StackRef
-from vertex_training_cli.images import connection
+from vertex_training_cli.images import registry
 from vertex_training_cli.local import image_form, results
 from vertex_training_cli.local.image_form import NAMESPACE, ImageForm, Report
 from vertex_training_cli.local.results import JobRecords
@@ -109,7 +109,7 @@ def _with_images(
     reason = image_form.missing(home)
     if not reason:
         settings = image_form.settings_of(ref.root, form.stack)
-        connection.connect(ref, report, start=True)
+        registry.connect(ref, report, start=True)
         try:
             return form, dict(image_form.built_pins(settings, form, ref))
         except ImageBuildError as failed:

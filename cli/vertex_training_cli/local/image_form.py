@@ -38,9 +38,8 @@ from vertex_training.settings.model import Settings
 from vertex_training.settings.project_files import file_name
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.stacks import StackRef
-from vertex_training_cli.images import building, connection, engines, registry
-from vertex_training_cli.images.engines.engine import Engine
-from vertex_training_cli.images.progress import progress
+from vertex_training_cli.images import building, engines, registry
+from vertex_training_cli.images.engines import Engine
 
 #: Ends the name of the stack, and of a job file.
 SUFFIX: Final = "-image"
@@ -171,7 +170,7 @@ def _build(
     file = ref.root / file_name(form.stack)
     write_form, is_new = partial(write, file, ref.stack, form), not file.exists()
     known = pinned_images(ref.root, form)
-    connection.connect(ref, report, start=True)
+    registry.connect(ref, report, start=True)
     lifecycle.start(home, report)
     write_form(known, () if known.keys() == form.images.keys() else ("jobs",))
     settings = settings_of(ref.root, form.stack)
@@ -201,8 +200,8 @@ def built_pins(settings: Settings, form: ImageForm, ref: StackRef) -> Iterator[t
     def engine() -> Engine:
         return engines.choose(None, ref.project, ref.region, is_local=True)
 
-    with progress(with_log=False) as lines:
-        options = building.BuildOptions(engine, BUILD_SECONDS, lines.report, lines.write_log)
+    with building.progress(with_log=False) as (report, write_log):
+        options = building.BuildOptions(engine, BUILD_SECONDS, report, write_log)
         for name in form.images:
             result = building.build_image(settings, name, ref.root, options)
             yield name, {"digest": result.digest, "builtFrom": result.tag}

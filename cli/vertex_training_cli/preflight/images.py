@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
+from typing import Any, Final
 
 from vertex_training import naming
 from vertex_training.customjob.rules.task.images import GOOGLES
 from vertex_training.plan import external_grants, job_grants
 from vertex_training.plan.grants import GrantRequest
-from vertex_training_cli.images import lookup, pull_access
+from vertex_training_cli.images import lookup
 from vertex_training_cli.preflight.answers import Answer, question
 from vertex_training_cli.preflight.context import PreflightContext
 
@@ -18,6 +18,11 @@ _REGISTRY: Final = "https://artifactregistry.googleapis.com/v1/"
 #: What reading an image asks for, and its repository's policy.
 DOWNLOAD: Final = "artifactregistry.repositories.downloadArtifacts"
 POLICY: Final = "artifactregistry.repositories.getIamPolicy"
+#: Roles on a repository that include ``downloadArtifacts``:
+#: https://docs.cloud.google.com/artifact-registry/docs/access-control
+PULLING: Final = frozenset(
+    f"roles/artifactregistry.{role}" for role in ("reader", "writer", "repoAdmin", "admin")
+)
 
 
 def ask(context: PreflightContext) -> Iterator[Answer]:
@@ -100,4 +105,14 @@ def _members(context: PreflightContext, resource: str, of: Answer) -> set[str] |
     policy = context.client.get(url, of, POLICY)
     if policy is None or isinstance(policy, Answer):
         return policy
-    return set(pull_access.pulling(policy.get("bindings") or []))
+    return set(pulling(policy.get("bindings")))
+
+
+def pulling(bindings: object) -> Iterator[str]:
+    """Yield members that a policy lets pull without a condition; the policy is others' text."""
+    for binding in bindings if isinstance(bindings, list) else ():
+        if not isinstance(binding, dict) or binding.get("condition"):
+            continue
+        members: Any = binding.get("members")
+        if binding.get("role") in PULLING and isinstance(members, list):
+            yield from map(str, members)

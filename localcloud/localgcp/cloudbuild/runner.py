@@ -1,7 +1,7 @@
-"""Runs builds: a thread and a process for each, two at a time.
+"""Runs builds of one image: a thread and a process for each.
 
 QUEUED ─► WORKING ─► SUCCESS, FAILURE, TIMEOUT, INTERNAL_ERROR
-   └─► EXPIRED          └─► CANCELLED, from QUEUED too
+   └──────────┴────► CANCELLED
 """
 
 from __future__ import annotations
@@ -11,38 +11,97 @@ import gzip
 import importlib.metadata
 import json
 import os
+import re
 import shutil
 import sys
 import threading
-import time
 import traceback
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from google.api_core.exceptions import GoogleAPICallError
 from google.cloud.devtools import cloudbuild_v1
 
-from localgcp.cloudbuild import steps
-from localgcp.cloudbuild.checks import BuildAccess
 from localgcp.cloudbuild.records import LIVE, Build, BuildTable, Status
 from localgcp.environment import server_environment
 from localgcp.errors import CommandNotFoundError, UnsupportedBuildError
 from localgcp.folders import delete_folder
+from localgcp.inventory.store import Store
 from localgcp.runner import replica
 from localgcp.runner.gcsfuse import storage_client
 from localgcp.runner.joblog import JobLog
 from localgcp.runner.replica import Ending
 from localgcp.threads import make_thread
 
-#: Builds at a time.
-SLOTS: Final = 2
 #: Group of the entry point that names the image builder: a module that ``python -m`` runs with a
 #: file of the build and one for the digest. localgcp brings none.
 BUILDER: Final = "localgcp.image_builder"
-_POLL_SECONDS: Final = 0.05
+DOCKER: Final = "gcr.io/cloud-builders/docker"
+#: Options with a value that change nothing here: there is one builder, one platform and no cache.
+IGNORED: Final = frozenset(
+    {"--builder", "--platform", "--provenance", "--progress", "--cache-from", "--cache-to"}
+)
+REPEATED: Final = frozenset({"--build-arg", "--label"})
+SINGLE: Final = frozenset({"--file", "--tag", "--target"})
+_SUBSTITUTION: Final = re.compile(r"\$\$|\$\{?(_[A-Z0-9_]+|[A-Z][A-Z0-9_]*)\}?")
 _Failure = cloudbuild_v1.Build.FailureInfo
+READERS: Final = frozenset(
+    {
+        "roles/storage.objectViewer",
+        "roles/storage.objectUser",
+        "roles/storage.objectAdmin",
+        "roles/storage.admin",
+    }
+)
+PUSHERS: Final = frozenset(
+    {
+        "roles/artifactregistry.writer",
+        "roles/artifactregistry.repoAdmin",
+        "roles/artifactregistry.admin",
+    }
+)
+LOG_WRITERS: Final = frozenset({"roles/logging.logWriter", "roles/logging.admin"})
+IMAGE: Final = re.compile(
+    r"(?P<region>[a-z0-9-]+)-docker\.pkg\.dev/(?P<project>[^/]+)/(?P<repository>[^/]+)/[^:@]+(?::[\w.-]+)?\Z"
+)
+
+
+@dataclass(frozen=True)
+class BuildAccess:
+    """What the account of one build may do."""
+
+    store: Store
+    project: str
+    email: str
+
+    def reads(self, bucket: str) -> bool:
+        """May it read objects of the bucket?"""
+        found = self.store.bucket(bucket) or {}
+        return self._holds(READERS, found.get("project"), f"b/{bucket}")
+
+    def writes_logs(self) -> bool:
+        """May it write log entries?"""
+        return self._holds(LOG_WRITERS)
+
+    def pushes(self, image: str) -> bool:
+        """May it push this image?"""
+        match = IMAGE.match(image)
+        if match is None:
+            return False
+        place = f"projects/{match['project']}/locations/{match['region']}"
+        repository = f"{place}/repositories/{match['repository']}"
+        return self._holds(PUSHERS, match["project"], repository)
+
+    def _holds(self, roles: frozenset[str], project: str | None = None, place: str = "") -> bool:
+        """On ``place`` or its project; without them, on the project of the build."""
+        member = f"serviceAccount:{self.email}"
+        held = self.store.roles(f"projects/{project or self.project}", member)
+        if place:
+            held |= self.store.roles(place, member)
+        return not roles.isdisjoint(held)
 
 
 class BuildRunner:
@@ -54,8 +113,6 @@ class BuildRunner:
         children: Path,
         storage_url: str,
         environment: Callable[[], Mapping[str, str]],
-        *,
-        slots: int = SLOTS,
         program: tuple[str, ...] = (),
     ) -> None:
         """``children``: where processes are noted; ``environment``: what engines need to push.
@@ -64,9 +121,8 @@ class BuildRunner:
         """
         self.storage_url = storage_url
         self._builds, self._children, self._environment = builds, children, environment
-        self._slots, self._program = threading.Semaphore(slots), program
+        self._program = program
         self._cancelled: dict[str, threading.Event] = {}
-        self._stopping = threading.Event()
         self._threads: list[threading.Thread] = []
 
     def recover(self) -> None:
@@ -90,7 +146,6 @@ class BuildRunner:
 
     def stop(self) -> None:
         """End all builds and wait for their processes."""
-        self._stopping.set()
         for event in list(self._cancelled.values()):
             event.set()
         for thread in self._threads:
@@ -98,43 +153,19 @@ class BuildRunner:
 
     def _run(self, build_id: str, access: BuildAccess) -> None:
         try:
-            if self._wait_for_slot(build_id):
-                try:
-                    self._work(build_id, access)
-                finally:
-                    self._slots.release()
+            if self._builds.change(build_id, _begin):
+                self._work(build_id, access)
         except Exception as error:
             traceback.print_exc()  # to the server's log
             self._end(build_id, Status.INTERNAL_ERROR, f"internal error: {type(error).__name__}")
         finally:
             delete_folder(self._builds.work(build_id))
 
-    def _wait_for_slot(self, build_id: str) -> bool:
-        build = self._builds.get(build_id)
-        assert build is not None
-        deadline = time.monotonic() + build.queue_ttl.total_seconds()  # pyright: ignore[reportAttributeAccessIssue]
-        while not self._slots.acquire(timeout=_POLL_SECONDS):
-            if self._cancelled[build_id].is_set():
-                return False
-            if time.monotonic() > deadline:
-                self._end(build_id, Status.EXPIRED, "")
-                return False
-        if self._begin(build_id):
-            return True
-        self._slots.release()
-        return False
-
-    def _begin(self, build_id: str) -> bool:
-        def begin(build: Build) -> None:
-            build.status = Status.WORKING
-            build.start_time = datetime.datetime.now(tz=datetime.UTC)  # pyright: ignore[reportAttributeAccessIssue]
-
-        return self._builds.change(build_id, begin)
-
     def _work(self, build_id: str, access: BuildAccess) -> None:
         build = self._builds.get(build_id)
         assert build is not None
-        log = self._log(build, access)
+        # nowhere if the account may not write it
+        log = JobLog(self._builds.log(build_id) if access.writes_logs() else Path(os.devnull))
         work = self._builds.work(build_id)
         work.mkdir()
         archive = work / "source.tar"
@@ -146,7 +177,7 @@ class BuildRunner:
             self._fail(build_id, types.FETCH_SOURCE_FAILED, "failed to fetch the source")
             return
         try:
-            request = steps.engine_request(build, str(archive))
+            request = engine_request(build, str(archive))
         except UnsupportedBuildError as error:
             log.append(f"the local cloud builds images by docker buildx alone, not: {error}")
             self._fail(build_id, types.USER_BUILD_STEP, "the local cloud cannot run this build")
@@ -187,29 +218,10 @@ class BuildRunner:
         elif outcome.ending is Ending.CANCELLED:
             self._end(build.id, Status.INTERNAL_ERROR, "the local cloud was stopped")
         elif outcome.code or not result.exists():
-            text = f'build step 1 "{steps.DOCKER}" failed: step exited with non-zero status'
+            text = f'build step 1 "{DOCKER}" failed: step exited with non-zero status'
             self._fail(build.id, types.USER_BUILD_STEP, f"{text}: {outcome.code}")
         else:
             self._succeed(build, result.read_text(encoding="utf-8").strip())
-
-    def _log(self, build: Build, access: BuildAccess) -> JobLog:
-        """The build's log; nowhere if the account may not write it."""
-        if access.writes_logs():
-            return JobLog(self._builds.log(build.id))
-        text = (
-            f"The service account running this build {build.service_account} does not have "
-            "permission to write logs to Cloud Logging. To fix this, grant the Logs Writer "
-            "(roles/logging.logWriter) role to the service account."
-        )
-
-        def warn(changed: Build) -> None:
-            warning = cloudbuild_v1.Build.Warning
-            changed.warnings = [
-                warning(text=text, priority=warning.Priority.ALERT)  # pyright: ignore[reportAttributeAccessIssue]
-            ]
-
-        self._builds.change(build.id, warn)
-        return JobLog(Path(os.devnull))
 
     def _fetch(self, build: Build, packed: Path, archive: Path) -> None:
         """Download and unpack the source's generation."""
@@ -246,6 +258,72 @@ def installed_builder() -> tuple[str, ...]:
     return ()
 
 
+def _begin(build: Build) -> None:
+    build.status = Status.WORKING
+    build.start_time = datetime.datetime.now(tz=datetime.UTC)  # pyright: ignore[reportAttributeAccessIssue]
+
+
 def _finish(build: Build, status: Status, detail: str) -> None:
     build.status, build.status_detail = status, detail
     build.finish_time = datetime.datetime.now(tz=datetime.UTC)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def engine_request(build: cloudbuild_v1.Build, archive: str) -> dict[str, Any]:
+    """The fields of an engine's build. Raises UnsupportedBuildError for anything else."""
+    for step in build.steps:
+        if step.name.partition(":")[0] != DOCKER or step.entrypoint:
+            raise UnsupportedBuildError(f"step {step.name}")
+    commands = [_substituted(step.args, build.substitutions) for step in build.steps]
+    builds = [args[2:] for args in commands if args[:2] == ["buildx", "build"]]
+    others = [
+        args for args in commands if args[:2] not in (["buildx", "build"], ["buildx", "create"])
+    ]
+    if len(builds) != 1 or others:
+        raise UnsupportedBuildError("docker, other than buildx create and one buildx build")
+    options = _options(builds[0])
+    reference = options["--tag"]
+    folder, slash, named = reference.rpartition("/")  # a host may have a port
+    name, _, tag = named.partition(":")
+    if list(build.images) != [reference]:
+        raise UnsupportedBuildError(f"images {list(build.images)} beside --tag {reference}")
+    return {
+        "name": name,
+        "archive": archive,
+        "context": ".",
+        "dockerfile": options.get("--file", "Dockerfile"),
+        "build_args": options["--build-arg"],
+        "target": options.get("--target", ""),
+        "image": f"{folder}{slash}{name}",
+        "tag": tag or "latest",  # as docker has it
+        "labels": options["--label"],
+        "identity": build.substitutions.get("_IDENTITY", ""),
+        "timeout": build.timeout.total_seconds(),  # pyright: ignore[reportAttributeAccessIssue]
+    }
+
+
+def _substituted(args: Sequence[str], values: Mapping[str, str]) -> list[str]:
+    """``$$`` is a dollar; a variable that has no value is empty, as ALLOW_LOOSE has it."""
+
+    def replace(match: re.Match[str]) -> str:
+        return "$" if match[0] == "$$" else values.get(match[1], "")
+
+    return [_SUBSTITUTION.sub(replace, arg) for arg in args]
+
+
+def _options(args: list[str]) -> dict[str, Any]:
+    found: dict[str, Any] = {"--build-arg": {}, "--label": {}}
+    rest = iter(args)
+    for option in rest:
+        if option in ("--load", "."):
+            continue
+        if option not in IGNORED | REPEATED | SINGLE:
+            raise UnsupportedBuildError(f"docker buildx build {option}")
+        value = next(rest, "")
+        if option in REPEATED:
+            key, _, text = value.partition("=")
+            found[option][key] = text
+        elif option in SINGLE:
+            found[option] = value
+    if "--tag" not in found:
+        raise UnsupportedBuildError("docker buildx build without --tag")
+    return found

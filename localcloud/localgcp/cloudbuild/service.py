@@ -1,4 +1,7 @@
-"""Cloud Build v1: create, get, list and cancel, as far as building images needs them."""
+"""Cloud Build v1: create, get, list by tag and cancel; the rights of the account that builds.
+
+Texts follow the service's as far as public threads show them.
+"""
 
 from __future__ import annotations
 
@@ -6,27 +9,32 @@ import datetime
 import re
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 import grpc
+from google.api_core.exceptions import GoogleAPICallError, NotFound
 from google.cloud.devtools import cloudbuild_v1
 from google.cloud.logging_v2 import types
 from google.longrunning import operations_pb2
 from google.protobuf import any_pb2
 
 from localgcp.apis.client import Api
-from localgcp.apis.refusals import failed_precondition, invalid_argument
-from localgcp.cloudbuild import checks
+from localgcp.apis.refusals import failed_precondition, invalid_argument, permission_denied
 from localgcp.cloudbuild.records import LIVE, RESOURCE, Build, BuildTable, Status, entries_of
-from localgcp.cloudbuild.runner import SLOTS, BuildRunner
+from localgcp.cloudbuild.runner import IMAGE, BuildAccess, BuildRunner
 from localgcp.errors import ApiError
 from localgcp.home import Home
+from localgcp.inventory import resource_paths
 from localgcp.inventory.store import Store, project_number
+from localgcp.projects import LOCAL_PREFIX, is_local
+from localgcp.runner.gcsfuse import storage_client
 
 _DAY: Final = datetime.timedelta(days=1)
 _NAME: Final = re.compile(r"(?P<parent>projects/[^/]+/locations/[^/]+)/builds/(?P<id>[^/]+)\Z")
-_CLAUSE: Final = re.compile(r'(?P<field>tags|status|build_id)\s*=\s*"(?P<value>[^"]*)"\Z')
-_PAGE: Final = 100
+_TAGGED: Final = re.compile(r'tags\s*=\s*"(?P<tag>[^"]*)"\Z')
+API: Final = "cloudbuild.googleapis.com"
+_PARENT: Final = re.compile(r"projects/(?P<project>[^/]+)(?:/locations/(?P<region>[^/]+))?\Z")
+_ACCOUNT: Final = re.compile(r"projects/[^/]+/serviceAccounts/(?P<email>[^/]+@[^/]+)\Z")
 
 
 class BuildService:
@@ -40,17 +48,16 @@ class BuildService:
     def create_build(self, request: cloudbuild_v1.CreateBuildRequest) -> operations_pb2.Operation:
         """Accept a build; it runs by itself."""
         parent = request.parent or f"projects/{request.project_id}"
-        project, region = checks.resolve_parent(self.store, parent)
+        project, region = resolve_parent(self.store, parent)
         build = Build(request.build)  # a copy
-        access = checks.check_build(self.store, project, build)
-        generation = checks.resolve_source(access, build, self.runner.storage_url)
+        access = check_build(self.store, project, build)
+        generation = resolve_source(access, build, self.runner.storage_url)
         build.id = str(uuid.uuid4())
         build.project_id = project
         build.name = f"projects/{project_number(project)}/locations/{region}/builds/{build.id}"
         build.status = Status.QUEUED
         build.create_time = datetime.datetime.now(tz=datetime.UTC)  # pyright: ignore[reportAttributeAccessIssue]
         build.timeout = build.timeout or datetime.timedelta(hours=1)  # pyright: ignore[reportAttributeAccessIssue]
-        build.queue_ttl = build.queue_ttl or datetime.timedelta(hours=1)  # pyright: ignore[reportAttributeAccessIssue]
         if build.timeout > _DAY:  # pyright: ignore[reportOperatorIssue]
             raise invalid_argument("invalid build: timeout exceeds 24h")
         resolved = build.source.storage_source
@@ -74,22 +81,18 @@ class BuildService:
     ) -> cloudbuild_v1.ListBuildsResponse:
         """Builds of a project's region, newest first."""
         parent = request.parent or f"projects/{request.project_id}/locations/global"
-        project, region = checks.resolve_parent(self.store, parent)
-        wanted = _clauses(request.filter)
-        if request.page_size < 0:
-            raise invalid_argument(f"page_size must not be negative, got {request.page_size}.")
-        if not re.fullmatch(r"[0-9]{0,9}", request.page_token):
-            raise invalid_argument(f"Invalid page token: {request.page_token[:80]!r}.")
+        project, region = resolve_parent(self.store, parent)
+        tagged = _TAGGED.match(request.filter.strip())
+        if request.page_token or (request.filter and tagged is None):
+            text = f"filter {request.filter!r}, page_token {request.page_token[:80]!r}"
+            raise invalid_argument(f"the local cloud lists builds by one tag on one page: {text}")
         place = f"projects/{project_number(project)}/locations/{region}/"
-        found = [
-            build
-            for build in self.builds.all()
-            if build.name.startswith(place) and all(_holds(build, *each) for each in wanted)
-        ]
-        begin = int(request.page_token or 0)
-        end = begin + min(request.page_size or _PAGE, _PAGE)
         return cloudbuild_v1.ListBuildsResponse(
-            builds=found[begin:end], next_page_token=str(end) if end < len(found) else ""
+            builds=[
+                build
+                for build in self.builds.all()
+                if build.name.startswith(place) and (not tagged or tagged["tag"] in build.tags)
+            ]
         )
 
     def cancel_build(self, request: cloudbuild_v1.CancelBuildRequest) -> Build:
@@ -103,9 +106,9 @@ class BuildService:
     def _existing(self, name: str, project_id: str) -> Build:
         match = _NAME.match(name)
         if match:
-            project, _ = checks.resolve_parent(self.store, match["parent"])
+            project, _ = resolve_parent(self.store, match["parent"])
         else:
-            project, _ = checks.resolve_parent(self.store, f"projects/{project_id}")
+            project, _ = resolve_parent(self.store, f"projects/{project_id}")
         build = self.builds.get(name.rpartition("/")[2])
         if build is None or build.project_id != project:
             raise ApiError(grpc.StatusCode.NOT_FOUND, "Requested entity was not found.")
@@ -122,23 +125,72 @@ def _operation(build: Build) -> operations_pb2.Operation:
     )
 
 
-def _clauses(text: str) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
-    for part in re.split(r"\s+AND\s+", text.strip()) if text.strip() else ():
-        clause = _CLAUSE.match(part.strip())
-        if clause is None:
-            raise invalid_argument(f"invalid filter: {part!r} (the local cloud knows few)")
-        found.append((clause["field"], clause["value"]))
-    return found
+def resolve_parent(store: Store, parent: str) -> tuple[str, str]:
+    """(project id, region). Raises ApiError: bad form, no such project, or the API is off."""
+    match = _PARENT.match(parent)
+    if match is None:
+        raise invalid_argument(f"invalid parent {parent!r}: projects/P/locations/L is expected")
+    project = resource_paths.project_id(store, match["project"])
+    if project is None or not is_local(project):
+        raise permission_denied(
+            f"The caller does not have permission. (The local cloud has only projects whose id "
+            f"begins with '{LOCAL_PREFIX}'.)"
+        )
+    if not store.service_enabled(project, API):
+        raise permission_denied(
+            f"Cloud Build API has not been used in project {project_number(project)} before or it "
+            f"is disabled. Enable it ({API}) then retry."
+        )
+    return project, match["region"] or "global"
 
 
-def _holds(build: Build, field: str, value: str) -> bool:
-    values: dict[str, Any] = {
-        "tags": list(build.tags),
-        "status": [Status(build.status).name],
-        "build_id": [build.id],
-    }
-    return value in values[field]
+def check_build(store: Store, project: str, build: cloudbuild_v1.Build) -> BuildAccess:
+    """Raise ApiError if the service would refuse this build; else what its account may do."""
+    if not build.steps:
+        raise invalid_argument("invalid build: no build steps defined")
+    for image in build.images:
+        if not IMAGE.match(image):
+            raise invalid_argument(f"invalid image name {image!r}")
+    match = _ACCOUNT.match(build.service_account)
+    if match is None:
+        # The local cloud has no default account of Google's that could do everything.
+        raise invalid_argument("invalid value for 'build.service_account': name an account")
+    if store.account(match["email"]) is None:
+        raise permission_denied(
+            f"caller does not have permission to act as service account {build.service_account} "
+            "(or it may not exist)"
+        )
+    return BuildAccess(store, project, match["email"])
+
+
+def resolve_source(access: BuildAccess, build: cloudbuild_v1.Build, storage_url: str) -> int:
+    """The generation of the source's object. Raises ApiError if the account cannot read it."""
+    source = build.source.storage_source
+    where = f"{source.bucket}/{source.object_}"
+    if not source.bucket or not source.object_:
+        raise invalid_argument("invalid build: the local cloud takes storage_source alone")
+    if access.store.bucket(source.bucket) is None:
+        raise _unresolved(404, f"The specified bucket does not exist: {source.bucket}, notFound")
+    if not access.reads(source.bucket):
+        raise _unresolved(
+            403,
+            f"{access.email} does not have storage.objects.get access to the Google Cloud Storage "
+            f"object. Permission 'storage.objects.get' denied on resource {where}, forbidden",
+        )
+    blob = storage_client(storage_url).bucket(source.bucket).blob(source.object_)
+    try:
+        blob.reload(timeout=20)
+    except NotFound:
+        raise _unresolved(404, f"No such object: {where}, notFound") from None
+    except GoogleAPICallError as error:
+        raise ApiError(grpc.StatusCode.UNAVAILABLE, f"Cloud Storage: {error.message}") from None
+    if source.generation and int(source.generation) != int(blob.generation or 0):
+        raise _unresolved(404, f"No such object: {where}#{source.generation}, notFound")
+    return int(blob.generation or 0)
+
+
+def _unresolved(status: int, text: str) -> ApiError:
+    return invalid_argument(f"could not resolve source: googleapi: Error {status}: {text}")
 
 
 class CloudBuild:
@@ -150,15 +202,11 @@ class CloudBuild:
         store: Store,
         storage_url: str,
         environment: Callable[[], Mapping[str, str]],
-        *,
-        slots: int = SLOTS,
         program: tuple[str, ...] = (),
     ) -> None:
         """Ends the builds of a killed server. ``environment``: what engines need to push."""
         self.builds = BuildTable(home.builds)
-        self._runner = BuildRunner(
-            self.builds, home.children, storage_url, environment, slots=slots, program=program
-        )
+        self._runner = BuildRunner(self.builds, home.children, storage_url, environment, program)
         self._runner.recover()
         self.service = BuildService(store, self.builds, self._runner)
 

@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from localgcp.containers.images import ImageConfig
 
@@ -19,49 +19,6 @@ from localgcp.containers.images import ImageConfig
 LABEL: Final = "vertex-training.home"
 #: Where a job finds its buckets.
 MOUNT: Final = "/gcs"
-
-
-class Engine(Protocol):
-    """Command lines of one engine."""
-
-    @property
-    def name(self) -> str:
-        """As in messages."""
-        ...
-
-    def prepare(self, container: str, reference: str) -> list[str]:
-        """Get the image, if it is not here yet."""
-        ...
-
-    def inspect(self, container: str, reference: str) -> list[str]:
-        """Print the image's configuration, for ``parse``."""
-        ...
-
-    def parse(self, printed: str) -> ImageConfig:
-        """What ``inspect`` printed."""
-        ...
-
-    def run(
-        self,
-        container: str,
-        reference: str,
-        argv: Sequence[str],
-        env: Mapping[str, str],
-        volumes: Mapping[str, Path],
-    ) -> list[str]:
-        """Run a command in a container with the network of this machine.
-
-        ``volumes``: path in the container -> folder or file of this machine.
-        """
-        ...
-
-    def remove(self, container: str) -> list[str]:
-        """Remove a container, whether or not it runs."""
-        ...
-
-    def containers(self) -> list[str]:
-        """Print the names of all containers of this home."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -158,3 +115,10 @@ class Docker:
     def containers(self) -> list[str]:
         own = f"label={LABEL}={self.home}"
         return [self.program, "ps", "--all", "--filter", own, "--format", "{{.Names}}"]
+
+
+#: Either has these command lines: ``prepare`` gets an image, ``inspect`` prints its configuration
+#: for ``parse``, ``run`` runs a command in a container with the network of this machine and folders
+#: or files of it by path in the container, ``remove`` removes a container, whether or not it runs,
+#: and ``containers`` prints the names of all containers of this home.
+Engine = Buildah | Docker

@@ -15,7 +15,7 @@ from typing import Any, Final
 from localgcp.containers import mirror
 from localgcp.containers.builders import write_settings
 from localgcp.containers.engines import Buildah, Docker, Engine
-from localgcp.containers.images import local_images, registry_path
+from localgcp.containers.images import registry_path
 from localgcp.home import Home
 from localgcp.processes import succeeds
 from localgcp.threads import make_thread
@@ -62,7 +62,9 @@ class ContainerHost:
 
     def refusal(self, spec: Mapping[str, Any]) -> str | None:
         """Why a job cannot run here, or None. Asked when it is submitted."""
-        image = next(local_images(spec), None)
+        pools = spec.get("workerPoolSpecs", [])
+        named = (pool.get("containerSpec", {}).get("imageUri", "") for pool in pools)
+        image = next(filter(registry_path, named), None)
         if image is None:
             return None
         if not self.port:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -21,14 +21,6 @@ def registry_path(image: str) -> str | None:
     if found is None or not is_local(found["project"]):
         return None
     return found["path"] + (found["version"] or ":latest")
-
-
-def local_images(spec: Mapping[str, Any]) -> Iterator[str]:
-    """Images of local projects that the containers of a job run."""
-    for pool in spec.get("workerPoolSpecs", []):
-        image = pool.get("containerSpec", {}).get("imageUri", "")
-        if registry_path(image):
-            yield image
 
 
 @dataclass(frozen=True)

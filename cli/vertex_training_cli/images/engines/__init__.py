@@ -1,27 +1,23 @@
 """Engines that build images, by name; each is loaded when it is used.
 
-==================  ==========================================================
-``engine``          the contract: a build, and what an engine does with it
-``commands``        docker, podman and buildah by their command lines
-``processes``       runs a program with a deadline, line by line
-``work_folders``    folders that a build works in, and what killed builds left
-``cloud_build``     Cloud Build: starts, joins, follows and cancels a build
-``build_request``   what is asked of Cloud Build for an image
-``build_service``   its calls by the official client, and what refusals mean
-``build_sources``   archives in the staging bucket
-``build_logs``      lines of a build's log from Cloud Logging
-``standalone``      one build as a process of its own, for the local cloud
-``stand_in_bases``  base images that the local cloud stands in for
-==================  ==========================================================
+=================  ===========================================================
+``commands``       docker, podman and buildah by their command lines
+``processes``      a program with a deadline, and the folder that it works in
+``cloud_build``    Cloud Build: starts, joins, follows and cancels a build
+``build_service``  its calls by the official client, and what refusals mean
+``standalone``     one build as a process of its own, for the local cloud
+=================  ===========================================================
 """
 
 from __future__ import annotations
 
 import importlib
-from typing import Final
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
 
 from vertex_training.errors import CommandError, did_you_mean
-from vertex_training_cli.images.engines.engine import Engine
 
 #: Programs of this machine, in the order in which they are tried.
 PROGRAMS: Final = ("docker", "podman", "buildah")
@@ -29,6 +25,61 @@ PROGRAMS: Final = ("docker", "podman", "buildah")
 SERVICE: Final = "cloud-build"
 #: Engine -> module of this folder with ``find(name, project, region) -> Engine | None``.
 MODULES: Final = {**dict.fromkeys(PROGRAMS, "commands"), SERVICE: "cloud_build"}
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """One image to build. Everything an engine needs: it reads no stack file and no checkout."""
+
+    name: str
+    """Its key in the stack file."""
+    archive: Path
+    """The context: a tar whose root is the folder of the context, ignored files left out."""
+    context: str
+    """The folder as the stack file names it, for messages."""
+    dockerfile: str
+    """Path of the Dockerfile inside of the archive."""
+    build_args: Mapping[str, str]
+    target: str
+    """Stage to build; empty: the last one."""
+    image: str
+    """Full name without tag: ``REGION-docker.pkg.dev/PROJECT/REPOSITORY/NAME``."""
+    tag: str
+    """``context-`` and 32 hex digits: the tag to push under."""
+    labels: Mapping[str, str]
+    """OCI labels to add: ``org.opencontainers.image.revision``, ``.source`` …"""
+    identity: str
+    """64 hex digits of the context and the options: the same for the same build."""
+    timeout: float
+    """Seconds after which the build is given up."""
+    writes_cache: bool = False
+    """Whether its layers may be what the next build starts from: not of what nobody reviewed."""
+
+    @property
+    def reference(self) -> str:
+        """``IMAGE:TAG``."""
+        return f"{self.image}:{self.tag}"
+
+
+class Engine(Protocol):
+    """Builds images and pushes them."""
+
+    @property
+    def name(self) -> str:
+        """As ``--engine`` names it."""
+        ...
+
+    def build(self, build: Build, write_log: Callable[[str], None]) -> str:
+        """Build for linux/amd64, push under ``build.tag``, and return the digest ``sha256:…``.
+
+        ``write_log`` takes the lines of the log, without line ends, as they come. If the registry
+        has the tag by the time of the push, nothing is pushed and that digest is returned.
+        KeyboardInterrupt cancels the build, and passes.
+
+        Raises:
+            ImageBuildError: it failed, took longer than ``build.timeout``, or was not pushed.
+        """
+        ...
 
 
 def choose(name: str | None, project: str, region: str, *, is_local: bool) -> Engine:

@@ -1,19 +1,29 @@
-"""Cloud Build's calls by the official client, and what its refusals mean."""
+"""Cloud Build's calls by the official client, archives in its bucket, and what refusals mean."""
 
 from __future__ import annotations
 
+import base64
+import gzip
+import hashlib
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
 from vertex_training.errors import ImageBuildError
-from vertex_training.naming import IMAGE_BUILD, STAGING, Names
+from vertex_training.naming import IMAGE_BUILD, SOURCES, STAGING, Names
 from vertex_training.settings.project_files import file_name
 
 if TYPE_CHECKING:
+    from google.cloud import storage
     from google.cloud.devtools import cloudbuild_v1
 
 TIMEOUT: Final = 20.0
 READ_DEADLINE: Final = 60.0
 CREATE_TIMEOUT: Final = 60.0
+UPLOAD_TIMEOUT: Final = 60
+_CHUNK: Final = 1 << 20
 
 #: Codes after which a build may exist all the same.
 IN_DOUBT: Final = (
@@ -24,6 +34,15 @@ IN_DOUBT: Final = (
     "ABORTED",
     "CANCELLED",
 )
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSource:
+    """An archive in the staging bucket."""
+
+    bucket: str
+    name: str
+    generation: int
 
 
 def connect(project: str) -> cloudbuild_v1.CloudBuildClient:
@@ -46,11 +65,11 @@ class BuildService:
         self._client, self._names = client, names
         self.parent = f"projects/{names.project}/locations/{names.region}"
 
-    def create(self, build: cloudbuild_v1.Build) -> cloudbuild_v1.Build | None:
-        """Request a build, once. None if the answer was lost: there may be a build.
+    def create(self, build: cloudbuild_v1.Build) -> cloudbuild_v1.Build:
+        """Request a build, once.
 
         Raises:
-            ImageBuildError: refused; there is no build.
+            ImageBuildError: it was refused, or the answer was lost: then there may be a build.
         """
         from google.api_core.exceptions import GoogleAPICallError, RetryError
         from google.auth.exceptions import GoogleAuthError
@@ -61,12 +80,12 @@ class BuildService:
         )
         try:
             operation = self._client.create_build(request, retry=None, timeout=CREATE_TIMEOUT)
-        except GoogleAPICallError as error:
+        except (GoogleAPICallError, GoogleAuthError, RetryError) as error:
+            failed = refused(error, "start a build", self._names)
             if code_of(error) in IN_DOUBT:
-                return None
-            raise refused(error, "start a build", self._names) from None
-        except (GoogleAuthError, RetryError) as error:
-            raise refused(error, "start a build", self._names) from None
+                hint = "run it again: a build that was started is found and followed."
+                raise ImageBuildError(failed.message, hint=hint) from None
+            raise failed from None
         return operation.metadata.build  # pyright: ignore[reportOptionalMemberAccess, reportAttributeAccessIssue]
 
     def get(self, name: str) -> cloudbuild_v1.Build:
@@ -85,8 +104,10 @@ class BuildService:
         request = cloudbuild_v1.ListBuildsRequest(
             parent=self.parent, project_id=self._names.project, filter=f'tags="{tag}"'
         )
-        found = self._read(self._client.list_builds, request, "list builds")
-        return self._pages(found)
+        return self._read(self._list, request, "list builds")
+
+    def _list(self, request: Any, **options: Any) -> list[cloudbuild_v1.Build]:
+        return list(self._client.list_builds(request, **options))  # all pages
 
     def cancel(self, name: str) -> None:
         """Request cancellation; one that has ended stays as it is."""
@@ -100,14 +121,6 @@ class BuildService:
             self._read(self._client.cancel_build, request, "cancel a build")
         except FailedPrecondition:
             return
-
-    def _pages(self, found: Any) -> list[cloudbuild_v1.Build]:
-        from google.api_core.exceptions import GoogleAPICallError, RetryError
-
-        try:
-            return list(found)
-        except (GoogleAPICallError, RetryError) as error:
-            raise refused(error, "list builds", self._names) from None
 
     def _read(self, call: Any, request: Any, doing: str) -> Any:
         from google.api_core.exceptions import (
@@ -177,3 +190,59 @@ def _missing_role(text: str, doing: str, account: str, names: Names) -> str:
         role = "roles/storage.objectCreator and roles/storage.objectViewer"
         return f"{role} on bucket {names.bucket(STAGING)}"
     return f"roles/cloudbuild.builds.editor in project {names.project}"
+
+
+def upload(client: storage.Client, archive: Path, names: Names) -> StoredSource:
+    """Put a tar into the staging bucket, compressed, unless it is there.
+
+    Raises:
+        ImageBuildError: Cloud Storage refuses, or something else lies under the archive's name.
+    """
+    from google.api_core.exceptions import GoogleAPICallError, PreconditionFailed, RetryError
+    from google.auth.exceptions import GoogleAuthError
+
+    with TemporaryDirectory() as folder:
+        packed = Path(folder) / "source.tar.gz"
+        _compress(archive, packed)
+        content, md5 = _digests(packed)
+        blob = client.bucket(names.bucket(STAGING)).blob(f"{SOURCES}{content}.tar.gz")
+        try:
+            try:
+                # The bucket refuses to overwrite: 0 means that there is no such object yet.
+                blob.upload_from_filename(
+                    str(packed),
+                    content_type="application/gzip",
+                    if_generation_match=0,
+                    timeout=UPLOAD_TIMEOUT,
+                )
+            except PreconditionFailed:
+                blob.reload(timeout=UPLOAD_TIMEOUT)
+        except (GoogleAPICallError, RetryError, GoogleAuthError) as error:
+            raise refused(error, "upload the source", names) from None
+        if blob.generation is None or blob.md5_hash != md5:
+            raise ImageBuildError(
+                f"gs://{blob.bucket.name}/{blob.name} is not the archive that its name says: "
+                "somebody else wrote it.",
+                hint="delete this object, and find out who wrote it.",
+            )
+        return StoredSource(str(blob.bucket.name), str(blob.name), int(blob.generation))
+
+
+def _compress(archive: Path, target: Path) -> None:
+    """Without a name or a time, so that equal archives stay equal."""
+    with (
+        archive.open("rb") as plain,
+        target.open("wb") as raw,
+        gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed,
+    ):
+        shutil.copyfileobj(plain, packed, _CHUNK)
+
+
+def _digests(file: Path) -> tuple[str, str]:
+    """SHA-256 in hex, and MD5 as Cloud Storage reports it."""
+    sha256, md5 = hashlib.sha256(), hashlib.md5(usedforsecurity=False)
+    with file.open("rb") as stream:
+        while data := stream.read(_CHUNK):
+            sha256.update(data)
+            md5.update(data)
+    return sha256.hexdigest(), base64.b64encode(md5.digest()).decode()

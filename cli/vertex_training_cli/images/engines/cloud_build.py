@@ -3,42 +3,56 @@
 Every step can be repeated: the source is named by its content, and a running build of the same
 identity is found by its tag and followed, also one that a killed command left behind. Of two builds
 that were started at the same moment the earlier one stays.
+
+BuildKit builds in a container of its own, and its cache lies in the registry beside the image. That
+container is not on the network where steps get credentials, so what a Dockerfile runs cannot act as
+the build account. Cloud Build itself pushes the finished image, and reports its digest.
 """
 
 from __future__ import annotations
 
-import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from vertex_training.customjob.google.job_service import enum_name
 from vertex_training.errors import ImageBuildError, OperatorError
 from vertex_training.naming import IMAGE_BUILD, STAGING, Names, stack_of_repository
-from vertex_training_cli.images.engines import (
-    build_logs,
-    build_request,
-    build_service,
-    build_sources,
-)
-from vertex_training_cli.images.engines.build_service import BuildService
-from vertex_training_cli.images.engines.engine import Build
+from vertex_training_cli.images.engines import Build, build_service
+from vertex_training_cli.images.engines.build_service import BuildService, StoredSource
 from vertex_training_cli.images.engines.processes import Deadline, LastLines
 
 if TYPE_CHECKING:
     from google.cloud.devtools import cloudbuild_v1
+    from google.cloud.logging_v2.services.logging_service_v2 import LoggingServiceV2Client
 
 NAME: Final = "cloud-build"
 LIVE: Final = ("PENDING", "QUEUED", "WORKING")
 POLL_SECONDS: Final = 2.0
 #: A build is cancelled within seconds; more than this, and somebody must look.
 CANCEL_SECONDS: Final = 30.0
-#: How long a build whose answer was lost may take to be listed.
-SETTLE_SECONDS: Final = 10.0
 #: Entries reach Cloud Logging some seconds after they were written.
 LAST_READS: Final = 2
+#: How far back a log is read again: entries can arrive late.
+OVERLAP: Final = timedelta(seconds=10)
+LOG_PAGE: Final = 1000
+LOG_TIMEOUT: Final = 20.0
+#: https://github.com/GoogleCloudPlatform/cloud-builders/tree/master/docker
+DOCKER: Final = "gcr.io/cloud-builders/docker"
+#: BuildKit from Google's copy of Docker Hub, which has no limit on pulls.
+BUILDKIT: Final = "image=mirror.gcr.io/moby/buildkit:buildx-stable-1"
+BUILDER: Final = "images"
+#: Tag of the layers that the next build starts from.
+CACHE_TAG: Final = "buildcache"
+#: Seconds within which a build must begin.
+QUEUE_SECONDS: Final = 1800
+#: Substitution: what is built.
+IDENTITY: Final = "_IDENTITY"
+#: The tag of every build of ours.
+OURS: Final = "vertex-training"
 
 WriteLog = Callable[[str], None]
 
@@ -69,12 +83,11 @@ class CloudBuildEngine:
             client = storage_client(self.project)
         except OperatorError as error:
             raise ImageBuildError(str(error)) from None
-        source = build_sources.upload(client, build.archive, names)
-        wanted = build_request.build_message(build, names, source, secrets.token_hex(8))
+        source = build_service.upload(client, build.archive, names)
+        wanted = build_message(build, names, source)
         run = _Run(build, wanted, service, names, self.poll_seconds, LastLines(write_log))
         found, started = run.join_or_start()
-        log = build_logs.BuildLog(entries, self.project, found.id)
-        return run.follow(found, log, started=started)
+        return run.follow(found, BuildLog(entries, self.project, found.id), started=started)
 
     def _names(self, build: Build) -> Names:
         """Names of the stack in whose repository the image lies."""
@@ -86,6 +99,44 @@ class CloudBuildEngine:
                 hint="build with an engine of this machine: --engine docker, podman or buildah.",
             )
         return Names(self.project, "", self.region, stack_of_repository(repository))
+
+
+class BuildLog:
+    """New lines of one build's log, each once, as Cloud Logging receives them."""
+
+    def __init__(self, client: LoggingServiceV2Client, project: str, build_id: str) -> None:
+        self.refused = False
+        self._client, self._project, self._id = client, project, build_id
+        self._seen: dict[str, datetime] = {}
+
+    def new_lines(self) -> Iterator[str]:
+        """Yield lines that arrived since the last call, oldest first.
+
+        Raises:
+            OperatorError: the log cannot be read.
+        """
+        from google.api_core.exceptions import GoogleAPICallError, RetryError
+        from google.auth.exceptions import GoogleAuthError
+
+        since = max(self._seen.values()) - OVERLAP if self._seen else None
+        parts = ['resource.type="build"', f'resource.labels.build_id="{self._id}"']
+        parts += [f'timestamp>="{since.isoformat()}"'] if since else []
+        request = {
+            "resource_names": [f"projects/{self._project}"],
+            "filter": " AND ".join(parts),
+            "order_by": "timestamp asc",
+            "page_size": LOG_PAGE,
+        }
+        try:
+            for entry in self._client.list_log_entries(request=request, timeout=LOG_TIMEOUT):
+                if entry.insert_id not in self._seen:
+                    self._seen[entry.insert_id] = entry.timestamp  # pyright: ignore[reportArgumentType]
+                    yield from entry.text_payload.rstrip("\n").split("\n")
+        except (GoogleAPICallError, RetryError, GoogleAuthError) as error:
+            self.refused = True
+            raise OperatorError(str(getattr(error, "message", "") or error)) from None
+        if since:
+            self._seen = {key: time for key, time in self._seen.items() if time >= since}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +155,7 @@ class _Run:
         if running := self._live():
             self.log.write(f"{self.build.name}: follows build {running[0].id}, which runs already")
             return running[0], False
-        try:
-            made = self.service.create(self.wanted) or self._settle()
-        except KeyboardInterrupt:
-            self._cancel_unanswered()
-            raise
+        made = self.service.create(self.wanted)
         self.log.write(f"{self.build.name}: build {made.id}, {made.log_url}")
         return self._first_of(made)
 
@@ -118,7 +165,7 @@ class _Run:
         same = [
             each
             for each in found
-            if enum_name(each.status) in LIVE and build_request.makes_the_same(each, self.wanted)
+            if enum_name(each.status) in LIVE and makes_the_same(each, self.wanted)
         ]
         return sorted(same, key=lambda each: (each.create_time, each.id))  # pyright: ignore
 
@@ -131,48 +178,44 @@ class _Run:
         self.log.write(f"{self.build.name}: build {first.id} was started before: {made.id} ends")
         return first, False
 
-    def _settle(self) -> cloudbuild_v1.Build:
-        """The build of this call, whose answer was lost."""
-        deadline = Deadline(SETTLE_SECONDS)
-        while True:
-            if found := self._of_this_call():
-                return found
-            if not deadline.seconds_left:
-                raise ImageBuildError(
-                    f"{self.build.name}: Cloud Build gave no certain answer.",
-                    hint="run it again: a build that was started is found and followed.",
-                )
-            time.sleep(min(self.poll_seconds, deadline.seconds_left))
-
-    def _of_this_call(self) -> cloudbuild_v1.Build | None:
-        attempt = self.wanted.substitutions[build_request.ATTEMPT]
-        for each in self.service.list_tagged(self.build.tag):
-            if each.substitutions.get(build_request.ATTEMPT) == attempt:
-                return each
-        return None
-
-    def _cancel_unanswered(self) -> None:
-        with suppress(ImageBuildError):
-            if found := self._of_this_call():
-                self.cancel(found)
-
-    def follow(self, found: cloudbuild_v1.Build, log: build_logs.BuildLog, *, started: bool) -> str:
+    def follow(self, found: cloudbuild_v1.Build, log: BuildLog, *, started: bool) -> str:
         """Pass the log on until the build has ended; the digest of its image."""
-        limit = self.build.timeout + build_request.QUEUE_SECONDS + CANCEL_SECONDS
+        limit = self.build.timeout + QUEUE_SECONDS + CANCEL_SECONDS
         deadline, name = Deadline(limit), _name(found, self.service)
-        reader = _LogReader(self, log)
         try:
             while enum_name(found.status) in LIVE:
                 if not deadline.seconds_left:
                     raise self._failed(found, f"has not ended after {limit:g} s")
                 time.sleep(self.poll_seconds)
                 found = self.service.get(name)
-                reader.read()
-            reader.read_to_end()
+                self._pass_log(log)
+            self._pass_rest(log)
         except KeyboardInterrupt:
             self._interrupted(found, started=started)
             raise
         return self._digest(found)
+
+    def _pass_log(self, log: BuildLog) -> bool:
+        """Pass new lines on; return whether there were any. An unreadable log stops no build."""
+        any_line = False
+        try:
+            for line in () if log.refused else log.new_lines():
+                any_line = True
+                self.log.write(line)
+        except OperatorError as error:
+            self.log.write(
+                f"the log cannot be read: {error} It takes roles/logging.viewer in project "
+                f"{self.names.project}; the build goes on."
+            )
+        return any_line
+
+    def _pass_rest(self, log: BuildLog) -> None:
+        """Pass on what arrives after the end."""
+        quiet = 0
+        while quiet < LAST_READS and not log.refused:
+            quiet = 0 if self._pass_log(log) else quiet + 1
+            if quiet < LAST_READS:
+                time.sleep(self.poll_seconds)
 
     def _interrupted(self, found: cloudbuild_v1.Build, *, started: bool) -> None:
         if started:
@@ -212,36 +255,6 @@ class _Run:
         return ImageBuildError(text, self.log.lines, _hint(ended, self.names))
 
 
-class _LogReader:
-    """Passes the log on. A log that cannot be read stops no build."""
-
-    def __init__(self, run: _Run, log: build_logs.BuildLog) -> None:
-        self._run, self._log, self._refused = run, log, False
-
-    def read(self) -> bool:
-        """Pass new lines on; whether there were any."""
-        any_line = False
-        try:
-            for line in self._log.new_lines() if not self._refused else ():
-                any_line = True
-                self._run.log.write(line)
-        except OperatorError as error:
-            self._refused = True
-            self._run.log.write(
-                f"the log cannot be read: {error} It takes roles/logging.viewer in project "
-                f"{self._run.names.project}; the build goes on."
-            )
-        return any_line
-
-    def read_to_end(self) -> None:
-        """Pass on what arrives after the end."""
-        quiet = 0
-        while quiet < LAST_READS and not self._refused:
-            quiet = 0 if self.read() else quiet + 1
-            if quiet < LAST_READS:
-                time.sleep(self._run.poll_seconds)
-
-
 def _name(build: cloudbuild_v1.Build, service: BuildService) -> str:
     return build.name or f"{service.parent}/builds/{build.id}"
 
@@ -251,7 +264,7 @@ def _end(ended: cloudbuild_v1.Build, build: Build) -> str:
     ends = {
         "TIMEOUT": f"took longer than {build.timeout:g} s and was ended",
         "CANCELLED": "was cancelled",
-        "EXPIRED": f"did not begin within {build_request.QUEUE_SECONDS} s",
+        "EXPIRED": f"did not begin within {QUEUE_SECONDS} s",
         "INTERNAL_ERROR": "failed inside of Cloud Build",
     }
     detail = ended.failure_info.detail or ended.status_detail
@@ -279,3 +292,97 @@ def _hint(ended: cloudbuild_v1.Build, names: Names) -> str:
     return by_failure.get(enum_name(ended.failure_info.type_)) or by_status.get(
         enum_name(ended.status), ""
     )
+
+
+def build_message(build: Build, names: Names, source: StoredSource) -> cloudbuild_v1.Build:
+    """Return the build to request."""
+    from google.cloud.devtools import cloudbuild_v1
+    from google.protobuf.duration_pb2 import Duration
+
+    options = cloudbuild_v1.BuildOptions
+    return cloudbuild_v1.Build(
+        source=cloudbuild_v1.Source(
+            storage_source=cloudbuild_v1.StorageSource(
+                bucket=source.bucket, object_=source.name, generation=source.generation
+            )
+        ),
+        steps=[
+            cloudbuild_v1.BuildStep(name=DOCKER, id="builder", args=_create_builder()),
+            cloudbuild_v1.BuildStep(name=DOCKER, id="build", args=_escaped(_arguments(build))),
+        ],
+        images=[build.reference],
+        service_account=names.account(IMAGE_BUILD),
+        tags=[OURS, f"image-{build.name}", build.tag],
+        substitutions={IDENTITY: build.identity},
+        timeout=Duration(seconds=max(1, int(build.timeout))),
+        queue_ttl=Duration(seconds=QUEUE_SECONDS),
+        options=options(
+            logging=options.LoggingMode.CLOUD_LOGGING_ONLY,
+            substitution_option=options.SubstitutionOption.ALLOW_LOOSE,
+        ),
+    )
+
+
+def makes_the_same(found: cloudbuild_v1.Build, wanted: cloudbuild_v1.Build) -> bool:
+    """Whether ``found`` gives the image that ``wanted`` asks for: same source, steps and account.
+
+    A tag alone proves nothing: anybody who may build can set it. Labels may differ, since another
+    commit can have the same context.
+    """
+    return _essence(found) == _essence(wanted)
+
+
+def _essence(build: cloudbuild_v1.Build) -> tuple[object, ...]:
+    source = build.source.storage_source
+    return (
+        (source.bucket, source.object_, int(source.generation)),
+        tuple((step.name, step.entrypoint, _without_labels(step.args)) for step in build.steps),
+        tuple(build.images),
+        build.service_account.rpartition("/")[2],
+        build.substitutions.get(IDENTITY),
+    )
+
+
+def _without_labels(args: Iterable[str]) -> tuple[str, ...]:
+    """Arguments as they are run, without pairs of ``--label`` and its value."""
+    plain = [arg.replace("$$", "$") for arg in args]
+    kept: list[str] = []
+    values = iter(plain)
+    for arg in values:
+        if arg == "--label":
+            next(values, None)
+        else:
+            kept.append(arg)
+    return tuple(kept)
+
+
+def _create_builder() -> list[str]:
+    # A cache in a registry takes a builder of its own; the daemon's can only write it inline.
+    driver = ("--driver", "docker-container", "--driver-opt", BUILDKIT)
+    return ["buildx", "create", "--name", BUILDER, *driver]
+
+
+def _arguments(build: Build) -> list[str]:
+    cache = f"type=registry,ref={build.image}:{CACHE_TAG}"
+    return [
+        *("buildx", "build", "--builder", BUILDER, "--platform", "linux/amd64"),
+        # One manifest, no index: the digest is that of the image itself.
+        *("--provenance", "false", "--progress", "plain"),
+        *("--file", build.dockerfile, "--tag", build.reference),
+        *_each("--build-arg", build.build_args),
+        *_each("--label", build.labels),
+        *(("--target", build.target) if build.target else ()),
+        *("--cache-from", cache),
+        # With immutable tags only the first write is allowed: a build without its cache is slower.
+        *(("--cache-to", f"{cache},mode=max,ignore-error=true") if build.writes_cache else ()),
+        *("--load", "."),
+    ]
+
+
+def _each(option: str, values: Mapping[str, str]) -> list[str]:
+    return [part for key, value in sorted(values.items()) for part in (option, f"{key}={value}")]
+
+
+def _escaped(args: list[str]) -> list[str]:
+    """``$`` begins a substitution: https://docs.cloud.google.com/build/docs/configuring-builds/substitute-variable-values"""
+    return [arg.replace("$", "$$") for arg in args]

@@ -2,6 +2,10 @@
 
 Nothing is built as another user, and no daemon is started: what is there is used as it is. The
 context is unpacked into a folder of its own, so that an edit in the checkout changes no build.
+
+The local cloud can pull no base image. A Dockerfile names its base by digest, and a stand-in has
+another one: so the builder gets what takes the place of that name, and the Dockerfile stays as it
+is.
 """
 
 from __future__ import annotations
@@ -9,6 +13,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import shutil
 import subprocess
 import tarfile
@@ -20,9 +25,7 @@ from typing import Final
 from vertex_training.errors import ImageBuildError
 from vertex_training.images.identity import PLATFORM
 from vertex_training_cli.images import registry
-from vertex_training_cli.images.engines import processes, stand_in_bases
-from vertex_training_cli.images.engines.engine import Build
-from vertex_training_cli.images.engines.work_folders import work_folder
+from vertex_training_cli.images.engines import Build, processes
 
 #: Seconds within which a daemon must answer.
 DAEMON_TIMEOUT: Final = 10
@@ -37,6 +40,14 @@ ENVIRONMENT: Final = {"BUILDX_NO_DEFAULT_ATTESTATIONS": "1"}
 
 #: What engines print if a disk is full: this machine's, the registry's.
 FULL: Final = ("no space left on device", "507 Insufficient Storage")
+
+#: What takes the place of a name in FROM: buildah-build(1), podman-build(1).
+OPTION: Final = "--build-context"
+_FROM: Final = re.compile(r"^[ \t]*FROM[ \t]+(?:--\S+[ \t]+)*(\S+)", re.IGNORECASE | re.MULTILINE)
+_ARG: Final = re.compile(r"^[ \t]*ARG[ \t]+(\w+)(?:=(\S*))?", re.IGNORECASE | re.MULTILINE)
+_VARIABLE: Final = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
+#: Docker Hub's official images, however they are called.
+_HUB: Final = re.compile(r"(?:(?:index\.)?docker\.io/)?(?:library/)?(?P<name>[^/]+)\Z")
 
 WriteLog = Callable[[str], None]
 
@@ -53,16 +64,14 @@ class CommandEngine:
     def build(self, build: Build, write_log: WriteLog) -> str:
         """See ``Engine.build``."""
         at, path = registry.registry_of(build.image)
-        with work_folder() as folder:
+        with processes.work_folder() as folder:
             context = folder / "context"
             _unpack(build, context)
             log = processes.LastLines(write_log)
             local = f"{at.address}/{path}:{build.tag}"
             deadline = processes.Deadline(build.timeout)
             bases = self._stand_ins(context / build.dockerfile, at, build.build_args)
-            for line in stand_in_bases.notices(bases):
-                log.write(line)
-            command = [*self._build(build, local, context), *stand_in_bases.options(bases)]
+            command = [*self._build(build, local, context), *stand_in_options(bases)]
             self._run("build", [*command, str(context)], log, deadline, build)
             if winner := at.digest_of(path, build.tag):
                 write_log(f"{build.reference} was pushed by another build in between: taken.")
@@ -100,7 +109,7 @@ class CommandEngine:
         """Base images that are stood in for: never those of an image for Google's registry."""
         if self.name == "docker" or not at.is_local:
             return {}
-        return stand_in_bases.stand_ins(dockerfile, build_args)
+        return stand_ins(dockerfile, build_args)
 
     def _push(
         self, build: Build, local: str, folder: Path, at: registry.RegistryClient,
@@ -207,3 +216,51 @@ def _hint(step: str, name: str, build: Build, lines: Sequence[str]) -> str:
     if step == "push" and name == "docker":
         return f"gcloud auth configure-docker {build.image.partition('/')[0]}"
     return ""
+
+
+def stand_ins(dockerfile: Path, build_args: Mapping[str, str] | None = None) -> Mapping[str, str]:
+    """Base images of a Dockerfile that have a digest and are stood in for: as it names them -> the
+    names in full, which differ where an ``ARG`` before the first ``FROM`` is part of one.
+
+    Those without a digest need nothing: the mirror of the local cloud is asked for their tags.
+    """
+    from localgcp.containers import mirror
+
+    try:
+        text = dockerfile.read_text("utf-8", errors="replace")
+    except OSError:
+        return {}
+    values = _arguments(text, build_args or {})
+    named = {
+        name: _VARIABLE.sub(lambda found: values.get(found[1] or found[2], ""), name)
+        for name in _FROM.findall(text)
+    }
+    stood = {name: full for name, full in named.items() if _is_base(full, mirror.BASE)}
+    return stood if stood and mirror.has_stand_in() else {}
+
+
+def _arguments(text: str, build_args: Mapping[str, str]) -> Mapping[str, str]:
+    """Values of the ``ARG``s before the first ``FROM``: given ones, else those of the file."""
+    first = _FROM.search(text)
+    declared = _ARG.findall(text[: first.start()] if first else "")
+    return {name: build_args.get(name, value.strip("\"'")) for name, value in declared}
+
+
+def _is_base(name: str, base: str) -> bool:
+    tagged, _, digest = name.partition("@")
+    found = _HUB.match(tagged)
+    return found is not None and bool(digest) and f"docker.io/library/{found['name']}" == base
+
+
+def stand_in_options(found: Mapping[str, str]) -> list[str]:
+    """What buildah and podman are called with. Some versions look for a name as it is written."""
+    from localgcp.containers import mirror
+
+    names = dict.fromkeys([*found, *found.values()])
+    return [part for name in names for part in (OPTION, f"{name}=docker-image://{mirror.BASE}")]
+
+
+def stand_in_notices(found: Mapping[str, str]) -> list[str]:
+    """The lines that say so."""
+    text = "is stood in for by Debian's packages of the same release and Python"
+    return [f"{name} {text}" for name in dict.fromkeys(found.values())]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from vertex_training.errors import CommandError
 from vertex_training_cli.images import engines
-from vertex_training_cli.images.engines.engine import Build
+from vertex_training_cli.images.engines import Build
 
 
 def main(arguments: list[str]) -> int:

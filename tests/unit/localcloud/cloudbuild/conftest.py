@@ -111,10 +111,10 @@ def packed(dockerfile: str) -> bytes:
 def make_builds(
     make_cloud: Callable[..., Cloud], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[..., Builds]]:
-    """Makes it once; ``slots`` builds at a time, by ``program``."""
+    """Makes it once; ``program`` builds."""
     undo: list[Callable[[], object]] = []
 
-    def make(slots: int = 2, program: tuple[str, ...] | None = ()) -> Builds:
+    def make(program: tuple[str, ...] | None = ()) -> Builds:
         cloud = make_cloud(storage=True)
         assert cloud.storage is not None
         store = cloud.store
@@ -131,7 +131,6 @@ def make_builds(
             store,
             cloud.storage.url,
             dict,
-            slots=slots,
             program=() if program is None else program or (sys.executable, str(file)),
         )
         logs = LogService(cloud.home, store, cloud.jobs, service.entries())

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import datetime
+import gzip
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from google.api_core.exceptions import (
+    FailedPrecondition,
+    InvalidArgument,
+    MethodNotImplemented,
+)
 from google.cloud.devtools import cloudbuild_v1
 from google.cloud.logging_v2 import types
 
-from localgcp.cloudbuild import checks, runner
+from localgcp.cloudbuild import runner
 from localgcp.cloudbuild.records import Build, BuildTable, Status, entries_of
-from localgcp.cloudbuild.steps import engine_request
+from localgcp.cloudbuild.runner import BuildAccess, engine_request
+from localgcp.cloudbuild.service import CloudBuild
 from localgcp.errors import UnsupportedBuildError
 from localgcp.inventory.store import ACCOUNT, SERVICE, Store
 from tests.unit.localcloud.cloudbuild.conftest import BUILDER, IMAGE, REPOSITORY, Builds
@@ -56,7 +63,7 @@ def log(builds: Builds, build: cloudbuild_v1.Build) -> str:
     return builds.cloud_build.builds.log(build.id).read_text()
 
 
-def test_a_push_needs_the_right_on_that_repository(builds: Builds) -> None:
+def test_push_needs_the_right_on_that_repository(builds: Builds) -> None:
     builds.revoke(REPOSITORY)
     build = ended(builds, start(builds))
     assert build.status.name == "FAILURE"
@@ -64,15 +71,14 @@ def test_a_push_needs_the_right_on_that_repository(builds: Builds) -> None:
     assert 'Permission "artifactregistry.repositories.uploadArtifacts" denied' in log(builds, build)
 
 
-def test_without_the_right_to_write_logs_a_build_runs_and_has_none(builds: Builds) -> None:
+def test_build_without_the_right_to_write_logs_has_none(builds: Builds) -> None:
     builds.revoke(f"projects/{PROJECT}")
     build = ended(builds, start(builds))
     assert build.status.name == "SUCCESS"
-    assert "roles/logging.logWriter" in build.warnings[0].text
     assert not builds.cloud_build.builds.log(build.id).exists()
 
 
-def test_where_no_builder_is_installed_a_build_fails_with_a_plain_line(
+def test_build_without_an_installed_builder_fails(
     make_builds: Callable[..., Builds], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runner, "installed_builder", tuple)
@@ -83,21 +89,94 @@ def test_where_no_builder_is_installed_a_build_fails_with_a_plain_line(
     assert "no installed package has an image builder" in log(builds, build)
 
 
-def test_a_build_that_takes_too_long_is_ended(builds: Builds) -> None:
+def test_build_that_takes_too_long_is_ended(builds: Builds) -> None:
     build = ended(builds, start(builds, "SLEEP 60\n", timeout="1s"))
     assert build.status.name == "TIMEOUT"
 
 
-def test_a_build_that_waits_too_long_expires(make_builds: Callable[..., Builds]) -> None:
-    builds = make_builds(slots=1)
-    first = start(builds, "SLEEP 60\n")
-    # Not before it has fetched its source: the second build writes the same object anew.
-    written = builds.cloud_build.builds.log(first.id)
+def cut(content: bytes) -> bytes:
+    return gzip.compress(content, mtime=0)[:-9]
+
+
+@pytest.mark.parametrize(
+    ("sent", "reason"),
+    [
+        (b"no archive", "Not a gzipped file (b'no')"),
+        (cut(b"archive"), "Compressed file ended before the end-of-stream marker"),
+        (cut(b"")[:10] + b"\xff" * 20, "Error -3 while decompressing data"),
+    ],
+)
+def test_source_that_cannot_be_unpacked_fails_the_build(
+    builds: Builds, sent: bytes, reason: str
+) -> None:
+    asked = request(builds)
+    blob = builds.bucket.blob("images/bad.tar.gz")
+    blob.upload_from_string(sent)
+    asked["build"]["source"]["storage_source"] |= {
+        "object_": blob.name, "generation": blob.generation,
+    }  # fmt: skip
+    build = ended(builds, builds.client.create_build(asked, retry=None).metadata.build)  # pyright: ignore
+    assert (build.status.name, build.failure_info.type_.name, build.status_detail) == (
+        "FAILURE", "FETCH_SOURCE_FAILED", "failed to fetch the source",
+    )  # fmt: skip
+    assert f"the source cannot be fetched: {reason}" in log(builds, build)
+
+
+def test_build_that_this_machine_cannot_run_fails(builds: Builds) -> None:
+    build = ended(builds, start(builds, steps=[{"name": "ubuntu"}]))
+    assert (build.status.name, build.failure_info.type_.name, build.status_detail) == (
+        "FAILURE", "USER_BUILD_STEP", "the local cloud cannot run this build",
+    )  # fmt: skip
+    text = "the local cloud builds images by docker buildx alone, not: step ubuntu"
+    assert text in log(builds, build)
+
+
+def test_builder_that_cannot_start_is_an_internal_error(make_builds: Callable[..., Builds]) -> None:
+    builds = make_builds(program=("/none/x",))
+    build = ended(builds, start(builds))
+    assert (build.status.name, build.status_detail) == (
+        "INTERNAL_ERROR", "/none/x: No such file or directory",
+    )  # fmt: skip
+    assert not builds.cloud_build.builds.work(build.id).exists()
+
+
+def test_cancelled_build_ends_at_once_and_only_once(builds: Builds) -> None:
+    build = start(builds, "SLEEP 60\n")
+    named = {"name": build.name, "project_id": PROJECT, "id": build.id}
+    assert builds.client.cancel_build(named).status.name == "CANCELLED"
+    with pytest.raises(FailedPrecondition, match="cannot cancel a build that has completed"):
+        builds.client.cancel_build(named)
+
+
+def test_builds_end_with_their_server(builds: Builds) -> None:
+    running = start(builds, "SLEEP 60\n")
+    table = builds.cloud_build.builds
+    written = table.log(running.id)
     wait_until(lambda: written.exists() and "SLEEP" in written.read_text())
-    second = start(builds, queue_ttl="1s")
-    assert ended(builds, second).status.name == "EXPIRED"
-    builds.client.cancel_build({"name": first.name, "project_id": PROJECT, "id": first.id})
-    assert builds.states() == ["CANCELLED", "EXPIRED"]
+    builds.cloud_build.stop()
+    for id_, status in (("b2", Status.QUEUED), ("c3", Status.WORKING), ("d4", Status.SUCCESS)):
+        table.add(stored_build(id_, status))
+    cloud = builds.cloud
+    CloudBuild(cloud.home, cloud.store, "http://s", dict)  # the next start
+    found = [table.get(id_) for id_ in (running.id, "b2", "c3", "d4")]
+    assert [(Status(each.status).name, each.status_detail) for each in found if each] == [
+        *[("INTERNAL_ERROR", "the local cloud was stopped")] * 3, ("SUCCESS", ""),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("filter_", "token"), [('status="WORKING"', ""), ('tags="a" AND tags="b"', ""), ("", "1")]
+)
+def test_builds_are_listed_by_one_tag_alone(builds: Builds, filter_: str, token: str) -> None:
+    asked = {"parent": builds.parent, "project_id": PROJECT, "filter": filter_}
+    with pytest.raises(InvalidArgument, match="lists builds by one tag on one page"):
+        builds.client.list_builds({**asked, "page_token": token})
+
+
+@pytest.mark.parametrize("method", ["retry_build", "create_build_trigger", "list_worker_pools"])
+def test_other_calls_are_not_implemented(builds: Builds, method: str) -> None:
+    with pytest.raises(MethodNotImplemented):
+        getattr(builds.client, method)({}, retry=None)
 
 
 def test_dollars_reach_the_engine_as_they_were_written(
@@ -129,23 +208,14 @@ def store(tmp_path: Path) -> Store:
 
 
 @pytest.fixture
-def access(store: Store) -> checks.BuildAccess:
-    return checks.BuildAccess(store, PROJECT, EMAIL)
-
-
-def build(**given: Any) -> cloudbuild_v1.Build:
-    right = {
-        "steps": [{"name": "gcr.io/cloud-builders/docker"}],
-        "service_account": f"{HOME}/serviceAccounts/{EMAIL}",
-        "options": {"logging": "CLOUD_LOGGING_ONLY"},
-    }
-    return cloudbuild_v1.Build(right | given)
+def access(store: Store) -> BuildAccess:
+    return BuildAccess(store, PROJECT, EMAIL)
 
 
 @pytest.mark.parametrize("place", [HOME, DOCKER_REPOSITORY])
 @pytest.mark.parametrize("role", ["writer", "repoAdmin", "admin"])
 def test_an_image_is_pushed_with_a_role_on_its_repository_or_on_the_project(
-    store: Store, access: checks.BuildAccess, place: str, role: str
+    store: Store, access: BuildAccess, place: str, role: str
 ) -> None:
     set_grant(store, place, "roles/artifactregistry.reader", EMAIL)
     assert not access.pushes(TRAINER_IMAGE)
@@ -187,9 +257,7 @@ TAG = ("--tag", f"{STEPS_IMAGE}:v1")
          f"images ['other:v1'] beside --tag {STEPS_IMAGE}:v1"),
     ],
 )  # fmt: skip
-def test_what_the_engine_cannot_do_is_refused_by_its_name(
-    given: cloudbuild_v1.Build, text: str
-) -> None:
+def test_unsupported_step_is_refused_by_name(given: cloudbuild_v1.Build, text: str) -> None:
     with pytest.raises(UnsupportedBuildError) as refused:
         engine_request(given, "")
     assert str(refused.value) == text
@@ -236,7 +304,7 @@ def entry(number: int, text: str) -> types.LogEntry:
         (Status.SUCCESS, "\udcff a\n", ["\ufffd a"]),
     ],
 )
-def test_the_lines_of_a_builds_log_are_entries(
+def test_lines_of_a_log_are_entries(
     table: BuildTable, status: Status, text: str, lines: list[str]
 ) -> None:
     table.add(stored_build(status=status))

@@ -102,7 +102,7 @@ def test_buildah_is_first_for_root_and_last_for_others(machine: Machine, home: H
     assert find_engine(home) == Buildah("/bin/buildah", home.containers, ())
 
 
-def test_homes_have_containers_of_their_own(machine: Machine, tmp_path: Path) -> None:
+def test_each_home_has_containers_of_its_own(machine: Machine, tmp_path: Path) -> None:
     machine.programs = {"docker"}
     found = [find_engine(Home(tmp_path / name, tmp_path)) for name in "aab"]
     assert found[0] == found[1] != found[2]
@@ -149,7 +149,7 @@ def test_containers_of_a_killed_server_are_removed(
     )
 
 
-def test_a_container_of_an_engine_that_does_not_answer_is_not_taken_for_removed(
+def test_container_of_a_silent_engine_is_reported_as_not_removed(
     home: Home,
     waited: list[float],
     monkeypatch: pytest.MonkeyPatch,
@@ -169,17 +169,6 @@ def test_a_container_of_an_engine_that_does_not_answer_is_not_taken_for_removed(
     assert capsys.readouterr().out == told
 
 
-def test_what_an_engine_cannot_say_is_nothing(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hosts, "find_engine", lambda _home: None)
-    home.containers.mkdir()
-    host = ContainerHost(home, 0)
-    host.recover()
-    host.remove("vt-1")
-    for command in (["/none/docker"], ["sh", "-c", "echo vt-1; exit 1"]):
-        assert hosts._output(command, {}) is None
-    assert hosts._output(["sh", "-c", "echo $A"], {"A": "b"}) == "b\n"
-
-
 def test_settings_of_builders_follow_the_registry(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -197,3 +186,23 @@ def test_settings_of_builders_follow_the_registry(
     for _ in range(2):
         host.reconcile(5001)
     assert written[2:] == [(home, 5001)]
+
+
+DIGEST = "@sha256:" + "a" * 64
+LOCAL = "us-central1-docker.pkg.dev/local-training/training/titanic"
+
+
+def spec(image: str) -> dict[str, object]:
+    return {"workerPoolSpecs": [{}, {"containerSpec": {"imageUri": image}}]}
+
+
+def test_image_job_is_refused_without_a_registry_or_an_engine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = Home(tmp_path, tmp_path)
+    assert "no container registry" in (ContainerHost(home, 0).refusal(spec(LOCAL + DIGEST)) or "")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    refusal = ContainerHost(home, 5000).refusal(spec(LOCAL + DIGEST))
+    assert refusal is not None
+    assert "nothing runs containers" in refusal
+    assert "make containers" in refusal

@@ -15,7 +15,6 @@ import pytest
 from localgcp.containers import registry, requests
 from localgcp.containers.registry import Registry
 from localgcp.errors import LocalCloudError, RefusedRequestError
-from localgcp.inventory.store import StoredResource
 
 #: Answers 200 at the socket, to whoever opens it, and notes that in the log.
 PROGRAM = f"""#!{sys.executable} -SE
@@ -41,7 +40,7 @@ def made(tmp_path: Path) -> Registry:
     return Registry(str(program), folder, tmp_path / "registry.log", tmp_path / "notes")
 
 
-def test_a_registry_answers_when_it_has_started_and_leaves_nothing_at_its_end(
+def test_registry_answers_once_started_and_leaves_nothing(
     made: Registry,
 ) -> None:
     made.folder.mkdir(parents=True)
@@ -64,7 +63,7 @@ def test_a_registry_answers_when_it_has_started_and_leaves_nothing_at_its_end(
     made.stop()
 
 
-def test_a_registry_that_ends_at_once_is_told(tmp_path: Path) -> None:
+def test_registry_that_ends_at_once_is_reported(tmp_path: Path) -> None:
     program = tmp_path / "registry-program"
     program.write_text("#!/bin/sh\necho $1 $2 $PATH $OTEL_TRACES_EXPORTER\nexit 1\n")
     program.chmod(0o755)
@@ -93,16 +92,6 @@ def test_a_disk_without_space_for_a_layer_is_full(
     assert made.is_full() is full
 
 
-DIGEST = "sha256:" + "a" * 64
-OTHER = "sha256:" + "b" * 64
-IMAGE = "local-a/training/titanic"
-
-
-def repository(project: str = "local-a", name: str = "training", *, immutable: bool = False):
-    inputs = {"repositoryId": name, "dockerConfig": {"immutableTags": immutable}}
-    return StoredResource(requests.REPOSITORY, f"{project}/{name}", project, inputs, {})
-
-
 @pytest.mark.parametrize(
     ("target", "status"),
     [
@@ -111,21 +100,11 @@ def repository(project: str = "local-a", name: str = "training", *, immutable: b
         ("/v2/acme-ml-dev/training/titanic/manifests/v1", 403),
         ("/v2/local-a/../../etc/manifests/v1", 400),
         ("http://[x/v2/", 400),
-        (f"/v2/{IMAGE}/manifests/{'a' * 129}", 400),
+        (f"/v2/local-a/training/titanic/manifests/{'a' * 129}", 400),
+        ("/v2/local-a/training/x/blobs/uploads/?mount=sha256:1&from=acme/training/x", 403),
     ],
 )
-def test_others_are_refused(target: str, status: int):
+def test_addresses_of_others_are_refused(target: str, status: int) -> None:
     with pytest.raises(RefusedRequestError) as refused:
         requests.parse("POST", target)
     assert refused.value.status == status
-
-
-def push(reference: str):
-    return requests.parse("PUT", f"/v2/{IMAGE}/manifests/{reference}")
-
-
-def test_an_immutable_tag_takes_no_second_image():
-    with pytest.raises(RefusedRequestError) as refused:
-        requests.check_tag(push("v1"), DIGEST, lambda: OTHER)
-    text = "cannot update tag v1. The repository has enabled tag immutability."
-    assert (refused.value.status, str(refused.value)) == (400, text)

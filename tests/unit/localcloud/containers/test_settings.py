@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 
 from localgcp.containers import builders, mirror
 from localgcp.errors import LocalCloudError
+from localgcp.home import Home
 
 
 def test_certificates_that_pip_or_a_variable_names_are_read(
@@ -31,28 +31,18 @@ def test_certificates_that_pip_or_a_variable_names_are_read(
         assert three in builders.readable_files({name: str(three)})
 
 
-def test_of_pips_configuration_files_those_of_the_system_are_read(
-    monkeypatch: pytest.MonkeyPatch,
+def test_settings_are_written_for_a_registry_and_removed_without_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    printed = "global:\n  /etc/hosts, exists: True\n    x: 1\n  /etc/none, exists: False\n"
-    printed += f"user:\n  {__file__}, exists: True\n"
-    asked: list[tuple[list[str], dict[str, Any]]] = []
-
-    def run(command: list[str], **options: Any) -> Any:
-        asked.append((command, options))
-        return SimpleNamespace(stdout=printed)
-
-    monkeypatch.setattr(builders.subprocess, "run", run)
-    assert builders._pip_files() == [Path("/etc/hosts")]
-    [(command, options)] = asked
-    assert command == [sys.executable, "-m", "pip", "config", "debug"]
-    assert (options["timeout"], options["text"]) == (30.0, True)
-
-    def fails(*_: object, **_more: object) -> None:
-        raise OSError
-
-    monkeypatch.setattr(builders.subprocess, "run", fails)
-    assert builders._pip_files() == []
+    home = Home(tmp_path, tmp_path)
+    monkeypatch.setattr(builders.mirror, "has_stand_in", lambda: True)
+    monkeypatch.setattr(builders, "readable_files", lambda: [Path("/etc/pip.conf")])
+    builders.write_settings(home, 5000)
+    assert home.registries.stat().st_mode & 0o077 == 0
+    assert home.builders.exists()
+    builders.write_settings(home, 0)
+    assert not home.registries.exists()
+    assert not home.builders.exists()
 
 
 @pytest.fixture
@@ -61,7 +51,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def test_the_stand_in_is_kept_in_the_users_cache(
+def test_stand_in_is_kept_in_the_cache_of_the_user(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = mirror.layout()
@@ -79,7 +69,7 @@ def test_the_stand_in_is_kept_in_the_users_cache(
     assert mirror.has_stand_in() is False
 
 
-def test_the_stand_in_is_made_of_debians_packages_once(
+def test_stand_in_is_made_of_debian_packages_once(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ran: list[tuple[list[str], str]] = []
@@ -125,7 +115,7 @@ def test_the_stand_in_is_made_of_debians_packages_once(
     assert not work.exists()
 
 
-def test_a_stand_in_that_cannot_be_made_leaves_nothing(
+def test_stand_in_that_cannot_be_made_leaves_nothing(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "/none")
@@ -135,21 +125,7 @@ def test_a_stand_in_that_cannot_be_made_leaves_nothing(
     assert list((cache / "base-images").iterdir()) == [mirror.layout().with_suffix(".lock")]
 
 
-@pytest.mark.parametrize(
-    ("command", "text"),
-    [
-        (["/none/mmdebstrap"], "/none/mmdebstrap cannot be run: No such file or directory."),
-        (["sh", "-c", "echo a >&2; echo b >&2; exit 3"], "sh ended with exit code 3: b"),
-        (["sh", "-c", "exit 1"], "sh ended with exit code 1: no message"),
-    ],
-)
-def test_a_program_that_fails_is_told(tmp_path: Path, command: list[str], text: str) -> None:
-    with pytest.raises(LocalCloudError) as failed:
-        mirror._run(command, tmp_path)
-    assert str(failed.value) == text
-
-
-def test_a_layout_is_copied_when_its_image_is_asked_for(
+def test_layout_is_copied_when_its_image_is_requested(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     blobs = mirror.layout() / "blobs" / "sha256"

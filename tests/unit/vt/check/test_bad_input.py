@@ -5,8 +5,8 @@ import json
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from vertex_training_cli.check import checking, machine_reports, text_report
-from vertex_training_cli.check.report import FileReport
+from vertex_training_cli.check import checking, machine_reports
+from vertex_training_cli.check.report import FileReport, text_lines
 
 #: Pieces of job files, and of what goes wrong with them.
 WORDS = (
@@ -26,7 +26,7 @@ def judged(tmp_path, data) -> FileReport:
 
 
 def told_in_every_format(report):
-    lines = list(text_report.lines([report], color=False))
+    lines = list(text_lines([report], color=False))
     assert all(line.isprintable() for line in lines)
     assert all("\n" not in command for command in machine_reports.as_workflow_commands([report]))
     assert len(json.loads(machine_reports.as_sarif([report]))["runs"][0]["results"]) == len(

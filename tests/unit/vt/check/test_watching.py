@@ -1,7 +1,6 @@
 """`vt check --watch` checks again after each change, and ends by Ctrl-C."""
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -9,7 +8,7 @@ import threading
 
 import pytest
 
-from vertex_training_cli.check import watching
+from vertex_training_cli.check import command
 
 JOB = """\
 serviceAccount: trainer@acme-ml.iam.gserviceaccount.com
@@ -62,47 +61,21 @@ def test_a_change_is_checked_and_ctrl_c_ends_it(watched):
     assert "Traceback" not in process.stdout.read()
 
 
-def test_stack_files_and_packages_are_reasons_too(tmp_path):
+def test_stack_files_and_packages_are_watched_too(tmp_path):
     (tmp_path / "jobs" / "titanic" / "__pycache__").mkdir(parents=True)
     for name in ("Pulumi.yaml", "Pulumi.dev.yaml", "jobs/x.yaml", "jobs/titanic/task.py"):
         (tmp_path / name).write_text("")
     (tmp_path / "jobs" / "titanic" / "__pycache__" / "task.pyc").write_text("")
-    found = {path.name for path in watching.watched(["jobs/x.yaml"], tmp_path, "dev")}
+    found = {path.name for path in command.watched(["jobs/x.yaml"], tmp_path, "dev")}
     assert {"Pulumi.dev.yaml", "x.yaml", "task.py"} <= found
     assert "task.pyc" not in found
 
 
-def test_of_a_folder_at_most_so_many_files_are_watched(tmp_path, monkeypatch):
+def test_watched_files_of_a_folder_are_bounded(tmp_path, monkeypatch):
     for number in range(5):
         (tmp_path / f"{number}").write_text("")
     found = {}
     for most in (4, 5, 6):
-        monkeypatch.setattr(watching, "MAX_FILES", most)
-        found[most] = len(list(watching.watched([str(tmp_path)], None, "")))
+        monkeypatch.setattr(command, "MAX_FILES", most)
+        found[most] = len(list(command.watched([str(tmp_path)], None, "")))
     assert found == {4: 4, 5: 5, 6: 5}
-
-
-def test_files_are_checked_again_after_each_change_also_during_a_check(project, vt, monkeypatch):
-    file = project / "job.yaml"
-    file.write_text("a: 1\n")
-    changes = {2: "bb: 1\n", 4: None}
-    waits = []
-
-    def sleep(seconds):
-        waits.append(seconds)
-        if len(waits) == 6:
-            raise KeyboardInterrupt
-        text = changes.get(len(waits), "")
-        if text is None:
-            file.unlink()
-        elif text:
-            file.write_text(text)
-
-    monkeypatch.setattr(watching.time, "sleep", sleep)
-    done = vt("check", "--watch", "job.yaml")
-    assert (done.exit_code, waits) == (130, [0.3] * 6)
-    unknown = [line[:27] for line in done.stdout.splitlines() if "no field" in line]
-    assert unknown == ["job.yaml:1:1: a: is no fiel", "job.yaml:1:1: bb: is no fie"]
-    waiting = "[TIME] waiting for changes; Ctrl-C ends\n"
-    stderr = re.sub(r"[0-9]{2}(:[0-9]{2}){2}", "TIME", done.stderr)
-    assert stderr == f"{waiting * 2}vt check: job.yaml: no such file\n{waiting}"

@@ -15,7 +15,7 @@ from vertex_training.errors import CommandError, UnknownStackError
 from vertex_training_cli.engine import paths, stacks
 from vertex_training_cli.engine.pulumi_cli import BACKEND
 from vertex_training_cli.engine.stacks import PreviewTarget, StackRef
-from vertex_training_cli.images import connection
+from vertex_training_cli.images.registry import connect
 
 CONFIG = "config: {gcp:project: acme-ml, gcp:region: us-central1}\n"
 REF = StackRef(Path("/srv"), "p", "dev", "acme-ml", "us-central1")
@@ -189,7 +189,7 @@ def test_clients_in_this_process_are_connected_to_the_local_cloud_alone(
         BIGQUERY: "http://127.0.0.1:1001",
     } | ({REGISTRY: "127.0.0.1:1003"} if registry else {})
     if registry:  # a look at images after that finds the same local cloud
-        connection.connect(stacks.find("local"), lambda _: None, start=False)
+        connect(stacks.find("local"), lambda _: None, start=False)
         assert os.environ[REGISTRY] == "127.0.0.1:1003"
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import fcntl
+import io
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -16,14 +18,13 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from vertex_training_cli.images import documents, labels, pull_access
+from vertex_training_cli.images import building
 
 BUILD = ("images", "build", "--stack", "one", "--engine", "buildah")
-pytestmark = pytest.mark.usefixtures("registry")
 
 
 @pytest.fixture
-def build(vt: Callable[..., Result], root: Path) -> Callable[..., Result]:
+def build(vt: Callable[..., Result], root: Path, registry: object) -> Callable[..., Result]:
     """Build, and check that a build that fails leaves the stack file as it was."""
     file = root / "Pulumi.one.yaml"
 
@@ -103,21 +104,6 @@ def test_unreachable_registry_is_one_line(build: Any, monkeypatch: pytest.Monkey
     assert "http://127.0.0.1:1 cannot be reached" in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("body", "lacks"),
-    [
-        (b'{"errors":[{"code":"NAME_UNKNOWN","message":"Repository \'a\' not found"}]}', True),
-        (b'{"errors":[{"code":"NAME_UNKNOWN","message":"repository name not known"}]}', False),
-        (b'{"errors":[{"code":"MANIFEST_UNKNOWN","message":"repository not found"}]}', False),
-        (b"<html>not found</html>", False),
-        (b'{"errors": {"code": 1}}', False),
-        (b"[" * 100_000, False),
-    ],
-)
-def test_image_that_was_never_pushed_is_no_missing_repository(body: bytes, lacks: bool) -> None:
-    assert documents.lacks_repository(body) is lacks
-
-
 def git(root: Path, *words: str) -> str:
     own = ("-c", "user.name=x", "-c", "user.email=x@example.com")
     command = ["git", "-C", str(root), *own, *words]
@@ -139,7 +125,7 @@ def test_labels_of_an_image_name_its_commit_and_repository_without_password(
 
     def labels_of(**more: str) -> bool:
         named = {f"org.opencontainers.image.{key}": value for key, value in more.items()}
-        return labels.labels_of("trainer", "a", "context-1", tmp_path) == bare | named
+        return building.labels_of("trainer", "a", "context-1", tmp_path) == bare | named
 
     assert labels_of()
     for error in (FileNotFoundError("git"), subprocess.TimeoutExpired("git", 10)):
@@ -170,14 +156,34 @@ def test_labels_of_an_image_name_its_commit_and_repository_without_password(
         assert labels_of(revision=f"{commit}-dirty", source=shown), remote
 
 
-def test_members_that_may_pull_have_a_role_without_a_condition() -> None:
-    def binding(role: str, member: Any, **more: Any) -> dict[str, Any]:
-        return {"role": f"roles/artifactregistry.{role}", "members": member, **more}
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
 
-    bindings: list[Any] = [
-        binding("reader", ["a"]), binding("writer", ["b"]), binding("repoAdmin", ["c"]),
-        binding("admin", ["d", "e"]), binding("createOnPushWriter", ["no"]),
-        binding("reader", ["no"], condition={"expression": "x"}), binding("reader", "no"),
-        "no", {"members": ["no"]},
-    ]  # fmt: skip
-    assert list(pull_access.pulling(bindings)) == ["a", "b", "c", "d", "e"]
+
+def test_wanted_log_is_whole_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with building.progress(with_log=True) as (report, write_log):
+        report("building [bold]a[/bold]")
+        write_log("step\x1b 1")
+    assert sys.stderr.getvalue() == "vt: building [bold]a[/bold]\nstep\ufffd 1\n"
+
+
+def test_terminal_shows_reports_and_the_newest_line_of_the_log(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "200")
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with building.progress(with_log=False) as (report, write_log):
+        report("building\x1b [bold]a")
+        time.sleep(0.3)
+        write_log("step\x1b 1" + "x" * 101)
+        time.sleep(0.3)
+    lines = terminal.getvalue()
+    assert "vt: building\ufffd [bold]a\n" in lines
+    assert f"\x1b[2mstep\ufffd 1{'x' * 93}\x1b[0m" in lines
+    assert "x" * 94 not in lines

@@ -1,233 +1,170 @@
-"""What a client asks a registry for, request by request, and what it makes of the answers."""
+"""Calls of the registry client: what it requests, returns and refuses; with whose credentials."""
 
 from __future__ import annotations
 
-import json
+import re
+from pathlib import Path
+from typing import Any
 
 import pytest
+import requests
+import yaml
+from google.auth.exceptions import RefreshError
+from google.auth.transport.requests import AuthorizedSession
+from google.oauth2.credentials import Credentials
 
 from tests.unit.vt.images.network import Network
-from tests.unit.vt.images.stand_in import IMAGE, INDEX, digest
+from tests.unit.vt.images.stand_in import digest
+from vertex_training.customjob.google import impersonation
 from vertex_training.errors import RegistryError
-from vertex_training_cli.images import registry as registries
-from vertex_training_cli.images.documents import ImageFacts
-from vertex_training_cli.images.registry import RegistryClient
+from vertex_training_cli.images.registry import RegistryClient, google_session, registry_of
+from vertex_training_cli.images.transport import MAX_DOCUMENT, Transport, anonymous_session
 
-BASE = "https://us-docker.pkg.dev"
-PATH, THERE = "acme/one/train", "acme/two/train"
-CONFIG = json.dumps(
-    {
-        "os": "linux",
-        "architecture": "amd64",
-        "created": "2026-11-26T00:00:00Z",
-        "config": {"Labels": {"a": "b"}},
-    }
-).encode()
-LAYER = b"a layer"
-BODY = json.dumps(
-    {
-        "config": {"digest": digest(CONFIG), "size": len(CONFIG)},
-        "layers": [{"digest": digest(LAYER), "size": len(LAYER)}],
-    }
-).encode()
-DIGEST, NONE = digest(BODY), "sha256:" + "5" * 64
-ACCEPT = (
-    "application/vnd.oci.image.index.v1+json, "
-    "application/vnd.docker.distribution.manifest.list.v2+json, "
-    "application/vnd.oci.image.manifest.v1+json, "
-    "application/vnd.docker.distribution.manifest.v2+json"
+CORPUS = yaml.safe_load(
+    (Path(__file__).parents[3] / "corpus" / "registry.yaml").read_text(encoding="utf-8")
 )
+BASE, OTHER = "https://us-docker.pkg.dev", "https://europe-docker.pkg.dev"
+PATH, THERE = "acme/one/train", "acme/two/train"
+LOGIN = "gcloud auth application-default login"
 
 
-def manifest_url(reference: str, path: str = PATH) -> str:
-    return f"{BASE}/v2/{path}/manifests/{reference}"
+def filled(text: str) -> str:
+    """Replace names of documents by their digests and sizes."""
+
+    def replace(match: re.Match[str]) -> str:
+        if match[1] not in CORPUS["documents"]:
+            return match[0]
+        content = filled(CORPUS["documents"][match[1]]).encode()
+        return str(len(content)) if match[2] else digest(content)
+
+    return re.sub(r"<([a-z ]+)(#?)>", replace, text)
 
 
-def blob_url(blob: str, path: str = PATH) -> str:
-    return f"{BASE}/v2/{path}/blobs/{blob}"
+def address(text: str) -> str:
+    """Return ``[METHOD ]ADDRESS`` in full."""
+    method, space, url = filled(text).rpartition(" ")
+    if url.startswith("/"):
+        url = BASE + url
+    elif not url.startswith("https:"):
+        url = f"{BASE}/v2/{PATH}/{url}"
+    return f"{method}{space}{url}"
 
 
-@pytest.fixture
-def network() -> Network:
-    made = Network()
-    made.answers = {
-        manifest_url(DIGEST): (200, {"Content-Type": f"{IMAGE}; charset=utf-8"}, BODY),
-        manifest_url("v1"): (
-            200,
-            {"Content-Type": IMAGE, "Docker-Content-Digest": DIGEST},
-            BODY,
-        ),
-        blob_url(digest(CONFIG)): (200, {}, CONFIG),
-        blob_url(digest(LAYER)): (200, {}, LAYER),
-    }
-    return made
+def content(text: str) -> bytes:
+    special = {"LARGE": b"x" * (MAX_DOCUMENT + 1), "NESTED": b"[" * 100_000}
+    return special.get(text) or filled(CORPUS["documents"].get(text, text)).encode()
 
 
-@pytest.fixture
-def registry(network: Network) -> RegistryClient:
-    return network.client(BASE, "a-token")
+def called(call: str, network: Network, *, other: bool) -> Any:
+    """Return the result of a call in the form of the corpus."""
+    name, *words = filled(call).split()
+    client = network.client(BASE, "a-token")
+    if name == "copy":
+        to = network.client(OTHER, "b-token") if other else client
+        return client.copy(PATH, words[0], to, THERE, tuple(words[1:]))
+    result = getattr(client, name)(PATH, *words)
+    if name == "manifest":
+        return result and result.digest
+    if name == "facts" and result:
+        return [result.digest, list(result.platforms), dict(result.labels), result.size]
+    return result
 
 
-def asked(network: Network) -> list[tuple[str, str]]:
-    """Methods and addresses, without the registry's own."""
-    return [(method, url.removeprefix(f"{BASE}/v2/")) for method, url, _ in network.asked]
+@pytest.mark.parametrize("name", CORPUS["cases"])
+def test_recorded_call_gives_its_recorded_result(name: str) -> None:
+    case, network = CORPUS["cases"][name], Network()
+    for where, (status, headers, text) in (CORPUS["answers"] | case.get("answers", {})).items():
+        named = {key: filled(value) for key, value in headers.items()}
+        network.answers[address(where)] = (status, named, content(text))
+    if error := case.get("error"):
+        with pytest.raises(RegistryError) as refused:
+            called(case["call"], network, other=case.get("other", False))
+        assert str(refused.value) == filled(error)
+    else:
+        wanted = yaml.safe_load(filled(yaml.safe_dump(case["gives"], width=10_000)))
+        assert called(case["call"], network, other=case.get("other", False)) == wanted
+    made = [(method, url) for method, url, _ in network.asked]
+    if "asked" in case:
+        assert made == [tuple(address(each).split(" ")) for each in case["asked"]]
+    if "changes" in case:
+        changes = [each for each in made if each[0] not in ("GET", "HEAD")]
+        assert changes == [tuple(address(each).split(" ")) for each in case["changes"]]
+    if "waits" in case:
+        assert network.waits == case["waits"]
+    tokens = {BASE: "Bearer a-token", OTHER: "Bearer b-token"}
+    for _, url, credentials in network.asked:
+        host = "/".join(url.split("/")[:3])
+        assert credentials in ("", tokens.get(host)), url
+    assert network.asked[0][2] == tokens[BASE]
 
 
-def test_a_digest_is_what_the_registry_says_or_that_of_the_content(
-    network: Network, registry: RegistryClient
-) -> None:
-    assert registry.digest_of(PATH, "v1") == DIGEST
-    assert registry.digest_of(PATH, "v2") is None
-    assert asked(network) == [
-        ("HEAD", f"{PATH}/manifests/v1"),
-        ("HEAD", f"{PATH}/manifests/v2"),
-    ]
-    assert {headers["Accept"] for headers, _, _ in network.sent} == {ACCEPT}
-    network.asked.clear()
-    network.answers[manifest_url("v3")] = (200, {"Docker-Content-Digest": "md5:1"}, BODY)
-    assert registry.digest_of(PATH, "v3") == DIGEST
-    assert [method for method, _ in asked(network)] == ["HEAD", "GET"]
-    network.answers[f"HEAD {manifest_url('v4')}"] = (200, {}, b"")
-    assert registry.digest_of(PATH, "v4") is None
+class Login(Credentials):
+    """Credentials that are renewed without Google."""
+
+    def refresh(self, request: Any) -> None:
+        if self.token == "spent":
+            raise RefreshError("it was\n revoked.")
+        self.token = "renewed"
 
 
-FACTS = ImageFacts(DIGEST, ("linux/amd64",), {"a": "b"}, "2026-11-26T00:00:00Z", len(LAYER))
+def test_builders_get_a_renewed_token() -> None:
+    def token(session: requests.Session) -> str:
+        return RegistryClient(Transport(BASE, session)).token()
 
-
-def index(*children: tuple[str, str]) -> bytes:
-    return json.dumps(
-        {
-            "manifests": [
-                {"digest": child, "platform": {"os": "linux", "architecture": architecture}}
-                for child, architecture in children
-            ]
-        }
-    ).encode()
-
-
-def test_facts_are_those_of_an_image_or_of_one_that_an_index_lists(
-    network: Network, registry: RegistryClient
-) -> None:
-    assert registry.facts(PATH, DIGEST) == FACTS
-    assert registry.facts(PATH, "v2") is None
-    both = index((DIGEST, "amd64"), (NONE, "arm64"))
-    network.answers[manifest_url("both")] = (200, {"Content-Type": INDEX}, both)
-    assert registry.facts(PATH, "both") == ImageFacts(
-        digest(both), ("linux/amd64", "linux/arm64"), {"a": "b"}, FACTS.created, FACTS.size
-    )
-    alone = index((NONE, "amd64"))
-    network.answers[manifest_url("alone")] = (200, {"Content-Type": INDEX}, alone)
+    assert token(AuthorizedSession(Login("old"))) == "renewed"
     with pytest.raises(RegistryError) as refused:
-        registry.facts(PATH, "alone")
-    assert str(refused.value) == f"{PATH}@{digest(alone)} lists {NONE}, which is not there."
-    network.answers[manifest_url("empty")] = (200, {"Content-Type": INDEX}, index())
-    with pytest.raises(RegistryError) as refused:
-        registry.facts(PATH, "empty")
-    text = f"{PATH}@{digest(index())} is an index that lists no image."
-    assert str(refused.value) == text
-
-
-def test_an_image_without_its_configuration_is_refused(
-    network: Network, registry: RegistryClient
-) -> None:
-    network.answers[blob_url(digest(CONFIG))] = (200, {}, b"{}")
-    with pytest.raises(RegistryError) as refused:
-        registry.facts(PATH, DIGEST)
-    text = f"{PATH}@{digest(CONFIG)}: the registry sent other content, {digest(b'{}')}."
-    assert str(refused.value) == text
-    del network.answers[blob_url(digest(CONFIG))]
-    with pytest.raises(RegistryError) as refused:
-        registry.facts(PATH, DIGEST)
-    assert str(refused.value) == f"{PATH} lacks {digest(CONFIG)}, of which it consists."
-
-
-def test_tags_are_read_page_by_page(network: Network, registry: RegistryClient) -> None:
-    first = f"{BASE}/v2/{PATH}/tags/list?n=1000"
-    assert registry.tags(PATH) == ()
-    link = {"Link": f'</v2/{PATH}/tags/list?n=1000&last=b>; rel="next"'}
-    network.answers[first] = (200, link, b'{"tags": ["a", "b"]}')
-    network.answers[f"{first}&last=b"] = (200, {}, b'{"tags": ["c"]}')
-    network.asked.clear()
-    assert registry.tags(PATH) == ("a", "b", "c")
-    assert asked(network) == [
-        ("GET", f"{PATH}/tags/list?n=1000"),
-        ("GET", f"{PATH}/tags/list?n=1000&last=b"),
-    ]
-    assert all(options["stream"] for _, _, options in network.sent)
+        token(AuthorizedSession(Login("spent")))
+    text = f"no credentials for {BASE}: it was revoked."
+    assert (refused.value.message, refused.value.hint) == (text, LOGIN)
+    assert token(anonymous_session()) == ""
 
 
 @pytest.mark.parametrize(
-    ("each", "bound", "pages"), [(1, 20_000, 100), (3, 6, 3), (3, 5, 2), (3, 3, 2), (3, 2, 1)]
-)
-def test_a_list_of_tags_is_read_up_to_a_bound(
-    network: Network,
-    registry: RegistryClient,
-    monkeypatch: pytest.MonkeyPatch,
-    each: int,
-    bound: int,
-    pages: int,
+    ("image", "emulator", "message", "hint"),
+    [
+        ("docker.io/acme/x", "h:1", "docker.io/acme/x is no image in Artifact Registry.",
+         "REGION-docker.pkg.dev/PROJECT/REPOSITORY/NAME"),
+        ("us-docker.pkg.dev/local-a/r/x", "",
+         "no registry runs in the local cloud for us-docker.pkg.dev/local-a/r/x.",
+         "`make containers` installs one, which the running local cloud takes up; a "
+         "`vt local shell` that was open before has to be opened anew."),
+    ],
+)  # fmt: skip
+def test_image_without_a_registry_is_refused(
+    image: str, emulator: str, message: str, hint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert registries.MOST_TAGS == 20_000
-    monkeypatch.setattr(registries, "MOST_TAGS", bound)
-    url = f"{BASE}/v2/{PATH}/tags/list?n=1000"
-    body = json.dumps({"tags": ["a"] * each}).encode()
-    network.answers[url] = (200, {"Link": f'<{url}>; rel="next"'}, body)
-    assert registry.tags(PATH) == ("a",) * each * pages
-    assert len(network.asked) == pages
-
-
-def uploads(path: str = THERE) -> str:
-    return f"{BASE}/v2/{path}/blobs/uploads/"
-
-
-def test_between_two_registries_nothing_is_mounted(
-    network: Network, registry: RegistryClient
-) -> None:
-    other = "https://europe-docker.pkg.dev"
-    target = f"{other}/v2/{THERE}"
-    network.answers |= {
-        f"{target}/blobs/{digest(CONFIG)}": (200, {}, b""),
-        f"{target}/blobs/uploads/": (202, {"Location": f"{other}/up?state=1"}, b""),
-        f"{other}/up?state=1&digest={digest(LAYER)}": (201, {}, b""),
-        f"PUT {target}/manifests/{DIGEST}": (201, {}, b""),
-        f"{target}/manifests/v1": (200, {"Docker-Content-Digest": DIGEST}, b""),
-    }
-    to = network.client(other, "b-token")
-    assert registry.copy(PATH, DIGEST, to, THERE, ("v1",)) == len(LAYER)
-    puts = [url for method, url, _ in network.asked if method == "PUT"]
-    assert puts == [
-        f"{other}/up?state=1&digest={digest(LAYER)}",
-        f"{target}/manifests/{DIGEST}",
-    ]
-    del network.answers[blob_url(digest(LAYER))]
+    monkeypatch.setenv("ARTIFACT_REGISTRY_EMULATOR_HOST", emulator)
     with pytest.raises(RegistryError) as refused:
-        registry.copy(PATH, DIGEST, to, THERE, ())
-    assert str(refused.value) == f"{PATH} lacks {digest(LAYER)}, of which it consists."
+        registry_of(image)
+    assert (refused.value.message, refused.value.hint) == (message, hint)
 
 
-def test_the_images_of_an_index_come_before_it(network: Network, registry: RegistryClient) -> None:
-    body = index((DIGEST, "amd64"))
-    network.answers |= {
-        manifest_url(digest(body)): (200, {"Content-Type": INDEX}, body),
-        blob_url(digest(CONFIG), THERE): (200, {}, b""),
-        f"{uploads()}?mount={digest(LAYER)}&from={PATH}": (202, {"Location": "/up"}, b""),
-        f"{BASE}/up?digest={digest(LAYER)}": (201, {}, b""),
-        f"PUT {manifest_url(DIGEST, THERE)}": (201, {}, b""),
-        f"PUT {manifest_url(digest(body), THERE)}": (201, {}, b""),
-    }
-    assert registry.copy(PATH, digest(body), registry, THERE, ()) == len(LAYER)
-    puts = [url for method, url in asked(network) if method == "PUT" and "manifests" in url]
-    assert puts == [f"{THERE}/manifests/{DIGEST}", f"{THERE}/manifests/{digest(body)}"]
-    there = (200, {"Docker-Content-Digest": DIGEST}, b"")
-    network.answers[f"HEAD {manifest_url(DIGEST, THERE)}"] = there
-    network.asked.clear()
-    assert registry.copy(PATH, digest(body), registry, THERE, ()) == 0
-    puts = [url for method, url in asked(network) if method == "PUT"]
-    assert puts == [f"{THERE}/manifests/{digest(body)}"]
+def test_missing_credentials_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", "/none/key.json")
+    with pytest.raises(RegistryError) as refused:
+        google_session()
+    text = "no Google credentials: File /none/key.json was not found"
+    assert str(refused.value) == f"{text}. Hint: {LOGIN}"
+    monkeypatch.setenv(impersonation.VARIABLE, "a user")
+    with pytest.raises(RegistryError, match="must be the address of a service account"):
+        google_session()
 
 
-def test_a_part_that_is_kept_elsewhere_is_there(network: Network, registry: RegistryClient) -> None:
-    network.answers[blob_url(NONE)] = (307, {"Location": "https://elsewhere.example.com"}, b"")
-    assert registry.has_blob(PATH, NONE) is True
-    assert registry.has_blob(PATH, digest(LAYER)) is True
-    assert registry.has_blob(PATH, digest(b"other")) is False
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (RefreshError("it was\nrevoked."),
+         f"no credentials for {BASE}: it was revoked. Hint: {LOGIN}"),
+        (requests.ConnectionError("no\troute.."), f"{BASE} cannot be reached: no route."),
+        (requests.Timeout("x" * 300), f"{BASE} cannot be reached: {'x' * 200}."),
+    ],
+)  # fmt: skip
+def test_unreachable_registry_is_reported(error: Exception, message: str) -> None:
+    def request(*_: object, **_more: object) -> requests.Response:
+        raise error
+
+    session = requests.Session()
+    session.request = request  # type: ignore[method-assign]
+    with pytest.raises(RegistryError) as refused:
+        RegistryClient(Transport(BASE, session)).digest_of(PATH, "v1")
+    assert str(refused.value) == message

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from vertex_training.errors import CommandError, UnknownStackError
-from vertex_training_cli.images.stack_file import write_pins
+from vertex_training_cli.images.pinning import write_pins
 
 BEFORE = """\
 config:

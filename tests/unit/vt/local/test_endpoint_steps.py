@@ -12,7 +12,7 @@ import pytest
 from localgcp.home import Home
 from vertex_training.errors import ImageBuildError
 from vertex_training_cli.engine.stacks import StackRef
-from vertex_training_cli.images import connection
+from vertex_training_cli.images import registry
 from vertex_training_cli.local import endpoint_form, image_form
 from vertex_training_cli.local.image_form import ImageForm
 
@@ -39,7 +39,7 @@ def ref(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StackRef:
     (tmp_path / "serve" / "Dockerfile").write_text(text)
     monkeypatch.setattr(image_form, "missing", lambda _: "")
     monkeypatch.setattr(image_form, "settings_of", lambda *given: given)
-    monkeypatch.setattr(connection, "connect", lambda *_, start: start or pytest.fail("no start"))
+    monkeypatch.setattr(registry, "connect", lambda *_, start: start or pytest.fail("no start"))
     return StackRef(tmp_path, "demo", "local", "local-x", "us-central1")
 
 

@@ -155,3 +155,16 @@ def test_agents_must_be_let_pull_images_of_another_project(
     assert asked(of_job, of_model, policy=policy) == [
         there, answers[AGENT], answers[CODE_AGENT],
     ]  # fmt: skip
+
+
+def test_members_with_an_unconditional_role_may_pull() -> None:
+    def binding(role: str, member: Any, **more: Any) -> dict[str, Any]:
+        return {"role": f"roles/artifactregistry.{role}", "members": member, **more}
+
+    bindings: list[Any] = [
+        binding("reader", ["a"]), binding("writer", ["b"]), binding("repoAdmin", ["c"]),
+        binding("admin", ["d", "e"]), binding("createOnPushWriter", ["no"]),
+        binding("reader", ["no"], condition={"expression": "x"}), binding("reader", "no"),
+        "no", {"members": ["no"]},
+    ]  # fmt: skip
+    assert list(images.pulling(bindings)) == ["a", "b", "c", "d", "e"]

@@ -14,10 +14,8 @@ from google.cloud.devtools import cloudbuild_v1
 
 from vertex_training.errors import ImageBuildError
 from vertex_training.naming import Names
-from vertex_training_cli.images.engines import build_request, build_service, build_sources
-from vertex_training_cli.images.engines.build_request import StoredSource
-from vertex_training_cli.images.engines.build_service import BuildService
-from vertex_training_cli.images.engines.engine import Build
+from vertex_training_cli.images.engines import Build, build_service, cloud_build
+from vertex_training_cli.images.engines.build_service import BuildService, StoredSource
 
 NAMES = Names("acme-ml-dev", "1", "us-central1", "dev")
 PARENT = "projects/acme-ml-dev/locations/us-central1"
@@ -65,11 +63,12 @@ def told(call: Callable[[], object]) -> tuple[str, str]:
         exceptions.Cancelled("x"),
     ],
 )
-def test_after_a_lost_answer_there_may_be_a_build(error: Exception) -> None:
+def test_lost_answer_is_asked_to_be_repeated(error: Exception) -> None:
     if error.grpc_status_code is None:  # type: ignore[attr-defined]
         error.grpc_status_code = SimpleNamespace(name="INTERNAL")  # type: ignore[attr-defined]
     made, client = service(error)
-    assert made.create(BUILD) is None
+    hint = "run it again: a build that was started is found and followed."
+    assert told(lambda: made.create(BUILD))[1] == hint
     assert len(client.asked) == 1
 
 
@@ -82,30 +81,13 @@ def test_after_a_lost_answer_there_may_be_a_build(error: Exception) -> None:
         (exceptions.RetryError("late", exceptions.NotFound("gone")), "NOT_FOUND: gone"),
     ],
 )
-def test_a_refused_build_is_told(error: Exception, code: str) -> None:
+def test_refused_build_is_reported(error: Exception, code: str) -> None:
     made, _ = service(error)
     message = f"Google Cloud refused to start a build: {code}"
     assert told(lambda: made.create(BUILD))[0] == message
 
 
-def test_builds_are_listed_by_their_tag() -> None:
-    made, client = service(iter([BUILD]))
-    assert made.list_tagged("context-1") == [BUILD]
-    request = cloudbuild_v1.ListBuildsRequest(
-        parent=PARENT, project_id="acme-ml-dev", filter='tags="context-1"'
-    )
-    assert [(method, sent) for method, sent, _ in client.asked] == [("list_builds", request)]
-
-    def broken() -> Any:
-        yield BUILD
-        raise exceptions.NotFound("gone")
-
-    made, _ = service(broken())
-    message = "Google Cloud refused to list builds: NOT_FOUND: gone"
-    assert told(lambda: made.list_tagged("context-1"))[0] == message
-
-
-def test_a_build_that_has_ended_stays_as_it_is() -> None:
+def test_build_that_has_ended_stays_as_it_is() -> None:
     made, _ = service(exceptions.FailedPrecondition("it has ended"))
     made.cancel(NAME)
     made, _ = service(exceptions.NotFound("gone"))
@@ -151,36 +133,13 @@ BUILDERS = "add yourself to `builders` in Pulumi.dev.yaml and deploy it."
         ("INVALID_ARGUMENT", "quota", "start a build", ""),
     ],
 )  # fmt: skip
-def test_a_refusal_says_what_is_missing(code: str, text: str, doing: str, hint: str) -> None:
+def test_refusal_names_what_is_missing(code: str, text: str, doing: str, hint: str) -> None:
     error = Exception(text)
     error.grpc_status_code = SimpleNamespace(name=code)  # type: ignore[attr-defined]
     found = build_service.refused(error, doing, NAMES)
     assert (found.message, found.hint) == (
         f"Google Cloud refused to {doing}: {code}: {text}", hint,
     )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("error", "text", "hint"),
-    [
-        (exceptions.Forbidden("no"), "PERMISSION_DENIED: no",
-         f"you need {OBJECTS} {NAMES.bucket('staging')}: {BUILDERS}"),
-        (RefreshError("expired"), "RefreshError: expired",
-         "sign in: gcloud auth application-default login."),
-    ],
-)  # fmt: skip
-def test_refused_upload_of_a_source_names_the_missing_right(
-    tmp_path: Path, error: Exception, text: str, hint: str
-) -> None:
-    def upload(*_: object, **_more: object) -> None:
-        raise error
-
-    (tmp_path / "a.tar").write_bytes(b"x")
-    blob = SimpleNamespace(upload_from_filename=upload, generation=None, md5_hash=None)
-    bucket = SimpleNamespace(blob=lambda _: blob)
-    storage: Any = SimpleNamespace(bucket=lambda _: bucket)
-    found = told(lambda: build_sources.upload(storage, tmp_path / "a.tar", NAMES))
-    assert found == (f"Google Cloud refused to upload the source: {text}", hint)
 
 
 def test_two_commits_with_one_context_request_the_same_build() -> None:
@@ -193,6 +152,6 @@ def test_two_commits_with_one_context_request_the_same_build() -> None:
             timeout=600.0, writes_cache=True,
         )  # fmt: skip
         source = StoredSource("acme-ml-dev-staging-dev", "images/0.tar.gz", 42)
-        return build_request.build_message(build, NAMES, source, "attempt")
+        return cloud_build.build_message(build, NAMES, source)
 
-    assert build_request.makes_the_same(message("abc"), message("def"))
+    assert cloud_build.makes_the_same(message("abc"), message("def"))

@@ -2,29 +2,90 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
-import subprocess
+import os
+import sys
 import tarfile
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from google.auth.credentials import AnonymousCredentials
 
 from localgcp.containers import mirror
+from tests.unit.vt.images import stand_in
 from vertex_training.errors import ImageBuildError
-from vertex_training_cli.images import registry
-from vertex_training_cli.images.engines import commands
-from vertex_training_cli.images.engines.commands import CommandEngine
-from vertex_training_cli.images.engines.engine import Build
-from vertex_training_cli.images.engines.processes import Deadline, LastLines
+from vertex_training_cli.images.engines import Build, commands, standalone
 
-DIGEST, OTHER = "sha256:" + "a" * 64, "sha256:" + "b" * 64
-IMAGE = "us-docker.pkg.dev/acme/r/train"
-LOCAL = "us-docker.pkg.dev/acme/r/train:context-1"
+DIGEST = f"sha256:{'a' * 64}"
+PATH = "local-one/training-one/train"
+BASE = f"python:3.11-slim-bookworm@{DIGEST}"
+#: In place of an engine: keeps its arguments, and does what ``mode`` says for its first word.
+PROGRAM = """\
+import json, pathlib, sys
+folder = pathlib.Path(__file__).parent
+verb = sys.argv[1]
+with (folder / "calls").open("a") as calls:
+    calls.write(json.dumps(sys.argv[1:]) + chr(10))
+if verb == "image":
+    print((folder / "digests").read_text())
+if "--digestfile" in sys.argv:
+    pathlib.Path(sys.argv[sys.argv.index("--digestfile") + 1]).write_text("sha256:" + "a" * 64)
+if "--file" in sys.argv:
+    file = pathlib.Path(sys.argv[sys.argv.index("--file") + 1])
+    (folder / "dockerfile").write_text(file.read_text())
+modes = json.loads((folder / "modes").read_text())
+text, code = modes.get(verb, ["", 0])
+print(text, end="")
+sys.exit(code)
+"""
+
+
+class Machine:
+    """Engines of this machine, and what they were called with."""
+
+    def __init__(self, folder: Path, registry: stand_in.Registry) -> None:
+        self.folder, self.registry = folder, registry
+        self.lines: list[str] = []
+        for name in ("docker", "podman", "buildah"):
+            program = folder / name
+            program.write_text(f"#!{sys.executable}\n{PROGRAM}")
+            program.chmod(0o755)
+        self.local = f"{registry.address}/{PATH}:context-1"
+        self.set(digests=json.dumps([f"elsewhere/train@{DIGEST}"]))
+
+    def set(self, digests: str = "", **modes: tuple[str, int]) -> None:
+        """Set what docker has of the image, and text and exit code by verb."""
+        (self.folder / "modes").write_text(json.dumps(modes))
+        (self.folder / "digests").write_text(digests)
+
+    def build(self, name: str, build: Build) -> str:
+        engine = commands.find(name, "", "")
+        assert engine
+        return engine.build(build, self.lines.append)
+
+    @property
+    def called(self) -> list[list[str]]:
+        """Arguments of each call; the work folder is called FOLDER."""
+        found = [json.loads(line) for line in (self.folder / "calls").read_text().splitlines()]
+        context = next(each[-1] for each in found if each[0] == "build")
+        folder = context.removesuffix("/context")
+        return [[part.replace(folder, "FOLDER") for part in call] for call in found]
+
+
+@pytest.fixture
+def machine(
+    tmp_path: Path, registry: stand_in.Registry, monkeypatch: pytest.MonkeyPatch
+) -> Machine:
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}/usr/bin:/bin")
+    monkeypatch.delenv("BUILDAH_ISOLATION", raising=False)
+    monkeypatch.setattr(mirror, "has_stand_in", lambda: True)
+    return Machine(folder, registry)
 
 
 @pytest.fixture
@@ -37,269 +98,204 @@ def build(tmp_path: Path) -> Build:
             tar.addfile(entry, io.BytesIO(text.encode()))
     return Build(
         name="train", archive=archive, context="jobs/train", dockerfile="sub/Dockerfile",
-        build_args={"A": "b c", "D": ""}, target="last", image=IMAGE, tag="context-1",
-        labels={"x": "1", "y": "2"}, identity="1" * 64, timeout=60.0,
+        build_args={"A": "b c", "D": ""}, target="last",
+        image=f"us-docker.pkg.dev/{PATH}", tag="context-1",
+        labels={"x": "1", "y": "$2"}, identity="1" * 64, timeout=60.0,
     )  # fmt: skip
 
 
-@dataclass
-class FakeRegistry:
-    """A registry that has a tag from the ``since``-th question on."""
-
-    is_local: bool = False
-    credentials: str = "a-token"
-    since: int = 99
-    asked: list[tuple[str, str]] = field(default_factory=list)
-    address: str = "us-docker.pkg.dev"
-
-    def digest_of(self, path: str, tag: str) -> str | None:
-        self.asked.append((path, tag))
-        return OTHER if len(self.asked) >= self.since else None
-
-    def token(self) -> str:
-        return self.credentials
-
-
-@dataclass
-class Machine:
-    """Programs that are called in order, each with its exit code."""
-
-    at: FakeRegistry = field(default_factory=FakeRegistry)
-    codes: dict[str, int | Exception] = field(default_factory=dict)
-    says: str = ""
-    digests: str = json.dumps([f"elsewhere/train@{OTHER}", f"{IMAGE}@{DIGEST}"])
-    """What docker has of an image."""
-    called: list[list[str]] = field(default_factory=list)
-    environments: list[Mapping[str, str]] = field(default_factory=list)
-    look: Callable[[list[str]], None] = lambda _: None
-    """Called with each command, while its files are there."""
-
-    def run(
-        self, command: Sequence[str], env: Mapping[str, str], log: LastLines, deadline: Deadline
-    ) -> int:
-        self.called.append(list(command))
-        self.environments.append(env)
-        self.look(self.called[-1])
-        assert 50 < deadline.seconds_left <= 60
-        if self.says:
-            log.write(self.says)
-        if "--digestfile" in command:
-            Path(command[command.index("--digestfile") + 1]).write_text(f"{DIGEST}\n")
-        ends = self.codes.get(command[1], 0)
-        if isinstance(ends, Exception):
-            raise ends
-        return ends
-
-    def output(self, command: Sequence[str], *, text: bool) -> str:
-        self.called.append(list(command))
-        assert text
-        return self.digests
-
-
-@pytest.fixture
-def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
-    made = Machine()
-    monkeypatch.setattr(registry, "registry_of", lambda image: (made.at, "acme/r/train"))
-    monkeypatch.setattr(commands.processes, "run", made.run)
-    monkeypatch.setattr(subprocess, "check_output", made.output)
-    monkeypatch.delenv("BUILDAH_ISOLATION", raising=False)
-    return made
-
-
-def engine(name: str) -> CommandEngine:
-    return CommandEngine(name, f"/bin/{name}")
-
-
-def built(name: str, build: Build, machine: Machine) -> tuple[str, list[str]]:
-    """Digest and lines of the log."""
-    lines: list[str] = []
-    return engine(name).build(build, lines.append), lines
-
-
-def options(folder: Path, *labels: str, file: str = "context/sub/Dockerfile") -> list[str]:
+def options(local: str, *more: str, file: str = "context/sub/Dockerfile") -> list[str]:
     return [
-        *("--platform", "linux/amd64", "--file", str(folder / file), "--tag", LOCAL),
-        *("--build-arg", "A=b c", "--build-arg", "D="),
-        *(part for label in labels for part in ("--label", label)),
+        *("--platform", "linux/amd64", "--file", f"FOLDER/{file}", "--tag", local),
+        *("--build-arg", "A=b c", "--build-arg", "D=", *more, "FOLDER/context"),
     ]
 
 
-def folder_of(machine: Machine) -> Path:
-    """The work folder, by the context at the end of the first command."""
-    return Path(machine.called[0][-1]).parent
+LABELS = ("--label", "x=1", "--label", "y=$2", "--target", "last")
 
 
 def test_docker_builds_and_pushes_as_it_is_configured(build: Build, machine: Machine) -> None:
-    assert built("docker", build, machine) == (DIGEST, [])
-    folder = folder_of(machine)
+    machine.set(digests=json.dumps([f"{machine.local.rpartition(':')[0]}@{DIGEST}"]))
+    assert machine.build("docker", build) == DIGEST
+    assert machine.lines == []
     assert machine.called == [
-        ["/bin/docker", "build", *options(folder, "x=1", "y=2"), "--target", "last",
-         str(folder / "context")],
-        ["/bin/docker", "push", LOCAL],
-        ["/bin/docker", "image", "inspect", "--format", "{{json .RepoDigests}}", LOCAL],
-    ]  # fmt: skip
-    assert [env["BUILDX_NO_DEFAULT_ATTESTATIONS"] for env in machine.environments] == ["1", "1"]
-    assert all("PATH" in env for env in machine.environments)
-    assert machine.at.asked == [("acme/r/train", "context-1")] * 2
-    assert not folder.exists()
+        ["version", "--format", "{{.Server.Version}}"],
+        ["build", *options(machine.local, *LABELS)],
+        ["push", machine.local],
+        ["image", "inspect", "--format", "{{json .RepoDigests}}", machine.local],
+    ]
+
+
+@pytest.mark.parametrize("digests", ["null", json.dumps([f"elsewhere/train@{DIGEST}"])])
+def test_digest_that_docker_does_not_have_is_empty(
+    build: Build, machine: Machine, digests: str
+) -> None:
+    machine.set(digests=digests)
+    assert machine.build("docker", build) == ""
 
 
 @pytest.mark.parametrize(
-    ("digests", "digest"),
+    ("name", "more"),
     [
-        (f'["127.0.0.1:5000/acme/r/train@{DIGEST}"]', DIGEST),
-        (f'["127.0.0.1:5000/acme/r/trainer@{DIGEST}"]', ""),
-        ("null", ""),
-        ("", ""),
+        ("podman", ["--layers", "--force-rm"]),
+        ("buildah", ["--layers", "--force-rm", "--network=host", "--isolation=chroot"]),
     ],
 )
-def test_a_digest_that_docker_does_not_have_is_the_registrys(
-    build: Build, machine: Machine, digests: str, digest: str
+def test_podman_and_buildah_push_without_tls_to_the_local_registry(
+    build: Build, machine: Machine, name: str, more: list[str]
 ) -> None:
-    machine.digests = digests
-    for since, wanted in ((3, digest), (2, OTHER)):
-        machine.at = FakeRegistry(since=since, address="127.0.0.1:5000")
-        assert built("docker", build, machine) == (wanted, [])
+    assert machine.build(name, build) == DIGEST
+    push = ["--digestfile", "FOLDER/digest", "--tls-verify=false"]
+    assert machine.called == [
+        ["build", *more, *options(machine.local, *LABELS)],
+        ["push", *push, machine.local, f"docker://{machine.local}"],
+    ]
 
 
-@pytest.mark.parametrize(("is_local", "more"), [(True, ["--tls-verify=false"]), (False, [])])
-def test_a_registry_without_credentials_gets_none(
-    build: Build, machine: Machine, is_local: bool, more: list[str]
-) -> None:
-    machine.at = FakeRegistry(is_local, "")
-    built("podman", build, machine)
-    digest = str(folder_of(machine) / "digest")
-    command = ["/bin/podman", "push", "--digestfile", digest, *more, LOCAL, f"docker://{LOCAL}"]
-    assert machine.called[1] == command
-
-
-def test_a_base_that_is_stood_in_for_is_told(
-    build: Build, machine: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    machine.at = FakeRegistry(is_local=True)
-    monkeypatch.setattr(mirror, "has_stand_in", lambda: True)
-    base = f"python:3.11-slim-bookworm@{DIGEST}"
-    monkeypatch.setattr(commands.stand_in_bases, "stand_ins", lambda *_: {base: base})
-    _, lines = built("podman", build, machine)
-    text = "is stood in for by Debian's packages of the same release and Python"
-    assert lines == [f"{base} {text}"]
-    stood = f"{base}=docker-image://docker.io/library/python:3.11-slim-bookworm"
-    context = str(folder_of(machine) / "context")
-    assert machine.called[0][-3:] == ["--build-context", stood, context]
-
-
-@pytest.mark.parametrize(
-    ("since", "pushes", "told", "digest"),
-    [
-        (1, 0, [f"{LOCAL} was pushed by another build in between: taken."], OTHER),
-        (2, 1, [], OTHER),  # the registry says what the tag has
-        (3, 1, [], DIGEST),
-    ],
-)
-def test_the_digest_is_that_of_the_tag(
-    build: Build, machine: Machine, since: int, pushes: int, told: list[str], digest: str
-) -> None:
-    machine.at = FakeRegistry(since=since)
-    assert built("podman", build, machine) == (digest, told)
-    assert [command[1] for command in machine.called] == ["build", *["push"] * pushes]
+def test_all_labels_are_one_instruction_of_a_single_stage(build: Build, machine: Machine) -> None:
+    machine.build("buildah", dataclasses.replace(build, target=""))
+    assert machine.called[0][5:] == options(machine.local, file="Dockerfile")
+    text = (machine.folder / "dockerfile").read_text()
+    assert text == 'FROM x\nLABEL "x"="1" "y"="\\$2"\n'
 
 
 def refusal(name: str, build: Build, machine: Machine) -> tuple[str, Sequence[str], str]:
     with pytest.raises(ImageBuildError) as refused:
-        built(name, build, machine)
+        machine.build(name, build)
     return refused.value.message, refused.value.last_lines, refused.value.hint
 
 
-def test_a_refused_push_takes_the_image_of_another_build(build: Build, machine: Machine) -> None:
-    machine.codes = {"push": 125}
-    machine.at = FakeRegistry(since=2)
-    assert built("podman", build, machine) == (OTHER, [])
-    machine.at = FakeRegistry()
-    message = "train: podman push ended with exit code 125."
-    assert refusal("podman", build, machine) == (message, (), "")
+def test_image_that_another_build_pushed_meanwhile_is_taken(build: Build, machine: Machine) -> None:
+    theirs = machine.registry.add_image(PATH, "context-1")
+    assert machine.build("podman", build) == theirs
+    text = f"{build.reference} was pushed by another build in between: taken."
+    assert machine.lines == [text]
+    assert [call[0] for call in machine.called] == ["build"]
 
 
 FULL = "a disk is full: free space, and run the command again"
 
 
 @pytest.mark.parametrize(
-    ("name", "step", "code", "says", "message", "hint"),
+    ("name", "step", "says", "hint"),
     [
-        ("podman", "build", 3, "no such package",
-         "train: podman build ended with exit code 3.", ""),
-        ("docker", "build", 1, "", "train: docker build ended with exit code 1.", ""),
-        ("docker", "push", 1, "denied", "train: docker push ended with exit code 1.",
-         "gcloud auth configure-docker us-docker.pkg.dev"),
-        ("buildah", "push", 1, "got 507 Insufficient Storage",
-         "train: buildah push ended with exit code 1.", FULL),
-        ("podman", "build", TimeoutError(), "slow",
-         "train: the build took longer than 60 s; cancelled.", "raise --timeout."),
+        ("podman", "build", "no such package", ""),
+        ("docker", "build", "", ""),
+        ("docker", "push", "denied", "gcloud auth configure-docker us-docker.pkg.dev"),
+        ("podman", "push", "denied", ""),
+        ("buildah", "push", "got 507 Insufficient Storage", FULL),
+        ("buildah", "build", "no space left on device", FULL),
     ],
-)  # fmt: skip
-def test_a_program_that_fails_is_told_with_its_last_lines(
-    build: Build,
-    machine: Machine,
-    name: str,
-    step: str,
-    code: int | Exception,
-    says: str,
-    message: str,
-    hint: str,
+)
+def test_failed_program_is_reported_with_its_last_lines(
+    build: Build, machine: Machine, name: str, step: str, says: str, hint: str
 ) -> None:
-    machine.codes, machine.says = {step: code}, says
-    lines = (says,) * (2 if step == "push" else 1) if says else ()
+    machine.set(**{step: (says, 3)})
+    lines = (says,) if says else ()
+    message = f"train: {name} {step} ended with exit code 3."
     assert refusal(name, build, machine) == (message, lines, hint)
 
 
-def test_a_program_or_a_context_that_cannot_be_used_is_told(
-    build: Build, machine: Machine, tmp_path: Path
-) -> None:
-    machine.codes = {"build": PermissionError(13, "Permission denied")}
-    message = "train: /bin/podman cannot be run: Permission denied."
-    assert refusal("podman", build, machine) == (message, (), "")
-    machine.called.clear()
+def test_context_that_leads_out_of_its_folder_is_refused(build: Build, machine: Machine) -> None:
     build.archive.write_text("no archive")
-    message, _, _ = refusal("podman", build, machine)
-    assert message.startswith("train: the context cannot be unpacked: ")
-    assert message.endswith(".")
+    assert refusal("podman", build, machine)[0].startswith("train: the context cannot be unpacked")
     with tarfile.open(build.archive, "w") as tar:
         tar.addfile(tarfile.TarInfo("../out"))
     message, _, _ = refusal("podman", build, machine)
     assert message.startswith("train: the context cannot be unpacked: '../out' would be extracted")
-    assert machine.called == []
+    assert not (machine.folder / "calls").exists()
+
+
+def test_program_that_cannot_run_is_named(build: Build, machine: Machine) -> None:
+    (machine.folder / "podman").write_text("#!/nonexistent\n")
+    message, lines, hint = refusal("podman", build, machine)
+    assert message.startswith(f"train: {machine.folder}/podman cannot be run: ")
+    assert (lines, hint) == ((), "")
+    (machine.folder / "podman").unlink()
+    assert commands.find("podman", "", "") is None
+
+
+def test_docker_without_its_daemon_is_not_used(machine: Machine) -> None:
+    machine.set(version=("no daemon", 1))
+    assert commands.find("docker", "", "") is None
 
 
 @pytest.mark.parametrize(
-    ("name", "there", "answer", "found", "asked"),
+    ("text", "values"),
     [
-        ("podman", True, None, True, []),
-        ("podman", False, None, False, []),
-        ("docker", True, 0, True, [10]),
-        ("docker", True, 1, False, [10]),
-        ("docker", True, OSError(), False, [10]),
-        ("docker", True, subprocess.TimeoutExpired("docker", 10), False, [10]),
+        (f"# syntax=docker/dockerfile:1\nARG BASE={BASE}\nFROM $BASE\n", {}),
+        (f'ARG BASE="{BASE}"\nFROM ${{BASE}} AS one\n', {}),
+        (f"ARG DIGEST={DIGEST}\nFROM python:3.11-slim-bookworm@${{DIGEST}}\n", {}),
+        ("ARG BASE=scratch\nFROM $BASE\n", {"BASE": BASE}),
+        ("ARG BASE\nFROM $BASE\n", {"BASE": BASE}),
     ],
 )
-def test_docker_is_there_if_its_daemon_answers(
+def test_base_that_an_argument_names_is_replaced_by_its_stand_in(
+    tmp_path: Path, machine: Machine, text: str, values: dict[str, str]
+) -> None:
+    file = tmp_path / "Dockerfile"
+    file.write_text(text)
+    found = commands.stand_ins(file, values)
+    assert list(found.values()) == [BASE]
+    names = commands.stand_in_options(found)[1::2]
+    assert [each.partition("=docker-image://")[0] for each in names] == [*found, BASE]
+
+
+def with_base(build: Build, **changes: Any) -> Build:
+    with tarfile.open(build.archive, "w") as tar:
+        entry = tarfile.TarInfo("sub/Dockerfile")
+        text = f"FROM {BASE}\n".encode()
+        entry.size = len(text)
+        tar.addfile(entry, io.BytesIO(text))
+    return dataclasses.replace(build, **changes)
+
+
+@pytest.mark.parametrize(
+    ("name", "made", "replaced"),
+    [("buildah", True, True), ("podman", True, True), ("docker", True, False),
+     ("buildah", False, False)],
+)  # fmt: skip
+def test_base_is_replaced_for_the_local_registry_by_buildah_and_podman(
+    build: Build,
+    machine: Machine,
     monkeypatch: pytest.MonkeyPatch,
     name: str,
-    there: bool,
-    answer: int | Exception | None,
-    found: bool,
-    asked: list[int],
+    made: bool,
+    replaced: bool,
 ) -> None:
-    seconds: list[int] = []
+    monkeypatch.setattr(mirror, "has_stand_in", lambda: made)
+    machine.build(name, with_base(build))
+    calls = [call for call in machine.called if call[0] == "build"]
+    assert ("--build-context" in calls[0]) is replaced
 
-    def run(command: list[str], *, timeout: int, capture_output: bool, check: bool) -> Any:
-        assert (capture_output, check) == (True, False)
-        assert command == ["/bin/docker", "version", "--format", "{{.Server.Version}}"]
-        seconds.append(timeout)
-        if isinstance(answer, Exception):
-            raise answer
-        return SimpleNamespace(returncode=answer)
 
-    monkeypatch.setattr(commands.shutil, "which", lambda name: f"/bin/{name}" if there else None)
-    monkeypatch.setattr(commands.subprocess, "run", run)
-    wanted = CommandEngine(name, f"/bin/{name}") if found else None
-    assert commands.find(name, "acme", "us-central1") == wanted
-    assert seconds == asked
+def test_image_for_google_is_never_built_on_a_stand_in(
+    build: Build, machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("google.auth.default", lambda scopes: (AnonymousCredentials(), None))
+    machine.set(build=("stop", 1))
+    image = "us-docker.pkg.dev/acme-ml-dev/training-dev/train"
+    refusal("buildah", with_base(build, image=image), machine)
+    assert "--build-context" not in machine.called[0]
+
+
+def run_alone(build: Build, folder: Path) -> int:
+    """Run a build in the form that the local cloud starts as a process."""
+    request = folder / "build.json"
+    request.write_text(json.dumps(dataclasses.asdict(build) | {"archive": str(build.archive)}))
+    return standalone.main([str(request), str(folder / "result")])
+
+
+def test_build_of_the_local_cloud_leaves_its_digest_or_its_reason(
+    build: Build, machine: Machine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    machine.set(version=("", 1), build=("step 1\n", 0))  # no docker
+    assert run_alone(build, tmp_path) == 0
+    assert (tmp_path / "result").read_text() == DIGEST
+    assert capsys.readouterr().out == "step 1\n"
+    (tmp_path / "result").unlink()
+    machine.set(version=("", 1), build=("step 1\n", 4))
+    assert run_alone(build, tmp_path) == 1
+    assert not (tmp_path / "result").exists()
+    out = capsys.readouterr().out
+    assert out.startswith("step 1\ntrain: podman build ended with exit code 4.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,12 +11,11 @@ from typing import Any, cast
 import pytest
 from google.cloud.devtools import cloudbuild_v1
 
-from vertex_training.errors import ImageBuildError, OperatorError
+from vertex_training.errors import ImageBuildError
 from vertex_training.naming import Names
-from vertex_training_cli.images.engines import cloud_build, processes
-from vertex_training_cli.images.engines.build_request import StoredSource, build_message
-from vertex_training_cli.images.engines.cloud_build import _Run
-from vertex_training_cli.images.engines.engine import Build
+from vertex_training_cli.images.engines import Build, cloud_build, processes
+from vertex_training_cli.images.engines.build_service import StoredSource
+from vertex_training_cli.images.engines.cloud_build import _Run, build_message
 from vertex_training_cli.images.engines.processes import LastLines
 
 NAMES = Names("acme", "", "us-central1", "dev")
@@ -29,13 +28,14 @@ PARENT = "projects/acme/locations/us-central1"
 Status = cloudbuild_v1.Build.Status
 
 
-def wanted(attempt: str = "mine") -> cloudbuild_v1.Build:
-    return build_message(BUILD, NAMES, StoredSource("b", "o", 5), attempt)
+def wanted() -> cloudbuild_v1.Build:
+    return build_message(BUILD, NAMES, StoredSource("b", "o", 5))
 
 
-def found(id_: str = "7", status: str = "WORKING", attempt: str = "mine", minute: int = 0,
-          **more: Any) -> cloudbuild_v1.Build:  # fmt: skip
-    made = wanted(attempt)
+def found(
+    id_: str = "7", status: str = "WORKING", minute: int = 0, **more: Any
+) -> cloudbuild_v1.Build:
+    made = wanted()
     made.id, made.status = id_, Status[status]
     made.create_time = datetime(2026, 1, 2, 3, minute, tzinfo=UTC)
     made.log_url = f"https://log/{id_}"
@@ -58,13 +58,11 @@ class Service:
         self.calls: list[Any] = []
         self.listed: list[list[cloudbuild_v1.Build]] = [[]]
         self.states: list[cloudbuild_v1.Build] = []
-        self.made: cloudbuild_v1.Build | BaseException | None = None
+        self.made: cloudbuild_v1.Build | None = None
         self.refusal: ImageBuildError | None = None
 
-    def create(self, build: cloudbuild_v1.Build) -> cloudbuild_v1.Build | None:
-        self.calls.append(("create", build.substitutions["_ATTEMPT"]))
-        if isinstance(self.made, BaseException):
-            raise self.made
+    def create(self, _: cloudbuild_v1.Build) -> cloudbuild_v1.Build | None:
+        self.calls.append(("create",))
         return self.made
 
     def list_tagged(self, tag: str) -> list[cloudbuild_v1.Build]:
@@ -79,19 +77,6 @@ class Service:
         self.calls.append(("cancel", name))
         if self.refusal:
             raise self.refusal
-
-
-class Log:
-    """Lines of a build, read by read; an exception is raised."""
-
-    def __init__(self, *reads: list[str] | OperatorError) -> None:
-        self.reads = list(reads)
-
-    def new_lines(self) -> Iterator[str]:
-        read = self.reads.pop(0) if self.reads else []
-        if isinstance(read, OperatorError):
-            raise read
-        yield from read
 
 
 class Followed:
@@ -113,8 +98,9 @@ class Followed:
         if len(self.pauses) == self.interrupts_after:
             raise KeyboardInterrupt
 
-    def follow(self, build: cloudbuild_v1.Build, log: Log | None = None, **given: Any) -> str:
-        return self.run.follow(build, cast(Any, log or Log()), started=given.get("started", True))
+    def follow(self, build: cloudbuild_v1.Build, *, started: bool = True) -> str:
+        log = SimpleNamespace(refused=False, new_lines=list)
+        return self.run.follow(build, cast(Any, log), started=started)
 
     def failure(self, call: Callable[[], object]) -> tuple[str, str | None]:
         with pytest.raises(ImageBuildError) as failed:
@@ -127,12 +113,12 @@ def followed(monkeypatch: pytest.MonkeyPatch) -> Followed:
     return Followed(monkeypatch)
 
 
-def test_the_earliest_live_build_of_the_same_image_is_joined(followed: Followed) -> None:
-    another = found("4", "QUEUED", "other")
+def test_earliest_live_build_of_the_same_image_is_joined(followed: Followed) -> None:
+    another = found("4", "QUEUED")
     another.images = ["other"]
     followed.service.listed = [
-        [found("8", "QUEUED", "b", 2), another, found("9", "PENDING", "a", 1),
-         found("6", "FAILURE"), found("3", "WORKING", "c", 1)],
+        [found("8", "QUEUED", 2), another, found("9", "PENDING", 1),
+         found("6", "FAILURE"), found("3", "WORKING", 1)],
     ]  # fmt: skip
     joined, started = followed.run.join_or_start()
     assert (joined.id, started) == ("3", False)
@@ -141,52 +127,24 @@ def test_the_earliest_live_build_of_the_same_image_is_joined(followed: Followed)
 
 
 @pytest.mark.parametrize("name", ["", f"{PARENT}/builds/own"])
-def test_of_two_builds_that_began_at_once_the_later_one_ends(followed: Followed, name: str) -> None:
+def test_later_of_two_simultaneous_builds_is_cancelled(followed: Followed, name: str) -> None:
     followed.service.made = found(minute=1, name=name)
-    first = found("5", attempt="other")
+    first = found("5")
     followed.service.listed = [[], [followed.service.made, first]]
     assert followed.run.join_or_start() == (first, False)
     assert followed.service.calls[1:] == [("cancel", name or f"{PARENT}/builds/7")]
     assert followed.lines[1:] == ["titanic: build 5 was started before: 7 ends"]
 
 
-def test_a_build_whose_request_was_not_answered_is_looked_for(followed: Followed) -> None:
-    mine = found("7", "QUEUED")
-    other = found("6", "QUEUED", "other", 1)
-    followed.service.listed = [[], [], [other], [other, mine], [mine]]
-    assert followed.run.join_or_start() == (mine, True)
-    assert followed.pauses == [2.0, 2.0]
-
-
-def test_an_answer_that_stays_in_doubt_is_told_after_ten_seconds(followed: Followed) -> None:
-    assert followed.failure(followed.run.join_or_start) == (
-        "titanic: Cloud Build gave no certain answer.",
-        "run it again: a build that was started is found and followed.",
-    )
-    assert followed.pauses == [2.0] * 5
-
-
-@pytest.mark.parametrize("is_there", [True, False])
-def test_ctrl_c_at_a_request_ends_what_came_of_it(followed: Followed, is_there: bool) -> None:
-    followed.service.made = KeyboardInterrupt()
-    followed.service.listed = [[], [found()] if is_there else []]
-    followed.service.states = [found(status="CANCELLED")]
-    with pytest.raises(KeyboardInterrupt):
-        followed.run.join_or_start()
-    name = f"{PARENT}/builds/7"
-    assert followed.service.calls[1:] == ([("cancel", name), ("get", name)] if is_there else [])
-    assert followed.lines == (["titanic: build 7 is CANCELLED"] if is_there else [])
-
-
 @pytest.mark.parametrize("build", [ended(""), ended(name="other"), found(status="SUCCESS")])
-def test_a_build_that_ended_well_reports_its_image(
+def test_successful_build_without_a_digest_is_an_error(
     followed: Followed, build: cloudbuild_v1.Build
 ) -> None:
     text, _ = followed.failure(lambda: followed.follow(build))
     assert text == "titanic: build 7 ended well and reports no digest of the image."
 
 
-def test_a_build_that_never_ends_is_given_up_with_its_bound(followed: Followed) -> None:
+def test_endless_build_is_given_up_with_its_limit(followed: Followed) -> None:
     followed.service.states = [found()]
     text, _ = followed.failure(lambda: followed.follow(found()))
     assert text == "titanic: build 7 has not ended after 1890 s."
@@ -204,7 +162,7 @@ def test_ctrl_c_leaves_what_another_command_started(followed: Followed) -> None:
     assert followed.lines == [f"titanic: build 7 goes on; to end it: {STOP}"]
 
 
-def test_a_build_that_does_not_end_may_still_run(followed: Followed) -> None:
+def test_build_that_does_not_end_may_still_run(followed: Followed) -> None:
     followed.service.states = [found()]
     followed.run.cancel(found())
     assert followed.lines == [f"titanic: build 7 may still run: {STOP}"]

@@ -1,13 +1,15 @@
-"""A program of an engine: its lines as they come, its end, and what it started."""
+"""A program of an engine: its lines, its end, its children, and its folder."""
 
 import os
 import subprocess
 import sys
+import tempfile
 import time
 
 import pytest
 
 from vertex_training_cli.images.engines import processes
+from vertex_training_cli.images.engines.processes import remove_abandoned, work_folder
 
 
 def run(code, seconds=30.0):
@@ -18,13 +20,13 @@ def run(code, seconds=30.0):
     return result, lines
 
 
-def test_lines_come_whole_and_in_order_whatever_ends_them():
+def test_lines_come_whole_and_in_order():
     code = "import os; os.write(1, b'one\\ntwo\\r\\nthr\\rfour\\n\\xff'); raise SystemExit(7)"
     assert run(code) == (7, ["one", "two", "thr", "four", "\ufffd"])
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="groups of processes are read in /proc")
-def test_what_the_program_started_is_ended_before_it_so_that_it_can_clean_up(tmp_path):
+def test_children_of_a_program_end_first_so_that_it_can_clean_up(tmp_path):
     class WhenStarted:
         """A deadline that passes when the program says that it started another one."""
 
@@ -46,7 +48,7 @@ def test_what_the_program_started_is_ended_before_it_so_that_it_can_clean_up(tmp
     assert note.exists()
 
 
-def test_a_program_goes_on_after_its_caller_was_killed(tmp_path):
+def test_program_goes_on_after_its_caller_was_killed(tmp_path):
     note = tmp_path / "done"
     inner = f"print('a', flush=True); print('b' * 100000, flush=True); open({str(note)!r}, 'w')"
     code = (
@@ -62,3 +64,45 @@ def test_a_program_goes_on_after_its_caller_was_killed(tmp_path):
     while not note.exists():
         assert time.monotonic() < end, "the program was ended with its caller"
         time.sleep(0.05)
+
+
+@pytest.fixture
+def tmp(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+def test_next_build_removes_the_folder_of_a_killed_one_alone(tmp):
+    code = (
+        "import os\nfrom vertex_training_cli.images.engines.processes import work_folder\n"
+        "with work_folder() as folder:\n"
+        "    (folder / 'context').mkdir()\n"
+        "    os.kill(os.getpid(), 9)"
+    )
+    env = {**os.environ, "TMPDIR": str(tmp)}
+    assert subprocess.run([sys.executable, "-c", code], env=env, check=False).returncode == -9
+    assert len(list(tmp.iterdir())) == 1
+    with work_folder() as mine:
+        remove_abandoned()
+        assert list(tmp.iterdir()) == [mine]
+
+
+def test_folder_of_another_user_stays(tmp, monkeypatch):
+    theirs = tmp / f"{processes.PREFIX}theirs"
+    theirs.mkdir()
+    opened = set(os.listdir("/proc/self/fd"))
+    monkeypatch.setattr(os, "geteuid", lambda: theirs.stat().st_uid + 1)
+    remove_abandoned()
+    assert theirs.exists()
+    assert set(os.listdir("/proc/self/fd")) <= opened
+
+
+def test_links_and_files_of_that_name_are_not_followed(tmp):
+    outside = tmp / "outside"
+    outside.mkdir()
+    (outside / "kept").write_text("x")
+    (tmp / f"{processes.PREFIX}link").symlink_to(outside)
+    (tmp / f"{processes.PREFIX}file").write_text("x")
+    remove_abandoned()
+    assert (outside / "kept").exists()
+    assert len(list(tmp.iterdir())) == 3

@@ -1,0 +1,163 @@
+"""Pins digests in a stack file, as a whole or not at all; copies images from another stack.
+
+``vt promote`` builds nothing: the other stack gets the same bytes.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from vertex_training.errors import CommandError, did_you_mean
+from vertex_training.images.pins import PLACEHOLDER
+from vertex_training.located_yaml.editing import set_value
+from vertex_training.settings.model import Settings
+from vertex_training.settings.project_files import file_of
+from vertex_training.stack import SCHEMA
+from vertex_training_cli.engine.paths import link_out
+from vertex_training_cli.images import registry
+
+#: Digits of a digest in the tag ``digest-…`` of a promoted image.
+TAG_DIGITS: Final = 32
+#: Keys of an image, in the order in which they are added to an entry.
+KEYS: Final = ("digest", "builtFrom")
+
+
+def write_pins(root: Path, stack: str, pins: Mapping[str, Mapping[str, str]]) -> bool:
+    """Set keys of images in the file of ``stack``; returns whether it changed.
+
+    ``pins`` are values by key, by image. The file is replaced in one step: it is as before, or
+    complete, whenever this process is killed.
+
+    Raises:
+        UnknownStackError: there is no such file.
+        ConfigError: it cannot be edited in place.
+        CommandError: it cannot be written, or is a link out of ``root``.
+    """
+    named = file_of(root, stack)
+    file = named.resolve()
+    if link_out(named):
+        what = f"{named.name} is a link out of its folder; nothing is written through it."
+        raise CommandError(what, "put a file in its place")
+    try:
+        with _locked(file.parent):
+            before = after = file.read_bytes()
+            for name, values in pins.items():
+                for key in KEYS:
+                    if key in values:
+                        path = ("config", f"{SCHEMA.namespace}:images", name, key)
+                        after = set_value(after, path, values[key], file.name)
+            if after != before:
+                _replace(file, after)
+    except OSError as failed:
+        text = f"{file.name} cannot be written: {failed.strerror}; it is as it was."
+        raise CommandError(text) from None
+    return after != before
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the folder against other commands: a lock on the file would go with its replacement."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _replace(file: Path, content: bytes) -> None:
+    partial = file.with_name(f".{file.name}.partial")
+    try:
+        partial.unlink(missing_ok=True)  # of a killed command, or a link that a clone has
+        handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        with open(handle, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fchmod(stream.fileno(), file.stat().st_mode & 0o777)
+            os.fsync(stream.fileno())
+        os.replace(partial, file)
+    except OSError:
+        with suppress(OSError):
+            partial.unlink()
+        raise
+
+
+@dataclass(frozen=True, slots=True)
+class Promotion:
+    """One image on its way from a stack to another."""
+
+    name: str
+    source: str
+    """Full name without digest in the first stack."""
+    target: str
+    """The same in the second one."""
+    digest: str
+    built_from: str
+    """``context-…`` it was built from; empty if the first stack does not say."""
+    has_context: bool
+    """Whether the second stack builds it, too: its file says what the digest was built from."""
+
+    @property
+    def tag(self) -> str:
+        """The tag of the copy: the repository's clean-up deletes images that have none."""
+        digits = self.digest.removeprefix("sha256:")[:TAG_DIGITS]
+        return self.built_from or f"digest-{digits}"
+
+
+def plan(source: Settings, target: Settings, names: Sequence[str]) -> list[Promotion]:
+    """What is to be copied.
+
+    Raises:
+        CommandError: the first stack does not pin one of the names, or both stacks are one.
+    """
+    if source.stack == target.stack:
+        raise CommandError(f"{source.stack} is both --from and --to.")
+    return [_promotion(source, target, name) for name in dict.fromkeys(names)]
+
+
+def _promotion(source: Settings, target: Settings, name: str) -> Promotion:
+    image = source.images.get(name)
+    if image is None:
+        text = f"stack {source.stack} has no image {name!r}."
+        raise CommandError(text, did_you_mean(name, source.images))
+    there = target.images.get(name)
+    if image.uri or (there and there.uri):
+        stack = source.stack if image.uri else target.stack
+        text = f"image {name} of stack {stack} is one from outside (uri)."
+        raise CommandError(text, "copy the uri by hand.")
+    if image.digest in (None, PLACEHOLDER):
+        text = f"image {name} of stack {source.stack} was not built."
+        raise CommandError(text, f"vt images build {name} --stack {source.stack}")
+    return Promotion(
+        name,
+        source.names.image(name),
+        target.names.image(name),
+        str(image.digest),
+        image.built_from or "",
+        bool(there and there.context),
+    )
+
+
+def run(promotions: Sequence[Promotion], root: Path, stack: str) -> Iterator[str]:
+    """Copy each image, then write its digest into the file of ``stack``; yields a line for each.
+
+    Raises:
+        CommandError: an image is not in its registry, or a registry refused.
+        ConfigError: the stack file cannot be edited in place.
+    """
+    for each in promotions:
+        origin, path = registry.registry_of(each.source)
+        goal, target = registry.registry_of(each.target)
+        sent = origin.copy(path, each.digest, goal, target, (each.tag,))
+        values = {"digest": each.digest}
+        if each.has_context and each.built_from:
+            values["builtFrom"] = each.built_from
+        changed = write_pins(root, stack, {each.name: values})
+        what = "promoted" if changed else "unchanged"
+        yield f"{each.name}: {what} {each.digest} ({sent:,} bytes copied)"
