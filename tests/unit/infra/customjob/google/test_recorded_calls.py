@@ -43,6 +43,7 @@ from google.protobuf.message import Message
 from google.rpc import error_details_pb2, status_pb2
 from requests.adapters import HTTPAdapter
 
+from tests.unit.infra.customjob.recorded import filled, in_turn, line
 from vertex_training.customjob.google import (
     backends,
     batch_service,
@@ -107,28 +108,6 @@ MODULES: Final = {
 #: Answers that are a long operation, or nothing.
 LONG: Final = re.compile("Delete|Deploy|Undeploy|Mutate|Upload")
 EMPTY: Final = re.compile("CancelCustomJob|CancelHyper")
-
-
-def in_turn(*values: Any) -> Callable[[], Any]:
-    """Return a function that returns the values one after the other, the last one repeatedly."""
-    left = list(values)
-    return lambda: left.pop(0) if len(left) > 1 else left[0]
-
-
-def filled(value: Any, names: Mapping[str, Any]) -> Any:
-    """Return an entry's value with its names replaced."""
-    match value:
-        case str() if value.startswith("$") and value[1:] in names:
-            return filled(names[value[1:]], names)
-        case str():
-            return re.sub(r"\$([A-Z]+)", lambda found: filled(names[found[1]], names), value)
-        case {"$": name, **changes}:
-            return {**filled(names[name], names), **filled(changes, names)}
-        case dict():
-            return {key: filled(each, names) for key, each in value.items()}
-        case list():
-            return [filled(each, names) for each in value]
-    return value
 
 
 def argument(value: Any) -> Any:
@@ -361,22 +340,3 @@ def dump(name: str) -> str:
             text = text.replace(texts[key], f"${key}")
         found.append(f"-{text[1:]}")
     return "\n".join(found) + "\n"
-
-
-class Lines(yaml.SafeDumper):
-    """Writes a value in one line."""
-
-    def represent_str(self, data: str) -> Any:
-        style = '"' if "\n" in data else None
-        return self.represent_scalar("tag:yaml.org,2002:str", data, style=style)
-
-
-Lines.add_representer(str, Lines.represent_str)
-
-
-def line(value: Any) -> str:
-    text = yaml.dump(
-        value, Dumper=Lines, default_flow_style=True, width=10**6, sort_keys=False,
-        allow_unicode=True,
-    )  # fmt: skip
-    return text.removesuffix("\n").removesuffix("\n...")
