@@ -33,6 +33,8 @@ from vertex_training.schedules import provider, slots
 from vertex_training.schedules.provider import JobScheduleProvider
 from vertex_training.schedules.slots import Outcome
 from vertex_training.settings.cron import name_of
+from vertex_training.snapshots import provider as snapshot_provider
+from vertex_training.snapshots.provider import SnapshotProvider
 
 WEEK, MINUTE = timedelta(weeks=1), timedelta(minutes=1)
 
@@ -254,12 +256,15 @@ LEAST: dict[str, Any] = {
 }  # fmt: skip
 
 
-def test_the_process_of_the_provider_tells_errors_as_the_program_does(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("module", "kind"),
+    [(provider, JobScheduleProvider), (snapshot_provider, SnapshotProvider)],
+)
+def test_errors_of_a_provider_are_formatted_as_those_of_the_program(
+    module: Any, kind: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[Any] = []
-    monkeypatch.setattr(provider, "format_exceptions", asked.append)
-    request: Any = SimpleNamespace()
-    JobScheduleProvider().configure(request)
-    assert asked == [provider.format_exception]
-    assert JobScheduleProvider.serialize_as_secret_always is False
+    formatted: list[Any] = []
+    monkeypatch.setattr(module, "format_exceptions", formatted.append)
+    kind().configure(SimpleNamespace())
+    assert formatted == [module.format_exception]
+    assert kind.serialize_as_secret_always is False
