@@ -5,16 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.unit.infra.stacks import BASE
-from vertex_training.images import identity, pinned, pins
+from vertex_training.images import identity, pinned
 from vertex_training.images.cleanup import ImageVersion
 from vertex_training.images.identity import Source
 from vertex_training.images.pinned import PinRecord
-from vertex_training.settings.model import Settings
 
 ONE, TWO, ZERO = (f"sha256:{digit * 64}" for digit in "120")
 DEV = f"""\
@@ -97,10 +94,6 @@ def test_unreadable_stack_file_is_skipped(content: bytes, root: Path) -> None:
     assert len(pinned.records(root)) == 3
 
 
-DIGEST = f"sha256:{'1a' * 32}"
-OWN = "us-central1-docker.pkg.dev/acme-ml-prod/training-prod/x"
-
-
 @pytest.fixture
 def sources(tmp_path: Path) -> Path:
     (tmp_path / "code").mkdir()
@@ -108,15 +101,6 @@ def sources(tmp_path: Path) -> Path:
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "a.py").write_text("")
     return tmp_path
-
-
-def settings(image: dict[str, Any]) -> Settings:
-    return Settings.model_validate(BASE | {"images": {"x": image}})
-
-
-def told(image: dict[str, Any], sources: Path) -> list[tuple[str, str, str, Any]]:
-    found = pins.warnings(settings(image), sources)
-    return [(each.what, each.value, each.hint, each.path) for each in found]
 
 
 def test_written_archive_has_the_reported_identity(sources: Path, tmp_path: Path) -> None:

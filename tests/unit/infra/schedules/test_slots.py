@@ -19,10 +19,8 @@ from tests.unit.infra.schedules.fakes import (
     ports_of,
     tick,
 )
-from vertex_training.customjob.kinds import TUNING_JOB
 from vertex_training.customjob.protocol.ports import IntentRecord, IntentState, TurnRecord
 from vertex_training.customjob.protocol.submission import submit
-from vertex_training.customjob.request.job_file import JobRequest, Submission
 from vertex_training.errors import (
     JobRefusedError,
     NotSubmittedError,
@@ -239,21 +237,6 @@ def test_a_schedule_that_is_always_written_meanwhile_is_left_after_a_while() -> 
         slots.remove(SCHEDULE, ports_of(Late(SlotWorld())))
     assert str(failed.value) == "the schedule of job 'titanic' is written by others as well."
     assert len(tries) == 20
-
-
-REQUEST = JobRequest(
-    Submission("local-p", "r", "local", "titanic", 3), "id", '{"a":1}', frozenset(), (),
-    {"labels": "team: ml"}, TUNING_JOB,
-)  # fmt: skip
-LEAST: dict[str, Any] = {
-    "submission": {"project": "local-p", "region": "r", "stack": "local", "job": "titanic",
-                   "run": 3, "section": "tuning"},
-    "schedule": {"cron": "0 6 * * 1", "timeZone": "Etc/UTC", "paused": False, "missed": "latest"},
-    "requestId": "id",
-    "request": '{"a":1}',
-    "options": {"labels": {"team": "ml"}, "controlBucket": "control", "onDelete": "keep"},
-    "since": None,
-}  # fmt: skip
 
 
 @pytest.mark.parametrize(
