@@ -46,7 +46,12 @@ def test_slots_are_submitted_as_the_state_has_them(provider):
 
 
 def test_inputs_of_another_program_are_refused(provider):
-    for wrong in ({}, changed(cron="* * * * *"), changed(timeZone="Mars"), {**DECLARED, "request": 1}):
+    for wrong in (
+        {},
+        changed(cron="* * * * *"),
+        changed(timeZone="Mars"),
+        {**DECLARED, "request": 1},
+    ):
         assert provider.check({}, wrong).failures
 
 
