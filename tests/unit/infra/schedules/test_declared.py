@@ -12,7 +12,7 @@ from vertex_training.schedules.deployed import DeployedSchedule, deployed_schedu
 from vertex_training.schedules.provider import JobScheduleProvider
 from vertex_training.settings.cron import name_of, time_of
 
-DECLARED = {
+PROPS = {
     "submission": {"project": "local-p", "region": "r", "stack": "local", "job": "titanic",
                    "run": 1, "section": "jobs"},
     "schedule": {"cron": "0 6 * * 1", "timeZone": "Europe/Berlin", "paused": False,
@@ -34,15 +34,15 @@ def provider(monkeypatch):
 
 
 def changed(**schedule):
-    return {**DECLARED, "schedule": {**DECLARED["schedule"], **schedule}}
+    return {**PROPS, "schedule": {**PROPS["schedule"], **schedule}}
 
 
 def test_slots_are_submitted_as_the_state_has_them(provider):
-    outs = provider.create(DECLARED).outs
-    assert DeployedSchedule.of(outs) == SCHEDULE.__class__.of({**DECLARED, "since": outs["since"]})
+    outs = provider.create(PROPS).outs
+    assert DeployedSchedule.of(outs) == SCHEDULE.__class__.of({**PROPS, "since": outs["since"]})
     assert time_of(outs["since"]).timestamp() == provider.world.time
-    assert not provider.check({}, DECLARED).failures
-    assert not provider.diff("", outs, DECLARED).changes
+    assert not provider.check({}, PROPS).failures
+    assert not provider.diff("", outs, PROPS).changes
 
 
 def test_inputs_of_another_program_are_refused(provider):
@@ -50,13 +50,13 @@ def test_inputs_of_another_program_are_refused(provider):
         {},
         changed(cron="* * * * *"),
         changed(timeZone="Mars"),
-        {**DECLARED, "request": 1},
+        {**PROPS, "request": 1},
     ):
         assert provider.check({}, wrong).failures
 
 
 def test_the_state_is_read_as_it_was_deployed(provider):
-    outs = provider.create(DECLARED).outs
+    outs = provider.create(PROPS).outs
     row = {"type": TYPE, "urn": "urn::x::training-titanic-schedule", "outputs": outs}
     deployment = {"resources": [{"type": JOB}, row, {**row, "delete": True}]}
     [found] = deployed_schedules(deployment, TYPE)
