@@ -52,7 +52,7 @@ TESTS: Final = {
     ),
     "protocol.withdrawal": ("protocol/test_withdrawal.py", "test_provider.py"),
     "provider": ("test_provider.py", "test_tuning_provider.py"),
-    "google.job_service": ("google/test_job_service.py", "google/test_tuning_service.py"),
+    "google.job_service": ("google/test_recorded_calls.py",),
     "google.intent_store": ("google/test_intent_store.py",),
 }
 #: What the state machine gets to notice a mutant that unit tests let pass.

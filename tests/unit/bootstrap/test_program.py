@@ -92,18 +92,6 @@ def test_nothing_that_plan_has_writes_submits_or_acts_as_anyone(
     }
 
 
-def test_state_is_closed_versioned_and_can_be_brought_back(
-    prod: dict[str, dict[str, Any]],
-) -> None:
-    bucket = prod["state-bucket"]
-    assert bucket["uniformBucketLevelAccess"] is True
-    assert bucket["publicAccessPrevention"] == "enforced"
-    assert bucket["versioning"] == {"enabled": True}
-    assert bucket["softDeletePolicy"] == {"retentionDurationSeconds": 30 * 24 * 3600}
-    assert bucket["forceDestroy"] is False
-    assert prod["state-key"]["rotationPeriod"] == "7776000s"
-
-
 def test_tokens_of_one_repository_are_taken(prod: dict[str, dict[str, Any]]) -> None:
     provider = prod["github-provider"]
     assert provider["oidc"]["issuerUri"] == "https://token.actions.githubusercontent.com"
@@ -131,10 +119,6 @@ def test_the_deny_policy_names_all_accounts_and_the_tag_hangs_on_each(
         }
 
 
-def test_without_the_right_to_deny_there_is_no_policy_and_no_tag() -> None:
-    assert not [name for name in registered("prod", denyPolicy=False) if "denial" in name]
-
-
 def test_existing_resources_keep_their_names(
     dev: dict[str, dict[str, Any]],
 ) -> None:
@@ -147,12 +131,3 @@ def test_existing_resources_keep_their_names(
         *("plan-account", "deploy-account", "preview-account"),
         *("denial-tag-key", "denial-tag-value", "denial-policy"),
     }
-
-
-def test_old_versions_of_the_state_and_uploads_that_stopped_are_removed(
-    dev: dict[str, dict[str, Any]],
-) -> None:
-    aborted, old = dev["state-bucket"]["lifecycleRules"]
-    assert aborted["action"]["type"] == "AbortIncompleteMultipartUpload"
-    assert old["action"]["type"] == "Delete"
-    assert old["condition"]["withState"] == "ARCHIVED"

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pulumi
 import pytest
 
-from tests.unit.components.recorder import NUMBERED
+from tests.unit.components.recorder import NUMBERED, registered
 from tests.unit.components.test_components import SPEC, refused
-from tests.unit.components.test_outputs_of_components import made_by
 from tests.unit.infra.stacks import FILE
 from vertex_training import TrainingEnvironment
 
@@ -28,6 +28,20 @@ ADVICE = (
     "spot.json:1:1: baseOutputDirectory is missing: a preempted job starts again from nothing. "
     "Hint: set it, and resume from AIP_CHECKPOINT_DIR"
 )
+
+
+def made_by(
+    component: Callable[..., Any], args: Any, *outputs: str, preview: bool = False
+) -> tuple[dict[str, Any], dict[str, tuple[str, dict[str, Any]]]]:
+    """Its outputs, and what it registers."""
+    found: dict[str, Any] = {}
+
+    def declare() -> None:
+        made = component("it", args() if callable(args) else args)
+        values = {name: getattr(made, name) for name in outputs}
+        pulumi.Output.from_input(values).apply(found.update)
+
+    return found, registered(declare, preview=preview)
 
 
 @pytest.fixture(autouse=True)

@@ -15,8 +15,6 @@ from vertex_training.components import training
 from vertex_training.errors import OperatorError
 
 TYPE = "vertex-training:index:TrainingBuckets"
-#: Numbers come as floats.
-BUCKETS = {"data": {"deleteAfterDays": 30.0, "forceDestroy": True}}
 
 
 def construct(inputs: Any, type_: str = TYPE) -> None:

@@ -16,7 +16,6 @@ from tests.unit.components.test_components import SPEC, refused
 from vertex_training import (
     TrainingAccount,
     TrainingBuckets,
-    TrainingEnvironment,
     TrainingJob,
 )
 
@@ -37,9 +36,6 @@ def config() -> Iterator[Callable[..., None]]:
 
     yield give
     pulumi.runtime.set_all_config({})
-
-
-# Project, region and credentials.
 
 
 def test_arguments_come_before_the_provider_and_the_provider_before_the_config(
@@ -64,36 +60,14 @@ def test_credentials_of_the_config_are_refused_likewise(config: Callable[..., No
     assert "the gcp provider has accessToken" in refused(TrainingJob, JOB)
 
 
-# Arguments.
-
-
-def test_inputs_of_a_component_are_registered_as_the_schema_spells_them() -> None:
+def test_an_unknown_name_of_a_bucket_is_registered() -> None:
     def declare() -> None:
-        TrainingBuckets("store", {**PROJECT, "buckets": {"data": {"delete_after_days": 30}}})
         reads = {"data": "acme-data", "new": unknown()}
         TrainingAccount("trainer", {"project": "local-training", "reads": reads})
-        TrainingJob("hello", {**JOB, "limits": {"max_usd_per_job": 5}})
-        buckets = {"data": {"delete_after_days": 7}}
-        TrainingEnvironment(
-            "all",
-            {
-                **PROJECT,
-                "environment": "e",
-                "project_number": "971240389164",
-                "buckets": buckets,
-                "registry": {"scanning": False},
-            },
-        )
 
     made = components(declare)
-    assert made["store"] == {**PROJECT, "buckets": {"data": {"deleteAfterDays": 30}}}
     assert made["trainer"]["reads"]["data"] == "acme-data"
     assert "new" in made["trainer"]["reads"]
-    assert made["hello"]["limits"] == {"maxUsdPerJob": 5}
-    assert made["hello"]["spec"] == SPEC
-    assert made["hello"]["controlBucket"] == "acme-control"
-    assert made["all"]["buckets"] == {"data": {"deleteAfterDays": 7}}
-    assert made["all"]["registry"] == {"scanning": False}
 
 
 def test_any_text_of_a_spec_reaches_the_job_as_it_is() -> None:
@@ -141,6 +115,3 @@ def test_an_image_may_be_unknown_in_a_preview(monkeypatch: pytest.MonkeyPatch) -
     assert costs[0] > 0
     assert ids == []
     assert "spec.workerPoolSpecs[0].containerSpec.imageUri: not known yet" in said[0]
-
-
-# Two components for buckets.

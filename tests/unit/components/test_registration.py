@@ -1,75 +1,69 @@
-"""What a state has of each component, and a job whose request is a file of its own."""
+"""Components with their arguments, as a state has them or as they are refused, and files of jobs.
+
+``tests/corpus/components.yaml`` has the arguments; ``RECORD=1`` writes the expected values again.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import os
 from pathlib import Path
 from typing import Any
 
 import pulumi
 import pytest
+import yaml
 
-from tests.unit.components.recorder import NUMBERED, PROJECT, components_with_types, registered
-from tests.unit.components.test_components import SPEC, refused
-from tests.unit.components.test_outputs_of_components import H100, JOB
-from vertex_training import (
-    GpuReservation,
-    TrainingAccount,
-    TrainingBuckets,
-    TrainingEnvironment,
-    TrainingJob,
-    TrainingNetwork,
-)
+import vertex_training
+from tests.unit.components.recorder import components_with_types, registered
+from tests.unit.components.test_components import JOB, SPEC, refused
+from tests.unit.infra.customjob.recorded import filled, line
+from vertex_training import ArgumentsError, TrainingJob
 
-#: The same as a stack file spells it.
-PLACE = {**PROJECT, "projectNumber": "971240389164"}
+FILE = Path(__file__).parents[2] / "corpus/components.yaml"
+CORPUS: dict[str, Any] = yaml.safe_load(FILE.read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize(
-    ("component", "args", "inputs"),
-    [
-        (
-            TrainingBuckets,
-            {**PROJECT, "buckets": {"data": {"soft_delete_days": 7}}, "own_buckets": True},
-            {**PROJECT, "buckets": {"data": {"softDeleteDays": 7}}, "ownBuckets": True},
-        ),
-        (
-            TrainingAccount,
-            {"project": "local-training", "reads": {"data": "acme-data"}, "calls_vertex": True},
-            {"project": "local-training", "reads": {"data": "acme-data"}, "callsVertex": True},
-        ),
-        (
-            TrainingNetwork,
-            {**NUMBERED, "mode": "psc", "subnet": {"range": "10.20.0.0/24"}},
-            {**PLACE, "mode": "psc", "subnet": {"range": "10.20.0.0/24"}},
-        ),
-        (
-            GpuReservation,
-            {**H100, "base_name": "h100", "environment": "prod"},
-            {
-                "project": "local-training", "projectNumber": "971240389164",
-                "zone": "us-central1-a", "machineType": "a3-highgpu-8g", "count": 2,
-                "baseName": "h100", "environment": "prod",
-            },
-        ),
-        (
-            TrainingJob,
-            {**JOB, "run": 2, "on_delete": "delete"},
-            {**PROJECT, "controlBucket": "control", "spec": SPEC, "run": 2, "onDelete": "delete"},
-        ),
-        (
-            TrainingEnvironment,
-            {**NUMBERED, "environment": "prod", "service_accounts": {"trainer": {}}},
-            {**PLACE, "environment": "prod", "serviceAccounts": {"trainer": {}}},
-        ),
-    ],
-)  # fmt: skip
-def test_a_state_has_a_component_by_its_type_with_its_arguments(
-    component: Callable[..., Any], args: dict[str, Any], inputs: dict[str, Any]
-) -> None:
-    found = components_with_types(lambda: component("it", args))
-    assert found == {"it": (f"vertex-training:index:{component.__name__}", inputs)}
+def observe(name: str, args: Any) -> dict[str, Any]:
+    """Return the inputs of the component in a preview, or the lines of its refusal."""
+    found: dict[str, Any] = {}
+
+    def declare() -> None:
+        try:
+            getattr(vertex_training, name)("it", args)
+        except ArgumentsError as error:
+            found["refused"] = str(error).splitlines()
+
+    made = components_with_types(declare)
+    if found:
+        assert made == {}
+        head, *found["refused"] = found["refused"]
+        mistakes = len(found["refused"])
+        count = "1 mistake" if mistakes == 1 else f"{mistakes} mistakes"
+        assert head == f"{name} 'it': {count}; nothing of it was declared."
+        return found
+    [(type_, inputs)] = made.values()
+    assert (list(made), type_) == (["it"], f"vertex-training:index:{name}")
+    return {"inputs": inputs}
+
+
+@pytest.mark.parametrize("number", range(len(CORPUS["cases"])))
+def test_a_component_is_registered_or_refused_as_recorded(number: int) -> None:
+    entry = CORPUS["cases"][number]
+    found = observe(*filled(entry["given"], CORPUS["names"]))
+    if os.environ.get("RECORD"):
+        entry.pop("inputs", None), entry.pop("refused", None)
+        entry |= found
+        names = [f"  {key}: {line(value)}" for key, value in CORPUS["names"].items()]
+        cases = [
+            "\n".join(f"  {key}: {line(value)}" for key, value in each.items())
+            for each in CORPUS["cases"]
+        ]
+        head = FILE.read_text().partition("\n")[0]
+        text = [head, "names:", *names, "cases:", *(f"-{each[1:]}" for each in cases), ""]
+        FILE.write_text("\n".join(text), encoding="utf-8")
+    expected = {key: entry[key] for key in ("inputs", "refused") if key in entry}
+    assert found == filled(expected, CORPUS["names"])
 
 
 def test_mistake_in_a_file_is_reported_at_its_line(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Costs: from the catalogue's prices, never guessed."""
+"""What a job costs, figure by figure and word by word, against prices that are made up."""
 
 from __future__ import annotations
 
@@ -11,6 +11,102 @@ from hypothesis import strategies as st
 
 from vertex_training import catalog
 from vertex_training.catalog import costs, machines
+from vertex_training.catalog.costs import PoolCost
+
+
+def test_a_concluded_price_is_reported_once() -> None:
+    spot = costs.thin_sources(["SPOT"])
+    assert spot == costs.thin_sources(["LOW_COST", "STANDARD", "SPOT", "ON_DEMAND"])
+    assert spot == [
+        "That Vertex's fee beside Spot machines is of the price on demand is concluded from a bill "
+        "of flex start."
+    ]
+    assert costs.thin_sources(["FLEX_START", "SPOT"]) == [
+        "No source has prices of flex start: it counts as on demand, which is more.",
+        *spot,
+    ]
+    assert costs.thin_sources(["STANDARD"]) == []
+
+
+@pytest.mark.parametrize(
+    ("scheduling", "retries"),
+    [
+        ({}, 3),
+        ({"strategy": "STANDARD"}, 3),
+        ({"strategy": "FLEX_START"}, 3),
+        ({"strategy": "SPOT"}, 6),
+        ({"strategy": "LOW_COST"}, 6),
+        ({"strategy": "SPOT", "disableRetries": True}, 0),
+    ],
+)
+def test_a_job_on_batch_pays_for_each_attempt(scheduling: dict[str, Any], retries: int) -> None:
+    assert costs.batch_retries(scheduling) == retries
+    message = {"jobSpec": {"scheduling": scheduling}}
+    assert costs.of_job(message, "us-central1", "batch").attempts == 1 + retries
+    assert costs.of_job(message, "us-central1").attempts == 1
+
+
+def test_a_pool_is_read_field_by_field() -> None:
+    machine = {
+        "machineType": "n1-standard-8",
+        "acceleratorType": "NVIDIA_TESLA_T4",
+        "acceleratorCount": 2,
+    }
+    spec = {"workerPoolSpecs": [{}, {"machineSpec": machine, "replicaCount": 3}, {"diskSpec": {}}]}
+    [found, bare] = costs.of_job({"jobSpec": spec}, "us-central1").pools
+    rate = costs.hourly("n1-standard-8", "NVIDIA_TESLA_T4", 2, "us-central1")
+    assert rate is not None
+    assert found == PoolCost(1, "n1-standard-8", "NVIDIA_TESLA_T4", 2, 3, rate, 0.0)
+    assert bare == PoolCost(2, "", "", 0, 1, None, 0.0)
+    named = {**machine, "acceleratorType": "ACCELERATOR_TYPE_UNSPECIFIED", "acceleratorCount": 0}
+    plain = {"workerPoolSpecs": [{"machineSpec": named}]}
+    [found] = costs.of_job({"jobSpec": plain}, "us-central1").pools
+    rate = costs.hourly("n1-standard-8", None, 0, "us-central1")
+    assert found == PoolCost(0, "n1-standard-8", "", 0, 1, rate, 0.0)
+
+
+T4 = "NVIDIA_TESLA_T4"
+
+
+def test_two_versions_on_small_machines_cost_what_a_hand_calculation_says() -> None:
+    # n1-standard-4 in us-central1 is 0.189999 USD an hour, so n1-standard-2 is 0.0949995.
+    # With the fee of 15 % it is 0.109249425; times 730 h 79.75208025 a month for one machine.
+    # Two versions: 2 machines at least, 159.5041605; 2 x 2 at most, 319.008321.
+    cost = costs.of_endpoint("n1-standard-2", None, 0, (1, 2), 2, "us-central1")
+    assert cost.monthly == pytest.approx((159.5041605, 319.008321))
+    assert str(cost) == "$159.50 to $319.01 a month"
+
+
+def test_gpus_are_in_the_month() -> None:
+    # n1-standard-4 0.189999 + one T4 0.35 = 0.539999; x 1.15 x 730 = 453.3291605 for each replica.
+    cost = costs.of_endpoint("n1-standard-4", T4, 1, (1, 3), 1, "us-central1")
+    assert cost.monthly == pytest.approx((453.3291605, 1359.9874815))
+
+
+def test_a_region_of_its_own_price_is_taken_and_another_regions_named() -> None:
+    # N1 in europe-west4 (skypilot-v8): n1-standard-8 is 0.41834, a quarter of it n1-standard-2.
+    cost = costs.of_endpoint("n1-standard-2", None, 0, (1, 1), 1, "europe-west4")
+    assert cost.most == pytest.approx(0.41834 / 4 * 1.15 * 730, rel=1e-3)
+    elsewhere = costs.of_endpoint("g2-standard-4", "NVIDIA_L4", 1, (1, 1), 1, "europe-west4")
+    assert str(elsewhere).endswith(" a month, at prices of us-central1")
+
+
+def test_an_endpoint_without_a_price_has_none_and_never_zero() -> None:
+    cost = costs.of_endpoint("n9-standard-2", None, 0, (1, 2), 1, "us-central1")
+    assert (cost.monthly, cost.most, str(cost)) == (None, None, "no price")
+
+
+@pytest.mark.parametrize(
+    ("machine", "kind", "count"),
+    [
+        ("a2-highgpu-1g", "NVIDIA_TESLA_A100", 8),
+        ("a2-highgpu-1g", "NVIDIA_L4", 1),
+        ("n1-standard-2", T4, 3),
+    ],
+)
+def test_gpus_that_a_machine_cannot_have_get_no_price(machine: str, kind: str, count: int) -> None:
+    assert costs.of_endpoint(machine, kind, count, (1, 1), 1, "us-central1").monthly is None
+
 
 FEE = 1 + machines.fee_share()
 

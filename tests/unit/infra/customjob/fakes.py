@@ -110,6 +110,7 @@ class Process:
         return self._call("find", act)
 
     def get(self, name):
+        assert name, "the name of the job is not known"
         return self._call("get", lambda: self.world.jobs.get(name))
 
     def cancel(self, name):

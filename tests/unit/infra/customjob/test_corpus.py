@@ -269,11 +269,6 @@ def test_every_rule_is_broken_by_some_file():
     assert {rule.id for rule in rules.ALL} == met
 
 
-def test_the_corpus_is_as_large_as_it_should_be():
-    assert len(files("wrong")) >= 150
-    assert len(files("right")) >= 60
-
-
 def test_every_mistake_has_a_place_in_its_file():
     for path in files("wrong"):
         result = check(path)
@@ -283,12 +278,3 @@ def test_every_mistake_has_a_place_in_its_file():
             assert problem.location.column >= 1
             assert "\n" not in str(problem)
             assert problem.hint, str(problem)
-
-
-def test_a_spot_machine_without_a_price_is_shown_a_way_on():
-    path = CORPUS / "in-stack" / "limit-no-spot-price.yaml"
-    [problem] = check(path, around(path)).errors
-    assert problem.hint.startswith("strategy: STANDARD has a price; or take another one")
-    never = CORPUS / "in-stack" / "limit-no-price.yaml"
-    [problem] = check(never, around(never)).errors
-    assert problem.hint.startswith("take another one")

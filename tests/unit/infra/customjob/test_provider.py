@@ -4,7 +4,13 @@ import json
 import pytest
 
 from localgcp.inventory.store import TENSORBOARD
-from tests.unit.infra.customjob.google.test_tensorboards import HERE, PROJECT, add, home, store
+from tests.unit.infra.customjob.google.test_connections import (
+    INSTANCES,
+    PROJECT,
+    add_tensorboard,
+    home,
+    store,
+)
 from vertex_training.customjob import provider as module
 from vertex_training.customjob.protocol.ports import (
     IntentState,
@@ -213,7 +219,7 @@ def test_a_live_job_goes_on_if_no_record_can_be_written(service, google, intents
 LOGGED = PROPS | {
     "submission": PLACE | {"project": PROJECT},
     "requestId": "id2",
-    "request": json.dumps({"jobSpec": {"tensorboard": f"{HERE}/0"}}),
+    "request": json.dumps({"jobSpec": {"tensorboard": f"{INSTANCES}/0"}}),
 }
 
 
@@ -221,17 +227,17 @@ def test_a_tensorboard_that_appears_after_a_cancellation_says_what_was_cancelled
     service, google, store
 ):
     outs, _ = running(service), google(yes=True)
-    add(store, "7", "dev")
+    add_tensorboard(store, "7", "dev")
     PROVIDER.check({}, LOGGED)
     PROVIDER.delete(NAME, outs | {"submission": LOGGED["submission"]})
     assert service.record.state == "JOB_STATE_CANCELLED"
-    add(store, "8", "dev")
+    add_tensorboard(store, "8", "dev")
     with pytest.raises(NotSubmittedError, match=rf"there are 2 .*For it job 'titanic' .*{NAME}"):
         PROVIDER.create(LOGGED)
-    store.delete(TENSORBOARD, f"{HERE}/8")
+    store.delete(TENSORBOARD, f"{INSTANCES}/8")
     service.record = None
     PROVIDER.create(LOGGED)
-    assert json.loads(service.created[-1][1])["jobSpec"]["tensorboard"] == f"{HERE}/7"
+    assert json.loads(service.created[-1][1])["jobSpec"]["tensorboard"] == f"{INSTANCES}/7"
 
 
 def test_an_unanswered_question_is_reported_and_blocks_no_change(service, google, capsys):

@@ -8,7 +8,13 @@ from typing import Any
 
 import pytest
 
-from tests.unit.infra.customjob.google.test_tensorboards import HERE, PROJECT, add, home, store
+from tests.unit.infra.customjob.google.test_connections import (
+    INSTANCES,
+    PROJECT,
+    add_tensorboard,
+    home,
+    store,
+)
 from tests.unit.infra.customjob.test_provider import (
     NAME,
     OPTIONS,
@@ -38,11 +44,11 @@ def with_ladder(*ids: str, first: str = "id1", **options: Any) -> dict[str, Any]
 
 
 def test_rungs_have_the_number_of_the_tensorboard(service, store):
-    add(store, "7", "dev")
-    body = json.dumps({"jobSpec": {"tensorboard": f"{HERE}/0"}})
+    add_tensorboard(store, "7", "dev")
+    body = json.dumps({"jobSpec": {"tensorboard": f"{INSTANCES}/0"}})
     job = PROPS | {"submission": PLACE | {"project": PROJECT}, "request": body}
     [rung] = module.ladder_of(job).rungs
-    assert json.loads(rung.body)["jobSpec"]["tensorboard"] == f"{HERE}/7"
+    assert json.loads(rung.body)["jobSpec"]["tensorboard"] == f"{INSTANCES}/7"
 
 
 STATE = {

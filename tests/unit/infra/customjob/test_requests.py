@@ -14,6 +14,7 @@ import yaml
 
 from tests.unit.infra.customjob import test_corpus
 from tests.unit.infra.customjob.rules.tuning_cases import RIGHT
+from tests.unit.infra.customjob.test_job_cases import DATA
 from vertex_training.customjob.kinds import BATCH_JOB, CUSTOM_JOB
 from vertex_training.customjob.request import job_file
 from vertex_training.customjob.request.job_file import JobFile, JobRequest, Submission
@@ -190,7 +191,6 @@ AFFINITY = {
     "key": "compute.googleapis.com/reservation-name",
     "values": [NAME],
 }
-L4 = {"machineType": "g2-standard-8", "acceleratorType": "NVIDIA_L4", "acceleratorCount": 1}
 SPOT = {"strategy": "SPOT"}
 
 
@@ -292,56 +292,9 @@ def test_invalid_settings_of_a_rung_are_refused(given: dict[str, Any], message: 
         Rung.model_validate(given)
 
 
-CPU = {"machineType": "n1-standard-4"}
-FLEX = {"strategy": "FLEX_START", "maxWaitDuration": "3600s"}
-RESERVED = T4 | {"reservationAffinity": AFFINITY}
-
-
-def message(*machines: Any, **scheduling: str) -> dict[str, Any]:
-    pools = [{"machineSpec": machine, "replicaCount": 1} for machine in machines]
-    given = {"scheduling": scheduling} if scheduling else {}
-    return {"displayName": "x", "jobSpec": {"workerPoolSpecs": pools, **given}}
-
-
-@pytest.mark.parametrize(
-    ("before", "fields", "words", "after"),
-    [
-        # A machine type replaces the accelerator of the job file as well.
-        (message(T4, T4), CPU, "n1-standard-4", message(CPU, CPU)),
-        (message(T4), L4, "g2-standard-8, 1 x NVIDIA_L4", message(L4)),
-        # Without a machine type, the other fields stay.
-        (message(T4), {"acceleratorCount": 1}, "1 x accelerators",
-         message(T4 | {"acceleratorCount": 1})),
-        (message(T4), {"acceleratorType": "NVIDIA_L4"}, "NVIDIA_L4",
-         message(T4 | {"acceleratorType": "NVIDIA_L4"})),
-        # Pools with another machine than the first one keep theirs.
-        (message(T4, CPU, T4), L4, "g2-standard-8, 1 x NVIDIA_L4", message(L4, CPU, L4)),
-        (message(T4, T4 | {"acceleratorCount": 4}), L4, "g2-standard-8, 1 x NVIDIA_L4",
-         message(L4, T4 | {"acceleratorCount": 4})),
-        (message(T4, None), CPU, "n1-standard-4", message(CPU, None)),
-        # No later rung requests the job file's own reservation.
-        (message(RESERVED), SPOT, "strategy SPOT", message(T4, strategy="SPOT")),
-        (message(T4), {"reservation": NAME}, "reservation big", message(RESERVED)),
-        # A strategy or a reservation replaces how the job file waits; its timeout stays.
-        (message(T4, **FLEX), SPOT, "strategy SPOT", message(T4, strategy="SPOT")),
-        (message(T4, **FLEX, timeout="60s"), SPOT, "strategy SPOT",
-         message(T4, timeout="60s", strategy="SPOT")),
-        (message(T4, **FLEX), {"reservation": NAME}, "reservation big", message(RESERVED)),
-        (message(T4, **FLEX), {"maxWaitDuration": "60s"}, "waits 60s",
-         message(T4, **FLEX | {"maxWaitDuration": "60s"})),
-        (message(T4, **FLEX), {"acceleratorCount": 1}, "1 x accelerators",
-         message(T4 | {"acceleratorCount": 1}, **FLEX)),
-        # Nothing to change.
-        ({"displayName": "x"}, {}, "", {"displayName": "x"}),
-        ({"jobSpec": {}}, CPU, "n1-standard-4", {"jobSpec": {}}),
-        ({"jobSpec": {"workerPoolSpecs": [{}, {"machineSpec": T4}]}}, CPU, "n1-standard-4",
-         {"jobSpec": {"workerPoolSpecs": [{}, {"machineSpec": CPU}]}}),
-    ],
-)  # fmt: skip
-def test_a_rung_changes_only_its_own_fields(
-    before: Any, fields: dict[str, Any], words: str, after: Any
-) -> None:
-    untouched = copy.deepcopy(before)
-    assert str(overrides(fields)) == words
-    assert overrides(fields).of(before) == after
-    assert before == untouched
+@pytest.mark.parametrize("row", DATA["rungs"], ids=lambda row: row["words"])
+def test_a_rung_changes_only_its_own_fields(row: dict[str, Any]) -> None:
+    untouched = copy.deepcopy(row["job"])
+    assert str(overrides(row["rung"])) == row["words"]
+    assert overrides(row["rung"]).of(row["job"]) == row["expected"]
+    assert row["job"] == untouched

@@ -39,15 +39,6 @@ def test_a_token_is_withheld_to_its_end(token):
 
 @pytest.mark.parametrize(
     "text",
-    ["https://host:8080/x", "gs://b/x:y@z", "http://${USER}:${PASS}@h", "a@b.c", "me:x@host",
-     "https://h/p?q=a:b@c"],
-)  # fmt: skip
-def test_an_address_without_a_password_is_shown(text):
-    assert redacted(text) == masked(text) == text
-
-
-@pytest.mark.parametrize(
-    "text",
     [
         ENV % f"[{{name: DB_PASSWORD, value: {SECRET}}}]",
         ENV % f"{{DB_PASSWORD: {SECRET}}}",
@@ -91,10 +82,6 @@ def test_a_mapping_or_list_after_a_secrets_name_is_hidden_as_a_whole(text: str) 
     assert len(masked(text)) == len(text)
 
 
-def test_an_empty_mapping_after_a_secrets_name_is_no_secret() -> None:
-    assert not redaction.contains_secret("api-key: {}")
-
-
 @pytest.mark.parametrize(
     "token",
     [
@@ -112,22 +99,8 @@ def test_a_key_of_a_service_that_ml_teams_use_is_withheld_to_its_end(token):
     assert redacted(f"KEYFILE={token} b") == "KEYFILE=[secret] b"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Application Default Credentials: see docs",
-        "no Google credentials: default credentials were not found",
-    ],
-)
-def test_prose_about_credentials_is_shown(text):
-    assert redacted(text) == text
-
-
-@pytest.mark.parametrize("line", ["+  id-token: write", "      id-token: write  # federation"])
-def test_a_permission_in_the_diff_of_a_workflow_is_shown(line):
-    assert masked(line) == line
-
-
 @pytest.mark.parametrize("row", DATA["shown"], ids=lambda row: row["text"])
 def test_a_value_after_a_name_is_hidden_to_its_end(row):
     assert redacted(row["text"]) == row.get("shown", row["text"])
+    if "shown" not in row:
+        assert not redaction.contains_secret(row["text"])

@@ -1,6 +1,6 @@
 """Runs of both protocols in which processes die, lose answers, or meet another one, at any call.
 
-``choose(n)`` decides: hypothesis in ``test_kills``, a seeded generator for mutants. A scenario
+``choose(n)`` decides: hypothesis in ``test_protocols``, a seeded generator for mutants. A scenario
 raises ``AssertionError`` where a promise is broken.
 """
 

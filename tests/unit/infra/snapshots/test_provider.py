@@ -155,14 +155,3 @@ def test_a_snapshot_that_is_made_is_recorded_with_its_manifest(
     assert gone == {**made.outs, "state": "CHANGED"}
     cloud.records.clear()
     assert SnapshotProvider().read("id", state).outs == {**made.outs, "state": "UNRECORDED"}
-
-
-def test_the_process_of_the_provider_tells_errors_as_the_program_does(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    asked: list[Any] = []
-    monkeypatch.setattr(provider, "format_exceptions", asked.append)
-    ignored: Any = None
-    SnapshotProvider().configure(ignored)
-    assert asked == [provider.format_exception]
-    assert SnapshotProvider.serialize_as_secret_always is False

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.infra.customjob.test_rules_in_stack import STACK, file
+from tests.unit.infra.customjob.test_rules import STACK, file
 from tests.unit.infra.stacks import planned
 from vertex_training.customjob.request import job_file
 from vertex_training.customjob.request.job_file import JobRequest

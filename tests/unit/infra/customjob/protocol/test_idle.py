@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import math
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -226,110 +227,35 @@ def test_a_job_that_ended_meanwhile_is_left_as_it_is() -> None:
 UNTIL = NOW - 240
 SINCE = UNTIL - 600
 REPLICA = "workerpool0-0"
-ONE = dataclasses.replace(
-    job("projects/1/locations/r/customJobs/7", "RUNNING"),
-    accelerators=((REPLICA, 1),),
-    started=int((NOW - 86_400) * 1e9),
-)
+ONE = dataclasses.replace(JOB, accelerators=((REPLICA, 1),))
 MINUTES = [SINCE + 60 * number for number in range(15)]
 POINTS = [(time, 0.0) for time in MINUTES]
-IDLE = (IdleFinding.IDLE, "no accelerator was at 5% or above for 10m")
-UNPROVEN, BUSY, YOUNG = IdleFinding.UNPROVEN, IdleFinding.BUSY, IdleFinding.YOUNG
-SPAN = (UNPROVEN, f"points that do not cover the span of {REPLICA}")
-HOLE = (UNPROVEN, f"points with a gap of {REPLICA}")
-ODD = (UNPROVEN, f"an odd point of {REPLICA}")
-WORKS = (BUSY, f"{REPLICA} works")
+FILE = Path(__file__).parents[4] / "corpus/idle.yaml"
+ROWS: list[dict[str, Any]] = yaml.safe_load(FILE.read_text(encoding="utf-8"))
 
 
-def at(time: float, value: float) -> list[tuple[float, float]]:
-    """The points of an idle replica, and another one."""
-    return [point for point in POINTS if point[0] != time] + [(time, value)]
-
-
-@pytest.mark.parametrize(
-    ("points", "verdict"),
-    [
-        (POINTS, IDLE),
-        (POINTS[1:], IDLE),
-        (POINTS[2:], SPAN),
-        (POINTS[:10], IDLE),
-        (POINTS[:9], SPAN),
-        ([*POINTS[:5], *POINTS[6:]], HOLE),
-        ([*POINTS[:5], (MINUTES[4] + 90, 0.0), *POINTS[6:]], IDLE),
-        ([*POINTS[:5], (MINUTES[4] + 90.5, 0.0), *POINTS[6:]], HOLE),
-        (list(reversed(POINTS)), IDLE),
-        (at(MINUTES[5], 0.0499), IDLE),
-        (at(MINUTES[5], 0.05), WORKS),
-        (at(SINCE, 0.05), IDLE),
-        (at(SINCE + 1, 0.05), WORKS),
-        (at(SINCE - 60, 1.0), IDLE),
-        (at(MINUTES[5], -0.01), ODD),
-        (at(MINUTES[5], math.nan), ODD),
-        (at(MINUTES[5], math.inf), ODD),
-        (at(SINCE - 60, -1.0), ODD),
-        (at(SINCE - 61, -1.0), IDLE),
-        (at(NOW + 60, 0.0), IDLE),
-        (at(NOW + 61, 0.0), ODD),
-        ([], (UNPROVEN, f"no points of {REPLICA}")),
-    ],
-)
-def test_points_prove_that_a_replica_did_nothing(points: Any, verdict: Any) -> None:
-    found = RULE.judge(ONE, Reading(NOW, [Series(REPLICA, "", points)]))
-    assert (found.finding, found.why) == verdict
-
-
-@pytest.mark.parametrize(
-    ("started", "finding"),
-    [
-        (0, YOUNG),
-        (int((SINCE - 240) * 1e9), UNPROVEN),
-        (int((SINCE - 239) * 1e9), YOUNG),
-        (int((SINCE - 241) * 1e9), UNPROVEN),
-    ],
-)
-def test_a_job_that_runs_for_less_lacks_nothing(started: int, finding: IdleFinding) -> None:
-    young = dataclasses.replace(ONE, started=started)
-    found = RULE.judge(young, Reading(NOW, []))
-    words = {YOUNG: "it has not run for so long", UNPROVEN: f"no points of {REPLICA}"}
-    assert (found.finding, found.why) == (finding, words[finding])
-    idle = RULE.judge(young, Reading(NOW, [Series(REPLICA, "", POINTS)]))
-    assert (idle.finding, idle.why) == IDLE
-
-
-@pytest.mark.parametrize(
-    ("series", "verdict"),
-    [
-        ([("", 0.0)], IDLE),
-        ([("", 0.0249)], IDLE),
-        ([("", 0.025)], (UNPROVEN, f"one of the 2 of {REPLICA} may work")),
-        ([("", 0.05)], WORKS),
-        ([("gpu=0", 0.0), ("gpu=1", 0.0)], IDLE),
-        ([("gpu=0", 0.04), ("gpu=1", 0.04)], IDLE),
-        ([("gpu=0,uuid=a", 0.0), ("gpu=1,uuid=b", 0.0)], IDLE),
-        ([("gpu=0,zone=a", 0.0), ("gpu=1,zone=a", 0.0)], IDLE),
-        ([("uuid=MQ==", 0.0), ("uuid=Mg==", 0.0)], IDLE),
-        ([("gpu=0", 0.0)], (UNPROVEN, f"no points of all 2 accelerators of {REPLICA}")),
-        ([("gpu=0", 0.0), ("gpu=0,x=1", 0.0)],
-         (UNPROVEN, f"no points of all 2 accelerators of {REPLICA}")),
-        ([("gpu=0,uuid=a", 0.0), ("gpu=0,uuid=a", 0.0)],
-         (UNPROVEN, f"no points of all 2 accelerators of {REPLICA}")),
-        ([("gpu=0", 0.0), ("gpu=1", 0.05)], WORKS),
-    ],
-)  # fmt: skip
-def test_each_accelerator_of_a_replica_has_points(series: Any, verdict: Any) -> None:
-    of_two = dataclasses.replace(ONE, accelerators=((REPLICA, 2),))
-    found = [Series(REPLICA, name, [(t, value) for t in MINUTES]) for name, value in series]
-    judged = RULE.judge(of_two, Reading(NOW, found))
-    assert (judged.finding, judged.why) == verdict
-
-
-def test_a_job_without_accelerators_is_never_idle() -> None:
-    without = dataclasses.replace(ONE, accelerators=())
-    found = RULE.judge(without, Reading(NOW, []))
-    assert found == IdleVerdict(UNPROVEN, "it has no accelerators")
-    assert found.goes_on == (
-        "whether it is idle is not known, and it goes on: it has no accelerators"
+def series_of(given: dict[str, Any]) -> Series:
+    """Return the points of an entry: an idle replica, and what is different about it."""
+    without = {SINCE + each for each in given.get("without", [])}
+    points = [
+        point for point in POINTS[slice(*given.get("minutes", [15]))] if point[0] not in without
+    ]
+    points = [(time, given.get("all", value)) for time, value in points]
+    return Series(
+        REPLICA, given.get("name", ""), points + [(SINCE + t, v) for t, v in given.get("more", [])]
     )
+
+
+@pytest.mark.parametrize("row", ROWS, ids=range(len(ROWS)))
+def test_points_prove_that_accelerators_did_nothing_or_they_do_not(row: dict[str, Any]) -> None:
+    count = row.get("count", 1)
+    accelerators = ((REPLICA, count),) if count else ()
+    one = dataclasses.replace(ONE, accelerators=accelerators)
+    if "started" in row:
+        one = dataclasses.replace(one, started=int((SINCE + row["started"]) * 1e9))
+    found = RULE.judge(one, Reading(NOW, [series_of(each) for each in row["series"]]))
+    assert f"{found.finding.name}: {found.why}" == row["verdict"]
+    assert found.goes_on == f"whether it is idle is not known, and it goes on: {found.why}"
 
 
 @pytest.mark.parametrize(
@@ -353,7 +279,7 @@ def test_what_does_not_run_is_not_read() -> None:
         dataclasses.replace(ONE, state="JOB_STATE_PENDING"),
         dataclasses.replace(ONE, accelerators=()),
     ):
-        assert stop.look(other) == IdleVerdict(YOUNG, "it does not run")
+        assert stop.look(other) == IdleVerdict(IdleFinding.YOUNG, "it does not run")
     assert asked == []
     assert stop.look(ONE).finding is IdleFinding.IDLE
     assert asked == [(ONE.name, 900.0)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,6 +12,7 @@ import yaml
 
 from tests.security.test_shapes_of_secrets import SHAPES, made
 from vertex_training.secret_rules import forms
+from vertex_training.secret_rules.names import fetches, is_secret, looks_random, strength
 
 #: Shapes of a service whose rule has the name of another one.
 OTHERS: Final = {"bitbucket": "atlassian"}
@@ -53,3 +55,27 @@ def test_a_secret_in_a_text_is_found_without_the_words_around_it(row: dict[str, 
         for secret, rule in row["found"]
     ]
     assert [[text[a:b], rule] for a, b, rule in forms.secrets(text)] == found
+
+
+def test_a_number_at_the_end_of_a_name_counts_others() -> None:
+    assert strength("DB_PASSWORD_12") == "sure"
+    assert strength("DB_PASSWORD_123") == ""
+    assert strength("") == strength("12") == ""
+
+
+def test_the_strength_of_a_name_is_that_of_the_table() -> None:
+    expected = {name: row["strength"] for row in DATA["names"] for name in row["names"]}
+    assert {name: strength(name) for name in expected} == expected
+
+
+@pytest.mark.parametrize("row", DATA["values"], ids=lambda row: "-".join(row[:2]))
+def test_a_value_is_a_secret_by_its_name_and_its_form(row: list[Any]) -> None:
+    name, value, in_variable, elsewhere = row
+    assert is_secret(name, value, variable=True) is in_variable
+    assert is_secret(name, value, variable=False) is elsewhere
+
+
+@pytest.mark.parametrize(("key", "check"), [("random", looks_random), ("code", fetches)])
+def test_random_values_and_code_are_recognized(key: str, check: Callable[[str], bool]) -> None:
+    for expected, values in DATA[key].items():
+        assert {value: check(value) for value in values} == dict.fromkeys(values, expected)

@@ -1,10 +1,21 @@
 """Which job a run is, and whether what it left can be a version of a model."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
 import pytest
 
+from localgcp.home import Home
+from localgcp.runner.gcsfuse import storage_client
+from localgcp.storage import StorageEmulator
+from tests.unit.localcloud.conftest import free_port
 from vertex_training.customjob.protocol.ports import JobSnapshot
 from vertex_training.errors import JobRefusedError
 from vertex_training.serving.declared import ModelSource
+from vertex_training.serving.google.runs import MOST_METRICS_BYTES, GoogleRuns
 from vertex_training.serving.protocol.ports import RunFolder
 from vertex_training.serving.protocol.run_artifacts import find_artifacts, metrics_of
 
@@ -67,3 +78,37 @@ def test_a_run_that_cannot_become_a_version_is_refused(runs, files, text):
 )
 def test_metrics_are_finite_numbers_with_plain_names_whatever_the_file_has(content, metrics):
     assert metrics_of(RunFolder((), content)) == metrics
+
+
+FOLDER: Final = "gs://out/abc/model/"
+
+
+@pytest.fixture
+def bucket(tmp_path: Path) -> Iterator[Any]:
+    home = Home(tmp_path / "home", tmp_path)
+    home.create()
+    emulator = StorageEmulator(home.storage, home.storage_log, home.children)
+    emulator.start(free_port())
+    client: Any = storage_client(emulator.url)
+    yield client.create_bucket("out")
+    emulator.stop()
+
+
+def folder(bucket: Any, uri: str = FOLDER) -> RunFolder:
+    jobs: Any = None  # it is not asked
+    return GoogleRuns(jobs, bucket.client).folder(uri)
+
+
+def test_files_have_their_names_below_the_folder_and_metrics_their_content(bucket: Any) -> None:
+    for name in ("model/metrics.json", "model/b/w.npz", "model/a.json", "model2/no", "no"):
+        bucket.blob(f"abc/{name}").upload_from_string("{}")
+    assert folder(bucket) == RunFolder(("a.json", "b/w.npz", "metrics.json"), b"{}")
+    bucket.blob("abc/model/metrics.json").upload_from_string("1" * MOST_METRICS_BYTES)
+    assert len(folder(bucket).metrics) == MOST_METRICS_BYTES
+    bucket.blob("abc/model/metrics.json").upload_from_string("1" * (MOST_METRICS_BYTES + 1))
+    assert folder(bucket).metrics == b""
+
+
+def test_a_folder_or_a_bucket_that_is_not_there_has_no_files(bucket: Any) -> None:
+    assert folder(bucket) == RunFolder(())
+    assert folder(bucket, "gs://no-such-bucket/model/") == RunFolder(())
