@@ -2,8 +2,8 @@
 
 ================  ========================================================================
 ``command``       the command line: options, exit codes
-``report``        plan -> report; the list of kinds of risks; the plan's digest
-``jobs``          jobs: what happens to them, what they can cost; images that change
+``report``        plan -> report; the list of kinds of risks; images; the plan's digest
+``jobs``          jobs: what happens to them, what they run on, what they can cost
 ``expenses``      schedules, snapshots and reservations, and what they cost
 ``serving``       model versions and endpoints: split, metrics, USD a month; their risks
 ``grants``        IAM: bindings and access to data that are gained or lost, and why

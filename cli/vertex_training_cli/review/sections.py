@@ -25,12 +25,9 @@ from vertex_training_cli.review.grants import IamBinding
 from vertex_training_cli.review.guards import WatchChange
 from vertex_training_cli.review.headline import totals
 from vertex_training_cli.review.jobs import (
-    IMAGE_COLUMNS,
     JobChange,
     at_most,
     fate,
-    image_cells,
-    image_line,
     progress,
     shown_image,
 )
@@ -53,7 +50,13 @@ from vertex_training_cli.review.parts import (
     to_section,
     to_table,
 )
-from vertex_training_cli.review.report import ResourceChange, ReviewReport
+from vertex_training_cli.review.report import (
+    IMAGE_COLUMNS,
+    ResourceChange,
+    ReviewReport,
+    image_cells,
+    image_line,
+)
 from vertex_training_cli.review.serving import EndpointChange, VersionChange
 
 #: Columns of the table of jobs, in the order in which ``_job_row`` fills them.
