@@ -15,11 +15,13 @@ from typing import Any, Final
 import pytest
 import yaml
 
+from tests.golden.test_reviews import without_digests
 from tests.unit.vt.review import plans
 from vertex_training_cli.engine import events
 from vertex_training_cli.engine.plan import CheckpointObservation, JobObservation, Observations
 from vertex_training_cli.review import html, jobs, json_report, markdown, report
 
+PAGE: Final = Path(__file__).with_name("page.html")
 FILE: Final = Path(__file__).with_name("plans.yaml")
 CASES: Final[dict[str, Any]] = yaml.load(FILE.read_text(), yaml.CSafeLoader)
 RUNNING: Final = JobObservation("RUNNING", 7200, 1.5, "loss 0.3", CheckpointObservation(90))
@@ -141,3 +143,12 @@ def test_a_plan_is_reported_as_recorded(name: str) -> None:
     assert shown(made) == case["shown"]
     assert read(made) == case["json"]
     assert html.render(made)
+
+
+def test_the_page_of_a_plan_is_as_recorded() -> None:
+    """The picture has members, jobs, an endpoint, two accounts and a bucket that everybody reads."""
+    page = html.render(review(CASES["accounts-that-act-as-accounts"]["given"], None))
+    body = without_digests(page[page.index("<body>") :])
+    if os.environ.get("RECORD"):
+        PAGE.write_text(body)
+    assert body == PAGE.read_text()
