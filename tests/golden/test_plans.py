@@ -55,7 +55,7 @@ SLOT: Final = re.compile(r"\b20\d\d-\d\d-\d\d \d\d:\d\d\b")
 IN_WORDS: Final = frozenset(
     {
         *("version", "verdict", "answers", "outcome", "stack", "project", "region", "source"),
-        *("digest", "expected", "notes", "warnings", "errors", "changes", "policies"),
+        *("expected", "notes", "warnings", "errors", "changes", "policies"),
     }
 )
 
