@@ -58,7 +58,6 @@ from vertex_training.stack_rules import (
 )
 from vertex_training.stack_rules import alerts as alert_rules
 from vertex_training.stack_rules import extra_grants as extra_grant_rules
-from vertex_training.stack_rules import retention as encryption_rules
 from vertex_training.stack_rules import serving as serving_rules
 
 #: How the training project's stack files are read.
@@ -335,7 +334,7 @@ def broken_rules(settings: Settings, root: Path) -> list[Problem]:
         *names.problems(settings),
         *existing.problems(settings),
         *extra_grant_rules.problems(settings),
-        *encryption_rules.encryption_problems(settings),
+        *retention.encryption_problems(settings),
         *teams.problems(settings),
         *retention.problems(settings),
         *files.problems(settings, root),

@@ -17,7 +17,7 @@ from vertex_training_cli.review.report import RISKS
 #: What a headline says before names of what is in danger.
 ALARMS = {kind.headline for kind in RISKS if kind.headline}
 #: Of a cloud that was changed by hand, or of a change that the large stack has no place for, as of
-#: models and endpoints: ``tests/unit/vt/review/risks`` and ``test_serving.py`` beside it have them.
+#: models and endpoints: ``plans.yaml`` has them.
 ELSEWHERE = {
     "made anew, empty: it was deleted in the cloud",
     "back as deployed",

@@ -459,7 +459,7 @@ def test_mistakes_survive_the_file_without_what_mends_them() -> None:
 
 
 def test_the_digest_survives_the_file() -> None:
-    from vertex_training_cli.review.digest import plan_digest
+    from vertex_training_cli.review.report import plan_digest
 
     parsed = plan_file.parse(PLAN.encode(), "dev")
     again = plan_file.write(parsed.plan, parsed.source)

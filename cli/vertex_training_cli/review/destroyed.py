@@ -1,11 +1,16 @@
-"""What a plan destroys, what loses its protection, and objects of the stack, by folder.
+"""What a plan destroys, what loses its protection, objects by folder, and entries with other names.
 
 A folder of the stack file is a resource for each file. A reviewer reads a line a folder.
+
+A renamed entry keeps what is there by ``formerly``; without it, or with a wrong one, it is made
+anew. An entry that was another team's (``existing``) and is the stack's own begins empty.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -13,11 +18,11 @@ from vertex_training.catalog import resource_types
 from vertex_training.catalog.resource_types import OBJECT
 from vertex_training.errors import Problem
 from vertex_training.plan.objects import prefix_of
+from vertex_training_cli.engine.fields import FieldDifference, diff_fields
 from vertex_training_cli.engine.plan import WITH_REQUEST, Diagnostic, Plan, Step
 from vertex_training_cli.engine.values import as_mapping
-from vertex_training_cli.review import grants, serving
-from vertex_training_cli.review.renames import deployed_names
-from vertex_training_cli.review.risk import LOST, Quote, RiskKind
+from vertex_training_cli.review import grants, jobs, serving
+from vertex_training_cli.review.parts import LOST, Finding, Quote, RiskKind, simple_risk
 
 #: Steps after which the resource is gone.
 DELETIONS: Final = ("delete", "delete-replaced")
@@ -27,6 +32,23 @@ PREFIX: Final = "storage-"
 COMMAND: Final = 400
 #: Objects of one folder from which on they are one line.
 FEW: Final = 2
+#: What a job is in the program: itself, or its schedule.
+_OF_JOBS: Final = ("training-{}", "training-{}-schedule")
+#: Section of the stack file -> names that an entry's resource may have in the program.
+RESOURCES: Final[Mapping[str, tuple[str, ...]]] = {
+    "buckets": ("storage-{}",),
+    "secrets": ("secrets-{}",),
+    "serviceAccounts": ("{}-account",),
+    "reservations": ("capacity-{}",),
+    "jobs": _OF_JOBS,
+    "tuning": _OF_JOBS,
+}
+#: Pairs that are compared: a plan of a pull request has as many steps as it likes.
+COMPARED: Final = 10_000
+#: Sections with data: the output of this name has what each key was deployed as.
+OUTPUTS: Final = ("buckets", "secrets")
+#: The resource of section ``registry``, which has no keys; its output is one text.
+REGISTRY: Final = "registry-docker"
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +239,96 @@ def fate(change: DestructiveChange) -> str:
     return f"refused, it is protected; otherwise {verb}" if change.refused else verb
 
 
+def renames(plan: Plan) -> tuple[Finding, ...]:
+    """Entries that are made anew, and differ by nothing but their names from ones that go."""
+    gone = {step.name: step for step in plan.changed if step.op == "delete"}
+    made = {step.name: step for step in plan.changed if step.op == "create"}
+    pairs = (
+        (Finding(section, "", old, key), gone[template.format(old)], new)
+        for section, templates in RESOURCES.items()
+        for template in templates
+        for olds in (_keys_of(template, gone),)
+        for key in sorted(plan.section(section))
+        if (new := made.get(template.format(key)))
+        for old in olds
+    )
+    some = itertools.islice(pairs, COMPARED)
+    return tuple(
+        found for found, old, new in some if _differ_by_name(old, new, found.old, found.new)
+    )
+
+
+def _keys_of(template: str, steps: Mapping[str, Step]) -> list[str]:
+    before, after = template.split("{}")
+    found = (n for n in sorted(steps) if n.startswith(before) and n.endswith(after))
+    return [name[len(before) : len(name) - len(after)] for name in found]
+
+
+def _differ_by_name(old: Step, new: Step, before: str, after: str) -> bool:
+    """Whether ``new`` is ``old`` with the one key wherever the other stands as a word."""
+    if old.type != new.type or old.old is None or new.new is None:
+        return False
+    if old.type in WITH_REQUEST:
+        both = Step("replace", new.urn, new.type, old.old, new.new)
+        calendars = (as_mapping(s.inputs.get("schedule")) for s in (old.old, new.new))
+        differences = [*jobs.differences(both), *diff_fields(*calendars)]
+    else:
+        differences = diff_fields(old.old.inputs, new.new.inputs)
+    word = re.compile(rf"(?<![A-Za-z0-9]){re.escape(before)}(?![A-Za-z0-9])")
+    return all(word.sub(after, each.old or "") == each.new for each in differences)
+
+
+def deployed_names(plan: Plan) -> dict[str, str]:
+    """Resources with data, by their names in the program -> what the stack was deployed with."""
+    found = {
+        template.format(key): str(deployed)
+        for section in OUTPUTS
+        for template in RESOURCES[section]
+        for key, deployed in as_mapping(plan.deployed_outputs.get(section)).items()
+    }
+    if isinstance(registry := plan.deployed_outputs.get("registry"), str):
+        found[REGISTRY] = registry
+    return found
+
+
+def substitutes(plan: Plan) -> tuple[FieldDifference, ...]:
+    """Names of resources with data that are new and empty, with what the entry was until now."""
+    before = deployed_names(plan)
+    made = [step for step in plan.changed if step.op == "create" and step.name in before]
+    found = list[FieldDifference]()
+    for step in made:
+        old, new = before[step.name], resource_types.find(step.type).output_of(step.inputs)
+        if old != new:
+            # Of most the last part says it; a repository has its project before that.
+            short = old if step.name == REGISTRY else old.rpartition("/")[2]
+            found.append(FieldDifference(step.name, short, new))
+    return tuple(found)
+
+
+def unknown_first_names(plan: Plan) -> tuple[Diagnostic, ...]:
+    """A warning for each. None of a stack that is all new: it has the names of its first day."""
+    created = {step.name for step in plan.steps if step.op == "create"}
+    if not any(step.old is not None for step in plan.steps if step.custom):
+        return ()
+    return tuple(
+        Diagnostic(
+            "warning",
+            f"{section}.{key}: formerly: {former} names nothing that is deployed, so it is made "
+            f"anew. Was it {key} already, or another name? Read what is destroyed below.",
+        )
+        for section, templates in RESOURCES.items()
+        for key, former in _given(plan, section)
+        if any(template.format(former) in created for template in templates)
+    )
+
+
+def _given(plan: Plan, section: str) -> Iterator[tuple[str, str]]:
+    """(key, ``formerly``) of the entries that have one."""
+    for key, entry in plan.section(section).items():
+        if isinstance(entry, Mapping) and isinstance(entry.get("formerly"), str):
+            yield str(key), entry["formerly"]
+
+
 def _without_data(change: DestructiveChange, quote: Quote) -> str:
     name = quote(change.name)
     return f"refused, it is protected: {name}" if change.refused else f"{name} ({fate(change)})"
@@ -234,7 +346,7 @@ REMADE: Final = RiskKind(
     headline="made anew, empty: it was deleted in the cloud",
     question=LOST,
     answer="made anew, empty: it was deleted in the cloud: {}",
-    line=lambda each, quote: (
+    in_list=lambda each, quote: (
         f"made anew, empty, it was deleted in the cloud: {_remade(each, quote)}"
     ),
 )
@@ -248,7 +360,7 @@ LOST_WITH_RESOURCE: Final = RiskKind(
 )
 REFUSED: Final = RiskKind(
     lambda plan: [each for each in destroyed(plan) if each.refused],
-    lambda each, quote: quote(each.name),
+    "{name}",
     headline="refused, it is protected",
 )
 REMOVED_OBJECTS: Final = RiskKind(
@@ -260,15 +372,34 @@ REMOVED_OBJECTS: Final = RiskKind(
 )
 UNPROTECTED: Final = RiskKind(
     unprotected,
-    lambda name, quote: quote(name),
+    "{name}",
     key="unprotected",
     headline="protection removed",
     question=LOST,
     answer="{} loses its protection",
-    line=lambda name, quote: f"{quote(name)} loses its protection",
+    in_list="{name} loses its protection",
 )
 WITHOUT_DATA: Final = RiskKind(
     lambda plan: [each for each in destroyed(plan) if not each.is_loss],
     _without_data,
     question=LOST,
+)
+SUBSTITUTES: Final = simple_risk(
+    substitutes,
+    "{path} (until now {old})",
+    "substitutes",
+    "new and empty in place of another",
+    LOST,
+    "destroys",
+)
+RENAMES: Final = simple_risk(
+    renames,
+    lambda each, quote: (
+        f"{quote(each.old)} → {quote(each.new)} ({quote(f'formerly: {each.old}')} in "
+        f"{quote(f'{each.name}.{each.new}')} keeps what is there)"
+    ),
+    "renames",
+    "renamed without formerly",
+    LOST,
+    fields="section=name old new",
 )

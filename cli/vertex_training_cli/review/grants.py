@@ -18,7 +18,7 @@ from vertex_training.plan.access import ACTS_AS, VERBS, Access, Binding, reachab
 from vertex_training.plan.grants import ACT_AS, EXTRA_GRANTS, reason
 from vertex_training_cli.engine.plan import Plan, ResourceState, Step
 from vertex_training_cli.engine.values import UNKNOWN, as_mapping
-from vertex_training_cli.review.risk import RIGHTS, Quote, RiskKind, first, told_alike
+from vertex_training_cli.review.parts import RIGHTS, Finding, Quote, RiskKind, simple_risk
 
 #: Inputs that say what is granted. The others say on what.
 GRANT_INPUTS: Final = ("role", "member", "members", "policyData", "condition", "etag")
@@ -248,23 +248,17 @@ def _target_input(inputs: Mapping[str, Any]) -> str:
     return next(known, narrow[0] if narrow else "")
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class WidenedRole:
-    """A custom role that gets permissions: everybody who holds it gains them, by no new grant."""
+def widened(plan: Plan) -> list[Finding]:
+    """Custom roles with more permissions than before, and those that are new.
 
-    name: str
-    permissions: tuple[str, ...]
-    """Those that it did not have; an unknown one is among them."""
-
-
-def widened(plan: Plan) -> list[WidenedRole]:
-    """Custom roles with more permissions than before, and those that are new."""
-    found = list[WidenedRole]()
+    Everybody who holds such a role gains them, by no new grant.
+    """
+    found = list[Finding]()
     for step in plan.changed:
         if step.type in CUSTOM_ROLES and step.new:
             more = _permissions(step.new) - (_permissions(step.old) if step.old else set())
             name = str(step.new.inputs.get("roleId") or step.name)
-            found += [WidenedRole(name, tuple(sorted(more)))] if more else []
+            found += [Finding(name, tuple(sorted(more)))] if more else []
     return sorted(found)
 
 
@@ -274,22 +268,12 @@ def _permissions(role: ResourceState) -> set[str]:
     return set() if is_off else set(_strings(role.inputs, "permissions"))
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class AccountKey:
-    """A key that is made: whoever has it is the account."""
-
-    account: str
-    """As the program names it; the sign of a value that is known later for a new one."""
-    name: str
-    """The resource's name in the program."""
-
-
 def _is_key(step: Step, state: ResourceState) -> bool:
     return resource_types.account_key(step.type, state.inputs) != ""
 
 
-def account_keys(plan: Plan) -> list[AccountKey]:
-    """Keys of accounts that are made, also anew."""
+def account_keys(plan: Plan) -> list[Finding]:
+    """Keys of accounts that are made, also anew: whoever has one is the account."""
     inputs = (
         (step.name, step.new.inputs)
         for step in plan.changed
@@ -297,31 +281,23 @@ def account_keys(plan: Plan) -> list[AccountKey]:
         if step.op in ("create", "replace") or not (step.old and _is_key(step, step.old))
     )
     return sorted(
-        AccountKey(str(each.get("serviceAccountId") or each.get("serviceAccountEmail")), name)
+        Finding(str(each.get("serviceAccountId") or each.get("serviceAccountEmail")), name)
         for name, each in inputs
     )
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class LiftedDenial:
-    """A principal that a deny policy no longer keeps from something."""
-
-    principal: str
-    permissions: tuple[str, ...]
 
 
 #: What a deny policy keeps a principal from: principal, permission, condition; and the exceptions.
 _Denials = dict[tuple[str, str, str], set[str]]
 
 
-def lifted(plan: Plan) -> list[LiftedDenial]:
+def lifted(plan: Plan) -> list[Finding]:
     """Who may be granted again what deny policies kept from them, by principal."""
     before, after = _denials(plan, "old"), _denials(plan, "new")
     found = dict[str, set[str]]()
     for key, exceptions in before.items():
         if key not in after or after[key] - exceptions:
             found.setdefault(key[0], set()).add(key[1])
-    return [LiftedDenial(who, tuple(sorted(found[who]))) for who in sorted(found)]
+    return [Finding(who, tuple(sorted(found[who]))) for who in sorted(found)]
 
 
 def _denials(plan: Plan, side: str) -> _Denials:
@@ -358,32 +334,33 @@ ADMINISTRATORS: Final = RiskKind(
     headline="administrators' roles",
     danger="opens",
 )
-WIDENED: Final = told_alike(
+WIDENED: Final = simple_risk(
     widened,
-    lambda each, quote: f"{quote(each.name)} ({first([quote(one) for one in each.permissions])})",
+    "{name} ({what})",
     "widenedRoles",
     "custom roles get permissions",
     RIGHTS,
+    fields="name permissions=what",
 )
-KEYS: Final = told_alike(
+KEYS: Final = simple_risk(
     account_keys,
-    lambda each, quote: f"{quote(each.name)} of {quote(each.account)}",
+    "{what} of {name}",
     "accountKeys",
     "whoever has the key is the account",
     RIGHTS,
+    fields="account=name name=what",
 )
-LIFTED: Final = told_alike(
+LIFTED: Final = simple_risk(
     lifted,
-    lambda each, quote: (
-        f"{quote(each.principal)} ({first([quote(one) for one in each.permissions])})"
-    ),
+    "{name} ({what})",
     "liftedDenials",
     "no longer denied to",
     RIGHTS,
+    fields="principal=name permissions=what",
 )
 STRANGERS: Final = RiskKind(
     strangers,
-    lambda each, quote: quote(each.member),
+    "{member}",
     key="membersOfOtherDomains",
     headline="members of other domains",
     danger="opens",

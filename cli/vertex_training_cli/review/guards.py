@@ -1,22 +1,33 @@
-"""Settings that lower a guard and change no right: exceptions of drift, rules, tags, teams.
+"""Settings that lower a guard and change no right: limits, levels, exceptions, tags, teams; alerts.
 
-What was before comes from the outputs of the deployed stack, or from the resource. ``limits`` has
-limits and levels of policies.
+What was before comes from the outputs of the deployed stack, or from the resource. Of alerts,
+channels, budgets and dashboards all are reported, those of a team's own as well. A channel that the
+plan makes has no name yet, so what an alert newly names may be known by number alone.
 """
 
 from __future__ import annotations
 
+import fnmatch
 import json
+import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from vertex_training.catalog.resource_types import REPOSITORY
+from vertex_training.catalog.costs import usd
+from vertex_training.catalog.resource_types import ALERT, BUDGET, CHANNEL, DASHBOARD, REPOSITORY
 from vertex_training_cli.engine.fields import FieldDifference
-from vertex_training_cli.engine.plan import Plan, Step
-from vertex_training_cli.engine.values import as_mapping
-from vertex_training_cli.review.risk import Quote, RiskKind, told_alike
+from vertex_training_cli.engine.plan import Plan, ResourceState, Step
+from vertex_training_cli.engine.values import UNKNOWN, as_mapping
+from vertex_training_cli.review.parts import (
+    LIMITS,
+    LOST,
+    POLICIES,
+    Finding,
+    RiskKind,
+    simple_risk,
+)
 
 Inputs = Mapping[str, Any]
 #: Sections of a stack file that lower guards; the digest covers them, and outputs have them.
@@ -24,17 +35,50 @@ SECTIONS: Final = ("allowedSecrets", "drift", "rules")
 #: Stands for the value that an included file has.
 AS_INCLUDED: Final = "as included"
 #: Levels of rules, from the least.
-ORDER: Final = ("note", "warning", "error")
+RULE_LEVELS: Final = ("note", "warning", "error")
+#: Limits in USD: more, or none, is a raise.
+USD: Final = (
+    "maxUsdPerJob",
+    "maxUsdPerEnvironment",
+    "maxUsdPerTeam",
+    "maxUsdPerMonth",
+    "maxUsdPerMonthInTotal",
+)
+#: Limits by a list: an entry more, or no list, is a raise.
+LISTS: Final = ("regions", "machineTypes", "strategies", "memberDomains")
+#: Stands for no limit.
+NONE: Final = "no limit"
+#: The level of a policy that nobody gives another one.
+DEFAULT: Final = "mandatory"
+#: Levels of policies, from what is not even looked at to what stops a deployment.
+POLICY_LEVELS: Final = ("disabled", "advisory", "remediate", DEFAULT)
+#: Type -> what it is called; each is told here.
+WATCHING: Final = {CHANNEL: "channel", ALERT: "alert", BUDGET: "budget", DASHBOARD: "dashboard"}
+#: What stands below the table.
+OF_ALERTS: Final = (
+    "Alerts are about every job of the project: neither logs nor metrics of a job say which stack "
+    "sent it. Nothing tells how long a job is queued."
+)
+OF_BUDGETS: Final = (
+    "A budget stops nothing: it sends mail, up to a day after the cost. Limits of the stack file "
+    "and timeouts of jobs stay the bounds."
+)
+#: What stands for more than itself in a pattern.
+_WILDCARD: Final = re.compile(r"[*?\[\]]")
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class LoweredGuard:
-    """A resource that stays, and is guarded less."""
+@dataclass(frozen=True, slots=True)
+class WatchChange:
+    """A channel, alert, budget or dashboard after the plan; before it, if it leaves."""
 
+    kind: str
     name: str
-    """The resource's name in the program."""
-    what: str
-    """What is possible from now on."""
+    action: str
+    """create, update, replace, delete, same."""
+    when: str
+    """What it is about."""
+    told_before: tuple[str, ...]
+    told: tuple[str, ...]
 
 
 def drift_exceptions(plan: Plan) -> tuple[FieldDifference, ...]:
@@ -103,18 +147,16 @@ def lowered_rules(plan: Plan) -> tuple[FieldDifference, ...]:
         FieldDifference(name, *(str(each.get(name, levels.get(name))) for each in (before, now)))
         for name in sorted({*before, *now})
     ]
-    return tuple(each for each in found if _rank(each.new) < _rank(each.old))
+    return tuple(
+        each for each in found if _rank(each.new, RULE_LEVELS) < _rank(each.old, RULE_LEVELS)
+    )
 
 
-def _rank(level: str | None) -> int:
-    return ORDER.index(level) if level in ORDER else len(ORDER)
-
-
-def lowered_guards(plan: Plan) -> tuple[LoweredGuard, ...]:
+def lowered_guards(plan: Plan) -> tuple[Finding, ...]:
     """Resources that stay and are guarded less, in words."""
     teams = plan.section("teams")
     steps = (step for step in plan.changed if step.old and step.new and step.op != "replace")
-    return tuple(sorted(LoweredGuard(s.name, what) for s in steps for what in _lowered(s, teams)))
+    return tuple(sorted(Finding(s.name, what) for s in steps for what in _lowered(s, teams)))
 
 
 def _lowered(step: Step, teams: Inputs) -> Iterator[str]:
@@ -135,40 +177,306 @@ def _weaknesses(repository: Inputs) -> Iterator[str]:
         yield "images are not scanned"
 
 
-def _with_reason(each: FieldDifference, quote: Quote) -> str:
-    return f"{quote(each.path)} ({quote(each.new or '')})"
+def limits_of(plan: Plan) -> dict[str, Inputs]:
+    """The limits in the stack file, by section: ``limits``, ``teams.NAME.limits``."""
+    found = {"limits": plan.section("limits")}
+    for name, team in sorted(plan.section("teams").items()):
+        found[f"teams.{name}.limits"] = as_mapping(as_mapping(team).get("limits"))
+    return {section: limits for section, limits in found.items() if limits}
+
+
+def raised_limits(plan: Plan) -> tuple[FieldDifference, ...]:
+    """Limits of the deployed stack that the files raise or remove, old and new.
+
+    None of a stack that was never deployed, or by a program that had no such output.
+    """
+    before, now = plan.deployed_output("limits") or {}, limits_of(plan)
+    return tuple(
+        FieldDifference(f"{section}.{key}", old, new)
+        for section in sorted(before)
+        for key, old, new in _raised(as_mapping(before[section]), now.get(section, {}))
+    )
+
+
+def policy_levels(plan: Plan) -> dict[str, str]:
+    """The levels that policies are given, by name: by the stack file, then by the command."""
+    own = plan.section("policyLevels")
+    found = {str(name): str(level) for name, level in own.items()} | dict(plan.levels)
+    return dict(sorted(found.items()))
+
+
+def lowered_levels(plan: Plan) -> tuple[FieldDifference, ...]:
+    """Policies whose level is lower than in the deployed stack, old and new."""
+    if not plan.is_compared:
+        return ()
+    before = plan.deployed_output("policyLevels") or {}
+    return tuple(
+        FieldDifference(name, str(before.get(name, DEFAULT)), level)
+        for name, level in policy_levels(plan).items()
+        if _rank(level, POLICY_LEVELS) < _rank(before.get(name, DEFAULT), POLICY_LEVELS)
+    )
+
+
+def _raised(before: Inputs, now: Inputs) -> Iterator[tuple[str, str, str]]:
+    for key in USD:
+        old, new = _number(before.get(key)), _number(now.get(key))
+        if old is not None and (new is None or new > old):
+            yield key, usd(old), NONE if new is None else usd(new)
+    for key in LISTS:
+        listed, allowed = before.get(key), now.get(key)
+        if isinstance(listed, list) and not isinstance(allowed, list):
+            yield key, _words(listed), NONE
+        elif isinstance(listed, list) and isinstance(allowed, list) and _widens(listed, allowed):
+            yield key, _words(listed), _words(allowed)
+    # In quotes, yes and 1 are true to the program as well.
+    if now.get("allowUnpriced", False) is not False and before.get("allowUnpriced") is not True:
+        yield "allowUnpriced", "false", "true"
+
+
+def _widens(listed: list[Any], allowed: list[Any]) -> bool:
+    """Whether something is allowed that no earlier entry, ``n1-*`` among them, allowed."""
+    return not all(any(_covers(str(old), str(new)) for old in listed) for new in allowed)
+
+
+def _covers(old: str, new: str) -> bool:
+    """Whether all that ``new`` matches is certain to match ``old``.
+
+    Of two patterns that is certain if they are alike, or if ``old`` has one ``*`` and ``new`` has
+    what stands before and after it.
+    """
+    first, *_ = parts = _WILDCARD.split(new)
+    if old == new or len(parts) == 1:
+        return old == new or fnmatch.fnmatchcase(new, old)
+    head, star, tail = old.partition("*")
+    plain = star and not _WILDCARD.search(head + tail)
+    return bool(plain) and first.startswith(head) and parts[-1].endswith(tail)
+
+
+def _words(values: list[Any]) -> str:
+    return ", ".join(map(str, values))
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) and value is not True else None
+
+
+def _rank(level: object, levels: Sequence[str]) -> int:
+    return levels.index(str(level)) if level in levels else len(levels)
+
+
+def watch_changes(plan: Plan) -> tuple[WatchChange, ...]:
+    """All that change, by kind and name."""
+    names = _channel_names(plan)
+    found = [
+        WatchChange(
+            kind=WATCHING[step.type],
+            name=_title(step),
+            action=step.op,
+            when=_about(step.type, step.inputs),
+            told_before=_told(step.type, step.old, names),
+            told=_told(step.type, step.new, names),
+        )
+        for step in plan.changed
+        if step.type in WATCHING
+    ]
+    return tuple(sorted(found, key=lambda each: (each.kind, each.name)))
+
+
+def less_told(plan: Plan) -> tuple[Finding, ...]:
+    """What nobody is told any more, or one channel less, by resource."""
+    names = _channel_names(plan)
+    found = (
+        Finding(_title(step), what)
+        for step in plan.changed
+        if step.type in WATCHING and step.type != DASHBOARD and step.old
+        for what in _less(step, step.old.inputs, names)
+    )
+    return tuple(sorted(found))
+
+
+def _less(step: Step, old: Inputs, names: Mapping[str, str]) -> Iterator[str]:
+    if step.new is None:
+        about = "" if step.type == ALERT else f": {_about(step.type, old)}"  # its title says it
+        yield f"{WATCHING[step.type]} is removed{about}"
+        return
+    new = step.new.inputs
+    if old.get("enabled", True) is not False and new.get("enabled", True) is False:
+        yield "is off"
+    if step.type == CHANNEL and _about(CHANNEL, old) != _about(CHANNEL, new):
+        yield f"no longer to {_about(CHANNEL, old)}, but to {_about(CHANNEL, new)}"
+    if step.type == ALERT:
+        yield from _less_of_alert(old, new)
+    if step.type == BUDGET:
+        yield from _less_of_budget(old, new)
+    for channel in _channels(step.type, old):
+        if channel not in _channels(step.type, new):
+            yield f"no longer to {names.get(channel, channel)}"
+
+
+def _less_of_alert(old: Inputs, new: Inputs) -> Iterator[str]:
+    before, now = _about(ALERT, old), _about(ALERT, new)
+    if before != now:
+        yield f"no longer when {before}, but when {now}"
+    elif _conditions(old) != _conditions(new):  # as how a metric is aggregated
+        yield f"when {now}, but judged in another way"
+    if old.get("alertStrategy") != new.get("alertStrategy"):
+        yield "told in another way: alertStrategy changes"
+
+
+def _conditions(inputs: Inputs) -> list[Inputs]:
+    """Conditions of an alert without their titles."""
+    given = inputs.get("conditions")
+    found = [as_mapping(each) for each in given] if isinstance(given, list) else []
+    return [{k: each[k] for k in each if k not in ("displayName", "name")} for each in found]
+
+
+def _less_of_budget(old: Inputs, new: Inputs) -> Iterator[str]:
+    before, now = _amount(old), _amount(new)
+    if before != now and not (_sum(now) <= _sum(before)):
+        yield f"of {now} a month, not of {before}"
+    if gone := [each for each in _thresholds(old) if each not in _thresholds(new)]:
+        yield f"no longer at {', '.join(gone)}"
+    rules = (as_mapping(each.get("allUpdatesRule")) for each in (old, new))
+    was, off = (each.get("disableDefaultIamRecipients") is True for each in rules)
+    if off and not was:
+        yield "no longer to administrators of the billing account"
+    for key in ("billingAccount", "budgetFilter"):
+        if old.get(key) != new.get(key):
+            yield f"is of other costs: {key} changes"
+
+
+def _title(step: Step) -> str:
+    return str(step.inputs.get("displayName") or step.name)
+
+
+def _about(type_: str, inputs: Inputs) -> str:
+    """What an alert or a budget is about, whom a channel reaches."""
+    if type_ == CHANNEL:
+        labels = as_mapping(inputs.get("labels"))
+        return f"{inputs.get('type')} {', '.join(str(labels[key]) for key in sorted(labels))}"
+    if type_ == BUDGET:
+        return f"{_amount(inputs)} a month, at {', '.join(_thresholds(inputs))}"
+    if type_ == DASHBOARD:
+        return "charts"
+    conditions = inputs.get("conditions")
+    found = [as_mapping(each) for each in conditions] if isinstance(conditions, list) else []
+    word = " and " if str(inputs.get("combiner")).startswith("AND") else " or "
+    return word.join(map(_condition, found)) or "nothing"
+
+
+def _condition(condition: Inputs) -> str:
+    for key in ("conditionPrometheusQueryLanguage", "conditionMonitoringQueryLanguage"):
+        if query := as_mapping(condition.get(key)):
+            return f"{query.get('query')} for {query.get('duration', '0s')}"
+    if query := as_mapping(condition.get("conditionSql")):
+        return f"the query finds rows: {query.get('query')}"
+    if absent := as_mapping(condition.get("conditionAbsent")):
+        return f"{absent.get('filter')} has no data for {absent.get('duration')}"
+    if log := as_mapping(condition.get("conditionMatchedLog")):
+        return f"a log entry has {log.get('filter')}"
+    if limit := as_mapping(condition.get("conditionThreshold")):
+        sign = {"COMPARISON_LT": "below", "COMPARISON_GT": "above"}.get(
+            str(limit.get("comparison")), str(limit.get("comparison"))
+        )
+        value, time = limit.get("thresholdValue", 0), limit.get("duration")
+        return f"{limit.get('filter')} is {sign} {value} for {time}"
+    return str(condition.get("displayName") or UNKNOWN)
+
+
+def _told(type_: str, state: ResourceState | None, names: Mapping[str, str]) -> tuple[str, ...]:
+    if state is None or type_ in (CHANNEL, DASHBOARD):
+        return ()
+    found = [
+        "a channel of this change" if each == UNKNOWN else names.get(each, each)
+        for each in _channels(type_, state.inputs)
+    ]
+    by_default = as_mapping(state.inputs.get("allUpdatesRule")).get("disableDefaultIamRecipients")
+    if type_ == BUDGET and by_default is not True:
+        found.append("administrators and users of the billing account")
+    return tuple(found)
+
+
+def _channels(type_: str, inputs: Inputs) -> list[str]:
+    """Channels that an alert or a budget names."""
+    if type_ == BUDGET:
+        found = as_mapping(inputs.get("allUpdatesRule")).get("monitoringNotificationChannels")
+    else:
+        found = inputs.get("notificationChannels")
+    return [str(each) for each in found] if isinstance(found, list) else []
+
+
+def _channel_names(plan: Plan) -> dict[str, str]:
+    """Name in the cloud of each channel that was there -> whom it reached."""
+    return {
+        step.old.id: f"{_title(step)}, {_about(CHANNEL, step.old.inputs)}"
+        for step in plan.steps
+        if step.type == CHANNEL and step.old and step.old.id
+    }
+
+
+def _amount(inputs: Inputs) -> str:
+    amount = as_mapping(as_mapping(inputs.get("amount")).get("specifiedAmount"))
+    return f"{amount.get('units', '?')} {amount.get('currencyCode', '')}".strip()
+
+
+def _sum(amount: str) -> float:
+    """The number of an amount; endless where it is none, so that it counts as raised."""
+    try:
+        return float(amount.split()[0])
+    except (ValueError, IndexError):
+        return float("inf")
+
+
+def _thresholds(inputs: Inputs) -> list[str]:
+    rules = inputs.get("thresholdRules")
+    found = [as_mapping(rule) for rule in rules] if isinstance(rules, list) else []
+    return [_percent(rule) for rule in found]
+
+
+def _percent(rule: Inputs) -> str:
+    value = rule.get("thresholdPercent")
+    text = f"{value * 100:g}%" if isinstance(value, int | float) else str(value)
+    forecast = rule.get("spendBasis") == "FORECASTED_SPEND"
+    return f"{text} forecasted" if forecast else text
 
 
 OVERRIDES: Final = RiskKind(
     changed_overrides,
-    lambda each, quote: quote(each.path),
+    "{path}",
     key="overrides",
-    line=lambda each, quote: (
-        f"exception of this stack from what it includes: {quote(each.path)}: "
-        f"{quote(each.old)} → {quote(each.new)}"
-    ),
+    in_list="exception of this stack from what it includes: {path}: {old} → {new}",
     danger="opens",
 )
 KINDS: Final = (
-    told_alike(
-        drift_exceptions,
-        lambda each, quote: quote(each.new),
-        "driftExceptions",
-        "drift is not reported",
+    simple_risk(drift_exceptions, "{new}", "driftExceptions", "drift is not reported"),
+    simple_risk(new_acceptances, "{path} ({new})", "acceptedLosses", "loss accepted"),
+    simple_risk(
+        allowed_secrets, "{path} ({new})", "allowedSecrets", "a file may leave with a secret"
     ),
-    told_alike(new_acceptances, _with_reason, "acceptedLosses", "loss accepted"),
-    told_alike(allowed_secrets, _with_reason, "allowedSecrets", "a file may leave with a secret"),
-    told_alike(
-        lowered_rules,
-        lambda each, quote: f"{quote(each.path)} {quote(each.old)} → {quote(each.new)}",
-        "loweredRules",
-        "rules lowered",
-    ),
-    told_alike(
-        lowered_guards,
-        lambda each, quote: f"{quote(each.name)} ({each.what})",
-        "loweredGuards",
-        "guards lowered",
+    simple_risk(lowered_rules, "{path} {old} → {new}", "loweredRules", "rules lowered"),
+    simple_risk(
+        lowered_guards, "{name} ({what!s})", "loweredGuards", "guards lowered", fields="name what"
     ),
     OVERRIDES,
+)
+RAISED: Final = RiskKind(
+    raised_limits,
+    "{path} {old} → {new}",
+    key="raisedLimits",
+    headline="limits raised",
+    question=LIMITS,
+    in_list="limit {path}: {old} → {new}",
+    danger="opens",
+)
+LOWERED: Final = RiskKind(
+    lowered_levels,
+    "{path} {old} → {new}",
+    key="policies.lowered",
+    headline="policies lowered",
+    question=POLICIES,
+    answer="lowered: {}",
+    danger="opens",
+)
+UNTOLD: Final = simple_risk(
+    less_told, "{name} ({what})", "lessTold", "no longer told", LOST, "destroys", "name what"
 )

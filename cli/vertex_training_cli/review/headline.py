@@ -15,12 +15,24 @@ from typing import Final
 from vertex_training.catalog.costs import usd
 from vertex_training.customjob.protocol.waiting import format_duration
 from vertex_training_cli.engine.plan import JobObservation
-from vertex_training_cli.review import grants, risk, schedules, serving, snapshots
-from vertex_training_cli.review.capacity import ReservationChange, ReservationCost
+from vertex_training_cli.review import expenses, grants, serving
 from vertex_training_cli.review.escaping import cut
 from vertex_training_cli.review.jobs import SAME_REQUEST, JobChange
+from vertex_training_cli.review.parts import (
+    COSTS,
+    LIMITS,
+    LOST,
+    NAMED,
+    POLICIES,
+    PUBLIC,
+    READABLE,
+    RIGHTS,
+    RUNS,
+    Danger,
+    Quote,
+    first,
+)
 from vertex_training_cli.review.report import ReviewOutcome, ReviewReport
-from vertex_training_cli.review.risk import Danger, Quote
 
 #: Parts of the verdict; more are counted.
 PARTS: Final = 12
@@ -69,7 +81,7 @@ def verdict(report: ReviewReport, quote: Quote = cut) -> str:
         parts.append(_cost(report))
     if images := report.images:
         changed = [f"{quote(e.name)}: {' → '.join(map(quote, e.versions))}" for e in images]
-        parts.append(f"image {risk.first(changed)}")
+        parts.append(f"image {first(changed)}")
     if thrown := [job.now for job in report.jobs if job.cancels and job.now and job.now.seconds]:
         parts.append(_thrown_away(thrown))
     if deferred := [job for job in report.jobs if job.action == "defer"]:
@@ -77,14 +89,14 @@ def verdict(report: ReviewReport, quote: Quote = cut) -> str:
     if uploads := sum(each.action in ("upload", "replace") for each in report.models):
         parts.append(f"{_count(uploads, 'model version')} uploaded")
     parts += _traffic(report, quote)
-    for found in (schedules.costs_in_words, schedules.ends_in_words):
+    for found in (expenses.costs_in_words, expenses.ends_in_words):
         if words := found(report.schedules, quote):
-            parts.append(risk.first(words))
-    queries = snapshots.queried(report.snapshots)
+            parts.append(first(words))
+    queries = expenses.queried(report.snapshots)
     if queries:
-        parts.append(risk.first([snapshots.cost_text(each, quote) for each in queries]))
+        parts.append(first([expenses.query_cost(each, quote) for each in queries]))
     if report.reservations:
-        parts.append(f"reservations, used or not: {_reservations(report, quote)}")
+        parts.append(expenses.reservations_cost(report.reservations, quote))
     if report.gained or report.lost:
         parts.append(f"{_count(len(report.gained), 'right')} gained, {len(report.lost)} lost")
     destroyed = _count(len(report.destroyed), "resource") if report.destroyed else "nothing"
@@ -101,10 +113,10 @@ def _risks(report: ReviewReport, quote: Quote) -> list[str]:
     """What endangers data or opens something, each named, the worst first; most have none."""
     named: dict[str, list[str]] = {}
     kinds = sorted(report.risks.items(), key=lambda each: each[0].danger != "destroys")
-    for kind, findings in kinds:
-        if kind.headline and findings:
-            named.setdefault(kind.headline, []).extend(kind.name(each, quote) for each in findings)
-    return [f"{headline}: {risk.first(names)}" for headline, names in named.items()]
+    for kind, found in kinds:
+        if kind.headline and found:
+            named.setdefault(kind.headline, []).extend(kind.name(each, quote) for each in found)
+    return [f"{headline}: {first(names)}" for headline, names in named.items()]
 
 
 def _failed(report: ReviewReport) -> str:
@@ -157,9 +169,9 @@ def answers(report: ReviewReport, quote: Quote) -> list[HeadlineAnswer]:
 
 def _found(question: str, report: ReviewReport, quote: Quote) -> Iterator[str]:
     """What the kinds of risks that answer a question have found."""
-    for kind, findings in report.risks.items():
+    for kind, found in report.risks.items():
         if kind.question == question:
-            yield from (kind.answer.format(kind.name(each, quote)) for each in findings)
+            yield from (kind.answer.format(kind.name(each, quote)) for each in found)
 
 
 def _nothing_more(_report: ReviewReport, _quote: Quote) -> Iterable[str]:
@@ -193,12 +205,12 @@ def _costs(report: ReviewReport, quote: Quote) -> Iterator[str]:
     if report.submitted:
         yield _cost(report)
     if deferred := [job for job in report.jobs if job.action == "defer"]:
-        yield f"later: {', '.join(usd(job.cost.worst_case) for job in deferred[: risk.NAMED])}"
+        yield f"later: {', '.join(usd(job.cost.worst_case) for job in deferred[:NAMED])}"
     if report.reservations:
-        yield f"reservations, used or not: {_reservations(report, quote)}"
-    yield from schedules.costs_in_words(report.schedules, quote)
-    for query in snapshots.queried(report.snapshots):
-        yield snapshots.cost_text(query, quote)
+        yield expenses.reservations_cost(report.reservations, quote)
+    yield from expenses.costs_in_words(report.schedules, quote)
+    for query in expenses.queried(report.snapshots):
+        yield expenses.query_cost(query, quote)
     for each in report.watching:
         if each.kind == "budget" and each.action != "delete":
             yield f"{quote(each.name)}: mail at {quote(each.when)}; it stops nothing"
@@ -217,7 +229,7 @@ def _stops(report: ReviewReport, quote: Quote) -> Iterator[str]:
     for job in report.jobs:
         if job.cancels:
             yield f"{quote(job.name)}{_so_far(job)}"
-    yield from schedules.ends_in_words(report.schedules, quote)
+    yield from expenses.ends_in_words(report.schedules, quote)
 
 
 def _so_far(job: JobChange) -> str:
@@ -259,7 +271,7 @@ def _unseen(report: ReviewReport, quote: Quote) -> Iterator[str]:
         if each.unanswered and each.action in ("upload", "replace"):
             yield f"run {quote(each.run)} of model {quote(each.model)}: {quote(each.unanswered)}"
     for each in report.snapshots:
-        if snapshots.NOT_ASKED in each.told:
+        if expenses.NOT_ASKED in each.told:
             yield f"snapshot {quote(each.name)}: {quote(each.told)}"
     for type_ in report.unjudged:
         yield f"what a {quote(type_)} opens or grants"
@@ -302,38 +314,6 @@ def _deferred(jobs: Sequence[JobChange]) -> str:
     return f"{_count(len(jobs), 'job')} submitted later, when the running one has ended ({cost})"
 
 
-def _reservations(report: ReviewReport, quote: Quote) -> str:
-    """What machines that are kept cost more or less a month, and which."""
-    changes = [each.monthly for each in report.reservations]
-    prices = [change for change in changes if change is not None]
-    missing = len(changes) - len(prices)
-    more = f"{_count(missing, 'reservation')} without a price" if missing else ""
-    total = math.fsum(prices)
-    price = f"{'-' if total < 0 else '+'}{usd(abs(total))} a month" if prices else ""
-    what = " and ".join(part for part in (price, more) if part)
-    named = risk.first([_machines(each, quote) for each in report.reservations])
-    return f"{what} ({named})"
-
-
-def _machines(change: ReservationChange, quote: Quote) -> str:
-    """A reservation's machines and price an hour, before and after."""
-    old, new, kind = change.old, change.new, quote(change.either.machine_type)
-    if old and new and (old.machine_type, old.zone) != (new.machine_type, new.zone):
-        before, after = (
-            f"{_number(e)} x {quote(e.machine_type)} in {quote(e.zone)}" for e in (old, new)
-        )
-        numbers = f"{before} → {after}"
-    else:
-        numbers = f"{_number(old)} → {_number(new)} x {kind}"
-    hourly = [usd(each.hourly) if each else usd(0) for each in (old, new)]
-    return f"{quote(change.either.name)} {numbers}, {hourly[0]} → {hourly[1]} an hour"
-
-
-def _number(reservation: ReservationCost | None) -> str:
-    """How many machines a reservation keeps."""
-    return "0" if reservation is None else str(reservation.machines or "an unknown number")
-
-
 def _count(number: int, noun: str) -> str:
     """``1 job``, ``2 jobs``, ``no jobs``."""
     return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"
@@ -355,16 +335,16 @@ def totals(report: ReviewReport) -> str:
 
 Phrases = Callable[[ReviewReport, Quote], Iterable[str]]
 _QUESTIONS: Final[Sequence[tuple[str, Phrases, Danger]]] = (
-    (risk.RUNS, _runs, "plain"),
-    (risk.COSTS, _costs, "plain"),
-    (risk.RIGHTS, _gains, "opens"),
-    (risk.LOST, _nothing_more, "destroys"),
-    (risk.PUBLIC, _nothing_more, "destroys"),
+    (RUNS, _runs, "plain"),
+    (COSTS, _costs, "plain"),
+    (RIGHTS, _gains, "opens"),
+    (LOST, _nothing_more, "destroys"),
+    (PUBLIC, _nothing_more, "destroys"),
     ("what stops", _stops, "destroys"),
     ("what is replaced", _replaced, "destroys"),
-    (risk.LIMITS, _nothing_more, "opens"),
-    (risk.POLICIES, _policies, "opens"),
-    (risk.READABLE, _readable, "opens"),
+    (LIMITS, _nothing_more, "opens"),
+    (POLICIES, _policies, "opens"),
+    (READABLE, _readable, "opens"),
     ("what was not looked at", _unseen, "opens"),
     ("what the digest binds", _binds, "plain"),
 )

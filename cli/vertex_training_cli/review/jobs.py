@@ -430,3 +430,14 @@ def at_most(job: JobChange) -> tuple[str, str]:
     default = ", no timeout set" if job.cost.default_timeout else ""
     own = here.text(f"{default}{job.cost.elsewhere}")
     return own, str(other) if other.refusal else f"or {other}"
+
+
+def shown_image(name: str) -> str:
+    """An image without its registry, its digest cut to twelve digits."""
+    short, _, digest = name.rpartition("/")[2].partition("@sha256:")
+    return f"{short}@sha256:{digest[:12]}" if digest else short
+
+
+def image_name(uri: str) -> str:
+    """An image without registry, tag and digest."""
+    return uri.rpartition("/")[2].partition("@")[0].partition(":")[0]

@@ -15,7 +15,7 @@ from vertex_training.catalog.costs import PoolCost
 from vertex_training.customjob.batch.offers import Offer
 from vertex_training.errors import Location, Problem
 from vertex_training_cli.engine.plan import Diagnostic, JobObservation, PolicyViolation
-from vertex_training_cli.review.capacity import ReservationChange, ReservationCost, ReturnedMachines
+from vertex_training_cli.review.expenses import ReservationChange, ReservationCost, ReturnedMachines
 from vertex_training_cli.review.grants import IamBinding
 from vertex_training_cli.review.headline import answers, verdict
 from vertex_training_cli.review.jobs import JobChange, RungRequest
@@ -95,14 +95,15 @@ def document(report: ReviewReport) -> dict[str, Any]:
     for kind, findings in report.risks.items():
         section, _, key = kind.key.rpartition(".")
         if key:
-            (found[section] if section else found)[key] = _plain(findings)
+            listed = [_plain(each, kind.fields) for each in findings]
+            (found[section] if section else found)[key] = listed
     for image in (*found["images"], *found["otherImages"]):
         image["origin"] = report.origins.get(image["uri"])
     return found
 
 
-def _plain(value: Any) -> Any:
-    """A value of the report as JSON has it."""
+def _plain(value: Any, keys: str = "") -> Any:
+    """A value of the report as JSON has it, with ``keys`` or those of its class."""
     if isinstance(value, list | tuple | set):
         return [_plain(each) for each in value]
     if isinstance(value, Diagnostic):
@@ -113,8 +114,10 @@ def _plain(value: Any) -> Any:
         return _reservation(value)
     if not dataclasses.is_dataclass(value) or isinstance(value, type):
         return value
-    keys = KEYS.get(type(value)) or " ".join(
-        f"{_camel(field.name)}={field.name}" for field in dataclasses.fields(value)
+    keys = (
+        keys
+        or KEYS.get(type(value))
+        or " ".join(f"{_camel(field.name)}={field.name}" for field in dataclasses.fields(value))
     )
     found: dict[str, Any] = {}
     for word in keys.split():

@@ -1,24 +1,45 @@
 """Data that a plan loses, or no longer keeps from being lost, without destroying its resource.
 
 The report lists what is destroyed. Here is what it would not show: a shorter time to restore, a
-lifecycle rule that deletes, a clean-up that takes images.
+lifecycle rule that deletes, a clean-up that takes images; other keys, reads that are paid for; and
+changes that Google refuses half-way, or that change nothing, which only old and new together show.
 """
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Final
 
-from vertex_training.catalog.resource_types import BUCKET, MODEL_VERSION, REPOSITORY
+from vertex_training.catalog.resource_types import (
+    ATTACHMENT,
+    BUCKET,
+    MODEL_VERSION,
+    REPOSITORY,
+    RESERVATION,
+    SUBNET,
+)
 from vertex_training.images import cleanup
 from vertex_training.images.cleanup import ImageVersion
+from vertex_training.plan.access import VERBS
 from vertex_training_cli.engine.plan import WITH_REQUEST, Plan, Step
 from vertex_training_cli.engine.values import as_mapping
-from vertex_training_cli.review.risk import LOST, RiskKind, told_alike
+from vertex_training_cli.review import grants
+from vertex_training_cli.review.jobs import request
+from vertex_training_cli.review.parts import (
+    COSTS,
+    LOST,
+    Finding,
+    Quote,
+    RiskKind,
+    first,
+    simple_risk,
+)
 
 Inputs = Mapping[str, Any]
 DAY: Final = 24 * 3600
@@ -29,18 +50,17 @@ UNLIMITED: Final = float("inf")
 NONCURRENT: Final = ("daysSinceNoncurrentTime", "numNewerVersions", "noncurrentTimeBefore")
 #: Types of what names images: jobs, schedules of jobs, versions of models.
 _WITH_IMAGES: Final = WITH_REQUEST | {MODEL_VERSION}
+#: Inputs with the key that encrypts a resource.
+KEYS: Final = ("kmsKeyName", "defaultKmsKeyName")
+#: USD a GB read of each class; none for STANDARD, which has no retrieval fee:
+#: https://cloud.google.com/storage/pricing#retrieval-pricing
+RETRIEVAL: Final = {"NEARLINE": 0.01, "COLDLINE": 0.02, "ARCHIVE": 0.05}
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class DataLoss:
-    """One way in which data is lost, or may be from now on."""
+class DataLoss(Finding):
+    """What kept data, and keeps it less from now on."""
 
-    name: str
-    """The resource's name in the program."""
-    what: str
-    """What kept the data, and keeps it less now."""
-    old: str
-    new: str
     put_back: bool = False
     """Whether it is as it was deployed, and somebody changed it by hand since."""
 
@@ -90,24 +110,15 @@ def _policies(inputs: Inputs) -> object:
     return [] if inputs.get("cleanupPolicyDryRun") is True else inputs.get("cleanupPolicies")
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class RetentionLock:
-    """A retention that a plan locks: nothing ever shortens or removes it."""
-
-    name: str
-    """The bucket's name in the program."""
-    days: float
-
-
-def retention_locks(plan: Plan) -> tuple[RetentionLock, ...]:
-    """Locks that are new, and locked retentions that grow."""
-    found = list[RetentionLock]()
+def retention_locks(plan: Plan) -> tuple[Finding, ...]:
+    """Locks that are new, and locked retentions that grow: nothing ever shortens one."""
+    found = list[Finding]()
     for step in plan.changed:
         if step.type != BUCKET or step.new is None or not has_locked_retention(step.new.inputs):
             continue
         before = step.old.inputs if step.old and has_locked_retention(step.old.inputs) else {}
         if (days := retention_days(step.new.inputs)) > retention_days(before):
-            found.append(RetentionLock(step.name, days))
+            found.append(Finding(step.name, new=days))
     return tuple(sorted(found))
 
 
@@ -237,30 +248,203 @@ _SAFEGUARDS: Final[Mapping[str, tuple[_Safeguard, ...]]] = {
         _Safeguard("images with a tag are kept", _tagged_images),
     ),
 }
+
+
+def key_changes(plan: Plan) -> tuple[Finding, ...]:
+    """Keys of Cloud KMS that no longer encrypt new data of resources that stay.
+
+    ``new`` encrypts it instead, a key of Google's if it is empty.
+    """
+    found: dict[tuple[str, str], list[str]] = {}
+    for step in plan.changed:
+        if step.old and step.new:
+            old, new = (set(_keys(step.type, state.inputs)) for state in (step.old, step.new))
+            for key in old - new:
+                found.setdefault((key, min(new - old, default="")), []).append(step.name)
+    return tuple(Finding("", tuple(sorted(found[key])), *key) for key in sorted(found))
+
+
+def _keys(type_: str, inputs: Mapping[str, Any]) -> Iterator[str]:
+    """Keys that are named at any depth of a resource's inputs."""
+    yield from _named(request(inputs) if type_ in WITH_REQUEST else inputs)
+
+
+def _named(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        yield from (str(value[key]) for key in KEYS if value.get(key))
+        value = list(value.values())
+    if isinstance(value, list):
+        for each in value:
+            yield from _named(each)
+
+
+def cold_buckets(plan: Plan) -> tuple[Finding, ...]:
+    """Buckets of which reads cost more than before, and that accounts or people read."""
+    reads = {each.target for each in grants.held(plan) if each.role in VERBS}
+    found = [
+        Finding(
+            step.name,
+            old=_class(step.old.inputs) if step.old else "",
+            new=_class(step.new.inputs),
+        )
+        for step in plan.changed
+        if step.type == BUCKET and step.new and str(step.new.inputs.get("name")) in reads
+    ]
+    return tuple(sorted(e for e in found if _fee(e.new) > _fee(e.old)))
+
+
+def _class(inputs: Mapping[str, Any]) -> str:
+    return str(inputs.get("storageClass") or "STANDARD").upper()
+
+
+def _fee(storage_class: str) -> float:
+    return RETRIEVAL.get(storage_class, 0.0)
+
+
+def refusals(plan: Plan, now: datetime) -> tuple[Finding, ...]:
+    """Changes that Google refuses half-way, or that have no effect, with what to do instead."""
+    found = [each for step in plan.steps if step.type == RESERVATION for each in _end(step, now)]
+    found += [each for step in plan.changed if step.type == BUCKET for each in _locked(step)]
+    stays = (s for s in plan.steps if s.type == ATTACHMENT and s.old and s.op != "replace")
+    if any(step.new for step in stays):
+        subnets = (step for step in plan.changed if step.type == SUBNET)
+        found += [each for step in subnets for each in _moved(step)]
+    return tuple(sorted(found))
+
+
+def _end(step: Step, now: datetime) -> Iterator[Finding]:
+    """An end that the stack file says no longer: Google keeps it, and the plugin sends nothing."""
+    if step.old is None or step.new is None or step.op == "replace":
+        return
+    if step.new.inputs.get("deleteAtTime") or step.new.inputs.get("deleteAfterDuration"):
+        return
+    ends = _time(step.old.outputs.get("deleteAtTime") or step.old.inputs.get("deleteAtTime"))
+    if ends and ends > now:
+        yield Finding(
+            str(step.new.inputs.get("name") or step.name),
+            f"is still deleted by Google at {ends.isoformat()}: to take the end out of the stack "
+            "file changes nothing. A later deleteAtTime makes it anew; without an end, `pulumi up "
+            "--replace` with its URN does. Both give its machines back first",
+        )
+
+
+def _locked(step: Step) -> Iterator[Finding]:
+    """A locked retention that would be shorter, or gone; or its bucket, which has objects."""
+    if step.old is None or not has_locked_retention(step.old.inputs):
+        return
+    before = retention_days(step.old.inputs)
+    after = retention_days(step.new.inputs) if step.new else 0
+    locked = step.new is not None and has_locked_retention(step.new.inputs)
+    if not locked or after < before:
+        yield Finding(
+            str(step.old.inputs.get("name") or step.name),
+            f"has a locked retention of {before:g} days, and Google shortens and removes none: no "
+            f"object can be deleted before it is {before:g} days old, and the bucket only without "
+            "objects. Put the retention back into the stack file",
+        )
+    elif step.op == "replace":
+        yield Finding(
+            str(step.old.inputs.get("name") or step.name),
+            f"is made anew, and its retention of {before:g} days is locked: Google deletes the "
+            "bucket only without objects. Put back what makes it anew, or give the new bucket "
+            "another key in the stack file",
+        )
+
+
+def _moved(step: Step) -> Iterator[Finding]:
+    """Other addresses for the subnet of an attachment that stays: it cannot be deleted in use."""
+    if step.old is None or step.new is None:
+        return
+    old, new = _block(step.old.inputs), _block(step.new.inputs)
+    if old is None or new is None or old.subnet_of(new):
+        return
+    yield Finding(
+        str(step.new.inputs.get("name") or step.name),
+        f"{old} → {new} makes the subnet anew, and Google refuses to delete it while its network "
+        "attachment uses it: the deployment would stop there. Deploy twice: without the section "
+        "network, and without it in the job files; then with the new range. A range that contains "
+        "the old one is changed in place",
+    )
+
+
+def _block(inputs: Inputs) -> ipaddress.IPv4Network | None:
+    try:
+        return ipaddress.IPv4Network(str(inputs.get("ipCidrRange")))
+    except ValueError:
+        return None
+
+
+def _time(text: object) -> datetime | None:
+    """A time as the API spells it; None if it is none."""
+    try:
+        at = datetime.fromisoformat(str(text))
+    except ValueError:
+        return None
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
+
+
+def _change(each: Finding, quote: Quote) -> str:
+    short = [key.rpartition("/")[2] for key in (each.old, each.new)]
+    old, new = (each.old, each.new) if short[0] == short[1] else short
+    changed = f"{quote(old)} → {quote(new)}" if each.new else quote(old)
+    return f"{changed} ({first([quote(name) for name in each.what])})"
+
+
+def _cold(each: Finding, quote: Quote) -> str:
+    before = f"{quote(each.old)} → " if each.old else ""
+    return f"{quote(each.name)} ({before}{quote(each.new)}, ${_fee(each.new):.2f} a GB)"
+
+
 LOSSES: Final = RiskKind(
     lambda plan: [each for each in data_losses(plan) if not each.put_back],
-    lambda loss, quote: f"{quote(loss.name)} ({loss.what}: {loss.old} → {loss.new})",
+    "{name} ({what!s}: {old!s} → {new!s})",
     key="dataLosses",
     headline="data is lost",
     question=LOST,
-    line=lambda loss, quote: f"data of {quote(loss.name)}, {loss.what}: {loss.old} → {loss.new}",
+    in_list="data of {name}, {what!s}: {old!s} → {new!s}",
 )
 PUT_BACK: Final = RiskKind(
     lambda plan: [each for each in data_losses(plan) if each.put_back],
-    lambda loss, quote: f"{quote(loss.name)} ({loss.what}: {loss.old} → {loss.new})",
+    "{name} ({what!s}: {old!s} → {new!s})",
     key="putBack",
     headline="back as deployed",
     question=LOST,
     answer="back as deployed: {}",
     danger="opens",
 )
-LOCKS: Final = told_alike(
+LOCKS: Final = simple_risk(
     retention_locks,
-    lambda lock, quote: (
-        f"{quote(lock.name)} (nothing in it can be deleted for {lock.days:g} days; never undone)"
-    ),
+    "{name} (nothing in it can be deleted for {new:g} days; never undone)",
     "locks",
     "locked for good",
     LOST,
     "destroys",
+    "name days=new",
+)
+REFUSALS: Final = RiskKind(
+    lambda plan: refusals(plan, datetime.now(tz=UTC)),
+    "{name}",
+    key="refusals",
+    headline="not possible like this",
+    in_list="not possible like this: {name} {what!s}",
+    fields="name what",
+)
+UNENCRYPTED: Final = simple_risk(
+    lambda plan: [each for each in key_changes(plan) if not each.new],
+    _change,
+    "keysGone",
+    "no longer encrypted with your key",
+    LOST,
+    "destroys",
+    "old new names=what",
+)
+OTHER_KEY: Final = simple_risk(
+    lambda plan: [each for each in key_changes(plan) if each.new],
+    _change,
+    "keysChanged",
+    "encrypted with another key",
+    fields="old new names=what",
+)
+COLD: Final = simple_risk(
+    cold_buckets, _cold, "coldBuckets", "reads are paid for", COSTS, fields="name old new"
 )

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from vertex_training_cli.engine.fields import FieldDifference
-from vertex_training_cli.review import picture
-from vertex_training_cli.review.escaping import block, code
+from vertex_training_cli.review.escaping import block, code, label
 from vertex_training_cli.review.headline import answers, verdict
 from vertex_training_cli.review.parts import (
     Differences,
     Entry,
     Fold,
+    Graph,
     Listing,
     Paragraph,
     Part,
@@ -25,12 +25,13 @@ from vertex_training_cli.review.parts import (
     Table,
     Verbatim,
 )
-from vertex_training_cli.review.picture import Graph
 from vertex_training_cli.review.report import ReviewReport
 from vertex_training_cli.review.sections import sections
 
 #: Of a comment, with room for what a workflow puts around it.
 LIMIT: Final = 64_000
+#: Mermaid's brackets around a node's label, by kind.
+SHAPES: Final = {"bucket": ('[("', '")]'), "secret": ('[/"', '"/]'), "account": ('(["', '"])')}
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,7 @@ def _part(part: Part, verbosity: Verbosity) -> Iterator[str]:
             yield from (part.comment, "") if part.comment else _folded(part.summary, inside)
         case Graph():
             if verbosity.draw:
-                yield from ("```mermaid", picture.mermaid(part), "```")
+                yield from (*_mermaid(part), "```")
 
 
 def _words(part: Paragraph, verbosity: Verbosity) -> str:
@@ -195,3 +196,17 @@ def _rows(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str
     yield f"| {' | '.join(columns)} |"
     yield f"|{'---|' * len(columns)}"
     yield from (f"| {' | '.join(row)} |" for row in rows)
+
+
+def _mermaid(drawn: Graph) -> Iterator[str]:
+    yield from ("```mermaid", "flowchart LR")
+    ids = {node: f"n{number}" for number, node in enumerate(drawn.nodes)}
+    for node, id_ in ids.items():
+        before, after = SHAPES.get(node.kind, ('["', '"]'))
+        yield f"  {id_}{before}{label(node.text)}{after}"
+    for edge in drawn.edges:
+        yield f'  {ids[edge.one]} -- "{label(edge.verb)}" --> {ids[edge.other]}'
+    if drawn.undrawn:
+        yield f'  more["and {drawn.undrawn}"]'
+    if new := [str(number) for number, edge in enumerate(drawn.edges) if edge.new]:
+        yield f"  linkStyle {','.join(new)} stroke:#8a5a00,stroke-width:3px"

@@ -1,17 +1,143 @@
-"""What a section of the report is made of: paragraphs, lists, tables, fields that differ."""
+"""What a report is made of: findings, kinds of risks with their words, and parts of sections.
+
+A module that finds a kind of risk declares it; ``report.RISKS`` lists all. Verdict, answers,
+sections and JSON are written from that list.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Final, Literal
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, Protocol
 
 from vertex_training_cli.engine.fields import FieldDifference
-from vertex_training_cli.review.picture import Graph
-from vertex_training_cli.review.risk import Danger
+from vertex_training_cli.engine.plan import Plan
 
+#: Questions of an approver that kinds of risk answer (``headline`` has all twelve).
+RUNS: Final = "what runs"
+LOST: Final = "what is lost"
+PUBLIC: Final = "what becomes public"
+LIMITS: Final = "which limits are raised"
+POLICIES: Final = "what policies say"
+COSTS: Final = "what it can cost"
+RIGHTS: Final = "who gains a right"
+READABLE: Final = "whose data becomes readable"
+#: Names in one part of a sentence; more are counted.
+NAMED: Final = 3
 #: Characters of a value that is a sentence.
 SENTENCE: Final = 400
+#: What something means for who approves it; the page colours it: nothing, amber, red.
+Danger = Literal["plain", "opens", "destroys"]
+
+
+class Quote(Protocol):
+    """Makes a name or a value harmless for where it is shown."""
+
+    def __call__(self, value: str, length: int = ..., /) -> str:
+        """``value``, cut to ``length`` where space is short."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Finding:
+    """One thing that a review reports of a resource, a setting or a member."""
+
+    name: str
+    what: Any = ""
+    """A text, or a tuple of names."""
+    old: Any = ""
+    new: Any = ""
+
+
+#: Words for a finding: a template of its attributes, or a function where a template is not enough.
+#: ``{name}`` is quoted, ``{name!s}`` is not; of a tuple of names the first ones are quoted.
+Words = str | Callable[[Any, Quote], str]
+
+
+@dataclass(frozen=True, slots=True)
+class RiskKind:
+    """One kind of risk."""
+
+    find: Callable[[Plan], Sequence[Any]]
+    words: Words
+    """Words for a finding in the verdict and in its answer."""
+    key: str = ""
+    """Where JSON has the findings, like ``policies.lowered``; empty if another key has them."""
+    headline: str = ""
+    """What the verdict says before the names; empty if it says nothing."""
+    question: str = ""
+    """The question that the findings answer."""
+    answer: str = "{}"
+    """A finding's place in the answer."""
+    in_list: Words = ""
+    """Words for a finding in the section of what is lost; empty if another section has it."""
+    danger: Danger = "destroys"
+    fields: str = ""
+    """Fields of a finding in JSON, as in ``json_report.KEYS``; empty for all of its attributes."""
+
+    def name(self, finding: Any, quote: Quote) -> str:
+        """Return a finding's words in the verdict and in its answer."""
+        return _worded(self.words, finding, quote)
+
+    def line(self, finding: Any, quote: Quote) -> str:
+        """Return a finding's words in the section of what is lost."""
+        return _worded(self.in_list, finding, quote)
+
+
+class _Shown:
+    """An attribute of a finding in a template."""
+
+    def __init__(self, value: Any, quote: Quote) -> None:
+        self.value, self.quote = value, quote
+
+    def __format__(self, spec: str) -> str:
+        if spec:
+            return format(self.value, spec)
+        if isinstance(self.value, tuple):
+            return first([self.quote(each) for each in self.value])
+        return self.quote(self.value or "")
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+class _Attributes(dict[str, Any]):
+    def __init__(self, finding: Any, quote: Quote) -> None:
+        self.finding, self.quote = finding, quote
+
+    def __missing__(self, key: str) -> _Shown:
+        value = self.finding if isinstance(self.finding, str) else getattr(self.finding, key)
+        return _Shown(value, self.quote)
+
+
+def _worded(words: Words, finding: Any, quote: Quote) -> str:
+    if isinstance(words, str):
+        return words.format_map(_Attributes(finding, quote))
+    return words(finding, quote)
+
+
+def first(names: Sequence[str]) -> str:
+    """The first of these, and how many more there are."""
+    left = len(names) - NAMED
+    return ", ".join(names[:NAMED]) + (f" and {left} more" if left > 0 else "")
+
+
+def simple_risk(
+    find: Callable[[Plan], Sequence[Any]],
+    words: Words,
+    key: str,
+    headline: str,
+    question: str = LIMITS,
+    danger: Danger = "opens",
+    fields: str = "",
+) -> RiskKind:
+    """A risk with the same wording in verdict, answer and list: ``headline: words``."""
+
+    def line(finding: Any, quote: Quote) -> str:
+        return f"{headline}: {_worded(words, finding, quote)}"
+
+    answer = f"{headline}: {{}}"
+    return RiskKind(find, words, key, headline, question, answer, line, danger, fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +222,53 @@ class Fold:
     parts: tuple[Part, ...]
     comment: str = ""
     """What a comment has instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A resource of the stack, or a member of a binding."""
+
+    kind: str
+    name: str
+
+    @property
+    def text(self) -> str:
+        """What stands in its box."""
+        return f"{self.kind} {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """What one node does with the other."""
+
+    one: Node
+    other: Node
+    verb: str
+    new: bool
+    """Whether the change brings it."""
+
+
+@dataclass(slots=True)
+class Graph:
+    """Nodes in the order in which they are met, and their edges."""
+
+    nodes: dict[Node, None] = field(default_factory=dict)
+    edges: list[Edge] = field(default_factory=list)
+    left: int = 0
+    """Rights that are not drawn."""
+    endpoints_left: int = 0
+    """Endpoints that are not drawn."""
+
+    @property
+    def undrawn(self) -> str:
+        """What is not drawn, in words; empty if all is."""
+        counted = ((self.left, "rights"), (self.endpoints_left, "endpoints"))
+        return " and ".join(f"{count} more {what}" for count, what in counted if count)
+
+    def add(self, one: Node, other: Node, verb: str, *, new: bool) -> None:
+        """Add an edge, and its ends."""
+        self.nodes |= {one: None, other: None}
+        self.edges.append(Edge(one, other, verb, new))
 
 
 Part = Paragraph | Verbatim | Listing | Table | Differences | Fold | Graph

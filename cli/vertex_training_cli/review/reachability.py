@@ -5,12 +5,13 @@ Also what a plan opens to everybody, and what it lets reach anywhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from vertex_training.catalog import resource_types
-from vertex_training.catalog.resource_types import BUCKET, FIREWALL, iam_kind
+from vertex_training.catalog.resource_types import BUCKET, FIREWALL, SUBNET, iam_kind
 from vertex_training.plan import access
 from vertex_training.plan.firewalls import open_ranges, reaches_anywhere
 from vertex_training_cli.engine.fields import FieldDifference, diff_fields
@@ -18,7 +19,7 @@ from vertex_training_cli.engine.plan import WITH_REQUEST, Plan, ResourceState, S
 from vertex_training_cli.engine.values import UNKNOWN
 from vertex_training_cli.review import grants
 from vertex_training_cli.review.jobs import job_name, job_spec, request
-from vertex_training_cli.review.risk import PUBLIC, RIGHTS, Danger, RiskKind, told_alike
+from vertex_training_cli.review.parts import PUBLIC, RIGHTS, Danger, RiskKind, simple_risk
 
 Inputs = Mapping[str, Any]
 
@@ -48,7 +49,7 @@ class ReachabilityChange:
 def reachability_changes(plan: Plan) -> list[ReachabilityChange]:
     """The plan's changes of reachability, those that open something first."""
     changes = [
-        replace(change, public=bool(_public(step, "new") - _public(step, "old")))
+        replace(change, public=bool(_public(step, step.new) - _public(step, step.old)))
         for step in plan.changed
         for change in _changes(step)
     ]
@@ -61,18 +62,20 @@ def is_network(step: Step) -> bool:
     return step.type in _DESCRIPTIONS
 
 
-def _changes(step: Step) -> list[ReachabilityChange]:
+def _changes(step: Step) -> Iterator[ReachabilityChange]:
     if step.type in _DESCRIPTIONS:
-        return [_network_change(step)]
-    if step.type in WITH_REQUEST:
-        return _job_changes(step)
-    if step.type == BUCKET:
-        return _public_bucket_changes(step)
-    return _public_binding_changes(step) + _machine_changes(step)
+        yield _network_change(step)
+        return
+    before, after = _openings(step, step.old), _openings(step, step.new)
+    opened = [after[key] for key in after.keys() - before.keys()]
+    closed = [before[key] for key in before.keys() - after.keys()]
+    yield from (ReachabilityChange("opens", what, step.name) for what in opened)
+    if step.type != BUCKET or step.new is not None:
+        yield from (ReachabilityChange("closes", what, step.name) for what in closed)
 
 
 def _network_change(step: Step) -> ReachabilityChange:
-    what = _DESCRIPTIONS[step.type](step.inputs)
+    what = _describe(step)
     if step.old is None:
         return ReachabilityChange("opens", what, step.name)
     if step.new is None:
@@ -82,51 +85,48 @@ def _network_change(step: Step) -> ReachabilityChange:
     )
 
 
-def _public_binding_changes(step: Step) -> list[ReachabilityChange]:
-    before = {binding for binding in grants.bindings_of(step, step.old) if binding.is_public}
-    after = {binding for binding in grants.bindings_of(step, step.new) if binding.is_public}
-    changes = [("opens", binding) for binding in sorted(after - before)]
-    changes += [("closes", binding) for binding in sorted(before - after)]
-    return [
-        ReachabilityChange(
-            verb, f"{binding.kind} {binding.target} to everybody ({binding.member})", step.name
-        )
-        for verb, binding in changes
-    ]
+def _openings(step: Step, state: ResourceState | None) -> dict[object, str]:
+    """What a resource opens in one of its states: sentences without their verb."""
+    if state is None:
+        return {}
+    if step.type in WITH_REQUEST:
+        found = _job_openings(job_name(step), job_spec(request(state.inputs)))
+        return {what: what for what in found}
+    name = step.inputs.get("name", step.name)
+    if step.type == BUCKET:
+        closed = state.inputs.get("publicAccessPrevention") == "enforced"
+        what = f"bucket {name} to rights of everybody (public access prevention)"
+        return {} if closed else {BUCKET: what}
+    if _is_external(state.inputs):
+        return {"external": f"machine {name} to the internet, by an external address"}
+    return {
+        binding: f"{binding.kind} {binding.target} to everybody ({binding.member})"
+        for binding in grants.bindings_of(step, state)
+        if binding.is_public
+    }
 
 
-def _public_bucket_changes(step: Step) -> list[ReachabilityChange]:
-    def closed(state: Any) -> bool:
-        return state is None or state.inputs.get("publicAccessPrevention") == "enforced"
-
-    before, after = closed(step.old), closed(step.new)
-    if before == after or step.new is None:
-        return []
-    bucket = step.inputs.get("name", step.name)
-    verb = "closes" if after else "opens"
-    return [
-        ReachabilityChange(
-            verb, f"bucket {bucket} to rights of everybody (public access prevention)", step.name
-        )
-    ]
-
-
-def _machine_changes(step: Step) -> list[ReachabilityChange]:
-    """Machines, and templates of machines, that get or lose an external address."""
-    before, after = (_is_external(_inputs(step, side)) for side in ("old", "new"))
-    if before == after:
-        return []
-    machine = (_inputs(step, "new") or step.inputs).get("name", step.name)
-    what = f"machine {machine} to the internet, by an external address"
-    return [ReachabilityChange("opens" if after else "closes", what, step.name)]
+def _job_openings(job: str, spec: Inputs) -> Iterator[str]:
+    """What a job opens: a network, or a shell into its machines."""
+    if network := spec.get("network"):
+        yield f"network {network} to job {job}"
+    interface = spec.get("pscInterfaceConfig", {})
+    if attachment := interface.get("networkAttachment"):
+        yield f"the network behind {attachment} to job {job}"
+    for peering in interface.get("dnsPeeringConfigs", ()):
+        yield f"DNS zone {peering.get('domain', '')} to job {job}"
+    if spec.get("enableWebAccess"):
+        yield f"a shell into the machines of job {job}, for who may use Vertex AI"
+    if spec.get("enableDashboardAccess"):
+        yield f"the dashboard of job {job}"
 
 
-def _is_external(inputs: Inputs | None) -> bool:
+def _is_external(inputs: Inputs) -> bool:
     """Whether an interface has an access config: an address of the internet, also without a name.
 
     https://docs.cloud.google.com/compute/docs/ip-addresses/configure-static-external-ip-address
     """
-    interfaces = (inputs or {}).get("networkInterfaces")
+    interfaces = inputs.get("networkInterfaces")
     return isinstance(interfaces, list) and any(
         isinstance(each, Mapping) and (each.get("accessConfigs") or each.get("ipv6AccessConfigs"))
         for each in interfaces
@@ -147,31 +147,6 @@ def _is_known(step: Step) -> bool:
     return bool(known or is_key or access.is_list(token))
 
 
-def _job_changes(step: Step) -> list[ReachabilityChange]:
-    """What a job opens or closes: a network, or a shell into its machines."""
-
-    def openings(inputs: Inputs | None) -> set[str]:
-        spec = job_spec(request(inputs)) if inputs else {}
-        job, found = job_name(step), set[str]()
-        if network := spec.get("network"):
-            found.add(f"network {network} to job {job}")
-        interface = spec.get("pscInterfaceConfig", {})
-        if attachment := interface.get("networkAttachment"):
-            found.add(f"the network behind {attachment} to job {job}")
-        for peering in interface.get("dnsPeeringConfigs", ()):
-            found.add(f"DNS zone {peering.get('domain', '')} to job {job}")
-        if spec.get("enableWebAccess"):
-            found.add(f"a shell into the machines of job {job}, for who may use Vertex AI")
-        if spec.get("enableDashboardAccess"):
-            found.add(f"the dashboard of job {job}")
-        return found
-
-    before = openings(step.old.inputs if step.old else None)
-    after = openings(step.new.inputs if step.new else None)
-    opened = [ReachabilityChange("opens", what, step.name) for what in after - before]
-    return opened + [ReachabilityChange("closes", what, step.name) for what in before - after]
-
-
 def _firewall(inputs: Inputs) -> str:
     inward = inputs.get("direction") != "EGRESS"
     sources = ("sourceRanges", "sourceTags", "sourceServiceAccounts")
@@ -182,40 +157,37 @@ def _firewall(inputs: Inputs) -> str:
     # An ingress rule reaches every machine of the network unless it says which.
     where = f"from {_ends(inputs, sources) or ('anywhere' if inward else 'any machine in it')}"
     where += f" to {_ends(inputs, targets) or ('any machine in it' if inward else 'anywhere')}"
-    return f"a firewall rule of {_named(inputs, 'network')} that {verb} {ports} {where}"
+    return f"a firewall rule of {_network(inputs)} that {verb} {ports} {where}"
 
 
 def _ends(inputs: Inputs, keys: tuple[str, ...]) -> str:
     return ", ".join(str(end) for key in keys for end in inputs.get(key, ()))
 
 
-def _named(inputs: Inputs, key: str) -> str:
-    if inputs.get(key) == UNKNOWN:
-        return f"a new {key}"
-    return f"{key} {str(inputs.get(key, '')).rpartition('/')[2]}"
+def _network(inputs: Inputs) -> str:
+    if inputs.get("network") == UNKNOWN:
+        return "a new network"
+    return f"network {str(inputs.get('network', '')).rpartition('/')[2]}"
 
 
 def opened_to_everybody(plan: Plan) -> tuple[str, ...]:
     """What everybody, or every address, reaches after a plan and did not before; in words."""
-    found = (name for step in plan.changed for name in _public(step, "new") - _public(step, "old"))
-    return tuple(sorted(found))
+    found = (_public(step, step.new) - _public(step, step.old) for step in plan.changed)
+    return tuple(sorted(name for names in found for name in names))
 
 
 def opened_egress(plan: Plan) -> tuple[str, ...]:
     """Names of firewall rules that newly let machines reach any address."""
     firewalls = (step for step in plan.changed if step.type == FIREWALL)
-    return tuple(
-        sorted(
-            step.name
-            for step in firewalls
-            if reaches_anywhere(_inputs(step, "new")) and not reaches_anywhere(_inputs(step, "old"))
-        )
-    )
+    return tuple(sorted(s.name for s in firewalls if _reaches(s.new) and not _reaches(s.old)))
 
 
-def _public(step: Step, side: str) -> set[str]:
+def _reaches(firewall: ResourceState | None) -> bool:
+    return firewall is not None and reaches_anywhere(firewall.inputs)
+
+
+def _public(step: Step, state: ResourceState | None) -> set[str]:
     """What one state of a resource opens to everybody."""
-    state = _state(step, side)
     if state is None:
         return set()
     inputs, bindings = state.inputs, grants.bindings_of(step, state)
@@ -229,85 +201,83 @@ def _public(step: Step, side: str) -> set[str]:
     return set()
 
 
-def _state(step: Step, side: str) -> ResourceState | None:
-    return step.new if side == "new" else step.old
-
-
-def _inputs(step: Step, side: str) -> Inputs | None:
-    state = _state(step, side)
-    return state.inputs if state else None
-
-
-#: What a resource type does to reachability, in words. All are gcp's (pulumi-gcp 9.35.0).
-_DESCRIPTIONS: Final[dict[str, Callable[[Inputs], str]]] = {
-    "gcp:compute/network:Network": lambda i: f"network {i.get('name', '')}",
-    "gcp:compute/subnetwork:Subnetwork": lambda i: (
-        f"subnetwork {i.get('name', '')} ({i.get('ipCidrRange', '')}"
-        f"{', Google APIs without public addresses' if i.get('privateIpGoogleAccess') else ''})"
+#: What a resource type does to reachability: a template of its inputs, or a function where that is
+#: not enough. ``{of_network}`` is its network, by name. All are gcp's (pulumi-gcp 9.35.0).
+_DESCRIPTIONS: Final[Mapping[str, str | Callable[[Inputs], str]]] = {
+    "gcp:compute/network:Network": "network {name}",
+    SUBNET: lambda inputs: (
+        f"subnetwork {inputs.get('name', '')} ({inputs.get('ipCidrRange', '')}"
+        + (
+            ", Google APIs without public addresses)"
+            if inputs.get("privateIpGoogleAccess")
+            else ")"
+        )
     ),
     FIREWALL: _firewall,
-    "gcp:compute/globalAddress:GlobalAddress": lambda i: (
-        f"address range {i.get('name', '')} "
-        f"({i.get('address') or 'chosen by Google'}/{i.get('prefixLength', '')}) "
-        f"of {_named(i, 'network')}"
+    "gcp:compute/globalAddress:GlobalAddress": lambda inputs: (
+        f"address range {inputs.get('name', '')} "
+        f"({inputs.get('address') or 'chosen by Google'}/{inputs.get('prefixLength', '')}) "
+        f"of {_network(inputs)}"
     ),
-    "gcp:servicenetworking/connection:Connection": lambda i: (
-        f"a peering of {_named(i, 'network')} with {i.get('service', 'services')}"
+    "gcp:servicenetworking/connection:Connection": lambda inputs: (
+        f"a peering of {_network(inputs)} with {inputs.get('service', 'services')}"
     ),
-    "gcp:compute/networkPeeringRoutesConfig:NetworkPeeringRoutesConfig": lambda i: (
-        f"routes of peering {i.get('peering', '')}: "
-        f"import {i.get('importCustomRoutes')}, export {i.get('exportCustomRoutes')}"
+    "gcp:compute/networkPeeringRoutesConfig:NetworkPeeringRoutesConfig": lambda inputs: (
+        f"routes of peering {inputs.get('peering', '')}: "
+        f"import {inputs.get('importCustomRoutes')}, export {inputs.get('exportCustomRoutes')}"
     ),
-    "gcp:compute/networkAttachment:NetworkAttachment": lambda i: (
-        f"attachment {i.get('name', '')}: who it accepts gets addresses in its subnetworks "
-        f"({i.get('connectionPreference', '')})"
+    "gcp:compute/networkAttachment:NetworkAttachment": (
+        "attachment {name}: who it accepts gets addresses in its subnetworks "
+        "({connectionPreference})"
     ),
-    "gcp:compute/router:Router": lambda i: f"router {i.get('name', '')} of {_named(i, 'network')}",
-    "gcp:compute/routerNat:RouterNat": lambda i: (
-        f"the internet to machines without public addresses (NAT {i.get('name', '')})"
+    "gcp:compute/router:Router": "router {name} of {of_network}",
+    "gcp:compute/routerNat:RouterNat": (
+        "the internet to machines without public addresses (NAT {name})"
     ),
-    "gcp:compute/sharedVPCHostProject:SharedVPCHostProject": lambda i: (
-        f"project {i.get('project', '')} as host of shared networks"
+    "gcp:compute/sharedVPCHostProject:SharedVPCHostProject": (
+        "project {project} as host of shared networks"
     ),
-    "gcp:compute/sharedVPCServiceProject:SharedVPCServiceProject": lambda i: (
-        f"networks of project {i.get('hostProject', '')} to project {i.get('serviceProject', '')}"
+    "gcp:compute/sharedVPCServiceProject:SharedVPCServiceProject": (
+        "networks of project {hostProject} to project {serviceProject}"
     ),
-    "gcp:dns/managedZone:ManagedZone": lambda i: (
-        f"DNS zone {i.get('dnsName', '')} ({i.get('visibility', 'public')})"
+    "gcp:dns/managedZone:ManagedZone": lambda inputs: (
+        f"DNS zone {inputs.get('dnsName', '')} ({inputs.get('visibility', 'public')})"
     ),
-    "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider": lambda i: (
-        f"tokens of another issuer to this project, if {i.get('attributeCondition') or 'anything'}"
+    "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider": lambda inputs: (
+        "tokens of another issuer to this project, if "
+        f"{inputs.get('attributeCondition') or 'anything'}"
     ),
 }
+
+
+def _describe(step: Step) -> str:
+    description, inputs = _DESCRIPTIONS[step.type], step.inputs
+    if not isinstance(description, str):
+        return description(inputs)
+    return description.format_map(defaultdict(str, inputs, of_network=_network(inputs)))
 
 
 def shells(plan: Plan) -> tuple[str, ...]:
     """Names of jobs whose machines newly have a shell: for all who may use Vertex AI there."""
     found = (step for step in plan.changed if step.type in WITH_REQUEST)
-    return tuple(sorted(job_name(s) for s in found if _shell(s, "new") and not _shell(s, "old")))
+    return tuple(sorted(job_name(s) for s in found if _shell(s.new) and not _shell(s.old)))
 
 
-def _shell(step: Step, side: str) -> bool:
-    return bool(job_spec(request(_inputs(step, side) or {})).get("enableWebAccess"))
+def _shell(job: ResourceState | None) -> bool:
+    return job is not None and bool(job_spec(request(job.inputs)).get("enableWebAccess"))
 
 
-SHELLS: Final = told_alike(
-    shells,
-    lambda name, quote: quote(name),
-    "shells",
-    "a shell into the machines of",
-    RIGHTS,
-)
+SHELLS: Final = simple_risk(shells, "{name}", "shells", "a shell into the machines of", RIGHTS)
 OPENED: Final = RiskKind(
     opened_to_everybody,
-    lambda what, quote: quote(what),
+    "{name}",
     key="openedToEverybody",
     headline="opened to everybody",
     question=PUBLIC,
 )
 EGRESS: Final = RiskKind(
     opened_egress,
-    lambda name, quote: quote(name),
+    "{name}",
     key="egressToAnywhere",
     headline="machines reach any address",
     question=PUBLIC,

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
+import json
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Final
 
 from vertex_training.catalog.resource_types import SNAPSHOT
 from vertex_training.errors import Problem
 from vertex_training.plan.access import Access
+from vertex_training.snapshots.estimate import RESOLVED
 from vertex_training_cli import read_errors
 from vertex_training_cli.engine.fields import FieldDifference, added_fields, diff_fields
 from vertex_training_cli.engine.plan import (
@@ -20,60 +25,53 @@ from vertex_training_cli.engine.plan import (
     Observations,
     Plan,
     PolicyViolation,
+    ResourceState,
     Step,
 )
 from vertex_training_cli.review import (
-    alerts,
-    capacity,
     destroyed,
-    digest,
+    expenses,
     grants,
     guards,
     jobs,
-    limits,
     losses,
     reachability,
-    refusals,
-    renames,
-    schedules,
     serving,
-    snapshots,
-    stored_data,
 )
-from vertex_training_cli.review.alerts import WatchChange
-from vertex_training_cli.review.capacity import ReservationChange
 from vertex_training_cli.review.destroyed import DestructiveChange, FolderChange
+from vertex_training_cli.review.expenses import ReservationChange, ScheduleChange, SnapshotChange
 from vertex_training_cli.review.grants import IamBinding
-from vertex_training_cli.review.images import ImageChange, RunningImage, image_changes, other_images
-from vertex_training_cli.review.jobs import JobChange
+from vertex_training_cli.review.guards import WatchChange
+from vertex_training_cli.review.jobs import (
+    JobChange,
+    image_name,
+)
+from vertex_training_cli.review.parts import RiskKind
 from vertex_training_cli.review.reachability import ReachabilityChange
-from vertex_training_cli.review.risk import RiskKind
-from vertex_training_cli.review.schedules import ScheduleChange
 from vertex_training_cli.review.serving import EndpointChange, VersionChange
-from vertex_training_cli.review.snapshots import SnapshotChange
 
 #: All kinds of risks, in the order in which a report names them.
-RISKS: Final[tuple[RiskKind[Any], ...]] = (
+RISKS: Final[tuple[RiskKind, ...]] = (
     destroyed.REMADE,
     destroyed.LOST_WITH_RESOURCE,
-    renames.SUBSTITUTES,
-    stored_data.UNENCRYPTED,
+    destroyed.SUBSTITUTES,
+    losses.UNENCRYPTED,
     losses.LOSSES,
     serving.ENDED,
     serving.DELETED,
-    alerts.UNTOLD,
+    guards.UNTOLD,
     losses.PUT_BACK,
-    capacity.RETURNED,
-    refusals.REFUSALS,
+    expenses.RETURNED,
+    losses.REFUSALS,
     losses.LOCKS,
     destroyed.REMOVED_OBJECTS,
     destroyed.REFUSED,
     destroyed.UNPROTECTED,
     destroyed.WITHOUT_DATA,
-    renames.RENAMES,
-    stored_data.OTHER_KEY,
-    limits.RAISED,
-    limits.LOWERED,
+    destroyed.RENAMES,
+    losses.OTHER_KEY,
+    guards.RAISED,
+    guards.LOWERED,
     grants.ADMINISTRATORS,
     grants.WIDENED,
     grants.KEYS,
@@ -87,9 +85,110 @@ RISKS: Final[tuple[RiskKind[Any], ...]] = (
     *guards.KINDS,
     reachability.OPENED,
     reachability.EGRESS,
-    stored_data.COLD,
-    snapshots.PERSONAL,
+    losses.COLD,
+    expenses.PERSONAL,
 )
+#: Paths in a request of a job, or of a tuning job.
+_IMAGE_PATH: Final = re.compile(
+    r"(?:jobSpec|trialJobSpec)\.workerPoolSpecs\[\d+\]\.containerSpec\.imageUri\Z"
+)
+#: Images whose labels a registry can be asked for.
+_PINNED: Final = re.compile(r"[a-z0-9-]+-docker\.pkg\.dev/[^@]+@sha256:[0-9a-f]{64}\Z")
+#: Column heads of the table.
+IMAGE_COLUMNS: Final = ("image", "before", "after", "built from", "used by")
+#: Where nobody looked: offline, or no registry could be asked.
+NOT_LOOKED_AT: Final = "not looked at"
+
+
+@dataclass(frozen=True, slots=True)
+class ImageChange:
+    """One image of which jobs or models get another digest."""
+
+    name: str
+    """Without registry and digest."""
+    old: str
+    """Digest, or the whole name where it has none."""
+    new: str
+    uri: str
+    """The new image in full."""
+    jobs: tuple[str, ...]
+    """Names of jobs, and versions like ``model titanic run 3``."""
+
+    @property
+    def versions(self) -> tuple[str, str]:
+        """Before and after, digests cut to twelve digits."""
+        return _short(self.old), _short(self.new)
+
+
+def image_changes(
+    jobs: Iterable[JobChange | ScheduleChange], models: Iterable[VersionChange] = ()
+) -> tuple[ImageChange, ...]:
+    """The images that change in ``jobs``, schedules among them, and ``models``, by name."""
+    found: dict[tuple[str, str], dict[str, None]] = {}
+    for job in jobs:
+        for each in job.differences:
+            if _IMAGE_PATH.match(each.path) and each.old and each.new:
+                found.setdefault((each.old, each.new), {})[job.name] = None
+    for version in models:
+        if version.image_before and version.image:
+            found.setdefault((version.image_before, version.image), {})[version.title] = None
+    changes = (
+        ImageChange(image_name(new), _version(old), _version(new), new, tuple(names))
+        for (old, new), names in found.items()
+    )
+    return tuple(sorted(changes, key=lambda change: (change.name, change.old)))
+
+
+@dataclass(frozen=True, slots=True)
+class RunningImage:
+    """One image by digest that is in use after the change, and that is no ``ImageChange``."""
+
+    name: str
+    version: str
+    uri: str
+    jobs: tuple[str, ...]
+
+
+def other_images(
+    jobs: Iterable[JobChange | ScheduleChange], models: Iterable[VersionChange] = ()
+) -> tuple[RunningImage, ...]:
+    """Images in Artifact Registry, by digest, of what stays or is new; by name."""
+    jobs = [job for job in jobs if job.action not in ("cancel", "forget", "end")]
+    models = [each for each in models if each.action not in ("delete", "leave")]
+    changed = {change.uri for change in image_changes(jobs, models)}
+    used = [(uri, job.name) for job in jobs for uri in job.images]
+    used += [(each.image, each.title) for each in models]
+    found: dict[str, list[str]] = {}
+    for uri, name in used:
+        if uri not in changed and _PINNED.match(uri):
+            found.setdefault(uri, []).append(name)
+    return tuple(
+        sorted(
+            (RunningImage(image_name(u), _version(u), u, tuple(n)) for u, n in found.items()),
+            key=lambda image: (image.name, image.uri),
+        )
+    )
+
+
+def image_line(image: RunningImage, origins: Mapping[str, str]) -> tuple[str, ...]:
+    """Name with twelve digits, where it was built from, and what has it."""
+    name = f"{image.name}@{_short(image.version)}"
+    return (name, origins.get(image.uri, NOT_LOOKED_AT), ", ".join(image.jobs))
+
+
+def image_cells(change: ImageChange, origins: Mapping[str, str]) -> tuple[str, ...]:
+    """A row of the table: digests cut to twelve digits."""
+    origin = origins.get(change.uri, NOT_LOOKED_AT)
+    return (change.name, *change.versions, origin, ", ".join(change.jobs))
+
+
+def _version(uri: str) -> str:
+    return uri.partition("@")[2] or uri
+
+
+def _short(version: str) -> str:
+    head, _, digits = version.partition("sha256:")
+    return f"sha256:{digits[:12]}" if digits and not head else version
 
 
 class ReviewOutcome(IntEnum):
@@ -156,7 +255,7 @@ class ReviewReport:
     reachability: tuple[ReachabilityChange, ...]
     unjudged: tuple[str, ...]
     """Types of changed resources of which nobody here knows what they open or grant."""
-    risks: Mapping[RiskKind[Any], tuple[Any, ...]]
+    risks: Mapping[RiskKind, tuple[Any, ...]]
     """What is found of each kind of ``RISKS``."""
     levels: Mapping[str, str]
     """Levels that policies are given, by name; the others are mandatory."""
@@ -244,7 +343,7 @@ def build(
 
     ``problems``: mistakes in the files, if the preview failed. ``observed`` is in no digest.
     """
-    found, refused = digest.plan_digest(plan), destroyed.refused_losses(plan)
+    found, refused = plan_digest(plan), destroyed.refused_losses(plan)
     problems = (*problems, *map(destroyed.loss_problem, refused))
     access_gained, access_lost = grants.access_changes(plan)
     folders = destroyed.folder_changes(plan)
@@ -261,18 +360,18 @@ def build(
         errors=() if problems else tuple(map(_explained, plan.errors)),
         warnings=(
             *plan.warnings,
-            *renames.unknown_first_names(plan),
+            *destroyed.unknown_first_names(plan),
             *destroyed.needless_acceptances(plan),
         ),
         notes=tuple(d for d in plan.diagnostics if d.severity == "info"),
         jobs=tuple(jobs.job_changes(plan, observed)),
         models=serving.version_changes(plan),
         endpoints=serving.endpoint_changes(plan),
-        snapshots=snapshots.snapshot_changes(plan),
-        schedules=schedules.schedule_changes(plan),
-        watching=alerts.watch_changes(plan),
+        snapshots=expenses.snapshot_changes(plan),
+        schedules=expenses.schedule_changes(plan),
+        watching=guards.watch_changes(plan),
         not_observed=observed.not_observed,
-        reservations=tuple(capacity.reservation_changes(plan)),
+        reservations=tuple(expenses.reservation_changes(plan)),
         gained=tuple(grants.gained(plan)),
         lost=tuple(grants.lost(plan)),
         kept=tuple(grants.kept(plan)),
@@ -285,7 +384,7 @@ def build(
         policies=len(plan.policies | {violation.policy for violation in plan.violations}),
         held=tuple(grants.held(plan)),
         risks={kind: tuple(kind.find(plan)) for kind in RISKS},
-        levels=limits.policy_levels(plan),
+        levels=guards.policy_levels(plan),
         destroyed=destroyed.destroyed(plan),
         protected=destroyed.protected(plan),
         folders=folders,
@@ -304,14 +403,14 @@ def with_images(
 
     ``problems`` are images that cannot be run: no job of theirs may be submitted.
     """
-    found = replace(report, origins=origins, unseen_images=tuple(unseen))
+    found = dataclasses.replace(report, origins=origins, unseen_images=tuple(unseen))
     return with_problems(found, problems)
 
 
 def with_problems(report: ReviewReport, problems: Sequence[Problem]) -> ReviewReport:
     """The report with what forbids a deployment and stands in no plan."""
     worse = problems and report.outcome in (ReviewOutcome.CLEAN, ReviewOutcome.DIFFERENT)
-    return replace(
+    return dataclasses.replace(
         report,
         outcome=ReviewOutcome.FAILED if worse else report.outcome,
         problems=(*report.problems, *problems),
@@ -330,7 +429,7 @@ def _outcome(plan: Plan, problems: Sequence[Problem], different: bool) -> Review
 
 def _explained(error: Diagnostic) -> Diagnostic:
     """An error; a refused read with what it means, for ``--refresh`` reads the cloud."""
-    return replace(error, message="\n".join(read_errors.explained((error.message,))))
+    return dataclasses.replace(error, message="\n".join(read_errors.explained((error.message,))))
 
 
 def _changes(plan: Plan) -> list[ResourceChange]:
@@ -344,7 +443,7 @@ def _changes(plan: Plan) -> list[ResourceChange]:
 def _is_elsewhere(step: Step) -> bool:
     """Whether another part of the report has the step."""
     own = step.type in (*WITH_REQUEST, *serving.TYPES, SNAPSHOT)
-    own = own or (step.type in alerts.TYPES and step.op == "create")
+    own = own or (step.type in guards.WATCHING and step.op == "create")
     elsewhere = own or grants.grants_alone(step) or reachability.is_network(step)
     gone = step.op in destroyed.DELETIONS and not destroyed.stays(step)
     return elsewhere or gone
@@ -355,3 +454,65 @@ def _change(step: Step) -> ResourceChange:
     found = diff_fields(step.old.inputs, new) if step.old else added_fields(new)
     op = "forget" if destroyed.stays(step) else step.op
     return ResourceChange(op, step.name, step.type, tuple(found), () if found else step.paths)
+
+
+def plan_digest(plan: Plan) -> str:
+    """SHA-256 over what the plan does, as 64 hex digits.
+
+    Equal for equal plans, whenever and wherever they are made. It covers the stack; of every
+    resource that changes the step, the inputs before and after, and the protection; protection
+    that changes alone; the limits, exceptions of drift and levels of rules; the policies and what
+    they found, with the levels; and whether the preview succeeded. It does not cover prices,
+    warnings of the program, durations or places on a machine, and of a secret value only that it
+    is one.
+    """
+    raised = [dataclasses.astuple(each) for each in guards.raised_limits(plan)]
+    content = {
+        "stack": plan.stack,
+        "steps": _steps(plan),
+        "protection": _protection(plan),
+        "limits": [guards.limits_of(plan), raised],
+        "policies": _policies(plan),
+        "guards": {name: plan.section(name) for name in guards.SECTIONS},
+        "succeeded": plan.succeeded,
+    }
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _steps(plan: Plan) -> list[dict[str, object]]:
+    return [
+        {
+            "op": step.op,
+            "urn": step.urn,
+            "old": step.old and _state(step, step.old),
+            "new": step.new and _state(step, step.new),
+            "paths": sorted(step.paths),
+        }
+        for step in sorted(plan.changed, key=lambda step: step.urn)
+    ]
+
+
+def _state(step: Step, state: ResourceState) -> dict[str, object]:
+    known = {RESOLVED} if step.type == SNAPSHOT else set[str]()  # tables grow after the approval
+    inputs = {key: value for key, value in state.inputs.items() if key not in known}
+    return {"inputs": inputs, "protect": state.protect}
+
+
+def _protection(plan: Plan) -> list[tuple[str, bool, bool]]:
+    """Protection that changes on resources where nothing else does."""
+    return sorted(
+        (step.urn, step.old.protect, step.new.protect)
+        for step in plan.steps
+        if step.custom and step.old and step.new and step.old.protect != step.new.protect
+    )
+
+
+def _policies(plan: Plan) -> dict[str, object]:
+    # Messages are for people: another wording is no other result.
+    return {
+        "packs": sorted(plan.packs),
+        "checked": sorted(plan.policies),
+        "levels": guards.policy_levels(plan),
+        "found": sorted((each.policy, each.level, each.urn) for each in plan.violations),
+    }

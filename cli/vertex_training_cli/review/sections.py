@@ -6,25 +6,43 @@ comment shortens, and how, the parts say themselves.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from vertex_training.catalog import costs
 from vertex_training.catalog.costs import usd
-from vertex_training_cli.review import grants, images, picture, serving_sections
+from vertex_training_cli.review import (
+    expenses,
+    grants,
+    guards,
+    serving,
+)
 from vertex_training_cli.review.destroyed import fate as fate_of_resource
 from vertex_training_cli.review.escaping import cut
+from vertex_training_cli.review.expenses import ScheduleChange, SnapshotChange
 from vertex_training_cli.review.grants import IamBinding
+from vertex_training_cli.review.guards import WatchChange
 from vertex_training_cli.review.headline import totals
-from vertex_training_cli.review.jobs import JobChange, at_most, fate, progress
+from vertex_training_cli.review.jobs import (
+    JobChange,
+    at_most,
+    fate,
+    progress,
+    shown_image,
+)
 from vertex_training_cli.review.parts import (
     SENTENCE,
+    Danger,
     Differences,
     Entry,
     Fold,
+    Graph,
     Listing,
+    Node,
     Paragraph,
     Part,
+    Quote,
     ReportSection,
     Row,
     Table,
@@ -32,14 +50,38 @@ from vertex_training_cli.review.parts import (
     to_section,
     to_table,
 )
-from vertex_training_cli.review.report import ResourceChange, ReviewReport
-from vertex_training_cli.review.risk import Danger, Quote
+from vertex_training_cli.review.report import (
+    IMAGE_COLUMNS,
+    ResourceChange,
+    ReviewReport,
+    image_cells,
+    image_line,
+)
+from vertex_training_cli.review.serving import EndpointChange, VersionChange
 
 #: Columns of the table of jobs, in the order in which ``_job_row`` fills them.
 JOB_COLUMNS: Final = (
     "job", "what happens", "machines", "strategy", "reservation", "region", "account", "network",
     "image", "an hour", "at most",
 )  # fmt: skip
+#: More jobs of one account than this become one node: a picture of 200 boxes shows nothing, and
+#: Mermaid refuses more than 500 edges.
+MAX_JOBS: Final = 12
+MAX_EDGES: Final = 120
+#: What a role lets its holder do, by parts of its name; the first that fits.
+VERBS: Final = (
+    ("secretAccessor", "reads"),
+    ("objectViewer", "reads"),
+    ("viewer", "sees"),
+    ("reader", "reads"),
+    ("objectUser", "writes"),
+    ("logWriter", "writes logs"),
+    ("writer", "writes"),
+    ("serviceAccountUser", "acts as"),
+    ("networkUser", "uses"),
+)
+#: Kind of a member that includes everybody.
+EVERYBODY: Final = "everybody"
 #: Characters of a note that are seen while it is folded.
 BEGINNING: Final = 72
 #: Characters of a list of names that is never shortened.
@@ -56,11 +98,11 @@ def sections(
     found = [
         *_problems(report),
         _jobs(report, quote),
-        serving_sections.of_schedules(report.schedules, quote),
-        serving_sections.of_snapshots(report.snapshots, quote),
-        serving_sections.models(report.models, quote),
-        serving_sections.endpoints(report.endpoints, quote),
-        serving_sections.watching(report.watching, quote),
+        _schedules(report.schedules, quote),
+        _snapshots(report.snapshots, quote),
+        _models(report.models, quote),
+        _endpoints(report.endpoints, quote),
+        _watching(report.watching, quote),
         *_preflight(report, quote),
         *_images(report, quote),
         _notes(report, quote),
@@ -82,6 +124,152 @@ def _problems(report: ReviewReport) -> Iterator[ReportSection]:
     if report.errors:
         lines = (line for error in report.errors for line in error.message.splitlines())
         yield ReportSection("Why the preview failed", (Verbatim(tuple(lines)),))
+
+
+def _schedules(changes: Sequence[ScheduleChange], quote: Quote) -> ReportSection:
+    """All schedules: one that stays as it is goes on to cost what it did."""
+    rows = [
+        Row(
+            (
+                (quote(each.name),),
+                (expenses.SCHEDULE_FATES[each.action],),
+                (quote(each.words, SENTENCE),),
+                each.slots or (("paused",) if each.paused else ("none",)),
+                (quote(each.missed),),
+                tuple(quote(shown_image(image)) for image in each.images),
+                (quote(each.account.partition("@")[0]),),
+                (each.cost,),
+            ),
+            "destroys" if each.action == "end" else "plain",
+        )
+        for each in changes
+    ]
+    columns = ("schedule", "what happens", "when", f"next {expenses.SLOTS} slots", "missed slots",
+               "image", "account", "a month")  # fmt: skip
+    table = to_table("Jobs that are submitted by a schedule", columns, rows)
+    parts: list[Part] = [table, Paragraph(expenses.TIMER)] if table else []
+    parts += [
+        Differences(f"What differs in schedule {quote(each.name)}", each.differences)
+        for each in changes
+        if each.differences
+    ]
+    return ReportSection("Schedules", tuple(parts))
+
+
+def _snapshots(changes: Sequence[SnapshotChange], quote: Quote) -> ReportSection:
+    """Snapshots: all of them, since tables that changed are seen nowhere else."""
+    rows = [
+        Row(
+            (
+                (quote(each.name),),
+                (each.run,),
+                (expenses.SNAPSHOT_FATES[each.action],),
+                (quote(each.told, SENTENCE),),
+                (quote(each.folder, SENTENCE),),
+                tuple(map(quote, each.readers)),
+            )
+        )
+        for each in changes
+    ]
+    columns = ("snapshot", "run", "what happens", "what is known", "folder", "read by")
+    table = to_table("Snapshots of BigQuery", columns, rows)
+    return ReportSection("Snapshots", (table, Paragraph(expenses.SNAPSHOT_PRICES)) if table else ())
+
+
+def _models(versions: Sequence[VersionChange], quote: Quote) -> ReportSection:
+    """Versions that change, and what could not be asked of their runs."""
+    changed = [each for each in versions if each.action != "keep"]
+    rows = [
+        Row(
+            (
+                (quote(each.model),),
+                (quote(f"run {each.run}"),),
+                (each.action,),
+                (quote(each.job),),
+                tuple(quote(shown_image(i)) for i in (each.image_before, each.image) if i),
+                (quote(serving.metrics_text(each.metrics), SENTENCE),),
+            ),
+            "destroys" if each.action == "delete" else "plain",
+        )
+        for each in changed
+    ]
+    columns = ("model", "version", "what happens", "job", "image", "metrics")
+    table = to_table("Versions of models that change", columns, rows)
+    unanswered = tuple(
+        Entry(f"{quote(each.model)} run {quote(each.run)}: {quote(each.unanswered, SENTENCE)}")
+        for each in changed
+        if each.unanswered
+    )
+    lead = Paragraph("What these runs left could not be asked:")
+    parts = (table, *((lead, Listing((unanswered,))) if unanswered else ()))
+    return ReportSection("Models", tuple(part for part in parts if part))
+
+
+def _endpoints(changes: Sequence[EndpointChange], quote: Quote) -> ReportSection:
+    """Endpoints that change: split, machines, USD a month, reachability; and metrics by run."""
+    changed = [each for each in changes if each.action != "keep"]
+    rows = [
+        Row(
+            (
+                (quote(each.name),),
+                (each.action,),
+                (quote(serving.split_change(each)),),
+                (quote(each.machine),),
+                (serving.cost_text(each),),
+                (quote(serving.reach_text(each)),),
+                (quote(each.account.partition("@")[0]),),
+            ),
+            "destroys" if each.action in ("delete", "replace") else "plain",
+        )
+        for each in changed
+    ]
+    columns = ("endpoint", "what happens", "split", "runs on", "a month", "reached", "acts as")
+    parts: list[Part | None] = [to_table("Endpoints that change", columns, rows)]
+    parts += [_metrics(each, quote) for each in changed]
+    if rows:
+        text = "Endpoints are paid for while they are there, with or without traffic. "
+        parts.append(Paragraph(text + serving.SOURCES))
+    return ReportSection("Endpoints", tuple(part for part in parts if part))
+
+
+def _watching(changes: Sequence[WatchChange], quote: Quote) -> ReportSection:
+    """Channels, alerts, budgets and dashboards that change, and whom they tell."""
+    rows = [
+        Row(
+            (
+                (f"{each.kind} {quote(each.name)}",),
+                (each.action,),
+                (quote(each.when, SENTENCE),),
+                tuple(quote(name, SENTENCE) for name in each.told_before),
+                tuple(quote(name, SENTENCE) for name in each.told),
+            ),
+            "destroys" if each.action == "delete" else "plain",
+        )
+        for each in changes
+    ]
+    columns = ("what", "what happens", "about", "told before", "told")
+    table = to_table("Who is told of what", columns, rows)
+    texts = [guards.OF_ALERTS] if any(each.kind == "alert" for each in changes) else []
+    texts += [guards.OF_BUDGETS] if any(each.kind == "budget" for each in changes) else []
+    parts = (table, *map(Paragraph, texts))
+    return ReportSection("Alerts and budget", tuple(part for part in parts if part))
+
+
+def _metrics(change: EndpointChange, quote: Quote) -> Table | None:
+    """What the runs behind an endpoint measured, side by side."""
+    names = dict.fromkeys(name for found in change.metrics.values() for name in found)
+    rows = [
+        Row(
+            (
+                (quote(name),),
+                *((serving.shown(change.metrics[run].get(name)),) for run in change.runs),
+            )
+        )
+        for name in names
+    ]
+    heads = (f"{quote(run)} ({serving.share_text(change, run)})" for run in change.runs)
+    caption = f"What was measured of endpoint {quote(change.name)}"
+    return to_table(caption, ("metric", *heads), rows)
 
 
 def _preflight(report: ReviewReport, quote: Quote) -> Iterator[ReportSection]:
@@ -165,7 +353,7 @@ def _job_row(job: JobChange, quote: Quote) -> Row:
         (job.region,),
         (job.account.partition("@")[0],),
         (job.network.rpartition("/")[2],),
-        tuple(images.shown(each) for each in job.images),
+        tuple(shown_image(each) for each in job.images),
         (usd(job.cost.hourly),),
         at_most(job),
     )
@@ -198,12 +386,12 @@ def _images(report: ReviewReport, quote: Quote) -> Iterator[ReportSection]:
         text = quote("; ".join(report.unseen_images), SENTENCE)
         yield ReportSection("", (Paragraph(f"Images were not looked up: {text}"),))
     if report.images:
-        cells = _quoted((images.cells(each, report.origins) for each in report.images), quote)
+        cells = _quoted((image_cells(each, report.origins) for each in report.images), quote)
         rows = tuple(Row(tuple((cell,) for cell in row)) for row in cells)
         caption = "Images that get another digest"
-        yield ReportSection("Images", (Table(caption, images.COLUMNS, rows),))
+        yield ReportSection("Images", (Table(caption, IMAGE_COLUMNS, rows),))
     if report.other_images:
-        lines = (images.line(each, report.origins) for each in report.other_images)
+        lines = (image_line(each, report.origins) for each in report.other_images)
         quoted = _quoted(lines, quote)
         entries = tuple(Entry(f"{name}: {origin} ({jobs})") for name, origin, jobs in quoted)
         count = Paragraph(str(len(entries)))
@@ -282,7 +470,7 @@ def _losses(report: ReviewReport, quote: Quote) -> ReportSection:
     groups = [
         tuple(Entry(kind.line(each, quote), danger=kind.danger) for each in findings)
         for kind, findings in report.risks.items()
-        if kind.line and findings
+        if kind.in_list and findings
     ]
     if report.destroyed:
         groups.append(
@@ -371,10 +559,71 @@ def _warnings(report: ReviewReport) -> ReportSection:
 
 
 def _picture(report: ReviewReport) -> ReportSection:
-    drawn = picture.graph(report)
+    drawn = graph(report)
     return ReportSection(
         "The stack after this change", (drawn,) if drawn.edges else (), None, "comment"
     )
+
+
+def graph(report: ReviewReport) -> Graph:
+    """The stack after the change."""
+    drawn, gained = Graph(), set(report.gained)
+    # New bindings first: a reader looks for them.
+    for binding in sorted(report.held, key=lambda binding: binding not in gained)[:MAX_EDGES]:
+        drawn.add(_holder(binding), _target(binding), _verb(binding.role), new=binding in gained)
+    drawn.left = max(0, len(report.held) - MAX_EDGES)
+    by_account: defaultdict[str, list[JobChange]] = defaultdict(list)
+    for job in report.jobs:
+        if job.action != "cancel":
+            by_account[job.account].append(job)
+    for account, jobs in sorted(by_account.items()):
+        runner = Node("account", _account(account))
+        if len(jobs) > MAX_JOBS:
+            changed = sum(job.action != "keep" for job in jobs)
+            many = Node("jobs", f"{len(jobs)}, {changed} of them new or changed")
+            drawn.add(many, runner, "run as", new=changed > 0)
+        else:
+            for job in jobs:
+                drawn.add(Node("job", job.name), runner, "runs as", new=job.submits)
+    _add_endpoints(drawn, report)
+    return drawn
+
+
+def _add_endpoints(drawn: Graph, report: ReviewReport) -> None:
+    """Endpoints with the shares of their versions, those that change first."""
+    there = [each for each in report.endpoints if each.action != "delete"]
+    drawn.endpoints_left = max(0, len(there) - MAX_JOBS)
+    for each in sorted(there, key=lambda each: each.action == "keep")[:MAX_JOBS]:
+        endpoint = Node("endpoint", each.name)
+        for run, share in each.after.items():
+            version = Node("model", f"{each.model} {run}")
+            drawn.add(endpoint, version, f"{share} %", new=share != each.before.get(run))
+        if each.account:
+            runner = Node("account", _account(each.account))
+            drawn.add(endpoint, runner, "runs as", new=not each.before)
+
+
+def _holder(binding: IamBinding) -> Node:
+    kind, _, name = binding.member.partition(":")
+    if kind == "serviceAccount":
+        return Node("account", _account(name))
+    return Node(kind if name else EVERYBODY, name or binding.member)
+
+
+def _target(binding: IamBinding) -> Node:
+    tail = binding.target.rpartition("/")[2]
+    return Node(binding.kind, _account(tail) if "@" in tail else tail)
+
+
+def _account(address: str) -> str:
+    """``trainer-dev`` of the address of a stack's account; others in full."""
+    name, _, domain = address.partition("@")
+    return name if domain.count(".") == 3 and "gcp-sa" not in domain else address
+
+
+def _verb(role: str) -> str:
+    short = role.rpartition("/")[2]
+    return next((verb for part, verb in VERBS if part.lower() in short.lower()), short)
 
 
 def _quoted(rows: Iterable[Iterable[str]], quote: Quote) -> list[tuple[str, ...]]:

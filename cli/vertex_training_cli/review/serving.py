@@ -10,7 +10,7 @@ import json
 import math
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -25,7 +25,16 @@ from vertex_training.catalog.resource_types import (
 from vertex_training.naming import PUBLIC_LABEL
 from vertex_training_cli.engine.plan import JOBS, Plan, Step
 from vertex_training_cli.engine.values import as_mapping
-from vertex_training_cli.review.risk import COSTS, LOST, PUBLIC, RUNS, Quote, told_alike
+from vertex_training_cli.review.parts import (
+    COSTS,
+    LOST,
+    PUBLIC,
+    RUNS,
+    Danger,
+    Finding,
+    RiskKind,
+    simple_risk,
+)
 
 Inputs = Mapping[str, Any]
 #: Types whose steps are told here, and among no other changes: a cleanup comes and goes with its
@@ -96,14 +105,6 @@ class EndpointChange:
     def runs(self) -> tuple[str, ...]:
         """All that are deployed before or after."""
         return tuple(dict.fromkeys((*self.before, *self.after)))
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class ServingRisk:
-    """Something that a plan does to an endpoint or a model, in words."""
-
-    name: str
-    what: str
 
 
 def version_changes(plan: Plan) -> tuple[VersionChange, ...]:
@@ -278,10 +279,10 @@ def judged(name: str, old: float, new: float) -> bool | None:
     return new < old if _MORE.search(name.lower()) else None
 
 
-def doubtful_traffic(plan: Plan) -> tuple[ServingRisk, ...]:
+def doubtful_traffic(plan: Plan) -> tuple[Finding, ...]:
     """Traffic that moves to a version that is worse than the one that had most, or not measured."""
     return tuple(
-        ServingRisk(each.name, what)
+        Finding(each.name, what)
         for each in endpoint_changes(plan)
         if each.action == "change" and each.before
         for what in _doubts(each)
@@ -304,10 +305,10 @@ def _doubts(change: EndpointChange) -> Iterator[str]:
             yield f"{run} has no metrics that compare with {base}"
 
 
-def opened_endpoints(plan: Plan) -> tuple[ServingRisk, ...]:
+def opened_endpoints(plan: Plan) -> tuple[Finding, ...]:
     """Endpoints that are reached from the internet, and were not."""
     return tuple(
-        ServingRisk(str(s.inputs.get("displayName") or s.name), now)
+        Finding(str(s.inputs.get("displayName") or s.name), now)
         for s in plan.changed
         if s.type == ENDPOINT and s.new
         for was, now in [(_reach(s.old and s.old.inputs), _reach(s.new.inputs))]
@@ -315,25 +316,25 @@ def opened_endpoints(plan: Plan) -> tuple[ServingRisk, ...]:
     )
 
 
-def ended_endpoints(plan: Plan) -> tuple[ServingRisk, ...]:
+def ended_endpoints(plan: Plan) -> tuple[Finding, ...]:
     """Endpoints with traffic that leave the stack, or are made anew and serve nothing meanwhile."""
     return tuple(
-        ServingRisk(each.name, f"{each.action} while {_split_text(each.before)}")
+        Finding(each.name, f"{each.action} while {_split_text(each.before)}")
         for each in endpoint_changes(plan)
         if each.action in ("delete", "replace") and any(each.before.values())
     )
 
 
-def deleted_versions(plan: Plan) -> tuple[ServingRisk, ...]:
+def deleted_versions(plan: Plan) -> tuple[Finding, ...]:
     """Versions that are deleted from the registry."""
     return tuple(
-        ServingRisk(each.model, f"run {each.run}, version and files of the registry")
+        Finding(each.model, f"run {each.run}, version and files of the registry")
         for each in version_changes(plan)
         if each.action == "delete"
     )
 
 
-def served_runs(plan: Plan) -> tuple[ServingRisk, ...]:
+def served_runs(plan: Plan) -> tuple[Finding, ...]:
     """Jobs that are replaced without another ``run`` while a model has a version of that run.
 
     The version stays as it is, and only the state shows which of the run's jobs it was made of.
@@ -345,7 +346,7 @@ def served_runs(plan: Plan) -> tuple[ServingRisk, ...]:
             run = str(source.get("job")), _whole(source.get("run"))
             served[run] = str(source.get("model") or step.name)
     return tuple(
-        ServingRisk(job, f"run {run} is model {served[job, run]}: raise run of the job")
+        Finding(job, f"run {run} is model {served[job, run]}: raise run of the job")
         for step in plan.changed
         if step.type in JOBS and step.old and step.new
         for was, now in [(_run_of(step.old.inputs), _run_of(step.new.inputs))]
@@ -362,10 +363,10 @@ def _run_of(inputs: Inputs) -> tuple[str, str]:
     return str(found.get("job")), _whole(found.get("run"))
 
 
-def raised_costs(plan: Plan) -> tuple[ServingRisk, ...]:
+def raised_costs(plan: Plan) -> tuple[Finding, ...]:
     """Endpoints that cost more a month, at least or at most, or have no price."""
     return tuple(
-        ServingRisk(each.name, cost_text(each))
+        Finding(each.name, cost_text(each))
         for each in endpoint_changes(plan)
         if each.cost and each.cost != each.cost_before and _is_raised(each.cost_before, each.cost)
     )
@@ -416,25 +417,25 @@ def reach_text(change: EndpointChange) -> str:
     return " → ".join(dict.fromkeys(each for each in (change.reach_before, change.reach) if each))
 
 
-def _told(each: ServingRisk, quote: Quote) -> str:
-    return f"{quote(each.name)} ({quote(each.what)})"
+def _risk(
+    find: Callable[[Plan], Sequence[Finding]],
+    key: str,
+    headline: str,
+    question: str,
+    danger: Danger = "opens",
+) -> RiskKind:
+    return simple_risk(find, "{name} ({what})", key, headline, question, danger, "name what")
 
 
-DOUBTFUL: Final = told_alike(
-    doubtful_traffic, _told, "doubtfulTraffic", "traffic to a version in doubt", RUNS
+DOUBTFUL: Final = _risk(doubtful_traffic, "doubtfulTraffic", "traffic to a version in doubt", RUNS)
+OPENED: Final = _risk(
+    opened_endpoints, "publicEndpoints", "endpoint becomes public", PUBLIC, "destroys"
 )
-OPENED: Final = told_alike(
-    opened_endpoints, _told, "publicEndpoints", "endpoint becomes public", PUBLIC, "destroys"
+ENDED: Final = _risk(
+    ended_endpoints, "endedEndpoints", "endpoint with traffic ends", LOST, "destroys"
 )
-ENDED: Final = told_alike(
-    ended_endpoints, _told, "endedEndpoints", "endpoint with traffic ends", LOST, "destroys"
+DELETED: Final = _risk(
+    deleted_versions, "deletedVersions", "model version deleted", LOST, "destroys"
 )
-DELETED: Final = told_alike(
-    deleted_versions, _told, "deletedVersions", "model version deleted", LOST, "destroys"
-)
-SERVED_RUNS: Final = told_alike(
-    served_runs, _told, "servedRuns", "run of a model submitted again", RUNS
-)
-COSTLIER: Final = told_alike(
-    raised_costs, _told, "costlierEndpoints", "endpoints cost more a month", COSTS
-)
+SERVED_RUNS: Final = _risk(served_runs, "servedRuns", "run of a model submitted again", RUNS)
+COSTLIER: Final = _risk(raised_costs, "costlierEndpoints", "endpoints cost more a month", COSTS)

@@ -14,7 +14,7 @@ from vertex_training_cli.jobs import compare, show
 from vertex_training_cli.jobs.metrics import MetricsReader
 from vertex_training_cli.jobs.service import Jobs
 from vertex_training_cli.options import Format, FormatOption, SelectedStack
-from vertex_training_cli.review.images import shown
+from vertex_training_cli.review.jobs import shown_image
 from vertex_training_cli.serving.service import ModelReader, Version, connected
 from vertex_training_cli.status import print_status
 
@@ -34,7 +34,7 @@ def list_(stack: SelectedStack = None, format_: FormatOption = Format.TEXT) -> N
         print_status("no models")
     else:
         cells = [
-            (each.model, each.number, each.run, each.job, each.created, shown(each.image))
+            (each.model, each.number, each.run, each.job, each.created, shown_image(each.image))
             for each in found
         ]
         console().print(table(*map(str.upper, COLUMNS), rows=cells))

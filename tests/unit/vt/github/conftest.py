@@ -15,7 +15,7 @@ from tests.unit.vt.review.plans import create, lines
 from vertex_training_cli.cli import app
 from vertex_training_cli.deploy.approval import make_approval
 from vertex_training_cli.engine import events, plan_file
-from vertex_training_cli.review.digest import plan_digest
+from vertex_training_cli.review.report import plan_digest
 
 STAND_IN = Path(__file__).with_name("stand_in.py")
 

@@ -11,6 +11,7 @@ from vertex_training_cli.engine.values import WIRE_UNKNOWN
 from vertex_training_cli.review import grants, report
 from vertex_training_cli.review.escaping import code
 from vertex_training_cli.review.headline import answers, verdict
+from vertex_training_cli.review.parts import Finding
 from vertex_training_cli.review.reachability import (
     reachability_changes,
     unjudged_types,
@@ -73,7 +74,7 @@ def test_a_key_that_is_made_lets_whoever_has_it_be_the_account(type_: str, input
     assert found.unjudged == ()
     assert found.risky
     anew = plans.plan(plans.step("replace", type_, "ci-key", inputs, inputs | {"n": 1}))
-    assert [each.name for each in grants.account_keys(anew)] == ["ci-key"]
+    assert [each.what for each in grants.account_keys(anew)] == ["ci-key"]
     for step in (
         plans.step("update", type_, "ci-key", inputs, inputs | {"n": 1}),
         plans.delete(type_, "ci-key", **inputs),
@@ -91,7 +92,7 @@ def test_an_api_key_is_a_key_of_the_account_that_it_is_bound_to() -> None:
         assert grants.account_keys(found) == []
         assert unjudged_types(found) == (API_KEY,)
     later = plans.plan(plans.step("update", API_KEY, "k", free, bound))
-    assert grants.account_keys(later) == [grants.AccountKey("trainer@acme", "k")]
+    assert grants.account_keys(later) == [Finding("trainer@acme", "k")]
 
 
 def denial(*permissions: str, who: Any = ("principal://ci",), when: str = "", **more: Any) -> Any:
