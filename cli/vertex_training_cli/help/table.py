@@ -34,7 +34,7 @@ def _verb(function: str, *examples: str) -> VerbRow:
 #: Path of a group -> its help, and lines for a shell, the most usual first. The first is ``vt``.
 GROUPS: Final[Mapping[str, Group]] = {
     "": _group("", "vt check jobs/train.yaml", "vt review --stack dev", "vt up --stack local"),
-    "new": _group("New jobs from a template, shown as a diff first.", "vt new job train --package"),
+    "new": _group("New jobs from a template, shown as a diff first.", "vt new job train"),
     "jobs": _group(
         "Jobs and tuning jobs of a stack, in Vertex AI or in the local cloud.",
         "vt jobs list",
@@ -168,11 +168,9 @@ VERBS: Final[Mapping[str, VerbRow]] = {
     ),
     "iam": _verb("iam:iam", "vt iam", "vt iam dev --format json"),
     "new job": _verb(
-        "new.command:job",
-        "vt new job train --package --machine n1-standard-8",
-        "vt new job fit --code src/fit.py -- --epochs=3",
+        "new.job:job",
+        "vt new job train",
         "vt new job tune --image trainer --write",
-        "vt new job big --package --spot --timeout 4h",
     ),
     "jobs list": _verb(
         "jobs.command:list_",
