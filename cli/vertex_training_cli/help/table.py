@@ -115,9 +115,9 @@ VERBS: Final[Mapping[str, VerbRow]] = {
         "init.command:init",
         "vt init acme --project acme-ml-dev --number 210987654321",
         "vt init --environment staging",
-        "vt init --environment prod --project acme-prod --write",
+        "vt init --environment qa --before prod",
     ),
-    "upgrade": _verb("init.upgrading:upgrade", "vt upgrade", "vt upgrade --write"),
+    "upgrade": _verb("init.upgrading:upgrade", "vt upgrade"),
     "catalogue": _verb(
         "catalogue:catalogue",
         "vt catalogue --accelerator L4",
