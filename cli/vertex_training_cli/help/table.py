@@ -168,7 +168,7 @@ VERBS: Final[Mapping[str, VerbRow]] = {
     ),
     "iam": _verb("iam:iam", "vt iam", "vt iam dev --format json"),
     "new job": _verb(
-        "new.job:job",
+        "new_job:job",
         "vt new job train",
         "vt new job tune --image trainer --write",
     ),
@@ -209,7 +209,7 @@ VERBS: Final[Mapping[str, VerbRow]] = {
         "advance.command:advance", "vt jobs advance --stack dev", "vt jobs advance --dry-run"
     ),
     "jobs rerun": _verb(
-        "new.rerun:rerun",
+        "rerun:rerun",
         "vt jobs rerun titanic",
         "vt jobs rerun titanic --args '--epochs=300' --write",
     ),

@@ -29,7 +29,7 @@ from vertex_training_cli.importing.imported import REQUEST_ID, key_of
 from vertex_training_cli.jobs import view
 from vertex_training_cli.jobs.orphaned import RUN_PREFIX
 from vertex_training_cli.jobs.service import Jobs
-from vertex_training_cli.new.job import EXECUTOR
+from vertex_training_cli.new_job import EXECUTOR
 from vertex_training_cli.run import submission
 from vertex_training_cli.run.submission import PreparedRun
 
