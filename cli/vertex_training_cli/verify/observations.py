@@ -29,9 +29,10 @@ _MAIL: Final = re.compile(
 )
 _DOMAIN: Final = re.compile(r"\bdomain:[A-Za-z0-9.-]{1,253}")
 _BILLING: Final = re.compile(r"\b[0-9A-F]{6}-[0-9A-F]{6}-[0-9A-F]{6}\b")
-#: Where a project is named, by its id or number; a project of Google's own is no secret.
+#: Where a project is named, by its id or number; a project of Google's own is no
+#: secret, and ``gcp:projects/service:Service`` is a type of resources.
 _PROJECT: Final = re.compile(
-    r"(?:\bprojects/|\bdocker\.pkg\.dev/)"
+    r"(?:(?<!gcp:)\bprojects/|\bdocker\.pkg\.dev/)"
     r"((?:[a-z0-9.-]+:)?[a-z][a-z0-9-]{4,28}[a-z0-9]|[0-9]{6,19})(?=[/\"'\s:]|$)"
     r"|@((?!gcp-sa-)[a-z][a-z0-9-]{4,28}[a-z0-9])\.iam\.gserviceaccount\.com"
 )
@@ -58,7 +59,7 @@ def normaliser(own: Mapping[str, str]) -> Callable[[str], str]:
             if name != _GOOGLES and name not in known:
                 known[name] = f"PROJECT-{next(others)}"
         words = sorted(known, key=len, reverse=True)
-        names = "|".join(rf"(?<![a-z0-9]){re.escape(word)}(?![a-z0-9])" for word in words)
+        names = "|".join(rf"(?<![a-z0-9]){re.escape(word)}(?![A-Za-z0-9])" for word in words)
         text = re.sub(names, lambda match: known[match[0]], text) if words else text
         return _IDS.sub("N", text)
 

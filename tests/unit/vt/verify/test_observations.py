@@ -33,6 +33,8 @@ OWN = {"acme-first": "PROJECT", "210987654321": "NUMBER", "/home/ada/checkout": 
         ("token=ghp_0123456789abcdefghijABCDEFGHIJ012345", "token=[secret]"),
         ("service-1@gcp-sa-aiplatform.iam.gserviceaccount.com of us-docker.pkg.dev/vertex-ai/x",
          "service-1@gcp-sa-aiplatform.iam.gserviceaccount.com of us-docker.pkg.dev/vertex-ai/x"),
+        ("gcp:projects/service:Service of projects/-/serviceAccounts",
+         "gcp:projects/service:Service of projects/-/serviceAccounts"),
         ("projects/_/buckets/x and projects/-/serviceAccounts/y",
          "projects/_/buckets/x and projects/-/serviceAccounts/y"),
     ],
