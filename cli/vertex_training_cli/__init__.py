@@ -6,7 +6,8 @@
 ``check``          ``vt check``: every mistake in job files and stack files
 ``render``         ``vt render``: the request that a job file becomes
 ``catalogue``      ``vt catalogue``: machine types with regions and list prices
-``new``            ``vt new``, ``vt jobs rerun``: jobs written into files
+``new_job``        ``vt new job``: a sample job, written into files
+``rerun``          ``vt jobs rerun``: one more run of a job, written into files
 ``importing``      ``vt import``: jobs of gcloud files, REST bodies, code, notebooks and runs
 ``init``           ``vt init``, ``vt upgrade``: repositories of stack files, from templates
 ``review``         ``vt review``: the report of a change, from the engine's events

@@ -1,4 +1,4 @@
-"""A repository of one's own, made with nothing but the wheel, outside of the checkout.
+"""A repository of one's own, made by a checkout and run with nothing but its wheels.
 
 Its packages come from uv's cache or the package index, its engine from the cache of ``make setup``.
 """
@@ -18,7 +18,6 @@ from pathlib import Path
 import pytest
 
 from tests.unit.structure.tree import ROOT
-from tests.unit.tools.test_wheel import build
 
 pytestmark = pytest.mark.e2e
 
@@ -49,18 +48,18 @@ class Repository:
         assert done.returncode == code, done.stdout
         return done.stdout
 
+    def git(self, *arguments: str) -> str:
+        identity = ("-c", "user.name=x", "-c", "user.email=x@example.com")
+        return self.run("git", *identity, *arguments)
+
     def vt(self, *arguments: str) -> str:
         return self.run(self.root / ".venv/bin/vt", *arguments)
 
 
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repository]:
-    """Made by a ``vt`` that was installed apart from it, from a folder of wheels."""
+    """Made by the ``vt`` of this checkout, which builds its wheels into the repository."""
     folder = tmp_path_factory.mktemp("a company ü")
-    wheels = folder / "wheels"
-    wheels.mkdir()
-    wheel = build(wheels)
-    cloud = build(wheels, "localcloud")
     tools = folder / "tools"
     tools.mkdir()
     (tools / "uv").symlink_to(shutil.which("uv") or Path(sys.executable).with_name("uv"))
@@ -72,16 +71,10 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repository]
     # Where releases can be downloaded, nothing is built, and this is not read.
     env["VT_OFFLINE_ENGINE"] = str(ROOT / "tools" / "offline_engine")
     made = Repository(folder, env)
-    made.run(tools / "uv", "venv", "--quiet", "--python", sys.executable, folder / "vt")
-    python = folder / "vt" / "bin" / "python"
-    made.run(tools / "uv", "pip", "install", "--quiet", "--python", python, f"{wheel}[cli]", cloud)
-    vt = folder / "vt" / "bin" / "vt"
+    vt = Path(sys.executable).with_name("vt")
     ids = ("--project", "acme-ml-dev", "--number", "210987654321")
     said = made.run(vt, "init", "acme", *ids)
-    assert "files in acme." in said
-    (folder / "acme/wheels").mkdir()
-    for each in (wheel, cloud):
-        shutil.copy(each, folder / "acme/wheels")
+    assert "Next: cd acme && git init && make local" in said
     yield (inside := Repository(folder / "acme", env))
     if (inside.root / ".venv/bin/vt").exists():
         inside.vt("local", "down", "--clean")
@@ -128,8 +121,11 @@ def test_its_own_tests_pass(repository: Repository) -> None:
 
 
 def test_one_more_environment_needs_no_edit_but_ids(repository: Repository) -> None:
-    said = repository.vt("init", "--environment", "staging", "--write")
-    assert "Added staging." in said
+    repository.git("init", "--quiet")
+    repository.git("add", "--all")
+    repository.git("commit", "--quiet", "--message", "first")
+    repository.vt("init", "--environment", "staging")
+    repository.git("cherry-pick", "vt-environment-staging")
     assert "no mistakes" in repository.run("make", "check")
     reviewed = repository.run("make", "review", "STACK=staging", "FLAGS=--offline")
     assert "Review of stack `staging`" in reviewed

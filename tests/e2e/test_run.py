@@ -250,25 +250,10 @@ def test_a_live_run_is_no_orphan_and_keeps_its_stack_from_being_destroyed(
     assert other.left() == {}
 
 
-def test_code_that_is_there_becomes_a_job_and_runs(checkout: Checkout) -> None:
-    """A script with what it imports, and a project with its package below ``src``."""
+def test_sample_job_runs_as_it_is_written(checkout: Checkout) -> None:
     stack = SmallStack(checkout, "taken")
     stack.write({}, jobs={})
-    for name, text in {
-        "mine/fit.py": SCRIPT,
-        "mine/beside.py": "GREETING = 'hello from beside'\n",
-        "mine/requirements.txt": "numpy\n",
-        "a-project/pyproject.toml": '[project]\nname = "x"\ndependencies = ["numpy"]\n',
-        "a-project/src/deep/__init__.py": "WORDS = 'hello from deep'\n",
-        "a-project/src/deep/task.py": "from deep import WORDS\n"
-        "if __name__ == '__main__':\n    print(WORDS, flush=True)\n",
-    }.items():
-        (checkout.path / name).parent.mkdir(parents=True, exist_ok=True)
-        (checkout.path / name).write_text(text)
-    new = ("vt", "new", "job", "--stack", "taken", "--write")
-    checkout.run(*new, "fit", "--code", "mine/fit.py", "--", "--epochs=3")
-    checkout.run(*new, "deep", "--code", "a-project")
+    checkout.run("vt", "new", "job", "--stack", "taken", "--write", "fit")
     checkout.run("vt", "local", "up", "--stack", "taken")
-    assert stack.states() == [JobState.SUCCEEDED] * 2
-    for job, words in {"fit": "hello from beside --epochs=3", "deep": "hello from deep"}.items():
-        assert words in checkout.run("vt", "jobs", "logs", job, "--stack", "taken").stdout
+    assert stack.states() == [JobState.SUCCEEDED]
+    assert "epoch 2: loss" in checkout.run("vt", "jobs", "logs", "fit", "--stack", "taken").stdout

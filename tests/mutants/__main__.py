@@ -45,7 +45,7 @@ SETS: Final = {
         *(f"infra/vertex_training/stack_rules/{name}.py" for name in ("deployers", "extra_grants")),
         *("cli/vertex_training_cli/deploy", "cli/vertex_training_cli/github"),
         "cli/vertex_training_cli/engine/values.py",
-        "cli/vertex_training_cli/init/staging.py",
+        "cli/vertex_training_cli/init/branches.py",
         *("localcloud/localgcp/access", "localcloud/localgcp/environment.py"),
         "localcloud/localgcp/gcp/services/denial.py",
         "localcloud/localgcp/gcp/services/federation.py",

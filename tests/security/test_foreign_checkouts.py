@@ -13,17 +13,43 @@ from typing import Final
 import pytest
 from typer.testing import CliRunner
 
-from tests.unit.vt.init.conftest import cache
-from tests.unit.vt.init.test_interruptions import files, vt
-from tests.unit.vt.init.test_interruptions import make as made
 from vertex_training_cli.cli import app
 from vertex_training_cli.init import manifest
 
-__all__ = ["cache"]
-
+GIVEN: Final = ("--no-wheels", "--project", "acme-ml-dev", "--number", "210987654321")
 PENDING: Final = ".vertex-training.pending"
 #: Where a plan of a hostile repository would write.
 VICTIMS: Final = ("../victim/authorized_keys", ".git/hooks/post-commit", ".GIT/config", "sub/x.txt")
+
+
+def vt(*arguments: object, code: int = 0) -> str:
+    done = CliRunner().invoke(app, [str(each) for each in arguments])
+    assert done.exit_code == code, (done.output, done.exception)
+    return done.output
+
+
+def made(folder: Path, *more: str) -> Path:
+    vt("init", folder, *GIVEN, *more)
+    return folder
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """The content of each file of a checkout."""
+    paths = (path for path in folder.rglob("*") if path.is_file())
+    names = ((path.relative_to(folder).as_posix(), path) for path in paths)
+    return {name: path.read_bytes() for name, path in names if not name.startswith(".git/")}
+
+
+def age(folder: Path) -> None:
+    """Make a repository one of an earlier release, whose Makefile and report were others."""
+    document = json.loads((folder / manifest.NAME).read_text())
+    document["release"] = "0.0.1"
+    for path in ("Makefile", "tools/report"):
+        text = f"# older\n{document['files'][path]['text']}"
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        document["files"][path] |= {"text": text, "sha256": digest}
+        (folder / path).write_text(text)
+    (folder / manifest.NAME).write_text(json.dumps(document))
 
 
 def git(folder: Path, *arguments: str) -> None:
@@ -51,19 +77,15 @@ def plan(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "command",
-    [
-        ("upgrade",), ("upgrade", "--write"), ("init", "."),
-        ("init", "--environment", "qa"), ("init", "--environment", "qa", "--write"),
-    ],
-)  # fmt: skip
+    "command", [("upgrade",), ("init", ".", *GIVEN), ("init", "--environment", "qa")]
+)
 @pytest.mark.parametrize("with_manifest", [True, False])
 def test_no_command_carries_out_a_plan_that_a_cloned_repository_has(
     command: tuple[str, ...], with_manifest: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = tmp_path / "source"
     if with_manifest:
-        made(source, "--name", "acme")
+        age(made(source, "--name", "acme"))
     plan(source)
     (tmp_path / "victim").mkdir()
     cloned = clone(source, tmp_path / "clone")
@@ -73,15 +95,16 @@ def test_no_command_carries_out_a_plan_that_a_cloned_repository_has(
     assert list((tmp_path / "victim").iterdir()) == []
     assert not (cloned / ".git/hooks/post-commit").exists()
     assert not (cloned / "sub").exists()
-    if "--write" not in command:
-        assert files(cloned) == before
+    assert {name: files(cloned)[name] for name in before} == before
 
 
 @pytest.mark.parametrize("link", ["Makefile", "tools", ".vertex-training.json", "jobs/digits"])
 def test_an_upgrade_neither_shows_nor_writes_what_a_link_leads_to(
     link: str, tmp_path: Path
 ) -> None:
+    """Neither when the branch is made, nor when git takes it over."""
     source = made(tmp_path / "source", "--name", "acme")
+    age(source)
     (tmp_path / "elsewhere").mkdir()
     secret = tmp_path / "elsewhere/report"
     secret.write_text("canary of the host\n")
@@ -90,11 +113,51 @@ def test_an_upgrade_neither_shows_nor_writes_what_a_link_leads_to(
     there.rename(source / "moved")
     there.symlink_to(target)
     cloned = clone(source, tmp_path / "clone")
-    for command in (("upgrade", str(cloned)), ("upgrade", str(cloned), "--write")):
-        said = vt(*command, code=2)
-        assert "is a link" in said
-        assert "canary" not in said
+    before = files(cloned)
+    is_manifest = link == manifest.NAME
+    said = vt("upgrade", cloned, code=2 if is_manifest else 0)
+    assert ("is a link" in said) == is_manifest
+    assert files(cloned) == before
+    if not is_manifest:
+        [branch] = [word for word in said.split() if word.startswith("vt-upgrade-")][:1]
+        said += subprocess.run(
+            [
+                "git", "-c", "user.name=x", "-c", "user.email=x@example.com", "cherry-pick",
+                branch,
+            ],
+            cwd=cloned, capture_output=True, text=True, check=False,
+        ).stdout  # fmt: skip
+        shown = ["git", "diff", f"{branch}~", branch]
+        said += subprocess.run(shown, cwd=cloned, capture_output=True, text=True).stdout
+    assert "canary" not in said
     assert files(tmp_path / "elsewhere") == {"report": b"canary of the host\n"}
+
+
+def test_an_upgrade_runs_no_program_that_settings_of_git_name(tmp_path: Path) -> None:
+    """A repository that was unpacked, and not cloned, brings hooks and settings along."""
+    root = made(tmp_path / "x", "--name", "acme")
+    age(root)
+    (root / ".gitattributes").write_text("* filter=own\n")
+    git(root, "init", "--quiet")
+    git(root, "add", "--force", ".")
+    git(root, "commit", "--quiet", "--message", "x")
+    trap = root / "trap"
+    trap.write_text(f"#!/bin/sh\ntouch {tmp_path / 'ran'}\nexec cat\n")
+    trap.chmod(0o755)
+    for hook in ("pre-commit", "post-commit", "reference-transaction", "post-index-change"):
+        (root / ".git/hooks" / hook).symlink_to(trap)
+    for key in (
+        "core.fsmonitor", "core.sshCommand", "core.pager", "core.editor", "diff.external",
+        "filter.own.clean", "filter.own.smudge", "filter.own.process", "gpg.program",
+        "credential.helper",
+    ):  # fmt: skip
+        git(root, "config", key, str(trap))
+    git(root, "config", "commit.gpgSign", "true")
+    assert "Makefile" in vt("upgrade", root)
+    vt("init", root, "--environment", "qa", code=2)
+    assert not (tmp_path / "ran").exists()
+    subprocess.run(["git", "add", "Makefile", "trap"], cwd=root, capture_output=True, check=False)
+    assert (tmp_path / "ran").exists(), "the trap does not work"
 
 
 @pytest.mark.parametrize("path", ["../victim/x", "/etc/passwd", ".GIT/config", "sub/.git/hooks/x"])
@@ -105,7 +168,7 @@ def test_a_manifest_that_names_what_is_not_the_repositorys_is_refused(
     document = json.loads((root / manifest.NAME).read_text())
     document["files"][path] = document["files"].pop("README.md")
     (root / manifest.NAME).write_text(json.dumps(document))
-    assert "is no file of this repository" in vt("upgrade", str(root), "--write", code=2)
+    assert "is no file of this repository" in vt("upgrade", root, code=2)
 
 
 #: Modules that Python, or a tool, would load from a folder by itself.

@@ -59,7 +59,7 @@ def test_the_name_of_a_new_job_or_an_imported_one_writes_nothing_elsewhere(
     (victim / "source.yaml").write_text((victim / "jobs" / "train.yaml").read_text())
     before = files(victim)
     for given in (
-        ["new", "job", "-s", "dev", "--package", "--write", "--", name],
+        ["new", "job", "-s", "dev", "--write", "--", name],
         ["import", "source.yaml", "-s", "dev", "--write", "--name", name],
     ):
         done = CliRunner().invoke(app, given)

@@ -20,14 +20,13 @@ from tests.security.test_setup_of_deployments import offer_source
 from vertex_training_cli.cli import app
 from vertex_training_cli.deploy import sources
 
-GIVEN: Final = ("--project", "acme-ml-dev", "--number", "210987654321")
+GIVEN: Final = ("--no-wheels", "--project", "acme-ml-dev", "--number", "210987654321")
 ROOT: Final = Path(__file__).resolve().parents[2]
 OURS: Final = re.compile(r"vertex[-_]training|localgcp")
 
 
 @pytest.fixture
-def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("VT_CACHE_DIR", str(tmp_path / "cache"))
+def repository(tmp_path: Path) -> Path:
     root = tmp_path / "acme"
     done = CliRunner().invoke(app, ["init", str(root), *GIVEN])
     assert done.exit_code == 0, done.output

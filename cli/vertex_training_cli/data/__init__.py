@@ -1,15 +1,11 @@
-"""``vt data``: folders of data sets and configs, to and from a bucket.
+"""``vt data``: folders of data sets and configs, to and from a bucket, and snapshots in it.
 
-=============  =====================================================================
-``command``    the command lines
-``places``     BUCKET/PREFIX of a command line: which bucket, which objects
+=============  ==========================================================
+``command``    the command lines of ``push``, ``pull`` and ``ls``
+``cloud``      buckets and objects, and errors of the service
 ``files``      the files of a folder, and where objects may be written
-``comparison`` what differs between a folder and a bucket
-``cloud``      lists objects; errors of the service as plain lines
-``upload``     files to objects, by the official client
-``download``   objects to files, by the official client
-``sessions``   uploads of large files, which go on after a kill
+``upload``     files to objects; none that looks like a secret
+``download``   objects to files, whole or not at all
 ``snapshots``  results of queries that the stack keeps: list, diff, delete
-``progress``   how far it is, for people
-=============  =====================================================================
+=============  ==========================================================
 """

@@ -1,26 +1,105 @@
-"""Cloud Storage for ``vt data``: its client, its objects, and its errors as plain lines."""
+"""Cloud Storage for ``vt data``: BUCKET/PREFIX of a command line, its objects, and plain errors."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
-from vertex_training.errors import CommandError
-from vertex_training_cli.data.comparison import RemoteObject
-from vertex_training_cli.data.places import Place
+from vertex_training.errors import CommandError, did_you_mean
+from vertex_training.naming import CONTROL
+from vertex_training.settings.model import Settings
+from vertex_training.snapshots import request
 from vertex_training_cli.engine.stacks import STORAGE_EMULATOR, StackRef
 
 if TYPE_CHECKING:
     from google.cloud import storage
 
 TIMEOUT: Final = 60
+_WORKERS: Final = 8
 _FIELDS: Final = "items(name,size,crc32c,generation,updated),nextPageToken"
+_URL: Final = re.compile(r"gs://([a-z0-9][a-z0-9._-]{1,220}[a-z0-9])(?:/(.*))?", re.DOTALL)
+_UNITS: Final = ("B", "kB", "MB", "GB", "TB")
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+T = TypeVar("T", bound=_Named)
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteObject:
+    """An object; ``name`` is without the prefix."""
+
+    name: str
+    size: int
+    crc32c: str
+    generation: int
+    updated: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A bucket, and a prefix that is empty or ends with a slash."""
+
+    bucket: str
+    prefix: str = ""
+    key: str = ""
+    """Name of the bucket in the stack file; empty for an address."""
+
+    def __str__(self) -> str:
+        """``gs://BUCKET/PREFIX``."""
+        return f"gs://{self.bucket}/{self.prefix}"
+
+
+def find(text: str, settings: Settings) -> Place:
+    """Return the place of ``NAME/PREFIX``, NAME being a bucket of the stack file, or of ``gs://…``.
+
+    Raises:
+        CommandError: the stack has no such bucket, or the prefix is no prefix of objects.
+    """
+    if text.startswith("gs://"):
+        found = _URL.fullmatch(text)
+        if found is None:
+            what = f"{text!r} is no address of a bucket."
+            raise CommandError(what, "write it like gs://B/folder")
+        bucket, prefix, key = found[1], found[2] or "", ""
+    else:
+        key, _, prefix = text.partition("/")
+        if key not in settings.buckets:
+            hint = did_you_mean(key, settings.buckets) or "declare it below `buckets`."
+            raise CommandError(f"stack {settings.stack!r} has no bucket {key!r}.", hint)
+        bucket = settings.names.bucket(key)
+    prefix = prefix.strip("/")
+    if prefix and any(part in ("", ".", "..") for part in prefix.split("/")):
+        raise CommandError(f"{text!r} has an empty part, or one of dots only.")
+    return Place(bucket, f"{prefix}/" if prefix else "", key)
+
+
+def ensure_takes(place: Place, names: Iterable[str], settings: Settings) -> None:
+    """Refuse to send files to records of submissions, and to snapshots, which never change.
+
+    Raises:
+        CommandError: the place, or one of ``names`` below it, is of either.
+    """
+    if place.bucket == settings.names.bucket(CONTROL):
+        what = f"{place} has the records of submissions, and takes no files."
+        raise CommandError(what, "push to another bucket")
+    for name in names:
+        if request.is_of_snapshot(f"{place.prefix}{name}"):
+            what = f"{place}{name} is a file of a snapshot, and those never change."
+            raise CommandError(what, "push to another folder, or raise the snapshot's `run`")
 
 
 def connect(ref: StackRef, log: Callable[[str], None]) -> storage.Client:
-    """The client of the stack's project; a local stack's cloud is started.
+    """Return the client of the stack's project; a local stack's cloud is started.
 
     Raises:
         CommandError: the local cloud does not start.
@@ -34,7 +113,7 @@ def connect(ref: StackRef, log: Callable[[str], None]) -> storage.Client:
 
 
 def objects(client: storage.Client, place: Place) -> Iterator[RemoteObject]:
-    """The objects below the prefix, by name; what stands for a folder is left out."""
+    """Yield the objects below the prefix, by name, without those that stand for a folder."""
     from vertex_training.customjob.google.storage_client import all_blobs
 
     with plain_errors(place, "read"):
@@ -48,6 +127,46 @@ def objects(client: storage.Client, place: Place) -> Iterator[RemoteObject]:
                 yield RemoteObject(
                     name, blob.size or 0, blob.crc32c or "", blob.generation or 0, updated
                 )
+
+
+def delete(client: storage.Client, place: Place, found: Iterable[RemoteObject]) -> None:
+    """Delete these objects, in their order; one that is gone, or was written again, stays."""
+    from google.api_core import exceptions
+
+    bucket = client.bucket(place.bucket)
+    for item in found:
+        with plain_errors(place, "write"):
+            try:
+                bucket.blob(place.prefix + item.name).delete(
+                    if_generation_match=item.generation, timeout=TIMEOUT
+                )
+            except (exceptions.NotFound, exceptions.PreconditionFailed):
+                continue
+
+
+def run_all(items: Sequence[T], work: Callable[[T], None], place: Place, right: str) -> None:
+    """Run ``work`` for each item, several at once.
+
+    Raises:
+        CommandError: some failed: the first by name, and how many. All others were tried.
+    """
+    workers = ThreadPoolExecutor(_WORKERS)
+    try:
+        begun = [(item, workers.submit(work, item)) for item in items]
+        failed = [(item.name, error) for item, each in begun if (error := each.exception())]
+    finally:  # Ctrl-C waits only for what has begun
+        workers.shutdown(cancel_futures=True)
+    if not failed:
+        return
+    name, error = failed[0]
+    if isinstance(error, CommandError):
+        first = error
+    elif isinstance(error, OSError):
+        first = CommandError(f"{name}: {error.strerror or error}")
+    else:
+        first = explained(error, place, right)
+    count = f"{len(failed)} files failed; the first is {name!r}: " if len(failed) > 1 else ""
+    raise CommandError(count + first.message, first.hint)
 
 
 @contextmanager
@@ -65,8 +184,8 @@ def plain_errors(place: Place, right: str) -> Iterator[None]:
         raise CommandError(f"{place}: {type(error).__name__}: {error}") from None
 
 
-def explained(error: Exception, place: Place, right: str) -> CommandError:
-    """``error`` of the service as a line with what to do."""
+def explained(error: BaseException, place: Place, right: str) -> CommandError:
+    """Return ``error`` of the service as a line with what to do."""
     from google.api_core import exceptions
 
     if isinstance(error, (exceptions.Forbidden, exceptions.Unauthorized)):
@@ -81,3 +200,16 @@ def explained(error: Exception, place: Place, right: str) -> CommandError:
         return CommandError(f"there is no bucket {place.bucket}.", hint)
     text = getattr(error, "message", None) or str(error) or type(error).__name__
     return CommandError(f"{place}: {text}", "run it again: what arrived is not sent again.")
+
+
+def in_units(size: float) -> str:
+    """Return bytes for people.
+
+    >>> in_units(999), in_units(12_345)
+    ('999 B', '12.3 kB')
+    """
+    for unit in _UNITS[:-1]:
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} {_UNITS[-1]}"

@@ -16,11 +16,8 @@ from vertex_training.snapshots import manifest as manifests
 from vertex_training.snapshots.request import MANIFEST
 from vertex_training.stack import Stack
 from vertex_training_cli.console import console, json_document, plain, table
-from vertex_training_cli.data import cloud, upload
-from vertex_training_cli.data.command import REFUSED
-from vertex_training_cli.data.comparison import RemoteObject
-from vertex_training_cli.data.places import Place
-from vertex_training_cli.data.progress import in_units
+from vertex_training_cli.data import cloud
+from vertex_training_cli.data.cloud import Place, RemoteObject, in_units
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.options import Format, FormatOption, SelectedStack
 from vertex_training_cli.status import print_line
@@ -28,6 +25,8 @@ from vertex_training_cli.status import print_line
 if TYPE_CHECKING:
     from google.cloud import storage
 
+#: Exit code where no question can be asked.
+REFUSED: Final = 2
 COLUMNS: Final = ("SNAPSHOT", "RUN", "ROWS", "BYTES", "QUERIED", "STACK FILE", "READ BY", "ID")
 NONE: Final = "no manifest: nothing that a job should read"
 #: Characters of an id that name a snapshot; fewer may be meant as a run that is not there.
@@ -158,7 +157,7 @@ def delete(
     _confirm(what, yes=yes)
     bucket, _, prefix = kept.folder.removeprefix("gs://").partition("/")
     place = Place(bucket, f"{prefix}/")
-    upload.delete(client, place, sorted(kept.objects, key=lambda each: each.name != MANIFEST))
+    cloud.delete(client, place, sorted(kept.objects, key=lambda each: each.name != MANIFEST))
     print(f"deleted {plain(what)}")
 
 

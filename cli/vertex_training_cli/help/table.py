@@ -34,7 +34,7 @@ def _verb(function: str, *examples: str) -> VerbRow:
 #: Path of a group -> its help, and lines for a shell, the most usual first. The first is ``vt``.
 GROUPS: Final[Mapping[str, Group]] = {
     "": _group("", "vt check jobs/train.yaml", "vt review --stack dev", "vt up --stack local"),
-    "new": _group("New jobs from a template, shown as a diff first.", "vt new job train --package"),
+    "new": _group("New jobs from a template, shown as a diff first.", "vt new job train"),
     "jobs": _group(
         "Jobs and tuning jobs of a stack, in Vertex AI or in the local cloud.",
         "vt jobs list",
@@ -115,9 +115,9 @@ VERBS: Final[Mapping[str, VerbRow]] = {
         "init.command:init",
         "vt init acme --project acme-ml-dev --number 210987654321",
         "vt init --environment staging",
-        "vt init --environment prod --project acme-prod --write",
+        "vt init --environment qa --before prod",
     ),
-    "upgrade": _verb("init.upgrading:upgrade", "vt upgrade", "vt upgrade --write"),
+    "upgrade": _verb("init.upgrading:upgrade", "vt upgrade"),
     "catalogue": _verb(
         "catalogue:catalogue",
         "vt catalogue --accelerator L4",
@@ -168,11 +168,9 @@ VERBS: Final[Mapping[str, VerbRow]] = {
     ),
     "iam": _verb("iam:iam", "vt iam", "vt iam dev --format json"),
     "new job": _verb(
-        "new.command:job",
-        "vt new job train --package --machine n1-standard-8",
-        "vt new job fit --code src/fit.py -- --epochs=3",
+        "new_job:job",
+        "vt new job train",
         "vt new job tune --image trainer --write",
-        "vt new job big --package --spot --timeout 4h",
     ),
     "jobs list": _verb(
         "jobs.command:list_",
@@ -211,7 +209,7 @@ VERBS: Final[Mapping[str, VerbRow]] = {
         "advance.command:advance", "vt jobs advance --stack dev", "vt jobs advance --dry-run"
     ),
     "jobs rerun": _verb(
-        "new.rerun:rerun",
+        "rerun:rerun",
         "vt jobs rerun titanic",
         "vt jobs rerun titanic --args '--epochs=300' --write",
     ),

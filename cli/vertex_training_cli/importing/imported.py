@@ -86,8 +86,6 @@ class ImportedJob:
     encryption_key: str = ""
     script: str = ""
     """Path of a script that is to be packaged, as the source names it; empty for none."""
-    package: str = ""
-    """Path of code of the checkout that is packaged as it is there; empty for none."""
     requirements: tuple[str, ...] = ()
     remarks: list[str] = field(default_factory=list)
     """What was left out or is missing, and why; one sentence each."""

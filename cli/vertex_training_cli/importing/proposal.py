@@ -206,8 +206,6 @@ def _package(
     settings: Settings | None, entries: StackEntries,
 ) -> None:  # fmt: skip
     """The package of a job's script; a script that is not here is told, and stays to be added."""
-    if job.package and settings:
-        _name_package(job, job.package, settings, entries)
     if not job.script:
         return
     stem = "".join(c if c.isalnum() else "_" for c in Path(job.script).stem)

@@ -1,22 +1,38 @@
-"""The command line of ``vt init``. Exit code: 0 in order, 1 with conflicts, 2 not made."""
+"""The command line of ``vt init``. Exit code: 0 in order, 2 not made."""
 
 from __future__ import annotations
 
+import json
 import shlex
+import shutil
+import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
-from contextlib import suppress
+from importlib.metadata import distribution
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
+from urllib.parse import unquote, urlsplit
 
 import typer
 
 from localgcp import git
+from localgcp.errors import UnsafePathError
+from localgcp.root_directory import RootDirectory
 from vertex_training.errors import CommandError
 from vertex_training_cli.init import answers as answers_
-from vertex_training_cli.init import changes, manifest, offering, staging
-from vertex_training_cli.init.answers import Answers, EnvironmentAnswers, placeholders
+from vertex_training_cli.init import manifest, upgrading
+from vertex_training_cli.init.answers import Answers, placeholders
+from vertex_training_cli.init.rendering import release, render
 from vertex_training_cli.status import print_line
+
+#: Files that a new repository may have already, and that get our lines at their end.
+EXTENDED: Final = (".gitignore", ".gitattributes")
+#: Files that stay as they are if they exist.
+LEFT: Final = ("README.md",)
+#: The distributions whose wheels a repository has.
+PACKAGES: Final = ("vertex-training", "localgcp")
 
 Directory = Annotated[
     Path | None, typer.Argument(metavar="DIR", help="Where it goes; the current folder if absent.")
@@ -41,8 +57,9 @@ NewEnvironment = Annotated[
 Before = Annotated[
     str, typer.Option("--before", help="With --environment: it is deployed before that one.")
 ]
-Write = Annotated[
-    bool, typer.Option("--write", help="With --environment: write, after showing the diff.")
+Wheels = Annotated[
+    bool,
+    typer.Option(help="Build the wheels of this checkout into DIR/wheels.", show_default=False),
 ]
 
 
@@ -57,108 +74,92 @@ def init(
     github: GitHub = "",
     environment: NewEnvironment = "",
     before: Before = "",
-    write: Write = False,
+    wheels: Wheels = True,
 ) -> None:
     """Make a repository of stack files with one job, or add an environment to one.
 
-    What is not said is asked on a terminal. Nothing that is there is overwritten. With
-    --environment, a diff is shown, and without --write nothing is written. Exit code: 0 in order, 1
-    written with conflicts, 2 not made.
+    Nothing that is there is overwritten. A `vt` of a checkout also builds its wheels, so that
+    `make local` works at once. --environment makes a branch, which `git cherry-pick` takes over.
+
+    Exit code: 0 in order, 2 not made.
     """
     given = {
         "name": name, "project": project, "projectNumber": project_number, "region": region,
         "team": team, "submitters": list(submitter or ()), "github": github,
     }  # fmt: skip
     if environment:
-        _add_environment(directory or Path(), environment, before, given, write=write)
+        _add_environment(directory or Path(), environment, before, given)
+    elif before:
+        raise CommandError("--before goes with --environment.", "leave it out")
     else:
-        _ensure_no_options(before=before, write=write)
-        _create(directory or Path(), given)
+        _create(directory or Path(), given, wheels=wheels)
 
 
-def _ensure_no_options(*, before: str, write: bool) -> None:
-    if before or write:
-        option = "--before" if before else "--write"
-        raise CommandError(f"{option} goes with --environment.", "leave it out")
-
-
-def _create(directory: Path, given: dict[str, Any]) -> None:
-    """A new repository, in a folder that may be there."""
+def _create(directory: Path, given: dict[str, Any], *, wheels: bool) -> None:
+    """Make a new repository, in a folder that may exist."""
     root = directory.absolute()
-    if staging.resume(root, write=True):
-        print_line(staging.COMPLETED)
-        return
-    _ensure_new(root)
-    answers = _answers(root, given)
-    made_folder = _make(root)
-    try:
-        proposal = changes.begin(root, answers, offering.release())
-        proposal.write()
-    except BaseException:
-        if made_folder:
-            _remove_if_empty(root)
-        raise
-    for remark in proposal.remarks:
-        print_line(f"note: {remark}.")
-    for remark in _advice(root, answers):
-        print_line(f"note: {remark}.")
-    print_line(f"Made {len(proposal.changes)} files in {directory}.")
-    go = "" if root == Path.cwd() else f"cd {shlex.quote(str(directory))} && "
-    wheels = f"the wheels of this release into {directory / 'wheels'} (README.md)"
-    print_line(f"Next: {wheels}, then {go}git init && make local")
-
-
-def _ensure_new(root: Path) -> None:
     if root.exists() and not root.is_dir():
         raise CommandError(f"{root} is a file.", "name a folder")
     if (root / manifest.NAME).exists():
         what = f"{root} was made by `vt init` already."
         raise CommandError(what, "`vt init --environment NAME` adds to it, `vt upgrade` renews it")
-
-
-def _make(root: Path) -> bool:
-    """Make the folder; whether it was not there."""
-    if root.is_dir():
-        return False
+    answers = answers_.of_options(given, root.name)
     try:
-        root.mkdir(parents=True)
+        count, remarks = _write(root, answers)
+    except UnsafePathError as error:
+        what = f"{error.filename} {error.strerror}: nothing is read or written through it."
+        raise CommandError(what, "put a file or a folder of the repository in its place") from None
     except OSError as error:
-        raise CommandError(f"{root} cannot be made: {error.strerror}.") from None
-    return True
+        raise CommandError(f"{error.filename or root} cannot be made: {error.strerror}.") from None
+    for remark in (*remarks, *_advice(root, answers)):
+        print_line(f"note: {remark}.")
+    print_line(f"Made {count} files in {directory}.")
+    go = "" if root == Path.cwd() else f"cd {shlex.quote(str(directory))} && "
+    built = wheels and _build_wheels(root)
+    first = "" if built else f"the wheels of this release into {directory / 'wheels'}, then "
+    print_line(f"Next: {first}{go}git init && make local")
 
 
-def _remove_if_empty(root: Path) -> None:
-    with suppress(OSError):
-        root.rmdir()
+def _write(root: Path, answers: Answers) -> tuple[int, list[str]]:
+    """Write all files, the manifest last; return how many, and remarks on existing ones.
 
+    A file that is there with its text is in order: the command completes an interrupted one.
 
-def _answers(root: Path, given: dict[str, Any]) -> Answers:
-    """The answers: what was given, then what a person says, then what is usual."""
-    said = dict(given)
-    if _is_terminal():
-        _ask(said, "name", "Name of the project", answers_.name_from(root.name))
-        _ask(said, "project", "Google Cloud project for dev", "")
-        _ask(said, "projectNumber", "Its number", answers_.PLACEHOLDER_NUMBER)
-        _ask(said, "region", "Region", answers_.USUAL_REGION)
-        _ask(said, "team", "Team", answers_.USUAL_TEAM)
-        _ask(said, "github", "Repository on GitHub", answers_.PLACEHOLDER_REPOSITORY)
-        if not said["submitters"]:
-            text = typer.prompt("Who may run jobs (group:…, user:…)", default="", err=True)
-            said["submitters"] = text.replace(",", " ").split()
-    return answers_.of_options(said, root.name)
-
-
-def _ask(said: dict[str, Any], key: str, question: str, usual: str) -> None:
-    if not said[key]:
-        said[key] = typer.prompt(question, default=usual or None, err=True).strip()
-
-
-def _is_terminal() -> bool:
-    return sys.stdin.isatty()
+    Raises:
+        CommandError: files exist, and hold something else. Nothing is written.
+        OSError: a file cannot be read or written.
+    """
+    files, below = render(answers, release()), RootDirectory(root, refuse_git=True)
+    made = manifest.of_files(release(), answers, files.values())
+    texts, remarks, taken = dict[str, bytes](), list[str](), list[str]()
+    for path, file in files.items():
+        here, text = below.read(path) if root.exists() else None, file.text.encode()
+        if here is None:
+            texts[path] = text
+        elif path in EXTENDED and text not in here:
+            texts[path] = here + (b"" if here.endswith(b"\n") or not here else b"\n") + b"\n" + text
+            remarks.append(f"{path} was there: our lines are at its end")
+        elif path in LEFT and here != text:
+            made = made.leaving(path)
+            remarks.append(f"{path} was there, and stays as it is")
+        elif here != text and path not in EXTENDED:
+            taken.append(path)
+    if taken:
+        what = f"{root} has files that would be overwritten: {', '.join(taken)}."
+        raise CommandError(
+            f"{what} Nothing is written.", "choose another folder, or move them away"
+        )
+    root.mkdir(parents=True, exist_ok=True)
+    for path, text in texts.items():
+        here = below.status(path)  # the rights of an existing file stay
+        usual = 0o755 if files[path].executable else 0o644
+        below.write(path, text, here.st_mode & 0o777 if here else usual)
+    below.write(manifest.NAME, made.to_json().encode())
+    return len(texts), remarks
 
 
 def _advice(root: Path, answers: Answers) -> Iterator[str]:
-    """What is not wrong, and will not do what one may expect."""
+    """Yield warnings: valid input with a surprising effect."""
     if found := placeholders(answers):
         yield f"replace {' and '.join(found)} in the files before a deployment; README.md says how"
     above = git.checkout_around(root.parent)
@@ -166,32 +167,43 @@ def _advice(root: Path, answers: Answers) -> Iterator[str]:
         yield f"{root} is inside of the repository {above}: GitHub runs workflows of its top only"
 
 
-def _add_environment(
-    directory: Path, name: str, before: str, given: dict[str, Any], *, write: bool
-) -> None:
-    root, release = offering.root_of(directory), offering.release()
-    if staging.resume(root, write=write):
-        print_line(staging.COMPLETED)
+def _build_wheels(root: Path) -> bool:
+    """Build the wheels of the checkout that this program runs from; whether they are there."""
+    sources = [_checkout_of(name) for name in PACKAGES]
+    uv = [sys.executable, "-m", "uv"] if find_spec("uv") else [shutil.which("uv") or ""]
+    if None in sources or not uv[0]:
+        return False
+    # Installed in a development environment; elsewhere uv fetches what builds a wheel.
+    own = ["--no-build-isolation", "--python", sys.executable] if find_spec("hatchling") else []
+    with tempfile.TemporaryDirectory() as folder:  # uv puts a .gitignore beside wheels
+        for source in sources:
+            command = [*uv, "build", "--quiet", "--wheel", *own, "--out-dir", folder, str(source)]
+            done = subprocess.run(command, cwd=source, capture_output=True, text=True, check=False)
+            if done.returncode:
+                print_line(f"note: no wheel of {source}: {done.stderr.strip()[-300:]}.")
+                return False
+        for wheel in Path(folder).glob("*.whl"):
+            RootDirectory(root).write(f"wheels/{wheel.name}", wheel.read_bytes())
+    return True
+
+
+def _checkout_of(name: str) -> Path | None:
+    """Return the folder that a distribution is installed from (PEP 610); None for a wheel's."""
+    found = json.loads(distribution(name).read_text("direct_url.json") or "{}")
+    address = urlsplit(found.get("url", ""))
+    folder = Path(unquote(address.path))
+    is_folder = address.scheme == "file" and "dir_info" in found
+    return folder if is_folder and (folder / "pyproject.toml").is_file() else None
+
+
+def _add_environment(directory: Path, name: str, before: str, given: dict[str, Any]) -> None:
+    root, new = manifest.root_of(directory), release()
     old = manifest.read(root)
-    offering.ensure_release(old, release)
-    answers = old.answers.with_environment(_environment(name, given, old.answers), before)
-    proposal = changes.update(root, old, answers, release)
-    offering.ensure_no_new_file_is_there(proposal, old)
-    next_ = f"`vt check --stack {name}`, then put its real ids into the files"
-    offering.offer(proposal, write=write, done=f"Added {name}. Next: {next_}.")
-
-
-def _environment(name: str, given: dict[str, Any], answers: Answers) -> EnvironmentAnswers:
-    """The answers of one environment; what nobody said is derived of the first one."""
-    first, said = answers.environments[0], dict(given)
-    answers_.ensure_only_of_environment(said)
-    if _is_terminal():
-        _ask(
-            said,
-            "project",
-            f"Google Cloud project for {name}",
-            answers_.project_like(first.project, name),
-        )
-        _ask(said, "projectNumber", "Its number", answers_.PLACEHOLDER_NUMBER)
-        _ask(said, "region", "Region", first.region)
-    return answers_.environment_of_options(name, said, first)
+    if old.release != new:
+        what = f"this repository is of release {old.release}, and this is {new}"
+        raise CommandError(f"{what}.", "`vt upgrade` first, or install that release")
+    answers_.ensure_only_of_environment(given)
+    added = answers_.environment_of_options(name, given, old.answers.environments[0])
+    answers = old.answers.with_environment(added, before)
+    upgrading.offer(root, f"vt-environment-{name}", old, answers, new)
+    print_line(f"Then `vt check --stack {name}`, and put its real ids into the files.")

@@ -110,6 +110,20 @@ def digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
+def root_of(directory: Path) -> Path:
+    """Return the top of the repository around ``directory``.
+
+    Raises:
+        CommandError: there is none that ``vt init`` made.
+    """
+    start = directory.absolute()
+    for folder in (start, *start.parents):
+        if (folder / NAME).is_file():
+            return folder
+    what = f"no {NAME} in {start} or above: `vt init` did not make this"
+    raise CommandError(f"{what}.", "`vt init DIR` makes a new repository")
+
+
 def read(root: Path) -> Manifest:
     """The manifest in ``root``.
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
 
 import jinja2
 
+from vertex_training.errors import CommandError
 from vertex_training.naming import LOCAL_PREFIX, deployer
 from vertex_training_cli.init.answers import Answers
 from vertex_training_cli.toolchain.layout import ENGINE_VERSION
@@ -174,6 +176,18 @@ def render(answers: Answers, release: str) -> dict[str, GeneratedFile]:
             text = _text(jinja, file.template, {**given, "environment": environment})
             found[path] = GeneratedFile(path, text, file.kind, file.executable)
     return found
+
+
+def release() -> str:
+    """Return the version of this package.
+
+    Raises:
+        CommandError: it is not installed.
+    """
+    try:
+        return version("vertex-training")
+    except PackageNotFoundError:
+        raise CommandError("this is a checkout that is not installed.", "`make setup`") from None
 
 
 def _view(answers: Answers) -> _View:

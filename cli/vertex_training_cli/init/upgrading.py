@@ -1,4 +1,4 @@
-"""The command line of ``vt upgrade``. Exit code: 0 in order, 1 with conflicts, 2 not possible."""
+"""The command line of ``vt upgrade``. Exit code: 0 in order, 2 not possible."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Annotated, Final
 import typer
 
 from vertex_training.errors import CommandError
-from vertex_training_cli.init import changes, manifest, staging
+from vertex_training_cli.init import branches, manifest
+from vertex_training_cli.init.answers import Answers
 from vertex_training_cli.init.manifest import Manifest
-from vertex_training_cli.init.offering import offer, release, root_of
-from vertex_training_cli.options import Write
+from vertex_training_cli.init.rendering import release
 from vertex_training_cli.status import print_line
 
 _PIN: Final = re.compile(
     r"^(?:\./wheels/vertex_training-|vertex-training(?:\[[a-z,]+\])?\s*==\s*)([^\s;#-]+)",
     re.MULTILINE,
 )
-#: Files that pin the package.
-_PINNING: Final = ("requirements.txt", "requirements-dev.txt", "requirements.lock")
+#: Files that pin the package, and that no upgrade writes.
+_PINNING: Final = ("requirements-dev.txt", "requirements.lock")
 
 Directory = Annotated[
     Path | None,
@@ -29,26 +29,36 @@ Directory = Annotated[
 ]
 
 
-def upgrade(directory: Directory = None, write: Write = False) -> None:
-    """Show what this release would change in a repository that `vt init` made.
+def upgrade(directory: Directory = None) -> None:
+    """Make a branch with what this release would change in a repository that `vt init` made.
 
-    Edits of the repository are kept. What both sides changed at one place is written beside the
-    file, as FILE.merge. Without --write, nothing is written. Exit code: 0 in order, 1 with
-    conflicts, 2 not possible.
+    Its last commit is the change: `git cherry-pick` applies it to the files with their edits, and
+    reports conflicts. No file of the checkout changes. Exit code: 0 in order, 2 not possible.
     """
-    root, new = root_of(directory or Path()), release()
-    if staging.resume(root, write=write):
-        print_line(staging.COMPLETED)
+    root, new = manifest.root_of(directory or Path()), release()
     old = manifest.read(root)
     _ensure_not_older(old, new)
-    proposal = changes.update(root, old, old.answers, new)
-    if not proposal.changes and old.release == new:
-        print_line(f"{root} is as release {new} makes it; your edits aside.")
+    offer(root, f"vt-upgrade-{new}", old, old.answers, new)
+    for line in _needs(root, new):
+        print_line(line)
+
+
+def offer(root: Path, branch: str, old: Manifest, answers: Answers, new: str) -> None:
+    """Make the branch of a change, and print how it is read and taken over.
+
+    Raises:
+        CommandError: git cannot make it.
+    """
+    found, manifest_after = branches.compare(old, answers, new)
+    if not found and old.release == new:
+        print_line(f"{root} is as release {new} makes it, apart from your edits.")
         return
-    offer(proposal, write=write, done=f"Upgraded from {old.release} to {new}.")
-    if write:
-        for line in _needs(root, new):
-            print_line(line)
+    branches.make(root, branch, found, manifest_after)
+    print_line(f"Branch {branch} changes {len(found)} files:")
+    for each in found:
+        print(f"  {'-' if each.new is None else '+' if each.is_new else ' '} {each.path}")
+    print_line(f"Read it:   git diff {branch}~ {branch}")
+    print_line(f"Take over: git cherry-pick {branch} && git branch -D {branch}")
 
 
 def _ensure_not_older(old: Manifest, release: str) -> None:
@@ -64,7 +74,7 @@ def _ensure_not_older(old: Manifest, release: str) -> None:
 
 
 def _needs(root: Path, release: str) -> Iterator[str]:
-    """What a release asks for beside its files."""
+    """Yield pins of another release."""
     for name in _PINNING:
         try:
             pins = _PIN.findall((root / name).read_text(encoding="utf-8"))
@@ -74,4 +84,3 @@ def _needs(root: Path, release: str) -> Iterator[str]:
             if pin != release:
                 hint = "make lock UPGRADE=1" if name.endswith(".lock") else f"pin {release}"
                 yield f"note: {name} pins vertex-training {pin}: {hint}."
-    yield "Next: `make setup`, then `make test`, then commit."

@@ -13,8 +13,16 @@ from typing import Any, Final
 
 from vertex_training.catalog import resource_types
 from vertex_training.naming import PUBLIC_MEMBERS, domain_of_member, is_of_domains, own_domains
-from vertex_training.plan import access as access_lists
-from vertex_training.plan.access import ACTS_AS, VERBS, Access, Binding, reachable
+from vertex_training.plan.access import (
+    ACTS_AS,
+    OF_A_PROJECT,
+    VERBS,
+    Access,
+    Binding,
+    grants_alone,
+    listed_grants,
+    reachable,
+)
 from vertex_training.plan.grants import ACT_AS, EXTRA_GRANTS, reason
 from vertex_training_cli.engine.plan import Plan, ResourceState, Step
 from vertex_training_cli.engine.values import UNKNOWN, as_mapping
@@ -92,7 +100,7 @@ def is_iam(step: Step) -> bool:
 
 def grants_alone(step: Step) -> bool:
     """Whether a step is about rights and nothing else: IAM, or an access list of its own."""
-    return is_iam(step) or access_lists.grants_alone(step.type)
+    return is_iam(step) or grants_alone(step.type)
 
 
 def gained(plan: Plan) -> list[IamBinding]:
@@ -120,7 +128,7 @@ def bindings_of(step: Step, state: ResourceState | None) -> Iterator[IamBinding]
     if state is None:
         return
     inputs = state.inputs
-    for listed in access_lists.listed_grants(step.type, inputs):
+    for listed in listed_grants(step.type, inputs):
         yield IamBinding(
             member=str(listed.member),
             role=str(listed.role),
@@ -206,7 +214,7 @@ def strangers(plan: Plan) -> list[IamBinding]:
     def is_strange(member: str) -> bool:
         if member in PUBLIC_MEMBERS or is_of_domains(member, own):
             return False
-        if member.startswith(access_lists.OF_A_PROJECT):
+        if member.startswith(OF_A_PROJECT):
             return False
         domain = domain_of_member(member)
         return domain in PUBLIC_MAIL or bool(before and domain not in known)

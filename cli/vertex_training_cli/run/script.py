@@ -29,8 +29,7 @@ from vertex_training_cli.importing.imported import REQUEST_ID, key_of
 from vertex_training_cli.jobs import view
 from vertex_training_cli.jobs.orphaned import RUN_PREFIX
 from vertex_training_cli.jobs.service import Jobs
-from vertex_training_cli.new.code import START
-from vertex_training_cli.new.template import EXECUTORS
+from vertex_training_cli.new_job import EXECUTOR
 from vertex_training_cli.run import submission
 from vertex_training_cli.run.submission import PreparedRun
 
@@ -39,6 +38,15 @@ STACK: Final = "local"
 _TAKEN: Final = ("*.py", "requirements.txt")
 #: The package that a script becomes.
 MODULE: Final = "script"
+#: Starts a script as ``python SCRIPT`` does: its folder is the first to be looked in for modules.
+START: Final = """\
+import pathlib, runpy, sys
+
+folder = pathlib.Path(__file__).parent
+sys.path.insert(0, str(folder))
+sys.argv[0] = str(folder / {name!r})
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
 _FILES: Final = {
     "Pulumi.yaml": """\
 name: vt-run
@@ -137,7 +145,7 @@ def _free_name(key: str, jobs: Jobs) -> str:
 
 
 def _document(key: str, uri: str, words: Sequence[str]) -> dict[str, Any]:
-    task = {"executorImageUri": EXECUTORS[False], "packageUris": [uri], "pythonModule": MODULE}
+    task = {"executorImageUri": EXECUTOR, "packageUris": [uri], "pythonModule": MODULE}
     pool = {
         "replicaCount": 1,
         "machineSpec": {"machineType": "n1-standard-4"},

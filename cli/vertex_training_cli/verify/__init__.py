@@ -1,10 +1,8 @@
-"""``vt verify``: run a throw-away stack once, and report where the cloud differed from a rehearsal.
+"""``vt verify``: run a throw-away stack once, and write what was observed.
 
-``command`` reads the line; ``refusals`` says why nothing is made; ``steps`` runs the stack and
-``edits`` writes the changed job files; ``observations`` (pure) makes states, shapes and codes of
-what was answered; ``comparison`` (pure) compares them with ``rehearsal.json``, the
-``observations.json`` of a run on the local cloud (``make rehearsal``); ``report`` redacts and
-writes.
+``command`` reads the line; ``refusals`` lists reasons to make nothing; ``steps`` runs the stack and
+``edits`` writes its changed job files; ``observations`` (pure) makes lines of answers and compares
+them with ``rehearsal.txt``, those of a run on the local cloud (``make rehearsal``).
 
-Nothing here asks which cloud it is.
+No module here distinguishes the clouds.
 """

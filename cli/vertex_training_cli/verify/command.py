@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
-import traceback
 from datetime import UTC, datetime
 from importlib import resources
 from pathlib import Path
@@ -19,8 +17,8 @@ from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.status import print_line
-from vertex_training_cli.verify import comparison, refusals, report, steps
-from vertex_training_cli.verify.observations import Observations, normaliser
+from vertex_training_cli.verify import refusals, steps
+from vertex_training_cli.verify.observations import differences, normaliser
 from vertex_training_cli.verify.steps import Run
 
 #: Exit code: the cloud did not do what was rehearsed.
@@ -40,21 +38,16 @@ def verify(
     keep: Annotated[
         bool, typer.Option("--keep", help="Destroy nothing if a step fails or is interrupted.")
     ] = False,
-    rehearsal: Annotated[
-        Path | None,
-        typer.Option(
-            help="Another run's observations, in place of the ones that ship.", metavar="FILE"
-        ),
-    ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder of the report.", metavar="DIR")
+        Path | None, typer.Option("--output", "-o", help="Folder of the page.", metavar="DIR")
     ] = None,
 ) -> None:
-    """Run a throw-away stack once, and report where the cloud differed from a rehearsal.
+    """Run a throw-away stack once, and write where the cloud differed from a rehearsal.
 
     Preflight, up, its job to the end, a second up, drift, an edit while the job runs, destroy. It
-    writes a page, what was asked and answered, and an archive of both, without secrets, people and
-    the project's name. docs/bootstrap.md has the stack file and what it costs.
+    writes a line for each field, state and code that was observed, and those that differ from a
+    run on the local cloud, without secrets, people and names of projects. docs/bootstrap.md has
+    the stack file and what it costs.
 
     It refuses a stack that has or protects anything, has jobs, is one of production, or whose jobs
     can cost more than --max-usd. If a step fails, the stack is destroyed all the same.
@@ -63,22 +56,21 @@ def verify(
     """
     ref = stacks.find(stack)
     run = _prepare(ref, max_usd)
-    rehearsed = _rehearsed(rehearsal)
     if not yes and not _confirmed(ref, run):
         _log("nothing was made. Without a terminal: --yes")
         raise typer.Exit(NOT_CONFIRMED)
     _log(f"if this is killed, one command removes what is left: {refusals.clean_command(ref)}")
     ended = _run(run, keep=keep)
-    found = comparison.compare(rehearsed, run.observed)
-    folder = (output or run.folder / "report").absolute()
-    archive = report.write(
-        folder, ref.stack, found, run.observed, run.records,
-        ended=ended, as_text=report.redactor(_own(run)),
-    )  # fmt: skip
-    count = len(found.differences)
-    _log(f"{count} differences: {folder / 'differences.md'}")
-    _log(f"to send, after you have read it: {archive}")
-    raise typer.Exit(1 if ended else DIFFERS if count else 0)
+    rehearsed = resources.files(__package__ or "").joinpath("rehearsal.txt")
+    before = rehearsed.read_text(encoding="utf-8").splitlines()
+    found = list(differences(before, run.observed))
+    folder = (output or run.folder).absolute()
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, lines in (("observations", sorted(run.observed)), ("differences", found)):
+        text = "".join(f"{line}\n" for line in lines)
+        (folder / f"{name}.txt").write_text(text, encoding="utf-8")
+    _log(f"{len(found)} lines differ: {folder / 'differences.txt'}")
+    raise typer.Exit(1 if ended else DIFFERS if found else 0)
 
 
 def _log(text: str) -> None:
@@ -105,27 +97,10 @@ def _prepare(ref: StackRef, max_usd: float) -> Run:
         _log("refused; nothing was made.")
         raise typer.Exit(REFUSED)
     own = {ref.project: "PROJECT", subject.number: "NUMBER", ref.region: "REGION"}
+    own |= {ref.stack: "STACK", str(ref.root): "CHECKOUT", str(Path.home()): "HOME"}
     folder = ref.root / ".build" / "verify" / f"{ref.stack}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     _log(subject.price)
-    return Run(ref, pulumi, subject, folder, normaliser({**own, ref.stack: "STACK"}), _log)
-
-
-def _own(run: Run) -> dict[str, str]:
-    """What is this project's or this machine's own -> what stands for it in the archive."""
-    return {
-        run.ref.project: "PROJECT",
-        run.subject.number: "NUMBER",
-        str(run.ref.root): "CHECKOUT",
-        str(Path.home()): "HOME",
-    }
-
-
-def _rehearsed(file: Path | None) -> Observations:
-    where = file or resources.files(__package__ or "").joinpath("rehearsal.json")
-    try:
-        return comparison.read(json.loads(where.read_text(encoding="utf-8")))
-    except (OSError, ValueError) as error:
-        raise CommandError(f"{where} is no rehearsal: {error}") from None
+    return Run(ref, pulumi, subject, folder, normaliser(own), _log)
 
 
 def _confirmed(ref: StackRef, run: Run) -> bool:
@@ -149,8 +124,8 @@ def _run(run: Run, *, keep: bool) -> str:
     except KeyboardInterrupt:
         ended = "interrupted"
     except Exception as error:  # also one of ours: what was made goes, and the page is written
-        ended = _failure(run, error)
-    if "up" not in run.observed:
+        _log(ended := str(error) or type(error).__name__)
+    if not run.is_made:
         return ended  # there is nothing to destroy
     if ended and keep:
         _log(f"kept, as asked. To remove it: {refusals.clean_command(run.ref)}")
@@ -159,15 +134,6 @@ def _run(run: Run, *, keep: bool) -> str:
         steps.destroy(run, last)
     except (Exception, KeyboardInterrupt) as error:
         _log(f"not all is destroyed. To remove it: {refusals.clean_command(run.ref)}")
-        failed = _failure(run, error)
+        _log(failed := str(error) or type(error).__name__)
         return ended or failed
     return ended
-
-
-def _failure(run: Run, error: BaseException) -> str:
-    """The text of what ended a step; the records get the traceback of an error of the program."""
-    if not isinstance(error, steps.FAILURES):
-        run.records["traceback"] = traceback.format_exc().splitlines()
-    text = str(error) or type(error).__name__
-    _log(text)
-    return text

@@ -4,24 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import os
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from google.cloud import storage
 from typer.testing import CliRunner, Result
 
-from localgcp.faults.model import Fault
-from localgcp.faults.proxy import StorageFront
-from localgcp.faults.table import FaultTable
-from localgcp.home import Home
-from tests import fixture_project
 from tests.unit.vt.data.stand_in import bucket, front, home
 from vertex_training.errors import CommandError
 from vertex_training_cli.cli import app
-from vertex_training_cli.data import files, sessions
+from vertex_training_cli.data import download, files
 
 __all__ = ["bucket", "front", "home"]
 MIB = 1 << 20
@@ -31,70 +23,86 @@ def vt(*words: object) -> Result:
     return CliRunner().invoke(app, ["data", *map(str, words)])
 
 
+def part_of(folder: Path, remote: storage.Blob | None, name: str = "") -> Path:
+    """Where an object lies until it is whole; ``name`` is without the prefix."""
+    assert remote is not None
+    digest = hashlib.sha256((name or str(remote.name)).encode()).hexdigest()[:32]
+    return folder / files.PARTIAL / f"{digest}.{remote.generation}"
+
+
 @pytest.mark.parametrize("name", ["a/../../out", "/out", "a//b", "..", "a/./b", "b\\..\\c"])
 def test_no_object_is_written_out_of_the_folder(tmp_path: Path, name: str) -> None:
     with pytest.raises(CommandError, match="is no path below the folder"):
-        files.ensure_writable(tmp_path, [name])
+        download.ensure_writable(tmp_path, [name])
 
 
-def test_a_large_file_goes_on_where_a_kill_left_it(
-    front: StorageFront, bucket: storage.Bucket, home: Home, tmp_path: Path
+@pytest.mark.parametrize("have", [0, MIB, 2 * MIB, 3 * MIB])
+def test_interrupted_pull_goes_on_with_what_is_there(
+    bucket: storage.Bucket, tmp_path: Path, have: int
 ) -> None:
-    big = tmp_path / "big.bin"
-    data = os.urandom(MIB) * 65  # three parts of at most 32 MiB
-    table = FaultTable(home.faults)
-    held = table.add(Fault.parse(service="storage", kind="hold", nth=4, match="big"))
-    big.write_bytes(data)
-    command = [sys.executable, "-m", "vertex_training_cli.cli", "data", "push", "data", str(big)]
-    push = subprocess.Popen(
-        command, env={**os.environ, "PYTHONPATH": fixture_project.source_path(fixture_project.ROOT)}
-    )
-    table.wait_held(held, 60)  # the first part has arrived
-    push.send_signal(signal.SIGKILL)
-    push.wait()
-    table.clear(held)
-    parts = front_uploads(front)
-    arrived = max(path.stat().st_size for path in parts.glob("*.part"))
-    assert 0 < arrived < len(data)
-    note = next(sessions.folder().glob("*.json"))
-    assert note.stat().st_mode & 0o777 == 0o600
-    first = {path.name for path in parts.glob("*.part")}
-    assert vt("push", "data", big).exit_code == 0
-    assert {path.name for path in parts.glob("*.part")} < first  # no second session
-    assert bucket.blob("big.bin").download_as_bytes() == data
-    assert list(sessions.folder().glob("*.json")) == []
+    data = os.urandom(2 * MIB)
+    bucket.blob("big.bin").upload_from_string(data)
+    part = part_of(tmp_path / "there", bucket.get_blob("big.bin"))
+    part.parent.mkdir(parents=True)
+    part.write_bytes((data + b"x" * MIB)[:have])
+    done = vt("pull", "data", tmp_path / "there")
+    if have > len(data):
+        assert (done.exit_code, "is damaged" in done.stderr) == (1, True)
+        assert not (tmp_path / "there/big.bin").exists()
+        done = vt("pull", "data", tmp_path / "there")
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "there/big.bin").read_bytes() == data
+    assert not part.parent.exists()
 
 
-def test_a_damaged_part_becomes_no_file(
-    bucket: storage.Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("vertex_training_cli.data.download.LARGE", MIB)
+def test_damaged_part_becomes_no_file(bucket: storage.Bucket, tmp_path: Path) -> None:
     bucket.blob("big.bin").upload_from_string(os.urandom(2 * MIB))
-    remote = bucket.get_blob("big.bin")
-    assert remote is not None
     there = tmp_path / "there"
-    (there / files.PARTIAL).mkdir(parents=True)
-    (there / files.PARTIAL / f"{_digest('big.bin')}.{remote.generation}").write_bytes(b"x" * MIB)
+    part = part_of(there, bucket.get_blob("big.bin"))
+    part.parent.mkdir(parents=True)
+    part.write_bytes(b"x" * MIB)
     result = vt("pull", "data", there)
     assert (result.exit_code, "is damaged" in result.stderr) == (1, True)
     assert not (there / "big.bin").exists()
     assert vt("pull", "data", there).exit_code == 0
 
 
-def test_files_in_batches(bucket: storage.Bucket, tmp_path: Path) -> None:
+def test_many_files_go_there_and_back(bucket: storage.Bucket, tmp_path: Path) -> None:
     many = tmp_path / "many"
     many.mkdir()
-    for number in range(300):
+    for number in range(60):
         (many / f"{number}").write_text(str(number))
-    assert vt("push", "data", many).stdout.startswith("sent 300 files")
-    assert vt("push", "data", many).stdout.endswith("300 are the same\n")
+    assert vt("push", "data", many).stdout.startswith("sent 60 files")
+    assert vt("push", "data", many).stdout.endswith("60 are the same\n")
     assert vt("pull", "data", tmp_path / "back").exit_code == 0
-    assert len(list((tmp_path / "back").iterdir())) == 300
+    assert len(list((tmp_path / "back").iterdir())) == 60
 
 
-def front_uploads(front: StorageFront) -> Path:
-    return front._emulator.root.with_name("uploads")
+def test_files_that_fail_keep_no_others_from_arriving(
+    bucket: storage.Bucket, tmp_path: Path
+) -> None:
+    there = tmp_path / "there"
+    for name in "abcd":
+        bucket.blob(f"set/{name}").upload_from_string(name)
+    for name in "bc":
+        part = part_of(there, bucket.get_blob(f"set/{name}"), name)
+        part.parent.mkdir(parents=True, exist_ok=True)
+        part.write_bytes(b"x")
+    done = vt("pull", "data/set", there)
+    assert done.exit_code == 1
+    assert "2 files failed; the first is 'b': b: what arrived is damaged." in done.stderr
+    assert sorted(path.name for path in there.glob("?")) == ["a", "d"]
+    assert vt("pull", "data/set", there).stdout.startswith("fetched 2 files")
 
 
-def _digest(name: str) -> str:
-    return hashlib.sha256(name.encode()).hexdigest()[:32]
+def test_object_that_changes_meanwhile_is_not_replaced(
+    bucket: storage.Bucket, tmp_path: Path
+) -> None:
+    from vertex_training_cli.data import cloud, upload
+
+    (tmp_path / "x").write_text("ours")
+    found, _ = files.scan(tmp_path / "x")
+    bucket.blob("x").upload_from_string("theirs")
+    with pytest.raises(CommandError, match="run it again"):
+        upload.push(bucket.client, cloud.Place(str(bucket.name)), found, {})
+    assert bucket.blob("x").download_as_bytes() == b"theirs"

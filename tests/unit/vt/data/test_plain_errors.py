@@ -16,7 +16,7 @@ from requests import ConnectionError as NoConnection
 from vertex_training.customjob.google import impersonation, storage_client
 from vertex_training.errors import CommandError, OperatorError
 from vertex_training_cli.data import cloud
-from vertex_training_cli.data.places import Place
+from vertex_training_cli.data.cloud import Place
 from vertex_training_cli.engine.stacks import StackRef
 
 OWN, OTHER = Place("acme-data", "x/", "data"), Place("acme-data", "x/")

@@ -27,10 +27,7 @@ VALUES: dict[str, Any] = {
     "new job --stack": "local",
     "local up --stack": "local",
     "local secret set --stack": "local",
-    "new job --accelerators": 1,
-    "new job --replicas": 1,
     # nothing waits or costs for ever
-    "new job --timeout": "1h",
     "jobs wait --deadline": "1h",
     "images build --timeout": "1h",
     "endpoints wait --deadline": "30m",

@@ -49,7 +49,7 @@ def test_codes_of_a_commands_own_are_in_the_table_and_in_its_help():
 @pytest.mark.parametrize(
     "words",
     [
-        "check", "render x --stack local", "import x.py", "new job x --package", "diff dev prod",
+        "check", "render x --stack local", "import x.py", "new job x", "diff dev prod",
         "iam", "jobs list", "images list", "data ls data", "catalogue --region nowhere",
     ],
 )  # fmt: skip

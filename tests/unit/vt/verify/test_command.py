@@ -1,4 +1,4 @@
-"""The command line of ``vt verify``: what it calls, what is told, and the exit codes."""
+"""The command line of ``vt verify``: files, exit codes, and the question before a run."""
 
 from __future__ import annotations
 
@@ -11,76 +11,60 @@ from typer.testing import CliRunner
 
 from vertex_training_cli.cli import app
 from vertex_training_cli.engine import stacks
+from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
-from vertex_training_cli.verify import command, comparison, report
-
-REF = StackRef(Path("/r"), "p", "first", "acme-first", "us-central1")
-RUN: Any = SimpleNamespace(
-    ref=REF,
-    folder=Path("/r/run"),
-    observed={"up": {}},
-    records={"up": []},
-    subject=SimpleNamespace(number="42", price="It costs $1 at most."),
-)
-CLEAN = (
-    "vt verify: if this is killed, one command removes what is left: "
-    "vt destroy --stack first --yes --name first\n"
-)
-REFUSED = "vt verify: nothing was made. Without a terminal: --yes\n"
-
-
-def told(count: int, folder: str) -> str:
-    return (
-        f"{CLEAN}vt verify: {count} differences: {folder}/differences.md\n"
-        "vt verify: to send, after you have read it: /r/archive.tar.gz\n"
-    )
+from vertex_training_cli.verify import command
+from vertex_training_cli.verify.steps import Run
 
 
 @pytest.mark.parametrize(
-    ("words", "confirmed", "ended", "differences", "code", "stderr"),
+    ("words", "ended", "facts", "code"),
     [
-        ((), False, "", [], 2, REFUSED),
-        ((), True, "", [], 0, told(0, "/r/run/report")),
-        (("--yes",), False, "", [], 0, told(0, "/r/run/report")),
-        (("--yes", "--output", "/x/y"), False, "", ["a"], 7, told(1, "/x/y")),
-        (("--yes", "--keep"), False, "interrupted", ["a", "b"], 1, told(2, "/r/run/report")),
-        (("--yes",), False, "interrupted", [], 1, told(0, "/r/run/report")),
+        ((), "", (), 2),
+        (("--yes",), "", (), 0),
+        (("--yes",), "", ("new",), 7),
+        (("--yes", "--keep"), "interrupted", ("new",), 1),
     ],
 )
-def test_the_exit_code_says_what_became_of_the_run(
-    monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], confirmed: bool, ended: str,
-    differences: list[str], code: int, stderr: str,
+def test_exit_code_and_files_say_what_became_of_the_run(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: tuple[str, ...], ended: str,
+    facts: tuple[str, ...], code: int,
 ) -> None:  # fmt: skip
-    called: list[Any] = []
-
-    def run(given: Any, *, keep: bool) -> str:
-        called.append((given is RUN, keep))
-        return ended
-
-    def write(folder: Path, stack: str, *rest: Any, ended: str, as_text: Any) -> Path:
-        called.append((stack, rest[1:], ended, as_text("acme-first 42 /r x")))
-        return Path("/r/archive.tar.gz")
-
-    monkeypatch.setattr(stacks, "find", lambda _name: REF)
-    monkeypatch.setattr(command, "_prepare", lambda ref, usd: called.append((ref, usd)) or RUN)
-    monkeypatch.setattr(command, "_rehearsed", lambda file: called.append(file) or "rehearsed")
-    monkeypatch.setattr(command, "_confirmed", lambda *_: confirmed)
-    monkeypatch.setattr(command, "_run", run)
-    monkeypatch.setattr(report, "write", write)
-    found = SimpleNamespace(differences=differences)
-    monkeypatch.setattr(comparison, "compare", lambda *given: called.append(given) or found)
+    ref = StackRef(tmp_path, "p", "first", "acme-first", "us-central1")
+    subject: Any = SimpleNamespace(number="42", price="It costs $1 at most.")
+    run = Run(ref, PulumiCli(tmp_path, {}), subject, tmp_path / "run", str, print)
+    run.note("none", "x", *facts)
+    monkeypatch.setattr(stacks, "find", lambda _name: ref)
+    monkeypatch.setattr(command, "_prepare", lambda *_: run)
+    monkeypatch.setattr(command, "_run", lambda *_, keep: ended)
     done = CliRunner().invoke(app, ["verify", "--stack", "first", "--max-usd", "2.5", *words])
-    assert (done.exit_code, done.stdout, done.stderr) == (code, "", stderr)
-    assert called == [
-        (REF, 2.5),
-        None,
-        *(
-            []
-            if code == 2
-            else [
-                (True, "--keep" in words),
-                ("rehearsed", RUN.observed),
-                ("first", (RUN.observed, RUN.records), ended, '"PROJECT NUMBER CHECKOUT x"'),
-            ]
-        ),
-    ]
+    assert done.exit_code == code, done.output
+    if code == 2:
+        assert "nothing was made. Without a terminal: --yes" in done.stderr
+        assert not run.folder.exists()
+        return
+    assert "vt destroy --stack first --yes --name first" in done.stderr
+    assert (run.folder / "observations.txt").read_text() == "none | x | new\n" * len(facts)
+    assert (run.folder / "differences.txt").read_text() == "+ none | x | new\n" * len(facts)
+
+
+@pytest.mark.parametrize(
+    ("typed", "confirmed"),
+    [(" first\n", True), ("other", False), (EOFError(), False), (KeyboardInterrupt(), False),
+     (None, False)],
+)  # fmt: skip
+def test_run_takes_the_name_of_the_stack(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], typed: Any, confirmed: bool
+) -> None:
+    def answer(_: str) -> str:
+        if isinstance(typed, BaseException):
+            raise typed
+        return typed
+
+    monkeypatch.setattr(command.sys.stdin, "isatty", lambda: typed is not None, raising=False)
+    monkeypatch.setattr("builtins.input", answer)
+    ref = StackRef(Path(), "p", "first", "acme", "us-central1")
+    run: Any = SimpleNamespace(subject=SimpleNamespace(price="$1 at most."))
+    assert command._confirmed(ref, run) is confirmed
+    told = "vt verify: makes stack first in project acme, and destroys it. $1 at most.\n"
+    assert capsys.readouterr().err == ("" if typed is None else told)

@@ -1,19 +1,55 @@
-"""What a run showed, without what is a project's own: shapes, states, codes, seconds."""
+"""What a run showed, as lines without secrets, people and names of projects."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
-from vertex_training_cli.verify.observations import (
-    EventReader,
-    job_aspects,
-    normaliser,
-    shape,
-)
+from vertex_training.errors import CommandError
+from vertex_training_cli.engine.stacks import StackRef
+from vertex_training_cli.verify import edits
+from vertex_training_cli.verify.observations import differences, error_text, normaliser, shape
 
-PLAIN = normaliser({"acme": "PROJECT"})
+OWN = {"acme-first": "PROJECT", "210987654321": "NUMBER", "/home/ada/checkout": "CHECKOUT"}
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("projects/acme-net-prod/global/networks/x", "projects/PROJECT-2/global/networks/x"),
+        ("projects/345678901234/secrets/x", "projects/PROJECT-2/secrets/x"),
+        ("t@acme-net-prod.iam.gserviceaccount.com", "t@PROJECT-2.iam.gserviceaccount.com"),
+        ("us-docker.pkg.dev/acme-net-prod/x", "us-docker.pkg.dev/PROJECT-2/x"),
+        ("project = acme-net-prod and projects/acme-net-prod", "project = PROJECT-2 and"),
+        ("user:ada@acme.com of 01ABCD-2345EF-678901", "user:[account] of [account]"),
+        ("domain:acme.com may read", "domain:[account] may read"),
+        ("projects/company.com:old-one/x", "projects/PROJECT-2/x"),
+        ("/home/ada/checkout/x of acme-first and NUMBER 210987654321",
+         "CHECKOUT/x of PROJECT and NUMBER NUMBER"),
+        ("job 1234567890 of 0a1b2c3d4e5f", "job N of N"),
+        ("token=ghp_0123456789abcdefghijABCDEFGHIJ012345", "token=[secret]"),
+        ("service-1@gcp-sa-aiplatform.iam.gserviceaccount.com of us-docker.pkg.dev/vertex-ai/x",
+         "service-1@gcp-sa-aiplatform.iam.gserviceaccount.com of us-docker.pkg.dev/vertex-ai/x"),
+        ("gcp:projects/service:Service of projects/-/serviceAccounts",
+         "gcp:projects/service:Service of projects/-/serviceAccounts"),
+        ("projects/_/buckets/x and projects/-/serviceAccounts/y",
+         "projects/_/buckets/x and projects/-/serviceAccounts/y"),
+    ],
+)  # fmt: skip
+def test_secrets_people_and_projects_are_replaced(text: str, kept: str) -> None:
+    found = normaliser(OWN)(text)
+    assert kept in found
+    assert [each for each in ("acme-net-prod", "ada@", "ghp_") if each in found] == []
+
+
+def test_project_that_was_named_before_keeps_its_word() -> None:
+    normalise = normaliser({"acme": "SHORT", "acme-first": "PROJECT"})
+    assert normalise("projects/acme-net-prod/x") == "projects/PROJECT-2/x"
+    text = "gs://acme-net-prod/x of acme-first, acme"
+    assert normalise(text) == "gs://PROJECT-2/x of PROJECT, SHORT"
 
 
 @pytest.mark.parametrize(
@@ -21,89 +57,56 @@ PLAIN = normaliser({"acme": "PROJECT"})
     [
         ("x", {": text"}),
         (3, {": number"}),
-        (2.5, {": number"}),
         (None, set()),
         ({"pools": [{"n": 1}, {"m": True}]}, {"pools[].n: number", "pools[].m: bool"}),
-        # keys of labels are the user's
-        # notes of plugins to themselves
-        # deeper than six fields are not told apart
+        ({"labels": {"mine": "x"}, "__own": 1}, {"labels: map"}),
         ({"a": {"b": {"c": {"d": {"e": {"f": {"g": 1}}}}}}}, {"a.b.c.d.e.f: map"}),
     ],
-)  # fmt: skip
-def test_a_shape_has_the_fields_of_a_document_with_their_kinds(
-    value: Any, fields: set[str]
-) -> None:
+)
+def test_shape_has_the_fields_of_a_document_with_their_kinds(value: Any, fields: set[str]) -> None:
     assert shape(value) == fields
 
 
-def done(op: str, type_: str, outputs: Any = None, *, failed: bool = False) -> dict[str, Any]:
-    kind = "resOpFailedEvent" if failed else "resOutputsEvent"
-    new = None if outputs is None else {"outputs": outputs}
-    return {kind: {"metadata": {"op": op, "type": type_, "new": new}}}
+def test_error_has_its_codes_and_its_first_words() -> None:
+    assert error_text("Error 403: no\n  right", str) == "403: Error 403: no right"
+    assert error_text("x" * 200, str) == "x" * 159 + "…"
 
 
-def said(message: str, severity: str = "error", **more: Any) -> dict[str, Any]:
-    return {"diagnosticEvent": {"severity": severity, "message": message, **more}}
+def test_lines_that_one_of_both_has_alone_differ_in_steps_that_were_reached() -> None:
+    before = ["up | x | a", "up | x | b", "job | y | c"]
+    found = differences(before, ["up | x | b", "up | x | d"])
+    assert list(found) == ["- up | x | a", "+ up | x | d"]
+    assert list(differences(before, reversed(before))) == []
 
 
-def test_a_command_shows_what_it_did_to_each_type() -> None:
-    reader = EventReader(PLAIN)
-    for event in (
-        done("create", "a:b:C", {"name": "x"}),
-        done("same", "a:b:C", {"size": 1}),
-        done("create", "a:b:D", failed=True),
-        done("same", "a:b:E"),
-        done("create", "pulumi:pulumi:Stack", {"x": 1}),
-        done("create", "pulumi:providers:gcp", {"x": 1}),
-        done("create", "vertextraining:storage:Storage", {"x": 1}),
-        {"preludeEvent": {}},
-    ):
-        reader.add(event)
-    assert reader.resources == {
-        "a:b:C": {"operations": ["create", "same"], "outputs": ["name: text", "size: number"]},
-        "a:b:D": {"operations": ["create failed"], "outputs": []},
-        "a:b:E": {"operations": ["same"], "outputs": []},
-    }
-    assert reader.changes == {"create a:b:C", "create a:b:D"}
-
-
-def test_a_command_shows_its_errors_and_warnings_once() -> None:
-    reader = EventReader(PLAIN)
-    for event in (
-        said("wrong"),
-        said("wrong"),
-        said("odd", "warning"),
-        said("note", "info"),
-        said("more", "info#err"),
-        said("passing", ephemeral=True),
-        said("using pulumi-language-python"),
-        said(""),
-        {"errorEvent": {"error": "Error 403: no"}},
-    ):
-        reader.add(event)
-    assert reader.messages == {"errors": ["wrong", "403: Error 403: no"], "warnings": ["odd"]}
-
-
-TIMES = {
-    "createTime": "2026-11-26T10:00:00Z",
-    "startTime": "2026-11-26T10:01:30.04Z",
-    "endTime": "2026-11-26T10:02:00Z",
+JOB: dict[str, Any] = {
+    "workerPoolSpecs": [{"containerSpec": {"imageUri": "x", "args": ["--epochs=3"]}}]
 }
 
 
-def test_the_documents_of_a_job_show_states_in_their_order_and_seconds() -> None:
-    polled = [
-        {"state": "JOB_STATE_QUEUED"},
-        {"state": "JOB_STATE_QUEUED"},
-        {"state": "JOB_STATE_RUNNING", "name": "x"},
-        {"state": "JOB_STATE_QUEUED"},
-        {"state": "JOB_STATE_FAILED", **TIMES, "error": {"message": "Error 400: bad"}},
-    ]
-    assert job_aspects(polled, PLAIN) == {
-        "states": ["QUEUED", "RUNNING", "QUEUED", "FAILED"],
-        "fields": ["createTime: text", "endTime: text", "error.message: text", "name: text",
-                   "startTime: text", "state: text"],
-        "errors": ["400: Error 400: bad"],
-        "seconds until it ran": 90.0,
-        "seconds that it ran": 30.0,
-    }  # fmt: skip
+@pytest.mark.parametrize(
+    ("provider", "settings"),
+    [
+        (None, {}),
+        ({"type": "passphrase", "state": {"salt": "v1:x"}}, {"encryptionsalt": "v1:x"}),
+        ({"type": "cloud", "state": {"url": "gcpkms://k", "encryptedkey": "e"}},
+         {"secretsprovider": "gcpkms://k", "encryptedkey": "e"}),
+        ({"type": "service", "state": {"url": "u"}}, {}),
+    ],
+)  # fmt: skip
+def test_stack_file_of_an_edit_names_the_edited_job_and_opens_the_secrets_of_its_state(
+    tmp_path: Path, provider: Any, settings: dict[str, str]
+) -> None:
+    (tmp_path / "job.yaml").write_text(yaml.safe_dump(JOB))
+    config = {"gcp:project": "local-x", "jobs": {"train": {"file": "job.yaml", "run": 2}}}
+    (tmp_path / "Pulumi.first.yaml").write_text(yaml.safe_dump({"config": config}))
+    ref = StackRef(tmp_path, "p", "first", "local-x", "us-central1")
+    state = {"secrets_providers": provider}
+    file = edits.write_edit(ref, tmp_path / "a/b", "train", "train-new", state)
+    assert file == tmp_path / "a/b/Pulumi.train-new.yaml"
+    entry = {"train": {"file": "a/b/train-new.yaml", "run": 2}}
+    assert yaml.safe_load(file.read_text()) == {"config": {**config, "jobs": entry}} | settings
+    assert "displayName: train-new" in (tmp_path / "a/b/train-new.yaml").read_text()
+    with pytest.raises(CommandError) as refused:
+        edits.write_edit(ref, tmp_path / "a", "other", "x", {})
+    assert str(refused.value) == "Pulumi.first.yaml has no job other, or includes it."

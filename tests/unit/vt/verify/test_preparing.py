@@ -59,12 +59,12 @@ def test_a_run_has_a_folder_of_its_own_and_replaces_what_is_the_projects(
     prepare: Any, ref: StackRef, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = prepare({"resources": [{"type": "pulumi:providers:gcp", "custom": True}]}, [], [])
-    assert (run.ref, run.subject, run.observed, run.records) == (ref, SUBJECT, {}, {})
+    assert (run.ref, run.subject, run.observed) == (ref, SUBJECT, set())
     assert run.pulumi == PulumiCli(ref.root, {"A": "b", "BACKEND": "file://x"})
     assert run.folder.parent == ref.root / ".build" / "verify"
     assert re.fullmatch(r"first-\d{8}T\d{6}Z", run.folder.name)
-    text = "acme-first 42424242 us-central1 first"
-    assert run.normalise(text) == "PROJECT NUMBER REGION STACK"
+    text = f"acme-first 42424242 us-central1 first {ref.root} {Path.home()}"
+    assert run.normalise(text) == "PROJECT NUMBER REGION STACK CHECKOUT HOME"
     assert capsys.readouterr().err == "vt verify: $1.00 at most\n"
     run.log("more")
     assert capsys.readouterr().err == "vt verify: more\n"
@@ -100,11 +100,3 @@ def test_a_stack_without_a_state_is_one_to_verify_and_one_that_cannot_be_read_is
     )
     with pytest.raises(CommandError, match="no right"):
         prepare(CommandError("no right"), [], [])
-
-
-def test_what_is_this_machines_own_is_replaced_in_what_leaves_it(ref: StackRef) -> None:
-    run: Any = SimpleNamespace(ref=ref, subject=SUBJECT)
-    assert command._own(run) == {
-        "acme-first": "PROJECT", "42424242": "NUMBER", str(ref.root): "CHECKOUT",
-        str(Path.home()): "HOME",
-    }  # fmt: skip

@@ -16,7 +16,7 @@ from tests.unit.localcloud.conftest import PROJECT, Cloud, cloud, home, make_clo
 from tests.unit.vt.jobs.submitting import done, submit_with
 from vertex_training.errors import CommandError
 from vertex_training_cli.cli import app
-from vertex_training_cli.new.rerun import with_folder_of
+from vertex_training_cli.rerun import with_folder_of
 
 __all__ = ["cloud", "home", "make_cloud"]
 

@@ -1,0 +1,145 @@
+"""A change of generated files as a branch of two commits, which git merges with edits.
+
+The first commit has the files as they were written last, the second as they are to be: ``git
+cherry-pick BRANCH`` applies the difference to the files as they are, and reports conflicts. Only
+objects and one branch are written. Working tree and index stay as they are, and git runs neither
+hooks nor filters, so nothing in a cloned repository leads a write elsewhere.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from localgcp import git
+from vertex_training.errors import CommandError
+from vertex_training_cli.init import manifest as manifests
+from vertex_training_cli.init.answers import Answers
+from vertex_training_cli.init.manifest import Manifest, digest
+from vertex_training_cli.init.rendering import Kind, render
+
+#: Who the commits are by: no identity has to be configured, and none is exposed.
+_IDENTITY: Final = {
+    f"GIT_{role}_{key}": value
+    for role in ("AUTHOR", "COMMITTER")
+    for key, value in (("NAME", "vt"), ("EMAIL", "vt@localhost"))
+}
+_NO_MORE: Final[Mapping[str, str]] = {}
+#: Objects that a partial clone lacks are not fetched: a setting may name any program for that.
+_OFFLINE: Final = {"GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0"}
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """One file of a change."""
+
+    path: str
+    old: str | None
+    """The text that was written last; None for a new file, and for one that is as in HEAD."""
+    new: str | None
+    """None: it is removed."""
+    is_new: bool = False
+    executable: bool = False
+
+
+def compare(old: Manifest, answers: Answers, release: str) -> tuple[list[FileChange], Manifest]:
+    """Return the difference between the files that ``old`` has and those of ``answers``.
+
+    The second value is the manifest after the change.
+    """
+    known = render(old.answers, release)
+    # A sample, a stack file or a job is written once, with the repository or the environment.
+    files = {
+        path: file
+        for path, file in render(answers, release).items()
+        if path not in old.left
+        and (file.kind is not Kind.ONCE or path in old.digests or path not in known)
+    }
+    found: list[FileChange] = []
+    for path, file in files.items():
+        is_known = path in old.digests
+        if is_known and file.kind is Kind.ONCE:
+            continue
+        if old.digests.get(path) != digest(file.text.encode()):
+            text = old.texts.get(path)
+            found.append(FileChange(path, text, file.text, not is_known, file.executable))
+    for path in sorted(set(old.digests) - set(files) - set(old.left)):
+        if old.kinds[path] is not Kind.ONCE:
+            found.append(FileChange(path, old.texts.get(path), None))
+    return found, manifests.of_files(release, answers, files.values()).after(old)
+
+
+def make(root: Path, branch: str, found: list[FileChange], manifest: Manifest) -> None:
+    """Make ``branch`` with the change, on top of the commit that is checked out.
+
+    Raises:
+        CommandError: there is no commit or no git, or the branch exists.
+    """
+    head = _ask(root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+    if not head:
+        raise CommandError(f"{root} has no commit.", "git init && git add -A && git commit")
+    if _ask(root, "rev-parse", "--verify", "--quiet", f"refs/heads/{branch}"):
+        hint = f"git branch -D {branch} deletes it"
+        raise CommandError(f"there is a branch {branch} already.", hint)
+    prefix, none = _ask(root, "rev-parse", "--show-prefix"), "0" * len(head)
+    before = [dataclasses.replace(f, new=f.old) for f in found if f.is_new or f.old is not None]
+    after = [*found, FileChange(manifests.NAME, None, manifest.to_json())]
+    with tempfile.TemporaryDirectory() as folder:
+        index = {"GIT_INDEX_FILE": str(Path(folder, "index"))}
+        _run(root, "read-tree", head, env=index)
+        commit = head
+        for files, message in ((before, "Files as they were written"), (after, branch)):
+            lines = "".join(_entries(root, files, prefix, none))
+            _run(root, "update-index", "--add", "--replace", "--index-info",
+                 env=index, given=lines.encode())  # fmt: skip
+            tree = _run(root, "write-tree", env=index)
+            commit = _run(root, "commit-tree", tree, "-p", commit, "-m", message, env=_IDENTITY)
+    _run(root, "update-ref", f"refs/heads/{branch}", commit, none)
+
+
+def _entries(root: Path, files: list[FileChange], prefix: str, none: str) -> Iterator[str]:
+    """Yield lines of ``git update-index --index-info``; ``none`` is the id of no object."""
+    for file in files:
+        if file.new is None:
+            yield f"0 {none}\t{prefix}{file.path}\n"
+        else:
+            blob = _run(root, "hash-object", "-w", "--stdin", given=file.new.encode())
+            mode = "100755" if file.executable else "100644"
+            yield f"{mode} {blob}\t{prefix}{file.path}\n"
+
+
+def _run(root: Path, *arguments: str, given: bytes = b"", env: Mapping[str, str] = _NO_MORE) -> str:
+    done = _call(root, *arguments, given=given, env=env)
+    if done.returncode:
+        lines = done.stderr.decode(errors="replace").strip().splitlines() or ["no message"]
+        raise CommandError(f"git {arguments[0]} in {root}: {lines[-1]}")
+    return done.stdout.decode().strip()
+
+
+def _ask(root: Path, *arguments: str) -> str:
+    """Return an answer of git; empty if it fails without a message."""
+    done = _call(root, *arguments)
+    if done.stderr:
+        lines = done.stderr.decode(errors="replace").strip().splitlines()
+        raise CommandError(f"git in {root}: {lines[0]}", "upgrades are merged by git")
+    return done.stdout.decode().strip() if done.returncode == 0 else ""
+
+
+def _call(
+    root: Path, *arguments: str, given: bytes = b"", env: Mapping[str, str] = _NO_MORE
+) -> subprocess.CompletedProcess[bytes]:
+    try:
+        return subprocess.run(
+            git.command(root, *arguments), input=given, capture_output=True, check=False,
+            env={**git.variables(), **_OFFLINE, **env, "LC_ALL": "C"}, cwd=os.sep,
+        )  # fmt: skip
+    except FileNotFoundError:
+        raise CommandError(
+            "there is no git here.", "install it: upgrades are merged by git"
+        ) from None

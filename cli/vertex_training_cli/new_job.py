@@ -1,0 +1,103 @@
+"""``vt new job``: a sample job to edit. Exit code: 0 in order, 1 with mistakes, 2 not made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from vertex_training import stack as stacks
+from vertex_training.errors import CheckUnavailableError, CommandError
+from vertex_training.settings import stack_files
+from vertex_training.settings.model import Settings
+from vertex_training_cli.engine import paths
+from vertex_training_cli.importing import proposal
+from vertex_training_cli.importing.command import offer
+from vertex_training_cli.importing.imported import REQUEST_ID, ImportedJob, to_key
+from vertex_training_cli.importing.sources import SourceContents
+from vertex_training_cli.options import StackOfJob, Write
+
+#: The module of the sample package.
+MODULE: Final = "task"
+#: An image that packages run in, without GPUs.
+EXECUTOR: Final = "us-docker.pkg.dev/vertex-ai/training/pytorch-xla.2-4.py310:latest"
+#: A bucket that a stack without any gets.
+NEW_BUCKET: Final = "artifacts"
+
+TASK: Final = '''\
+"""{name}: the code of the job. It is installed as a package and run as `python -m {module}`."""
+
+import argparse
+import json
+from pathlib import Path
+
+
+def main() -> None:
+    """Train, and write what was learned below --output."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--output", type=Path, required=True, help="a folder, such as /gcs/…")
+    parser.add_argument("--epochs", type=int, default=1)
+    options = parser.parse_args()
+
+    loss = 1.0
+    for epoch in range(options.epochs):
+        loss /= 2
+        print(f"epoch {{epoch}}: loss {{loss:.4f}}", flush=True)
+
+    options.output.mkdir(parents=True, exist_ok=True)
+    (options.output / "metrics.json").write_text(json.dumps({{"loss": loss}}))
+
+
+if __name__ == "__main__":
+    main()
+'''
+
+
+def job(
+    name: Annotated[str, typer.Argument(help="Name of the job: a-z, 0-9 and hyphens.")],
+    stack: StackOfJob = "local",
+    image: Annotated[
+        str, typer.Option("--image", help="An image, or one of the stack's images by its name.")
+    ] = "",
+    write: Write = False,
+) -> None:
+    """Make a sample job: its file, its code and the entries of the stack, to be edited.
+
+    With --image it runs that image, else a package of this checkout, for which a first file is
+    made. Nothing that is there is overwritten. Exit code: 0 in order, 1 mistakes, 2 not made.
+    """
+    root = paths.root_of(Path.cwd())
+    if root is None:
+        raise CheckUnavailableError("no Pulumi.yaml here or above: a stack needs a project")
+    settings = stacks.read_settings(stack_files.read_raw(stacks.SCHEMA, root, stack), root)
+    if to_key(name) in settings.jobs:
+        raise CommandError(f"{stack} has a job {name} already.", "choose another name")
+    if (root / "jobs" / f"{name}.yaml").exists():
+        raise CommandError(f"jobs/{name}.yaml is there already.", "choose another name")
+    source = _sample(name, image, settings)
+    offer(proposal.propose(source, root, root, stack, settings), write=write)
+
+
+def _sample(name: str, image: str, settings: Settings) -> SourceContents:
+    """Return the job and its code, as an import would have found them."""
+    written = [key for each in settings.service_accounts.values() for key in each.writes]
+    bucket = next(iter([*written, *settings.buckets]), NEW_BUCKET)
+    where = settings.names.bucket(bucket) if bucket in settings.buckets else bucket
+    folder = f"{where}/{name}/{REQUEST_ID}"
+    pool: dict[str, Any] = {"replicaCount": 1, "machineSpec": {"machineType": "n1-standard-4"}}
+    if image:
+        own = f"${{images.{image}}}" if image in settings.images else image
+        pool["containerSpec"] = {"imageUri": own}
+    else:
+        args = [f"--output=/gcs/{folder}", "--epochs=3"]
+        pool["pythonPackageSpec"] = {"executorImageUri": EXECUTOR, "args": args}
+    spec = {
+        "baseOutputDirectory": {"outputUriPrefix": f"gs://{folder}"},
+        "scheduling": {"timeout": "3600s"},
+        "workerPoolSpecs": [pool],
+    }
+    if image:
+        return SourceContents([ImportedJob(name, spec)])
+    code = TASK.format(name=name, module=MODULE)
+    return SourceContents([ImportedJob(name, spec, script=f"{MODULE}.py")], {f"{MODULE}.py": code})
