@@ -19,10 +19,10 @@ from vertex_training.plan.access import (
     VERBS,
     Access,
     Binding,
-    grants_alone,
     listed_grants,
     reachable,
 )
+from vertex_training.plan.access import grants_alone as type_grants_alone
 from vertex_training.plan.grants import ACT_AS, EXTRA_GRANTS, reason
 from vertex_training_cli.engine.plan import Plan, ResourceState, Step
 from vertex_training_cli.engine.values import UNKNOWN, as_mapping
@@ -100,7 +100,7 @@ def is_iam(step: Step) -> bool:
 
 def grants_alone(step: Step) -> bool:
     """Whether a step is about rights and nothing else: IAM, or an access list of its own."""
-    return is_iam(step) or grants_alone(step.type)
+    return is_iam(step) or type_grants_alone(step.type)
 
 
 def gained(plan: Plan) -> list[IamBinding]:
