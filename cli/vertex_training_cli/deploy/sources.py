@@ -22,7 +22,7 @@ from vertex_training.settings import stack_files
 from vertex_training.settings.includes import INCLUDE
 from vertex_training.settings.project_files import PROJECT_FILE, file_name
 from vertex_training.stack import SCHEMA
-from vertex_training_cli.deploy.decision import Checkout
+from vertex_training_cli.deploy.approval import Checkout
 from vertex_training_cli.deploy.working_tree import (
     ENGINE_FILES,
     ENVIRONMENT,

@@ -23,7 +23,7 @@ from vertex_training_cli.engine.plan import (
 )
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.engine.values import as_mapping, redact
-from vertex_training_cli.jobs import trials, view
+from vertex_training_cli.jobs import view
 from vertex_training_cli.jobs.objects import CheckpointLook
 from vertex_training_cli.jobs.service import Jobs
 
@@ -172,7 +172,7 @@ def _checkpoint(look: CheckpointLook, job: Any) -> CheckpointObservation | None:
 def _last_words(jobs: Jobs, lines: JobLogs, job: Any) -> str:
     """The last line of a job's log; of a tuning job, how far its trials are."""
     if view.is_tuning(job):
-        return f"trials: {trials.summary(view.message(job))}"
+        return f"trials: {view.trial_summary(view.message(job))}"
     return _last_line(lines, jobs.log_id(job))
 
 

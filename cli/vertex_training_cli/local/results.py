@@ -8,8 +8,10 @@ import json
 import urllib.error
 import urllib.parse
 import urllib.request
+from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from localgcp.batch.records import BatchJob, BatchTable, State
 from localgcp.home import Home
@@ -18,6 +20,7 @@ from localgcp.runner.joblog import log_path
 from localgcp.tuning.records import TuningRecord, TuningTable
 from localgcp.vertex.records import JobRecord, JobTable
 from vertex_training.customjob.kinds import CUSTOM_JOB, kind_of_name
+from vertex_training_cli.engine.plan import PROVIDER, STACK
 from vertex_training_cli.jobs import metrics as measured
 
 #: A job of the local cloud, on Vertex AI (a CustomJob or a TuningRecord) or on Batch.
@@ -129,3 +132,82 @@ def log_file(home: Home, job: LocalJob, replica: str = PRIMARY) -> Path:
         name = "task-0" if replica == PRIMARY else replica
         return home.batch / job.uid / "logs" / f"{name}.log"
     return log_path(home, job.job_id, replica)
+
+
+@dataclass(frozen=True)
+class StackJob:
+    """A job or a tuning job of the stack: its name there, and its id.
+
+    The name is its key in the stack's output ``jobs``, else that of its resource.
+    """
+
+    name: str
+    job_id: str
+
+
+@dataclass(frozen=True)
+class StackState:
+    """Resources by type, without components, and the jobs."""
+
+    counts: Counter[str]
+    jobs: tuple[StackJob, ...]
+
+
+def read_state(home: Home, project: str, stack: str) -> StackState:
+    """The stack's state; empty if the stack does not exist."""
+    return _state(home.pulumi / ".pulumi" / "stacks" / project / f"{stack}.json")
+
+
+def job_ids_named(home: Home, name: str) -> list[str]:
+    """Ids of jobs that have this name in a stack of the local backend."""
+    files = sorted((home.pulumi / ".pulumi" / "stacks").glob("*/*.json"))
+    return [job.job_id for file in files for job in _state(file).jobs if job.name == name]
+
+
+def _state(file: Path) -> StackState:
+    try:
+        checkpoint: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))["checkpoint"]
+    except (FileNotFoundError, ValueError, KeyError):
+        return StackState(Counter(), ())
+    latest = checkpoint.get("latest") or {}
+    resources = latest.get("resources") or []
+    names = _output_names(resources)
+    counts: Counter[str] = Counter()
+    jobs: list[StackJob] = []
+    for resource in resources:
+        if not resource.get("custom") or resource["type"].startswith((STACK, PROVIDER)):
+            continue
+        if resource.get("delete"):  # replaced, and its deletion did not finish
+            continue
+        counts[resource["type"]] += 1
+        # Jobs of Cloud Scheduler and Cloud Run are named as those of Batch are.
+        id_ = "" if resource["type"].startswith("gcp:") else _job_id(resource.get("id"))
+        if id_:
+            jobs.append(StackJob(names.get(id_) or resource["urn"].rpartition("::")[2], id_))
+    return StackState(counts, tuple(jobs))
+
+
+def _output_names(resources: list[dict[str, Any]]) -> dict[str, str]:
+    """Name by job id, from the outputs ``jobs`` and ``tuning``.
+
+    Each is ``{NAME: {name: projects/…/customJobs/ID}}``.
+    """
+    for resource in resources:
+        if resource["type"] != STACK:
+            continue
+        outputs = resource.get("outputs") or {}
+        sections = (outputs.get("jobs"), outputs.get("tuning"))
+        return {
+            id_: name
+            for section in sections
+            if isinstance(section, dict)
+            for name, job in section.items()
+            if isinstance(job, dict) and (id_ := _job_id(job.get("name")))
+        }
+    return {}
+
+
+def _job_id(name: object) -> str:
+    """The id in the resource name of a job, of any kind; empty of another text."""
+    text = str(name)
+    return text.rpartition("/")[2] if text.count("/") == 5 and kind_of_name(text) else ""

@@ -27,7 +27,7 @@ from vertex_training_cli.engine.stacks import StackRef, find_scripts, local_clou
 from vertex_training_cli.engine.stacks import find as find_stack
 from vertex_training_cli.importing.imported import REQUEST_ID, key_of
 from vertex_training_cli.jobs import view
-from vertex_training_cli.jobs.orphaned import RUN_PREFIX
+from vertex_training_cli.jobs.deployed import RUN_PREFIX
 from vertex_training_cli.jobs.service import Jobs
 from vertex_training_cli.new.code import START
 from vertex_training_cli.new.template import EXECUTORS

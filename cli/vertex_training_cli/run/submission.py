@@ -35,8 +35,8 @@ from vertex_training.stack import Stack
 from vertex_training_cli.engine.paths import from_here
 from vertex_training_cli.importing.imported import POOLS, SPECS, TASKS, key_of
 from vertex_training_cli.jobs import view
+from vertex_training_cli.jobs.deployed import RUN_PREFIX
 from vertex_training_cli.jobs.objects import Objects
-from vertex_training_cli.jobs.orphaned import RUN_PREFIX
 
 if TYPE_CHECKING:
     from vertex_training_cli.jobs.service import Jobs

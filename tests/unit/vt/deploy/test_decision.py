@@ -1,8 +1,8 @@
 """Go or stop: every way in which what would be deployed is not what was approved."""
 
 from vertex_training.errors import Problem
-from vertex_training_cli.deploy.approval import Approval
-from vertex_training_cli.deploy.decision import (
+from vertex_training_cli.deploy.approval import (
+    Approval,
     Checkout,
     checkout_problems,
     plan_problems,

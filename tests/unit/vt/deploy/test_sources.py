@@ -10,7 +10,7 @@ import pytest
 
 from vertex_training.errors import CommandError
 from vertex_training_cli.deploy import sources
-from vertex_training_cli.deploy.decision import Checkout
+from vertex_training_cli.deploy.approval import Checkout
 from vertex_training_cli.deploy.sources import PlanInputs
 from vertex_training_cli.engine.stacks import StackRef
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vertex_training_cli.engine.pending_creates import PendingCreates, explanation, find
+from vertex_training_cli.up.flow import PendingCreates, explanation, find_pending
 
 URN = "urn:pulumi:dev::p::pulumi-python:dynamic/vertex:CustomJob::training-"
 
@@ -18,7 +18,7 @@ def resource(name: str, **more: Any) -> dict[str, Any]:
 
 
 def test_one_that_nobody_created_again_keeps_all_of_them() -> None:
-    found = find(
+    found = find_pending(
         {
             "resources": [resource("a"), resource("b", delete=True)],
             "pending_operations": [operation("a"), operation("b"), operation("gone")],
@@ -36,4 +36,4 @@ def test_one_that_nobody_created_again_keeps_all_of_them() -> None:
 
 def test_a_clean_or_empty_state_has_nothing_to_clear() -> None:
     for deployment in ({}, {"resources": None, "pending_operations": None}):
-        assert not find(deployment).clearable
+        assert not find_pending(deployment).clearable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from vertex_training_cli.engine import preview_document
+from vertex_training_cli.engine import events
 from vertex_training_cli.engine.plan import Diagnostic, Plan, ResourceState, Step
 
 URN = "urn:pulumi:dev::p::a:b:C::x"
@@ -20,7 +20,7 @@ RAW = {
 
 
 def parse(document: object, *, succeeded: bool = True) -> Plan:
-    return preview_document.parse(json.dumps(document), "dev", succeeded=succeeded)
+    return events.parse_document(json.dumps(document), "dev", succeeded=succeeded)
 
 
 def test_a_document_becomes_one_plan() -> None:

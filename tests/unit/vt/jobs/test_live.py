@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from vertex_training.errors import OperatorError
-from vertex_training_cli.jobs import live
+from vertex_training_cli.jobs import waiting
 
 
 class Ended:
@@ -44,8 +44,8 @@ def reader(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         assert (project, log("told")) == ("acme", None)
         return SimpleNamespace(curves=curves)
 
-    monkeypatch.setattr(live, "MetricsReader", make)
-    monkeypatch.setattr(live.time, "monotonic", lambda: found.now)
+    monkeypatch.setattr(waiting, "MetricsReader", make)
+    monkeypatch.setattr(waiting.time, "monotonic", lambda: found.now)
     return found
 
 
@@ -55,7 +55,7 @@ def watch(looks: int, *, local: bool = False) -> tuple[list[str], list[float]]:
     ended: Any = Ended(looks)
     jobs: Any = SimpleNamespace(ref=SimpleNamespace(project="acme", is_local=local))
     chosen: Any = ["a", "b", "c"]
-    live._watch(jobs, chosen, shown.append, ended)
+    waiting._watch(jobs, chosen, shown.append, ended)
     return shown, ended.waits
 
 
@@ -98,9 +98,9 @@ def test_the_line_begins_with_what_is_waited_for(
         watched.set()
 
     monkeypatch.setattr(Console, "status", status)
-    monkeypatch.setattr(live, "_watch", look)
+    monkeypatch.setattr(waiting, "_watch", look)
     monkeypatch.setenv("FORCE_COLOR", "1")
     jobs: Any = object()
-    with live.curve_of(jobs, [], *given):
+    with waiting.curve_of(jobs, [], *given):
         assert watched.wait(10)
     assert shown == [begins, "[loss] 1"]

@@ -89,7 +89,7 @@ def test_only_a_log_that_is_followed_on_a_terminal_has_a_curve_below_it(
         curves.append((jobs.ref.project, chosen))
         yield
 
-    monkeypatch.setattr(job_log.live, "curve_of", curve)
+    monkeypatch.setattr(job_log.waiting, "curve_of", curve)
     found, logs = job(), Logs(n7=[line("one")])
     monkeypatch.setattr(job_log.sys.stdout, "isatty", lambda: True, raising=False)
     shown(logs, found)

@@ -20,7 +20,7 @@ from localgcp.vertex.service import JobService
 from tests.unit.localcloud.conftest import PROJECT, Cloud
 from tests.unit.vt.jobs.submitting import done, submit_with
 from vertex_training_cli.cli import app
-from vertex_training_cli.jobs import page
+from vertex_training_cli.jobs import compare
 from vertex_training_cli.jobs.compare import Compared, curves, parameters
 from vertex_training_cli.jobs.metrics import columns, numbers
 
@@ -124,7 +124,7 @@ def test_what_a_bucket_has_becomes_no_markup_and_no_request() -> None:
     values = [1.0, float("nan"), 1.7e308, -1.7e308, float("inf")]
     job = Compared(HOSTILE, "1", "2", HOSTILE, "", "", {HOSTILE: "x"}, {HOSTILE: 1.0},
                    {HOSTILE: values, "flat": [2.0] * 100_000})  # fmt: skip
-    shown = page.render([job, replace(job, parameters={}, curves={})])
+    shown = compare.render_page([job, replace(job, parameters={}, curves={})])
     assert "<script" not in shown
     assert "\u202e" not in shown
     assert "nan," not in shown
@@ -133,7 +133,7 @@ def test_what_a_bucket_has_becomes_no_markup_and_no_request() -> None:
     assert "default-src 'none'" in shown
     outside = [float(y) for y in re.findall(r",([\d.-]+)", " ".join(_points(shown)))]
     assert min(outside) >= 0
-    assert max(outside) <= page.HEIGHT
+    assert max(outside) <= compare.HEIGHT
 
 
 def _points(shown: str) -> list[str]:

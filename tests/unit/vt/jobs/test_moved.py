@@ -19,7 +19,7 @@ from tests.unit.vt.review import plans
 from vertex_training.errors import CommandError, OperatorError, Problem
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
-from vertex_training_cli.jobs.moved import deployed_jobs, find_moved_jobs, planned_from
+from vertex_training_cli.jobs.deployed import deployed_jobs, find_moved_jobs, planned_from
 from vertex_training_cli.jobs.service import Jobs
 
 CUSTOM_JOB = "pulumi-python:dynamic/vertex:CustomJob"

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from vertex_training.errors import OperatorError
 from vertex_training_cli.cli import app
 from vertex_training_cli.engine.stacks import StackRef
-from vertex_training_cli.jobs import show
+from vertex_training_cli.jobs import command
 
 REF = StackRef(Path("/srv/checkout"), "p", "dev", "acme-ml", "us-central1")
 PLACE = "projects/1/locations/us-central1"
@@ -46,9 +46,9 @@ def told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     def tell(jobs: Any, limit: int = 10, *, ran: Any = (), **options: Any) -> Any:
         said: list[str] = []
         monkeypatch.setattr(
-            show, "substitutes_of", lambda each, _: ["x"] if each.name[-1] in ran else []
+            command, "substitutes_of", lambda each, _: ["x"] if each.name[-1] in ran else []
         )
-        show.table_of(jobs, REF, limit, log=said.append, **{"as_json": False, **options})
+        command.print_jobs(jobs, REF, limit, log=said.append, **{"as_json": False, **options})
         out = capsys.readouterr().out
         return [" ".join(line.split()) for line in out.splitlines()], said
 
@@ -91,12 +91,12 @@ def facts(
             raise why
         return why
 
-    monkeypatch.setattr(show, "substitutes_of", lambda *_: list(ran))
-    monkeypatch.setattr(show.ladders, "stop_reason", reason)
+    monkeypatch.setattr(command, "substitutes_of", lambda *_: list(ran))
+    monkeypatch.setattr(command.deployed, "stop_reason", reason)
     monkeypatch.setattr(
-        show.view, "facts", lambda *_: [("state", show.view.state(found)), ("id", "7")]
+        command.view, "facts", lambda *_: [("state", command.view.state(found)), ("id", "7")]
     )
-    show.one(found, REF, as_json=False, reader=reader)
+    command.print_job(found, REF, as_json=False, reader=reader)
     return [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 from google.cloud.aiplatform_v1.types import CustomJob
 
-from vertex_training_cli.jobs import show, view
+from vertex_training_cli.jobs import command, view
 
 CREATED: Final = datetime(2026, 11, 22, 7, 30, tzinfo=UTC)
 
@@ -28,7 +28,7 @@ def test_the_list_has_columns_for_them_where_a_job_has_one(
 
     def heads(*more: dict[str, str]) -> list[str]:
         jobs = [job(labels=labels | each) for each in more]
-        show.table_of(jobs, ref, 9, as_json=False, log=lambda _: None)
+        command.print_jobs(jobs, ref, 9, as_json=False, log=lambda _: None)
         return capsys.readouterr().out.split("\n")[0].split()
 
     assert heads({}) == ["JOB", "RUN", "STATE", "CREATED", "DURATION", "ID"]

@@ -49,10 +49,10 @@ def test_a_wait_reads_the_job_its_log_its_ladder_and_its_idle_stop(
 
     monkeypatch.setattr(waiting.backends, "connect", connect)
     monkeypatch.setattr(waiting.logs, "connect", logs)
-    monkeypatch.setattr(waiting.ladders, "ladder_of", lambda *given: ("ladder", *given))
-    monkeypatch.setattr(waiting.ladders, "idle_stop_of", lambda *given: ("idle stop", *given))
+    monkeypatch.setattr(waiting.deployed, "ladder_of", lambda *given: ("ladder", *given))
+    monkeypatch.setattr(waiting.deployed, "idle_stop_of", lambda *given: ("idle stop", *given))
     monkeypatch.setattr(waiting, "wait_for_job", wait_for_job)
-    monkeypatch.setattr(waiting.live, "curve_of", curve)
+    monkeypatch.setattr(waiting, "curve_of", curve)
     waiting.wait_for([fit], service, "running", 60)
     assert told == [
         ("ladder", fit, ref), ("idle stop", fit, ref), ["fit-1 0", "fit-1 1", "fit-2 0", "fit-2 1"],

@@ -142,7 +142,7 @@ def test_a_shell_gets_its_command_and_the_umask_of_before(
         entered.append((found.root, command, report, umask))
 
     monkeypatch.setenv("VT_LOCAL_HOME", str(home.root))
-    monkeypatch.setattr(commands.local_shell, "enter", enter)
+    monkeypatch.setattr(commands, "enter_shell", enter)
     before = os.umask(0o27)
     try:
         assert vt_local("shell", *words) == (0, "", "")

@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from tests.fixture_project import copy_project
 from vertex_training_cli.cli import app
-from vertex_training_cli.local import secret_values
+from vertex_training_cli.local import commands
 
 Run = Callable[..., Result]
 ENDS = "vt: the value ends in a newline, which jobs get too (printf %s has none)\n"
@@ -57,8 +57,8 @@ def test_a_person_is_asked_for_a_value_that_is_not_shown(
 ) -> None:
     asked: list[str] = []
     monkeypatch.setattr(getpass, "getpass", lambda text: asked.append(text) or "\u00e9")
-    monkeypatch.setattr(secret_values.sys, "stdin", Terminal())
-    assert secret_values.add_value("wandb-api-key", "local") == 1
+    monkeypatch.setattr(commands.sys, "stdin", Terminal())
+    assert commands.add_value("wandb-api-key", "local") == 1
     assert asked == ["Value of wandb-api-key: "]
     assert kept(tmp_path) == {"1": b"\xc3\xa9"}
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from localgcp.home import Home
-from vertex_training_cli.local.shell import _stack_defaults  # pyright: ignore[reportPrivateUsage]
+from vertex_training_cli.local.commands import _stack_defaults  # pyright: ignore[reportPrivateUsage]
 
 STACK = "config: {gcp:project: local-x, gcp:region: europe-west4}\n"
 

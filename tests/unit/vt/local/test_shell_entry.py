@@ -13,7 +13,7 @@ import pytest
 from localgcp import lifecycle
 from localgcp.home import Home
 from localgcp.server_info import ServerInfo
-from vertex_training_cli.local import shell
+from vertex_training_cli.local import commands
 
 INFO = ServerInfo(os.getpid(), 8001, 8002, "2026-11-21T10:00:00Z")
 STACK = "config: {gcp:project: local-x, gcp:region: europe-west4}\n"
@@ -49,7 +49,7 @@ ENV = {"PATH": "/bin", "A": "b"}
 
 
 def select(home: Home) -> None:
-    shell._select_local(home, ENV)  # pyright: ignore[reportPrivateUsage]
+    commands._select_local(home, ENV)  # pyright: ignore[reportPrivateUsage]
 
 
 def test_the_local_stack_is_made_and_selected_with_the_shells_environment(
@@ -117,7 +117,7 @@ def test_this_process_becomes_the_shell_or_the_command(
     monkeypatch.setenv("SHELL", login)
     monkeypatch.setenv("MINE", "kept")
     with pytest.raises(Became):
-        shell.enter(own, command, lines.append, 0o22)
+        commands.enter_shell(own, command, lines.append, 0o22)
     [(path, given, env)] = became
     assert (path, given, masks) == (program, words, [0o22])
     hint = (

@@ -15,8 +15,8 @@ from localgcp.home import Home
 from localgcp.runner.joblog import log_path
 from localgcp.server_info import ServerInfo
 from localgcp.vertex.records import JobRecord, JobState, JobTable
-from vertex_training_cli.engine.stack_state import StackJob
-from vertex_training_cli.local.watch import tail, watch
+from vertex_training_cli.local.results import StackJob
+from vertex_training_cli.local.up import tail, watch
 
 WANTED = [StackJob("titanic", "1")]
 TIME = "2026-11-21T10:00:00.000000Z"
@@ -65,7 +65,7 @@ def on_wait(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     def set_steps(*steps: Callable[[], object]) -> None:
         rest = iter(steps)
         monkeypatch.setattr(
-            "vertex_training_cli.local.watch.time.sleep", lambda _seconds: next(rest)()
+            "vertex_training_cli.local.up.time.sleep", lambda _seconds: next(rest)()
         )
 
     return set_steps

@@ -14,7 +14,7 @@ from vertex_training.errors import CommandError, OperatorError
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.jobs import objects
 from vertex_training_cli.jobs.objects import ObjectListing
-from vertex_training_cli.up.cancelled_jobs import report_cancelled_jobs
+from vertex_training_cli.up.flow import report_cancelled_jobs
 
 NAME = "projects/1/locations/r/customJobs/8"
 FOLDER = "gs://b/runs/1/checkpoints/"
