@@ -5,9 +5,6 @@ from __future__ import annotations
 import builtins
 import itertools
 import json
-import urllib.error
-import urllib.parse
-import urllib.request
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +18,8 @@ from localgcp.tuning.records import TuningRecord, TuningTable
 from localgcp.vertex.records import JobRecord, JobTable
 from vertex_training.customjob.kinds import CUSTOM_JOB, kind_of_name
 from vertex_training_cli.engine.plan import PROVIDER, STACK
-from vertex_training_cli.jobs import metrics as measured
+from vertex_training_cli.jobs.metrics import METRICS, numbers, parsed
+from vertex_training_cli.jobs.objects import Objects
 
 #: A job of the local cloud, on Vertex AI (a CustomJob or a TuningRecord) or on Batch.
 LocalJob = JobRecord | BatchJob
@@ -30,25 +28,19 @@ NOTHING_THERE: Final = (
     "nothing is there: it wrote none, or they were removed; raise `run` to run it again"
 )
 
-_TIMEOUT_SECONDS: Final = 10
 
+def metrics(job: LocalJob) -> dict[str, float]:
+    """Numbers of the job's metrics.json nearest to its output directory; empty if it wrote none.
 
-def metrics(job: LocalJob, storage_port: int) -> dict[str, float]:
-    """Numbers at the top of the job's metrics.json; empty if it wrote none.
+    Clients of this process must be connected to the local cloud.
 
-    Any object of that name below ``baseOutputDirectory`` counts; the one nearest to it is taken.
+    Raises:
+        OperatorError: they cannot be read.
     """
     if job.output_prefix is None:
         return {}
-    bucket, _, prefix = job.output_prefix.removeprefix("gs://").partition("/")
-    base = f"http://127.0.0.1:{storage_port}/storage/v1/b/{bucket}/o"
-    listed = _get(f"{base}?{urllib.parse.urlencode({'prefix': f'{prefix}/'})}")
-    names = [item["name"] for item in json.loads(listed).get("items", [])] if listed else []
-    found = sorted((n for n in names if n.endswith("/metrics.json")), key=lambda n: n.count("/"))
-    if not found:
-        return {}
-    body = _get(f"{base}/{urllib.parse.quote(found[0], safe='')}?alt=media")
-    return measured.numbers(measured.parsed(body)) if body else {}
+    body = Objects(job.project).nearest(job.output_prefix, METRICS)
+    return numbers(parsed(body))
 
 
 def artifacts(home: Home, job: LocalJob) -> tuple[str, str] | None:
@@ -61,17 +53,6 @@ def artifacts(home: Home, job: LocalJob) -> tuple[str, str] | None:
         return None
     folder = home.storage / job.output_prefix.removeprefix("gs://")
     return f"{job.output_prefix}/", str(folder) if folder.is_dir() else NOTHING_THERE
-
-
-def _get(url: str) -> bytes | None:
-    """The body, or None where there is no such bucket or object."""
-    try:
-        with urllib.request.urlopen(url, timeout=_TIMEOUT_SECONDS) as answer:
-            return answer.read()
-    except urllib.error.HTTPError as error:
-        if error.code == 404:
-            return None
-        raise
 
 
 class JobLookup(Protocol):

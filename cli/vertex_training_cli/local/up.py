@@ -94,14 +94,15 @@ def run(
         stack = image_form.choose(home, stack, lambda name: _bring_up(home, name, report), report)
     if code := _bring_up(home, stack, report):
         return code
-    info, where = lifecycle.start(home, report), stacks.find(stack, home.repo)
+    where = stacks.find(stack, home.repo)
     state = results.read_state(home, where.pulumi_project, where.stack)
     jobs = JobRecords(home)
     wanted = [job for job in state.jobs if only is None or job.name in only]
     if wait:
         watch(home, jobs, wanted)
     _show_counts(stack, state)
-    return _show_jobs(home, wanted, jobs, info.storage_port)
+    where.connect_clients()
+    return _show_jobs(home, wanted, jobs)
 
 
 def _bring_up(home: Home, stack: str, report: Report) -> int:
@@ -125,21 +126,19 @@ def _show_counts(stack: str, state: StackState) -> None:
     out.print(table(f"RESOURCES OF {stack}", "COUNT", rows=rows))
 
 
-def _show_jobs(home: Home, wanted: Sequence[StackJob], jobs: JobLookup, storage_port: int) -> int:
+def _show_jobs(home: Home, wanted: Sequence[StackJob], jobs: JobLookup) -> int:
     """A table for each job; 1 if one of them failed, else 0."""
     out, failed = console(), 0
     for job in wanted:
         record = jobs.get(job.job_id)
         out.print()
-        show_facts(out, ("JOB", job.name), _job_rows(home, job, record, storage_port))
+        show_facts(out, ("JOB", job.name), _job_rows(home, job, record))
         if record and record.state.terminal and record.state.word != SUCCEEDED:
             failed += 1
     return 1 if failed else 0
 
 
-def _job_rows(
-    home: Home, job: StackJob, record: LocalJob | None, storage_port: int
-) -> list[tuple[str, str]]:
+def _job_rows(home: Home, job: StackJob, record: LocalJob | None) -> list[tuple[str, str]]:
     if record is None:
         return [("state", "its record was deleted"), ("id", job.job_id)]
     state = substitutes.marked(record.state.word, substitutes.read(home, record.job_id))
@@ -149,7 +148,7 @@ def _job_rows(
     if isinstance(record, TuningRecord):
         return rows + _tuning_rows(home, record)
     if record.state.word == SUCCEEDED:
-        numbers = results.metrics(record, storage_port)
+        numbers = results.metrics(record)
         rows += [(name, f"{value:.6g}") for name, value in numbers.items()]
         if where := results.artifacts(home, record):
             rows += [("artifacts", where[0]), ("", where[1])]

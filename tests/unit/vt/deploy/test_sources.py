@@ -175,7 +175,13 @@ def test_a_submodule_at_another_commit_differs_and_its_files_are_gits_business(t
     assert sources.checkout(outer, "dev").changed == ("vendor",)
 
 
-IGNORED = ("Pulumi.yaml", "jobs/a.yaml", "jobs/t.yaml", "requirements.lock", "shared.yaml")
+IGNORED = (
+    "Pulumi.yaml", "jobs/a.yaml", "jobs/t.yaml", "queries/q.sql", "requirements.lock",
+    "shared.yaml",
+)  # fmt: skip
+PLACE = {
+    "gcp:project": "acme-ml", "gcp:region": "us-central1", "vertex-training:projectNumber": "12345",
+}  # fmt: skip
 CONFIG = {
     "include": ["shared.yaml"],
     "jobs": {
@@ -183,6 +189,7 @@ CONFIG = {
         "d": 3, "e": {"file": 3}, "f": {"file": "jobs"},
     },
     "tuning": {"t": {"file": "jobs/t.yaml"}},
+    "snapshots": {"s": {"query": "queries/q.sql", "maxBytesBilled": 1000}},
 }  # fmt: skip
 
 
@@ -204,12 +211,13 @@ def test_files_that_a_stack_names_must_be_of_the_commit_also_where_git_ignores_t
 ):
     root = tmp_path / "checkout"
     (root / "jobs").mkdir(parents=True)
+    (root / "queries").mkdir()
     commit(root, "init", "-q", "-b", "main")
     for name in (*IGNORED, "jobs/unnamed.yaml", "notes.yaml"):
         (root / name).write_text("config: {}\n")
     (tmp_path / "b.yaml").write_text("")
-    (root / ".gitignore").write_text("*.yaml\nrequirements.*\n!Pulumi.dev.yaml\n")
-    (root / "Pulumi.dev.yaml").write_text(json.dumps({"config": config}))
+    (root / ".gitignore").write_text("*.yaml\n*.sql\nrequirements.*\n!Pulumi.dev.yaml\n")
+    (root / "Pulumi.dev.yaml").write_text(json.dumps({"config": PLACE | config}))
     (root / "spaced name.txt").write_text("one")
     commit(root, "add", "-A")
     commit(root, "commit", "-qm", "first")

@@ -55,6 +55,7 @@ def run(home: Home, monkeypatch: pytest.MonkeyPatch) -> Up:
     """
     info = ServerInfo(4242, 2, free_port(), TIME)
     monkeypatch.setattr(lifecycle, "start", lambda _home, _report: info)
+    monkeypatch.setattr(StackRef, "connect_clients", lambda _ref: None)
 
     def run_with(*states: JobState | None, code: int = 0, wait: bool = False) -> int:
         jobs = JobTable(home.database)
@@ -118,10 +119,10 @@ def test_the_resources_are_counted_and_each_job_has_its_facts(
 def test_a_job_that_succeeded_shows_its_numbers_and_where_its_files_are(
     run: Up, home: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[tuple[str, int]] = []
+    asked: list[str] = []
 
-    def metrics(record: JobRecord, port: int) -> dict[str, float]:
-        asked.append((record.job_id, port))
+    def metrics(record: JobRecord) -> dict[str, float]:
+        asked.append(record.job_id)
         return {"loss": 0.123456789, "epochs": 3}
 
     monkeypatch.setattr(up.results, "metrics", metrics)
@@ -133,7 +134,7 @@ def test_a_job_that_succeeded_shows_its_numbers_and_where_its_files_are(
         ["artifacts", "gs://out/a/"], ["/home/out/a"], [],
         ["JOB", "job-2"], ["state", "RUNNING"], ["id", "2"],
     ]  # fmt: skip
-    assert asked == [("1", lifecycle.start(home, print).storage_port)]
+    assert asked == ["1"]
 
 
 @pytest.mark.parametrize("wait", [False, True])

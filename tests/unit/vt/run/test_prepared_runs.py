@@ -39,7 +39,7 @@ def jobs(*runs: tuple[str, str]) -> Any:
     made = [
         CustomJob(display_name="x", labels=each, state=JobState.JOB_STATE_FAILED) for each in labels
     ]
-    return SimpleNamespace(list=lambda: made)
+    return SimpleNamespace(list=lambda: made, ref=SimpleNamespace(stack="dev"))
 
 
 @pytest.fixture
