@@ -33,6 +33,9 @@ from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.engine.values import ids_in
 from vertex_training_cli.jobs import deployed, view
 from vertex_training_cli.jobs.deployed import deployed_jobs, find_moved_jobs
+from vertex_training_cli.jobs.objects import CHECKPOINTS, Objects
+from vertex_training_cli.review.destroyed import loss_problem, refused_losses
+from vertex_training_cli.up.lost_state import refuse_if_lost
 
 Log = Callable[[str], None]
 #: Exit code: a refresh would make anew, empty, what is protected, or a running job changes stacks.
@@ -87,8 +90,6 @@ def _deployment_before(stack: StackRef, pulumi: PulumiCli) -> Mapping[str, Any]:
     except CommandError:
         return {}  # there is no such stack yet, or `pulumi up` has more to say
     if not any(each.get("custom") for each in deployment.get("resources") or []):
-        from vertex_training_cli.up.lost_state import refuse_if_lost  # loads Google's client
-
         refuse_if_lost(stack)
     return deployment
 
@@ -102,8 +103,6 @@ def refused_repairs(
     """
     if not _refreshes(root, arguments) or any(each.startswith("--plan") for each in arguments):
         return []
-    from vertex_training_cli.review.destroyed import loss_problem, refused_losses
-
     found = make_plan(pulumi, stack, policy_options=_config_file(arguments), refresh=True)
     return [loss_problem(each) for each in refused_losses(found)]
 
@@ -203,8 +202,6 @@ def _checkpoint(stack: StackRef, cancelled: CancelledJob) -> str:
     """Where its newest checkpoint is; empty if it has no output directory."""
     if not cancelled.output:
         return ""
-    from vertex_training_cli.jobs.objects import CHECKPOINTS, Objects  # loads Google's client
-
     folder = f"{cancelled.output.rstrip('/')}/{CHECKPOINTS}"
     try:
         stack.connect_clients()

@@ -60,9 +60,7 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     monkeypatch.setattr(flow, "report_orphaned_jobs", take("orphaned", lambda: None))
     monkeypatch.setattr(flow, "report_cancelled_jobs", take("cancelled", lambda: None))
     monkeypatch.setattr(flow.dataclasses, "replace", lambda pulumi, **_: pulumi)
-    monkeypatch.setattr(
-        "vertex_training_cli.up.lost_state.refuse_if_lost", take("lost", lambda: None)
-    )
+    monkeypatch.setattr("vertex_training_cli.up.flow.refuse_if_lost", take("lost", lambda: None))
     return made
 
 
