@@ -1,9 +1,16 @@
 """How values of the engine are shown: secrets withheld, files by their digest."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from localgcp.gcp import codec
 from vertex_training_cli.engine import values
+from vertex_training_cli.engine.fields import added_fields, diff_fields
 from vertex_training_cli.engine.values import redact
 
 SIGNATURE = "4dabf18193072939515e22adb298388d"
@@ -31,49 +38,6 @@ def test_the_sentinels_are_those_of_the_stand_in_which_speaks_the_same_protocol(
     )
 
 
-TOKEN = "ghp_" + "a1B2" * 9
-
-
-def test_a_value_of_the_config_stays_json_without_its_secrets():
-    assert values.redact_config('{"b": 1, "a": "x"}') == '{"a": "x", "b": 1}'
-    assert values.redact_config("us-central1") == "us-central1"
-    assert values.redact_config('"text"') == '"text"'
-    assert values.redact_config("3") == "3"
-    assert TOKEN not in values.redact_config(f'{{"a": ["{TOKEN}"]}}')
-    assert TOKEN not in values.redact_config(f"x {TOKEN}")
-    deep = "[" * 100_000
-    assert values.redact_config(deep) == deep
-
-
-def test_what_is_not_known_yet_says_so():
-    assert redact([values.WIRE_UNKNOWN, "a"]) == [values.UNKNOWN, "a"]
-    assert values.UNKNOWN == "[known after apply]"
-
-
-def lines(*pieces):
-    redactor = values.LineRedactor()
-    return [redactor.feed(each) for each in pieces] + [redactor.close()]
-
-
-BEGIN, END = "-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----"
-
-
-def test_a_key_that_never_ends_hides_no_other_line():
-    shown = b"".join(lines(f"{BEGIN}\nMIIBab\nepoch 1: loss 0.5\nepoch 2\n".encode()))
-    assert b"MIIB" not in shown
-    assert shown.endswith(b"epoch 1: loss 0.5\nepoch 2\n")
-
-
-def test_a_line_without_an_end_is_shown_word_by_word():
-    word = b"a" * (values.MAX_LINE // 2)
-    first, last = lines(word + b" " + word + b" b")
-    assert first == word + b" " + word + b" "
-    assert last == b"b"
-    alone = lines(b"a" * (values.MAX_LINE + 1))
-    assert alone == [f"{values.SECRET} (a long line)".encode(), b""]
-    assert lines(b"a" * values.MAX_LINE) == [b"", b"a" * values.MAX_LINE]
-
-
 @pytest.mark.parametrize(
     ("value", "shown"),
     [
@@ -96,3 +60,33 @@ def test_a_job_is_known_by_its_id_and_by_those_of_its_rungs():
     deployment = {"resources": [{"id": "a", "outputs": outputs}, {"outputs": None}, {"id": "d"}]}
     assert values.ids_in(deployment) == {"a", "b", "c", "d"}
     assert values.ids_in({}) == values.ids_in({"resources": None}) == frozenset()
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text("ab", min_size=1), inner, max_size=3)
+    ),
+    max_leaves=10,
+)
+
+
+def test_all_fields_of_something_new() -> None:
+    assert [each.path for each in added_fields({"a": {"b": 1}, "c": [], "d": {}})] == [
+        "a.b",
+        "c",
+        "d",
+    ]
+
+
+@given(VALUES, VALUES)
+def test_equal_values_and_only_they_have_no_difference(one: Any, other: Any) -> None:
+    assert diff_fields(one, one) == []
+    assert (diff_fields(one, other) == []) == (repr_of(one) == repr_of(other))
+
+
+def repr_of(value: Any) -> str:
+    """One text for each JSON value, key order aside."""
+    if isinstance(value, dict):
+        return repr({key: repr_of(value[key]) for key in sorted(value)})
+    return repr([repr_of(item) for item in value]) if isinstance(value, list) else repr(value)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import json
-import re
-import sys
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from google.cloud.aiplatform_v1.types import CustomJob
 from typer.testing import CliRunner
 
 from localgcp.apis.server import serve
@@ -18,11 +18,12 @@ from localgcp.runner.gcsfuse import storage_client
 from localgcp.vertex.log_entries import LogService
 from localgcp.vertex.service import JobService
 from tests.unit.localcloud.conftest import PROJECT, Cloud
+from tests.unit.vt.jobs.event_files import record
 from tests.unit.vt.jobs.submitting import done, submit_with
 from vertex_training_cli.cli import app
-from vertex_training_cli.jobs import compare
-from vertex_training_cli.jobs.compare import Compared, curves, parameters
-from vertex_training_cli.jobs.metrics import columns, numbers
+from vertex_training_cli.jobs import objects, scalars
+from vertex_training_cli.jobs.metrics import columns
+from vertex_training_cli.jobs.objects import StoredFile
 
 HISTORY = "epoch,loss,accuracy\n1,1.0,0.2\n2,0.5,0.6\n3,0.25,0.9\n"
 
@@ -73,24 +74,6 @@ def vt(cloud: Cloud) -> Callable[..., str]:
     return run
 
 
-def test_parameters_are_the_flags_of_all_pools_without_secrets() -> None:
-    pool = {
-        "replicaCount": 2,
-        "machineSpec": {"machineType": "n1-standard-4"},
-        "containerSpec": {
-            "imageUri": "a/b:1",
-            "args": ["--lr=0.1", "--epochs", "3", "--fast", "x"],
-        },
-    }
-    token = "hf_" + "a" * 34
-    found = parameters({"jobSpec": {"workerPoolSpecs": [pool]}})
-    wanted = {"--lr": "0.1", "--epochs": "3", "--fast": "x", "pool 0": "2 x n1-standard-4"}
-    assert found == {**wanted, "code": "b:1"}
-    pool["containerSpec"]["args"] = [f"--token={token}"]  # pyright: ignore
-    assert token not in str(parameters({"jobSpec": {"workerPoolSpecs": [pool]}}))
-    assert parameters({}) == {}
-
-
 @pytest.mark.parametrize(
     "data",
     [b"", b"a", b"a,b\n", b"a,b\n1,x\n", b"\xff,\xfe\n1,\n", b"a,b\n1,2\n1," + b"2" * 131_073],
@@ -100,49 +83,69 @@ def test_a_history_that_is_none_has_no_curves(data: bytes) -> None:
     assert columns(data) == {}
 
 
-def test_numbers_that_are_not_finite_are_drawn_as_such() -> None:
-    assert curves([[1.0, float("nan"), float("inf")], []])[0].startswith("▁??")
-    assert numbers([1, 2]) == {}
-    largest = int(sys.float_info.max)
-    assert numbers({"a": largest, "b": -largest, "c": 2 * largest}) == {"a": largest, "b": -largest}
-
-
-HOSTILE = "</title><script>alert(1)</script>\u202e"
-
-
-def test_a_page_has_the_table_and_a_plot_of_each_curve(
-    vt: Callable[..., str], tmp_path: Path
-) -> None:
-    assert "a 1" in vt("compare", "a", "b", "--html", "runs.html")
-    shown = (tmp_path / "runs.html").read_text()
-    assert shown.count("<polyline") == 2
-    assert "<strong>loss</strong>, 0.25 to 1, 3 values" in shown
-    assert 'points="0.0,0.0 240.0,133.3 480.0,200.0"' in shown
-
-
-def test_what_a_bucket_has_becomes_no_markup_and_no_request() -> None:
-    values = [1.0, float("nan"), 1.7e308, -1.7e308, float("inf")]
-    job = Compared(HOSTILE, "1", "2", HOSTILE, "", "", {HOSTILE: "x"}, {HOSTILE: 1.0},
-                   {HOSTILE: values, "flat": [2.0] * 100_000})  # fmt: skip
-    shown = compare.render_page([job, replace(job, parameters={}, curves={})])
-    assert "<script" not in shown
-    assert "\u202e" not in shown
-    assert "nan," not in shown
-    assert len(shown) < 60_000  # of a hundred thousand points a plot has 480
-    assert not re.search(r"(?:src|href|url)\s*[=(]", shown)
-    assert "default-src 'none'" in shown
-    outside = [float(y) for y in re.findall(r",([\d.-]+)", " ".join(_points(shown)))]
-    assert min(outside) >= 0
-    assert max(outside) <= compare.HEIGHT
-
-
-def _points(shown: str) -> list[str]:
-    return re.findall(r'points="([^"]*)"', shown)
-
-
 def test_a_page_that_cannot_be_written_is_one_line(vt: Callable[..., str]) -> None:
     result = CliRunner().invoke(
         app, ["jobs", "compare", "a", "--stack", "local", "--html", "no/folder.html"]
     )
     assert result.exit_code == 1
     assert "cannot be written: No such file or directory" in result.output
+
+
+OUT = "gs://out/a"
+
+
+def job(output: str = f"{OUT}/", number: int = 7) -> CustomJob:
+    return CustomJob(
+        name=f"projects/1/locations/r/customJobs/{number}", display_name="fit",
+        job_spec={"base_output_directory": {"output_uri_prefix": output}},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("stored", "content"),
+    [
+        (b"", b""),
+        (b"plain", b"plain"),
+        (gzip.compress(b"packed", mtime=0), b"packed"),
+        (gzip.compress(b"packed", mtime=0)[:12], b"p"),
+        (b"\x1f\x8bdamaged", b""),
+        (b"x" * 8_388_609, b"x" * 8_388_608),
+        (gzip.compress(b"x" * 8_388_609), b"x" * 8_388_608),
+    ],
+    ids=["empty", "plain", "packed", "cut", "damaged", "long", "long and packed"],
+)
+def test_a_compressed_object_is_unpacked_within_bounds(stored: bytes, content: bytes) -> None:
+    assert objects._unpacked(stored) == content
+
+
+class Stored:
+    """Objects with these contents; remembers which ends of them were asked for."""
+
+    def __init__(self, **contents: bytes) -> None:
+        self.contents = {name.replace("__", "/"): data for name, data in contents.items()}
+        self.asked: list[tuple[str, int, int]] = []
+
+    def end_of(self, uri: str, size: int, count: int) -> bytes:
+        self.asked.append((uri, size, count))
+        return self.contents[uri.removeprefix("gs://b/logs/")][:size][-count:]
+
+    def files(self) -> list[StoredFile]:
+        return [
+            StoredFile(name, len(data), datetime(2026, 11, 1, 0, number, tzinfo=UTC))
+            for number, (name, data) in enumerate(self.contents.items())
+        ]
+
+
+def read(stored: Stored, files: list[StoredFile] | None = None, *, more: bool = False):
+    chosen = stored.files() if files is None else files
+    return scalars.read(stored, "gs://b/logs/", chosen, more=more)  # type: ignore[arg-type]
+
+
+def test_records_are_found_again_behind_what_is_none() -> None:
+    assert list(scalars.records(record(b"a") + record(b"") + record(b"b"))) == [b"a", b"", b"b"]
+    assert list(scalars.records(b"\1" * 20 + record(b"a"))) == [None, b"a"]
+    assert list(scalars.records(b"\1" * 20)) == [None]
+    assert list(scalars.records(b"\1" * 11)) == []
+    # a length with a right checksum alone: its end is beyond the file
+    head = record(b"x" * 300)[:12]
+    assert list(scalars.records(b"\1" * 20 + head)) == [None]

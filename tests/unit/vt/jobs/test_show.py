@@ -61,21 +61,6 @@ def test_a_job_that_ran_on_something_else_is_marked(told) -> None:
     assert said == ["* not on the machine or Python that it asked for: `vt jobs show` says on what"]
 
 
-def test_jobs_of_several_stacks_are_told_apart(told) -> None:
-    def of(number: str, stack: str) -> CustomJob:
-        own = {"vt-request-id": "x", "vt-job": "train", "vt-run": "1", "vt-stack": stack}
-        return job(number, "a", labels=own)
-
-    lines, _ = told([of("9", "vision"), of("8", "speech"), job("7", "by hand")])
-    assert lines[0] == "JOB STACK RUN STATE CREATED DURATION ID"
-    assert [line.split()[:3] for line in lines[1:3]] == [
-        ["train", "vision", "1"],
-        ["train", "speech", "1"],
-    ]
-    lines, _ = told([of("9", "vision")])
-    assert lines[0] == "JOB RUN STATE CREATED DURATION ID"
-
-
 def test_a_state_that_there_is_not_is_told_with_the_nearest() -> None:
     done = CliRunner().invoke(app, ["jobs", "list", "--state", "runing"], env={"COLUMNS": "100"})
     assert done.exit_code == 2, "called wrongly, whether or not there is a cloud"

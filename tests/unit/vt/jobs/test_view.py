@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from types import SimpleNamespace
 from typing import Any, Final
 
 import pytest
 from google.cloud.aiplatform_v1.types import CustomJob
 
-from vertex_training_cli.jobs import command, view
+from vertex_training.errors import CommandError
+from vertex_training_cli.jobs import view
 
 CREATED: Final = datetime(2026, 11, 22, 7, 30, tzinfo=UTC)
 
@@ -17,23 +17,6 @@ CREATED: Final = datetime(2026, 11, 22, 7, 30, tzinfo=UTC)
 def job(**fields: Any) -> CustomJob:
     name = "projects/1/locations/us-central1/customJobs/42"
     return CustomJob(name=name, create_time=CREATED, **fields)
-
-
-def test_the_list_has_columns_for_them_where_a_job_has_one(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "200")
-    ref: Any = SimpleNamespace(is_local=False)
-    labels = {"vt-request-id": "x", "vt-job": "titanic", "vt-run": "1"}
-
-    def heads(*more: dict[str, str]) -> list[str]:
-        jobs = [job(labels=labels | each) for each in more]
-        command.print_jobs(jobs, ref, 9, as_json=False, log=lambda _: None)
-        return capsys.readouterr().out.split("\n")[0].split()
-
-    assert heads({}) == ["JOB", "RUN", "STATE", "CREATED", "DURATION", "ID"]
-    assert heads({}, {"vt-rung": "2"})[:3] == ["JOB", "RUN", "RUNG"]
-    assert heads({}, {"vt-slot": "20261130t060000z"})[:3] == ["JOB", "RUN", "SLOT"]
 
 
 @pytest.mark.filterwarnings("ignore:Unrecognized")
@@ -46,11 +29,48 @@ def test_what_is_newer_than_the_client_is_a_number_and_no_traceback() -> None:
     assert facts["worker pool"] == "2 x x with 1 x 999"
 
 
-def test_replicas_are_called_as_their_logs_call_them() -> None:
-    pools = [{"replica_count": 1}, {"replica_count": 2}]
-    made = job(job_spec={"worker_pool_specs": pools})
-    assert view.replicas(made) == ["workerpool0-0", "workerpool1-0", "workerpool1-1"]
-    batch = CustomJob(
-        name="projects/p/locations/us-central1/jobs/fit-1", job_spec={"worker_pool_specs": pools}
-    )
-    assert view.replicas(batch) == ["task-0", "task-1", "task-2"]
+def trial(number: int, state: str = "SUCCEEDED", **metrics: float) -> dict[str, Any]:
+    """A trial as REST writes it."""
+    measured = [{"metricId": name, "value": value} for name, value in metrics.items()]
+    return {
+        "id": str(number),
+        "state": state,
+        "parameters": [
+            {"parameterId": "lr", "value": number / 1000},
+            {"parameterId": "optimizer", "value": "adam"},
+        ],
+        **({"finalMeasurement": {"metrics": measured}} if measured else {}),
+        "customJob": f"projects/1/locations/r/customJobs/{number}00",
+    }
+
+
+def tuning(goal: str, *found: dict[str, Any]) -> dict[str, Any]:
+    metrics = [
+        {"metricId": "heat", "goal": "MINIMIZE", "safetyConfig": {}},
+        {"metricId": "acc", "goal": goal},
+    ]
+    return {
+        "maxTrialCount": 12,
+        "parallelTrialCount": 3,
+        "studySpec": {"metrics": metrics},
+        "trials": list(found),
+    }
+
+
+FOUND = (
+    trial(10, "ACTIVE"),
+    trial(2, acc=0.8, heat=1.0),
+    trial(3, "INFEASIBLE"),
+    trial(1, acc=0.9, heat=2.0),
+    trial(4, acc=0.9, heat=3.0),
+)
+
+
+def test_a_trial_that_is_not_there_is_refused_with_those_that_are() -> None:
+    every = view.trials_of(tuning("MAXIMIZE", *FOUND))
+    assert view.find_trial(every, "10").job == "1000"
+    with pytest.raises(CommandError) as refused:
+        view.find_trial(every, "7")
+    assert "1, 2, 3, 4, 10" in str(refused.value)
+    with pytest.raises(CommandError, match="runs nothing yet"):
+        view.find_trial(view.trials_of(tuning("MAXIMIZE", {"id": "1", "state": "REQUESTED"})), "1")

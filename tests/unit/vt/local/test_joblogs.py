@@ -7,24 +7,20 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from localgcp.batch.records import BatchJob, BatchTable, State, TaskState
 from localgcp.errors import LocalCloudError
 from localgcp.home import Home
 from localgcp.runner.joblog import log_path
 from localgcp.vertex.records import JobRecord, JobState, JobTable
 from tests.unit.localcloud.vertex.rows import job_row
+from vertex_training_cli.cli import app
 from vertex_training_cli.local import joblogs
 
 
 def job(number: str, display: str) -> JobRecord:
     return replace(job_row(number, {}), display_name=display)
-
-
-@pytest.mark.parametrize("replica", ["../x", "a/b", ".x", "/etc/passwd"])
-def test_a_replica_is_a_name_and_no_path(home: Home, replica: str) -> None:
-    with pytest.raises(LocalCloudError) as failed:
-        joblogs.show(home, None, replica, follow=False)
-    assert str(failed.value) == (f"{replica!r} is no name of a replica. Hint: write workerpool0-0.")
 
 
 def put(home: Home, record: JobRecord, text: bytes, replica: str = "workerpool0-0") -> Path:
@@ -33,21 +29,6 @@ def put(home: Home, record: JobRecord, text: bytes, replica: str = "workerpool0-
     path.parent.mkdir(parents=True)
     path.write_bytes(text)
     return path
-
-
-def test_a_log_that_is_not_there_names_the_logs_that_are(home: Home) -> None:
-    path = put(home, job("1", "train"), b"", "workerpool1-0")
-    (path.parent / "workerpool0-1.log").write_bytes(b"")
-    (path.parent / "workerpool0-1.times").write_bytes(b"")
-    with pytest.raises(LocalCloudError) as failed:
-        joblogs.show(home, "train", "workerpool0-0", follow=False)
-    assert str(failed.value).startswith(
-        "job train (QUEUED) has no log of workerpool0-0; there is: workerpool0-1, workerpool1-0."
-    )
-    JobTable(home.database).insert(job("2", "other"))
-    with pytest.raises(LocalCloudError) as failed:
-        joblogs.show(home, "other", "workerpool0-0", follow=False)
-    assert str(failed.value).startswith("job other (QUEUED) has no log of workerpool0-0 yet.")
 
 
 def test_where_nothing_was_made_a_look_makes_nothing(home: Home) -> None:
@@ -81,3 +62,28 @@ def test_one_that_follows_ends_when_the_record_is_deleted(
     paused.append(lambda: JobTable(home.database).delete("1"))
     joblogs.show(home, "train", "workerpool0-0", follow=True)
     assert (capsys.readouterr().out, paused) == ("all\n", [])
+
+
+NAME = "projects/1/locations/us-central1/jobs/hello"
+
+
+@pytest.fixture
+def table(home: Home, monkeypatch: pytest.MonkeyPatch) -> BatchTable:
+    """A job of two tasks: one is over, one waits."""
+    monkeypatch.setenv("VT_LOCAL_HOME", str(home.root))
+    made = BatchTable(home)
+    body = {"taskGroups": [{"taskCount": "2"}]}
+    time = made.clock.text()
+    row = BatchJob(NAME, "j-1", "local-x", "us-central1", body, State.QUEUED, [], time, time)
+    assert made.insert(row)
+    made.move_task("j-1", 0, TaskState.SUCCEEDED)
+    return made
+
+
+def test_down_cancels_what_waits_so_that_the_next_server_does_not_run_it(table: BatchTable) -> None:
+    done = CliRunner().invoke(app, ["local", "down"])
+    assert done.exit_code == 0, done.output
+    assert "job hello of Batch was cancelled" in done.stdout + done.stderr
+    found = table.get(NAME)
+    assert found is not None
+    assert found.state is State.CANCELLED

@@ -2,38 +2,35 @@
 
 from __future__ import annotations
 
+import fcntl
+import io
 import json
 import re
-import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from localgcp import lifecycle
+from localgcp.errors import LocalCloudError
 from localgcp.home import Home
+from localgcp.runner.joblog import log_path
 from localgcp.server_info import ServerInfo
-from localgcp.tuning.records import (
-    TrialRecord,
-    TrialState,
-    TuningRecord,
-    TuningTable,
-)
 from localgcp.vertex.records import JobRecord, JobState, JobTable
 from tests.unit.localcloud.conftest import free_port
-from vertex_training_cli.engine.pulumi_cli import PulumiCli
+from vertex_training_cli.cli import app
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.local import up
+from vertex_training_cli.local.commands import report
+from vertex_training_cli.local.results import StackJob
+from vertex_training_cli.local.up import watch
 
 TIME = "2026-11-21T10:00:00.000000Z"
 NAME = "projects/1/locations/us-central1/customJobs/"
 STACK = "config: {gcp:project: local-x, gcp:region: us-central1}\n"
-#: Of a tuning job.
-REQUEST = {
-    "maxTrialCount": 3,
-    "studySpec": {"metrics": [{"metricId": "loss", "goal": "MINIMIZE"}]},
-    "trialJobSpec": {"baseOutputDirectory": {"outputUriPrefix": "gs://out/search/"}},
-}
 Up = Callable[..., int]
 
 
@@ -76,67 +73,6 @@ def test_an_engine_that_failed_gives_the_exit_code_and_no_summary(
     assert "RESOURCES" not in capsys.readouterr().out
 
 
-@pytest.mark.usefixtures("run")
-def test_the_engine_runs_without_questions_and_a_dead_lock_ends_the_plugins_of_its_run(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ended: list[Home] = []
-    given: list[tuple[str, list[str]]] = []
-
-    def bring_up(
-        stack: StackRef,
-        _pulumi: PulumiCli,
-        arguments: list[str],
-        _log: Callable[[str], None],
-        *,
-        on_dead_lock: Callable[[], object],
-    ) -> int:
-        given.append((stack.stack, arguments))
-        on_dead_lock()
-        return 0
-
-    monkeypatch.setattr(up, "bring_up", bring_up)
-    monkeypatch.setattr(up, "end_orphaned_plugins", ended.append)
-
-    assert up.run(home, "local", wait=True, report=print) == 0
-    assert given == [("local", ["--yes", "--skip-preview"])]
-    assert ended == [home]
-
-
-def test_the_resources_are_counted_and_each_job_has_its_facts(
-    run: Up, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run(JobState.SUCCEEDED, JobState.FAILED)
-
-    shown = [re.split("  +", line.rstrip()) for line in capsys.readouterr().out.splitlines()]
-    assert shown == [
-        [""], ["RESOURCES OF local", "COUNT"], ["x:y:CustomJob", "2"], ["total", "2"], [""],
-        ["JOB", "job-1"], ["state", "SUCCEEDED"], ["id", "1"], [""],
-        ["JOB", "job-2"], ["state", "FAILED"], ["id", "2"], ["error", "exit code 3"],
-    ]  # fmt: skip
-
-
-def test_a_job_that_succeeded_shows_its_numbers_and_where_its_files_are(
-    run: Up, home: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[str] = []
-
-    def metrics(record: JobRecord) -> dict[str, float]:
-        asked.append(record.job_id)
-        return {"loss": 0.123456789, "epochs": 3}
-
-    monkeypatch.setattr(up.results, "metrics", metrics)
-    monkeypatch.setattr(up.results, "artifacts", lambda *_: ("gs://out/a/", "/home/out/a"))
-    run(JobState.SUCCEEDED, JobState.RUNNING)
-    shown = capsys.readouterr().out.partition("JOB ")[2]
-    assert [line.split() for line in shown.splitlines()] == [
-        ["job-1"], ["state", "SUCCEEDED"], ["id", "1"], ["loss", "0.123457"], ["epochs", "3"],
-        ["artifacts", "gs://out/a/"], ["/home/out/a"], [],
-        ["JOB", "job-2"], ["state", "RUNNING"], ["id", "2"],
-    ]  # fmt: skip
-    assert asked == ["1"]
-
-
 @pytest.mark.parametrize("wait", [False, True])
 def test_a_job_whose_record_was_deleted_is_named_and_is_no_failure(
     run: Up, capsys: pytest.CaptureFixture[str], wait: bool
@@ -145,50 +81,6 @@ def test_a_job_whose_record_was_deleted_is_named_and_is_no_failure(
 
     summary = capsys.readouterr().out.partition("RESOURCES")[2]
     assert "its record was deleted" in summary.partition("job-2")[0].partition("job-1")[2]
-
-
-def test_a_tuning_job_shows_its_trials_and_the_best_one(
-    run: Up, home: Home, capsys: pytest.CaptureFixture[str]
-) -> None:
-    values = {**vars(_record("1", JobState.SUCCEEDED)), "request": REQUEST}
-    table = TuningTable(home.database)
-    table.insert(TuningRecord(**values))
-    JobTable(home.database).list()  # makes its table
-    for number, loss in enumerate((0.5, 0.25, None), 1):
-        state = TrialState.INFEASIBLE if loss is None else TrialState.SUCCEEDED
-        job = _record(f"1{number}", JobState.SUCCEEDED)
-        trial = TrialRecord("1", number, job.job_id, "", {"rate": number / 100}, state)
-        table.add_trial(trial, job)
-        if loss is not None:
-            with sqlite3.connect(home.database) as db:
-                text = json.dumps({"step": 1, "metrics": {"loss": loss}})
-                db.execute("UPDATE trials SET measurement=? WHERE number=?", (text, number))
-    assert run(None) == 0
-
-    shown = [line.split() for line in capsys.readouterr().out.splitlines()]
-    facts = shown[shown.index(["JOB", "job-1"]) :]
-    assert facts == [
-        ["JOB", "job-1"], ["state", "SUCCEEDED"], ["id", "1"], ["trials", "3", "of", "3"],
-        ["best", "trial", "2"], ["loss", "0.25"], ["rate", "0.02"],
-        ["artifacts", "gs://out/search/2/"], [str(home.storage / "out/search/2")],
-    ]  # fmt: skip
-
-
-def test_a_tuning_job_that_nothing_was_measured_of_has_no_best_trial(
-    run: Up, home: Home, capsys: pytest.CaptureFixture[str]
-) -> None:
-    values = {**vars(_record("1", JobState.FAILED)), "request": REQUEST}
-    table = TuningTable(home.database)
-    table.insert(TuningRecord(**values))
-    JobTable(home.database).list()  # makes its table
-    job = _record("11", JobState.RUNNING)
-    table.add_trial(TrialRecord("1", 1, job.job_id, "", {}, TrialState.ACTIVE), job)
-    assert run(None) == 1
-    shown = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert shown[shown.index(["JOB", "job-1"]) :] == [
-        ["JOB", "job-1"], ["state", "FAILED"], ["id", "1"], ["error", "exit", "code", "3"],
-        ["trials", "0", "of", "3"],
-    ]  # fmt: skip
 
 
 def _record(job_id: str, state: JobState) -> JobRecord:
@@ -210,3 +102,136 @@ def _write_state(home: Home, count: int) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     state = {"checkpoint": {"latest": {"resources": [stack, *jobs]}}}
     (folder / "local.json").write_text(json.dumps(state))
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """What the flow is started with; its exit code is 3."""
+    calls = []
+
+    def run(home, stack, *, wait, report, images=False):
+        calls.append((stack, wait, images))
+        return 3
+
+    monkeypatch.setattr("vertex_training_cli.local.up.run", run)
+    return calls
+
+
+def test_endpoints_follow_the_jobs_in_a_stack_of_their_own(home, asked, monkeypatch):
+    given, ups = [], []
+
+    def run(found, stack, file, train, then, report):
+        given.append((found, stack, file, report))
+        train("s-endpoint")
+        return then("s-endpoint") + 1
+
+    def bring_up(found, stack, report):
+        ups.append((found, stack, report))
+        return 4
+
+    monkeypatch.setenv("VT_LOCAL_HOME", str(home.root))
+    monkeypatch.setattr("vertex_training_cli.local.endpoint_form.run", run)
+    monkeypatch.setattr("vertex_training_cli.local.up._bring_up", bring_up)
+    words = ["--stack", "s", "--endpoints", "added.yaml", "--no-wait"]
+    assert CliRunner().invoke(app, ["local", "up", *words]).exit_code == 5
+    [(found, *rest)] = given
+    assert (found.root, *rest) == (home.root, "s", Path("added.yaml"), report)
+    assert asked == [("s-endpoint", True, False)]
+    assert ups == [(found, "s-endpoint", report)]
+
+
+WANTED = [StackJob("titanic", "1")]
+RUNNING = JobRecord("1", "local-x", "1", "us-central1", "train", {}, {}, JobState.RUNNING,
+                    TIME, TIME, None, TIME, None, None)  # fmt: skip
+
+
+class Terminal(io.StringIO):
+    """Keeps what is written to a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    """A terminal of 100 columns."""
+    for name in ("NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "100")
+    return Terminal()
+
+
+@pytest.fixture
+def jobs(home: Home) -> JobTable:
+    """The records of a local cloud where one job runs."""
+    table = JobTable(home.database)
+    table.insert(RUNNING)
+    return table
+
+
+@pytest.fixture
+def server(home: Home) -> Iterator[None]:
+    """The lock and the file of a server that runs."""
+    ServerInfo(4242, 2, 3, TIME).write(home.server_file)
+    with home.server_lock.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@pytest.fixture
+def on_wait(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """``on_wait(STEP, ...)``: a step at each wait between two looks, instead of the wait."""
+
+    def set_steps(*steps: Callable[[], object]) -> None:
+        rest = iter(steps)
+        monkeypatch.setattr(
+            "vertex_training_cli.local.up.time.sleep", lambda _seconds: next(rest)()
+        )
+
+    return set_steps
+
+
+def write_log(home: Home, text: str) -> None:
+    file = log_path(home, RUNNING.job_id, "workerpool0-0")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8", newline="")
+
+
+@pytest.mark.usefixtures("server")
+def test_without_a_terminal_each_state_of_a_job_is_one_line(
+    home: Home,
+    jobs: JobTable,
+    on_wait: Callable[..., None],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    on_wait(lambda: None, lambda: jobs.move("1", JobState.SUCCEEDED))
+
+    watch(home, jobs, WANTED)
+
+    expected = ["job titanic (1): RUNNING", "job titanic (1): SUCCEEDED"]
+    assert capsys.readouterr().out.splitlines() == expected
+
+
+@pytest.mark.usefixtures("server")
+def test_on_a_terminal_a_job_has_its_time_and_the_end_of_its_log(
+    home: Home,
+    jobs: JobTable,
+    on_wait: Callable[..., None],
+    terminal: Terminal,
+) -> None:
+    write_log(home, "".join(f"step {number}.\n" for number in range(1, 12)))
+    on_wait(lambda: None, lambda: jobs.move("1", JobState.SUCCEEDED))
+
+    with redirect_stdout(terminal):
+        watch(home, jobs, WANTED)
+
+    shown = terminal.getvalue()
+    assert re.search(r"titanic  RUNNING  0:0\d\b", shown)
+    assert re.findall(r"step \d+\.", shown)[-8:] == [f"step {n}." for n in range(4, 12)]
+    assert "step 3." not in shown
+
+
+def test_a_server_that_ends_before_its_jobs_is_an_error(home: Home, jobs: JobTable) -> None:
+    with pytest.raises(LocalCloudError, match="the local cloud ended while 1 job"):
+        watch(home, jobs, WANTED)
