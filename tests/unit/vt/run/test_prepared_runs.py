@@ -10,16 +10,10 @@ import pytest
 import yaml
 from google.cloud.aiplatform_v1.types import CustomJob, JobState
 
-from tests.unit.infra.customjob.test_rules_in_stack import STACK, file
-from tests.unit.infra.stacks import BASE, planned
-from vertex_training.customjob.request import job_file
-from vertex_training.customjob.request.job_file import JobRequest
-from vertex_training.customjob.rules import Context
-from vertex_training.errors import CheckUnavailableError, CommandError, ConfigError
+from tests.unit.infra.stacks import BASE
+from vertex_training.errors import CheckUnavailableError, ConfigError
 from vertex_training.stack import Stack, read_settings
 from vertex_training_cli.run import submission
-from vertex_training_cli.run.command import tell
-from vertex_training_cli.run.submission import PreparedRun, add_arguments, with_words
 
 IMAGE = f"us-docker.pkg.dev/acme/train/x@sha256:{'0' * 64}"
 JOB = """serviceAccount: ${serviceAccounts.trainer}
@@ -123,50 +117,3 @@ def test_a_document_is_a_run_with_what_it_uploads(stack: Stack) -> None:
     made = submission.of_document(yaml.safe_load(JOB), place, stack, {"gs://b/x": b"x"})
     assert made.request.submission == place
     assert (arguments(made), made.uploads) == (["--a=1"], {"gs://b/x": b"x"})
-
-
-@pytest.mark.parametrize(
-    ("args", "words", "result"),
-    [
-        (["--a=1", "--b=2"], ["--a=3"], ["--b=2", "--a=3"]),
-        (["--a", "1", "x"], ["--a=3"], ["x", "--a=3"]),
-        (["--fast", "--a=1"], ["--fast"], ["--a=1", "--fast"]),
-        (["--a", "--b"], ["--a=1"], ["--b", "--a=1"]),
-        ([], ["train", "--a=1"], ["train", "--a=1"]),
-        (["x=1"], ["x=2"], ["x=1", "x=2"]),
-    ],
-)
-def test_equal_flags_are_replaced_and_others_stay(
-    args: list[str], words: list[str], result: list[str]
-) -> None:
-    assert with_words(args, words) == result
-
-
-@pytest.mark.parametrize("content", [None, [], "x", {}, {"workerPoolSpecs": None}])
-def test_a_file_without_a_task_is_refused(content: object) -> None:
-    with pytest.raises(CommandError, match="no task that takes arguments"):
-        add_arguments(content, ["--a=1"], "f.yaml")
-
-
-@pytest.mark.parametrize(
-    ("sections", "told"),
-    [
-        ({"limits": {"maxUsdPerJob": 500}}, True),
-        ({"limits": {"maxUsdPerEnvironment": 500}}, True),
-        ({"teams": {"vision": {"limits": {"maxUsdPerTeam": 5}}}}, True),
-        ({"limits": {"regions": ["us-central1"]}}, False),
-    ],
-)
-def test_a_run_says_that_limits_do_not_add_runs_up(
-    sections: dict[str, Any], told: bool, capsys: pytest.CaptureFixture[str]
-) -> None:
-    tell(PreparedRun(request_of("train"), (), {}), planned(**sections).declared)
-    line = "costs at most $36.71 in 168 h; limits in USD hold for each run, and add no runs up"
-    assert (line in capsys.readouterr().err) is told
-
-
-def request_of(name: str) -> JobRequest:
-    """The request of a job on one n1-standard-4, without a timeout."""
-    found = job_file.check_job_files([file(name)], {}, Context.of(STACK))[name].request
-    assert found is not None
-    return found

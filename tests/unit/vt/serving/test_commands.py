@@ -7,16 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from google.auth.exceptions import DefaultCredentialsError
-from google.cloud.aiplatform_v1.services import prediction_service
 
 from localgcp.faults.model import Fault
 from localgcp.faults.table import FaultTable
 from tests.unit.localcloud.serving.conftest import PROJECT, World
 from tests.unit.vt.serving.conftest import Vt
-from vertex_training.errors import OperatorError
 from vertex_training.naming import Names, local_project_number
-from vertex_training_cli.serving import service
 
 JOB = """\
 workerPoolSpecs:
@@ -192,17 +188,3 @@ def test_a_huge_line_costs_no_other_row_its_answer(vt: Vt, world: World) -> None
     serving(world)
     first, second, third = predicted(vt, b"1\n" + b"7" * 20_000_000 + b"\n3\n", code=1)
     assert (first, second["line"], third) == (2, 2, 6)
-
-
-DNS = "7.us-central1-1.prediction.vertexai.goog"
-
-
-def test_without_credentials_it_says_how_to_sign_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(**_: Any) -> None:
-        raise DefaultCredentialsError("none")
-
-    monkeypatch.setattr(service, "impersonated_credentials", lambda _: None)
-    monkeypatch.setattr(prediction_service, "PredictionServiceClient", refuse)
-    with pytest.raises(OperatorError) as failed:
-        service.client("acme", "us-central1", "prediction", DNS)
-    assert "gcloud auth application-default login" in str(failed.value)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
-import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +10,14 @@ import pytest
 from google.api_core import exceptions
 from google.auth.exceptions import RefreshError
 from google.cloud.aiplatform_v1.types import Endpoint, PredictResponse
-from google.protobuf.json_format import ParseDict
 from google.protobuf.struct_pb2 import Value
-from hypothesis import given
-from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from vertex_training.errors import CommandError, OperatorError
 from vertex_training_cli.cli import app
 from vertex_training_cli.engine.stacks import StackRef
-from vertex_training_cli.serving import endpoints, rows, service
-from vertex_training_cli.serving.rows import Prediction, RowsRefusedError
+from vertex_training_cli.serving import endpoints, service
+from vertex_training_cli.serving.rows import RowsRefusedError
 
 REF = StackRef(Path("/srv"), "p", "dev", "acme", "us-central1")
 NAME = "projects/1/locations/us-central1/endpoints/7"
@@ -116,55 +111,3 @@ def test_an_endpoint_that_cannot_answer_is_told(
 def vt(*words: str, text: bytes = b"") -> tuple[int, str, str]:
     done = CliRunner().invoke(app, ["endpoints", *words, "--stack", "dev"], input=text)
     return done.exit_code, done.stdout, done.stderr
-
-
-MOST = 1000
-
-
-def read(text: bytes, most: int = MOST) -> list[rows.InputRow]:
-    return list(rows.read_rows(io.BytesIO(text), most))
-
-
-def answers(values: Iterable[Any], send: rows.Send, most: int = MOST) -> list[Prediction]:
-    text = b"".join(json.dumps(value).encode() + b"\n" for value in values)
-    return list(rows.answer(rows.read_rows(io.BytesIO(text), most), send, most))
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        b"{a: 1}", b"", b"   ", b"NaN", b"[Infinity]", b"[1e999]", b"\xff\xfe{}", b'"\\ud800"',
-        b"[" * 900, b"{} {}", b"-", b"\x00", b"5" * 900 + b"x",
-    ],
-)  # fmt: skip
-def test_what_is_no_json_is_named_by_its_line_and_the_next_is_read(text: bytes) -> None:
-    bad, good = read(b"1\n" + text + b"\n2\n")[1:]
-    assert (bad.line, good.line, good.value) == (2, 3, 2)
-    assert bad.problem
-
-
-def test_answers_that_are_too_few_are_no_answers() -> None:
-    found = answers(range(4), lambda values: values[:-1])
-    assert [each.problem for each in found] == ["0 answers for 1 rows"] * 4
-
-
-def test_what_is_not_a_rows_fault_ends_it_all() -> None:
-    def send(_values: Sequence[Any]) -> Sequence[Any]:
-        raise RuntimeError("no rights")
-
-    with pytest.raises(RuntimeError):
-        answers([1, 2], send)
-
-
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**52), 2**52) | st.floats(allow_nan=False,
-    allow_infinity=False) | st.text(st.characters(exclude_categories=["Cs"])),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
-        st.text(st.characters(exclude_categories=["Cs"])), inner, max_size=3),
-    max_leaves=8,
-)  # fmt: skip
-
-
-@given(VALUES)
-def test_a_value_that_went_through_the_services_message_is_the_same(value: Any) -> None:
-    assert rows.to_plain(ParseDict(value, Value())) == value

@@ -9,8 +9,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -19,16 +17,7 @@ from localgcp.apis.server import serve
 from localgcp.vertex.service import JobService
 from tests.unit.localcloud.conftest import PROJECT, Cloud, wait_until
 from tests.unit.vt.jobs.submitting import submit, until_running
-from vertex_training.errors import Problem
 from vertex_training_cli.cli import app
-from vertex_training_cli.engine.stacks import StackRef
-from vertex_training_cli.up import flow
-from vertex_training_cli.up.flow import (
-    PendingCreates,
-    explanation,
-    find_pending,
-    report_orphaned_jobs,
-)
 
 PULUMI = """\
 #!/bin/sh
@@ -188,138 +177,3 @@ def test_an_up_that_refreshes_is_previewed_first(
     calls = (tmp_path / "calls").read_text().splitlines()
     previews = [call for call in calls if call.startswith("preview --stack local --json")]
     assert [call.endswith("--refresh") for call in previews] == [True] * refreshes
-
-
-Told = Callable[..., list[str]]
-
-
-@pytest.fixture
-def told(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> Iterator[Told]:
-    """What is told of stack `local` whose state holds the resources with these ids."""
-    server = serve([JobService(cloud.store, cloud.jobs, cloud.scheduler), cloud.studies], 0)
-    monkeypatch.setenv("VERTEX_EMULATOR_HOST", f"127.0.0.1:{server.port}")
-
-    def tell(*ids: str) -> list[str]:
-        said: list[str] = []
-        where = StackRef(Path(), "demo", "local", PROJECT, "us-central1")
-        resources = [{"urn": "of the stack itself"}, *({"id": id_} for id_ in ids)]
-        report_orphaned_jobs(where, {"resources": resources}, said.append)
-        return said
-
-    yield tell
-    server.stop(None).wait()
-
-
-def test_a_service_that_does_not_answer_is_told_and_no_failure(
-    told: Told, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.delenv("VERTEX_EMULATOR_HOST")
-    monkeypatch.setenv("VT_LOCAL_HOME", str(tmp_path / "home"))
-    [line] = told()
-    assert line.startswith("it is not known whether jobs run that stack local does not know: ")
-    assert "the local cloud does not run" in line
-
-
-REF = StackRef(Path("/srv/checkout"), "demo", "dev", "acme-ml", "us-central1")
-
-
-class Engine:
-    """A ``pulumi`` that ends so; what it ran."""
-
-    env: dict[str, str] = {}  # noqa: RUF012 - never changed
-
-    def __init__(self, *codes: int, before: Any = None, after: Any = None) -> None:
-        self.codes, self.deployments = list(codes), [before or {}, after or {}]
-        self.ran: list[tuple[str, ...]] = []
-
-    def backend_url(self) -> str:
-        return "gs://state"
-
-    def export_deployment(self, stack: str) -> Any:
-        found = self.deployments.pop(0)
-        if isinstance(found, Exception):
-            raise found
-        return found
-
-    def run_in_foreground(self, *arguments: str) -> int:
-        self.ran.append(arguments)
-        return self.codes.pop(0)
-
-
-@pytest.fixture
-def steps(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """What each step answers, and the steps that were taken."""
-    made = SimpleNamespace(dead=False, repairs=[], moved=[], taken=[])
-
-    def take(name: str, answer: Callable[[], Any]) -> Callable[..., Any]:
-        def step(*given: Any, **_: Any) -> Any:
-            made.taken.append((name, *(each for each in given if isinstance(each, str))))
-            return answer()
-
-        return step
-
-    monkeypatch.setattr(flow.locks, "clear_dead", take("locks", lambda: made.dead))
-    monkeypatch.setattr(flow.attributes_file, "remove_truncated", take("file", lambda: None))
-    monkeypatch.setattr(flow, "refused_repairs", take("repairs", lambda: made.repairs))
-    monkeypatch.setattr(flow, "find_moved_jobs", take("moved", lambda: made.moved))
-    monkeypatch.setattr(flow, "deployed_jobs", lambda deployment: deployment)
-    monkeypatch.setattr(flow, "clear_settled", take("settled", lambda: 5))
-    monkeypatch.setattr(flow, "report_orphaned_jobs", take("orphaned", lambda: None))
-    monkeypatch.setattr(flow, "report_cancelled_jobs", take("cancelled", lambda: None))
-    monkeypatch.setattr(flow.dataclasses, "replace", lambda pulumi, **_: pulumi)
-    monkeypatch.setattr("vertex_training_cli.up.flow.refuse_if_lost", take("lost", lambda: None))
-    return made
-
-
-MADE = {"resources": [{"custom": True}]}
-
-
-def bring_up(engine: Any, said: list[str], dead: list[str] | None = None) -> int:
-    ended = dead if dead is not None else []
-    return flow.bring_up(
-        REF, engine, ["--yes"], said.append, on_dead_lock=lambda: ended.append("dead")
-    )
-
-
-def test_an_up_that_fails_is_told_and_nothing_is_looked_at_after_it(steps: SimpleNamespace) -> None:
-    said: list[str] = []
-    assert bring_up(Engine(255, before=MADE), said) == 255
-    assert said == ["pulumi up ended with exit code 255"]
-    assert [name for name, *_ in steps.taken][-1] == "cancelled"
-
-
-def test_what_is_refused_is_told_and_nothing_runs(steps: SimpleNamespace) -> None:
-    steps.repairs, steps.moved = [Problem("a is lost")], [Problem("b moves")]
-    said: list[str] = []
-    engine = Engine()
-    assert bring_up(engine, said) == 3
-    assert said == ["dev is not deployed; nothing was changed.", "a is lost.", "b moves."]
-    assert engine.ran == []
-
-
-URN = "urn:pulumi:dev::p::pulumi-python:dynamic/vertex:CustomJob::training-"
-
-
-def operation(name: str, kind: str = "creating") -> dict[str, Any]:
-    return {"type": kind, "resource": {"urn": URN + name}}
-
-
-def resource(name: str, **more: Any) -> dict[str, Any]:
-    return {"urn": URN + name, **more}
-
-
-def test_one_that_nobody_created_again_keeps_all_of_them() -> None:
-    found = find_pending(
-        {
-            "resources": [resource("a"), resource("b", delete=True)],
-            "pending_operations": [operation("a"), operation("b"), operation("gone")],
-        }
-    )
-    assert found == PendingCreates((URN + "a",), (URN + "a",), (URN + "b", URN + "gone"))
-    assert not found.clearable
-    assert explanation(found, "dev") == (
-        "a killed run was about to create training-b, training-gone, which this stack does not "
-        "have now: it may exist all the same, so the note of it stays. Look (`vt jobs list --stack "
-        "dev`, `vt models list`), remove what is there, then: "
-        "pulumi refresh --stack dev --clear-pending-creates"
-    )
