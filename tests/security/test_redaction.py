@@ -28,7 +28,7 @@ from vertex_training_cli.engine.fields import FieldDifference
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.values import UNKNOWN, WIRE_UNKNOWN, LineRedactor, redact
 from vertex_training_cli.github import gh, repository
-from vertex_training_cli.jobs import show
+from vertex_training_cli.jobs import command
 
 ROOT: Final = Path(__file__).parents[2]
 TOKEN: Final = "hf_" + "canaryCANARY" * 3
@@ -136,9 +136,9 @@ def test_a_job_of_the_cloud_is_shown_without_a_secret(capsys: pytest.CaptureFixt
 
     ref: Any = Ref()
     for as_json in (True, False):
-        show.one(job, ref, as_json=as_json)
+        command.print_job(job, ref, as_json=as_json)
         assert_redacted(capsys.readouterr().out)
-    show.table_of([job], ref, 1, as_json=True, log=print)
+    command.print_jobs([job], ref, 1, as_json=True, log=print)
     assert_redacted(capsys.readouterr().out)
 
 
@@ -265,8 +265,8 @@ sys.exit(3)
 RUNS: Final = """\
 import sys
 from pathlib import Path
-from vertex_training_cli.engine import foreground
-sys.exit(foreground.run([sys.executable, "-c", *sys.argv[1:]], Path.cwd(), {}))
+from vertex_training_cli.engine import pulumi_cli
+sys.exit(pulumi_cli.run_at_terminal([sys.executable, "-c", *sys.argv[1:]], Path.cwd(), {}))
 """
 
 

@@ -20,7 +20,7 @@ from vertex_training_cli.advance.tick import Action, Tick
 from vertex_training_cli.engine.plan import WITH_REQUEST
 from vertex_training_cli.engine.values import redact
 from vertex_training_cli.jobs import view
-from vertex_training_cli.jobs.ladders import inputs_in, inputs_of
+from vertex_training_cli.jobs.deployed import inputs_in, inputs_of
 
 if TYPE_CHECKING:
     from vertex_training.customjob.google.job_service import AnyJob

@@ -10,8 +10,15 @@ from typing import Annotated, Final, NoReturn
 import typer
 
 from vertex_training.errors import ApprovalParseError, CommandError, Problem
-from vertex_training_cli.deploy import decision, sources
-from vertex_training_cli.deploy.approval import Approval, make_approval, parse_approval
+from vertex_training_cli.deploy import sources
+from vertex_training_cli.deploy.approval import (
+    Approval,
+    checkout_problems,
+    make_approval,
+    parse_approval,
+    plan_problems,
+    target_problems,
+)
 from vertex_training_cli.deploy.sources import PlanInputs
 from vertex_training_cli.deploy.state_code import state_problems
 from vertex_training_cli.deploy.target import signed_in, target_of
@@ -108,10 +115,10 @@ def _reasons(
     """The reasons not to deploy of the first check that has any; empty if there are none."""
     here = sources.checkout(ref.root, ref.stack, inputs.policy_pack)
     return (
-        decision.checkout_problems(record, ref.stack, here)
-        or decision.target_problems(record, target_of(ref, env), *signed_in(env))
+        checkout_problems(record, ref.stack, here)
+        or target_problems(record, target_of(ref, env), *signed_in(env))
         or state_problems(sources.deployment(ref, env))
-        or decision.plan_problems(record, sources.review(ref.root, ref.stack, inputs))
+        or plan_problems(record, sources.review(ref.root, ref.stack, inputs))
     )
 
 

@@ -18,11 +18,10 @@ import yaml
 
 from localgcp import git
 from vertex_training.errors import CommandError, ConfigError, UnknownStackError
-from vertex_training.settings import stack_files
+from vertex_training.settings import reader, stack_files
 from vertex_training.settings.project_files import PROJECT_FILE, file_name
-from vertex_training.settings.section import INCLUDE
 from vertex_training.stack import SCHEMA
-from vertex_training_cli.deploy.decision import Checkout
+from vertex_training_cli.deploy.approval import Checkout
 from vertex_training_cli.deploy.working_tree import (
     ENGINE_FILES,
     ENVIRONMENT,
@@ -74,14 +73,14 @@ def checkout(root: Path, stack: str, policy_pack: str | None = None) -> Checkout
     tracked = {file.name for file in committed}
     read = {file_name(stack), PROJECT_FILE, *INSTALLED, *_named_files(root, stack)}
     ignored = {name for name in read - tracked if (root / name).exists()}  # by git, maybe
-    added = uncommitted_inputs(root, tracked, {*untracked, *ignored}, links)
+    added = [*ignored, *uncommitted_inputs(root, tracked, untracked, links)]
     project = _content(root / PROJECT_FILE)
     added += uncommitted_code(root, tracked, project)
     folders = [*plugin_paths(project), *([policy_pack] if policy_pack else [])]
     files = [root / PROJECT_FILE]
     files += [root / folder / name for folder in folders for name in sorted(ENGINE_FILES)]
     found = [each for file in files for each in other_environment(root, file, _content(file))]
-    return Checkout(commit, tree, tuple(changed), tuple(dict.fromkeys(added)), tuple(found))
+    return Checkout(commit, tree, tuple(changed), tuple(sorted(set(added))), tuple(found))
 
 
 def _content(file: Path) -> Mapping[str, Any]:
@@ -129,21 +128,17 @@ def _ignore_file(root: Path, index: Mapping[str, str]) -> Path:
 
 
 def _named_files(root: Path, stack: str) -> Iterator[str]:
-    """Files that the stack's file includes, and its job files; none if its config is not in order.
+    """Text files that the stack's file names, such as job files, queries and what it includes.
 
-    Nothing is deployed of such a stack.
+    None if the file cannot be read, and none of a section that is not in order: nothing is deployed
+    of such a stack.
     """
     try:
-        raw = stack_files.read_raw(SCHEMA, root, stack)
+        settings = reader.read(SCHEMA, stack_files.read_raw(SCHEMA, root, stack)).settings
     except (ConfigError, UnknownStackError, OSError):
         return
-    named: list[object] = list(raw.get(INCLUDE) or ())
-    for section in ("jobs", "tuning"):
-        entries = raw.get(section)
-        for entry in entries.values() if isinstance(entries, Mapping) else ():
-            named.append(entry.get("file") if isinstance(entry, Mapping) else None)
-    for name in named:
-        file = (root / name).resolve() if isinstance(name, str) else root
+    for name in paths.read_files(settings) if settings else ():
+        file = (root / name).resolve()
         if file.is_file() and file.is_relative_to(root.resolve()):
             yield file.relative_to(root.resolve()).as_posix()
 

@@ -10,7 +10,7 @@ from vertex_training.errors import CommandError, OperatorError
 from vertex_training_cli.destroy.losses import Loss
 from vertex_training_cli.engine.plan import JOBS, Observations
 from vertex_training_cli.engine.stacks import StackRef
-from vertex_training_cli.jobs import orphaned, view
+from vertex_training_cli.jobs import deployed, view
 from vertex_training_cli.jobs.objects import ObjectListing, Objects
 from vertex_training_cli.jobs.observe import observe_by_name
 
@@ -56,9 +56,11 @@ def look(ref: StackRef, losses: Iterable[Loss], known: Collection[str]) -> Conte
     running: list[str] = []
     reason = ""
     try:
-        found = orphaned.find_orphaned_jobs(ref, known, with_runs=True)
+        found = deployed.find_orphaned_jobs(ref, known, with_runs=True)
         cancel = f"`vt jobs cancel {{}} --stack {ref.stack}` ends it"
-        running = [f"{orphaned.title(job)}, {cancel.format(view.job_id(job))}" for job in found]
+        running = [
+            f"{deployed.orphan_title(job)}, {cancel.format(view.job_id(job))}" for job in found
+        ]
     except (CommandError, OperatorError) as error:
         reason = str(error)
     jobs = observe_by_name(ref, [loss.id for loss in named if loss.kind in JOB_WORDS])

@@ -20,7 +20,7 @@ from vertex_training.errors import PreviewParseError
 from vertex_training_cli import read_errors
 from vertex_training_cli.drift import policies
 from vertex_training_cli.drift.policies import Declared, Membership
-from vertex_training_cli.engine import preview_document, values
+from vertex_training_cli.engine import events, values
 from vertex_training_cli.engine.plan import JOBS, REPEATED_HINT, Plan, Step
 from vertex_training_cli.engine.values import as_mapping
 
@@ -181,7 +181,7 @@ def read(stack: str, exit_code: int, stdout: str, stderr: str) -> Drift:
     """
     succeeded = exit_code in (DriftOutcome.CLEAN, DriftOutcome.DRIFTED)
     try:
-        plan = preview_document.parse(stdout, stack, succeeded=succeeded)
+        plan = events.parse_document(stdout, stack, succeeded=succeeded)
     except PreviewParseError:
         if exit_code == 0:
             raise

@@ -15,7 +15,7 @@ from vertex_training_cli.drift.findings import (
     ResourceDifference,
 )
 from vertex_training_cli.engine.stacks import StackRef
-from vertex_training_cli.jobs import orphaned, view
+from vertex_training_cli.jobs import deployed, view
 from vertex_training_cli.jobs.service import Jobs, kind_of, labels_of
 
 if TYPE_CHECKING:
@@ -31,9 +31,11 @@ def orphaned_jobs(stack: StackRef, known: Collection[str]) -> list[ResourceDiffe
         CommandError: the local cloud does not run.
         OperatorError: jobs cannot be listed.
     """
-    found = orphaned.find_orphaned_jobs(stack, known)
+    found = deployed.find_orphaned_jobs(stack, known)
     return [
-        _difference(RUNS, orphaned.title(job), job, "state", orphaned.advice(job, stack.stack))
+        _difference(
+            RUNS, deployed.orphan_title(job), job, "state", deployed.orphan_advice(job, stack.stack)
+        )
         for job in found
     ]
 

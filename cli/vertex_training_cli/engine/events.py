@@ -1,8 +1,9 @@
-"""The engine's events -> a plan.
+"""What ``pulumi preview --json`` prints -> a plan: events, or one document at the end.
 
 The events are lines of ``PULUMI_ENABLE_STREAMING_JSON_PREVIEW=1 pulumi preview --json``, each an
 ``apitype.EngineEvent`` (pulumi/pulumi v3.259.0, sdk/go/common/apitype/events.go). They have what
-the document at the end lacks: policy results, and everything up to a failure.
+the document (pkg/display/json.go) lacks: policy results, and everything up to a failure. The
+document keeps every step, also several of one resource.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from vertex_training.errors import EventParseError
+from vertex_training.errors import EventParseError, PreviewParseError
 from vertex_training_cli.engine.plan import (
     PARTS,
     Diagnostic,
@@ -140,3 +141,45 @@ class _PlanBuilder:
             deployed=before if before and (old is None or old.inputs != before.inputs) else None,
         )
         (self.parts if step.op in PARTS else self.steps)[step.urn] = step
+
+
+#: A document has at least one of these keys.
+DOCUMENT_KEYS: Final = ("config", "steps", "diagnostics", "changeSummary")
+
+
+def parse_document(text: str, stack: str, *, succeeded: bool) -> Plan:
+    """The plan for ``stack`` that the document describes. It lacks ``succeeded``.
+
+    Raises:
+        PreviewParseError: ``text`` is no such document.
+    """
+    try:
+        document = json.loads(text)
+    except ValueError:
+        document = None
+    if not isinstance(document, dict) or document.keys().isdisjoint(DOCUMENT_KEYS):
+        raise PreviewParseError("pulumi printed no JSON document of a preview")
+    return Plan(
+        stack,
+        # Both are absent where there are none: a program that fails at once has no steps.
+        steps=tuple(_document_step(raw) for raw in document.get("steps") or ()),
+        diagnostics=tuple(_document_diagnostic(raw) for raw in document.get("diagnostics") or ()),
+        succeeded=succeeded,
+    )
+
+
+def _document_step(raw: Mapping[str, Any]) -> Step:
+    old, new = raw.get("oldState") or {}, raw.get("newState") or {}
+    return Step(
+        op=raw["op"],
+        urn=raw["urn"],
+        type=(old or new).get("type", ""),
+        old=ResourceState.parse(old),
+        new=ResourceState.parse(new),
+        paths=without_computed_labels(raw.get("detailedDiff") or ()),
+    )
+
+
+def _document_diagnostic(raw: Mapping[str, Any]) -> Diagnostic:
+    message = redact(raw.get("message", "")).strip()
+    return Diagnostic(raw.get("severity", "info"), message, raw.get("urn", ""))

@@ -9,9 +9,13 @@ import errno
 import os
 import stat
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vertex_training.errors import CommandError
 from vertex_training.settings.project_files import PROJECT_FILE, file_name, leaves
+
+if TYPE_CHECKING:
+    from vertex_training.settings.model import Settings
 
 
 def root_of(start: Path) -> Path | None:
@@ -69,6 +73,23 @@ def _allow(folder: Path, mode: int) -> None:
 
 def _unfit(folder: Path, why: str | None, hint: str) -> CommandError:
     return CommandError(f"{folder} is no folder for what a deployment is held to: {why}.", hint)
+
+
+def read_files(settings: Settings) -> list[str]:
+    """Text files that a stack's file names and its program reads: included ones, jobs, queries."""
+    found = list(settings.include)
+    found += [job.file for job in settings.submitted.values()]
+    return found + [snapshot.query for snapshot in settings.snapshots.values()]
+
+
+def named_files(settings: Settings) -> list[str]:
+    """Files and folders that a stack's files name; those that cannot be there are no help here."""
+    found = read_files(settings)
+    found += [package.path for package in settings.packages.values()]
+    found += [file for bucket in settings.buckets.values() for file in bucket.objects.values()]
+    for image in settings.images.values():
+        found += [*image.include, *([image.context] if image.context else [])]
+    return [file for file in found if not Path(file).is_absolute() and ".." not in Path(file).parts]
 
 
 def from_here(path: Path) -> str:

@@ -1,8 +1,7 @@
 """A plan: what the engine would do to each resource, what it reported, what policies found.
 
-Two parsers make one: ``vertex_training_cli.engine.events`` of the engine's events,
-``vertex_training_cli.engine.preview_document`` of the document that ``pulumi preview --json``
-prints. ``plan_file`` reads one that somebody else wrote: it holds a file to the bounds and the
+``vertex_training_cli.engine.events`` makes one of what ``pulumi preview --json`` prints.
+``plan_file`` reads one that somebody else wrote: it holds a file to the bounds and the
 patterns that the fields have here.
 """
 

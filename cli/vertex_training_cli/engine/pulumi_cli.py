@@ -1,20 +1,30 @@
-"""The ``pulumi`` command: found in one way, started in one way, its JSON read in one way."""
+"""The ``pulumi`` command: found in one way, started in one way, its JSON read in one way.
+
+``run_at_terminal`` runs a command in place of this process: same terminal, same signals, same exit
+code. ``pulumi`` needs time to end: after the first interrupt it saves the state and removes its
+lock. A second interrupt ends it at once. What it prints to a terminal stays as it is: it draws
+there, and asks. Elsewhere, as in a workflow's log, each line is redacted.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import select
 import shutil
+import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from types import FrameType
+from typing import IO, Any, Final
 
 from vertex_training.errors import CommandError
-from vertex_training_cli.engine import foreground
-from vertex_training_cli.engine.values import redact
+from vertex_training_cli.engine.values import LineRedactor, redact
 
 #: Names the state backend.
 BACKEND: Final = "PULUMI_BACKEND_URL"
@@ -54,7 +64,7 @@ class PulumiCli:
         Raises:
             CommandError: there is no ``pulumi``.
         """
-        return foreground.run(self.command(*arguments), self.root, self.env)
+        return run_at_terminal(self.command(*arguments), self.root, self.env)
 
     def capture(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run ``pulumi`` without a terminal and return what it printed.
@@ -110,3 +120,120 @@ def error_diagnostics(output: str) -> list[dict[str, Any]]:
         return []
     found = document.get("diagnostics") if isinstance(document, dict) else None
     return [each for each in found or () if each.get("severity") == "error" and each.get("message")]
+
+
+#: Seconds to wait for output after the command's end: what it left running may hold the pipe.
+_LAST_OUTPUT: Final = 5.0
+_FORWARDED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def run_at_terminal(command: list[str], cwd: Path, env: Mapping[str, str]) -> int:
+    """Run ``command`` and return its exit code, 128 + N if signal N ended it.
+
+    Where stdout or stderr is no terminal, what it prints there is redacted.
+    """
+    at_terminal = _in_foreground()
+    # At a terminal Ctrl-C reaches it by itself, and it may ask questions there. Elsewhere it gets
+    # a process group of its own: a signal to us or to our group then reaches it once, through us.
+    group = None if at_terminal else 0
+    early: list[int] = []
+    process: subprocess.Popen[bytes] | None = None
+
+    def forward(number: int, _frame: FrameType | None) -> None:
+        if process is None:
+            early.append(number)
+        elif not (at_terminal and number == signal.SIGINT):
+            process.send_signal(number)
+
+    # None: the child has this process's own.
+    stdout, stderr = (None if _is_terminal(file) else subprocess.PIPE for file in (1, 2))
+    # Before it is started: a signal that comes in between is for it as well.
+    with _signals(forward) as arrived:
+        process = subprocess.Popen(
+            command, cwd=cwd, env=dict(env), process_group=group, stdout=stdout, stderr=stderr
+        )
+        pipes = ((process.stdout, 1), (process.stderr, 2))
+        copies = [_copy_redacted(pipe, file) for pipe, file in pipes if pipe]
+        for number in early:
+            process.send_signal(number)
+        code = _wait(process, arrived)
+        for copy in copies:
+            copy.join(_LAST_OUTPUT)
+        return code if code >= 0 else 128 - code  # as shells report a signal
+
+
+@contextmanager
+def _signals(forward: Callable[[int, FrameType | None], None]) -> Iterator[int]:
+    """Have ``forward`` called for signals; a file that is readable after each, and after an end."""
+    before = {number: signal.signal(number, forward) for number in _FORWARDED}
+    before[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+    arrived, arrives = os.pipe()
+    os.set_blocking(arrives, False)  # else no wakeup fd
+    wakeup = signal.set_wakeup_fd(arrives, warn_on_full_buffer=False)
+    try:
+        yield arrived
+    finally:
+        signal.set_wakeup_fd(wakeup)
+        os.close(arrived)
+        os.close(arrives)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _wait(process: subprocess.Popen[bytes], arrived: int) -> int:
+    """Wait for the end; ``arrived`` is readable after each signal, its end among them.
+
+    Not by ``process.wait``: a signal that comes just before it sleeps, or that another thread
+    takes, would not end the sleep, and Python would forward it after the end.
+    """
+    while (code := process.poll()) is None:
+        select.select([arrived], [], [])
+        os.read(arrived, 4096)
+    return code
+
+
+def _copy_redacted(source: IO[bytes], file: int) -> threading.Thread:
+    """Copy ``source`` to ``file`` line by line, redacted, in a thread of its own."""
+
+    def copy() -> None:
+        lines = LineRedactor()
+        writes = True
+        while piece := os.read(source.fileno(), 65_536):
+            writes = writes and _write(file, lines.feed(piece))
+        if writes:
+            _write(file, lines.close())
+
+    thread = threading.Thread(target=copy, daemon=True)
+    thread.start()
+    return thread
+
+
+def _write(file: int, content: bytes) -> bool:
+    """Whether all of it was written. Nobody may read any more, and the command goes on."""
+    try:
+        while content:
+            content = content[os.write(file, content) :]
+    except OSError:
+        return False
+    return True
+
+
+def _is_terminal(file: int) -> bool:
+    try:
+        return os.isatty(file)
+    except OSError:
+        return False
+
+
+def _in_foreground() -> bool:
+    """Whether this process is in the foreground of its terminal."""
+    try:
+        terminal = os.open("/dev/tty", os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:
+        return False
+    finally:
+        os.close(terminal)

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 import yaml
 
+from localgcp.home import BIGQUERY, REGISTRY, Home
 from localgcp.pulumi_shim import find_project, selected_stack
 from vertex_training import naming
 from vertex_training.errors import CommandError, UnknownStackError
@@ -26,7 +27,6 @@ from vertex_training_cli.engine import paths
 from vertex_training_cli.engine.pulumi_cli import BACKEND, find_pulumi
 
 if TYPE_CHECKING:
-    from localgcp.home import Home
     from localgcp.server_info import ServerInfo
 
 #: The stack of a command where none is named or selected.
@@ -97,7 +97,6 @@ class StackRef:
         if not self.is_local or os.environ.get(EMULATOR):
             return os.environ
         from localgcp.environment import environment
-        from localgcp.home import Home
 
         home = Home.find(cwd=self.root)
         return environment(home, _running(home).ports)
@@ -122,8 +121,6 @@ class StackRef:
 
     def local_backend(self) -> str:
         """URL of the local cloud's state. Nothing is started."""
-        from localgcp.home import Home
-
         return f"file://{Home.find(cwd=self.root).pulumi}"
 
     def preview_target(self, *, offline: bool, refresh: bool = False) -> PreviewTarget:
@@ -139,7 +136,6 @@ class StackRef:
         """
         from localgcp import lifecycle
         from localgcp.environment import environment
-        from localgcp.home import Home
         from localgcp.tools import install_tools
 
         home, backend = Home.find(cwd=self.root), os.environ.get(BACKEND, "")
@@ -167,8 +163,6 @@ class StackRef:
         """
         if not self.is_local or os.environ.get(EMULATOR):
             return
-        from localgcp.home import BIGQUERY, REGISTRY, Home
-
         info = _running(Home.find(cwd=self.root))
         os.environ[EMULATOR] = f"127.0.0.1:{info.vertex_port}"
         os.environ[BIGQUERY] = f"http://127.0.0.1:{info.vertex_port}"
@@ -220,8 +214,6 @@ def find_with_scripts(stack: str | None) -> tuple[StackRef, StackRef | None]:
 
     Where no stack has the default's name, it is the stack of scripts alone.
     """
-    from localgcp.home import Home
-
     root = paths.root_of(Path.cwd())
     name = stack or (_selected(root) if root else DEFAULT)
     is_here = root is not None and (root / project_files.file_name(name)).is_file()
@@ -292,7 +284,6 @@ def _local_environment(root: Path, log: Callable[[str], None]) -> dict[str, str]
     """This process's environment with that of the local cloud, which is started."""
     from localgcp import lifecycle
     from localgcp.environment import environment
-    from localgcp.home import Home
 
     home = Home.find(cwd=root)
     with local_cloud_errors():

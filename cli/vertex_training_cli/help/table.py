@@ -295,7 +295,7 @@ VERBS: Final[Mapping[str, VerbRow]] = {
     "local fault release": _verb("local.fault_commands:release", "vt local fault release 1"),
     "local fault wait": _verb("local.fault_commands:wait", "vt local fault wait 1 --timeout 30"),
     "local secret set": _verb(
-        "local.secret_values:set_value",
+        "local.commands:set_value",
         "vt local secret set wandb-api-key",
         "vt local secret set wandb-api-key < key.txt",
     ),

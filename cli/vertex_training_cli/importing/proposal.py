@@ -21,6 +21,7 @@ from vertex_training.located_yaml.editing import block_style, set_value
 from vertex_training.secret_rules.redaction import contains_secret
 from vertex_training.settings.model import Settings
 from vertex_training.settings.project_files import file_name
+from vertex_training_cli.engine.paths import named_files
 from vertex_training_cli.importing import objects
 from vertex_training_cli.importing.imported import OPEN, ImportedJob, Scalar, free_key, key_of
 from vertex_training_cli.importing.references import Adoption, StackEntries
@@ -341,18 +342,6 @@ def rehearsal(proposal: Proposal) -> tempfile.TemporaryDirectory[str]:
         _link_all(proposal.root / file, copy / file)
     write_below(copy, proposal.files)
     return folder
-
-
-def named_files(settings: Settings) -> list[str]:
-    """Files and folders that a stack's files name; those that cannot be there are no help here."""
-    found = list(settings.include)
-    found += [job.file for job in settings.submitted.values()]
-    found += [snapshot.query for snapshot in settings.snapshots.values()]
-    found += [package.path for package in settings.packages.values()]
-    found += [file for bucket in settings.buckets.values() for file in bucket.objects.values()]
-    for image in settings.images.values():
-        found += [*image.include, *([image.context] if image.context else [])]
-    return [file for file in found if not Path(file).is_absolute() and ".." not in Path(file).parts]
 
 
 def _link_all(source: Path, target: Path) -> None:

@@ -17,7 +17,7 @@ from vertex_training.errors import CommandError
 from vertex_training_cli.console import json_text, plain
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.engine.values import LineRedactor
-from vertex_training_cli.jobs import live, trials, view
+from vertex_training_cli.jobs import view, waiting
 from vertex_training_cli.jobs.service import Jobs
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def show(
             f"job {view.title(job)} has no replica {replica!r}.", f"it has: {', '.join(known)}."
         )
     if follow and not as_json and sys.stdout.isatty():  # a pipe gets the log alone
-        with live.curve_of(jobs, [job]):
+        with waiting.curve_of(jobs, [job]):
             return _write_all(jobs, job, chosen, replica, follow=True, tail=tail, log=log)
     return _write_all(
         jobs, job, chosen, replica, follow=follow, tail=tail, log=log, as_json=as_json
@@ -93,13 +93,13 @@ def _write_all(
 def _chosen(job: AnyJob, trial: str | None, *, follow: bool) -> list[tuple[str, str, str]]:
     """Name, id and resource name of the trials whose logs are wanted, by their numbers."""
     message = view.message(job)
-    every = trials.trials_of(message)
+    every = view.trials_of(message)
     parent = job.name.rpartition(f"/{TUNING_JOB.collection}/")[0]
     if follow and trial is None:
-        going = [each.id for each in every if each.state not in trials.OVER]
+        going = [each.id for each in every if each.state not in view.TRIAL_OVER]
         hint = f"choose one with --trial: {', '.join(sorted(going)) or 'none runs'}."
         raise CommandError("the logs of several trials cannot be followed at once.", hint)
-    found = [trials.find(every, trial)] if trial else [each for each in every if each.job]
+    found = [view.find_trial(every, trial)] if trial else [each for each in every if each.job]
     return [
         (f"trial {each.id}", each.job, f"{parent}/{CUSTOM_JOB.collection}/{each.job}")
         for each in sorted(found, key=lambda each: each.number)

@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from vertex_training.errors import OperatorError
-from vertex_training_cli.jobs import scalars, trials, view
+from vertex_training_cli.jobs import scalars, view
 from vertex_training_cli.jobs.objects import LOGS, Objects, StoredFile
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class MetricsReader:
     def metrics(self, job: AnyJob) -> dict[str, float]:
         """The job's numbers; empty if it wrote none."""
         if view.is_tuning(job):
-            best = next(iter(trials.trials_of(view.message(job))), None)
+            best = next(iter(view.trials_of(view.message(job))), None)
             return dict(best.metrics) if best else {}
         found = numbers(parsed(self._read(job, METRICS)))
         newest = {tag: values[-1] for tag, values in self._scalars(job).items()}

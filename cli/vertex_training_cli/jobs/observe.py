@@ -11,6 +11,7 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
 from vertex_training.catalog import costs
+from vertex_training.customjob.google import logs
 from vertex_training.customjob.kinds import CUSTOM_JOB, kind_of_name, kind_of_submission
 from vertex_training.customjob.protocol.ports import RECORD_DELETED
 from vertex_training.errors import CommandError, OperatorError
@@ -23,13 +24,12 @@ from vertex_training_cli.engine.plan import (
 )
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.engine.values import as_mapping, redact
-from vertex_training_cli.jobs import trials, view
+from vertex_training_cli.jobs import view
 from vertex_training_cli.jobs.objects import CheckpointLook
 from vertex_training_cli.jobs.service import Jobs
 
 if TYPE_CHECKING:
     from vertex_training.customjob.google.logs import JobLogs
-    from vertex_training_cli.jobs.service import Jobs
 
 #: Seconds for all jobs together, however slowly the service answers.
 BOUND: Final = 20.0
@@ -119,8 +119,6 @@ def _observe(
     """Read jobs until none waits."""
     try:
         ref.connect_clients()
-        from vertex_training.customjob.google import logs
-
         jobs, lines = Jobs(ref), logs.connect(ref.project)
     except (CommandError, OperatorError) as error:
         while _next(waiting):
@@ -172,7 +170,7 @@ def _checkpoint(look: CheckpointLook, job: Any) -> CheckpointObservation | None:
 def _last_words(jobs: Jobs, lines: JobLogs, job: Any) -> str:
     """The last line of a job's log; of a tuning job, how far its trials are."""
     if view.is_tuning(job):
-        return f"trials: {trials.summary(view.message(job))}"
+        return f"trials: {view.trial_summary(view.message(job))}"
     return _last_line(lines, jobs.log_id(job))
 
 

@@ -3,21 +3,39 @@
 from __future__ import annotations
 
 import enum
+import getpass
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Annotated
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
+import yaml
 
-from localgcp import lifecycle
+from localgcp import lifecycle, secretmanager
+from localgcp.batch.records import ACTIVE, BatchJob, BatchTable, State
 from localgcp.bigquery import PINS, engine_environment
+from localgcp.clients import cloud_sdk, python_clients
+from localgcp.environment import environment
+from localgcp.errors import RpcCode
 from localgcp.home import PRIVATE_UMASK, Home
-from vertex_training.errors import CommandError
-from vertex_training_cli.local import shell as local_shell
-from vertex_training_cli.local import shutdown
+from localgcp.pulumi_shim import find_project, make_stack
+from localgcp.tuning.records import TuningTable
+from localgcp.vertex.records import LIVE_STATES, JobRecord, JobState, JobTable, RecordTable
+from vertex_training.errors import CommandError, did_you_mean
+from vertex_training.naming import is_local
+from vertex_training.settings.project_files import file_name
+from vertex_training_cli.engine import locks, stacks
+from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.setup import install_once
 from vertex_training_cli.status import print_line
+
+if TYPE_CHECKING:
+    from vertex_training.settings.model import Settings
 
 
 def report(text: str) -> None:
@@ -81,7 +99,7 @@ def down(
 ) -> None:
     """Cancel all jobs and stop everything that was started."""
     with private_files():
-        shutdown.down(Home.find(), clean=clean, report=report)
+        take_down(Home.find(), clean=clean, report=report)
 
 
 def shell(
@@ -94,7 +112,7 @@ def shell(
     Exit code: that of the shell or the command.
     """
     with private_files() as umask:
-        local_shell.enter(Home.find(), command, report, umask)
+        enter_shell(Home.find(), command, report, umask)
 
 
 def bigquery(
@@ -115,3 +133,181 @@ def bigquery(
     if own.python is None:
         raise CommandError("BigQuery's engine is not installed.", "`vt local bigquery --install`")
     print_line(f"vt: BigQuery's engine is installed in {own.folder}")
+
+
+_CANCELLED: Final = (
+    RpcCode.CANCELLED,
+    "The job was cancelled: the local cloud was taken down.",
+)
+
+
+def take_down(home: Home, *, clean: bool, report: Callable[[str], None]) -> None:
+    """Cancel all jobs, stop the server, and remove the files with ``clean``. Repeatable.
+
+    Raises LocalCloudError if the files are not ours, or pulumi is at work on them.
+    """
+    if clean:
+        _check_removable(home)  # before anything is stopped that pulumi works with
+    tables: tuple[RecordTable[Any], ...] = (TuningTable(home.database), JobTable(home.database))
+    live: list[tuple[RecordTable[Any], JobRecord]] = []
+    batch, of_batch = BatchTable(home), list[BatchJob]()
+    with _records_if_possible(report):
+        if home.database.exists():
+            live = [(t, job) for t in tables for job in t.list() if not job.state.terminal]
+            of_batch = batch.list(states=ACTIVE)
+        for table, job in live:
+            # The server ends a CANCELLING job as CANCELLED when it stops.
+            table.move(job.job_id, JobState.CANCELLING, only_from=LIVE_STATES)
+        for each in of_batch:
+            batch.move(each.name, State.CANCELLING, ACTIVE)
+    stopped = lifecycle.stop(home)
+    with _records_if_possible(report):
+        for table, job in live:
+            if table.move(job.job_id, JobState.CANCELLED, error=_CANCELLED):
+                report(f"job {job.display_name} ({job.job_id}) was cancelled")
+        for each in of_batch:
+            batch.move(each.name, State.CANCELLED, (State.CANCELLING,))
+            report(f"job {each.job_id} of Batch was cancelled")
+    report("stopped" if stopped else "nothing was running")
+    if clean:
+        _check_removable(home)
+        if lifecycle.remove(home):
+            report(f"removed {home.root}")
+
+
+def _check_removable(home: Home) -> None:
+    """Raises LocalCloudError or CommandError if there are files that are not ours, or in use."""
+    lifecycle.check_removable(home)
+    if live := [lock for lock in locks.in_folder(home.pulumi) if lock.alive]:
+        raise live[0].refusal()
+
+
+@contextmanager
+def _records_if_possible(report: Callable[[str], None]) -> Iterator[None]:
+    """With a full disk or a damaged file no record can be changed; the rest must end all the same.
+
+    A job left as it was is settled by the next server.
+    """
+    try:
+        yield
+    except sqlite3.Error as error:
+        report(f"the records of the jobs cannot be changed: {error}")
+
+
+DEFAULT_STACK: Final = "local"
+#: Where Google's client libraries find their project.
+_CLIENTS_PROJECT: Final = "GOOGLE_CLOUD_PROJECT"
+_UNREADABLE: Final = (OSError, ValueError, AttributeError, TypeError, KeyError, yaml.YAMLError)
+
+
+def _select_local(home: Home, env: dict[str, str]) -> None:
+    """Select stack ``local`` where none was selected yet, so that commands need no ``--stack``.
+
+    The selection lies in PULUMI_HOME below VT_LOCAL_HOME; one made by hand later stays.
+    """
+    project = find_project(str(home.repo))
+    if project is None or (home.pulumi_home / "workspaces").exists():
+        return
+    folder, name = project
+    if not os.path.isfile(os.path.join(folder, file_name(DEFAULT_STACK))):
+        return
+    pulumi = shutil.which("pulumi", path=env["PATH"])
+    if pulumi is None:
+        return  # the command itself says what is missing
+    make_stack(pulumi, str(home.stacks / name), name, DEFAULT_STACK, env)
+    command = [pulumi, "-C", folder, "stack", "select", DEFAULT_STACK, "--non-interactive"]
+    subprocess.run(command, env=env, check=False, stdout=subprocess.DEVNULL)
+
+
+def _stack_defaults(home: Home) -> dict[str, str]:
+    """Project and region of stack ``local`` for gcloud; nothing if the stack names no such project.
+
+    A project that is chosen already, as in a shell inside of a shell, stays.
+    """
+    project = find_project(str(home.repo))
+    found: dict[str, str] = {}
+    if project is not None:
+        file = os.path.join(project[0], file_name(DEFAULT_STACK))
+        # A stack file with a mistake keeps nobody out of a shell; `pulumi` says what is wrong.
+        with suppress(*_UNREADABLE), open(file, encoding="utf-8") as stack:
+            found = cloud_sdk.defaults(yaml.safe_load(stack)["config"])
+    chosen = os.environ.get(cloud_sdk.PROJECT, "")
+    found |= {cloud_sdk.PROJECT: chosen} if is_local(chosen) else {}
+    project = found.get(cloud_sdk.PROJECT, "")
+    return {**found, _CLIENTS_PROJECT: project} if is_local(project) else {}
+
+
+def enter_shell(home: Home, command: str | None, report: Callable[[str], None], umask: int) -> None:
+    """Become the shell (or the command) with ``umask``; starts the local cloud if needed."""
+    from localgcp import lifecycle  # loads the servers' modules, which an environment needs not
+
+    info = lifecycle.start(home, report)
+    env = environment(home, info.ports) | _stack_defaults(home)
+    env |= python_clients.environment(home.cloud_sdk, env)
+    cloud_sdk.write_settings(home.cloud_sdk)
+    python_clients.write_settings(home.cloud_sdk)
+    _select_local(home, env)
+    sys.stdout.flush()
+    os.umask(umask)
+    if command is not None:
+        os.execve("/bin/sh", ["sh", "-c", command], env)
+    report(
+        "pulumi and Google's clients for Python use the local cloud in this shell; `exit` leaves it"
+    )
+    program = os.environ.get("SHELL") or "/bin/sh"
+    os.execve(program, [program], env)
+
+
+def add_value(name: str, stack: str) -> int:
+    """Add a version to a secret of a stack; returns its number.
+
+    Raises CommandError: there is no such stack or secret, or the value is none.
+    """
+    ref = stacks.find(stack)
+    settings = stack_settings(ref)
+    if name not in settings.secrets:
+        text = f"stack {ref.stack} has no secret {name!r}."
+        raise CommandError(text, did_you_mean(name, settings.secrets))
+    path = settings.names.secret(name)
+    project, _, secret = path.removeprefix("projects/").partition("/secrets/")
+    if not is_local(project):
+        hint = f"gcloud secrets versions add {secret} --project={project} --data-file=-"
+        raise CommandError(f"project {project} is no project of the local cloud.", hint)
+    home = Home.find()
+    home.create()
+    value = _read(name)
+    if not value or len(value) > secretmanager.MAX_BYTES:
+        raise CommandError(
+            f"a value has 1 to {secretmanager.MAX_BYTES:,} bytes, got {len(value):,}."
+        )
+    if value.endswith(b"\n"):
+        report("the value ends in a newline, which jobs get too (printf %s has none)")
+    return secretmanager.add_version(home.secrets, project, secret, value)
+
+
+def stack_settings(ref: StackRef) -> Settings:
+    """The settings of a stack; no package is built, and no job file is read."""
+    from vertex_training import stack
+    from vertex_training.settings import stack_files
+
+    return stack.read_settings(stack_files.read_raw(stack.SCHEMA, ref.root, ref.stack), ref.root)
+
+
+def _read(name: str) -> bytes:
+    if sys.stdin.isatty():
+        return getpass.getpass(f"Value of {name}: ").encode()
+    return sys.stdin.buffer.read(secretmanager.MAX_BYTES + 1)
+
+
+def set_value(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="As in `secrets` of the stack file.")],
+    stack: Annotated[str, typer.Option("--stack", "-s", help="Stack of the secret.")] = "local",
+) -> None:
+    """Give a secret its next value: typed at a prompt, or all of stdin, byte for byte.
+
+    The value is in no argument, log or state. Jobs whose account may read the secret get it from
+    Secret Manager of the local cloud; in the cloud: `gcloud secrets versions add`.
+    """
+    with private_files():
+        number = add_value(name, stack)
+        report(f"{name} has version {number}")

@@ -25,7 +25,7 @@ from localgcp.home import Home
 from vertex_training.errors import CommandError, ImageBuildError
 from vertex_training.settings.project_files import file_name
 from vertex_training_cli.console import console, show_facts
-from vertex_training_cli.engine import stack_state, stacks
+from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.images import registry
 from vertex_training_cli.local import image_form, results
@@ -172,7 +172,7 @@ def _own_predictions(
 ) -> list[dict[str, Any]]:
     """The first rows that the run's script predicted itself; none if it wrote none."""
     wanted, records = model.get("job", key), JobRecords(home)
-    for job in stack_state.read(home, ref.pulumi_project, ref.stack).jobs:
+    for job in results.read_state(home, ref.pulumi_project, ref.stack).jobs:
         record = records.get(job.job_id) if job.name == wanted else None
         where = results.artifacts(home, record) if record else None
         file = Path(where[1], model.get("artifacts", "model"), OWN) if where else None

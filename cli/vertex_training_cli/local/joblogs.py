@@ -22,9 +22,14 @@ from localgcp.runner.joblog import log_path
 from localgcp.tuning.records import TrialRecord, TuningRecord, TuningTable
 from localgcp.vertex.records import JobTable
 from vertex_training_cli.console import plain_lines
-from vertex_training_cli.engine.stack_state import job_ids_named
 from vertex_training_cli.local.commands import private_files
-from vertex_training_cli.local.results import JobRecords, LocalJob, is_named, log_file
+from vertex_training_cli.local.results import (
+    JobRecords,
+    LocalJob,
+    is_named,
+    job_ids_named,
+    log_file,
+)
 
 _POLL_SECONDS: Final = 0.2
 #: How a trial is named after its tuning job.

@@ -5,11 +5,10 @@ from __future__ import annotations
 import builtins
 import itertools
 import json
-import urllib.error
-import urllib.parse
-import urllib.request
+from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from localgcp.batch.records import BatchJob, BatchTable, State
 from localgcp.home import Home
@@ -18,7 +17,9 @@ from localgcp.runner.joblog import log_path
 from localgcp.tuning.records import TuningRecord, TuningTable
 from localgcp.vertex.records import JobRecord, JobTable
 from vertex_training.customjob.kinds import CUSTOM_JOB, kind_of_name
-from vertex_training_cli.jobs import metrics as measured
+from vertex_training_cli.engine.plan import PROVIDER, STACK
+from vertex_training_cli.jobs.metrics import METRICS, numbers, parsed
+from vertex_training_cli.jobs.objects import Objects
 
 #: A job of the local cloud, on Vertex AI (a CustomJob or a TuningRecord) or on Batch.
 LocalJob = JobRecord | BatchJob
@@ -27,25 +28,19 @@ NOTHING_THERE: Final = (
     "nothing is there: it wrote none, or they were removed; raise `run` to run it again"
 )
 
-_TIMEOUT_SECONDS: Final = 10
 
+def metrics(job: LocalJob) -> dict[str, float]:
+    """Numbers of the job's metrics.json nearest to its output directory; empty if it wrote none.
 
-def metrics(job: LocalJob, storage_port: int) -> dict[str, float]:
-    """Numbers at the top of the job's metrics.json; empty if it wrote none.
+    Clients of this process must be connected to the local cloud.
 
-    Any object of that name below ``baseOutputDirectory`` counts; the one nearest to it is taken.
+    Raises:
+        OperatorError: they cannot be read.
     """
     if job.output_prefix is None:
         return {}
-    bucket, _, prefix = job.output_prefix.removeprefix("gs://").partition("/")
-    base = f"http://127.0.0.1:{storage_port}/storage/v1/b/{bucket}/o"
-    listed = _get(f"{base}?{urllib.parse.urlencode({'prefix': f'{prefix}/'})}")
-    names = [item["name"] for item in json.loads(listed).get("items", [])] if listed else []
-    found = sorted((n for n in names if n.endswith("/metrics.json")), key=lambda n: n.count("/"))
-    if not found:
-        return {}
-    body = _get(f"{base}/{urllib.parse.quote(found[0], safe='')}?alt=media")
-    return measured.numbers(measured.parsed(body)) if body else {}
+    body = Objects(job.project).nearest(job.output_prefix, METRICS)
+    return numbers(parsed(body))
 
 
 def artifacts(home: Home, job: LocalJob) -> tuple[str, str] | None:
@@ -58,17 +53,6 @@ def artifacts(home: Home, job: LocalJob) -> tuple[str, str] | None:
         return None
     folder = home.storage / job.output_prefix.removeprefix("gs://")
     return f"{job.output_prefix}/", str(folder) if folder.is_dir() else NOTHING_THERE
-
-
-def _get(url: str) -> bytes | None:
-    """The body, or None where there is no such bucket or object."""
-    try:
-        with urllib.request.urlopen(url, timeout=_TIMEOUT_SECONDS) as answer:
-            return answer.read()
-    except urllib.error.HTTPError as error:
-        if error.code == 404:
-            return None
-        raise
 
 
 class JobLookup(Protocol):
@@ -129,3 +113,82 @@ def log_file(home: Home, job: LocalJob, replica: str = PRIMARY) -> Path:
         name = "task-0" if replica == PRIMARY else replica
         return home.batch / job.uid / "logs" / f"{name}.log"
     return log_path(home, job.job_id, replica)
+
+
+@dataclass(frozen=True)
+class StackJob:
+    """A job or a tuning job of the stack: its name there, and its id.
+
+    The name is its key in the stack's output ``jobs``, else that of its resource.
+    """
+
+    name: str
+    job_id: str
+
+
+@dataclass(frozen=True)
+class StackState:
+    """Resources by type, without components, and the jobs."""
+
+    counts: Counter[str]
+    jobs: tuple[StackJob, ...]
+
+
+def read_state(home: Home, project: str, stack: str) -> StackState:
+    """The stack's state; empty if the stack does not exist."""
+    return _state(home.pulumi / ".pulumi" / "stacks" / project / f"{stack}.json")
+
+
+def job_ids_named(home: Home, name: str) -> list[str]:
+    """Ids of jobs that have this name in a stack of the local backend."""
+    files = sorted((home.pulumi / ".pulumi" / "stacks").glob("*/*.json"))
+    return [job.job_id for file in files for job in _state(file).jobs if job.name == name]
+
+
+def _state(file: Path) -> StackState:
+    try:
+        checkpoint: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))["checkpoint"]
+    except (FileNotFoundError, ValueError, KeyError):
+        return StackState(Counter(), ())
+    latest = checkpoint.get("latest") or {}
+    resources = latest.get("resources") or []
+    names = _output_names(resources)
+    counts: Counter[str] = Counter()
+    jobs: list[StackJob] = []
+    for resource in resources:
+        if not resource.get("custom") or resource["type"].startswith((STACK, PROVIDER)):
+            continue
+        if resource.get("delete"):  # replaced, and its deletion did not finish
+            continue
+        counts[resource["type"]] += 1
+        # Jobs of Cloud Scheduler and Cloud Run are named as those of Batch are.
+        id_ = "" if resource["type"].startswith("gcp:") else _job_id(resource.get("id"))
+        if id_:
+            jobs.append(StackJob(names.get(id_) or resource["urn"].rpartition("::")[2], id_))
+    return StackState(counts, tuple(jobs))
+
+
+def _output_names(resources: list[dict[str, Any]]) -> dict[str, str]:
+    """Name by job id, from the outputs ``jobs`` and ``tuning``.
+
+    Each is ``{NAME: {name: projects/…/customJobs/ID}}``.
+    """
+    for resource in resources:
+        if resource["type"] != STACK:
+            continue
+        outputs = resource.get("outputs") or {}
+        sections = (outputs.get("jobs"), outputs.get("tuning"))
+        return {
+            id_: name
+            for section in sections
+            if isinstance(section, dict)
+            for name, job in section.items()
+            if isinstance(job, dict) and (id_ := _job_id(job.get("name")))
+        }
+    return {}
+
+
+def _job_id(name: object) -> str:
+    """The id in the resource name of a job, of any kind; empty of another text."""
+    text = str(name)
+    return text.rpartition("/")[2] if text.count("/") == 5 and kind_of_name(text) else ""

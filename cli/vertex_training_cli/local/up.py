@@ -1,7 +1,12 @@
-"""``vt local up``: start, ``pulumi up``, wait for the stack's jobs, and a table at the end."""
+"""``vt local up``: start, ``pulumi up``, wait for the stack's jobs, and a table at the end.
+
+It waits with a moving picture and the end of the log on a terminal, else with lines.
+"""
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from pathlib import Path
@@ -11,19 +16,25 @@ import typer
 
 from localgcp import lifecycle
 from localgcp.environment import environment
+from localgcp.errors import LocalCloudError
 from localgcp.home import Home
 from localgcp.orphaned_plugins import end_orphaned_plugins
 from localgcp.runner import substitutes
 from localgcp.tuning.parameters import to_text
 from localgcp.tuning.records import TuningRecord, TuningTable, best_trial
-from vertex_training_cli.console import console, show_facts, table
-from vertex_training_cli.engine import stack_state, stacks
+from vertex_training_cli.console import console, plain, show_facts, table
+from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
-from vertex_training_cli.engine.stack_state import StackJob, StackState
 from vertex_training_cli.local import results
 from vertex_training_cli.local.commands import private_files, report
-from vertex_training_cli.local.results import JobLookup, JobRecords, LocalJob
-from vertex_training_cli.local.watch import watch
+from vertex_training_cli.local.results import (
+    JobLookup,
+    JobRecords,
+    LocalJob,
+    StackJob,
+    StackState,
+    log_file,
+)
 from vertex_training_cli.up.flow import bring_up
 
 Report = Callable[[str], None]
@@ -83,14 +94,15 @@ def run(
         stack = image_form.choose(home, stack, lambda name: _bring_up(home, name, report), report)
     if code := _bring_up(home, stack, report):
         return code
-    info, where = lifecycle.start(home, report), stacks.find(stack, home.repo)
-    state = stack_state.read(home, where.pulumi_project, where.stack)
+    where = stacks.find(stack, home.repo)
+    state = results.read_state(home, where.pulumi_project, where.stack)
     jobs = JobRecords(home)
     wanted = [job for job in state.jobs if only is None or job.name in only]
     if wait:
         watch(home, jobs, wanted)
     _show_counts(stack, state)
-    return _show_jobs(home, wanted, jobs, info.storage_port)
+    where.connect_clients()
+    return _show_jobs(home, wanted, jobs)
 
 
 def _bring_up(home: Home, stack: str, report: Report) -> int:
@@ -114,21 +126,19 @@ def _show_counts(stack: str, state: StackState) -> None:
     out.print(table(f"RESOURCES OF {stack}", "COUNT", rows=rows))
 
 
-def _show_jobs(home: Home, wanted: Sequence[StackJob], jobs: JobLookup, storage_port: int) -> int:
+def _show_jobs(home: Home, wanted: Sequence[StackJob], jobs: JobLookup) -> int:
     """A table for each job; 1 if one of them failed, else 0."""
     out, failed = console(), 0
     for job in wanted:
         record = jobs.get(job.job_id)
         out.print()
-        show_facts(out, ("JOB", job.name), _job_rows(home, job, record, storage_port))
+        show_facts(out, ("JOB", job.name), _job_rows(home, job, record))
         if record and record.state.terminal and record.state.word != SUCCEEDED:
             failed += 1
     return 1 if failed else 0
 
 
-def _job_rows(
-    home: Home, job: StackJob, record: LocalJob | None, storage_port: int
-) -> list[tuple[str, str]]:
+def _job_rows(home: Home, job: StackJob, record: LocalJob | None) -> list[tuple[str, str]]:
     if record is None:
         return [("state", "its record was deleted"), ("id", job.job_id)]
     state = substitutes.marked(record.state.word, substitutes.read(home, record.job_id))
@@ -138,7 +148,7 @@ def _job_rows(
     if isinstance(record, TuningRecord):
         return rows + _tuning_rows(home, record)
     if record.state.word == SUCCEEDED:
-        numbers = results.metrics(record, storage_port)
+        numbers = results.metrics(record)
         rows += [(name, f"{value:.6g}") for name, value in numbers.items()]
         if where := results.artifacts(home, record):
             rows += [("artifacts", where[0]), ("", where[1])]
@@ -160,3 +170,92 @@ def _tuning_rows(home: Home, tuning: TuningRecord) -> list[tuple[str, str]]:
         folder = home.storage / base.removeprefix("gs://") / str(best.number)
         rows += [("artifacts", f"{base}/{best.number}/"), ("", str(folder))]
     return rows
+
+
+_POLL_SECONDS: Final = 0.25
+_TAIL_LINES: Final = 8
+_FAILED_TAIL_LINES: Final = 20
+_TAIL_BYTES: Final = 16_000
+
+
+def watch(home: Home, jobs: JobLookup, wanted: Sequence[StackJob]) -> None:
+    """Return when all jobs ended (or their records are gone).
+
+    Raises LocalCloudError if the server ends before they do.
+    """
+    if sys.stdout.isatty():
+        _with_picture(home, jobs, wanted)
+    else:
+        _with_lines(home, jobs, wanted)
+    for job in wanted:
+        record = jobs.get(job.job_id)
+        if record and record.error_message:
+            print(f"\nend of the log of {job.name}:")
+            print("\n".join(tail(home, record, _FAILED_TAIL_LINES)))
+
+
+def tail(home: Home, record: LocalJob, lines: int) -> list[str]:
+    """The last lines of the first replica's log."""
+    try:
+        with log_file(home, record).open("rb") as log:
+            log.seek(0, 2)
+            log.seek(max(0, log.tell() - _TAIL_BYTES))
+            written = [line.decode(errors="replace") for line in log]
+    except FileNotFoundError:
+        return []
+    # A progress bar rewrites its line: only what would be left on a terminal is shown.
+    return [plain(line.rstrip("\r\n").rpartition("\r")[2]) for line in written][-lines:]
+
+
+def _live_jobs(
+    home: Home, jobs: JobLookup, wanted: Sequence[StackJob]
+) -> list[tuple[str, LocalJob]]:
+    found = [(job.name, record) for job in wanted if (record := jobs.get(job.job_id))]
+    live = [(name, record) for name, record in found if not record.state.terminal]
+    if live and lifecycle.running(home) is None:
+        raise LocalCloudError(
+            f"the local cloud ended while {len(live)} jobs had not.",
+            "`vt local start` starts it again.",
+        )
+    return live
+
+
+def _with_lines(home: Home, jobs: JobLookup, wanted: Sequence[StackJob]) -> None:
+    shown: dict[str, str] = {}
+
+    def show(name: str, record: LocalJob) -> None:
+        if shown.get(name) != record.state:
+            found = substitutes.read(home, record.job_id) if record.state.terminal else []
+            state = substitutes.marked(record.state.word, found)
+            print(f"job {name} ({record.job_id}): {state}", flush=True)
+            shown[name] = record.state
+
+    while live := _live_jobs(home, jobs, wanted):
+        for name, record in live:
+            show(name, record)
+        time.sleep(_POLL_SECONDS)
+    for job in wanted:
+        if record := jobs.get(job.job_id):
+            show(job.name, record)
+
+
+def _with_picture(home: Home, jobs: JobLookup, wanted: Sequence[StackJob]) -> None:
+    from rich.console import Group
+    from rich.live import Live
+    from rich.spinner import Spinner
+    from rich.text import Text
+
+    began = time.monotonic()
+    spinners = {job.name: Spinner("dots") for job in wanted}
+    with Live(console=console(), transient=True, refresh_per_second=8) as picture:
+        while live := _live_jobs(home, jobs, wanted):
+            seconds = int(time.monotonic() - began)
+            parts: list[Spinner | Text] = []
+            for name, record in live:
+                title = f"{name}  {record.state.word}  {seconds // 60}:{seconds % 60:02}"
+                spinners[name].update(text=Text(title, style="bold"))
+                lines = "\n".join(tail(home, record, _TAIL_LINES))
+                text = Text(lines, style="dim", no_wrap=True, overflow="ellipsis")
+                parts += [spinners[name], text]
+            picture.update(Group(*parts))
+            time.sleep(_POLL_SECONDS)

@@ -278,7 +278,7 @@ def _observed(root: Path, stack: str, plan: Plan, *, offline: bool) -> Observati
 def _moved_jobs(root: Path, stack: str, plan: Plan) -> list[Problem]:
     from vertex_training_cli.engine import stacks
     from vertex_training_cli.engine.pulumi_cli import PulumiCli
-    from vertex_training_cli.jobs.moved import find_moved_jobs, planned_from
+    from vertex_training_cli.jobs.deployed import find_moved_jobs, planned_from
 
     ref = stacks.find_unchecked(root, stack)
     pulumi = PulumiCli(root, ref.preview_target(offline=False).env)

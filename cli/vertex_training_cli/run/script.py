@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from localgcp.home import Home, open_private
 from vertex_training import stack as stacks
@@ -27,11 +27,14 @@ from vertex_training_cli.engine.stacks import StackRef, find_scripts, local_clou
 from vertex_training_cli.engine.stacks import find as find_stack
 from vertex_training_cli.importing.imported import REQUEST_ID, key_of
 from vertex_training_cli.jobs import view
-from vertex_training_cli.jobs.orphaned import RUN_PREFIX
+from vertex_training_cli.jobs.deployed import RUN_PREFIX
 from vertex_training_cli.jobs.service import Jobs
 from vertex_training_cli.new_job import EXECUTOR
 from vertex_training_cli.run import submission
 from vertex_training_cli.run.submission import PreparedRun
+
+if TYPE_CHECKING:
+    from vertex_training.customjob.google.job_service import AnyJob
 
 STACK: Final = "local"
 #: Files beside the script that go with it.
@@ -119,9 +122,10 @@ def prepare(
         CommandError: a run of this name is live.
         ConfigError: its requirements cannot be packaged.
     """
-    key = name or _free_name(key_of(script.stem), Jobs(ref))
+    submitted = Jobs(ref).list()
+    key = name or _free_name(key_of(script.stem), submitted)
     job = RUN_PREFIX + key
-    run = submission.next_run(Jobs(ref), job)
+    run = submission.next_run(submitted, job, ref.stack)
     folder = ref.root / "jobs" / key / MODULE
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -137,9 +141,9 @@ def prepare(
     return submission.of_document(content, place, stack, {uri: package.content})
 
 
-def _free_name(key: str, jobs: Jobs) -> str:
+def _free_name(key: str, jobs: Sequence[AnyJob]) -> str:
     """``key``, or with the first number from 2 on that no live run has: ``train-2``."""
-    live = {view.title(job) for job in jobs.list(live_only=True)}
+    live = {view.title(job) for job in jobs if not view.has_ended(job)}
     names = (key if number == 1 else f"{key}-{number}" for number in itertools.count(1))
     return next(each for each in names if RUN_PREFIX + each not in live)
 

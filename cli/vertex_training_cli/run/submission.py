@@ -35,10 +35,11 @@ from vertex_training.stack import Stack
 from vertex_training_cli.engine.paths import from_here
 from vertex_training_cli.importing.imported import POOLS, SPECS, TASKS, key_of
 from vertex_training_cli.jobs import view
+from vertex_training_cli.jobs.deployed import RUN_PREFIX
 from vertex_training_cli.jobs.objects import Objects
-from vertex_training_cli.jobs.orphaned import RUN_PREFIX
 
 if TYPE_CHECKING:
+    from vertex_training.customjob.google.job_service import AnyJob
     from vertex_training_cli.jobs.service import Jobs
 
 
@@ -72,7 +73,7 @@ def prepare(
     context, table = stack.context, stack.references
     if key in stack.settings.schedules:
         table = {**table, job_file.SLOT: cron.name_of(datetime.now(UTC))}  # as a slot of its own
-    place = stack.submission(name, next_run(jobs, name))
+    place = stack.submission(name, next_run(jobs.list(), name, jobs.ref.stack))
     declared = stack.settings.submitted.get(key)
     kind = BATCH_JOB if declared and declared.backend == BATCH_JOB.backend else None
     checked = job_file.check_job_file(data, shown, place, table, context, kind)
@@ -143,19 +144,19 @@ def has_bucket(project: str, name: str, number: str) -> bool:
         return True
 
 
-def next_run(jobs: Jobs, name: str) -> int:
-    """Return one more than the highest run that was submitted under this name.
+def next_run(jobs: Sequence[AnyJob], name: str, stack: str) -> int:
+    """Return one more than the highest run of ``jobs`` that was submitted under this name.
 
     Raises:
         CommandError: one of them has not ended.
     """
-    submitted = [job for job in jobs.list() if view.title(job) == name]
+    submitted = [job for job in jobs if view.title(job) == name]
     for job in submitted:
         if not view.has_ended(job):
             id_ = view.job_id(job)
             raise CommandError(
                 f"{name} runs already: {id_} is {view.state(job)}.",
-                f"`vt jobs cancel {id_} --stack {jobs.ref.stack}` ends it; with --name a second "
+                f"`vt jobs cancel {id_} --stack {stack}` ends it; with --name a second "
                 "one runs beside it",
             )
     runs = [view.run(job) for job in submitted]

@@ -10,7 +10,7 @@ import typer
 from vertex_training.customjob.protocol.ports import JOB_LABEL, RUN_LABEL
 from vertex_training.errors import CommandError
 from vertex_training_cli.console import console, json_document, show_facts, table
-from vertex_training_cli.jobs import compare, show
+from vertex_training_cli.jobs import command, compare
 from vertex_training_cli.jobs.metrics import MetricsReader
 from vertex_training_cli.jobs.service import Jobs
 from vertex_training_cli.options import Format, FormatOption, SelectedStack
@@ -85,7 +85,7 @@ def compare_(
     if not there:
         raise CommandError(f"none of these runs of model {model} is in Vertex AI any more.")
     each = [compare.compared(job, ref.region, reader) for job in there]
-    show.compared(each, as_json=format_ is Format.JSON)
+    command.print_compared(each, as_json=format_ is Format.JSON)
 
 
 def _job(jobs: Jobs, version: Version) -> AnyJob | None:

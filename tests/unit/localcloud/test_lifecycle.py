@@ -18,7 +18,7 @@ from localgcp.errors import LocalCloudError
 from localgcp.home import Home
 from localgcp.vertex.records import JobRecord, JobState, JobTable
 from tests.unit.localcloud.conftest import wait_until
-from vertex_training_cli.local.shutdown import down
+from vertex_training_cli.local.commands import take_down
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_a_folder_of_someone_else_is_neither_used_nor_removed(tmp_path: Path) ->
     with pytest.raises(LocalCloudError, match="was not made by `vt local`"):
         lifecycle.start(foreign, silent)
     with pytest.raises(LocalCloudError, match="nothing was removed"):
-        down(foreign, clean=True, report=silent)
+        take_down(foreign, clean=True, report=silent)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
@@ -111,7 +111,7 @@ def test_a_folder_that_cannot_be_made_is_an_error_of_one_line(tmp_path: Path, na
 def test_down_goes_on_where_the_records_of_jobs_cannot_be_changed(home: Home) -> None:
     home.database.write_text("no database, as a full disk can leave it")
     said: list[str] = []
-    down(home, clean=True, report=said.append)
+    take_down(home, clean=True, report=said.append)
     assert said[0] == "the records of the jobs cannot be changed: file is not a database"
     assert said[1:] == ["nothing was running", f"removed {home.root}"]
 
@@ -131,5 +131,5 @@ def test_a_lock_whose_process_id_is_another_programs_by_now_keeps_nothing(
     home: Home, stack_lock: Path
 ) -> None:
     write_lock(stack_lock, os.getpid())
-    down(home, clean=True, report=silent)
+    take_down(home, clean=True, report=silent)
     assert not home.root.exists()

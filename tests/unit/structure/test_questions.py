@@ -89,7 +89,7 @@ QUESTIONS: Final = {
         "diagnostic",
     ),
     "When does an approval no longer hold?": (
-        "cli/vertex_training_cli/deploy/decision.py",
+        "cli/vertex_training_cli/deploy/approval.py",
         "digest",
     ),
     "Where is the policy on access to buckets?": (

@@ -51,12 +51,6 @@ def test_without_a_file_the_record_is_printed(vt, repo):
     assert json.loads(done.stdout)["target"]["backend"] == "gs://nowhere"
 
 
-def test_the_digest_may_be_taken_from_a_report(vt, repo, tmp_path):
-    report = tmp_path / "report.json"
-    report.write_text(json.dumps({"version": 1, "digest": "e" * 64}))
-    assert json.loads(approved(vt, repo, report).read_text())["report"] == "e" * 64
-
-
 def test_a_report_without_a_digest_approves_nothing(vt, repo, tmp_path):
     report = tmp_path / "report.json"
     report.write_text("{}")
@@ -80,12 +74,6 @@ def test_a_report_made_offline_approves_nothing(vt, repo, tmp_path, monkeypatch)
     done = vt("approval", "-s", "dev", report)
     assert done.exit_code == 1
     assert "made offline" in done.stderr
-
-
-def test_what_is_no_digest_approves_nothing(vt, repo):
-    done = vt("approval", "-s", "dev", "abc")
-    assert done.exit_code == 1
-    assert "report: " in done.stderr
 
 
 EXTRA = "def declare(environment): ...\n"
@@ -123,63 +111,6 @@ def test_code_and_yaml_that_no_commit_has_is_neither_approved_nor_deployed(
     assert f"(got {shown}). Hint: commit or remove them" in again.stderr
 
 
-@pytest.mark.parametrize("name", ["extra.py", "extra/red.py", "red.pyc", "teams/__init__.py"])
-def test_modules_that_git_ignores_can_be_imported_all_the_same(vt, repo, name):
-    (repo / ".gitignore").write_text("extra*\n*.pyc\nred.py\nteams\n")
-    git(repo, "add", "-A")
-    git(repo, "commit", "-qm", "second")
-    put(repo, name)
-    done = vt("approval", "-s", "dev", DIGEST)
-    assert done.exit_code == 1
-    assert f"could read (got {name})" in done.stderr
-
-
-def test_a_stack_file_that_git_ignores_is_not_deployed(vt, repo):
-    (repo / ".gitignore").write_text("Pulumi.dev.yaml\n")
-    git(repo, "rm", "-q", "--cached", "Pulumi.dev.yaml")
-    git(repo, "add", "-A")
-    git(repo, "commit", "-qm", "second")
-    done = vt("approval", "-s", "dev", DIGEST)
-    assert done.exit_code == 1
-    assert "could read (got Pulumi.dev.yaml)" in done.stderr
-
-
-def test_a_file_that_is_not_there_binds_nothing(repo):
-    assert sources.checkout(repo, "prod").added == ()
-
-
-def test_a_repository_within_the_checkout_is_code_that_no_commit_has(vt, repo):
-    git(repo, "init", "-q", "extra")
-    put(repo, "extra/__init__.py")
-    put(repo, "extra/.git/hooks/red.py")
-    assert sources.checkout(repo, "dev").added == ("extra/__init__.py",)
-
-
-def test_a_link_binds_only_files_of_the_commit(vt, repo, tmp_path_factory):
-    outside = tmp_path_factory.mktemp("outside")
-    put(outside, "red.py")
-    put(repo, "teams/blue.py")
-    for link, target in {
-        "red.py": outside / "red.py",
-        "extra": outside,
-        "gone.py": "nowhere",
-        "blue.py": "teams/blue.py",
-        "colours": "teams",
-    }.items():
-        (repo / link).symlink_to(target)
-    git(repo, "add", "-A")
-    git(repo, "commit", "-qm", "second")
-    assert sources.checkout(repo, "dev").added == (
-        f"extra -> {outside}", "gone.py -> nowhere", f"red.py -> {outside}/red.py"
-    )  # fmt: skip
-
-
-def test_outside_of_git_nothing_can_be_approved(vt, project):
-    done = vt("approval", "-s", "dev", DIGEST)
-    assert done.exit_code == 1
-    assert "vt approval: git" in done.stderr
-
-
 def test_an_approval_of_another_content_stops_before_anything_is_planned(vt, repo, monkeypatch):
     file = approved(vt, repo)
     (repo / "jobs" / "train.yaml").write_text("{}")
@@ -206,12 +137,6 @@ def test_without_a_record_nothing_is_deployed(vt, repo, record):
     if record == "{}":
         assert "no record of an approval: stack: Field required" in done.stderr
         assert "Hint: `vt approval` writes such a record." in done.stderr
-
-
-def test_a_stack_that_is_not_there_is_not_deployed(vt, repo):
-    done = vt("deploy", "-s", "prod", "--approval", approved(vt, repo))
-    assert done.exit_code == 2
-    assert "no file Pulumi.prod.yaml in " in done.stderr
 
 
 def test_a_stack_is_not_deployed_twice_at_once_from_one_folder(vt, repo):
@@ -252,13 +177,3 @@ def test_the_approved_plan_becomes_vt_up(vt, repo, monkeypatch):
         "--plan", str(sources.engine_plan(repo, "dev")),
     ]  # fmt: skip
     assert env["PULUMI_BACKEND_URL"] == "gs://nowhere"
-
-
-@pytest.mark.parametrize("command", ["approval", "deploy"])
-def test_a_file_that_is_no_text_is_one_line(vt, repo, command):
-    (repo / "image.png").write_bytes(b"\x89PNG\xff")
-    option = ["--approval"] if command == "deploy" else []
-    done = vt(command, "-s", "dev", *option, "image.png")
-    assert done.exit_code == 1
-    assert done.stderr.startswith(f"vt {command}: ")
-    assert done.stderr.count("\n") == 1

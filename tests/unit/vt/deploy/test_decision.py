@@ -1,8 +1,8 @@
 """Go or stop: every way in which what would be deployed is not what was approved."""
 
 from vertex_training.errors import Problem
-from vertex_training_cli.deploy.approval import Approval
-from vertex_training_cli.deploy.decision import (
+from vertex_training_cli.deploy.approval import (
+    Approval,
     Checkout,
     checkout_problems,
     plan_problems,
@@ -52,11 +52,6 @@ def test_the_approved_plan_goes_and_any_other_stops():
             path=("plan of dev",),
         )
     ]
-
-
-def test_the_approved_target_goes_signed_in_as_approved():
-    used = (TARGET.deploy_account, TARGET.identity_provider)
-    assert target_problems(APPROVED, TARGET, *used) == []
 
 
 def test_every_fact_of_another_target_is_told_with_what_was_approved():

@@ -33,19 +33,6 @@ def options(*words):
     return SimpleNamespace(options=lambda: list(words))
 
 
-def test_the_stack_is_reviewed_with_the_options_of_the_deployment(started, tmp_path):
-    found = sources.review(tmp_path, "dev", options("--refresh"))
-    assert found == DIGEST
-    [command] = started.commands
-    file = command[command.index("--output") + 1]
-    assert command == [
-        *(sys.executable, "-m", "vertex_training_cli.cli", "review", "--stack", "dev"),
-        *("--format", "json", "--output", file),
-        *("--save-plan", str(tmp_path / ".build/plans/dev.json"), "--refresh"),
-    ]
-    assert started.options == [{"cwd": tmp_path, "check": False, "stdout": sys.stderr}]
-
-
 def test_what_is_deployed_is_held_to_the_plan_of_that_review_and_no_older_one(started, tmp_path):
     plan = sources.engine_plan(tmp_path, "dev")
     plan.write_text("older")

@@ -10,33 +10,7 @@ import pytest
 
 from vertex_training.errors import CommandError
 from vertex_training_cli.deploy import sources
-from vertex_training_cli.deploy.decision import Checkout
-from vertex_training_cli.deploy.sources import PlanInputs
-from vertex_training_cli.engine.stacks import StackRef
-
-
-@pytest.mark.parametrize(
-    ("source", "approves"),
-    [
-        (None, True),
-        ("Previewed against the state in gs://acme-state", True),
-        ("Previewed offline against an empty state: everything looks new", False),
-        ("Was Previewed offline", True),
-    ],
-)
-def test_a_report_that_was_made_offline_has_a_digest_and_approves_nothing(source, approves):
-    report = {"digest": "abc"} | ({} if source is None else {"source": source})
-    text = json.dumps(report)
-    assert sources.digest_in(text) == "abc"
-    if approves:
-        assert sources.approvable_digest_in(text, "dev") == "abc"
-    else:
-        with pytest.raises(CommandError) as refused:
-            sources.approvable_digest_in(text, "dev")
-        assert refused.value.message == (
-            "the report was made offline, against an empty state: it approves nothing."
-        )
-        assert refused.value.hint == "set PULUMI_BACKEND_URL and make the report anew."
+from vertex_training_cli.deploy.approval import Checkout
 
 
 @pytest.mark.parametrize(
@@ -68,32 +42,6 @@ def test_a_project_file_that_only_the_engine_reads_is_refused(tmp_path, content)
     (tmp_path / "Pulumi.yaml").write_bytes(content)
     with pytest.raises(CommandError, match=r"^Pulumi\.yaml cannot be read: .*is not known"):
         sources._content(tmp_path / "Pulumi.yaml")
-
-
-@pytest.mark.parametrize(
-    ("printed", "found"),
-    [
-        ({"version": 3, "deployment": {"resources": [{"id": "a"}]}}, {"resources": [{"id": "a"}]}),
-        ({"version": 3, "deployment": None}, {}),
-        ({"version": 3}, {}),
-    ],
-)
-def test_the_deployment_is_what_the_engine_exports_of_the_stack(tmp_path, printed, found):
-    pulumi, calls = tmp_path / "bin" / "pulumi", tmp_path / "calls"
-    pulumi.parent.mkdir()
-    pulumi.write_text(f"#!/bin/sh\necho \"$PWD $*\" >{calls}\necho '{json.dumps(printed)}'\n")
-    pulumi.chmod(0o755)
-    ref = StackRef(tmp_path, "demo", "dev", "acme-ml-dev", "us-central1")
-    assert sources.deployment(ref, {"PATH": f"{pulumi.parent}:/bin"}) == found
-    assert calls.read_text() == f"{tmp_path} stack export --stack dev --non-interactive\n"
-
-
-def test_a_plan_is_made_with_the_options_that_were_given(tmp_path):
-    assert PlanInputs().options() == []
-    every = PlanInputs("policy", True, tmp_path / "levels.json")
-    assert every.options() == [
-        "--policy-pack", "policy", "--policy-levels", str(tmp_path / "levels.json"), "--refresh"
-    ]  # fmt: skip
 
 
 def test_a_plan_lies_in_no_folder_that_others_write_to(tmp_path, monkeypatch):
@@ -133,21 +81,6 @@ def git(tmp_path, monkeypatch):
     return script
 
 
-@pytest.mark.parametrize(
-    ("script", "message"),
-    [
-        ("echo first >&2; echo 'fatal: x' >&2; exit 1", "git rev-parse: fatal: x"),
-        ("exit 128", "git rev-parse: it failed"),
-        ("echo --password=hunter2 >&2; exit 1", "git rev-parse: --password=[secret]"),
-    ],
-)
-def test_a_failure_of_git_is_its_last_line(git, tmp_path, script, message):
-    git(script)
-    with pytest.raises(CommandError) as refused:
-        sources.run_git(tmp_path, "rev-parse", "HEAD")
-    assert refused.value.message == message
-
-
 def test_without_git_it_says_so(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(CommandError, match=r"git is not on PATH\. Hint: install it\."):
@@ -175,7 +108,13 @@ def test_a_submodule_at_another_commit_differs_and_its_files_are_gits_business(t
     assert sources.checkout(outer, "dev").changed == ("vendor",)
 
 
-IGNORED = ("Pulumi.yaml", "jobs/a.yaml", "jobs/t.yaml", "requirements.lock", "shared.yaml")
+IGNORED = (
+    "Pulumi.yaml", "jobs/a.yaml", "jobs/t.yaml", "queries/q.sql", "requirements.lock",
+    "shared.yaml",
+)  # fmt: skip
+PLACE = {
+    "gcp:project": "acme-ml", "gcp:region": "us-central1", "vertex-training:projectNumber": "12345",
+}  # fmt: skip
 CONFIG = {
     "include": ["shared.yaml"],
     "jobs": {
@@ -183,6 +122,7 @@ CONFIG = {
         "d": 3, "e": {"file": 3}, "f": {"file": "jobs"},
     },
     "tuning": {"t": {"file": "jobs/t.yaml"}},
+    "snapshots": {"s": {"query": "queries/q.sql", "maxBytesBilled": 1000}},
 }  # fmt: skip
 
 
@@ -204,12 +144,13 @@ def test_files_that_a_stack_names_must_be_of_the_commit_also_where_git_ignores_t
 ):
     root = tmp_path / "checkout"
     (root / "jobs").mkdir(parents=True)
+    (root / "queries").mkdir()
     commit(root, "init", "-q", "-b", "main")
     for name in (*IGNORED, "jobs/unnamed.yaml", "notes.yaml"):
         (root / name).write_text("config: {}\n")
     (tmp_path / "b.yaml").write_text("")
-    (root / ".gitignore").write_text("*.yaml\nrequirements.*\n!Pulumi.dev.yaml\n")
-    (root / "Pulumi.dev.yaml").write_text(json.dumps({"config": config}))
+    (root / ".gitignore").write_text("*.yaml\n*.sql\nrequirements.*\n!Pulumi.dev.yaml\n")
+    (root / "Pulumi.dev.yaml").write_text(json.dumps({"config": PLACE | config}))
     (root / "spaced name.txt").write_text("one")
     commit(root, "add", "-A")
     commit(root, "commit", "-qm", "first")
@@ -241,13 +182,6 @@ def test_the_folder_around_plans_is_refused_where_others_may_replace_them(tmp_pa
         sources.engine_plan(tmp_path, "dev")
     assert not (tmp_path / "elsewhere" / "plans").exists()
     assert not (build / "plans").exists()
-
-
-def test_the_folder_around_plans_is_no_longer_the_groups(tmp_path):
-    (tmp_path / ".build").mkdir()
-    (tmp_path / ".build").chmod(0o775)  # as a umask of 002 makes it
-    sources.engine_plan(tmp_path, "dev")
-    assert (tmp_path / ".build").stat().st_mode & 0o777 == 0o755
 
 
 def test_a_folder_whose_mode_cannot_be_set_is_refused_where_it_has_another(tmp_path, monkeypatch):

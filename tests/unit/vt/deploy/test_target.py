@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,22 +11,10 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from vertex_training.errors import CommandError
 from vertex_training_cli.deploy.target import Target, signed_in, target_of
 from vertex_training_cli.engine.stacks import StackRef
 
 STATE: Final = {"PULUMI_BACKEND_URL": "gs://acme-state"}
-
-
-def test_a_local_stack_has_the_local_state_unless_its_processes_were_given_another(
-    tmp_path: Path,
-) -> None:
-    (tmp_path / "Pulumi.local.yaml").write_text("config: {}\n")
-    ref = StackRef(tmp_path, "training", "local", "local-project", "us-central1")
-    given = {"PULUMI_BACKEND_URL": "gs://acme-state"}
-    assert target_of(ref, given).backend == ref.local_backend()
-    inside = given | {"VERTEX_EMULATOR_HOST": "127.0.0.1:1"}
-    assert target_of(ref, inside).backend == "gs://acme-state"
 
 
 def test_nothing_changes_a_target_that_was_read() -> None:
@@ -45,35 +32,6 @@ def dev(folder: Path, **file: Any) -> StackRef:
 
 def digest_of(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-@pytest.mark.parametrize("env", [{}, {"PULUMI_BACKEND_URL": ""}])
-def test_without_a_backend_there_is_no_target(tmp_path: Path, env: Mapping[str, str]) -> None:
-    with pytest.raises(CommandError) as refused:
-        target_of(dev(tmp_path), env)
-    assert str(refused.value).startswith("PULUMI_BACKEND_URL is not set.")
-
-
-@pytest.mark.parametrize(
-    ("file", "recorded"),
-    [
-        ({}, ""),
-        ({"secretsprovider": "gcpkms://k"}, "gcpkms://k"),
-        (
-            {"secretsprovider": "gcpkms://k", "encryptedkey": "AAAA"},
-            f"gcpkms://k key {digest_of('AAAA')}",
-        ),
-        ({"encryptionsalt": "v1:salt"}, f"key {digest_of('v1:salt')}"),
-        (
-            {"encryptedkey": "AAAA", "encryptionsalt": "v1:salt"},
-            f"key {digest_of('AAAA')}",
-        ),
-    ],
-)
-def test_the_provider_of_secrets_is_recorded_with_a_digest_of_its_key(
-    tmp_path: Path, file: dict[str, str], recorded: str
-) -> None:
-    assert target_of(dev(tmp_path, **file), STATE).secrets_provider == recorded
 
 
 LONGEST: Final = "x" * 200
@@ -137,16 +95,3 @@ def test_who_is_signed_in_is_read_from_the_file_of_credentials(
     file = tmp_path / "credentials.json"
     file.write_text(json.dumps(content))
     assert signed_in({"GOOGLE_APPLICATION_CREDENTIALS": str(file)}) == (account, provider)
-
-
-def test_without_a_readable_file_nobody_is_signed_in(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = tmp_path / "credentials.json"
-    file.write_text("no JSON")
-    assert signed_in({"GOOGLE_APPLICATION_CREDENTIALS": str(file)}) == ("", "")
-    assert signed_in({"GOOGLE_APPLICATION_CREDENTIALS": str(tmp_path / "none")}) == ("", "")
-    file.write_text('{"client_email": "key@acme"}')
-    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(file))
-    assert signed_in({}) == ("", "")
-    assert signed_in() == ("key@acme", "")

@@ -4,17 +4,9 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from tests.unit.vt.review import plans
-from vertex_training.errors import EventParseError
 from vertex_training_cli.engine import events
 from vertex_training_cli.engine.plan import Diagnostic, Plan, PolicyViolation, ResourceState, Step
-
-
-def test_what_an_earlier_run_left_to_delete_is_told() -> None:
-    plan = plans.plan(plans.step("delete-replaced", plans.BUCKET, "storage-x", old={"name": "x"}))
-    assert [step.op for step in plan.changed] == ["delete-replaced"]
 
 
 def test_an_error_makes_a_preview_a_failed_one_whatever_its_summary_says() -> None:
@@ -85,62 +77,3 @@ def test_a_stream_becomes_one_plan() -> None:
         {},
         succeeded=True,
     )
-
-
-@pytest.mark.parametrize(
-    ("told", "diagnostics"),
-    [
-        ({"errorEvent": {"error": " no plugin\n"}}, (Diagnostic("error", "no plugin", ""),)),
-        ({"diagnosticEvent": {"message": "m"}}, (Diagnostic("info", "m", ""),)),
-        ({"diagnosticEvent": {"severity": "error", "message": "m", "ephemeral": True}}, ()),
-        ({"diagnosticEvent": {"severity": "error"}}, ()),
-        ({"diagnosticEvent": {"severity": "error", "message": " \n"}}, ()),
-        ({"cancelEvent": {}}, ()),
-    ],
-)
-def test_what_is_said_is_told_once_and_what_passes_by_is_not(
-    told: dict[str, object], diagnostics: tuple[Diagnostic, ...]
-) -> None:
-    assert read(told, told) == Plan("dev", diagnostics=diagnostics)
-
-
-CHANGED = {"inputs": {"n": 7}}
-AS_IT_IS = ResourceState({"n": 7}, {})
-
-
-@pytest.mark.parametrize(
-    ("refreshed", "then", "old", "deployed"),
-    [
-        (OLD, CHANGED, AS_IT_IS, BEFORE),  # it was changed in the cloud
-        (OLD, None, None, BEFORE),  # it is gone
-        (OLD, OLD, BEFORE, None),
-        (OLD, OLD | {"outputs": {}}, ResourceState({"n": 1}, {}, True, "i", True), None),
-        (None, CHANGED, AS_IT_IS, None),
-    ],
-)
-def test_a_refresh_that_found_something_else_leaves_what_the_state_had(
-    refreshed: object, then: object, old: object, deployed: object
-) -> None:
-    told = [metadata("refresh", old=refreshed)] if refreshed else []
-    [step] = read(*told, metadata("update", old=then, diffs=["n"])).steps
-    assert step == Step("update", URN, "a:b:C", old, None, (), ("n",), deployed)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("line", "quoted"),
-    [
-        ("", None),
-        (" \n", None),
-        ("[1]\n", "[1]"),
-        ('{"steps": []}', '{"steps": []}'),
-        (f" {'Previewing ' * 9}", ("Previewing " * 9)[:80]),
-        ("password=hunter2hunter2", "password=[secret]"),
-    ],
-)
-def test_a_line_is_empty_or_an_event_or_quoted(line: str, quoted: str | None) -> None:
-    if quoted is None:
-        assert events.parse([line], "dev") == Plan("dev")
-        return
-    with pytest.raises(EventParseError) as refused:
-        events.parse([line], "dev")
-    assert str(refused.value) == str(EventParseError(f"not an engine event: {quoted}"))

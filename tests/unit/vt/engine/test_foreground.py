@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from vertex_training_cli.engine import foreground
+from vertex_training_cli.engine import pulumi_cli
 
 ROOT = Path(__file__).parents[4]
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD)
@@ -28,8 +28,9 @@ sys.exit(8)
 PARENT = """\
 import sys
 from pathlib import Path
-from vertex_training_cli.engine import foreground
-print("exit code", foreground.run([sys.executable, "-c", sys.argv[1]], Path.cwd(), {}), flush=True)
+from vertex_training_cli.engine import pulumi_cli
+code = pulumi_cli.run_at_terminal([sys.executable, "-c", sys.argv[1]], Path.cwd(), {})
+print("exit code", code, flush=True)
 """
 
 
@@ -94,14 +95,14 @@ def test_signal_taken_by_another_thread_reaches_the_child() -> None:
     """A wait for the child alone sleeps on: as when a signal comes just before it begins."""
     meddled = """\
 import signal
-from vertex_training_cli.engine import foreground
-real = foreground._write
+from vertex_training_cli.engine import pulumi_cli
+real = pulumi_cli._write
 def write(file, content):
     done = real(file, content)
     if content:
         signal.raise_signal(signal.SIGTERM)  # in the thread that copies
     return done
-foreground._write = write
+pulumi_cli._write = write
 """
     done = subprocess.run(
         [sys.executable, "-c", meddled + PARENT, CHILD], cwd=ROOT, text=True, timeout=60,
@@ -173,11 +174,11 @@ def test_signal_handlers_and_open_files_are_restored(tmp_path: Path) -> None:
     marked = [signal.signal(each, lambda *_: None) for each in SIGNALS]
     before = state()
     try:
-        assert foreground.run(["sh", "-c", "exit 1"], tmp_path, env) == 1
+        assert pulumi_cli.run_at_terminal(["sh", "-c", "exit 1"], tmp_path, env) == 1
         assert state() == before
         assert signal.set_wakeup_fd(-1) == -1
         with pytest.raises(FileNotFoundError):
-            foreground.run([str(tmp_path / "gone")], tmp_path, env)
+            pulumi_cli.run_at_terminal([str(tmp_path / "gone")], tmp_path, env)
         assert state() == before
         assert signal.set_wakeup_fd(-1) == -1
     finally:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from google.cloud import storage
 
 from localgcp import processes
 from localgcp.runner.gcsfuse import storage_client
@@ -155,27 +154,6 @@ def test_a_lock_that_was_released_meanwhile_is_no_error(
     blob.delete()
     lock.remove()
     assert locks.find(f"gs://{bucket.name}") == []
-
-
-def test_an_object_that_goes_before_it_is_read_is_no_lock(
-    emulator: str, monkeypatch: pytest.MonkeyPatch, dead: int
-) -> None:
-    monkeypatch.setenv("STORAGE_EMULATOR_HOST", emulator)
-    bucket = storage_client(emulator).create_bucket(f"going-{os.getpid()}")
-    for name in "123":
-        blob = bucket.blob(OBJECT.format("dev", name))
-        blob.upload_from_string(json.dumps({"pid": dead, "hostname": HERE}))
-    read = storage.Blob.download_as_text
-
-    def released(blob: storage.Blob) -> str:
-        if blob.name.endswith("/2.json"):
-            blob.delete()
-        return read(blob)
-
-    monkeypatch.setattr(storage.Blob, "download_as_text", released)
-    found = locks.find(f"gs://{bucket.name}")
-    where = f"gs://{bucket.name}/{OBJECT}"
-    assert [each.place for each in found] == [where.format("dev", name) for name in "13"]
 
 
 def test_a_file_that_was_released_meanwhile_is_no_lock(tmp_path: Path, dead: int) -> None:

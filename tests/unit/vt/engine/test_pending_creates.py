@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vertex_training_cli.engine.pending_creates import PendingCreates, explanation, find
+from vertex_training_cli.up.flow import PendingCreates, explanation, find_pending
 
 URN = "urn:pulumi:dev::p::pulumi-python:dynamic/vertex:CustomJob::training-"
 
@@ -18,7 +18,7 @@ def resource(name: str, **more: Any) -> dict[str, Any]:
 
 
 def test_one_that_nobody_created_again_keeps_all_of_them() -> None:
-    found = find(
+    found = find_pending(
         {
             "resources": [resource("a"), resource("b", delete=True)],
             "pending_operations": [operation("a"), operation("b"), operation("gone")],
@@ -32,8 +32,3 @@ def test_one_that_nobody_created_again_keeps_all_of_them() -> None:
         "dev`, `vt models list`), remove what is there, then: "
         "pulumi refresh --stack dev --clear-pending-creates"
     )
-
-
-def test_a_clean_or_empty_state_has_nothing_to_clear() -> None:
-    for deployment in ({}, {"resources": None, "pending_operations": None}):
-        assert not find(deployment).clearable

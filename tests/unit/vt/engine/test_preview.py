@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from vertex_training.errors import PreviewError
-from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.preview import (
     compare_with_cloud,
     make_plan,
@@ -25,43 +24,6 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("VT_LOCAL_HOME", str(tmp_path / "home"))
     monkeypatch.delenv(BACKEND, raising=False)
     return tmp_path
-
-
-def test_a_local_stack_only_ever_meets_the_local_cloud(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(BACKEND, "gs://acme-state")
-    target = stacks.find_unchecked(root, "local").preview_target(offline=False)
-    assert target.env[BACKEND] == f"file://{root}/home/pulumi"
-    assert "local stack" in target.source
-
-
-def test_another_stack_meets_the_state_it_is_told_to_use(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(BACKEND, "gs://user:pass@acme-state/x?key=secret")
-    target = stacks.find_unchecked(root, "dev").preview_target(offline=False)
-    assert target.env[BACKEND].startswith("gs://")
-    assert target.source == "Previewed against the state in gs://acme-state/x"
-
-
-def test_without_a_state_to_use_a_preview_is_offline(root: Path) -> None:
-    assert "offline" in stacks.find_unchecked(root, "dev").preview_target(offline=False).source
-
-
-def test_a_stack_file_that_cannot_be_read_is_left_for_the_preview_to_tell(root: Path) -> None:
-    (root / "Pulumi.dev.yaml").write_text("config: [")
-    assert "offline" in stacks.find_unchecked(root, "dev").preview_target(offline=False).source
-
-
-def test_events_are_counted_as_they_come(root: Path) -> None:
-    path, counted = root / "bin", list[int]()
-    path.mkdir()
-    (path / "pulumi").write_text("#!/bin/sh\necho '{}'\necho\necho '{}'\necho told >&2\nexit 3\n")
-    (path / "pulumi").chmod(0o755)
-    pulumi = PulumiCli(root, {"PATH": f"{path}:/bin"})
-    stream = stream_events(pulumi, "dev", on_event=counted.append)
-    assert (counted, stream.exit_code, stream.stderr) == ([1, 2], 3, "told")
 
 
 #: Notes its arguments and what it is told; prints an event for each line of ``events``.

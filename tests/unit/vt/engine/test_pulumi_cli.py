@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from vertex_training.errors import CommandError
-from vertex_training_cli.engine.pulumi_cli import BACKEND, PulumiCli
+from vertex_training_cli.engine.pulumi_cli import PulumiCli
 
 ROOT: Final = Path(__file__).parents[4]
 
@@ -22,21 +22,6 @@ def fake(folder: Path, script: str) -> PulumiCli:
     return PulumiCli(folder, {"PATH": f"{folder}:/bin"})
 
 
-@pytest.mark.parametrize(
-    ("script", "said"),
-    [
-        ("echo ' error: no stack' >&2; echo printed; exit 255", "error: no stack"),
-        ("echo ' printed alone'; exit 1", "printed alone"),
-        ("echo password=hunter2hunter2 >&2; exit 1", "password=[secret]"),
-        ("exit 7", ""),
-    ],
-)
-def test_a_command_that_fails_is_quoted(tmp_path: Path, script: str, said: str) -> None:
-    with pytest.raises(CommandError) as failed:
-        fake(tmp_path, script).read_json("stack", "export")
-    assert str(failed.value) == str(CommandError(f"`pulumi stack export` failed: {said}"))
-
-
 def test_a_program_that_cannot_be_started_is_one_line(tmp_path: Path) -> None:
     pulumi = fake(tmp_path, "")
     (tmp_path / "pulumi").write_text("#!/nowhere/sh\n")
@@ -44,32 +29,6 @@ def test_a_program_that_cannot_be_started_is_one_line(tmp_path: Path) -> None:
         pulumi.capture("up")
     text = f"{tmp_path / 'pulumi'}: No such file or directory."
     assert str(failed.value) == str(CommandError(text, "`vt setup`"))
-
-
-def test_a_command_in_the_foreground_has_the_arguments_alone(tmp_path: Path) -> None:
-    pulumi = fake(tmp_path, 'echo "$(pwd) $HERE $@" > asked; exit 3')
-    env = {**pulumi.env, "HERE": "x"}
-    assert PulumiCli(tmp_path, env).run_in_foreground("up", "--yes") == 3
-    assert (tmp_path / "asked").read_text() == f"{tmp_path} x up --yes\n"
-
-
-@pytest.mark.parametrize(
-    ("exported", "deployment"),
-    [('{"deployment": {"resources": []}}', {"resources": []}), ('{"deployment": null}', {})],
-)
-def test_a_stack_without_a_deployment_has_an_empty_one(
-    tmp_path: Path, exported: str, deployment: dict[str, object]
-) -> None:
-    pulumi = fake(tmp_path, f"echo '{exported}'")
-    assert pulumi.export_deployment("dev") == deployment
-
-
-def test_the_backend_is_the_one_of_the_environment_else_the_one_of_the_login(
-    tmp_path: Path,
-) -> None:
-    pulumi = fake(tmp_path, 'echo \'{"url": "gs://login"}\'')
-    assert pulumi.backend_url() == "gs://login"
-    assert PulumiCli(tmp_path, {**pulumi.env, BACKEND: "gs://state"}).backend_url() == "gs://state"
 
 
 def test_what_pulumi_prints_is_utf_8_in_every_locale(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from vertex_training_cli.engine import stack_state
-from vertex_training_cli.engine.stack_state import StackJob, StackState
+from vertex_training_cli.local import results
+from vertex_training_cli.local.results import StackState
 
 PLACE = "projects/p/locations/us-central1"
 JOB = "pulumi-python:dynamic/vertex:CustomJob"
@@ -52,14 +52,6 @@ def write(folder: Path, name: str, content: object) -> None:
     file.write_text(content if isinstance(content, str) else json.dumps(content))
 
 
-def test_without_outputs_a_job_has_the_name_of_its_resource(tmp_path: Path) -> None:
-    for stack in ([], [{**STACK, "outputs": None}]):
-        latest = {"resources": [*stack, RESOURCES[6]]}
-        write(tmp_path, "demo/dev.json", {"checkpoint": {"latest": latest}})
-        found = stack_state.read(home(tmp_path), "demo", "dev")
-        assert found.jobs == (StackJob("training-fit", "1"),)
-
-
 @pytest.mark.parametrize(
     "content",
     ["{", {}, {"checkpoint": {}}, {"checkpoint": {"latest": None}},
@@ -68,7 +60,7 @@ def test_without_outputs_a_job_has_the_name_of_its_resource(tmp_path: Path) -> N
 def test_a_stack_without_a_state_has_nothing(tmp_path: Path, content: object) -> None:
     write(tmp_path, "demo/dev.json", content)
     for stack in ("dev", "other"):
-        found = stack_state.read(home(tmp_path), "demo", stack)
+        found = results.read_state(home(tmp_path), "demo", stack)
         assert found == StackState(found.counts, ())
         assert not found.counts
 
@@ -77,6 +69,6 @@ def test_a_job_is_found_by_its_name_in_every_stack(tmp_path: Path) -> None:
     latest = {"checkpoint": {"latest": {"resources": RESOURCES}}}
     write(tmp_path, "demo/dev.json", latest)
     write(tmp_path, "other/dev.json", latest)
-    assert stack_state.job_ids_named(home(tmp_path), "fit") == ["1", "1"]
-    assert stack_state.job_ids_named(home(tmp_path), "training-batch") == ["fit-1a", "fit-1a"]
-    assert stack_state.job_ids_named(home(tmp_path), "gone") == []
+    assert results.job_ids_named(home(tmp_path), "fit") == ["1", "1"]
+    assert results.job_ids_named(home(tmp_path), "training-batch") == ["fit-1a", "fit-1a"]
+    assert results.job_ids_named(home(tmp_path), "gone") == []

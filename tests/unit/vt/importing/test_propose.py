@@ -9,6 +9,7 @@ import pytest
 
 from tests.unit.vt.importing.test_references import stack
 from vertex_training.settings.model import Settings
+from vertex_training_cli.engine import paths
 from vertex_training_cli.importing import objects, proposal
 from vertex_training_cli.importing.imported import ImportedJob
 from vertex_training_cli.importing.proposal import Proposal, propose
@@ -180,11 +181,11 @@ def test_files_that_a_stack_names_are_those_below_the_checkout() -> None:
         packages={"p": {"path": "jobs/p"}}, buckets={"b": {"objects": {"x": "data/x"}}},
         images={"i": {"context": "images/i", "include": ["jobs/lib"]}, "j": {"digest": DIGEST}},
     )  # fmt: skip
-    assert proposal.named_files(settings) == [
+    assert paths.named_files(settings) == [
         "shared.yaml", "jobs/a.yaml", "jobs/p", "data/x", "jobs/lib", "images/i",
     ]  # fmt: skip
     outside = stack().model_copy(update={"include": ["/etc/x", "../x", "a/../x", "a"]})
-    assert proposal.named_files(outside) == ["a"]
+    assert paths.named_files(outside) == ["a"]
 
 
 def test_a_rehearsal_has_the_stack_its_files_and_the_proposal(root: Path) -> None:

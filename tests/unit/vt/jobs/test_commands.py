@@ -81,26 +81,6 @@ def test_a_job_that_is_not_there_is_said_with_what_there_is(vt: Vt, cloud: Cloud
     assert "is no name of a job" in vt("cancel", "projects/p/x", "--yes", code=1).stderr
 
 
-def test_the_log_is_printed_followed_or_cut(vt: Vt, cloud: Cloud) -> None:
-    go = cloud.home.root / "go"
-    job_id = submit(cloud, f"until [ -e {go} ]; do sleep 0.05; done; seq 1 5", "train")
-    go.touch()
-    followed = vt("logs", "train", "--follow").stdout
-    assert followed.splitlines()[-1] == cloud_lines(cloud, job_id)[-1]
-    assert [line for line in followed.splitlines() if line.isdecimal()] == list("12345")
-    assert vt("logs", "train").stdout == followed
-    assert vt("logs", "train", "--tail", "2").stdout == "\n".join(
-        followed.splitlines()[-2:]
-    ) + "\n"  # fmt: skip
-    lines = vt("logs", job_id, "--format", "json", "--replica", "workerpool0-0").stdout
-    assert {json.loads(line)["replica"] for line in lines.splitlines()} == {"workerpool0-0"}
-
-
-def cloud_lines(cloud: Cloud, job_id: str) -> list[str]:
-    log = cloud.home.jobs / job_id / "logs" / "workerpool0-0.log"
-    return log.read_text().splitlines()
-
-
 def test_waiting_tells_by_its_exit_code_how_it_went(vt: Vt, cloud: Cloud) -> None:
     submit(cloud, "true", "good")
     submit(cloud, "echo reason; exit 3", "bad")

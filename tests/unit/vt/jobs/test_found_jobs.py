@@ -197,35 +197,6 @@ def test_jobs_on_batch_that_cannot_be_listed_are_told_and_the_others_shown(
     assert capsys.readouterr().err == "jobs on Batch are not in this: 403 no right\n"
 
 
-@pytest.mark.parametrize(
-    ("error", "text"),
-    [
-        (exceptions.NotFound("no such region"), "Vertex AI: no such region"),
-        (exceptions.Forbidden("no"), "Vertex AI did not answer list_custom_jobs: Forbidden: no"),
-    ],
-)
-def test_jobs_that_cannot_be_listed_end_it(
-    cloud: SimpleNamespace, error: Exception, text: str
-) -> None:
-    cloud.vertex.listed = {STACK: error}
-    with pytest.raises(OperatorError) as failed:
-        cloud.jobs.list()
-    assert str(failed.value) == text
-
-
-def test_a_list_may_end_on_a_later_page(
-    cloud: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def pages(*_: Any, **__: Any) -> Any:
-        yield custom(1, "a")
-        raise exceptions.BadGateway("later")
-
-    monkeypatch.setattr(service, "read", pages)
-    with pytest.raises(OperatorError) as failed:
-        cloud.jobs.list()
-    assert str(failed.value) == "Vertex AI ended in the middle of the list: 502 later"
-
-
 def filled(cloud: SimpleNamespace) -> None:
     """Two runs of ``train-first``, a tuning job and a job on Batch."""
     whole = tuning(4, "search-first", day=9)
@@ -240,25 +211,6 @@ def filled(cloud: SimpleNamespace) -> None:
     }
     cloud.batch.jobs = {f"{PLACE}/jobs/own": batch("own", "x")}
     cloud.batch.listed_by = {('labels.vt-stack="dev"',): [batch("of-batch", "run-first")]}
-
-
-@pytest.mark.parametrize(
-    ("wanted", "found", "day"),
-    [
-        ("train", "2", 2),
-        ("search", "4", 9),  # whole: a list leaves its trials out
-        ("run", "of-batch", 1),
-        ("of-batch", "of-batch", 1),
-        ("8", "8", 1),
-        (f"{PLACE}/jobs/own", "own", 1),
-    ],
-)
-def test_a_job_is_meant_by_name_id_or_resource_name(
-    cloud: SimpleNamespace, wanted: str, found: str, day: int
-) -> None:
-    filled(cloud)
-    job = cloud.jobs.find(wanted)
-    assert (ids([job]), job.create_time.day) == ([found], day)
 
 
 def test_a_job_on_batch_is_read_as_batch_has_it(cloud: SimpleNamespace) -> None:

@@ -15,7 +15,7 @@ from vertex_training.customjob import provider
 from vertex_training.errors import CommandError, OperatorError
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
-from vertex_training_cli.jobs import ladders
+from vertex_training_cli.jobs import deployed
 
 
 def given(stack: str, job: str, **more: Any) -> dict[str, Any]:
@@ -65,11 +65,11 @@ def test_a_state_is_read_where_the_stack_has_it(state: SimpleNamespace) -> None:
     state.resources += [{"type": SCHEDULE, "inputs": schedule}, {"type": BUCKET, "inputs": {}}]
     for ref, env in ((DEV, dict(os.environ)), (LOCAL, {"LOCAL": "dev False"})):
         state.read.clear()
-        assert ladders.deployed_inputs(ref) == [LADDER, schedule]
+        assert deployed.deployed_inputs(ref) == [LADDER, schedule]
         assert state.read == [(Path("/srv"), env, "dev")]
     state.error = CommandError("no passphrase.", "set one")
     with pytest.raises(OperatorError) as failed:
-        ladders.deployed_inputs(DEV)
+        deployed.deployed_inputs(DEV)
     assert str(failed.value) == (
         "the state of stack dev cannot be read: no passphrase. Hint: set one"
     )
@@ -77,16 +77,16 @@ def test_a_state_is_read_where_the_stack_has_it(state: SimpleNamespace) -> None:
 
 def test_a_job_has_what_was_deployed_with_it(state: SimpleNamespace) -> None:
     job = job_of(**OURS)
-    assert ladders.ladder_of(job, DEV) == ("ladder", LADDER)
-    assert ladders.idle_stop_of(job, DEV) == ("idle", LADDER)
-    assert ladders.stop_reason(job, DEV) == ("reason", LADDER, JOB_NAME, "r-1")
+    assert deployed.ladder_of(job, DEV) == ("ladder", LADDER)
+    assert deployed.idle_stop_of(job, DEV) == ("idle", LADDER)
+    assert deployed.stop_reason(job, DEV) == ("reason", LADDER, JOB_NAME, "r-1")
 
 
 def test_a_job_of_others_has_nothing(state: SimpleNamespace) -> None:
     other = job_of(**OURS, **{"vt-job": "gone"})
     for job, reads in ((other, 3), (job_of(), 0)):  # one without a request id costs no look
         state.read.clear()
-        assert ladders.ladder_of(job, DEV) is None
-        assert ladders.idle_stop_of(job, DEV) is None
-        assert ladders.stop_reason(job, DEV) == ""
+        assert deployed.ladder_of(job, DEV) is None
+        assert deployed.idle_stop_of(job, DEV) is None
+        assert deployed.stop_reason(job, DEV) == ""
         assert len(state.read) == reads

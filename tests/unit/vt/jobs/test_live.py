@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from rich.console import Console
-from rich.text import Text
 
 from vertex_training.errors import OperatorError
-from vertex_training_cli.jobs import live
+from vertex_training_cli.jobs import waiting
 
 
 class Ended:
@@ -44,8 +39,8 @@ def reader(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         assert (project, log("told")) == ("acme", None)
         return SimpleNamespace(curves=curves)
 
-    monkeypatch.setattr(live, "MetricsReader", make)
-    monkeypatch.setattr(live.time, "monotonic", lambda: found.now)
+    monkeypatch.setattr(waiting, "MetricsReader", make)
+    monkeypatch.setattr(waiting.time, "monotonic", lambda: found.now)
     return found
 
 
@@ -55,7 +50,7 @@ def watch(looks: int, *, local: bool = False) -> tuple[list[str], list[float]]:
     ended: Any = Ended(looks)
     jobs: Any = SimpleNamespace(ref=SimpleNamespace(project="acme", is_local=local))
     chosen: Any = ["a", "b", "c"]
-    live._watch(jobs, chosen, shown.append, ended)
+    waiting._watch(jobs, chosen, shown.append, ended)
     return shown, ended.waits
 
 
@@ -68,39 +63,3 @@ def test_the_first_job_that_has_a_curve_is_shown(reader: SimpleNamespace) -> Non
     assert watch(1)[0] == ["acc \u2581 0.5"]
     assert reader.asked == ["a"]
     assert watch(0) == ([], [15.0])
-
-
-@pytest.mark.parametrize(
-    ("local", "seconds", "waits"),
-    [(True, 0.05, [1.0, 1.5]), (True, 0.01, [1.0, 1.0]), (False, 0.1, [15.0, 15.0]),
-     (False, 2.0, [15.0, 60.0])],
-)  # fmt: skip
-def test_a_pause_is_ten_times_as_long_as_a_look(
-    reader: SimpleNamespace, local: bool, seconds: float, waits: list[float]
-) -> None:
-    reader.seconds = seconds
-    assert watch(1, local=local)[1] == pytest.approx(waits)
-
-
-@pytest.mark.parametrize(("given", "begins"), [([], ""), (["no [curve] yet"], "no [curve] yet")])
-def test_the_line_begins_with_what_is_waited_for(
-    monkeypatch: pytest.MonkeyPatch, given: list[str], begins: str
-) -> None:
-    shown, watched = list[str](), threading.Event()
-
-    @contextmanager
-    def status(_console: Console, text: Text) -> Iterator[Any]:
-        shown.append(text.plain)
-        yield SimpleNamespace(update=lambda later: shown.append(later.plain))
-
-    def look(_jobs: Any, _chosen: Any, show: Any, _ended: threading.Event) -> None:
-        show("[loss] 1")
-        watched.set()
-
-    monkeypatch.setattr(Console, "status", status)
-    monkeypatch.setattr(live, "_watch", look)
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    jobs: Any = object()
-    with live.curve_of(jobs, [], *given):
-        assert watched.wait(10)
-    assert shown == [begins, "[loss] 1"]

@@ -11,7 +11,6 @@ import pytest
 from google.cloud.aiplatform_v1.types import CustomJob, JobState
 
 from vertex_training.customjob.google.logs import LogLine
-from vertex_training.errors import CommandError
 from vertex_training_cli.jobs import log as job_log
 
 PLACE = "projects/1/locations/us-central1"
@@ -89,7 +88,7 @@ def test_only_a_log_that_is_followed_on_a_terminal_has_a_curve_below_it(
         curves.append((jobs.ref.project, chosen))
         yield
 
-    monkeypatch.setattr(job_log.live, "curve_of", curve)
+    monkeypatch.setattr(job_log.waiting, "curve_of", curve)
     found, logs = job(), Logs(n7=[line("one")])
     monkeypatch.setattr(job_log.sys.stdout, "isatty", lambda: True, raising=False)
     shown(logs, found)
@@ -99,31 +98,3 @@ def test_only_a_log_that_is_followed_on_a_terminal_has_a_curve_below_it(
         ["one"], [], [("follow", "7", "workerpool0-0", True)],
     )  # fmt: skip
     assert curves == [("acme", [found])]
-
-
-def test_a_secret_is_redacted_line_by_line_for_each_replica(shown) -> None:
-    begin, end = "-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----"
-    lines = [
-        line(begin), line("other", "workerpool0-1"), line("QUJD"), line(end), line("after"),
-        line("token hf_" + "a1B2" * 9),
-    ]  # fmt: skip
-    told, *_ = shown(Logs(n7=lines), job({**POOL, "replica_count": 2}))
-    assert "QUJD" not in "\n".join(told)
-    assert told[1:] == [
-        "workerpool0-1 | other", *told[2:-2], "workerpool0-0 | after",
-        "workerpool0-0 | token [secret]",
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ({"trial": "1"}, "job train has no trials. Hint: leave --trial out."),
-        ({"replica": "workerpool1-0"},
-         "job train has no replica 'workerpool1-0'. Hint: it has: workerpool0-0."),
-    ],
-)  # fmt: skip
-def test_what_a_job_does_not_have_is_refused(shown, options: dict[str, str], text: str) -> None:
-    with pytest.raises(CommandError) as refused:
-        shown(Logs(), job(), **options)
-    assert str(refused.value) == text

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
-import sys
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,9 +17,7 @@ from localgcp.vertex.service import JobService
 from tests.unit.localcloud.conftest import PROJECT, Cloud
 from tests.unit.vt.jobs.submitting import done, submit_with
 from vertex_training_cli.cli import app
-from vertex_training_cli.jobs import page
-from vertex_training_cli.jobs.compare import Compared, curves, parameters
-from vertex_training_cli.jobs.metrics import columns, numbers
+from vertex_training_cli.jobs.metrics import columns
 
 HISTORY = "epoch,loss,accuracy\n1,1.0,0.2\n2,0.5,0.6\n3,0.25,0.9\n"
 
@@ -73,24 +68,6 @@ def vt(cloud: Cloud) -> Callable[..., str]:
     return run
 
 
-def test_parameters_are_the_flags_of_all_pools_without_secrets() -> None:
-    pool = {
-        "replicaCount": 2,
-        "machineSpec": {"machineType": "n1-standard-4"},
-        "containerSpec": {
-            "imageUri": "a/b:1",
-            "args": ["--lr=0.1", "--epochs", "3", "--fast", "x"],
-        },
-    }
-    token = "hf_" + "a" * 34
-    found = parameters({"jobSpec": {"workerPoolSpecs": [pool]}})
-    wanted = {"--lr": "0.1", "--epochs": "3", "--fast": "x", "pool 0": "2 x n1-standard-4"}
-    assert found == {**wanted, "code": "b:1"}
-    pool["containerSpec"]["args"] = [f"--token={token}"]  # pyright: ignore
-    assert token not in str(parameters({"jobSpec": {"workerPoolSpecs": [pool]}}))
-    assert parameters({}) == {}
-
-
 @pytest.mark.parametrize(
     "data",
     [b"", b"a", b"a,b\n", b"a,b\n1,x\n", b"\xff,\xfe\n1,\n", b"a,b\n1,2\n1," + b"2" * 131_073],
@@ -98,46 +75,6 @@ def test_parameters_are_the_flags_of_all_pools_without_secrets() -> None:
 )
 def test_a_history_that_is_none_has_no_curves(data: bytes) -> None:
     assert columns(data) == {}
-
-
-def test_numbers_that_are_not_finite_are_drawn_as_such() -> None:
-    assert curves([[1.0, float("nan"), float("inf")], []])[0].startswith("▁??")
-    assert numbers([1, 2]) == {}
-    largest = int(sys.float_info.max)
-    assert numbers({"a": largest, "b": -largest, "c": 2 * largest}) == {"a": largest, "b": -largest}
-
-
-HOSTILE = "</title><script>alert(1)</script>\u202e"
-
-
-def test_a_page_has_the_table_and_a_plot_of_each_curve(
-    vt: Callable[..., str], tmp_path: Path
-) -> None:
-    assert "a 1" in vt("compare", "a", "b", "--html", "runs.html")
-    shown = (tmp_path / "runs.html").read_text()
-    assert shown.count("<polyline") == 2
-    assert "<strong>loss</strong>, 0.25 to 1, 3 values" in shown
-    assert 'points="0.0,0.0 240.0,133.3 480.0,200.0"' in shown
-
-
-def test_what_a_bucket_has_becomes_no_markup_and_no_request() -> None:
-    values = [1.0, float("nan"), 1.7e308, -1.7e308, float("inf")]
-    job = Compared(HOSTILE, "1", "2", HOSTILE, "", "", {HOSTILE: "x"}, {HOSTILE: 1.0},
-                   {HOSTILE: values, "flat": [2.0] * 100_000})  # fmt: skip
-    shown = page.render([job, replace(job, parameters={}, curves={})])
-    assert "<script" not in shown
-    assert "\u202e" not in shown
-    assert "nan," not in shown
-    assert len(shown) < 60_000  # of a hundred thousand points a plot has 480
-    assert not re.search(r"(?:src|href|url)\s*[=(]", shown)
-    assert "default-src 'none'" in shown
-    outside = [float(y) for y in re.findall(r",([\d.-]+)", " ".join(_points(shown)))]
-    assert min(outside) >= 0
-    assert max(outside) <= page.HEIGHT
-
-
-def _points(shown: str) -> list[str]:
-    return re.findall(r'points="([^"]*)"', shown)
 
 
 def test_a_page_that_cannot_be_written_is_one_line(vt: Callable[..., str]) -> None:

@@ -14,12 +14,12 @@ from localgcp.apis.server import serve
 from localgcp.inventory.store import project_number
 from localgcp.vertex.service import JobService
 from tests.unit.localcloud.conftest import PROJECT, Cloud
-from tests.unit.vt.jobs.submitting import done, submit, until_running
+from tests.unit.vt.jobs.submitting import submit, until_running
 from tests.unit.vt.review import plans
 from vertex_training.errors import CommandError, OperatorError, Problem
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
-from vertex_training_cli.jobs.moved import deployed_jobs, find_moved_jobs, planned_from
+from vertex_training_cli.jobs.deployed import deployed_jobs, find_moved_jobs, planned_from
 from vertex_training_cli.jobs.service import Jobs
 
 CUSTOM_JOB = "pulumi-python:dynamic/vertex:CustomJob"
@@ -74,14 +74,6 @@ def live(cloud: Cloud) -> str:
     record = cloud.jobs.get(until_running(cloud, submit(cloud, "sleep 600", "fit", stack="old")))
     assert record
     return record.name
-
-
-def test_an_ended_job_may_go(checkout: Checkout, cloud: Cloud, live: str) -> None:
-    cloud.scheduler.cancel(live.rpartition("/")[2])
-    done(cloud, live.rpartition("/")[2])
-    checkout.stack("old", fit=live)
-    checkout.stack("new", "fit")
-    assert checkout.moved("old") == checkout.moved("new") == []
 
 
 def test_another_project_and_what_cannot_be_read_are_passed_over(

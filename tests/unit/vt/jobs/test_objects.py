@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from vertex_training.errors import CommandError
-from vertex_training_cli.jobs.objects import CheckpointLook, Objects
+from vertex_training_cli.jobs.objects import CheckpointLook
 from vertex_training_cli.run import submission
 
 PROJECT = "local-objects"
@@ -64,13 +64,6 @@ def item(name: str, hour: int) -> dict[str, str]:
 def job(output: str) -> Any:
     directory = SimpleNamespace(output_uri_prefix=output)
     return SimpleNamespace(job_spec=SimpleNamespace(base_output_directory=directory))
-
-
-def test_the_newest_of_the_listed_objects_counts(answers: dict[str, Any]) -> None:
-    answers["x/"] = {"items": [item("x/b", 9), item("x/a", 11)], "nextPageToken": "more"}
-    found = Objects(PROJECT).listing("gs://bucket/x/")
-    assert (found.count, found.more) == (2, True)
-    assert found.newest == datetime(2026, 11, 22, 11, tzinfo=UTC)
 
 
 def test_checkpoints_are_looked_for_where_the_service_has_jobs_write_them(

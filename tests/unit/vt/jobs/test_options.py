@@ -58,56 +58,10 @@ def vt(*words: str) -> Result:
     return CliRunner().invoke(app, ["jobs", *words, "--stack", "dev"])
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("list", "--label", "a b"), "Invalid value for --label: 'a b'; write it like team=ml"),
-        (("list", "--label", "Team=ml"), "'Team=ml'; write it like team=ml"),
-        (("list", "--label", "team=ML"), "'team=ML'; write it like team=ml"),
-        (("logs", "a", "--replica", "zone-b"),
-         "Invalid value for --replica: 'zone-b'; write it like workerpool0-0"),
-        (("wait", "a", "--deadline", "1 hour"),
-         "Invalid value for --deadline: '1 hour'; write it like 30m"),
-    ],
-)  # fmt: skip
-def test_an_option_of_another_form_is_told_with_its_form(
-    jobs: Jobs, words: tuple[str, ...], said: str
-) -> None:
-    done = vt(*words)
-    assert (done.exit_code, said in done.stderr) == (2, True)
-
-
 def test_a_log_is_followed_or_cut(jobs: Jobs) -> None:
     done = vt("logs", "a", "--follow", "--tail", "3")
     assert done.exit_code == 2
     assert "Invalid value for --tail: choose one of --follow and --tail" in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        ((), ("ls", "gs://out/a", "dev")),
-        (("here",), ("pull", "gs://out/a", Path("here"), "dev", False)),
-        (("here", "--replace"), ("pull", "gs://out/a", Path("here"), "dev", True)),
-    ],
-)
-def test_artifacts_are_listed_or_fetched_from_the_output_directory(
-    jobs: Jobs, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], expected: Any
-) -> None:
-    done: list[Any] = []
-    monkeypatch.setattr(command.data, "ls", lambda *given: done.append(("ls", *given)))
-    monkeypatch.setattr(
-        command.data, "pull", lambda *given, replace: done.append(("pull", *given, replace))
-    )
-    assert vt("artifacts", "a", *words).exit_code == 0
-    assert done == [expected]
-    refused = vt("artifacts", "b", *words)
-    assert (refused.exit_code, refused.stderr) == (
-        1,
-        "vt jobs artifacts: job b has no output directory. "
-        "Hint: baseOutputDirectory in its file gives it one\n",
-    )
-    assert len(done) == 1
 
 
 OVER = "vt: job over (3) has ended: FAILED\n"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from google.cloud.aiplatform_v1.types import CustomJob, HyperparameterTuningJob, JobState
 
-from vertex_training_cli.jobs import orphaned
+from vertex_training_cli.jobs import deployed
 
 PLACE = "projects/1/locations/r"
 
@@ -48,8 +48,8 @@ def found(
     monkeypatch: pytest.MonkeyPatch, stack: Any, known: set[str], *, with_runs: bool = False
 ) -> list[str]:
     """The numbers of the orphaned jobs."""
-    monkeypatch.setattr(orphaned, "Jobs", lambda ref: ref)
-    jobs = orphaned.find_orphaned_jobs(stack, known, with_runs=with_runs)
+    monkeypatch.setattr(deployed, "Jobs", lambda ref: ref)
+    jobs = deployed.find_orphaned_jobs(stack, known, with_runs=with_runs)
     return [job.name.rpartition("/")[2] for job in jobs]
 
 
@@ -74,21 +74,3 @@ def test_a_slot_is_known_by_its_schedule_and_a_rung_by_its_request(
     )  # fmt: skip
     stack = Stack(custom(1, **SLOT), tuning, custom(3, **{"vt-rung": "2"}))
     assert found(monkeypatch, stack, known) == orphans
-
-
-def test_runs_belong_to_no_state_and_count_where_that_is_asked(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    jobs = custom(1, **{"vt-job": "run_fit"}), custom(2, **{"vt-job": "my-run_fit"})
-    assert found(monkeypatch, Stack(*jobs), set()) == ["2"]
-    assert found(monkeypatch, Stack(*jobs), set(), with_runs=True) == ["1", "2"]
-
-
-def test_an_orphaned_job_is_told_with_the_ways_out() -> None:
-    job = custom(7)
-    assert orphaned.title(job) == "job-7 (run 2)"
-    assert orphaned.advice(job, "dev") == (
-        "A killed run submitted it, perhaps, before it was removed or renamed. To end it: "
-        "`vt jobs cancel 7 --stack dev`; to keep it: declare it as it was, and "
-        "`vt up --stack dev --refresh` takes it over."
-    )

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from vertex_training.errors import OperatorError
 from vertex_training_cli.cli import app
 from vertex_training_cli.engine.stacks import StackRef
-from vertex_training_cli.jobs import show
+from vertex_training_cli.jobs import command
 
 REF = StackRef(Path("/srv/checkout"), "p", "dev", "acme-ml", "us-central1")
 PLACE = "projects/1/locations/us-central1"
@@ -46,9 +46,9 @@ def told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     def tell(jobs: Any, limit: int = 10, *, ran: Any = (), **options: Any) -> Any:
         said: list[str] = []
         monkeypatch.setattr(
-            show, "substitutes_of", lambda each, _: ["x"] if each.name[-1] in ran else []
+            command, "substitutes_of", lambda each, _: ["x"] if each.name[-1] in ran else []
         )
-        show.table_of(jobs, REF, limit, log=said.append, **{"as_json": False, **options})
+        command.print_jobs(jobs, REF, limit, log=said.append, **{"as_json": False, **options})
         out = capsys.readouterr().out
         return [" ".join(line.split()) for line in out.splitlines()], said
 
@@ -59,21 +59,6 @@ def test_a_job_that_ran_on_something_else_is_marked(told) -> None:
     lines, said = told([job("8", "b"), job("7", "a")], ran="7")
     assert [line.split()[2] for line in lines[1:]] == ["SUCCEEDED", "SUCCEEDED*"]
     assert said == ["* not on the machine or Python that it asked for: `vt jobs show` says on what"]
-
-
-def test_jobs_of_several_stacks_are_told_apart(told) -> None:
-    def of(number: str, stack: str) -> CustomJob:
-        own = {"vt-request-id": "x", "vt-job": "train", "vt-run": "1", "vt-stack": stack}
-        return job(number, "a", labels=own)
-
-    lines, _ = told([of("9", "vision"), of("8", "speech"), job("7", "by hand")])
-    assert lines[0] == "JOB STACK RUN STATE CREATED DURATION ID"
-    assert [line.split()[:3] for line in lines[1:3]] == [
-        ["train", "vision", "1"],
-        ["train", "speech", "1"],
-    ]
-    lines, _ = told([of("9", "vision")])
-    assert lines[0] == "JOB RUN STATE CREATED DURATION ID"
 
 
 def test_a_state_that_there_is_not_is_told_with_the_nearest() -> None:
@@ -91,12 +76,12 @@ def facts(
             raise why
         return why
 
-    monkeypatch.setattr(show, "substitutes_of", lambda *_: list(ran))
-    monkeypatch.setattr(show.ladders, "stop_reason", reason)
+    monkeypatch.setattr(command, "substitutes_of", lambda *_: list(ran))
+    monkeypatch.setattr(command.deployed, "stop_reason", reason)
     monkeypatch.setattr(
-        show.view, "facts", lambda *_: [("state", show.view.state(found)), ("id", "7")]
+        command.view, "facts", lambda *_: [("state", command.view.state(found)), ("id", "7")]
     )
-    show.one(found, REF, as_json=False, reader=reader)
+    command.print_job(found, REF, as_json=False, reader=reader)
     return [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
 
 

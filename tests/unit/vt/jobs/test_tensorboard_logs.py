@@ -14,7 +14,6 @@ from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.jobs import tensorboard
 
 LOCAL = StackRef(Path("/srv/checkout"), "p", "local", "local-x", "us-central1")
-GOOGLE = StackRef(Path("/srv/checkout"), "p", "dev", "acme-ml", "us-central1")
 
 
 def job(number: str, where: str, name: str = "train", run: str = "2") -> CustomJob:
@@ -54,24 +53,6 @@ def test_logs_of_local_jobs_are_links_to_files_that_grow(storage: Path, tmp_path
     assert (shown / "train-2-7").resolve() == storage / "out/a/logs"
     assert (shown / "train-2-7/events").read_text() == "x"
     assert not (shown / "train-2-11").exists()
-
-
-def test_logs_in_a_bucket_of_google_are_fetched(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[Any] = []
-
-    def pull(where: str, target: Path, stack: str) -> None:
-        asked.append((where, target.name, stack))
-        if "/a/" in where:
-            put(target, "events")
-
-    monkeypatch.setattr(tensorboard.data, "pull", pull)
-    jobs = [job("7", "gs://out/a"), job("8", "gs://out/b/")]
-    assert tensorboard._collect(jobs, GOOGLE, tmp_path) == ["train-2-7"]
-    assert asked == [
-        ("gs://out/a/logs/", "train-2-7", "dev"), ("gs://out/b/logs/", "train-2-8", "dev"),
-    ]  # fmt: skip
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from vertex_training.errors import CommandError
-from vertex_training_cli.jobs import trials
+from vertex_training_cli.jobs import view
 
 
 def trial(number: int, state: str = "SUCCEEDED", **metrics: float) -> dict[str, Any]:
@@ -48,14 +48,10 @@ FOUND = (
 
 
 def test_a_trial_that_is_not_there_is_refused_with_those_that_are() -> None:
-    every = trials.trials_of(tuning("MAXIMIZE", *FOUND))
-    assert trials.find(every, "10").job == "1000"
+    every = view.trials_of(tuning("MAXIMIZE", *FOUND))
+    assert view.find_trial(every, "10").job == "1000"
     with pytest.raises(CommandError) as refused:
-        trials.find(every, "7")
+        view.find_trial(every, "7")
     assert "1, 2, 3, 4, 10" in str(refused.value)
     with pytest.raises(CommandError, match="runs nothing yet"):
-        trials.find(trials.trials_of(tuning("MAXIMIZE", {"id": "1", "state": "REQUESTED"})), "1")
-
-
-def test_an_empty_message_has_no_trials() -> None:
-    assert trials.table({}) == (("trial", "state", "id"), [])
+        view.find_trial(view.trials_of(tuning("MAXIMIZE", {"id": "1", "state": "REQUESTED"})), "1")

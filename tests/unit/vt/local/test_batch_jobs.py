@@ -7,7 +7,6 @@ from typer.testing import CliRunner
 
 from localgcp.batch.records import BatchJob, BatchTable, State, TaskState
 from localgcp.home import Home
-from localgcp.runner.joblog import JobLog
 from vertex_training_cli.cli import app
 
 NAME = "projects/1/locations/us-central1/jobs/hello"
@@ -24,24 +23,6 @@ def table(home: Home, monkeypatch: pytest.MonkeyPatch) -> BatchTable:
     assert made.insert(row)
     made.move_task("j-1", 0, TaskState.SUCCEEDED)
     return made
-
-
-def test_the_status_counts_tasks_and_says_why_a_job_waits(table: BatchTable) -> None:
-    table.note(NAME, "due to inadequate quotas")
-    done = CliRunner().invoke(app, ["local", "status"])
-    row = next(line.split() for line in done.stdout.splitlines() if line.startswith("hello"))
-    assert row[:5] == ["hello", "Batch", "job", "QUEUED", "1/2"]
-    assert "inadequate" in done.stdout
-
-
-def test_the_log_of_a_task_is_found_by_the_name_of_the_job(table: BatchTable, home: Home) -> None:
-    with JobLog(home.batch / "j-1" / "logs" / "task-1.log").open() as log:
-        log.write(b"from the second\n")
-    done = CliRunner().invoke(app, ["local", "logs", "hello", "--replica", "task-1"])
-    assert done.stdout == "from the second\n"
-    missing = CliRunner().invoke(app, ["local", "logs", "j-1"])
-    assert missing.exit_code == 1
-    assert "job hello (QUEUED) has no log of task-0; there is: task-1." in missing.output
 
 
 def test_down_cancels_what_waits_so_that_the_next_server_does_not_run_it(table: BatchTable) -> None:

@@ -12,56 +12,10 @@ from typer.testing import CliRunner
 from localgcp import lifecycle
 from localgcp.bigquery import PINS
 from localgcp.home import Home
-from localgcp.inventory.reservations import RESERVATION
-from localgcp.inventory.store import Store
 from localgcp.runner import substitutes
 from localgcp.server_info import ServerInfo
-from localgcp.vertex.records import JobTable
 from vertex_training_cli.cli import app
 from vertex_training_cli.local import commands
-
-
-def test_a_damaged_database_is_one_line_and_exit_code_1(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("VT_LOCAL_HOME", str(home.root))
-    home.database.write_text("no database")
-
-    done = CliRunner().invoke(app, ["local", "status"])
-
-    assert done.exit_code == 1
-    assert done.stderr == (
-        "vt local status: cloud.sqlite cannot be used: file is not a database. "
-        "Hint: `vt local down --clean` begins anew.\n"
-    )
-
-
-def test_a_file_that_cannot_be_used_is_one_line_and_exit_code_1(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("VT_LOCAL_HOME", str(home.root))
-    home.start_lock.mkdir()
-
-    done = CliRunner().invoke(app, ["local", "start"])
-
-    assert done.exit_code == 1
-    assert done.stderr == f"vt local start: {home.start_lock} cannot be used: Is a directory.\n"
-
-
-def test_the_status_shows_how_much_of_a_reservation_is_used(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("VT_LOCAL_HOME", str(home.root))
-    path = "projects/local-x/zones/us-central1-a/reservations/cpu"
-    machine = {"instanceProperties": {"machineType": "n1-standard-4"}, "count": 3}
-    outputs = {"zone": "us-central1-a", "specificReservation": machine}
-    Store(home.database).put(RESERVATION, path, "local-x", {}, outputs)
-    JobTable(home.database).claim("1", {path: 2}, {path: 3})
-
-    done = CliRunner().invoke(app, ["local", "status"])
-
-    [line] = [line for line in done.stdout.splitlines() if line.startswith(path)]
-    assert line.split() == [path, "n1-standard-4", "2/3"]
 
 
 def test_the_status_tells_that_the_nearest_version_runs_for_images_that_are_not_here(
@@ -142,7 +96,7 @@ def test_a_shell_gets_its_command_and_the_umask_of_before(
         entered.append((found.root, command, report, umask))
 
     monkeypatch.setenv("VT_LOCAL_HOME", str(home.root))
-    monkeypatch.setattr(commands.local_shell, "enter", enter)
+    monkeypatch.setattr(commands, "enter_shell", enter)
     before = os.umask(0o27)
     try:
         assert vt_local("shell", *words) == (0, "", "")

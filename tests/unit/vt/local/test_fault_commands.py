@@ -62,13 +62,3 @@ def test_faults_can_be_added_before_the_cloud_is_started(
     assert vt("list").stderr == "vt: no faults\n"
     assert vt("add", "jobs", "drop", "--match", "[/train]").stdout == "1\n"
     assert "jobs drop --match [/train]" in vt("list").stdout
-
-
-def test_what_makes_no_sense_is_one_line_and_exit_code_1(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("VT_LOCAL_HOME", str(home.root))
-    shown = vt("add", "jobs", "error", "--code", "503", expect=1).stderr
-    assert "'503' is no gRPC code" in shown
-    assert shown.count("\n") == 1
-    assert "there is no fault 7" in vt("clear", "7", expect=1).stderr

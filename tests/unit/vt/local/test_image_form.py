@@ -223,11 +223,6 @@ def test_a_job_is_an_image_where_all_of_its_packages_can_be(
     )  # fmt: skip
 
 
-def test_an_image_of_two_packages_needs_both_contexts(project):
-    (project.repo / "jobs" / "train-image.yaml").write_text("a: ${images.train} ${images.more}\n")
-    assert image_form.find_form(project.repo, "local") is None
-
-
 def test_a_stack_of_google_is_never_written_anew(project, machine):
     text = STACK.replace("local-training", "acme-training")
     (project.repo / "Pulumi.local.yaml").write_text(text)

@@ -20,34 +20,12 @@ def job(number: str, display: str) -> JobRecord:
     return replace(job_row(number, {}), display_name=display)
 
 
-@pytest.mark.parametrize("replica", ["../x", "a/b", ".x", "/etc/passwd"])
-def test_a_replica_is_a_name_and_no_path(home: Home, replica: str) -> None:
-    with pytest.raises(LocalCloudError) as failed:
-        joblogs.show(home, None, replica, follow=False)
-    assert str(failed.value) == (f"{replica!r} is no name of a replica. Hint: write workerpool0-0.")
-
-
 def put(home: Home, record: JobRecord, text: bytes, replica: str = "workerpool0-0") -> Path:
     JobTable(home.database).insert(record)
     path = log_path(home, record.job_id, replica)
     path.parent.mkdir(parents=True)
     path.write_bytes(text)
     return path
-
-
-def test_a_log_that_is_not_there_names_the_logs_that_are(home: Home) -> None:
-    path = put(home, job("1", "train"), b"", "workerpool1-0")
-    (path.parent / "workerpool0-1.log").write_bytes(b"")
-    (path.parent / "workerpool0-1.times").write_bytes(b"")
-    with pytest.raises(LocalCloudError) as failed:
-        joblogs.show(home, "train", "workerpool0-0", follow=False)
-    assert str(failed.value).startswith(
-        "job train (QUEUED) has no log of workerpool0-0; there is: workerpool0-1, workerpool1-0."
-    )
-    JobTable(home.database).insert(job("2", "other"))
-    with pytest.raises(LocalCloudError) as failed:
-        joblogs.show(home, "other", "workerpool0-0", follow=False)
-    assert str(failed.value).startswith("job other (QUEUED) has no log of workerpool0-0 yet.")
 
 
 def test_where_nothing_was_made_a_look_makes_nothing(home: Home) -> None:

@@ -22,20 +22,6 @@ def asked(monkeypatch):
     return calls
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        ([], ("local", True, False)),
-        (["--no-wait"], ("local", False, False)),
-        (["--stack", "other"], ("other", True, False)),
-        (["--images"], ("local", True, True)),
-    ],
-)
-def test_the_options_reach_the_flow_and_its_exit_code_is_ours(asked, words, expected):
-    assert CliRunner().invoke(app, ["local", "up", *words]).exit_code == 3
-    assert asked == [expected]
-
-
 def test_endpoints_follow_the_jobs_in_a_stack_of_their_own(home, asked, monkeypatch):
     given, ups = [], []
 

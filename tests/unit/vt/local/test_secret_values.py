@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +10,6 @@ from typer.testing import CliRunner, Result
 
 from tests.fixture_project import copy_project
 from vertex_training_cli.cli import app
-from vertex_training_cli.local import secret_values
 
 Run = Callable[..., Result]
 ENDS = "vt: the value ends in a newline, which jobs get too (printf %s has none)\n"
@@ -50,24 +48,6 @@ def test_a_renamed_secret_keeps_the_id_that_it_was_made_with(tmp_path: Path, run
     file.write_text(renamed.replace("[wandb-api-key]", "[wandb]"))
     assert run("wandb", value=b"one").stderr == "vt: wandb has version 1\n"
     assert kept(tmp_path) == {"1": b"one"}
-
-
-def test_a_person_is_asked_for_a_value_that_is_not_shown(
-    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[str] = []
-    monkeypatch.setattr(getpass, "getpass", lambda text: asked.append(text) or "\u00e9")
-    monkeypatch.setattr(secret_values.sys, "stdin", Terminal())
-    assert secret_values.add_value("wandb-api-key", "local") == 1
-    assert asked == ["Value of wandb-api-key: "]
-    assert kept(tmp_path) == {"1": b"\xc3\xa9"}
-
-
-class Terminal:
-    """Where a person types."""
-
-    def isatty(self) -> bool:
-        return True
 
 
 @pytest.mark.parametrize(

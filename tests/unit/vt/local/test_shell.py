@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from localgcp.home import Home
-from vertex_training_cli.local.shell import _stack_defaults  # pyright: ignore[reportPrivateUsage]
+from vertex_training_cli.local.commands import _stack_defaults  # pyright: ignore[reportPrivateUsage]
 
 STACK = "config: {gcp:project: local-x, gcp:region: europe-west4}\n"
 
@@ -23,15 +23,3 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
 def test_a_local_project_that_was_chosen_stays(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLOUDSDK_CORE_PROJECT", "local-mine")
     assert _stack_defaults(home)["CLOUDSDK_CORE_PROJECT"] == "local-mine"
-
-
-@pytest.mark.parametrize(
-    "text",
-    [None, "", "config: 3", "config: [", "config: {gcp:project: prod-x}", "\x00", "- a", "{1: 2}"],
-)
-def test_a_stack_file_with_a_mistake_keeps_nobody_out(home: Home, text: str | None) -> None:
-    file = home.repo / "Pulumi.local.yaml"
-    file.unlink()
-    if text is not None:
-        file.write_text(text)
-    assert _stack_defaults(home) == {}

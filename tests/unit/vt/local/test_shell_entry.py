@@ -13,7 +13,7 @@ import pytest
 from localgcp import lifecycle
 from localgcp.home import Home
 from localgcp.server_info import ServerInfo
-from vertex_training_cli.local import shell
+from vertex_training_cli.local import commands
 
 INFO = ServerInfo(os.getpid(), 8001, 8002, "2026-11-21T10:00:00Z")
 STACK = "config: {gcp:project: local-x, gcp:region: europe-west4}\n"
@@ -49,24 +49,7 @@ ENV = {"PATH": "/bin", "A": "b"}
 
 
 def select(home: Home) -> None:
-    shell._select_local(home, ENV)  # pyright: ignore[reportPrivateUsage]
-
-
-def test_the_local_stack_is_made_and_selected_with_the_shells_environment(
-    own: Home, ran: list[Any]
-) -> None:
-    select(own)
-    init, choice = ran
-    folder = str(own.stacks / "training")
-    assert init[0] == [
-        *("/bin/pulumi", "-C", folder, "stack", "init", "local"),
-        *("--no-select", "--non-interactive"),
-    ]
-    assert init[1]["env"] == ENV
-    assert choice == (
-        ["/bin/pulumi", "-C", str(own.repo), "stack", "select", "local", "--non-interactive"],
-        {"env": ENV, "check": False, "stdout": subprocess.DEVNULL},
-    )
+    commands._select_local(home, ENV)  # pyright: ignore[reportPrivateUsage]
 
 
 @pytest.mark.parametrize("file", ["Pulumi.yaml", "Pulumi.local.yaml"])
@@ -117,7 +100,7 @@ def test_this_process_becomes_the_shell_or_the_command(
     monkeypatch.setenv("SHELL", login)
     monkeypatch.setenv("MINE", "kept")
     with pytest.raises(Became):
-        shell.enter(own, command, lines.append, 0o22)
+        commands.enter_shell(own, command, lines.append, 0o22)
     [(path, given, env)] = became
     assert (path, given, masks) == (program, words, [0o22])
     hint = (

@@ -17,7 +17,7 @@ from localgcp.tuning.records import TuningRecord, TuningTable
 from localgcp.vertex.records import JobState, JobTable
 from tests.unit.localcloud.vertex.rows import job_row
 from vertex_training.errors import CommandError
-from vertex_training_cli.local import shutdown
+from vertex_training_cli.local import commands
 
 TIME = "2026-11-21T10:00:00.000000Z"
 BATCH = "projects/1/locations/us-central1/jobs/b"
@@ -41,7 +41,7 @@ def down(
     """The lines that are told."""
     told: list[str] = []
     monkeypatch.setattr(lifecycle, "stop", stop)
-    shutdown.down(home, clean=clean, report=told.append)
+    commands.take_down(home, clean=clean, report=told.append)
     return told
 
 
@@ -120,7 +120,7 @@ def test_files_are_removed_where_that_is_asked_and_pulumi_does_not_work(
 ) -> None:
     locks = [lock(alive=False), lock(alive=True)]
     monkeypatch.setattr(
-        shutdown.locks, "in_folder", lambda folder: locks if folder == home.pulumi else []
+        commands.locks, "in_folder", lambda folder: locks if folder == home.pulumi else []
     )
     assert down(home, monkeypatch, Stop(ran=False)) == ["nothing was running"]
     stop = Stop(ran=True)
@@ -138,7 +138,7 @@ def test_a_lock_that_is_taken_meanwhile_keeps_the_files(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     locks: list[Any] = []
-    monkeypatch.setattr(shutdown.locks, "in_folder", lambda _: locks)
+    monkeypatch.setattr(commands.locks, "in_folder", lambda _: locks)
     stop = Stop(ran=True, before=lambda: locks.append(lock(alive=True)))
     with pytest.raises(CommandError, match="stack local is in use"):
         down(home, monkeypatch, stop, clean=True)

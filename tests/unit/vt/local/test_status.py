@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
-from localgcp import lifecycle, processes
+from localgcp import lifecycle
 from localgcp.alerting import spool
 from localgcp.batch.records import BatchJob, BatchTable, State, TaskState
 from localgcp.faults.model import Fault
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home
 from localgcp.inventory.store import BUCKET, BUDGET, ENDPOINT, Store
-from localgcp.processes import ChildProcess
 from localgcp.server_info import ServerInfo
 from localgcp.tuning.records import TrialRecord, TrialState, TuningRecord, TuningTable
 from localgcp.vertex.records import JobState, JobTable
 from tests.unit.localcloud.vertex.rows import job_row
 from vertex_training_cli.local import status
 
-INFO = ServerInfo(os.getpid(), 8001, 8002, "2026-11-21T10:00:00Z")
 TIME = "2026-11-21T10:00:00.000000Z"
 
 
@@ -35,47 +32,6 @@ def shown(home: Home, capsys: pytest.CaptureFixture[str]) -> tuple[bool, list[st
 def serve(monkeypatch: pytest.MonkeyPatch, info: ServerInfo | None, *, answers: bool) -> None:
     monkeypatch.setattr(lifecycle, "running", lambda _: info)
     monkeypatch.setattr(lifecycle, "healthy", lambda _: answers)
-
-
-@pytest.mark.parametrize(("port", "registry"), [(0, "not installed"), (8003, "127.0.0.1:8003")])
-def test_a_server_that_answers_is_shown_with_its_ports(
-    home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
-    port: int, registry: str,
-) -> None:  # fmt: skip
-    serve(monkeypatch, replace(INFO, registry_port=port), answers=True)
-    home.database.unlink(missing_ok=True)
-    assert shown(home, capsys) == (
-        True,
-        [
-            f"server: running (process {os.getpid()}, since 2026-11-21T10:00:00Z)",
-            "vertex: 127.0.0.1:8001",
-            "storage: http://127.0.0.1:8002",
-            f"registry: {registry}",
-            f"files: {home.root}",
-        ],
-    )
-
-
-@pytest.mark.parametrize(
-    ("info", "line"),
-    [(None, "server: not running"), (INFO, "server: does not answer; `vt local start`")],
-)
-def test_what_a_server_left_behind_is_shown_where_none_answers(
-    home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
-    info: ServerInfo | None, line: str,
-) -> None:  # fmt: skip
-    serve(monkeypatch, info, answers=False)
-    home.database.unlink(missing_ok=True)
-    left = [ChildProcess(4242, "", "storage")]
-    monkeypatch.setattr(processes, "live_children", lambda _: left)
-    assert shown(home, capsys) == (
-        False,
-        [
-            line,
-            "left behind: process 4242 (storage); `vt local down` ends it",
-            f"files: {home.root}",
-        ],
-    )
 
 
 def fill(home: Home) -> None:

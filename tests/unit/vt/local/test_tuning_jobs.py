@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sqlite3
 from collections.abc import Callable
 
 import pytest
@@ -39,12 +38,6 @@ def table(home: Home, monkeypatch: pytest.MonkeyPatch) -> TuningTable:
         job = job_row(f"7{number}", {}, state=JobState.SUCCEEDED if over else JobState.RUNNING)
         made.add_trial(TrialRecord("7", number, job.job_id, job.name, {"x": 1}, state), job)
     return made
-
-
-def test_the_status_counts_the_trials_that_are_over(table: TuningTable) -> None:
-    done = CliRunner().invoke(app, ["local", "status"])
-    row = next(line.split() for line in done.stdout.splitlines() if line.startswith("tuned"))
-    assert [*row[:5], row[-1]] == ["tuned", "tuning", "job", "RUNNING", "1/4", "7"]
 
 
 def test_down_cancels_tuning_jobs_so_that_the_next_server_starts_no_further_trial(
@@ -92,19 +85,6 @@ def test_the_logs_of_a_tuning_job_are_those_of_its_trials(logged: TuningTable, n
         "trial 1 | of trial 1", "trial 1 | \ufffd", "trial 2 | of trial 2",
     ]  # fmt: skip
     assert logs(name, "--trial", "2") == ["of trial 2"]
-
-
-@pytest.mark.parametrize(
-    "words", [("--trial", "2"), ("tuned-trial-2",), ("search-trial-2",), ("72",)]
-)
-def test_a_trial_is_found_by_its_name(
-    logged: TuningTable, home: Home, words: tuple[str, ...]
-) -> None:
-    jobs = JobTable(home.database)
-    with sqlite3.connect(home.database) as db:  # as the driver names them
-        db.execute("UPDATE custom_jobs SET display_name = 'tuned-trial-' || substr(job_id, 2)")
-    assert {job.display_name for job in jobs.list()} == {"tuned-trial-1", "tuned-trial-2"}
-    assert logs(*words) == ["of trial 2"]
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from localgcp.home import Home
 from localgcp.runner.joblog import log_path
 from localgcp.server_info import ServerInfo
 from localgcp.vertex.records import JobRecord, JobState, JobTable
-from vertex_training_cli.engine.stack_state import StackJob
-from vertex_training_cli.local.watch import tail, watch
+from vertex_training_cli.local.results import StackJob
+from vertex_training_cli.local.up import watch
 
 WANTED = [StackJob("titanic", "1")]
 TIME = "2026-11-21T10:00:00.000000Z"
@@ -65,7 +65,7 @@ def on_wait(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     def set_steps(*steps: Callable[[], object]) -> None:
         rest = iter(steps)
         monkeypatch.setattr(
-            "vertex_training_cli.local.watch.time.sleep", lambda _seconds: next(rest)()
+            "vertex_training_cli.local.up.time.sleep", lambda _seconds: next(rest)()
         )
 
     return set_steps
@@ -93,23 +93,6 @@ def test_without_a_terminal_each_state_of_a_job_is_one_line(
 
 
 @pytest.mark.usefixtures("server")
-def test_the_log_of_a_job_that_failed_ends_what_is_shown(
-    home: Home,
-    jobs: JobTable,
-    on_wait: Callable[..., None],
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    write_log(home, "".join(f"step {number}\n" for number in range(1, 41)))
-    on_wait(lambda: jobs.move("1", JobState.FAILED, error=(1, "exit code 1")))
-
-    watch(home, jobs, WANTED)
-
-    shown = capsys.readouterr().out.splitlines()
-    assert shown[:3] == ["job titanic (1): RUNNING", "job titanic (1): FAILED", ""]
-    assert shown[4:] == [f"step {number}" for number in range(21, 41)]
-
-
-@pytest.mark.usefixtures("server")
 def test_on_a_terminal_a_job_has_its_time_and_the_end_of_its_log(
     home: Home,
     jobs: JobTable,
@@ -131,7 +114,3 @@ def test_on_a_terminal_a_job_has_its_time_and_the_end_of_its_log(
 def test_a_server_that_ends_before_its_jobs_is_an_error(home: Home, jobs: JobTable) -> None:
     with pytest.raises(LocalCloudError, match="the local cloud ended while 1 job"):
         watch(home, jobs, WANTED)
-
-
-def test_a_replica_that_wrote_nothing_has_no_tail(home: Home) -> None:
-    assert tail(home, RUNNING, 8) == []

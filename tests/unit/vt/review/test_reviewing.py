@@ -15,7 +15,7 @@ from vertex_training.errors import CommandError, Problem
 from vertex_training_cli.engine import plan_file
 from vertex_training_cli.engine.plan import JobObservation, Observations, Plan
 from vertex_training_cli.images import lookup
-from vertex_training_cli.jobs import moved, observe
+from vertex_training_cli.jobs import deployed, observe
 from vertex_training_cli.review import command, report
 from vertex_training_cli.review.command import PreviewOptions, ReportFormat
 from vertex_training_cli.review.report import ReviewOutcome
@@ -111,7 +111,7 @@ def asked(root: Path, monkeypatch: pytest.MonkeyPatch) -> Asked:
     monkeypatch.setattr(command, "_plan", plan)
     monkeypatch.setattr(command, "_problems", lambda *_: list(found.problems))
     monkeypatch.setattr(observe, "observe_jobs", observed)
-    monkeypatch.setattr(moved, "find_moved_jobs", moves)
+    monkeypatch.setattr(deployed, "find_moved_jobs", moves)
     monkeypatch.setattr(lookup, "for_review", images)
     return found
 

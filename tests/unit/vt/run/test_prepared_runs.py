@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -39,7 +38,7 @@ def jobs(*runs: tuple[str, str]) -> Any:
     made = [
         CustomJob(display_name="x", labels=each, state=JobState.JOB_STATE_FAILED) for each in labels
     ]
-    return SimpleNamespace(list=lambda: made)
+    return SimpleNamespace(list=lambda: made, ref=SimpleNamespace(stack="dev"))
 
 
 @pytest.fixture
@@ -118,14 +117,3 @@ def test_a_document_is_a_run_with_what_it_uploads(stack: Stack) -> None:
     made = submission.of_document(yaml.safe_load(JOB), place, stack, {"gs://b/x": b"x"})
     assert made.request.submission == place
     assert (arguments(made), made.uploads) == (["--a=1"], {"gs://b/x": b"x"})
-
-
-def test_a_slot_is_known_to_jobs_of_schedules_alone(stack: Stack, tmp_path: Path) -> None:
-    (tmp_path / "train.yaml").write_text(JOB.replace("--a=1", '"--slot=${job.slot}"'))
-    with pytest.raises(ConfigError, match=r"\$\{job\.slot\}"):
-        submission.prepare(stack, jobs(), "train", [])
-    every_week = {"train": {"file": "train.yaml", "schedule": {"cron": "0 6 * * 1"}}}
-    scheduled = Stack(read_settings(BASE | CHANGES | {"jobs": every_week}, tmp_path), tmp_path, {})
-    run = submission.prepare(scheduled, jobs(), "train", [])
-    [pool] = run.request.message["jobSpec"]["workerPoolSpecs"]
-    assert re.fullmatch(r"--slot=\d{8}t\d{6}z", pool["containerSpec"]["args"][0])

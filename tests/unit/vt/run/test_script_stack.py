@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -29,37 +27,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     monkeypatch.setenv("VT_LOCAL_HOME", "elsewhere")
     monkeypatch.setattr(Home, "find", lambda: made)
     return made
-
-
-@pytest.mark.parametrize("up", [True, False])
-def test_the_stack_of_scripts_is_made_anew_and_brought_up_once(
-    home: Home, monkeypatch: pytest.MonkeyPatch, up: bool
-) -> None:
-    steps: list[Any] = []
-    monkeypatch.setattr(
-        StackRef, "environment", lambda ref, log: steps.append(("start", ref)) or log("started")
-    )
-    monkeypatch.setattr(StackRef, "connect_clients", lambda ref: steps.append(("connect", ref)))
-    monkeypatch.setattr(submission, "has_bucket", lambda *given: steps.append(given) or up)
-    monkeypatch.setattr(script, "_bring_up", lambda root: steps.append(("up", root)))
-    said: list[str] = []
-    root = home.root / "run"
-    ref = StackRef(root, "vt-run", "local", "local-run", "us-central1")
-    assert script.find(said.append) == ref
-    bucket = ("local-run", "local-run-control-local", "166656552196")
-    made = [("start", ref), ("connect", ref), bucket]
-    assert steps == (made if up else [*made, ("up", root)])
-    assert said == (["started"] if up else ["started", "the stack of scripts comes first, once"])
-    assert os.environ["VT_LOCAL_HOME"] == str(home.root)
-    assert {each.name for each in root.iterdir()} == {
-        "Pulumi.yaml", "__main__.py", "Pulumi.local.yaml",
-    }  # fmt: skip
-    options = f"{{name: python, options: {{virtualenv: {sys.prefix}}}}}"
-    assert (root / "Pulumi.yaml").read_text() == f"name: vt-run\nruntime: {options}\n"
-    program = "from vertex_training import run\n\nrun(__file__)\n"
-    assert (root / "__main__.py").read_text() == program
-    (root / "Pulumi.local.yaml").write_text("of an older version")
-    assert script.find(said.append) == ref
 
 
 def test_the_stack_of_scripts_has_two_buckets_and_an_account_for_them(

@@ -34,8 +34,8 @@ def prepared(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
         stack: Any = SimpleNamespace(
             settings=SimpleNamespace(names=names), submission=lambda job, run: (job, run)
         )
-        monkeypatch.setattr(script, "Jobs", lambda _: "jobs")
-        monkeypatch.setattr(submission, "next_run", lambda jobs, job: 7 if jobs else 0)
+        monkeypatch.setattr(script, "Jobs", lambda _: SimpleNamespace(list=list))
+        monkeypatch.setattr(submission, "next_run", lambda _jobs, _job, stack: 7 if stack else 0)
         sent: list[Any] = []
         monkeypatch.setattr(submission, "of_document", lambda *given: sent.append(given))
         script.prepare(file, ["--a"], ref, stack, name)

@@ -59,23 +59,6 @@ def test_a_run_takes_along_the_packages_that_its_file_names(root: Path) -> None:
     assert pool["pythonPackageSpec"]["packageUris"] == [uri]
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ({}, []),
-        ({"idleStop": "5% for 30m"}, ["idleStop"]),
-        ({"ladder": [{"strategy": "SPOT"}]}, ["ladder"]),
-        ({"ladder": [{"strategy": "SPOT"}], "idleStop": "5% for 30m"}, ["ladder", "idleStop"]),
-    ],
-)
-def test_a_run_says_which_options_of_its_job_it_goes_without(
-    root: Path, given: dict[str, Any], said: list[str]
-) -> None:
-    stack = stack_in(root, JOB, jobs={"train": {"file": "train.yaml", **given}})
-    lines = tuple(f"job 'train': a run has no {name}: it goes without" for name in said)
-    assert submission.prepare(stack, jobs(), "train", []).warnings == lines
-
-
 class Provider:
     """The program's provider, which keeps what it is given."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,7 @@ import pytest
 
 from localgcp.faults.model import Fault
 from localgcp.faults.table import FaultTable
-from localgcp.vertex.records import JobRecord, JobState, JobTable
-from tests.unit.localcloud.serving.conftest import BUCKET_NAME, PROJECT, World
+from tests.unit.localcloud.serving.conftest import PROJECT, World
 from tests.unit.vt.serving.conftest import Vt
 from vertex_training.naming import Names, local_project_number
 
@@ -131,18 +129,6 @@ def test_lists_have_versions_and_splits(vt: Vt, world: World) -> None:
     assert "has no version of run '9'" in told
 
 
-HOSTILE = "do\x1b[31mub\u202eler-local"
-
-
-def test_names_of_others_do_nothing_to_a_terminal(vt: Vt, world: World) -> None:
-    world.upload(id_="m", display_name=HOSTILE, **labelled(3))
-    world.endpoint("6", display_name=HOSTILE, labels={"stack": "local"})
-    for command in (("models", "list"), ("models", "show", "doubler"), ("endpoints", "list")):
-        text = vt(*command).stdout
-        assert text
-        assert not re.search(r"[\x1b\x07\u202e]", text), command
-
-
 def declared(folder: Path, split: str) -> None:
     (folder / "job.yaml").write_text(JOB)
     (folder / "Pulumi.local.yaml").write_text(f"""\
@@ -157,41 +143,6 @@ config:
   vertex-training:endpoints:
     doubler: {{machine: n1-standard-2, split: {split}}}
 """)
-
-
-def ran(world: World, run: int, epochs: int, **metrics: float) -> None:
-    """A job that has succeeded, with what it measured."""
-    folder = f"out/{run}"
-    pool = {"machineSpec": {"machineType": "n1-standard-4"}, "replicaCount": 1,
-            "containerSpec": {"imageUri": "x", "args": [f"--epochs={epochs}"]}}  # fmt: skip
-    spec = {"workerPoolSpecs": [pool],
-            "baseOutputDirectory": {"outputUriPrefix": f"gs://{BUCKET_NAME}/{folder}"}}  # fmt: skip
-    labels = {"vt-job": "train", "vt-run": str(run), "vt-stack": "local",
-              "vt-request-id": str(run)}  # fmt: skip
-    request = {"displayName": "train", "jobSpec": spec, "labels": labels}
-    table = JobTable(world.home.database)
-    record = JobRecord.new(PROJECT, "us-central1", request, JobState.QUEUED)
-    table.insert(record)
-    table.move(record.job_id, JobState.RUNNING)
-    table.move(record.job_id, JobState.SUCCEEDED)
-    world.write(f"{folder}/model/metrics.json", json.dumps(metrics))
-
-
-def test_runs_behind_versions_are_compared_with_what_they_measured(vt: Vt, world: World) -> None:
-    for run, accuracy in ((3, 0.81), (4, 0.83)):
-        ran(world, run, epochs=run, test_accuracy=accuracy, loss=1 - accuracy)
-        world.upload(id_="doubler-local", **labelled(run))
-    told = vt("models", "compare", "doubler")
-    assert not told.stderr
-    rows = {line.split("  ")[0].strip(): line.split()[-2:] for line in told.stdout.splitlines()}
-    assert "train 3" in told.stdout
-    assert "train 4" in told.stdout
-    assert rows["test_accuracy"] == ["0.81", "0.83"]
-    assert rows["loss"] == ["0.19", "0.17"]
-    assert rows["--epochs"] == ["3", "4"]
-    found = json.loads(vt("models", "compare", "doubler", "4", "--format", "json").stdout)
-    [only] = found if isinstance(found, list) else found["jobs"]
-    assert only["metrics"]["test_accuracy"] == 0.83
 
 
 def test_runs_that_are_gone_are_said_instead_of_an_empty_table(vt: Vt, world: World) -> None:

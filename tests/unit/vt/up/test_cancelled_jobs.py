@@ -11,7 +11,7 @@ import pytest
 
 from vertex_training.customjob.protocol.withdrawal import CancelledJob
 from vertex_training_cli.engine.stacks import StackRef
-from vertex_training_cli.up.cancelled_jobs import (
+from vertex_training_cli.up.flow import (
     _files_of,  # pyright: ignore[reportPrivateUsage]
     report_cancelled_jobs,
 )

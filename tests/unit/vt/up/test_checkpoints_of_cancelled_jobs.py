@@ -12,9 +12,9 @@ import pytest
 from vertex_training.customjob.protocol.withdrawal import CancelledJob
 from vertex_training.errors import CommandError, OperatorError
 from vertex_training_cli.engine.stacks import StackRef
-from vertex_training_cli.jobs import objects
 from vertex_training_cli.jobs.objects import ObjectListing
-from vertex_training_cli.up.cancelled_jobs import report_cancelled_jobs
+from vertex_training_cli.up import flow
+from vertex_training_cli.up.flow import report_cancelled_jobs
 
 NAME = "projects/1/locations/r/customJobs/8"
 FOLDER = "gs://b/runs/1/checkpoints/"
@@ -70,7 +70,7 @@ def test_the_newest_checkpoint_is_told_with_its_age(
 ) -> None:
     now = datetime.now(UTC)
     bucket = Bucket(None if seconds is None else now - timedelta(seconds=seconds))
-    monkeypatch.setattr(objects, "Objects", bucket)
+    monkeypatch.setattr(flow, "Objects", bucket)
     monkeypatch.setattr(StackRef, "connect_clients", lambda ref: bucket.asked.append(ref.stack))
     assert told(stack, output) == [said]
     assert bucket.asked == ["dev", "acme-ml-dev", FOLDER]
@@ -83,6 +83,6 @@ def test_where_nobody_may_look_the_output_directory_is_told_and_why(
     def refuse(_: str) -> None:
         raise error
 
-    monkeypatch.setattr(objects, "Objects", refuse)
+    monkeypatch.setattr(flow, "Objects", refuse)
     text = f"its output is in gs://b/1; checkpoints cannot be looked for: {error}"
     assert told(stack, "gs://b/1") == [text]

@@ -60,9 +60,7 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     monkeypatch.setattr(flow, "report_orphaned_jobs", take("orphaned", lambda: None))
     monkeypatch.setattr(flow, "report_cancelled_jobs", take("cancelled", lambda: None))
     monkeypatch.setattr(flow.dataclasses, "replace", lambda pulumi, **_: pulumi)
-    monkeypatch.setattr(
-        "vertex_training_cli.up.lost_state.refuse_if_lost", take("lost", lambda: None)
-    )
+    monkeypatch.setattr("vertex_training_cli.up.flow.refuse_if_lost", take("lost", lambda: None))
     return made
 
 
@@ -90,16 +88,3 @@ def test_what_is_refused_is_told_and_nothing_runs(steps: SimpleNamespace) -> Non
     assert bring_up(engine, said) == 3
     assert said == ["dev is not deployed; nothing was changed.", "a is lost.", "b moves."]
     assert engine.ran == []
-
-
-@pytest.mark.parametrize(
-    ("arguments", "options"),
-    [
-        ([], []),
-        (["--yes", "--config-file", "a.yaml", "--x"], ["--config-file", "a.yaml"]),
-        (["--config-file=a.yaml", "--config-file", "b"], ["--config-file=a.yaml"]),
-        (["--config-files=a"], []),
-    ],
-)
-def test_a_refresh_has_the_config_file_of_the_up(arguments: list[str], options: list[str]) -> None:
-    assert flow._config_file(arguments) == options

@@ -91,11 +91,6 @@ def dead_process() -> int:
     return process.pid
 
 
-def test_a_question_that_pulumi_cannot_answer_is_one_line(up: Up) -> None:
-    told = up(failing="stack", expect=1).stderr
-    assert told.startswith("vt up: `pulumi stack export --stack local` failed")
-
-
 def test_without_pulumi_there_is_one_line_with_a_hint(
     up: Up, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

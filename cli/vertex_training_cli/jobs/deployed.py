@@ -1,0 +1,267 @@
+"""Jobs as they were deployed: by a stack's state, not by unreviewed files.
+
+Ladders and ``idleStop`` of jobs that are waited for; jobs that no state has; and jobs that go from
+one stack file of a project to another while they run.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from vertex_training import stack as stacks
+from vertex_training.customjob.google.job_service import enum_name
+from vertex_training.customjob.kinds import KINDS
+from vertex_training.customjob.protocol.ports import (
+    CANCELLING,
+    JOB_LABEL,
+    LADDER,
+    REQUEST_ID_LABEL,
+    RUNG_LABEL,
+    SLOT_LABEL,
+    STACK_LABEL,
+)
+from vertex_training.errors import (
+    CommandError,
+    ConfigError,
+    OperatorError,
+    Problem,
+    UnknownStackError,
+)
+from vertex_training.schedules.deployed import schedule_id
+from vertex_training.settings import project_files, renames, stack_files
+from vertex_training_cli.engine.plan import JOBS, WITH_REQUEST, Plan
+from vertex_training_cli.engine.pulumi_cli import PulumiCli
+from vertex_training_cli.engine.stacks import StackRef, find_unchecked
+from vertex_training_cli.jobs import view
+from vertex_training_cli.jobs.service import Jobs, kind_of, labels_of
+
+if TYPE_CHECKING:
+    from vertex_training.customjob.google.job_service import AnyJob
+    from vertex_training.customjob.protocol.idle import IdleStop
+    from vertex_training.customjob.protocol.ladder import Ladder
+
+
+def deployed_inputs(ref: StackRef) -> list[Mapping[str, Any]]:
+    """Inputs of the jobs and schedules in the stack's state.
+
+    Raises:
+        OperatorError: the state cannot be read.
+    """
+    try:
+        # Not ``ref.environment``: the clients of this process are connected already.
+        env = ref.preview_target(offline=False).env if ref.is_local else os.environ
+        deployment = PulumiCli(ref.root, env).export_deployment(ref.stack)
+    except CommandError as error:
+        raise OperatorError(f"the state of stack {ref.stack} cannot be read: {error}") from None
+    return list(inputs_in(deployment, WITH_REQUEST))
+
+
+def inputs_in(
+    deployment: Mapping[str, Any], types: Collection[str] = JOBS
+) -> Iterator[Mapping[str, Any]]:
+    """Inputs of the jobs in a state, or of what has another type."""
+    for each in deployment.get("resources") or []:
+        if each.get("type") in types and not each.get("delete"):
+            yield each.get("inputs") or {}
+
+
+def inputs_of(job: AnyJob, found: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """The inputs that a job was submitted by; None if none of ``found`` are, or it is another's."""
+    labels = labels_of(job)
+    wanted = labels.get(STACK_LABEL), labels.get(JOB_LABEL), SLOT_LABEL in labels
+    for inputs in found if labels else ():
+        given = inputs.get("submission") or {}
+        if (given.get("stack"), given.get("job"), "schedule" in inputs) == wanted:
+            return inputs
+    return None
+
+
+def ladder_of(job: AnyJob, ref: StackRef) -> Ladder | None:
+    """The ladder that was deployed with a job; None if it has none, or is no job of the stack.
+
+    Raises:
+        OperatorError: the state cannot be read, or a service does not answer.
+    """
+    from vertex_training.customjob.provider import ladder_of  # loads Pulumi
+
+    inputs = _deployed(job, ref)
+    return ladder_of(inputs) if inputs and (inputs.get("options") or {}).get(LADDER) else None
+
+
+def idle_stop_of(job: AnyJob, ref: StackRef) -> IdleStop | None:
+    """The ``idleStop`` that was deployed with a job; None if it has none. Raises OperatorError."""
+    from vertex_training.customjob.provider import idle_stop_of  # loads Pulumi
+
+    inputs = _deployed(job, ref)
+    return idle_stop_of(inputs) if inputs else None
+
+
+def stop_reason(job: AnyJob, ref: StackRef) -> str:
+    """Why ``idleStop`` cancelled a job; empty if it did not. Raises OperatorError."""
+    from vertex_training.customjob.provider import stop_reason  # loads Pulumi
+
+    inputs = _deployed(job, ref)
+    return stop_reason(inputs, job.name, labels_of(job)[REQUEST_ID_LABEL]) if inputs else ""
+
+
+def _deployed(job: AnyJob, ref: StackRef) -> Mapping[str, Any] | None:
+    return inputs_of(job, deployed_inputs(ref)) if labels_of(job) else None
+
+
+#: How the names of jobs begin that ``vt run`` submits. No key of a stack file has an underscore.
+RUN_PREFIX: Final = "run_"
+
+
+def find_orphaned_jobs(
+    stack: StackRef, known: Collection[str], *, with_runs: bool = False
+) -> list[AnyJob]:
+    """The orphaned jobs, newest first. ``known`` are what ``known_ids`` returns.
+
+    A provider that is killed after it has sent a request leaves no note in the state. The next
+    ``up`` finds the job by its request. If the job was removed from the stack or renamed in
+    between, nothing asks for that request again, and the job runs to its end.
+
+    ``with_runs``: also jobs of ``vt run``, which belong to no state.
+
+    Raises:
+        CommandError: the local cloud does not run.
+        OperatorError: jobs cannot be listed.
+    """
+    stack.connect_clients()
+    jobs = Jobs(stack)
+    listed = [
+        job
+        for job in jobs.list(live_only=True)
+        if {resource_of(job, stack), _rung_of(job)}.isdisjoint(known)
+    ]
+    if not with_runs:
+        listed = [job for job in listed if not view.title(job).startswith(RUN_PREFIX)]
+    # The list may lag and have jobs that were cancelled a moment ago: get each by its name.
+    found = [now for job in listed if (now := jobs.get_if_exists(job.name)) is not None]
+    return [job for job in found if not view.has_ended(job) and enum_name(job.state) != CANCELLING]
+
+
+def _rung_of(job: AnyJob) -> str:
+    """The request id of a job that is a rung of a ladder; empty of others."""
+    labels = labels_of(job)
+    return labels[REQUEST_ID_LABEL] if RUNG_LABEL in labels else ""
+
+
+def resource_of(job: AnyJob, stack: StackRef) -> str:
+    """Id of the resource that a state has for a job: the schedule of a slot, else its own name."""
+    labels = labels_of(job)
+    if SLOT_LABEL not in labels:
+        return job.name
+    return schedule_id(stack.parent, kind_of(job), labels.get(JOB_LABEL, ""))
+
+
+def orphan_title(job: AnyJob) -> str:
+    """Its name in the stack, with its run."""
+    return f"{view.title(job)} (run {view.run(job)})"
+
+
+def orphan_advice(job: AnyJob, stack: str) -> str:
+    """Where it comes from, and what can be done about it."""
+    return (
+        "A killed run submitted it, perhaps, before it was removed or renamed. To end it: "
+        f"`vt jobs cancel {view.job_id(job)} --stack {stack}`; to keep it: declare it as it was, "
+        f"and `vt up --stack {stack} --refresh` takes it over."
+    )
+
+
+#: Names of jobs in a stack -> their resource names.
+Deployed = Mapping[str, str]
+#: Of the problem; a headline knows it.
+RULE: Final = "job-changes-stacks"
+#: How a component calls the resource of a job.
+_RESOURCE: Final = "training-"
+
+
+def deployed_jobs(deployment: Mapping[str, Any]) -> Deployed:
+    """Jobs in a state."""
+    resources = deployment.get("resources") or []
+    found = [(each["urn"], each.get("id", "")) for each in resources if each.get("type") in JOBS]
+    return {_job(urn): id_ for urn, id_ in found}
+
+
+def planned_from(plan: Plan) -> Deployed:
+    """Jobs in the state that a plan begins with."""
+    return {_job(s.urn): s.old.id for s in plan.steps if s.type in JOBS and s.old is not None}
+
+
+def find_moved_jobs(stack: StackRef, deployed: Deployed, pulumi: PulumiCli) -> list[Problem]:
+    """A problem for each job that goes from this stack to another, or to it, and has not ended.
+
+    No state has a job of another stack: the old one would cancel it, with what it has trained, and
+    the new one submit it anew; deployed in the other order, it would run twice.
+
+    ``deployed`` are the jobs in the stack's state. Stacks of other projects, states that cannot be
+    read and jobs that cannot be asked for are passed over.
+    """
+    return [
+        Problem(
+            f"job {job} goes from stack {old.stack} to {new} and has not ended: it would be "
+            "cancelled there, and begin anew or run twice",
+            id_,
+            f"let it end (`vt jobs wait {job} --stack {old.stack}`), or end it (`vt jobs cancel "
+            f"{job} --stack {old.stack}`), then deploy both",
+            rule=RULE,
+        )
+        for old, new, job, id_ in _moves(stack, deployed, pulumi)
+        if _is_live(old, id_)
+    ]
+
+
+def _moves(
+    stack: StackRef, deployed: Deployed, pulumi: PulumiCli
+) -> Iterator[tuple[StackRef, str, str, str]]:
+    """(old stack, name of the new one, job, its resource name)."""
+    beside = [find_unchecked(stack.root, name) for name in project_files.names(stack.root)]
+    beside = [o for o in beside if o.project == stack.project and o.stack != stack.stack]
+    here = _declared(stack) if beside else None
+    if here is None:
+        return
+    for other in beside:
+        there = _declared(other)
+        if there is None:
+            continue
+        leaves = (deployed.keys() - here) & there
+        comes = here - deployed.keys() - there
+        state = _state_of(pulumi, other.stack) if leaves or comes else {}
+        yield from (
+            (stack, other.stack, job, deployed[job]) for job in sorted(leaves - state.keys())
+        )
+        yield from ((other, stack.stack, job, state[job]) for job in sorted(comes & state.keys()))
+
+
+def _declared(stack: StackRef) -> set[str] | None:
+    """Names that the jobs of a stack file have in the state; None if it cannot be read."""
+    try:
+        raw = stack_files.read_raw(stacks.SCHEMA, stack.root, stack.stack)
+        settings = stacks.read_settings(raw, stack.root)
+    except (ConfigError, UnknownStackError, OSError):
+        return None
+    sections = [renames.first_keys(settings, (kind.section,)) for kind in KINDS]
+    return {first for keys in sections for first in keys.values()}
+
+
+def _state_of(pulumi: PulumiCli, stack: str) -> Deployed:
+    try:
+        return deployed_jobs(pulumi.export_deployment(stack))
+    except CommandError:
+        return {}
+
+
+def _is_live(stack: StackRef, id_: str) -> bool:
+    try:
+        stack.connect_clients()
+        job = Jobs(stack).get_if_exists(id_) if id_ else None
+    except (CommandError, OperatorError):
+        return False
+    return job is not None and not view.has_ended(job)
+
+
+def _job(urn: str) -> str:
+    return urn.rpartition("::")[2].removeprefix(_RESOURCE)
