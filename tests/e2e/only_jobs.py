@@ -15,11 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from google.cloud import storage
+
 from localgcp.home import Home
 from localgcp.inventory.store import BUCKET, SERVICE, Store
 from localgcp.runner.gcsfuse import storage_client
 from localgcp.server_info import ServerInfo
-from localgcp.vertex.records import JobRecord, JobTable
+from localgcp.vertex.records import JobRecord, JobState, JobTable
 from tests.fixture_project import clean_environment, source_path
 
 ROOT = Path(__file__).parents[2]
@@ -140,6 +142,25 @@ class Project:
         """Every job the local cloud accepted under this name, of any run."""
         return [x for x in JobTable(self.home.database).list() if x.labels["vt-job"] == job]
 
+    def states(self, job: str) -> list[JobState]:
+        """States of these jobs."""
+        return [each.state for each in self.accepted(job)]
+
+    def live(self, job: str) -> list[str]:
+        """Runs of a job that go on, each once for each job."""
+        return [x.labels["vt-run"] for x in self.accepted(job) if not x.state.terminal]
+
+    def settled(self) -> None:
+        """The program has nothing new to say."""
+        self.pulumi("preview -s local --expect-no-changes")
+
+    @property
+    def storage(self) -> storage.Client:
+        """Google's client of Cloud Storage."""
+        info = ServerInfo.read(self.home.server_file)
+        assert info
+        return storage_client(f"http://127.0.0.1:{info.storage_port}")
+
     def state(self) -> dict[str, Any]:
         """The stack's state: ``resources`` and ``pending_operations``."""
         file = self.home.pulumi / ".pulumi" / "stacks" / "only-jobs" / "local.json"
@@ -162,9 +183,7 @@ def project(folder: Path, before: str = "") -> Iterator[Project]:
         for api in ("aiplatform", "logging"):
             store.put(SERVICE, f"{PROJECT}/{api}.googleapis.com", PROJECT, {}, {})
         store.put(BUCKET, CONTROL, PROJECT, {}, {"name": CONTROL, "project": PROJECT})
-        info = ServerInfo.read(made.home.server_file)
-        assert info
-        storage_client(f"http://127.0.0.1:{info.storage_port}").create_bucket(CONTROL)
+        made.storage.create_bucket(CONTROL)
         yield made
     finally:
         made.vt("local", "down", "--clean")  # refused while a `pulumi` runs: nothing may be left

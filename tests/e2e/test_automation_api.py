@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pulumi
@@ -12,18 +11,12 @@ import pulumi_gcp as gcp
 import pytest
 from pulumi import automation
 
-from tests.e2e.inline_programs import REGION, InlinePrograms, running
+from tests.e2e.inline_programs import REGION, InlinePrograms
 from vertex_training import TrainingBuckets, pulumi_internals
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 PLACE = {"project": "local-inline", "region": REGION}
-
-
-@pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InlinePrograms]:
-    with running(tmp_path_factory.mktemp("inline")) as found:
-        yield found
 
 
 def declare() -> None:

@@ -5,7 +5,7 @@ https://www.pulumi.com/docs/iac/concepts/resources/options/
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pulumi
@@ -14,7 +14,7 @@ import pytest
 from pulumi import automation
 
 from localgcp.inventory.store import project_number
-from tests.e2e.inline_programs import REGION, SPEC, InlinePrograms, resources, running
+from tests.e2e.inline_programs import REGION, SPEC, InlinePrograms, resources
 from vertex_training import (
     GpuReservation,
     TrainingAccount,
@@ -92,12 +92,6 @@ class Program:
 
     def _transformation(self, args: pulumi.ResourceTransformationArgs) -> None:
         self.seen["transformations"].add(f"{args.type_}::{args.name}")
-
-
-@pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InlinePrograms]:
-    with running(tmp_path_factory.mktemp("options")) as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
 from typing import Any
 
 import pulumi
@@ -11,7 +10,7 @@ import pulumi_gcp as gcp
 import pytest
 from pulumi import automation
 
-from tests.e2e.inline_programs import REGION, SPEC, InlinePrograms, resources, running
+from tests.e2e.inline_programs import REGION, SPEC, InlinePrograms, resources
 from vertex_training import TrainingAccount, TrainingBuckets, TrainingJob
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.jobs.service import Jobs, labels_of
@@ -20,12 +19,6 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 PROJECT = "local-teams"
 JOB_TYPE = "pulumi-python:dynamic/vertex:CustomJob"
-
-
-@pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InlinePrograms]:
-    with running(tmp_path_factory.mktemp("teams")) as found:
-        yield found
 
 
 def vertex_ai() -> gcp.projects.Service:

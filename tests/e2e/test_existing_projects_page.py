@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pytest
 from pulumi import automation
 
 from tests.conftest import ROOT
-from tests.e2e.inline_programs import REGION, InlinePrograms, resources, running
+from tests.e2e.inline_programs import REGION, InlinePrograms, resources
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -32,12 +31,6 @@ class Program:
 
     def __call__(self) -> None:
         exec(compile("\n".join(CODE[each] for each in self.headings), "page", "exec"), {})
-
-
-@pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InlinePrograms]:
-    with running(tmp_path_factory.mktemp("existing")) as found:
-        yield found
 
 
 def ids_of(stack: automation.Stack) -> dict[str, str]:

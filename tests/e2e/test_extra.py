@@ -9,7 +9,7 @@ import json
 import pytest
 
 from localgcp.inventory.store import Binding
-from tests.conftest import ROOT, running_checkout
+from tests.conftest import ROOT
 from tests.e2e.small_stacks import SmallStack
 from tests.extra_page import EXAMPLE
 
@@ -19,12 +19,11 @@ OURS_OF_THE_STORY = {"reports", "reports-readers"}
 
 
 @pytest.fixture(scope="module")
-def stack(tmp_path_factory):
-    with running_checkout(tmp_path_factory.mktemp("extra")) as copy:
-        found = SmallStack(copy, "extra")
-        found.write({})
-        found.pulumi("stack init", expect=None)
-        yield found
+def stack(checkout):
+    found = SmallStack(checkout, "extra")
+    found.write({})
+    found.pulumi("stack init", expect=None)
+    return found
 
 
 def write(stack, text):
@@ -63,8 +62,7 @@ def test_it_comes_up_and_the_second_time_changes_nothing(stack):
     stack.up()
     assert "local-extra-reports" in stack.left()
     stack.is_settled()
-    outputs = json.loads(stack.pulumi("stack output --json").split("warning:")[0])
-    assert outputs["reports"] == "gs://local-extra-reports"
+    assert stack.outputs()["reports"] == "gs://local-extra-reports"
 
 
 def test_members_added_by_hand_are_drift_of_a_teams_resources_and_protection_keeps_them(stack):

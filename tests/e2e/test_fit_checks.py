@@ -16,7 +16,6 @@ from google.cloud.aiplatform_v1.services.job_service.transports.grpc import JobS
 from localgcp.errors import CloudError
 from localgcp.server_info import ServerInfo
 from localgcp.vertex.records import JobState, JobTable
-from tests.conftest import running_checkout
 from tests.e2e.small_stacks import MACHINE, REGION, SmallStack, job_file
 from tests.unit.localcloud.conftest import wait_until
 from tests.unit.localcloud.vertex.estate import Estate
@@ -111,13 +110,12 @@ FITS = {"busy": job(**PEERED)}
 
 
 @pytest.fixture(scope="module")
-def stack(tmp_path_factory):
+def stack(checkout):
     """A stack that is up, with a network, a reservation and a job that runs on the network."""
-    with running_checkout(tmp_path_factory.mktemp("fit")) as copied:
-        made = SmallStack(copied, "fit")
-        write(made, FITS)
-        made.up()
-        yield made
+    made = SmallStack(checkout, "fit")
+    write(made, FITS)
+    made.up()
+    return made
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,6 @@ import pytest
 
 from localgcp.home import Home
 from tests.chaos.ways import provider_of
-from tests.conftest import running_checkout
 from tests.fixture_project import sample, source_path
 
 for _name in ("titanic", "data/titanic"):
@@ -61,12 +60,6 @@ class HoldingProxy(grpc.GenericRpcHandler):
 
 def _routing(context):
     return [(k, v) for k, v in context.invocation_metadata() if k == "x-goog-request-params"]
-
-
-@pytest.fixture(scope="module")
-def checkout(tmp_path_factory):
-    with running_checkout(tmp_path_factory.mktemp("killed")) as copy:
-        yield copy
 
 
 @contextmanager

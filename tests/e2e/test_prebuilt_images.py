@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from localgcp.home import Home
 from localgcp.runner import substitutes
 from localgcp.runner.gang.hosts import has_mounts
 from localgcp.vertex.records import JobRecord, JobState
-from tests.conftest import running_checkout
+from tests.conftest import Checkout
 from tests.e2e.small_stacks import MACHINE, SmallStack
 from tests.unit.localcloud.conftest import wait_until
 
@@ -84,14 +82,13 @@ def job(name: str) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallStack]:
-    with running_checkout(tmp_path_factory.mktemp("prebuilt")) as copy:
-        made = SmallStack(copy, "prebuilt")
-        (copy.path / "jobs/fit.py").write_text(FIT)
-        made.write({name: job(name) for name in IMAGES}, packages={"fit": {"path": "jobs/fit.py"}})
-        copy.run("vt", "local", "start", "--prebuilt", "nearest")
-        made.up()
-        yield made
+def stack(checkout: Checkout) -> SmallStack:
+    made = SmallStack(checkout, "prebuilt")
+    (checkout.path / "jobs/fit.py").write_text(FIT)
+    made.write({name: job(name) for name in IMAGES}, packages={"fit": {"path": "jobs/fit.py"}})
+    checkout.run("vt", "local", "start", "--prebuilt", "nearest")
+    made.up()
+    return made
 
 
 @pytest.mark.parametrize("name", ["sklearn", "sklearn-old", "xgboost", "tensorflow"])
@@ -105,7 +102,7 @@ def test_a_job_has_the_framework_of_its_image_and_its_logs_are_in_the_bucket(
         return next(each for each in stack.jobs() if str(each.output_prefix).endswith(f"/{name}"))
 
     wait_until(lambda: found().state.terminal, 900)
-    home = Home(stack.checkout.home, stack.checkout.path)
+    home = stack.home
     log = (home.jobs / found().job_id / "logs/workerpool0-0.log").read_text(errors="replace")
     assert found().state is JobState.SUCCEEDED, log
     folder = home.storage / str(found().output_prefix).removeprefix("gs://")

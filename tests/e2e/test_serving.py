@@ -11,12 +11,11 @@ import os
 import signal
 import threading
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.conftest import running_checkout
+from tests.conftest import Checkout
 from tests.e2e.small_stacks import MACHINE, REGION, SmallStack
 from tests.unit.localcloud.conftest import wait_until
 from vertex_training.serving.declared import ENDPOINT_LABEL, MODEL_LABEL
@@ -81,12 +80,11 @@ RUNS = {1: ["good", "1.0"], 2: ["good", "0.01"], 3: ["broken", "1.0"]}
 
 
 @pytest.fixture(scope="module")
-def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallStack]:
-    with running_checkout(tmp_path_factory.mktemp("serving")) as checkout:
-        (checkout.path / "jobs").mkdir(exist_ok=True)
-        (checkout.path / "jobs" / "plain.py").write_text(TRAIN)
-        (checkout.path / "jobs" / "server.py").write_text(SERVER)
-        yield SmallStack(checkout, "serving")
+def story(checkout: Checkout) -> SmallStack:
+    (checkout.path / "jobs").mkdir(exist_ok=True)
+    (checkout.path / "jobs" / "plain.py").write_text(TRAIN)
+    (checkout.path / "jobs" / "server.py").write_text(SERVER)
+    return SmallStack(checkout, "serving")
 
 
 def write(
@@ -160,7 +158,7 @@ def client(story: SmallStack, kind: str) -> Any:
 
 def endpoint(story: SmallStack, key: str = "iris") -> Any:
     """The endpoint as the service has it."""
-    name = outputs(story)["endpoints"][key]["name"]
+    name = story.outputs()["endpoints"][key]["name"]
     return client(story, "endpoint").get_endpoint(name=name)
 
 
@@ -169,16 +167,6 @@ def endpoints_by_key(story: SmallStack) -> dict[str, Any]:
     parent = f"projects/{story.project}/locations/{REGION}"
     found = client(story, "endpoint").list_endpoints(parent=parent)
     return {each.labels[ENDPOINT_LABEL]: each for each in found}
-
-
-def resources(story: SmallStack) -> list[str]:
-    """URNs of what the state has."""
-    exported = json.loads(story.checkout.shell(f"pulumi stack export -s {story.name}").stdout)
-    return [each["urn"] for each in exported["deployment"]["resources"]]
-
-
-def outputs(story: SmallStack) -> dict[str, Any]:
-    return json.loads(story.pulumi("stack output --json").partition("\nwarning")[0])
 
 
 def by_run(story: SmallStack, key: str = "iris") -> dict[int, tuple[str, int]]:
@@ -274,12 +262,8 @@ def test_a_lost_state_comes_back_though_the_job_of_a_version_was_edited(story: S
     assert {"serving-iris-run-3", "serving-iris-traffic", "training-plain"} <= {
         *adopted.rpartition(": ")[2].split(", ")
     }
-    exported = json.loads(story.checkout.shell(f"pulumi stack export -s {story.name}").stdout)
-    [version] = [
-        each["outputs"]
-        for each in exported["deployment"]["resources"]
-        if each["urn"].endswith("serving-iris-run-3")
-    ]
+    found = story.resources()
+    [version] = [each["outputs"] for each in found if each["urn"].endswith("serving-iris-run-3")]
     assert version["resolved"]["job"] == first.name
 
 
@@ -321,7 +305,7 @@ def test_what_a_killed_first_up_deployed_leaves_with_its_endpoint(story: SmallSt
     os.kill(int(noted.read_text()), signal.SIGKILL)
     killed.join()
     wait_until(lambda: bool(endpoints_by_key(story)["late"].deployed_models), 120)
-    assert not [each for each in resources(story) if each.endswith("-late-traffic")]
+    assert not [each for each in story.resources() if each["urn"].endswith("-late-traffic")]
 
     write(story, 3, [1, 2], {"run 1": 90, "run 2": 10})
     told = story.checkout.run(
@@ -352,7 +336,7 @@ def test_what_somebody_deployed_by_hand_stays_until_they_take_it_away(story: Sma
     found, service = endpoint(story), client(story, "endpoint")
     deployed = {
         "id": "77",
-        "model": outputs(story)["models"]["iris"]["run 1"],
+        "model": story.outputs()["models"]["iris"]["run 1"],
         "display_name": "by hand",
         "dedicated_resources": {
             "machine_spec": {"machine_type": "n1-standard-2"}, "min_replica_count": 1,

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 from localgcp.server_info import ServerInfo
-from tests.conftest import running_checkout
+from tests.conftest import Checkout
 from tests.e2e.small_stacks import MACHINE, SmallStack
 from tests.warehouse import Warehouse
 
@@ -62,16 +61,15 @@ def load(warehouse: Warehouse, splits: tuple[str, ...], how: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallStack]:
-    with running_checkout(tmp_path_factory.mktemp("snapshots")) as checkout:
-        checkout.run("vt", "local", "bigquery", "--install")
-        data = checkout.path / "data"
-        data.mkdir()
-        (data / "titanic.sql").write_text(
-            "SELECT split, passenger_class, sex, survived FROM titanic.passengers -- all\n"
-        )
-        (data / "train.py").write_text(TRAIN)
-        yield SmallStack(checkout, "snapshots")
+def story(checkout: Checkout) -> SmallStack:
+    checkout.run("vt", "local", "bigquery", "--install")
+    data = checkout.path / "data"
+    data.mkdir()
+    (data / "titanic.sql").write_text(
+        "SELECT split, passenger_class, sex, survived FROM titanic.passengers -- all\n"
+    )
+    (data / "train.py").write_text(TRAIN)
+    return SmallStack(checkout, "snapshots")
 
 
 @pytest.fixture(scope="module")
@@ -127,14 +125,9 @@ def accuracy() -> float:
     return right / len(test["survived"])
 
 
-def up(story: SmallStack, expect: int = 0) -> str:
-    done = story.checkout.run("vt", "local", "up", "--stack", story.name, expect=expect)
-    return done.stdout + done.stderr
-
-
 def test_a_job_trains_on_the_snapshot_of_a_table(story: SmallStack, warehouse: Warehouse) -> None:
     write(story)
-    up(story)
+    story.vt("local", "up")
     assert metrics(story) == [{"rows": 915 + 197, "accuracy": pytest.approx(accuracy())}]
     assert [name.partition("-")[2].split("-", 2)[2] for name in warehouse.ran()] == [
         "export-1-1", "query-1",
@@ -151,7 +144,7 @@ def test_another_run_is_another_snapshot_beside_the_first(
     story: SmallStack, warehouse: Warehouse
 ) -> None:
     write(story, run=2)
-    up(story)
+    story.vt("local", "up")
     assert sorted(each["rows"] for each in metrics(story)) == [1112, 1309]
     assert len(warehouse.ran()) == 4
     assert len(manifests(story)) == 2
@@ -176,7 +169,7 @@ def test_a_bound_refuses_the_query_where_the_estimate_is_too_low(
 ) -> None:
     # The service bills 10 MiB at least, which no dry run says.
     write(story, run=3, most=1_000_000)
-    assert "bytesBilledLimitExceeded" in up(story, expect=1)
+    assert "bytesBilledLimitExceeded" in story.vt("local", "up", expect=1)
     write(story, run=3, most=1_000)
     said = story.pulumi("preview", expect=None)
     assert "more than maxBytesBilled, 1,000" in said

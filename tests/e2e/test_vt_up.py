@@ -28,12 +28,6 @@ pytestmark = [
 UP = "pulumi up -s local --yes --skip-preview --non-interactive"
 
 
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    with only_jobs.project(tmp_path_factory.mktemp("vt-up")) as made:
-        yield made
-
-
 @pytest.fixture
 def proxy(project: Project) -> Iterator[HoldingProxy]:
     info = ServerInfo.read(project.home.server_file)

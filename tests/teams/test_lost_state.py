@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import yaml
 
-from tests.conftest import running_checkout
+from tests.conftest import Checkout
 from tests.e2e.small_stacks import MACHINE, REGION, SmallStack, job_file
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1700)]
@@ -27,66 +26,57 @@ DASHBOARD = "gcp:monitoring/dashboard:Dashboard"
 BUDGET = "gcp:billing/budget:Budget"
 
 
-class Neighbour(SmallStack):
-    """Another stack of the same project."""
-
-    @property
-    def project(self) -> str:
-        return "local-lost"
-
-
 @pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallStack]:
-    with running_checkout(tmp_path_factory.mktemp("lost")) as copy:
-        made = SmallStack(copy, "lost")
-        network = {"mode": "psc", "subnet": {"range": "10.20.0.0/26"}}
-        keys = ("busy", "batch", "slow", "weekly")
-        files = {key: {"file": f"jobs/lost-{key}.yaml"} for key in keys}
-        # It runs longer than the story takes; the command of a trial gets parameters.
-        job = job_file(scheduling={"timeout": "7200s"})
-        container = job["jobSpec"]["workerPoolSpecs"][0]["containerSpec"]
-        container["command"] = ["sh", "-c", "sleep 7000"]
-        search = {
-            "displayName": "search", "maxTrialCount": 2, "parallelTrialCount": 1,
-            "studySpec": {
-                "metrics": [{"metricId": "loss", "goal": "MINIMIZE"}],
-                "parameters": [
-                    {"parameterId": "rate", "doubleValueSpec": {"minValue": 0.1, "maxValue": 1}}
-                ],
-            },
-            "trialJobSpec": job["jobSpec"],
-        }  # fmt: skip
-        (copy.path / "jobs").mkdir(exist_ok=True)
-        (copy.path / "jobs/lost-search.yaml").write_text(yaml.safe_dump(search))
-        made.write(
-            dict.fromkeys(keys, job),
-            jobs={
-                "busy": files["busy"],
-                "batch": {**files["batch"], "backend": "batch"},
-                "slow": {**files["slow"], "ladder": [{"strategy": "SPOT"}]},
-                "weekly": {**files["weekly"], "schedule": {"cron": "0 6 * * 1"}},
-            },
-            tuning={"search": {"file": "jobs/lost-search.yaml"}},
-            serviceAccounts={
-                "trainer": {"writes": ["artifacts"]},
-                "eyes": {"writes": ["vision"], "team": "vision"},
-            },
-            buckets={
-                "artifacts": {"forceDestroy": True},
-                "vision": {"forceDestroy": True, "team": "vision"},
-            },
-            teams={"vision": {"submitters": ["group:vision@example.com"]}},
-            secrets={"key": {}},
-            submitters=["group:ml@example.com"],
-            reservations={"cpu": RESERVED},
-            network=network,
-            **WATCHED,
-        )
-        made.up()
-        beside = Neighbour(copy, "beside")
-        beside.write({}, **WATCHED)
-        beside.up()
-        yield made
+def stack(checkout: Checkout) -> SmallStack:
+    made = SmallStack(checkout, "lost")
+    network = {"mode": "psc", "subnet": {"range": "10.20.0.0/26"}}
+    keys = ("busy", "batch", "slow", "weekly")
+    files = {key: {"file": f"jobs/lost-{key}.yaml"} for key in keys}
+    # It runs longer than the story takes; the command of a trial gets parameters.
+    job = job_file(scheduling={"timeout": "7200s"})
+    container = job["jobSpec"]["workerPoolSpecs"][0]["containerSpec"]
+    container["command"] = ["sh", "-c", "sleep 7000"]
+    search = {
+        "displayName": "search", "maxTrialCount": 2, "parallelTrialCount": 1,
+        "studySpec": {
+            "metrics": [{"metricId": "loss", "goal": "MINIMIZE"}],
+            "parameters": [
+                {"parameterId": "rate", "doubleValueSpec": {"minValue": 0.1, "maxValue": 1}}
+            ],
+        },
+        "trialJobSpec": job["jobSpec"],
+    }  # fmt: skip
+    (checkout.path / "jobs").mkdir(exist_ok=True)
+    (checkout.path / "jobs/lost-search.yaml").write_text(yaml.safe_dump(search))
+    made.write(
+        dict.fromkeys(keys, job),
+        jobs={
+            "busy": files["busy"],
+            "batch": {**files["batch"], "backend": "batch"},
+            "slow": {**files["slow"], "ladder": [{"strategy": "SPOT"}]},
+            "weekly": {**files["weekly"], "schedule": {"cron": "0 6 * * 1"}},
+        },
+        tuning={"search": {"file": "jobs/lost-search.yaml"}},
+        serviceAccounts={
+            "trainer": {"writes": ["artifacts"]},
+            "eyes": {"writes": ["vision"], "team": "vision"},
+        },
+        buckets={
+            "artifacts": {"forceDestroy": True},
+            "vision": {"forceDestroy": True, "team": "vision"},
+        },
+        teams={"vision": {"submitters": ["group:vision@example.com"]}},
+        secrets={"key": {}},
+        submitters=["group:ml@example.com"],
+        reservations={"cpu": RESERVED},
+        network=network,
+        **WATCHED,
+    )
+    made.up()
+    beside = SmallStack(checkout, "beside", made.project)
+    beside.write({}, **WATCHED)
+    beside.up()
+    return made
 
 
 def test_a_lost_state_comes_back_and_nothing_is_created_twice(stack: SmallStack) -> None:

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from localgcp.runner.gcsfuse import storage_client
-from localgcp.server_info import ServerInfo
 from tests.e2e import only_jobs
 from tests.e2e.only_jobs import CONTROL, Project
 
@@ -43,16 +41,12 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
         yield made
 
 
-def live(project: Project) -> list[str]:
-    return [x.labels["vt-run"] for x in project.accepted("train") if not x.state.terminal]
-
-
 def refused(project: Project) -> str:
     """What `vt up` says where the new job is refused, once the old one was cancelled for it."""
     project.vt("local", "fault", "add", *REFUSE, "--times", "0")
     told = project.vt(*UP, code=None)
     project.vt("local", "fault", "clear")
-    assert live(project) == []
+    assert project.live("train") == []
     assert "Traceback" not in told
     return told
 
@@ -68,9 +62,7 @@ def test_up_says_what_ran_and_where_its_checkpoint_is_and_its_one_command_brings
     commit(project, 1)
     project.vt(*UP)
     [first] = project.accepted("train")
-    info = ServerInfo.read(project.home.server_file)
-    assert info
-    bucket = storage_client(f"http://127.0.0.1:{info.storage_port}").bucket(CONTROL)
+    bucket = project.storage.bucket(CONTROL)
     bucket.blob("train/checkpoints/step-7").upload_from_string(b"weights")
 
     commit(project, 2)
@@ -83,14 +75,14 @@ def test_up_says_what_ran_and_where_its_checkpoint_is_and_its_one_command_brings
     command = the_command(told)
     assert command.startswith("git revert --no-edit ")
     project.vt("local", "shell", "-c", f"{command} --yes --skip-preview")
-    assert live(project) == ["1"]
+    assert project.live("train") == ["1"]
 
     # Not committed: then there is nothing to revert.
     project.want(train={**BUSY, "run": 3})
     told = refused(project)
     assert the_command(told).startswith("git stash && vt up --stack local")
     project.vt("local", "shell", "-c", f"{the_command(told)} --yes --skip-preview")
-    assert live(project) == ["1"]
+    assert project.live("train") == ["1"]
 
 
 def test_plain_pulumi_says_as_much_in_the_error_itself(project: Project) -> None:

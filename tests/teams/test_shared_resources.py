@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
@@ -11,7 +10,7 @@ import yaml
 
 from localgcp.inventory.store import Store
 from localgcp.vertex.records import JobState
-from tests.conftest import running_checkout
+from tests.conftest import Checkout
 from tests.e2e.only_jobs import ROOT
 from tests.e2e.small_stacks import REGION, SmallStack, job_file
 
@@ -31,10 +30,6 @@ SHARED = {
 class TeamStack(SmallStack):
     """A stack of one of two teams in one project."""
 
-    @property
-    def project(self) -> str:
-        return "local-owner"
-
     def share(self, corpus: dict[str, object], **sections: object) -> None:
         """Write the stack with a bucket of its own, and the file that both teams include."""
         jobs = {"busy": job_file()} if self.name == "owner" else {}
@@ -53,18 +48,17 @@ ENCRYPTION = {"encryption": {"key": KEY}}
 
 
 @pytest.fixture(scope="module")
-def teams(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[TeamStack, TeamStack]]:
+def teams(checkout: Checkout) -> tuple[TeamStack, TeamStack]:
     """The team that owns the bucket and the key, and its guest; both deployed."""
-    with running_checkout(tmp_path_factory.mktemp("shared")) as copy:
-        owner, guest = TeamStack(copy, "owner"), TeamStack(copy, "guest")
-        # A key is there before the stacks, as another team has made it.
-        for kind, id_ in (("keyRing:KeyRing", RING), ("cryptoKey:CryptoKey", KEY)):
-            owner.store.put(f"gcp:kms/{kind}", id_, "local-owner", {}, {})
-        owner.share(OWNED, **ENCRYPTION)
-        owner.up()
-        guest.share({"existing": CORPUS})
-        guest.up()
-        yield owner, guest
+    owner, guest = (TeamStack(checkout, name, "local-owner") for name in ("owner", "guest"))
+    # A key is there before the stacks, as another team has made it.
+    for kind, id_ in (("keyRing:KeyRing", RING), ("cryptoKey:CryptoKey", KEY)):
+        owner.store.put(f"gcp:kms/{kind}", id_, "local-owner", {}, {})
+    owner.share(OWNED, **ENCRYPTION)
+    owner.up()
+    guest.share({"existing": CORPUS})
+    guest.up()
+    return owner, guest
 
 
 def on_corpus(store: Store) -> set[tuple[str, str]]:
