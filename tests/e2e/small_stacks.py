@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -14,6 +15,8 @@ from localgcp.inventory.store import Store, project_number
 from localgcp.vertex.records import JobRecord, JobState, JobTable
 from tests.conftest import Checkout
 
+#: Programs by the module that runs them, and by name.
+PROGRAMS = yaml.safe_load(Path(__file__).with_name("programs.yaml").read_text("utf-8"))
 REGION = "us-central1"
 MACHINE = {"machineType": "n1-standard-4"}
 #: Of a project that is not local, so its command runs on this machine, without a container engine.

@@ -19,7 +19,7 @@ from localgcp.faults.table import FaultTable, inject
 from localgcp.runner.gang.hosts import has_mounts
 from localgcp.vertex.records import JobState
 from tests.conftest import Checkout
-from tests.e2e.small_stacks import MACHINE, SmallStack
+from tests.e2e.small_stacks import MACHINE, PROGRAMS, SmallStack
 from tests.fixture_project import sample
 from tests.unit.localcloud.conftest import wait_until
 
@@ -181,17 +181,7 @@ def test_a_task_whose_spot_machine_is_taken_away_goes_on_at_its_checkpoint(
 
 
 #: Makes a job of another's under an id, as somebody with rights on Batch could.
-TAKE = """
-from google.cloud import batch_v1
-from vertex_training.customjob.google.batch_service import client
-runnable = {"script": {"text": "sleep 600"}}
-group = {"task_count": 1, "task_spec": {"runnables": [runnable]}}
-account = {"email": "trainer-batch@local-batch.iam.gserviceaccount.com"}
-policy = {"service_account": account}
-job = batch_v1.Job(task_groups=[group], allocation_policy=policy, labels=LABELS)
-client("local-batch", "us-central1").create_job(
-    parent="projects/local-batch/locations/us-central1", job_id=ID, job=job)
-"""
+TAKE = PROGRAMS["batch"]["TAKE"]
 
 
 def test_a_job_moves_between_the_services_as_one_replaced_resource_and_leaves_none(

@@ -15,7 +15,7 @@ from localgcp.runner import substitutes
 from localgcp.runner.gang.hosts import has_mounts
 from localgcp.vertex.records import JobRecord, JobState
 from tests.conftest import Checkout
-from tests.e2e.small_stacks import MACHINE, SmallStack
+from tests.e2e.small_stacks import MACHINE, PROGRAMS, SmallStack
 from tests.unit.localcloud.conftest import wait_until
 
 # The first job with an image waits for its environment.
@@ -29,40 +29,7 @@ IMAGES = {
 if os.environ.get("VT_LARGE_IMAGES"):
     IMAGES["tensorflow"] = "tf-cpu.2-17.py310"
 #: Trains on real data, and writes where the service says: logs and metrics.
-FIT = """\
-import json, os, sys
-from google.cloud import storage
-from sklearn.datasets import load_iris
-
-x, y = load_iris(return_X_y=True)
-name = sys.argv[1].partition("-")[0]
-if name == "sklearn":
-    import sklearn as framework
-    from sklearn.linear_model import LogisticRegression
-    score = LogisticRegression(max_iter=500).fit(x[::2], y[::2]).score(x[1::2], y[1::2])
-elif name == "xgboost":
-    import xgboost as framework
-    model = framework.XGBClassifier(n_estimators=10).fit(x[::2], y[::2])
-    score = (model.predict(x[1::2]) == y[1::2]).mean()
-else:
-    import tensorflow as framework
-    framework.keras.utils.set_random_seed(0)
-    model = framework.keras.Sequential([framework.keras.layers.Dense(3, activation="softmax")])
-    adam = framework.keras.optimizers.Adam(0.05)
-    model.compile(adam, "sparse_categorical_crossentropy", metrics=["accuracy"])
-    model.fit(x[::2], y[::2], epochs=100, verbose=0)
-    score = model.evaluate(x[1::2], y[1::2], verbose=0)[1]
-said = {"version": framework.__version__, "accuracy": float(score)}
-client = storage.Client()
-for variable, file in (("AIP_MODEL_DIR", "m.json"), ("AIP_TENSORBOARD_LOG_DIR", "run1/events.out")):
-    bucket, _, prefix = os.environ[variable].removeprefix("gs://").partition("/")
-    client.bucket(bucket).blob(prefix + file).upload_from_string(json.dumps(said))
-if sys.argv[2:] == ["own-mount"]:
-    folder = os.path.join("/", "g" + "cs", bucket, prefix)
-    os.makedirs(folder, exist_ok=True)
-    with open(os.path.join(folder, "made-at-run-time.json"), "w") as opened:
-        json.dump(said, opened)
-"""
+FIT = PROGRAMS["prebuilt_images"]["FIT"]
 
 
 def job(name: str) -> dict[str, Any]:

@@ -15,19 +15,11 @@ import pytest
 from localgcp.home import Home
 from localgcp.vertex.records import JobRecord, JobState, JobTable
 from tests.conftest import Checkout, copy_checkout
-from tests.e2e.small_stacks import SmallStack, job_file
+from tests.e2e.small_stacks import PROGRAMS, SmallStack, job_file
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
-SCRIPT = """\
-import json, os, pathlib, sys
-from beside import GREETING
-print(GREETING, *sys.argv[1:], flush=True)
-out = pathlib.Path(os.environ["AIP_MODEL_DIR"].replace("gs://", "/gcs/")).parent
-out.mkdir(parents=True, exist_ok=True)
-(out / "metrics.json").write_text(json.dumps({"loss": 0.5}))
-sys.exit(7 if "--fail" in sys.argv else 0)
-"""
+SCRIPT = PROGRAMS["run"]["SCRIPT"]
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Checkout
-from tests.e2e.small_stacks import MACHINE, REGION, SmallStack
+from tests.e2e.small_stacks import MACHINE, PROGRAMS, REGION, SmallStack
 from tests.unit.localcloud.conftest import wait_until
 from vertex_training.serving.declared import ENDPOINT_LABEL, MODEL_LABEL
 from vertex_training.serving.google.endpoints import connect
@@ -26,55 +26,9 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200)]
 
 #: The local cloud has an environment for it, where the model is trained and served.
 IMAGE = "us-docker.pkg.dev/vertex-ai/training/sklearn-cpu.1-6.py310:latest"
-TRAIN = """\
-import json, os, pickle, sys
-from google.cloud import storage
-from sklearn.datasets import load_iris
-from sklearn.linear_model import LogisticRegression
-
-x, y = load_iris(return_X_y=True)
-kind, strength = sys.argv[1], float(sys.argv[2])
-model = LogisticRegression(C=strength, max_iter=500).fit(x, y)
-own = {"instances": x[:100].tolist(), "predictions": model.predict_proba(x[:100]).tolist()}
-files = {
-    "model.pkl": pickle.dumps((kind, model)),
-    "own.json": json.dumps(own),
-    "metrics.json": json.dumps({"accuracy": model.score(x, y)}),
-}
-bucket, _, prefix = os.environ["AIP_MODEL_DIR"].removeprefix("gs://").partition("/")
-for name, content in files.items():
-    storage.Client().bucket(bucket).blob(f"{prefix.rstrip('/')}/{name}").upload_from_string(content)
-"""
+TRAIN = PROGRAMS["serving"]["TRAIN"]
 #: Answers 500 to a row of 13 in a hundred; one that was trained to be broken does not start.
-SERVER = """\
-import json, os, pickle, sys
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from google.cloud import storage
-
-bucket, _, prefix = os.environ["AIP_STORAGE_URI"].removeprefix("gs://").partition("/")
-blob = storage.Client().bucket(bucket).blob(f"{prefix}/model.pkl")
-kind, model = pickle.loads(blob.download_as_bytes())
-if kind == "broken":
-    sys.exit(3)
-
-class Handler(BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.answer(200 if self.path == os.environ["AIP_HEALTH_ROUTE"] else 404, {})
-    def do_POST(self):
-        rows = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["instances"]
-        bad = any(row[0] == -1 for row in rows)
-        self.answer(500 if bad else 200, {} if bad else
-                    {"predictions": model.predict_proba(rows).tolist()})
-    def answer(self, status, body):
-        content = json.dumps(body).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-ThreadingHTTPServer(("0.0.0.0", int(os.environ["AIP_HTTP_PORT"])), Handler).serve_forever()
-"""
+SERVER = PROGRAMS["serving"]["SERVER"]
 #: Arguments of the training, by run.
 RUNS = {1: ["good", "1.0"], 2: ["good", "0.01"], 3: ["broken", "1.0"]}
 

@@ -15,7 +15,7 @@ import pytest
 
 from localgcp.server_info import ServerInfo
 from tests.conftest import Checkout
-from tests.e2e.small_stacks import MACHINE, SmallStack
+from tests.e2e.small_stacks import MACHINE, PROGRAMS, SmallStack
 from tests.warehouse import Warehouse
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1500)]
@@ -23,31 +23,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1500)]
 SPLITS = "jobs/data/titanic/{}.npz"
 COLUMNS = ("passenger_class", "sex", "survived")
 #: Learns how many survived of each class and sex, and is tested on the passengers left out.
-TRAIN = """\
-import csv, io, json, os, sys, urllib.parse, urllib.request
-sys.path.insert(0, sys.argv[2])
-from vertex_job import snapshot
-
-data, rows = snapshot.open(sys.argv[1]), []
-for file in data.files:
-    rows += csv.DictReader(io.StringIO(data.read(file).decode()))
-groups = {}
-for row in rows:
-    if row["split"] == "train":
-        group = groups.setdefault((row["passenger_class"], row["sex"]), [0, 0])
-        group[int(row["survived"])] += 1
-tested = [row for row in rows if row["split"] == "test"]
-def survives(row):
-    died, survived = groups[row["passenger_class"], row["sex"]]
-    return survived > died
-
-right = sum(survives(row) == (row["survived"] == "1") for row in tested)
-result = json.dumps({"rows": len(rows), "accuracy": right / len(tested)}).encode()
-bucket, _, prefix = os.environ["AIP_MODEL_DIR"].removeprefix("gs://").partition("/")
-name = urllib.parse.quote(prefix + "metrics.json", safe="")
-url = f"/upload/storage/v1/b/{bucket}/o?uploadType=media&name={name}"
-urllib.request.urlopen(urllib.request.Request(os.environ["STORAGE_EMULATOR_HOST"] + url, result))
-"""
+TRAIN = PROGRAMS["snapshots"]["TRAIN"]
 
 
 def load(warehouse: Warehouse, splits: tuple[str, ...], how: str) -> None:

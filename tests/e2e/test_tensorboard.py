@@ -22,7 +22,7 @@ import pytest
 from localgcp.home import Home, cache_dir
 from localgcp.inventory.store import TENSORBOARD, Store
 from tests.conftest import Checkout, copy_checkout
-from tests.e2e.small_stacks import SmallStack, job_file
+from tests.e2e.small_stacks import PROGRAMS, SmallStack, job_file
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
@@ -91,18 +91,7 @@ def test_a_removed_instance_is_a_loss_and_the_job_is_refused_by_name(
 
 
 #: A job's program as any that logs to TensorBoard, by TensorBoard's own writer.
-EVENTS = """\
-import os, time
-from tensorboard.compat.proto.event_pb2 import Event
-from tensorboard.compat.proto.summary_pb2 import Summary
-from tensorboard.summary.writer.event_file_writer import EventFileWriter
-folder = os.environ["AIP_TENSORBOARD_LOG_DIR"].replace("gs://", "/gcs/", 1) + "train"
-writer = EventFileWriter(folder)
-for step in range(3):
-    value = Summary.Value(tag="loss", simple_value=1 / (step + 1))
-    writer.add_event(Event(wall_time=time.time(), step=step, summary=Summary(value=[value])))
-writer.close()
-"""
+EVENTS = PROGRAMS["tensorboard"]["EVENTS"]
 
 
 def _answer(url: str, seconds: float = 60) -> Any:

@@ -10,6 +10,7 @@ from typing import Final
 import pytest
 from typer.testing import CliRunner
 
+from tests.conftest import git
 from tests.unit.vt.conftest import project
 from vertex_training_cli.cli import app
 from vertex_training_cli.deploy import command, sources
@@ -27,14 +28,6 @@ UTF7: Final = tuple(
 #: For Python a carriage return ends the line, for git it is within ``$Id$``.
 IDENT: Final = (b"# $Id$\n", f"# $Id: \r{THEIRS} # $\n".encode())
 LINES: Final = (b"x = 1\n", b"x = 1\r\n")
-
-
-def git(folder: Path, *words: str) -> str:
-    identity = ["-c", "user.name=t", "-c", "user.email=t@example.com"]
-    done = subprocess.run(
-        ["git", *identity, *words], cwd=folder, check=True, capture_output=True, text=True
-    )
-    return done.stdout.strip()
 
 
 def vt(*words: str | Path) -> tuple[int, str]:

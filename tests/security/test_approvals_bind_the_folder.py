@@ -12,6 +12,7 @@ from typing import Final
 
 import pytest
 
+from tests.conftest import git
 from tests.unit.vt.conftest import project
 from vertex_training_cli.deploy import sources
 from vertex_training_cli.engine import stacks
@@ -19,11 +20,6 @@ from vertex_training_cli.engine import stacks
 __all__ = ["project"]
 MINE: Final = "print('committed')\n"
 THEIRS: Final = "print('of the attacker')\n"
-
-
-def git(folder: Path, *words: str) -> None:
-    identity = ["-c", "user.name=t", "-c", "user.email=t@example.com"]
-    subprocess.run(["git", *identity, *words], cwd=folder, check=True, capture_output=True)
 
 
 def put(root: Path, name: str, text: str = MINE) -> Path:

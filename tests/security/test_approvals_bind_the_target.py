@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -11,6 +10,7 @@ from typing import Any, Final
 import pytest
 from typer.testing import CliRunner, Result
 
+from tests.conftest import git
 from vertex_training_cli.cli import app
 from vertex_training_cli.deploy import command, sources
 
@@ -25,11 +25,6 @@ config:
   gcp:region: us-central1
 """
 Deploy = Callable[[], Result]
-
-
-def git(folder: Path, *words: str) -> None:
-    identity = ["-c", "user.name=t", "-c", "user.email=t@example.com"]
-    subprocess.run(["git", *identity, *words], cwd=folder, check=True, capture_output=True)
 
 
 def credentials(folder: Path, account: str = DEPLOY, pool: str = POOL) -> str:

@@ -21,6 +21,7 @@ from localgcp.errors import LocalCloudError
 from localgcp.home import Home
 from localgcp.server_info import ServerInfo
 from localgcp.vertex.records import JobRecord, JobState, JobTable
+from tests.conftest import git
 from tests.unit.localcloud.conftest import PROJECT, command_job
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -33,11 +34,6 @@ COMMANDS: Final = (
 #: Some of them: what keeps them from a home is one place.
 FEW: Final = (("local", "down"), ("local", "start"), ("run", "x.py"))
 STACK: Final = "config: {'gcp:project': local-x, 'gcp:region': us-central1}\n"
-
-
-def git(folder: Path, *words: str) -> None:
-    identity = ("-c", "user.name=x", "-c", "user.email=x@example.com")
-    subprocess.run(["git", *identity, *words], cwd=folder, check=True, capture_output=True)
 
 
 def vt(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Iterator
 
 import pytest
 
+from tests.conftest import git
 from tests.e2e import only_jobs
 from tests.e2e.only_jobs import CONTROL, Project
 
@@ -20,24 +20,19 @@ UP = ("up", "-s", "local", "--yes", "--skip-preview", "--non-interactive")
 REFUSE = ("jobs", "error", "--code", "PERMISSION_DENIED", "--method", "CreateCustomJob")
 
 
-def git(project: Project, *words: str) -> None:
-    who = ("-c", "user.name=Kim", "-c", "user.email=kim@example.com")
-    subprocess.run(["git", *who, *words], cwd=project.path, check=True)
-
-
 def commit(project: Project, run: int) -> None:
     project.want(train={**BUSY, "run": run})
-    git(project, "add", "-A")
-    git(project, "commit", "-qm", f"run {run}")
+    git(project.path, "add", "-A")
+    git(project.path, "commit", "-qm", f"run {run}")
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     with only_jobs.project(tmp_path_factory.mktemp("refused"), only_jobs.REFUSED_SOON) as made:
         (made.path / ".gitignore").write_text(".vt-local\n__pycache__\n")
-        git(made, "init", "-q", "-b", "main")
-        git(made, "config", "user.name", "Kim")
-        git(made, "config", "user.email", "kim@example.com")
+        git(made.path, "init", "-q", "-b", "main")
+        git(made.path, "config", "user.name", "Kim")
+        git(made.path, "config", "user.email", "kim@example.com")
         yield made
 
 

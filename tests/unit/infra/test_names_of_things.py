@@ -23,25 +23,6 @@ def test_numbers_of_local_projects_and_endpoints_are_the_same_on_every_machine()
 
 
 @pytest.mark.parametrize(
-    ("member", "domain", "may_be_named"),
-    [
-        ("user:kim@example.com", "example.com", True),
-        ("group:ml@sub.example.com", "sub.example.com", True),
-        ("serviceAccount:acme-ml@appspot.gserviceaccount.com", "acme-ml.iam.gserviceaccount.com",
-         True),
-        ("serviceAccount:12-compute@developer.gserviceaccount.com", "projects/12", True),
-        ("deleted:user:kim@example.com?uid=123", "example.com", False),
-        ("deleted:user:kim@example.com", "", False),
-    ],
-)  # fmt: skip
-def test_a_member_belongs_to_a_domain_a_project_or_a_pool(
-    member: str, domain: str, may_be_named: bool
-) -> None:
-    assert naming.domain_of_member(member) == domain
-    assert naming.is_member(member) is may_be_named
-
-
-@pytest.mark.parametrize(
     ("member", "patterns", "is_of"),
     [
         ("user:kim@Example.com", ["example.COM"], True),

@@ -54,13 +54,6 @@ def test_both_sides_of_a_connection_end_in_the_same_manner(resets: bool, by: str
     assert not open_ones
 
 
-def test_a_process_is_alive_until_it_was_waited_for() -> None:
-    assert engine_network._is_alive(os.getpid())
-    with subprocess.Popen(["true"]) as process:
-        pass
-    assert not engine_network._is_alive(process.pid)
-
-
 def said_by_child(act: Callable[[], Any]) -> Any:
     """What a call returns in a process of its own, which is over then."""
     ours, theirs = socket.socketpair()
@@ -213,17 +206,4 @@ def test_what_passes_connections_on_outlives_the_process_by_its_connections(
     time.sleep(0.05)
     assert os.waitpid(child, os.WNOHANG) == (0, 0)
     first.close()
-    assert end_of(child) == 7
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such networks")
-def test_what_passes_connections_on_ends_with_a_process_that_has_none() -> None:
-    engine = subprocess.Popen(["sleep", "20"])
-    child, ours = passing_on(engine)
-    with ours, socket.create_server(("127.0.0.1", 0)) as listener:
-        socket.send_fds(ours, [b"l"], [listener.fileno()])
-    time.sleep(0.05)
-    assert os.waitpid(child, os.WNOHANG) == (0, 0)
-    engine.kill()
-    engine.wait()
     assert end_of(child) == 7

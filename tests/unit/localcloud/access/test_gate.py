@@ -95,7 +95,8 @@ def test_the_connection_of_a_peer_is_reset(
             assert {each.daemon for each in found} == {True}
         assert reset_peer(service.peers[0])
         assert answer.exception(20).code() is grpc.StatusCode.UNAVAILABLE
-    assert not reset_peer("unix:/no/such/connection")
+    for over in ("unix:/no/such/connection", "ipv4:127.0.0.1:1"):
+        assert not reset_peer(over)
 
 
 def test_a_connection_that_ended_a_moment_ago_is_not_reset(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,14 +181,16 @@ def test_a_connection_that_is_over_and_a_lack_of_files_end_no_gate(
     assert sorted(map(str, served)) == ["one", "two"]
 
 
-@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1:1"])
+@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1:1", ""])
 def test_a_call_with_an_origin_is_refused(
     server: grpc_server.LocalServer, service: Service, origin: str
 ) -> None:
-    with pytest.raises(grpc.RpcError) as error:
-        call(server.port, metadata=[("origin", origin)])
-    assert code(error) is grpc.StatusCode.PERMISSION_DENIED
+    for metadata in ([("origin", origin)], [("x-grpc-web", "1"), ("origin", origin)]):
+        with pytest.raises(grpc.RpcError, match="calls of web pages are refused") as error:
+            call(server.port, metadata=metadata)
+        assert code(error) is grpc.StatusCode.PERMISSION_DENIED
     assert service.peers == []
+    assert call(server.port, metadata=[("x-origin", origin)]) == b"text"
 
 
 def test_a_refused_caller_gets_permission_denied_and_one_line_is_logged(

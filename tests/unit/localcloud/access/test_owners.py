@@ -164,28 +164,6 @@ def test_where_the_system_does_not_tell_callers_get_in_and_that_can_be_asked(
     assert not callers.can_check()
 
 
-def test_the_first_way_that_finds_this_process_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(*_: owners.Address) -> int:
-        raise OSError
-
-    def wrong(*_: owners.Address) -> int:
-        return os.geteuid() + 1
-
-    def right(client: owners.Address, server: owners.Address) -> int | None:
-        return os.geteuid() if client[0] == server[0] == "127.0.0.1" != client[1] else None
-
-    def other(*_: owners.Address) -> int:
-        return os.geteuid()
-
-    find = callers._lookup.__wrapped__
-    for ways, found in (((fails, wrong, right, other), right), ((fails, wrong), None), ((), None)):
-        monkeypatch.setattr(callers, "LOOKUPS", ways)
-        assert find() is found
-    monkeypatch.setattr(callers, "LOOKUPS", (right,))
-    monkeypatch.setattr(callers, "_is_ambiguous", lambda uid: uid == os.geteuid())
-    assert find() is None
-
-
 def test_many_refused_callers_write_a_line_a_second_which_counts_the_others(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
