@@ -113,9 +113,7 @@ def test_the_affinity_that_the_tutorial_names_is_no_value_of_the_api(shell: Shel
 # 2. A fine-tuning by gcloud's file, in europe-west4.
 
 
-def test_the_default_account_of_compute_engine_is_found_and_gets_roles(
-    shell: Shell, gcloud: str
-) -> None:
+def test_default_account_of_compute_engine_gets_roles(shell: Shell, gcloud: str) -> None:
     told = shell.run(TEXTS["PERMISSIONS"]).stdout
     assert "aiplatform.googleapis.com" in told
     policy = told.rpartition("bindings:")[2]
@@ -208,9 +206,7 @@ STAGING = f'aiplatform.init(project="{PROJECT}", location="us-central1", staging
 
 
 @pytest.mark.parametrize("reason", TEXTS["pools"])
-def test_a_field_that_a_pool_does_not_have_is_refused_by_the_client(
-    shell: Shell, reason: str
-) -> None:
+def test_unknown_field_of_a_pool_is_refused_by_the_client(shell: Shell, reason: str) -> None:
     more = TEXTS["pools"][reason].get("more", "")
     text = TEXTS["POOLS"].replace("INIT", STAGING if more else "").replace("MORE", more)
     (shell.folder / "pools.py").write_text(text)
@@ -226,9 +222,7 @@ def test_a_step_that_is_wrong_or_not_here_says_why(shell: Shell, gcloud: str, st
     assert [text for text in row["told"] if text not in said] == []
 
 
-def test_pools_with_a_reduction_server_are_taken_and_say_why_they_end(
-    shell: Shell, gcloud: str
-) -> None:
+def test_pools_with_a_reduction_server_end_with_a_reason(shell: Shell, gcloud: str) -> None:
     text = TEXTS["POOLS"].replace("INIT", STAGING).replace("MORE", TEXTS["REDUCTION"])
     (shell.folder / "reduction.py").write_text(text)
     shell.run("python reduction.py")
@@ -275,9 +269,7 @@ def test_code_reads_the_variables_of_the_service_and_its_own(shell: Shell, gclou
         ("True", "You do not have permission to act as service_account"),
     ],
 )
-def test_a_script_is_packaged_and_refused_as_an_account_that_nobody_made(
-    shell: Shell, sync: str, reason: str
-) -> None:
+def test_script_as_unknown_account_is_refused(shell: Shell, sync: str, reason: str) -> None:
     """The client's command would install the packages by pip, into a Python of this machine."""
     (shell.folder / "launch.py").write_text(TEXTS["LAUNCH"].replace("SYNC", sync))
     done = shell.run("python launch.py", 1)
@@ -288,9 +280,7 @@ def test_a_script_is_packaged_and_refused_as_an_account_that_nobody_made(
 # 5. A quick guide: two GPUs by gcloud and by the SDK, and a VM of one's own.
 
 
-def test_pools_as_a_mapping_are_taken_and_a_comment_after_a_backslash_ends_the_command(
-    shell: Shell, gcloud: str
-) -> None:
+def test_pools_as_a_mapping_are_accepted(shell: Shell, gcloud: str) -> None:
     (shell.folder / "config.yaml").write_text(TEXTS["VM_CONFIG"])
     create = (
         "gcloud ai custom-jobs create \\\n  --region=us-central1 \\{}\n"
@@ -302,9 +292,7 @@ def test_pools_as_a_mapping_are_taken_and_a_comment_after_a_backslash_ends_the_c
     assert "Give containerSpec.command" in _error(shell, "your-training-job")
 
 
-def test_a_vm_is_none_of_the_local_cloud_and_no_key_is_made_for_it(
-    shell: Shell, gcloud: str
-) -> None:
+def test_no_vm_is_reached_and_no_key_is_made_for_it(shell: Shell, gcloud: str) -> None:
     before = _files_of_the_user()
     told = shell.run("gcloud compute ssh your-vm-name --zone=us-central1-a </dev/null", 1).stderr
     assert "instances/your-vm-name. docs/local-stack.md" in told

@@ -71,9 +71,7 @@ def test_a_job_logs_to_an_experiment_as_its_account(shell: Shell) -> None:
     assert _run(shell, "read.py", read)[-1] == "0.5 0.25"
 
 
-def test_a_job_whose_account_may_not_call_vertex_is_refused_as_by_the_service(
-    shell: Shell,
-) -> None:
+def test_job_whose_account_may_not_call_vertex_is_refused(shell: Shell) -> None:
     code = TEXTS["SUBMIT"].format(project=PROJECT, code=TEXTS["IN_JOB"], account=OTHER)
     assert _run(shell, "submit_refused.py", code, expect=1)[-1] == "JOB_STATE_FAILED"
     logs = shell.run("vt local logs tracked").stdout

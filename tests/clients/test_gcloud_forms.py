@@ -97,9 +97,7 @@ def test_the_beta_track_is_refused_with_the_page(shell: Shell, gcloud: str) -> N
     assert "docs/local-stack.md" in said
 
 
-def test_an_image_whose_entrypoint_nobody_here_knows_fails_with_the_way_on(
-    shell: Shell, gcloud: str
-) -> None:
+def test_image_with_unknown_entrypoint_fails_with_a_hint(shell: Shell, gcloud: str) -> None:
     form = f"{POOL},container-image-uri=gcr.io/somebody/ml-trainer:abc --args=--mode=test"
     shell.run(f"gcloud ai custom-jobs create --region=us-central1 --display-name=foreign {form}")
     ended = shell.run(

@@ -25,9 +25,7 @@ def project(shell: Shell) -> None:
     (shell.folder / "task.py").write_text(TEXTS["TASK"])
 
 
-def test_gcloud_creates_finds_describes_streams_and_cancels_a_job(
-    shell: Shell, gcloud: str
-) -> None:
+def test_gcloud_creates_streams_and_cancels_a_job(shell: Shell, gcloud: str) -> None:
     """The commands of a published tutorial, with its filter and its format."""
     done = shell.run(
         "JOB_NAME=tuning-1; REGION=us-central1;"
@@ -89,9 +87,7 @@ def test_curl_submits_a_job(shell: Shell, curl: str) -> None:
     assert '"nextPageToken"' in done.stdout
 
 
-def test_gcloud_creates_finds_describes_streams_and_cancels_a_tuning_job(
-    shell: Shell, gcloud: str
-) -> None:
+def test_gcloud_creates_streams_and_cancels_a_tuning_job(shell: Shell, gcloud: str) -> None:
     (shell.folder / "tuning.yaml").write_text(TEXTS["TUNING_CONFIG"])
     done = shell.run(
         "REGION=us-central1; CALL='gcloud ai hp-tuning-jobs';"

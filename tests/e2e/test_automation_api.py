@@ -24,9 +24,7 @@ def declare() -> None:
     TrainingBuckets("store", {**PLACE, "buckets": {"data": {}}})
 
 
-def test_a_process_previews_and_updates_one_stack_as_often_as_it_will(
-    programs: InlinePrograms,
-) -> None:
+def test_one_process_previews_and_updates_a_stack_often(programs: InlinePrograms) -> None:
     stack = programs.stack(declare)
     assert stack.preview().change_summary == stack.preview().change_summary == {"create": 8}
     assert stack.up().summary.resource_changes == {"create": 8}
@@ -38,9 +36,7 @@ def test_a_process_previews_and_updates_one_stack_as_often_as_it_will(
     assert programs.checkout.left("local-inline") == {}
 
 
-def test_a_process_updates_two_stacks_one_after_the_other_and_at_the_same_time(
-    programs: InlinePrograms,
-) -> None:
+def test_one_process_updates_two_stacks_also_at_once(programs: InlinePrograms) -> None:
     stacks = [programs.stack(declare, name) for name in ("one", "two")]
     assert [made.up().summary.resource_changes for made in stacks] == [{"create": 8}] * 2
     with ThreadPoolExecutor(2) as pool:
@@ -63,9 +59,7 @@ def test_one_program_still_declares_a_bucket_once(programs: InlinePrograms) -> N
         assert "Traceback" not in str(refused.value)
 
 
-def test_a_program_ends_where_what_its_arguments_come_from_cannot_be_made(
-    programs: InlinePrograms,
-) -> None:
+def test_program_ends_if_its_arguments_cannot_be_made(programs: InlinePrograms) -> None:
     ended = threading.Event()
 
     def declare_after_a_failure() -> None:

@@ -133,9 +133,7 @@ def wait(stack: SmallStack, *names: str) -> str:
     return done.stdout + done.stderr
 
 
-def test_jobs_train_on_batch_as_on_vertex_ai_and_a_second_up_has_nothing_to_do(
-    stack: SmallStack,
-) -> None:
+def test_jobs_train_on_batch_as_on_vertex_ai_and_are_settled(stack: SmallStack) -> None:
     for key in TRAINING:
         wait(stack, f"{key}-batch", f"{key}-vertex")
         mine, theirs = (output(stack, f"{key}-{backend}") for backend in ("batch", "vertex"))
@@ -156,9 +154,7 @@ def test_jobs_train_on_batch_as_on_vertex_ai_and_a_second_up_has_nothing_to_do(
     stack.is_settled()
 
 
-def test_a_task_whose_spot_machine_is_taken_away_goes_on_at_its_checkpoint(
-    stack: SmallStack,
-) -> None:
+def test_task_that_lost_its_spot_machine_resumes_at_its_checkpoint(stack: SmallStack) -> None:
     faults = FaultTable(stack.home.faults)
     # The second checkpoint, which never gets there.
     held = inject(
@@ -184,9 +180,7 @@ def test_a_task_whose_spot_machine_is_taken_away_goes_on_at_its_checkpoint(
 TAKE = PROGRAMS["batch"]["TAKE"]
 
 
-def test_a_job_moves_between_the_services_as_one_replaced_resource_and_leaves_none(
-    stack: SmallStack,
-) -> None:
+def test_job_moved_between_services_is_replaced_and_leaves_none(stack: SmallStack) -> None:
     declare(stack, busy="vertex")
     stack.up()
     [old] = [each for each in stack.jobs() if not each.state.terminal]

@@ -141,9 +141,7 @@ def assert_equal_weights(stack: SmallStack, one: str, other: str) -> None:
         assert np.abs(first[name] - second[name]).max() <= TOLERANCE, name
 
 
-def test_a_job_that_loses_every_replica_once_ends_as_if_nothing_had_happened(
-    stack: SmallStack,
-) -> None:
+def test_job_that_loses_every_replica_ends_as_if_undisturbed(stack: SmallStack) -> None:
     table = FaultTable(stack.home.faults)
     wait_until(lambda: any("disturbed" in str(each.output_prefix) for each in stack.jobs()))
     events = [
@@ -172,9 +170,7 @@ def test_a_job_that_loses_every_replica_once_ends_as_if_nothing_had_happened(
     assert_equal_weights(stack, "disturbed", "alone")
 
 
-def test_an_optimizer_that_is_sharded_is_saved_by_all_and_resumed_by_all(
-    stack: SmallStack,
-) -> None:
+def test_sharded_optimizer_is_saved_and_resumed_by_all(stack: SmallStack) -> None:
     table = FaultTable(stack.home.faults)
     [held] = [each for each in table.entries() if "sharded/" in each.fault.match]
     table.wait_held(held.id, SECONDS)

@@ -47,9 +47,7 @@ def changes(stack: automation.Stack) -> dict[Any, int]:
     return dict(stack.up().summary.resource_changes or {})
 
 
-def test_a_project_adopts_a_component_moves_a_bucket_into_another_and_leaves(
-    programs: InlinePrograms,
-) -> None:
+def test_project_adopts_component_moves_bucket_and_leaves(programs: InlinePrograms) -> None:
     program = Program()
     stack = programs.stack(program)
     stack.set_config("gcp:project", automation.ConfigValue(PROJECT))

@@ -42,9 +42,7 @@ def ran(project: Project, job: str) -> list[tuple[str, str, JobState]]:
 FILE, SECOND, THIRD = ("", "n1-standard-4"), ("SPOT", "n1-standard-4"), ("", "n1-standard-8")
 
 
-def test_up_takes_a_job_from_rung_to_rung_and_the_next_up_changes_nothing(
-    project: Project,
-) -> None:
+def test_up_goes_from_rung_to_rung_and_the_next_up_changes_nothing(project: Project) -> None:
     add(project, "stockout", match="n1-standard-4", times=0)
     project.want(fell={**QUEUE, "wait": "succeeded"})
     told = project.up()

@@ -110,9 +110,7 @@ def left_running(folder: Path) -> list[str]:
     return found
 
 
-def test_a_program_and_its_dynamic_provider_run_in_the_virtualenv_of_the_project(
-    project: Project,
-) -> None:
+def test_program_and_dynamic_provider_run_in_the_projects_virtualenv(project: Project) -> None:
     project.pulumi("config", "set", "--secret", "token", "hidden-value")
     preview = project.pulumi("preview")
     assert "+ 2 to create" in preview
@@ -187,9 +185,7 @@ def test_a_program_does_not_outlive_a_killed_engine(project: Project) -> None:
     assert left_running(project.folder) == []
 
 
-def test_a_policy_pack_runs_in_its_own_environment_and_stops_a_violation(
-    project: Project,
-) -> None:
+def test_policy_pack_runs_in_its_environment_and_stops_a_violation(project: Project) -> None:
     pack = project.folder / "policy"
     pack.mkdir()
     uv, python = VENV / "bin" / "uv", pack / ".venv" / "bin" / "python"

@@ -59,9 +59,7 @@ def stack(checkout: Checkout) -> SmallStack:
 
 
 @pytest.mark.parametrize("name", ["sklearn", "sklearn-old", "xgboost", "tensorflow"])
-def test_a_job_has_the_framework_of_its_image_and_its_logs_are_in_the_bucket(
-    stack: SmallStack, name: str
-) -> None:
+def test_job_has_the_framework_of_its_image_and_keeps_logs(stack: SmallStack, name: str) -> None:
     if name not in IMAGES:
         pytest.skip("its environment is 1.4 GB: VT_LARGE_IMAGES=1 tests it")
 

@@ -98,9 +98,7 @@ def test_each_slot_has_one_job_whoever_asks(story: SmallStack) -> None:
     assert f"/weekly/{NAMES[0]}" in shown
 
 
-def test_an_edit_is_what_the_next_slot_runs_and_only_once_it_is_deployed(
-    story: SmallStack,
-) -> None:
+def test_edit_is_run_by_the_next_slot_once_it_is_deployed(story: SmallStack) -> None:
     write(story, missed="all")
     advance(story, "--at", SECOND)
     wait_for_slot(story)

@@ -221,9 +221,7 @@ def test_a_lost_state_comes_back_though_the_job_of_a_version_was_edited(story: S
     assert version["resolved"]["job"] == first.name
 
 
-def test_a_version_that_does_not_start_gets_no_traffic_and_the_others_serve_on(
-    story: SmallStack,
-) -> None:
+def test_version_that_does_not_start_gets_no_traffic(story: SmallStack) -> None:
     before = by_run(story)
     write(story, 3, [1, 2, 3], {"run 1": 90, "run 3": 10})
     told = story.pulumi("up -y --skip-preview", expect=None)

@@ -116,9 +116,7 @@ def test_a_table_that_changed_is_no_change(story: SmallStack, warehouse: Warehou
     assert len(warehouse.ran()) == 2
 
 
-def test_another_run_is_another_snapshot_beside_the_first(
-    story: SmallStack, warehouse: Warehouse
-) -> None:
+def test_another_run_is_another_snapshot(story: SmallStack, warehouse: Warehouse) -> None:
     write(story, run=2)
     story.vt("local", "up")
     assert sorted(each["rows"] for each in metrics(story)) == [1112, 1309]
@@ -131,18 +129,14 @@ def test_another_run_is_another_snapshot_beside_the_first(
     assert "sqlSha256" not in said
 
 
-def test_a_lost_state_comes_back_and_no_query_runs_again(
-    story: SmallStack, warehouse: Warehouse
-) -> None:
+def test_lost_state_comes_back_without_new_query(story: SmallStack, warehouse: Warehouse) -> None:
     told = story.comes_back()
     [adopted] = [line for line in told.splitlines() if "adopts" in line]
     assert "snapshots-passengers" in adopted
     assert len(warehouse.ran()) == 4
 
 
-def test_a_bound_refuses_the_query_where_the_estimate_is_too_low(
-    story: SmallStack, warehouse: Warehouse
-) -> None:
+def test_bound_refuses_query_of_low_estimate(story: SmallStack, warehouse: Warehouse) -> None:
     # The service bills 10 MiB at least, which no dry run says.
     write(story, run=3, most=1_000_000)
     assert "bytesBilledLimitExceeded" in story.vt("local", "up", expect=1)

@@ -46,9 +46,7 @@ def resource(project: Project, name: str) -> dict[str, Any]:
     return found
 
 
-def test_a_job_takes_two_kilobytes_beside_its_stack_trace_and_names_its_declaration(
-    project: Project,
-) -> None:
+def test_job_takes_two_kilobytes_and_names_its_declaration(project: Project) -> None:
     around(project, "a", "network", "account")
     project.want(busy=BUSY)
     project.up()
@@ -60,9 +58,7 @@ def test_a_job_takes_two_kilobytes_beside_its_stack_trace_and_names_its_declarat
     assert job["id"] not in json.dumps(job["outputs"])
 
 
-def test_a_job_names_the_parts_it_needs_and_its_component_all_that_is_in_them(
-    project: Project,
-) -> None:
+def test_job_names_its_parts_and_its_component_all_in_them(project: Project) -> None:
     job, training = resource(project, "training-busy"), resource(project, "training")
     assert job["parent"] == training["urn"]  # by which the job waits for what its parent waits for
     assert job["dependencies"] == [resource(project, "place")["urn"]]

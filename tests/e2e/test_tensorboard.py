@@ -48,9 +48,7 @@ def _request_id(said: str) -> str:
     return re.findall(r"requestId\W+([0-9a-f]{20})", said)[0]
 
 
-def test_the_first_up_makes_the_instance_and_sends_the_job_with_its_number(
-    checkout: Checkout, stack: SmallStack
-) -> None:
+def test_first_up_makes_instance_and_sends_job(checkout: Checkout, stack: SmallStack) -> None:
     review = checkout.run(
         "vt", "local", "shell", "-c", "vt review --stack board", expect=None
     ).stdout
@@ -77,9 +75,7 @@ def test_a_run_of_one_job_names_the_same_instance(checkout: Checkout, stack: Sma
     assert f"AIP_TENSORBOARD_RESOURCE_NAME={instance.id}" in told
 
 
-def test_a_removed_instance_is_a_loss_and_the_job_is_refused_by_name(
-    checkout: Checkout, stack: SmallStack
-) -> None:
+def test_removed_instance_is_a_loss(checkout: Checkout, stack: SmallStack) -> None:
     store = Store(Home(checkout.home, checkout.path).database)
     [instance] = store.list(TENSORBOARD)
     listed = checkout.shell("vt destroy --stack board", expect=None)

@@ -90,9 +90,7 @@ def most_at_once(trials: Any) -> int:
     return most
 
 
-def test_twelve_trials_go_on_after_a_kill_of_the_server_and_find_what_beats_the_plain_job(
-    stack: SmallStack,
-) -> None:
+def test_twelve_trials_survive_a_killed_server_and_beat_the_plain_job(stack: SmallStack) -> None:
     plain = next(job for job in stack.jobs() if "trial" not in job.display_name)
     name = tuning_job(stack).name
 

@@ -57,9 +57,7 @@ def lock_files(project: Project) -> list[Path]:
     return list((project.home.pulumi / ".pulumi" / "locks").rglob("*.json"))
 
 
-def test_after_a_kill_one_vt_up_leaves_one_job_and_a_clean_state(
-    project: Project, proxy: HoldingProxy
-) -> None:
+def test_vt_up_after_a_kill_leaves_one_job(project: Project, proxy: HoldingProxy) -> None:
     project.want(train={"script": "true"})
     pid = killed_while_it_submitted(project, proxy)
     assert [o["type"] for o in project.state()["pending_operations"]] == ["creating"]
@@ -133,9 +131,7 @@ def test_an_interrupt_of_vt_up_is_one_interrupt_of_pulumi(project: Project) -> N
     assert not project.state().get("pending_operations")
 
 
-def test_a_job_renamed_after_its_provider_was_killed_is_told(
-    project: Project, proxy: HoldingProxy
-) -> None:
+def test_renamed_job_of_killed_provider_is_reported(project: Project, proxy: HoldingProxy) -> None:
     project.want(lost={"script": "sleep 600"})
     process = submitting(project, proxy)
     provider = provider_of(project.home)
@@ -160,9 +156,7 @@ def test_a_job_renamed_after_its_provider_was_killed_is_told(
     assert "vt:" not in again
 
 
-def test_a_creation_that_nobody_repeated_is_explained_and_kept(
-    project: Project, proxy: HoldingProxy
-) -> None:
+def test_unrepeated_creation_is_explained_and_kept(project: Project, proxy: HoldingProxy) -> None:
     train = {"script": "true"}
     project.want(train=train, other={"script": "sleep 600"})
     killed_while_it_submitted(project, proxy)

@@ -28,9 +28,7 @@ def test_up_waits_for_all_jobs_at_once_and_tells_how_they_get_on(project: Projec
     project.settled()
 
 
-def test_a_job_that_failed_fails_this_up_and_the_next_with_the_end_of_its_log(
-    project: Project,
-) -> None:
+def test_failed_job_fails_this_up_and_the_next_with_its_log(project: Project) -> None:
     project.want(
         bad={"script": "echo the reason; exit 3", "wait": "succeeded"}, other={"script": "true"}
     )
@@ -55,9 +53,7 @@ def test_a_deadline_fails_up_and_leaves_the_job_to_itself(project: Project) -> N
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_a_wait_ended_from_outside_leaves_the_job_and_a_clean_state(
-    project: Project, number: signal.Signals
-) -> None:
+def test_interrupted_wait_leaves_job_and_state(project: Project, number: signal.Signals) -> None:
     project.want(long=LONG)
     process = project.start_until(
         "job long: RUNNING", "pulumi up -s local --yes --skip-preview --non-interactive"

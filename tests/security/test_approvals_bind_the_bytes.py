@@ -84,9 +84,7 @@ CONVERSIONS: Final = {
 
 @pytest.mark.parametrize("where", [".gitattributes", "info", "user"])
 @pytest.mark.parametrize("conversion", CONVERSIONS)
-def test_a_conversion_that_no_commit_has_hides_no_edit(
-    repo: Path, where: str, conversion: str
-) -> None:
+def test_uncommitted_conversion_hides_no_edit(repo: Path, where: str, conversion: str) -> None:
     ours, theirs = CONVERSIONS[conversion]
     commit(repo, ours)
     record = approved(repo)
@@ -161,9 +159,7 @@ def test_rights_and_kinds_of_files_are_the_commits(repo: Path) -> None:
     refused(record, "extra.py", "link", "run.sh")
 
 
-def test_a_folder_that_became_a_link_is_found(
-    repo: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_folder_turned_link_is_found(repo: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     (repo / ".gitignore").write_text("jobs\nout\n")
     git(repo, "add", "-f", "jobs/train.yaml")
     commit(repo, PLAIN[0])

@@ -193,9 +193,7 @@ def test_it_is_refused(name: str, resources: dict[str, dict[str, Any]]) -> None:
 
 
 @pytest.mark.parametrize("name", NEEDED)
-def test_what_a_deployment_needs_is_allowed(
-    name: str, resources: dict[str, dict[str, Any]]
-) -> None:
+def test_needs_of_deployments_are_allowed(name: str, resources: dict[str, dict[str, Any]]) -> None:
     assert reached(resources, NEEDED[name])
 
 
@@ -237,9 +235,7 @@ def test_a_pull_request_reads_state_of_dev_and_no_other_object(step: str, refuse
 
 
 @pytest.mark.parametrize("stack", ["dev", "prod"])
-def test_accounts_of_plans_and_pull_requests_read_images_of_their_stack_and_push_none(
-    stack: str,
-) -> None:
+def test_plans_and_pull_requests_read_images_of_their_stack_and_push_none(stack: str) -> None:
     given = fixture_project.config(stack)["vertex-training:registry"]["members"]
     assert list(given) == ["roles/artifactregistry.reader"]
     end = f"-{stack}@acme-ml-{stack}.iam.gserviceaccount.com"

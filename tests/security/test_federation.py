@@ -161,9 +161,7 @@ IMAGES: Final = {"environment": "dev-images"}
 NO_BUILDS: Final = TABLES["not built"]
 
 
-def test_images_are_built_by_a_person_with_the_code_of_main_in_dev_alone(
-    environments: dict[str, dict[str, dict[str, Any]]],
-) -> None:
+def test_images_are_built_in_dev_alone(environments: dict[str, dict[str, dict[str, Any]]]) -> None:
     claims = on_main("images", "workflow_dispatch", **IMAGES)
     assert attributes(environments["dev"], claims)["attribute.ci_role"] == "build"
     assert not accounts(environments["dev"], claims)
@@ -182,9 +180,7 @@ def test_no_other_token_builds_images(
     )
 
 
-def test_the_mapping_stays_within_the_limits_of_the_service(
-    environments: dict[str, dict[str, dict[str, Any]]],
-) -> None:
+def test_mapping_is_within_the_limits(environments: dict[str, dict[str, dict[str, Any]]]) -> None:
     for resources in environments.values():
         assert len(provider(resources)["attributeCondition"]) <= MAX_CONDITION
         assert all(
@@ -195,9 +191,7 @@ def test_the_mapping_stays_within_the_limits_of_the_service(
             assert sum(len(key) + len(value) for key, value in mapped.items()) <= MAX_ATTRIBUTES
 
 
-def test_no_account_is_bound_to_a_name_that_somebody_else_can_register(
-    environments: dict[str, dict[str, dict[str, Any]]],
-) -> None:
+def test_no_account_has_a_free_name(environments: dict[str, dict[str, dict[str, Any]]]) -> None:
     for resources in environments.values():
         texts = [provider(resources)["attributeCondition"]]
         texts += provider(resources)["attributeMapping"].values()
@@ -223,9 +217,7 @@ def signing_jobs() -> list[tuple[str, str, dict[str, Any], list[str]]]:
     return found
 
 
-def test_every_job_may_become_the_account_that_it_names(
-    environments: dict[str, dict[str, dict[str, Any]]],
-) -> None:
+def test_jobs_may_become_their_account(environments: dict[str, dict[str, dict[str, Any]]]) -> None:
     seen: set[str] = set()
     for workflow, event, job, pairs in signing_jobs():
         claims = on_main(workflow, event)

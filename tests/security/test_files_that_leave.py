@@ -263,9 +263,7 @@ RANDOM: Final = "k3yQ9xT7p2Lm4"
         ("a.py", f'KEY = """{KEY}"""\n', {1: "private-key"}),
     ],
 )  # fmt: skip
-def test_a_line_of_a_file_has_a_secret_by_the_rules_of_that_kind_of_file(
-    name: str, text: str, found: dict[int, str]
-) -> None:
+def test_secret_lines_by_kind_of_file(name: str, text: str, found: dict[int, str]) -> None:
     assert files.secret_lines(f"jobs/{name}", text.encode()) == found
 
 

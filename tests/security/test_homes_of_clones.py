@@ -184,9 +184,7 @@ def test_a_record_of_a_process_that_leads_no_session_signals_none(ours: Home) ->
 
 @pytest.mark.parametrize("field", ["pid", "vertex_port", "storage_port", "registry_port"])
 @pytest.mark.parametrize("value", [-1, 70_000_000_000, True, "7", 1.5, None, "1" * 5000])
-def test_a_server_file_with_no_process_or_port_says_nothing(
-    field: str, value: object, ours: Home
-) -> None:
+def test_server_file_with_wrong_number_is_ignored(field: str, value: object, ours: Home) -> None:
     info = ServerInfo(4242, 20_000, 20_001, "2026-11-24T00:00:00+0000")
     info.write(ours.server_file)
     assert ServerInfo.read(ours.server_file) == info
@@ -234,9 +232,7 @@ def test_a_database_of_a_clone_runs_no_job(source: Path, tmp_path: Path) -> None
         vt(checkout, "local", "stop")
 
 
-def test_a_branch_that_tracks_files_of_our_home_makes_it_no_home(
-    source: Path, tmp_path: Path
-) -> None:
+def test_branch_with_files_of_our_home_is_refused(source: Path, tmp_path: Path) -> None:
     """What is ignored is overwritten when a branch is checked out."""
     (source / ".gitignore").write_text(".vt-local\n")
     committed(source)
@@ -272,9 +268,7 @@ def test_a_link_to_a_home_of_another_checkout_is_no_home(source: Path, ours: Hom
     assert contents(ours.root) == before
 
 
-def test_a_home_stays_ours_when_its_checkout_is_moved_and_a_copy_is_none(
-    source: Path, tmp_path: Path
-) -> None:
+def test_moved_home_stays_ours_and_a_copy_is_refused(source: Path, tmp_path: Path) -> None:
     home = Home(source / ".vt-local", source)
     home.create()
     source.rename(tmp_path / "moved")

@@ -139,9 +139,7 @@ def test_a_file_is_written_as_a_whole_with_its_rights(root: Path) -> None:
     assert below.read("a/b/c") is None
 
 
-def test_rights_are_given_to_files_and_folders_and_to_nothing_that_a_link_leads_to(
-    root: Path, outside: Path
-) -> None:
+def test_rights_are_not_set_behind_links(root: Path, outside: Path) -> None:
     os.mkfifo(root / "pipe", 0o666)
     (root / "link").symlink_to(outside)
     (root / "d" / "link").symlink_to(outside / "x")

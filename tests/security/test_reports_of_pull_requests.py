@@ -148,9 +148,7 @@ def comment_on(archive: bytes, monkeypatch: pytest.MonkeyPatch) -> tuple[str, Pr
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_file_that_is_no_plan_is_refused_and_nothing_of_it_is_told(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_file_that_is_no_plan_is_refused_unread(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     files = {"dev.plan": REFUSED[name], "dev.approval.json": approval_of(plan_text())}
     body, made = comment_on(archive_of(files), monkeypatch)
     assert made.is_refused
@@ -217,9 +215,7 @@ def outside_of_code(body: str) -> str:
 
 
 @pytest.mark.parametrize("name", TOLD)
-def test_a_text_of_a_plan_is_shown_as_code_and_becomes_no_markup(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_text_of_plan_is_code_and_no_markup(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     body, made = comment_on(archive_of({"dev.plan": TOLD[name]}), monkeypatch)
     assert not made.is_refused, made.reason
     assert MARK not in outside_of_code(body)
@@ -394,9 +390,7 @@ def test_an_archive_that_no_preview_makes_is_refused_and_writes_no_file(
     assert sorted(tmp_path.rglob("*")) == [folder.parent, folder]
 
 
-def test_an_archive_larger_than_it_says_is_not_read_whole(
-    hub: GitHub, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_large_archive_is_not_read_whole(hub: GitHub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(artifact, "MAX_ARCHIVE", 1000)
     hub.uploaded(archive_of({"dev.plan": PLAN}) + b"\0" * 2000)
     hub.tell(expect=1)
@@ -421,9 +415,7 @@ def workflow() -> dict[str, Any]:
         ("images", {"contents": "read", "actions": "write", "pull-requests": "read"}),
     ],
 )
-def test_no_job_with_rights_has_code_or_an_account_of_a_pull_request(
-    name: str, rights: dict[str, str]
-) -> None:
+def test_no_job_with_rights_runs_code_of_a_pull_request(name: str, rights: dict[str, str]) -> None:
     content = workflow()
     assert content[True] == {"workflow_run": {"workflows": ["preview"], "types": ["completed"]}}
     assert set(content["jobs"]) == {"comment", "images"}

@@ -78,9 +78,7 @@ def test_a_reservation_that_is_not_there_and_a_quota_of_0_cancel_no_job(project:
     assert project.live("needing") == ["1"]
 
 
-def test_a_record_that_cannot_be_read_and_a_bucket_that_is_gone_cancel_no_job(
-    project: Project,
-) -> None:
+def test_wrong_record_and_missing_bucket_cancel_no_job(project: Project) -> None:
     project.want(recorded=BUSY)
     project.up()
     client = project.storage
@@ -109,9 +107,7 @@ def test_what_cannot_be_asked_is_said_and_stops_nothing(project: Project) -> Non
     assert project.live("unasked") == ["2"]
 
 
-def test_a_job_that_leaves_the_stack_is_cancelled_whatever_would_be_answered(
-    project: Project,
-) -> None:
+def test_job_that_leaves_the_stack_is_cancelled_in_any_case(project: Project) -> None:
     project.want(leaving=BUSY)
     project.up()
     project.want()
@@ -120,9 +116,7 @@ def test_a_job_that_leaves_the_stack_is_cancelled_whatever_would_be_answered(
     assert project.live("leaving") == []
 
 
-def test_the_same_run_asked_for_by_replace_is_refused_before_it_is_cancelled(
-    project: Project,
-) -> None:
+def test_replace_of_the_same_run_is_refused_before_it_is_cancelled(project: Project) -> None:
     project.want(again=BUSY)
     project.up()
     [urn] = [each["urn"] for each in project.state()["resources"] if "again" in each["urn"]]

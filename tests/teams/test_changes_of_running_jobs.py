@@ -107,9 +107,7 @@ def finishing(project: Project, job: str, run: int) -> dict[str, object]:
     return {"script": script, "run": run, "onChange": "finish"}
 
 
-def test_a_change_lets_a_running_job_finish_and_is_submitted_once_after_that(
-    project: Project,
-) -> None:
+def test_change_waits_for_a_running_job_and_is_submitted_once(project: Project) -> None:
     project.want(patient=finishing(project, "patient", 1), renamed=finishing(project, "renamed", 1))
     project.up()
     both = {job: finishing(project, job, 2) for job in ("patient", "renamed")}

@@ -156,9 +156,7 @@ def report(hand: Hand, untouched: Report) -> Report:
     return compare(hand, 7)
 
 
-def test_what_was_deployed_is_as_declared_with_a_list_of_what_was_not_judged(
-    untouched: Report,
-) -> None:
+def test_deployed_stack_is_as_declared_with_what_was_not_judged(untouched: Report) -> None:
     assert untouched.text.startswith("**hands** is as declared.")
     assert "Not looked at" in untouched.text
     assert "group:audit@example.com" in untouched.not_looked_at

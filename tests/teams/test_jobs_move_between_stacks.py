@@ -42,9 +42,7 @@ def test_nothing_is_cancelled_or_submitted_while_it_runs(
     assert stack.states() == [JobState.RUNNING]
 
 
-def test_after_its_end_it_is_submitted_once_and_both_stacks_are_settled(
-    stacks: tuple[SmallStack, SmallStack],
-) -> None:
+def test_ended_job_is_submitted_once(stacks: tuple[SmallStack, SmallStack]) -> None:
     old, new = stacks
     old.checkout.shell("vt jobs cancel busy -s old --yes; vt jobs wait busy -s old || true")
     new.vt(*UP)

@@ -152,9 +152,7 @@ def test_a_lost_state_comes_back_and_nothing_is_created_twice(stack: SmallStack)
     assert stack.in_state() == before
 
 
-def test_a_state_that_is_lost_together_with_the_records_is_noticed_by_the_accounts(
-    stack: SmallStack,
-) -> None:
+def test_state_lost_together_with_the_records_is_noticed(stack: SmallStack) -> None:
     name, control = stack.name, f"{stack.project}-control-{stack.name}"
     bucket = f"storage.Client(project='{stack.project}').bucket('{control}')"
     script = f"from google.cloud import storage; {bucket}.delete(force=True)"

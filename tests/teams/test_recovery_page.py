@@ -112,9 +112,7 @@ def test_every_section_has_one_block_to_follow() -> None:
     assert len(sections()) == 10
 
 
-def test_two_clones_follow_the_page_and_nothing_runs_twice_or_is_lost(
-    clones: tuple[Clone, Clone],
-) -> None:
+def test_two_clones_follow_the_page_and_lose_nothing(clones: tuple[Clone, Clone]) -> None:
     ours, theirs = clones
     ours.follow("A deployment stopped half way")
     assert ours.project.live("train") == ["1"]

@@ -51,9 +51,7 @@ def the_command(told: str) -> str:
     return found
 
 
-def test_up_says_what_ran_and_where_its_checkpoint_is_and_its_one_command_brings_it_back(
-    project: Project,
-) -> None:
+def test_up_reports_what_ran_and_how_to_bring_it_back(project: Project) -> None:
     commit(project, 1)
     project.vt(*UP)
     [first] = project.accepted("train")

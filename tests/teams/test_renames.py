@@ -56,9 +56,7 @@ def renamed_to(suffix: str) -> dict[str, str]:
     return {old: f"{old}-{suffix}" for old in ("data", "out", "token", "trainer", "cpu", "busy")}
 
 
-def test_everything_renamed_at_once_nothing_is_deleted_and_no_job_is_cancelled(
-    stack: SmallStack,
-) -> None:
+def test_renaming_everything_deletes_and_cancels_nothing(stack: SmallStack) -> None:
     before = stack.left()
     write(stack, renamed_to("two"))
     stack.up()  # outputs change; resources do not

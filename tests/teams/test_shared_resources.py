@@ -82,9 +82,7 @@ def test_exactly_the_agents_that_encrypt_use_the_key(teams: tuple[TeamStack, Tea
     assert made.outputs["encryption"]["defaultKmsKeyName"] == KEY
 
 
-def test_a_guest_is_granted_on_the_bucket_and_makes_none(
-    teams: tuple[TeamStack, TeamStack],
-) -> None:
+def test_guest_is_granted_on_bucket_and_makes_none(teams: tuple[TeamStack, TeamStack]) -> None:
     owner, guest = teams
     assert on_corpus(owner.store) == {
         (READ, owner.trainer()),
@@ -95,9 +93,7 @@ def test_a_guest_is_granted_on_the_bucket_and_makes_none(
     guest.pulumi("preview --expect-no-changes")
 
 
-def test_what_is_taken_out_of_the_shared_file_and_written_into_the_stacks_changes_nothing(
-    teams: tuple[TeamStack, TeamStack],
-) -> None:
+def test_moving_shared_sections_changes_nothing(teams: tuple[TeamStack, TeamStack]) -> None:
     owner, _ = teams
     alone = {
         "include": [],
@@ -109,18 +105,14 @@ def test_what_is_taken_out_of_the_shared_file_and_written_into_the_stacks_change
     owner.share(OWNED, **ENCRYPTION)
 
 
-def test_a_guest_that_goes_takes_its_grant_and_nothing_of_the_owner(
-    teams: tuple[TeamStack, TeamStack],
-) -> None:
+def test_leaving_guest_takes_only_its_grant(teams: tuple[TeamStack, TeamStack]) -> None:
     owner, guest = teams
     guest.pulumi("destroy -y --skip-preview")
     assert on_corpus(owner.store) == {(READ, owner.trainer()), (READ, ANALYSTS)}
     owner.pulumi("preview --expect-no-changes")
 
 
-def test_the_page_on_imports_is_followed_and_the_bucket_is_the_stacks_from_then_on(
-    teams: tuple[TeamStack, TeamStack],
-) -> None:
+def test_imported_bucket_is_the_stacks_from_then_on(teams: tuple[TeamStack, TeamStack]) -> None:
     """`docs/environments.md`, word by word but for the URN that it says to put in."""
     _, guest = teams
     guest.share({"name": "acme-corpus", "forceDestroy": True})

@@ -24,9 +24,7 @@ def stacks(checkout: Checkout) -> tuple[SmallStack, SmallStack]:
     return found
 
 
-def test_a_destroyed_stack_leaves_the_other_as_it_was(
-    stacks: tuple[SmallStack, SmallStack],
-) -> None:
+def test_destroyed_stack_leaves_the_other(stacks: tuple[SmallStack, SmallStack]) -> None:
     one, two = stacks
     told = one.checkout.run("vt", "destroy", "--stack", two.name, expect=2).stdout
     assert "kept: 1 right of Google's service agents" in told

@@ -34,9 +34,7 @@ def test_numbers_of_local_projects_and_endpoints_are_the_same_on_every_machine()
         ("allUsers", ["*"], False),
     ],
 )
-def test_a_member_is_of_a_domain_that_a_pattern_names(
-    member: str, patterns: list[str], is_of: bool
-) -> None:
+def test_member_is_of_a_matching_domain(member: str, patterns: list[str], is_of: bool) -> None:
     assert naming.is_of_domains(member, patterns) is is_of
 
 

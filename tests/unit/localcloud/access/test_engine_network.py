@@ -123,9 +123,7 @@ def ask(port: int) -> str:
         return "nobody"
 
 
-def test_the_ports_that_are_given_and_no_others_lead_to_the_machine(
-    machine: Callable[[bytes], int],
-) -> None:
+def test_only_the_given_ports_lead_to_the_machine(machine: Callable[[bytes], int]) -> None:
     if not said_by_child(has_networks):
         pytest.skip("this system gives processes no network of their own")
     assert engine_network._is_possible() is True
@@ -180,9 +178,7 @@ def end_of(child: int) -> int:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such networks")
-def test_what_passes_connections_on_outlives_the_process_by_its_connections(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_passing_on_outlives_the_process_by_connections(monkeypatch: pytest.MonkeyPatch) -> None:
     def connect(inner: socket.socket, port: int, open_ones: list[socket.socket]) -> None:
         inner.sendall(str(port).encode())
         inner.recv(1)

@@ -46,9 +46,7 @@ def test_a_process_with_the_right_gets_a_network_alone(monkeypatch: pytest.Monke
     assert system.asked == [NETWORK, UP]
 
 
-def test_a_process_without_the_right_keeps_its_user_and_group(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_process_without_right_keeps_user_and_group(monkeypatch: pytest.MonkeyPatch) -> None:
     system = System(monkeypatch, has_right=False)
     network_launcher.enter_network()
     own = Path("/proc/self")
@@ -82,9 +80,7 @@ def test_what_the_system_answers_is_an_error_of_its_own_kind(
 
 
 @pytest.mark.parametrize("error", [OSError("no room"), AttributeError("no room")])
-def test_a_system_without_such_networks_is_told_and_nothing_is_started(
-    monkeypatch: pytest.MonkeyPatch, error: Exception
-) -> None:
+def test_missing_network_is_reported(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     def enter_network() -> NoReturn:
         raise error
 

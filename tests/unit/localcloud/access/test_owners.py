@@ -66,25 +66,19 @@ def test_a_client_on_ipv6_is_found(lookup: Lookup) -> None:
         assert lookup(*ends(server)) == os.geteuid()
 
 
-def test_a_client_that_only_ended_its_request_is_found(
-    lookup: Lookup, listener: socket.socket
-) -> None:
+def test_client_that_ended_its_request_is_found(lookup: Lookup, listener: socket.socket) -> None:
     client, server = connect(listener)
     with client, server:
         client.shutdown(socket.SHUT_WR)
         assert lookup(*ends(server)) == os.geteuid()
 
 
-def test_a_server_that_listens_at_the_clients_address_is_not_its_owner(
-    lookup: Lookup, listener: socket.socket
-) -> None:
+def test_listening_server_is_not_the_owner(lookup: Lookup, listener: socket.socket) -> None:
     nobody = ("127.0.0.1", listener.getsockname()[1])
     assert lookup(nobody, ("127.0.0.1", 9)) is None
 
 
-def test_another_server_of_the_same_client_is_another_connection(
-    lookup: Lookup, listener: socket.socket
-) -> None:
+def test_another_server_is_another_connection(lookup: Lookup, listener: socket.socket) -> None:
     client, server = connect(listener)
     with client, server:
         peer, (host, port) = ends(server)

@@ -97,9 +97,7 @@ class Echo(LocalHandler):
         self.wfile.write(body)
 
 
-def test_a_server_listens_for_this_users_processes_until_it_is_stopped(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_server_listens_for_this_user_until_stopped(capsys: pytest.CaptureFixture[str]) -> None:
     server = LocalServer(0, Echo)
     host, port = server.server_address[:2]
     assert host == "127.0.0.1"
