@@ -54,11 +54,6 @@ def test_gcloud_reads_googles_words_about_a_mistake(shell: Shell, gcloud: str) -
     assert "The CustomJob does not exist" in done.stderr
 
 
-def test_gcloud_asks_no_other_cloud_for_what_is_not_here(shell: Shell, gcloud: str) -> None:
-    done = shell.run("gcloud compute addresses list")
-    assert "there is no method of the local cloud at GET" in done.stderr
-
-
 def test_the_sdk_runs_a_job_and_training_pipelines_without_settings_of_ours(shell: Shell) -> None:
     info = lifecycle.running(shell.home)
     assert info is not None

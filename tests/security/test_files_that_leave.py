@@ -294,11 +294,3 @@ def test_as_many_bytes_as_the_bounds_allow_are_looked_at(monkeypatch: pytest.Mon
     assert read == ["a", "c", "e"]
     assert found.unscanned == ("b", "d")
     assert found.problems == ()
-
-
-def test_what_was_not_looked_at_is_one_line() -> None:
-    bounds = "compressed, larger than 1 MiB, or beyond 16 MiB in all"
-    assert files.Scan(()).note == ""
-    assert files.Scan((), ("a",)).note == f"not scanned for secrets: {bounds}: a"
-    many = files.Scan((), ("a", "b", "c"))
-    assert many.note == f"not scanned for secrets: {bounds}: a and 2 more"

@@ -14,15 +14,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from google.cloud import aiplatform_v1 as vertex
 
 from localgcp import lifecycle, processes
 from localgcp.errors import LocalCloudError
 from localgcp.home import Home
 from localgcp.server_info import ServerInfo
-from localgcp.vertex.records import JobRecord, JobState, JobTable
 from tests.conftest import git
-from tests.unit.localcloud.conftest import PROJECT, command_job
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 #: Commands that open, write or remove something of a home.
@@ -114,18 +111,6 @@ def test_no_command_takes_a_home_that_came_with_a_checkout(
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("pid", [0, -1, "0", 1.5, None])
-def test_a_record_of_a_clone_signals_no_process(pid: object, source: Path) -> None:
-    """0 stands for the command's own group. 1 is not tried here: it stands for every process."""
-    home = Home(source / ".vt-local", source)
-    home.create()
-    (home.root / ".vt-local-home").touch()
-    record = {"pid": pid, "started": None, "role": "x"}
-    (home.children / "0.json").write_text(json.dumps(record))
-    committed(source)
-    assert vt(cloned(source), "local", "down").returncode == 1
-
-
 @pytest.fixture
 def ours(tmp_path: Path) -> Iterator[Home]:
     home = Home(tmp_path / "ours", ROOT)
@@ -209,27 +194,6 @@ def test_a_server_file_that_names_another_process_ends_none(ours: Home) -> None:
     while ServerInfo.read(ours.server_file) != info:  # the server mends its file
         assert time.monotonic() < deadline
         time.sleep(0.05)
-
-
-def test_a_database_of_a_clone_runs_no_job(source: Path, tmp_path: Path) -> None:
-    """A server goes on with the jobs of one that was killed."""
-    home = Home(source / ".vt-local", source)
-    home.create()
-    job = command_job("touch", str(tmp_path / "ran"))
-    request = vertex.CustomJob.to_dict(
-        vertex.CustomJob(job), use_integers_for_enums=False, preserving_proto_field_name=False
-    )
-    JobTable(home.database).insert(JobRecord.new(PROJECT, "us-central1", request, JobState.QUEUED))
-    (home.root / ".vt-local-home").touch()
-    committed(source)
-    checkout = cloned(source)
-    try:
-        done = vt(checkout, "local", "start")
-        time.sleep(3 if done.returncode == 0 else 0)
-        assert not (tmp_path / "ran").exists()
-        assert done.returncode == 1
-    finally:
-        vt(checkout, "local", "stop")
 
 
 def test_branch_with_files_of_our_home_is_refused(source: Path, tmp_path: Path) -> None:
