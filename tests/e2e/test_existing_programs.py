@@ -162,11 +162,3 @@ def test_a_job_keeps_its_place_where_its_component_is_renamed(programs: InlinePr
     name = "greeting"
     assert set(stack.up().summary.resource_changes or {}) == {"same"}
     stack.destroy()
-
-
-def test_a_mistake_names_the_keyword(programs: InlinePrograms) -> None:
-    def declare() -> None:
-        TrainingBuckets("store", project=PROJECT, region=REGION, bucket={})
-
-    with pytest.raises(automation.CommandError, match="bucket: unknown argument"):
-        programs.stack(declare, project="mistakes").preview()
