@@ -107,13 +107,6 @@ def test_a_type_that_the_local_cloud_does_not_serve_is_named_with_a_hint(stack):
     write(stack, EXAMPLE)
 
 
-def test_a_name_that_is_there_twice_is_refused(stack):
-    twice = '    gcp.storage.Bucket("reports", name="another", location="EU")\n'
-    write(stack, EXAMPLE + twice)
-    assert "Duplicate resource URN" in stack.pulumi("preview", expect=None)
-    write(stack, EXAMPLE)
-
-
 def test_without_extra_its_resources_go_and_the_review_says_so(stack):
     (stack.checkout.path / "extra.py").unlink()
     assert {name for op, name in stack.plan() if op == "delete"} == OURS_OF_THE_STORY
