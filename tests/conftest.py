@@ -83,6 +83,15 @@ def _restored_connection() -> Iterator[None]:
             os.environ[name] = value
 
 
+def git(folder: Path, *words: str) -> str:
+    """Run git in a folder, as somebody; what it printed."""
+    identity = ("-c", "user.name=t", "-c", "user.email=t@example.com")
+    done = subprocess.run(
+        ["git", *identity, *words], cwd=folder, check=True, capture_output=True, text=True
+    )
+    return done.stdout.strip()
+
+
 @dataclass(frozen=True)
 class Checkout:
     """A copy of this checkout and the home of its local cloud."""

@@ -14,11 +14,11 @@ from playwright.sync_api import Browser, Page, sync_playwright
 import browser as browsers
 from localgcp.faults import proxy
 from localgcp.faults.proxy import StorageFront
-from localgcp.runner.gcsfuse import storage_client
+from tests.security.conftest import box
 from tests.unit.localcloud.conftest import PARENT, Cloud, cloud, home, make_cloud
 from tests.unit.localcloud.faults.conftest import front
 
-__all__ = ["cloud", "front", "home", "make_cloud"]
+__all__ = ["box", "cloud", "front", "home", "make_cloud"]
 pytestmark = pytest.mark.timeout(300)
 READ = "/storage/v1/b/box/o/inside?alt=media"
 WRITE = "/upload/storage/v1/b/box/o?uploadType=media&name=evil"
@@ -73,13 +73,6 @@ def page(chromium: Browser, site: int) -> Iterator[Page]:
     made.goto(f"http://evil.example:{site}/")
     yield made
     context.close()
-
-
-@pytest.fixture
-def bucket(front: StorageFront) -> storage.Bucket:
-    made = storage_client(front.url).create_bucket("box")
-    made.blob("inside").upload_from_string(b"secret")
-    return made
 
 
 #: Each gets the address of a server and a path, and returns what the page got to see.
@@ -139,30 +132,30 @@ def attack(page: Page, name: str, port: int, paths: list[str]) -> list[str]:
 
 @pytest.mark.parametrize("name", ["127.0.0.1", "localhost", "evil.example"])
 def test_a_page_of_a_foreign_site_does_nothing_in_storage(
-    front: StorageFront, bucket: storage.Bucket, page: Page, name: str
+    front: StorageFront, box: storage.Bucket, page: Page, name: str
 ) -> None:
     seen = attack(page, name, front.port, [READ, WRITE, "/box"])
     assert not [text for text in seen if "secret" in text or text == "opened"]
-    assert [blob.name for blob in bucket.list_blobs()] == ["inside"]
-    assert bucket.blob("inside").download_as_bytes() == b"secret"
+    assert [blob.name for blob in box.list_blobs()] == ["inside"]
+    assert box.blob("inside").download_as_bytes() == b"secret"
 
 
 def test_a_page_whose_name_was_bound_anew_to_this_port_reads_nothing(
-    front: StorageFront, bucket: storage.Bucket, page: Page
+    front: StorageFront, box: storage.Bucket, page: Page
 ) -> None:
     page.goto(f"http://evil.example:{front.port}{READ}")  # now its own origin is the server
     assert "secret" not in page.content()
     seen = attack(page, "evil.example", front.port, [READ, WRITE])
     assert not [text for text in seen if "secret" in text or text == "opened"]
-    assert [blob.name for blob in bucket.list_blobs()] == ["inside"]
+    assert [blob.name for blob in box.list_blobs()] == ["inside"]
 
 
 def test_these_attacks_arrive_where_nothing_refuses_them(
-    front: StorageFront, bucket: storage.Bucket, page: Page, monkeypatch: pytest.MonkeyPatch
+    front: StorageFront, box: storage.Bucket, page: Page, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(proxy, "check_page", lambda *_: None)
     attack(page, "127.0.0.1", front.port, [WRITE])
-    assert "evil" in [blob.name for blob in bucket.list_blobs()]
+    assert "evil" in [blob.name for blob in box.list_blobs()]
     page.goto(f"http://evil.example:{front.port}{READ}")
     assert "secret" in page.content()
 

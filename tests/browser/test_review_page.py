@@ -159,9 +159,7 @@ def test_no_page_is_wider_than_the_window(chromium: Browser, file: Path, width: 
     page.close()
 
 
-def test_costs_are_seen_on_a_telephone_without_scrolling_sideways(
-    chromium: Browser, file: Path
-) -> None:
+def test_costs_are_visible_on_a_telephone(chromium: Browser, file: Path) -> None:
     page = opened(chromium, file, "light")
     page.set_viewport_size({"width": 420, "height": 800})
     table = page.locator("table.jobs").first
@@ -176,9 +174,7 @@ def test_costs_are_seen_on_a_telephone_without_scrolling_sideways(
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_what_opens_grants_or_destroys_is_never_green(
-    chromium: Browser, file: Path, scheme: str
-) -> None:
+def test_opened_granted_destroyed_is_no_green(chromium: Browser, file: Path, scheme: str) -> None:
     page = opened(chromium, file, scheme)
     css = "getComputedStyle(document.documentElement).getPropertyValue('--good')"
     page.evaluate(f"document.body.style.borderColor = {css}")

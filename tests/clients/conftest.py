@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 
 import pytest
+import yaml
 
 from localgcp import lifecycle
 from localgcp.home import Home
@@ -21,6 +22,8 @@ from localgcp.runner.gcsfuse import storage_client
 ROOT = Path(__file__).parents[2]
 PROJECT = "local-training"
 TRAINER = f"trainer@{PROJECT}.iam.gserviceaccount.com"
+#: Texts by test, and by name.
+PROGRAMS = yaml.safe_load(Path(__file__).with_name("programs.yaml").read_text("utf-8"))
 _HINT = "docs/local-stack.md says how"
 
 

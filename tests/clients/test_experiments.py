@@ -7,73 +7,12 @@ import json
 import pytest
 
 from localgcp.inventory.store import Binding
-from tests.clients.conftest import PROJECT, TRAINER, Shell
+from tests.clients.conftest import PROGRAMS, PROJECT, TRAINER, Shell
 from vertex_training.naming import local_project_number
 
 pytestmark = pytest.mark.timeout(600)
 OTHER = f"other@{PROJECT}.iam.gserviceaccount.com"
-#: As Google's page on experiments has it, with two runs and a curve.
-TRACK = f"""\
-import json
-from google.cloud import aiplatform
-
-aiplatform.init(project="{PROJECT}", location="us-central1", experiment="titanic")
-for name, rate in (("first", 0.1), ("second", 0.01)):
-    aiplatform.start_run(name)
-    aiplatform.log_params({{"rate": rate, "optimizer": "adam"}})
-    for step in (1, 2, 3):
-        aiplatform.log_time_series_metrics({{"loss": rate / step}}, step=step)
-    aiplatform.log_metrics({{"accuracy": 1 - rate}})
-    aiplatform.end_run()
-frame = aiplatform.get_experiment_df("titanic")
-print(json.dumps(frame.sort_values("run_name").to_dict("records")))
-again = aiplatform.ExperimentRun("first", experiment="titanic")
-print(list(again.get_time_series_data_frame()["loss"]), again.get_state())
-print([each.name for each in aiplatform.Experiment.list()])
-"""
-LINEAGE = f"""\
-from google.cloud import aiplatform
-
-aiplatform.init(project="{PROJECT}", location="us-central1", experiment="lineage",
-                experiment_tensorboard=False)
-with aiplatform.start_run("cooked") as run:
-    data = aiplatform.Artifact.create(schema_title="system.Dataset", uri="gs://box/data")
-    model = aiplatform.Artifact.create(schema_title="system.Model", uri="gs://box/model")
-    with aiplatform.start_execution(schema_title="system.ContainerExecution") as execution:
-        execution.assign_input_artifacts([data])
-        execution.assign_output_artifacts([model])
-    print([each.uri for each in execution.get_input_artifacts()],
-          [each.uri for each in execution.get_output_artifacts()])
-    print([each.uri for each in aiplatform.Artifact.list(filter='uri="gs://box/model"')])
-aiplatform.Experiment("lineage").delete()
-print([each.name for each in aiplatform.Experiment.list() if each.name == "lineage"])
-"""
-#: What a job runs: it has no address and no login of its own.
-IN_JOB = """\
-import os
-from google.cloud import aiplatform
-aiplatform.init(experiment='from-a-job')
-aiplatform.start_run(f"run-{os.environ['CLOUD_ML_JOB_ID']}")
-aiplatform.log_metrics({'accuracy': 0.5})
-aiplatform.log_time_series_metrics({'loss': 0.25})
-aiplatform.end_run()
-"""
-SUBMIT = """\
-import sys
-from google.cloud import aiplatform
-
-aiplatform.init(project="{project}", location="us-central1", staging_bucket="gs://box")
-job = aiplatform.CustomJob(display_name="tracked", worker_pool_specs=[{{
-    "replica_count": 1,
-    "machine_spec": {{"machine_type": "n1-standard-4"}},
-    "container_spec": {{"image_uri": "python:3.11",
-                       "command": [sys.executable, "-c", {code!r}]}},
-}}])
-try:
-    job.run(service_account="{account}")
-finally:
-    print(job.state.name)
-"""
+TEXTS = PROGRAMS["experiments"]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -96,7 +35,7 @@ def _run(shell: Shell, name: str, code: str, expect: int = 0) -> list[str]:
 
 
 def test_the_sdk_logs_parameters_metrics_and_curves_and_reads_them_again(shell: Shell) -> None:
-    rows, curve, experiments = _run(shell, "track.py", TRACK)[-3:]
+    rows, curve, experiments = _run(shell, "track.py", TEXTS["TRACK"])[-3:]
     first, second = json.loads(rows)
     assert first == {
         "experiment_name": "titanic",
@@ -114,14 +53,14 @@ def test_the_sdk_logs_parameters_metrics_and_curves_and_reads_them_again(shell: 
 
 
 def test_an_execution_has_its_artifacts_and_an_experiment_can_be_deleted(shell: Shell) -> None:
-    lines = _run(shell, "lineage.py", LINEAGE)
+    lines = _run(shell, "lineage.py", TEXTS["LINEAGE"])
     assert "['gs://box/data'] ['gs://box/model']" in lines
     assert "['gs://box/model']" in lines
     assert lines[-1] == "[]"
 
 
 def test_a_job_logs_to_an_experiment_as_its_account(shell: Shell) -> None:
-    code = SUBMIT.format(project=PROJECT, code=IN_JOB, account=TRAINER)
+    code = TEXTS["SUBMIT"].format(project=PROJECT, code=TEXTS["IN_JOB"], account=TRAINER)
     assert _run(shell, "submit_tracked.py", code)[-1] == "JOB_STATE_SUCCEEDED"
     read = (
         "from google.cloud import aiplatform\n"
@@ -132,10 +71,8 @@ def test_a_job_logs_to_an_experiment_as_its_account(shell: Shell) -> None:
     assert _run(shell, "read.py", read)[-1] == "0.5 0.25"
 
 
-def test_a_job_whose_account_may_not_call_vertex_is_refused_as_by_the_service(
-    shell: Shell,
-) -> None:
-    code = SUBMIT.format(project=PROJECT, code=IN_JOB, account=OTHER)
+def test_job_whose_account_may_not_call_vertex_is_refused(shell: Shell) -> None:
+    code = TEXTS["SUBMIT"].format(project=PROJECT, code=TEXTS["IN_JOB"], account=OTHER)
     assert _run(shell, "submit_refused.py", code, expect=1)[-1] == "JOB_STATE_FAILED"
     logs = shell.run("vt local logs tracked").stdout
     assert "Permission denied on resource" in logs

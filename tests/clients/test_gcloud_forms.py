@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from tests.clients.conftest import PROJECT, TRAINER, Shell, read_log, until_ended
@@ -95,16 +93,3 @@ def test_the_beta_track_is_refused_with_the_page(shell: Shell, gcloud: str) -> N
     said = shell.run(call, 1).stderr
     assert "there is no method of the local cloud at POST /v1beta1/" in said
     assert "docs/local-stack.md" in said
-
-
-def test_an_image_whose_entrypoint_nobody_here_knows_fails_with_the_way_on(
-    shell: Shell, gcloud: str
-) -> None:
-    form = f"{POOL},container-image-uri=gcr.io/somebody/ml-trainer:abc --args=--mode=test"
-    shell.run(f"gcloud ai custom-jobs create --region=us-central1 --display-name=foreign {form}")
-    ended = shell.run(
-        'until gcloud ai custom-jobs list --region=us-central1 --filter="displayName=foreign" '
-        '--format="json(error,state)" >listed.json; grep -q FAILED listed.json; do sleep 1; done; '
-        "cat listed.json"
-    ).stdout
-    assert "Give containerSpec.command" in json.loads(ended)[0]["error"]["message"]

@@ -9,67 +9,23 @@ import pytest
 
 from localgcp import lifecycle
 from localgcp.runner.gcsfuse import storage_client
-from tests.clients.conftest import PROJECT, TRAINER, Shell, until_ended
+from tests.clients.conftest import PROGRAMS, PROJECT, TRAINER, Shell, until_ended
 from vertex_training.naming import local_project_number
 
 pytestmark = pytest.mark.timeout(600)
-CONFIG = """\
-workerPoolSpecs:
-  - machineSpec: {machineType: g2-standard-4, acceleratorType: NVIDIA_L4, acceleratorCount: 1}
-    replicaCount: 1
-    containerSpec:
-      imageUri: us-docker.pkg.dev/deeplearning-platform-release/gcr.io/pytorch-gpu.2-0.py310
-      command: [bash, -c]
-      args: ["echo $GREETING; sleep 0.2; echo the end"]
-      env: [{name: GREETING, value: hello}]
-"""
-#: A script as its author wrote it for Google Cloud.
-SUBMIT = f"""\
-import os
-from google.cloud import aiplatform
-
-aiplatform.init(project="{PROJECT}", location="us-central1")
-worker_pool_specs = [{{
-    "replica_count": 1,
-    "machine_spec": {{"machine_type": "n1-standard-4"}},
-    "container_spec": {{"image_uri": "python:3.11", "command": ["echo", "from the SDK"]}},
-}}]
-job = aiplatform.CustomJob(display_name="sdk", worker_pool_specs=worker_pool_specs,
-                           staging_bucket="gs://box")
-job.submit(service_account="{TRAINER}")
-print(job.resource_name)
-pipeline = aiplatform.CustomContainerTrainingJob(
-    display_name="pipeline", container_uri="python:3.11", staging_bucket="gs://trained",
-    command=["sh", "-c", "mkdir -p /gcs/trained/run; echo made > /gcs/trained/run/made.txt"])
-pipeline.run(replica_count=1, machine_type="n1-standard-4", base_output_dir="gs://trained/run")
-print(pipeline.state.name)
-script = aiplatform.CustomTrainingJob(
-    display_name="script", script_path="task.py", staging_bucket="gs://trained",
-    container_uri="us-docker.pkg.dev/vertex-ai/training/pytorch-xla.2-4.py310:latest")
-script.run(args=["/gcs/trained/run/script.txt"], replica_count=1, machine_type="n1-standard-4",
-           base_output_dir="gs://trained/run")
-print(script.state.name)
-"""
-#: The script of that pipeline.
-TASK = """\
-import sys
-with open(sys.argv[1], "w") as file:
-    file.write("made\\n")
-"""
+TEXTS = PROGRAMS["jobs"]
 
 
 @pytest.fixture(scope="module", autouse=True)
 def project(shell: Shell) -> None:
     """The project as its stack would make it."""
     shell.make_project(TRAINER, "trained")
-    (shell.folder / "vertex_job.yaml").write_text(CONFIG)
-    (shell.folder / "submit.py").write_text(SUBMIT)
-    (shell.folder / "task.py").write_text(TASK)
+    (shell.folder / "vertex_job.yaml").write_text(TEXTS["CONFIG"])
+    (shell.folder / "submit.py").write_text(TEXTS["SUBMIT"])
+    (shell.folder / "task.py").write_text(TEXTS["TASK"])
 
 
-def test_gcloud_creates_finds_describes_streams_and_cancels_a_job(
-    shell: Shell, gcloud: str
-) -> None:
+def test_gcloud_creates_streams_and_cancels_a_job(shell: Shell, gcloud: str) -> None:
     """The commands of a published tutorial, with its filter and its format."""
     done = shell.run(
         "JOB_NAME=tuning-1; REGION=us-central1;"
@@ -96,11 +52,6 @@ def test_gcloud_reads_googles_words_about_a_mistake(shell: Shell, gcloud: str) -
     done = shell.run("gcloud ai custom-jobs describe 1 --region=us-central1", 1)
     assert "NOT_FOUND" in done.stderr
     assert "The CustomJob does not exist" in done.stderr
-
-
-def test_gcloud_asks_no_other_cloud_for_what_is_not_here(shell: Shell, gcloud: str) -> None:
-    done = shell.run("gcloud compute addresses list")
-    assert "there is no method of the local cloud at GET" in done.stderr
 
 
 def test_the_sdk_runs_a_job_and_training_pipelines_without_settings_of_ours(shell: Shell) -> None:
@@ -131,58 +82,8 @@ def test_curl_submits_a_job(shell: Shell, curl: str) -> None:
     assert '"nextPageToken"' in done.stdout
 
 
-TUNING_CONFIG = """\
-maxTrialCount: 4
-parallelTrialCount: 2
-studySpec:
-  algorithm: GRID_SEARCH
-  metrics: [{metricId: score, goal: MAXIMIZE}]
-  parameters:
-    - parameterId: units  # not n, which YAML 1.1 takes for false
-      discreteValueSpec: {values: [1, 2, 3, 4]}
-trialJobSpec:
-  workerPoolSpecs:
-    - machineSpec: {machineType: n1-standard-4}
-      replicaCount: 1
-      containerSpec:
-        imageUri: python:3.11
-        command: [sh, -c, 'echo trial $CLOUD_ML_TRIAL_ID: $*; \
-echo "{\\"score\\": $2, \\"global_step\\": 1}" > $CLOUD_ML_HP_METRIC_FILE', trial]
-"""
-#: A tuning job as Google's page on the SDK has it.
-TUNE = f"""\
-import os
-from google.auth.credentials import AnonymousCredentials
-from google.cloud import aiplatform
-from google.cloud.aiplatform import hyperparameter_tuning as hpt
-
-aiplatform.init(project="{PROJECT}", location="us-central1", credentials=AnonymousCredentials(),
-                api_endpoint="http://" + os.environ["VERTEX_EMULATOR_HOST"], api_transport="rest")
-code = '''
-import json, os, sys
-with open(os.environ["CLOUD_ML_HP_METRIC_FILE"], "w") as file:
-    print(json.dumps({{"loss": float(sys.argv[2]), "global_step": 1}}), file=file)
-'''
-job = aiplatform.CustomJob(display_name="sdk", staging_bucket="gs://trained", worker_pool_specs=[{{
-    "replica_count": 1,
-    "machine_spec": {{"machine_type": "n1-standard-4"}},
-    "container_spec": {{"image_uri": "python:3.11", "command": ["python3", "-c", code]}},
-}}])
-tuning = aiplatform.HyperparameterTuningJob(
-    display_name="sdk-tuning", custom_job=job, metric_spec={{"loss": "minimize"}},
-    parameter_spec={{"lr": hpt.DoubleParameterSpec(min=0.001, max=0.1, scale="log")}},
-    max_trial_count=3, parallel_trial_count=2, search_algorithm="random")
-tuning.run()
-print(tuning.state.name)
-best = min(tuning.trials, key=lambda trial: trial.final_measurement.metrics[0].value)
-print(best.parameters[0].value == best.final_measurement.metrics[0].value, len(tuning.trials))
-"""
-
-
-def test_gcloud_creates_finds_describes_streams_and_cancels_a_tuning_job(
-    shell: Shell, gcloud: str
-) -> None:
-    (shell.folder / "tuning.yaml").write_text(TUNING_CONFIG)
+def test_gcloud_creates_streams_and_cancels_a_tuning_job(shell: Shell, gcloud: str) -> None:
+    (shell.folder / "tuning.yaml").write_text(TEXTS["TUNING_CONFIG"])
     done = shell.run(
         "REGION=us-central1; CALL='gcloud ai hp-tuning-jobs';"
         "$CALL create --region=$REGION --display-name=tuned --config=tuning.yaml"
@@ -204,6 +105,6 @@ def test_gcloud_creates_finds_describes_streams_and_cancels_a_tuning_job(
 
 
 def test_the_sdk_runs_a_tuning_job_and_reads_its_trials(shell: Shell) -> None:
-    (shell.folder / "tune.py").write_text(TUNE)
+    (shell.folder / "tune.py").write_text(TEXTS["TUNE"])
     lines = shell.run("python tune.py").stdout.splitlines()
     assert lines[-2:] == ["JOB_STATE_SUCCEEDED", "True 3"]

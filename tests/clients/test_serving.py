@@ -53,9 +53,7 @@ def project(shell: Shell) -> Store:
     return shell.make_project(TRAINER, BUCKET)
 
 
-def test_the_sdk_uploads_deploys_predicts_promotes_and_undeploys(
-    shell: Shell, project: Store
-) -> None:
+def test_sdk_uploads_deploys_predicts_and_undeploys(shell: Shell, project: Store) -> None:
     text = """
         first = upload(1, model_id="doubler")
         second = upload(2, parent_model=first.resource_name, is_default_version=False)
@@ -95,9 +93,7 @@ def test_curl_predicts(shell: Shell, project: Store) -> None:
     assert found["predictions"] == [2.0, 4.0]
 
 
-def test_an_operation_outlives_a_killed_client_and_a_killed_server(
-    shell: Shell, project: Store, tmp_path: Path
-) -> None:
+def test_operation_outlives_killed_server(shell: Shell, project: Store, tmp_path: Path) -> None:
     go = tmp_path / "go"
     text = f"""
         model = upload(3, "until", {str(go)!r}, model_id="late")

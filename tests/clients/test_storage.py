@@ -50,15 +50,11 @@ def test_gsutil_copies_lists_and_shows(shell: Shell, bucket: str, gsutil: str) -
     assert done.stdout.endswith(TEXT)
 
 
-def test_a_command_of_gsutil_without_a_form_of_gcloud_reaches_nothing(
-    shell: Shell, gsutil: str
-) -> None:
+def test_unsupported_command_of_gsutil_reaches_nothing(shell: Shell, gsutil: str) -> None:
     assert "gcloud storage" in shell.run("gsutil perfdiag gs://box", 1).stderr
 
 
-def test_gcloud_has_the_stacks_project_and_nothing_of_the_users_settings(
-    shell: Shell, gcloud: str
-) -> None:
+def test_gcloud_has_the_stacks_project_and_no_user_settings(shell: Shell, gcloud: str) -> None:
     found = json.loads(shell.run("gcloud config list --all --format=json").stdout)
     assert found["core"]["project"] == "local-training"
     assert found["ai"]["region"] == "us-central1"

@@ -12,6 +12,5 @@ mended, or a row of ``differences``.
 ``storage``       the same of Cloud Storage's emulator
 ``wrong``         documents with a mistake, for hypothesis
 ``differences``   all that differs, and the list of what stays
-``__main__``      ``python -m tests.contract``: the counts
 ================  ======================================================================
 """

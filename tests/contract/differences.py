@@ -53,10 +53,7 @@ LISTED: Final = (
 class Comparison:
     """What was compared, and what differs."""
 
-    methods: int
-    """Ways to call a method."""
     answered: int
-    message_fields: int
     answer_fields: int
     found: tuple[str, ...]
 
@@ -102,7 +99,7 @@ def _not_asked_for() -> Iterator[str]:
 def compare(cloud: ContractCloud, answers: Sequence[Answer]) -> Comparison:
     """Hold everything against the descriptions; ``answers`` are those of ``story.tell``."""
     compared = Counter[str]()
-    fields, found = messages.compared()
+    _, found = messages.compared()
     differing = [*found, *_not_asked_for(), *storage.differences(cloud, compared)]
     for answer in answers:
         differing += of_answer(answer, compared)
@@ -111,7 +108,5 @@ def compare(cloud: ContractCloud, answers: Sequence[Answer]) -> Comparison:
             differing.append(f"{call.id}: is no method of Google's")
         elif call.id in story.NOT_ANSWERED:
             differing += _always_refused(cloud, call)
-    ways = len(served.calls()) + len(storage.CALLS)
-    unique = tuple(dict.fromkeys(differing))
     answered = len({answer.call for answer in answers})
-    return Comparison(ways, answered, len(fields), len(compared), unique)
+    return Comparison(answered, len(compared), tuple(dict.fromkeys(differing)))

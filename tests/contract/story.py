@@ -5,7 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
+from string import Template
 from typing import Any, Final
+
+import yaml
 
 from localgcp.vertex.records import LIVE_STATES, JobState
 from tests.contract import description
@@ -14,174 +18,17 @@ from tests.contract.served import Call, calls
 from tests.unit.localcloud.conftest import PROJECT, TRAINER, wait_until
 from tests.unit.localcloud.serving.conftest import IMAGE, PROGRAM
 
-POOL: Final = {
-    "machineSpec": {"machineType": "n1-standard-4"},
-    "replicaCount": "1",
-    "containerSpec": {"imageUri": "python:3.11", "command": ["true"]},
-    "diskSpec": {"bootDiskSizeGb": 100},
-}
-JOB: Final = {
-    "workerPoolSpecs": [POOL],
-    "serviceAccount": TRAINER,
-    "scheduling": {"timeout": "600.5s"},
-    "baseOutputDirectory": {"outputUriPrefix": f"gs://{BUCKET}/out"},
-}
-LABELS: Final = {"labels": {"team": "ml"}}
-STUDY: Final = {
-    "metrics": [{"metricId": "accuracy", "goal": "MAXIMIZE"}],
-    "parameters": [{"parameterId": "lr", "doubleValueSpec": {"minValue": 0, "maxValue": 1}}],
-}
-BUILD: Final = {
-    "source": {"storageSource": {"bucket": BUCKET, "object": "source.tar.gz"}},
-    "steps": [{"name": "gcr.io/cloud-builders/docker", "args": ["build", "."]}],
-    "serviceAccount": f"projects/{PROJECT}/serviceAccounts/{TRAINER}",
-    "options": {"logging": "NONE"},
-    "timeout": "60s",
-}
-BATCH_JOB: Final = {
-    "taskGroups": [{
-        "taskCount": "2", "requireHostsFile": True,
-        "taskSpec": {
-            "runnables": [
-                {"container": {"imageUri": "python:3.11", "commands": ["true"]}, "timeout": "9.5s"},
-                {"barrier": {"name": "b"}},
-                {"script": {"text": "true"}, "alwaysRun": True},
-            ],
-            "maxRetryCount": 3, "maxRunDuration": "600s",
-            "lifecyclePolicies": [
-                {"action": "RETRY_TASK", "actionCondition": {"exitCodes": [50001]}}
-            ],
-            "environment": {"variables": {"A": "b"}},
-            "volumes": [{"gcs": {"remotePath": BUCKET}, "mountPath": "/gcs/data"}],
-        },
-    }],
-    "allocationPolicy": {
-        "serviceAccount": {"email": TRAINER},
-        "instances": [{"policy": {
-            "machineType": "n1-standard-4", "provisioningModel": "SPOT",
-            "accelerators": [{"type": "nvidia-tesla-t4", "count": "1"}],
-        }}],
-    },
-    "logsPolicy": {"destination": "CLOUD_LOGGING"}, "priority": "7", "labels": {"team": "ml"},
-}  # fmt: skip
-POINT: Final = {"step": "7", "wallTime": "2026-11-24T10:00:00Z", "scalar": {"value": 0.5}}
-NETWORK: Final = f"projects/{PROJECT}/global/networks/vpc"
-DEFINITION: Final = (
-    "gs://google-cloud-aiplatform/schema/trainingjob/definition/custom_task_1.0.0.yaml"
-)
-POLICY: Final = {
-    "bindings": [
-        {
-            "role": "roles/viewer",
-            "members": ["user:a@example.com"],
-            "condition": {"title": "t", "expression": "true"},
-        }
-    ]
-}
-RESOURCES: Final = {
-    "machineSpec": {"machineType": "n1-standard-2"}, "minReplicaCount": 1, "maxReplicaCount": 2,
-}  # fmt: skip
-MODEL: Final = {
-    "displayName": "m", "versionAliases": ["first"], "versionDescription": "d", **LABELS,
-    "containerSpec": {
-        "imageUri": IMAGE, "command": [sys.executable, str(PROGRAM), "tell"],
-        "env": [{"name": "MY_WORD", "value": "7"}], "ports": [{"containerPort": 8080}],
-        "predictRoute": "/p", "healthRoute": "/h", "deploymentTimeout": "60s",
-    },
-}  # fmt: skip
-DATASET: Final = {"projectId": PROJECT, "datasetId": "facts"}
-LOADED: Final = {**DATASET, "tableId": "loaded"}
-SQL: Final = "SELECT name, age, DATE '2026-11-24' AS day FROM facts.loaded WHERE age > @least"
-QUERY: Final = {
-    "query": SQL, "useLegacySql": False, "parameterMode": "NAMED",
-    "queryParameters": [{
-        "name": "least", "parameterType": {"type": "INT64"}, "parameterValue": {"value": "7"},
-    }],
-}  # fmt: skip
-LOAD: Final = {
-    "sourceUris": [f"gs://{BUCKET}/rows.csv"], "skipLeadingRows": 1, "autodetect": True,
-    "destinationTable": LOADED,
-}  # fmt: skip
-EXPORT: Final = {"sourceTable": LOADED, "destinationUris": [f"gs://{BUCKET}/out-*.csv"]}
+_TEXT: Final = Template(Path(__file__).with_name("requests.yaml").read_text()).substitute(
+    BUCKET=BUCKET, PROJECT=PROJECT, TRAINER=TRAINER, IMAGE=IMAGE, SERVER=PROGRAM,
+    PYTHON=sys.executable,
+)  # fmt: skip
+_TABLES: Final[dict[str, Any]] = yaml.safe_load(_TEXT)
 #: End of a path -> query and body of a call that is accepted. Others take an empty body.
 REQUESTS: Final[dict[str, tuple[str, Any]]] = {
-    "/customJobs": ("", {"displayName": "j", "jobSpec": JOB, **LABELS}),
-    "/hyperparameterTuningJobs": ("", {
-        "displayName": "t", "maxTrialCount": 2, "parallelTrialCount": 1, "trialJobSpec": JOB,
-        "studySpec": STUDY, **LABELS,
-    }),
-    "/trainingPipelines": ("", {
-        "displayName": "p", "trainingTaskDefinition": DEFINITION, "trainingTaskInputs": JOB,
-    }),
-    "/metadataStores": ("metadataStoreId=default", {"description": "d"}),
-    "/artifacts": ("artifactId=a", {"displayName": "a", "metadata": {"x": 1.5}, **LABELS}),
-    "/contexts": ("contextId=c", {"displayName": "c", "schemaTitle": "system.Run"}),
-    "/executions": ("executionId=e", {"displayName": "e", "state": "RUNNING"}),
-    "/tensorboards": ("", {"displayName": "b", **LABELS}),
-    "/experiments": ("tensorboardExperimentId=x", {"displayName": "x"}),
-    "/experiments/{}/runs": ("tensorboardRunId=r", {"displayName": "r"}),
-    "/v3/projects/{}/timeSeries": (
-        'filter=metric.type="ml.googleapis.com/training/accelerator/utilization"', None,
-    ),
-    "/timeSeries": ("", {"displayName": "s", "valueType": "SCALAR"}),
-    "/builds": ("", BUILD),
-    "/v1/projects/{}/locations/{}/jobs": (
-        "jobId=job&requestId=0e1b2c3d-4e5f-4a6b-8c7d-9e0f1a2b3c4d", BATCH_JOB,
-    ),
-    "/v2/entries:list": ("", {
-        "resourceNames": [f"projects/{PROJECT}"],
-        "filter": 'resource.type="ml_job" AND resource.labels.job_id="1"',
-    }),
-    "IamPermissions": ("", {"permissions": ["resourcemanager.projects.get"]}),
-    "/iam/testPermissions": ("permissions=storage.objects.get", None),
-    "etIamPolicy": ("", {"policy": POLICY}),
-    "/iam": ("", POLICY),
-    ":getIamPolicy": ("", {}),
-    "/firewalls": ("", {
-        "name": "made", "network": NETWORK, "priority": 7, "sourceRanges": ["10.0.0.0/8"],
-        "allowed": [{"IPProtocol": "tcp", "ports": ["80"]}], "logConfig": {"enable": True},
-    }),
-    "/routes": ("", {
-        "name": "made", "network": NETWORK, "destRange": "10.1.0.0/16", "priority": 9,
-    }),
-    "/subnetworks": ("", {"name": "made", "network": NETWORK, "ipCidrRange": "10.2.0.0/24"}),
-    "/addPeering": ("", {"name": "peer", "networkPeering": {"name": "peer", "network": NETWORK}}),
-    "/removePeering": ("", {"name": "peer"}),
-    "/serviceAccounts": ("", {"accountId": "third", "serviceAccount": {"displayName": "d"}}),
-    ":batchEnable": ("", {"serviceIds": ["run.googleapis.com"]}),
-    "/connections": (f"network={NETWORK}", None),
-    "/models:upload": ("", {"modelId": "m", "model": MODEL, "serviceAccount": TRAINER}),
-    "/models/{}": ("updateMask=description", {"description": "d"}),
-    ":mergeVersionAliases": ("", {"versionAliases": ["other"]}),
-    "/endpoints": ("endpointId=77", {
-        "displayName": "e", "dedicatedEndpointEnabled": True, **LABELS,
-    }),
-    "/endpoints/{}": ("updateMask=displayName", {"displayName": "f"}),
-    ":mutateDeployedModel": ("", {
-        "updateMask": "dedicatedResources.minReplicaCount",
-        "deployedModel": {"id": "1", "dedicatedResources": {"minReplicaCount": 2}},
-    }),
-    ":undeployModel": ("", {"deployedModelId": "1"}),
-    ":predict": ("", {"instances": [1, {"a": ["b"]}], "parameters": {"c": 1.5}}),
-    ":rawPredict": ("", {"instances": [1]}),
-    "/datasets": ("", {"datasetReference": DATASET, "location": "us-central1", **LABELS}),
-    "/datasets/{}/tables": ("", {
-        "tableReference": {**DATASET, "tableId": "made"},
-        "schema": {"fields": [{"name": "id", "type": "INTEGER", "mode": "REQUIRED"}]},
-    }),
-    "/v2/projects/{}/jobs": ("", {"configuration": {"load": LOAD, **LABELS}}),
-    "/queries": ("", QUERY),
-}  # fmt: skip
-#: The same, of further calls of a method.
-FURTHER: Final[dict[str, tuple[Any, ...]]] = {
-    "/models:upload": ({"parentModel": f"projects/{PROJECT}/locations/{REGION}/models/m",
-                        "model": MODEL},),
-    "/v2/projects/{}/jobs": tuple(
-        {"configuration": {**each, **LABELS}}
-        for each in ({"extract": EXPORT}, {"query": QUERY}, {"query": QUERY, "dryRun": True})
-    ),
-    "/queries": ({**QUERY, "dryRun": True},),
-}  # fmt: skip
+    end: (row.get("query", ""), row.get("body")) for end, row in _TABLES["requests"].items()
+}
+#: End of a path -> bodies of further calls of the method.
+FURTHER: Final[dict[str, list[Any]]] = _TABLES["further"]
 #: Served by a rule of its client, and here always refused: ``differences`` has the reason.
 NOT_ANSWERED: Final = frozenset({
     "google.cloud.secretmanager.v1.SecretManagerService/AccessSecretVersion GET "
@@ -221,7 +68,7 @@ def _links(cloud: ContractCloud, skeleton: str, body: Any) -> Any:
         return next(name for name in reversed(cloud.names) if name.split("/")[-2] == collection)
 
     if skeleton.endswith(":deployModel"):
-        deployed = {"id": "1", "model": last("models"), "dedicatedResources": RESOURCES}
+        deployed = {"id": "1", "model": last("models"), "dedicatedResources": _TABLES["resources"]}
         return {"deployedModel": deployed, "trafficSplit": {"0": 100}}
     if skeleton.endswith(":addContextArtifactsAndExecutions"):
         return {"artifacts": [last("artifacts")], "executions": [last("executions")]}
@@ -248,7 +95,7 @@ def _links(cloud: ContractCloud, skeleton: str, body: Any) -> Any:
 
 def _points(series: str) -> dict[str, Any]:
     id_ = series.rpartition("/")[2]
-    return {"tensorboardTimeSeriesId": id_, "valueType": "SCALAR", "values": [POINT]}
+    return {"tensorboardTimeSeriesId": id_, "valueType": "SCALAR", "values": [_TABLES["point"]]}
 
 
 def tell(cloud: ContractCloud) -> Iterator[Answer]:

@@ -76,9 +76,7 @@ def wrong_calls(draw: st.DrawFn) -> tuple[Call, Wrong]:
 
 @examples
 @given(wrong_calls())
-def test_what_does_not_fit_the_message_is_refused_with_its_name(
-    cloud: ContractCloud, sent: tuple[Call, Wrong]
-) -> None:
+def test_wrong_message_is_refused_by_name(cloud: ContractCloud, sent: tuple[Call, Wrong]) -> None:
     call, wrong = sent
     answer = cloud.send(call, any_path(cloud, call), wrong.document)
     assert answer.status == 400, (call.id, wrong, answer.document)
@@ -125,9 +123,7 @@ def test_a_parameter_that_is_no_value_of_its_type_is_refused(
 
 @examples
 @given(st.sampled_from(served.calls()), st.sampled_from(["", "{}", "[]", "{", "3", '"x"', "null"]))
-def test_any_call_is_answered_or_refused_in_googles_form(
-    cloud: ContractCloud, call: Call, body: str
-) -> None:
+def test_any_answer_has_the_form_of_google(cloud: ContractCloud, call: Call, body: str) -> None:
     path = any_path(cloud, call).replace("local-training", "local-nowhere")
     answer = cloud.send(call, path, body)
     if answer.status != 200:
@@ -149,9 +145,7 @@ def test_all_mistakes_are_told_at_once(cloud: ContractCloud) -> None:
 
 
 @pytest.mark.parametrize("collection", ["firewalls", "routes", "subnetworks"])
-def test_what_a_resource_is_not_made_without_is_asked_for(
-    cloud: ContractCloud, collection: str
-) -> None:
+def test_required_fields_of_resources_are_checked(cloud: ContractCloud, collection: str) -> None:
     [call] = [each for each in WITH_BODY if each.name == f"compute.v1.{collection}.insert"]
     error = check_error(cloud.send(call, any_path(cloud, call), {}))
     assert "Required field 'resource.name' not specified" in error["message"]

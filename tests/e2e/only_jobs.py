@@ -15,11 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from google.cloud import storage
+
 from localgcp.home import Home
 from localgcp.inventory.store import BUCKET, SERVICE, Store
 from localgcp.runner.gcsfuse import storage_client
 from localgcp.server_info import ServerInfo
-from localgcp.vertex.records import JobRecord, JobTable
+from localgcp.vertex.records import JobRecord, JobState, JobTable
+from tests.e2e.small_stacks import PROGRAMS
 from tests.fixture_project import clean_environment, source_path
 
 ROOT = Path(__file__).parents[2]
@@ -29,45 +32,9 @@ PROJECT_FILE = f"""\
 name: only-jobs
 runtime: {{name: python, options: {{toolchain: pip, virtualenv: {ROOT / ".venv"}}}}}
 """
-PROGRAM = f'''\
-import json
-from pathlib import Path
-import pulumi
-from vertex_training.components.ordering import Scope
-from vertex_training.components.training import Training
-from vertex_training.customjob.request.job_file import JobRequest, Submission, canonical
-from vertex_training.customjob.request.rungs import RungOverrides
-from vertex_training.settings.model import Settings
-
-jobs, requests = {{}}, {{}}
-for key, said in json.loads(Path("jobs.json").read_text()).items():
-    script = said.pop("script")
-    machine, spec = said.pop("machine", {{}}), said.pop("spec", {{}})
-    jobs[key] = {{"file": "jobs.json", **said}}
-    container = {{"imageUri": "shell", "command": ["sh", "-c"], "args": [script]}}
-    pool = {{"machineSpec": {{"machineType": "n1-standard-4", **machine}}, "replicaCount": "1",
-            "containerSpec": container}}
-    body = canonical({{"displayName": key, "jobSpec": {{"workerPoolSpecs": [pool], **spec}}}})
-    run = said.get("run", 1)
-    place = Submission("{PROJECT}", "{REGION}", pulumi.get_stack(), key, run)
-    rungs = [JobRequest(place, f"{{key}}-{{run}}-{{number}}",
-                        canonical(RungOverrides(fields).of(json.loads(body))), frozenset(), (),
-                        words=str(RungOverrides(fields)))
-             for number, fields in enumerate(said.get("ladder", ()), start=2)]
-    requests[key] = JobRequest(place, f"{{key}}-{{run}}", body, frozenset(), (),
-                               ladder=tuple(rungs))
-settings = Settings.model_validate({{
-    "stack": pulumi.get_stack(), "project": "{PROJECT}", "region": "{REGION}",
-    "projectNumber": "100000000000", "labels": {{"stack": "local"}}, "jobs": jobs}})
-training = Training(Scope("training"), settings, requests, control_bucket="{CONTROL}", after=[])
-pulumi.export("jobs", {{key: {{"name": job.name}} for key, job in training.jobs.items()}})
-'''
+PROGRAM = PROGRAMS["only_jobs"]["PROGRAM"]
 #: For stories of refusals, each of which the real provider takes 45 s to believe.
-REFUSED_SOON = """\
-from tests.chaos.impatient import RefusedSoonProvider
-from vertex_training.customjob.resource import CustomJob
-CustomJob.PROVIDER = RefusedSoonProvider
-"""
+REFUSED_SOON = PROGRAMS["only_jobs"]["REFUSED_SOON"]
 STACK_FILE = f"config: {{gcp:project: {PROJECT}, gcp:region: {REGION}}}\n"
 
 
@@ -140,6 +107,25 @@ class Project:
         """Every job the local cloud accepted under this name, of any run."""
         return [x for x in JobTable(self.home.database).list() if x.labels["vt-job"] == job]
 
+    def states(self, job: str) -> list[JobState]:
+        """States of these jobs."""
+        return [each.state for each in self.accepted(job)]
+
+    def live(self, job: str) -> list[str]:
+        """Runs of a job that go on, each once for each job."""
+        return [x.labels["vt-run"] for x in self.accepted(job) if not x.state.terminal]
+
+    def settled(self) -> None:
+        """The program has nothing new to say."""
+        self.pulumi("preview -s local --expect-no-changes")
+
+    @property
+    def storage(self) -> storage.Client:
+        """Google's client of Cloud Storage."""
+        info = ServerInfo.read(self.home.server_file)
+        assert info
+        return storage_client(f"http://127.0.0.1:{info.storage_port}")
+
     def state(self) -> dict[str, Any]:
         """The stack's state: ``resources`` and ``pending_operations``."""
         file = self.home.pulumi / ".pulumi" / "stacks" / "only-jobs" / "local.json"
@@ -162,9 +148,7 @@ def project(folder: Path, before: str = "") -> Iterator[Project]:
         for api in ("aiplatform", "logging"):
             store.put(SERVICE, f"{PROJECT}/{api}.googleapis.com", PROJECT, {}, {})
         store.put(BUCKET, CONTROL, PROJECT, {}, {"name": CONTROL, "project": PROJECT})
-        info = ServerInfo.read(made.home.server_file)
-        assert info
-        storage_client(f"http://127.0.0.1:{info.storage_port}").create_bucket(CONTROL)
+        made.storage.create_bucket(CONTROL)
         yield made
     finally:
         made.vt("local", "down", "--clean")  # refused while a `pulumi` runs: nothing may be left

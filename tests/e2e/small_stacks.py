@@ -9,11 +9,14 @@ from typing import Any
 
 import yaml
 
+from localgcp.home import Home
 from localgcp.inventory.reservations import RESERVATION
 from localgcp.inventory.store import Store, project_number
 from localgcp.vertex.records import JobRecord, JobState, JobTable
 from tests.conftest import Checkout
 
+#: Programs by the module that runs them, and by name.
+PROGRAMS = yaml.safe_load(Path(__file__).with_name("programs.yaml").read_text("utf-8"))
 REGION = "us-central1"
 MACHINE = {"machineType": "n1-standard-4"}
 #: Of a project that is not local, so its command runs on this machine, without a container engine.
@@ -42,11 +45,13 @@ class SmallStack:
 
     checkout: Checkout
     name: str
+    shared: str = ""
+    """Id of a project that has other stacks, too."""
 
     @property
     def project(self) -> str:
-        """Id of the project, which no other stack of the tests has."""
-        return f"local-{self.name}"
+        """Id of the project: one of its own, unless it is shared."""
+        return self.shared or f"local-{self.name}"
 
     @property
     def number(self) -> str:
@@ -79,6 +84,21 @@ class SmallStack:
         done = self.checkout.shell(f"pulumi {verb} -s {self.name} {rest}", expect=expect)
         return done.stdout + done.stderr
 
+    def vt(self, *words: str, expect: int | None = 0) -> str:
+        """Run `vt WORDS` on this stack; what it said."""
+        done = self.checkout.run("vt", *words, "--stack", self.name, expect=expect)
+        assert "Traceback" not in done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    def outputs(self) -> dict[str, Any]:
+        """Outputs of the stack."""
+        return json.loads(self.checkout.shell(f"pulumi stack output -s {self.name} --json").stdout)
+
+    def resources(self) -> list[dict[str, Any]]:
+        """What the state has."""
+        exported = self.checkout.shell(f"pulumi stack export -s {self.name}").stdout
+        return json.loads(exported)["deployment"].get("resources") or []
+
     def up(self) -> None:
         """Bring the stack up. Its job begins to run, and `up` does not wait for its end."""
         self.pulumi("up -y --skip-preview")
@@ -95,11 +115,9 @@ class SmallStack:
 
     def in_state(self) -> dict[str, str]:
         """Ids of the resources in the state, by URN."""
-        exported = json.loads(self.checkout.shell(f"pulumi stack export -s {self.name}").stdout)
-        found = exported["deployment"].get("resources") or []
         return {
             each["urn"]: each["id"]
-            for each in found
+            for each in self.resources()
             if each["custom"] and not each["type"].startswith("pulumi:")
         }
 
@@ -130,13 +148,14 @@ class SmallStack:
         ]
 
     @property
-    def _database(self) -> Path:
-        return self.checkout.home / "cloud.sqlite"
+    def home(self) -> Home:
+        """Where the local cloud is."""
+        return Home(self.checkout.home, self.checkout.path)
 
     @property
     def store(self) -> Store:
         """The local cloud's resources."""
-        return Store(self._database)
+        return Store(self.home.database)
 
     def left(self) -> dict[str, str]:
         """Ids of this project's resources that are still there: id -> type."""
@@ -144,7 +163,7 @@ class SmallStack:
 
     def jobs(self) -> list[JobRecord]:
         """Jobs ever accepted in this project, oldest first."""
-        return list(reversed(JobTable(self._database).list(self.number)))
+        return list(reversed(JobTable(self.home.database).list(self.number)))
 
     def states(self) -> list[JobState]:
         """Their states."""
@@ -153,4 +172,4 @@ class SmallStack:
     def used(self, reservation: str) -> int:
         """Machines of a reservation that jobs hold."""
         assert self.store.get(RESERVATION, reservation)
-        return JobTable(self._database).used(reservation)
+        return JobTable(self.home.database).used(reservation)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pulumi
@@ -12,18 +10,12 @@ import pulumi_gcp as gcp
 import pytest
 from pulumi import automation
 
-from tests.e2e.inline_programs import REGION, InlinePrograms, running
-from vertex_training import TrainingBuckets, pulumi_internals
+from tests.e2e.inline_programs import REGION, InlinePrograms
+from vertex_training import TrainingBuckets
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 PLACE = {"project": "local-inline", "region": REGION}
-
-
-@pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InlinePrograms]:
-    with running(tmp_path_factory.mktemp("inline")) as found:
-        yield found
 
 
 def declare() -> None:
@@ -31,9 +23,7 @@ def declare() -> None:
     TrainingBuckets("store", {**PLACE, "buckets": {"data": {}}})
 
 
-def test_a_process_previews_and_updates_one_stack_as_often_as_it_will(
-    programs: InlinePrograms,
-) -> None:
+def test_one_process_previews_and_updates_a_stack_often(programs: InlinePrograms) -> None:
     stack = programs.stack(declare)
     assert stack.preview().change_summary == stack.preview().change_summary == {"create": 8}
     assert stack.up().summary.resource_changes == {"create": 8}
@@ -45,9 +35,7 @@ def test_a_process_previews_and_updates_one_stack_as_often_as_it_will(
     assert programs.checkout.left("local-inline") == {}
 
 
-def test_a_process_updates_two_stacks_one_after_the_other_and_at_the_same_time(
-    programs: InlinePrograms,
-) -> None:
+def test_one_process_updates_two_stacks_also_at_once(programs: InlinePrograms) -> None:
     stacks = [programs.stack(declare, name) for name in ("one", "two")]
     assert [made.up().summary.resource_changes for made in stacks] == [{"create": 8}] * 2
     with ThreadPoolExecutor(2) as pool:
@@ -70,9 +58,7 @@ def test_one_program_still_declares_a_bucket_once(programs: InlinePrograms) -> N
         assert "Traceback" not in str(refused.value)
 
 
-def test_a_program_ends_where_what_its_arguments_come_from_cannot_be_made(
-    programs: InlinePrograms,
-) -> None:
+def test_program_ends_if_its_arguments_cannot_be_made(programs: InlinePrograms) -> None:
     ended = threading.Event()
 
     def declare_after_a_failure() -> None:
@@ -89,9 +75,3 @@ def test_a_program_ends_where_what_its_arguments_come_from_cannot_be_made(
     with pytest.raises(automation.CommandError, match="has not been used"):
         programs.stack(declare_after_a_failure, "early").up()
     assert ended.wait(30)
-
-
-def test_names_of_runs_that_ended_are_not_kept(programs: InlinePrograms) -> None:
-    programs.stack(declare, "kept").preview()
-    gc.collect()
-    assert len(pulumi_internals._OF_PROGRAMS) <= 1

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from hashlib import sha256
 from typing import Any
 
@@ -17,11 +16,10 @@ from localgcp.alerting import spool
 from localgcp.batch.records import ENDED, BatchJob, BatchTable
 from localgcp.faults.model import Fault
 from localgcp.faults.table import FaultTable, inject
-from localgcp.home import Home
 from localgcp.runner.gang.hosts import has_mounts
 from localgcp.vertex.records import JobState
-from tests.conftest import running_checkout
-from tests.e2e.small_stacks import MACHINE, SmallStack
+from tests.conftest import Checkout
+from tests.e2e.small_stacks import MACHINE, PROGRAMS, SmallStack
 from tests.fixture_project import sample
 from tests.unit.localcloud.conftest import wait_until
 
@@ -107,28 +105,23 @@ def declare(stack: SmallStack, **backends: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallStack]:
-    with running_checkout(tmp_path_factory.mktemp("batch")) as copy:
-        made = SmallStack(copy, "batch")
-        both = {f"{key}-{backend}": backend for key in TRAINING for backend in ("vertex", "batch")}
-        declare(made, **both)
-        made.up()
-        yield made
-
-
-def home(stack: SmallStack) -> Home:
-    return Home(stack.checkout.home, stack.checkout.path)
+def stack(checkout: Checkout) -> SmallStack:
+    made = SmallStack(checkout, "batch")
+    both = {f"{key}-{backend}": backend for key in TRAINING for backend in ("vertex", "batch")}
+    declare(made, **both)
+    made.up()
+    return made
 
 
 def on_batch(stack: SmallStack) -> list[BatchJob]:
     """All jobs on Batch of the stack's project, oldest first."""
-    found = BatchTable(home(stack)).list(stack.project)
+    found = BatchTable(stack.home).list(stack.project)
     return sorted(found, key=lambda each: each.create_time)
 
 
 def output(stack: SmallStack, job_name: str) -> dict[str, bytes]:
     """What a job wrote, by the names below its folder."""
-    folder = home(stack).storage / f"{stack.project}-artifacts-{stack.name}" / job_name
+    folder = stack.home.storage / f"{stack.project}-artifacts-{stack.name}" / job_name
     files = [each for each in folder.rglob("*") if each.is_file()]
     return {str(each.relative_to(folder)): each.read_bytes() for each in files}
 
@@ -140,9 +133,7 @@ def wait(stack: SmallStack, *names: str) -> str:
     return done.stdout + done.stderr
 
 
-def test_jobs_train_on_batch_as_on_vertex_ai_and_a_second_up_has_nothing_to_do(
-    stack: SmallStack,
-) -> None:
+def test_jobs_train_on_batch_as_on_vertex_ai_and_are_settled(stack: SmallStack) -> None:
     for key in TRAINING:
         wait(stack, f"{key}-batch", f"{key}-vertex")
         mine, theirs = (output(stack, f"{key}-{backend}") for backend in ("batch", "vertex"))
@@ -156,20 +147,18 @@ def test_jobs_train_on_batch_as_on_vertex_ai_and_a_second_up_has_nothing_to_do(
         for found in (mine, theirs):
             found.pop("run", None)  # how long it took, and by whose paths
         assert mine == theirs
-    [message] = spool.read(home(stack).notifications)
+    [message] = spool.read(stack.home.notifications)
     assert message.title.startswith(f"{stack.name}-titanic-batch-")
     assert message.title.endswith(" is SUCCEEDED")
     assert message.channel == f"pubsub projects/{stack.project}/topics/states"
     stack.is_settled()
 
 
-def test_a_task_whose_spot_machine_is_taken_away_goes_on_at_its_checkpoint(
-    stack: SmallStack,
-) -> None:
-    faults = FaultTable(home(stack).faults)
+def test_task_that_lost_its_spot_machine_resumes_at_its_checkpoint(stack: SmallStack) -> None:
+    faults = FaultTable(stack.home.faults)
     # The second checkpoint, which never gets there.
     held = inject(
-        home(stack),
+        stack.home,
         Fault.parse(
             service="storage", kind="hold", method="objects.insert", match="step-000000020"
         ),
@@ -178,9 +167,9 @@ def test_a_task_whose_spot_machine_is_taken_away_goes_on_at_its_checkpoint(
     stack.up()
     faults.wait_held(held, SECONDS)
     [mine] = [each for each in on_batch(stack) if each.state not in ENDED]
-    inject(home(stack), Fault.parse(service="jobs", kind="preempt", match=mine.job_id))
-    log = home(stack).batch / mine.uid / "logs" / "task-0.log"
-    wait_until(lambda: "50001" in str(BatchTable(home(stack)).tasks(mine.uid)), SECONDS)
+    inject(stack.home, Fault.parse(service="jobs", kind="preempt", match=mine.job_id))
+    log = stack.home.batch / mine.uid / "logs" / "task-0.log"
+    wait_until(lambda: "50001" in str(BatchTable(stack.home).tasks(mine.uid)), SECONDS)
     faults.clear(held)
     wait(stack, "spot")
     assert re.findall(r"^starting at step (\d+)", log.read_text(), re.M) == ["0", "10"]
@@ -188,22 +177,10 @@ def test_a_task_whose_spot_machine_is_taken_away_goes_on_at_its_checkpoint(
 
 
 #: Makes a job of another's under an id, as somebody with rights on Batch could.
-TAKE = """
-from google.cloud import batch_v1
-from vertex_training.customjob.google.batch_service import client
-runnable = {"script": {"text": "sleep 600"}}
-group = {"task_count": 1, "task_spec": {"runnables": [runnable]}}
-account = {"email": "trainer-batch@local-batch.iam.gserviceaccount.com"}
-policy = {"service_account": account}
-job = batch_v1.Job(task_groups=[group], allocation_policy=policy, labels=LABELS)
-client("local-batch", "us-central1").create_job(
-    parent="projects/local-batch/locations/us-central1", job_id=ID, job=job)
-"""
+TAKE = PROGRAMS["batch"]["TAKE"]
 
 
-def test_a_job_moves_between_the_services_as_one_replaced_resource_and_leaves_none(
-    stack: SmallStack,
-) -> None:
+def test_job_moved_between_services_is_replaced_and_leaves_none(stack: SmallStack) -> None:
     declare(stack, busy="vertex")
     stack.up()
     [old] = [each for each in stack.jobs() if not each.state.terminal]
@@ -263,7 +240,7 @@ def test_an_imported_job_gets_a_secret_that_is_in_no_state(stack: SmallStack) ->
         "logsPolicy": {"destination": "CLOUD_LOGGING"},
     }
     (stack.checkout.path / "secretive.json").write_text(json.dumps(message))
-    folder = home(stack).storage / bucket["remotePath"] / "secretive"
+    folder = stack.home.storage / bucket["remotePath"] / "secretive"
     stack.checkout.shell(f"vt import secretive.json --stack {stack.name} --write")
     stack.up()
     wait(stack, "secretive")

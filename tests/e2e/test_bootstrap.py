@@ -8,16 +8,9 @@ import sqlite3
 
 import pytest
 
-from tests.conftest import STAYING, running_checkout
+from tests.conftest import STAYING
 
 pytestmark = pytest.mark.e2e
-
-
-@pytest.fixture(scope="module")
-def checkout(tmp_path_factory):
-    """A copy of its own: what bootstrap leaves in the local cloud would be in another's way."""
-    with running_checkout(tmp_path_factory.mktemp("bootstrap")) as copy:
-        yield copy
 
 
 @pytest.fixture(scope="module")

@@ -33,12 +33,6 @@ NOSY = {"script": "env; set; cat /proc/self/environ; exit 3", "wait": "succeeded
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    with only_jobs.project(tmp_path_factory.mktemp("canaries")) as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
 def env(project: Project) -> dict[str, str]:
     """A person's shell: its own passphrase, state and secrets; Google Cloud is the local one."""
     wanted = ("VERTEX_EMULATOR_HOST", "STORAGE_EMULATOR_HOST", "VT_LOCAL_HOME", "PATH")

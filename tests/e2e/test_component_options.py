@@ -5,7 +5,7 @@ https://www.pulumi.com/docs/iac/concepts/resources/options/
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pulumi
@@ -14,7 +14,7 @@ import pytest
 from pulumi import automation
 
 from localgcp.inventory.store import project_number
-from tests.e2e.inline_programs import REGION, SPEC, InlinePrograms, resources, running
+from tests.e2e.inline_programs import REGION, SPEC, InlinePrograms, resources
 from vertex_training import (
     GpuReservation,
     TrainingAccount,
@@ -95,12 +95,6 @@ class Program:
 
 
 @pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InlinePrograms]:
-    with running(tmp_path_factory.mktemp("options")) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
 def program() -> Program:
     return Program()
 
@@ -141,9 +135,7 @@ OPTIONS: Mapping[str, Callable[[dict[str, Any]], bool]] = {
 
 
 @pytest.mark.parametrize("option", OPTIONS)
-def test_an_option_reaches_all_resources_in_components(
-    stack: automation.Stack, option: str
-) -> None:
+def test_option_reaches_all_resources_in_components(stack: automation.Stack, option: str) -> None:
     assert [urn for urn, each in inside(stack).items() if not OPTIONS[option](each)] == []
 
 
@@ -155,9 +147,7 @@ def test_a_transform_sees_all_resources_in_components(
     assert names - program.seen[option] == set()
 
 
-def test_all_resources_in_components_wait_for_what_the_component_depends_on(
-    stack: automation.Stack,
-) -> None:
+def test_resources_in_components_wait_for_dependencies(stack: automation.Stack) -> None:
     states = resources(stack)
 
     def waits(urn: str) -> bool:
@@ -168,9 +158,7 @@ def test_all_resources_in_components_wait_for_what_the_component_depends_on(
     assert [urn for urn in inside(stack) if not waits(urn)] == []
 
 
-def test_an_alias_of_a_component_moves_all_resources_in_it(
-    stack: automation.Stack, program: Program
-) -> None:
+def test_alias_of_component_moves_its_resources(stack: automation.Stack, program: Program) -> None:
     before = {urn.rpartition("::")[2]: each["id"] for urn, each in inside(stack).items()}
     program.parent = True
     changes = stack.up().summary.resource_changes

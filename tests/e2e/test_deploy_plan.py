@@ -3,11 +3,8 @@
 The table in docs/bootstrap.md is this file.
 """
 
-import json
-
 import pytest
 
-from tests.conftest import running_checkout
 from tests.e2e.small_stacks import SmallStack, job_file
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -32,14 +29,13 @@ HELD = {
 
 
 @pytest.fixture(scope="module")
-def stack(tmp_path_factory):
+def stack(checkout):
     """A stack that is up, with a running job and the plan of a preview without changes."""
-    with running_checkout(tmp_path_factory.mktemp("plan")) as copied:
-        made = SmallStack(copied, "planned")
-        write(made)
-        made.up()
-        made.pulumi(f"preview --save-plan {plan_of(made)}")
-        yield made
+    made = SmallStack(checkout, "planned")
+    write(made)
+    made.up()
+    made.pulumi(f"preview --save-plan {plan_of(made)}")
+    return made
 
 
 def write(stack, jobs=None, **sections):
@@ -51,8 +47,7 @@ def plan_of(stack):
 
 
 def state_of(stack):
-    exported = json.loads(stack.checkout.shell(f"pulumi stack export -s {stack.name}").stdout)
-    return {r["urn"]: r.get("inputs") for r in exported["deployment"]["resources"]}
+    return {each["urn"]: each.get("inputs") for each in stack.resources()}
 
 
 @pytest.mark.parametrize("change", HELD)

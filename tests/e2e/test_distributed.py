@@ -10,7 +10,6 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +20,8 @@ import yaml
 from localgcp.faults import table
 from localgcp.faults.model import Fault
 from localgcp.faults.table import FaultTable
-from localgcp.home import Home
 from localgcp.vertex.records import JobRecord, JobState
-from tests.conftest import running_checkout
+from tests.conftest import Checkout
 from tests.e2e.small_stacks import MACHINE, SmallStack
 from tests.fixture_project import sample
 from tests.unit.localcloud.conftest import wait_until
@@ -76,36 +74,31 @@ def sharded_job(checkout: Path) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallStack]:
-    with running_checkout(tmp_path_factory.mktemp("distributed")) as copy:
-        made = SmallStack(copy, "distributed")
-        spot = {"strategy": "SPOT", "restartJobOnWorkerRestart": True}
-        made.write(
-            {
-                "three": job(2),
-                "alone": job(0),
-                "disturbed": job(1, **spot),
-                "sharded": sharded_job(copy.path),
-            },
-            packages={
-                "arr-coc": {"path": "jobs/arr_coc"},
-                "ddp": {"path": "jobs/ddp"},
-                "vertex-job": {"path": "jobs/lib/vertex_job"},
-            },
-        )
-        for file in HELD:
-            hold(made, f"disturbed/checkpoints/{file}")
-        hold(made, f"sharded/checkpoints/{SHARDED_HELD}")
-        made.up()
-        yield made
-
-
-def home(stack: SmallStack) -> Home:
-    return Home(stack.checkout.home, stack.checkout.path)
+def stack(checkout: Checkout) -> SmallStack:
+    made = SmallStack(checkout, "distributed")
+    spot = {"strategy": "SPOT", "restartJobOnWorkerRestart": True}
+    made.write(
+        {
+            "three": job(2),
+            "alone": job(0),
+            "disturbed": job(1, **spot),
+            "sharded": sharded_job(checkout.path),
+        },
+        packages={
+            "arr-coc": {"path": "jobs/arr_coc"},
+            "ddp": {"path": "jobs/ddp"},
+            "vertex-job": {"path": "jobs/lib/vertex_job"},
+        },
+    )
+    for file in HELD:
+        hold(made, f"disturbed/checkpoints/{file}")
+    hold(made, f"sharded/checkpoints/{SHARDED_HELD}")
+    made.up()
+    return made
 
 
 def add(stack: SmallStack, **given: Any) -> int:
-    return table.inject(home(stack), Fault.parse(**given))
+    return table.inject(stack.home, Fault.parse(**given))
 
 
 def hold(stack: SmallStack, match: str) -> int:
@@ -122,7 +115,7 @@ def finished(stack: SmallStack, key: str) -> JobRecord:
 
 
 def log(stack: SmallStack, key: str) -> str:
-    folder = home(stack).jobs / named(stack, key).job_id / "logs"
+    folder = stack.home.jobs / named(stack, key).job_id / "logs"
     return (folder / "workerpool0-0.log").read_text(errors="replace")
 
 
@@ -133,7 +126,7 @@ def starts(stack: SmallStack, key: str) -> list[int]:
 
 def model(stack: SmallStack, key: str, name: str) -> bytes:
     prefix = str(named(stack, key).output_prefix).removeprefix("gs://")
-    return (home(stack).storage / prefix / "model" / name).read_bytes()
+    return (stack.home.storage / prefix / "model" / name).read_bytes()
 
 
 def weights(stack: SmallStack, key: str) -> dict[str, np.ndarray]:
@@ -148,10 +141,8 @@ def assert_equal_weights(stack: SmallStack, one: str, other: str) -> None:
         assert np.abs(first[name] - second[name]).max() <= TOLERANCE, name
 
 
-def test_a_job_that_loses_every_replica_once_ends_as_if_nothing_had_happened(
-    stack: SmallStack,
-) -> None:
-    table = FaultTable(home(stack).faults)
+def test_job_that_loses_every_replica_ends_as_if_undisturbed(stack: SmallStack) -> None:
+    table = FaultTable(stack.home.faults)
     wait_until(lambda: any("disturbed" in str(each.output_prefix) for each in stack.jobs()))
     events = [
         # The primary, between two files of one checkpoint.
@@ -179,10 +170,8 @@ def test_a_job_that_loses_every_replica_once_ends_as_if_nothing_had_happened(
     assert_equal_weights(stack, "disturbed", "alone")
 
 
-def test_an_optimizer_that_is_sharded_is_saved_by_all_and_resumed_by_all(
-    stack: SmallStack,
-) -> None:
-    table = FaultTable(home(stack).faults)
+def test_sharded_optimizer_is_saved_and_resumed_by_all(stack: SmallStack) -> None:
+    table = FaultTable(stack.home.faults)
     [held] = [each for each in table.entries() if "sharded/" in each.fault.match]
     table.wait_held(held.id, SECONDS)
     number = named(stack, "sharded").job_id
@@ -195,7 +184,7 @@ def test_an_optimizer_that_is_sharded_is_saved_by_all_and_resumed_by_all(
     assert first == 0
     assert second in (20, 40)
     prefix = str(named(stack, "sharded").output_prefix).removeprefix("gs://")
-    saved = home(stack).storage / prefix / f"checkpoints/step-{SHARDED_STEPS:09d}"
+    saved = stack.home.storage / prefix / f"checkpoints/step-{SHARDED_STEPS:09d}"
     parts = {f"zero_pp_rank_{rank}_mp_rank_00_optim_states.pt" for rank in (0, 1)}
     files = json.loads((saved / "manifest.json").read_bytes())["files"]
     assert set(files) == {"mp_rank_00_model_states.pt", *parts}

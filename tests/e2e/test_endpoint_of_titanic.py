@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.conftest import Checkout, running_checkout
+from tests.conftest import Checkout
 from tests.fixture_project import sample
 
 for _name in ("titanic", "data/titanic"):
@@ -22,12 +21,11 @@ STACK = "local-endpoint"
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checkout]:
-    with running_checkout(tmp_path_factory.mktemp("endpoint")) as checkout:
-        assert " ".join(COMMAND) in checkout.shell("make -n local ENDPOINT=1").stdout
-        told = " ".join(checkout.run(*COMMAND).stdout.split())
-        assert "predictions 100, equal the script's own" in told
-        yield checkout
+def served(checkout: Checkout) -> Checkout:
+    assert " ".join(COMMAND) in checkout.shell("make -n local ENDPOINT=1").stdout
+    told = " ".join(checkout.run(*COMMAND).stdout.split())
+    assert "predictions 100, equal the script's own" in told
+    return checkout
 
 
 def outputs(served: Checkout) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
 from typing import Any
 
 import pulumi
@@ -11,7 +10,7 @@ import pulumi_gcp as gcp
 import pytest
 from pulumi import automation
 
-from tests.e2e.inline_programs import REGION, SPEC, InlinePrograms, resources, running
+from tests.e2e.inline_programs import REGION, SPEC, InlinePrograms, resources
 from vertex_training import TrainingAccount, TrainingBuckets, TrainingJob
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.jobs.service import Jobs, labels_of
@@ -20,12 +19,6 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 PROJECT = "local-teams"
 JOB_TYPE = "pulumi-python:dynamic/vertex:CustomJob"
-
-
-@pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InlinePrograms]:
-    with running(tmp_path_factory.mktemp("teams")) as found:
-        yield found
 
 
 def vertex_ai() -> gcp.projects.Service:
@@ -169,11 +162,3 @@ def test_a_job_keeps_its_place_where_its_component_is_renamed(programs: InlinePr
     name = "greeting"
     assert set(stack.up().summary.resource_changes or {}) == {"same"}
     stack.destroy()
-
-
-def test_a_mistake_names_the_keyword(programs: InlinePrograms) -> None:
-    def declare() -> None:
-        TrainingBuckets("store", project=PROJECT, region=REGION, bucket={})
-
-    with pytest.raises(automation.CommandError, match="bucket: unknown argument"):
-        programs.stack(declare, project="mistakes").preview()

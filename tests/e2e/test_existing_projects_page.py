@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pytest
 from pulumi import automation
 
 from tests.conftest import ROOT
-from tests.e2e.inline_programs import REGION, InlinePrograms, resources, running
+from tests.e2e.inline_programs import REGION, InlinePrograms, resources
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -34,12 +33,6 @@ class Program:
         exec(compile("\n".join(CODE[each] for each in self.headings), "page", "exec"), {})
 
 
-@pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InlinePrograms]:
-    with running(tmp_path_factory.mktemp("existing")) as found:
-        yield found
-
-
 def ids_of(stack: automation.Stack) -> dict[str, str]:
     """Ids of the bucket for models and of the job."""
     states = [each for each in resources(stack).values() if each["type"] in (BUCKET, JOB)]
@@ -54,9 +47,7 @@ def changes(stack: automation.Stack) -> dict[Any, int]:
     return dict(stack.up().summary.resource_changes or {})
 
 
-def test_a_project_adopts_a_component_moves_a_bucket_into_another_and_leaves(
-    programs: InlinePrograms,
-) -> None:
+def test_project_adopts_component_moves_bucket_and_leaves(programs: InlinePrograms) -> None:
     program = Program()
     stack = programs.stack(program)
     stack.set_config("gcp:project", automation.ConfigValue(PROJECT))

@@ -6,9 +6,11 @@ client, the same resource to the services behind the stand-in for the gcp plugin
 
 import copy
 import json
+from pathlib import Path
 
 import grpc
 import pytest
+import yaml
 from google.api_core import exceptions
 from google.cloud import aiplatform_v1 as vertex
 from google.cloud.aiplatform_v1.services.job_service.transports.grpc import JobServiceGrpcTransport
@@ -16,7 +18,6 @@ from google.cloud.aiplatform_v1.services.job_service.transports.grpc import JobS
 from localgcp.errors import CloudError
 from localgcp.server_info import ServerInfo
 from localgcp.vertex.records import JobState, JobTable
-from tests.conftest import running_checkout
 from tests.e2e.small_stacks import MACHINE, REGION, SmallStack, job_file
 from tests.unit.localcloud.conftest import wait_until
 from tests.unit.localcloud.vertex.estate import Estate
@@ -28,19 +29,6 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 NETWORK = {"mode": "peering", "ranges": {"workers": {"prefixLength": 18}}}
 CPU = {"zone": f"{REGION}-a", "machineType": "n1-standard-4", "count": 1}
 PEERED = {"network": "${network.name}"}
-MEGA = {
-    "machineType": "a3-megagpu-8g",
-    "acceleratorType": "NVIDIA_H100_MEGA_80GB",
-    "acceleratorCount": 8,
-}
-T4 = {**MACHINE, "acceleratorType": "NVIDIA_TESLA_T4", "acceleratorCount": 1}
-RESERVED = "${reservations.cpu}"
-FAR = {
-    "reservationAffinityType": "SPECIFIC_RESERVATION",
-    "key": "compute.googleapis.com/reservation-name",
-    "values": ["projects/${stack.project}/zones/europe-west4-a/reservations/cpu"],
-}
-DNS = {"domain": "corp.example.com", "targetProject": "${stack.project}", "targetNetwork": "n"}
 
 
 def job(machine=MACHINE, affinity=None, pools=1, **spec):
@@ -51,73 +39,28 @@ def job(machine=MACHINE, affinity=None, pools=1, **spec):
     return made
 
 
-# A job, what the preview says of it, and what the local cloud answers to the same request.
-WRONG = {
-    "accelerator": (
-        job(MEGA, **PEERED),
-        "NVIDIA_H100_MEGA_80GB does not work with VPC peering",
-        "VPC peering is not supported with NVIDIA_H100_MEGA_80GB",
-    ),
-    "machine": (
-        job({"machineType": "n1-standard-8"}, RESERVED),
-        "reservation 'cpu' has other machines",
-        "is of n1-standard-4, the job asks for n1-standard-8",
-    ),
-    "gpus": (
-        job(T4, RESERVED),
-        "(got n1-standard-4 with 1 x NVIDIA_TESLA_T4)",
-        "is of n1-standard-4, the job asks for n1-standard-4 with 1 x NVIDIA_TESLA_T4",
-    ),
-    "count": (
-        job(MACHINE, RESERVED, pools=2),
-        "'cpu' has fewer machines than jobs ask for at once",
-        "has 1 in all",
-    ),
-    "flex": (
-        job(MACHINE, RESERVED, scheduling={"strategy": "FLEX_START", "timeout": "900s"}),
-        "FLEX_START cannot use a reservation",
-        "A job with strategy FLEX_START cannot use reservations",
-    ),
-    "number": (
-        job(network="projects/${stack.project}/global/networks/net"),
-        "needs the project's number, not its id",
-        "Network must be in the form projects/{project number}/global/networks/",
-    ),
-    "second": (
-        job(network="projects/${stack.projectNumber}/global/networks/other"),
-        "a region has one peered network at a time",
-        "only one network can be peered in us-central1 at a time",
-    ),
-    "dns": (
-        job(pscInterfaceConfig={"networkAttachment": "psc", "dnsPeeringConfigs": [DNS]}),
-        "must end with a dot (got corp.example.com)",
-        "The domain must end with a dot, got 'corp.example.com'",
-    ),
-}
-# What no source says for training is a warning of the program, and refused all the same.
-DOUBTFUL = {
-    "spot": (
-        job(MACHINE, RESERVED, scheduling={"strategy": "SPOT", "timeout": "900s"}),
-        "Spot machines do not use a reservation",
-        "A job with strategy SPOT cannot use reservations",
-    ),
-    "zone": (
-        job(MACHINE, FAR),
-        "its zone is not in the job's region us-central1",
-        "The zone must be in the job's region us-central1",
-    ),
-}
+TABLE = yaml.safe_load(Path(__file__).with_name("jobs_that_do_not_fit.yaml").read_text("utf-8"))
+
+
+def jobs_of(kind):
+    """The job, what the preview reports and what the local cloud answers, by name."""
+    return {
+        name: (job(**row["job"]), row["preview"], row["answer"])
+        for name, row in TABLE[kind].items()
+    }
+
+
+WRONG, DOUBTFUL = jobs_of("wrong"), jobs_of("doubtful")
 FITS = {"busy": job(**PEERED)}
 
 
 @pytest.fixture(scope="module")
-def stack(tmp_path_factory):
+def stack(checkout):
     """A stack that is up, with a network, a reservation and a job that runs on the network."""
-    with running_checkout(tmp_path_factory.mktemp("fit")) as copied:
-        made = SmallStack(copied, "fit")
-        write(made, FITS)
-        made.up()
-        yield made
+    made = SmallStack(checkout, "fit")
+    write(made, FITS)
+    made.up()
+    return made
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,6 @@ import json
 import os
 import subprocess
 import sys
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,10 +19,10 @@ import pytest
 from localgcp.inventory.store import BUCKET, Binding, Store
 from tests.conftest import ROOT, copy_checkout
 from tests.fixture_project import clean_environment, source_path
+from tests.unit.vt.github.conftest import STAND_IN, GitHub, archive_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
-STAND_IN = ROOT / "tests" / "unit" / "vt" / "github" / "stand_in.py"
 STACK = """\
 config:
   gcp:project: local-training
@@ -84,11 +83,7 @@ class World:
     """The origin, two clones, one cloud, and what GitHub holds."""
 
     def __init__(self, folder: Path) -> None:
-        self.cloud, self.hub = folder / "cloud", folder / "hub.json"
-        kinds = ("comments", "issues", "pulls", "calls", "artifacts", "open_pulls", "commits")
-        kinds = (*kinds, "runs")
-        self.hub.write_text(json.dumps({kind: [] for kind in kinds}))
-        self.event = folder / "event.json"
+        self.cloud, self.hub = folder / "cloud", GitHub(folder / "hub.json")
         seed = copy_checkout(folder / "seed").path
         (seed / "Pulumi.local.yaml").write_text(STACK)
         env = clean_environment("VT_", "GITHUB_", "GH_")
@@ -100,10 +95,10 @@ class World:
             "PATH": f"{bin_}{os.pathsep}{env['PATH']}",
             "VT_LOCAL_HOME": str(self.cloud),
             "NO_COLOR": "1",
-            "GH_STATE": str(self.hub),
+            "GH_STATE": str(self.hub.file),
             "GH_TOKEN": "t",
             "GITHUB_REPOSITORY": "acme/training",
-            "GITHUB_EVENT_PATH": str(self.event),
+            "GITHUB_EVENT_PATH": str(folder / "event.json"),
         }
         self.origin = folder / "origin.git"
         first = Clone(seed, env)
@@ -122,47 +117,23 @@ class World:
         (path / ".venv").symlink_to(ROOT / ".venv")
         return Clone(path, {**env, "PYTHONPATH": source_path(path)})
 
-    @property
-    def github(self) -> dict:
-        return json.loads(self.hub.read_text())
-
     def upload(self, branch: str) -> None:
         """The preview of the author's branch has ended, and its reports are an artifact."""
         head, tree = self.author.git("rev-parse", "HEAD", "HEAD^{tree}").split()
-        file = self.hub.with_name("artifact.zip")
-        with zipfile.ZipFile(file, "w") as archive:
-            for report in (self.author.path / ".build" / "reports").iterdir():
-                archive.write(report, report.name)
-        about = {"name": "report-local", "expired": False, "size_in_bytes": file.stat().st_size}
+        reports = (self.author.path / ".build" / "reports").iterdir()
         source = {"sha": head, "ref": branch, "repo": {"full_name": "acme/training"}}
-        state = self.github
-        state["artifacts"] = [{"id": 5, "file": str(file), "workflow_run": {"id": 3}, **about}]
-        state["open_pulls"] = [
-            {"number": 7, "head": source, "base": {"ref": "main"}, "merge_commit_sha": head}
-        ]
-        state["commits"] = [{"sha": head, "tree": {"sha": tree}, "parents": [{"sha": head}]}]
-        self.hub.write_text(json.dumps(state))
-        run = {
-            "id": 3, "event": "pull_request", "path": ".github/workflows/preview.yml",
-            "head_sha": head, "head_branch": branch, "actor": {"login": "ann"},
-            "head_repository": {"full_name": "acme/training"},
-        }  # fmt: skip
-        event = {"workflow_run": run, "repository": {"default_branch": "main"}}
-        self.event.write_text(json.dumps(event))
+        pull = {"number": 7, "head": source, "base": {"ref": "main"}, "merge_commit_sha": head}
+        commit = {"sha": head, "tree": {"sha": tree}, "parents": [{"sha": head}]}
+        self.hub.file.write_text(
+            json.dumps(self.hub.state | {"open_pulls": [pull], "commits": [commit]})
+        )
+        archive = archive_of({each.name: each.read_bytes() for each in reports})
+        self.hub.uploaded(archive, "report-local", head_sha=head, head_branch=branch)
 
     def keep(self) -> None:
         """The workflow that reported keeps what its command wrote, as an artifact of its run."""
-        file = self.hub.with_name("kept.zip")
-        with zipfile.ZipFile(file, "w") as archive:
-            archive.write(self.runner.path / ".build" / "kept" / "approval.json", "approval.json")
-        about = {"expired": False, "size_in_bytes": file.stat().st_size, "file": str(file)}
-        about |= {"id": 6, "name": "approval-local-7", "workflow_run": {"id": 4}}
-        own = {"full_name": "acme/training"}
-        run = {"path": ".github/workflows/report.yml", "event": "workflow_run", "id": 4}
-        run |= {"head_branch": "main", "repository": own, "head_repository": own}
-        state = self.github
-        state |= {"artifacts": [*state["artifacts"], about], "runs": [run]}
-        self.hub.write_text(json.dumps(state))
+        kept = self.runner.path / ".build" / "kept" / "approval.json"
+        self.hub.keep("approval-local-7", kept.read_text())
 
     def merge(self, branch: str) -> dict[str, str]:
         """Squash a branch into main, as the button does; the variables of the run that follows."""
@@ -171,9 +142,7 @@ class World:
         self.author.git("commit", "-qm", f"Merge {branch}")
         self.author.git("push", "-q", "origin", "main")
         commit = self.author.git("rev-parse", "HEAD")
-        state = self.github
-        state["pulls"].append({"number": 7, "merged_at": "now", "merge_commit_sha": commit})
-        self.hub.write_text(json.dumps(state))
+        self.hub.add("pulls", number=7, merged_at="now", merge_commit_sha=commit)
         self.runner.git("pull", "-q")
         return {"GITHUB_SHA": commit}
 
@@ -229,7 +198,7 @@ def test_a_pull_request_is_told_what_it_would_do_in_one_comment(world):
         # Rendered in another clone, which has main checked out.
         world.runner.make("comment", PULUMI_BACKEND_URL=f"file://{world.cloud}/pulumi")
     world.keep()
-    [comment] = world.github["comments"]
+    [comment] = world.hub.state["comments"]
     assert "storage-data" in comment["body"]
     assert "storage-artifacts" not in comment["body"].partition("<!-- unchanged")[0]
 
@@ -288,7 +257,7 @@ def test_what_was_changed_by_hand_is_found_and_told_in_one_issue(world):
     world.runner.make("drift", expect=2)
     for _ in range(2):
         world.runner.make("drift-issue")
-    [issue] = world.github["issues"]
+    [issue] = world.hub.state["issues"]
     assert "publicAccessPrevention | inherited | enforced" in issue["body"]
     assert "trainer-reads-data is declared, and is not there" in issue["body"]
     assert "roles/storage.objectAdmin | allAuthenticatedUsers" in issue["body"]
@@ -316,7 +285,7 @@ def test_a_plan_from_what_the_cloud_has_undoes_it(world):
     assert world.bucket()["publicAccessPrevention"] == "enforced"
     runner.make("drift")
     runner.make("drift-issue")
-    assert [issue["state"] for issue in world.github["issues"]] == ["closed"]
+    assert [issue["state"] for issue in world.hub.state["issues"]] == ["closed"]
 
 
 def test_a_stranger_gets_a_report_without_any_cloud(world, tmp_path):

@@ -10,7 +10,6 @@ import pytest
 from localgcp.faults.model import Fault
 from localgcp.faults.table import clear, inject
 from localgcp.vertex.records import JobState
-from tests.e2e import only_jobs
 from tests.e2e.only_jobs import Project
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -18,12 +17,6 @@ GPU = {"acceleratorType": "NVIDIA_TESLA_T4", "acceleratorCount": 2}
 SLEEPS = {"script": "sleep 600", "machine": GPU}
 WATCHED = {**SLEEPS, "idleStop": "5% for 10m"}
 WHY = "no accelerator was at 5% or above for 10m (idleStop)"
-
-
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    with only_jobs.project(tmp_path_factory.mktemp("idle")) as made:
-        yield made
 
 
 @pytest.fixture(autouse=True)
@@ -39,10 +32,6 @@ def do(project: Project, value: float, minutes: int = 60, match: str = "") -> in
     return inject(project.home, Fault.parse(service="monitoring", **given))
 
 
-def states(project: Project, job: str) -> list[JobState]:
-    return [each.state for each in project.accepted(job)]
-
-
 def advance(project: Project, *options: str, code: int = 0) -> str:
     return project.vt("jobs", "advance", "--stack", "local", *options, code=code)
 
@@ -54,26 +43,26 @@ def test_up_cancels_an_idle_job_and_nothing_submits_it_again(project: Project) -
     assert f"job idle: {WHY}: cancelled (projects/" in told
     [name] = [each.name for each in project.accepted("idle")]
     assert f"job 'idle' is CANCELLED ({name}). N{WHY[1:]}. Mend it, or set run: 2" in told
-    assert states(project, "idle") == [JobState.CANCELLED]
+    assert project.states("idle") == [JobState.CANCELLED]
     assert WHY in project.vt("jobs", "show", "idle", "--stack", "local")
     # The next runs say what became of it, and submit nothing.
     assert f"job 'idle' is CANCELLED ({name}). N{WHY[1:]}" in project.up(code=None)
     assert WHY[3:] in project.vt("jobs", "wait", "idle", "--stack", "local", code=1)
     assert "idle" not in advance(project)
-    project.pulumi("preview -s local --expect-no-changes")
+    project.settled()
     project.pulumi("refresh -s local --yes --skip-preview")
-    project.pulumi("preview -s local --expect-no-changes")
+    project.settled()
     # Undo is an update of the resource: the request is what it was.
     project.want(idle=SLEEPS)
     assert "1 to update" in project.pulumi("preview -s local")
     project.up()
-    project.pulumi("preview -s local --expect-no-changes")
-    assert states(project, "idle") == [JobState.CANCELLED]
+    project.settled()
+    assert project.states("idle") == [JobState.CANCELLED]
     assert WHY in project.vt("jobs", "show", "idle", "--stack", "local")
     # A higher run is what submits it once more.
     project.want(idle={**SLEEPS, "run": 2})
     project.up()
-    assert len(states(project, "idle")) == 2
+    assert len(project.states("idle")) == 2
 
 
 def run_both(project: Project, **jobs: Any) -> None:
@@ -90,12 +79,12 @@ def test_a_timer_cancels_what_is_idle_and_leaves_what_works(project: Project) ->
     do(project, 0.9, match="works")
     run_both(project, idles=WATCHED, works=WATCHED)
     assert f"idle idles: {WHY[:-11]}; it is cancelled next" in advance(project, "--dry-run")
-    assert states(project, "idles") == [JobState.RUNNING]
+    assert project.states("idles") == [JobState.RUNNING]
     told = advance(project)
     assert f"idle idles: {WHY}: cancelled (" in told
     assert told.count("\n") == 1
     project.vt("jobs", "wait", "idles", "--stack", "local", code=1)
-    assert states(project, "works") == [JobState.RUNNING]
+    assert project.states("works") == [JobState.RUNNING]
     assert "idle " not in advance(project)
 
 
@@ -104,7 +93,7 @@ def test_neither_a_job_without_points_nor_one_that_nobody_asked_about(project: P
     run_both(project, silent=WATCHED, unasked=SLEEPS)
     assert "idle " not in advance(project)
     for name in ("silent", "unasked"):
-        assert states(project, name) == [JobState.RUNNING]
+        assert project.states(name) == [JobState.RUNNING]
 
 
 def test_who_waits_cancels_nothing_without_an_answer(project: Project) -> None:
@@ -120,9 +109,9 @@ def test_who_waits_cancels_nothing_without_an_answer(project: Project) -> None:
     do(project, 0.0, minutes=9)  # fewer than it takes
     told = project.vt("jobs", "wait", "lost", "--stack", "local", "--deadline", "3s", code=None)
     assert "cancelled" not in told
-    assert states(project, "lost") == [JobState.RUNNING]
+    assert project.states("lost") == [JobState.RUNNING]
     clear(project.home, None)
     do(project, 0.0)
     told = project.vt("jobs", "wait", "lost", "--stack", "local", code=1)
     assert f"job lost: {WHY}: cancelled (" in told
-    assert states(project, "lost") == [JobState.CANCELLED]
+    assert project.states("lost") == [JobState.CANCELLED]

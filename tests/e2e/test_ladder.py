@@ -10,18 +10,11 @@ import pytest
 from localgcp.faults.model import Fault
 from localgcp.faults.table import clear, inject
 from localgcp.vertex.records import JobState
-from tests.e2e import only_jobs
 from tests.e2e.only_jobs import Project
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 SPOT, LARGE = {"strategy": "SPOT"}, {"machineType": "n1-standard-8"}
 QUEUE = {"script": "echo trained", "ladder": [SPOT, LARGE]}
-
-
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    with only_jobs.project(tmp_path_factory.mktemp("ladder")) as made:
-        yield made
 
 
 @pytest.fixture(autouse=True)
@@ -49,9 +42,7 @@ def ran(project: Project, job: str) -> list[tuple[str, str, JobState]]:
 FILE, SECOND, THIRD = ("", "n1-standard-4"), ("SPOT", "n1-standard-4"), ("", "n1-standard-8")
 
 
-def test_up_takes_a_job_from_rung_to_rung_and_the_next_up_changes_nothing(
-    project: Project,
-) -> None:
+def test_up_goes_from_rung_to_rung_and_the_next_up_changes_nothing(project: Project) -> None:
     add(project, "stockout", match="n1-standard-4", times=0)
     project.want(fell={**QUEUE, "wait": "succeeded"})
     told = project.up()
@@ -60,10 +51,10 @@ def test_up_takes_a_job_from_rung_to_rung_and_the_next_up_changes_nothing(
     assert "job fell: SUCCEEDED" in told
     each = [(*FILE, JobState.FAILED), (*SECOND, JobState.FAILED), (*THIRD, JobState.SUCCEEDED)]
     assert ran(project, "fell") == each
-    project.pulumi("preview -s local --expect-no-changes")
+    project.settled()
     assert "is on rung 3 of 3" in project.up()
     project.pulumi("refresh -s local --yes --skip-preview")
-    project.pulumi("preview -s local --expect-no-changes")
+    project.settled()
     [resource] = [x for x in project.state()["resources"] if x["urn"].endswith("training-fell")]
     assert resource["id"] == project.accepted("fell")[0].name
     assert resource["outputs"]["state"] == "JOB_STATE_SUCCEEDED"

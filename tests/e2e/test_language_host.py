@@ -18,6 +18,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.small_stacks import PROGRAMS
+
 ROOT = Path(__file__).resolve().parents[2]
 VENV = ROOT / ".venv"
 PULUMI = VENV / "bin" / "pulumi"
@@ -30,58 +32,11 @@ name: scratch
 runtime: {{name: python, options: {{toolchain: pip, virtualenv: {VENV}}}}}
 """
 
-PROVIDER = """\
-import sys
-from pulumi import Input, Output
-from pulumi.dynamic import CreateResult, Resource, ResourceProvider
+PROVIDER = PROGRAMS["language_host"]["PROVIDER"]
 
-class Provider(ResourceProvider):
-    serialize_as_secret_always = False
+PROGRAM = PROGRAMS["language_host"]["PROGRAM"]
 
-    def create(self, props):
-        if props["fail"]:
-            raise RuntimeError("the cloud said no")
-        return CreateResult("id-1", {**props, "python": sys.executable})
-
-class Thing(Resource, module="scratch", name="Thing"):
-    python: Output[str]
-
-    def __init__(self, name, fail=False):
-        super().__init__(Provider(), name, {"fail": fail, "python": None})
-"""
-
-PROGRAM = """\
-import os, sys, time
-import pulumi
-from things import Thing
-
-mode = pulumi.Config().get("mode") or "good"
-print("said on stdout")
-print("said on stderr", file=sys.stderr)
-if mode == "run-error":
-    raise pulumi.RunError("bucket 'data' is not defined")
-if mode == "exception":
-    raise ValueError("a bug in the program")
-if mode == "exit-3":
-    sys.exit(3)
-if mode == "sleep":
-    time.sleep(600)
-thing = Thing("thing", fail=mode == "provider-fails")
-pulumi.export("python", thing.python)
-pulumi.export("secret", pulumi.Config().get_secret("token"))
-"""
-
-POLICY = """\
-from pulumi_policy import EnforcementLevel, PolicyPack, ResourceValidationPolicy
-
-def no_things(args, report):
-    if args.resource_type.endswith(":Thing"):
-        report(f"{args.name} is a Thing")
-
-PolicyPack("scratch-pack", policies=[ResourceValidationPolicy(
-    name="no-things", description="Things are not allowed.",
-    enforcement_level=EnforcementLevel.MANDATORY, validate=no_things)])
-"""
+POLICY = PROGRAMS["language_host"]["POLICY"]
 
 
 @dataclass(frozen=True)
@@ -155,9 +110,7 @@ def left_running(folder: Path) -> list[str]:
     return found
 
 
-def test_a_program_and_its_dynamic_provider_run_in_the_virtualenv_of_the_project(
-    project: Project,
-) -> None:
+def test_program_and_dynamic_provider_run_in_the_projects_virtualenv(project: Project) -> None:
     project.pulumi("config", "set", "--secret", "token", "hidden-value")
     preview = project.pulumi("preview")
     assert "+ 2 to create" in preview
@@ -232,9 +185,7 @@ def test_a_program_does_not_outlive_a_killed_engine(project: Project) -> None:
     assert left_running(project.folder) == []
 
 
-def test_a_policy_pack_runs_in_its_own_environment_and_stops_a_violation(
-    project: Project,
-) -> None:
+def test_policy_pack_runs_in_its_environment_and_stops_a_violation(project: Project) -> None:
     pack = project.folder / "policy"
     pack.mkdir()
     uv, python = VENV / "bin" / "uv", pack / ".venv" / "bin" / "python"

@@ -18,19 +18,12 @@ from localgcp.inventory.vpc import (
     SUBNETWORK,
 )
 from localgcp.vertex.records import JobState
-from tests.conftest import running_checkout
 from tests.e2e.small_stacks import SmallStack, job_file
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
 PEERED = {"network": "${network.name}", "reservedIpRanges": ["${network.ranges.workers}"]}
 INTERFACE = {"pscInterfaceConfig": "${network.interface}"}
-
-
-@pytest.fixture(scope="module")
-def checkout(tmp_path_factory):
-    with running_checkout(tmp_path_factory.mktemp("networks")) as copy:
-        yield copy
 
 
 @pytest.fixture(scope="module")

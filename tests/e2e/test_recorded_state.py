@@ -38,9 +38,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checkout]:
 
 
 @pytest.mark.parametrize("file", RECORDED, ids=lambda file: file.stem)
-def test_a_recorded_state_changes_as_the_changelog_says_and_nothing_is_submitted(
-    stack: Checkout, file: Path
-) -> None:
+def test_recorded_state_changes_as_the_changelog_says(stack: Checkout, file: Path) -> None:
     recorded_state.bring_back(stack, file)
     plan = stack.preview("local")
     changed = [step for step in plan["steps"] if step["op"] != "same"]

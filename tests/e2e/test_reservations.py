@@ -3,16 +3,14 @@
 import pytest
 
 from localgcp.vertex.records import JobState
-from tests.conftest import running_checkout
 from tests.e2e.small_stacks import MACHINE, REGION, SmallStack, job_file
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")
-def stack(tmp_path_factory):
-    with running_checkout(tmp_path_factory.mktemp("reservations")) as copy:
-        yield SmallStack(copy, "reserved")
+def stack(checkout):
+    return SmallStack(checkout, "reserved")
 
 
 def test_one_job_runs_on_the_reservation_and_the_other_waits_for_it(stack):

@@ -15,19 +15,11 @@ import pytest
 from localgcp.home import Home
 from localgcp.vertex.records import JobRecord, JobState, JobTable
 from tests.conftest import Checkout, copy_checkout
-from tests.e2e.small_stacks import SmallStack, job_file
+from tests.e2e.small_stacks import PROGRAMS, SmallStack, job_file
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
-SCRIPT = """\
-import json, os, pathlib, sys
-from beside import GREETING
-print(GREETING, *sys.argv[1:], flush=True)
-out = pathlib.Path(os.environ["AIP_MODEL_DIR"].replace("gs://", "/gcs/")).parent
-out.mkdir(parents=True, exist_ok=True)
-(out / "metrics.json").write_text(json.dumps({"loss": 0.5}))
-sys.exit(7 if "--fail" in sys.argv else 0)
-"""
+SCRIPT = PROGRAMS["run"]["SCRIPT"]
 
 
 @pytest.fixture(scope="module")
@@ -62,9 +54,7 @@ def jobs(checkout: Checkout, name: str) -> list[JobRecord]:
     return [each for each in table.list() if each.labels.get("vt-job") == name]
 
 
-def test_a_script_in_a_plain_folder_runs_with_what_lies_beside_it(
-    checkout: Checkout, tmp_path: Path
-) -> None:
+def test_script_in_plain_folder_runs_with_its_modules(checkout: Checkout, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(SCRIPT)
     (tmp_path / "beside.py").write_text("GREETING = 'hello from beside'\n")
     plain = Checkout(tmp_path, checkout.home)
@@ -101,9 +91,7 @@ def test_runs_of_scripts_are_in_the_list_of_the_checkout_and_of_a_plain_folder(
     assert "has ended" in again
 
 
-def test_two_scripts_of_one_name_that_start_at_once_run_each_its_own_code(
-    checkout: Checkout, tmp_path: Path
-) -> None:
+def test_two_scripts_of_one_name_run_their_own_code(checkout: Checkout, tmp_path: Path) -> None:
     vt, env = checkout.path / ".venv/bin/vt", {**os.environ, "VT_LOCAL_HOME": str(checkout.home)}
     started: list[subprocess.Popen[str]] = []
     for name in ("a", "b"):
@@ -125,9 +113,7 @@ def test_two_scripts_of_one_name_that_start_at_once_run_each_its_own_code(
     assert {"run_twin", "run_twin-2"} <= {*plain.run("vt", "jobs", "list").stdout.split()}
 
 
-def test_runs_of_scripts_are_found_beside_a_project_without_a_local_stack(
-    checkout: Checkout, tmp_path: Path
-) -> None:
+def test_runs_are_found_without_a_local_stack(checkout: Checkout, tmp_path: Path) -> None:
     (tmp_path / "Pulumi.yaml").write_text("name: other\nruntime: python\n")
     (tmp_path / ".venv").symlink_to(checkout.path / ".venv")
     (tmp_path / "brief.py").write_text(SCRIPT.replace("from beside import", "GREETING = 'x' #"))
@@ -142,9 +128,7 @@ def test_runs_of_scripts_are_found_beside_a_project_without_a_local_stack(
     assert "Pulumi.dve.yaml" in refused
 
 
-def test_a_terminated_run_prints_the_command_that_cancels_its_job(
-    checkout: Checkout, tmp_path: Path
-) -> None:
+def test_terminated_run_prints_how_to_cancel_its_job(checkout: Checkout, tmp_path: Path) -> None:
     (tmp_path / "long.py").write_text("import time\ntime.sleep(600)\n")
     line = [str(checkout.path / ".venv/bin/vt"), "run", "long.py"]
     env = {**os.environ, "VT_LOCAL_HOME": str(checkout.home)}
@@ -201,9 +185,7 @@ def test_ctrl_c_cancels_the_job_and_a_live_run_is_not_doubled(stack: SmallStack)
     assert [each.state for each in jobs(checkout, "run_small-busy")] == [JobState.CANCELLED]
 
 
-def test_a_stack_that_is_not_up_and_a_mistake_in_a_file_are_told_with_what_to_do(
-    stack: SmallStack,
-) -> None:
+def test_missing_stack_and_mistake_in_a_file_are_explained(stack: SmallStack) -> None:
     checkout = stack.checkout
     other = SmallStack(checkout, "never")
     other.write({"busy": job_file()})
@@ -219,9 +201,7 @@ def test_a_stack_that_is_not_up_and_a_mistake_in_a_file_are_told_with_what_to_do
     assert "Traceback" not in told
 
 
-def test_a_live_run_is_no_orphan_and_keeps_its_stack_from_being_destroyed(
-    stack: SmallStack,
-) -> None:
+def test_live_run_is_no_orphan_and_keeps_its_stack_from_destruction(stack: SmallStack) -> None:
     """It belongs to no state, and holds what a destroy removes."""
     checkout = stack.checkout
     other = SmallStack(checkout, "kept")

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from tests.conftest import running_checkout
+from tests.conftest import Checkout
 from tests.e2e.small_stacks import SmallStack, job_file
 from vertex_training.settings.cron import Calendar, name_of
 
@@ -26,9 +25,8 @@ NAMES = [name_of(slot) for slot in SLOTS]
 
 
 @pytest.fixture(scope="module")
-def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallStack]:
-    with running_checkout(tmp_path_factory.mktemp("schedules")) as checkout:
-        yield SmallStack(checkout, "schedules")
+def story(checkout: Checkout) -> SmallStack:
+    return SmallStack(checkout, "schedules")
 
 
 def write(story: SmallStack, **changes: Any) -> None:
@@ -75,7 +73,7 @@ def test_an_up_submits_the_other_job_alone(story: SmallStack) -> None:
     assert jobs(story) == []
     [due] = advance(story, "--dry-run", "--at", FIRST)
     assert due["done"] == "due"
-    outputs = json.loads(story.checkout.shell(f"pulumi stack output -s {story.name} --json").stdout)
+    outputs = story.outputs()
     assert outputs["jobs"].keys() == {"once"}
     assert outputs["schedules"]["weekly"]["artifacts"].endswith("/weekly/${job.slot}")
 
@@ -100,9 +98,7 @@ def test_each_slot_has_one_job_whoever_asks(story: SmallStack) -> None:
     assert f"/weekly/{NAMES[0]}" in shown
 
 
-def test_an_edit_is_what_the_next_slot_runs_and_only_once_it_is_deployed(
-    story: SmallStack,
-) -> None:
+def test_edit_is_run_by_the_next_slot_once_it_is_deployed(story: SmallStack) -> None:
     write(story, missed="all")
     advance(story, "--at", SECOND)
     wait_for_slot(story)

@@ -11,13 +11,12 @@ import os
 import signal
 import threading
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.conftest import running_checkout
-from tests.e2e.small_stacks import MACHINE, REGION, SmallStack
+from tests.conftest import Checkout
+from tests.e2e.small_stacks import MACHINE, PROGRAMS, REGION, SmallStack
 from tests.unit.localcloud.conftest import wait_until
 from vertex_training.serving.declared import ENDPOINT_LABEL, MODEL_LABEL
 from vertex_training.serving.google.endpoints import connect
@@ -27,66 +26,19 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200)]
 
 #: The local cloud has an environment for it, where the model is trained and served.
 IMAGE = "us-docker.pkg.dev/vertex-ai/training/sklearn-cpu.1-6.py310:latest"
-TRAIN = """\
-import json, os, pickle, sys
-from google.cloud import storage
-from sklearn.datasets import load_iris
-from sklearn.linear_model import LogisticRegression
-
-x, y = load_iris(return_X_y=True)
-kind, strength = sys.argv[1], float(sys.argv[2])
-model = LogisticRegression(C=strength, max_iter=500).fit(x, y)
-own = {"instances": x[:100].tolist(), "predictions": model.predict_proba(x[:100]).tolist()}
-files = {
-    "model.pkl": pickle.dumps((kind, model)),
-    "own.json": json.dumps(own),
-    "metrics.json": json.dumps({"accuracy": model.score(x, y)}),
-}
-bucket, _, prefix = os.environ["AIP_MODEL_DIR"].removeprefix("gs://").partition("/")
-for name, content in files.items():
-    storage.Client().bucket(bucket).blob(f"{prefix.rstrip('/')}/{name}").upload_from_string(content)
-"""
+TRAIN = PROGRAMS["serving"]["TRAIN"]
 #: Answers 500 to a row of 13 in a hundred; one that was trained to be broken does not start.
-SERVER = """\
-import json, os, pickle, sys
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from google.cloud import storage
-
-bucket, _, prefix = os.environ["AIP_STORAGE_URI"].removeprefix("gs://").partition("/")
-blob = storage.Client().bucket(bucket).blob(f"{prefix}/model.pkl")
-kind, model = pickle.loads(blob.download_as_bytes())
-if kind == "broken":
-    sys.exit(3)
-
-class Handler(BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.answer(200 if self.path == os.environ["AIP_HEALTH_ROUTE"] else 404, {})
-    def do_POST(self):
-        rows = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["instances"]
-        bad = any(row[0] == -1 for row in rows)
-        self.answer(500 if bad else 200, {} if bad else
-                    {"predictions": model.predict_proba(rows).tolist()})
-    def answer(self, status, body):
-        content = json.dumps(body).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-ThreadingHTTPServer(("0.0.0.0", int(os.environ["AIP_HTTP_PORT"])), Handler).serve_forever()
-"""
+SERVER = PROGRAMS["serving"]["SERVER"]
 #: Arguments of the training, by run.
 RUNS = {1: ["good", "1.0"], 2: ["good", "0.01"], 3: ["broken", "1.0"]}
 
 
 @pytest.fixture(scope="module")
-def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallStack]:
-    with running_checkout(tmp_path_factory.mktemp("serving")) as checkout:
-        (checkout.path / "jobs").mkdir(exist_ok=True)
-        (checkout.path / "jobs" / "plain.py").write_text(TRAIN)
-        (checkout.path / "jobs" / "server.py").write_text(SERVER)
-        yield SmallStack(checkout, "serving")
+def story(checkout: Checkout) -> SmallStack:
+    (checkout.path / "jobs").mkdir(exist_ok=True)
+    (checkout.path / "jobs" / "plain.py").write_text(TRAIN)
+    (checkout.path / "jobs" / "server.py").write_text(SERVER)
+    return SmallStack(checkout, "serving")
 
 
 def write(
@@ -160,7 +112,7 @@ def client(story: SmallStack, kind: str) -> Any:
 
 def endpoint(story: SmallStack, key: str = "iris") -> Any:
     """The endpoint as the service has it."""
-    name = outputs(story)["endpoints"][key]["name"]
+    name = story.outputs()["endpoints"][key]["name"]
     return client(story, "endpoint").get_endpoint(name=name)
 
 
@@ -169,16 +121,6 @@ def endpoints_by_key(story: SmallStack) -> dict[str, Any]:
     parent = f"projects/{story.project}/locations/{REGION}"
     found = client(story, "endpoint").list_endpoints(parent=parent)
     return {each.labels[ENDPOINT_LABEL]: each for each in found}
-
-
-def resources(story: SmallStack) -> list[str]:
-    """URNs of what the state has."""
-    exported = json.loads(story.checkout.shell(f"pulumi stack export -s {story.name}").stdout)
-    return [each["urn"] for each in exported["deployment"]["resources"]]
-
-
-def outputs(story: SmallStack) -> dict[str, Any]:
-    return json.loads(story.pulumi("stack output --json").partition("\nwarning")[0])
 
 
 def by_run(story: SmallStack, key: str = "iris") -> dict[int, tuple[str, int]]:
@@ -274,18 +216,12 @@ def test_a_lost_state_comes_back_though_the_job_of_a_version_was_edited(story: S
     assert {"serving-iris-run-3", "serving-iris-traffic", "training-plain"} <= {
         *adopted.rpartition(": ")[2].split(", ")
     }
-    exported = json.loads(story.checkout.shell(f"pulumi stack export -s {story.name}").stdout)
-    [version] = [
-        each["outputs"]
-        for each in exported["deployment"]["resources"]
-        if each["urn"].endswith("serving-iris-run-3")
-    ]
+    found = story.resources()
+    [version] = [each["outputs"] for each in found if each["urn"].endswith("serving-iris-run-3")]
     assert version["resolved"]["job"] == first.name
 
 
-def test_a_version_that_does_not_start_gets_no_traffic_and_the_others_serve_on(
-    story: SmallStack,
-) -> None:
+def test_version_that_does_not_start_gets_no_traffic(story: SmallStack) -> None:
     before = by_run(story)
     write(story, 3, [1, 2, 3], {"run 1": 90, "run 3": 10})
     told = story.pulumi("up -y --skip-preview", expect=None)
@@ -321,7 +257,7 @@ def test_what_a_killed_first_up_deployed_leaves_with_its_endpoint(story: SmallSt
     os.kill(int(noted.read_text()), signal.SIGKILL)
     killed.join()
     wait_until(lambda: bool(endpoints_by_key(story)["late"].deployed_models), 120)
-    assert not [each for each in resources(story) if each.endswith("-late-traffic")]
+    assert not [each for each in story.resources() if each["urn"].endswith("-late-traffic")]
 
     write(story, 3, [1, 2], {"run 1": 90, "run 2": 10})
     told = story.checkout.run(
@@ -352,7 +288,7 @@ def test_what_somebody_deployed_by_hand_stays_until_they_take_it_away(story: Sma
     found, service = endpoint(story), client(story, "endpoint")
     deployed = {
         "id": "77",
-        "model": outputs(story)["models"]["iris"]["run 1"],
+        "model": story.outputs()["models"]["iris"]["run 1"],
         "display_name": "by hand",
         "dedicated_resources": {
             "machine_spec": {"machine_type": "n1-standard-2"}, "min_replica_count": 1,

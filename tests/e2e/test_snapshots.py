@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 from localgcp.server_info import ServerInfo
-from tests.conftest import running_checkout
-from tests.e2e.small_stacks import MACHINE, SmallStack
+from tests.conftest import Checkout
+from tests.e2e.small_stacks import MACHINE, PROGRAMS, SmallStack
 from tests.warehouse import Warehouse
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1500)]
@@ -24,31 +23,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1500)]
 SPLITS = "jobs/data/titanic/{}.npz"
 COLUMNS = ("passenger_class", "sex", "survived")
 #: Learns how many survived of each class and sex, and is tested on the passengers left out.
-TRAIN = """\
-import csv, io, json, os, sys, urllib.parse, urllib.request
-sys.path.insert(0, sys.argv[2])
-from vertex_job import snapshot
-
-data, rows = snapshot.open(sys.argv[1]), []
-for file in data.files:
-    rows += csv.DictReader(io.StringIO(data.read(file).decode()))
-groups = {}
-for row in rows:
-    if row["split"] == "train":
-        group = groups.setdefault((row["passenger_class"], row["sex"]), [0, 0])
-        group[int(row["survived"])] += 1
-tested = [row for row in rows if row["split"] == "test"]
-def survives(row):
-    died, survived = groups[row["passenger_class"], row["sex"]]
-    return survived > died
-
-right = sum(survives(row) == (row["survived"] == "1") for row in tested)
-result = json.dumps({"rows": len(rows), "accuracy": right / len(tested)}).encode()
-bucket, _, prefix = os.environ["AIP_MODEL_DIR"].removeprefix("gs://").partition("/")
-name = urllib.parse.quote(prefix + "metrics.json", safe="")
-url = f"/upload/storage/v1/b/{bucket}/o?uploadType=media&name={name}"
-urllib.request.urlopen(urllib.request.Request(os.environ["STORAGE_EMULATOR_HOST"] + url, result))
-"""
+TRAIN = PROGRAMS["snapshots"]["TRAIN"]
 
 
 def load(warehouse: Warehouse, splits: tuple[str, ...], how: str) -> None:
@@ -62,16 +37,15 @@ def load(warehouse: Warehouse, splits: tuple[str, ...], how: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallStack]:
-    with running_checkout(tmp_path_factory.mktemp("snapshots")) as checkout:
-        checkout.run("vt", "local", "bigquery", "--install")
-        data = checkout.path / "data"
-        data.mkdir()
-        (data / "titanic.sql").write_text(
-            "SELECT split, passenger_class, sex, survived FROM titanic.passengers -- all\n"
-        )
-        (data / "train.py").write_text(TRAIN)
-        yield SmallStack(checkout, "snapshots")
+def story(checkout: Checkout) -> SmallStack:
+    checkout.run("vt", "local", "bigquery", "--install")
+    data = checkout.path / "data"
+    data.mkdir()
+    (data / "titanic.sql").write_text(
+        "SELECT split, passenger_class, sex, survived FROM titanic.passengers -- all\n"
+    )
+    (data / "train.py").write_text(TRAIN)
+    return SmallStack(checkout, "snapshots")
 
 
 @pytest.fixture(scope="module")
@@ -127,14 +101,9 @@ def accuracy() -> float:
     return right / len(test["survived"])
 
 
-def up(story: SmallStack, expect: int = 0) -> str:
-    done = story.checkout.run("vt", "local", "up", "--stack", story.name, expect=expect)
-    return done.stdout + done.stderr
-
-
 def test_a_job_trains_on_the_snapshot_of_a_table(story: SmallStack, warehouse: Warehouse) -> None:
     write(story)
-    up(story)
+    story.vt("local", "up")
     assert metrics(story) == [{"rows": 915 + 197, "accuracy": pytest.approx(accuracy())}]
     assert [name.partition("-")[2].split("-", 2)[2] for name in warehouse.ran()] == [
         "export-1-1", "query-1",
@@ -147,11 +116,9 @@ def test_a_table_that_changed_is_no_change(story: SmallStack, warehouse: Warehou
     assert len(warehouse.ran()) == 2
 
 
-def test_another_run_is_another_snapshot_beside_the_first(
-    story: SmallStack, warehouse: Warehouse
-) -> None:
+def test_another_run_is_another_snapshot(story: SmallStack, warehouse: Warehouse) -> None:
     write(story, run=2)
-    up(story)
+    story.vt("local", "up")
     assert sorted(each["rows"] for each in metrics(story)) == [1112, 1309]
     assert len(warehouse.ran()) == 4
     assert len(manifests(story)) == 2
@@ -162,21 +129,17 @@ def test_another_run_is_another_snapshot_beside_the_first(
     assert "sqlSha256" not in said
 
 
-def test_a_lost_state_comes_back_and_no_query_runs_again(
-    story: SmallStack, warehouse: Warehouse
-) -> None:
+def test_lost_state_comes_back_without_new_query(story: SmallStack, warehouse: Warehouse) -> None:
     told = story.comes_back()
     [adopted] = [line for line in told.splitlines() if "adopts" in line]
     assert "snapshots-passengers" in adopted
     assert len(warehouse.ran()) == 4
 
 
-def test_a_bound_refuses_the_query_where_the_estimate_is_too_low(
-    story: SmallStack, warehouse: Warehouse
-) -> None:
+def test_bound_refuses_query_of_low_estimate(story: SmallStack, warehouse: Warehouse) -> None:
     # The service bills 10 MiB at least, which no dry run says.
     write(story, run=3, most=1_000_000)
-    assert "bytesBilledLimitExceeded" in up(story, expect=1)
+    assert "bytesBilledLimitExceeded" in story.vt("local", "up", expect=1)
     write(story, run=3, most=1_000)
     said = story.pulumi("preview", expect=None)
     assert "more than maxBytesBilled, 1,000" in said

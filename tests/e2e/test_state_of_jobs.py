@@ -11,43 +11,15 @@ import pytest
 
 from tests.e2e import only_jobs
 from tests.e2e.only_jobs import Project
+from tests.e2e.small_stacks import PROGRAMS
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 JOB = "pulumi-python:dynamic/vertex:CustomJob"
 #: What stands in for everything a stack puts around its jobs. It refuses to go while a job runs,
 #: which it would meet if the two went at once: a job takes longer to end.
-THINGS = """\
-import os
-from pathlib import Path
-from pulumi.dynamic import CreateResult, DiffResult, ResourceProvider
-from localgcp.vertex.records import JobTable
-class Provider(ResourceProvider):
-    def create(self, props):
-        return CreateResult("thing", props)
-    def diff(self, id, olds, news):
-        changed = olds["text"] != news["text"]
-        return DiffResult(changes=changed, replaces=["text"] if changed else [])
-    def delete(self, id, props):
-        jobs = JobTable(Path(os.environ["VT_LOCAL_HOME"]) / "cloud.sqlite").list()
-        live = [job.labels["vt-job"] for job in jobs if not job.state.terminal]
-        if set(live) & set(props["needed_by"]):
-            raise Exception(f"{live} still needs it")
-"""
-PLACES = """\
-from pulumi import ComponentResource, ResourceOptions
-from pulumi.dynamic import Resource
-from things import Provider
-class Thing(Resource, module="tests", name="Thing"):
-    def __init__(self, name, said, opts):
-        super().__init__(Provider(), name, said, opts)
-class Place(ComponentResource):
-    def __init__(self, name, things):
-        super().__init__("tests:index:Place", name)
-        for key, said in things.items():
-            Thing(key, said, ResourceOptions(parent=self))
-around = Place("place", json.loads(Path("things.json").read_text()))
-"""
+THINGS = PROGRAMS["state_of_jobs"]["THINGS"]
+PLACES = PROGRAMS["state_of_jobs"]["PLACES"]
 BUSY = {"script": "exec sleep 600"}
 ENDS = {"wait": "succeeded", "deadline": "2m"}
 
@@ -74,9 +46,7 @@ def resource(project: Project, name: str) -> dict[str, Any]:
     return found
 
 
-def test_a_job_takes_two_kilobytes_beside_its_stack_trace_and_names_its_declaration(
-    project: Project,
-) -> None:
+def test_job_takes_two_kilobytes_and_names_its_declaration(project: Project) -> None:
     around(project, "a", "network", "account")
     project.want(busy=BUSY)
     project.up()
@@ -88,9 +58,7 @@ def test_a_job_takes_two_kilobytes_beside_its_stack_trace_and_names_its_declarat
     assert job["id"] not in json.dumps(job["outputs"])
 
 
-def test_a_job_names_the_parts_it_needs_and_its_component_all_that_is_in_them(
-    project: Project,
-) -> None:
+def test_job_names_its_parts_and_its_component_all_in_them(project: Project) -> None:
     job, training = resource(project, "training-busy"), resource(project, "training")
     assert job["parent"] == training["urn"]  # by which the job waits for what its parent waits for
     assert job["dependencies"] == [resource(project, "place")["urn"]]

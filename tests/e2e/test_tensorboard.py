@@ -22,7 +22,7 @@ import pytest
 from localgcp.home import Home, cache_dir
 from localgcp.inventory.store import TENSORBOARD, Store
 from tests.conftest import Checkout, copy_checkout
-from tests.e2e.small_stacks import SmallStack, job_file
+from tests.e2e.small_stacks import PROGRAMS, SmallStack, job_file
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
@@ -48,9 +48,7 @@ def _request_id(said: str) -> str:
     return re.findall(r"requestId\W+([0-9a-f]{20})", said)[0]
 
 
-def test_the_first_up_makes_the_instance_and_sends_the_job_with_its_number(
-    checkout: Checkout, stack: SmallStack
-) -> None:
+def test_first_up_makes_instance_and_sends_job(checkout: Checkout, stack: SmallStack) -> None:
     review = checkout.run(
         "vt", "local", "shell", "-c", "vt review --stack board", expect=None
     ).stdout
@@ -77,9 +75,7 @@ def test_a_run_of_one_job_names_the_same_instance(checkout: Checkout, stack: Sma
     assert f"AIP_TENSORBOARD_RESOURCE_NAME={instance.id}" in told
 
 
-def test_a_removed_instance_is_a_loss_and_the_job_is_refused_by_name(
-    checkout: Checkout, stack: SmallStack
-) -> None:
+def test_removed_instance_is_a_loss(checkout: Checkout, stack: SmallStack) -> None:
     store = Store(Home(checkout.home, checkout.path).database)
     [instance] = store.list(TENSORBOARD)
     listed = checkout.shell("vt destroy --stack board", expect=None)
@@ -91,18 +87,7 @@ def test_a_removed_instance_is_a_loss_and_the_job_is_refused_by_name(
 
 
 #: A job's program as any that logs to TensorBoard, by TensorBoard's own writer.
-EVENTS = """\
-import os, time
-from tensorboard.compat.proto.event_pb2 import Event
-from tensorboard.compat.proto.summary_pb2 import Summary
-from tensorboard.summary.writer.event_file_writer import EventFileWriter
-folder = os.environ["AIP_TENSORBOARD_LOG_DIR"].replace("gs://", "/gcs/", 1) + "train"
-writer = EventFileWriter(folder)
-for step in range(3):
-    value = Summary.Value(tag="loss", simple_value=1 / (step + 1))
-    writer.add_event(Event(wall_time=time.time(), step=step, summary=Summary(value=[value])))
-writer.close()
-"""
+EVENTS = PROGRAMS["tensorboard"]["EVENTS"]
 
 
 def _answer(url: str, seconds: float = 60) -> Any:

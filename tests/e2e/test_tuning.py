@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Iterator
 from typing import Any
 
 import grpc
@@ -18,10 +17,9 @@ import pytest
 import yaml
 
 from localgcp import lifecycle, processes
-from localgcp.home import Home
 from localgcp.tuning.records import TuningRecord, TuningTable
 from localgcp.vertex.records import JobState
-from tests.conftest import running_checkout
+from tests.conftest import Checkout
 from tests.e2e.small_stacks import SmallStack
 from tests.fixture_project import sample
 from tests.unit.localcloud.conftest import wait_until
@@ -36,34 +34,29 @@ DATA = {f"titanic/{name}.npz": f"jobs/data/titanic/{name}.npz" for name in ("tra
 
 
 @pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallStack]:
+def stack(checkout: Checkout) -> SmallStack:
     """The plain job, which trains while the first trials do."""
-    with running_checkout(tmp_path_factory.mktemp("tuning")) as copy:
-        made = SmallStack(copy, "tuned")
-        plain = yaml.safe_load((copy.path / "jobs/titanic.yaml").read_text("utf-8"))
-        made.write(
-            {"plain": plain},
-            buckets={
-                "data": {"forceDestroy": True, "objects": DATA},
-                "artifacts": {"forceDestroy": True},
-            },
-            serviceAccounts={"trainer": {"reads": ["data"], "writes": ["artifacts"]}},
-            packages={
-                "titanic": {"path": "jobs/titanic"},
-                "vertex-job": {"path": "jobs/lib/vertex_job"},
-            },
-            tuning={"search": {"file": "jobs/titanic-tuning.yaml"}},
-        )
-        made.up()
-        yield made
-
-
-def home(stack: SmallStack) -> Home:
-    return Home(stack.checkout.home, stack.checkout.path)
+    made = SmallStack(checkout, "tuned")
+    plain = yaml.safe_load((checkout.path / "jobs/titanic.yaml").read_text("utf-8"))
+    made.write(
+        {"plain": plain},
+        buckets={
+            "data": {"forceDestroy": True, "objects": DATA},
+            "artifacts": {"forceDestroy": True},
+        },
+        serviceAccounts={"trainer": {"reads": ["data"], "writes": ["artifacts"]}},
+        packages={
+            "titanic": {"path": "jobs/titanic"},
+            "vertex-job": {"path": "jobs/lib/vertex_job"},
+        },
+        tuning={"search": {"file": "jobs/titanic-tuning.yaml"}},
+    )
+    made.up()
+    return made
 
 
 def client(stack: SmallStack) -> vertex_api.JobServiceClient:
-    info = lifecycle.running(home(stack))
+    info = lifecycle.running(stack.home)
     assert info is not None
     channel = grpc.insecure_channel(f"127.0.0.1:{info.vertex_port}")
     transport = vertex_api.JobServiceGrpcTransport(channel=channel)
@@ -72,7 +65,7 @@ def client(stack: SmallStack) -> vertex_api.JobServiceClient:
 
 def tuning_job(stack: SmallStack) -> TuningRecord:
     """The one of the stack."""
-    [found] = TuningTable(home(stack).database).list(stack.number)
+    [found] = TuningTable(stack.home.database).list(stack.number)
     return found
 
 
@@ -81,7 +74,7 @@ def get(stack: SmallStack, name: str) -> vertex_api.HyperparameterTuningJob:
 
 
 def metrics(stack: SmallStack, prefix: str) -> dict[str, Any]:
-    where = home(stack).storage / prefix.removeprefix("gs://") / "model/metrics.json"
+    where = stack.home.storage / prefix.removeprefix("gs://") / "model/metrics.json"
     return json.loads(where.read_bytes())
 
 
@@ -97,9 +90,7 @@ def most_at_once(trials: Any) -> int:
     return most
 
 
-def test_twelve_trials_go_on_after_a_kill_of_the_server_and_find_what_beats_the_plain_job(
-    stack: SmallStack,
-) -> None:
+def test_twelve_trials_survive_a_killed_server_and_beat_the_plain_job(stack: SmallStack) -> None:
     plain = next(job for job in stack.jobs() if "trial" not in job.display_name)
     name = tuning_job(stack).name
 
@@ -108,7 +99,7 @@ def test_twelve_trials_go_on_after_a_kill_of_the_server_and_find_what_beats_the_
         return plain.job_id in {job.job_id for job in trained} and len(trained) >= 4
 
     wait_until(over, SECONDS)
-    info = lifecycle.running(home(stack))
+    info = lifecycle.running(stack.home)
     assert info is not None
     before = {trial.id: trial.custom_job for trial in get(stack, name).trials}
     os.kill(info.pid, signal.SIGKILL)
@@ -135,5 +126,5 @@ def test_twelve_trials_go_on_after_a_kill_of_the_server_and_find_what_beats_the_
     for name in ("validation_accuracy", "test_accuracy"):
         print(f"{name}: plain {known[name]:.6f}, trial {best.id} {found[name]:.6f}")
     assert found["validation_accuracy"] >= known["validation_accuracy"]
-    roles = [child.role for child in processes.live_children(home(stack).children)]
+    roles = [child.role for child in processes.live_children(stack.home.children)]
     assert "job" not in roles

@@ -1,4 +1,8 @@
-"""`vt up` after kills, with the real CLI and a submission whose answer is held back."""
+"""`vt up` after kills, with the real CLI and a submission whose answer is held back.
+
+A proxy before the local job service holds back the answer to CreateCustomJob: the job exists, and
+nobody has been told. There the processes die.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +12,13 @@ import re
 import signal
 import socket
 import subprocess
+import threading
 from collections.abc import Iterator
+from concurrent import futures
 from pathlib import Path
+from typing import Any
 
+import grpc
 import pytest
 
 from localgcp import processes
@@ -18,28 +26,55 @@ from localgcp.server_info import ServerInfo
 from tests.chaos.ways import provider_of
 from tests.e2e import only_jobs
 from tests.e2e.only_jobs import Project
-from tests.e2e.test_killed_submission import HoldingProxy, holding
+from tests.unit.localcloud.conftest import wait_until
 
 pytestmark = [
     pytest.mark.e2e,
     pytest.mark.timeout(600),
     pytest.mark.skipif(not Path("/proc").is_dir(), reason="finds processes in /proc: Linux only"),
 ]
+CREATE = "/google.cloud.aiplatform.v1.JobService/CreateCustomJob"
 UP = "pulumi up -s local --yes --skip-preview --non-interactive"
 
 
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    with only_jobs.project(tmp_path_factory.mktemp("vt-up")) as made:
-        yield made
+class HoldingProxy(grpc.GenericRpcHandler):
+    """Passes every call on; holds back the answers to CreateCustomJob until ``release`` is set."""
+
+    def __init__(self, target: str) -> None:
+        self.channel = grpc.insecure_channel(target)
+        self.committed, self.release = threading.Event(), threading.Event()
+        self.creates, self.port = 0, 0
+
+    def service(self, handler_call_details: Any) -> Any:
+        method = handler_call_details.method
+
+        def forward(request: bytes, context: Any) -> bytes:
+            routing = [x for x in context.invocation_metadata() if x[0] == "x-goog-request-params"]
+            call: Any = self.channel.unary_unary(method)
+            try:
+                answer = call(request, metadata=routing)
+            except grpc.RpcError as error:
+                context.abort(error.code(), error.details())  # pyright: ignore
+            if method == CREATE:
+                self.creates += 1
+                self.committed.set()
+                self.release.wait(120)
+            return answer
+
+        return grpc.unary_unary_rpc_method_handler(forward)
 
 
 @pytest.fixture
 def proxy(project: Project) -> Iterator[HoldingProxy]:
     info = ServerInfo.read(project.home.server_file)
     assert info
-    with holding(info.vertex_port) as handler:
-        yield handler
+    handler = HoldingProxy(f"127.0.0.1:{info.vertex_port}")
+    server = grpc.server(futures.ThreadPoolExecutor(8), handlers=[handler])
+    handler.port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    yield handler
+    handler.release.set()
+    server.stop(None)
 
 
 def submitting(project: Project, proxy: HoldingProxy) -> subprocess.Popen[str]:
@@ -59,15 +94,23 @@ def killed_while_it_submitted(project: Project, proxy: HoldingProxy) -> int:
     return process.pid
 
 
+def kill_provider_while_it_submits(project: Project, proxy: HoldingProxy) -> None:
+    process = submitting(project, proxy)
+    provider = provider_of(project.home)
+    assert provider
+    os.kill(provider, signal.SIGKILL)
+    process.communicate(timeout=120)
+    assert process.returncode != 0
+
+
 def lock_files(project: Project) -> list[Path]:
     return list((project.home.pulumi / ".pulumi" / "locks").rglob("*.json"))
 
 
-def test_after_a_kill_one_vt_up_leaves_one_job_and_a_clean_state(
-    project: Project, proxy: HoldingProxy
-) -> None:
+def test_vt_up_after_a_kill_leaves_one_job(project: Project, proxy: HoldingProxy) -> None:
     project.want(train={"script": "true"})
     pid = killed_while_it_submitted(project, proxy)
+    orphan = provider_of(project.home)
     assert [o["type"] for o in project.state()["pending_operations"]] == ["creating"]
     assert lock_files(project)
     assert "currently locked" in project.up(code=None)  # what a person meets without `vt up`
@@ -82,6 +125,8 @@ def test_after_a_kill_one_vt_up_leaves_one_job_and_a_clean_state(
     assert not lock_files(project)
     again = project.vt("up", "-s", "local", "--expect-no-changes", "--yes", "--skip-preview")
     assert "vt:" not in again
+    proxy.release.set()  # the orphan hears the answer after all, and tells a dead engine
+    wait_until(lambda: not Path(f"/proc/{orphan}").exists())
 
 
 def test_a_state_whose_attributes_a_kill_cut_off_is_read_again(project: Project) -> None:
@@ -139,16 +184,9 @@ def test_an_interrupt_of_vt_up_is_one_interrupt_of_pulumi(project: Project) -> N
     assert not project.state().get("pending_operations")
 
 
-def test_a_job_renamed_after_its_provider_was_killed_is_told(
-    project: Project, proxy: HoldingProxy
-) -> None:
+def test_renamed_job_of_killed_provider_is_reported(project: Project, proxy: HoldingProxy) -> None:
     project.want(lost={"script": "sleep 600"})
-    process = submitting(project, proxy)
-    provider = provider_of(project.home)
-    assert provider
-    os.kill(provider, signal.SIGKILL)
-    process.communicate(timeout=120)
-    assert process.returncode != 0
+    kill_provider_while_it_submits(project, proxy)
     assert not project.state().get("pending_operations")  # nothing tells of it
     project.want(found={"script": "true"})
 
@@ -166,9 +204,30 @@ def test_a_job_renamed_after_its_provider_was_killed_is_told(
     assert "vt:" not in again
 
 
-def test_a_creation_that_nobody_repeated_is_explained_and_kept(
-    project: Project, proxy: HoldingProxy
-) -> None:
+def test_up_after_a_killed_provider_adopts_its_job(project: Project, proxy: HoldingProxy) -> None:
+    project.want(alone={"script": "true"})
+    kill_provider_while_it_submits(project, proxy)
+    project.up()
+    assert (len(project.accepted("alone")), proxy.creates) == (1, 1)
+    project.settled()
+
+
+def test_edited_job_waits_for_the_unknown_one(project: Project, proxy: HoldingProxy) -> None:
+    up = ("up", "-s", "local", "--yes", "--skip-preview", "--non-interactive")
+    project.want(edited={"script": "sleep 600"})
+    killed_while_it_submitted(project, proxy)
+    proxy.release.set()
+    [unknown] = project.accepted("edited")
+    project.want(edited={"script": "sleep 600", "run": 2})
+    told = " ".join(project.vt(*up, code=1).split())
+    [command] = set(re.findall(rf"`vt (jobs cancel {unknown.job_id} --stack local)`", told))
+    assert project.live("edited") == ["1"]
+    project.vt(*command.split(), "--yes")
+    project.vt(*up)
+    assert project.live("edited") == ["2"]
+
+
+def test_unrepeated_creation_is_explained_and_kept(project: Project, proxy: HoldingProxy) -> None:
     train = {"script": "true"}
     project.want(train=train, other={"script": "sleep 600"})
     killed_while_it_submitted(project, proxy)

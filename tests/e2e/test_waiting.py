@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
 
 import pytest
 
 from localgcp.vertex.records import JobState
-from tests.e2e import only_jobs
 from tests.e2e.only_jobs import Project
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 LONG = {"script": "sleep 600", "wait": "succeeded", "deadline": "10m"}
-
-
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    with only_jobs.project(tmp_path_factory.mktemp("waiting")) as made:
-        yield made
-
-
-def states(project: Project, job: str) -> list[JobState]:
-    return [record.state for record in project.accepted(job)]
 
 
 def test_up_waits_for_all_jobs_at_once_and_tells_how_they_get_on(project: Project) -> None:
@@ -37,12 +25,10 @@ def test_up_waits_for_all_jobs_at_once_and_tells_how_they_get_on(project: Projec
     told = project.up()
     assert "job one: SUCCEEDED" in told
     assert "job two: SUCCEEDED" in told
-    project.pulumi("preview -s local --expect-no-changes")
+    project.settled()
 
 
-def test_a_job_that_failed_fails_this_up_and_the_next_with_the_end_of_its_log(
-    project: Project,
-) -> None:
+def test_failed_job_fails_this_up_and_the_next_with_its_log(project: Project) -> None:
     project.want(
         bad={"script": "echo the reason; exit 3", "wait": "succeeded"}, other={"script": "true"}
     )
@@ -53,7 +39,7 @@ def test_a_job_that_failed_fails_this_up_and_the_next_with_the_end_of_its_log(
         assert "  the reason" in told
         assert "Traceback" not in told
         assert "unhandled error" not in told
-        assert states(project, "bad") == [JobState.FAILED]
+        assert project.states("bad") == [JobState.FAILED]
     assert not project.state().get("pending_operations")
     assert len(project.accepted("other")) == 1
 
@@ -63,13 +49,11 @@ def test_a_deadline_fails_up_and_leaves_the_job_to_itself(project: Project) -> N
     told = project.up(code=None)
     assert "had 1s to succeed (deadline). It goes on" in told
     assert "creating failed" not in told
-    assert [state.terminal for state in states(project, "long")] == [False]
+    assert [state.terminal for state in project.states("long")] == [False]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_a_wait_ended_from_outside_leaves_the_job_and_a_clean_state(
-    project: Project, number: signal.Signals
-) -> None:
+def test_interrupted_wait_leaves_job_and_state(project: Project, number: signal.Signals) -> None:
     project.want(long=LONG)
     process = project.start_until(
         "job long: RUNNING", "pulumi up -s local --yes --skip-preview --non-interactive"
@@ -79,11 +63,11 @@ def test_a_wait_ended_from_outside_leaves_the_job_and_a_clean_state(
     assert process.returncode != 0
     if number is signal.SIGKILL:
         project.pulumi("cancel -s local --yes")
-    assert states(project, "long") == [JobState.RUNNING]
+    assert project.states("long") == [JobState.RUNNING]
     assert not project.state().get("pending_operations")
 
 
 def test_the_next_up_waits_for_the_same_job(project: Project) -> None:
     project.want(long={**LONG, "wait": "running"})
     assert "job long: RUNNING" in project.up()
-    assert states(project, "long") == [JobState.RUNNING]
+    assert project.states("long") == [JobState.RUNNING]

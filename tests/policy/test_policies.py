@@ -41,9 +41,7 @@ def test_no_policy_objects_to_what_is_right(declared: cases.Declared) -> None:
 
 
 @pytest.mark.parametrize("case", cases.wrong(), ids=lambda case: case.id)
-def test_one_change_makes_it_wrong_for_that_policy_alone_and_undone_it_is_right(
-    case: cases.Case,
-) -> None:
+def test_one_change_violates_that_policy_alone(case: cases.Case) -> None:
     found = objections(case.bad)
     assert set(found) == set(case.policies)
     [violation] = found[case.policies[0]]

@@ -1,6 +1,19 @@
 """The local cloud of the unit tests: the attacks meet what those meet."""
 
+import pytest
+from google.cloud import storage
+
+from localgcp.faults.proxy import StorageFront
+from localgcp.runner.gcsfuse import storage_client
 from tests.unit.localcloud.conftest import cloud, home, make_cloud
 from tests.unit.localcloud.faults.conftest import front
 
 __all__ = ["cloud", "front", "home", "make_cloud"]
+
+
+@pytest.fixture
+def box(front: StorageFront) -> storage.Bucket:
+    """A bucket with a secret in it."""
+    made = storage_client(front.url).create_bucket("box")
+    made.blob("inside").upload_from_string(b"secret")
+    return made

@@ -10,6 +10,7 @@ from typing import Final
 import pytest
 from typer.testing import CliRunner
 
+from tests.conftest import git
 from tests.unit.vt.conftest import project
 from vertex_training_cli.cli import app
 from vertex_training_cli.deploy import command, sources
@@ -27,14 +28,6 @@ UTF7: Final = tuple(
 #: For Python a carriage return ends the line, for git it is within ``$Id$``.
 IDENT: Final = (b"# $Id$\n", f"# $Id: \r{THEIRS} # $\n".encode())
 LINES: Final = (b"x = 1\n", b"x = 1\r\n")
-
-
-def git(folder: Path, *words: str) -> str:
-    identity = ["-c", "user.name=t", "-c", "user.email=t@example.com"]
-    done = subprocess.run(
-        ["git", *identity, *words], cwd=folder, check=True, capture_output=True, text=True
-    )
-    return done.stdout.strip()
 
 
 def vt(*words: str | Path) -> tuple[int, str]:
@@ -91,9 +84,7 @@ CONVERSIONS: Final = {
 
 @pytest.mark.parametrize("where", [".gitattributes", "info", "user"])
 @pytest.mark.parametrize("conversion", CONVERSIONS)
-def test_a_conversion_that_no_commit_has_hides_no_edit(
-    repo: Path, where: str, conversion: str
-) -> None:
+def test_uncommitted_conversion_hides_no_edit(repo: Path, where: str, conversion: str) -> None:
     ours, theirs = CONVERSIONS[conversion]
     commit(repo, ours)
     record = approved(repo)
@@ -168,9 +159,7 @@ def test_rights_and_kinds_of_files_are_the_commits(repo: Path) -> None:
     refused(record, "extra.py", "link", "run.sh")
 
 
-def test_a_folder_that_became_a_link_is_found(
-    repo: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_folder_turned_link_is_found(repo: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     (repo / ".gitignore").write_text("jobs\nout\n")
     git(repo, "add", "-f", "jobs/train.yaml")
     commit(repo, PLAIN[0])

@@ -12,6 +12,7 @@ from typing import Final
 
 import pytest
 
+from tests.conftest import git
 from tests.unit.vt.conftest import project
 from vertex_training_cli.deploy import sources
 from vertex_training_cli.engine import stacks
@@ -19,11 +20,6 @@ from vertex_training_cli.engine import stacks
 __all__ = ["project"]
 MINE: Final = "print('committed')\n"
 THEIRS: Final = "print('of the attacker')\n"
-
-
-def git(folder: Path, *words: str) -> None:
-    identity = ["-c", "user.name=t", "-c", "user.email=t@example.com"]
-    subprocess.run(["git", *identity, *words], cwd=folder, check=True, capture_output=True)
 
 
 def put(root: Path, name: str, text: str = MINE) -> Path:
@@ -92,9 +88,7 @@ def test_an_ignored_module_in_a_folder_without_a_package_is_found(repo: Path, na
     assert sources.checkout(repo, "dev").added == (name,)
 
 
-def test_an_ignored_link_to_modules_is_found(
-    repo: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_ignored_module_link_is_found(repo: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     outside = tmp_path_factory.mktemp("outside")
     put(outside, "mod.py")
     (outside / "round").symlink_to(outside)
@@ -188,9 +182,7 @@ def added(repo: Path) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("name", ["requirements.lock", "requirements.txt"])
-def test_packages_that_setup_installs_are_bound_though_git_ignores_their_list(
-    repo: Path, name: str
-) -> None:
+def test_ignored_lists_of_installed_packages_are_bound(repo: Path, name: str) -> None:
     ignore(repo, "requirements.*")
     assert added(repo) == ()
     put(repo, name, "attacker==1.0\n")
@@ -278,9 +270,7 @@ def test_no_plugin_is_run_in_an_environment_of_others(repo: Path) -> None:
 
 @pytest.mark.parametrize("is_ignored", [True, False])
 @pytest.mark.parametrize("name", ["Pulumi.json", "policy/PulumiPolicy.json"])
-def test_no_file_of_the_engine_in_json_stands_beside_the_commits(
-    repo: Path, name: str, is_ignored: bool
-) -> None:
+def test_uncommitted_json_file_of_engine_is_found(repo: Path, name: str, is_ignored: bool) -> None:
     """The engine reads ``Pulumi.json`` in place of ``Pulumi.yaml``: it may name another program."""
     ignore(repo, "*.json" if is_ignored else "none")
     put(repo, name, "{}")

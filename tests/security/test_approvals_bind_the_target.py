@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -11,6 +10,7 @@ from typing import Any, Final
 import pytest
 from typer.testing import CliRunner, Result
 
+from tests.conftest import git
 from vertex_training_cli.cli import app
 from vertex_training_cli.deploy import command, sources
 
@@ -25,11 +25,6 @@ config:
   gcp:region: us-central1
 """
 Deploy = Callable[[], Result]
-
-
-def git(folder: Path, *words: str) -> None:
-    identity = ["-c", "user.name=t", "-c", "user.email=t@example.com"]
-    subprocess.run(["git", *identity, *words], cwd=folder, check=True, capture_output=True)
 
 
 def credentials(folder: Path, account: str = DEPLOY, pool: str = POOL) -> str:
@@ -131,9 +126,7 @@ def test_another_account_signed_in_than_the_variables_name_is_refused(
     refused(deploy(), "signed in is not the approved one", *changed.values())
 
 
-def test_without_a_file_of_credentials_nobody_is_signed_in(
-    deploy: Deploy, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_account_without_credentials(deploy: Deploy, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GOOGLE_APPLICATION_CREDENTIALS")
     refused(deploy(), f"{DEPLOY} -> (none)")
 
@@ -165,9 +158,7 @@ def test_the_stack_file_itself_is_part_of_the_commit(deploy: Deploy) -> None:
     refused(deploy(), "files differ from the commit")
 
 
-def test_an_approval_for_another_stack_or_without_a_target_deploys_nothing(
-    deploy: Deploy, tmp_path: Path
-) -> None:
+def test_approval_of_another_stack_deploys_nothing(deploy: Deploy, tmp_path: Path) -> None:
     file = tmp_path / "approval.json"
     record: dict[str, Any] = json.loads(file.read_text())
     file.write_text(json.dumps(record | {"stack": "prod"}))
@@ -178,9 +169,7 @@ def test_an_approval_for_another_stack_or_without_a_target_deploys_nothing(
     assert (done.exit_code, "target: Field required" in done.stderr) == (1, True)
 
 
-def test_a_password_in_the_backend_is_not_recorded(
-    deploy: Deploy, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_backend_password_is_not_recorded(deploy: Deploy, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PULUMI_BACKEND_URL", "postgres://me:canary@db:5432/x?sslmode=off")
     done = deploy()
     refused(done, "gs://acme-state -> postgres://db:5432/x?sslmode=off")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from string import Template
 from typing import Any, Final
 
 import cel
@@ -90,139 +91,24 @@ def plan(
 
 
 BRANCH: Final = "refs/heads/topic"
-FILE: Final = "octo-org/octo-repo/.github/workflows/deploy.yml"
-ELSEWHERE: Final = "evil-org/flows/.github/workflows/deploy.yml@refs/heads/main"
-#: (claims, accounts of dev, accounts of prod)
-TOKENS: Final[dict[str, tuple[dict[str, str], set[str], set[str]]]] = {
-    # what the workflows of this repository are for
-    "deploy dev, by a merge": (deployment("dev"), {"deploy"}, set()),
-    "deploy dev, by hand": (deployment("dev", event="workflow_dispatch"), {"deploy"}, set()),
-    "deploy prod": (deployment("prod"), set(), {"deploy"}),
-    "plan of prod after a merge": (plan("prod", "deploy", "push"), set(), {"plan"}),
-    "plan of prod by hand": (plan("prod", "deploy", "workflow_dispatch"), set(), {"plan"}),
-    "drift, at night": (plan("prod", "drift", "schedule"), set(), {"plan"}),
-    "drift of dev, at night": (plan("dev", "drift", "schedule"), {"plan"}, set()),
-    "drift, by hand": (plan("prod", "drift", "workflow_dispatch"), set(), {"plan"}),
-    "pull request": (pull_request(), {"preview"}, set()),
-    # the same of a repository with immutable subjects
-    "deploy prod, new subject": (
-        deployment("prod", sub=f"{NEW}:environment:prod"), set(), {"deploy"},
-    ),
-    "drift, new subject": (
-        plan("dev", "drift", "schedule", sub=f"{NEW}:environment:dev-plan"), {"plan"}, set(),
-    ),
-    "pull request, new subject": (pull_request(sub=f"{NEW}:pull_request"), {"preview"}, set()),
-    "deploy prod, renamed repository": (
-        deployment("prod", repository="octo-org/renamed", sub="repo:octo-org@65/renamed@74:x"),
-        set(), {"deploy"},
-    ),
-    "deploy prod, long names": (
-        deployment("prod", repository=f"octo-org/{'r' * 100}", sub=f"{NEW}:{'r' * 120}"),
-        set(), {"deploy"},
-    ),
-    # the branch
-    "environment on another branch": (deployment("prod", ref=BRANCH), set(), set()),
-    "environment on another branch, new subject": (
-        deployment("prod", ref=BRANCH, sub=f"{NEW}:environment:prod"), set(), set(),
-    ),
-    "environment on another branch, by hand": (
-        deployment("dev", ref=BRANCH, event="workflow_dispatch"), set(), set(),
-    ),
-    "environment on a tag of the branch's name": (
-        deployment("prod", ref="refs/tags/main"), set(), set(),
-    ),
-    "drift by hand on another branch": (
-        token("drift", "workflow_dispatch", BRANCH, f"ref:{BRANCH}"), set(), set(),
-    ),
-    "push to another branch": (token("deploy", "push", BRANCH, f"ref:{BRANCH}"), set(), set()),
-    # the event
-    "pull request that names an environment": (
-        pull_request(environment="prod", sub=f"{OLD}:environment:prod"), set(), set(),
-    ),
-    "pull_request_target, which runs on main": (
-        on_main("preview", "pull_request_target"), set(), set(),
-    ),
-    "issue comment, which runs on main": (on_main("drift", "issue_comment"), set(), set()),
-    "another workflow's end, in the environment": (
-        deployment("prod", event="workflow_run"), set(), set(),
-    ),
-    "nightly job in the environment": (deployment("prod", event="schedule"), set(), set()),
-    # the environment
-    "job of main in an environment of another name": (
-        deployment("prod", environment="prod2", sub=f"{OLD}:environment:prod2"), set(), set(),
-    ),
-    "job of main in no environment, with its subject": (
-        on_main("deploy", "push", sub=f"{OLD}:environment:prod"), set(), set(),
-    ),
-    "job of main in no environment": (on_main("drift", "schedule"), set(), set()),
-    "plan on another branch": (plan("prod", "deploy", "push", ref=BRANCH), set(), set()),
-    "report of a pull request, in the environment of plans": (
-        plan("dev", "report", "workflow_run"), set(), set(),
-    ),
-    # the workflow
-    "another workflow on main": (on_main("check", "push"), set(), set()),
-    "another workflow in the environment": (
-        token("check", "push", MAIN, "environment:prod", environment="prod"), set(), set(),
-    ),
-    "another workflow of a pull request": (
-        pull_request(job_workflow_ref="octo-org/octo-repo/.github/workflows/x.yml@refs/pull/7/merge"),
-        set(), set(),
-    ),
-    "reusable workflow from elsewhere in the environment": (
-        deployment("prod", job_workflow_ref=ELSEWHERE), set(), set(),
-    ),
-    "reusable workflow from elsewhere on main": (
-        on_main("drift", "schedule", job_workflow_ref=ELSEWHERE.replace("deploy", "drift")),
-        set(), set(),
-    ),
-    "this workflow, called at an old commit": (
-        deployment("prod", job_workflow_ref=f"{FILE}@{'a' * 40}"),
-        set(), set(),
-    ),
-    "folder that ends like the workflows'": (
-        deployment("prod", job_workflow_ref=f"{FILE.replace('/.', '/x/.')}@{MAIN}"),
-        set(), set(),
-    ),
-    # the repository
-    "fork: its own deployment": (
-        deployment("prod", repository="octo-fork/octo-repo", repository_id="99",
-                   repository_owner_id="98"), set(), set(),
-    ),
-    "fork: its own pull request": (
-        pull_request(repository="octo-fork/octo-repo", repository_id="99",
-                     repository_owner_id="98"), set(), set(),
-    ),
-    "another repository of the same name": (deployment("prod", repository_id="75"), set(), set()),
-    "another owner of the same name": (
-        deployment("prod", repository_owner_id="66", repository_id="75"), set(), set(),
-    ),
-    "another owner after a transfer": (deployment("prod", repository_owner_id="66"), set(), set()),
-    "a repository whose name holds the numbers": (
-        deployment("prod", repository="octo-org/octo-repo@74", repository_id="174",
-                   sub=f"{NEW}:environment:prod"), set(), set(),
-    ),
-    # Dependabot
-    "Dependabot's pull request": (
-        pull_request(actor="dependabot[bot]", actor_id="49699333", head_ref="dependabot/go/x"),
-        set(), set(),
-    ),
-    "Dependabot on somebody's branch": (
-        pull_request(actor="dependabot[bot]", actor_id="49699333"), set(), set(),
-    ),
-    "Dependabot's branch, run again by a person": (
-        pull_request(head_ref="dependabot/go/x"), set(), set(),
-    ),
-    "Dependabot in the environment": (
-        deployment("prod", actor="dependabot[bot]", actor_id="49699333"), set(), set(),
-    ),
-    # tokens with fewer claims
-    "no environment claim, no workflow claim": (
-        token("deploy", "push", MAIN, "environment:prod", job_workflow_ref=None), set(), set(),
-    ),
-    "no event": (deployment("prod", event_name=None), set(), set()),  # type: ignore[arg-type]
-    "no repository number": (deployment("prod", repository_id=None), set(), set()),  # type: ignore[arg-type]
-    "no head of the pull request": (pull_request(head_ref=None), set(), set()),  # type: ignore[arg-type]
-}  # fmt: skip
+ELSEWHERE: Final = "evil-org/flows/.github/workflows"
+TABLES: Final[dict[str, dict[str, dict[str, Any]]]] = yaml.safe_load(
+    Template(Path(__file__).with_name("tokens.yaml").read_text("utf-8")).substitute(
+        OLD=OLD, NEW=NEW, LONG="r" * 120, NAME="r" * 100, COMMIT="a" * 40, EVIL=ELSEWHERE,
+        FLOWS="octo-org/octo-repo/.github/workflows",
+    )
+)  # fmt: skip
+
+
+def to_claims(row: dict[str, Any]) -> dict[str, str]:
+    """Return the claims of a token of the table."""
+    makers = {each.__name__: each for each in (token, deployment, pull_request, on_main, plan)}
+    maker, *words = row["token"].split()
+    more = {key: value for key, value in row.items() if key not in ("token", "dev", "prod")}
+    return makers[maker](*words, **more)
+
+
+TOKENS: Final = TABLES["accounts"]
 
 
 def provider(resources: dict[str, dict[str, Any]]) -> dict[str, Any]:
@@ -264,28 +150,18 @@ def accounts(resources: dict[str, dict[str, Any]], claims: dict[str, str]) -> se
 def test_a_token_becomes_these_accounts_and_no_other(
     name: str, stack: str, environments: dict[str, dict[str, dict[str, Any]]]
 ) -> None:
-    claims, dev, prod = TOKENS[name]
-    assert accounts(environments[stack], claims) == (dev if stack == "dev" else prod)
+    row = TOKENS[name]
+    assert accounts(environments[stack], to_claims(row)) == (
+        {row[stack]} if stack in row else set()
+    )
 
 
 IMAGES: Final = {"environment": "dev-images"}
-#: Tokens that are almost those of a build: claims that differ.
-NO_BUILDS: Final[dict[str, dict[str, str]]] = {
-    "on the branch that is built": token("images", "workflow_dispatch", BRANCH, "x", **IMAGES),
-    "outside of the environment": on_main("images", "workflow_dispatch"),
-    "in the environment that deploys": on_main("images", "workflow_dispatch", environment="dev"),
-    "of a pull request": pull_request(**IMAGES),
-    "of another workflow": on_main("preview", "workflow_dispatch", **IMAGES),
-    "at the end of another workflow": on_main("images", "workflow_run", **IMAGES),
-    "of a comment": on_main("images", "issue_comment", **IMAGES),
-    "of a fork": on_main("images", "workflow_dispatch", repository_id="99", **IMAGES),
-    "of Dependabot": on_main("images", "workflow_dispatch", actor_id="49699333", **IMAGES),
-}
+#: Tokens that are almost those of a build.
+NO_BUILDS: Final = TABLES["not built"]
 
 
-def test_images_are_built_by_a_person_with_the_code_of_main_in_dev_alone(
-    environments: dict[str, dict[str, dict[str, Any]]],
-) -> None:
+def test_images_are_built_in_dev_alone(environments: dict[str, dict[str, dict[str, Any]]]) -> None:
     claims = on_main("images", "workflow_dispatch", **IMAGES)
     assert attributes(environments["dev"], claims)["attribute.ci_role"] == "build"
     assert not accounts(environments["dev"], claims)
@@ -298,25 +174,24 @@ def test_images_are_built_by_a_person_with_the_code_of_main_in_dev_alone(
 def test_no_other_token_builds_images(
     name: str, environments: dict[str, dict[str, dict[str, Any]]]
 ) -> None:
-    assert attributes(environments["dev"], NO_BUILDS[name]).get("attribute.ci_role") != "build"
+    assert (
+        attributes(environments["dev"], to_claims(NO_BUILDS[name])).get("attribute.ci_role")
+        != "build"
+    )
 
 
-def test_the_mapping_stays_within_the_limits_of_the_service(
-    environments: dict[str, dict[str, dict[str, Any]]],
-) -> None:
+def test_mapping_is_within_the_limits(environments: dict[str, dict[str, dict[str, Any]]]) -> None:
     for resources in environments.values():
         assert len(provider(resources)["attributeCondition"]) <= MAX_CONDITION
         assert all(
             len(text) <= MAX_MAPPING for text in provider(resources)["attributeMapping"].values()
         )
-        for claims, _, _ in TOKENS.values():
-            mapped = attributes(resources, claims)
+        for row in TOKENS.values():
+            mapped = attributes(resources, to_claims(row))
             assert sum(len(key) + len(value) for key, value in mapped.items()) <= MAX_ATTRIBUTES
 
 
-def test_no_account_is_bound_to_a_name_that_somebody_else_can_register(
-    environments: dict[str, dict[str, dict[str, Any]]],
-) -> None:
+def test_no_account_has_a_free_name(environments: dict[str, dict[str, dict[str, Any]]]) -> None:
     for resources in environments.values():
         texts = [provider(resources)["attributeCondition"]]
         texts += provider(resources)["attributeMapping"].values()
@@ -342,9 +217,7 @@ def signing_jobs() -> list[tuple[str, str, dict[str, Any], list[str]]]:
     return found
 
 
-def test_every_job_may_become_the_account_that_it_names(
-    environments: dict[str, dict[str, dict[str, Any]]],
-) -> None:
+def test_jobs_may_become_their_account(environments: dict[str, dict[str, dict[str, Any]]]) -> None:
     seen: set[str] = set()
     for workflow, event, job, pairs in signing_jobs():
         claims = on_main(workflow, event)
@@ -378,7 +251,7 @@ def test_the_timer_of_schedules_signs_in_as_no_account_and_only_where_that_is_al
             {"environment": f"{stack}-plan"},
             {"repository_id": "75"},
             {"actor_id": "49699333"},
-            {"job_workflow_ref": ELSEWHERE.replace("deploy", "advance")},
+            {"job_workflow_ref": f"{ELSEWHERE}/advance.yml@{MAIN}"},
         ):
             assert advance(stack, **wrong) == set()
         found = registered(stack, schedules=True)

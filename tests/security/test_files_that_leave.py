@@ -263,9 +263,7 @@ RANDOM: Final = "k3yQ9xT7p2Lm4"
         ("a.py", f'KEY = """{KEY}"""\n', {1: "private-key"}),
     ],
 )  # fmt: skip
-def test_a_line_of_a_file_has_a_secret_by_the_rules_of_that_kind_of_file(
-    name: str, text: str, found: dict[int, str]
-) -> None:
+def test_secret_lines_by_kind_of_file(name: str, text: str, found: dict[int, str]) -> None:
     assert files.secret_lines(f"jobs/{name}", text.encode()) == found
 
 
@@ -296,11 +294,3 @@ def test_as_many_bytes_as_the_bounds_allow_are_looked_at(monkeypatch: pytest.Mon
     assert read == ["a", "c", "e"]
     assert found.unscanned == ("b", "d")
     assert found.problems == ()
-
-
-def test_what_was_not_looked_at_is_one_line() -> None:
-    bounds = "compressed, larger than 1 MiB, or beyond 16 MiB in all"
-    assert files.Scan(()).note == ""
-    assert files.Scan((), ("a",)).note == f"not scanned for secrets: {bounds}: a"
-    many = files.Scan((), ("a", "b", "c"))
-    assert many.note == f"not scanned for secrets: {bounds}: a and 2 more"

@@ -48,9 +48,7 @@ def run_job(port: int, script: str) -> None:
         assert client.get_custom_job(name=job.name).state.name == "JOB_STATE_SUCCEEDED"
 
 
-def test_no_other_user_reads_a_file_of_the_home_whatever_the_umask(
-    tmp_path: Path, open_umask: None
-) -> None:
+def test_home_is_private_whatever_the_umask(tmp_path: Path, open_umask: None) -> None:
     home = Home(tmp_path / "home", Path(__file__).resolve().parents[2])
     home.create()
     try:
@@ -68,9 +66,7 @@ def test_no_other_user_reads_a_file_of_the_home_whatever_the_umask(
         lifecycle.stop(home)
 
 
-def test_a_home_that_others_could_read_is_closed_when_the_cloud_starts(
-    tmp_path: Path, open_umask: None
-) -> None:
+def test_open_home_is_closed_when_the_cloud_starts(tmp_path: Path, open_umask: None) -> None:
     home = Home(tmp_path / "home", Path(__file__).resolve().parents[2])
     home.create()
     for folder in (home.root, home.storage, home.jobs):
@@ -89,9 +85,7 @@ def test_a_home_that_others_could_read_is_closed_when_the_cloud_starts(
         lifecycle.stop(home)
 
 
-def test_a_folder_that_another_user_prepared_is_not_taken_for_the_home(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_home_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = Home(tmp_path / "home", tmp_path)
     home.create()
     other = os.geteuid() + 1

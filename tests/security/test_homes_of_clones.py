@@ -14,14 +14,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from google.cloud import aiplatform_v1 as vertex
 
 from localgcp import lifecycle, processes
 from localgcp.errors import LocalCloudError
 from localgcp.home import Home
 from localgcp.server_info import ServerInfo
-from localgcp.vertex.records import JobRecord, JobState, JobTable
-from tests.unit.localcloud.conftest import PROJECT, command_job
+from tests.conftest import git
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 #: Commands that open, write or remove something of a home.
@@ -33,11 +31,6 @@ COMMANDS: Final = (
 #: Some of them: what keeps them from a home is one place.
 FEW: Final = (("local", "down"), ("local", "start"), ("run", "x.py"))
 STACK: Final = "config: {'gcp:project': local-x, 'gcp:region': us-central1}\n"
-
-
-def git(folder: Path, *words: str) -> None:
-    identity = ("-c", "user.name=x", "-c", "user.email=x@example.com")
-    subprocess.run(["git", *identity, *words], cwd=folder, check=True, capture_output=True)
 
 
 def vt(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -118,18 +111,6 @@ def test_no_command_takes_a_home_that_came_with_a_checkout(
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("pid", [0, -1, "0", 1.5, None])
-def test_a_record_of_a_clone_signals_no_process(pid: object, source: Path) -> None:
-    """0 stands for the command's own group. 1 is not tried here: it stands for every process."""
-    home = Home(source / ".vt-local", source)
-    home.create()
-    (home.root / ".vt-local-home").touch()
-    record = {"pid": pid, "started": None, "role": "x"}
-    (home.children / "0.json").write_text(json.dumps(record))
-    committed(source)
-    assert vt(cloned(source), "local", "down").returncode == 1
-
-
 @pytest.fixture
 def ours(tmp_path: Path) -> Iterator[Home]:
     home = Home(tmp_path / "ours", ROOT)
@@ -188,9 +169,7 @@ def test_a_record_of_a_process_that_leads_no_session_signals_none(ours: Home) ->
 
 @pytest.mark.parametrize("field", ["pid", "vertex_port", "storage_port", "registry_port"])
 @pytest.mark.parametrize("value", [-1, 70_000_000_000, True, "7", 1.5, None, "1" * 5000])
-def test_a_server_file_with_no_process_or_port_says_nothing(
-    field: str, value: object, ours: Home
-) -> None:
+def test_server_file_with_wrong_number_is_ignored(field: str, value: object, ours: Home) -> None:
     info = ServerInfo(4242, 20_000, 20_001, "2026-11-24T00:00:00+0000")
     info.write(ours.server_file)
     assert ServerInfo.read(ours.server_file) == info
@@ -217,30 +196,7 @@ def test_a_server_file_that_names_another_process_ends_none(ours: Home) -> None:
         time.sleep(0.05)
 
 
-def test_a_database_of_a_clone_runs_no_job(source: Path, tmp_path: Path) -> None:
-    """A server goes on with the jobs of one that was killed."""
-    home = Home(source / ".vt-local", source)
-    home.create()
-    job = command_job("touch", str(tmp_path / "ran"))
-    request = vertex.CustomJob.to_dict(
-        vertex.CustomJob(job), use_integers_for_enums=False, preserving_proto_field_name=False
-    )
-    JobTable(home.database).insert(JobRecord.new(PROJECT, "us-central1", request, JobState.QUEUED))
-    (home.root / ".vt-local-home").touch()
-    committed(source)
-    checkout = cloned(source)
-    try:
-        done = vt(checkout, "local", "start")
-        time.sleep(3 if done.returncode == 0 else 0)
-        assert not (tmp_path / "ran").exists()
-        assert done.returncode == 1
-    finally:
-        vt(checkout, "local", "stop")
-
-
-def test_a_branch_that_tracks_files_of_our_home_makes_it_no_home(
-    source: Path, tmp_path: Path
-) -> None:
+def test_branch_with_files_of_our_home_is_refused(source: Path, tmp_path: Path) -> None:
     """What is ignored is overwritten when a branch is checked out."""
     (source / ".gitignore").write_text(".vt-local\n")
     committed(source)
@@ -276,9 +232,7 @@ def test_a_link_to_a_home_of_another_checkout_is_no_home(source: Path, ours: Hom
     assert contents(ours.root) == before
 
 
-def test_a_home_stays_ours_when_its_checkout_is_moved_and_a_copy_is_none(
-    source: Path, tmp_path: Path
-) -> None:
+def test_moved_home_stays_ours_and_a_copy_is_refused(source: Path, tmp_path: Path) -> None:
     home = Home(source / ".vt-local", source)
     home.create()
     source.rename(tmp_path / "moved")

@@ -78,9 +78,7 @@ def install(folder: Path, *files: Path) -> list[dict[str, str]]:
     return environments
 
 
-def test_the_setup_of_a_jobs_package_sees_no_secret_and_no_package_index(
-    tmp_path: Path, host: None
-) -> None:
+def test_setup_of_a_package_sees_no_secret_and_no_index(tmp_path: Path, host: None) -> None:
     seen = tmp_path / "seen"
     install(tmp_path, sdist(tmp_path, "demo", seen))
     assert [line for line in seen.read_text().splitlines() if "canary" in line] == []
@@ -89,9 +87,7 @@ def test_the_setup_of_a_jobs_package_sees_no_secret_and_no_package_index(
     assert "GOOGLE_APPLICATION_CREDENTIALS" not in names
 
 
-def test_pip_finds_the_users_package_index_and_nothing_else_of_this_machine(
-    tmp_path: Path, host: None
-) -> None:
+def test_pip_gets_the_package_index_and_no_other_variable(tmp_path: Path, host: None) -> None:
     build, installation = install(tmp_path, sdist(tmp_path, "demo", tmp_path / "seen"))
     assert "PIP_INDEX_URL" not in build
     assert installation["PIP_INDEX_URL"] == SECRETS["PIP_INDEX_URL"]
@@ -122,9 +118,7 @@ for file in pathlib.Path("/proc").glob("[0-9]*/environ"):
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/environ"), reason="needs /proc")
-def test_a_job_that_is_a_process_is_given_nothing_and_reads_your_processes_as_the_page_says(
-    cloud: Cloud,
-) -> None:
+def test_job_process_gets_no_variable_and_reads_processes_as_documented(cloud: Cloud) -> None:
     # A container sees none of them: tests/containers/test_jobs.py.
     env = {"CANARY": "canary-of-a-shell"}
     with subprocess.Popen(
@@ -162,9 +156,7 @@ def server(home: Home, host: None) -> Iterator[Home]:
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/environ"), reason="needs /proc")
-def test_the_server_that_is_every_jobs_parent_holds_no_secret_of_the_one_who_started_it(
-    server: Home,
-) -> None:
+def test_server_that_starts_jobs_holds_no_secret_of_its_starter(server: Home) -> None:
     info = lifecycle.running(server)
     assert info is not None
     pids = [info.pid, *(child.pid for child in processes.live_children(server.children))]

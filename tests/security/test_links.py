@@ -17,7 +17,7 @@ from typing import Final
 import pytest
 
 from localgcp.errors import UnsafePathError
-from localgcp.root_directory import RootDirectory, is_gits, path_problem
+from localgcp.root_directory import RootDirectory, is_gits
 
 SECRET: Final = b"canary of the host"
 #: linux/fs.h: two names change places in one step, so that there is never none.
@@ -139,9 +139,7 @@ def test_a_file_is_written_as_a_whole_with_its_rights(root: Path) -> None:
     assert below.read("a/b/c") is None
 
 
-def test_rights_are_given_to_files_and_folders_and_to_nothing_that_a_link_leads_to(
-    root: Path, outside: Path
-) -> None:
+def test_rights_are_not_set_behind_links(root: Path, outside: Path) -> None:
     os.mkfifo(root / "pipe", 0o666)
     (root / "link").symlink_to(outside)
     (root / "d" / "link").symlink_to(outside / "x")
@@ -335,25 +333,6 @@ def test_nothing_stays_open(root: Path, outside: Path) -> None:
             below.write(path, b"")
     assert [*below.files()]
     assert set(os.listdir("/dev/fd")) == before
-
-
-@pytest.mark.parametrize(
-    ("path", "refuse_git", "problem"),
-    [
-        ("a", True, ""),
-        ("a/b.c/..d", True, ""),
-        (".github/x", True, ""),
-        ("a/.git/x", True, "is git's own"),
-        ("a/.git/x", False, ""),
-        ("a/../.git", True, "is no path below the folder"),
-        ("a/", False, "is no path below the folder"),
-        ("a\0", False, "is no path below the folder"),
-    ],
-)
-def test_a_path_leads_down_and_not_to_what_git_keeps(
-    path: str, refuse_git: bool, problem: str
-) -> None:
-    assert path_problem(path, refuse_git=refuse_git) == problem
 
 
 @pytest.mark.parametrize("name", [".gitx", "x.git", "git", "git~10", "git~2", ".git x", "a:.git"])

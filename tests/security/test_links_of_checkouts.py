@@ -75,18 +75,14 @@ def test_a_dockerfile_behind_a_link_makes_no_image_of_a_job(checkout: Path) -> N
     assert image_form.find_form(checkout, "local") is not None
 
 
-def test_requirements_of_a_script_that_are_a_link_out_of_its_folder_are_refused_unread(
-    checkout: Path, outside: Path
-) -> None:
+def test_linked_requirements_of_a_script_are_refused_unread(checkout: Path, outside: Path) -> None:
     (checkout / "jobs/digits.requirements.txt").symlink_to(outside)
     said = refused(packages.build, "digits", checkout / "jobs/digits.py", "jobs/digits.py")
     assert "jobs/digits.requirements.txt: is a link out of the package" in said
 
 
 @pytest.mark.parametrize("name", ["requirements.txt", "data.csv"])
-def test_a_file_of_a_package_that_is_a_link_out_of_it_is_refused_unread(
-    checkout: Path, outside: Path, name: str
-) -> None:
+def test_linked_file_of_package_is_refused_unread(checkout: Path, outside: Path, name: str) -> None:
     (checkout / "jobs/digits" / name).symlink_to(outside)
     said = refused(packages.build, "digits", checkout / "jobs/digits", "jobs/digits")
     assert f"jobs/digits/{name}: is a link out of the package" in said
@@ -136,9 +132,7 @@ def test_check_fix_mends_nothing_that_a_link_out_of_the_checkout_leads_to(
 PINNED: Final = f"{STACK}  vertex-training:images: {{digits: {{context: jobs/digits}}}}\n"
 
 
-def test_a_file_of_a_stack_is_written_through_no_link_beside_it(
-    checkout: Path, outside: Path
-) -> None:
+def test_stack_file_is_written_through_no_link(checkout: Path, outside: Path) -> None:
     """A half of it, as a command that was killed leaves it, may be a link in a clone."""
     for name in (".Pulumi.local.yaml.partial", ".Pulumi.local-image.yaml.partial"):
         (checkout / name).symlink_to(outside)
@@ -154,9 +148,7 @@ def test_a_file_of_a_stack_is_written_through_no_link_beside_it(
     assert outside.read_text() == f"{SECRET}\n"
 
 
-def test_no_pin_is_written_into_a_stack_file_that_a_link_has_elsewhere(
-    checkout: Path, tmp_path: Path
-) -> None:
+def test_no_pin_is_written_into_a_linked_stack_file(checkout: Path, tmp_path: Path) -> None:
     foreign = tmp_path / "Pulumi.foreign.yaml"
     foreign.write_text(PINNED)
     (checkout / "Pulumi.local.yaml").unlink(missing_ok=True)
@@ -184,9 +176,7 @@ def named(checkout: Path, outside: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
 @pytest.mark.parametrize(
     "words", [("check", "-s", "dev"), ("render", "digits", "-s", "dev"), ("diff", "dev", "dev")]
 )
-def test_a_file_of_a_stack_that_is_a_link_out_of_the_checkout_is_refused_unread(
-    named: Path, target: str, words: tuple[str, ...]
-) -> None:
+def test_linked_stack_file_is_refused(named: Path, target: str, words: tuple[str, ...]) -> None:
     (named / "round").symlink_to("../outside/secret")
     (named / "Pulumi.dev.yaml").symlink_to(target)
     done = CliRunner().invoke(app, list(words))
@@ -203,9 +193,7 @@ def test_a_file_of_a_stack_may_be_a_link_to_another_of_the_checkout(named: Path)
 
 
 @pytest.mark.parametrize("words", [(), ("jobs",), ("jobs/x.yaml",), ("-s", "local", "jobs/x.yaml")])
-def test_a_job_file_that_is_a_link_out_of_the_checkout_is_not_quoted(
-    named: Path, words: tuple[str, ...]
-) -> None:
+def test_linked_job_file_is_not_quoted(named: Path, words: tuple[str, ...]) -> None:
     (named / "jobs/x.yaml").symlink_to("../../outside/secret")
     done = CliRunner().invoke(app, ["check", *words])
     assert "jobs/x.yaml is a link out of its folder" in done.stderr, done.output
@@ -219,9 +207,7 @@ def test_a_link_of_the_users_own_is_read(named: Path, outside: Path) -> None:
 
 
 @pytest.mark.parametrize("file", ["../outside/secret", "jobs/x.yaml"])
-def test_a_job_file_outside_of_the_checkout_is_not_quoted_where_the_stack_is_wrong(
-    named: Path, file: str
-) -> None:
+def test_job_file_outside_of_the_checkout_is_not_quoted(named: Path, file: str) -> None:
     (named / "jobs/x.yaml").symlink_to("../../outside/secret")
     text = f"{STACK}  vertex-training:tuning: {{x: {{file: {file}}}}}\n  vertex-training:wrong: 1\n"
     (named / "Pulumi.local.yaml").write_text(text)

@@ -53,9 +53,7 @@ def test_a_link_to_a_file_of_this_machine_is_not_uploaded(mount: Mount, outside:
     assert contents(mount) == {"mine": b"mine"}
 
 
-def test_a_link_that_was_not_uploaded_is_said_once(
-    mount: Mount, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_link_not_uploaded_is_reported_once(mount: Mount, monkeypatch: pytest.MonkeyPatch) -> None:
     said = list[str]()
     monkeypatch.setattr(mount, "report", said.append)
     (mount.folder / "latest").symlink_to("mine")
@@ -113,9 +111,7 @@ def test_a_folder_swapped_while_the_runner_looks_leaks_nothing(mount: Mount, out
     assert (outside / "x").read_bytes() == SECRET
 
 
-def test_a_containers_buckets_are_opened_to_it_and_nothing_behind_a_link_is(
-    tmp_path: Path, outside: Path
-) -> None:
+def test_container_gets_its_buckets_and_nothing_behind_links(tmp_path: Path, outside: Path) -> None:
     (tmp_path / "gcs" / "out").mkdir(parents=True)
     (tmp_path / "gcs" / "out" / "x").write_bytes(b"ours")
     (tmp_path / "gcs" / "out" / "link").symlink_to(outside)
@@ -130,9 +126,7 @@ def test_a_containers_buckets_are_opened_to_it_and_nothing_behind_a_link_is(
     assert (tmp_path / "gcs" / "out").stat().st_mode & 0o777 == 0o777
 
 
-def test_a_link_beside_all_buckets_is_named_and_not_what_lies_behind_it(
-    tmp_path: Path, outside: Path
-) -> None:
+def test_link_beside_buckets_is_named_and_not_its_target(tmp_path: Path, outside: Path) -> None:
     (tmp_path / "gcs").mkdir()
     (tmp_path / "gcs" / "beside").symlink_to(outside)
     assert stray_writes.outside_of(tmp_path / "gcs", {"out"}) == ["/gcs/beside"]

@@ -135,9 +135,7 @@ def test_vt_local_logs_shows_a_jobs_output_as_text(
     assert shown.count("\n") == 3
 
 
-def test_the_end_of_a_log_after_vt_local_up_is_text(
-    home: Home, job: JobRecord, attack: str
-) -> None:
+def test_end_of_log_after_vt_local_up_is_text(home: Home, job: JobRecord, attack: str) -> None:
     file = log_path(home, job.job_id, "workerpool0-0")
     file.write_text(f"before\n{attack}\nafter\n", newline="")
     assert acts("\n".join(tail(home, job, 20))) == []

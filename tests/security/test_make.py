@@ -98,9 +98,7 @@ def test_the_variables_of_make_are_found(makefile: Path) -> None:
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)
-def test_no_variable_of_any_verb_runs_as_a_command(
-    makefile: Path, folder: Path, payload: str
-) -> None:
+def test_no_variable_of_a_verb_runs_as_command(makefile: Path, folder: Path, payload: str) -> None:
     given = dict.fromkeys(variables_of(makefile), payload)
     words = [f"{name}={value}" for name, value in given.items()]
     command = ["make", "-f", str(makefile), "PYTHON=./tools/python3", "MAKE_TERMOUT="]
@@ -122,9 +120,7 @@ def test_words_of_arguments_reach_the_command_as_they_are(makefile: Path, tmp_pa
 
 
 @pytest.mark.parametrize("verb", ["report", "preview", "comment", "deploy", "drift"])
-def test_what_a_verb_prints_is_no_command_to_the_runner(
-    makefile: Path, tmp_path: Path, verb: str
-) -> None:
+def test_output_of_a_verb_is_no_runner_command(makefile: Path, tmp_path: Path, verb: str) -> None:
     command = ["make", "-n", "-f", str(makefile), "-o", "setup", "-o", ".venv/ready-dev", verb]
 
     def first_line(actions: str) -> str:

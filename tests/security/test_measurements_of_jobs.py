@@ -85,9 +85,7 @@ def put(name: str, content: bytes, encoding: str | None = None) -> None:
 
 
 @pytest.mark.parametrize("content", METRICS.values(), ids=METRICS)
-def test_metrics_that_are_no_numbers_are_none_and_other_jobs_keep_theirs(
-    content: bytes, vt: Callable[..., str]
-) -> None:
+def test_wrong_metrics_leave_those_of_other_jobs(content: bytes, vt: Callable[..., str]) -> None:
     put("b/metrics.json", content)
     listed = json.loads(vt("list", "--metrics", "--format", "json"))
     assert {each["job"]: each["metrics"] for each in listed} == {"a": {"loss": 0.25}, "b": {}}
@@ -96,17 +94,13 @@ def test_metrics_that_are_no_numbers_are_none_and_other_jobs_keep_theirs(
 
 
 @pytest.mark.parametrize("content", HISTORIES.values(), ids=HISTORIES)
-def test_a_history_that_cannot_be_drawn_leaves_that_of_the_other_job(
-    content: bytes, vt: Callable[..., str]
-) -> None:
+def test_wrong_history_leaves_that_of_other_job(content: bytes, vt: Callable[..., str]) -> None:
     put("b/history.csv", content)
     assert "1 → 0.25" in vt("compare", "a", "b")
     assert curves([columns(content).get("loss", [])])
 
 
-def test_a_small_object_that_unpacks_to_a_large_one_is_read_in_bounds(
-    vt: Callable[..., str],
-) -> None:
+def test_object_that_unpacks_to_a_large_one_is_read_in_bounds(vt: Callable[..., str]) -> None:
     packer = zlib.compressobj(wbits=31)
     bomb = b"".join(packer.compress(b" " * (1 << 20)) for _ in range(300)) + packer.flush()
     put("b/metrics.json", bomb, "gzip")
@@ -159,9 +153,7 @@ def test_the_newest_values_of_a_long_event_file_are_read_in_bounds(vt: Callable[
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < (100 << 10)
 
 
-def test_many_files_and_many_tags_are_read_in_bounds(
-    vt: Callable[..., str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_files_are_bounded(vt: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
     tags = [scalar(str(tag), 1) for tag in range(scalars.MOST_TAGS + 1)]
     for number in range(scalars.MOST_FILES + 1):
         put(f"b/logs/{number}/events.out.tfevents.1", record(event(1, *tags)))
@@ -179,9 +171,7 @@ def _read() -> tuple[dict[str, list[float]], list[str]]:
     return scalars.read(bucket, folder, files, more=more)
 
 
-def test_tags_steps_and_values_of_scalars_act_on_no_terminal_and_break_no_output(
-    vt: Callable[..., str], tmp_path: Path
-) -> None:
+def test_scalars_act_on_no_terminal_or_output(vt: Callable[..., str], tmp_path: Path) -> None:
     tag = "x\x1b[2J\x1b]0;t\x07\u202e\nloss [/bold] </title><script>alert(1)</script>"
     values = [math.nan, math.inf, -math.inf, 3e38, -3e38, 0.5]
     steps = [-(1 << 63), -1, 0, 1, (1 << 62), (1 << 63) - 1]
@@ -199,9 +189,7 @@ def test_tags_steps_and_values_of_scalars_act_on_no_terminal_and_break_no_output
     )
 
 
-def test_a_name_acts_on_no_terminal_and_makes_no_second_row(
-    vt: Callable[..., str], cloud: Cloud
-) -> None:
+def test_name_acts_on_no_terminal_and_adds_no_row(vt: Callable[..., str], cloud: Cloud) -> None:
     name = "x\x1b[2J\x1b]0;t\x07\u202e\ntitanic  1  FAILED"
     id_ = submitting.submit_with(cloud, "true", name, {"vt-stack": "local"})
     said = [vt("list", "--all"), vt("show", id_), vt("compare", id_, "a")]

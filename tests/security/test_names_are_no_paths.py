@@ -53,9 +53,7 @@ def test_the_name_of_a_run_removes_and_writes_nothing_elsewhere(
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_name_of_a_new_job_or_an_imported_one_writes_nothing_elsewhere(
-    name: str, victim: Path
-) -> None:
+def test_name_of_new_or_imported_job_writes_nothing_elsewhere(name: str, victim: Path) -> None:
     (victim / "source.yaml").write_text((victim / "jobs" / "train.yaml").read_text())
     before = files(victim)
     for given in (

@@ -127,9 +127,7 @@ def test_nobody_outside_reaches_a_port_of_the_engine_and_it_reaches_the_local_cl
         process.wait()
 
 
-def test_what_passes_connections_on_ends_with_the_engine(
-    tmp_path: Path, environment: dict[str, str]
-) -> None:
+def test_passing_on_ends_with_the_engine(tmp_path: Path, environment: dict[str, str]) -> None:
     process, _ = start(tmp_path / "project", environment)
 
     def left() -> list[psutil.Process]:

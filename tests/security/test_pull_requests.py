@@ -39,9 +39,7 @@ def signs_in(job: dict[str, Any]) -> bool:
 
 
 @pytest.mark.parametrize("name", jobs_of_pull_requests())
-def test_it_names_nothing_of_prod_and_signs_in_as_no_account_that_plans_or_deploys(
-    name: str,
-) -> None:
+def test_pull_requests_name_nothing_of_prod_and_no_account_that_deploys(name: str) -> None:
     assert variables(jobs_of_pull_requests()[name]) <= {
         "GCP_WORKLOAD_IDENTITY_PROVIDER_DEV",
         "GCP_PREVIEW_SERVICE_ACCOUNT_DEV",

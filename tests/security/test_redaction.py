@@ -86,9 +86,7 @@ def test_a_long_value_is_redacted_before_it_is_cut() -> None:
     assert "canary" not in report.markdown(found).lower()
 
 
-def test_an_error_of_the_engine_has_no_secret(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_engine_error_has_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stand_in(tmp_path, "pulumi", monkeypatch)
     engine = PulumiCli(tmp_path, {"PATH": str(tmp_path)})
     with pytest.raises(CommandError) as refused:
@@ -102,9 +100,7 @@ def test_an_error_of_the_engine_has_no_secret(
     assert_redacted(str(unreadable.value))
 
 
-def test_an_error_of_git_or_github_has_no_secret(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_git_and_gh_errors_have_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stand_in(tmp_path, "git", monkeypatch)
     with pytest.raises(CommandError) as refused:
         sources.checkout(tmp_path, "dev")
@@ -181,9 +177,7 @@ def test_names_and_command_lines_withhold_their_values() -> None:
     assert redact(plain) == plain
 
 
-def test_every_line_on_stderr_is_printed_by_the_one_function_that_redacts(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_one_function_prints_every_line_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     from vertex_training_cli.status import print_line
 
     print_line(f"vt drift: {SAID}")
@@ -198,9 +192,7 @@ def test_every_line_on_stderr_is_printed_by_the_one_function_that_redacts(
     assert [file for file in files if pattern.search(file.read_text(encoding="utf-8"))] == []
 
 
-def test_an_error_of_a_program_or_of_its_provider_has_no_secret(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_errors_of_program_and_provider_have_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     import traceback
     from types import SimpleNamespace
 
@@ -311,9 +303,7 @@ def test_what_a_command_leaves_running_does_not_hold_it_back(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("before", ["", "env "])
-def test_after_an_assignment_of_a_shell_the_rest_of_the_line_is_no_part_of_the_secret(
-    before: str,
-) -> None:
+def test_shell_words_after_a_secret_assignment_stay(before: str) -> None:
     shown = redact(f"{before}DB_PASSWORD=canary-8x7 python train.py --epochs=3")
     assert "canary" not in shown
     assert shown.endswith(" python train.py --epochs=3")

@@ -148,9 +148,7 @@ def comment_on(archive: bytes, monkeypatch: pytest.MonkeyPatch) -> tuple[str, Pr
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_file_that_is_no_plan_is_refused_and_nothing_of_it_is_told(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_file_that_is_no_plan_is_refused_unread(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     files = {"dev.plan": REFUSED[name], "dev.approval.json": approval_of(plan_text())}
     body, made = comment_on(archive_of(files), monkeypatch)
     assert made.is_refused
@@ -217,9 +215,7 @@ def outside_of_code(body: str) -> str:
 
 
 @pytest.mark.parametrize("name", TOLD)
-def test_a_text_of_a_plan_is_shown_as_code_and_becomes_no_markup(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_text_of_plan_is_code_and_no_markup(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     body, made = comment_on(archive_of({"dev.plan": TOLD[name]}), monkeypatch)
     assert not made.is_refused, made.reason
     assert MARK not in outside_of_code(body)
@@ -235,60 +231,56 @@ def test_the_check_above_finds_what_is_not_code() -> None:
         assert MARK in outside_of_code(part)
 
 
-#: What an approval is refused for, told below the report.
-FORGED: Final[dict[str, dict[str, Any]]] = {
-    "digest of another plan": {"approval": approval_of(plan_text(), report="0" * 64)},
-    "content of another commit": {"approval": approval_of(plan_text(), tree="0" * 40)},
-    "another commit": {"approval": approval_of(plan_text(), commit="0" * 40)},
-    "the pull request's own commit": {"approval": approval_of(plan_text(), commit=HEAD)},
-    "another stack": {"approval": approval_of(plan_text(), stack="prod")},
-    "no JSON": {"approval": EVIL},
-    "nested": {"approval": "[" * 100_000},
-    "another key": {"approval": approval_of(plan_text()).replace("{", '{"sudo": 1,', 1)},
-    "a target with a secret": {"approval": approval_of(
-        plan_text(), target={"backend": "gs://x", "settings": {"gcp:x": f"hf_{MARK * 6}"}})},
-    "a fork": {"approval": True, "head_repository": {"full_name": "mallory/training"}},
-    "Dependabot": {"approval": True, "actor": {"login": "dependabot[bot]"}},
-    "Dependabot's change, run anew": {
-        "approval": True, "triggering_actor": {"login": "dependabot[bot]"}
-    },
-    "an offline report": {
-        "plan": plan_text(source="Previewed offline against an empty state: everything looks new"),
-        "approval": True,
-    },
-    "a preview that failed": {"plan": text(succeeded=False), "approval": True},
-    "a plan that a policy forbids": {"plan": TOLD["a violation"], "approval": True},
+DAMAGED: Final = "the run's record is damaged"
+NOT_OURS: Final = "the pull request is of a fork or of Dependabot"
+AGAINST: Final = "something stands against the plan"
+OFFLINE: Final = "Previewed offline against an empty state: everything looks new"
+#: What an approval is refused for: the reason in the log and in the comment, and what is uploaded.
+FORGED: Final[dict[str, tuple[str, Any, dict[str, Any]]]] = {
+    "digest of another plan": (
+        "its digest is not that of the plan in the report", {"report": "0" * 64}, {},
+    ),
+    "content of another commit": (
+        "its content is not that of the commit", {"tree": "0" * 40}, {},
+    ),
+    "another commit": (
+        "its commit is not what GitHub would merge now", {"commit": "0" * 40}, {},
+    ),
+    "the pull request's own commit": (
+        "its commit is not what GitHub would merge now", {"commit": HEAD}, {},
+    ),
+    "another stack": ("the run's record is for another stack", {"stack": "prod"}, {}),
+    "no JSON": (DAMAGED, EVIL, {}),
+    "nested": (DAMAGED, "[" * 100_000, {}),
+    "another key": (DAMAGED, approval_of(plan_text()).replace("{", '{"sudo": 1,', 1), {}),
+    "a target with a secret": (
+        "its target has what looks like a secret",
+        {"target": {"backend": "gs://x", "settings": {"gcp:x": f"hf_{MARK * 6}"}}}, {},
+    ),
+    "a fork": (NOT_OURS, True, {"head_repository": {"full_name": "mallory/training"}}),
+    "Dependabot": (NOT_OURS, True, {"actor": {"login": "dependabot[bot]"}}),
+    "Dependabot's change, run anew": (
+        NOT_OURS, True, {"triggering_actor": {"login": "dependabot[bot]"}},
+    ),
+    "an offline report": (
+        "the report was made offline, against an empty state", True,
+        {"plan": plan_text(source=OFFLINE)},
+    ),
+    "a preview that failed": (AGAINST, True, {"plan": text(succeeded=False)}),
+    "a plan that a policy forbids": (AGAINST, True, {"plan": TOLD["a violation"]}),
 }  # fmt: skip
-
-
-#: Why, in the log and in the comment.
-REASONS: Final = {
-    "digest of another plan": "its digest is not that of the plan in the report",
-    "content of another commit": "its content is not that of the commit",
-    "another commit": "its commit is not what GitHub would merge now",
-    "the pull request's own commit": "its commit is not what GitHub would merge now",
-    "another stack": "the run's record is for another stack",
-    "no JSON": "the run's record is damaged",
-    "nested": "the run's record is damaged",
-    "another key": "the run's record is damaged",
-    "a target with a secret": "its target has what looks like a secret",
-    "a fork": "the pull request is of a fork or of Dependabot",
-    "Dependabot": "the pull request is of a fork or of Dependabot",
-    "Dependabot's change, run anew": "the pull request is of a fork or of Dependabot",
-    "an offline report": "the report was made offline, against an empty state",
-    "a preview that failed": "something stands against the plan",
-    "a plan that a policy forbids": "something stands against the plan",
-}
 
 
 @pytest.mark.parametrize("name", FORGED)
 def test_an_approval_that_is_not_for_what_would_be_merged_is_none(hub: GitHub, name: str) -> None:
     if name == "a fork":
         hub.open_pull(8, repository="mallory/training")
-    said = hub.told(**FORGED[name])
+    reason, record, more = FORGED[name]
+    approval = approval_of(plan_text(), **record) if isinstance(record, dict) else record
+    said = hub.told(approval=approval, **more)
     [body] = hub.comments()
-    assert said.splitlines()[1:] == [f"vt github: merging approves nothing: {REASONS[name]}"]
-    assert f"\nMerging approves nothing: {REASONS[name]}.\n" in body
+    assert said.splitlines()[1:] == [f"vt github: merging approves nothing: {reason}"]
+    assert f"\nMerging approves nothing: {reason}.\n" in body
     assert hub.kept()["approval"] is None
     assert MARK not in said
 
@@ -398,9 +390,7 @@ def test_an_archive_that_no_preview_makes_is_refused_and_writes_no_file(
     assert sorted(tmp_path.rglob("*")) == [folder.parent, folder]
 
 
-def test_an_archive_larger_than_it_says_is_not_read_whole(
-    hub: GitHub, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_large_archive_is_not_read_whole(hub: GitHub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(artifact, "MAX_ARCHIVE", 1000)
     hub.uploaded(archive_of({"dev.plan": PLAN}) + b"\0" * 2000)
     hub.tell(expect=1)
@@ -425,9 +415,7 @@ def workflow() -> dict[str, Any]:
         ("images", {"contents": "read", "actions": "write", "pull-requests": "read"}),
     ],
 )
-def test_no_job_with_rights_has_code_or_an_account_of_a_pull_request(
-    name: str, rights: dict[str, str]
-) -> None:
+def test_no_job_with_rights_runs_code_of_a_pull_request(name: str, rights: dict[str, str]) -> None:
     content = workflow()
     assert content[True] == {"workflow_run": {"workflows": ["preview"], "types": ["completed"]}}
     assert set(content["jobs"]) == {"comment", "images"}

@@ -106,9 +106,7 @@ def test_every_secret_is_withheld_from_a_review_and_its_request_stays_json() -> 
         ("RUN", '{"password":"hun\\"canary"}'),
     ],
 )
-def test_a_secret_of_a_variable_is_said_by_a_check_and_shown_by_nothing(
-    tmp_path: Path, name: str, value: str
-) -> None:
+def test_secret_variable_is_reported_and_not_shown(tmp_path: Path, name: str, value: str) -> None:
     container = {"imageUri": "a.b/c@sha256:" + "0" * 64, "env": [{"name": name, "value": value}]}
     pool = {"machineSpec": {"machineType": "n1-standard-4"}, "replicaCount": "1"}
     spec = {"workerPoolSpecs": [{**pool, "containerSpec": container}]}

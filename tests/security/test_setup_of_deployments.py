@@ -75,9 +75,7 @@ def jobs_that_sign_in() -> list[Any]:
 
 
 @pytest.mark.parametrize("job", jobs_that_sign_in())
-def test_a_job_that_can_sign_in_installs_for_deployments_and_the_engine_downloads_nothing(
-    job: dict[str, Any],
-) -> None:
+def test_job_that_signs_in_installs_for_deployments_and_downloads_none(job: dict[str, Any]) -> None:
     assert job["env"]["DEPLOY"] == "1"
     assert job["env"]["PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"] == "true"
 
@@ -89,9 +87,7 @@ def test_every_verb_of_such_a_job_sets_up_for_deployments(verb: str) -> None:
     assert "tools/setup.py --deploy" in shown
 
 
-def test_a_deployment_installs_the_packages_of_the_program_and_not_those_of_development(
-    checkout: Layout,
-) -> None:
+def test_deployment_installs_no_packages_of_development(checkout: Layout) -> None:
     assert checkout.requirements.name == "runtime.txt"
     assert dataclasses.replace(checkout, deploy=False).requirements.name == "dev.txt"
 
@@ -117,9 +113,7 @@ def test_what_sets_up_a_deployment_is_pinned_for_it() -> None:
         assert python_env.pinned_requirement(package, text)
 
 
-def test_a_deployment_never_runs_the_installer_script(
-    checkout: Layout, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_installer_script_is_run(checkout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
     def run(*_: Any, **__: Any) -> None:
         raise AssertionError("a program was downloaded and run")
 
@@ -128,9 +122,7 @@ def test_a_deployment_never_runs_the_installer_script(
         pulumi_cli.install_official(checkout)
 
 
-def test_a_deployment_uses_no_engine_that_happens_to_be_on_the_machine(
-    checkout: Layout, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_engine_of_machine_is_used(checkout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
     def link(_: Layout) -> pulumi_cli.Pulumi:
         raise AssertionError("an engine of unknown origin was taken")
 
@@ -190,9 +182,7 @@ def test_a_release_with_a_path_out_of_its_folder_is_refused(
     assert not list(checkout.toolchain.iterdir())
 
 
-def test_the_gcp_plugin_is_installed_with_its_pinned_checksum(
-    checkout: Layout, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_gcp_plugin_has_pinned_checksum(checkout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
     commands: list[list[str]] = []
     monkeypatch.setattr(
         pulumi_cli, "run", lambda command, **_: commands.append([str(part) for part in command])

@@ -15,7 +15,6 @@ from typing import Any, Final
 
 import pytest
 import yaml
-
 from tests.unit.vt.init.test_interruptions import make as made
 from tests.unit.vt.init.test_interruptions import vt
 
@@ -48,9 +47,7 @@ def repository(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
     return root
 
 
-def test_each_stacks_timer_runs_the_deployed_commit_and_nothing_of_a_cache(
-    repository: Path,
-) -> None:
+def test_timer_of_each_stack_runs_the_deployed_commit_without_cache(repository: Path) -> None:
     workflow = timers(repository)
     assert workflow[True].keys() == {"schedule", "workflow_dispatch"}
     assert workflow["jobs"].keys() == {"dev", "prod"}

@@ -203,9 +203,7 @@ def test_names_that_only_look_like_it_stay_names(
         assert not bucket.blob(name).exists()
 
 
-def test_objects_are_composed_and_changed_through_the_official_client(
-    front: StorageFront, bucket: storage.Bucket
-) -> None:
+def test_client_composes_and_changes_objects(front: StorageFront, bucket: storage.Bucket) -> None:
     bucket.blob("one").upload_from_string(b"1")
     both: Any = bucket.blob("both")
     both.compose([bucket.blob("one"), bucket.blob("inside")])
@@ -234,9 +232,7 @@ def test_uploads_of_other_clients_arrive(
     assert send(front, Attack("GET", "/box/a")) == (200, "evil")
 
 
-def test_the_gcp_stand_in_keeps_its_objects_through_the_front(
-    front: StorageFront, bucket: storage.Bucket
-) -> None:
+def test_gcp_stand_in_keeps_objects(front: StorageFront, bucket: storage.Bucket) -> None:
     emulator = Emulator(front.url)
     emulator.create_bucket("local-p1", "data-p1", "us-central1")
     metadata = {"name": "folder/a ü.txt", "contentType": "text/plain", "metadata": {"a": "b"}}

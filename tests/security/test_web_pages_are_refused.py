@@ -11,7 +11,6 @@ import pytest
 from google.cloud import storage
 
 from localgcp.faults.proxy import StorageFront
-from localgcp.runner.gcsfuse import storage_client
 
 READ = "/storage/v1/b/box/o/inside?alt=media"
 WRITE = "/upload/storage/v1/b/box/o?uploadType=media&name=evil"
@@ -27,6 +26,7 @@ REQUESTS = {
     ),
     "fetch without CORS reads": ("GET", READ, {**CROSS_SITE, "Sec-Fetch-Mode": "no-cors"}, b""),
     "an image reads": ("GET", READ, {**CROSS_SITE, "Sec-Fetch-Dest": "image"}, b""),
+    "a page of this very origin reads": ("GET", READ, {"Sec-Fetch-Site": "same-origin"}, b""),
     "a link downloads": ("GET", READ, {**CROSS_SITE, "Sec-Fetch-Mode": "navigate"}, b""),
     "fetch asks before it writes": (
         "OPTIONS", WRITE, {"Origin": PAGE, "Access-Control-Request-Method": "PUT"}, b"",
@@ -53,13 +53,6 @@ REQUESTS = {
 }  # fmt: skip
 
 
-@pytest.fixture
-def bucket(front: StorageFront) -> storage.Bucket:
-    made = storage_client(front.url).create_bucket("box")
-    made.blob("inside").upload_from_string(b"secret")
-    return made
-
-
 def send(
     front: StorageFront, verb: str, target: str, headers: dict[str, str], body: bytes
 ) -> http.client.HTTPResponse:
@@ -74,14 +67,14 @@ def send(
 
 @pytest.mark.parametrize(("verb", "target", "headers", "body"), REQUESTS.values(), ids=REQUESTS)
 def test_a_web_page_is_refused(
-    front: StorageFront, bucket: storage.Bucket,
+    front: StorageFront, box: storage.Bucket,
     verb: str, target: str, headers: dict[str, str], body: bytes,
 ) -> None:  # fmt: skip
     answer = send(front, verb, target, headers, body)
     assert answer.status == 403
     assert b"secret" not in answer.read()
     assert not [name for name, _ in answer.getheaders() if name.lower().startswith("access-")]
-    assert [blob.name for blob in bucket.list_blobs()] == ["inside"]
+    assert [blob.name for blob in box.list_blobs()] == ["inside"]
 
 
 def test_two_hosts_in_one_request_are_refused(front: StorageFront) -> None:
@@ -94,7 +87,7 @@ def test_two_hosts_in_one_request_are_refused(front: StorageFront) -> None:
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "LOCALHOST", "[::1]"])
 def test_programs_of_this_machine_get_in_under_each_of_its_names(
-    front: StorageFront, bucket: storage.Bucket, host: str
+    front: StorageFront, box: storage.Bucket, host: str
 ) -> None:
     answer = send(front, "GET", READ, {"Host": f"{host}:{{port}}"}, b"")
     assert (answer.status, answer.read()) == (200, b"secret")

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 import pytest
 
 from localgcp.inventory.store import ACCOUNT, Store
-from localgcp.runner.gcsfuse import storage_client
-from localgcp.server_info import ServerInfo
 from tests.e2e import only_jobs
 from tests.e2e.only_jobs import CONTROL, PROJECT, REGION, Project
 
@@ -40,10 +38,6 @@ def no_fault_is_left(project: Project) -> Iterator[None]:
     project.vt("local", "fault", "clear")
 
 
-def live(project: Project, job: str) -> list[str]:
-    return [x.labels["vt-run"] for x in project.accepted(job) if not x.state.terminal]
-
-
 def refused(project: Project, job: str) -> str:
     """What `up` said of a replacement that was refused; the job before it goes on, untouched."""
     told = project.up(code=None)
@@ -51,7 +45,7 @@ def refused(project: Project, job: str) -> str:
     assert "goes on" in told
     assert "Nothing was cancelled" in told
     assert "Traceback" not in told
-    assert live(project, job) == ["1"]
+    assert project.live(job) == ["1"]
     assert [each.labels["vt-run"] for each in project.accepted(job)] == ["1"]
     return told
 
@@ -67,7 +61,7 @@ def test_who_may_not_act_as_the_account_cancels_no_job_of_it(project: Project) -
     assert f"gcloud iam service-accounts add-iam-policy-binding {EMAIL}" in told
     project.vt("local", "fault", "clear")
     project.up()
-    assert live(project, "acting") == ["2"]
+    assert project.live("acting") == ["2"]
 
 
 def test_a_reservation_that_is_not_there_and_a_quota_of_0_cancel_no_job(project: Project) -> None:
@@ -81,17 +75,13 @@ def test_a_reservation_that_is_not_there_and_a_quota_of_0_cancel_no_job(project:
     for told in (project.pulumi("preview -s local", code=None), project.up(code=None)):
         assert "custom_model_training_nvidia_t4_gpus in us-central1 is below the 4" in told
         assert "Nothing was cancelled" in told
-    assert live(project, "needing") == ["1"]
+    assert project.live("needing") == ["1"]
 
 
-def test_a_record_that_cannot_be_read_and_a_bucket_that_is_gone_cancel_no_job(
-    project: Project,
-) -> None:
+def test_wrong_record_and_missing_bucket_cancel_no_job(project: Project) -> None:
     project.want(recorded=BUSY)
     project.up()
-    info = ServerInfo.read(project.home.server_file)
-    assert info
-    client = storage_client(f"http://127.0.0.1:{info.storage_port}")
+    client = project.storage
     bucket = client.bucket(CONTROL)
     kept = {blob.name: blob.download_as_bytes() for blob in bucket.list_blobs()}
     turn = f"turns/{REGION}/recorded.json"
@@ -104,7 +94,7 @@ def test_a_record_that_cannot_be_read_and_a_bucket_that_is_gone_cancel_no_job(
     for name, content in kept.items():
         bucket.blob(name).upload_from_string(content)
     project.up()
-    assert live(project, "recorded") == ["2"]
+    assert project.live("recorded") == ["2"]
 
 
 def test_what_cannot_be_asked_is_said_and_stops_nothing(project: Project) -> None:
@@ -114,26 +104,22 @@ def test_what_cannot_be_asked_is_said_and_stops_nothing(project: Project) -> Non
     project.vt("local", "fault", "add", "iam", "error", "--code", "503", "--times", "0")
     told = project.up()
     assert f"it is not known whether who deploys may act as {EMAIL}: 503" in told
-    assert live(project, "unasked") == ["2"]
+    assert project.live("unasked") == ["2"]
 
 
-def test_a_job_that_leaves_the_stack_is_cancelled_whatever_would_be_answered(
-    project: Project,
-) -> None:
+def test_job_that_leaves_the_stack_is_cancelled_in_any_case(project: Project) -> None:
     project.want(leaving=BUSY)
     project.up()
     project.want()
     project.vt("local", "fault", "add", "iam", "deny", "--times", "0")
     project.up()
-    assert live(project, "leaving") == []
+    assert project.live("leaving") == []
 
 
-def test_the_same_run_asked_for_by_replace_is_refused_before_it_is_cancelled(
-    project: Project,
-) -> None:
+def test_replace_of_the_same_run_is_refused_before_it_is_cancelled(project: Project) -> None:
     project.want(again=BUSY)
     project.up()
     [urn] = [each["urn"] for each in project.state()["resources"] if "again" in each["urn"]]
     told = project.pulumi(f"up -s local --yes --skip-preview --replace '{urn}'", code=None)
     assert "set run: 2" in told
-    assert live(project, "again") == ["1"]
+    assert project.live("again") == ["1"]

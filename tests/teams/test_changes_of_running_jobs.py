@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from tests.e2e import only_jobs
 from tests.e2e.only_jobs import Project
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 BUSY = {"script": "exec sleep 600"}
 PREVIEW = "preview -s local"
-
-
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    with only_jobs.project(tmp_path_factory.mktemp("changes")) as made:
-        yield made
-
-
-def live(project: Project, job: str) -> list[str]:
-    """Runs of a job that go on, each once for each job."""
-    return [x.labels["vt-run"] for x in project.accepted(job) if not x.state.terminal]
 
 
 def test_a_deployed_edit_is_reverted_and_what_ran_before_runs_again(project: Project) -> None:
@@ -33,7 +19,7 @@ def test_a_deployed_edit_is_reverted_and_what_ran_before_runs_again(project: Pro
     project.want(reverted={**BUSY, "run": 1})
     project.pulumi(PREVIEW)
     project.up()
-    assert live(project, "reverted") == ["1"]
+    assert project.live("reverted") == ["1"]
     project.up()
     turns = [job.labels["vt-request-turn"] for job in project.accepted("reverted")]
     assert sorted(turns) == ["1", "2", "3"]
@@ -51,7 +37,7 @@ def test_a_job_put_back_after_its_removal_is_refused_by_the_preview(project: Pro
     assert "Traceback" not in told
     project.want(removed={**BUSY, "run": 2})
     project.up()
-    assert live(project, "removed") == ["2"]
+    assert project.live("removed") == ["2"]
 
 
 def test_a_restored_state_cancels_no_job_for_one_that_would_be_refused(project: Project) -> None:
@@ -70,10 +56,10 @@ def test_a_restored_state_cancels_no_job_for_one_that_would_be_refused(project: 
         assert "Traceback" not in told
     told = project.vt("review", "--stack", "local", code=1)
     assert "the preview failed: job 'restored' has an earlier submission" in told
-    assert live(project, "restored") == ["2"]
+    assert project.live("restored") == ["2"]
     project.want(restored={**BUSY, "run": 2})
     project.up()
-    assert live(project, "restored") == ["2"]
+    assert project.live("restored") == ["2"]
     assert len(project.accepted("restored")) == 2
 
 
@@ -102,10 +88,10 @@ def test_a_restored_state_takes_over_the_job_that_runs_as_declared(project: Proj
     project.vt("up", "--stack", "local", "--yes", "--refresh", "--skip-preview")
     assert running in [each.get("id") for each in project.state()["resources"]]
     assert "is as declared" in project.vt("drift", "--stack", "local")
-    assert live(project, "again") == ["1"]
+    assert project.live("again") == ["1"]
     project.want(again={**BUSY, "run": 3})
     project.up()
-    assert live(project, "again") == ["3"]
+    assert project.live("again") == ["3"]
     assert len(project.accepted("again")) == 4
 
 
@@ -121,20 +107,18 @@ def finishing(project: Project, job: str, run: int) -> dict[str, object]:
     return {"script": script, "run": run, "onChange": "finish"}
 
 
-def test_a_change_lets_a_running_job_finish_and_is_submitted_once_after_that(
-    project: Project,
-) -> None:
+def test_change_waits_for_a_running_job_and_is_submitted_once(project: Project) -> None:
     project.want(patient=finishing(project, "patient", 1), renamed=finishing(project, "renamed", 1))
     project.up()
     both = {job: finishing(project, job, 2) for job in ("patient", "renamed")}
     project.want(**both)
     project.up()
     project.up()
-    assert live(project, "patient") == live(project, "renamed") == ["1"]
+    assert project.live("patient") == project.live("renamed") == ["1"]
     # What waits under another name waits no longer: the old job leaves the stack.
     project.want(patient=both["patient"], other=finishing(project, "renamed", 1))
     project.up()
-    assert (live(project, "renamed"), live(project, "other")) == ([], ["1"])
+    assert (project.live("renamed"), project.live("other")) == ([], ["1"])
     # Taken back while it waits: as if it had not been.
     project.want(patient=finishing(project, "patient", 1))
     project.up()
@@ -156,4 +140,4 @@ def test_destroyed_while_a_change_waits_nothing_goes_on(project: Project) -> Non
     project.up()
     project.pulumi("destroy -s local --yes --skip-preview")
     assert [job.labels["vt-run"] for job in project.accepted("waiting")] == ["1"]
-    assert live(project, "waiting") == []
+    assert project.live("waiting") == []

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from localgcp.vertex.records import JobState
-from tests.conftest import running_checkout
+from tests.conftest import Checkout
 from tests.e2e.small_stacks import SmallStack, job_file
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -24,19 +22,12 @@ def write(stack: SmallStack, *, protect: bool, timeout: str = "900s") -> None:
     )
 
 
-def vt(stack: SmallStack, *words: str, expect: int) -> str:
-    done = stack.checkout.run("vt", *words, "--stack", stack.name, expect=expect)
-    assert "Traceback" not in done.stdout + done.stderr
-    return done.stdout + done.stderr
-
-
 @pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallStack]:
-    with running_checkout(tmp_path_factory.mktemp("destroy")) as copy:
-        made = SmallStack(copy, "guarded")
-        write(made, protect=True)
-        made.up()
-        yield made
+def stack(checkout: Checkout) -> SmallStack:
+    made = SmallStack(checkout, "guarded")
+    write(made, protect=True)
+    made.up()
+    return made
 
 
 def test_a_plain_destroy_meets_the_protection_before_it_cancels_a_job(stack: SmallStack) -> None:
@@ -48,7 +39,7 @@ def test_a_plain_destroy_meets_the_protection_before_it_cancels_a_job(stack: Sma
 
 
 def test_vt_destroy_names_what_is_protected_and_what_would_be_lost(stack: SmallStack) -> None:
-    told = vt(stack, "destroy", "--yes", "--name", stack.name, expect=3)
+    told = stack.vt("destroy", "--yes", "--name", stack.name, expect=3)
     assert f"{ARTIFACTS} is protected. Hint: set protect: false in Pulumi.guarded.yaml" in told
     assert "job         busy" in told
     assert "running for" in told
@@ -59,7 +50,7 @@ def test_vt_destroy_names_what_is_protected_and_what_would_be_lost(stack: SmallS
 
 def test_protection_that_only_the_state_has_lost_still_refuses(stack: SmallStack) -> None:
     stack.checkout.shell(f"pulumi state unprotect --all --yes -s {stack.name}")
-    told = vt(stack, "destroy", "--yes", "--name", stack.name, expect=3)
+    told = stack.vt("destroy", "--yes", "--name", stack.name, expect=3)
     assert "Pulumi.guarded.yaml has protect: true, and the state has lost it" in told
     assert stack.states() == [JobState.RUNNING]
 
@@ -68,7 +59,7 @@ def test_a_protected_stack_still_replaces_its_jobs(stack: SmallStack) -> None:
     write(stack, protect=True, timeout="901s")
     stack.up()
     assert stack.states() == [JobState.CANCELLED, JobState.RUNNING]
-    assert "is protected" in vt(stack, "destroy", expect=3)
+    assert "is protected" in stack.vt("destroy", expect=3)
 
 
 def test_after_a_deployed_change_the_name_alone_destroys_the_stack(stack: SmallStack) -> None:
@@ -76,10 +67,10 @@ def test_after_a_deployed_change_the_name_alone_destroys_the_stack(stack: SmallS
     stack.up()
     assert stack.states() == [JobState.CANCELLED, JobState.RUNNING]
     for words in ((), ("--yes",), ("--yes", "--name", "prod"), ("--name", stack.name)):
-        told = vt(stack, "destroy", *words, expect=2)
+        told = stack.vt("destroy", *words, expect=2)
         assert "nothing was deleted. To destroy it: --yes --name guarded" in told
     assert stack.states() == [JobState.CANCELLED, JobState.RUNNING]
-    vt(stack, "destroy", "--yes", "--name", stack.name, expect=0)
+    stack.vt("destroy", "--yes", "--name", stack.name, expect=0)
     assert stack.states() == [JobState.CANCELLED, JobState.CANCELLED]
     assert stack.left() == {}
-    assert "nothing that could be destroyed" in vt(stack, "destroy", expect=0)
+    assert "nothing that could be destroyed" in stack.vt("destroy")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from localgcp.vertex.records import JobState
-from tests.conftest import running_checkout
+from tests.conftest import Checkout
 from tests.e2e.small_stacks import SmallStack, job_file
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
@@ -20,32 +19,23 @@ THERE_AND_BACK, HAND_OVER = re.findall(r"```sh\n(.*?)```", SECTION, re.DOTALL)
 BUCKET = "local-moved-artifacts-old"
 
 
-class Moved(SmallStack):
-    """One of two stacks of a project."""
-
-    @property
-    def project(self) -> str:
-        return "local-moved"
-
-
 @pytest.fixture(scope="module")
-def old(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Moved]:
-    with running_checkout(tmp_path_factory.mktemp("moved")) as copy:
-        made = Moved(copy, "old")
-        made.write({"busy": job_file()})
-        made.up()
-        yield made
+def old(checkout: Checkout) -> SmallStack:
+    made = SmallStack(checkout, "old", "local-moved")
+    made.write({"busy": job_file()})
+    made.up()
+    return made
 
 
-def test_a_renamed_stack_is_renamed_back_and_nothing_was_lost(old: Moved) -> None:
+def test_a_renamed_stack_is_renamed_back_and_nothing_was_lost(old: SmallStack) -> None:
     told = old.checkout.shell(f"set -e\n{THERE_AND_BACK}").stdout
     assert f"`{BUCKET}`" in told
     assert old.states() == [JobState.RUNNING]
     old.is_settled()
 
 
-def test_a_bucket_is_handed_over_with_its_objects(old: Moved) -> None:
-    new = Moved(old.checkout, "new")
+def test_a_bucket_is_handed_over_with_its_objects(old: SmallStack) -> None:
+    new = SmallStack(old.checkout, "new", old.project)
     new.write({"busy": job_file()}, buckets={"artifacts": {"name": BUCKET, "forceDestroy": True}})
     old.checkout.shell("pulumi stack init new")
     old.checkout.shell("vt jobs cancel busy -s old --yes; vt jobs wait busy -s old || true")

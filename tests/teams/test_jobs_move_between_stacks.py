@@ -2,42 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from localgcp.vertex.records import JobState
-from tests.conftest import running_checkout
+from tests.conftest import Checkout
 from tests.e2e.small_stacks import SmallStack, job_file
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
 
-class OfOneProject(SmallStack):
-    """One of two stacks of a project."""
-
-    @property
-    def project(self) -> str:
-        return "local-together"
-
-    def deploy(self, expect: int = 0) -> str:
-        command = ("vt", "up", "--stack", self.name, "--yes", "--skip-preview")
-        return self.checkout.run(*command, expect=expect).stderr
+UP = ("up", "--yes", "--skip-preview")
 
 
 @pytest.fixture(scope="module")
-def stacks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[OfOneProject, OfOneProject]]:
+def stacks(checkout: Checkout) -> tuple[SmallStack, SmallStack]:
     """A job runs in the first; the files say that it is the second's."""
-    with running_checkout(tmp_path_factory.mktemp("moved")) as copy:
-        old, new = OfOneProject(copy, "old"), OfOneProject(copy, "new")
-        old.write({"busy": job_file()})
-        new.write({})
-        old.deploy()
-        copy.shell("pulumi stack init new")
-        new.deploy()
-        old.write({})
-        new.write({"busy": job_file()})
-        yield old, new
+    old, new = (SmallStack(checkout, name, "local-together") for name in ("old", "new"))
+    old.write({"busy": job_file()})
+    new.write({})
+    old.vt(*UP)
+    checkout.shell("pulumi stack init new")
+    new.vt(*UP)
+    old.write({})
+    new.write({"busy": job_file()})
+    return old, new
 
 
 MOVES = "job busy goes from stack old to new and has not ended"
@@ -45,23 +33,21 @@ MOVES = "job busy goes from stack old to new and has not ended"
 
 @pytest.mark.parametrize("number", [0, 1], ids=["the old first", "the new first"])
 def test_nothing_is_cancelled_or_submitted_while_it_runs(
-    stacks: tuple[OfOneProject, OfOneProject], number: int
+    stacks: tuple[SmallStack, SmallStack], number: int
 ) -> None:
     stack = stacks[number]
     review = stack.checkout.run("vt", "review", "--stack", stack.name, expect=1).stdout
     assert MOVES in review
-    assert MOVES in stack.deploy(expect=3)
+    assert MOVES in stack.vt(*UP, expect=3)
     assert stack.states() == [JobState.RUNNING]
 
 
-def test_after_its_end_it_is_submitted_once_and_both_stacks_are_settled(
-    stacks: tuple[OfOneProject, OfOneProject],
-) -> None:
+def test_ended_job_is_submitted_once(stacks: tuple[SmallStack, SmallStack]) -> None:
     old, new = stacks
     old.checkout.shell("vt jobs cancel busy -s old --yes; vt jobs wait busy -s old || true")
-    new.deploy()
-    old.deploy()
-    new.deploy()
+    new.vt(*UP)
+    old.vt(*UP)
+    new.vt(*UP)
     assert sorted(new.states()) == [JobState.CANCELLED, JobState.RUNNING]
     old.is_settled()
     new.is_settled()

@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.e2e import only_jobs
 from tests.e2e.only_jobs import ROOT, Project
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1700)]
@@ -80,24 +78,19 @@ def block(heading: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def clones(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Clone, Clone]]:
-    with only_jobs.project(tmp_path_factory.mktemp("recovery")) as project:
-        beside = tmp_path_factory.mktemp("beside")
-        origin, ours = beside / "origin.git", Clone(project.path, project)
-        (project.path / ".gitignore").write_text(".vt-local\n__pycache__\n")
-        ours.git("init", "-q", "-b", "main")
-        ours.commit(train={**BUSY, "run": 1})
-        ours.git("clone", "-q", "--bare", ".", str(origin))
-        ours.git("remote", "add", "origin", str(origin))
-        ours.git("fetch", "-q")
-        ours.git("branch", "-q", "-u", "origin/main")
-        theirs = Clone(beside / "theirs", project)
-        ours.git("clone", "-q", str(origin), str(theirs.path))
-        yield ours, theirs
-
-
-def live(clone: Clone) -> list[str]:
-    return [x.labels["vt-run"] for x in clone.project.accepted("train") if not x.state.terminal]
+def clones(project: Project, tmp_path_factory: pytest.TempPathFactory) -> tuple[Clone, Clone]:
+    beside = tmp_path_factory.mktemp("beside")
+    origin, ours = beside / "origin.git", Clone(project.path, project)
+    (project.path / ".gitignore").write_text(".vt-local\n__pycache__\n")
+    ours.git("init", "-q", "-b", "main")
+    ours.commit(train={**BUSY, "run": 1})
+    ours.git("clone", "-q", "--bare", ".", str(origin))
+    ours.git("remote", "add", "origin", str(origin))
+    ours.git("fetch", "-q")
+    ours.git("branch", "-q", "-u", "origin/main")
+    theirs = Clone(beside / "theirs", project)
+    ours.git("clone", "-q", str(origin), str(theirs.path))
+    return ours, theirs
 
 
 def foreign_lock(project: Project) -> Path:
@@ -119,36 +112,34 @@ def test_every_section_has_one_block_to_follow() -> None:
     assert len(sections()) == 10
 
 
-def test_two_clones_follow_the_page_and_nothing_runs_twice_or_is_lost(
-    clones: tuple[Clone, Clone],
-) -> None:
+def test_two_clones_follow_the_page_and_lose_nothing(clones: tuple[Clone, Clone]) -> None:
     ours, theirs = clones
     ours.follow("A deployment stopped half way")
-    assert live(ours) == ["1"]
+    assert ours.project.live("train") == ["1"]
 
     # The laptop that held the lock is gone: the other clone goes on, after a person said so.
     lock = foreign_lock(ours.project)
     told = theirs.follow("The machine of an up is lost")
     assert "runs as process 1 on lost-laptop" in told
     assert not lock.exists()
-    assert live(ours) == ["1"]
+    assert ours.project.live("train") == ["1"]
 
     # One clone deploys a change; the other has neither pulled nor deployed.
     ours.commit(train={**BUSY, "run": 2})
     ours.git("push", "-q")
     ours.run("vt up --stack local --yes --skip-preview")
-    assert live(ours) == ["2"]
+    assert ours.project.live("train") == ["2"]
     assert "Nothing changes" in theirs.follow("An approval is stale")
 
     # It takes that change back, and the first clone has a change of its own meanwhile.
     theirs.follow("A change has to be taken back")
-    assert live(ours) == ["1"]
+    assert ours.project.live("train") == ["1"]
     theirs.git("push", "-q")
     (ours.path / "notes.md").write_text("a change beside\n")
     ours.git("add", "-A")
     ours.git("commit", "-qm", "beside")
     ours.follow("Two pull requests change the same job")
-    assert live(ours) == ["1"]
+    assert ours.project.live("train") == ["1"]
     assert len(ours.project.accepted("train")) == 3
 
     # An older state comes back after a submission.
@@ -156,16 +147,16 @@ def test_two_clones_follow_the_page_and_nothing_runs_twice_or_is_lost(
     ours.commit(train={**BUSY, "run": 3})
     ours.git("push", "-q")
     ours.run("vt up --stack local --yes --skip-preview")
-    assert live(ours) == ["3"]
+    assert ours.project.live("train") == ["3"]
     ours.run("pulumi stack import --stack local --file ../before.json")
     theirs.follow("The state was restored")
-    assert live(ours) == ["3"]
+    assert ours.project.live("train") == ["3"]
     assert len(ours.project.accepted("train")) == 4
 
     # Somebody cancels by hand: nothing is submitted by itself.
     theirs.run("vt jobs cancel train --stack local --yes && vt jobs wait train --stack local", None)
     theirs.follow("A job was cancelled by hand")
-    assert live(ours) == []
+    assert ours.project.live("train") == []
     assert len(ours.project.accepted("train")) == 4
 
     told = ours.follow("An environment is taken down")

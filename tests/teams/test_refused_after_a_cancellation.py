@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Iterator
 
 import pytest
 
-from localgcp.runner.gcsfuse import storage_client
-from localgcp.server_info import ServerInfo
+from tests.conftest import git
 from tests.e2e import only_jobs
 from tests.e2e.only_jobs import CONTROL, Project
 
@@ -22,29 +20,20 @@ UP = ("up", "-s", "local", "--yes", "--skip-preview", "--non-interactive")
 REFUSE = ("jobs", "error", "--code", "PERMISSION_DENIED", "--method", "CreateCustomJob")
 
 
-def git(project: Project, *words: str) -> None:
-    who = ("-c", "user.name=Kim", "-c", "user.email=kim@example.com")
-    subprocess.run(["git", *who, *words], cwd=project.path, check=True)
-
-
 def commit(project: Project, run: int) -> None:
     project.want(train={**BUSY, "run": run})
-    git(project, "add", "-A")
-    git(project, "commit", "-qm", f"run {run}")
+    git(project.path, "add", "-A")
+    git(project.path, "commit", "-qm", f"run {run}")
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     with only_jobs.project(tmp_path_factory.mktemp("refused"), only_jobs.REFUSED_SOON) as made:
         (made.path / ".gitignore").write_text(".vt-local\n__pycache__\n")
-        git(made, "init", "-q", "-b", "main")
-        git(made, "config", "user.name", "Kim")
-        git(made, "config", "user.email", "kim@example.com")
+        git(made.path, "init", "-q", "-b", "main")
+        git(made.path, "config", "user.name", "Kim")
+        git(made.path, "config", "user.email", "kim@example.com")
         yield made
-
-
-def live(project: Project) -> list[str]:
-    return [x.labels["vt-run"] for x in project.accepted("train") if not x.state.terminal]
 
 
 def refused(project: Project) -> str:
@@ -52,7 +41,7 @@ def refused(project: Project) -> str:
     project.vt("local", "fault", "add", *REFUSE, "--times", "0")
     told = project.vt(*UP, code=None)
     project.vt("local", "fault", "clear")
-    assert live(project) == []
+    assert project.live("train") == []
     assert "Traceback" not in told
     return told
 
@@ -62,15 +51,11 @@ def the_command(told: str) -> str:
     return found
 
 
-def test_up_says_what_ran_and_where_its_checkpoint_is_and_its_one_command_brings_it_back(
-    project: Project,
-) -> None:
+def test_up_reports_what_ran_and_how_to_bring_it_back(project: Project) -> None:
     commit(project, 1)
     project.vt(*UP)
     [first] = project.accepted("train")
-    info = ServerInfo.read(project.home.server_file)
-    assert info
-    bucket = storage_client(f"http://127.0.0.1:{info.storage_port}").bucket(CONTROL)
+    bucket = project.storage.bucket(CONTROL)
     bucket.blob("train/checkpoints/step-7").upload_from_string(b"weights")
 
     commit(project, 2)
@@ -83,14 +68,14 @@ def test_up_says_what_ran_and_where_its_checkpoint_is_and_its_one_command_brings
     command = the_command(told)
     assert command.startswith("git revert --no-edit ")
     project.vt("local", "shell", "-c", f"{command} --yes --skip-preview")
-    assert live(project) == ["1"]
+    assert project.live("train") == ["1"]
 
     # Not committed: then there is nothing to revert.
     project.want(train={**BUSY, "run": 3})
     told = refused(project)
     assert the_command(told).startswith("git stash && vt up --stack local")
     project.vt("local", "shell", "-c", f"{the_command(told)} --yes --skip-preview")
-    assert live(project) == ["1"]
+    assert project.live("train") == ["1"]
 
 
 def test_plain_pulumi_says_as_much_in_the_error_itself(project: Project) -> None:

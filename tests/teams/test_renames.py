@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from localgcp.vertex.records import JobState
-from tests.conftest import running_checkout
+from tests.conftest import Checkout
 from tests.e2e.small_stacks import REGION, SmallStack, job_file
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -17,12 +16,11 @@ CPU = {"zone": f"{REGION}-a", "machineType": "n1-standard-4", "count": 1}
 
 
 @pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallStack]:
-    with running_checkout(tmp_path_factory.mktemp("renames")) as copy:
-        made = SmallStack(copy, "renamed")
-        write(made)
-        made.up()
-        yield made
+def stack(checkout: Checkout) -> SmallStack:
+    made = SmallStack(checkout, "renamed")
+    write(made)
+    made.up()
+    return made
 
 
 def write(stack: SmallStack, names: dict[str, str] | None = None, **job: Any) -> None:
@@ -58,9 +56,7 @@ def renamed_to(suffix: str) -> dict[str, str]:
     return {old: f"{old}-{suffix}" for old in ("data", "out", "token", "trainer", "cpu", "busy")}
 
 
-def test_everything_renamed_at_once_nothing_is_deleted_and_no_job_is_cancelled(
-    stack: SmallStack,
-) -> None:
+def test_renaming_everything_deletes_and_cancels_nothing(stack: SmallStack) -> None:
     before = stack.left()
     write(stack, renamed_to("two"))
     stack.up()  # outputs change; resources do not

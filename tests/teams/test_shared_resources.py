@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
@@ -11,7 +10,7 @@ import yaml
 
 from localgcp.inventory.store import Store
 from localgcp.vertex.records import JobState
-from tests.conftest import running_checkout
+from tests.conftest import Checkout
 from tests.e2e.only_jobs import ROOT
 from tests.e2e.small_stacks import REGION, SmallStack, job_file
 
@@ -31,10 +30,6 @@ SHARED = {
 class TeamStack(SmallStack):
     """A stack of one of two teams in one project."""
 
-    @property
-    def project(self) -> str:
-        return "local-owner"
-
     def share(self, corpus: dict[str, object], **sections: object) -> None:
         """Write the stack with a bucket of its own, and the file that both teams include."""
         jobs = {"busy": job_file()} if self.name == "owner" else {}
@@ -53,18 +48,17 @@ ENCRYPTION = {"encryption": {"key": KEY}}
 
 
 @pytest.fixture(scope="module")
-def teams(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[TeamStack, TeamStack]]:
+def teams(checkout: Checkout) -> tuple[TeamStack, TeamStack]:
     """The team that owns the bucket and the key, and its guest; both deployed."""
-    with running_checkout(tmp_path_factory.mktemp("shared")) as copy:
-        owner, guest = TeamStack(copy, "owner"), TeamStack(copy, "guest")
-        # A key is there before the stacks, as another team has made it.
-        for kind, id_ in (("keyRing:KeyRing", RING), ("cryptoKey:CryptoKey", KEY)):
-            owner.store.put(f"gcp:kms/{kind}", id_, "local-owner", {}, {})
-        owner.share(OWNED, **ENCRYPTION)
-        owner.up()
-        guest.share({"existing": CORPUS})
-        guest.up()
-        yield owner, guest
+    owner, guest = (TeamStack(checkout, name, "local-owner") for name in ("owner", "guest"))
+    # A key is there before the stacks, as another team has made it.
+    for kind, id_ in (("keyRing:KeyRing", RING), ("cryptoKey:CryptoKey", KEY)):
+        owner.store.put(f"gcp:kms/{kind}", id_, "local-owner", {}, {})
+    owner.share(OWNED, **ENCRYPTION)
+    owner.up()
+    guest.share({"existing": CORPUS})
+    guest.up()
+    return owner, guest
 
 
 def on_corpus(store: Store) -> set[tuple[str, str]]:
@@ -88,9 +82,7 @@ def test_exactly_the_agents_that_encrypt_use_the_key(teams: tuple[TeamStack, Tea
     assert made.outputs["encryption"]["defaultKmsKeyName"] == KEY
 
 
-def test_a_guest_is_granted_on_the_bucket_and_makes_none(
-    teams: tuple[TeamStack, TeamStack],
-) -> None:
+def test_guest_is_granted_on_bucket_and_makes_none(teams: tuple[TeamStack, TeamStack]) -> None:
     owner, guest = teams
     assert on_corpus(owner.store) == {
         (READ, owner.trainer()),
@@ -101,9 +93,7 @@ def test_a_guest_is_granted_on_the_bucket_and_makes_none(
     guest.pulumi("preview --expect-no-changes")
 
 
-def test_what_is_taken_out_of_the_shared_file_and_written_into_the_stacks_changes_nothing(
-    teams: tuple[TeamStack, TeamStack],
-) -> None:
+def test_moving_shared_sections_changes_nothing(teams: tuple[TeamStack, TeamStack]) -> None:
     owner, _ = teams
     alone = {
         "include": [],
@@ -115,18 +105,14 @@ def test_what_is_taken_out_of_the_shared_file_and_written_into_the_stacks_change
     owner.share(OWNED, **ENCRYPTION)
 
 
-def test_a_guest_that_goes_takes_its_grant_and_nothing_of_the_owner(
-    teams: tuple[TeamStack, TeamStack],
-) -> None:
+def test_leaving_guest_takes_only_its_grant(teams: tuple[TeamStack, TeamStack]) -> None:
     owner, guest = teams
     guest.pulumi("destroy -y --skip-preview")
     assert on_corpus(owner.store) == {(READ, owner.trainer()), (READ, ANALYSTS)}
     owner.pulumi("preview --expect-no-changes")
 
 
-def test_the_page_on_imports_is_followed_and_the_bucket_is_the_stacks_from_then_on(
-    teams: tuple[TeamStack, TeamStack],
-) -> None:
+def test_imported_bucket_is_the_stacks_from_then_on(teams: tuple[TeamStack, TeamStack]) -> None:
     """`docs/environments.md`, word by word but for the URN that it says to put in."""
     _, guest = teams
     guest.share({"name": "acme-corpus", "forceDestroy": True})

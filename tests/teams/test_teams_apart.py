@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
-from tests.unit.infra.recorder import registered, settings
-from vertex_training.errors import ConfigError
+from tests.unit.infra.recorder import registered
 from vertex_training.plan.access import Access, Binding, reachable
 from vertex_training.stack import from_raw
 
@@ -136,32 +133,6 @@ def test_accounts_that_act_as_each_other_are_no_endless_way() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("field", "names", "expected"),
-    [
-        ("reads", ["vision-data"], "speech-job.reads[0]: belongs to team vision"),
-        ("writes", ["search-data"], "speech-job.writes[0]: belongs to team search"),
-    ],
-)
-def test_an_account_of_one_team_cannot_name_the_data_of_another(field, names, expected) -> None:
-    account = {"team": "speech", field: names}
-    with pytest.raises(ConfigError) as failed:
-        settings("dev", **(STACK | {"serviceAccounts": ACCOUNTS | {"speech-job": account}}))
-    [problem] = failed.value.problems
-    assert expected in str(problem)
-
-
-def test_an_account_without_a_team_cannot_name_the_secret_of_one() -> None:
-    with pytest.raises(ConfigError, match="belongs to team speech"):
-        settings("dev", **(STACK | {"serviceAccounts": {"trainer": {"secrets": ["speech-token"]}}}))
-
-
-def test_a_team_that_is_not_there_is_a_mistake_and_not_a_team_without_people() -> None:
-    account = {"trainer": {"team": "vison"}}
-    with pytest.raises(ConfigError, match=r"no such team .got vison.. Hint: did you mean 'vision'"):
-        settings("dev", **(STACK | {"serviceAccounts": account}))
-
-
 def test_what_a_team_owns_has_its_labels() -> None:
     resources = registered("dev", **STACK)
     labels = resources["storage-vision-data"][1]["labels"]
@@ -215,11 +186,3 @@ def test_the_limits_of_a_team_hold_for_its_jobs_and_not_for_others(tmp_path) -> 
     }
     [strategy] = [problem for problem in found if problem.rule == "limit-strategy"]
     assert "teams.vision.limits.strategies allows SPOT" in strategy.hint
-
-
-def test_all_jobs_of_a_team_together_keep_its_limit(tmp_path) -> None:
-    teams = TEAMS | {"search": TEAMS["search"] | {"limits": {"maxUsdPerTeam": 1}}}
-    [problem] = judged(tmp_path, teams)
-    assert problem.rule == "limit-environment-cost"
-    assert problem.what.startswith("all jobs of team search together may cost")
-    assert problem.path == ("vertex-training:teams", "search", "limits", "maxUsdPerTeam")

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from localgcp.vertex.records import JobState
-from tests.conftest import running_checkout
+from tests.conftest import Checkout
 from tests.e2e.small_stacks import MACHINE, REGION, SmallStack, job_file
 
 #: Vertex AI's agent has a role on the project to find it.
@@ -16,28 +14,17 @@ RESERVED = {"zone": f"{REGION}-a", "machineType": MACHINE["machineType"], "count
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 
-class Neighbour(SmallStack):
-    """A stack of a project that another stack is in."""
-
-    @property
-    def project(self) -> str:
-        return "local-shared"
-
-
 @pytest.fixture(scope="module")
-def stacks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[SmallStack, SmallStack]]:
-    with running_checkout(tmp_path_factory.mktemp("neighbours")) as copy:
-        found = Neighbour(copy, "one"), Neighbour(copy, "two")
-        for stack, jobs in zip(found, ({"busy": job_file()}, {}), strict=True):
-            stack.write(jobs, secrets={"key": {}}, submitters=["group:ml@example.com"],
-                        reservations={"cpu": RESERVED})  # fmt: skip
-            stack.up()
-        yield found
+def stacks(checkout: Checkout) -> tuple[SmallStack, SmallStack]:
+    found = tuple(SmallStack(checkout, name, "local-shared") for name in ("one", "two"))
+    for stack, jobs in zip(found, ({"busy": job_file()}, {}), strict=True):
+        stack.write(jobs, secrets={"key": {}}, submitters=["group:ml@example.com"],
+                    reservations={"cpu": RESERVED})  # fmt: skip
+        stack.up()
+    return found
 
 
-def test_a_destroyed_stack_leaves_the_other_as_it_was(
-    stacks: tuple[SmallStack, SmallStack],
-) -> None:
+def test_destroyed_stack_leaves_the_other(stacks: tuple[SmallStack, SmallStack]) -> None:
     one, two = stacks
     told = one.checkout.run("vt", "destroy", "--stack", two.name, expect=2).stdout
     assert "kept: 1 right of Google's service agents" in told

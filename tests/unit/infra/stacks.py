@@ -1,12 +1,8 @@
 """Small stacks with a network or reservations, as a stack file would say them."""
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from vertex_training.errors import ConfigError, Problem
 from vertex_training.settings.model import Settings
 from vertex_training.stack import Stack, read_settings
 
@@ -17,7 +13,6 @@ BASE = {
     "projectNumber": "109876543210",
     "submitters": ["group:ml@example.com"],
 }
-PEERING = {"mode": "peering", "ranges": {"workers": {"prefixLength": 16}}}
 PSC = {"mode": "psc", "subnet": {"range": "10.20.0.0/26"}}
 HOST = {"hostProject": "acme-net-prod", "hostProjectNumber": "345678901234"}
 HOST_NETWORK = "projects/acme-net-prod/global/networks/production"
@@ -55,20 +50,6 @@ def unjudged(**changes: Any) -> Settings:
     return Settings.model_validate(BASE | changes)
 
 
-def rows(found: Iterable[Problem]) -> list[tuple[str, str, str, str]]:
-    """Path, what is wrong, the value and the hint of each problem."""
-    return [(".".join(map(str, p.path)), p.what, p.value, p.hint) for p in found]
-
-
 def planned(**changes):
     """The small stack with these changes, and all that follows."""
     return Stack(stack(**changes), Path("/nonexistent"), {})
-
-
-def refused(**changes):
-    """(path below our namespace, the rest of the message) of every mistake."""
-    with pytest.raises(ConfigError) as failed:
-        stack(**changes)
-    prefix = "Pulumi.prod.yaml: vertex-training:"
-    found = [str(problem).removeprefix(prefix) for problem in failed.value.problems]
-    return [tuple(line.split(": ", 1)) for line in found]

@@ -53,9 +53,7 @@ def test_a_program_is_no_plugin_by_itself() -> None:
     assert (engine.HOSTED.name, engine.HOSTED.get()) == ("HOSTED", False)
 
 
-def test_a_program_ends_with_the_code_that_means_that_its_message_was_shown(
-    logged: list[str],
-) -> None:
+def test_program_ends_with_the_code_of_a_shown_message(logged: list[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         engine.end_with_message(MISTAKE)
     assert (ended.value.code, logged) == (32, [TOLD])

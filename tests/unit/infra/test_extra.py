@@ -10,7 +10,6 @@ from tests.extra_page import EXAMPLE, NOT_LOCAL
 from tests.unit.infra.recorder import Recorder, settings
 from vertex_training import program
 from vertex_training.errors import ConfigError
-from vertex_training.extra.declaring import refused_by_deploy
 from vertex_training.extra.loading import load
 from vertex_training.stack import with_packages
 
@@ -197,12 +196,3 @@ def test_mistakes_in_job_files_and_in_extra_are_reported_together(tmp_path):
         program.deploy(wrong)
     assert "bad.yaml" in str(failed.value)
     assert "extra.py: it has no function declare" in str(failed.value)
-
-
-def test_resources_that_a_deployment_refuses_are_reported_before():
-    fine = ["gcp:storage/bucket:Bucket", "pulumi:providers:gcp", "pulumi:pulumi:StackReference"]
-    assert refused_by_deploy(fine) == []
-    other = ["random:index/randomPet:RandomPet", "pulumi-python:dynamic:Resource"]
-    [dynamic, pet] = refused_by_deploy([*other, other[0]])
-    assert "pulumi-python:dynamic:Resource" in dynamic
-    assert "`vt deploy` will refuse" in pet

@@ -7,6 +7,7 @@ import hashlib
 import pytest
 
 from vertex_training import naming
+from vertex_training.errors import nearest
 from vertex_training.naming import Names
 
 DERIVED = Names("acme-ml-dev", "210987654321", "us-central1", "dev")
@@ -23,25 +24,6 @@ def test_numbers_of_local_projects_and_endpoints_are_the_same_on_every_machine()
 
 
 @pytest.mark.parametrize(
-    ("member", "domain", "may_be_named"),
-    [
-        ("user:kim@example.com", "example.com", True),
-        ("group:ml@sub.example.com", "sub.example.com", True),
-        ("serviceAccount:acme-ml@appspot.gserviceaccount.com", "acme-ml.iam.gserviceaccount.com",
-         True),
-        ("serviceAccount:12-compute@developer.gserviceaccount.com", "projects/12", True),
-        ("deleted:user:kim@example.com?uid=123", "example.com", False),
-        ("deleted:user:kim@example.com", "", False),
-    ],
-)  # fmt: skip
-def test_a_member_belongs_to_a_domain_a_project_or_a_pool(
-    member: str, domain: str, may_be_named: bool
-) -> None:
-    assert naming.domain_of_member(member) == domain
-    assert naming.is_member(member) is may_be_named
-
-
-@pytest.mark.parametrize(
     ("member", "patterns", "is_of"),
     [
         ("user:kim@Example.com", ["example.COM"], True),
@@ -52,9 +34,7 @@ def test_a_member_belongs_to_a_domain_a_project_or_a_pool(
         ("allUsers", ["*"], False),
     ],
 )
-def test_a_member_is_of_a_domain_that_a_pattern_names(
-    member: str, patterns: list[str], is_of: bool
-) -> None:
+def test_member_is_of_a_matching_domain(member: str, patterns: list[str], is_of: bool) -> None:
     assert naming.is_of_domains(member, patterns) is is_of
 
 
@@ -75,3 +55,18 @@ def test_a_name_is_one_that_its_service_takes(
     match = pattern.match  # pyright: ignore[reportAttributeAccessIssue]
     assert [name for name in taken if not match(name)] == []
     assert [name for name in refused if match(name)] == []
+
+
+@pytest.mark.parametrize(
+    ("word", "known", "found"),
+    [
+        ("x" * 64, ["x" * 64], "x" * 64),
+        ("x" * 65, ["x" * 65], None),
+        ("BUCKETS", ["Buckets"], "Buckets"),
+        ("buc", ["buckets"], "buckets"),
+        ("n1-8", ["n1-4", "n1-96"], "n1-4"),
+        ("n1-8", ["m1-4", "xyz"], None),
+    ],
+)
+def test_similar_words_are_found(word: str, known: list[str], found: str | None) -> None:
+    assert nearest(word, known) == found

@@ -80,9 +80,7 @@ def test_the_own_user_is_answered_and_the_plugins_own_interceptors_run() -> None
 
 
 @pytest.mark.parametrize("uid", [OWN + 1, None])
-def test_caller_of_another_or_unknown_user_is_refused(
-    monkeypatch: pytest.MonkeyPatch, uid: int | None
-) -> None:
+def test_other_or_unknown_user_is_refused(monkeypatch: pytest.MonkeyPatch, uid: int | None) -> None:
     monkeypatch.setattr(plugin_callers, "owner", lambda *_: uid)
     with serving() as call, pytest.raises(grpc.RpcError, match="PERMISSION_DENIED"):
         call()
@@ -102,9 +100,7 @@ async def call_asynchronously() -> bytes:
         await server.stop(None)
 
 
-def test_a_server_of_coroutines_answers_the_own_user_and_refuses_others(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_server_of_coroutines_refuses_other_users(monkeypatch: pytest.MonkeyPatch) -> None:
     assert asyncio.run(call_asynchronously()) == b"text"
     monkeypatch.setattr(plugin_callers, "owner", lambda *_: OWN + 1)
     with pytest.raises(grpc.RpcError, match="PERMISSION_DENIED"):
@@ -112,17 +108,13 @@ def test_a_server_of_coroutines_answers_the_own_user_and_refuses_others(
 
 
 @pytest.mark.parametrize("peer", ["ipv6:[::1]:80", "unix:/x", "ipv4:127.0.0.1:", "127.0.0.1:80"])
-def test_a_peer_whose_user_cannot_be_looked_up_is_refused(
-    monkeypatch: pytest.MonkeyPatch, peer: str
-) -> None:
+def test_peer_of_unknown_user_is_refused(monkeypatch: pytest.MonkeyPatch, peer: str) -> None:
     monkeypatch.setattr(plugin_callers, "owner", lambda *_: OWN)
     assert not plugin_callers._Guard().allows(peer)
     assert plugin_callers._Guard().allows("ipv4:127.0.0.1:80")
 
 
-def test_callers_are_accepted_without_a_table_of_connections(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_without_table_all_are_accepted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(plugin_callers, "_TABLE", tmp_path / "tcp")
     assert plugin_callers._Guard().allows("ipv4:127.0.0.1:80")
 
@@ -170,9 +162,7 @@ def test_a_connection_is_found_by_both_of_its_ends(
     assert plugin_callers.owner(("127.0.0.1", 80), 5000) == uid
 
 
-def test_run_as_a_program_it_becomes_a_module_whose_servers_are_guarded(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_plugin_runs_guarded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "plugin_of_test.py").write_text(
         "import sys, grpc, grpc.aio\n"
         "made = [grpc.server.__wrapped__, grpc.aio.server.__wrapped__]\n"

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final, NoReturn
 
+import numpy as np
 import pytest
 
 from tests.fixture_project import SAMPLES as JOBS
@@ -57,3 +58,20 @@ def data_script() -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """200 passengers, of whom the women survived."""
+    random = np.random.default_rng(1)
+    sex = random.choice(["female", "male"], 200)
+    path = tmp_path / "train.npz"
+    np.savez(
+        path,
+        age=random.uniform(1, 80, 200),
+        sex=sex,
+        passenger_class=random.integers(1, 4, 200),
+        party_size=random.integers(1, 5, 200),
+        survived=(sex == "female").astype(int),
+    )
+    return path

@@ -1,11 +1,11 @@
-"""The Dockerfiles of this repository: bases by digest, packages by hash, no root."""
+"""The Dockerfiles and job files of this repository: bases by digest, packages by hash, no root."""
 
 import re
 
 import pytest
 
+from tests.fixture_project import SAMPLE_JOBS, sample
 from tests.fixture_project import SAMPLES as JOBS
-from tests.fixture_project import sample
 
 #: Those of samples: what a company builds itself is its own.
 FILES = (
@@ -85,3 +85,9 @@ def test_both_files_of_titanic_train_the_same():
 
     image = task("titanic-image.yaml", "containerSpec")
     assert image == task("titanic.yaml", "pythonPackageSpec")
+
+
+@pytest.mark.parametrize("name", SAMPLE_JOBS)
+def test_a_job_file_begins_with_the_schema_that_editors_use(name):
+    first = sample(f"{name}.yaml").read_text("utf-8").splitlines()[0]
+    assert first == "# yaml-language-server: $schema=job.schema.json"

@@ -3,24 +3,11 @@ import os
 import subprocess
 import sys
 
-import numpy as np
-
 from tests.fixture_project import SAMPLES as JOBS
 from tests.unit.localcloud.conftest import free_port
 
 
-def test_workers_and_servers_train_together_until_the_primary_saves(tmp_path):
-    random = np.random.default_rng(1)
-    sex = random.choice(["female", "male"], 200)
-    data = tmp_path / "train.npz"
-    np.savez(
-        data,
-        age=random.uniform(1, 80, 200),
-        sex=sex,
-        passenger_class=random.integers(1, 4, 200),
-        party_size=random.integers(1, 5, 200),
-        survived=(sex == "female").astype(int),
-    )
+def test_workers_and_servers_train_together_until_the_primary_saves(data, tmp_path):
     cluster = {
         "workerpool0": ["localhost:2222"],
         "workerpool1": ["localhost:2223", "localhost:2224"],
@@ -31,7 +18,13 @@ def test_workers_and_servers_train_together_until_the_primary_saves(tmp_path):
         spec = {"cluster": cluster, "task": {"type": pool, "index": index}}
         variables = {"CLUSTER_SPEC": json.dumps(spec), "AIP_MODEL_DIR": str(tmp_path / "model")}
         environment = {**os.environ, "PYTHONPATH": str(JOBS), **variables}
-        command = [sys.executable, "-m", "parameter_server.task", f"--data={data}", "--seconds=3"]
+        command = [
+            sys.executable,
+            "-m",
+            "parameter_server.task",
+            f"--data={data}",
+            "--seconds=3",
+        ]
         return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
 
     replicas = {

@@ -5,26 +5,7 @@ import subprocess
 import sys
 import time
 
-import numpy as np
-import pytest
-
 from tests.fixture_project import SAMPLES as JOBS
-
-
-@pytest.fixture
-def data(tmp_path):
-    random = np.random.default_rng(1)
-    sex = random.choice(["female", "male"], 200)
-    path = tmp_path / "train.npz"
-    np.savez(
-        path,
-        age=random.uniform(1, 80, 200),
-        sex=sex,
-        passenger_class=random.integers(1, 4, 200),
-        party_size=random.integers(1, 5, 200),
-        survived=(sex == "female").astype(int),
-    )
-    return path
 
 
 def command(data, steps):
@@ -60,7 +41,11 @@ def test_a_killed_run_goes_on_and_ends_like_one_that_was_left_alone(data, tmp_pa
         late.unlink()  # as if it had been killed earlier
 
     second = subprocess.run(
-        command(data, 5_000), env=environment(killed), check=True, capture_output=True, text=True
+        command(data, 5_000),
+        env=environment(killed),
+        check=True,
+        capture_output=True,
+        text=True,
     )
     assert "starting at step 300 of 5000" in second.stdout
     assert model(killed) == model(quiet)
@@ -72,7 +57,11 @@ def test_a_checkpoint_that_is_not_complete_is_passed_over(data, tmp_path):
     newest = tmp_path / "checkpoints" / "step-000000200.npz"
     newest.write_bytes(newest.read_bytes()[:50])
     again = subprocess.run(
-        command(data, 300), env=environment(tmp_path), check=True, capture_output=True, text=True
+        command(data, 300),
+        env=environment(tmp_path),
+        check=True,
+        capture_output=True,
+        text=True,
     )
     assert "step-000000200.npz is not complete" in again.stdout
     assert "starting at step 100 of 300" in again.stdout

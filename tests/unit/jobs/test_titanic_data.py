@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from titanic.data import load_split
 from titanic.errors import JobError
+from titanic.features import fit
 
 
 @pytest.fixture(scope="module")
@@ -69,3 +70,9 @@ def test_a_single_array_is_refused(tmp_path: Path) -> None:
     np.save(tmp_path / "split.npy", np.zeros(3))
     with pytest.raises(JobError, match=r"not an \.npz file"):
         load_split(str(tmp_path / "split.npy"))
+
+
+def test_training_data_without_one_known_age_is_refused() -> None:
+    columns = {name: array for name, array in _arrays().items() if name != "survived"}
+    with pytest.raises(JobError, match="no known age"):
+        fit(columns | {"age": np.full(2, np.nan)})

@@ -39,9 +39,7 @@ def test_the_history_has_one_line_an_epoch_at_full_precision() -> None:
 
 
 @pytest.mark.usefixtures("_logging_restored")
-def test_the_log_keeps_everything_and_errors_go_to_stderr(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_log_keeps_all_and_errors_go_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     job_log = JobLog()
     logging.getLogger("titanic").info("epoch 1")
     logging.getLogger("titanic").error("no such object")

@@ -133,9 +133,7 @@ def test_a_body_that_is_no_request_is_refused(server: Server, body: bytes) -> No
     ("content", "told"),
     [(None, "no model: cannot read"), ("{}", "has format None"), ("{", "no model: Expecting")],
 )
-def test_a_model_that_cannot_be_loaded_is_told_in_a_line(
-    tmp_path: Path, content: str | None, told: str
-) -> None:
+def test_wrong_model_is_reported(tmp_path: Path, content: str | None, told: str) -> None:
     if content is not None:
         (tmp_path / "model.json").write_text(content)
     ended = Server(tmp_path, "-m", "titanic.serve").process

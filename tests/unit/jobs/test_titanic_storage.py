@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from google.api_core import exceptions
-from google.auth.credentials import AnonymousCredentials
 from titanic import storage
 from titanic.errors import JobError
 
@@ -106,17 +105,3 @@ def test_what_the_storage_answers_becomes_one_plain_line(
         storage.read_bytes("gs://b/x")
     with pytest.raises(JobError, match=f"^cannot write gs://b/x: .*{writing}[^\n]*$"):
         storage.write_bytes("gs://b/x", b"", "text/plain")
-
-
-def test_the_client_is_of_the_jobs_project_and_anonymous_with_an_emulator(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("CLOUD_ML_PROJECT_ID", "123456789012")
-    monkeypatch.setenv("STORAGE_EMULATOR_HOST", "http://127.0.0.1:1")
-    storage._client.cache_clear()
-    try:
-        client = storage._client()
-    finally:
-        storage._client.cache_clear()
-    assert client.project == "123456789012"
-    assert isinstance(client._credentials, AnonymousCredentials)

@@ -102,9 +102,7 @@ def test_the_launcher_refuses_what_it_cannot_start(
     assert "error:" in capsys.readouterr().err
 
 
-def test_the_launcher_says_in_one_line_what_it_does_not_understand(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_launcher_reports_an_unknown_shape_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLUSTER_SPEC", "{}")
     with pytest.raises(SystemExit, match=r"^error: CLUSTER_SPEC has an unknown shape: KeyError"):
         launch.main(["--", "train.py"])

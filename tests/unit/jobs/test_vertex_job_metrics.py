@@ -28,9 +28,7 @@ def test_a_report_has_the_keys_of_googles_package(environ: dict[str, str]) -> No
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_a_value_that_is_no_number_ends_the_trial_with_the_step(
-    environ: dict[str, str], value: float
-) -> None:
+def test_value_that_is_no_number_ends_the_trial(environ: dict[str, str], value: float) -> None:
     with pytest.raises(MetricError, match=r"accuracy is (nan|inf) at step 9"):
         report_metric("accuracy", value, 9, environ)
     assert not Path(environ["CLOUD_ML_HP_METRIC_FILE"]).exists()

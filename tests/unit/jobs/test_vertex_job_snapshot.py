@@ -97,9 +97,7 @@ def test_a_snapshot_of_the_program_is_opened_and_read(place: str, tmp_path: Path
     assert list(data.dataframe(["age"]).columns) == ["age"]
 
 
-def test_a_variable_or_the_manifest_itself_may_be_given(
-    place: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_variable_or_manifest_may_be_given(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     export(place, {PART: CSV})
     monkeypatch.setenv("CLICKS", place)
     for where in ("CLICKS", f"{place}/", f"{place}/manifest.json"):
@@ -298,9 +296,7 @@ def test_a_dataframe_says_what_it_needs(place: str, monkeypatch: pytest.MonkeyPa
         data.dataframe()
 
 
-def test_a_dataframe_of_parquet_needs_pyarrow(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_parquet_needs_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store_at(str(tmp_path)).write("part-0.parquet", b"PAR1")
     data = snapshot.write(str(tmp_path), name="x")
     monkeypatch.setitem(sys.modules, "pyarrow", None)

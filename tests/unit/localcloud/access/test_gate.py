@@ -80,9 +80,7 @@ def test_calls_of_any_size_pass_both_ways(server: grpc_server.LocalServer, size:
     assert call(server.port, data) == data
 
 
-def test_the_connection_of_a_peer_is_reset(
-    server: grpc_server.LocalServer, service: Service
-) -> None:
+def test_connection_of_peer_is_reset(server: grpc_server.LocalServer, service: Service) -> None:
     service.held.clear()
     own = [("grpc.use_local_subchannel_pool", 1)]
     with grpc.insecure_channel(f"127.0.0.1:{server.port}", own) as channel:
@@ -95,7 +93,8 @@ def test_the_connection_of_a_peer_is_reset(
             assert {each.daemon for each in found} == {True}
         assert reset_peer(service.peers[0])
         assert answer.exception(20).code() is grpc.StatusCode.UNAVAILABLE
-    assert not reset_peer("unix:/no/such/connection")
+    for over in ("unix:/no/such/connection", "ipv4:127.0.0.1:1"):
+        assert not reset_peer(over)
 
 
 def test_a_connection_that_ended_a_moment_ago_is_not_reset(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,9 +135,7 @@ def test_a_preface_may_come_in_pieces(server: grpc_server.LocalServer) -> None:
         assert connection.recv(9)[3] == 4  # SETTINGS: the server waits for no more
 
 
-def test_a_beginning_that_is_no_preface_is_answered_though_nothing_follows(
-    server: grpc_server.LocalServer,
-) -> None:
+def test_wrong_preface_is_answered_though_nothing_follows(server: grpc_server.LocalServer) -> None:
     with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
         connection.sendall(b"PRO")
         assert connection.recv(65536).startswith(b"HTTP/1.1 403 Forbidden\r\n")
@@ -151,9 +148,7 @@ def test_a_call_whose_connection_is_over_has_nobody_behind_it() -> None:
         gate.guest_behind(context)
 
 
-def test_a_connection_that_is_over_and_a_lack_of_files_end_no_gate(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_ended_connection_and_lack_of_files_end_no_gate(monkeypatch: pytest.MonkeyPatch) -> None:
     steps: Iterator[Any] = iter(
         [ConnectionAbortedError(), "one", OSError("too many open files"), "two", OSError("closed")]
     )
@@ -180,14 +175,16 @@ def test_a_connection_that_is_over_and_a_lack_of_files_end_no_gate(
     assert sorted(map(str, served)) == ["one", "two"]
 
 
-@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1:1"])
+@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1:1", ""])
 def test_a_call_with_an_origin_is_refused(
     server: grpc_server.LocalServer, service: Service, origin: str
 ) -> None:
-    with pytest.raises(grpc.RpcError) as error:
-        call(server.port, metadata=[("origin", origin)])
-    assert code(error) is grpc.StatusCode.PERMISSION_DENIED
+    for metadata in ([("origin", origin)], [("x-grpc-web", "1"), ("origin", origin)]):
+        with pytest.raises(grpc.RpcError, match="calls of web pages are refused") as error:
+            call(server.port, metadata=metadata)
+        assert code(error) is grpc.StatusCode.PERMISSION_DENIED
     assert service.peers == []
+    assert call(server.port, metadata=[("x-origin", origin)]) == b"text"
 
 
 def test_a_refused_caller_gets_permission_denied_and_one_line_is_logged(
@@ -221,9 +218,7 @@ def short_path() -> Iterator[Path]:
         yield Path(folder)
 
 
-def test_a_taken_port_is_an_error_and_leaves_no_folder(
-    short_path: Path, server: grpc_server.LocalServer
-) -> None:
+def test_taken_port_is_an_error(short_path: Path, server: grpc_server.LocalServer) -> None:
     other = grpc.server(futures.ThreadPoolExecutor(1))
     with pytest.raises(LocalCloudError, match=f"port {server.port} is taken"):
         grpc_server.start(other, server.port, "test", short_path)

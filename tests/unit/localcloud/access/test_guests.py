@@ -29,9 +29,7 @@ def test_while_no_job_runs_nobody_is_one_and_no_process_is_looked_at() -> None:
     assert done.stdout.split() == ["False", "False", "False"]
 
 
-def test_whose_a_connection_is_is_looked_up_again_only_when_a_replica_begins_or_ends(
-    monkeypatch,
-) -> None:
+def test_owner_of_connection_is_looked_up_again_when_replicas_change(monkeypatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         client = socket.create_connection(server.getsockname())
         accepted, _ = server.accept()

@@ -128,9 +128,7 @@ def test_a_helper_that_has_no_socket_is_gone() -> None:
         assert (made.broken, theirs.recv(10)) == (True, b"c")
 
 
-def test_a_system_that_refuses_is_reported_with_its_reason(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_refusal_of_the_system_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     launcher = tmp_path / "launcher.py"
     refuse = "import socket, sys; socket.socket(fileno=int(sys.argv[1])).sendall(b'nforbidden')"
     launcher.write_text(refuse)
@@ -161,9 +159,7 @@ def private_front(home: Home) -> Iterator[StorageFront]:
     made.stop()
 
 
-def test_storage_works_and_a_killed_emulator_or_helper_is_replaced(
-    private_front: StorageFront, home: Home
-) -> None:
+def test_killed_emulator_or_helper_is_replaced(private_front: StorageFront, home: Home) -> None:
     client = storage_client(private_front.url)
     bucket = client.create_bucket("box")
     data = os.urandom(3 << 20)
@@ -185,9 +181,7 @@ def test_storage_works_and_a_killed_emulator_or_helper_is_replaced(
     assert (home.storage / "box").stat().st_uid == os.geteuid()
 
 
-def test_where_there_is_none_the_emulator_listens_at_a_hidden_address_and_says_why(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_emulator_without_network_is_hidden(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> Started:
         raise NoPrivateNetworkError("forbidden")
 

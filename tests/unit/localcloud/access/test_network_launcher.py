@@ -46,9 +46,7 @@ def test_a_process_with_the_right_gets_a_network_alone(monkeypatch: pytest.Monke
     assert system.asked == [NETWORK, UP]
 
 
-def test_a_process_without_the_right_keeps_its_user_and_group(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_process_without_right_keeps_user_and_group(monkeypatch: pytest.MonkeyPatch) -> None:
     system = System(monkeypatch, has_right=False)
     network_launcher.enter_network()
     own = Path("/proc/self")
@@ -81,53 +79,15 @@ def test_what_the_system_answers_is_an_error_of_its_own_kind(
     assert (type(found), str(found)) == (type(error), str(error))
 
 
-class Started:
-    """A launcher that is told what to become; ``steps`` are what it does."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, child: int) -> None:
-        self.ours, theirs = socket.socketpair()
-        self.steps: list[Any] = []
-        argv = ["network_launcher.py", str(theirs.detach()), "/bin/program", "a", "b"]
-        monkeypatch.setattr(network_launcher.sys, "argv", argv)
-        monkeypatch.setattr(network_launcher, "enter_network", lambda: self.steps.append("enter"))
-        monkeypatch.setattr(os, "fork", lambda: child)
-        monkeypatch.setattr(os, "execv", lambda *given: self.steps.append(given))
-        monkeypatch.setattr(os, "_exit", self._exit)
-        monkeypatch.setattr(
-            network_launcher, "hand_out_sockets", lambda _control: self.steps.append("hand out")
-        )
-
-    def _exit(self, code: int) -> NoReturn:
-        raise SystemExit(code)
-
-    def said(self) -> bytes:
-        with self.ours:
-            return self.ours.recv(100)
-
-
-def test_a_launcher_becomes_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    started = Started(monkeypatch, child=5)
-    network_launcher.main()
-    assert started.steps == ["enter", ("/bin/program", ["/bin/program", "a", "b"])]
-    assert started.said() == b"y"
-
-
-def test_the_process_beside_it_hands_out_sockets_and_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    started = Started(monkeypatch, child=0)
-    with pytest.raises(SystemExit) as ended:
-        network_launcher.main()
-    assert (started.steps, ended.value.code) == (["enter", "hand out"], 0)
-    assert started.said() == b"y"
-
-
 @pytest.mark.parametrize("error", [OSError("no room"), AttributeError("no room")])
-def test_a_system_without_such_networks_is_told_and_nothing_is_started(
-    monkeypatch: pytest.MonkeyPatch, error: Exception
-) -> None:
+def test_missing_network_is_reported(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     def enter_network() -> NoReturn:
         raise error
 
-    started = Started(monkeypatch, child=5)
+    ours, theirs = socket.socketpair()
+    argv = ["network_launcher.py", str(theirs.detach()), "/bin/program"]
+    monkeypatch.setattr(network_launcher.sys, "argv", argv)
     monkeypatch.setattr(network_launcher, "enter_network", enter_network)
-    assert (network_launcher.main(), started.steps) == (1, [])
-    assert started.said() == b"nno room"
+    assert network_launcher.main() == 1
+    with ours:
+        assert ours.recv(100) == b"nno room"

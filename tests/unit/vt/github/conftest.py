@@ -67,12 +67,12 @@ class GitHub:
         entry = {"head": source, "base": {"ref": base}, "merge_commit_sha": MERGE}
         self.add("open_pulls", number=number, **entry)
 
-    def uploaded(self, archive, **changed):
+    def uploaded(self, archive, name="report-dev", **changed):
         """The preview has run, and uploaded these bytes. ``changed`` is in the event."""
         number = 1 + len(self.state["artifacts"])
         file = self.file.with_name(f"{number}.zip")
         file.write_bytes(archive)
-        about = {"name": "report-dev", "expired": False, "size_in_bytes": len(archive)}
+        about = {"name": name, "expired": False, "size_in_bytes": len(archive)}
         self.add("artifacts", id=number, file=str(file), workflow_run={"id": number}, **about)
         run = {
             "id": number, "event": "pull_request", "path": ".github/workflows/preview.yml",

@@ -1,0 +1,5 @@
+"""The clouds of the other stories."""
+
+from tests.e2e.conftest import checkout, project
+
+__all__ = ["checkout", "project"]
