@@ -25,10 +25,14 @@ from localgcp.server_info import ServerInfo
 from localgcp.tuning.records import Measurement, TrialRecord, TrialState, TuningRecord, TuningTable
 from localgcp.vertex.records import JobRecord, JobState
 from tests.contract.cloud import BUCKET, REGION, ContractCloud, running
-from tests.contract.story import BATCH_JOB, JOB, MODEL, STUDY
+from tests.contract.story import REQUESTS
 from tests.unit.localcloud.conftest import PROJECT
 from vertex_training.naming import local_project_number
 
+JOB: Final[dict[str, Any]] = REQUESTS["/customJobs"][1]["jobSpec"]
+STUDY: Final[dict[str, Any]] = REQUESTS["/hyperparameterTuningJobs"][1]["studySpec"]
+BATCH_JOB: Final[dict[str, Any]] = REQUESTS["/v1/projects/{}/locations/{}/jobs"][1]
+MODEL: Final[dict[str, Any]] = REQUESTS["/models:upload"][1]["model"]
 PARENT: Final = f"projects/{PROJECT}/locations/{REGION}"
 PROGRAM: Final = "demo"
 CONTAINER: Final = "us-docker.pkg.dev/vertex-ai/training/scikit-learn-cpu.0-23:latest"

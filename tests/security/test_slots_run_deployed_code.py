@@ -15,8 +15,6 @@ from typing import Any, Final
 
 import pytest
 import yaml
-from tests.unit.vt.init.test_interruptions import make as made
-from tests.unit.vt.init.test_interruptions import vt
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 SCRIPT: Final = "tools/deployed_commit.py"
@@ -42,8 +40,16 @@ def timers(root: Path) -> dict[Any, Any]:
 def repository(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     if request.param == "this repository":
         return ROOT
-    root = made(tmp_path_factory.mktemp("new") / "x", "--name", "acme")
-    vt("init", str(root), "--environment", "prod", "--write")
+    root = tmp_path_factory.mktemp("new") / "x"
+    vt = Path(sys.executable).with_name("vt")
+    git = ["git", "-c", "user.name=x", "-c", "user.email=x@example.com"]
+    ids = ["--project", "acme-ml-dev", "--number", "210987654321", "--name", "acme"]
+    subprocess.run([vt, "init", root, "--no-wheels", *ids], check=True)
+    for command in (
+        [*git, "init", "-q"], [*git, "add", "-A"], [*git, "commit", "-qm", "first"],
+        [vt, "init", "--environment", "prod"], [*git, "cherry-pick", "vt-environment-prod"],
+    ):  # fmt: skip
+        subprocess.run(command, cwd=root, check=True)
     return root
 
 
