@@ -96,7 +96,7 @@ def make(root: Path, branch: str, found: list[FileChange], manifest: Manifest) -
         commit = head
         for files, message in ((before, "Files as they were written"), (after, branch)):
             lines = "".join(_entries(root, files, prefix, none))
-            _run(root, "update-index", "--add", "--replace", "--index-info",
+            _run(root, "update-index", "--add", "--replace", "-z", "--index-info",
                  env=index, given=lines.encode())  # fmt: skip
             tree = _run(root, "write-tree", env=index)
             commit = _run(root, "commit-tree", tree, "-p", commit, "-m", message, env=_IDENTITY)
@@ -104,14 +104,14 @@ def make(root: Path, branch: str, found: list[FileChange], manifest: Manifest) -
 
 
 def _entries(root: Path, files: list[FileChange], prefix: str, none: str) -> Iterator[str]:
-    """Yield lines of ``git update-index --index-info``; ``none`` is the id of no object."""
+    """Yield entries of ``git update-index -z --index-info``; ``none`` is the id of no object."""
     for file in files:
         if file.new is None:
-            yield f"0 {none}\t{prefix}{file.path}\n"
+            yield f"0 {none}\t{prefix}{file.path}\0"
         else:
             blob = _run(root, "hash-object", "-w", "--stdin", given=file.new.encode())
             mode = "100755" if file.executable else "100644"
-            yield f"{mode} {blob}\t{prefix}{file.path}\n"
+            yield f"{mode} {blob}\t{prefix}{file.path}\0"
 
 
 def _run(root: Path, *arguments: str, given: bytes = b"", env: Mapping[str, str] = _NO_MORE) -> str:
